@@ -24,6 +24,9 @@ type Observation struct {
 	// Skip is the ledger's reason why the exchange was not compared; empty: it
 	// was.
 	Skip string
+	// Counted says that the exchange's fate is in the ledger beside the evidence,
+	// so that nobody else counts it.
+	Counted bool
 	// Differs says that the two responses are not the same, that nobody declared
 	// the difference, and that the monolith does not change there by itself.
 	Differs bool

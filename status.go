@@ -37,6 +37,15 @@ const (
 	PhaseRolledBack Phase = "rolled_back" // back on the monolith, with the reason kept
 )
 
+// Position is what a decision puts in force for one route.
+type Position struct {
+	// Generation rises with every position of the route and outlives restarts, so
+	// that of two positions the later one is known whatever the order they arrive in.
+	Generation uint64
+	Share      Share
+	Phase      Phase
+}
+
 // Harm is the budget of users' responses that may be wrong, and what is known of it
 // from responses that users got from the candidate and that were compared. It is a
 // statement about the route's mix of users and requests as the hash draws them, at
@@ -81,6 +90,8 @@ type Decision struct {
 	Reason string `json:"reason"`
 	// By is "whittle", or who asked for it.
 	By string `json:"by"`
+	// Generation is that of the position which the decision leads to.
+	Generation uint64 `json:"generation"`
 }
 
 // RouteStatus is a read-only snapshot of a route, as the admin API shows it.
@@ -91,7 +102,9 @@ type RouteStatus struct {
 	Percent float64   `json:"share_percent"`
 	Held    bool      `json:"held"`
 	Since   time.Time `json:"since"`
-	Next    string    `json:"next"` // what happens next and what it waits for
+	// Generation is what an order names to be carried out only on what is shown.
+	Generation uint64 `json:"generation"`
+	Next       string `json:"next"` // what happens next and what it waits for
 	// NextShare is what a promotion would reach; 0: there is no further step.
 	NextShare Share `json:"next_bp"`
 	// Withheld is why a promotion to it would have to be forced. Empty: it would not,

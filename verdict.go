@@ -1,12 +1,6 @@
 package whittle
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"time"
-)
+import "time"
 
 // State is what is known of a candidate.
 type State string
@@ -215,60 +209,4 @@ type FormField struct {
 type Uncompared struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
-}
-
-// Ledger accounts for every request of a route that has a candidate:
-// Total = Compared + the sum of Skipped + Failed + Shed + Pending, and Pending
-// is 0 at rest.
-type Ledger struct {
-	Total    int64            `json:"total"`
-	Compared int64            `json:"compared"`
-	Skipped  map[string]int64 `json:"skipped"`
-	// Failed counts mirrored calls in which a side gave no response to compare.
-	Failed int64 `json:"failed"`
-	Shed   int64 `json:"shed"`
-	// Pending are under way.
-	Pending int64 `json:"pending"`
-}
-
-// Account writes the ledger so that it can be added up by eye:
-// "12 = 10 compared + 2 skipped (sampled) + 0 failed + 0 shed".
-func (l *Ledger) Account() string {
-	parts := []string{fmt.Sprintf("%d compared", l.Compared)}
-	for _, reason := range slices.Sorted(maps.Keys(l.Skipped)) {
-		if n := l.Skipped[reason]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d skipped (%s)", n, reason))
-		}
-	}
-	parts = append(parts, fmt.Sprintf("%d failed", l.Failed), fmt.Sprintf("%d shed", l.Shed))
-	if l.Pending > 0 {
-		parts = append(parts, fmt.Sprintf("%d under way", l.Pending))
-	}
-	return fmt.Sprintf("%d = %s", l.Total, strings.Join(parts, " + "))
-}
-
-// Why a request was not compared.
-const (
-	SkipNotSafe      = "not_safe"      // the write contract forbids mirroring
-	SkipSampled      = "sampled"       // outside the sample
-	SkipTooLarge     = "too_large"     // a body above the copy's bound
-	SkipStreaming    = "streaming"     // an upgrade or an event stream
-	SkipCanceled     = "canceled"      // the client went away
-	SkipServed       = "served"        // served by the candidate, outside the watch sample
-	SkipOff          = "off"           // the route is switched off
-	SkipUntranslated = "untranslated"  // the request has no meaning in the contract
-	SkipInterrupted  = "interrupted"   // whittle itself was ended in between
-	SkipStale        = "stale"         // begun before the evidence was, so perhaps of another candidate
-	SkipMonolith     = "monolith_down" // the monolith gave no response to compare with
-	SkipUnread       = "unread"        // answered before the request's body was read whole
-	SkipEncoded      = "encoded"       // in a content encoding that is not read here
-)
-
-// Sum adds up everything but Total.
-func (l *Ledger) Sum() int64 {
-	n := l.Compared + l.Failed + l.Shed + l.Pending
-	for _, v := range l.Skipped {
-		n += v
-	}
-	return n
 }

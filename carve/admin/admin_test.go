@@ -86,9 +86,9 @@ func newDesk() *desk {
 				}},
 				Bounds: []whittle.Bound{{What: "mean", Estimate: 0.001, Low: -0.002, High: 0.003, MarginLow: -0.005, MarginHigh: 0.005, Inside: true, Summary: "The mean differs by 0.3 % at most."}},
 			},
-			Ledger:   whittle.Ledger{Total: 900, Compared: 812, Skipped: map[string]int64{whittle.SkipSampled: 80}, Failed: 1, Shed: 3, Pending: 4},
+			Ledger:   whittle.Ledger{Total: 900, Compared: 812, Skipped: map[string]int64{whittle.SkipSampled: 80}, Failed: 1, Shed: 3, Pending: 4, Since: at, Gap: &whittle.Gap{From: at.Add(time.Hour), To: at.Add(2 * time.Hour)}},
 			Guards:   []whittle.Meter{{Name: "errors", Monolith: 0.001, Candidate: 0.002, Limit: 0.011, EValue: 0.3, Threshold: 300, Count: 31, Needed: 7, Summary: "Within the limit."}},
-			Timeline: []whittle.Decision{{At: at, From: 100, To: 500, Phase: whittle.PhaseShift, Reason: "1 % was held for 30s.", By: "whittle"}},
+			Timeline: []whittle.Decision{{At: at, From: 100, To: 500, Phase: whittle.PhaseShift, Reason: "1 % was held for 30s.", By: "whittle", Generation: 7}},
 		},
 		{Route: "GET /", Phase: whittle.PhaseShadow, Verdict: whittle.Verdict{State: whittle.Undecided}},
 		{Route: "GET /a//b/../{rest...}", Phase: whittle.PhaseOff},
@@ -180,11 +180,11 @@ func TestOrdersArriveWhole(t *testing.T) {
 	d := newDesk()
 	h := handler(t, admin.Options{Controller: d})
 	for _, kind := range rollout.Kinds {
-		w := ask(h, "POST", "/api/v1/routes/GET%20%2Fa%2F%2Fb%2F..%2F%7Brest...%7D/"+string(kind), `{"reason":"r","by":"ann","force":true,"to_bp":2500}`)
+		w := ask(h, "POST", "/api/v1/routes/GET%20%2Fa%2F%2Fb%2F..%2F%7Brest...%7D/"+string(kind), `{"reason":"r","by":"ann","force":true,"to_bp":2500,"generation":7}`)
 		if w.Code != http.StatusOK {
 			t.Fatalf("%s: %d %s", kind, w.Code, w.Body)
 		}
-		want := rollout.Order{Kind: kind, Reason: "r", By: "ann", Force: true, To: 2500}
+		want := rollout.Order{Kind: kind, Reason: "r", By: "ann", Force: true, To: 2500, Generation: 7}
 		if got := d.orders[len(d.orders)-1]; got != want || d.names[len(d.names)-1] != "GET /a//b/../{rest...}" {
 			t.Errorf("%s arrived as %+v for %q", kind, got, d.names[len(d.names)-1])
 		}

@@ -46,7 +46,7 @@ func TestClientRoundTrips(t *testing.T) {
 			t.Errorf("%s: %+v, %v", want.Route, got, err)
 		}
 	}
-	o := rollout.Order{Kind: rollout.Promote, Reason: "r", By: "ann", Force: true, To: 2500}
+	o := rollout.Order{Kind: rollout.Promote, Reason: "r", By: "ann", Force: true, To: 2500, Generation: 7}
 	got, err := c.Order(t.Context(), "GET /", o)
 	if err != nil || got.Route != "GET /" || len(d.orders) != 1 || d.orders[0] != o {
 		t.Errorf("order: %+v, %v, arrived %+v", got, err, d.orders)

@@ -31,6 +31,10 @@ type Order struct {
 	// To is the share, in basis points, that a promotion is meant to reach. 0:
 	// the next step, whichever it is.
 	To whittle.Share `json:"to_bp,omitempty"`
+	// Generation is the route's in the status that the order follows: where the route
+	// has moved on, it is refused unless it can only lower the share. 0: it is carried
+	// out on whatever is in force.
+	Generation uint64 `json:"generation,omitempty"`
 }
 
 // Problem is the body of every response that is not a success.
@@ -77,7 +81,7 @@ func (s *server) order(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), orderTime)
 	defer cancel()
 	name := r.PathValue("name")
-	err := s.o.Controller.Order(ctx, name, rollout.Order{Kind: kind, Reason: body.Reason, By: body.By, Force: body.Force, To: body.To})
+	err := s.o.Controller.Order(ctx, name, rollout.Order{Kind: kind, Reason: body.Reason, By: body.By, Force: body.Force, To: body.To, Generation: body.Generation})
 	if err != nil {
 		return err
 	}

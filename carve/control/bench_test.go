@@ -15,7 +15,7 @@ import (
 func BenchmarkOutcome(b *testing.B) {
 	c, err := control.New(control.Options{
 		Store: &memory{journal: &journal{}}, Routes: []whittle.Route{spec(func(r *whittle.Route) { r.Compare.Kind = whittle.Exact })},
-		Apply: func(string, whittle.Share, whittle.Phase) {},
+		Apply: func(string, whittle.Position) bool { return true },
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -38,8 +38,8 @@ func BenchmarkSave(b *testing.B) {
 	for i := range state.MaxTimeline {
 		r.Timeline = append(r.Timeline, whittle.Decision{At: time.Unix(int64(i), 0), Reason: fmt.Sprint("reason ", i), By: "whittle"})
 	}
-	for b.Loop() {
-		r.Ledger.Total++
+	for n := 0; b.Loop(); n++ {
+		r.Ledger = fmt.Appendf(nil, `{"ledger":{"total":%d}}`, n)
 		if err := s.Save(name, r); err != nil {
 			b.Fatal(err)
 		}

@@ -85,17 +85,17 @@ type Options struct {
 	Monolith whittle.Upstream
 	// Routes as in the config; those without a candidate are left alone.
 	Routes []whittle.Route
-	// Apply puts a share in force. It must not block and must not call back.
-	Apply func(route string, share whittle.Share, phase whittle.Phase)
+	// Apply puts a position in force and reports whether it is. It ignores one whose
+	// generation is not above that of the last; after a trip of the circuit breaker it
+	// ignores all until one with share 0, which shows that the trip is known. It must
+	// not block and must not call back.
+	Apply func(route string, p whittle.Position) (inForce bool)
 	// Watch puts in force which share of the candidate's responses to users is
 	// compared. As Apply. Nil: nobody wants it.
 	Watch func(route string, share whittle.Share)
-	// Ledger gives the gateway's account of a route. Nil: only what was
-	// compared is known.
-	Ledger func(route string) whittle.Ledger
-	// Restore adds an earlier process's account, once per route. Nil: nobody
-	// wants it.
-	Restore func(route string, l whittle.Ledger)
+	// Counts gives the gateway's report of a route. It must not block and must not
+	// call back. Nil: only what was compared is known.
+	Counts func(route string) whittle.Counts
 	// NewJudge and NewGuard make the evidence's two halves for a route. Nil:
 	// those of package compare.
 	NewJudge func(whittle.Comparison) (Judge, error)
@@ -163,11 +163,8 @@ func (o Options) withDefaults() Options {
 	if o.Watch == nil {
 		o.Watch = func(string, whittle.Share) {}
 	}
-	if o.Ledger == nil {
-		o.Ledger = func(string) whittle.Ledger { return whittle.Ledger{} }
-	}
-	if o.Restore == nil {
-		o.Restore = func(string, whittle.Ledger) {}
+	if o.Counts == nil {
+		o.Counts = func(string) whittle.Counts { return whittle.Counts{} }
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -181,8 +178,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Start gives the gateway what was loaded: the ledgers, and the shares to go on
-// with. Call it before the first request is taken; a second call does nothing.
+// Start gives the gateway what was loaded: the shares to go on with. Call it before the first request is taken; a second call does nothing.
 func (c *Controller) Start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,7 +247,7 @@ func (c *Controller) Recheck(again *whittle.Recheck) (after time.Duration, more 
 // compared. It never waits for a comparison.
 func (c *Controller) Known(name string, q *whittle.Request) bool {
 	r := c.find(name)
-	return r != nil && (*r.known.Load()).Known(q)
+	return r != nil && (*r.judge.Load()).Known(q)
 }
 
 // Outcome takes what became of one user's request. It never blocks; what comes
@@ -265,11 +261,11 @@ func (c *Controller) Outcome(o whittle.Outcome) {
 	}
 }
 
-// Tripped takes note that the gateway's breaker has put a route's share to 0.
-// It never blocks.
-func (c *Controller) Tripped(name, reason string) {
+// Tripped takes note that the gateway's breaker has put a route's share to 0, under
+// the position of a generation. It never blocks.
+func (c *Controller) Tripped(name, reason string, generation uint64) {
 	if r := c.find(name); r != nil {
-		r.box.trip(reason)
+		r.box.trip(trip{generation, reason})
 		notify(r.wake)
 	}
 }

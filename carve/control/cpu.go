@@ -9,13 +9,15 @@ func (c *Controller) CPU(name string, reading whittle.CPUReading) {
 	if r == nil {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	serving := r.st.Share > 0
-	r.guard.CPU(reading, serving)
-	r.disk.changed = true
+	r.ev.mu.Lock()
+	defer r.ev.mu.Unlock()
+	share := r.decided.Load().Share
+	serving := share > 0
+	r.ev.tell(share)
+	r.ev.guard.CPU(reading, serving)
+	r.ev.changed = true
 	if serving {
-		r.exposed = true
+		r.ev.exposed = true
 		notify(r.wake)
 	}
 }

@@ -1,34 +1,118 @@
 package control
 
 import (
-	"cmp"
+	"slices"
+	"sync"
+	"time"
 
 	"whittle"
-	"whittle/carve/compare"
-	"whittle/carve/compare/guard"
-	"whittle/record/redact"
 )
 
-// NewJudge makes the judge of package compare. What it shows and keeps of
-// exchanges is redacted; see Redacting.
-func NewJudge(c whittle.Comparison) (Judge, error) { return Redacting(nil)(c) }
+// evidence is what is known of one route's candidate, and the ledger of what it
+// stands on. Its lock is held for as long as a comparison or an encoding takes, so
+// nothing that lowers a share needs it. It is taken before the route's mu.
+type evidence struct {
+	mu    sync.Mutex // guards the following
+	judge Judge
+	guard Guard
+	// begun is when the evidence was begun afresh; what arrived before it may
+	// be of another candidate. Zero: not in this process.
+	begun time.Time
+	// share is the one that the guard was told of last.
+	share whittle.Share
+	// exposed says that the guard has seen users on the candidate, so that it
+	// is reset before another shift.
+	exposed bool
+	// verdict is the judge's last word; stale says that it has seen more.
+	verdict whittle.Verdict
+	stale   bool
+	// served counts good responses of the candidate to users in the step that
+	// began at step.
+	served  int
+	step    time.Time
+	account account
+	// changed says that something has come since the last save began.
+	changed bool
+	spare   []whittle.Outcome
+}
 
-// Redacting makes judges of package compare that redact what they show and keep
-// of exchanges. Nil: by the default rules, under a key of this process's own.
-func Redacting(by compare.Redactor) func(whittle.Comparison) (Judge, error) {
-	var broken error
-	if by == nil {
-		by, broken = redact.New(redact.Rules{}, redact.NewKey())
-	}
-	return func(c whittle.Comparison) (Judge, error) {
-		j, err := compare.NewJudge(c)
-		if err = cmp.Or(broken, err); err != nil {
-			return nil, err
-		}
-		j.Redact(by)
-		return j, nil
+// tell lets the guard know which share is decided. The caller holds mu.
+func (e *evidence) tell(share whittle.Share) {
+	if share != e.share {
+		e.share = share
+		e.guard.Share(share)
 	}
 }
 
-// NewGuard makes the guard of package compare.
-func NewGuard(g whittle.Guard) Guard { return guard.New(g) }
+// eat takes one user's outcome, at the share that is decided. The caller holds mu.
+func (e *evidence) eat(o *whittle.Outcome, share whittle.Share) {
+	e.changed = true
+	if o.Side == whittle.Candidate {
+		if share == 0 {
+			return // a straggler from before a fall
+		}
+		e.exposed = true
+		if !o.Bad() && o.Failure == whittle.NoFailure {
+			e.served++
+		}
+	}
+	e.guard.Outcome(*o)
+}
+
+// servedSince counts what the candidate has served in the step that began then.
+// The caller holds mu.
+func (e *evidence) servedSince(step time.Time) int {
+	if !step.Equal(e.step) {
+		e.step, e.served = step, 0
+	}
+	return e.served
+}
+
+// judged is the verdict on all that was observed. It is a copy of what belongs
+// to the judge, because a status is read long after the judge has gone on. The
+// caller holds mu.
+func (e *evidence) judged() whittle.Verdict {
+	if e.stale {
+		v := e.judge.Verdict()
+		v.Bounds = slices.Clone(v.Bounds)
+		identify(v.Bounds)
+		v.Findings = slices.Clone(v.Findings)
+		for i := range v.Findings {
+			v.Findings[i].Samples = slices.Clone(v.Findings[i].Samples)
+		}
+		e.verdict, e.stale = v, false
+	}
+	return e.verdict
+}
+
+// compare shows an exchange to the judge and the guard. The caller holds mu.
+func (e *evidence) compare(x *whittle.Exchange) whittle.Observation {
+	o := e.judge.Observe(x)
+	e.stale = true
+	// Before the shift too: the guards learn of the monolith from it. What is not
+	// compared may still be a failure of either side.
+	e.guard.Pair(pairOf(x, o))
+	return o
+}
+
+// count enters an exchange into the ledger, last of all: where the judge panics,
+// whoever showed it counts it. The caller holds mu.
+func (e *evidence) count(x *whittle.Exchange, o *whittle.Observation) {
+	fate, reason := o.Fate(x)
+	e.account.judged.Settle(fate, reason, 1)
+	o.Counted, e.changed = true, true
+}
+
+// pairOf is an exchange as the guards see it.
+func pairOf(x *whittle.Exchange, o whittle.Observation) whittle.Pair {
+	outcome := func(side whittle.Side, a *whittle.Response) whittle.Outcome {
+		return whittle.Outcome{
+			Route: x.Route, User: x.User, At: x.At, Side: side, Status: a.Status, Failure: a.Failure, Latency: a.Latency,
+		}
+	}
+	return whittle.Pair{
+		User: x.User, At: x.At, First: x.First(),
+		Monolith: outcome(whittle.Monolith, &x.Monolith), Candidate: outcome(whittle.Candidate, &x.Candidate),
+		Compared: o.Skip == "", Differs: o.Differs, Repeated: o.Repeated, SelfDiffers: o.SelfDiffers, Steady: o.Steady, SelfSteady: o.SelfSteady,
+	}
+}

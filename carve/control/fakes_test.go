@@ -257,10 +257,11 @@ type rig struct {
 	mu       sync.Mutex // guards the following
 	word     whittle.State
 	skip     string
-	ledgers  map[string]whittle.Ledger
-	restored map[string]whittle.Ledger
+	reports  map[string]whittle.Ledger // the gateway's part of the ledger
+	seq      uint64
+	refuses  bool // a share above the one in force, as after a trip
 	inForce  map[string]whittle.Share
-	phases   map[string]whittle.Phase
+	latest   map[string]whittle.Position
 	refused  error // of NewJudge
 	monolith whittle.Upstream
 
@@ -279,8 +280,8 @@ func newRigBefore(t *testing.T, disk *memory, monolith whittle.Upstream, routes 
 	h := &rig{
 		monolith: monolith,
 		t:        t, disk: disk, journal: &journal{}, word: whittle.Undecided,
-		ledgers: map[string]whittle.Ledger{}, restored: map[string]whittle.Ledger{},
-		inForce: map[string]whittle.Share{}, phases: map[string]whittle.Phase{},
+		reports: map[string]whittle.Ledger{},
+		inForce: map[string]whittle.Share{}, latest: map[string]whittle.Position{},
 	}
 	disk.journal = h.journal
 	c, err := control.New(h.options(routes))
@@ -294,17 +295,13 @@ func newRigBefore(t *testing.T, disk *memory, monolith whittle.Upstream, routes 
 func (h *rig) options(routes []whittle.Route) control.Options {
 	return control.Options{
 		Store: h.disk, Monolith: h.monolith, Routes: routes, Apply: h.apply,
-		Ledger: func(route string) whittle.Ledger {
+		Counts: func(route string) whittle.Counts {
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			l := h.ledgers[route]
+			h.seq++
+			l := h.reports[route]
 			l.Skipped = maps.Clone(l.Skipped)
-			return l
-		},
-		Restore: func(route string, l whittle.Ledger) {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.restored[route], h.ledgers[route] = l, l
+			return whittle.Counts{Run: 1, Seq: h.seq, Ledger: l}
 		},
 		NewJudge: func(whittle.Comparison) (control.Judge, error) {
 			h.mu.Lock()
@@ -318,11 +315,36 @@ func (h *rig) options(routes []whittle.Route) control.Options {
 	}
 }
 
-func (h *rig) apply(route string, share whittle.Share, phase whittle.Phase) {
+// apply takes what the gateway would; that each position is a later one than the
+// last holds in every test.
+func (h *rig) apply(route string, p whittle.Position) bool {
 	h.mu.Lock()
-	h.inForce[route], h.phases[route] = share, phase
+	if last := h.latest[route]; p.Generation <= last.Generation {
+		h.t.Errorf("%+v of %s after %+v", p, route, last)
+	}
+	h.latest[route] = p
+	if h.refuses && p.Share > h.inForce[route] {
+		h.mu.Unlock()
+		return false
+	}
+	h.inForce[route] = p.Share
 	h.mu.Unlock()
-	h.journal.add("applied", route, share)
+	h.journal.add("applied", route, p.Share)
+	return true
+}
+
+func (h *rig) set(change func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change()
+}
+
+// trip is the breaker's word on what is in force.
+func (h *rig) trip(reason string) {
+	h.mu.Lock()
+	generation := h.latest[name].Generation
+	h.mu.Unlock()
+	h.c.Tripped(name, reason, generation)
 }
 
 func (h *rig) share() whittle.Share {

@@ -41,12 +41,12 @@ func (c *Controller) newRoute(monolith whittle.Upstream, spec whittle.Route) (*r
 		return nil, err
 	}
 	r := &route{
-		c: c, name: spec.Name, spec: spec, epoch: epochOf(monolith, spec),
+		c: c, name: spec.Name, spec: spec, guardID: fingerprint(spec.Guard), epoch: epochOf(monolith, spec),
 		wake: make(chan struct{}, 1), save: make(chan struct{}, 1),
-		judge: judge, guard: c.o.NewGuard(spec.Guard), stale: true,
 		st: rollout.Start(spec.Rollout),
 	}
-	r.known.Store(&judge)
+	r.ev.judge, r.ev.guard, r.ev.stale = judge, c.o.NewGuard(spec.Guard), true
+	r.judge.Store(&judge)
 	return r, nil
 }
 
@@ -74,16 +74,28 @@ func (c *Controller) load(monolith whittle.Upstream, spec whittle.Route) (*route
 			return nil, err
 		}
 	}
-	r.disk.shown = r.snapshot(r.st, r.timeline, r.served)
-	r.disk.shown.status.Ledger = r.restored
-	r.disk.ledger = r.restored
+	if r.generation == 0 {
+		r.generation = r.issue() // which is above the one that was saved
+	}
+	if r.st.Share == 0 {
+		r.zero = r.generation
+	}
+	r.decided.Store(&whittle.Position{Generation: r.generation, Share: r.st.Share, Phase: r.st.Phase})
+	r.ev.judged()
+	r.input()
+	r.disk.shown = r.snapshot(r.st, r.generation, r.timeline, r.ev.servedSince(r.st.Since))
 	return r, nil
 }
 
 // take goes on with a record. Where it cannot, lost says why, and the judge and
 // the guard may hold half of what was read: restart makes others.
 func (r *route) take(rec state.Record) (lost string) {
-	r.timeline, r.restored, r.compared = rec.Timeline, rec.Ledger, rec.Ledger.Compared
+	r.timeline = rec.Timeline
+	var account keptAccount
+	if err := json.Unmarshal(rec.Ledger, &account); err != nil {
+		return r.unreadable("ledger", err)
+	}
+	r.ev.account = resumed(&account, r.c.o.Now())
 	var own kept
 	if err := json.Unmarshal(rec.Rollout, &own); err != nil {
 		return r.unreadable("position", err)
@@ -95,21 +107,21 @@ func (r *route) take(rec state.Record) (lost string) {
 	if err != nil {
 		return r.unreadable("position", err)
 	}
-	r.st = rollout.Resumed(st, r.c.o.Now())
-	r.served = max(0, own.Served)
+	r.st, r.issued = rollout.Resumed(st, r.c.o.Now()), own.Generation
+	r.ev.served, r.ev.step = max(0, own.Served), r.st.Since
 	if rec.Epoch != r.epoch {
 		return otherCandidate
 	}
-	if err := r.judge.UnmarshalBinary(rec.Judge); err != nil {
+	if err := r.ev.judge.UnmarshalBinary(rec.Judge); err != nil {
 		return r.unreadable("evidence", err)
 	}
-	r.exposed = own.Exposed
+	r.ev.exposed = own.Exposed
 	if len(own.Past.Points) <= maxPast {
 		r.past.evidence = own.Past
 	}
-	if own.Guard != fingerprint(r.spec.Guard) {
-		r.exposed = false
-	} else if err := r.guard.UnmarshalBinary(rec.Guard); err != nil {
+	if own.Guard != r.guardID {
+		r.ev.exposed = false
+	} else if err := r.ev.guard.UnmarshalBinary(rec.Guard); err != nil {
 		return r.unreadable("guards", err)
 	}
 	return ""
@@ -121,7 +133,8 @@ func (r *route) unreadable(what string, err error) string {
 }
 
 // restart puts the route back into shadow with no evidence, because of
-// something that nobody ordered. A route that is off stays off.
+// something that nobody ordered. A route that is off stays off. The caller holds
+// both locks, or is the only one to know of the route, and applies what follows.
 func (r *route) restart(why string) error {
 	judge, err := r.c.o.NewJudge(r.spec.Compare)
 	if err != nil {
@@ -138,7 +151,8 @@ func (r *route) restart(why string) error {
 		return err
 	}
 	next.Held, next.HeldReason = held, reason // nobody ended the hold
-	r.dropRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: %s", d.Reason))
+	r.endRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: %s", d.Reason))
+	d.Generation = r.issue()
 	r.adopt(next, *d)
 	r.saveNow()
 	return nil

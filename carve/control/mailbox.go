@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"sync"
 
 	"whittle"
@@ -16,7 +17,14 @@ type mailbox struct {
 	mu       sync.Mutex // guards the following
 	outcomes []whittle.Outcome
 	dropped  int64
-	tripped  string // the breaker's first reason since the last take
+	tripped  trip // the breaker's last one since the last take
+}
+
+// trip is the circuit breaker's word. The zero value is none.
+type trip struct {
+	// generation is that of the position under which it tripped.
+	generation uint64
+	reason     string
 }
 
 func (m *mailbox) put(o whittle.Outcome) {
@@ -29,24 +37,23 @@ func (m *mailbox) put(o whittle.Outcome) {
 	m.outcomes = append(m.outcomes, o)
 }
 
-func (m *mailbox) trip(reason string) {
+func (m *mailbox) trip(t trip) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.tripped == "" {
-		m.tripped = reason
+	if t.generation <= m.tripped.generation {
+		return
 	}
-	if m.tripped == "" {
-		m.tripped = "no reason was given"
-	}
+	t.reason = cmp.Or(t.reason, "no reason was given")
+	m.tripped = t
 }
 
 // take empties the box into spare, which the box uses from then on, and gives
 // what was in it.
-func (m *mailbox) take(spare []whittle.Outcome) (outcomes []whittle.Outcome, tripped string) {
+func (m *mailbox) take(spare []whittle.Outcome) (outcomes []whittle.Outcome, tripped trip) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	outcomes, tripped = m.outcomes, m.tripped
-	m.outcomes, m.tripped = spare[:0], ""
+	m.outcomes, m.tripped = spare[:0], trip{}
 	return outcomes, tripped
 }
 

@@ -25,6 +25,10 @@ var (
 		"1 for a guard that has spoken.", []string{"route", "guard"}, nil)
 	descDecisions = prometheus.NewDesc("whittle_decisions_kept",
 		"Decisions in the route's time line, at most 500.", []string{"route"}, nil)
+	descLedger = prometheus.NewDesc("whittle_exchanges_total",
+		"What became of each request of a route with a candidate; the fates add up to the requests.", []string{"route", "fate", "reason"}, nil)
+	descPending = prometheus.NewDesc("whittle_exchanges_pending",
+		"Requests whose fate is still open.", []string{"route"}, nil)
 	descDropped = prometheus.NewDesc("whittle_outcomes_dropped_total",
 		"Users' outcomes that came faster than the guards could take them.", []string{"route"}, nil)
 	descFailures = prometheus.NewDesc("whittle_state_save_failures_total",
@@ -40,8 +44,8 @@ var (
 // routes, so it is an unchecked collector and describes nothing.
 func (c *Controller) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector over what is on disk. The ledger's
-// counters are the gateway's.
+// Collect implements prometheus.Collector: over what is on disk, but for the
+// ledger, which is of this moment.
 func (c *Controller) Collect(ch chan<- prometheus.Metric) {
 	for _, r := range c.routes() {
 		r.collect(ch)
@@ -67,12 +71,35 @@ func (r *route) collect(ch chan<- prometheus.Metric) {
 		gauge(descGuardThreshold, m.Threshold, m.Name)
 		gauge(descGuardBreached, one(m.Breached), m.Name)
 	}
+	r.collectLedger(ch)
 	gauge(descDecisions, float64(len(s.Timeline)))
 	r.mu.Lock()
 	failures := r.disk.failures
 	r.mu.Unlock()
 	ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(r.box.droppedSoFar()), r.name)
 	ch <- prometheus.MustNewConstMetric(descFailures, prometheus.CounterValue, float64(failures), r.name)
+}
+
+func (r *route) collectLedger(ch chan<- prometheus.Metric) {
+	l := r.ledger()
+	fate := func(n int64, fate, reason string) {
+		ch <- prometheus.MustNewConstMetric(descLedger, prometheus.CounterValue, float64(n), r.name, fate, reason)
+	}
+	ch <- prometheus.MustNewConstMetric(descPending, prometheus.GaugeValue, float64(l.Pending), r.name)
+	fate(l.Compared, "compared", "")
+	fate(l.Failed, "failed", "")
+	fate(l.Shed, "shed", "")
+	for reason, n := range l.Skipped {
+		fate(n, "skipped", reason)
+	}
+}
+
+// ledger is the account of this moment.
+func (r *route) ledger() whittle.Ledger {
+	r.ev.mu.Lock()
+	defer r.ev.mu.Unlock()
+	r.ev.account.take(r.c.o.Counts(r.name))
+	return r.ev.account.total()
 }
 
 func one(b bool) float64 {

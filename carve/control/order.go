@@ -30,19 +30,29 @@ func (c *Controller) Order(ctx context.Context, name string, o rollout.Order) er
 }
 
 // order gives a channel of one place that gets nil when the order is in force
-// and on disk; nil where there is nothing to wait for.
+// and on disk; nil where there is nothing to wait for. An order that can only lower
+// the share waits for no comparison and no encoding.
 func (r *route) order(o rollout.Order) (<-chan error, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.disk.open || r.frozen {
-		return nil, whittle.Errorf(whittle.Unavailable, "whittle takes no orders now: it is starting, reloading or shutting down")
+	if o.Lowers() {
+		r.mu.Lock()
+		defer r.log()
+		defer r.mu.Unlock()
+	} else {
+		r.gather()
+		defer r.release()
+		r.input()
 	}
-	in := r.evidence()
-	if r.rise != nil && o.Kind == rollout.Promote {
+	switch {
+	case !r.disk.open || r.frozen:
+		return nil, whittle.Errorf(whittle.Unavailable, "whittle takes no orders now: it is starting, reloading or shutting down")
+	case o.Generation != 0 && o.Generation != r.generation && !o.Lowers():
+		return nil, whittle.Errorf(whittle.FailedPrecondition, "the order is for generation %d of the route, which is at %d", o.Generation, r.generation).
+			WithHint("look at the status again, and give the order if it still fits")
+	case r.rise != nil && o.Kind == rollout.Promote:
 		return nil, whittle.Errorf(whittle.FailedPrecondition, "a promotion is under way already").
 			WithHint("ask for the status in a moment")
 	}
-	next, d, err := rollout.Command(r.spec.Rollout, r.st, in, o, r.c.o.Now())
+	next, d, err := rollout.Command(r.spec.Rollout, r.st, r.in, o, r.c.o.Now())
 	if err != nil || d == nil {
 		return nil, err
 	}
@@ -54,8 +64,8 @@ func (r *route) order(o rollout.Order) (<-chan error, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.guard.Reset()
-		r.afresh(judge, r.guard)
+		r.ev.guard.Reset()
+		r.afresh(judge, r.ev.guard)
 	}
 	r.settle(next, *d)
 	w := waiter{gen: r.disk.gen, done: make(chan error, 1)}
@@ -63,9 +73,9 @@ func (r *route) order(o rollout.Order) (<-chan error, error) {
 	return w.done, nil
 }
 
-// ground is what the verdict stands on. The caller holds mu.
+// ground is what the verdict stands on. The caller holds both locks.
 func (r *route) ground() rollout.Ground {
-	v := r.judged()
+	v := &r.ev.verdict
 	g := rollout.Ground{Epoch: r.epoch, Compared: v.Compared, Least: r.spec.Compare.MinCompared}
 	for i := range v.Findings {
 		f := &v.Findings[i]

@@ -121,7 +121,7 @@ func TestAnOrderOvertakenByABreachFails(t *testing.T) {
 		response := make(chan error, 1)
 		go func() { response <- h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}) }()
 		synctest.Wait()
-		h.c.Tripped(name, "broken")
+		h.trip("broken")
 		pass(time.Millisecond)
 		if err := <-response; whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.HasPrefix(err.Error(), "overtaken") {
 			t.Errorf("got %v", err)
@@ -143,7 +143,7 @@ func TestARiseIsNotAppliedOverATrip(t *testing.T) {
 		disk.set(func(m *memory) {
 			m.after = func(share whittle.Share) {
 				if share == 2500 {
-					h.c.Tripped(name, "broken")
+					h.trip("broken")
 				}
 			}
 		})
@@ -159,4 +159,40 @@ func TestARiseIsNotAppliedOverATrip(t *testing.T) {
 		}
 		_ = h.stop()
 	})
+}
+
+// TestAnOrderAgainstAnOlderView: an order that names the generation which its giver
+// saw is refused where the route has moved on, unless it can only lower the share.
+func TestAnOrderAgainstAnOlderView(t *testing.T) {
+	for _, kind := range rollout.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := shifted(t, &memory{})
+				if kind == rollout.Resume {
+					if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Hold}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				seen := h.status().Generation
+				h.users(whittle.Candidate, 200, 5)
+				if kind == rollout.Resume {
+					if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Hold, Reason: "another"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				pass(11 * time.Second) // to 25 %, unless it is held
+				give := func(generation uint64) error {
+					return h.c.Order(t.Context(), name, rollout.Order{Kind: kind, Generation: generation})
+				}
+				share, lowers := h.share(), kind == rollout.Rollback || kind == rollout.Off || kind == rollout.Hold
+				if err := give(seen); lowers != (err == nil) || !lowers && (whittle.CodeOf(err) != whittle.FailedPrecondition || h.share() != share) {
+					t.Errorf("share %d, %v", h.share(), err)
+				}
+				if err := give(h.status().Generation); !lowers && err != nil {
+					t.Errorf("against the present one: %v", err)
+				}
+				_ = h.stop()
+			})
+		})
+	}
 }

@@ -60,10 +60,10 @@ func (t *thinned[P]) add(p P) {
 func evidenceAt(p whittle.EvidencePoint) time.Time { return p.At }
 func trafficAt(p whittle.TrafficPoint) time.Time   { return p.At }
 
-// remember adds what is known now, where it is time to. The caller holds mu.
+// remember adds what is known now, where it is time to. The caller holds both locks.
 func (r *route) remember(now time.Time) {
 	if r.past.evidence.due(now, evidenceEvery, evidenceAt) {
-		v := r.judged()
+		v := r.ev.verdict
 		n := len(r.past.evidence.Points)
 		if v.Compared > 0 && (n == 0 || r.past.evidence.Points[n-1].Compared != v.Compared) {
 			r.past.evidence.add(evidencePoint(v, now))
@@ -72,7 +72,7 @@ func (r *route) remember(now time.Time) {
 	if r.past.traffic.due(now, trafficEvery, trafficAt) {
 		p := whittle.TrafficPoint{
 			At: now, Share: r.st.Share,
-			Monolith: r.sides[whittle.Monolith].shown(now), Candidate: r.sides[whittle.Candidate].shown(now),
+			Monolith: r.pace.shown(whittle.Monolith, now), Candidate: r.pace.shown(whittle.Candidate, now),
 		}
 		n := len(r.past.traffic.Points)
 		if idle := (whittle.Traffic{}); n > 0 || p.Monolith != idle || p.Candidate != idle {

@@ -14,56 +14,48 @@ import (
 	"whittle/carve/state"
 )
 
-// front stands for the gateway: it keeps a ledger and a share.
+// front stands for the gateway: it counts requests and keeps a share.
 type front struct {
 	mu     sync.Mutex // guards the following
-	ledger map[string]*whittle.Ledger
+	counts map[string]*whittle.Counts
 	share  map[string]whittle.Share
+	runs   uint64
 }
 
 func (f *front) options(store control.Store, routes []whittle.Route) control.Options {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.runs++
+	for _, r := range routes {
+		f.counts[r.Name] = &whittle.Counts{Run: f.runs}
+	}
 	return control.Options{
 		Store: store, Routes: routes, Tick: time.Millisecond,
-		Apply: func(route string, share whittle.Share, _ whittle.Phase) {
+		Apply: func(route string, p whittle.Position) bool {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			f.share[route] = share
+			f.share[route] = p.Share
+			return true
 		},
-		Ledger: func(route string) whittle.Ledger {
+		Counts: func(route string) whittle.Counts {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			if l := f.ledger[route]; l != nil {
-				return *l
-			}
-			return whittle.Ledger{}
-		},
-		Restore: func(route string, l whittle.Ledger) {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.ledger[route] = &l
+			f.counts[route].Seq++
+			return *f.counts[route]
 		},
 	}
 }
 
 // mirror plays one exchange as the gateway would.
-func (f *front) mirror(c *control.Controller, x *whittle.Exchange) {
+func (f *front) mirror(t *testing.T, c *control.Controller, x *whittle.Exchange) {
 	f.mu.Lock()
-	l := f.ledger[x.Route]
+	l := &f.counts[x.Route].Ledger
 	l.Total++
 	l.Pending++
 	f.mu.Unlock()
-	skip := c.Observe(x).Skip
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	l.Pending--
-	if skip == "" {
-		l.Compared++
-		return
+	if !c.Observe(x).Counted {
+		t.Error("an exchange that was observed is not in the ledger")
 	}
-	if l.Skipped == nil {
-		l.Skipped = map[string]int64{}
-	}
-	l.Skipped[skip]++
 }
 
 func same(route string, n int) *whittle.Exchange {
@@ -88,7 +80,7 @@ func TestWholeRig(t *testing.T) {
 			Guard:     whittle.Guard{Errors: 0.01, Mismatch: 0.01, Confidence: 0.99, Consecutive: 5, Exposure: 20},
 		})
 	}
-	f := &front{ledger: map[string]*whittle.Ledger{}, share: map[string]whittle.Share{}}
+	f := &front{counts: map[string]*whittle.Counts{}, share: map[string]whittle.Share{}}
 	store, err := state.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +132,7 @@ func TestWholeRig(t *testing.T) {
 func (f *front) drive(t *testing.T, c *control.Controller, route string) {
 	deadline := time.Now().Add(30 * time.Second)
 	for n := 0; ; n++ {
-		f.mirror(c, same(route, n))
+		f.mirror(t, c, same(route, n))
 		f.mu.Lock()
 		share := f.share[route]
 		f.mu.Unlock()
@@ -176,7 +168,7 @@ func TestWholeRigRollsBack(t *testing.T) {
 		Rollout:   whittle.Rollout{Steps: []whittle.Share{5000, whittle.All}, Hold: time.Hour, MinRequests: 1000},
 		Guard:     whittle.Guard{Errors: 0.01, Mismatch: 0.01, Confidence: 0.99, Consecutive: 1000, Exposure: 1000},
 	}
-	f := &front{ledger: map[string]*whittle.Ledger{}, share: map[string]whittle.Share{}}
+	f := &front{counts: map[string]*whittle.Counts{}, share: map[string]whittle.Share{}}
 	store, err := state.Open(filepath.Join(t.TempDir(), "whittle.db"))
 	if err != nil {
 		t.Fatal(err)

@@ -109,18 +109,15 @@ func (r *route) freeze() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.frozen = true
-	if r.rise != nil {
-		r.dropRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: the config is being reloaded"))
-		r.saveNow() // over the rise that may be on its way to the disk
-	}
-	r.apply()
+	r.endRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: the config is being reloaded"))
+	r.renew() // over a rise that may be on its way to the disk, too
 }
 
 func (r *route) thaw() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.frozen = false
-	r.apply()
+	r.renew()
 }
 
 func (r *route) epochNow() string {
@@ -131,22 +128,25 @@ func (r *route) epochNow() string {
 
 // respec goes on under another spec.
 func (r *route) respec(ch change) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	guard := fingerprint(r.spec.Guard) != fingerprint(ch.spec.Guard)
-	if r.rise != nil && fingerprint(r.spec.Rollout) != fingerprint(ch.spec.Rollout) {
-		r.dropRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: the rollout's steps are being reloaded"))
-		r.saveNow() // over the rise that may be on its way to the disk
+	r.gather()
+	defer r.release()
+	guardID := fingerprint(ch.spec.Guard)
+	guard := r.guardID != guardID
+	if fingerprint(r.spec.Rollout) != fingerprint(ch.spec.Rollout) {
+		r.endRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: the rollout's steps are being reloaded"))
 	}
-	r.spec, r.epoch, r.frozen = ch.spec, ch.epoch, false
+	r.spec, r.guardID, r.epoch, r.frozen = ch.spec, guardID, ch.epoch, false
 	var err error
 	switch {
 	case ch.other:
 		err = r.restart(otherCandidate)
 	case guard:
-		r.guard, r.exposed, r.disk.changed = r.c.o.NewGuard(r.spec.Guard), false, true
+		r.ev.guard, r.ev.exposed, r.ev.share, r.ev.changed = r.c.o.NewGuard(r.spec.Guard), false, 0, true
 	}
-	r.apply()
+	r.watch(r.st)
+	if r.rise == nil {
+		r.renew()
+	}
 	notify(r.wake)
 	return err
 }

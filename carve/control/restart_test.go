@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"whittle"
 	"whittle/carve/control"
 	"whittle/carve/rollout"
+	"whittle/carve/state"
 )
 
 func TestRestartGoesOnWhereItWas(t *testing.T) {
@@ -52,26 +54,24 @@ func TestKilledAfterAnySave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memory{}
 		h := shifted(t, disk)
-		total := int64(0)
+		total := int64(1) // was compared to begin the shift
 		for range 40 {
 			h.mu.Lock()
 			total += 7
-			h.ledgers[name] = whittle.Ledger{Total: total, Compared: total - 7, Pending: 7}
+			skipped := total / 7 * 2
+			h.reports[name] = whittle.Ledger{Total: total, Skipped: map[string]int64{whittle.SkipSampled: skipped}, Pending: total - skipped}
 			h.mu.Unlock()
 			mirror(h, 200, 5)
 			h.users(whittle.Candidate, 200, 3)
 			pass(700 * time.Millisecond)
 		}
-		h.c.Tripped(name, "broken")
+		h.trip("broken")
 		pass(time.Second)
 		_ = h.stop()
 		if len(disk.history) < 20 {
 			t.Fatalf("only %d saves", len(disk.history))
 		}
 		for i, rec := range disk.history {
-			if rec.Ledger.Total != rec.Ledger.Sum() {
-				t.Errorf("save %d: the ledger does not add up: %+v", i, rec.Ledger)
-			}
 			left := &memory{}
 			left.set(func(m *memory) { m.records = maps.Clone(disk.records); m.records[name] = rec })
 			again := newRig(t, left, spec())
@@ -79,11 +79,33 @@ func TestKilledAfterAnySave(t *testing.T) {
 			if got := again.share(); got != shareIn(rec) {
 				t.Errorf("save %d: share %d in force, %d on disk", i, got, shareIn(rec))
 			}
-			if again.restored[name].Total != rec.Ledger.Total {
-				t.Errorf("save %d: restored %+v", i, again.restored[name])
+			was, l := ledgerIn(t, rec), again.status().Ledger
+			if was.Total != was.Sum() || l.Total != l.Sum() {
+				t.Errorf("save %d: the ledger does not add up: %+v, restored %+v", i, was, l)
+			}
+			if l.Total != was.Total || l.Skipped[whittle.SkipInterrupted] != was.Pending || l.Pending != 0 {
+				t.Errorf("save %d: %+v restored as %+v", i, was, l)
+			}
+			if l.Compared != was.Compared || l.Compared != int64(again.status().Verdict.Compared) {
+				t.Errorf("save %d: %+v restored as %+v, with %d in the evidence", i, was, l, again.status().Verdict.Compared)
 			}
 		}
+		if last := ledgerIn(t, disk.history[len(disk.history)-1]); last.Total != total || last.Compared != 201 || last.Skipped[whittle.SkipSampled] != 80 {
+			t.Errorf("at last %+v, of %d requests", last, total)
+		}
 	})
+}
+
+// ledgerIn is the ledger of a record.
+func ledgerIn(t *testing.T, r state.Record) whittle.Ledger {
+	t.Helper()
+	var own struct {
+		Ledger whittle.Ledger `json:"ledger"`
+	}
+	if err := json.Unmarshal(r.Ledger, &own); err != nil {
+		t.Fatal(err)
+	}
+	return own.Ledger
 }
 
 func TestLedgerStandsWhereTheEvidenceStands(t *testing.T) {
@@ -91,7 +113,7 @@ func TestLedgerStandsWhereTheEvidenceStands(t *testing.T) {
 		disk := &memory{}
 		h := newRig(t, disk, spec())
 		h.run()
-		// Three were judged, and the gateway has counted one of them as yet.
+		// Of ten that came the judge has seen five, and compared three of them.
 		mirror(h, 200, 3)
 		failed := exchange(0)
 		failed.Candidate.Failure = whittle.FailedTimeout
@@ -103,11 +125,11 @@ func TestLedgerStandsWhereTheEvidenceStands(t *testing.T) {
 			t.Errorf("skip %q", got)
 		}
 		h.mu.Lock()
-		h.ledgers[name] = whittle.Ledger{Total: 10, Compared: 1, Pending: 9}
+		h.reports[name] = whittle.Ledger{Total: 10, Shed: 1, Pending: 9}
 		h.mu.Unlock()
 		pass(2 * time.Second)
 		l := h.status().Ledger
-		if l.Compared != 3 || l.Pending != 7 || l.Total != l.Sum() {
+		if l.Compared != 3 || l.Failed != 1 || l.Skipped["unread"] != 1 || l.Shed != 1 || l.Pending != 4 || l.Total != 10 || l.Total != l.Sum() {
 			t.Errorf("ledger %+v", l)
 		}
 		_ = h.stop()
@@ -326,7 +348,7 @@ func TestLastWordsBeforeTheEndAreHeard(t *testing.T) {
 		disk := &memory{}
 		h := shifted(t, disk)
 		err := h.stop()
-		h.c.Tripped(name, "broken at the end") // nobody listens any more
+		h.trip("broken at the end") // nobody listens any more
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +360,7 @@ func TestLastWordsBeforeTheEndAreHeard(t *testing.T) {
 		ctx, cancel := newContext(t)
 		cancel()
 		h.c.Start()
-		h.c.Tripped(name, "broken at the end")
+		h.trip("broken at the end")
 		if err := h.c.Run(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func (r *route) status() whittle.RouteStatus {
 	shown := r.disk.shown
 	s := shown.status
 	now := r.c.o.Now()
-	s.Monolith, s.Candidate = r.sides[whittle.Monolith].shown(now), r.sides[whittle.Candidate].shown(now)
+	s.Monolith, s.Candidate = r.pace.shown(whittle.Monolith, now), r.pace.shown(whittle.Candidate, now)
 	addCPU(&s)
 	s.NextShare = rollout.Promotion(r.spec.Rollout, shown.st)
 	s.Withheld = rollout.Withheld(r.spec.Rollout, shown.st, shown.in)

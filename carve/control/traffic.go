@@ -2,6 +2,7 @@ package control
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"whittle"
@@ -16,6 +17,35 @@ const (
 	// an older one.
 	trafficSample = 1024
 )
+
+// pace is both sides' traffic, under a lock of its own that is held for a moment.
+type pace struct {
+	mu    sync.Mutex // guards the following
+	sides [2]traffic // by whittle.Side
+}
+
+func (p *pace) user(o *whittle.Outcome, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sides[o.Side].user(o, now)
+}
+
+// beside counts the call that was made beside the user's first one.
+func (p *pace) beside(x *whittle.Exchange, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if x.Served == whittle.Candidate || x.FellBack {
+		p.sides[whittle.Monolith].mirrored(&x.Monolith, now)
+		return
+	}
+	p.sides[whittle.Candidate].mirrored(&x.Candidate, now)
+}
+
+func (p *pace) shown(side whittle.Side, now time.Time) whittle.Traffic {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sides[side].shown(now)
+}
 
 // traffic is what one side did over the last seconds: users' requests, and the
 // latencies of mirrored calls too, since before a shift there are no others of

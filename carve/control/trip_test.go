@@ -33,19 +33,19 @@ func TestATripIsKeptUntilTheFall(t *testing.T) {
 			if _, err := r.order(forced); err != nil {
 				t.Fatal(err)
 			}
-			r.box.trip("broken")
+			r.box.trip(trip{r.generation, "broken"})
 			if err := r.saveOnce(); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"hold": func(t *testing.T, r *route) {
-			r.box.trip("broken")
+			r.box.trip(trip{r.generation, "broken"})
 			if _, err := r.order(rollout.Order{Kind: rollout.Hold}); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"promotion": func(t *testing.T, r *route) {
-			r.box.trip("broken")
+			r.box.trip(trip{r.generation, "broken"})
 			for range 2 {
 				if _, err := r.order(forced); whittle.CodeOf(err) != whittle.FailedPrecondition {
 					t.Errorf("promoted over a trip: %v", err)
@@ -57,7 +57,7 @@ func TestATripIsKeptUntilTheFall(t *testing.T) {
 			disk := &sheet{}
 			inForce := whittle.Share(0)
 			c, err := New(Options{
-				Store: disk, Apply: func(_ string, s whittle.Share, _ whittle.Phase) { inForce = s },
+				Store: disk, Apply: func(_ string, p whittle.Position) bool { inForce = p.Share; return true },
 				Routes: []whittle.Route{{
 					Name: "/x", Candidate: &whittle.Upstream{URL: "http://127.0.0.1:1"},
 					Compare: whittle.Comparison{Kind: whittle.Exact, Confidence: 0.99, MaxDiffer: 0.05, MinCompared: 50},

@@ -34,7 +34,7 @@ func TestOneUserTripsNothing(t *testing.T) {
 		}
 	})
 	s := open(t, spec, monolith, candidate)
-	s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+	s.apply(whittle.All, whittle.PhaseShift)
 	for range 2 * spec.Guard.Consecutive {
 		if status, _ := s.gets(s.sends("GET", "", "X-User", "poison")); status != http.StatusServiceUnavailable {
 			t.Errorf("the user got %d", status)

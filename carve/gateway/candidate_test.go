@@ -122,7 +122,7 @@ func TestFallback(t *testing.T) {
 					_, _ = fmt.Fprintf(w, "monolith got %q", body)
 				})}
 				s := open(t, spec, monolith, nil)
-				s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+				s.apply(whittle.All, whittle.PhaseShift)
 				resp, err := http.DefaultClient.Do(s.sends(method, "the body"))
 				var status int
 				var got string
@@ -194,7 +194,7 @@ func TestFellBackRequestsAreSampledLikeTheRest(t *testing.T) {
 				}
 				w.WriteHeader(500)
 			}))
-			s.g.Apply("/work", whittle.All, whittle.PhaseLive)
+			s.apply(whittle.All, whittle.PhaseLive)
 			for range n {
 				if status, body := s.gets(s.sends("GET", "")); status != 200 || body != "monolith" {
 					t.Fatalf("the user got %d %q", status, body)
@@ -232,7 +232,7 @@ func TestFellBackRequestsAreSampledLikeTheRest(t *testing.T) {
 func TestBothFail(t *testing.T) {
 	spec := everything()
 	s := open(t, spec, http.HandlerFunc(reset), says(500, "broken"))
-	s.g.Apply("/work", whittle.All, whittle.PhaseLive)
+	s.apply(whittle.All, whittle.PhaseLive)
 	if status, _ := s.gets(s.sends("GET", "")); status != 502 {
 		t.Errorf("the user got %d", status)
 	}
@@ -275,7 +275,7 @@ func TestCandidateServesAndIsWatched(t *testing.T) {
 				w.Header().Set("X-Sum", "7")
 			})
 			s := open(t, spec, monolith, candidate)
-			s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+			s.apply(whittle.All, whittle.PhaseShift)
 			resp, err := http.DefaultClient.Do(s.sends(tt.method, tt.body))
 			if err != nil {
 				t.Fatal(err)
@@ -329,7 +329,7 @@ func TestWhatTheCandidateIsNotAsked(t *testing.T) {
 				n, _ := io.Copy(io.Discard, r.Body)
 				_, _ = fmt.Fprint(w, n)
 			}), candidate)
-			s.g.Apply("/work", whittle.All, whittle.PhaseLive)
+			s.apply(whittle.All, whittle.PhaseLive)
 			r := tt.send(s)
 			want := "0"
 			if r.Method == "PUT" {
@@ -390,12 +390,12 @@ func TestBreakUnderLoad(t *testing.T) {
 			spec.Candidate = &u
 			var broke, fell atomic.Int64
 			s := open(t, spec, says(200, "fine"), nil, func(o *Options) {
-				o.Tripped = func(string, string) { fell.Store(time.Now().UnixNano()) }
+				o.Tripped = func(string, string, uint64) { fell.Store(time.Now().UnixNano()) }
 			})
 			// So slow a past makes the breaker patient with a machine that stalls;
 			// who hangs meets the candidate's timeout instead.
 			s.g.table.Load().routes["/work"].breaker.ObserveMirrored(time.Minute)
-			s.g.Apply("/work", 7500, whittle.PhaseShift)
+			s.apply(7500, whittle.PhaseShift)
 
 			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: users}}
 			defer client.CloseIdleConnections()
@@ -496,7 +496,7 @@ func newStoppable(t *testing.T, h http.Handler) *stoppable {
 func TestTripHoldsAgainstAnEarlierDecision(t *testing.T) {
 	spec := everything()
 	s := open(t, spec, says(200, "monolith"), says(500, "broken"))
-	s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+	s.apply(whittle.All, whittle.PhaseShift)
 	share := func() whittle.Share { return s.g.table.Load().routes["/work"].setting.Load().share }
 	for range spec.Guard.Consecutive {
 		if status, body := s.gets(s.sends("GET", "")); status != 200 || body != "monolith" {
@@ -504,12 +504,12 @@ func TestTripHoldsAgainstAnEarlierDecision(t *testing.T) {
 		}
 	}
 	waits(t, 10*time.Second, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.trips) == 1 })
-	s.g.Apply("/work", 2500, whittle.PhaseShift) // decided before the trip was known
+	s.apply(2500, whittle.PhaseShift) // decided before the trip was known
 	if share() != 0 {
 		t.Errorf("share %d after a stale decision", share())
 	}
-	s.g.Apply("/work", 0, whittle.PhaseRolledBack)
-	s.g.Apply("/work", 100, whittle.PhaseShift)
+	s.apply(0, whittle.PhaseRolledBack)
+	s.apply(100, whittle.PhaseShift)
 	if share() != 100 {
 		t.Errorf("share %d after the rollback and a new shift", share())
 	}
@@ -559,7 +559,7 @@ func TestAWholeResponseIsNotGivenUp(t *testing.T) {
 func TestGivenUpIsNotTheUsersGoing(t *testing.T) {
 	spec := everything()
 	s := open(t, spec, says(200, "monolith"), says(200, strings.Repeat("x", 4*int(spec.Mirror.MaxBody))))
-	s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+	s.apply(whittle.All, whittle.PhaseShift)
 	rt := s.g.table.Load().routes["/work"]
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/work", http.NoBody)
 	q := s.g.door.Read(r)

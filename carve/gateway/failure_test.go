@@ -69,7 +69,7 @@ func TestOnlyAFailedHandshakeIsAFailureToConnect(t *testing.T) {
 			spec.Candidate = &u
 			var monolith atomic.Int32
 			s := open(t, spec, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { monolith.Add(1) }), nil)
-			s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+			s.apply(whittle.All, whittle.PhaseShift)
 			status, _ := s.gets(s.sends("POST", "once"))
 			fellBack := tt.want == whittle.FailedConnect
 			if fellBack != (monolith.Load() == 1) || fellBack != (status == http.StatusOK) {

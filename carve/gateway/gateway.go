@@ -54,9 +54,9 @@ type Options struct {
 	// must not block. False: it had no room. Nil: nothing is recorded, and
 	// nothing is spent on it.
 	Record func(*whittle.Exchange) bool
-	// Tripped is called after a route's breaker has set its share to 0. Nil:
-	// nobody listens.
-	Tripped func(route, reason string)
+	// Tripped is called after a route's breaker has set its share to 0, with the
+	// generation of the position under which it tripped. Nil: nobody listens.
+	Tripped func(route, reason string, generation uint64)
 	// Tracer starts a span for each request. Nil: trace headers only pass
 	// through.
 	Tracer Tracer
@@ -130,12 +130,13 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Apply sets the share in force for a route. A name that no route has is
-// ignored: a reload may have removed it a moment ago.
-func (g *Gateway) Apply(route string, share whittle.Share, phase whittle.Phase) {
-	if rt := g.table.Load().routes[route]; rt != nil {
-		rt.apply(share, phase)
-	}
+// Apply puts a position in force for a route, and reports whether it is. It ignores
+// one whose generation is not above that of the last. After the breaker has tripped
+// it ignores every one until one with share 0, which shows that the trip is known. A
+// name that no route has is ignored: a reload may have removed it a moment ago.
+func (g *Gateway) Apply(route string, p whittle.Position) (inForce bool) {
+	rt := g.table.Load().routes[route]
+	return rt != nil && rt.apply(p)
 }
 
 // Watch sets which share of the candidate's responses to users is compared with the
@@ -147,8 +148,8 @@ func (g *Gateway) Watch(route string, share whittle.Share) {
 	}
 }
 
-// Ledger accounts for the route's requests so far; zero for a route that has
-// no candidate or does not exist.
+// Ledger accounts for the route's requests since the gateway began; zero for a route
+// that has no candidate or does not exist.
 func (g *Gateway) Ledger(route string) whittle.Ledger {
 	if rt := g.table.Load().routes[route]; rt != nil {
 		return rt.ledger()
@@ -156,11 +157,14 @@ func (g *Gateway) Ledger(route string) whittle.Ledger {
 	return whittle.Ledger{}
 }
 
-// Restore adds what an earlier process had counted to the route's ledger.
-func (g *Gateway) Restore(route string, l whittle.Ledger) {
+// Counts reports the requests of a route whose fate the gateway knows of itself. An
+// exchange that Observe has Counted is pending in it. The zero Counts for a route
+// that has no candidate or does not exist.
+func (g *Gateway) Counts(route string) whittle.Counts {
 	if rt := g.table.Load().routes[route]; rt != nil {
-		rt.restore(l)
+		return rt.ledgerCounts.report()
 	}
+	return whittle.Counts{}
 }
 
 // Reload puts another table in force at once. Requests under way finish on the

@@ -78,7 +78,7 @@ func TestLatencyIsTheUpstreamsAlone(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, strings.Repeat("x", tt.responded))
 			}), says(200, ""))
-			s.g.Apply("/work", 0, whittle.PhaseOff)
+			s.apply(0, whittle.PhaseOff)
 			rec := httptest.NewRecorder()
 			c := &slowClient{ResponseWriter: rec, body: strings.NewReader(strings.Repeat("y", tt.sent)), sending: tt.sending, taking: tt.taking}
 			r := httptest.NewRequest(http.MethodPost, "/work", http.NoBody)
@@ -106,7 +106,7 @@ func TestTheBreakerDoesNotWaitForUsers(t *testing.T) {
 			s := open(t, spec, says(200, "monolith"), says(200, "candidate"))
 			rt := s.g.table.Load().routes["/work"]
 			rt.rpc = rpc
-			s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+			s.apply(whittle.All, whittle.PhaseShift)
 			under := -1
 			c := &slowClient{ResponseWriter: httptest.NewRecorder(), taking: true}
 			c.looks = func() {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 
@@ -22,11 +23,22 @@ const maxOtherReasons = 32
 // otherReasons is where reasons beyond that bound are counted.
 const otherReasons = "other"
 
-// ledger counts what became of each request. Pending is not a counter of its
-// own but what has been opened and not yet settled, so Total = Sum holds in
-// every snapshot and not only at rest.
+// ledger counts what became of each request of a route in this run of the gateway.
+// Pending is not a counter of its own but what has been opened and not yet settled,
+// so Total = Sum holds in every snapshot and not only at rest.
 type ledger struct {
-	opened   atomic.Int64
+	opened atomic.Int64
+	// own has the fates that are counted here and nowhere else, judged those of
+	// exchanges that whoever compares has Counted, or may still count.
+	own, judged fates
+
+	mu sync.Mutex // guards the following
+	// run names the counters' life and seq its last report.
+	run, seq uint64
+}
+
+// fates counts requests by what became of them.
+type fates struct {
 	compared atomic.Int64
 	failed   atomic.Int64
 	shed     atomic.Int64
@@ -37,12 +49,19 @@ type ledger struct {
 }
 
 // ledgerEntry is one request's place in the ledger. It moves from the user's
-// goroutine to the queue and on to a worker; the first to settle it wins, so a
-// shutdown may settle what a worker still holds.
+// goroutine to the queue and on to a worker; the first to settle or claim it counts
+// it, so a shutdown may settle what a worker still holds.
 type ledgerEntry struct {
-	ledger  *ledger
-	settled atomic.Bool
+	ledger *ledger
+	state  atomic.Int32
 }
+
+// The states of an entry.
+const (
+	entryOpen    int32 = iota
+	entryClaimed       // somebody is being shown the exchange, and will count it
+	entrySettled
+)
 
 // open begins the account of one request.
 func (l *ledger) open(t *ledgerEntry) {
@@ -50,96 +69,109 @@ func (l *ledger) open(t *ledgerEntry) {
 	l.opened.Add(1)
 }
 
-func (t *ledgerEntry) first() bool { return t.settled.CompareAndSwap(false, true) }
+// claim reports whether the caller may show the exchange to whoever compares; then
+// observed must follow.
+func (t *ledgerEntry) claim() bool { return t.state.CompareAndSwap(entryOpen, entryClaimed) }
 
-func (t *ledgerEntry) compared() {
-	if t.first() {
-		t.ledger.compared.Add(1)
+// observed counts a request that was claimed; counted says that whoever compares
+// has counted it.
+func (t *ledgerEntry) observed(f whittle.Fate, reason string, counted bool) {
+	switch {
+	case !t.state.CompareAndSwap(entryClaimed, entrySettled): // given up meanwhile
+	case counted:
+		t.ledger.judged.add(f, reason, 1)
+	default:
+		t.ledger.own.add(f, reason, 1)
 	}
 }
 
-func (t *ledgerEntry) failed() {
-	if t.first() {
-		t.ledger.failed.Add(1)
+// settle counts a request, unless it is settled. One that is claimed is given up: it
+// stays pending in reports, since whoever compares may count it yet.
+func (t *ledgerEntry) settle(f whittle.Fate, reason string) {
+	switch {
+	case t.state.CompareAndSwap(entryOpen, entrySettled):
+		t.ledger.own.add(f, reason, 1)
+	case t.state.CompareAndSwap(entryClaimed, entrySettled):
+		t.ledger.judged.add(f, reason, 1)
 	}
 }
 
-func (t *ledgerEntry) shed() {
-	if t.first() {
-		t.ledger.shed.Add(1)
+func (t *ledgerEntry) failed()            { t.settle(whittle.FateFailed, "") }
+func (t *ledgerEntry) shed()              { t.settle(whittle.FateShed, "") }
+func (t *ledgerEntry) skip(reason string) { t.settle(whittle.FateSkipped, reason) }
+
+func (c *fates) add(f whittle.Fate, reason string, n int64) {
+	switch f {
+	case whittle.FateCompared:
+		c.compared.Add(n)
+	case whittle.FateFailed:
+		c.failed.Add(n)
+	case whittle.FateShed:
+		c.shed.Add(n)
+	case whittle.FateSkipped:
+		c.skip(reason, n)
 	}
 }
 
-func (t *ledgerEntry) skip(reason string) {
-	if t.first() {
-		t.ledger.skip(reason, 1)
-	}
-}
-
-func (l *ledger) skip(reason string, n int64) {
+func (c *fates) skip(reason string, n int64) {
 	for i, name := range skipNames {
 		if name == reason {
-			l.skipped[i].Add(n)
+			c.skipped[i].Add(n)
 			return
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.others == nil {
-		l.others = map[string]int64{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.others == nil {
+		c.others = map[string]int64{}
 	}
-	if _, known := l.others[reason]; !known && len(l.others) >= maxOtherReasons {
+	if _, known := c.others[reason]; !known && len(c.others) >= maxOtherReasons {
 		reason = otherReasons
 	}
-	l.others[reason] += n
+	c.others[reason] += n
 }
 
-// snapshot reads what is settled before what is opened: settled counts only
-// rise and never pass opened, so Pending cannot come out negative.
-func (l *ledger) snapshot() whittle.Ledger {
-	s := whittle.Ledger{
-		Compared: l.compared.Load(),
-		Failed:   l.failed.Load(),
-		Shed:     l.shed.Load(),
-		Skipped:  map[string]int64{},
-	}
+// addTo adds the counts to a ledger, but for its total.
+func (c *fates) addTo(s *whittle.Ledger) {
+	s.Compared += c.compared.Load()
+	s.Failed += c.failed.Load()
+	s.Shed += c.shed.Load()
 	for i, name := range skipNames {
-		if n := l.skipped[i].Load(); n > 0 {
-			s.Skipped[name] = n
+		if n := c.skipped[i].Load(); n > 0 {
+			s.Settle(whittle.FateSkipped, name, n)
 		}
 	}
-	l.mu.Lock()
-	for reason, n := range l.others {
-		s.Skipped[reason] += n
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for reason, n := range c.others {
+		s.Settle(whittle.FateSkipped, reason, n)
 	}
-	l.mu.Unlock()
+}
+
+// snapshot is everything that became of the requests of this run.
+func (l *ledger) snapshot() whittle.Ledger { return l.read(&l.own, &l.judged) }
+
+// read reads what is settled before what is opened: settled counts only rise and
+// never pass opened, so Pending cannot come out negative.
+func (l *ledger) read(parts ...*fates) whittle.Ledger {
+	s := whittle.Ledger{Skipped: map[string]int64{}}
+	for _, c := range parts {
+		c.addTo(&s)
+	}
 	settled := s.Sum()
 	s.Total = l.opened.Load()
 	s.Pending = s.Total - settled
 	return s
 }
 
-// restore adds what an earlier process had counted. What was pending then was
-// interrupted by its end. Counts below zero, which only a damaged record could
-// hold, are left out.
-func (l *ledger) restore(s whittle.Ledger) {
-	add := func(c *atomic.Int64, n int64) {
-		if n > 0 {
-			l.opened.Add(n)
-			c.Add(n)
-		}
+// report numbers what the gateway has counted of its own. Of two reports the one
+// with the higher number has counted as much or more of everything.
+func (l *ledger) report() whittle.Counts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.run == 0 {
+		l.run = rand.Uint64()
 	}
-	add(&l.compared, s.Compared)
-	add(&l.failed, s.Failed)
-	add(&l.shed, s.Shed)
-	for reason, n := range s.Skipped {
-		if n > 0 {
-			l.opened.Add(n)
-			l.skip(reason, n)
-		}
-	}
-	if s.Pending > 0 {
-		l.opened.Add(s.Pending)
-		l.skip(whittle.SkipInterrupted, s.Pending)
-	}
+	l.seq++
+	return whittle.Counts{Run: l.run, Seq: l.seq, Ledger: l.read(&l.own)}
 }

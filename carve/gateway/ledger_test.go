@@ -35,7 +35,7 @@ func TestLedgerAddsUpInEverySnapshot(t *testing.T) {
 			for range each {
 				var tk ledgerEntry
 				l.open(&tk)
-				settle := []func(){tk.compared, tk.failed, tk.shed, func() { tk.skip(whittle.SkipSampled) }, func() { tk.skip("judge's own") }}
+				settle := []func(){func() { tk.settle(whittle.FateCompared, "") }, tk.failed, tk.shed, func() { tk.skip(whittle.SkipSampled) }, func() { tk.skip("judge's own") }}
 				// Two goroutines race to settle, as a worker and a shutdown do.
 				var race sync.WaitGroup
 				race.Go(settle[rng.IntN(len(settle))])
@@ -53,38 +53,59 @@ func TestLedgerAddsUpInEverySnapshot(t *testing.T) {
 	}
 }
 
-func TestLedgerContinuesAfterARestart(t *testing.T) {
-	var before ledger
-	tickets := make([]ledgerEntry, 6)
-	for i := range tickets {
-		before.open(&tickets[i])
+// TestLedgerReportsItsOwnFates: what whoever compares has counted is pending in a
+// report, everything else is in it, and each report has a higher number.
+func TestLedgerReportsItsOwnFates(t *testing.T) {
+	var l ledger
+	entries := make([]ledgerEntry, 7)
+	for i := range entries {
+		l.open(&entries[i])
 	}
-	tickets[0].compared()
-	tickets[1].failed()
-	tickets[2].shed()
-	tickets[3].skip(whittle.SkipNotSafe)
-	tickets[4].skip("of the judge")
+	entries[0].settle(whittle.FateCompared, "")
+	entries[1].failed()
+	entries[2].shed()
+	entries[3].skip(whittle.SkipNotSafe)
+	entries[4].skip("of the judge")
+	if !entries[5].claim() || entries[5].claim() {
+		t.Error("a request is claimed by nobody, or twice")
+	}
+	entries[5].observed(whittle.FateCompared, "", true)
+	entries[5].skip(whittle.SkipInterrupted) // too late
 
-	var after ledger
-	after.restore(before.snapshot())
-	var tk ledgerEntry
-	after.open(&tk)
-	tk.compared()
-	got := after.snapshot()
-	want := map[string]int64{whittle.SkipNotSafe: 1, "of the judge": 1, whittle.SkipInterrupted: 1}
-	if got.Total != 7 || got.Compared != 2 || got.Failed != 1 || got.Shed != 1 || got.Pending != 0 || !maps.Equal(got.Skipped, want) {
-		t.Errorf("after the restart: %+v", got)
+	first, second := l.report(), l.report()
+	if first.Run == 0 || first.Run != second.Run || first.Seq != 1 || second.Seq != 2 {
+		t.Errorf("reports %d of %d and %d of %d", first.Seq, first.Run, second.Seq, second.Run)
 	}
-	if got.Total != got.Sum() {
-		t.Errorf("total %d, sum %d", got.Total, got.Sum())
+	want := map[string]int64{whittle.SkipNotSafe: 1, "of the judge": 1}
+	if got := second.Ledger; got.Total != 7 || got.Compared != 1 || got.Failed != 1 || got.Shed != 1 || got.Pending != 2 || !maps.Equal(got.Skipped, want) {
+		t.Errorf("reported %+v", got)
+	}
+	if all := l.snapshot(); all.Compared != 2 || all.Pending != 1 || all.Total != 7 || all.Total != all.Sum() {
+		t.Errorf("in all %+v", all)
 	}
 }
 
-func TestLedgerDistrustsADamagedRecord(t *testing.T) {
-	var l ledger
-	l.restore(whittle.Ledger{Total: 99, Compared: -4, Failed: 2, Pending: -1, Skipped: map[string]int64{"x": -7}})
-	if s := l.snapshot(); s.Total != 2 || s.Failed != 2 || s.Total != s.Sum() {
-		t.Errorf("%+v, want only the 2 failed", s)
+// TestLedgerGivesUpWhatIsBeingCompared: a shutdown that gives up a request which
+// somebody is being shown counts it as interrupted here, and leaves its fate in
+// reports open, so that it is in nobody's ledger twice.
+func TestLedgerGivesUpWhatIsBeingCompared(t *testing.T) {
+	for name, counted := range map[string]bool{"counted after all": true, "not counted": false} {
+		t.Run(name, func(t *testing.T) {
+			var l ledger
+			var tk ledgerEntry
+			l.open(&tk)
+			if !tk.claim() {
+				t.Fatal("not to be claimed")
+			}
+			tk.skip(whittle.SkipInterrupted)
+			tk.observed(whittle.FateCompared, "", counted)
+			if s := l.snapshot(); s.Skipped[whittle.SkipInterrupted] != 1 || s.Pending != 0 || s.Compared != 0 {
+				t.Errorf("in all %+v", s)
+			}
+			if r := l.report().Ledger; r.Total != 1 || r.Pending != 1 || r.Sum() != 1 {
+				t.Errorf("reported %+v", r)
+			}
+		})
 	}
 }
 

@@ -164,7 +164,7 @@ func TestACandidateThatLeadsBack(t *testing.T) {
 		Guard:  whittle.Guard{Consecutive: 3, Exposure: 10},
 	}
 	g := behind(t, ls[0], Options{Monolith: quick(origin.URL), Routes: []whittle.Route{spec}})
-	g.Apply("GET /a", whittle.All, whittle.PhaseShift)
+	g.Apply("GET /a", whittle.Position{Generation: 1, Share: whittle.All, Phase: whittle.PhaseShift})
 	for range 10 {
 		if status, text := ask(t, "GET", urls[0]+"/a", ""); status != http.StatusOK || text != "monolith" {
 			t.Fatalf("answered %d %q", status, text)

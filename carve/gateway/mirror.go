@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"runtime/debug"
 
@@ -132,22 +131,18 @@ func (rt *route) toCandidate(v *userRequest, x *whittle.Exchange) (*whittle.Requ
 
 // observe shows the exchange to whoever compares, and reports whether both sides
 // are to be asked again. A side that failed is shown too, since that is evidence,
-// but the exchange is not compared.
+// but the exchange is not compared. The request is claimed before, so that it is not
+// counted as interrupted and compared.
 func (rt *route) observe(v *userRequest, x *whittle.Exchange) (ask bool) {
+	if !v.claim() {
+		return false
+	}
+	defer v.observed(whittle.FateSkipped, skipDefect, false) // unless it is settled below: the judge has panicked
 	var o whittle.Observation
 	if f := rt.env.g.opts.Observe; f != nil {
 		o = f(x)
 	}
-	switch {
-	case x.Monolith.Failure != whittle.NoFailure:
-		v.skip(cmp.Or(o.Skip, whittle.SkipMonolith))
-	case x.Candidate.Failure != whittle.NoFailure:
-		v.failed()
-	case o.Skip != "":
-		v.skip(o.Skip)
-	default:
-		v.compared()
-		return o.Ask
-	}
-	return false
+	fate, reason := o.Fate(x)
+	v.observed(fate, reason, o.Counted)
+	return fate == whittle.FateCompared && o.Ask
 }

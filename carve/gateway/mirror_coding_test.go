@@ -61,7 +61,7 @@ func TestResponsesAreComparedWithoutTheirCoding(t *testing.T) {
 			spec := everything()
 			spec.Safe = true
 			s := open(t, spec, saying(t, body, tt.monolith), saying(t, body, tt.candidate))
-			s.g.Apply("/work", 0, whittle.PhaseShadow)
+			s.apply(0, whittle.PhaseShadow)
 			r := s.sends(http.MethodGet, "", "Accept-Encoding", "gzip, br, compress")
 			resp, err := http.DefaultTransport.RoundTrip(r)
 			if err != nil {

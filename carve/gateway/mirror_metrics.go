@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// routeCounts are the counts of a route that its ledger does not keep.
+// routeCounts are the counts of a route that its ledger does not keep; whoever owns the
+// ledger shows that.
 type routeCounts struct {
 	served, fellBack, diverted, unseen, trips atomic.Int64
 }
@@ -14,10 +15,6 @@ type routeCounts struct {
 var (
 	descShare = prometheus.NewDesc("whittle_candidate_share",
 		"Share of the route's users that the candidate responds, 0 to 1.", []string{"route"}, nil)
-	descLedger = prometheus.NewDesc("whittle_exchanges_total",
-		"What became of each request of a route with a candidate; the fates add up to the requests.", []string{"route", "fate", "reason"}, nil)
-	descPending = prometheus.NewDesc("whittle_exchanges_pending",
-		"Requests whose fate is still open.", []string{"route"}, nil)
 	descCopies = prometheus.NewDesc("whittle_copy_bytes",
 		"Bytes reserved for the copies of requests and responses.", []string{"route"}, nil)
 	descAsked = prometheus.NewDesc("whittle_candidate_requests_total",
@@ -37,19 +34,11 @@ func (rt *route) collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, rt.name)
 	}
-	counter := func(d *prometheus.Desc, v int64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), append([]string{rt.name}, labels...)...)
+	counter := func(d *prometheus.Desc, v int64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), rt.name)
 	}
-	l := rt.ledger()
 	gauge(descShare, rt.setting.Load().share.Percent()/100)
-	gauge(descPending, float64(l.Pending))
 	gauge(descCopies, float64(rt.held.Load()))
-	counter(descLedger, l.Compared, "compared", "")
-	counter(descLedger, l.Failed, "failed", "")
-	counter(descLedger, l.Shed, "shed", "")
-	for reason, n := range l.Skipped {
-		counter(descLedger, n, "skipped", reason)
-	}
 	counter(descAsked, rt.counts.served.Load())
 	counter(descFallbacks, rt.counts.fellBack.Load())
 	counter(descDiverted, rt.counts.diverted.Load())

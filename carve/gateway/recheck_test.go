@@ -51,7 +51,7 @@ func TestBothSidesAreAskedAgain(t *testing.T) {
 				o.Observe = func(*whittle.Exchange) whittle.Observation { return whittle.Observation{Differs: true, Ask: true} }
 				o.Recheck = again.recheck
 			})
-			s.g.Apply(s.route, share, whittle.PhaseShift)
+			s.apply(share, whittle.PhaseShift)
 			resp, err := http.Post(s.url+"/work", "text/plain", http.NoBody)
 			if err != nil {
 				t.Fatal(err)
@@ -108,7 +108,7 @@ func TestUnseenShapesStayWithTheMonolith(t *testing.T) {
 		{whittle.PhaseLive, false, "candidate"},
 	} {
 		known.Store(tc.known)
-		s.g.Apply(s.route, whittle.All, tc.phase)
+		s.apply(whittle.All, tc.phase)
 		if got := get(); got != tc.want {
 			t.Errorf("%s, known %v: served by the %s", tc.phase, tc.known, got)
 		}

@@ -81,7 +81,7 @@ func TestRecord(t *testing.T) {
 	s.g.SetRecording(whittle.All, 0)
 	ask("/elsewhere?x=2", "two")
 	ask("/work", "three")
-	s.g.Apply(s.route, whittle.All, whittle.PhaseShift)
+	s.apply(whittle.All, whittle.PhaseShift)
 	ask("/work", "four")
 
 	kept := p.rolls(t, 3)

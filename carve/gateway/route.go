@@ -64,7 +64,7 @@ type routeState struct {
 	setting  atomic.Pointer[setting]
 	unkeyed  sync.Once
 	notices  sync.WaitGroup
-	tripped  func(route, reason string)
+	tripped  func(route, reason string, generation uint64)
 	counts   routeCounts
 
 	mu     sync.Mutex // guards the following, and the changes of setting
@@ -72,12 +72,17 @@ type routeState struct {
 	// heldAtZero holds the share at 0 from a trip until the share 0 is applied, so
 	// that a decision taken before the trip cannot undo it.
 	heldAtZero bool
+	// zero is the generation of the last position with share 0: a trip under an
+	// earlier one is of a shift that is over.
+	zero uint64
 }
 
-// setting is the share in force.
+// setting is the share in force. It is the one that was applied under its
+// generation, or 0 since the breaker has tripped.
 type setting struct {
-	share whittle.Share
-	phase whittle.Phase
+	share      whittle.Share
+	phase      whittle.Phase
+	generation uint64
 }
 
 // newRoute makes the runtime of a route that has a candidate. Until a share is
@@ -100,7 +105,7 @@ func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
 	return rt, nil
 }
 
-func newRouteState(name string, tripped func(route, reason string)) *routeState {
+func newRouteState(name string, tripped func(route, reason string, generation uint64)) *routeState {
 	s := &routeState{name: name, tripped: tripped, again: mirror.NewRechecks()}
 	s.mirrorQueue = mirror.NewQueue(
 		func(ctx context.Context, v *userRequest) { v.rt.runMirrored(ctx, v) },
@@ -117,36 +122,47 @@ func (s *routeState) claim() {
 	s.claims++
 }
 
-// apply sets the share in force.
-func (s *routeState) apply(share whittle.Share, phase whittle.Phase) {
-	if phase == whittle.PhaseOff || phase == whittle.PhaseRolledBack {
-		share = 0
+// apply puts a position in force, and reports whether it is: one that is not later
+// than the last is not, nor one above 0 that was decided before a trip was known.
+func (s *routeState) apply(p whittle.Position) (inForce bool) {
+	if p.Phase == whittle.PhaseOff || p.Phase == whittle.PhaseRolledBack {
+		p.Share = 0
 	}
+	next := setting{share: min(p.Share, whittle.All), phase: p.Phase, generation: p.Generation}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if share == 0 {
-		s.heldAtZero = false
-	} else if s.heldAtZero {
-		return
+	switch now := s.setting.Load(); {
+	case next.generation <= now.generation:
+		return next == *now
+	case next.share == 0:
+		s.heldAtZero, s.zero = false, next.generation
+	case s.heldAtZero:
+		return false
 	}
-	s.setting.Store(&setting{share: min(share, whittle.All), phase: phase})
-	s.breaker.Set(share > 0, phase == whittle.PhaseLive)
+	s.setting.Store(&next)
+	s.breaker.Set(next.share > 0, next.phase == whittle.PhaseLive, next.generation)
+	return true
 }
 
-// trip is called by the breaker, which lets nobody pass any more.
-func (s *routeState) trip(reason string) {
-	s.counts.trips.Add(1)
+// trip is called by the breaker, which lets nobody pass any more, with the position
+// under which it tripped.
+func (s *routeState) trip(reason string, generation uint64) {
 	s.mu.Lock()
+	if generation <= s.zero {
+		s.mu.Unlock()
+		return // the share has been 0 since
+	}
 	s.heldAtZero = true
-	s.setting.Store(&setting{share: 0, phase: s.setting.Load().phase})
+	now := s.setting.Load()
+	s.setting.Store(&setting{share: 0, phase: now.phase, generation: now.generation})
 	s.mu.Unlock()
+	s.counts.trips.Add(1)
 	if s.tripped != nil {
-		s.notices.Go(func() { s.tripped(s.name, reason) })
+		s.notices.Go(func() { s.tripped(s.name, reason, generation) })
 	}
 }
 
-func (s *routeState) ledger() whittle.Ledger   { return s.ledgerCounts.snapshot() }
-func (s *routeState) restore(l whittle.Ledger) { s.ledgerCounts.restore(l) }
+func (s *routeState) ledger() whittle.Ledger { return s.ledgerCounts.snapshot() }
 
 // stuckWait is how long a worker whose calls were canceled is waited for:
 // Observe is the only thing that can hold it up.

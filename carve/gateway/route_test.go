@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +35,13 @@ type stage struct {
 	exchanges []*whittle.Exchange
 	outcomes  []whittle.Outcome
 	trips     []string
+	// generation is that of the last position.
+	generation atomic.Uint64
+}
+
+// apply puts another position in force.
+func (s *stage) apply(share whittle.Share, phase whittle.Phase) bool {
+	return s.g.Apply(s.route, whittle.Position{Generation: s.generation.Add(1), Share: share, Phase: phase})
 }
 
 // everything mirrored, everything watched, with room enough.
@@ -88,7 +96,7 @@ func open(t *testing.T, spec whittle.Route, monolith, candidate http.Handler, ch
 			defer s.mu.Unlock()
 			s.outcomes = append(s.outcomes, o)
 		},
-		Tripped: func(_, reason string) {
+		Tripped: func(_, reason string, _ uint64) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.trips = append(s.trips, reason)
@@ -117,7 +125,7 @@ func open(t *testing.T, spec whittle.Route, monolith, candidate http.Handler, ch
 		}
 		http.DefaultClient.CloseIdleConnections()
 	})
-	s.g.Apply(s.route, 0, whittle.PhaseShadow)
+	s.apply(0, whittle.PhaseShadow)
 	return s
 }
 
@@ -352,7 +360,7 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 		setup     func(s *stage)
 		want      string // a reason to skip, "failed" or "shed"
 	}{
-		{name: "off", setup: func(s *stage) { s.g.Apply("/work", 5000, whittle.PhaseOff) }, want: whittle.SkipOff},
+		{name: "off", setup: func(s *stage) { s.apply(5000, whittle.PhaseOff) }, want: whittle.SkipOff},
 		{name: "outside the sample", spec: func(r *whittle.Route) { r.Mirror.Sample = 0 }, want: whittle.SkipSampled},
 		{name: "large request", send: func(s *stage) *http.Request { return s.sends("POST", large) }, want: whittle.SkipTooLarge},
 		{name: "large request of no known length", send: func(s *stage) *http.Request {

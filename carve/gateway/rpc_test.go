@@ -71,7 +71,7 @@ func TestTranscodedCandidate(t *testing.T) {
 				}
 			}))
 			s.g.table.Load().routes["/work"].rpc = shouting{}
-			s.g.Apply("/work", tt.share, whittle.PhaseShift)
+			s.apply(tt.share, whittle.PhaseShift)
 			if status, body := s.gets(s.sends("POST", tt.body)); status != 200 || body != tt.user {
 				t.Errorf("the user got %d %q, want %q", status, body, tt.user)
 			}
@@ -116,7 +116,7 @@ func TestTranscodedResponseWithoutRoom(t *testing.T) {
 			}))
 			rt := s.g.table.Load().routes["/work"]
 			rt.rpc = shouting{}
-			s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+			s.apply(whittle.All, whittle.PhaseShift)
 			if status, body := s.gets(s.sends("POST", "hello")); status != 200 || !strings.HasPrefix(body, "rpc: x") {
 				t.Fatalf("with room the user got %d %.20q, want the candidate's response", status, body)
 			}
@@ -162,7 +162,7 @@ func TestTranscodedResponsesTakeTheRoomTheyNeed(t *testing.T) {
 		_, _ = io.WriteString(w, "RPC: fine")
 	}))
 	s.g.table.Load().routes["/work"].rpc = shouting{}
-	s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+	s.apply(whittle.All, whittle.PhaseShift)
 	var wg sync.WaitGroup
 	for range users {
 		wg.Go(func() {

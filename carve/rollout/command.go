@@ -48,6 +48,17 @@ type Order struct {
 	// is another one, the order is refused, so that an order sent twice does
 	// not move two steps. 0: whichever step is next.
 	To whittle.Share
+	// Generation is that of the position which whoever gives the order has seen.
+	// Where the route has moved on, an order that could raise the share or forget
+	// evidence is refused; one that can only lower the share is carried out. 0: the
+	// order fits whatever is in force.
+	Generation uint64
+}
+
+// Lowers reports whether the order can only lower the share, so that it is right
+// whatever has happened since it was given.
+func (c *Order) Lowers() bool {
+	return c.Kind == Rollback || c.Kind == Off || c.Kind == Hold
 }
 
 // Command carries out an order. Where the order changes nothing (a route that

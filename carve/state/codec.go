@@ -12,8 +12,8 @@ import (
 //
 //	version (1 byte) | checksum (4) | parts, each a uvarint length and its bytes
 //
-// with the parts epoch, rollout, judge, guard, ledger (JSON) and the checksum
-// of the time line, which has a key of its own. The checksum is CRC-32C over
+// with the parts epoch, rollout, judge, guard, ledger and the checksum of the
+// time line, which has a key of its own. The checksum is CRC-32C over
 // the route's name and everything behind it, so that neither a record of
 // another route nor another generation's time line passes for this one.
 const (
@@ -31,10 +31,6 @@ func encode(route string, r Record) (record, timeline []byte, err error) {
 	if route == "" || len(route) > maxName {
 		return nil, nil, whittle.Errorf(whittle.Invalid, "a route's name has 1 to %d bytes, not %d", maxName, len(route))
 	}
-	ledger, err := json.Marshal(r.Ledger)
-	if err != nil {
-		return nil, nil, err
-	}
 	if n := len(r.Timeline); n > MaxTimeline {
 		r.Timeline = r.Timeline[n-MaxTimeline:]
 	}
@@ -42,8 +38,8 @@ func encode(route string, r Record) (record, timeline []byte, err error) {
 		return nil, nil, err
 	}
 	sum := binary.BigEndian.AppendUint32(nil, checksum(route, timeline))
-	record = make([]byte, headLen, headLen+len(r.Rollout)+len(r.Judge)+len(r.Guard)+len(ledger)+128)
-	for _, part := range [][]byte{[]byte(r.Epoch), r.Rollout, r.Judge, r.Guard, ledger, sum} {
+	record = make([]byte, headLen, headLen+len(r.Rollout)+len(r.Judge)+len(r.Guard)+len(r.Ledger)+128)
+	for _, part := range [][]byte{[]byte(r.Epoch), r.Rollout, r.Judge, r.Guard, r.Ledger, sum} {
 		if len(part) > maxPart {
 			return nil, nil, whittle.Errorf(whittle.ResourceExhausted, "a part of the record has %d bytes; %d are the limit", len(part), maxPart)
 		}
@@ -84,10 +80,7 @@ func decode(route string, record, timeline []byte) (Record, error) {
 	if sum := parts[5]; len(sum) != 4 || binary.BigEndian.Uint32(sum) != checksum(route, timeline) {
 		return Record{}, corrupt("the time line's checksum does not match")
 	}
-	r := Record{Epoch: string(parts[0]), Rollout: parts[1], Judge: parts[2], Guard: parts[3]}
-	if err := json.Unmarshal(parts[4], &r.Ledger); err != nil {
-		return Record{}, corrupt("ledger: %v", err)
-	}
+	r := Record{Epoch: string(parts[0]), Rollout: parts[1], Judge: parts[2], Guard: parts[3], Ledger: parts[4]}
 	if err := json.Unmarshal(timeline, &r.Timeline); err != nil {
 		return Record{}, corrupt("time line: %v", err)
 	}

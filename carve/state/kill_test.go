@@ -42,7 +42,7 @@ func writeForever(path string) error {
 	if err != nil {
 		return err
 	}
-	for n := last.Ledger.Total + 1; ; n++ {
+	for n := numberOf(last) + 1; ; n++ {
 		if err := s.Save(killed, generation(int(n))); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func TestKilledWhileSaving(t *testing.T) {
 		if closeErr := s.Close(); err != nil || closeErr != nil {
 			t.Fatalf("round %d: %v, %v", round, err, closeErr)
 		}
-		n := got.Ledger.Total
+		n := numberOf(got)
 		if n != acknowledged && n != acknowledged+1 {
 			t.Fatalf("round %d: generation %d after %d was acknowledged", round, n, acknowledged)
 		}

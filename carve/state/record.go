@@ -25,9 +25,8 @@ type Record struct {
 	// Epoch names what the evidence is about; other evidence must not be
 	// continued under it.
 	Epoch string
-	// Rollout, Judge and Guard are the rooms' own encodings.
-	Rollout, Judge, Guard []byte
-	Ledger                whittle.Ledger
+	// Rollout, Judge, Guard and Ledger are the rooms' own encodings.
+	Rollout, Judge, Guard, Ledger []byte
 	// Timeline is oldest first; only the last MaxTimeline are kept.
 	Timeline []whittle.Decision
 }

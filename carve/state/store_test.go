@@ -22,16 +22,19 @@ var at = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 func generation(n int) Record {
 	mark := fmt.Sprintf("generation %d ", n)
 	return Record{
-		Epoch:   mark,
-		Rollout: []byte(mark),
-		Judge:   []byte(strings.Repeat(mark, 1+n%700)), // from one page to a few
-		Guard:   []byte(strings.Repeat(mark, 1+n%7)),
-		Ledger: whittle.Ledger{
-			Total: int64(n), Compared: int64(n),
-			Skipped: map[string]int64{whittle.SkipSampled: int64(n)},
-		},
+		Epoch:    mark,
+		Rollout:  []byte(mark),
+		Judge:    []byte(strings.Repeat(mark, 1+n%700)), // from one page to a few
+		Guard:    []byte(strings.Repeat(mark, 1+n%7)),
+		Ledger:   fmt.Appendf(nil, "%d", n),
 		Timeline: []whittle.Decision{{At: at, Reason: mark, By: "whittle", Phase: whittle.PhaseShadow}},
 	}
+}
+
+// numberOf is the number that a record's ledger names; 0 where none was saved.
+func numberOf(r Record) (n int64) {
+	_, _ = fmt.Sscan(string(r.Ledger), &n)
+	return n
 }
 
 func tempPath(t *testing.T) string { return filepath.Join(t.TempDir(), "whittle.db") }

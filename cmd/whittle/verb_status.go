@@ -67,11 +67,23 @@ func showRoute(w io.Writer, r *whittle.RouteStatus) {
 	fmt.Fprintf(w, "%s\n", r.Route)
 	fmt.Fprintf(w, "  share     %g %% (%s%s)\n", r.Percent, r.Phase, held)
 	fmt.Fprintf(w, "  verdict   %s\n", r.Verdict.Summary)
-	fmt.Fprintf(w, "  ledger    %s\n", r.Ledger.Account())
+	fmt.Fprintf(w, "  ledger    %s%s\n", r.Ledger.Account(), countedFrom(&r.Ledger))
 	if r.Harm.Budget > 0 {
 		fmt.Fprintf(w, "  harm      %s\n", r.Harm.Summary)
 	}
 	fmt.Fprintf(w, "  next      %s\n", r.Next)
+}
+
+// countedFrom says from when a ledger's requests are.
+func countedFrom(l *whittle.Ledger) string {
+	if l.Since.IsZero() {
+		return ""
+	}
+	text := "; since " + clock(l.Since)
+	if l.Gap != nil {
+		text += ", but for " + clock(l.Gap.From) + " to " + clock(l.Gap.To)
+	}
+	return text
 }
 
 // showDetail adds what could still differ, how near the guards are, and what

@@ -76,7 +76,7 @@ func child(spec string) error {
 			Guard:   whittle.Guard{Consecutive: 5, Exposure: 50},
 		}},
 		Observe: func(*whittle.Exchange) whittle.Observation { return whittle.Observation{} },
-		Tripped: func(string, string) { tripped <- struct{}{} },
+		Tripped: func(string, string, uint64) { tripped <- struct{}{} },
 	})
 	if err != nil {
 		return err
@@ -92,14 +92,14 @@ func child(spec string) error {
 	if s.Share > 0 {
 		phase = whittle.PhaseShift
 	}
-	g.Apply("/", s.Share, phase)
+	g.Apply("/", whittle.Position{Generation: 1, Share: s.Share, Phase: phase})
 	reopened := make(chan int)
 	go func() {
 		n := 0
 		for range tripped {
 			n++
-			g.Apply("/", 0, whittle.PhaseRolledBack)
-			g.Apply("/", s.Share, phase) // a stubborn operator: the candidate is asked again and again
+			g.Apply("/", whittle.Position{Generation: uint64(2 * n), Phase: whittle.PhaseRolledBack})
+			g.Apply("/", whittle.Position{Generation: uint64(2*n + 1), Share: s.Share, Phase: phase}) // a stubborn operator: the candidate is asked again and again
 		}
 		reopened <- n
 	}()

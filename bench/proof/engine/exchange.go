@@ -121,7 +121,7 @@ func (g *gateway) trip(bad bool) {
 	}
 	if g.row++; g.row >= g.spec.Guard.Consecutive && !g.open {
 		g.open = true
-		g.ctl.Tripped(g.spec.Name, fmt.Sprintf("%d bad responses of the candidate in a row", g.row))
+		g.ctl.Tripped(g.spec.Name, fmt.Sprintf("%d bad responses of the candidate in a row", g.row), g.position)
 	}
 	g.decide()
 }

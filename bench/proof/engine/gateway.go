@@ -32,6 +32,7 @@ type gateway struct {
 
 	share    whittle.Share
 	phase    whittle.Phase
+	position uint64 // the generation of the share in force
 	watching whittle.Share
 	watched  uint64 // requests that might be watched
 	mirrored uint64 // and be repeated
@@ -60,7 +61,7 @@ type controller interface {
 	Recheck(r *whittle.Recheck) (after time.Duration, more bool)
 	Known(route string, q *whittle.Request) bool
 	Outcome(o whittle.Outcome)
-	Tripped(route, reason string)
+	Tripped(route, reason string, generation uint64)
 }
 
 // side is what belongs to one of the two programs.
@@ -138,15 +139,20 @@ func (g *gateway) decide() {
 	}
 }
 
-func (g *gateway) apply(_ string, share whittle.Share, phase whittle.Phase) {
+func (g *gateway) apply(_ string, p whittle.Position) (inForce bool) {
+	share, phase := p.Share, p.Phase
+	if g.open && share > 0 && g.share > 0 {
+		return false // until the trip is known
+	}
 	if share > 0 && g.share == 0 {
 		g.row, g.open = 0, false
 	}
 	if phase == whittle.PhaseLive && g.phase != phase {
 		g.live = g.out.Requests
 	}
-	g.share, g.phase = share, phase
+	g.share, g.phase, g.position = share, phase, p.Generation
 	g.out.Largest = max(g.out.Largest, share)
+	return true
 }
 
 func (g *gateway) watch(_ string, share whittle.Share) { g.watching = share }

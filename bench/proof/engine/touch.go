@@ -48,7 +48,7 @@ func Measure(f *family.Family, m *fault.Mutation, seed uint64, requests int) (To
 	s.Requests = requests
 	g := newGateway(f, m, spec, seed, s)
 	g.ctl = deaf{}
-	g.apply("", whittle.All/2, whittle.PhaseShift)
+	g.apply("", whittle.Position{Generation: 1, Share: whittle.All / 2, Phase: whittle.PhaseShift})
 	if err := g.play(); err != nil {
 		return Touch{}, err
 	}
@@ -63,4 +63,4 @@ func (deaf) Observe(*whittle.Exchange) whittle.Observation      { return whittle
 func (deaf) Recheck(*whittle.Recheck) (_ time.Duration, _ bool) { return 0, false }
 func (deaf) Known(string, *whittle.Request) bool                { return true }
 func (deaf) Outcome(whittle.Outcome)                            {}
-func (deaf) Tripped(string, string)                             {}
+func (deaf) Tripped(string, string, uint64)                     {}

@@ -32,8 +32,9 @@ import (
 // breaker by disconnecting. In phase live there is no bound on
 // what is in flight, and only what started since the last good response counts.
 type Breaker struct {
-	// onTrip is called once each time the breaker trips, without the lock.
-	onTrip func(reason string)
+	// onTrip is called once each time the breaker trips, without the lock, with the
+	// position under which it did.
+	onTrip func(reason string, position uint64)
 
 	mu sync.Mutex // guards the following
 	// bounds are those of the route that asked last.
@@ -41,6 +42,8 @@ type Breaker struct {
 	// closed says that the candidate may be asked at all.
 	closed bool
 	live   bool
+	// position is the generation of the position that was set last.
+	position uint64
 	// generation counts the times it was closed; a request of an earlier one is no evidence.
 	generation uint64
 	inFlight   int
@@ -91,8 +94,9 @@ const (
 	slowestDecay = 0.999
 )
 
-// New makes a breaker that is open. trip is called once each time it trips.
-func New(trip func(reason string)) *Breaker { return &Breaker{onTrip: trip} }
+// New makes a breaker that is open. trip is called once each time it trips, with
+// the generation of the position under which it did.
+func New(trip func(reason string, position uint64)) *Breaker { return &Breaker{onTrip: trip} }
 
 // Permit lets one user's request go to the candidate; Done or Settle releases it.
 type Permit struct {
@@ -122,11 +126,12 @@ const (
 	Void
 )
 
-// Set closes the breaker, for a shift or for live service, or opens it.
-func (b *Breaker) Set(open, live bool) {
+// Set closes the breaker, for a shift or for live service, or opens it, under the
+// position of a generation.
+func (b *Breaker) Set(open, live bool, position uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.live = live
+	b.live, b.position = live, position
 	if open == b.closed {
 		return
 	}
@@ -349,8 +354,9 @@ func (b *Breaker) open(reason string) {
 	b.closed = false
 	b.stopTimer()
 	b.cancelTripped()
+	position := b.position
 	b.mu.Unlock()
-	b.onTrip(reason)
+	b.onTrip(reason, position)
 }
 
 // InFlight is how many requests hold a permit.

@@ -13,12 +13,12 @@ var tight = Bounds{consecutive: 5, exposure: 50}
 // tripped collects the reasons that a breaker gives.
 type tripped struct{ reasons []string }
 
-func (t *tripped) trip(reason string) { t.reasons = append(t.reasons, reason) }
+func (t *tripped) trip(reason string, _ uint64) { t.reasons = append(t.reasons, reason) }
 
 func opened(live bool) (*Breaker, *tripped) {
 	t := &tripped{}
 	b := New(t.trip)
-	b.Set(true, live)
+	b.Set(true, live, 1)
 	return b, t
 }
 
@@ -233,8 +233,8 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var at time.Duration
 				start := time.Now()
-				b := New(func(string) { at = time.Since(start) })
-				b.Set(true, false)
+				b := New(func(string, uint64) { at = time.Since(start) })
+				b.Set(true, false, 1)
 				defer b.Stop()
 				if tt.pace > 0 {
 					b.ObserveMirrored(tt.pace)
@@ -308,7 +308,7 @@ func TestBreakerForgetsAnEarlierOpening(t *testing.T) {
 		p, _ := b.Admit(now, tight)
 		b.Done(p, Bad, now)
 	}
-	b.Set(true, false)
+	b.Set(true, false, 1)
 	for range 20 {
 		p, ok := b.Admit(now, tight)
 		if !ok {

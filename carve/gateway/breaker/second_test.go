@@ -33,8 +33,8 @@ func TestShareFallsWithinASecond(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var broke, fell atomic.Int64
 				var met atomic.Int32
-				b := New(func(string) { fell.Store(time.Now().UnixNano()) })
-				b.Set(true, false)
+				b := New(func(string, uint64) { fell.Store(time.Now().UnixNano()) })
+				b.Set(true, false, 1)
 				defer b.Stop()
 				asks := func(p Permit, pace time.Duration) Outcome {
 					if broke.Load() == 0 {

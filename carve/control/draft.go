@@ -1,0 +1,94 @@
+package control
+
+import (
+	"encoding/json"
+	"time"
+
+	"whittle"
+	"whittle/carve/rollout"
+	"whittle/carve/state"
+)
+
+// draft is all that is known of a route at one moment, the rise included: the
+// evidence and the ledger that it stands on as they were together. It is taken
+// under the locks, and encoded and saved without them.
+type draft struct {
+	rise *rise  // nil: there was none
+	gen  uint64 // of the decisions that are in it
+
+	epoch        string
+	st           rollout.State
+	own          kept
+	account      keptAccount
+	judge, guard []byte
+	timeline     []whittle.Decision
+	// report is the gateway's part of the ledger.
+	report whittle.Ledger
+	shown  *snapshot
+}
+
+// draft is never nil. The evidence is encoded under its own lock, while orders and
+// the status go on.
+func (r *route) draft() (*draft, error) {
+	r.ev.mu.Lock()
+	defer r.ev.mu.Unlock()
+	r.ev.tell(r.decided.Load().Share)
+	r.ev.judged()
+	d := &draft{}
+	var err error
+	if d.judge, err = r.ev.judge.MarshalBinary(); err != nil {
+		err = whittle.Errorf(whittle.Internal, "encode the evidence of %s: %w", r.name, err)
+	} else if d.guard, err = r.ev.guard.MarshalBinary(); err != nil {
+		err = whittle.Errorf(whittle.Internal, "encode the guards of %s: %w", r.name, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d.cut(r, r.c.o.Now())
+	return d, err
+}
+
+// cut fills in what needs no encoding. The caller holds both locks.
+func (d *draft) cut(r *route, now time.Time) {
+	d.rise, d.gen, d.epoch = r.rise, r.disk.gen, r.epoch
+	r.disk.began, r.disk.asked, r.ev.changed = now, false, false
+	r.ev.account.take(r.c.o.Counts(r.name))
+	d.account, d.report = r.ev.account.kept(now), r.ev.account.report.Ledger
+	d.st, d.timeline = r.st, r.timeline
+	d.own = kept{
+		Version: keptVersion, Generation: r.generation, Served: r.ev.servedSince(r.st.Since), Exposed: r.ev.exposed,
+		Guard: r.guardID, Past: r.past.evidence,
+	}
+	if up := r.rise; up != nil {
+		d.st, d.timeline = up.next, appendTimeline(d.timeline, up.decision)
+		d.own.Generation, d.own.Served = up.decision.Generation, 0
+	}
+	d.shown = r.snapshot(d.st, d.own.Generation, d.timeline, d.own.Served)
+}
+
+// record encodes a draft.
+func (d *draft) record() (state.Record, error) {
+	rec := state.Record{Epoch: d.epoch, Judge: d.judge, Guard: d.guard, Timeline: d.timeline}
+	var err error
+	if d.own.Rollout, err = rollout.Encode(d.st); err != nil {
+		return state.Record{}, err
+	}
+	if rec.Rollout, err = json.Marshal(d.own); err != nil {
+		return state.Record{}, err
+	}
+	rec.Ledger, err = json.Marshal(d.account)
+	return rec, err
+}
+
+// snapshot is the route as a status shows it. The caller holds both locks.
+func (r *route) snapshot(st rollout.State, generation uint64, timeline []whittle.Decision, served int) *snapshot {
+	v, harm := r.ev.verdict, r.harm(st)
+	return &snapshot{
+		st: st,
+		in: rollout.Input{Verdict: v.State, Summary: v.Summary, StepServed: served, Harm: harm, Wait: r.ev.guard.Wait()},
+		status: whittle.RouteStatus{
+			Route: r.name, Phase: st.Phase, Share: st.Share, Percent: st.Share.Percent(), Held: st.Held, Since: st.Since,
+			Generation: generation,
+			Verdict:    v, Ledger: r.ev.account.total(), Guards: r.ev.guard.Meters(), Harm: harm, Timeline: timeline,
+		},
+	}
+}

@@ -1,0 +1,209 @@
+package control_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"whittle"
+	"whittle/carve/control"
+	"whittle/carve/rollout"
+)
+
+// slow is a judge that hangs in a comparison, or while it is encoded.
+type slow struct {
+	control.Judge
+	compares, encodes *hold
+}
+
+// hold lets everything through until it is shut.
+type hold struct {
+	reached chan struct{} // of one place: somebody waits
+
+	mu   sync.Mutex // guards the following
+	wait chan struct{}
+}
+
+func newHold() *hold { return &hold{reached: make(chan struct{}, 1)} }
+
+func (g *hold) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.wait = make(chan struct{})
+}
+
+func (g *hold) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.wait != nil {
+		close(g.wait)
+		g.wait = nil
+	}
+}
+
+func (g *hold) pass() {
+	g.mu.Lock()
+	wait := g.wait
+	g.mu.Unlock()
+	if wait == nil {
+		return
+	}
+	select {
+	case g.reached <- struct{}{}:
+	default:
+	}
+	<-wait
+}
+
+func (s *slow) Observe(x *whittle.Exchange) whittle.Observation {
+	s.compares.pass()
+	return s.Judge.Observe(x)
+}
+
+func (s *slow) MarshalBinary() ([]byte, error) {
+	s.encodes.pass()
+	return s.Judge.MarshalBinary()
+}
+
+// A comparison, and the encoding of the evidence, may take their time: a status is
+// shown, a rollback is in force and a trip is taken meanwhile. (On the real clock: a
+// goroutine that waits for a lock keeps a bubble's time from passing.)
+func TestNothingWaitsForAComparisonOrAnEncoding(t *testing.T) {
+	for label, hang := range map[string]func(s *slow, h *rig){
+		"comparison": func(s *slow, h *rig) {
+			s.compares.shut()
+			go h.c.Observe(exchange(200))
+			<-s.compares.reached
+		},
+		"encoding": func(s *slow, h *rig) {
+			s.encodes.shut()
+			h.c.Observe(exchange(200)) // which is to be saved
+			<-s.encodes.reached
+		},
+	} {
+		t.Run(label, func(t *testing.T) {
+			h := newRig(t, &memory{}, spec())
+			o := h.options([]whittle.Route{spec()})
+			held := &slow{compares: newHold(), encodes: newHold()}
+			newJudge := o.NewJudge
+			o.NewJudge = func(c whittle.Comparison) (control.Judge, error) {
+				j, err := newJudge(c)
+				held.Judge = j
+				return held, err
+			}
+			o.Tick = time.Millisecond
+			c, err := control.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.c = c
+			ctx, cancel := newContext(t)
+			ended := make(chan error, 1)
+			go func() { ended <- c.Run(ctx) }()
+			<-c.Running()
+			if err := c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test"}); err != nil {
+				t.Fatal(err)
+			}
+			hang(held, h)
+			if s := h.status(); s.Share != 100 {
+				t.Errorf("the status shows %d", s.Share)
+			}
+			h.trip("broken")
+			atOnce, none := context.WithCancel(t.Context())
+			none() // nor is the disk waited for
+			err = c.Order(atOnce, name, rollout.Order{Kind: rollout.Rollback})
+			if whittle.CodeOf(err) != whittle.DeadlineExceeded || h.share() != 0 {
+				t.Errorf("share %d after a rollback: %v", h.share(), err)
+			}
+			held.compares.open()
+			held.encodes.open()
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if s := h.status(); s.Share != 0 || len(s.Timeline) != 2 {
+				t.Errorf("at last %+v", s)
+			}
+		})
+	}
+}
+
+// rollback gives the order to roll back.
+func rollback(t *testing.T, h *rig) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Rollback}) }()
+	return done
+}
+
+// asking is a log that asks for the status, the share in force and gives an order
+// with each line.
+type asking struct {
+	slog.Handler
+	line func(text string)
+}
+
+func (a *asking) Handle(_ context.Context, r slog.Record) error {
+	a.line(r.Message)
+	return nil
+}
+
+func (a *asking) Enabled(context.Context, slog.Level) bool { return true }
+
+// Lines are written once the share is in force and with no lock held, in the order
+// of the decisions.
+func TestLogsAfterTheShareIsInForce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRig(t, &memory{}, spec())
+		o := h.options([]whittle.Route{spec()})
+		var shares []whittle.Share
+		o.Log = slog.New(&asking{Handler: slog.DiscardHandler, line: func(string) {
+			shares = append(shares, h.share())
+			h.status()
+			h.c.Observe(exchange(200))
+		}})
+		c, err := control.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.c = c
+		shift(h)
+		h.users(whittle.Candidate, 200, 5)
+		pass(11 * time.Second)
+		h.trip("broken")
+		pass(time.Second)
+		_ = h.stop()
+		if want := []whittle.Share{100, 2500, 0}; len(shares) != 3 || shares[0] != want[0] || shares[1] != want[1] || shares[2] != want[2] {
+			t.Errorf("in force while the decisions were logged: %v, want %v", shares, want)
+		}
+	})
+}
+
+// A log that hangs keeps nothing from falling.
+func TestALogThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRig(t, &memory{}, spec())
+		o := h.options([]whittle.Route{spec()})
+		hung := newHold()
+		hung.shut()
+		o.Log = slog.New(&asking{Handler: slog.DiscardHandler, line: func(string) { hung.pass() }})
+		c, err := control.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.c = c
+		shift(h) // whose decision is being logged
+		ordered := rollback(t, h)
+		pass(time.Second)
+		if h.share() != 0 {
+			t.Error("a rollback waits for the log")
+		}
+		hung.open()
+		if err := <-ordered; err != nil {
+			t.Error(err)
+		}
+		_ = h.stop()
+	})
+}

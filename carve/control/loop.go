@@ -1,0 +1,279 @@
+package control
+
+import (
+	"fmt"
+	"time"
+
+	"whittle"
+	"whittle/carve/rollout"
+)
+
+// The core loop of a route, in the order in which it goes round:
+//
+//	observe, eat       a response is seen        → evidence
+//	gather, input      the evidence, summed up   → what the rollout must know
+//	step               rollout.Step              → a state and its decision
+//	settle             a fall or none            → in force, then on disk
+//	propose … rose     a rise                    → on disk, then in force
+//	apply              the position, with a generation → the gateway
+//
+// A position is ignored by the gateway if it has a later one, and a trip of the
+// circuit breaker here if the share has been 0 since. So neither side can undo what
+// the other one has decided without knowing of it.
+
+// observe compares one exchange, and counts what became of it beside the evidence.
+func (r *route) observe(x *whittle.Exchange) (o whittle.Observation) {
+	r.ev.mu.Lock()
+	defer r.ev.mu.Unlock()
+	at := r.decided.Load()
+	switch {
+	case at.Phase == whittle.PhaseOff:
+		o.Skip = whittle.SkipOff
+	case x.At.Before(r.ev.begun):
+		o.Skip = whittle.SkipStale
+	default:
+		r.pace.beside(x, r.c.o.Now())
+		r.ev.tell(at.Share)
+		o = r.ev.compare(x)
+		if o.Skip == "" && at.Share > 0 {
+			r.ev.exposed = true
+			if o.Differs {
+				notify(r.wake)
+			}
+		}
+	}
+	r.ev.count(x, &o)
+	return o
+}
+
+// recheck takes what both sides said when they were asked again.
+func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool) {
+	r.ev.mu.Lock()
+	defer r.ev.mu.Unlock()
+	if r.decided.Load().Phase == whittle.PhaseOff || again.Exchange.At.Before(r.ev.begun) {
+		return 0, false
+	}
+	after, more = r.ev.judge.Recheck(again)
+	if !more {
+		r.ev.stale, r.ev.changed = true, true
+		notify(r.wake)
+	}
+	return after, more
+}
+
+// gather takes both locks, with everything taken in that has arrived. release
+// releases them.
+func (r *route) gather() {
+	r.ev.mu.Lock()
+	outcomes, tripped := r.box.take(r.ev.spare)
+	share, now := r.decided.Load().Share, r.c.o.Now()
+	r.ev.tell(share)
+	for i := range outcomes {
+		r.pace.user(&outcomes[i], now)
+		r.ev.eat(&outcomes[i], share)
+	}
+	r.ev.spare = outcomes
+	r.ev.judged() // which may take long, so before mu
+	r.mu.Lock()
+	if r.st.Share > 0 && tripped.generation > r.zero && r.trip.generation == 0 {
+		r.trip = tripped
+	}
+}
+
+// release undoes gather.
+func (r *route) release() {
+	r.mu.Unlock()
+	r.ev.mu.Unlock()
+	r.log()
+}
+
+// input sums up what the rollout must know. The caller holds both locks.
+func (r *route) input() rollout.Input {
+	v := &r.ev.verdict
+	r.in = rollout.Input{
+		Verdict: v.State, Summary: v.Summary, Ground: r.ground(),
+		StepServed: r.ev.servedSince(r.st.Since), Harm: r.harm(r.st), Wait: r.ev.guard.Wait(),
+	}
+	if r.st.Share > 0 { // or whatever a guard still says is about users of the past
+		r.in.Breach = r.breach()
+	}
+	return r.in
+}
+
+// breach is the trip, or the first guard that has spoken. The caller holds both
+// locks.
+func (r *route) breach() *rollout.Breach {
+	if r.trip.generation > 0 {
+		return &rollout.Breach{Guard: "breaker", Hard: true, Reason: r.trip.reason}
+	}
+	for _, m := range r.ev.guard.Meters() {
+		if m.Breached {
+			return &rollout.Breach{Guard: m.Name, Reason: m.Summary}
+		}
+	}
+	return nil
+}
+
+// step asks the rollout what follows from what is known now. Without rises
+// only what needs no disk first is carried out.
+func (r *route) step(rises bool) {
+	r.gather()
+	defer r.release()
+	now := r.c.o.Now()
+	next, d := rollout.Step(r.spec.Rollout, r.st, r.input(), now)
+	switch {
+	case d == nil:
+		r.st = next
+	case next.Share <= r.st.Share:
+		r.settle(next, *d)
+	case rises && !r.frozen && r.rise == nil && !now.Before(r.disk.retryAt):
+		r.propose(next, *d)
+	}
+	r.ev.servedSince(r.st.Since) // what comes from now on is of this step
+	r.watch(r.st)
+	r.remember(now)
+	r.saveWhenDue(now)
+}
+
+// settle takes a decision that raises nothing: it is in force at once, and on
+// disk as soon as may be. The caller holds mu.
+func (r *route) settle(next rollout.State, d whittle.Decision) {
+	r.endRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: %s", d.Reason))
+	d.Generation = r.issue()
+	r.adopt(next, d)
+	r.apply()
+	r.saveNow()
+}
+
+// rise is a decision that must be on disk before it is applied.
+type rise struct {
+	next     rollout.State
+	decision whittle.Decision
+	done     chan error // of one place: gets nil when it is in force
+}
+
+// propose keeps a rise until it is on disk. The caller holds both locks.
+func (r *route) propose(next rollout.State, d whittle.Decision) *rise {
+	if r.st.Share == 0 && r.ev.exposed {
+		r.ev.guard.Reset()
+		r.ev.exposed = false
+	}
+	d.Generation = r.issue()
+	r.rise = &rise{next: next, decision: d, done: make(chan error, 1)}
+	r.saveNow()
+	return r.rise
+}
+
+// rose puts a rise in force that is on disk now, unless what it stood on has gone
+// in the meantime, or the gateway knows of a trip that is still on its way here.
+func (r *route) rose(up *rise, shown *snapshot) {
+	r.gather()
+	defer r.release()
+	if up != r.rise {
+		return
+	}
+	in := r.input()
+	refused := in.Breach != nil || in.Verdict == whittle.Different
+	if !refused {
+		r.watch(up.next)
+		if r.put(&up.next, up.decision.Generation) {
+			r.rise, r.disk.shown = nil, shown
+			r.adopt(up.next, up.decision)
+			r.ev.servedSince(r.st.Since)
+			up.done <- nil
+			return
+		}
+		r.disk.retryAt = r.c.o.Now().Add(retrySave)
+	}
+	r.dropRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken by the evidence: %s", in.Summary))
+	notify(r.wake)
+}
+
+// endRise gives up a rise that is not in force. The caller holds mu.
+func (r *route) endRise(err error) {
+	if r.rise != nil {
+		r.rise.done <- err
+		r.rise = nil
+	}
+}
+
+// dropRise gives up a rise, and puts what is in force over it on the disk, which
+// may have it already. The caller holds mu.
+func (r *route) dropRise(err error) {
+	if r.rise != nil {
+		r.endRise(err)
+		r.renew()
+	}
+}
+
+// adopt makes a decision part of the route. The caller holds mu.
+func (r *route) adopt(next rollout.State, d whittle.Decision) {
+	r.st, r.generation = next, d.Generation
+	if next.Share == 0 {
+		r.zero, r.trip = d.Generation, trip{} // this is the fall, and whoever adopts it applies it
+	}
+	r.decided.Store(&whittle.Position{Generation: r.generation, Share: next.Share, Phase: next.Phase})
+	r.timeline = appendTimeline(r.timeline, d)
+	r.say("rollout decided", "from_bp", d.From, "to_bp", d.To,
+		"phase", string(d.Phase), "reason", d.Reason, "by", d.By, "generation", d.Generation)
+}
+
+// issue gives the next generation. The caller holds mu.
+func (r *route) issue() uint64 {
+	r.issued++
+	return r.issued
+}
+
+// renew lets what is decided go on under a new generation: for one that was issued
+// and is not in force, or where nothing was decided. A disk that has just failed is
+// left alone for a while. The caller holds mu.
+func (r *route) renew() {
+	r.generation = r.issue()
+	r.apply()
+	r.disk.gen++
+	if !r.c.o.Now().Before(r.disk.retryAt) {
+		r.ask()
+	}
+}
+
+// apply puts what is decided in force. The caller holds mu.
+func (r *route) apply() { r.put(&r.st, r.generation) }
+
+// put puts a state in force under a generation, on the monolith while the config is
+// reloaded; false: the gateway knows better. The caller holds mu.
+func (r *route) put(st *rollout.State, generation uint64) (inForce bool) {
+	p := whittle.Position{Generation: generation, Share: st.Share, Phase: st.Phase}
+	if r.frozen {
+		p.Share, p.Phase = 0, whittle.PhaseShadow
+	}
+	return r.c.o.Apply(r.name, p)
+}
+
+// watch puts in force how many of the candidate's responses to users are compared
+// in a state, where that has changed. The caller holds both locks.
+func (r *route) watch(st rollout.State) {
+	share := rollout.Watch(r.spec.Rollout, st, r.ev.judge.Served(), r.ev.judge.ServedNeeded, r.spec.Mirror.Watch)
+	if share != r.watched || !r.everWatched {
+		r.watched, r.everWatched = share, true
+		r.c.o.Watch(r.name, share)
+	}
+}
+
+// harm is where the harm budget stands in a state. The caller holds both locks.
+func (r *route) harm(st rollout.State) whittle.Harm {
+	perSecond := r.pace.shown(whittle.Candidate, r.c.o.Now()).PerSecond * r.watched.Percent() / 100
+	return rollout.Budget(r.spec.Rollout, st, r.ev.judge.Served(), r.ev.judge.ServedNeeded, perSecond)
+}
+
+// trouble is what an operator should know before anything else, as a sentence
+// with a space behind it. The caller holds mu.
+func (r *route) trouble() string {
+	if r.disk.err == nil {
+		return ""
+	}
+	text := fmt.Sprintf("The state cannot be saved (%v); no share rises until it can. ", r.disk.err)
+	if shown := r.disk.shown; shown != nil && shown.st.Share != r.st.Share {
+		text += fmt.Sprintf("In force is %s %%, which is not on disk yet. ", trimmed(r.st.Share))
+	}
+	return text
+}

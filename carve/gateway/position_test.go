@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/carve/gateway/breaker"
+)
+
+// TestPositions: of two positions the later one is in force, whatever the order in
+// which they arrive, and a trip is undone by no position that was decided before it
+// was known.
+func TestPositions(t *testing.T) {
+	shift := func(generation uint64, share whittle.Share) whittle.Position {
+		return whittle.Position{Generation: generation, Share: share, Phase: whittle.PhaseShift}
+	}
+	back := func(generation uint64) whittle.Position {
+		return whittle.Position{Generation: generation, Phase: whittle.PhaseRolledBack}
+	}
+	type step struct {
+		position whittle.Position // of Apply, or
+		trips    uint64           // the generation under which the breaker trips
+		takes    bool
+		share    whittle.Share
+	}
+	for name, steps := range map[string][]step{
+		"in order":          {{position: shift(1, 100), takes: true, share: 100}, {position: shift(2, 500), takes: true, share: 500}, {position: back(3), takes: true}},
+		"a late rise":       {{position: shift(1, 100), takes: true, share: 100}, {position: back(3), takes: true}, {position: shift(2, 500)}},
+		"a late fall":       {{position: shift(1, 100), takes: true, share: 100}, {position: shift(3, 500), takes: true, share: 500}, {position: back(2), share: 500}},
+		"twice":             {{position: shift(1, 100), takes: true, share: 100}, {position: shift(1, 100), takes: true, share: 100}},
+		"another of one":    {{position: shift(1, 100), takes: true, share: 100}, {position: shift(1, 500), share: 100}},
+		"none":              {{position: shift(0, 100)}},
+		"too much":          {{position: shift(1, 20000), takes: true, share: whittle.All}},
+		"a share while off": {{position: whittle.Position{Generation: 1, Share: 100, Phase: whittle.PhaseOff}, takes: true}},
+		"a rise over a trip": {
+			{position: shift(1, 100), takes: true, share: 100},
+			{trips: 1},
+			{position: shift(2, 500)},
+			{position: shift(1, 100)},
+			{position: back(3), takes: true},
+			{position: shift(4, 100), takes: true, share: 100},
+		},
+		"a rise that is stale and one over a trip": {
+			{position: shift(3, 100), takes: true, share: 100}, {trips: 3}, {position: back(2)}, {position: shift(4, 100)},
+		},
+		"a trip after the fall": {
+			{position: shift(1, 100), takes: true, share: 100},
+			{position: back(2), takes: true},
+			{trips: 1},
+			{position: shift(3, 500), takes: true, share: 500},
+			{trips: 1, share: 500},
+			{trips: 3},
+		},
+		"a trip under the step before": {
+			{position: shift(1, 100), takes: true, share: 100}, {position: shift(2, 500), takes: true, share: 500}, {trips: 1}, {position: shift(3, 500)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []uint64
+			s := newRouteState("/x", func(_, _ string, generation uint64) { told = append(told, generation) })
+			var want []uint64
+			for i, step := range steps {
+				if step.trips > 0 {
+					before := s.counts.trips.Load()
+					s.trip("broken", step.trips)
+					s.notices.Wait()
+					if s.counts.trips.Load() > before {
+						want = append(want, step.trips)
+					}
+				} else if got := s.apply(step.position); got != step.takes {
+					t.Errorf("step %d: %+v in force: %v", i, step.position, got)
+				}
+				if got := s.setting.Load().share; got != step.share {
+					t.Errorf("step %d: share %d, want %d", i, got, step.share)
+				}
+			}
+			if !slices.Equal(told, want) {
+				t.Errorf("told of trips under %v, want %v", told, want)
+			}
+		})
+	}
+}
+
+// TestATripNamesThePositionInForce: the breaker trips under the position that was
+// applied last, although it was closed under an earlier one.
+func TestATripNamesThePositionInForce(t *testing.T) {
+	var told []uint64
+	s := newRouteState("/x", func(_, _ string, generation uint64) { told = append(told, generation) })
+	for generation := range uint64(3) {
+		s.apply(whittle.Position{Generation: generation + 1, Share: 100, Phase: whittle.PhaseShift})
+	}
+	p, ok := s.breaker.Admit(time.Now(), breaker.BoundsOf(whittle.Guard{Consecutive: 1, Exposure: 10}))
+	if !ok {
+		t.Fatal("the breaker is open")
+	}
+	s.breaker.Done(p, breaker.Bad, time.Now())
+	s.notices.Wait()
+	if !slices.Equal(told, []uint64{3}) {
+		t.Errorf("told of trips under %v, want 3", told)
+	}
+}

@@ -1,0 +1,152 @@
+package whittle
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Ledger accounts for every request of a route that has a candidate:
+// Total = Compared + the sum of Skipped + Failed + Shed + Pending, and Pending
+// is 0 at rest.
+type Ledger struct {
+	Total    int64            `json:"total"`
+	Compared int64            `json:"compared"`
+	Skipped  map[string]int64 `json:"skipped"`
+	// Failed counts mirrored calls in which a side gave no response to compare.
+	Failed int64 `json:"failed"`
+	Shed   int64 `json:"shed"`
+	// Pending are under way.
+	Pending int64 `json:"pending"`
+	// Since is when the counting began. Zero: not known.
+	Since time.Time `json:"since,omitzero"`
+	// Gap is the last time in which requests were not counted. Nil: there was none.
+	Gap *Gap `json:"gap,omitempty"`
+}
+
+// Gap is a time whose requests are not in a ledger: from the last report that was
+// saved before whittle ended, to its next start.
+type Gap struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// Counts is a gateway's report of a route: totals since its run began and not
+// differences, so that a report that is lost, or arrives twice, changes nothing.
+type Counts struct {
+	// Run names the life of the counters, which begin at 0. 0: there is no report.
+	Run uint64 `json:"run"`
+	// Seq numbers the run's reports, rising. One that is not above the last is stale.
+	Seq uint64 `json:"seq"`
+	// Ledger has the fates that the gateway knows of itself. What it has handed to
+	// whoever compares is pending here: its fate is counted where the evidence is.
+	Ledger Ledger `json:"ledger"`
+}
+
+// Fate is the part of a ledger in which a request ends.
+type Fate uint8
+
+// The fates.
+const (
+	FateCompared Fate = iota
+	FateSkipped       // with a reason
+	FateFailed
+	FateShed
+)
+
+// Fate says where an exchange ends that a judge was shown. A side that gave no
+// response is evidence, but leaves nothing to compare.
+func (o *Observation) Fate(x *Exchange) (f Fate, reason string) {
+	switch {
+	case x.Monolith.Failure != NoFailure:
+		return FateSkipped, cmp.Or(o.Skip, SkipMonolith)
+	case x.Candidate.Failure != NoFailure:
+		return FateFailed, ""
+	case o.Skip != "":
+		return FateSkipped, o.Skip
+	}
+	return FateCompared, ""
+}
+
+// maxReasons bounds the reasons of a ledger; otherReasons has those beyond it.
+const (
+	maxReasons   = 64
+	otherReasons = "other"
+)
+
+// Settle counts requests by their fate, and leaves Total and Pending alone.
+func (l *Ledger) Settle(f Fate, reason string, n int64) {
+	switch f {
+	case FateCompared:
+		l.Compared += n
+	case FateFailed:
+		l.Failed += n
+	case FateShed:
+		l.Shed += n
+	case FateSkipped:
+		if l.Skipped == nil {
+			l.Skipped = map[string]int64{}
+		}
+		if _, known := l.Skipped[reason]; !known && len(l.Skipped) >= maxReasons {
+			reason = otherReasons
+		}
+		l.Skipped[reason] += n
+	}
+}
+
+// Add counts everything that another ledger has, but for its times.
+func (l *Ledger) Add(o *Ledger) {
+	l.Total += o.Total
+	l.Pending += o.Pending
+	l.Settle(FateCompared, "", o.Compared)
+	l.Settle(FateFailed, "", o.Failed)
+	l.Settle(FateShed, "", o.Shed)
+	for _, reason := range slices.Sorted(maps.Keys(o.Skipped)) {
+		l.Settle(FateSkipped, reason, o.Skipped[reason])
+	}
+}
+
+// Account writes the ledger so that it can be added up by eye:
+// "12 = 10 compared + 2 skipped (sampled) + 0 failed + 0 shed".
+func (l *Ledger) Account() string {
+	parts := []string{fmt.Sprintf("%d compared", l.Compared)}
+	for _, reason := range slices.Sorted(maps.Keys(l.Skipped)) {
+		if n := l.Skipped[reason]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d skipped (%s)", n, reason))
+		}
+	}
+	parts = append(parts, fmt.Sprintf("%d failed", l.Failed), fmt.Sprintf("%d shed", l.Shed))
+	if l.Pending > 0 {
+		parts = append(parts, fmt.Sprintf("%d under way", l.Pending))
+	}
+	return fmt.Sprintf("%d = %s", l.Total, strings.Join(parts, " + "))
+}
+
+// Why a request was not compared.
+const (
+	SkipNotSafe      = "not_safe"      // the write contract forbids mirroring
+	SkipSampled      = "sampled"       // outside the sample
+	SkipTooLarge     = "too_large"     // a body above the copy's bound
+	SkipStreaming    = "streaming"     // an upgrade or an event stream
+	SkipCanceled     = "canceled"      // the client went away
+	SkipServed       = "served"        // served by the candidate, outside the watch sample
+	SkipOff          = "off"           // the route is switched off
+	SkipUntranslated = "untranslated"  // the request has no meaning in the contract
+	SkipInterrupted  = "interrupted"   // whittle itself was ended in between
+	SkipStale        = "stale"         // begun before the evidence was, so perhaps of another candidate
+	SkipMonolith     = "monolith_down" // the monolith gave no response to compare with
+	SkipUnread       = "unread"        // answered before the request's body was read whole
+	SkipEncoded      = "encoded"       // in a content encoding that is not read here
+)
+
+// Sum adds up everything but Total.
+func (l *Ledger) Sum() int64 {
+	n := l.Compared + l.Failed + l.Shed + l.Pending
+	for _, v := range l.Skipped {
+		n += v
+	}
+	return n
+}
