@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/internal/http1"
 )
 
 func (r *reader) compare(o *object, c *whittle.Comparison) {
@@ -157,7 +158,7 @@ var uncompared = map[string]string{
 
 // parseHeaderName gives a header's name in canonical form.
 func parseHeaderName(s string) (string, error) {
-	if !isToken(s) || len(s) > maxHeaderName {
+	if !http1.IsToken(s) || len(s) > maxHeaderName {
 		return "", fmt.Errorf("%s is not a header's name; write one such as Location", quote(s))
 	}
 	return textproto.CanonicalMIMEHeaderKey(s), nil

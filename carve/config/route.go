@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/http1"
 )
 
 const (
@@ -143,7 +144,7 @@ const methodLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 func parseHeader(s string) ([2]string, error) {
 	name, value, ok := strings.Cut(s, "=")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-	if !ok || !isToken(name) || !isFieldValue(value) {
+	if !ok || !http1.IsToken(name) || !isFieldValue(value) {
 		return [2]string{}, fmt.Errorf("%s is not a header condition: write NAME=VALUE, such as X-Beta=1", quote(s))
 	}
 	return [2]string{textproto.CanonicalMIMEHeaderKey(name), value}, nil
@@ -175,7 +176,7 @@ func (r *reader) dryRun(o *object, route *whittle.Route) {
 	if !ok {
 		return
 	}
-	if !isToken(e.key) || !isFieldValue(value) {
+	if !http1.IsToken(e.key) || !isFieldValue(value) {
 		r.fail(e.at, o.sub("dry_run"), "%s is not a header; write %s", quote(e.key+": "+value), want)
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/http1"
 )
 
 // The functions below read one written value each. Their errors say what was
@@ -155,25 +156,12 @@ func parseSticky(s string) (whittle.Sticky, error) {
 	switch {
 	case s == "address":
 		return whittle.Sticky{By: "address"}, nil
-	case named && (by == "header" || by == "cookie") && isToken(name):
+	case named && (by == "header" || by == "cookie") && http1.IsToken(name):
 		return whittle.Sticky{By: by, Name: name}, nil
 	case by == "header" || by == "cookie":
 		return whittle.Sticky{}, fmt.Errorf("%s names no %s: write %s:NAME", quote(s), by, by)
 	}
 	return whittle.Sticky{}, fmt.Errorf("%s does not say what keeps a user on one side: write header:NAME, cookie:NAME or address", quote(s))
-}
-
-// isToken reports whether s may be the name of a header, a cookie or a method
-// (RFC 9110, section 5.6.2).
-func isToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // quote shows a value in a message, at a length that leaves the message legible.

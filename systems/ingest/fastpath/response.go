@@ -1,11 +1,14 @@
 package fastpath
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"whittle/internal/http1"
 )
 
 // response is the http.ResponseWriter. The body is buffered until the handler
@@ -40,8 +43,13 @@ func (w *response) reset() {
 // Header implements http.ResponseWriter.
 func (w *response) Header() http.Header { return w.header }
 
-// WriteHeader sets the status. The first call counts; 1xx statuses are ignored.
+// WriteHeader sets the status. The first call counts; 1xx statuses are ignored. A
+// status that cannot be written is a fault of the handler's: it panics, as in
+// net/http.
 func (w *response) WriteHeader(status int) {
+	if status < 100 || status > 999 {
+		panic(fmt.Sprintf("invalid WriteHeader code %d", status))
+	}
 	if w.status != 0 || status < http.StatusOK {
 		return
 	}
@@ -145,15 +153,16 @@ func (w *response) write(b []byte) {
 // appendHead writes status and header as net/http does: sorted by name, and
 // with the date.
 func (w *response) appendHead() {
-	b := append(w.out, "HTTP/1.1 "...)
-	b = strconv.AppendInt(b, int64(w.status), 10)
-	b = append(append(append(b, ' '), http.StatusText(w.status)...), "\r\n"...)
+	reason := http.StatusText(w.status)
+	if reason == "" {
+		reason = "status code " + strconv.Itoa(w.status)
+	}
+	b, _ := http1.AppendStatusLine(w.out, w.status, reason)
 	if w.length >= 0 && hasBody(w.status) && w.header["Content-Length"] == nil {
-		b = append(b, "Content-Length: "...)
-		b = append(strconv.AppendInt(b, int64(w.length), 10), "\r\n"...)
+		b = http1.AppendContentLength(b, int64(w.length))
 	}
 	if w.header["Date"] == nil {
-		b = append(append(append(b, "Date: "...), w.c.s.dateOf(w.sentAt)...), "\r\n"...)
+		b, _ = http1.AppendField(b, "Date", w.c.s.dateOf(w.sentAt))
 	}
 	w.names = w.names[:0]
 	for name := range w.header {
@@ -162,19 +171,27 @@ func (w *response) appendHead() {
 	slices.Sort(w.names)
 	for _, name := range w.names {
 		for _, v := range w.header[name] {
-			b = append(append(b, name...), ": "...)
-			b = append(append(b, oneLine(v)...), "\r\n"...)
+			b = appendField(b, name, v)
 		}
 	}
-	w.out = append(b, "\r\n"...)
+	w.out = http1.EndHead(b)
 }
 
-// oneLine keeps a value from beginning another field.
-func oneLine(v string) string {
-	if strings.ContainsAny(v, "\r\n") {
-		return strings.NewReplacer("\r", " ", "\n", " ").Replace(v)
+// appendField keeps a value from beginning another field, as net/http does: line
+// ends in it become spaces. A name that is none is left out.
+func appendField(b []byte, name, value string) []byte {
+	out, ok := http1.AppendField(b, name, value)
+	if !ok {
+		out, _ = http1.AppendField(b, name, strings.Map(noControl, value))
 	}
-	return v
+	return out
+}
+
+func noControl(r rune) rune {
+	if r < ' ' && r != '\t' || r == 0x7f {
+		return ' '
+	}
+	return r
 }
 
 func hasBody(status int) bool {

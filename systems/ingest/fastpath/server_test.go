@@ -77,6 +77,18 @@ var handlers = map[string]http.HandlerFunc{
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = io.WriteString(w, "bye")
 	},
+	"/odd": func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h["a b"], h["x:y"], h[""] = []string{"1"}, []string{"2"}, []string{"3"}
+		h["X-A"] = []string{"tab\tkept", "line\nend", ""}
+		h.Set("Content-Type", "text/plain")
+		w.WriteHeader(599)
+		_, _ = io.WriteString(w, "odd")
+	},
+	"/1000": func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(1000)
+		_, _ = io.WriteString(w, "never")
+	},
 	"/panic": func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "never")
 		panic("as the test wants it")
@@ -210,6 +222,8 @@ func TestResponsesAsNetHTTP(t *testing.T) {
 		"no body":             post("/204", "x") + few,
 		"closing":             post("/close", "x") + few,
 		"asked to close":      post("/a", "x", "Connection: close") + few,
+		"an odd response":     post("/odd", "x") + few,
+		"an odd status":       few + post("/1000", "x"),
 		"panic":               few + post("/panic", "x"),
 		"GET behind POST":     few + "GET /g HTTP/1.1\r\nHost: x\r\n\r\n" + few,
 		"chunked behind POST": few + "POST /g HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + few,
