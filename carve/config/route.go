@@ -144,20 +144,10 @@ const methodLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 func parseHeader(s string) ([2]string, error) {
 	name, value, ok := strings.Cut(s, "=")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-	if !ok || !http1.IsToken(name) || !isFieldValue(value) {
+	if !ok || !http1.IsToken(name) || value == "" || !http1.IsValue(value) {
 		return [2]string{}, fmt.Errorf("%s is not a header condition: write NAME=VALUE, such as X-Beta=1", quote(s))
 	}
 	return [2]string{textproto.CanonicalMIMEHeaderKey(name), value}, nil
-}
-
-// isFieldValue reports whether s can be sent as a header's value and seen in it.
-func isFieldValue(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' && s[i] != '\t' || s[i] == 0x7f {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // dryRun reads a mapping of one header to its value.
@@ -176,7 +166,7 @@ func (r *reader) dryRun(o *object, route *whittle.Route) {
 	if !ok {
 		return
 	}
-	if !http1.IsToken(e.key) || !isFieldValue(value) {
+	if !http1.IsToken(e.key) || value == "" || !http1.IsValue(value) {
 		r.fail(e.at, o.sub("dry_run"), "%s is not a header; write %s", quote(e.key+": "+value), want)
 		return
 	}
