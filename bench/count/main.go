@@ -105,7 +105,7 @@ const (
 func measure(ctx context.Context, subjects []*subject, rounds int) (map[string][]float64, error) {
 	costs := map[string][]float64{}
 	for round := range rounds + 1 {
-		for _, s := range subjects {
+		for _, s := range table.Rotated(subjects, round) {
 			cost, err := s.cost(ctx, requests)
 			if err != nil {
 				return nil, err

@@ -36,6 +36,7 @@ var (
 func (s *subject) start(ctx context.Context) error {
 	s.process = exec.CommandContext(ctx, s.command[0], s.command[1:]...)
 	s.process.Stderr = os.Stderr
+	s.process.Env = append(os.Environ(), "NODE_ENV=production") // as the monolith runs where it has users
 	stdout, err := s.process.StdoutPipe()
 	if err != nil {
 		return fmt.Errorf("start %s: %w", s.name, err)

@@ -68,7 +68,7 @@ func passThrough(ctx context.Context, t *table.T, conclude adder, s settings, wr
 	}
 	all := table.Rounds{}
 	for round := range s.rounds + 1 {
-		for _, x := range subjects {
+		for _, x := range table.Rotated(subjects, round) {
 			before, err := x.CPU()
 			if err != nil {
 				return err

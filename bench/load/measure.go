@@ -42,8 +42,8 @@ func costs(ctx context.Context, s settings, to *target, tools []tool, t *table.T
 		if round > 0 {
 			into = all
 		}
-		for i := range tools {
-			if err := measure(ctx, s, to, &tools[i], rows, into); err != nil {
+		for _, x := range table.Rotated(tools, round) {
+			if err := measure(ctx, s, to, &x, rows, into); err != nil {
 				return err
 			}
 		}

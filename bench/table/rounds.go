@@ -9,6 +9,16 @@ import (
 // subjects are compared within a round: what slows the machine then slows both.
 type Rounds map[[2]string][]float64
 
+// Rotated is the order of a round's subjects: each round begins with another one, so
+// that none always follows the same neighbour or always comes first.
+func Rotated[T any](subjects []T, round int) []T {
+	if len(subjects) == 0 {
+		return nil
+	}
+	first := round % len(subjects)
+	return slices.Concat(subjects[first:], subjects[:first])
+}
+
 // Add keeps a value, and makes it a row of t. What is not a number is no row,
 // but keeps the subject's later values in their rounds.
 func (r Rounds) Add(t *T, subject, metric string, value float64, unit string) {

@@ -56,3 +56,19 @@ func TestRatioKeepsToRoundsWithoutAFigure(t *testing.T) {
 		t.Errorf("%d rows, want one for each number", got)
 	}
 }
+
+func TestEachSubjectComesFirstInTurn(t *testing.T) {
+	got := ""
+	for round := range 4 {
+		for _, x := range Rotated([]string{"a", "b", "c"}, round) {
+			got += x
+		}
+		got += " "
+	}
+	if got != "abc bca cab abc " {
+		t.Errorf("the order is %s", got)
+	}
+	if len(Rotated([]string(nil), 3)) != 0 {
+		t.Error("nobody has an order")
+	}
+}
