@@ -68,7 +68,7 @@ func (l *ledger) produce(ctx context.Context, base func() string, round, produce
 // audit holds the log at rest against the ledger: every acknowledged event is
 // at the position that its response named, byte for byte, and no event is there
 // twice, acknowledged or not.
-func (l *ledger) audit(t *testing.T, data string) (records int) {
+func (l *ledger) audit(t *testing.T, data string) (found findings) {
 	t.Helper()
 	log, err := embedded.Open(data, embedded.Options{})
 	if err != nil {
@@ -94,10 +94,11 @@ func (l *ledger) audit(t *testing.T, data string) (records int) {
 				t.Fatalf("read behind %s: %v", at, err)
 			}
 			for _, e := range into[:n] {
-				records++
+				found.records++
 				at = fmt.Sprint(number(t, e.Position.Offset) + 1)
 				place := e.Position.Partition + "/" + e.Position.Offset
 				if before, twice := seen[e.ID]; twice {
+					found.doubled++
 					t.Errorf("%s is at %s and at %s", e.ID, before, place)
 				}
 				seen[e.ID] = place
@@ -116,8 +117,13 @@ func (l *ledger) audit(t *testing.T, data string) (records int) {
 	for id, place := range left {
 		t.Errorf("LOST: %s, acknowledged at %s", id, place)
 	}
-	return records
+	found.lost = len(left)
+	return found
 }
+
+// findings are what an audit counted: records in the log, acknowledged events that are
+// not where their responses said, and events that are there again.
+type findings struct{ records, lost, doubled int }
 
 func number(t *testing.T, offset string) (n uint64) {
 	t.Helper()
@@ -160,9 +166,9 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		settle(t, l, again, round)
 		again.kill()
 	}
-	records := l.audit(t, data)
-	t.Logf("AUDIT kill -9: %d kills, %d torn tails, %d events acknowledged (%d of them as duplicates of what a killed service had kept), %d records, 0 lost, 0 doubled",
-		kills, torn, len(l.kept), l.duplicates.Load(), records)
+	found := l.audit(t, data)
+	t.Logf("AUDIT kill -9: %d kills, %d torn tails, %d events acknowledged (%d of them as duplicates of what a killed service had kept), %d records, %d lost, %d doubled",
+		kills, torn, len(l.kept), l.duplicates.Load(), found.records, found.lost, found.doubled)
 	if l.duplicates.Load() == 0 && kills > 20 {
 		t.Error("no event was kept by a killed service and sent again: the audit does not meet that case")
 	}
