@@ -49,6 +49,7 @@ var rooms = map[string]int{
 	"whittle/carve/compare/noise":       2,
 	"whittle/carve/compare/owner":       3,
 	"whittle/carve/compare/form":        4,
+	"whittle/carve/compare/header":      5,
 	"whittle/carve/compare/cause":       4,
 	"whittle/carve/compare/comparetest": 1,
 	"whittle/carve/compare":             10,

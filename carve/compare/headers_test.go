@@ -8,73 +8,9 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/header"
 	"whittle/internal/jsonpath"
 )
-
-func TestWhatAHeaderSays(t *testing.T) {
-	const date = "Fri, 20 Nov 2026 12:00:00 GMT"
-	for _, tc := range []struct {
-		name string
-		a, b []string
-		same bool
-	}{
-		{"Location", []string{"/orders/1"}, []string{" /orders/1"}, true},
-		{"Location", []string{"/orders/1"}, []string{"/orders/2"}, false},
-		{"Location", []string{"/orders/1"}, nil, false},
-		{"Location", nil, []string{""}, false},
-		{"Location", nil, []string{"missing"}, false},
-		{"Location", []string{"http://Shop.example/orders/1?a=b"}, []string{"/orders/1?a=b"}, true},
-		{"Location", []string{"/"}, []string{"https://shop.example"}, true},
-		{"Location", []string{"http://shop.example/a"}, []string{"https://shop.example/a"}, false},
-		{"Location", []string{"http://shop.example.evil/a"}, []string{"/a"}, false},
-		{"Location", []string{"//shop.example/a"}, []string{"/a"}, false},
-		{"Link", []string{"http://shop.example/a"}, []string{"/a"}, false},
-		{"Cache-Control", []string{"no-store, Private"}, []string{"private", "no-store"}, true},
-		{"Cache-Control", []string{"private, max-age=60"}, []string{"private, max-age=600"}, false},
-		{"Content-Disposition", []string{`attachment; filename="a.csv"`}, []string{"Attachment; filename=a.csv"}, true},
-		{"Content-Disposition", []string{`attachment; filename="a.csv"`}, []string{`inline; filename="a.csv"`}, false},
-		{"Content-Disposition", []string{`a; filename*=ISO-8859-1''a%E4.pdf`}, []string{`a; filename*=ISO-8859-1''b.exe`}, false},
-		{"Content-Disposition", []string{`attachment; filename="a`}, []string{`attachment; filename="a`}, true},
-		{"Set-Cookie", []string{"sid=1; Path=/; HttpOnly"}, []string{"sid=2;httponly;path=/"}, true},
-		{"Set-Cookie", []string{"sid=1", "lang=de"}, []string{"lang=en", "sid=7"}, true},
-		{"Set-Cookie", []string{"sid=1; HttpOnly"}, []string{"sid=1"}, false},
-		{"Set-Cookie", []string{"sid=1; Path=/A"}, []string{"sid=1; Path=/a"}, false},
-		{"Set-Cookie", []string{"sid=1; SameSite=Lax"}, []string{"sid=1; samesite=lax; unknown=x"}, true},
-		{"Set-Cookie", []string{"sid=1; Domain=.Shop.example"}, []string{"sid=1; domain=shop.example"}, true},
-		{"Set-Cookie", []string{"sid=1; Max-Age=60"}, []string{"sid=1; Expires=Tue, 01 Dec 2026 00:00:00 GMT"}, false},
-		{"Set-Cookie", []string{"sid=1; Max-Age=86400"}, []string{"sid=1; Expires=Sat, 21 Nov 2026 12:00:01 GMT"}, true},
-		{"Set-Cookie", []string{"sid=1; Max-Age=86400"}, []string{"sid=1; Max-Age=3600"}, false},
-		{"Set-Cookie", []string{"sid=1; Max-Age=600"}, []string{"sid=1; Max-Age=599"}, true},
-		{"Set-Cookie", []string{"sid=1; Max-Age=600"}, []string{"sid=1; Max-Age=590"}, false},
-		{"Set-Cookie", []string{"sid=1; Max-Age=60", "a=1; Max-Age=5"}, []string{"a=1; Max-Age=60", "sid=1; Max-Age=5"}, false},
-		{"Set-Cookie", []string{"sid=1; Max-Age=1"}, []string{"sid=; Max-Age=0"}, false},
-		{"Set-Cookie", []string{"sid=1; Max-Age=99999999999999999999"}, []string{"sid=1; Max-Age=88888888888888888888"}, true},
-		{"Set-Cookie", []string{"sid=1; Max-Age=60"}, []string{"sid=1"}, false},
-		{"Set-Cookie", []string{"sid=; Max-Age=0"}, []string{"sid=x; Expires=Thu, 01 Jan 1970 00:00:00 GMT"}, true},
-		{"Set-Cookie", []string{"sid=; Max-Age=-99999999999999999999"}, []string{"sid=x; Expires=Tue, 12-Oct-1999 00:00:00 GMT"}, true},
-		{"Set-Cookie", []string{"sid=; Expires=Thu, 19 Nov 2026 00:00:00 GMT"}, []string{"sid=; Expires=Sat, 21 Nov 2026 00:00:00 GMT"}, false},
-		{"Set-Cookie", []string{"sid=; Max-Age=0"}, []string{"sid=; Max-Age=60"}, false},
-		{"Set-Cookie", []string{"sid=1", "lang=de"}, []string{"sid=1"}, false},
-		{"Set-Cookie", []string{"sid=; Expires=Thu, 01-Jan-70 00:00:01 GMT"}, []string{"sid=x"}, false},
-		{"Set-Cookie", []string{"sid=; Expires=Thu Jan 1 1970 00:00:00 GMT+0000"}, []string{"sid=; Max-Age=0"}, true},
-		{"Set-Cookie", []string{"sid=; Expires=Mon, 21st Oct 2002 07:28:00PM"}, []string{"sid=; Max-Age=0"}, true},
-		{"Set-Cookie", []string{"sid=1; Expires=never"}, []string{"sid=2"}, true},
-		{"Allow", []string{"GET, POST"}, []string{"POST,GET"}, true},
-		{"Allow", []string{"PATCH"}, []string{"patch"}, false},
-		{"Location", []string{"https://shop.example/asked"}, []string{"/asked"}, false},
-		{"Set-Cookie", []string{"nameless"}, []string{"without"}, true},
-	} {
-		x := &whittle.Exchange{Request: whittle.Request{Host: "shop.example", Target: "/asked"}}
-		for values, h := range map[*[]string]*whittle.Header{&tc.a: &x.Monolith.Header, &tc.b: &x.Candidate.Header} {
-			if *h = (whittle.Header{"Date": {date}}); *values != nil {
-				(*h)[tc.name] = *values
-			}
-		}
-		if a, b := headerWords(tc.name, x, &x.Candidate); (a == b) != tc.same {
-			t.Errorf("%s: %q says %q, %q says %q", tc.name, tc.a, a, tc.b, b)
-		}
-	}
-}
 
 // clientHeaders are some by which a client acts.
 var clientHeaders = []string{
@@ -159,7 +95,7 @@ func TestOtherHeadersAreShown(t *testing.T) {
 // either, nothing is.
 func TestANoisyHeaderHidesNoOther(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	header := func(without string) whittle.Header {
+	headerBut := func(without string) whittle.Header {
 		h := whittle.Header{"Location": {fmt.Sprintf("/login?state=%d", r.Uint32())}, "Set-Cookie": {"sid=1"}}
 		delete(h, without)
 		return h
@@ -169,9 +105,9 @@ func TestANoisyHeaderHidesNoOther(t *testing.T) {
 			j := learningJudge(t, learns)
 			differ := 0
 			for i := range 2000 {
-				x := headed(header(""), header(without))
+				x := headed(headerBut(""), headerBut(without))
 				if i%10 == 0 {
-					x.Repeat = &whittle.Response{Status: 200, Header: header(""), Body: x.Monolith.Body}
+					x.Repeat = &whittle.Response{Status: 200, Header: headerBut(""), Body: x.Monolith.Body}
 				}
 				differ += int(eprocess.Indicator(j.Observe(x).Differs))
 			}
@@ -181,7 +117,7 @@ func TestANoisyHeaderHidesNoOther(t *testing.T) {
 			}
 			list := findingsOf(&v, whittle.FoundHeader)
 			for _, f := range list {
-				if f.Decided && f.Candidate != noHeader {
+				if f.Decided && f.Candidate != header.Missing {
 					t.Errorf("without %q: %+v", without, f)
 				}
 			}
@@ -627,7 +563,7 @@ func TestHeadersStayBounded(t *testing.T) {
 	}
 	v := j.Verdict()
 	t.Logf("%d bytes are kept, of %d findings", len(kept), len(v.Findings))
-	if n := len(findingsOf(&v, whittle.FoundHeader)); n == 0 || n > 2*headerChangesMost {
+	if n := len(findingsOf(&v, whittle.FoundHeader)); n == 0 || n > 2*header.HeaderChangesMost {
 		t.Errorf("%d findings of headers", n)
 	}
 	again, err := NewJudge(c)

@@ -73,7 +73,7 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 
 // shareNoise lets both orders learn of one monolith.
 func (j *Judge) shareNoise() {
-	j.mirrored.headers.shareNoise(&j.served.headers)
+	j.mirrored.headers.ShareNoise(&j.served.headers)
 	if s, ok := j.served.method.(*statistical); ok {
 		s.elder, _ = j.mirrored.method.(*statistical)
 	}
@@ -94,13 +94,14 @@ func (j *Judge) RepeatsAreChosen() {
 	if m, ok := j.mirrored.method.(*match); ok {
 		m.chosen = true
 	}
-	j.mirrored.headers.chosen = true
+	j.mirrored.headers.Choose()
 }
 
 // HeadersByRepeats has the noise of headers learned from repeats, also where none is
 // learned of bodies, so that a text that the monolith makes anew is no difference.
 func (j *Judge) HeadersByRepeats() {
-	j.mirrored.headers.learns, j.served.headers.learns = true, true
+	j.mirrored.headers.LearnNoise()
+	j.served.headers.LearnNoise()
 }
 
 // seriesOf is the evidence that an exchange belongs to.

@@ -5,6 +5,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/header"
 	"whittle/carve/compare/novelty"
 )
 
@@ -28,14 +29,14 @@ type keptJudge struct {
 }
 
 type keptSeries struct {
-	Compared int     `json:"compared"`
-	Asked    int     `json:"asked"`
-	Loose    int     `json:"loose"`
-	Flaps    bool    `json:"flaps"`
-	Status   head    `json:"status"`
-	Type     head    `json:"type"`
-	Failure  head    `json:"failure"`
-	Headers  headers `json:"headers"`
+	Compared int            `json:"compared"`
+	Asked    int            `json:"asked"`
+	Loose    int            `json:"loose"`
+	Flaps    bool           `json:"flaps"`
+	Status   header.Head    `json:"status"`
+	Type     header.Head    `json:"type"`
+	Failure  header.Head    `json:"failure"`
+	Headers  header.Headers `json:"headers"`
 	// Cookies is what is known of the form of their values.
 	Cookies json.RawMessage `json:"cookies,omitempty"`
 	Method  []byte          `json:"method"`
@@ -45,20 +46,20 @@ func (s *series) kept() (keptSeries, error) {
 	m, err := s.method.MarshalBinary()
 	return keptSeries{
 		Compared: s.compared, Asked: s.asked, Loose: s.loose, Flaps: s.flaps,
-		Status: s.status, Type: s.kind, Failure: s.failure, Headers: s.headers, Cookies: s.headers.cookies.State(), Method: m,
+		Status: s.status, Type: s.kind, Failure: s.failure, Headers: s.headers, Cookies: s.headers.CookieState(), Method: m,
 	}, err
 }
 
 func (k *keptSeries) valid() bool {
 	return eprocess.UpTo(k.Loose, k.Asked) && eprocess.UpTo(k.Compared, k.Asked) &&
-		k.Status.valid(changesMost) && k.Type.valid(changesMost) && k.Failure.valid(changesMost) && k.Headers.valid()
+		k.Status.Valid(header.ChangesMost) && k.Type.Valid(header.ChangesMost) && k.Failure.Valid(header.ChangesMost) && k.Headers.Valid()
 }
 
 // restore takes over what was kept, the method's part apart.
 func (s *series) restore(k *keptSeries) {
 	s.compared, s.asked, s.loose, s.flaps = k.Compared, k.Asked, k.Loose, k.Flaps
 	s.status, s.kind, s.failure = k.Status, k.Type, k.Failure
-	s.headers.restore(&k.Headers)
+	s.headers.Restore(&k.Headers)
 }
 
 // MarshalBinary keeps all that the judge knows, in less than 4 MiB.
@@ -115,11 +116,11 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 			return err
 		}
 	}
-	mirrored, err := j.mirrored.headers.cookies.restored(k.Mirrored.Cookies, k.Mirrored.Compared)
+	mirrored, err := j.mirrored.headers.ReadCookies(k.Mirrored.Cookies, k.Mirrored.Compared)
 	if err != nil {
 		return err
 	}
-	served, err := j.served.headers.cookies.restored(k.Served.Cookies, k.Served.Compared)
+	served, err := j.served.headers.ReadCookies(k.Served.Cookies, k.Served.Compared)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,8 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	}
 	j.mirrored.restore(&k.Mirrored)
 	j.served.restore(&k.Served)
-	j.mirrored.headers.cookies, j.served.headers.cookies = mirrored, served
+	j.mirrored.headers.TakeCookies(mirrored)
+	j.served.headers.TakeCookies(served)
 	j.shareNoise()
 	j.rechecks, j.users, j.novelty, j.seconds = k.Rechecks, *k.Users, v, k.Seconds
 	j.shapes.Unpack(k.Shapes)
@@ -143,12 +145,12 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 // not redact, or of a config with fewer rules.
 func (j *Judge) showAgain() {
 	for _, s := range []*series{j.mirrored, j.served} {
-		for _, h := range []*head{&s.status, &s.kind, &s.failure} {
+		for _, h := range []*header.Head{&s.status, &s.kind, &s.failure} {
 			for i := range h.Changes {
 				j.show.Again(h.Changes[i].Samples, nil)
 			}
 		}
-		s.headers.showAgain()
+		s.headers.ShowAgain()
 		s.method.(redactable).showAgain()
 	}
 }

@@ -47,7 +47,7 @@ func (j *Judge) judge() whittle.Verdict {
 	}
 	if m, ok := j.mirrored.method.(covering); ok {
 		v.Coverage = m.coverage()
-		j.mirrored.headers.cover(v.Coverage)
+		j.mirrored.headers.Cover(v.Coverage)
 	}
 	v.Summary = summarize(&v)
 	return v

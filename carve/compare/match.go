@@ -8,6 +8,7 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/form"
+	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
 	"whittle/carve/compare/owner"
@@ -140,7 +141,7 @@ func (m *match) observe(x *whittle.Exchange) Observation {
 	m.refresh()
 	m.n++
 	m.noise.N++
-	repeated := x.Repeat != nil && usable(x.Repeat, &x.Monolith)
+	repeated := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
 	m.cand = m.note(m.cand[:0], m.differ.Diff(x.Monolith.Body, x.Candidate.Body), x, repeated)
 	m.self = m.self[:0]
 	if repeated {
@@ -319,7 +320,7 @@ func (m *match) learnFrom(self []int) {
 // varies implements method. What it teaches does not count among the repeats,
 // which are drawn by chance.
 func (m *match) varies(a, b *whittle.Response) {
-	if !m.learn || !usable(b, a) {
+	if !m.learn || !header.Usable(b, a) {
 		return
 	}
 	for _, d := range m.differ.Diff(a.Body, b.Body) {
@@ -438,9 +439,4 @@ func comboMarks(key string) []int {
 		list, b = append(list, int(i)), b[n:]
 	}
 	return list
-}
-
-// usable reports whether a repeat can teach what the monolith changes by itself.
-func usable(r, first *whittle.Response) bool {
-	return r.Failure == whittle.NoFailure && !r.Truncated && r.Status == first.Status
 }

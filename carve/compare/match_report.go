@@ -28,7 +28,7 @@ func (j *Judge) Noise() []string {
 // NoisyHeaders lists the compared headers that the monolith was seen to change by
 // itself. Where noise is learned, a difference of the kind in which they vary counts
 // only beyond a bound; elsewhere it counts like any other.
-func (j *Judge) NoisyHeaders() []string { return j.mirrored.headers.noisy() }
+func (j *Judge) NoisyHeaders() []string { return j.mirrored.headers.Noisy() }
 
 // report implements method.
 func (m *match) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {

@@ -162,9 +162,9 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	if o.monolith {
 		for i := range r.Rounds {
 			s.method.varies(&x.Monolith, &r.Rounds[i].Monolith)
-			s.headers.varies(x, &x.Monolith, &r.Rounds[i].Monolith)
+			s.headers.Varies(x, &x.Monolith, &r.Rounds[i].Monolith)
 		}
-		if !slices.ContainsFunc(o.places, func(p string) bool { return isBodyPlace(p) || s.headers.learns && isHeaderPlace(p) }) {
+		if !slices.ContainsFunc(o.places, func(p string) bool { return isBodyPlace(p) || s.headers.Learns() && isHeaderPlace(p) }) {
 			j.mirrored.flaps, j.served.flaps = true, true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/header"
 )
 
 // series is the evidence of the exchanges in which one and the same side was
@@ -29,8 +30,8 @@ type series struct {
 	// flaps says that the monolith was seen to vary in what loose counts.
 	flaps bool
 
-	status, kind, failure head
-	headers               headers
+	status, kind, failure header.Head
+	headers               header.Headers
 }
 
 // newSeries makes the evidence of one order, which spends a part of the error
@@ -43,7 +44,7 @@ func newSeries(c whittle.Comparison, part float64, show *display.View) (*series,
 	m.(redactable).showBy(show)
 	return &series{
 		c: c, alpha: part * headPart * alphaOf(c), method: m, show: show,
-		status: newHead(), kind: newHead(), failure: newHead(), headers: newHeaders(c, show),
+		status: header.NewHead(), kind: header.NewHead(), failure: header.NewHead(), headers: header.New(c, show),
 	}, nil
 }
 
@@ -68,10 +69,10 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 	loose, other := false, false
 	if same {
 		differs, same = s.seeHead(&s.kind, x, whittle.FoundContentType, shape, s.compared)
-		loose, other = s.headers.see(x, shape, headersLevel{s.limit(), s.alpha, s.compared})
+		loose, other = s.headers.See(x, shape, header.Level{Limit: s.limit(), Alpha: s.alpha, N: s.compared})
 	}
 	if !same {
-		s.loose += int(eprocess.Indicator(differs || loose && !s.headers.learns))
+		s.loose += int(eprocess.Indicator(differs || loose && !s.headers.Learns()))
 		return Observation{Differs: differs || other, Ask: differs || loose}
 	}
 	o := s.method.observe(x)
@@ -79,7 +80,7 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 		s.compared--
 		s.asked--
 	} else {
-		s.loose += int(eprocess.Indicator(loose && !s.headers.learns || o.Differs && s.c.Kind == whittle.Statistical))
+		s.loose += int(eprocess.Indicator(loose && !s.headers.Learns() || o.Differs && s.c.Kind == whittle.Statistical))
 		o.Differs = o.Differs || other
 	}
 	o.Ask = o.Ask || loose
@@ -88,22 +89,22 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 
 // seeHead takes an exchange to one of the heads; it reports whether the two
 // sides differ undeclared, and whether they are the same.
-func (s *series) seeHead(h *head, x *whittle.Exchange, kind whittle.FindingKind, shape uint64, n int) (differs, same bool) {
+func (s *series) seeHead(h *header.Head, x *whittle.Exchange, kind whittle.FindingKind, shape uint64, n int) (differs, same bool) {
 	if x.Repeat == nil && alike(&x.Monolith, &x.Candidate, kind) {
-		h.observeSame(s.limit(), s.alpha, n)
+		h.ObserveSame(s.limit(), s.alpha, n)
 		return false, true
 	}
 	word := wordOf(kind)
-	o := headPair{from: word(&x.Monolith), to: word(&x.Candidate), shape: shape, exchange: x, show: s.show}
+	o := header.Pair{From: word(&x.Monolith), To: word(&x.Candidate), Shape: shape, Exchange: x, Show: s.show}
 	if x.Repeat != nil && (x.Repeat.Failure == whittle.NoFailure || kind == whittle.FoundFailure) {
-		o.again, o.self = true, word(x.Repeat) != o.from
-		s.flaps = s.flaps || o.self
+		o.Again, o.Self = true, word(x.Repeat) != o.From
+		s.flaps = s.flaps || o.Self
 	}
-	if o.from != o.to {
-		o.reason = reasonFor(s.c.Expect, kind, o.from, o.to)
-		o.oneWay = reasonFor(s.c.Expect, kind, o.to, o.from) != ""
+	if o.From != o.To {
+		o.Reason = reasonFor(s.c.Expect, kind, o.From, o.To)
+		o.OneWay = reasonFor(s.c.Expect, kind, o.To, o.From) != ""
 	}
-	return h.see(&o, s.limit(), s.alpha, n), o.from == o.to
+	return h.See(&o, s.limit(), s.alpha, n), o.From == o.To
 }
 
 // wordOf is what a head compares.
@@ -156,7 +157,7 @@ func (s *series) margin() float64 {
 
 // looseNow is loose with the differences in headers that have not turned out to be
 // noise since.
-func (s *series) looseNow() int { return min(s.asked, s.loose+s.headers.open()) }
+func (s *series) looseNow() int { return min(s.asked, s.loose+s.headers.Open()) }
 
 // looseBound bounds the share of exchanges that differ by themselves, whatever
 // the others are. Those that were seen are within the limit only if there are no
@@ -182,18 +183,18 @@ func (s *series) looseBound() whittle.Bound {
 func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
 	found, bounds, more := s.method.report(methodAlpha(s.c))
 	list := []whittle.Finding{}
-	list = append(list, s.failure.findings(whittle.FoundFailure, "the candidate gave")...)
-	list = append(list, s.status.findings(whittle.FoundStatus, "status")...)
-	list = append(list, s.kind.findings(whittle.FoundContentType, "content type")...)
-	list = append(list, s.headers.findings(s.limit())...)
-	if b, left, ok := s.headers.noiseBound(alphaOf(s.c)); ok {
+	list = append(list, s.failure.Findings(whittle.FoundFailure, "the candidate gave")...)
+	list = append(list, s.status.Findings(whittle.FoundStatus, "status")...)
+	list = append(list, s.kind.Findings(whittle.FoundContentType, "content type")...)
+	list = append(list, s.headers.Findings(s.limit())...)
+	if b, left, ok := s.headers.NoiseBound(alphaOf(s.c)); ok {
 		b.ID = "header noise" // apart from the fields' own
 		bounds = append(bounds, b)
 		if more = max(more, left); left < 0 {
 			more = -1
 		}
 	}
-	if b, left, ok := s.headers.cookies.bound(s.compared); ok {
+	if b, left, ok := s.headers.CookieBound(s.compared); ok {
 		bounds = append(bounds, b)
 		if more = max(more, left); left < 0 {
 			more = -1
@@ -225,7 +226,7 @@ func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, nois
 			return []string{string(kind)}, nil
 		}
 	}
-	for _, name := range s.headers.differing(x, a, b) {
+	for _, name := range s.headers.Differing(x, a, b) {
 		list = append(list, "header "+name)
 	}
 	body, rare := s.method.places(a, b)

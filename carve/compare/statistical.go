@@ -8,6 +8,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/header"
 	"whittle/carve/compare/novelty"
 )
 
@@ -52,7 +53,7 @@ type statisticalState struct {
 	Wrong        wrongEprocess        `json:"wrong"`
 	Blank        blankEprocess        `json:"blank"`
 	// Wording compares what stands around the numbers.
-	Wording head `json:"wording"`
+	Wording header.Head `json:"wording"`
 	// Again compares the monolith with itself.
 	Again meanEprocess `json:"again"`
 
@@ -109,7 +110,7 @@ func freshState() statisticalState {
 		Repeats:      repeatsEprocess{Bets: eprocess.NewBets(), Own: eprocess.NewBets()},
 		Wrong:        wrongEprocess{Bets: eprocess.NewBets()},
 		Blank:        blankEprocess{Bets: eprocess.NewBets()},
-		Wording:      newHead(),
+		Wording:      header.NewHead(),
 		Again:        meanEprocess{Bets: eprocess.NewBets()},
 	}
 }
@@ -164,24 +165,24 @@ func (s *statistical) observe(x *whittle.Exchange) Observation {
 func (s *statistical) compareWording(x *whittle.Exchange) bool {
 	alpha := s.alpha * partWording
 	d, fair := s.words.differ(&x.Monolith, &x.Candidate)
-	again := x.Repeat != nil && usable(x.Repeat, &x.Monolith)
+	again := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
 	if d == nil && !again {
-		s.Wording.observeSame(statisticalLimit, alpha, s.N)
+		s.Wording.ObserveSame(statisticalLimit, alpha, s.N)
 		return false
 	}
-	o := headPair{shape: novelty.ShapeOf(&x.Request), exchange: x, show: s.show}
+	o := header.Pair{Shape: novelty.ShapeOf(&x.Request), Exchange: x, Show: s.show}
 	if d != nil {
-		o.path, o.from, o.to, o.unbet = d.Path, d.From, d.To, !fair
-		o.spot = func() display.Spot { return s.words.spot(d, &x.Monolith, &x.Candidate) }
+		o.Path, o.From, o.To, o.Unbet = d.Path, d.From, d.To, !fair
+		o.Spot = func() display.Spot { return s.words.spot(d, &x.Monolith, &x.Candidate) }
 		if d.Expect >= 0 {
-			o.reason = display.Reason(s.c.Expect[d.Expect])
+			o.Reason = display.Reason(s.c.Expect[d.Expect])
 		}
 	}
 	if again {
 		self, _ := s.words.differ(&x.Monolith, x.Repeat)
-		o.again, o.self = true, self != nil && self.Expect < 0
+		o.Again, o.Self = true, self != nil && self.Expect < 0
 	}
-	return s.Wording.see(&o, statisticalLimit, alpha, s.N)
+	return s.Wording.See(&o, statisticalLimit, alpha, s.N)
 }
 
 // unread settles an exchange in which a side gave no number.

@@ -29,7 +29,7 @@ func (s *statistical) report(alpha float64) ([]whittle.Finding, []whittle.Bound,
 		}
 		list[i].Expected = s.expected(list[i].Kind, list[i].Path)
 	}
-	list = append(list, s.Wording.findings(whittle.FoundBody, "around the number:")...)
+	list = append(list, s.Wording.Findings(whittle.FoundBody, "around the number:")...)
 	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
 		return int(eprocess.Indicator(b.Decided) - eprocess.Indicator(a.Decided))
 	})

@@ -7,6 +7,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/header"
 )
 
 // statisticalVersion is that of the kept state.
@@ -74,7 +75,7 @@ func (k *keptStatistical) valid() bool {
 			return false
 		}
 	}
-	return k.N >= 0 && k.Wording.valid(changesMost) && k.Mean.Skill.valid() && k.Again.Skill.valid() &&
+	return k.N >= 0 && k.Wording.Valid(header.ChangesMost) && k.Mean.Skill.valid() && k.Again.Skill.valid() &&
 		k.Spread.SingleSkill.valid() && k.Spread.DoubleSkill.valid() && k.Strata.restore() && k.Evidence.valid() && k.counted() &&
 		k.MeanSums.valid() && k.SpreadSums.Valid() && k.DistributionSums.valid()
 }

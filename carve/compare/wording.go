@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/display"
+	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
 )
 
@@ -81,7 +82,7 @@ func (w *wording) differ(a, b *whittle.Response) (d *jsondiff.Difference, fair b
 	}
 	// The bets are fair only if the words change places when the responses do.
 	if d.From == d.To || d.How == jsondiff.HowOrder {
-		d.From, d.To = d.From+oneSuffix, d.From+anotherSuffix
+		d.From, d.To = d.From+header.OneSuffix, d.From+header.AnotherSuffix
 		if bytes.Compare(a.Body, b.Body) > 0 {
 			d.From, d.To = d.To, d.From
 		}

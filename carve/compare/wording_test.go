@@ -207,7 +207,7 @@ func TestWordsRaiseNoFalseAlarm(t *testing.T) {
 // test of the numbers or of the words has passed its level, without which it is not.
 func wordsAlarm(j *Judge) bool {
 	s := j.mirrored.method.(*statistical)
-	passed := s.Wording.decidedAt() + s.Mean.Bets.At + s.Spread.decidedAt() + s.Distribution.Bets.At +
+	passed := s.Wording.DecidedAt() + s.Mean.Bets.At + s.Spread.decidedAt() + s.Distribution.Bets.At +
 		s.Repeats.decidedAt() + s.Wrong.Bets.At + s.Blank.Bets.At
 	for i := range s.Strata.Seen {
 		passed += s.Strata.Seen[i].Wrong.At

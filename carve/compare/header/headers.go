@@ -1,4 +1,4 @@
-package compare
+package header
 
 import (
 	"maps"
@@ -11,11 +11,11 @@ import (
 
 // Bounds of what is told apart and kept of headers.
 const (
-	// headerNames are told apart by name; what comes later is compared as one,
-	// otherHeaders.
-	headerNames       = 63
-	otherHeaders      = "other headers"
-	headerChangesMost = 32 // in each of the two heads
+	// HeaderNames are told apart by name; what comes later is compared as one,
+	// OtherHeaders.
+	HeaderNames       = 63
+	OtherHeaders      = "other headers"
+	HeaderChangesMost = 32 // in each of the two heads
 	// headerVariants are the changes told apart of one header in one way; the rest
 	// is one more.
 	headerVariants = 1
@@ -23,7 +23,7 @@ const (
 	otherValues    = "other values"
 )
 
-// headers holds the headers of two responses against each other that are compared:
+// Headers holds the headers of two responses against each other that are compared:
 // in one head where a side does not have a header, in the other where both have it
 // and it says something else. A head bets on one header of an exchange. The choice
 // is of what came before and of which headers differ, so it is the same when the
@@ -42,7 +42,7 @@ const (
 // where each response has a value of its own (an id in a Location). What the
 // monolith changed by itself is noise then, excused up to a bound (noiseBound), and
 // still compared by its form.
-type headers struct {
+type Headers struct {
 	Presence headerHead `json:"presence"`
 	Text     headerHead `json:"text"`
 	// Names are the headers told apart, by first sight.
@@ -50,7 +50,7 @@ type headers struct {
 	// Loose are the exchanges that differed undeclared, by the ways in which.
 	Loose []looseHeaders `json:"loose"`
 	// Added are the differences in what servers add by themselves.
-	Added []changeOf `json:"added"`
+	Added []Change `json:"added"`
 	// Repeats of N exchanges were asked twice; Learned is the exchange at which
 	// there were enough of either; 0: not yet.
 	Repeats int `json:"repeats"`
@@ -63,13 +63,13 @@ type headers struct {
 	c      whittle.Comparison
 	index  map[string]int // of Names
 	expect []headerExpectation
-	// learns says that there is noise to be learned, chosen that the repeated
+	// withNoise says that there is noise to be learned, chosen that the repeated
 	// requests are not drawn by chance.
-	learns, chosen bool
-	show           *display.View
-	noise          *headerNoise
-	cookies        *cookieForms
-	adopted        int // the noise's version that Names have
+	withNoise, chosen bool
+	show              *display.View
+	noise             *headerNoise
+	cookies           *Cookies
+	adopted           int // the noise's version that Names have
 }
 
 // How long a header that now one side lacks and now the other is only suspected
@@ -79,29 +79,39 @@ const (
 	headerCompared = 500
 )
 
-func newHeaders(c whittle.Comparison, show *display.View) headers {
-	return headers{
-		Presence: headerHead{head: newHead()}, Text: headerHead{head: newHead()}, show: show,
+// New compares the headers that a comparison names; show redacts what is shown.
+func New(c whittle.Comparison, show *display.View) Headers {
+	return Headers{
+		Presence: headerHead{Head: NewHead()}, Text: headerHead{Head: NewHead()}, show: show,
 		c: c, index: map[string]int{}, expect: headerExpectations(c.Expect),
-		learns: c.LearnNoise && c.Kind != whittle.Statistical, noise: newHeaderNoise(), cookies: newCookieForms(c, show),
+		withNoise: c.LearnNoise && c.Kind != whittle.Statistical, noise: newHeaderNoise(), cookies: newCookieForms(c, show),
 	}
 }
 
-// headersLevel is at what errors and at which exchange the heads look.
-type headersLevel struct {
-	limit, alpha float64
-	n            int
+// Learns reports whether there is noise to be learned.
+func (h *Headers) Learns() bool { return h.withNoise }
+
+// LearnNoise has noise learned, whatever the config says.
+func (h *Headers) LearnNoise() { h.withNoise = true }
+
+// Choose says that the requests that are repeated are not drawn by chance.
+func (h *Headers) Choose() { h.chosen = true }
+
+// Level is at what errors and at which exchange the heads look.
+type Level struct {
+	Limit, Alpha float64
+	N            int
 }
 
 // headerRound is what one exchange has for one head: the headers in which the
 // candidate differs from the monolith's response, and those in which the
 // monolith's second one does.
-type headerRound struct{ candidate, again []headPair }
+type headerRound struct{ candidate, again []Pair }
 
-// see takes one exchange in which the status is the same. loose says that a header
+// See takes one exchange in which the status is the same. loose says that a header
 // differs undeclared which the monolith was not seen to vary in, differs that one
 // does which it is known not to.
-func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose, differs bool) {
+func (h *Headers) See(x *whittle.Exchange, shape uint64, at Level) (loose, differs bool) {
 	again := x.Repeat
 	if again != nil && (again.Failure != whittle.NoFailure || again.Status != x.Monolith.Status) {
 		again = nil
@@ -110,37 +120,37 @@ func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose
 	h.N++
 	h.Repeats += int(eprocess.Indicator(again != nil))
 	if h.Learned == 0 && (h.Repeats >= headerRepeats || h.N >= headerCompared) {
-		h.Learned = at.n
+		h.Learned = at.N
 	}
 	h.asks(x.Request.Header)
 	h.list(x)
 	h.cookies.Timeless = h.chosen
-	h.cookies.see(x, again, at.alpha*cookieFormPart, at.n)
+	h.cookies.see(x, again, at.Alpha*cookieFormPart, at.N)
 	if again == nil && h.same(x.Monolith.Header, x.Candidate.Header) {
-		h.Presence.observeSame(at.limit, at.alpha, at.n)
-		h.Text.observeSame(at.limit, at.alpha, at.n)
+		h.Presence.ObserveSame(at.Limit, at.Alpha, at.N)
+		h.Text.ObserveSame(at.Limit, at.Alpha, at.N)
 		return false, false
 	}
 	presence, text := h.rounds(x, again, shape)
 	textAt := at
-	if h.learns {
-		textAt.alpha /= 2 // it is decided by direction or by repeats
+	if h.withNoise {
+		textAt.Alpha /= 2 // it is decided by direction or by repeats
 	}
 	lost, lostClean := h.Presence.settle(&presence, again != nil, at, h.Presence.lean)
 	reworded, rewordedClean := h.Text.settle(&text, again != nil, textAt, h.leanText(&text))
 	h.count(&presence, &text, again != nil)
 	loose = lost || reworded
-	if h.learns {
+	if h.withNoise {
 		loose = lostClean || rewordedClean
 	}
 	// Another text says nothing before something was asked twice, however long ago
 	// the first exchange was.
-	return loose, lostClean && !h.learning() || rewordedClean && (!h.learns || h.Repeats >= headerRepeats)
+	return loose, lostClean && !h.learning() || rewordedClean && (!h.withNoise || h.Repeats >= headerRepeats)
 }
 
 // rounds are the differences of one exchange, for each head.
-func (h *headers) rounds(x *whittle.Exchange, again *whittle.Response, shape uint64) (presence, text headerRound) {
-	of := func(p *headPair) *headerRound {
+func (h *Headers) rounds(x *whittle.Exchange, again *whittle.Response, shape uint64) (presence, text headerRound) {
+	of := func(p *Pair) *headerRound {
 		if p.absent {
 			return &presence
 		}
@@ -148,7 +158,7 @@ func (h *headers) rounds(x *whittle.Exchange, again *whittle.Response, shape uin
 	}
 	for _, name := range h.told(x, again) {
 		if p, ok := h.pair(name, x, &x.Candidate); ok {
-			p.shape, p.exchange, p.show = shape, x, h.show
+			p.Shape, p.Exchange, p.Show = shape, x, h.show
 			r := of(&p)
 			r.candidate = append(r.candidate, p)
 		}
@@ -164,7 +174,7 @@ func (h *headers) rounds(x *whittle.Exchange, again *whittle.Response, shape uin
 
 // told gives the headers to compare of an exchange, in an order that does not
 // depend on who has them. A name that is new is told apart while there is room.
-func (h *headers) told(x *whittle.Exchange, again *whittle.Response) []string {
+func (h *Headers) told(x *whittle.Exchange, again *whittle.Response) []string {
 	all := []whittle.Header{x.Monolith.Header, x.Candidate.Header}
 	if again != nil {
 		all = append(all, again.Header)
@@ -188,19 +198,19 @@ func (h *headers) told(x *whittle.Exchange, again *whittle.Response) []string {
 		kept = append(kept, name)
 	}
 	if others {
-		h.name(otherHeaders)
-		kept = append(kept, otherHeaders)
+		h.name(OtherHeaders)
+		kept = append(kept, OtherHeaders)
 	}
 	return kept
 }
 
 // name finds what is known of a header, or makes room for it; nil where there is
 // none.
-func (h *headers) name(name string) *headerName {
+func (h *Headers) name(name string) *headerName {
 	if i, ok := h.index[name]; ok {
 		return &h.Names[i]
 	}
-	if name != otherHeaders && len(h.Names) >= headerNames {
+	if name != OtherHeaders && len(h.Names) >= HeaderNames {
 		return nil
 	}
 	h.index[name] = len(h.Names)
@@ -210,7 +220,7 @@ func (h *headers) name(name string) *headerName {
 }
 
 // same is the quick look, which most exchanges pass.
-func (h *headers) same(a, b whittle.Header) bool {
+func (h *Headers) same(a, b whittle.Header) bool {
 	n := 0
 	for name, values := range a {
 		if other := b[name]; !slices.Equal(values, other) {
@@ -234,10 +244,10 @@ func (h *headers) same(a, b whittle.Header) bool {
 
 // learning reports whether too little was asked twice to tell which headers the
 // monolith has by chance.
-func (h *headers) learning() bool { return h.learns && h.Learned == 0 }
+func (h *Headers) learning() bool { return h.withNoise && h.Learned == 0 }
 
-// noisy lists the headers that the monolith changed by itself.
-func (h *headers) noisy() []string {
+// Noisy lists the headers that the monolith changed by itself.
+func (h *Headers) Noisy() []string {
 	var list []string
 	for i := range h.Names {
 		if n := &h.Names[i]; slices.ContainsFunc(n.Ways[:], func(w headerWay) bool { return w.Noisy }) {
@@ -248,16 +258,16 @@ func (h *headers) noisy() []string {
 	return list
 }
 
-// differing lists the headers in which two responses to the same request differ
+// Differing lists the headers in which two responses to the same request differ
 // undeclared, and in a way in which the monolith was not seen to vary.
-func (h *headers) differing(x *whittle.Exchange, a, b *whittle.Response) (names []string) {
+func (h *Headers) Differing(x *whittle.Exchange, a, b *whittle.Response) (names []string) {
 	if a.Failure != whittle.NoFailure || b.Failure != whittle.NoFailure || h.same(a.Header, b.Header) {
 		return nil
 	}
 	one := *x
 	one.Monolith, one.Candidate = *a, *b
 	for _, name := range h.told(&one, nil) {
-		if p, ok := h.pair(name, &one, b); ok && p.reason == "" && (!h.learns || !p.noisy) {
+		if p, ok := h.pair(name, &one, b); ok && p.Reason == "" && (!h.withNoise || !p.noisy) {
 			names = append(names, name)
 		}
 	}
@@ -266,31 +276,31 @@ func (h *headers) differing(x *whittle.Exchange, a, b *whittle.Response) (names 
 
 // pair is a header in which a response differs from the monolith's, in words fit to
 // be shown.
-func (h *headers) pair(name string, x *whittle.Exchange, other *whittle.Response) (headPair, bool) {
+func (h *Headers) pair(name string, x *whittle.Exchange, other *whittle.Response) (Pair, bool) {
 	from, to := h.words(name, x, other)
 	if from == to {
-		return headPair{}, false
+		return Pair{}, false
 	}
-	p := headPair{
-		path: name, absent: from == absent || to == absent,
-		from: shownHeader(h.show, name, from), to: shownHeader(h.show, name, to),
+	p := Pair{
+		Path: name, absent: from == absent || to == absent,
+		From: shownHeader(h.show, name, from), To: shownHeader(h.show, name, to),
 	}
 	switch { // the difference is not to be shown, or too far behind
-	case p.from != p.to:
+	case p.From != p.To:
 	case from == absent:
-		p.to += oneSuffix
+		p.To += OneSuffix
 	case to == absent:
-		p.from += oneSuffix
+		p.From += OneSuffix
 	case from < to:
-		p.from, p.to = p.from+oneSuffix, p.to+anotherSuffix
+		p.From, p.To = p.From+OneSuffix, p.To+AnotherSuffix
 	default:
-		p.from, p.to = p.from+anotherSuffix, p.to+oneSuffix
+		p.From, p.To = p.From+AnotherSuffix, p.To+OneSuffix
 	}
-	if p.lines = []string{name}; name == otherHeaders {
+	if p.lines = []string{name}; name == OtherHeaders {
 		p.lines = h.others(x.Monolith.Header, other.Header)
 	}
-	p.reason = h.reason(name, x.Request.Host, p.from, p.to, from, to)
-	p.oneWay = h.reason(name, x.Request.Host, p.to, p.from, to, from) != ""
+	p.Reason = h.reason(name, x.Request.Host, p.From, p.To, from, to)
+	p.OneWay = h.reason(name, x.Request.Host, p.To, p.From, to, from) != ""
 	h.way(&p, from, to)
 	return p, true
 }

@@ -1,6 +1,7 @@
-package compare
+package header
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,8 +11,8 @@ import (
 	"whittle/carve/compare/form"
 )
 
-// cookiesMost bounds the cookies of which the values are compared, by name.
-const cookiesMost = 16
+// CookiesMost bounds the cookies of which the values are compared, by name.
+const CookiesMost = 16
 
 // nameShown bounds what is shown of a cookie's name.
 const nameShown = 64
@@ -23,11 +24,11 @@ const (
 	cookieFormPart = 1.0 / 6
 )
 
-// cookieForms compares the values of cookies by form, as forms does with fields of
+// Cookies compares the values of cookies by form, as forms does with fields of
 // JSON: a session id is another one in each response. Each name is a place, from the
 // exchange on in which it is first set. The value of a cookie that is removed says
 // nothing. No value is kept, and none is shown.
-type cookieForms struct {
+type Cookies struct {
 	*form.Forms
 	// named are the places by the cookies' names as they came; more says that there
 	// were further ones.
@@ -37,11 +38,11 @@ type cookieForms struct {
 	show  *display.View
 }
 
-func newCookieForms(c whittle.Comparison, show *display.View) *cookieForms {
-	t := &cookieForms{named: map[string]string{}, c: c, show: show}
+func newCookieForms(c whittle.Comparison, show *display.View) *Cookies {
+	t := &Cookies{named: map[string]string{}, c: c, show: show}
 	t.Forms = form.NewNamed(show, t.sample)
 	for _, e := range c.Expect {
-		if e.Kind == whittle.FoundHeader && (e.Path == "" || strings.EqualFold(e.Path, setCookie)) && e.From == "" && e.To == "" {
+		if e.Kind == whittle.FoundHeader && (e.Path == "" || strings.EqualFold(e.Path, SetCookie)) && e.From == "" && e.To == "" {
 			t.Declare(display.Reason(e))
 		}
 	}
@@ -50,12 +51,12 @@ func newCookieForms(c whittle.Comparison, show *display.View) *cookieForms {
 
 // see takes exchange n, in which the status is the same. again is the monolith's
 // second response; nil: there is none.
-func (t *cookieForms) see(x *whittle.Exchange, again *whittle.Response, alpha float64, n int) {
-	sides := [3][]string{x.Monolith.Header[setCookie], x.Candidate.Header[setCookie]}
+func (t *Cookies) see(x *whittle.Exchange, again *whittle.Response, alpha float64, n int) {
+	sides := [3][]string{x.Monolith.Header[SetCookie], x.Candidate.Header[SetCookie]}
 	if again != nil {
-		sides[form.Repeat] = again.Header[setCookie]
+		sides[form.Repeat] = again.Header[SetCookie]
 	}
-	if len(sides[form.Monolith])+len(sides[form.Candidate]) == 0 || !t.c.ComparesHeader(setCookie) {
+	if len(sides[form.Monolith])+len(sides[form.Candidate]) == 0 || !t.c.ComparesHeader(SetCookie) {
 		return
 	}
 	kept := [3][]sentCookie{t.kept(&x.Monolith, x), t.kept(&x.Candidate, x)}
@@ -73,13 +74,13 @@ func (t *cookieForms) see(x *whittle.Exchange, again *whittle.Response, alpha fl
 }
 
 // kept are the cookies of a response that are not removed.
-func (t *cookieForms) kept(a *whittle.Response, x *whittle.Exchange) []sentCookie {
+func (t *Cookies) kept(a *whittle.Response, x *whittle.Exchange) []sentCookie {
 	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life == removed })
 }
 
 // nameAll makes a place of each cookie while there is room, in an order that does not
 // depend on who has it.
-func (t *cookieForms) nameAll(list []sentCookie, n int) {
+func (t *Cookies) nameAll(list []sentCookie, n int) {
 	var names []string
 	for i := range list {
 		if _, known := t.named[list[i].name]; !known {
@@ -88,19 +89,19 @@ func (t *cookieForms) nameAll(list []sentCookie, n int) {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if len(t.named) >= cookiesMost {
+		if len(t.named) >= CookiesMost {
 			t.more = true
 			return
 		}
-		path := setCookie + " " + display.Snippet([]byte(t.show.Kept(nil, name)), nameShown)
+		path := SetCookie + " " + display.Snippet([]byte(t.show.Kept(nil, name)), nameShown)
 		t.named[name] = path
 		t.Name(path, n)
 	}
 }
 
 // sample shows the lines of the cookies, redacted, and the forms of the values.
-func (t *cookieForms) sample(x *whittle.Exchange, path, from, to string) whittle.Sample {
-	o := headPair{lines: []string{setCookie}, exchange: x, show: t.show}
+func (t *Cookies) sample(x *whittle.Exchange, path, from, to string) whittle.Sample {
+	o := Pair{lines: []string{SetCookie}, Exchange: x, Show: t.show}
 	s := o.linesSample()
 	s.Where = path
 	s.MonolithValue, s.CandidateValue = from, to
@@ -108,7 +109,7 @@ func (t *cookieForms) sample(x *whittle.Exchange, path, from, to string) whittle
 }
 
 // findings are those of headers, each with the cookie in its path.
-func (t *cookieForms) findings() []whittle.Finding {
+func (t *Cookies) findings() []whittle.Finding {
 	list := t.Forms.Findings()
 	for i := range list {
 		list[i].Kind, list[i].Summary = whittle.FoundHeader, "header "+list[i].Summary
@@ -119,16 +120,16 @@ func (t *cookieForms) findings() []whittle.Finding {
 // boundCookies is the name of the bound that waits for cookies to be compared by form.
 const boundCookies = "cookie form"
 
-func (t *cookieForms) bound(n int) (b whittle.Bound, more int, ok bool) {
+func (t *Cookies) bound(n int) (b whittle.Bound, more int, ok bool) {
 	b, more, ok = t.Forms.Bound(n)
 	b.ID, b.What = boundCookies, boundCookies
 	return b, more, ok
 }
 
-// cover adds to what a verdict says that it stands on: of each cookie the attributes
+// Cover adds to what a verdict says that it stands on: of each cookie the attributes
 // are compared by value, but for lifetimes that the monolith changes by itself, and
 // the value by form.
-func (h *headers) cover(c *whittle.Coverage) {
+func (h *Headers) Cover(c *whittle.Coverage) {
 	own := h.cookies.Coverage(&whittle.Comparison{})
 	c.Cookies = len(h.cookies.Places())
 	if c.Cookies == 0 {
@@ -138,29 +139,29 @@ func (h *headers) cover(c *whittle.Coverage) {
 	c.NotCompared = append(c.NotCompared, own.NotCompared...)
 	if h.cookies.more {
 		c.NotCompared = append(c.NotCompared, whittle.Uncompared{
-			Path: setCookie + " *", Reason: fmt.Sprintf("the values of more cookies than the %d that are compared by form", cookiesMost),
+			Path: SetCookie + " *", Reason: fmt.Sprintf("the values of more cookies than the %d that are compared by form", CookiesMost),
 		})
 	}
-	if n := h.find(setCookie); n != nil && n.Ways[headerValue].Noisy {
+	if n := h.find(SetCookie); n != nil && n.Ways[headerValue].Noisy {
 		c.NotCompared = append(c.NotCompared, whittle.Uncompared{
-			Path: setCookie, Reason: "the values of attributes, which the monolith changes by itself: only which ones there are is compared",
+			Path: SetCookie, Reason: "the values of attributes, which the monolith changes by itself: only which ones there are is compared",
 		})
 	}
 	c.Summary = form.CoverageWords(c)
 }
 
 // restored are forms with what state gave.
-func (t *cookieForms) restored(b []byte, n int) (*cookieForms, error) {
+func (t *Cookies) restored(b []byte, n int) (*Cookies, error) {
 	u := newCookieForms(t.c, t.show)
 	if err := u.Restore(b, n); err != nil {
 		return nil, err
 	}
 	paths := u.Places()
-	if len(paths) > cookiesMost {
+	if len(paths) > CookiesMost {
 		return nil, form.ErrState
 	}
 	for _, path := range paths {
-		name, ok := strings.CutPrefix(path, setCookie+" ")
+		name, ok := strings.CutPrefix(path, SetCookie+" ")
 		if !ok {
 			return nil, form.ErrState
 		}
@@ -170,9 +171,21 @@ func (t *cookieForms) restored(b []byte, n int) (*cookieForms, error) {
 }
 
 // showAgain redacts what was restored.
-func (t *cookieForms) showAgain() {
+func (t *Cookies) showAgain() {
 	t.EachSample(func(s *whittle.Sample) {
 		s.Request = t.show.Kept(nil, s.Request)
 		s.Monolith, s.Candidate = headerLinesAgain(t.show, s.Monolith), headerLinesAgain(t.show, s.Candidate)
 	})
 }
+
+// CookieState is what is known of the form of cookies, to be saved.
+func (h *Headers) CookieState() json.RawMessage { return h.cookies.State() }
+
+// ReadCookies reads what CookieState gave after n compared exchanges.
+func (h *Headers) ReadCookies(b []byte, n int) (*Cookies, error) { return h.cookies.restored(b, n) }
+
+// TakeCookies has cookies compared on from what ReadCookies gave.
+func (h *Headers) TakeCookies(c *Cookies) { h.cookies = c }
+
+// CookieBound is what EQUIVALENT waits for until cookies are compared by form.
+func (h *Headers) CookieBound(n int) (b whittle.Bound, more int, ok bool) { return h.cookies.bound(n) }

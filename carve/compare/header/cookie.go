@@ -1,4 +1,4 @@
-package compare
+package header
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"whittle/carve/compare/form"
 )
 
-// setCookie is the header of cookies.
-const setCookie = "Set-Cookie"
+// SetCookie is the header of cookies.
+const SetCookie = "Set-Cookie"
 
 // sentCookie is what a response says of one cookie, as clients understand it (RFC 6265,
 // section 5.2: without a name where there is no =, unknown attributes left out,
@@ -77,7 +77,7 @@ func cookiesOf(h whittle.Header, x *whittle.Exchange) []sentCookie {
 	now := respondedAt(h, x)
 	_, dated := form.Date(h.Get("Date"))
 	var list []sentCookie
-	for _, v := range h[setCookie] {
+	for _, v := range h[SetCookie] {
 		list = append(list, readCookie(v, now, dated))
 	}
 	slices.SortStableFunc(list, func(a, b sentCookie) int {

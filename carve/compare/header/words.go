@@ -1,4 +1,4 @@
-package compare
+package header
 
 import (
 	"mime"
@@ -15,14 +15,14 @@ import (
 // shown of it and of one without a word.
 const (
 	absent      = "\x00"
-	noHeader    = "missing"
+	Missing     = "missing"
 	emptyHeader = "empty"
 )
 
 // What tells two words apart of which the same is shown.
 const (
-	oneSuffix     = " (one)"
-	anotherSuffix = " (another)"
+	OneSuffix     = " (one)"
+	AnotherSuffix = " (another)"
 )
 
 // headerWords are what the monolith and another say in a header. An address on
@@ -153,7 +153,7 @@ func respondedAt(h whittle.Header, x *whittle.Exchange) time.Time {
 func shownHeader(d *display.View, name, word string) string {
 	switch word {
 	case absent:
-		return noHeader
+		return Missing
 	case "":
 		return emptyHeader
 	}
@@ -167,10 +167,10 @@ func shownHeader(d *display.View, name, word string) string {
 
 // shownHeaderAgain is shownHeader for a word that was shown before.
 func shownHeaderAgain(d *display.View, name, word string) string {
-	if word == noHeader || word == emptyHeader || word == otherValues {
+	if word == Missing || word == emptyHeader || word == otherValues {
 		return word
 	}
-	for _, suffix := range []string{oneSuffix, anotherSuffix} {
+	for _, suffix := range []string{OneSuffix, AnotherSuffix} {
 		if bare, ok := strings.CutSuffix(word, suffix); ok {
 			return shownHeaderAgain(d, name, bare) + suffix
 		}

@@ -1,4 +1,4 @@
-package compare
+package header
 
 import (
 	"slices"
@@ -43,7 +43,7 @@ type headerWay struct {
 }
 
 // way finds out in which way a pair differs.
-func (h *headers) way(p *headPair, from, to string) {
+func (h *Headers) way(p *Pair, from, to string) {
 	p.way = headerValue
 	if a, b := formOf(from), formOf(to); p.absent {
 		p.way, p.pair, p.side = headerThere, 1, 1
@@ -65,13 +65,13 @@ func (h *headers) way(p *headPair, from, to string) {
 		w.Text(b)
 		p.pair = uint64(w) | 1
 	}
-	if n := h.name(p.path); n != nil {
+	if n := h.name(p.Path); n != nil {
 		p.noisy = n.Ways[p.way].Noisy
 	}
 }
 
 // see takes note of what the two sides said.
-func (w *headerWay) see(p *headPair, repeated bool) {
+func (w *headerWay) see(p *Pair, repeated bool) {
 	w.Candidate++
 	w.Again += int(eprocess.Indicator(repeated))
 	switch {
@@ -92,14 +92,14 @@ func (w *headerWay) see(p *headPair, repeated bool) {
 // the same way each time and say nothing.
 //
 // If the two services are the same, either may say either, so the bet is fair.
-func (h *headers) leanText(r *headerRound) func(*headPair, float64, int) {
-	if !h.learns {
-		return func(p *headPair, alpha float64, n int) { h.Text.lean(p, alpha*directionPart, n) }
+func (h *Headers) leanText(r *headerRound) func(*Pair, float64, int) {
+	if !h.withNoise {
+		return func(p *Pair, alpha float64, n int) { h.Text.lean(p, alpha*directionPart, n) }
 	}
-	return func(_ *headPair, alpha float64, n int) {
+	return func(_ *Pair, alpha float64, n int) {
 		var best int32
 		for i := range r.candidate {
-			if p := &r.candidate[i]; p.reason == "" && !p.oneWay && !p.noisy {
+			if p := &r.candidate[i]; p.Reason == "" && !p.OneWay && !p.noisy {
 				if d := h.leant(p) * p.side; max(d, -d) > max(best, -best) {
 					best = d
 				}
@@ -116,11 +116,11 @@ func (h *headers) leanText(r *headerRound) func(*headPair, float64, int) {
 }
 
 // leant is how a pair lay before.
-func (h *headers) leant(p *headPair) int32 {
+func (h *Headers) leant(p *Pair) int32 {
 	if p.way == headerForm {
 		return *h.formSlot(p)
 	}
-	n := h.name(p.path)
+	n := h.name(p.Path)
 	if n == nil {
 		return 0
 	}
@@ -131,33 +131,33 @@ func (h *headers) leant(p *headPair) int32 {
 }
 
 // formSlot is where the direction of a header's pair of forms is remembered.
-func (h *headers) formSlot(p *headPair) *int32 {
+func (h *Headers) formSlot(p *Pair) *int32 {
 	w := digest.Hash(p.pair)
-	w.Text(p.path)
+	w.Text(p.Path)
 	return &h.Text.Lean[digest.Mix(uint64(w))%leanSlots]
 }
 
 // count takes one exchange's differences to what is known of the headers, and learns
 // from the repeat.
-func (h *headers) count(presence, text *headerRound, repeated bool) {
+func (h *Headers) count(presence, text *headerRound, repeated bool) {
 	learned := false
 	for _, r := range []*headerRound{presence, text} {
 		for i := range r.candidate {
-			if p := &r.candidate[i]; p.reason == "" {
-				if n := h.name(p.path); n != nil {
+			if p := &r.candidate[i]; p.Reason == "" {
+				if n := h.name(p.Path); n != nil {
 					n.Ways[p.way].see(p, repeated)
 				}
 			}
 		}
 		for i := range r.again {
 			p := &r.again[i]
-			if n := h.name(p.path); n != nil && p.reason == "" {
+			if n := h.name(p.Path); n != nil && p.Reason == "" {
 				n.Ways[p.way].Self++
 			}
 			learned = h.learn(p) || learned
 		}
 	}
-	if h.learns {
+	if h.withNoise {
 		h.loosen(presence, text)
 	}
 	if learned {
@@ -177,12 +177,12 @@ type looseHeaders struct {
 }
 
 // loosen counts an exchange that differs in ways that are no noise.
-func (h *headers) loosen(presence, text *headerRound) {
+func (h *Headers) loosen(presence, text *headerRound) {
 	var set looseHeaders
 	for _, r := range []*headerRound{presence, text} {
 		for i := range r.candidate {
 			p := &r.candidate[i]
-			if at, ok := h.index[p.path]; ok && p.reason == "" && !h.Names[at].Ways[p.way].Noisy {
+			if at, ok := h.index[p.Path]; ok && p.Reason == "" && !h.Names[at].Ways[p.way].Noisy {
 				set.Ways[p.way] |= 1 << at
 			}
 		}
@@ -193,7 +193,7 @@ func (h *headers) loosen(presence, text *headerRound) {
 	}
 }
 
-func (h *headers) addLoose(set looseHeaders) {
+func (h *Headers) addLoose(set looseHeaders) {
 	i := slices.IndexFunc(h.Loose, func(l looseHeaders) bool { return l.Ways == set.Ways })
 	switch {
 	case i >= 0:
@@ -210,7 +210,7 @@ func (h *headers) addLoose(set looseHeaders) {
 }
 
 // excuse takes what has become noise out of what was counted before it was known.
-func (h *headers) excuse() {
+func (h *Headers) excuse() {
 	before := h.Loose
 	h.Loose = nil
 	for _, set := range before {
@@ -227,9 +227,9 @@ func (h *headers) excuse() {
 	}
 }
 
-// open is how many exchanges differ in headers undeclared, in a way that is not
+// Open is how many exchanges differ in headers undeclared, in a way that is not
 // learned as noise. It is 0 where none is learned, and the caller counts.
-func (h *headers) open() (n int) {
+func (h *Headers) Open() (n int) {
 	h.adopt()
 	for i := range h.Loose {
 		n += h.Loose[i].Count

@@ -1,4 +1,4 @@
-package compare
+package header
 
 import (
 	"slices"
@@ -15,12 +15,12 @@ import (
 // the sign of its own differences would not be rare enough (2^-12 at the least).
 const fastLeast = 12
 
-// findings are those of the two heads and what servers add, each with what to do
+// Findings are those of the two heads and what servers add, each with what to do
 // where it cannot be told from the monolith's own changes. limit is the share of
 // responses that may differ.
-func (h *headers) findings(limit float64) []whittle.Finding {
-	there, text := h.Presence.decidedAt(), h.Text.decidedAt()
-	if h.learns {
+func (h *Headers) Findings(limit float64) []whittle.Finding {
+	there, text := h.Presence.DecidedAt(), h.Text.DecidedAt()
+	if h.withNoise {
 		// Repeats are proof enough: they need no leaning to one side.
 		if text = max(h.Text.Share.At, h.Text.Self.At); h.Text.Share.At == 0 || h.Text.Self.At == 0 {
 			text = 0
@@ -39,7 +39,7 @@ func (h *headers) findings(limit float64) []whittle.Finding {
 
 // explained are the findings of a head that was decided at an exchange; 0: it is
 // not. Where headers are noisy and others not, it is by the others.
-func (h *headers) explained(t *headerHead, at int, limit float64) []whittle.Finding {
+func (h *Headers) explained(t *headerHead, at int, limit float64) []whittle.Finding {
 	list := t.findingsAt(whittle.FoundHeader, "header", at)
 	clean := false
 	for i := range list {
@@ -53,7 +53,7 @@ func (h *headers) explained(t *headerHead, at int, limit float64) []whittle.Find
 		if fast := h.fastAt(t, c, limit); fast > 0 && (!f.Decided || fast < f.DecidedAt) {
 			f.Decided, f.DecidedAt = true, fast
 		}
-		if h.learns {
+		if h.withNoise {
 			f.EValue = min(t.Share.EValue(), max(t.Same.EValue(), t.Self.EValue()))
 		}
 		clean = clean || f.Decided && !c.Noisy && float64(f.Count) > limit*float64(f.Of)
@@ -61,10 +61,10 @@ func (h *headers) explained(t *headerHead, at int, limit float64) []whittle.Find
 	kept := list[:0]
 	for i := range list {
 		f, c := list[i], &t.Changes[i]
-		if f.Expected == "" && c.Noisy && (clean || h.learns && !h.beyond(c)) {
+		if f.Expected == "" && c.Noisy && (clean || h.withNoise && !h.beyond(c)) {
 			f.Decided, f.DecidedAt = false, 0
 		}
-		if h.learns && f.Expected == "" && c.Noisy && !f.Decided {
+		if h.withNoise && f.Expected == "" && c.Noisy && !f.Decided {
 			continue // as with the fields of JSON: noise is no finding
 		}
 		f.Cause = h.cause(&f, c)
@@ -74,7 +74,7 @@ func (h *headers) explained(t *headerHead, at int, limit float64) []whittle.Find
 }
 
 // cause says what to do about a difference that is not shown yet.
-func (h *headers) cause(f *whittle.Finding, c *changeOf) string {
+func (h *Headers) cause(f *whittle.Finding, c *Change) string {
 	switch {
 	case f.Expected != "" || f.Decided:
 	case c.Noisy:
@@ -89,9 +89,9 @@ func (h *headers) cause(f *whittle.Finding, c *changeOf) string {
 // a repeat; 0: it is not. Only with learned noise it takes more than the bets of
 // the head: the header differs often enough to be the one, the monolith was not seen
 // to vary in it, and but for forms the two sides never changed places.
-func (h *headers) fastAt(t *headerHead, c *changeOf, limit float64) int {
+func (h *Headers) fastAt(t *headerHead, c *Change, limit float64) int {
 	n := h.find(c.Path)
-	if !h.learns || n == nil || t.Same.At == 0 || t.Share.At == 0 {
+	if !h.withNoise || n == nil || t.Same.At == 0 || t.Share.At == 0 {
 		return 0
 	}
 	w := &n.Ways[c.Way]
@@ -104,8 +104,8 @@ func (h *headers) fastAt(t *headerHead, c *changeOf, limit float64) int {
 // blamed reports whether a change of text has its part in what repeats have shown:
 // among those repeated, the candidate makes it at least a quarter as often as the
 // one that it makes most often, beyond what the monolith does by itself.
-func (h *headers) blamed(t *headerHead, c *changeOf) bool {
-	if !h.learns || t != &h.Text {
+func (h *Headers) blamed(t *headerHead, c *Change) bool {
+	if !h.withNoise || t != &h.Text {
 		return true
 	}
 	most := 1
@@ -120,7 +120,7 @@ func (h *headers) blamed(t *headerHead, c *changeOf) bool {
 }
 
 // beyond reports whether a noisy header differs more often than noise explains.
-func (h *headers) beyond(c *changeOf) bool {
+func (h *Headers) beyond(c *Change) bool {
 	at, ok := h.index[c.Path]
 	if !ok {
 		return false
@@ -130,7 +130,7 @@ func (h *headers) beyond(c *changeOf) bool {
 }
 
 // find is what is known of a header; nil: nothing.
-func (h *headers) find(name string) *headerName {
+func (h *Headers) find(name string) *headerName {
 	if i, ok := h.index[name]; ok {
 		return &h.Names[i]
 	}
@@ -138,14 +138,15 @@ func (h *headers) find(name string) *headerName {
 }
 
 // addedFindings are the differences in what servers add.
-func (h *headers) addedFindings() []whittle.Finding {
-	t := head{N: h.N, Changes: h.Added}
+func (h *Headers) addedFindings() []whittle.Finding {
+	t := Head{N: h.N, Changes: h.Added}
 	return t.findingsAt(whittle.FoundHeader, "header", 0)
 }
 
-func (h *headers) valid() bool {
+// Valid reports whether restored state is possible.
+func (h *Headers) Valid() bool {
 	for _, t := range []*headerHead{&h.Presence, &h.Text} {
-		if !t.valid(headerChangesMost) || slices.ContainsFunc(t.Changes, func(c changeOf) bool { return c.Way >= headerHows }) {
+		if !t.Valid(HeaderChangesMost) || slices.ContainsFunc(t.Changes, func(c Change) bool { return c.Way >= headerHows }) {
 			return false
 		}
 	}
@@ -169,7 +170,7 @@ func (h *headers) valid() bool {
 			return false
 		}
 	}
-	return eprocess.UpTo(h.Repeats, h.N) && h.Learned >= 0 && len(h.Names) <= headerNames+1 && len(h.Loose) <= looseMost &&
+	return eprocess.UpTo(h.Repeats, h.N) && h.Learned >= 0 && len(h.Names) <= HeaderNames+1 && len(h.Loose) <= looseMost &&
 		len(h.Added) <= addedMost && loose <= h.N
 }
 
@@ -182,8 +183,8 @@ func (n *headerName) valid(exchanges, repeats int) bool {
 	return true
 }
 
-// restore takes over what was kept.
-func (h *headers) restore(kept *headers) {
+// Restore takes over what was kept.
+func (h *Headers) Restore(kept *Headers) {
 	h.Presence, h.Text, h.Names, h.Loose, h.Added = kept.Presence, kept.Text, kept.Names, kept.Loose, kept.Added
 	h.Repeats, h.N, h.Learned, h.Conditions, h.Ranges = kept.Repeats, kept.N, kept.Learned, kept.Conditions, kept.Ranges
 	h.index = make(map[string]int, len(h.Names))
@@ -192,9 +193,9 @@ func (h *headers) restore(kept *headers) {
 	}
 }
 
-// showAgain redacts what was restored.
-func (h *headers) showAgain() {
-	for _, list := range [][]changeOf{h.Presence.Changes, h.Text.Changes, h.Added} {
+// ShowAgain redacts what was restored.
+func (h *Headers) ShowAgain() {
+	for _, list := range [][]Change{h.Presence.Changes, h.Text.Changes, h.Added} {
 		for i := range list {
 			c := &list[i]
 			for k := range c.Samples {
@@ -209,10 +210,10 @@ func (h *headers) showAgain() {
 }
 
 // linesSample is the exchange in short, with the lines of the headers that differ.
-func (o *headPair) linesSample() whittle.Sample {
-	s := o.show.Sample(o.exchange)
-	a, b := o.exchange.Monolith.Header, o.exchange.Candidate.Header
-	s.Monolith, s.Candidate = headerLines(o.show, o.lines, a, b), headerLines(o.show, o.lines, b, a)
+func (o *Pair) linesSample() whittle.Sample {
+	s := o.Show.Sample(o.Exchange)
+	a, b := o.Exchange.Monolith.Header, o.Exchange.Candidate.Header
+	s.Monolith, s.Candidate = headerLines(o.Show, o.lines, a, b), headerLines(o.Show, o.lines, b, a)
 	return s
 }
 
@@ -225,7 +226,7 @@ func headerLines(d *display.View, names []string, h, other whittle.Header) strin
 	var out []string
 	for _, name := range names {
 		if len(h[name]) == 0 {
-			out = append(out, name+" is "+noHeader)
+			out = append(out, name+" is "+Missing)
 			continue
 		}
 		count := len(out)
@@ -254,7 +255,7 @@ func headerLines(d *display.View, names []string, h, other whittle.Header) strin
 // headerLine is one line of a header, redacted. The value of a cookie is a secret whatever
 // else is.
 func headerLine(d *display.View, name, value string) string {
-	if name == setCookie && !d.Redacts() {
+	if name == SetCookie && !d.Redacts() {
 		value = masked(value)
 	}
 	return name + ": " + d.HeaderValue(name, value)
@@ -295,7 +296,7 @@ func headerExpectations(list []whittle.Expectation) (out []headerExpectation) {
 
 // reason gives the reason of the declaration that covers a change, by what is
 // shown of it or by what it is; empty: none does.
-func (h *headers) reason(name, host, from, to, rawFrom, rawTo string) string {
+func (h *Headers) reason(name, host, from, to, rawFrom, rawTo string) string {
 	fits := func(want, word, shown, raw string) bool {
 		if want == "" || strings.EqualFold(want, shown) || strings.EqualFold(word, raw) {
 			return true

@@ -1,4 +1,4 @@
-package compare
+package header
 
 import (
 	"whittle"
@@ -16,7 +16,7 @@ type headerNoise struct {
 func newHeaderNoise() *headerNoise { return &headerNoise{ways: map[string][headerHows]bool{}} }
 
 // headerNoiseMost bounds the names of which noise is shared.
-const headerNoiseMost = 2 * (headerNames + 1)
+const headerNoiseMost = 2 * (HeaderNames + 1)
 
 func (n *headerNoise) learn(name string, way headerHow) {
 	ways, known := n.ways[name]
@@ -28,9 +28,9 @@ func (n *headerNoise) learn(name string, way headerHow) {
 	n.version++
 }
 
-// shareNoise lets two orders of asking learn of one monolith.
-func (h *headers) shareNoise(other *headers) {
-	for _, o := range []*headers{h, other} {
+// ShareNoise lets two orders of asking learn of one monolith.
+func (h *Headers) ShareNoise(other *Headers) {
+	for _, o := range []*Headers{h, other} {
 		for i := range o.Names {
 			for way := range o.Names[i].Ways {
 				if o.Names[i].Ways[way].Noisy {
@@ -45,7 +45,7 @@ func (h *headers) shareNoise(other *headers) {
 }
 
 // adopt takes over what was learned since.
-func (h *headers) adopt() {
+func (h *Headers) adopt() {
 	if h.adopted == h.noise.version {
 		return
 	}
@@ -68,14 +68,14 @@ func (n *headerName) adopt(from *headerNoise) {
 }
 
 // mark takes one way of a header for noise.
-func (h *headers) mark(n *headerName, way headerHow) {
+func (h *Headers) mark(n *headerName, way headerHow) {
 	n.Ways[way].Noisy = true
 	h.Presence.learned(n.Name, way)
 	h.Text.learned(n.Name, way)
 }
 
-// varies takes note that the monolith gave two different responses to a request.
-func (h *headers) varies(x *whittle.Exchange, a, b *whittle.Response) {
+// Varies takes note that the monolith gave two different responses to a request.
+func (h *Headers) Varies(x *whittle.Exchange, a, b *whittle.Response) {
 	if a.Failure != whittle.NoFailure || b.Failure != whittle.NoFailure || a.Status != b.Status || h.same(a.Header, b.Header) {
 		return
 	}
@@ -91,8 +91,8 @@ func (h *headers) varies(x *whittle.Exchange, a, b *whittle.Response) {
 
 // learn marks a way as one in which the monolith varies by itself, and reports
 // whether that is new. What varies in form varies in value.
-func (h *headers) learn(p *headPair) (learned bool) {
-	n := h.name(p.path)
+func (h *Headers) learn(p *Pair) (learned bool) {
+	n := h.name(p.Path)
 	if n == nil {
 		return false
 	}
@@ -104,17 +104,17 @@ func (h *headers) learn(p *headPair) (learned bool) {
 		if !n.Ways[way].Noisy {
 			learned = true
 			h.mark(n, way)
-			h.noise.learn(p.path, way)
+			h.noise.learn(p.Path, way)
 		}
 	}
 	return learned
 }
 
-// noiseBound bounds by how much more often than the monolith itself the candidate
+// NoiseBound bounds by how much more often than the monolith itself the candidate
 // differs in what was learned as noise, as match.noiseBound does for fields. ok is
 // false where nothing was learned; more is how many exchanges it still takes, -1
 // where it cannot be said.
-func (h *headers) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
+func (h *Headers) NoiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
 	var worst noise.Changed
 	for i := range h.Names {
 		for way := range h.Names[i].Ways {
@@ -130,14 +130,14 @@ func (h *headers) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool)
 	if !ok {
 		return b, 0, false
 	}
-	return worst.AsBound(boundHeaderNoise, alpha), worst.Left(alpha), true
+	return worst.AsBound(BoundHeaderNoise, alpha), worst.Left(alpha), true
 }
 
-// boundHeaderNoise is the name of that bound.
-const boundHeaderNoise = "header noise"
+// BoundHeaderNoise is the name of that bound.
+const BoundHeaderNoise = "header noise"
 
 // changed counts how often a header differed in one way.
-func (h *headers) changed(name int, way headerHow) noise.Changed {
+func (h *Headers) changed(name int, way headerHow) noise.Changed {
 	w := &h.Names[name].Ways[way]
 	c := noise.Changed{Path: "header " + h.Names[name].Name, Candidate: w.Candidate, N: h.N, Monolith: w.Self, Repeats: h.Repeats}
 	if h.chosen {

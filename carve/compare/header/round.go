@@ -1,4 +1,4 @@
-package compare
+package header
 
 import (
 	"cmp"
@@ -7,37 +7,37 @@ import (
 )
 
 // headerHead is one of the two heads of headers.
-type headerHead struct{ head }
+type headerHead struct{ Head }
 
 // settle takes one exchange's headers to the head; repeated says that the monolith
 // was asked twice, bet settles the bet on one difference. open says that one differs
 // undeclared, clean that one does which was not seen to vary.
-func (t *headerHead) settle(r *headerRound, repeated bool, at headersLevel, bet func(*headPair, float64, int)) (open, clean bool) {
+func (t *headerHead) settle(r *headerRound, repeated bool, at Level, bet func(*Pair, float64, int)) (open, clean bool) {
 	t.N++
 	opens, cleans, on := 0, 0, -1
 	for i := range r.candidate {
 		p := &r.candidate[i]
 		t.tell(p)
-		if p.reason == "" {
+		if p.Reason == "" {
 			opens++
 			cleans += int(eprocess.Indicator(!p.noisy))
 		}
-		if (p.reason == "" || !p.oneWay) && (on < 0 || t.before(p, &r.candidate[on])) {
+		if (p.Reason == "" || !p.OneWay) && (on < 0 || t.before(p, &r.candidate[on])) {
 			on = i
 		}
 	}
 	open, clean = opens > 0, cleans > 0
 	t.Count += int(eprocess.Indicator(open))
 	if on >= 0 {
-		bet(&r.candidate[on], at.alpha, at.n)
+		bet(&r.candidate[on], at.Alpha, at.N)
 	}
-	t.Share.See(open, at.limit, at.alpha, at.n)
+	t.Share.See(open, at.Limit, at.Alpha, at.N)
 	if !repeated {
 		return open, clean
 	}
 	own := false
 	for i := range r.again {
-		if p := &r.again[i]; p.reason == "" {
+		if p := &r.again[i]; p.Reason == "" {
 			own = true
 			opens--
 			cleans -= int(eprocess.Indicator(!p.noisy))
@@ -48,17 +48,17 @@ func (t *headerHead) settle(r *headerRound, repeated bool, at headersLevel, bet 
 	if more == 0 {
 		more = sign(int32(opens))
 	}
-	t.Self.Bet(float64(more), at.alpha, at.n)
+	t.Self.Bet(float64(more), at.Alpha, at.N)
 	return open, clean
 }
 
 // before orders what to bet on: what is declared in neither direction first, then
 // what was not seen to vary, then what leaned to one side the most.
-func (t *headerHead) before(a, b *headPair) bool {
-	rank := func(p *headPair) int {
-		return 2*int(eprocess.Indicator(p.oneWay || p.reason != "")) + int(eprocess.Indicator(p.noisy))
+func (t *headerHead) before(a, b *Pair) bool {
+	rank := func(p *Pair) int {
+		return 2*int(eprocess.Indicator(p.OneWay || p.Reason != "")) + int(eprocess.Indicator(p.noisy))
 	}
-	leant := func(p *headPair) int32 {
+	leant := func(p *Pair) int32 {
 		slot, _ := t.slot(p)
 		return max(*slot, -*slot)
 	}
@@ -66,25 +66,25 @@ func (t *headerHead) before(a, b *headPair) bool {
 }
 
 // tell keeps a change, as one of other values where the header has many.
-func (t *headerHead) tell(p *headPair) {
+func (t *headerHead) tell(p *Pair) {
 	told, known := 0, false
 	for i := range t.Changes {
 		c := &t.Changes[i]
-		if c.Path == p.path && c.Way == p.way && c.Expected == p.reason && (!p.absent || (c.From == noHeader) == (p.from == noHeader)) {
+		if c.Path == p.Path && c.Way == p.way && c.Expected == p.Reason && (!p.absent || (c.From == Missing) == (p.From == Missing)) {
 			told++
-			known = known || c.From == p.from && c.To == p.to
+			known = known || c.From == p.From && c.To == p.To
 		}
 	}
 	one := *p
 	if !known && told >= headerVariants {
-		one.from, one.to = other(p.from, p), other(p.to, p)
+		one.From, one.To = other(p.From, p), other(p.To, p)
 	}
-	t.keep(&one, headerChangesMost, 1, func(c *changeOf) bool { return c.Expected != "" || c.Noisy && !p.noisy })
+	t.keep(&one, HeaderChangesMost, 1, func(c *Change) bool { return c.Expected != "" || c.Noisy && !p.noisy })
 }
 
 // other is the word for further values; a header that is not there has no other.
-func other(word string, p *headPair) string {
-	if p.absent && word == noHeader {
+func other(word string, p *Pair) string {
+	if p.absent && word == Missing {
 		return word
 	}
 	return otherValues

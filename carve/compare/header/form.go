@@ -1,4 +1,4 @@
-package compare
+package header
 
 import (
 	"strings"
@@ -50,7 +50,7 @@ func isDate(value string) bool {
 }
 
 func isWordByte(c byte) bool {
-	return c == '-' || c == '_' || isASCIILetter(c) || isDigit(c)
+	return c == '-' || c == '_' || isASCIILetter(c) || isDecimal(c)
 }
 
 func isASCIILetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
@@ -69,7 +69,7 @@ func formOfRun(b *strings.Builder, run string) {
 	}
 	for i := 0; i < len(run); {
 		end := i
-		for end < len(run) && isDigit(run[end]) {
+		for end < len(run) && isDecimal(run[end]) {
 			end++
 		}
 		if end == i {
@@ -93,7 +93,7 @@ func mixed(part string) bool {
 	letters, digits, turns := 0, 0, 0
 	for i := range len(part) {
 		switch c := part[i]; {
-		case isDigit(c):
+		case isDecimal(c):
 			digits++
 		default:
 			letters++
@@ -107,3 +107,5 @@ func mixed(part string) bool {
 
 // joinFractions makes one number of those with a fraction.
 func joinFractions(form string) string { return strings.ReplaceAll(form, "9.9", "9") }
+
+func isDecimal(c byte) bool { return c >= '0' && c <= '9' }

@@ -1,4 +1,6 @@
-package compare
+// Package header compares what stands before the body of two responses: status,
+// content type, failures, and every header, with learned noise and cookies by form.
+package header
 
 import (
 	"fmt"
@@ -12,11 +14,11 @@ import (
 
 // Bounds of a head.
 const (
-	changesMost = 12 // changes of value told apart
+	ChangesMost = 12 // changes of value told apart
 	leanSlots   = 64
 )
 
-// head counts the exchanges in which the two sides gave another status,
+// Head counts the exchanges in which the two sides gave another status,
 // another content type, another header, or no response at all.
 //
 // A difference is shown when both of two hypotheses are rejected: that the two
@@ -28,7 +30,7 @@ const (
 // Where the monolith was asked twice and differed from itself, a third must be
 // rejected: that the candidate differs no more often than the monolith's own
 // second response.
-type head struct {
+type Head struct {
 	Same  eprocess.Bets   `json:"same"`
 	Share eprocess.Excess `json:"share"`
 	Self  eprocess.Bets   `json:"self"`
@@ -39,11 +41,11 @@ type head struct {
 	SelfCount int              `json:"self_count"`
 	Lean      [leanSlots]int32 `json:"lean"`
 	Overall   int32            `json:"overall"`
-	Changes   []changeOf       `json:"changes"`
+	Changes   []Change         `json:"changes"`
 }
 
-// changeOf is one change of value with its count.
-type changeOf struct {
+// Change is one change of value with its count.
+type Change struct {
 	// Path is the JSON path of the field that changed; empty: the whole.
 	Path  string `json:"path,omitempty"`
 	From  string `json:"from"`
@@ -58,23 +60,24 @@ type changeOf struct {
 	Noisy bool      `json:"noisy,omitempty"`
 }
 
-func (c *changeOf) declared() bool { return c.Expected != "" }
+func (c *Change) declared() bool { return c.Expected != "" }
 
-func newHead() head {
-	return head{Same: eprocess.NewBets(), Share: eprocess.NewExcess(), Self: eprocess.NewBets()}
+// NewHead is a head before the first exchange.
+func NewHead() Head {
+	return Head{Same: eprocess.NewBets(), Share: eprocess.NewExcess(), Self: eprocess.NewBets()}
 }
 
-// headPair is one exchange for a head.
-type headPair struct {
-	path, from, to string // from and to equal: no difference
-	// again says that the monolith was asked twice, self that it then gave
+// Pair is one exchange for a head.
+type Pair struct {
+	Path, From, To string // from and to equal: no difference
+	// Again says that the monolith was asked twice, self that it then gave
 	// another response than before.
-	again, self bool
-	shape       uint64
-	reason      string // the declared reason of this change
-	// oneWay says that the change from to to from is declared.
-	oneWay bool
-	unbet  bool // it is not to be bet on
+	Again, Self bool
+	Shape       uint64
+	Reason      string // the declared reason of this change
+	// OneWay says that the change from to to from is declared.
+	OneWay bool
+	Unbet  bool // it is not to be bet on
 	absent bool // one side does not have the header
 	// lines are the headers whose lines are shown instead of the bodies; way,
 	// noisy, pair and side are of headers, too (headerWay).
@@ -83,50 +86,50 @@ type headPair struct {
 	noisy    bool
 	pair     uint64
 	side     int32
-	exchange *whittle.Exchange
-	show     *display.View
-	// spot gives the place that differs; nil: the whole.
-	spot func() display.Spot
+	Exchange *whittle.Exchange
+	Show     *display.View
+	// Spot gives the place that differs; nil: the whole.
+	Spot func() display.Spot
 }
 
 // sample is the exchange in short.
-func (o *headPair) sample() whittle.Sample {
+func (o *Pair) sample() whittle.Sample {
 	if o.lines != nil {
 		return o.linesSample()
 	}
-	if o.spot == nil {
-		return o.show.Sample(o.exchange)
+	if o.Spot == nil {
+		return o.Show.Sample(o.Exchange)
 	}
-	return o.show.SampleAt(o.exchange, o.spot())
+	return o.Show.SampleAt(o.Exchange, o.Spot())
 }
 
-// observeSame settles one exchange in which nothing differed and nobody was asked
+// ObserveSame settles one exchange in which nothing differed and nobody was asked
 // twice.
-func (t *head) observeSame(limit, alpha float64, n int) {
+func (t *Head) ObserveSame(limit, alpha float64, n int) {
 	t.N++
 	t.Share.See(false, limit, alpha, n)
 }
 
-// see settles one exchange and reports whether it differs undeclared.
-func (t *head) see(o *headPair, limit, alpha float64, n int) bool {
+// See settles one exchange and reports whether it differs undeclared.
+func (t *Head) See(o *Pair, limit, alpha float64, n int) bool {
 	t.N++
-	differs := o.from != o.to
+	differs := o.From != o.To
 	if differs {
-		t.keep(o, changesMost, display.MaxSamples, (*changeOf).declared)
+		t.keep(o, ChangesMost, display.MaxSamples, (*Change).declared)
 	}
-	open := differs && o.reason == ""
+	open := differs && o.Reason == ""
 	if open {
 		t.Count++
 	}
-	if differs && !o.unbet && (open || !o.oneWay) {
+	if differs && !o.Unbet && (open || !o.OneWay) {
 		t.lean(o, alpha, n)
 	}
 	t.Share.See(open, limit, alpha, n)
-	if o.again {
-		if o.self {
+	if o.Again {
+		if o.Self {
 			t.SelfCount++
 		}
-		t.Self.Bet(eprocess.Indicator(open)-eprocess.Indicator(o.self), alpha, n)
+		t.Self.Bet(eprocess.Indicator(open)-eprocess.Indicator(o.Self), alpha, n)
 	}
 	return open
 }
@@ -135,11 +138,11 @@ func (t *head) see(o *headPair, limit, alpha float64, n int) bool {
 // direction is declared it bets on the other alone, and only while the past leans
 // there: of two services that are the same either is as likely, and a constant
 // declared change costs nothing.
-func (t *head) lean(o *headPair, alpha float64, n int) {
+func (t *Head) lean(o *Pair, alpha float64, n int) {
 	slot, side := t.slot(o)
-	if o.oneWay || o.reason != "" {
+	if o.OneWay || o.Reason != "" {
 		open := side
-		if o.reason != "" {
+		if o.Reason != "" {
 			open = -side
 		}
 		if sign(*slot) == open {
@@ -163,10 +166,10 @@ const oneWayMost = 8
 
 // slot is where the direction of a pair's values is remembered, the same one when
 // they change places; side says which way they lie, +1 or -1.
-func (t *head) slot(o *headPair) (_ *int32, side int32) {
-	low, high := o.from, o.to
+func (t *Head) slot(o *Pair) (_ *int32, side int32) {
+	low, high := o.From, o.To
 	switch { // which side lacks it, whatever the other says
-	case o.absent && low == noHeader:
+	case o.absent && low == Missing:
 		high = emptyHeader
 	case o.absent:
 		low = emptyHeader
@@ -175,8 +178,8 @@ func (t *head) slot(o *headPair) (_ *int32, side int32) {
 	if low > high {
 		side, low, high = -1, high, low
 	}
-	h := digest.Hash(o.shape)
-	h.Text(o.path)
+	h := digest.Hash(o.Shape)
+	h.Text(o.Path)
 	h.Text(low)
 	h.Text(high)
 	return &t.Lean[digest.Mix(uint64(h))%leanSlots], side
@@ -197,10 +200,10 @@ func saturate(v int32) int32 { return max(-1<<20, min(1<<20, v)) }
 // keep counts a change and keeps up to samples of it; of more than most changes
 // the first are told apart, but one that is not declared takes the place of the
 // last that yields.
-func (t *head) keep(o *headPair, most, samples int, yields func(*changeOf) bool) {
+func (t *Head) keep(o *Pair, most, samples int, yields func(*Change) bool) {
 	for i := range t.Changes {
 		c := &t.Changes[i]
-		if c.Path == o.path && c.From == o.from && c.To == o.to && c.Way == o.way && c.Expected == o.reason {
+		if c.Path == o.Path && c.From == o.From && c.To == o.To && c.Way == o.way && c.Expected == o.Reason {
 			c.Count++
 			if len(c.Samples) < samples {
 				c.Samples = append(c.Samples, o.sample())
@@ -208,7 +211,7 @@ func (t *head) keep(o *headPair, most, samples int, yields func(*changeOf) bool)
 			return
 		}
 	}
-	if len(t.Changes) >= most && o.reason == "" {
+	if len(t.Changes) >= most && o.Reason == "" {
 		for i := len(t.Changes) - 1; i >= 0; i-- {
 			if yields(&t.Changes[i]) {
 				t.Changes = slices.Delete(t.Changes, i, i+1)
@@ -217,15 +220,15 @@ func (t *head) keep(o *headPair, most, samples int, yields func(*changeOf) bool)
 		}
 	}
 	if len(t.Changes) < most {
-		t.Changes = append(t.Changes, changeOf{
-			Path: o.path, From: o.from, To: o.to, Count: 1, Expected: o.reason,
+		t.Changes = append(t.Changes, Change{
+			Path: o.Path, From: o.From, To: o.To, Count: 1, Expected: o.Reason,
 			Samples: []whittle.Sample{o.sample()}, Way: o.way, Noisy: o.noisy,
 		})
 	}
 }
 
-// decidedAt is the exchange at which the difference was shown; 0: not.
-func (t *head) decidedAt() int {
+// DecidedAt is the exchange at which the difference was shown; 0: not.
+func (t *Head) DecidedAt() int {
 	if t.Same.At == 0 || t.Share.At == 0 || t.SelfCount > 0 && t.Self.At == 0 {
 		return 0
 	}
@@ -236,14 +239,14 @@ func (t *head) decidedAt() int {
 	return at
 }
 
-// findings gives one finding per change of value; one of a body that has a path
+// Findings gives one finding per change of value; one of a body that has a path
 // is one of a field. what names it in a sentence: "status".
-func (t *head) findings(kind whittle.FindingKind, what string) []whittle.Finding {
-	return t.findingsAt(kind, what, t.decidedAt())
+func (t *Head) Findings(kind whittle.FindingKind, what string) []whittle.Finding {
+	return t.findingsAt(kind, what, t.DecidedAt())
 }
 
 // changeWords says what a change made of a value.
-func changeWords(c *changeOf) string {
+func changeWords(c *Change) string {
 	if c.From == otherValues && c.To == otherValues {
 		return "differs in further ways"
 	}
@@ -252,7 +255,7 @@ func changeWords(c *changeOf) string {
 
 // findingsAt is findings with the exchange at which they were shown; 0: they are
 // not.
-func (t *head) findingsAt(kind whittle.FindingKind, what string, at int) []whittle.Finding {
+func (t *Head) findingsAt(kind whittle.FindingKind, what string, at int) []whittle.Finding {
 	list := make([]whittle.Finding, 0, len(t.Changes))
 	for _, c := range t.Changes {
 		f := whittle.Finding{
@@ -275,7 +278,8 @@ func (t *head) findingsAt(kind whittle.FindingKind, what string, at int) []whitt
 	return list
 }
 
-func (t *head) valid(most int) bool {
+// Valid reports whether restored state is possible, with at most so many changes.
+func (t *Head) Valid(most int) bool {
 	for _, c := range t.Changes {
 		if !eprocess.UpTo(c.Count, t.N) || len(c.Samples) > display.MaxSamples {
 			return false
@@ -283,4 +287,9 @@ func (t *head) valid(most int) bool {
 	}
 	return t.Same.Valid() && t.Self.Valid() && t.Share.Valid() && eprocess.UpTo(t.Count, t.N) &&
 		eprocess.UpTo(t.SelfCount, t.N) && len(t.Changes) <= most
+}
+
+// Usable reports whether a repeat can teach what the monolith changes by itself.
+func Usable(r, first *whittle.Response) bool {
+	return r.Failure == whittle.NoFailure && !r.Truncated && r.Status == first.Status
 }

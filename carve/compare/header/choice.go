@@ -1,4 +1,4 @@
-package compare
+package header
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 )
 
 // asks takes note of what clients ask for.
-func (h *headers) asks(request whittle.Header) {
+func (h *Headers) asks(request whittle.Header) {
 	if h.Conditions && h.Ranges {
 		return
 	}
@@ -21,13 +21,13 @@ func (h *headers) asks(request whittle.Header) {
 // mayCompare reports whether a difference in a header may count. A framework's tag of
 // a body that nobody comes back with, or ranges that nobody takes up, are what
 // servers add; where clients do, they count.
-func (h *headers) mayCompare(name string) bool {
+func (h *Headers) mayCompare(name string) bool {
 	return h.c.ComparesHeader(name) || whittle.ComparedOnRequest(name) && h.c.ListsHeader(name)
 }
 
 // compares reports whether it does, in responses of which these are all the
 // headers: a strong Etag is one that somebody chose to send.
-func (h *headers) compares(name string, all []whittle.Header) bool {
+func (h *Headers) compares(name string, all []whittle.Header) bool {
 	if h.c.ComparesHeader(name) {
 		return true
 	}
@@ -50,8 +50,8 @@ func strongTag(h whittle.Header) bool {
 
 // words are what the monolith and another say in a header. Of those that count on
 // request only their presence does.
-func (h *headers) words(name string, x *whittle.Exchange, other *whittle.Response) (from, to string) {
-	if name == otherHeaders {
+func (h *Headers) words(name string, x *whittle.Exchange, other *whittle.Response) (from, to string) {
+	if name == OtherHeaders {
 		return h.othersWord(x.Monolith.Header, x), h.othersWord(other.Header, x)
 	}
 	from, to = headerWords(name, x, other)
@@ -75,7 +75,7 @@ func offered(name, word string) string {
 }
 
 // othersWord is what all headers together say that are not told apart.
-func (h *headers) othersWord(header whittle.Header, x *whittle.Exchange) string {
+func (h *Headers) othersWord(header whittle.Header, x *whittle.Exchange) string {
 	var out []string
 	for _, name := range h.others(header, nil) {
 		out = append(out, name+": "+headerWord(name, header, x))
@@ -88,7 +88,7 @@ func (h *headers) othersWord(header whittle.Header, x *whittle.Exchange) string 
 
 // others are the names not told apart, sorted, of which two responses have not the
 // same values.
-func (h *headers) others(a, b whittle.Header) (names []string) {
+func (h *Headers) others(a, b whittle.Header) (names []string) {
 	for _, header := range []whittle.Header{a, b} {
 		for name := range header {
 			if _, known := h.index[name]; !known && h.c.ComparesHeader(name) && !slices.Equal(a[name], b[name]) {
@@ -105,7 +105,7 @@ const addedMost = 24
 
 // list counts the differences in what servers add by themselves: that it is there,
 // and its form. They decide nothing.
-func (h *headers) list(x *whittle.Exchange) {
+func (h *Headers) list(x *whittle.Exchange) {
 	if !h.c.AllHeaders {
 		return
 	}
@@ -130,7 +130,7 @@ func (h *headers) list(x *whittle.Exchange) {
 
 // listed reports whether a header that differs is one that servers add, and not only
 // another value of the same form.
-func (h *headers) listed(name string, x *whittle.Exchange, all []whittle.Header) bool {
+func (h *Headers) listed(name string, x *whittle.Exchange, all []whittle.Header) bool {
 	if !h.c.ListsHeader(name) || h.compares(name, all) {
 		return false
 	}
@@ -139,11 +139,11 @@ func (h *headers) listed(name string, x *whittle.Exchange, all []whittle.Header)
 }
 
 // keepAdded counts one such difference.
-func (h *headers) keepAdded(name string, x *whittle.Exchange) {
+func (h *Headers) keepAdded(name string, x *whittle.Exchange) {
 	from, to := headerWords(name, x, &x.Candidate)
 	for i := range h.Added {
 		c := &h.Added[i]
-		if c.Path == name && (c.From == noHeader) == (from == absent) && (c.To == noHeader) == (to == absent) {
+		if c.Path == name && (c.From == Missing) == (from == absent) && (c.To == Missing) == (to == absent) {
 			c.Count++
 			return
 		}
@@ -151,12 +151,12 @@ func (h *headers) keepAdded(name string, x *whittle.Exchange) {
 	if len(h.Added) >= addedMost {
 		return
 	}
-	p := headPair{path: name, lines: []string{name}, exchange: x, show: h.show}
-	h.Added = append(h.Added, changeOf{
+	p := Pair{Path: name, lines: []string{name}, Exchange: x, Show: h.show}
+	h.Added = append(h.Added, Change{
 		Path: name, From: shownHeader(h.show, name, from), To: shownHeader(h.show, name, to), Count: 1,
 		Expected: addedReason, Samples: []whittle.Sample{p.sample()},
 	})
-	slices.SortStableFunc(h.Added, func(a, b changeOf) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(h.Added, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // addedReason is why such a difference decides nothing.
