@@ -51,6 +51,13 @@ type Upstream struct {
 	// Timeout bounds a whole mirrored call, and the time to the first byte of
 	// a user's call.
 	Timeout time.Duration
+	// ReadTimeout bounds the silence of the upstream within a response's body,
+	// StreamTimeout that within an event stream or a gRPC response. 0: a minute,
+	// and an hour.
+	ReadTimeout, StreamTimeout time.Duration
+	// WriteTimeout bounds how long the upstream may take nothing of a request's
+	// body. 0: a minute.
+	WriteTimeout time.Duration
 	// MaxResponse bounds the bytes read of a response that must be held whole
 	// (mirrored or transcoded).
 	MaxResponse int64

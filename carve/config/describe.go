@@ -81,7 +81,8 @@ func (f *File) describeServer(b *strings.Builder) {
 }
 
 func upstream(u *whittle.Upstream) string {
-	s := fmt.Sprintf("%s, %s to its first byte, at most %d connections", u.URL, brief(u.Timeout), u.MaxConns)
+	s := fmt.Sprintf("%s, %s to its first byte, %s between bytes (%s in a stream), %s to take some of a body, at most %d connections",
+		u.URL, brief(u.Timeout), brief(u.ReadTimeout), brief(u.StreamTimeout), brief(u.WriteTimeout), u.MaxConns)
 	if u.Build != "" {
 		s += ", build " + u.Build
 	}

@@ -39,6 +39,7 @@ type Body struct {
 	reading  bool
 	since    time.Time     // when the last read began
 	waited   time.Duration // in the reads before it
+	last     time.Time     // when a read ended, or the body began
 	detached bool
 	done     bool // the body's end has been read
 	err      error
@@ -48,7 +49,7 @@ type Body struct {
 // (negative: any number), stall each wait for the next of them. A nil tap sees
 // nothing.
 func NewBody(w http.ResponseWriter, q *Request, limit int64, stall time.Duration, tap Tap) *Body {
-	return &Body{conn: q.Conn, w: w, rc: q.Body, left: limit, stall: stall, tap: tap}
+	return &Body{conn: q.Conn, w: w, rc: q.Body, left: limit, stall: stall, tap: tap, last: time.Now()}
 }
 
 // Read implements io.Reader. It gives one byte more than allowed a chance to
@@ -85,8 +86,8 @@ func (b *Body) enter(room int) (bounded int, err error) {
 func (b *Body) finishRead(p []byte, n int, err error) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.reading = false
-	b.waited += time.Since(b.since)
+	b.reading, b.last = false, time.Now()
+	b.waited += b.last.Sub(b.since)
 	if b.detached {
 		return 0, errDetached
 	}
@@ -147,6 +148,17 @@ func (b *Body) Waiting() time.Duration {
 		return b.waited + time.Since(b.since)
 	}
 	return b.waited
+}
+
+// Untaken is for how long nobody has asked for more of the body; 0 while the client
+// is waited for.
+func (b *Body) Untaken() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.reading {
+		return 0
+	}
+	return time.Since(b.last)
 }
 
 // Ended reports whether all of the body has been read.

@@ -111,7 +111,7 @@ func (b *body) takeTrailer() {
 // piece itself is returned.
 func (b *body) wait() ([]byte, error) {
 	c := b.c
-	if err := c.unbound(); err != nil {
+	if err := c.await(); err != nil {
 		return nil, err
 	}
 	if rest := b.framed.Rest(); rest > int64(len(c.buf)) && c.r == c.w {

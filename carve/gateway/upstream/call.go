@@ -180,7 +180,7 @@ func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 	if err != nil {
 		return whittle.Response{}, err
 	}
-	a := newResponse(resp)
+	a := newResponse(resp, nil, &u.patience) // the whole call has its deadline
 	defer a.Close()
 	w := whittle.Response{Status: a.Status, Header: a.Header()}
 	if a.Length > hold.limit && q.Method != http.MethodHead {

@@ -39,8 +39,10 @@ type conn struct {
 	ctx  context.Context //nolint:containedctx // the request's that holds the connection now
 	stop func() bool     // ends the watch on ctx
 	kill func()          // made once
-	// bounded says that a read deadline is set; total, that it covers the body.
-	bounded, total bool
+	// total says that the deadline in force covers the body; until is the one for
+	// the body's next bytes otherwise.
+	total bool
+	until time.Time
 	// reused says that an earlier request went through here; sent, that the
 	// kernel took any of this one; heard, that the upstream has said anything
 	// to it.
@@ -79,7 +81,7 @@ func (c *conn) usable() bool {
 // exchange writes a request and reads the final response's head. limit is for
 // everything up to the head, and for the body as well where total is set.
 func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit time.Duration, total bool, inform func(status int, fields map[string][]string)) error {
-	c.ctx, c.total, c.bounded, c.sent, c.heard = ctx, total, true, false, false
+	c.ctx, c.total, c.until, c.sent, c.heard = ctx, total, time.Time{}, false, false
 	c.trailer = nil
 	c.now = time.Now()
 	if err := c.net.SetDeadline(c.now.Add(limit)); err != nil {
@@ -171,18 +173,32 @@ func (c *conn) because(err error) error {
 	return err
 }
 
-// unbound takes the first byte's deadline off before a body is waited for.
-func (c *conn) unbound() error {
-	if !c.bounded || c.total {
+// await sets the deadline for the next bytes of a body. It moves with them, by
+// steps: an upstream may be silent for so long, and a quarter longer at most.
+func (c *conn) await() error {
+	if c.total {
 		return nil
 	}
-	c.bounded = false
-	if err := c.net.SetDeadline(time.Time{}); err != nil {
+	now, silence := time.Now(), c.silence()
+	if c.until.Sub(now) >= silence {
+		return nil
+	}
+	c.until = now.Add(silence + silence/4)
+	if err := c.net.SetReadDeadline(c.until); err != nil {
 		return err
 	}
 	// The context may have ended, and kill's deadline been overwritten, in
 	// between; if it ends later than this line, kill comes later as well.
 	return c.ctx.Err()
+}
+
+func (c *conn) silence() time.Duration {
+	for i := range c.head.fields {
+		if c.head.fields[i].name == "Content-Type" {
+			return c.pool.patience.silence(c.head.fields[i].value)
+		}
+	}
+	return c.pool.patience.read
 }
 
 // finish gives the connection back.

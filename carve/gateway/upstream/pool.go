@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"whittle"
 )
 
 // pool keeps connections to one plain HTTP/1.1 upstream. A request takes one
@@ -16,7 +18,8 @@ type pool struct {
 	dialer net.Dialer
 	// slots bounds the connections: a request holds one while it runs, and
 	// takes an idle connection before it dials.
-	slots chan struct{}
+	slots    chan struct{}
+	patience patience
 
 	mu     sync.Mutex // guards the following
 	idle   []*conn    // the most recently used last
@@ -42,7 +45,7 @@ const (
 )
 
 func newPool(addr string, dialing time.Duration, conns int) *pool {
-	p := &pool{addr: addr, dialer: net.Dialer{Timeout: dialing}, slots: make(chan struct{}, conns)}
+	p := &pool{addr: addr, dialer: net.Dialer{Timeout: dialing}, slots: make(chan struct{}, conns), patience: patienceOf(&whittle.Upstream{})}
 	p.reaper = time.AfterFunc(time.Hour, p.reap)
 	p.reaper.Stop()
 	return p

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"whittle"
 	"whittle/internal/httpfield"
@@ -34,9 +35,9 @@ type source interface {
 	ready() bool
 }
 
-func newResponse(resp *http.Response) *Response {
+func newResponse(resp *http.Response, w *watch, p *patience) *Response {
 	a := &Response{Status: resp.StatusCode, Length: resp.ContentLength, resp: resp}
-	a.body = &readerSource{r: resp.Body, left: resp.ContentLength}
+	a.body = &readerSource{r: resp.Body, left: resp.ContentLength, watch: w, silence: p.silence(contentType(resp.Header))}
 	for name := range resp.Trailer {
 		a.names = append(a.names, name)
 	}
@@ -94,6 +95,7 @@ func (a *Response) Trailer() http.Header {
 func (a *Response) Close() {
 	if s, ok := a.body.(*readerSource); ok {
 		s.release()
+		defer s.watch.end()
 		_ = a.resp.Body.Close() // reading it to its end is what counts
 		return
 	}
@@ -125,17 +127,22 @@ type readerSource struct {
 	r    io.Reader
 	left int64 // -1: not known
 	buf  *[32 << 10]byte
+	// watch ends the exchange where the upstream is silent for longer.
+	watch   *watch
+	silence time.Duration
 }
 
 func (s *readerSource) next() ([]byte, error) {
 	if s.buf == nil {
 		s.buf = buffers.Get().(*[32 << 10]byte)
 	}
+	s.watch.wait(s.silence)
 	n, err := s.r.Read(s.buf[:])
+	s.watch.rest()
 	if s.left > 0 {
 		s.left -= int64(n)
 	}
-	return s.buf[:n], err
+	return s.buf[:n], s.watch.because(err)
 }
 
 // ready can only say so at the end: an io.Reader does not tell.

@@ -74,16 +74,20 @@ func (u *Upstream) sendTransport(ctx context.Context, t *http.Transport, q *Requ
 	if q.Body != nil {
 		out.Body = q.Body
 	}
+	ctx, w := watched(ctx, q.Body, &u.patience)
+	trace := httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { w.sent() }}
 	if q.Inform != nil {
 		hints := &informer{inform: q.Inform}
 		defer hints.mute()
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: hints.relay})
+		trace.Got1xxResponse = hints.relay
 	}
-	resp, err := t.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // Response.Close does
+	resp, err := t.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, &trace))) //nolint:bodyclose // Response.Close does
+	w.rest()
 	if err != nil {
-		return nil, err
+		defer w.end()
+		return nil, w.because(err)
 	}
-	return newResponse(resp), nil
+	return newResponse(resp, w, &u.patience), nil
 }
 
 // informer passes informational responses on until the final one has come.

@@ -47,8 +47,9 @@ type Upstream struct {
 	// prefix is put before each request's target.
 	prefix string
 	// host replaces the client's Host; empty: the client's is kept.
-	host    string
-	timeout time.Duration
+	host     string
+	timeout  time.Duration
+	patience patience
 	// slots bounds the requests under way, and with them the connections.
 	slots     chan struct{}
 	pool      *pool // nil unless base is plain http
@@ -68,7 +69,7 @@ func New(spec whittle.Upstream, http2, rewriteHost bool) (*Upstream, error) {
 	if base.RawQuery != "" || base.Fragment != "" || base.User != nil {
 		return nil, badURL(spec.URL, "user, query and fragment cannot be used here")
 	}
-	u := &Upstream{spec: spec, http2: http2, base: base, timeout: spec.Timeout}
+	u := &Upstream{spec: spec, http2: http2, base: base, timeout: spec.Timeout, patience: patienceOf(&spec)}
 	switch base.Scheme {
 	case "http", "https":
 	case "h2c":
@@ -90,6 +91,7 @@ func New(spec whittle.Upstream, http2, rewriteHost bool) (*Upstream, error) {
 	}
 	if base.Scheme == "http" && !u.http2 {
 		u.pool = newPool(withPort(base), min(dialTimeout, u.timeout), conns)
+		u.pool.patience = u.patience
 	}
 	u.transport = u.newTransport(u.http2, true, conns)
 	if u.once = u.transport; !u.http2 { // HTTP/2 says which streams it has not begun

@@ -1,0 +1,174 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"whittle"
+	"whittle/carve/gateway/inbound"
+)
+
+const (
+	// defaultRead and defaultWrite stand in for an Upstream.ReadTimeout and
+	// WriteTimeout of 0, defaultStream for a StreamTimeout of 0.
+	defaultRead   = time.Minute
+	defaultWrite  = time.Minute
+	defaultStream = time.Hour
+)
+
+// patience is for how long an upstream may do nothing in the middle of an
+// exchange.
+type patience struct {
+	// read is for the next bytes of a response's body, stream for those of one
+	// that is quiet by its nature, write for the next of a request's to be taken.
+	read, write, stream time.Duration
+}
+
+func patienceOf(spec *whittle.Upstream) patience {
+	p := patience{read: spec.ReadTimeout, write: spec.WriteTimeout, stream: spec.StreamTimeout}
+	for _, d := range []struct {
+		of    *time.Duration
+		value time.Duration
+	}{{&p.read, defaultRead}, {&p.write, defaultWrite}, {&p.stream, defaultStream}} {
+		if *d.of <= 0 {
+			*d.of = d.value
+		}
+	}
+	return p
+}
+
+// silence is how long a response with such a Content-Type may be silent.
+func (p *patience) silence(contentType string) time.Duration {
+	for _, quiet := range []string{"text/event-stream", "application/grpc"} {
+		if len(contentType) >= len(quiet) && strings.EqualFold(contentType[:len(quiet)], quiet) {
+			return p.stream
+		}
+	}
+	return p.read
+}
+
+// What an upstream did not do in its time.
+var (
+	errUntaken = fmt.Errorf("the upstream took no more of the request's body: %w", os.ErrDeadlineExceeded)
+	errSilent  = fmt.Errorf("the upstream fell silent in its response's body: %w", os.ErrDeadlineExceeded)
+)
+
+// watch ends an exchange through net/http, which knows no deadline for either
+// body, when the upstream neither takes nor gives anything for too long. Time in
+// which the client is waited for does not count. A nil watch ends nothing.
+type watch struct {
+	body   *inbound.Body // nil: the request has none
+	cancel context.CancelFunc
+	timer  *time.Timer
+
+	mu sync.Mutex // guards the following
+	// limit is how long may pass from since on; 0: nothing is being watched.
+	limit time.Duration
+	since time.Time
+	// late is what the upstream fails with; why, that it has.
+	late, why error
+}
+
+// watched gives the context of an exchange, which its watch may end.
+func watched(ctx context.Context, body *inbound.Body, p *patience) (context.Context, *watch) {
+	w := &watch{body: body}
+	ctx, w.cancel = context.WithCancel(ctx)
+	if body != nil {
+		w.limit, w.since, w.late = p.write, time.Now(), errUntaken
+		w.timer = time.AfterFunc(p.write, w.check)
+	}
+	return ctx, w
+}
+
+// wait begins to wait for bytes of the response.
+func (w *watch) wait(limit time.Duration) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limit, w.since, w.late = limit, time.Now(), errSilent
+	if w.timer == nil {
+		w.timer = time.AfterFunc(limit, w.check)
+		return
+	}
+	w.timer.Reset(limit)
+}
+
+// sent ends the watch over the request's body: for the head that is to come the
+// transport has a bound of its own.
+func (w *watch) sent() {
+	w.mu.Lock()
+	uploading := w.late == errUntaken
+	w.mu.Unlock()
+	if uploading {
+		w.rest()
+	}
+}
+
+// rest ends a wait: nothing is being watched.
+func (w *watch) rest() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limit = 0
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// check ends the exchange, or looks again when it may have to.
+func (w *watch) check() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.limit == 0 || w.why != nil {
+		return
+	}
+	idle := time.Since(w.since)
+	if w.body != nil {
+		idle = min(idle, w.body.Untaken())
+	}
+	if idle < w.limit {
+		w.timer.Reset(w.limit - idle)
+		return
+	}
+	w.why = w.late
+	w.cancel()
+}
+
+// because prefers what the watch found to what it did to the exchange.
+func (w *watch) because(err error) error {
+	if w == nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil && w.why != nil {
+		return w.why
+	}
+	return err
+}
+
+// end releases the context.
+func (w *watch) end() {
+	if w == nil {
+		return
+	}
+	w.rest()
+	w.cancel()
+}
+
+// contentType is the response's, "" for none.
+func contentType(h http.Header) string {
+	if v := h["Content-Type"]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
