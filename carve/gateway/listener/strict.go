@@ -208,10 +208,18 @@ func (g *Conn) checkHead(in []byte) (n int, ok bool) {
 	if g.free = g.leavesHTTP(); !g.free {
 		g.body.Begin(g.head.Framing())
 	}
-	if g.head.Len() > keptFields {
-		g.head = http1.RequestHead{Limits: g.head.Limits} // an idle connection keeps no such memory
-	}
+	g.forgetHead()
 	return n - before, true
+}
+
+// forgetHead lets go of the head's bytes, and of the memory that many fields took:
+// an idle connection keeps neither.
+func (g *Conn) forgetHead() {
+	if g.head.Len() > keptFields {
+		g.head = http1.RequestHead{Limits: g.head.Limits}
+		return
+	}
+	g.head.Reset()
 }
 
 // keptFields is the number of fields for which a connection keeps memory.
@@ -249,6 +257,9 @@ func (g *Conn) checkBody(in []byte) (n int, ok bool) {
 		}
 	}
 	g.part = nil
+	if g.body.Done() && g.body.Trailer().Len() > 0 {
+		g.body = http1.Body{Limits: g.body.Limits} // as forgetHead
+	}
 	return at - before, true
 }
 

@@ -93,6 +93,21 @@ func TestOneEmptyLineIsIgnored(t *testing.T) {
 	}
 }
 
+// TestIdleConnectionKeepsNoHead finds that nothing of a large head or trailer that
+// came in pieces is held on to while the next request is waited for.
+func TestIdleConnectionKeepsNoHead(t *testing.T) {
+	long := strings.Repeat("X: "+strings.Repeat("y", 100)+"\r\n", 300)
+	text := "POST / HTTP/1.1\r\nHost: h\r\n" + long + "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n" + long + "\r\n"
+	var malformed atomic.Int64
+	g := newStrictConn(&bytesConn{rest: []byte(text), step: 1000}, 64<<10, &malformed)
+	if passed, err := io.ReadAll(g); err != nil || string(passed) != text {
+		t.Fatalf("%d of %d bytes passed, %v", len(passed), len(text), err)
+	}
+	if g.part != nil || g.head.Len() > 0 || g.head.Raw() != nil || g.body.Trailer().Len() > 0 || g.body.Trailer().Raw() != nil {
+		t.Errorf("kept: %d bytes in part, %d of the head, %d of the trailer", len(g.part), len(g.head.Raw()), len(g.body.Trailer().Raw()))
+	}
+}
+
 // TestNothingIsFreeButWhatIsUpgraded: whatever is not checked any more is
 // treated as an upgrade, after which the connection takes no other request.
 func TestNothingIsFreeButWhatIsUpgraded(t *testing.T) {

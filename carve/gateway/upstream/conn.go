@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/http1"
 )
 
 const (
@@ -208,8 +209,8 @@ func (c *conn) finish() {
 		clean = false // kill has run or is about to
 	}
 	c.ctx, c.stop = nil, nil
-	if len(c.buf) > connBuffer {
-		c.buf = make([]byte, connBuffer)
+	if len(c.buf) > connBuffer { // neither do head and trailer keep what was larger
+		c.buf, c.head, c.framed.framed = make([]byte, connBuffer), responseHead{}, http1.Body{}
 	}
 	c.r, c.w = 0, 0
 	c.pool.put(c, clean)
