@@ -60,6 +60,7 @@ var rooms = map[string]int{
 	"whittle/record/har":      20,
 	"whittle/record/recorder": 30,
 	"whittle/record/replay":   30,
+	"whittle/record/show":     30,
 
 	"whittle/contract":          10,
 	"whittle/contract/openapi":  20,
@@ -67,6 +68,7 @@ var rooms = map[string]int{
 	"whittle/contract/infer":    26,
 	"whittle/contract/scaffold": 30,
 
+	"whittle/contract/source":         40,
 	"whittle/contract/infer/document": 20,
 	"whittle/contract/infer/pattern":  20,
 	"whittle/contract/infer/shape":    22,
@@ -97,6 +99,10 @@ var rooms = map[string]int{
 	"whittle/carve/gateway":          20,
 	"whittle/carve/control":          20,
 	"whittle/carve/admin":            20,
+	"whittle/carve/show":             10,
+	"whittle/carve/trace":            30,
+	"whittle/carve/recording":        40,
+	"whittle/carve/cpuwatch":         30,
 
 	"whittle/load/expr":      10,
 	"whittle/load/report":    20,
@@ -115,6 +121,7 @@ var rooms = map[string]int{
 	"whittle/profile/guard":   20,
 	"whittle/profile/report":  30,
 	"whittle/profile/measure": 60,
+	"whittle/profile/rank":    70,
 
 	"whittle/systems/count/rpc":                    300,
 	"whittle/systems/count/sum":                    300,

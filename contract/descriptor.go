@@ -207,3 +207,15 @@ func (m *Message) find(is func(*Field) bool) *Field {
 	}
 	return nil
 }
+
+// Endpoint is the method's request line as routes have it, "POST /Count".
+func (m *Method) Endpoint() string { return m.HTTP.Method + " " + m.HTTP.Pattern }
+
+// Endpoints are those of all methods.
+func (c *Contract) Endpoints() []string {
+	out := make([]string, len(c.Methods))
+	for i := range c.Methods {
+		out[i] = c.Methods[i].Endpoint()
+	}
+	return out
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/show"
 )
 
 // TestShowCoverage: what a verdict stands on is listed one field a line, and nothing
@@ -20,7 +21,7 @@ func TestShowCoverage(t *testing.T) {
 		NotCompared: []whittle.Uncompared{{Path: "$.note", Reason: "ignored in the config"}},
 	}}
 	var b strings.Builder
-	showFindings(&b, v)
+	show.Findings(&b, v)
 	const want = `
 What was compared: at least 43 by value, 2 by form, 1 not compared
   $.quote_id  by form: a new UUID v4 each time
@@ -31,7 +32,7 @@ What was compared: at least 43 by value, 2 by form, 1 not compared
 		t.Errorf("got %q", b.String())
 	}
 	b.Reset()
-	if showFindings(&b, &whittle.Verdict{}); strings.Contains(b.String(), "compared") {
+	if show.Findings(&b, &whittle.Verdict{}); strings.Contains(b.String(), "compared") {
 		t.Errorf("got %q", b.String())
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"whittle"
 	"whittle/carve/config"
+	"whittle/carve/cpuwatch"
 )
 
 // metricsPage is a process that has used more each time it is asked.
@@ -62,9 +63,10 @@ routes:
 	go func() { decided <- d.control.Run(decide) }()
 	<-d.control.Running()
 
-	w := &cpuWatch{d: d, silent: map[string]bool{}}
+	w := d.cpuWatch()
+	w.Config = func() *config.File { return f }
 	for range 5 {
-		w.look(t.Context(), f)
+		w.Look(t.Context())
 	}
 	stop() // saves what is known, so that the status shows it
 	if err := <-decided; err != nil {
@@ -89,11 +91,12 @@ routes:
 }
 
 func TestCPUWatchReadsNothingUnasked(t *testing.T) {
-	w := &cpuWatch{}
-	w.look(t.Context(), &config.File{Routes: []whittle.Route{{Name: "GET /a"}}})
+	f := &config.File{Routes: []whittle.Route{{Name: "GET /a"}}}
+	w := &cpuwatch.Watch{Config: func() *config.File { return f }, Reading: func(route string, _ whittle.CPUReading) { t.Error(route) }}
+	w.Look(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.run(ctx); err != nil {
+	if err := w.Run(ctx); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	"whittle/cmdline"
-
 	"whittle/load/report"
 )
 

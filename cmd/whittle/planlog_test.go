@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"whittle/cmdline"
-
 	"whittle/load/report"
 )
 

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"whittle/cmdline"
-
 	"whittle"
+	"whittle/cmdline"
 	"whittle/record/capture"
 	"whittle/record/journal"
+	"whittle/record/show"
 )
 
 func TestMomentsAreRead(t *testing.T) {
@@ -29,12 +29,12 @@ func TestMomentsAreRead(t *testing.T) {
 		"12:30":                     today,
 		"12:30:05":                  today.Add(5 * time.Second),
 	} {
-		var m moment
+		var m show.Moment
 		if err := m.UnmarshalText([]byte(text)); err != nil || !m.Equal(want) {
 			t.Errorf("%s is %s, want %s: %v", text, m.Time, want, err)
 		}
 	}
-	var m moment
+	var m show.Moment
 	if err := m.UnmarshalText([]byte("10m")); err != nil || m.After(time.Now().Add(-10*time.Minute)) || m.Before(now.Add(-10*time.Minute)) {
 		t.Errorf("10m is %s: %v", m.Time, err)
 	}
@@ -63,17 +63,17 @@ func TestStatusesAreChosen(t *testing.T) {
 		{[]string{"5xx"}, 0, false},
 		{[]string{"failed"}, 500, false},
 	} {
-		v := chosen{Status: c.want}
-		if _, err := v.filter(); err != nil {
+		v := show.Choice{Status: c.want}
+		if _, err := v.Filter(); err != nil {
 			t.Errorf("%v: %v", c.want, err)
 		}
-		if got := v.takes(&whittle.Response{Status: c.status}); got != c.takes {
+		if got := v.Takes(&whittle.Response{Status: c.status}); got != c.takes {
 			t.Errorf("%v takes %d: %v", c.want, c.status, got)
 		}
 	}
 	for _, bad := range []string{"", "2", "20", "abc", "0xx", "x00", "2000", "FAILED"} {
-		v := chosen{Status: []string{bad}}
-		if _, err := v.filter(); whittle.CodeOf(err) != whittle.Invalid {
+		v := show.Choice{Status: []string{bad}}
+		if _, err := v.Filter(); whittle.CodeOf(err) != whittle.Invalid {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -87,11 +87,11 @@ func TestNothingRecordedMovesTheCursor(t *testing.T) {
 		"bad \xff utf8":       `bad \xff utf8`,
 		"\u202eright to left": `\u202eright to left`,
 	} {
-		if got := harmless(text); got != want {
+		if got := show.Harmless(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
-	line := requestLine(&capture.Entry{Request: whittle.Request{Method: "GET", Target: "/a\nb"}})
+	line := show.RequestLine(&capture.Entry{Request: whittle.Request{Method: "GET", Target: "/a\nb"}})
 	if line != "GET /a b" {
 		t.Errorf("%q", line)
 	}
@@ -99,8 +99,8 @@ func TestNothingRecordedMovesTheCursor(t *testing.T) {
 
 func TestThingsAreCounted(t *testing.T) {
 	for got, want := range map[string]string{
-		counted(1, "entry"): "1 entry", counted(2, "entry"): "2 entries", counted(0, "segment"): "0 segments",
-		sized(10): "10 B", sized(20 << 10): "20 KiB", sized(50 << 20): "50 MiB", sized(20 << 30): "20 GiB",
+		show.Counted(1, "entry"): "1 entry", show.Counted(2, "entry"): "2 entries", show.Counted(0, "segment"): "0 segments",
+		show.Sized(10): "10 B", show.Sized(20 << 10): "20 KiB", show.Sized(50 << 20): "50 MiB", show.Sized(20 << 30): "20 GiB",
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

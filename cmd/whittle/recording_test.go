@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"whittle/cmdline"
-
 	"whittle/record/capture"
 	"whittle/record/journal"
 )

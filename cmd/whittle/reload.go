@@ -12,6 +12,7 @@ import (
 
 	"whittle"
 	"whittle/carve/config"
+	"whittle/carve/recording"
 )
 
 // settle is how long a file must be quiet before it is read: editors write in
@@ -118,13 +119,13 @@ func (d *deployment) put(next *config.File) error {
 
 // swap brings another table in force, and what is recorded of it.
 func (d *deployment) swap(next *config.File) error {
-	if err := d.records.put(next); err != nil {
+	if err := d.records.Put(next); err != nil {
 		return err
 	}
 	if err := d.gateway.Reload(next.Monolith, next.Routes); err != nil {
-		return errors.Join(err, d.records.put(d.config()))
+		return errors.Join(err, d.records.Put(d.config()))
 	}
-	setRecording(d.gateway, next)
+	recording.SetOn(d.gateway, next)
 	return nil
 }
 

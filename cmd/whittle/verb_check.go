@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 
-	"whittle/cmdline"
-
 	"whittle"
 	"whittle/carve/compare"
 	"whittle/carve/config"
+	"whittle/carve/recording"
 	"whittle/carve/transcode"
+	"whittle/cmdline"
 	"whittle/record/redact"
 )
 
@@ -58,7 +58,7 @@ func readConfig(path string) (*config.File, error) {
 	}
 	var faults []error
 	if _, err := redact.New(redact.Rules(f.Redact), redact.NewKey()); err != nil {
-		faults = append(faults, inConfig("redact", err)...)
+		faults = append(faults, recording.InConfig("redact", err)...)
 	}
 	for i, r := range f.Routes {
 		if r.Candidate == nil {

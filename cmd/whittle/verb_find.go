@@ -2,21 +2,18 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-
-	"whittle/cmdline"
-	"whittle/profile/measure"
 
 	"whittle"
 	"whittle/carve/config"
+	"whittle/cmdline"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/profile"
 	"whittle/profile/collect"
+	"whittle/profile/measure"
+	"whittle/profile/rank"
 )
 
 type findVerb struct {
@@ -60,7 +57,7 @@ func (v *findVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	screen.Clear()
-	r := rank(all)
+	r := rank.Endpoints(all)
 	if err := writeFile(v.HTML, r.WriteHTML); err != nil {
 		return err
 	}
@@ -70,9 +67,9 @@ func (v *findVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		}
 	}
 	if v.JSON != "-" {
-		r.print(s)
+		r.Print(s.Out)
 	}
-	return r.err()
+	return r.Err()
 }
 
 // targets gives what is profiled, and the monolith's URL where it is known.
@@ -118,36 +115,5 @@ func (v *findVerb) plan() (*plan.Plan, error) {
 	case len(v.Endpoints) > maxEndpoints || !(v.Rate > 0):
 		return nil, whittle.Errorf(whittle.Invalid, "find: 1 to %d endpoints at a --rate above 0", maxEndpoints)
 	}
-	return endpointPlan(v.Target, v.Endpoints, v.Rate, v.Duration)
-}
-
-// endpointPlan asks for some endpoints alike, as an Artillery plan would.
-func endpointPlan(target string, endpoints []string, rate float64, length time.Duration) (*plan.Plan, error) {
-	var scenarios []any
-	for _, e := range endpoints {
-		method, rest, ok := strings.Cut(strings.TrimSpace(e), " ")
-		path, body, _ := strings.Cut(strings.TrimSpace(rest), " ")
-		method = strings.ToLower(method)
-		if !ok || !slices.Contains([]string{"get", "post", "put", "patch", "delete"}, method) || !strings.HasPrefix(path, "/") {
-			return nil, whittle.Errorf(whittle.Invalid, "find: %q is no endpoint: write \"GET /path\", or \"POST /path JSON\"", e)
-		}
-		request := map[string]any{"url": path, "name": strings.ToUpper(method) + " " + path}
-		if body = strings.TrimSpace(body); body != "" {
-			if !json.Valid([]byte(body)) {
-				return nil, whittle.Errorf(whittle.Invalid, "find: %s %s: %q is not JSON", method, path, body)
-			}
-			request["body"], request["headers"] = body, map[string]string{"content-type": "application/json"}
-		}
-		scenarios = append(scenarios, map[string]any{"flow": []any{map[string]any{method: request}}})
-	}
-	text, err := json.Marshal(map[string]any{
-		"config": map[string]any{"target": target, "phases": []any{map[string]any{
-			"duration": strconv.FormatFloat(length.Seconds(), 'f', -1, 64) + "s", "arrivalRate": rate,
-		}}},
-		"scenarios": scenarios,
-	})
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Internal, "find: %w", err)
-	}
-	return load.Parse("--endpoint", text, plan.Source{})
+	return rank.Plan(v.Target, v.Endpoints, v.Rate, v.Duration)
 }

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"whittle/cmdline"
-	"whittle/profile/measure"
-
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/profile"
+	"whittle/profile/measure"
+	"whittle/profile/rank"
 )
 
 // threeServices are processes of one service. The first one's page has what all
@@ -41,7 +41,7 @@ func TestFindCountsRequestsOfOnePageOnce(t *testing.T) {
 	if status, out, errs := whittleOnce(t, args...); status != 0 {
 		t.Fatalf("status %d: %s%s", status, out, errs)
 	}
-	r := readJSON[ranking](t, kept)
+	r := readJSON[rank.Ranking](t, kept)
 	if len(r.Endpoints) != 1 || r.Endpoints[0].Requests != 60 {
 		t.Errorf("60 requests became %+v", r.Endpoints)
 	}
@@ -62,7 +62,7 @@ func TestFindAddsUpRequestsOfPagesOfTheirOwn(t *testing.T) {
 	if status, out, errs := whittleOnce(t, append([]string{"find", "--duration", "1s", "--json", kept}, targets...)...); status != 0 {
 		t.Fatalf("status %d: %s%s", status, out, errs)
 	}
-	if r := readJSON[ranking](t, kept); len(r.Endpoints) != 1 || r.Endpoints[0].Requests != 60 {
+	if r := readJSON[rank.Ranking](t, kept); len(r.Endpoints) != 1 || r.Endpoints[0].Requests != 60 {
 		t.Errorf("three times 20 requests became %+v", r.Endpoints)
 	}
 }
@@ -88,7 +88,7 @@ func TestAPlanWatchesOnePageOnce(t *testing.T) {
 			t.Errorf("watched %q", watched)
 		}
 	}
-	if r := rank(all); len(r.Endpoints) != 1 || r.Endpoints[0].Requests > 20 {
+	if r := rank.Endpoints(all); len(r.Endpoints) != 1 || r.Endpoints[0].Requests > 20 {
 		text, _ := json.Marshal(r.Endpoints)
 		t.Errorf("20 requests became %s", text)
 	}
@@ -123,7 +123,7 @@ func TestFindAdvisesNothingThatTheUnknownPartCouldOverturn(t *testing.T) {
 		if err != nil || !strings.Contains(string(html), c.words) || !strings.Contains(string(html), c.reason) {
 			t.Errorf("%s: the page does not say so: %v", name, err)
 		}
-		r := readJSON[ranking](t, kept)
+		r := readJSON[rank.Ranking](t, kept)
 		if (r.Advice == "") != (c.status != 0) || !strings.Contains(r.NoAdvice, c.reason) || (r.Missing == "") != (c.status == 0) {
 			t.Errorf("%s: the JSON says %q, %q, %q", name, r.Advice, r.NoAdvice, r.Missing)
 		}

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"whittle/cmdline"
-
 	"whittle"
+	"whittle/cmdline"
 	"whittle/load"
 	"whittle/load/report"
 )

@@ -2,22 +2,18 @@ package main
 
 import (
 	"context"
-	"io"
-	"iter"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
-
-	"whittle/cmdline"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"whittle"
+	"whittle/cmdline"
 	"whittle/contract"
 	"whittle/contract/infer"
 	"whittle/contract/scaffold"
-	"whittle/record/capture"
+	"whittle/contract/source"
 )
 
 type newVerb struct {
@@ -73,32 +69,32 @@ func (v *newVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
-	source, err := OpenSource(v.From, v.ProtoPath, v.Route)
+	from, err := source.Open(v.From, v.ProtoPath, v.Route)
 	if err != nil {
 		return err
 	}
-	c, err := source.contract(ctx, screen, infer.Options{Package: v.Package, Service: v.Service, Before: before})
+	c, err := from.Contract(ctx, screen, infer.Options{Package: v.Package, Service: v.Service, Before: before})
 	if err != nil {
 		return err
 	}
 	if err := v.amend(c); err != nil {
 		return err
 	}
-	say(screen, c, source)
+	source.Say(screen, c, from)
 	screen.Heading("Making %s", v.To)
 	screen.Say("writing files, generating code")
-	p, err := scaffold.Make(ctx, c, source.entries(ctx), scaffold.Options{
-		Dir: v.To, Module: v.Module, Monolith: v.Monolith, Source: source.words(),
+	p, err := scaffold.Make(ctx, c, from.Entries(ctx), scaffold.Options{
+		Dir: v.To, Module: v.Module, Monolith: v.Monolith, Source: from.Words(),
 	})
 	if err != nil {
 		return err
 	}
-	sayMade(screen, p)
+	source.SayMade(screen, p)
 	if !v.NoBuild {
 		err = p.Build(ctx, func(what string) { screen.Say("%s", what) })
 	}
 	if v.JSON != "" {
-		if bad := cmdline.WriteJSON(s, v.JSON, made(p, !v.NoBuild && err == nil)); bad != nil {
+		if bad := cmdline.WriteJSON(s, v.JSON, source.NewReport(p, !v.NoBuild && err == nil)); bad != nil {
 			return bad
 		}
 	}
@@ -115,26 +111,16 @@ func (v *newVerb) amend(c *contract.Contract) error {
 	for _, safe := range v.Safe {
 		found := false
 		for i := range c.Methods {
-			if endpoint(&c.Methods[i]) == safe {
+			if c.Methods[i].Endpoint() == safe {
 				c.Methods[i].Safe, found = true, true
 			}
 		}
 		if !found {
 			return whittle.Errorf(whittle.NotFound, "--safe %q is no endpoint of the contract", safe).
-				WithHint("it has: " + strings.Join(endpoints(c), ", "))
+				WithHint("it has: " + strings.Join(c.Endpoints(), ", "))
 		}
 	}
 	return nil
-}
-
-func endpoint(m *contract.Method) string { return m.HTTP.Method + " " + m.HTTP.Pattern }
-
-func endpoints(c *contract.Contract) []string {
-	out := make([]string, len(c.Methods))
-	for i := range c.Methods {
-		out[i] = endpoint(&c.Methods[i])
-	}
-	return out
 }
 
 // next says how to go on.
@@ -151,41 +137,7 @@ func (v *newVerb) next(screen *cmdline.Screen, p *scaffold.Project) {
 	}
 	for i := range p.Contract.Methods {
 		if m := &p.Contract.Methods[i]; !m.Safe {
-			screen.Say("%s may change something, so nothing of it is mirrored: --safe '%[1]s' if it does not", endpoint(m))
+			screen.Say("%s may change something, so nothing of it is mirrored: --safe '%[1]s' if it does not", m.Endpoint())
 		}
 	}
-}
-
-// progressing passes entries on and shows how many there were.
-func progressing(in iter.Seq2[*capture.Entry, error], screen *cmdline.Screen) iter.Seq2[*capture.Entry, error] {
-	return func(yield func(*capture.Entry, error) bool) {
-		n := 0
-		for e, err := range in {
-			if n++; n%1000 == 0 {
-				screen.Progress("%d exchanges read", n)
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
-}
-
-// maxDocument bounds an OpenAPI document and a .proto file, in bytes.
-const maxDocument = 16 << 20
-
-func readDocument(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.NotFound, "read document: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "read document: %w", err)
-	}
-	if len(b) > maxDocument {
-		return nil, whittle.Errorf(whittle.Invalid, "read document: %s is larger than %d MiB", path, maxDocument>>20)
-	}
-	return b, nil
 }

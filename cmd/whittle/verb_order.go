@@ -6,10 +6,10 @@ import (
 	"os"
 	"os/user"
 
-	"whittle/cmdline"
-
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/carve/show"
+	"whittle/cmdline"
 )
 
 // order is what every verb that commands a route has.
@@ -30,7 +30,7 @@ func (o *order) send(ctx context.Context, s cmdline.Streams, r rollout.Order) er
 	if err != nil {
 		return err
 	}
-	showRoute(s.Out, &after)
+	show.Route(s.Out, &after)
 	return nil
 }
 

@@ -4,12 +4,11 @@ import (
 	"context"
 	"strings"
 
-	"whittle/cmdline"
-	"whittle/profile/measure"
-
 	"whittle"
+	"whittle/cmdline"
 	"whittle/profile"
 	"whittle/profile/collect"
+	"whittle/profile/measure"
 	"whittle/profile/report"
 )
 

@@ -7,14 +7,13 @@ import (
 	"os"
 	"time"
 
-	"whittle/cmdline"
-	"whittle/profile/measure"
-
 	"whittle"
 	"whittle/bench/table"
+	"whittle/cmdline"
 	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/guard"
+	"whittle/profile/measure"
 	"whittle/profile/report"
 )
 

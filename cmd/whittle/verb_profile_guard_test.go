@@ -13,14 +13,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"whittle/profile/measure"
-
 	pprof "github.com/google/pprof/profile"
 
 	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/collect"
 	"whittle/profile/guard"
+	"whittle/profile/measure"
 )
 
 // goService is a Go service as whittle profile sees one: its pprof, its metrics

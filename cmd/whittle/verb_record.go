@@ -1,5 +1,15 @@
 package main
 
+import (
+	"context"
+	"fmt"
+
+	"whittle"
+	"whittle/cmdline"
+	"whittle/record/journal"
+	"whittle/record/show"
+)
+
 // recordVerb keeps exchanges, and is the exchange log on the command line.
 type recordVerb struct {
 	Live   recordLive   `cmd:"" default:"withargs" help:"Record what passes to a monolith and back (the default)."`
@@ -20,4 +30,83 @@ Examples:
   whittle record ls recorded            # what is in it
   whittle record show recorded 17       # one exchange whole
   whittle replay recorded --against http://127.0.0.1:8090`
+}
+
+type recordLs struct {
+	Log   string `arg:"" placeholder:"DIR" help:"A folder that was recorded into, or one of its segments."`
+	Limit int    `default:"10" help:"How many targets of each route (${default}); 0: all."`
+	JSON  string `name:"json" placeholder:"FILE" help:"Write it as JSON (\"-\": standard output)."`
+}
+
+// Help gives the examples.
+func (recordLs) Help() string {
+	return `Reads the blocks' headers alone, so it is quick however long the log is. * stands for a part of a path that looks like an id. What can be seen to be damaged is listed; record verify reads everything.
+
+Examples:
+  whittle record ls recorded
+  whittle record ls recorded --json - | jq '.routes[] | {route, count}'`
+}
+
+// Run lists the log.
+func (v *recordLs) Run(ctx context.Context, s cmdline.Streams) error {
+	l, err := journal.List(ctx, v.Log)
+	if err != nil {
+		return err
+	}
+	r := show.NewListing(l)
+	if v.JSON != "" {
+		if err := cmdline.WriteJSON(s, v.JSON, r); err != nil || v.JSON == "-" {
+			return err
+		}
+	}
+	show.PrintListing(s.Out, r, v.Limit)
+	screen := cmdline.NewScreen(s)
+	if len(l.Damages) > 0 {
+		fmt.Fprintln(s.Out)
+	}
+	show.SayDamages(screen, l.Damages)
+	return nil
+}
+
+type recordVerify struct {
+	Log  string `arg:"" placeholder:"DIR" help:"A folder that was recorded into, or one of its segments."`
+	JSON string `name:"json" placeholder:"FILE" help:"Write what the log has, and every damage, as JSON (\"-\": standard output)."`
+}
+
+// Help gives the examples.
+func (recordVerify) Help() string {
+	return `Reads every block, checks its sums and takes every exchange apart. What is damaged is named with its place; the rest stays readable. A log may be verified while it is written to.
+
+Exit status: 0 all is whole; 1 something is damaged.
+
+Examples:
+  whittle record verify recorded
+  whittle record verify recorded --json damage.json`
+}
+
+// Run verifies the log.
+func (v *recordVerify) Run(ctx context.Context, s cmdline.Streams) error {
+	screen := cmdline.NewScreen(s, v.JSON)
+	l, err := journal.Verify(ctx, v.Log, func(done, total int64) {
+		screen.Progress("%s of %s", show.Sized(done), show.Sized(total))
+	})
+	screen.Clear()
+	if err != nil {
+		return err
+	}
+	if v.JSON != "" {
+		if err := cmdline.WriteJSON(s, v.JSON, show.NewListing(l)); err != nil {
+			return err
+		}
+	}
+	screen.Say("%s in %s of %s can be read.", show.Counted(l.Entries, "exchange"), show.Counted(l.Segments, "segment"), show.Sized(l.Bytes))
+	show.SayDamages(screen, l.Damages)
+	if n := len(l.Damages); n > 0 {
+		lost := int64(0)
+		for _, d := range l.Damages {
+			lost += d.Bytes
+		}
+		return whittle.Errorf(whittle.FallsShort, "%s: damaged in %s, %s cannot be read", v.Log, show.Counted(n, "place"), show.Sized(lost))
+	}
+	return nil
 }

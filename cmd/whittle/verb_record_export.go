@@ -6,18 +6,18 @@ import (
 	"io"
 	"os"
 
-	"whittle/cmdline"
-
 	"whittle"
+	"whittle/cmdline"
 	"whittle/record/capture"
 	"whittle/record/har"
 	"whittle/record/journal"
+	"whittle/record/show"
 )
 
 type recordExport struct {
 	Log string `arg:"" placeholder:"DIR" help:"A folder that was recorded into, or one of its segments."`
 	HAR string `required:"" name:"har" placeholder:"FILE" help:"The archive to write (\"-\": standard output)."`
-	chosen
+	show.Choice
 	Limit int64 `help:"At most so many; 0: all."`
 }
 
@@ -33,7 +33,7 @@ Examples:
 
 // Run exports the exchanges.
 func (v *recordExport) Run(ctx context.Context, s cmdline.Streams) error {
-	filter, err := v.filter()
+	filter, err := v.Filter()
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func (v *recordExport) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	screen.Say("%s in %s", counted(n, "exchange"), v.HAR)
-	sayDamages(screen, r.Damages())
+	screen.Say("%s in %s", show.Counted(n, "exchange"), v.HAR)
+	show.SayDamages(screen, r.Damages())
 	if n == 0 && err == nil {
 		return whittle.Errorf(whittle.FallsShort, "record export: no exchange of %s is like that", v.Log).
 			WithHint("whittle record ls " + v.Log + " shows what there is")
@@ -73,7 +73,7 @@ func (v *recordExport) export(ctx context.Context, w io.Writer, r *journal.Reade
 		if e, err = r.Next(ctx, filter); err != nil {
 			break
 		}
-		if !v.takes(&e.Response) {
+		if !v.Takes(&e.Response) {
 			continue
 		}
 		if err := out.Write(e); err != nil {

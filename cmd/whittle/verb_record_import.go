@@ -9,18 +9,19 @@ import (
 	"os"
 	"time"
 
-	"whittle/cmdline"
-
 	"whittle"
+	"whittle/cmdline"
 	"whittle/record/capture"
 	"whittle/record/har"
 	"whittle/record/journal"
+	"whittle/record/recorder"
+	"whittle/record/show"
 )
 
 type recordImport struct {
 	HAR string `arg:"" placeholder:"FILE" help:"A HAR file that a browser or a proxy saved (\"-\": standard input)."`
 	Dir string `arg:"" placeholder:"DIR" help:"The folder to record into; it is made where it is missing."`
-	redacting
+	recorder.Flags
 	JSON string `name:"json" placeholder:"FILE" help:"Write what was imported, and what was not, as JSON (\"-\": standard output)."`
 }
 
@@ -67,7 +68,7 @@ func (v *recordImport) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	defer in.Close()
-	redact, err := v.redactor(v.Dir)
+	redact, err := v.Redactor(v.Dir)
 	if err != nil {
 		return err
 	}
@@ -83,9 +84,9 @@ func (v *recordImport) Run(ctx context.Context, s cmdline.Streams) error {
 		redact.Response(&e.Response)
 	}, func(done int64) {
 		if size > 0 {
-			screen.Progress("%d exchanges, %s of %s", im.Exchanges, sized(done), sized(size))
+			screen.Progress("%d exchanges, %s of %s", im.Exchanges, show.Sized(done), show.Sized(size))
 		} else {
-			screen.Progress("%d exchanges, %s", im.Exchanges, sized(done))
+			screen.Progress("%d exchanges, %s", im.Exchanges, show.Sized(done))
 		}
 	})
 	if failed := w.Close(); failed != nil && err == nil {
@@ -165,9 +166,9 @@ func (im *imported) run(ctx context.Context, r *har.Reader, w *journal.Writer, r
 }
 
 func (im *imported) say(screen *cmdline.Screen, dir string) {
-	screen.Say("%s into %s", counted(im.Exchanges, "exchange"), dir)
+	screen.Say("%s into %s", show.Counted(im.Exchanges, "exchange"), dir)
 	if im.LeftOut > 0 {
-		screen.Say("%s left out:", counted(im.LeftOut, "entry"))
+		screen.Say("%s left out:", show.Counted(im.LeftOut, "entry"))
 	}
 	const most = 20
 	for i, l := range im.Why {
@@ -175,9 +176,9 @@ func (im *imported) say(screen *cmdline.Screen, dir string) {
 			screen.Say("  … and %d more", im.LeftOut-most)
 			break
 		}
-		screen.Say("  entry %d: %s", l.Entry, harmless(l.Why))
+		screen.Say("  entry %d: %s", l.Entry, show.Harmless(l.Why))
 	}
 	if im.Disorder > 0 {
-		screen.Say("%s began before the one in front, and kept the file's order", counted(im.Disorder, "exchange"))
+		screen.Say("%s began before the one in front, and kept the file's order", show.Counted(im.Disorder, "exchange"))
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"net"
 	"time"
 
-	"whittle/cmdline"
-
 	"whittle"
 	"whittle/carve/config"
 	"whittle/carve/gateway"
+	"whittle/cmdline"
 	"whittle/record/journal"
 	"whittle/record/recorder"
 	"whittle/record/redact"
+	"whittle/record/show"
 )
 
 type recordLive struct {
@@ -27,7 +27,7 @@ type recordLive struct {
 	MaxBytes bytesFlag     `default:"1GiB" placeholder:"SIZE" help:"Of the folder; the oldest exchanges go first (${default})."`
 	MaxAge   time.Duration `default:"168h" placeholder:"DURATION" help:"Of an exchange (${default})."`
 	For      time.Duration `placeholder:"DURATION" help:"End by itself after so long."`
-	redacting
+	recorder.Flags
 	JSON string `name:"json" placeholder:"FILE" help:"At the end, write what was recorded as JSON (\"-\": standard output)."`
 }
 
@@ -84,7 +84,7 @@ type recordedSummary struct {
 
 // Run records until ctx ends.
 func (v *recordLive) Run(ctx context.Context, s cmdline.Streams) error {
-	redactor, err := v.redactor(v.To)
+	redactor, err := v.Redactor(v.To)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (v *recordLive) Run(ctx context.Context, s cmdline.Streams) error {
 		err = errors.Join(err, cmdline.WriteJSON(s, v.JSON, sum))
 	}
 	if err == nil && sum.Lost > 0 {
-		err = whittle.Errorf(whittle.FallsShort, "%s lost because the disk failed", counted(sum.Lost, "exchange"))
+		err = whittle.Errorf(whittle.FallsShort, "%s lost because the disk failed", show.Counted(sum.Lost, "exchange"))
 	}
 	return err
 }

@@ -3,21 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"whittle/cmdline"
-	"whittle/internal/chart"
-
 	"whittle"
-	"whittle/internal/latency"
+	"whittle/cmdline"
 	"whittle/record/recorder"
 	"whittle/record/redact"
 	"whittle/record/replay"
@@ -44,7 +37,7 @@ type replayVerb struct {
 	Insecure    bool          `group:"How it is sent" short:"k" help:"Accept any TLS certificate."`
 
 	RedactKey string `group:"What is secret beside the defaults" name:"redact-key" placeholder:"FILE" help:"The key of the log's tokens (LOG.key, beside the folder, where that is)."`
-	redacting
+	recorder.Flags
 
 	FailIf  []string `group:"The outcome" name:"fail-if" enum:"undecided,differs" placeholder:"WHAT" help:"Also exit with status 1 if the verdict is undecided, or if any response differs (differs). Repeatable."`
 	ToTests string   `group:"The outcome" name:"to-tests" placeholder:"DIR" help:"Make a Go test package of what differs, with the recorded responses as what is right."`
@@ -83,10 +76,10 @@ func (v *replayVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	if err := o.RedactLike(ctx, log, rules, key); err != nil {
-		return ofFlag(err)
+		return recorder.OfFlag(err)
 	}
 	screen := cmdline.NewScreen(s, v.JSON)
-	o.OnProgress = func(p replay.Progress) { screen.Progress("%s", progressOf(&p, o.Speed)) }
+	o.OnProgress = func(p replay.Progress) { screen.Progress("%s", replay.ProgressLine(&p, o.Speed)) }
 	r, err := replay.Run(ctx, log, o)
 	screen.Clear()
 	if err != nil {
@@ -111,7 +104,7 @@ func (v *replayVerb) options() (replay.Options, redact.Rules, error) {
 		o.Cases = replay.NewCases(v.Cover)
 	}
 	var err error
-	if o.Speed, err = parseSpeed(v.Speed); err != nil {
+	if o.Speed, err = replay.ParseSpeed(v.Speed); err != nil {
 		return o, redact.Rules{}, err
 	}
 	if o.Key, err = replay.ParseKey(v.Key); err != nil {
@@ -133,7 +126,7 @@ func (v *replayVerb) options() (replay.Options, redact.Rules, error) {
 		}
 		o.Routes, rules = f.Routes, redact.Rules(f.Redact)
 	}
-	return o, v.rules(rules), nil
+	return o, v.Rules(rules), nil
 }
 
 // key reads the key of the log's tokens; nil where there is none.
@@ -155,32 +148,6 @@ func (v *replayVerb) key() ([]byte, error) {
 	return key, err
 }
 
-// parseSpeed reads "10x", "0.5x" or "max", which is 0.
-func parseSpeed(s string) (float64, error) {
-	if s == "max" {
-		return 0, nil
-	}
-	f, err := strconv.ParseFloat(strings.TrimSuffix(s, "x"), 64)
-	if err != nil || !(f > 0 && f <= 1e6) {
-		return 0, whittle.Errorf(whittle.Invalid, "--speed %q is none", s).WithHint("write 1x for the recorded pace, 10x, 0.5x or max")
-	}
-	return f, nil
-}
-
-func progressOf(p *replay.Progress, speed float64) string {
-	line := fmt.Sprintf("%d of %d  %d compared  %d differ  %d failed  %d skipped", p.Done, p.Total, p.Compared, p.Differing, p.Failed, p.Skipped)
-	if seconds := p.Elapsed.Seconds(); seconds > 0 && speed == 0 {
-		line += fmt.Sprintf("  %.0f/s", float64(p.Done)/seconds)
-	}
-	if p.Left > time.Second {
-		line += "  " + p.Left.Round(time.Second).String() + " left"
-	}
-	if p.Late > 10*time.Millisecond {
-		line += fmt.Sprintf("  %s late", p.Late.Round(time.Millisecond))
-	}
-	return line
-}
-
 // write puts the report where it is wanted.
 func (v *replayVerb) write(s cmdline.Streams, r *replay.Report, cases *replay.Cases) error {
 	if v.JSON != "" {
@@ -192,7 +159,7 @@ func (v *replayVerb) write(s cmdline.Streams, r *replay.Report, cases *replay.Ca
 		return err
 	}
 	if v.JSON != "-" {
-		showReplay(s.Out, r)
+		replay.Print(s.Out, r)
 	}
 	if v.ToTests == "" {
 		return nil
@@ -206,62 +173,4 @@ func (v *replayVerb) write(s cmdline.Streams, r *replay.Report, cases *replay.Ca
 		fmt.Fprintf(s.Out, "Tests        %d in %s, of %s; run them by: cd %s && TARGET_URL=%s go test .\n", n, v.ToTests, cases.Coverage(r), v.ToTests, v.Against)
 	}
 	return err
-}
-
-func showReplay(w io.Writer, r *replay.Report) {
-	fmt.Fprintln(w, r.Summary)
-	if r.Interrupted {
-		fmt.Fprintln(w, "The replay was ended early.")
-	}
-	for i := range r.Routes {
-		showReplayed(w, &r.Routes[i])
-	}
-	fmt.Fprintf(w, "\nExchanges    %d in %s: %d compared, %d failed; %d got a different response\n",
-		r.Ledger.Total, r.Log, r.Ledger.Compared, r.Ledger.Failed, r.Differing)
-	for _, why := range slices.Sorted(maps.Keys(r.Ledger.Skipped)) {
-		fmt.Fprintf(w, "  skipped    %d: %s\n", r.Ledger.Skipped[why], replay.SkipText(why))
-	}
-	fmt.Fprintf(w, "Shapes       %d of %d recorded shapes of request met, %d differ\n", r.Shapes.Met, r.Shapes.Recorded, r.Shapes.Differing)
-	fmt.Fprintf(w, "Inputs       %d of %s compared, %d differ\n", r.Inputs.Compared, r.Inputs.Text(), r.Inputs.Differing)
-	for i := range r.Shapes.Unmet[:min(5, len(r.Shapes.Unmet))] {
-		one := &r.Shapes.Unmet[i]
-		fmt.Fprintf(w, "  not met    %s (%d recorded): %s\n", one.Shape, one.Recorded, replay.SkipText(one.Why))
-	}
-	showTimes(w, r)
-	for _, n := range r.Notes {
-		fmt.Fprintf(w, "note: %s\n", n)
-	}
-}
-
-func showReplayed(w io.Writer, o *replay.Route) {
-	if o.Ledger.Compared+o.Ledger.Failed == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%s  (%s; %d compared, %d differ; median %s then, %s now)\n", o.Route, o.Kind, o.Ledger.Compared, o.Differing,
-		inMilliseconds(o.Recorded.P50), inMilliseconds(o.Now.P50))
-	showFindings(w, &o.Verdict)
-	if len(o.Noise) > 0 {
-		fmt.Fprintf(w, "\nThe monolith changes by itself: %s\n", strings.Join(o.Noise, ", "))
-	}
-}
-
-func showTimes(w io.Writer, r *replay.Report) {
-	l := &r.Latency
-	fmt.Fprintf(w, "Latency      recorded: median %s, p99 %s   now: median %s, p99 %s\n",
-		inMilliseconds(l.Recorded.P50), inMilliseconds(l.Recorded.P99), inMilliseconds(l.Now.P50), inMilliseconds(l.Now.P99))
-	s := &r.Schedule
-	if s.Speed == 0 {
-		fmt.Fprintf(w, "Pace         as fast as %d connections allow: %.0f requests a second\n", s.Connections, s.PerSecond)
-		return
-	}
-	fmt.Fprintf(w, "             from when each was due: median %s, p99 %s\n", inMilliseconds(l.Intended.P50), inMilliseconds(l.Intended.P99))
-	fmt.Fprintf(w, "Pace         %gx the recorded one, %.1f requests a second; sent late by %s at the median, %s at p99 (whittle's own: %s)\n",
-		s.Speed, s.PerSecond, inMilliseconds(s.Late.P50), inMilliseconds(s.Late.P99), inMilliseconds(s.Own.P99))
-}
-
-func inMilliseconds(d time.Duration) string {
-	if ms := latency.Milliseconds(d); ms >= 100 {
-		return chart.Milliseconds(ms)
-	}
-	return strconv.FormatFloat(latency.Milliseconds(d), 'g', 3, 64) + " ms"
 }

@@ -13,16 +13,18 @@ import (
 	"syscall"
 	"time"
 
-	"whittle/cmdline"
-
 	"golang.org/x/sync/errgroup"
 
 	"whittle"
 	"whittle/carve/config"
 	"whittle/carve/control"
+	"whittle/carve/cpuwatch"
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/listener"
+	"whittle/carve/recording"
 	"whittle/carve/state"
+	"whittle/carve/trace"
+	"whittle/cmdline"
 )
 
 type runVerb struct {
@@ -82,7 +84,7 @@ type deployment struct {
 	gateway *gateway.Gateway
 	control *control.Controller
 	admin   *adminServer // nil where it is switched off
-	records *recording
+	records *recording.Recording
 	public  net.Listener
 	// stopTraces flushes the spans that wait for export.
 	stopTraces func(context.Context) error
@@ -101,12 +103,12 @@ func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment,
 	if d.store, err = openStore(f.State, log); err != nil {
 		return nil, err
 	}
-	tracer, stop, err := newTracer(ctx, f.Trace)
+	tracer, stop, err := trace.New(ctx, f.Trace)
 	if err != nil {
 		return nil, err
 	}
 	d.stopTraces = stop
-	if d.records, err = newRecording(f, log); err != nil {
+	if d.records, err = recording.New(f, log); err != nil {
 		return nil, err
 	}
 	d.gateway, err = gateway.New(gateway.Options{
@@ -122,7 +124,7 @@ func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment,
 		Known:   func(route string, q *whittle.Request) bool { return d.control.Known(route, q) },
 		Outcome: func(o whittle.Outcome) { d.control.Outcome(o) },
 		Tripped: func(route, reason string, generation uint64) { d.control.Tripped(route, reason, generation) },
-		Record:  d.records.take,
+		Record:  d.records.Take,
 		Tracer:  tracer,
 		Access:  accessLog(log, f.Log),
 		Log:     log,
@@ -131,7 +133,7 @@ func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment,
 	if err != nil {
 		return nil, err
 	}
-	setRecording(d.gateway, f)
+	recording.SetOn(d.gateway, f)
 	d.control, err = control.New(control.Options{
 		Store:    d.store,
 		Monolith: f.Monolith,
@@ -194,7 +196,7 @@ func (d *deployment) abandon() {
 	if d.public != nil {
 		d.public.Close()
 	}
-	d.records.close()
+	d.records.Close()
 	if d.store != nil {
 		if err := d.store.Close(); err != nil {
 			d.log.Error("close state", "error", err)
@@ -235,7 +237,7 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 		return d.gateway.Serve(serving, d.public)
 	})
 	group.Go(func() error { return d.watchConfig(serving, hup) })
-	group.Go(func() error { return (&cpuWatch{d: d, silent: map[string]bool{}}).run(serving) })
+	group.Go(func() error { return d.cpuWatch().Run(serving) })
 	if d.admin != nil {
 		group.Go(func() error { return d.admin.serve(watched, serving) })
 	}
@@ -244,11 +246,15 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.config().Limits.Grace)
 	defer cancel()
 	err = errors.Join(err, d.gateway.Close(grace))
-	d.records.close()
+	d.records.Close()
 	stopDeciding()
 	err = errors.Join(err, <-decided, d.store.Close())
 	if flush := d.stopTraces(grace); flush != nil {
 		d.log.Warn("the last spans were not exported", "error", flush)
 	}
 	return err
+}
+
+func (d *deployment) cpuWatch() *cpuwatch.Watch {
+	return &cpuwatch.Watch{Config: d.config, Reading: d.control.CPU, Log: d.log}
 }

@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
+	"whittle/carve/show"
 	"whittle/cmdline"
-
-	"whittle"
 )
 
 type statusVerb struct {
@@ -39,8 +37,8 @@ func (v *statusVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		if v.JSON != "" {
 			return cmdline.WriteJSON(s, v.JSON, r)
 		}
-		showRoute(s.Out, &r)
-		showDetail(s.Out, &r)
+		show.Route(s.Out, &r)
+		show.Detail(s.Out, &r)
 		return nil
 	}
 	all, err := client.Status(ctx)
@@ -54,49 +52,7 @@ func (v *statusVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		fmt.Fprintln(s.Out, "No route has a candidate: everything passes through to the monolith.")
 	}
 	for i := range all.Routes {
-		showRoute(s.Out, &all.Routes[i])
+		show.Route(s.Out, &all.Routes[i])
 	}
 	return nil
-}
-
-func showRoute(w io.Writer, r *whittle.RouteStatus) {
-	held := ""
-	if r.Held {
-		held = ", held"
-	}
-	fmt.Fprintf(w, "%s\n", r.Route)
-	fmt.Fprintf(w, "  share     %g %% (%s%s)\n", r.Percent, r.Phase, held)
-	fmt.Fprintf(w, "  verdict   %s\n", r.Verdict.Summary)
-	fmt.Fprintf(w, "  ledger    %s%s\n", r.Ledger.Account(), countedFrom(&r.Ledger))
-	if r.Harm.Budget > 0 {
-		fmt.Fprintf(w, "  harm      %s\n", r.Harm.Summary)
-	}
-	fmt.Fprintf(w, "  next      %s\n", r.Next)
-}
-
-// countedFrom says from when a ledger's requests are.
-func countedFrom(l *whittle.Ledger) string {
-	if l.Since.IsZero() {
-		return ""
-	}
-	text := "; since " + clock(l.Since)
-	if l.Gap != nil {
-		text += ", but for " + clock(l.Gap.From) + " to " + clock(l.Gap.To)
-	}
-	return text
-}
-
-// showDetail adds what could still differ, how near the guards are, and what
-// was decided when.
-func showDetail(w io.Writer, r *whittle.RouteStatus) {
-	showCoverage(w, r.Verdict.Coverage, "  compares  ", "            ")
-	for _, b := range r.Verdict.Bounds {
-		fmt.Fprintf(w, "  bound     %s\n", b.Summary)
-	}
-	for _, g := range r.Guards {
-		fmt.Fprintf(w, "  guard     %s\n", g.Summary)
-	}
-	for _, d := range r.Timeline {
-		fmt.Fprintf(w, "  %s  %g %% → %g %%  %s (%s)\n", d.At.Local().Format("2006-01-02 15:04:05"), d.From.Percent(), d.To.Percent(), d.Reason, d.By)
-	}
 }

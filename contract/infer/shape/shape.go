@@ -5,7 +5,6 @@ package shape
 
 import (
 	"whittle/contract"
-
 	"whittle/contract/infer/document"
 )
 

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
 	"whittle/contract"
 	"whittle/contract/infer/document"
 	"whittle/record/capture"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/dynamicpb"
 )
 
 // request sends path, query and body through the input.

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
 	"whittle/contract"
 	"whittle/contract/infer/document"
 	"whittle/contract/infer/pattern"
 	"whittle/record/capture"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/dynamicpb"
 )
 
 // response sends a response through the output.

@@ -1,4 +1,6 @@
-package main
+// Package rank orders a service's endpoints by the CPU that they cost, and says
+// which to carve first, or why that cannot be said.
+package rank
 
 import (
 	"cmp"
@@ -6,25 +8,24 @@ import (
 	"slices"
 	"time"
 
-	"whittle/profile/measure"
-
 	"whittle"
 	"whittle/internal/latency"
 	loaded "whittle/load/report"
 	"whittle/profile"
+	"whittle/profile/measure"
 	"whittle/profile/smell"
 )
 
-// ranking is what find says.
-type ranking struct {
+// Ranking is what the measurements say.
+type Ranking struct {
 	Format  string `json:"format"`
 	Service string `json:"service"`
 	// Advice says which endpoint to carve first. Empty: none, and NoAdvice says
 	// why, and Missing what to do to get one.
-	Advice    string      `json:"advice"`
-	NoAdvice  string      `json:"no_advice,omitempty"`
-	Missing   string      `json:"missing,omitempty"`
-	Endpoints []candidate `json:"endpoints"`
+	Advice    string     `json:"advice"`
+	NoAdvice  string     `json:"no_advice,omitempty"`
+	Missing   string     `json:"missing,omitempty"`
+	Endpoints []Endpoint `json:"endpoints"`
 	// Lead is how much more of the CPU, 0 to 1, the first endpoint has than the
 	// next, and Unknown how much belongs to no request that is known.
 	Lead    float64 `json:"cpu_share_lead"`
@@ -35,8 +36,8 @@ type ranking struct {
 	Warnings []string      `json:"warnings,omitempty"`
 }
 
-// candidate is an endpoint that may be carved.
-type candidate struct {
+// Endpoint is one that may be carved.
+type Endpoint struct {
 	Endpoint      string  `json:"endpoint"`
 	Share         float64 `json:"cpu_share"`
 	CPUPerRequest float64 `json:"cpu_ms_per_request"`
@@ -51,11 +52,11 @@ type candidate struct {
 	cpu time.Duration
 }
 
-// rank orders the endpoints by their part of the CPU, over all that was
+// Endpoints orders the endpoints by their part of the CPU, over all that was
 // measured.
-func rank(all []*measure.Measured) *ranking {
-	out := &ranking{Format: "whittle.find/1", Smells: []smell.Smell{}, Endpoints: []candidate{}}
-	rows, cpu := map[string]*candidate{}, map[string]int64{}
+func Endpoints(all []*measure.Measured) *Ranking {
+	out := &Ranking{Format: "whittle.find/1", Smells: []smell.Smell{}, Endpoints: []Endpoint{}}
+	rows, cpu := map[string]*Endpoint{}, map[string]int64{}
 	var total, lasted time.Duration
 	for _, m := range all {
 		r := m.Report()
@@ -78,7 +79,7 @@ func rank(all []*measure.Measured) *ranking {
 			}
 			c := rows[e.Endpoint]
 			if c == nil {
-				c = &candidate{Endpoint: e.Endpoint}
+				c = &Endpoint{Endpoint: e.Endpoint}
 				rows[e.Endpoint] = c
 			}
 			c.cpu += time.Duration(e.Value)
@@ -107,7 +108,7 @@ func rank(all []*measure.Measured) *ranking {
 		c.latencies(all[0].Load)
 		out.Endpoints = append(out.Endpoints, *c)
 	}
-	slices.SortFunc(out.Endpoints, func(a, b candidate) int {
+	slices.SortFunc(out.Endpoints, func(a, b Endpoint) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Endpoint, b.Endpoint))
 	})
 	for _, s := range out.Smells {
@@ -121,7 +122,7 @@ func rank(all []*measure.Measured) *ranking {
 
 // advise names the endpoint to carve first where it is sure which that is, and
 // else says what keeps it from being sure.
-func (r *ranking) advise(l profile.Lead, runtime profile.Runtime) {
+func (r *Ranking) advise(l profile.Lead, runtime profile.Runtime) {
 	r.Lead, r.Unknown = l.Over, l.Unknown
 	unknown := fmt.Sprintf("%.0f %% of the CPU belongs to no request that is known", 100*l.Unknown)
 	switch {
@@ -152,8 +153,8 @@ func toKnow(runtime profile.Runtime) string {
 		"and load the endpoints that matter, by --during PLAN or --endpoint; whittle profile names the lines that ask for the rest meanwhile"
 }
 
-// err is nil where there is advice. Without it, the exit status is 1.
-func (r *ranking) err() error {
+// Err is nil where there is advice. Without it, the exit status is 1.
+func (r *Ranking) Err() error {
 	switch {
 	case r.Advice != "":
 		return nil
@@ -165,7 +166,7 @@ func (r *ranking) err() error {
 
 // latencies takes what the load's users felt; of several of its names that are
 // one endpoint, the slowest.
-func (c *candidate) latencies(l *loaded.Report) {
+func (c *Endpoint) latencies(l *loaded.Report) {
 	if l == nil {
 		return
 	}

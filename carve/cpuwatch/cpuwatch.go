@@ -1,8 +1,11 @@
-package main
+// Package cpuwatch reads the pages on which the processes behind guarded routes
+// say how much CPU they have used, and hands on what they say.
+package cpuwatch
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -23,16 +26,21 @@ const (
 	cpuAtOnce = 8
 )
 
-// cpuWatch reads what the routes' processes use, for the guards.
-type cpuWatch struct {
-	d *deployment
+// Watch reads what the routes' processes use, for the guards.
+type Watch struct {
+	// Config is the one in force: it may change meanwhile.
+	Config func() *config.File
+	// Reading takes what both sides of a route have used.
+	Reading func(route string, used whittle.CPUReading)
+	Log     *slog.Logger
+
 	// silent are the pages that gave nothing last time, so that each is
 	// complained of once.
 	silent map[string]bool
 }
 
-// run reads until ctx ends. The config may change meanwhile.
-func (w *cpuWatch) run(ctx context.Context) error {
+// Run reads every few seconds until ctx ends.
+func (w *Watch) Run(ctx context.Context) error {
 	tick := time.NewTicker(cpuEvery)
 	defer tick.Stop()
 	for {
@@ -40,13 +48,14 @@ func (w *cpuWatch) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			w.look(ctx, w.d.config())
+			w.Look(ctx)
 		}
 	}
 }
 
-// look reads every page once and hands on what they say.
-func (w *cpuWatch) look(ctx context.Context, f *config.File) {
+// Look reads every page once and hands on what they say.
+func (w *Watch) Look(ctx context.Context) {
+	f := w.Config()
 	pages := map[string]bool{}
 	for i := range f.Routes {
 		if r := &f.Routes[i]; cpuGuarded(r) {
@@ -65,7 +74,7 @@ func (w *cpuWatch) look(ctx context.Context, f *config.File) {
 		monolith, ok := read[f.Monolith.Metrics]
 		candidate, both := read[r.Candidate.Metrics]
 		if ok && both {
-			w.d.control.CPU(r.Name, whittle.CPUReading{At: time.Now(), Monolith: monolith, Candidate: candidate})
+			w.Reading(r.Name, whittle.CPUReading{At: time.Now(), Monolith: monolith, Candidate: candidate})
 		}
 	}
 }
@@ -73,7 +82,7 @@ func (w *cpuWatch) look(ctx context.Context, f *config.File) {
 func cpuGuarded(r *whittle.Route) bool { return r.Candidate != nil && r.Guard.CPU > 0 }
 
 // read gives what each page says; those that say nothing are missing.
-func (w *cpuWatch) read(ctx context.Context, pages []string) map[string]whittle.CPUUse {
+func (w *Watch) read(ctx context.Context, pages []string) map[string]whittle.CPUUse {
 	ctx, cancel := context.WithTimeout(ctx, cpuWithin)
 	defer cancel()
 	var mu sync.Mutex // guards the following
@@ -99,7 +108,10 @@ func (w *cpuWatch) read(ctx context.Context, pages []string) map[string]whittle.
 	}
 	for _, page := range pages {
 		if err := failed[page]; err != nil && !w.silent[page] {
-			w.d.log.Warn("the guard of CPU per request reads nothing", "error", err)
+			w.Log.Warn("the guard of CPU per request reads nothing", "error", err)
+		}
+		if w.silent == nil {
+			w.silent = map[string]bool{}
 		}
 		w.silent[page] = failed[page] != nil
 	}

@@ -1,12 +1,10 @@
-package main
+package rank
 
 import (
 	"fmt"
 	"io"
 	"strconv"
 	"time"
-
-	"whittle/cmdline"
 
 	"whittle/internal/chart"
 	"whittle/profile/report"
@@ -19,7 +17,7 @@ const noEndpoint = "(no request that is known)"
 var head = []string{"endpoint", "CPU", "CPU a request", "requests", "p50", "p99", "event loop blocked"}
 
 // rows are the endpoints as a table, what belongs to none of them last.
-func (r *ranking) rows() [][]string {
+func (r *Ranking) rows() [][]string {
 	var rows [][]string
 	for _, e := range r.Endpoints {
 		blocked := "–"
@@ -37,30 +35,30 @@ func (r *ranking) rows() [][]string {
 }
 
 // words are the message: what to carve first, or why that is not said.
-func (r *ranking) words() string {
+func (r *Ranking) words() string {
 	if r.Advice != "" {
 		return r.Advice
 	}
 	return "No advice: " + r.NoAdvice + "."
 }
 
-// print writes the ranking for a terminal. What is missing for an advice is the
+// Print writes the ranking for a terminal. What is missing for an advice is the
 // hint of the error that ends the program.
-func (r *ranking) print(s cmdline.Streams) {
+func (r *Ranking) Print(w io.Writer) {
 	if rows := r.rows(); len(rows) > 0 {
-		fmt.Fprintf(s.Out, "\n%s\n\n", r.words())
-		report.WriteTable(s.Out, head, rows)
+		fmt.Fprintf(w, "\n%s\n\n", r.words())
+		report.WriteTable(w, head, rows)
 	}
 	for _, b := range r.Blocked {
-		fmt.Fprintf(s.Out, "\n  %s\n", b)
+		fmt.Fprintf(w, "\n  %s\n", b)
 	}
-	for _, w := range r.Warnings {
-		fmt.Fprintf(s.Out, "\nnote: %s\n", w)
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(w, "\nnote: %s\n", warning)
 	}
 }
 
 // WriteHTML writes the ranking as one file that needs nothing else.
-func (r *ranking) WriteHTML(w io.Writer) error {
+func (r *Ranking) WriteHTML(w io.Writer) error {
 	first := chart.Section{Tables: []chart.Table{{Caption: "What each endpoint costs", Head: head, Rows: r.rows()}}}
 	if r.Missing != "" {
 		first.Paragraphs = []string{"To get one: " + r.Missing + "."}

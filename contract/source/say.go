@@ -1,4 +1,4 @@
-package main
+package source
 
 import (
 	"fmt"
@@ -6,14 +6,13 @@ import (
 	"strings"
 
 	"whittle/cmdline"
-
 	"whittle/contract"
 	"whittle/contract/infer/verify"
 	"whittle/contract/scaffold"
 )
 
-// sayMade says which files there are now.
-func sayMade(screen *cmdline.Screen, p *scaffold.Project) {
+// SayMade says which files there are now.
+func SayMade(screen *cmdline.Screen, p *scaffold.Project) {
 	screen.Say("%s written, %d as they were; its tests hold %s", contract.Count(len(p.Written), "file"), len(p.Same), contract.Count(p.Exchanges, "recorded exchange"))
 	for i := range p.Coverage {
 		if i == 10 {
@@ -35,9 +34,9 @@ func sayMade(screen *cmdline.Screen, p *scaffold.Project) {
 	}
 }
 
-// say lists what was inferred: each guess with its evidence.
-func say(screen *cmdline.Screen, c *contract.Contract, source *Source) {
-	screen.Heading("%s.%s, made of %s", c.Package, c.Service, source.words())
+// Say lists what was inferred: each guess with its evidence.
+func Say(screen *cmdline.Screen, c *contract.Contract, source *Source) {
+	screen.Heading("%s.%s, made of %s", c.Package, c.Service, source.Words())
 	for _, g := range c.Guesses {
 		sayGuess(screen, g)
 	}
@@ -48,7 +47,7 @@ func say(screen *cmdline.Screen, c *contract.Contract, source *Source) {
 		if m.Seen > 0 {
 			seen = fmt.Sprintf("%s; a shape that none had: %s", contract.Count(m.Seen, "exchange"), scaffold.Unseen(m))
 		}
-		screen.Say("%s %s  (%s)", screen.Bold(m.Name), endpoint(m), seen)
+		screen.Say("%s %s  (%s)", screen.Bold(m.Name), m.Endpoint(), seen)
 		for _, f := range m.Failures {
 			screen.Say("  %d %s: %s, passed on word for word", f.Status, f.ContentType, contract.Count(f.Count, "time"))
 		}

@@ -1,4 +1,6 @@
-package main
+// Package recording is what a running gateway redacts and records, changed by
+// reloads of its config.
+package recording
 
 import (
 	"errors"
@@ -16,9 +18,9 @@ import (
 	"whittle/record/redact"
 )
 
-// recording is what a running gateway redacts and records, changed by reloads.
+// Recording is what a running gateway redacts and records, changed by reloads.
 // It is the redactor of what is shown, and the taker of what is recorded.
-type recording struct {
+type Recording struct {
 	log *slog.Logger
 	// key of the tokens while nothing is recorded.
 	key      []byte
@@ -27,24 +29,24 @@ type recording struct {
 	conf     *config.Record                    // in force; of the goroutine that reloads
 }
 
-// newRecording begins to record as a config says. Errors carry the config's
+// New begins to record as a config says. Errors carry the config's
 // Field.
-func newRecording(f *config.File, log *slog.Logger) (*recording, error) {
-	c := &recording{log: log, key: redact.NewKey()}
-	return c, c.put(f)
+func New(f *config.File, log *slog.Logger) (*Recording, error) {
+	c := &Recording{log: log, key: redact.NewKey()}
+	return c, c.Put(f)
 }
 
-// put brings another config in force. On an error the one before stays in
+// Put brings another config in force. On an error the one before stays in
 // force, but for a log whose own bounds were to change: it could not be opened
 // again, and nothing is recorded.
-func (c *recording) put(f *config.File) error {
+func (c *Recording) Put(f *config.File) error {
 	key, err := c.keyOf(f.Record)
 	if err != nil {
-		return errors.Join(inConfig("record.key_file", err)...)
+		return errors.Join(InConfig("record.key_file", err)...)
 	}
 	r, err := redact.New(redact.Rules(f.Redact), key)
 	if err != nil {
-		return errors.Join(inConfig("redact", err)...)
+		return errors.Join(InConfig("redact", err)...)
 	}
 	old, now := c.recorder.Load(), f.Record
 	switch {
@@ -63,7 +65,7 @@ func (c *recording) put(f *config.File) error {
 			Dir: now.Dir, Journal: journal.Options{MaxBytes: now.MaxBytes, MaxAge: now.MaxAge}, Redactor: r, Log: c.log,
 		})
 		if err != nil {
-			return errors.Join(inConfig("record.dir", err)...)
+			return errors.Join(InConfig("record.dir", err)...)
 		}
 		c.recorder.Store(next)
 		c.end(old)
@@ -73,7 +75,7 @@ func (c *recording) put(f *config.File) error {
 	return nil
 }
 
-func (c *recording) keyOf(rec *config.Record) ([]byte, error) {
+func (c *Recording) keyOf(rec *config.Record) ([]byte, error) {
 	if rec == nil {
 		return c.key, nil
 	}
@@ -86,8 +88,8 @@ func sameLog(a, b *config.Record) bool {
 	return a != nil && b != nil && a.Dir == b.Dir && a.MaxBytes == b.MaxBytes && a.MaxAge == b.MaxAge
 }
 
-// inConfig puts the config's field before each error's own.
-func inConfig(field string, err error) (faults []error) {
+// InConfig puts the config's field before each error's own.
+func InConfig(field string, err error) (faults []error) {
 	many := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		many = joined.Unwrap()
@@ -107,7 +109,7 @@ func inConfig(field string, err error) (faults []error) {
 }
 
 // end writes what waits and closes a log.
-func (c *recording) end(r *recorder.Recorder) {
+func (c *Recording) end(r *recorder.Recorder) {
 	if r == nil {
 		return
 	}
@@ -116,21 +118,21 @@ func (c *recording) end(r *recorder.Recorder) {
 	}
 }
 
-// close ends recording.
-func (c *recording) close() {
+// Close ends recording.
+func (c *Recording) Close() {
 	if c != nil {
 		c.end(c.recorder.Swap(nil))
 	}
 }
 
-// take is the gateway's Options.Record.
-func (c *recording) take(x *whittle.Exchange) bool {
+// Take is the gateway's Options.Record.
+func (c *Recording) Take(x *whittle.Exchange) bool {
 	r := c.recorder.Load()
 	return r != nil && r.Offer(x)
 }
 
-// setRecording says what of the requests without a route is recorded.
-func setRecording(g *gateway.Gateway, f *config.File) {
+// SetOn says what of the requests without a route is recorded.
+func SetOn(g *gateway.Gateway, f *config.File) {
 	if f.Record == nil {
 		g.SetRecording(0, 0)
 		return
@@ -139,22 +141,22 @@ func setRecording(g *gateway.Gateway, f *config.File) {
 }
 
 // Request implements compare.Redactor.
-func (c *recording) Request(q *whittle.Request) { c.redactor.Load().Request(q) }
+func (c *Recording) Request(q *whittle.Request) { c.redactor.Load().Request(q) }
 
 // Response implements compare.Redactor.
-func (c *recording) Response(a *whittle.Response) { c.redactor.Load().Response(a) }
+func (c *Recording) Response(a *whittle.Response) { c.redactor.Load().Response(a) }
 
 // Value implements compare.Redactor.
-func (c *recording) Value(place []jsonpath.Element, v []byte) []byte {
+func (c *Recording) Value(place []jsonpath.Element, v []byte) []byte {
 	return c.redactor.Load().Value(place, v)
 }
 
 // Describe implements prometheus.Collector. What is recorded changes with the
 // config, so it is an unchecked collector and describes nothing.
-func (c *recording) Describe(chan<- *prometheus.Desc) {}
+func (c *Recording) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (c *recording) Collect(ch chan<- prometheus.Metric) {
+func (c *Recording) Collect(ch chan<- prometheus.Metric) {
 	if r := c.recorder.Load(); r != nil {
 		r.Collect(ch)
 	}

@@ -1,9 +1,12 @@
-package main
+// Package source is what a contract is made of (recorded exchanges, a HAR file,
+// an OpenAPI document, .proto files), and what is said of what came of it.
+package source
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"iter"
 	"net/http"
@@ -12,9 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"whittle/cmdline"
-
 	"whittle"
+	"whittle/cmdline"
 	"whittle/contract"
 	"whittle/contract/infer"
 	"whittle/contract/infer/verify"
@@ -25,7 +27,7 @@ import (
 	"whittle/record/replay"
 )
 
-// newSource is what a contract is made of: a log, or a document.
+// Source is what a contract is made of: a log, or a document.
 type Source struct {
 	path      string
 	log       replay.Log // nil: a document
@@ -40,8 +42,8 @@ type Source struct {
 	proof *verify.Proof
 }
 
-// openSource finds out what a path holds by its name and its first bytes.
-func OpenSource(path, protoPath string, routes []string) (*Source, error) {
+// Open finds out what a path holds by its name and its first bytes.
+func Open(path, protoPath string, routes []string) (*Source, error) {
 	s := &Source{path: path, protoPath: protoPath, routes: routes}
 	if err := s.narrow(); err != nil {
 		return nil, err
@@ -115,8 +117,8 @@ func (s *Source) wanted(e *capture.Entry) bool {
 	return true
 }
 
-// entries reads the log; nil for a document. It may be read several times.
-func (s *Source) entries(ctx context.Context) iter.Seq2[*capture.Entry, error] {
+// Entries reads the log; nil for a document. It may be read several times.
+func (s *Source) Entries(ctx context.Context) iter.Seq2[*capture.Entry, error] {
 	if s.log == nil {
 		return nil
 	}
@@ -140,10 +142,10 @@ func (s *Source) entries(ctx context.Context) iter.Seq2[*capture.Entry, error] {
 	}
 }
 
-// contract infers or reads it.
-func (s *Source) contract(ctx context.Context, screen *cmdline.Screen, o infer.Options) (*contract.Contract, error) {
+// Contract infers or reads it.
+func (s *Source) Contract(ctx context.Context, screen *cmdline.Screen, o infer.Options) (*contract.Contract, error) {
 	if s.log != nil {
-		c, p, err := infer.Learn(func() iter.Seq2[*capture.Entry, error] { return progressing(s.entries(ctx), screen) }, o)
+		c, p, err := infer.Learn(func() iter.Seq2[*capture.Entry, error] { return progressing(s.Entries(ctx), screen) }, o)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -208,14 +210,14 @@ func (s *Source) keepOnly(c *contract.Contract) error {
 	var kept []contract.Method
 	for i := range c.Methods {
 		for _, r := range s.routes {
-			if endpoint(&c.Methods[i]) == r {
+			if c.Methods[i].Endpoint() == r {
 				kept = append(kept, c.Methods[i])
 			}
 		}
 	}
 	if len(kept) == 0 {
 		return whittle.Errorf(whittle.NotFound, "--route: %s is no endpoint of the document", strings.Join(s.routes, ", ")).
-			WithHint("it has: " + strings.Join(endpoints(c), ", "))
+			WithHint("it has: " + strings.Join(c.Endpoints(), ", "))
 	}
 	c.Methods = kept
 	return nil
@@ -257,8 +259,8 @@ func protoFiles(root string) (map[string][]byte, error) {
 	return files, err
 }
 
-// words say what the source is.
-func (s *Source) words() string {
+// Words say what the source is.
+func (s *Source) Words() string {
 	name := filepath.Base(s.path)
 	switch {
 	case s.log == nil:
@@ -274,4 +276,38 @@ func (s *Source) damage() []string {
 		return nil
 	}
 	return s.log.Damage()
+}
+
+// progressing passes entries on and shows how many there were.
+func progressing(in iter.Seq2[*capture.Entry, error], screen *cmdline.Screen) iter.Seq2[*capture.Entry, error] {
+	return func(yield func(*capture.Entry, error) bool) {
+		n := 0
+		for e, err := range in {
+			if n++; n%1000 == 0 {
+				screen.Progress("%d exchanges read", n)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// maxDocument bounds an OpenAPI document and a .proto file, in bytes.
+const maxDocument = 16 << 20
+
+func readDocument(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.NotFound, "read document: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "read document: %w", err)
+	}
+	if len(b) > maxDocument {
+		return nil, whittle.Errorf(whittle.Invalid, "read document: %s is larger than %d MiB", path, maxDocument>>20)
+	}
+	return b, nil
 }

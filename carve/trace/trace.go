@@ -1,4 +1,5 @@
-package main
+// Package trace exports spans of requests over OTLP, as the config says.
+package trace
 
 import (
 	"context"
@@ -24,10 +25,10 @@ type tracer struct {
 	propagator propagation.TextMapPropagator
 }
 
-// newTracer exports spans as the config says. Without an endpoint the tracer
+// New exports spans as the config says. Without an endpoint the tracer
 // is nil: trace headers pass through untouched. The function returned flushes
 // and ends the export.
-func newTracer(ctx context.Context, c config.Trace) (gateway.Tracer, func(context.Context) error, error) {
+func New(ctx context.Context, c config.Trace) (gateway.Tracer, func(context.Context) error, error) {
 	if c.Endpoint == "" {
 		return nil, func(context.Context) error { return nil }, nil
 	}

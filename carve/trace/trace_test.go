@@ -1,4 +1,4 @@
-package main
+package trace
 
 import (
 	"context"
@@ -132,7 +132,7 @@ func TestTracesAreExported(t *testing.T) {
 	got := make(chan string, 1)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.URL.Path }))
 	t.Cleanup(collector.Close)
-	tr, stop, err := newTracer(t.Context(), config.Trace{Endpoint: collector.URL, Sample: whittle.All})
+	tr, stop, err := New(t.Context(), config.Trace{Endpoint: collector.URL, Sample: whittle.All})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestTracesAreExported(t *testing.T) {
 	if path := <-got; path != "/v1/traces" {
 		t.Errorf("exported to %s", path)
 	}
-	if tr, _, err := newTracer(t.Context(), config.Trace{}); tr != nil || err != nil {
+	if tr, _, err := New(t.Context(), config.Trace{}); tr != nil || err != nil {
 		t.Errorf("without an endpoint: %v, %v", tr, err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ func TestDiffsShowThePlace(t *testing.T) {
 		{Request: "GET /other", Monolith: "a whole", Candidate: "another"},
 	}}}}
 	var out strings.Builder
-	showFindings(&out, &v)
+	Findings(&out, &v)
 	for _, want := range []string{
 		"  GET /orders\n             at        $.items[3].price\n             monolith  \"1.50\"   in {\"id\": 7, \"price\": \"1.50\"}\n             candidate \"1.5\"   in {\"id\": 7, \"price\": \"1.5\"}\n",
 		"  GET /other\n             monolith  a whole\n             candidate another\n",

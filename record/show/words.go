@@ -1,4 +1,6 @@
-package main
+// Package show writes recorded exchanges and listings of logs for a terminal and
+// as JSON, and chooses which.
+package show
 
 import (
 	"fmt"
@@ -7,18 +9,17 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"whittle/cmdline"
-
 	"whittle"
+	"whittle/cmdline"
 	"whittle/record/capture"
 	"whittle/record/journal"
 )
 
-// moment is a time on the command line.
-type moment struct{ time.Time }
+// Moment is a time on the command line.
+type Moment struct{ time.Time }
 
 // UnmarshalText reads a time, a time of today, or how long ago it was.
-func (m *moment) UnmarshalText(b []byte) error {
+func (m *Moment) UnmarshalText(b []byte) error {
 	s, now := string(b), time.Now()
 	if ago, err := time.ParseDuration(s); err == nil {
 		m.Time = now.Add(-ago.Abs())
@@ -39,15 +40,16 @@ func (m *moment) UnmarshalText(b []byte) error {
 	return fmt.Errorf("%q is no time: write 2026-03-01T12:00:00Z, '2026-03-01 12:00', 12:00 (today), or 10m (ago)", s)
 }
 
-// chosen says which of a log's exchanges are meant.
-type chosen struct {
+// Choice says which of a log's exchanges are meant.
+type Choice struct {
 	Route  string   `group:"Which exchanges" placeholder:"ROUTE" help:"Only those of this route, as the config names it."`
 	Status []string `group:"Which exchanges" placeholder:"STATUS" help:"Only responses with this status: 404, 5xx, or failed. Repeatable."`
-	From   moment   `group:"Which exchanges" placeholder:"TIME" help:"Only those from then on: 2026-03-01T12:00:00Z, '2026-03-01 12:00', 12:00 (today), 10m (ago)."`
-	To     moment   `group:"Which exchanges" placeholder:"TIME" help:"Only those before then."`
+	From   Moment   `group:"Which exchanges" placeholder:"TIME" help:"Only those from then on: 2026-03-01T12:00:00Z, '2026-03-01 12:00', 12:00 (today), 10m (ago)."`
+	To     Moment   `group:"Which exchanges" placeholder:"TIME" help:"Only those before then."`
 }
 
-func (c *chosen) filter() (journal.Filter, error) {
+// Filter is what a journal can choose by itself. It fails where a status is none.
+func (c *Choice) Filter() (journal.Filter, error) {
 	f := journal.Filter{Route: c.Route, From: c.From.Time, To: c.To.Time}
 	for _, s := range c.Status {
 		if !isStatus(s) {
@@ -64,8 +66,8 @@ func isStatus(s string) bool {
 	return len(s) == 3 && s[0] >= '1' && s[0] <= '9' && strings.Trim(s[1:], "0123456789x") == ""
 }
 
-// takes says whether a response has one of the statuses that are asked for.
-func (c *chosen) takes(a *whittle.Response) bool {
+// Takes says whether a response has one of the statuses that are asked for.
+func (c *Choice) Takes(a *whittle.Response) bool {
 	if len(c.Status) == 0 {
 		return true
 	}
@@ -84,20 +86,20 @@ func (c *chosen) takes(a *whittle.Response) bool {
 	return false
 }
 
-// sayDamages tells what of a log could not be read.
-func sayDamages(screen *cmdline.Screen, damages []journal.Damage) {
+// SayDamages tells what of a log could not be read.
+func SayDamages(screen *cmdline.Screen, damages []journal.Damage) {
 	const most = 20
 	for i, d := range damages {
 		if i == most {
 			screen.Say("… and %d more", len(damages)-most)
 			return
 		}
-		screen.Say("damaged: %s, %s at byte %d: %s", d.Segment, sized(d.Bytes), d.Offset, d.Why)
+		screen.Say("damaged: %s, %s at byte %d: %s", d.Segment, Sized(d.Bytes), d.Offset, d.Why)
 	}
 }
 
-// counted is a number of things: "1 segment", "2 segments", "3 entries".
-func counted[N int | int64](n N, what string) string {
+// Counted is a number of things: "1 segment", "2 segments", "3 entries".
+func Counted[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
@@ -107,8 +109,8 @@ func counted[N int | int64](n N, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// sized is a number of bytes for a person.
-func sized(n int64) string {
+// Sized is a number of bytes for a person.
+func Sized(n int64) string {
 	switch {
 	case n < 10<<10:
 		return fmt.Sprintf("%d B", n)
@@ -128,9 +130,9 @@ func outcome(a *whittle.Response) string {
 	return fmt.Sprint(a.Status)
 }
 
-// harmless is a recorded text with what would move a terminal's cursor, or
+// Harmless is a recorded text with what would move a terminal's cursor, or
 // worse, written out.
-func harmless(s string) string {
+func Harmless(s string) string {
 	if strings.IndexFunc(s, unsafeRune) < 0 && utf8.ValidString(s) {
 		return s
 	}
@@ -149,7 +151,7 @@ func harmless(s string) string {
 
 func unsafeRune(c rune) bool { return !unicode.IsPrint(c) && c != '\n' && c != '\t' }
 
-// requestLine names an exchange in one line.
-func requestLine(e *capture.Entry) string {
-	return harmless(strings.ReplaceAll(e.Request.Method+" "+e.Request.Target, "\n", " "))
+// RequestLine names an exchange in one line.
+func RequestLine(e *capture.Entry) string {
+	return Harmless(strings.ReplaceAll(e.Request.Method+" "+e.Request.Target, "\n", " "))
 }

@@ -1,0 +1,138 @@
+// Package show writes what a gateway says of its routes (verdicts, findings, the
+// state of a shift) for a terminal.
+package show
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+// Findings writes a verdict with what differs.
+func Findings(w io.Writer, v *whittle.Verdict) {
+	fmt.Fprintln(w, v.Summary)
+	if len(v.Findings) == 0 {
+		fmt.Fprintln(w, "No difference has been seen.")
+	}
+	for i := range v.Findings {
+		showFinding(w, &v.Findings[i])
+	}
+	if v.Coverage != nil {
+		fmt.Fprintln(w)
+		showCoverage(w, v.Coverage, "What was compared: ", "  ")
+	}
+	for _, b := range v.Bounds {
+		fmt.Fprintf(w, "\nWhat could still differ: %s\n", b.Summary)
+	}
+}
+
+func showFinding(w io.Writer, f *whittle.Finding) {
+	standing := "suspected"
+	switch {
+	case f.Expected != "":
+		standing = "expected: " + f.Expected
+	case f.Decided:
+		standing = fmt.Sprintf("shown after %d exchanges", f.DecidedAt)
+	}
+	fmt.Fprintf(w, "\n%s (%s)\n  %s\n", strings.TrimSpace(string(f.Kind)+" "+f.Path), standing, f.Summary)
+	if f.Cause != "" {
+		fmt.Fprintf(w, "  why        %s\n", f.Cause)
+	}
+	fmt.Fprintf(w, "  seen       in %d of %d\n", f.Count, f.Of)
+	for i := range f.Samples {
+		showSample(w, &f.Samples[i])
+	}
+}
+
+// showSample shows the place that differs where there is one, and the two
+// responses' beginnings otherwise.
+func showSample(w io.Writer, s *whittle.Sample) {
+	fmt.Fprintf(w, "  sample     %s  %s\n", s.At.Local().Format("15:04:05"), s.Request)
+	from, to := s.Monolith, s.Candidate
+	if s.Where != "" {
+		fmt.Fprintf(w, "             at        %s\n", s.Where)
+	}
+	if s.MonolithValue != "" || s.CandidateValue != "" {
+		from, to = placed(s.MonolithValue, s.MonolithAround), placed(s.CandidateValue, s.CandidateAround)
+	}
+	fmt.Fprintf(w, "             monolith  %s\n             candidate %s\n", from, to)
+}
+
+// placed is a value with what stands around it.
+func placed(value, around string) string {
+	if around == "" || around == value {
+		return value
+	}
+	return value + "   in " + around
+}
+
+// showCoverage lists the fields that are not compared by value, one a line.
+func showCoverage(w io.Writer, c *whittle.Coverage, first, next string) {
+	if c == nil {
+		return
+	}
+	most := ""
+	if c.AtLeast {
+		most = "at least "
+	}
+	fmt.Fprintf(w, "%s%s%d by value, %d by form, %d not compared\n", first, most, c.ByValue, len(c.ByForm), len(c.NotCompared))
+	for _, f := range c.ByForm {
+		declared := ""
+		if f.Declared {
+			declared = ", declared as " + f.Class
+		}
+		fmt.Fprintf(w, "%s%s  by form: %s%s\n", next, f.Path, f.Form, declared)
+	}
+	for _, f := range c.NotCompared {
+		fmt.Fprintf(w, "%s%s  not compared: %s\n", next, f.Path, f.Reason)
+	}
+}
+
+// Route writes a route in two lines.
+func Route(w io.Writer, r *whittle.RouteStatus) {
+	held := ""
+	if r.Held {
+		held = ", held"
+	}
+	fmt.Fprintf(w, "%s\n", r.Route)
+	fmt.Fprintf(w, "  share     %g %% (%s%s)\n", r.Percent, r.Phase, held)
+	fmt.Fprintf(w, "  verdict   %s\n", r.Verdict.Summary)
+	fmt.Fprintf(w, "  ledger    %s\n", r.Ledger.Account()+countedFrom(&r.Ledger))
+	if r.Harm.Budget > 0 {
+		fmt.Fprintf(w, "  harm      %s\n", r.Harm.Summary)
+	}
+	fmt.Fprintf(w, "  next      %s\n", r.Next)
+}
+
+// countedFrom says from when a ledger's requests are.
+func countedFrom(l *whittle.Ledger) string {
+	if l.Since.IsZero() {
+		return ""
+	}
+	text := "; since " + clock(l.Since)
+	if l.Gap != nil {
+		text += ", but for " + clock(l.Gap.From) + " to " + clock(l.Gap.To)
+	}
+	return text
+}
+
+// clock is a time where the user is.
+func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
+
+// Detail adds what could still differ, how near the guards are, and what
+// was decided when.
+func Detail(w io.Writer, r *whittle.RouteStatus) {
+	showCoverage(w, r.Verdict.Coverage, "  compares  ", "            ")
+	for _, b := range r.Verdict.Bounds {
+		fmt.Fprintf(w, "  bound     %s\n", b.Summary)
+	}
+	for _, g := range r.Guards {
+		fmt.Fprintf(w, "  guard     %s\n", g.Summary)
+	}
+	for _, d := range r.Timeline {
+		fmt.Fprintf(w, "  %s  %g %% → %g %%  %s (%s)\n", d.At.Local().Format("2006-01-02 15:04:05"), d.From.Percent(), d.To.Percent(), d.Reason, d.By)
+	}
+}

@@ -1,0 +1,79 @@
+package source
+
+import (
+	"whittle/contract"
+	"whittle/contract/scaffold"
+	"whittle/record/capture"
+)
+
+// Report is what whittle new says to machines.
+type Report struct {
+	Format    string   `json:"format"`
+	Dir       string   `json:"dir"`
+	Module    string   `json:"module"`
+	Package   string   `json:"package"`
+	Service   string   `json:"service"`
+	Proto     string   `json:"proto"`
+	Methods   []Method `json:"methods"`
+	Guesses   []Guess  `json:"guesses"`
+	Written   []string `json:"written"`
+	Kept      []string `json:"kept"`
+	Same      []string `json:"same"`
+	Frozen    bool     `json:"frozen"`
+	Exchanges int      `json:"exchanges"`
+	// Coverage says by method how much of the recorded inputs is asked again.
+	Coverage []Coverage `json:"coverage"`
+	// Tested says that the project was built and passed its tests.
+	Tested bool `json:"tested"`
+}
+
+// Coverage is how much of a method's recorded inputs is asked again.
+type Coverage struct {
+	Method string           `json:"method"`
+	Tests  capture.Coverage `json:"tests"`
+	Plan   capture.Coverage `json:"plan"`
+}
+
+// Method is one that was made.
+type Method struct {
+	Name     string  `json:"name"`
+	Endpoint string  `json:"endpoint"`
+	Safe     bool    `json:"safe"`
+	Seen     int     `json:"seen"`
+	Novelty  float64 `json:"novelty"`
+	Guesses  []Guess `json:"guesses"`
+}
+
+// Guess is a choice with its evidence.
+type Guess struct {
+	Path     string `json:"path"`
+	Chosen   string `json:"chosen"`
+	Against  string `json:"against"`
+	Evidence string `json:"evidence"`
+}
+
+// NewReport makes it of what was made.
+func NewReport(p *scaffold.Project, tested bool) *Report {
+	c := p.Contract
+	r := &Report{
+		Format: "whittle.new/1", Dir: p.Dir, Module: p.Module, Package: c.Package, Service: c.Service, Proto: string(c.Proto()),
+		Methods: []Method{}, Guesses: guessesOf(c.Guesses), Written: p.Written, Kept: p.Kept, Same: p.Same, Frozen: p.Frozen,
+		Exchanges: p.Exchanges, Coverage: []Coverage{}, Tested: tested,
+	}
+	for _, one := range p.Coverage {
+		r.Coverage = append(r.Coverage, Coverage(one))
+	}
+	for i := range c.Methods {
+		m := &c.Methods[i]
+		r.Methods = append(r.Methods, Method{m.Name, m.Endpoint(), m.Safe, m.Seen, m.Novelty, guessesOf(m.Guesses)})
+	}
+	return r
+}
+
+func guessesOf(list []contract.Guess) []Guess {
+	out := []Guess{}
+	for _, g := range list {
+		out = append(out, Guess(g))
+	}
+	return out
+}
