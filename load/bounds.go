@@ -6,8 +6,8 @@ import (
 	"whittle/load/report"
 )
 
-// checkBounds checks a run against the bounds of its plan.
-func checkBounds(p *plan.Plan, r *report.Report) {
+// checkBounds checks a run against the bounds of its plan and those of its options.
+func checkBounds(p *plan.Plan, o *Options, r *report.Report) {
 	if p.Apdex > 0 {
 		r.ComputeApdex(p.Apdex)
 	}
@@ -17,6 +17,7 @@ func checkBounds(p *plan.Plan, r *report.Report) {
 	if n := r.Errors[report.ErrorExpectation]; p.FailOnExpectation && n > 0 {
 		r.Ensure = append(r.Ensure, report.Check{Metric: "errors." + report.ErrorExpectation, Value: float64(n)})
 	}
+	r.CheckFailIf(o.FailIf)
 	r.Warnings = append(r.Warnings, p.Notes...)
 }
 

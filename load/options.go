@@ -47,6 +47,9 @@ type Options struct {
 	Protocol string
 	// Descriptor is the binary FileDescriptorSet of gRPC's contract.
 	Descriptor []byte
+	// FailIf are conditions under which the report's Err fails. Nil: the plan's bounds
+	// alone.
+	FailIf []report.FailIf
 	// Grace is how long requests under way may go on when the context ends.
 	// 0: 2 s; negative: not at all.
 	Grace time.Duration

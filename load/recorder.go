@@ -2,8 +2,11 @@ package load
 
 import (
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"whittle/internal/latency"
 	"whittle/load/report"
@@ -18,6 +21,7 @@ type observation struct {
 	done     time.Time
 	status   int           // 0: no complete response
 	failure  string        // an error kind, or empty
+	err      error         // what failed, where that says more than the kind
 	group    int           // a closed model's group, from 1; else 0
 	gap      time.Duration // since the user's previous request; 0 for its first
 }
@@ -34,6 +38,7 @@ type tally struct {
 	names         []nameTally
 	codes         map[int]int64
 	errors        map[string]int64
+	samples       map[string]string // the text of one error of each kind
 	connect       latency.Histogram
 	firstByte     latency.Histogram
 	scheduleError latency.Histogram  // schedule error
@@ -45,7 +50,7 @@ type tally struct {
 }
 
 func newTally(names int) *tally {
-	return &tally{names: make([]nameTally, names), codes: map[int]int64{}, errors: map[string]int64{}}
+	return &tally{names: make([]nameTally, names), codes: map[int]int64{}, errors: map[string]int64{}, samples: map[string]string{}}
 }
 
 func (t *tally) merge(o *tally) {
@@ -64,6 +69,11 @@ func (t *tally) merge(o *tally) {
 	}
 	for k, v := range o.errors {
 		t.errors[k] += v
+	}
+	for k, v := range o.samples {
+		if t.samples[k] == "" {
+			t.samples[k] = v
+		}
 	}
 	t.connect.Merge(&o.connect)
 	t.firstByte.Merge(&o.firstByte)
@@ -144,6 +154,9 @@ func (s *shard) record(o *observation) {
 		f.failed++
 		s.recent.failed++
 		s.sum.errors[o.failure]++
+		if s.sum.samples[o.failure] == "" {
+			s.sum.samples[o.failure] = sampleOf(o)
+		}
 	}
 	if o.Connect > 0 {
 		s.sum.connect.Record(o.Connect)
@@ -161,6 +174,25 @@ func (s *shard) record(o *observation) {
 			s.sum.classes[class].Record(d)
 		}
 	}
+}
+
+// maxSample bounds a sample of an error.
+const maxSample = 200
+
+// sampleOf is the text of a failed request's error, which may hold what a target sent:
+// bounded, and without control characters, which would move a terminal's cursor.
+func sampleOf(o *observation) string {
+	text := "status " + strconv.Itoa(o.status)
+	if o.err != nil {
+		text = o.err.Error()
+	}
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(text[:min(len(text), maxSample)], ""))
+	return text
 }
 
 // recorder counts the outcomes of a run's requests.

@@ -29,7 +29,7 @@ func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
 			u.shard.recordUnfinished(&o)
 			return false
 		}
-		o.failure = wire.FailureKind(err)
+		o.failure, o.err = wire.FailureKind(err), err
 	} else {
 		o.status = u.client.Status()
 		o.failure = u.evaluate(q)

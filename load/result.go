@@ -24,7 +24,7 @@ func (m *monitor) report(target string, early bool) *report.Report {
 	r.Users.Finished, r.Users.Failed = s.finished.Load(), s.failed.Load()
 	m.costs(r)
 	r.Series = m.points()
-	checkBounds(s.plan, r)
+	checkBounds(s.plan, &s.options, r)
 	r.Validate(s.options.MaxLate, s.plan.HTTP.Timeout)
 	return r
 }
@@ -47,6 +47,7 @@ func (t *tally) fill(r *report.Report, p *plan.Plan) {
 			Intended: f.intended.Snapshot(), Actual: f.actual.Snapshot(),
 		})
 	}
+	r.ErrorSamples = t.samples
 	for code, n := range t.codes {
 		r.Codes[strconv.Itoa(code)] = n
 	}

@@ -39,7 +39,8 @@ type loadVerb struct {
 	Environment string            `group:"Of a plan" short:"e" placeholder:"NAME" help:"Which of an Artillery plan's environments."`
 	Property    map[string]string `group:"Of a plan" short:"J" mapsep:"none" placeholder:"NAME=VALUE" help:"A JMeter property, for __P and __property. Repeatable."`
 
-	JSON        string `group:"The run" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
+	FailIf      []string `group:"The run" name:"fail-if" sep:"none" placeholder:"CONDITION" help:"Exit with status 1 if it holds, such as 'p99 > 200ms' or 'errors > 1%'. Repeatable."`
+	JSON        string   `group:"The run" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
 	loadOutputs `embed:""`
 	WatchPID    []int         `group:"The run" name:"watch-pid" placeholder:"PID" help:"Also measure this process's CPU time per request. Repeatable."`
 	WatchURL    []string      `group:"The run" name:"watch-url" placeholder:"URL" help:"Also follow process_cpu_seconds_total of this Prometheus metrics page, or the CPU profile of this /debug/pprof/ URL. Repeatable."`
@@ -49,7 +50,7 @@ type loadVerb struct {
 
 // Help gives the examples.
 func (loadVerb) Help() string {
-	return `Arrivals are open: each comes at its intended time whether or not the server keeps up, and latency counts from that time. Users (--users, JMeter's thread groups) are closed: the report then also gives the latency corrected for what they did not send while they waited. A run in which the generator itself was late declares itself void (exit status 3). A run without a single response, and bounds that a plan sets (Artillery's ensure) and that do not hold, make the exit status 1. Ctrl-C ends a run early and still reports.
+	return `Arrivals are open: each comes at its intended time whether or not the server keeps up, and latency counts from that time. Users (--users, JMeter's thread groups) are closed: the report then also gives the latency corrected for what they did not send while they waited. A run in which the generator itself was late declares itself void (exit status 3). A run without a single response, and bounds that a plan sets (Artillery's ensure) and that do not hold, make the exit status 1. --fail-if adds conditions of its own. Ctrl-C ends a run early and still reports.
 
 Examples:
   whittle load systems/count/plans/baseAppLoadTest.yml
@@ -75,9 +76,13 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
+	failIf, err := report.ParseFailIf(v.FailIf)
+	if err != nil {
+		return err
+	}
 	screen := cmdline.NewScreen(s, v.JSON)
 	o := load.Options{
-		Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, Watch: processes(v.WatchPID), WatchURLs: v.WatchURL, Protocol: v.Protocol,
+		FailIf: failIf, Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, Watch: processes(v.WatchPID), WatchURLs: v.WatchURL, Protocol: v.Protocol,
 	}
 	if v.Descriptor != "" {
 		if o.Descriptor, err = load.ReadBody("descriptor", v.Descriptor); err != nil {
@@ -153,7 +158,7 @@ func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
 // as wrk's and vegeta's are.
 var longNames = []string{
 	"target", "rate", "duration", "users", "ramp", "loops", "think", "method", "header", "json-body", "body", "body-file", "name",
-	"timeout", "insecure", "environment", "property", "json-artillery", "html", "watch-pid", "watch-url", "max-late", "seed",
+	"timeout", "insecure", "environment", "property", "json-artillery", "html", "watch-pid", "watch-url", "max-late", "seed", "fail-if",
 }
 
 // secondDash gives the load verb's flags of one dash their second. What

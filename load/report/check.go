@@ -2,13 +2,15 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
 	"whittle"
 )
 
-// Check is a bound of the plan's config.ensure, and whether the run kept it.
+// Check is a bound of the plan's config.ensure or a condition of the command line's, and
+// whether the run kept it.
 type Check struct {
 	// Metric is an Artillery name: "http.response_time.p99" (milliseconds, from
 	// the intended send time), "http.codes.200", "errors.timeout",
@@ -22,12 +24,19 @@ type Check struct {
 	Missing string `json:"missing,omitempty"`
 	// Expression is a condition over metrics; Max and Value are then 0.
 	Expression string `json:"expression,omitempty"`
+	// FailIf is a condition that must not hold, such as "p99 > 200ms"; Value is the
+	// figure and Max the condition's number, times in milliseconds and shares in
+	// percent.
+	FailIf string `json:"fail_if,omitempty"`
 	// Optional checks do not decide whether the run is a success.
 	Optional bool `json:"optional,omitempty"`
 }
 
 // String is the check with its outcome, on one line.
 func (c Check) String() string {
+	if c.FailIf != "" {
+		return "fail if " + c.FailIf + ": " + c.failIf()
+	}
 	word, optional := "held", ""
 	switch {
 	case c.Missing != "":
@@ -49,9 +58,23 @@ func (c Check) String() string {
 	return "bound on " + c.Metric + ": " + plain(c.Value) + " of at most " + plain(c.Max) + ", " + word + optional
 }
 
+// failIf is the outcome of a condition that must not hold.
+func (c Check) failIf() string {
+	switch {
+	case c.Missing != "":
+		return c.Missing + ", FAILED"
+	case c.Passed:
+		return "it is " + plain(rounded(c.Value)) + ", passed"
+	}
+	return "it is " + plain(rounded(c.Value)) + ", FAILED"
+}
+
+// rounded keeps four digits behind the point.
+func rounded(f float64) float64 { return math.Round(f*1e4) / 1e4 }
+
 // Err reports whether the run counts as a success: nil, or an error with
 // the code whittle.FallsShort (exit status 1) where not one response came or a
-// bound of the plan's ensure is exceeded, and whittle.Unavailable (exit status
+// bound of the plan's ensure is exceeded or a condition to fail holds, and whittle.Unavailable (exit status
 // 3) where the run is void.
 func (r *Report) Err() error {
 	if r.Void != "" && (r.Completed > 0 || r.Requests == 0) {
@@ -65,6 +88,10 @@ func (r *Report) Err() error {
 	for _, c := range r.Ensure {
 		switch {
 		case c.Passed || c.Optional:
+		case c.FailIf != "" && c.Missing != "":
+			failed = append(failed, "the condition "+c.FailIf+" cannot be decided: "+c.Missing)
+		case c.FailIf != "":
+			failed = append(failed, "the condition "+c.FailIf+" holds: it is "+plain(rounded(c.Value)))
 		case c.Expression != "" && c.Missing != "":
 			failed = append(failed, "the condition "+c.Expression+" is not met: "+c.Missing)
 		case c.Expression != "":
@@ -123,6 +150,14 @@ var noResponseHints = map[string]string{
 	ErrorTimeout:     "is it overloaded, or is the timeout shorter than a response takes?",
 	ErrorReset:       "it closes connections before it responds: see its log, and whether it speaks this --protocol",
 	ErrorMalformed:   "it does not respond in this protocol: see --protocol, and whether the target is https",
+}
+
+// sample is what one error of a kind said, and for a certificate what to do about it.
+func (r *Report) sample(kind string) string {
+	if kind == ErrorCertificate {
+		return r.ErrorSamples[kind] + " (" + noResponseHints[kind] + ")"
+	}
+	return r.ErrorSamples[kind]
 }
 
 // plain writes a number without an exponent where a person would not write one.

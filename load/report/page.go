@@ -113,7 +113,7 @@ func (r *Report) outcomeSection() chart.Section {
 	}
 	s.Tables = append(s.Tables, t)
 	if len(r.Ensure) > 0 {
-		bounds := chart.Table{Caption: "The plan's own bounds", Head: []string{"Bound"}}
+		bounds := chart.Table{Caption: "Bounds and conditions", Head: []string{"Bound"}}
 		for _, c := range r.Ensure {
 			bounds.Rows = append(bounds.Rows, []string{c.String()})
 		}
@@ -252,7 +252,15 @@ func (r *Report) errorSection() (chart.Section, bool) {
 	if len(r.Errors) > 0 {
 		groups = append(groups, chart.BarGroup{Name: "Errors by kind", Bars: bars(r.Errors, func(string) bool { return true })})
 	}
-	return chart.Section{Title: "Responses and errors", Figures: []chart.Figure{
+	s := chart.Section{Title: "Responses and errors", Figures: []chart.Figure{
 		chart.Bars("Responses and errors", "A 5xx is a response and an error.", groups),
-	}}, true
+	}}
+	if len(r.ErrorSamples) > 0 {
+		t := chart.Table{Caption: "One error of each kind", Head: []string{"Kind", "Number", "What it said"}}
+		for _, kind := range slices.Sorted(maps.Keys(r.ErrorSamples)) {
+			t.Rows = append(t.Rows, []string{kind, chart.Number(float64(r.Errors[kind])), r.sample(kind)})
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	return s, true
 }

@@ -54,12 +54,14 @@ type Report struct {
 	Names      []NameReport     `json:"by_name"`
 	Codes      map[string]int64 `json:"codes"`
 	Errors     map[string]int64 `json:"errors"`
-	Sent       int64            `json:"bytes_sent"`
-	Received   int64            `json:"bytes_received"`
-	Series     []Point          `json:"series"`
-	Generator  Generator        `json:"generator"`
-	Processes  []ProcessReport  `json:"processes,omitempty"`
-	Ensure     []Check          `json:"ensure,omitempty"`
+	// ErrorSamples has the text of one error of each kind.
+	ErrorSamples map[string]string `json:"error_samples,omitempty"`
+	Sent         int64             `json:"bytes_sent"`
+	Received     int64             `json:"bytes_received"`
+	Series       []Point           `json:"series"`
+	Generator    Generator         `json:"generator"`
+	Processes    []ProcessReport   `json:"processes,omitempty"`
+	Ensure       []Check           `json:"ensure,omitempty"`
 	// Apdex is the Apdex index, 0 to 1, and ApdexCounts are its counts; nil unless
 	// the plan asks for it.
 	Apdex       *float64     `json:"apdex,omitempty"`

@@ -58,6 +58,9 @@ func (r *Report) summarizeCounts(b *strings.Builder) {
 	}
 	if len(r.Errors) > 0 {
 		fmt.Fprintf(t, "errors\t%s\n", counts(r.Errors))
+		for _, kind := range slices.Sorted(maps.Keys(r.ErrorSamples)) {
+			fmt.Fprintf(t, "\t%s, such as: %s\n", kind, r.sample(kind))
+		}
 	}
 	_ = t.Flush() // into a strings.Builder, which cannot fail
 }

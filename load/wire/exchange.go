@@ -94,7 +94,7 @@ func (c *Client) sendRetrying(ctx context.Context, via connector, k *conn, q *re
 	began := c.net.now()
 	k, err := via.dial(ctx, q.endpoint, deadline)
 	if err != nil {
-		return nil, &dialError{err}
+		return nil, &dialError{q.endpoint.address, err}
 	}
 	t.Connect = c.net.now().Sub(began)
 	return k, c.roundTrip(k, q, deadline, t)

@@ -11,9 +11,12 @@ import (
 )
 
 // dialError is an error of opening the connection, before the request was sent.
-type dialError struct{ err error }
+type dialError struct {
+	address string
+	err     error
+}
 
-func (e *dialError) Error() string { return e.err.Error() }
+func (e *dialError) Error() string { return "connect to " + e.address + ": " + e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
 // FailureKind maps an error of Send to its kind in the report.

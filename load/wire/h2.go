@@ -135,7 +135,7 @@ func (c *Client) http2Connection(ctx context.Context, q *request, deadline time.
 		t.Sent = began
 		k, err := c.net.dialer.dial(ctx, q.endpoint, deadline)
 		if err != nil {
-			return nil, &dialError{err}
+			return nil, &dialError{q.endpoint.address, err}
 		}
 		t.Connect, fresh = c.net.now().Sub(began), true
 		return k, nil

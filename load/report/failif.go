@@ -1,0 +1,128 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/internal/latency"
+)
+
+// FailIf is a condition under which a run counts as failed.
+type FailIf struct {
+	text, figure, op string
+	value            float64 // milliseconds, percent where share is set, or a number
+	share            bool
+}
+
+var failIfOps = []string{">=", "<=", ">", "<"} // the longer ones first
+
+const failIfGrammar = `a condition is FIGURE OP NUMBER, such as "p99 > 200ms" or "errors > 1%", with FIGURE one of min, mean, median, p50, p75, p90, p95, p99, p999, max (a time, from when requests were due), errors (a number, or % of requests), requests, responses, rate (per second) and cpu (ms per request), and OP one of >, >=, <, <=`
+
+// ParseFailIf reads conditions. Errors have the code whittle.Invalid.
+func ParseFailIf(texts []string) ([]FailIf, error) {
+	var out []FailIf
+	for _, text := range texts {
+		f, err := parseFailIf(text)
+		if err != nil {
+			return nil, whittle.Errorf(whittle.Invalid, "read condition %.200q: %w", text, err).WithHint(failIfGrammar)
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func parseFailIf(text string) (FailIf, error) {
+	f := FailIf{text: strings.Join(strings.Fields(text), " ")}
+	at := strings.IndexAny(text, "<>")
+	if at < 0 || len(text) > 200 {
+		return f, fmt.Errorf("it has no comparison")
+	}
+	f.figure = strings.TrimSpace(text[:at])
+	for _, op := range failIfOps {
+		if rest, ok := strings.CutPrefix(text[at:], op); ok {
+			f.op, text = op, strings.TrimSpace(rest)
+			break
+		}
+	}
+	_, timed := latencyNames[f.figure]
+	if timed = timed || f.figure == mean; timed {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return f, fmt.Errorf("%q is not a time such as 200ms", text)
+		}
+		f.value = latency.Milliseconds(d)
+		return f, nil
+	}
+	if !slices.Contains([]string{"errors", "requests", "responses", "rate", "cpu"}, f.figure) {
+		return f, fmt.Errorf("%q is not a figure", f.figure)
+	}
+	number := text
+	if f.figure == "errors" {
+		number, f.share = strings.CutSuffix(text, "%")
+	}
+	var err error
+	if f.value, err = strconv.ParseFloat(strings.TrimSpace(number), 64); err != nil || !(f.value >= 0) || math.IsInf(f.value, 1) {
+		return f, fmt.Errorf("%q is not a number of 0 or more", text)
+	}
+	return f, nil
+}
+
+// of is the condition's figure of a run; missing says why there is none.
+func (f *FailIf) of(r *Report) (v float64, missing string) {
+	switch f.figure {
+	case "errors":
+		if f.share {
+			if r.Requests == 0 {
+				return 0, "no request was sent"
+			}
+			return 100 * float64(r.Failed) / float64(r.Requests), ""
+		}
+		return float64(r.Failed), ""
+	case "requests":
+		return float64(r.Requests), ""
+	case "responses":
+		return float64(r.Completed), ""
+	case "rate":
+		return r.Rate, ""
+	case "cpu":
+		if len(r.Processes) == 0 {
+			return 0, "no process was watched"
+		}
+		return r.CPUPerRequest, ""
+	}
+	v, ok := r.responseTime(f.figure)
+	if !ok {
+		return 0, "there was no response"
+	}
+	return v, ""
+}
+
+// met reports whether a figure meets the condition.
+func (f *FailIf) met(v float64) bool {
+	switch f.op {
+	case ">":
+		return v > f.value
+	case ">=":
+		return v >= f.value
+	case "<":
+		return v < f.value
+	}
+	return v <= f.value
+}
+
+// CheckFailIf adds the conditions to the report's checks. One whose figure is missing
+// fails the run as well: it cannot be said not to hold.
+func (r *Report) CheckFailIf(conditions []FailIf) {
+	for i := range conditions {
+		f := &conditions[i]
+		v, missing := f.of(r)
+		r.Ensure = append(r.Ensure, Check{
+			FailIf: f.text, Value: v, Max: f.value, Missing: missing, Passed: missing == "" && !f.met(v),
+		})
+	}
+}
