@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"whittle/internal/needs"
 )
 
 // frozenServer responds at once, except that from `from` after its first request
@@ -60,7 +62,8 @@ func (f *frozenServer) drain(n float64) time.Duration {
 //
 // A busy machine can only add to a latency. So what is below the analytic
 // value always fails; what is above it fails unless the generator, in the same
-// process as the server, was held up itself.
+// process as the server, was held up itself: in each of three runs, and
+// then it counts as not tried.
 func TestAFrozenServerShowsInTheLatency(t *testing.T) {
 	t.Parallel()
 	for _, pool := range []int{0, 4} {
@@ -76,6 +79,7 @@ func TestAFrozenServerShowsInTheLatency(t *testing.T) {
 				}
 				t.Logf("held up by the machine: %s", above)
 			}
+			needs.Missing(t, "the upper bound of the latency behind a freeze", "run it on a machine that does not hold the generator up in each of three runs")
 		})
 	}
 }
