@@ -69,3 +69,22 @@ func BenchmarkShort(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkDense reads a list of many short tokens.
+func BenchmarkDense(b *testing.B) {
+	var list bytes.Buffer
+	for i := range 50 {
+		fmt.Fprintf(&list, `,{"id":%[1]d,"name":"item number %[1]d","price":%[1]d.50,"tags":["a","b"],"stock":true}`, i)
+	}
+	text := []byte("[" + list.String()[1:] + "]")
+	b.SetBytes(int64(len(text)))
+	var s Scanner
+	for b.Loop() {
+		s.Reset(text, 0, MaxDepth)
+		for s.Next() != None {
+		}
+		if s.Err() != nil {
+			b.Fatal(s.Err())
+		}
+	}
+}

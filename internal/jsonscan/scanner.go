@@ -60,9 +60,9 @@ const (
 	firstItem                   // behind [
 	firstMember                 // behind {
 	colon                       // behind a key
+	nothing                     // the value has ended
 	nextItem                    // behind an array's item
 	nextMember                  // behind a member
-	nothing                     // the value has ended
 )
 
 // Scanner reads one value of a text at a time. Reset makes it ready; the zero
@@ -70,13 +70,14 @@ const (
 // belongs to one goroutine at a time.
 type Scanner struct {
 	src []byte
-	// at is the next byte to be read, from and to the last token.
-	at, from, to int
-	expect       expected
-	kind         Kind
-	escaped      bool
-	err          Error
-	stack        stack
+	// at is the next byte to be read, from where the last token begins.
+	at, from int
+	// expect is what comes next, behind what comes behind a value.
+	expect, behind expected
+	kind           Kind
+	escaped        bool
+	err            Error
+	stack          stack
 	// limit is how many containers may be open, deepest how many were.
 	limit, deepest int
 	// high has gathered the top bits of the strings' bytes: where none is set,
@@ -87,8 +88,8 @@ type Scanner struct {
 // Reset makes ready to read the value that begins at a place of src, before which
 // there may be space. maxDepth bounds how many containers are open at once.
 func (s *Scanner) Reset(src []byte, at, maxDepth int) {
-	s.src, s.at, s.from, s.to, s.limit = src, at, at, at, maxDepth
-	s.expect, s.kind, s.escaped, s.err = value, None, false, 0
+	s.src, s.at, s.from, s.limit = src, at, at, maxDepth
+	s.expect, s.behind, s.kind, s.escaped, s.err = value, nothing, None, false, 0
 	s.stack.depth, s.stack.rest = 0, s.stack.rest[:0]
 	s.deepest, s.high = 0, 0
 }
@@ -111,15 +112,15 @@ func (s *Scanner) Offset() int { return s.at }
 func (s *Scanner) Start() int { return s.from }
 
 // End is where the last token ends; after Skip, where the value ends.
-func (s *Scanner) End() int { return s.to }
+func (s *Scanner) End() int { return s.at }
 
 // Bytes is the last token's text, a string's with its quotes; after Skip, the
 // value's. It is a part of the text that is read.
-func (s *Scanner) Bytes() []byte { return s.src[s.from:s.to] }
+func (s *Scanner) Bytes() []byte { return s.src[s.from:s.at] }
 
 // Inside is the last token's text without its quotes, where it is a String or
 // a Key.
-func (s *Scanner) Inside() []byte { return s.src[s.from+1 : s.to-1] }
+func (s *Scanner) Inside() []byte { return s.src[s.from+1 : s.at-1] }
 
 // Escaped reports whether the last String or Key has escapes; if not, it stands
 // for what is inside its quotes.
@@ -146,56 +147,64 @@ func (s *Scanner) Next() Kind {
 	if i >= len(b) {
 		return s.ended(i)
 	}
-	c := b[i]
+	c, kind := b[i], String
 	switch s.expect {
-	case value:
-	case firstItem:
-		if c == ']' {
-			return s.close(i)
-		}
-	case nextItem:
-		if c == ']' {
-			return s.close(i)
-		}
-		if c != ',' {
-			return s.fail(i, Syntax)
-		}
-		if i = space(b, i+1); i >= len(b) {
-			return s.fail(i, Truncated)
-		}
-		c = b[i]
+	case nothing:
+		return None
 	case colon:
 		if c != ':' {
 			return s.fail(s.from, Syntax)
 		}
-		if i = space(b, i+1); i >= len(b) {
-			return s.fail(i, Truncated)
+		i++
+	case firstMember, nextMember:
+		if c == '}' {
+			return s.close(i)
 		}
-		c = b[i]
-	default:
-		return s.member(i, c)
+		kind = Key
+	case firstItem, nextItem:
+		if c == ']' {
+			return s.close(i)
+		}
 	}
-	return s.value(i, c)
+	if s.expect >= nextItem { // a comma comes first
+		if c != ',' {
+			return s.fail(i, Syntax)
+		}
+		i++
+	}
+	if i = space(b, i); i >= len(b) {
+		return s.fail(i, Truncated)
+	}
+	if c = b[i]; c != '"' {
+		if kind == Key {
+			return s.fail(i, Syntax)
+		}
+		return s.value(i, c)
+	}
+	s.escaped = false
+	end := s.quoted(i)
+	if end < 0 {
+		return s.fail(i, reason(end))
+	}
+	if s.expect = s.behind; kind == Key {
+		s.expect = colon
+	}
+	return s.token(kind, i, end)
 }
 
-// value reads the token that begins a value.
+// value reads the token that begins a value which is no string.
 func (s *Scanner) value(i int, c byte) Kind {
 	s.escaped = false
-	var kind Kind
+	kind := Bool
 	var end int
 	switch c {
-	case '"':
-		kind = String
-		end = s.quoted(i)
 	case '{':
 		return s.open(i, Object, firstMember)
 	case '[':
 		return s.open(i, Array, firstItem)
 	case 't':
-		kind = Bool
 		end = word(s.src, i, "true")
 	case 'f':
-		kind = Bool
 		end = word(s.src, i, "false")
 	case 'n':
 		kind = Null
@@ -207,36 +216,8 @@ func (s *Scanner) value(i int, c byte) Kind {
 	if end < 0 {
 		return s.fail(i, reason(end))
 	}
-	s.expect = s.stack.behind()
+	s.expect = s.behind
 	return s.token(kind, i, end)
-}
-
-// member reads what stands where the name of a member is expected.
-func (s *Scanner) member(i int, c byte) Kind {
-	switch {
-	case s.expect == nothing:
-		return None
-	case c == '}':
-		return s.close(i)
-	case s.expect == nextMember:
-		if c != ',' {
-			return s.fail(i, Syntax)
-		}
-		if i = space(s.src, i+1); i >= len(s.src) {
-			return s.fail(i, Truncated)
-		}
-		c = s.src[i]
-	}
-	if c != '"' {
-		return s.fail(i, Syntax)
-	}
-	s.escaped = false
-	end := s.quoted(i)
-	if end < 0 {
-		return s.fail(i, reason(end))
-	}
-	s.expect = colon
-	return s.token(Key, i, end)
 }
 
 func (s *Scanner) open(i int, kind Kind, expect expected) Kind {
@@ -245,18 +226,19 @@ func (s *Scanner) open(i int, kind Kind, expect expected) Kind {
 	}
 	s.stack.push(kind == Object)
 	s.deepest = max(s.deepest, s.stack.depth)
-	s.expect = expect
+	s.expect, s.behind = expect, s.stack.behind()
 	return s.token(kind, i, i+1)
 }
 
 func (s *Scanner) close(i int) Kind {
 	s.stack.pop()
-	s.expect = s.stack.behind()
+	s.behind = s.stack.behind()
+	s.expect = s.behind
 	return s.token(End, i, i+1)
 }
 
 func (s *Scanner) token(kind Kind, from, to int) Kind {
-	s.kind, s.from, s.to, s.at = kind, from, to, to
+	s.kind, s.from, s.at = kind, from, to
 	return kind
 }
 

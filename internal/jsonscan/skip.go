@@ -12,11 +12,12 @@ func (s *Scanner) Skip() bool {
 		return s.err == 0
 	}
 	from := s.from
-	if i, why := s.skip(s.to, s.kind == Object); why != 0 {
+	if i, why := s.skip(s.at, s.kind == Object); why != 0 {
 		s.fail(i, why)
 		return false
 	}
-	s.expect = s.stack.behind()
+	s.behind = s.stack.behind()
+	s.expect = s.behind
 	s.token(End, from, s.at)
 	return true
 }

@@ -3,50 +3,31 @@ package jsondoc
 import (
 	"bytes"
 	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"whittle/carve/compare/digest"
+	"whittle/internal/jsonscan"
 )
 
-// Unquote appends what a quoted JSON string stands for. A lone surrogate
-// becomes U+FFFD, as in encoding/json; bytes that are not UTF-8 stay.
+// Unquote appends what a quoted JSON string stands for; ok is false where quoted
+// is none. A lone surrogate becomes U+FFFD, as in encoding/json; bytes that are
+// not UTF-8 stay.
 func Unquote(dst, quoted []byte) (s []byte, ok bool) {
-	if len(quoted) < 2 || quoted[0] != '"' || quoted[len(quoted)-1] != '"' {
+	var scan jsonscan.Scanner
+	scan.Reset(quoted, 0, 0)
+	if scan.Next() != jsonscan.String || scan.Start() > 0 || scan.End() < len(quoted) {
 		return dst, false
 	}
-	b := quoted[1 : len(quoted)-1]
-	for len(b) > 0 {
-		plainEnd := bytes.IndexByte(b, '\\')
-		if plainEnd < 0 {
-			return append(dst, b...), true
-		}
-		dst, b = append(dst, b[:plainEnd]...), b[plainEnd:]
-		n := escapeLen(b)
-		if n == 0 {
-			return dst, false
-		}
-		if n == 2 {
-			dst, b = append(dst, escapes[b[1]]), b[2:]
-			continue
-		}
-		r, _ := hex4(b[2:])
-		b = b[6:]
-		if utf16.IsSurrogate(r) {
-			second := rune(-1)
-			if len(b) > 1 && b[0] == '\\' && b[1] == 'u' {
-				second, _ = hex4(b[2:])
-			}
-			if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
-				b = b[6:]
-			}
-		}
-		dst = utf8.AppendRune(dst, r)
-	}
+	dst, _ = jsonscan.AppendText(dst, scan.Inside())
 	return dst, true
 }
 
-var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+// SkipDigits skips digits and reports where they end.
+func SkipDigits(b []byte, i int) int {
+	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+		i++
+	}
+	return i
+}
 
 // decimal is the exact value of a JSON number: ±0.digits × 10^exp, digits
 // without zeros at either end. No digits: zero.
