@@ -30,6 +30,7 @@ var rooms = map[string]int{
 	"whittle/carve/state":           10,
 	"whittle/internal/chart":        0,
 	"whittle/internal/jsonscan":     0,
+	"whittle/internal/notify":       0,
 	"whittle/internal/paired":       0,
 	"whittle/internal/simtest":      0,
 	"whittle/systems/ingest/stream": 10,

@@ -256,7 +256,7 @@ func (c *Controller) Outcome(o whittle.Outcome) {
 	if r := c.find(o.Route); r != nil {
 		r.box.put(o)
 		if o.Side == whittle.Candidate && o.Bad() {
-			notify(r.wake)
+			r.wake.Notify()
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (c *Controller) Outcome(o whittle.Outcome) {
 func (c *Controller) Tripped(name, reason string, generation uint64) {
 	if r := c.find(name); r != nil {
 		r.box.trip(trip{generation, reason})
-		notify(r.wake)
+		r.wake.Notify()
 	}
 }
 
@@ -280,13 +280,4 @@ func (c *Controller) routes() []*route {
 		all = append(all, table[name])
 	}
 	return all
-}
-
-// notify wakes whoever waits on a channel of one place; a second poke before
-// that is the same poke.
-func notify(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
 }

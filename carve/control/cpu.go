@@ -18,7 +18,7 @@ func (c *Controller) CPU(name string, reading whittle.CPUReading) {
 	r.ev.changed = true
 	if serving {
 		r.ev.exposed = true
-		notify(r.wake)
+		r.wake.Notify()
 	}
 }
 

@@ -80,7 +80,7 @@ func (r *route) saveNow() {
 // ask wakes persist. The caller holds mu.
 func (r *route) ask() {
 	r.disk.asked = true
-	notify(r.save)
+	r.save.Notify()
 }
 
 // saveWhenDue makes persist save evidence that is a second old, and try again

@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/carve/rollout"
 	"whittle/carve/state"
+	"whittle/internal/notify"
 )
 
 const otherCandidate = "the candidate, the monolith, or how they are compared, is another one in the config"
@@ -42,7 +43,7 @@ func (c *Controller) newRoute(monolith whittle.Upstream, spec whittle.Route) (*r
 	}
 	r := &route{
 		c: c, name: spec.Name, spec: spec, guardID: fingerprint(spec.Guard), epoch: epochOf(monolith, spec),
-		wake: make(chan struct{}, 1), save: make(chan struct{}, 1),
+		wake: notify.New(), save: notify.New(),
 		st: rollout.Start(spec.Rollout),
 	}
 	r.ev.judge, r.ev.guard, r.ev.stale = judge, c.o.NewGuard(spec.Guard), true

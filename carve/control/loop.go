@@ -38,7 +38,7 @@ func (r *route) observe(x *whittle.Exchange) (o whittle.Observation) {
 		if o.Skip == "" && at.Share > 0 {
 			r.ev.exposed = true
 			if o.Differs {
-				notify(r.wake)
+				r.wake.Notify()
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool)
 	after, more = r.ev.judge.Recheck(again)
 	if !more {
 		r.ev.stale, r.ev.changed = true, true
-		notify(r.wake)
+		r.wake.Notify()
 	}
 	return after, more
 }
@@ -186,7 +186,7 @@ func (r *route) rose(up *rise, shown *snapshot) {
 		r.disk.retryAt = r.c.o.Now().Add(retrySave)
 	}
 	r.dropRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken by the evidence: %s", in.Summary))
-	notify(r.wake)
+	r.wake.Notify()
 }
 
 // endRise gives up a rise that is not in force. The caller holds mu.

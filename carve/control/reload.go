@@ -147,6 +147,6 @@ func (r *route) respec(ch change) error {
 	if r.rise == nil {
 		r.renew()
 	}
-	notify(r.wake)
+	r.wake.Notify()
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/notify"
 )
 
 // route is one route's evidence, rollout and record. Two goroutines belong to it:
@@ -16,8 +17,8 @@ type route struct {
 	c    *Controller
 	name string
 	box  mailbox
-	wake chan struct{} // of one place: decide
-	save chan struct{} // of one place: persist
+	wake notify.Signal // decide
+	save notify.Signal // persist
 
 	// judge is the evidence's, for what may be asked without its lock.
 	judge atomic.Pointer[Judge]

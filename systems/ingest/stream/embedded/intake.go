@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
 
@@ -12,7 +13,7 @@ import (
 // it is written. Appends that do not fit wait in their caller's goroutine.
 type intake struct {
 	limit int
-	wake  chan struct{} // has an element when the committer should look
+	wake  notify.Signal // the committer should look
 
 	mu      sync.Mutex // guards the following
 	open    *batch
@@ -23,7 +24,7 @@ type intake struct {
 }
 
 func (in *intake) init(limit int) {
-	in.limit, in.open, in.wake = limit, newBatch(), make(chan struct{}, 1)
+	in.limit, in.open, in.wake = limit, newBatch(), notify.New()
 }
 
 // run is a part of one call: records that follow each other in the call and in
@@ -64,7 +65,7 @@ func (in *intake) put(records []stream.Record, results []stream.Result, from int
 	}
 	full := i < len(records)
 	if before == 0 || full || in.want > 0 && b.appends >= in.want {
-		in.lockedNotify()
+		in.wake.Notify()
 	}
 	if full {
 		if in.space == nil {
@@ -73,13 +74,6 @@ func (in *intake) put(records []stream.Record, results []stream.Result, from int
 		return runs, i, in.space, nil
 	}
 	return runs, i, nil, nil
-}
-
-func (in *intake) lockedNotify() {
-	select {
-	case in.wake <- struct{}{}:
-	default:
-	}
 }
 
 func (in *intake) lockedNotifySpace() {
@@ -157,7 +151,7 @@ func (in *intake) close(err *whittle.Error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.closed, in.refused = true, err
-	in.lockedNotify()
+	in.wake.Notify()
 	in.lockedNotifySpace()
 }
 

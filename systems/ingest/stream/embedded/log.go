@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
 
@@ -29,7 +30,7 @@ type Log struct {
 	closeOnce  sync.Once
 	closed     chan struct{} // closed when nothing runs any more
 	running    sync.WaitGroup
-	freed      chan struct{} // has an element when files were removed
+	freed      notify.Signal // files were removed
 	syncs      syncCounter
 	scrubbed   scrubCounter
 	ends       end // what the last life left behind
@@ -75,7 +76,7 @@ func Open(dir string, o Options) (*Log, error) {
 	}
 	l := &Log{
 		o: o, disk: o.disk,
-		closing: make(chan struct{}), closed: make(chan struct{}), freed: make(chan struct{}, 1),
+		closing: make(chan struct{}), closed: make(chan struct{}), freed: notify.New(),
 	}
 	l.intake.init(o.MaxBatch)
 	if o.ReadOnly {

@@ -89,10 +89,7 @@ func (l *Log) discard() error {
 	}
 	if bytes > 0 {
 		l.space.gave(bytes, l.o.now())
-		select {
-		case l.freed <- struct{}{}:
-		default:
-		}
+		l.freed.Notify()
 	}
 	if err != nil {
 		l.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
 
@@ -25,7 +26,7 @@ type partitionQueue struct {
 	log     *Log
 	client  *kgo.Client
 	tracker *produceTracker
-	wake    chan struct{} // one token: there may be something to do
+	wake    notify.Signal // there may be something to do
 	done    chan struct{} // closed when the partition queue has ended
 
 	since atomic.Int64 // when the round in flight began, Unix nanoseconds; 0: none
@@ -53,7 +54,7 @@ func newPartitionQueue(l *Log, settings []kgo.Opt) (*partitionQueue, error) {
 	}
 	return &partitionQueue{
 		log: l, client: client, tracker: w,
-		wake: make(chan struct{}, 1), done: make(chan struct{}),
+		wake: notify.New(), done: make(chan struct{}),
 	}, nil
 }
 
@@ -68,7 +69,7 @@ func (l *partitionQueue) enqueue(jobs []*job) {
 	}
 	l.mu.Unlock()
 	if !refused {
-		l.notify()
+		l.wake.Notify()
 		return
 	}
 	for _, j := range jobs {
@@ -81,18 +82,11 @@ func (l *partitionQueue) stuck() bool {
 	return since != 0 && time.Since(time.Unix(0, since)) > l.log.o.DeliveryTimeout
 }
 
-func (l *partitionQueue) notify() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
 func (l *partitionQueue) close() {
 	l.mu.Lock()
 	l.closing = true
 	l.mu.Unlock()
-	l.notify()
+	l.wake.Notify()
 }
 
 // run sends until close is called and the last record is sent, or until ctx

@@ -28,7 +28,7 @@ func (s *Stream) Append(ctx context.Context, records []stream.Record) []stream.R
 	}
 	bodies, errs := s.encode(records)
 	s.admit(of, records, bodies, errs)
-	s.notify()
+	s.wakeup.Notify()
 	select {
 	case <-of.done:
 	case <-ctx.Done():

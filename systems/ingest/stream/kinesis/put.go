@@ -91,7 +91,7 @@ func (s *Stream) put(ctx context.Context, call []*putEntry) {
 	}
 	s.inFlight--
 	s.mu.Unlock()
-	s.notify()
+	s.wakeup.Notify()
 }
 
 // entry is the put entry as Kinesis takes it. The partition key of an aggregated

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
 
@@ -35,7 +36,7 @@ type Stream struct {
 	transport *http.Transport
 
 	listing sync.Mutex // held while the shards are listed again
-	wakeup  chan struct{}
+	wakeup  notify.Signal
 	stop    context.CancelFunc // ends the calls in flight
 	done    chan struct{}      // closed when the dispatcher has ended
 
@@ -58,7 +59,7 @@ func Open(ctx context.Context, o Options) (*Stream, error) {
 	}
 	s := &Stream{
 		o:       o,
-		wakeup:  make(chan struct{}, 1),
+		wakeup:  notify.New(),
 		done:    make(chan struct{}),
 		pollers: map[string]*rate.Limiter{},
 	}
@@ -180,7 +181,7 @@ func (s *Stream) Close(ctx context.Context) error {
 	if !first {
 		return nil
 	}
-	s.notify()
+	s.wakeup.Notify()
 	var err error
 	select {
 	case <-s.done:
@@ -191,11 +192,4 @@ func (s *Stream) Close(ctx context.Context) error {
 	<-s.done
 	s.transport.CloseIdleConnections()
 	return err
-}
-
-func (s *Stream) notify() {
-	select {
-	case s.wakeup <- struct{}{}:
-	default:
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
 
@@ -20,7 +21,7 @@ import (
 // is published again.
 type partitionQueue struct {
 	log  *Log
-	wake chan struct{} // one token: there may be something to do
+	wake notify.Signal // there may be something to do
 	done chan struct{} // closed when the partition queue has ended
 
 	since atomic.Int64 // when the round in flight began, Unix nanoseconds; 0: none
@@ -43,7 +44,7 @@ const (
 const retryAfter = 250 * time.Millisecond
 
 func newPartitionQueue(l *Log) *partitionQueue {
-	return &partitionQueue{log: l, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	return &partitionQueue{log: l, wake: notify.New(), done: make(chan struct{})}
 }
 
 // enqueue adds jobs of one call. While a round has taken longer than
@@ -59,7 +60,7 @@ func (l *partitionQueue) enqueue(jobs []*job) {
 	}
 	l.mu.Unlock()
 	if !refused {
-		l.notify()
+		l.wake.Notify()
 		return
 	}
 	for _, j := range jobs {
@@ -67,18 +68,11 @@ func (l *partitionQueue) enqueue(jobs []*job) {
 	}
 }
 
-func (l *partitionQueue) notify() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
 func (l *partitionQueue) close() {
 	l.mu.Lock()
 	l.closing = true
 	l.mu.Unlock()
-	l.notify()
+	l.wake.Notify()
 }
 
 // run works until close and the last record, or until ctx ends.

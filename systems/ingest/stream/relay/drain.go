@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
 
@@ -30,9 +31,9 @@ type drain struct {
 	saved func(context.Context, checkpoint)
 
 	ready      chan struct{}   // closed when it is known what the sink already has
-	saveNow    chan struct{}   // a save is due before its time; capacity 1
-	spaceFreed chan struct{}   // there may be room in the window; capacity 1
-	wake       []chan struct{} // there may be work, by worker; capacity 1 each
+	saveNow    notify.Signal   // a save is due before its time
+	spaceFreed notify.Signal   // there may be room in the window
+	wake       []notify.Signal // there may be work, by worker
 	tasks      sync.WaitGroup
 
 	mu         sync.Mutex // guards the following
@@ -69,25 +70,18 @@ func newDrain(sink, dead stream.Stream, p Limits, at checkpoint, store *checkpoi
 		sink: sink, dead: dead, limits: p, id: at.ID, checkpoint: at, store: store,
 		scanner: sinkScanner{sink: sink, id: at.ID, limit: p.Lookback, idleTimeout: p.IdleTimeout},
 		trouble: troubles{log: log},
-		ready:   make(chan struct{}), saveNow: make(chan struct{}, 1), spaceFreed: make(chan struct{}, 1),
+		ready:   make(chan struct{}), saveNow: notify.New(), spaceFreed: notify.New(),
 		backoffs: make([]workerBackoff, p.Inflight), tail: newTail(at.Ends),
 	}
 	d.win.next, d.win.last = at.Next, at.Last
 	for range p.Inflight {
-		d.wake = append(d.wake, make(chan struct{}, 1))
+		d.wake = append(d.wake, notify.New())
 	}
 	return d
 }
 
 func newCheckpoint() checkpoint {
 	return checkpoint{ID: newID(), Queues: make([]uint64, keyQueues), Clean: true}
-}
-
-func notify(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // run learns what the sink has, drains until ctx ends, and returns when all
@@ -147,7 +141,7 @@ func (d *drain) lockedAdd(it *item) {
 		d.moved(0)
 		return
 	}
-	notify(d.wake[it.queue%len(d.wake)])
+	d.wake[it.queue%len(d.wake)].Notify()
 }
 
 // pass moves the window past a number that has no record to send, and waits
@@ -164,12 +158,12 @@ func (d *drain) pass(ctx context.Context, seq uint64, at stream.Position, count 
 func (d *drain) moved(n int) {
 	d.unsaved += n
 	if d.unsaved >= d.limits.Window/2 {
-		notify(d.saveNow)
+		d.saveNow.Notify()
 	}
 	if d.found != nil && d.win.low() > d.foundTo {
 		d.found = nil
 	}
-	notify(d.spaceFreed)
+	d.spaceFreed.Notify()
 	d.notifyProgress()
 }
 

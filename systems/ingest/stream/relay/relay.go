@@ -271,10 +271,10 @@ func (r *Relay) Trim(ctx context.Context, before stream.Position) error {
 		return err
 	}
 	n = min(n, r.end.Load())
-	notify(r.drain.saveNow)
+	r.drain.saveNow.Notify()
 	err = r.drain.until(ctx, func() bool {
 		if r.drain.win.low() >= n {
-			notify(r.drain.saveNow)
+			r.drain.saveNow.Notify()
 		}
 		return r.drain.checkpoint.Next >= n
 	})

@@ -113,7 +113,7 @@ func (d *drain) saveLoop(ctx context.Context) {
 					return
 				}
 				attempt++
-				notify(d.saveNow)
+				d.saveNow.Notify()
 				continue
 			}
 			attempt = 0
@@ -157,7 +157,7 @@ func (d *drain) save(last bool) error {
 	d.unsaved -= covered
 	d.notifyProgress()
 	for _, c := range d.wake {
-		notify(c)
+		c.Notify()
 	}
 	return nil
 }

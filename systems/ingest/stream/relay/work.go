@@ -50,7 +50,7 @@ func (d *drain) due(w int, batch []*item) ([]*item, time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.unsaved >= d.limits.Window {
-		notify(d.saveNow)
+		d.saveNow.Notify()
 		return batch, time.Time{}
 	}
 	now := time.Now()

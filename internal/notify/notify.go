@@ -1,0 +1,19 @@
+// Package notify wakes a goroutine that waits. A wake-up is never lost: one that
+// comes while nobody waits is there for the next who does. Many that come before
+// it are one, so whoever is woken looks at the state, and counts nothing.
+package notify
+
+// Signal is what is waited on, by a receive. It must be made with New. It is safe
+// for concurrent use; of several that wait, one is woken.
+type Signal chan struct{}
+
+// New gives a Signal that nobody has notified.
+func New() Signal { return make(Signal, 1) }
+
+// Notify wakes who waits, or the next who does. It never blocks.
+func (s Signal) Notify() {
+	select {
+	case s <- struct{}{}:
+	default: // it is notified already
+	}
+}
