@@ -17,11 +17,12 @@ import (
 // A package that is not listed here does not belong to the house. Ranks go in
 // tens, so that a package can be put between two.
 var rooms = map[string]int{
-	"whittle":                    0,
-	"whittle/internal/jsonpath":  0,
-	"whittle/internal/coding":    0,
-	"whittle/internal/http1":     0,
-	"whittle/internal/httpfield": 0,
+	"whittle":                          0,
+	"whittle/internal/jsonpath":        0,
+	"whittle/internal/coding":          0,
+	"whittle/internal/http1":           0,
+	"whittle/internal/http1/smuggling": 0,
+	"whittle/internal/httpfield":       0,
 
 	"whittle/internal/latency":      0,
 	"whittle/carve/rollout":         10,

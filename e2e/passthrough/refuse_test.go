@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"whittle/carve/gateway"
+	"whittle/internal/http1/smuggling"
 )
 
 // TestSmugglingIsRefused sends what two servers could read differently. Each
@@ -96,6 +97,42 @@ func TestSmugglingIsRefused(t *testing.T) {
 			}
 			if !strings.HasPrefix(response, "HTTP/1.1 4") && !strings.HasPrefix(response, "HTTP/1.1 5") && response != "" {
 				t.Errorf("answered %q", response)
+			}
+			if hidden.Swap(0) != 0 {
+				t.Error("what was hidden behind it reached the upstream")
+			}
+		})
+	}
+}
+
+// TestSmugglingTable sends the cases of the table that holds all of whittle's
+// readers of HTTP/1.1. What internal/http1 refuses must not get a response other
+// than an error, and what is hidden behind it must never reach the upstream. What
+// both it and net/http accept must be served.
+func TestSmugglingTable(t *testing.T) {
+	var hidden atomic.Int64
+	u := upstream(t, func(_ http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "hidden") {
+			hidden.Add(1)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	g := through(t, u.URL)
+	for _, c := range smuggling.Cases("request") {
+		t.Run(c.Name, func(t *testing.T) {
+			response := raw(t, g.addr, c.Message+"GET /hidden HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+			if c.Status == 0 {
+				if c.NetHTTP == "accepts" && !strings.HasPrefix(response, "HTTP/1.1 200") && !strings.HasPrefix(response, "HTTP/1.0 200") {
+					t.Errorf("response %q", response)
+				}
+				hidden.Store(0)
+				return
+			}
+			if i := strings.LastIndex(response, "HTTP/1.1 "); i > 0 && strings.Contains(c.Message, "Transfer-Encoding: chunked\r\n\r\n") {
+				response = response[i:] // the head was right, so a response to it may come first
+			}
+			if response != "" && !strings.HasPrefix(response, "HTTP/1.1 4") && !strings.HasPrefix(response, "HTTP/1.1 5") {
+				t.Errorf("response %q", response)
 			}
 			if hidden.Swap(0) != 0 {
 				t.Error("what was hidden behind it reached the upstream")

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"whittle/internal/http1/smuggling"
 )
 
 // anyway reports errors of net/http for what this package accepts on purpose:
@@ -21,20 +23,14 @@ func anyway(err error) bool {
 	return ok || escape
 }
 
-func seed(f *testing.F, side string) {
-	for _, row := range smugglings(f) {
-		if row.Side == side {
-			f.Add([]byte(row.Message))
-		}
-	}
-}
-
 // FuzzRequest holds requests to net/http's reading: whatever request this package
 // accepts with its whole body, http.ReadRequest reads as the same method, target,
 // fields, framing, body and trailer, and finds the next message at the same place.
 // The result does not depend on the pieces in which the bytes arrive.
 func FuzzRequest(f *testing.F) {
-	seed(f, "request")
+	for _, c := range smuggling.Cases("request") {
+		f.Add([]byte(c.Message))
+	}
 	f.Add([]byte("POST /a?b HTTP/1.1\r\nHost: h:80\r\nConnection: close, X\r\nX: 1\r\nx: 2\r\nContent-Length: 3\r\n\r\nabcGET"))
 	f.Add([]byte("OPTIONS * HTTP/1.1\r\nHost: [::1]:80\r\nExpect: 100-continue\r\n\r\n"))
 	f.Add([]byte("CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n"))
@@ -114,11 +110,9 @@ func equalStrings(a, b []string) bool {
 
 // FuzzResponse does the same for responses to GET, under any tolerance.
 func FuzzResponse(f *testing.F) {
-	for _, row := range smugglings(f) {
-		if row.Side == "response" {
-			f.Add([]byte(row.Message), uint8(0))
-			f.Add([]byte(row.Message), uint8(0xff))
-		}
+	for _, c := range smuggling.Cases("response") {
+		f.Add([]byte(c.Message), uint8(0))
+		f.Add([]byte(c.Message), uint8(0xff))
 	}
 	f.Add([]byte("HTTP/1.1 200 OK\nA: 1\n 2\n\t3\nContent-Length: 1\nTransfer-Encoding: chunked\n\n0\r\n\r\n"), uint8(0xff))
 	f.Add([]byte("HTTP/1.1 200 OK\r\n\r\nuntil the end"), uint8(0))

@@ -11,47 +11,20 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"whittle/internal/http1/smuggling"
 )
 
-var update = flag.Bool("update", false, "write what net/http does to testdata/smuggling.json")
-
-// smuggling is a row of testdata/smuggling.json: a message that servers are
-// known to read differently, or close to one.
-type smuggling struct {
-	Name    string `json:"name"`
-	Side    string `json:"side"` // request or response
-	Message string `json:"message"`
-	// Status of this package's Error; 0: accepted.
-	Status int `json:"status"`
-	// NetHTTP is what net/http's server or client does: found out by the test.
-	NetHTTP string `json:"net/http"`
-	// Nginx and Envoy say what these do by default, from their documentation,
-	// change logs and sources; they are not run.
-	Nginx string `json:"nginx"`
-	Envoy string `json:"envoy"`
-}
-
-func smugglings(t testing.TB) []smuggling {
-	t.Helper()
-	text, err := os.ReadFile("testdata/smuggling.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []smuggling
-	if err := json.Unmarshal(text, &rows); err != nil {
-		t.Fatal(err)
-	}
-	if len(rows) < 100 {
-		t.Fatalf("%d rows", len(rows))
-	}
-	return rows
-}
+var update = flag.Bool("update", false, "write what net/http does to smuggling/cases.json")
 
 // TestSmuggling holds every row to its status, whole and byte by byte, and to
 // what net/http does with it. A row that net/http accepts and this package
 // refuses is where this package is stricter; there is no other list.
 func TestSmuggling(t *testing.T) {
-	rows := smugglings(t)
+	rows := smuggling.Cases("")
+	if len(rows) < 100 {
+		t.Fatalf("%d cases", len(rows))
+	}
 	for i := range rows {
 		row := &rows[i]
 		read, theirs := readRequest, netHTTPServer
@@ -83,7 +56,7 @@ func TestSmuggling(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile("testdata/smuggling.json", append(text, '\n'), 0o644); err != nil {
+		if err := os.WriteFile("smuggling/cases.json", append(text, '\n'), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

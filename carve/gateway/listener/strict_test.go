@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"whittle/internal/http1/smuggling"
 )
 
 // bytesConn is a connection that gives its bytes in pieces of a size.
@@ -159,6 +161,9 @@ func FuzzStrict(f *testing.F) {
 		"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
 	} {
 		f.Add([]byte(s))
+	}
+	for _, c := range smuggling.Cases("request") {
+		f.Add([]byte(c.Message))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		passed, refused := strictly(b, len(b)+1)

@@ -15,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/internal/http1"
+	"whittle/internal/http1/smuggling"
 )
 
 func TestResponseHead(t *testing.T) {
@@ -65,6 +66,9 @@ func FuzzResponseHead(f *testing.F) {
 		"HTTP/1.1 200 OK\r\nA: 1\r\n 2\r\nConnection: a\r\n\r\n",
 	} {
 		f.Add([]byte(s))
+	}
+	for _, c := range smuggling.Cases("response") {
+		f.Add([]byte(c.Message))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h responseHead

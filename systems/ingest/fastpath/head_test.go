@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"whittle/internal/http1/smuggling"
 )
 
 // FuzzHead holds the fast path to net/http's reading: whatever head the fast path takes,
@@ -26,6 +28,9 @@ func FuzzHead(f *testing.F) {
 		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 00\r\n\r\n", "\r\nPOST / HTTP/1.1\r\nHost: x\r\n\r\n",
 	} {
 		f.Add([]byte(text))
+	}
+	for _, c := range smuggling.Cases("request") {
+		f.Add([]byte(c.Message))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h head
