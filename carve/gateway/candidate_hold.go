@@ -142,7 +142,7 @@ func (h *holder) release() error {
 }
 
 func (h *holder) emit() error {
-	defer h.bound()()
+	h.bound()
 	maps.Copy(h.w.Header(), h.header)
 	h.w.WriteHeader(h.status)
 	return h.copy.WriteOut(h.w)
@@ -156,14 +156,11 @@ func (h *holder) settle() {
 	h.why, h.through, h.began = nil, true, true
 }
 
-// bound sets the stall's deadline and gives what lifts it.
-func (h *holder) bound() func() {
-	if h.stall <= 0 {
-		return func() {}
+// bound sets the stall's deadline. Whoever waits for the upstream lifts it.
+func (h *holder) bound() {
+	if h.stall > 0 {
+		_ = http.NewResponseController(h.w).SetWriteDeadline(time.Now().Add(h.stall)) // where there is none, nothing waits
 	}
-	rc := http.NewResponseController(h.w)
-	_ = rc.SetWriteDeadline(time.Now().Add(h.stall)) // where there is none, nothing waits
-	return func() { _ = rc.SetWriteDeadline(time.Time{}) }
 }
 
 // finish writes a response that has turned out whole, with its trailer.
@@ -205,7 +202,7 @@ func trailersOf(h http.Header) http.Header {
 // hold writes a response that was held whole elsewhere.
 func (h *holder) hold(a *whittle.Response) {
 	h.settle()
-	defer h.bound()()
+	h.bound()
 	maps.Copy(h.w.Header(), a.Header)
 	h.w.WriteHeader(a.Status)
 	_, _ = h.w.Write(a.Body) // the user may have gone; the response was good all the same

@@ -5,13 +5,17 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"whittle"
 )
 
 // h2Client is an HTTP/2 client of frames, which can do what no library's does.
@@ -131,5 +135,56 @@ func TestOneHostReachesTheUpstream(t *testing.T) {
 	case head := <-heads:
 		t.Errorf("a refused request went on: %q", head)
 	default:
+	}
+}
+
+// TestNoWindowHoldsNoUpstream: an HTTP/2 client that takes nothing of a response
+// holds no connection of the monolith: none at all where the response is whole,
+// and otherwise for as long as a stall may last.
+func TestNoWindowHoldsNoUpstream(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		stall time.Duration
+		size  int // of the response that the client takes nothing of
+		share whittle.Share
+	}{
+		{"mirrored, whole", time.Hour, 1 << 10, 0},
+		{"mirrored, whole, longer than what HTTP/2 buffers", time.Hour, 6 << 10, 0},
+		{"mirrored, long", 50 * time.Millisecond, 1 << 20, 0},
+		{"by the candidate, long", 50 * time.Millisecond, 1 << 20, whittle.All},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			says := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("X-Small") != "" {
+					_, _ = io.WriteString(w, "small")
+					return
+				}
+				w.Header().Set("Content-Length", strconv.Itoa(tt.size))
+				_, _ = w.Write(bytes.Repeat([]byte("x"), tt.size))
+			})
+			m, c := httptest.NewServer(says), httptest.NewServer(says)
+			t.Cleanup(m.Close)
+			t.Cleanup(c.Close)
+			spec := everything()
+			candidate := upstreamAt(c.URL)
+			candidate.MaxConns = 1
+			spec.Candidate = &candidate
+			monolith := upstreamAt(m.URL)
+			monolith.MaxConns = 1
+			ls, urls := facing(t, 1)
+			g := behind(t, ls[0], Options{
+				Monolith: monolith, Routes: []whittle.Route{spec}, Limits: Limits{StallTimeout: tt.stall, Grace: time.Second},
+			})
+			g.Apply("/work", whittle.Position{Generation: 1, Share: tt.share, Phase: whittle.PhaseShift})
+			h := h2To(t, urls[0], 0)
+			for range 3 {
+				h.asks(":method", "GET", ":scheme", "http", ":path", "/work", ":authority", "a.example", "x-user", "u")
+			}
+			for range 3 {
+				if status, text := ask(t, http.MethodGet, urls[0]+"/work", "", "X-Small", "1", "X-User", "u"); status != http.StatusOK || text != "small" {
+					t.Errorf("an honest user got %d %.40q", status, text)
+				}
+			}
+		})
 	}
 }

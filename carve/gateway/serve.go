@@ -30,6 +30,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer rec.drop()
 	}
 	res := g.respond(w, &c, t)
+	if r.ProtoMajor == 2 { // what is left is written when this returns, and would wait for ever
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(g.opts.Limits.StallTimeout))
+	}
 	g.end(&c, &res)
 	if rec != nil {
 		rec.finish(&res)

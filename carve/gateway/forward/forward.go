@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"whittle"
@@ -65,7 +66,9 @@ type forwarding struct {
 	started time.Time
 	// away is for how long since then it was the client that was waited for.
 	away time.Duration
-	res  Result
+	// until is the deadline for writing to an HTTP/2 client, zero for none.
+	until time.Time
+	res   Result
 }
 
 // stop takes the latency, at the last that is heard of the upstream.
@@ -138,13 +141,14 @@ func (f *forwarding) writeResponse(a *upstream.Response) {
 	}
 	f.res.Streamed = IsStream(h)
 	f.res.Wrote, f.res.Sent = true, a.Status
+	f.bound()
 	f.w.WriteHeader(a.Status)
 	if err := f.copyBody(a); err != nil {
 		f.broke(err)
 		return
 	}
-	f.trailer(a)
 	if f.Tap != nil {
+		a.Close() // whatever the client takes, the upstream is done
 		f.flush() // what the tap's owner does next is not the user's to wait for
 	}
 }
@@ -167,16 +171,19 @@ func (f *forwarding) copyBody(a *upstream.Response) error {
 	// known: nobody acts on it, and the two mostly come together.
 	pending := a.Length < 0
 	for {
-		if pending && !a.Ready() {
-			at := time.Now()
-			f.flush()
-			f.away += time.Since(at)
-			pending = false
+		if !a.Ready() {
+			if pending {
+				at := time.Now()
+				f.flush()
+				f.away += time.Since(at)
+				pending = false
+			}
+			f.unbound()
 		}
 		p, err := a.Next()
 		if err != nil {
 			f.stop()
-			return cmp.Or(f.writePiece(p), ended(err))
+			return f.last(a, p, ended(err))
 		}
 		at := time.Now()
 		err = f.writePiece(p)
@@ -189,6 +196,28 @@ func (f *forwarding) copyBody(a *upstream.Response) error {
 	}
 }
 
+// lasts are for the last pieces of responses whose connections have been released.
+var lasts = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// last writes the last piece and the trailer. An HTTP/2 client may take nothing of
+// them for a while, and costs the upstream no connection by that: the upstream's
+// is released before. (One of HTTP/1.1 has the kernel's buffer.)
+func (f *forwarding) last(a *upstream.Response, p []byte, err error) error {
+	if f.r.ProtoMajor == 2 && err == nil {
+		if buf := lasts.Get().(*[64 << 10]byte); len(p) <= len(buf) {
+			defer lasts.Put(buf)
+			p = buf[:copy(buf[:], p)]
+			defer f.trailer(a.Trailer(), a.Announced())
+			a.Close()
+			return f.writePiece(p)
+		}
+	}
+	if err = cmp.Or(f.writePiece(p), err); err == nil {
+		f.trailer(a.Trailer(), a.Announced())
+	}
+	return err
+}
+
 // writePiece shows a piece to the tap and gives it to the client.
 func (f *forwarding) writePiece(p []byte) error {
 	if len(p) == 0 {
@@ -197,25 +226,39 @@ func (f *forwarding) writePiece(p []byte) error {
 	if f.Tap != nil {
 		f.Tap.ResponseBody(p)
 	}
-	return f.write(p)
-}
-
-// write bounds the wait for an HTTP/2 client that gives no window for more. An
-// HTTP/1.1 connection has its own moving deadline (see client); one for a
-// stream must not outlive the write, since it would cut a stream that is quiet.
-func (f *forwarding) write(p []byte) error {
-	if f.r.ProtoMajor == 2 {
-		rc := http.NewResponseController(f.w)
-		_ = rc.SetWriteDeadline(time.Now().Add(f.p.Stall)) // where there is none, nothing waits
-		defer rc.SetWriteDeadline(time.Time{})             //nolint:errcheck // as above
-	}
+	f.bound()
 	if _, err := f.w.Write(p); err != nil {
 		return errClientGone
 	}
 	return nil
 }
 
+// bound bounds the wait for an HTTP/2 client that gives no window for more. The
+// deadline moves with what is written and flushed. (An HTTP/1.1 connection has its
+// own moving deadline.)
+func (f *forwarding) bound() {
+	if f.r.ProtoMajor != 2 {
+		return
+	}
+	now := time.Now()
+	if f.until.Sub(now) >= f.p.Stall {
+		return
+	}
+	f.until = now.Add(f.p.Stall + f.p.Stall/4)
+	_ = http.NewResponseController(f.w).SetWriteDeadline(f.until) // where there is none, nothing waits
+}
+
+// unbound lifts the deadline while the upstream is waited for: it would cut a
+// stream that is quiet.
+func (f *forwarding) unbound() {
+	if !f.until.IsZero() {
+		f.until = time.Time{}
+		_ = http.NewResponseController(f.w).SetWriteDeadline(f.until) // as above
+	}
+}
+
 func (f *forwarding) flush() {
+	f.bound()
 	if fl, ok := f.w.(http.Flusher); ok {
 		fl.Flush()
 		return
@@ -223,12 +266,11 @@ func (f *forwarding) flush() {
 	_ = http.NewResponseController(f.w).Flush() // a writer that cannot flush holds nothing back
 }
 
-func (f *forwarding) trailer(a *upstream.Response) {
-	t := a.Trailer()
+// trailer sends what came after the body, of which the head announced some.
+func (f *forwarding) trailer(t http.Header, announced []string) {
 	if len(t) == 0 {
 		return
 	}
-	announced := a.Announced()
 	h := f.w.Header()
 	for name, values := range t {
 		if !slices.Contains(announced, name) {

@@ -20,8 +20,9 @@ type Response struct {
 	Length int64
 	body   source
 	// Exactly one of the following is set.
-	resp *http.Response
-	conn *conn
+	resp   *http.Response
+	conn   *conn
+	closed bool
 	// names of the trailer's fields as far as the head of resp gave them.
 	names []string
 }
@@ -91,8 +92,12 @@ func (a *Response) Trailer() http.Header {
 }
 
 // Close releases the connection: for another request where the response was
-// read to its end, else for good.
+// read to its end, else for good. Later calls do nothing.
 func (a *Response) Close() {
+	if a.closed {
+		return
+	}
+	a.closed = true
 	if s, ok := a.body.(*readerSource); ok {
 		s.release()
 		defer s.watch.end()
