@@ -16,21 +16,10 @@ import (
 // one room.
 const filesMost = 25
 
-// overfull are the packages that still have more files and are being split. The
-// list only shrinks.
-var overfull = map[string]bool{
-	"whittle/carve/compare": true,
-}
-
-// TestFiles fails on a package with too many files, and on an entry of overfull
-// that is no longer needed.
+// TestFiles fails on a package with too many files.
 func TestFiles(t *testing.T) {
 	for _, p := range packages(t) {
-		n := len(p.GoFiles) + len(p.IgnoredGoFiles)
-		switch {
-		case overfull[p.ImportPath] && n <= filesMost:
-			t.Errorf("%s has %d files: take it off the list", p.ImportPath, n)
-		case !overfull[p.ImportPath] && n > filesMost:
+		if n := len(p.GoFiles) + len(p.IgnoredGoFiles); n > filesMost {
 			t.Errorf("%s has %d files, at most %d: split it where the interface is small", p.ImportPath, n, filesMost)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
 )
 
 func BenchmarkObserveStatistical(b *testing.B) {
@@ -23,39 +24,13 @@ func benchmarkStatistical(b *testing.B, step func(*Judge, *whittle.Exchange)) {
 	r := rand.New(rand.NewPCG(1, 1))
 	list := make([]*whittle.Exchange, 1_024)
 	for i := range list {
-		times := drawTimes(r, i)
-		list[i] = countExchange(i, times, monolithCount(r, times), monolithCount(r, times))
+		times := comparetest.DrawTimes(r, i)
+		list[i] = countExchange(i, times, comparetest.MonolithCount(r, times), comparetest.MonolithCount(r, times))
 	}
 	j := newCountJudge(b, countRoute())
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
 		step(j, list[i%len(list)])
-	}
-}
-
-// BenchmarkEprocesses is the statistics alone, without reading the numbers.
-func BenchmarkEprocesses(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	type row struct {
-		per  float64
-		x, y number
-	}
-	rows := make([]row, 1_024)
-	for i := range rows {
-		p := drawTimes(r, i)
-		x, _ := ofFloat(monolithCount(r, p))
-		y, _ := ofFloat(monolithCount(r, p))
-		rows[i] = row{p, x, y}
-	}
-	s, err := newStatistical(countRoute())
-	if err != nil {
-		b.Fatal(err)
-	}
-	x := &whittle.Exchange{}
-	b.ReportAllocs()
-	for i := range b.N {
-		q := &rows[i%len(rows)]
-		s.weigh(x, q.per, q.x, q.y)
 	}
 }

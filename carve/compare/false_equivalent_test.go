@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
+	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/noise"
 	"whittle/internal/simtest"
@@ -26,15 +28,15 @@ type outside struct {
 }
 
 func outsiders() []outside {
-	w := equalWorlds()[0]
+	w := comparetest.EqualWorlds()[0]
 	counting := func(candidate func(r *rand.Rand, per float64) float64) func(*rand.Rand, int) *whittle.Exchange {
 		var c counts
 		return func(r *rand.Rand, i int) *whittle.Exchange {
-			per := w.next(r, i)
-			return c.exchange(i, per, monolithCount(r, per), candidate(r, per))
+			per := w.Next(r, i)
+			return c.exchange(i, per, comparetest.MonolithCount(r, per), candidate(r, per))
 		}
 	}
-	equal := counting(monolithCount)
+	equal := counting(comparetest.MonolithCount)
 	same, other := []byte(fields()), []byte(fields("stock"))
 	things := func(change func(r *rand.Rand, x *whittle.Exchange)) func(*rand.Rand, int) *whittle.Exchange {
 		x, again := exchange("", ""), whittle.Response{Status: 200}
@@ -68,22 +70,22 @@ func outsiders() []outside {
 	excusing.MaxDiffer = 0.005
 	return []outside{
 		{"the mean is 0.55 % higher, of 0.5 %", countRoute(), counting(func(r *rand.Rand, per float64) float64 {
-			return 1.0055 * monolithCount(r, per)
+			return 1.0055 * comparetest.MonolithCount(r, per)
 		}), func(j *Judge) bool {
-			_, low, high := j.mirrored.method.(*statistical).MeanSums.interval(0.01 / 2)
+			_, low, high := j.mirrored.method.(*distribution.Method).MeanSums.Interval(0.01 / 2)
 			return low >= -0.005 && high <= 0.005
 		}},
 		{"spread 1.3 times as wide, of 1.25", countRoute(), counting(func(r *rand.Rand, per float64) float64 {
-			return monolithMean*per + 1.3*(monolithCount(r, per)-monolithMean*per)
+			return comparetest.MonolithMean*per + 1.3*(comparetest.MonolithCount(r, per)-comparetest.MonolithMean*per)
 		}), func(j *Judge) bool {
-			s := &j.mirrored.method.(*statistical).SpreadSums
+			s := &j.mirrored.method.(*distribution.Method).SpreadSums
 			return s.X > 0 && s.Y < 1.25*s.X && s.Rejects(1.25, 0.01/2) // so the interval ends below it
 		}},
 		{"a wrong value in 0.6 %, of 0.5 %", countRoute(), counting(func(r *rand.Rand, per float64) float64 {
 			if r.Float64() < 0.006 {
 				return -1
 			}
-			return monolithCount(r, per)
+			return comparetest.MonolithCount(r, per)
 		}), loose},
 		{"another status in 0.6 %, of 0.5 %", countRoute(), func(r *rand.Rand, i int) *whittle.Exchange {
 			x := equal(r, i)
@@ -165,11 +167,11 @@ func TestFalseEquivalent(t *testing.T) {
 // TestEqualCandidatesAreFoundSo: the same runs with nothing wrong end EQUIVALENT, so
 // what the test above counts could happen.
 func TestEqualCandidatesAreFoundSo(t *testing.T) {
-	w := equalWorlds()[0]
+	w := comparetest.EqualWorlds()[0]
 	for name, next := range map[string]func(r *rand.Rand, i int) *whittle.Exchange{
 		"statistical": func(r *rand.Rand, i int) *whittle.Exchange {
-			per := w.next(r, i)
-			return countExchange(i, per, monolithCount(r, per), monolithCount(r, per))
+			per := w.Next(r, i)
+			return countExchange(i, per, comparetest.MonolithCount(r, per), comparetest.MonolithCount(r, per))
 		},
 		"json": func(_ *rand.Rand, i int) *whittle.Exchange {
 			x := exchange(fields(), fields())

@@ -10,6 +10,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/display"
+	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/novelty"
 	"whittle/carve/compare/owner"
@@ -74,8 +75,9 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 // shareNoise lets both orders learn of one monolith.
 func (j *Judge) shareNoise() {
 	j.mirrored.headers.ShareNoise(&j.served.headers)
-	if s, ok := j.served.method.(*statistical); ok {
-		s.elder, _ = j.mirrored.method.(*statistical)
+	if s, ok := j.served.method.(*distribution.Method); ok {
+		elder, _ := j.mirrored.method.(*distribution.Method)
+		s.Follow(elder)
 	}
 	a, ok := j.mirrored.method.(*match)
 	b, both := j.served.method.(*match)

@@ -151,6 +151,6 @@ func (j *Judge) showAgain() {
 			}
 		}
 		s.headers.ShowAgain()
-		s.method.(redactable).showAgain()
+		s.method.(redactable).ShowAgain()
 	}
 }

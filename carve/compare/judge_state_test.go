@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
 )
 
 // A judge that is kept and restored in the middle goes on as if nothing had
 // happened, and its state stays small.
 func TestAJudgeGoesOnAfterARestart(t *testing.T) {
-	for _, f := range []flaws{{}, {true, true, true, true}} {
+	for _, f := range []comparetest.Flaws{{}, {Mean: true, Remainder: true, Wrap: true, Seed: true}} {
 		whole, first := newCountJudge(t, countRoute()), newCountJudge(t, countRoute())
 		drive(whole, 1, 500, f, nil)
 		drive(whole, 2, 500, f, nil)
@@ -43,7 +44,7 @@ func TestTheStateIsBounded(t *testing.T) {
 	}
 	j := newCountJudge(t, c)
 	long := strings.Repeat("\x00é", 3_000)
-	drive(j, 1, 6_000, flaws{true, true, true, false}, func(i int, x *whittle.Exchange) {
+	drive(j, 1, 6_000, comparetest.Flaws{Mean: true, Remainder: true, Wrap: true}, func(i int, x *whittle.Exchange) {
 		x.Request.Target = fmt.Sprintf("/Count/%s?%s%d=%s", long, strings.Repeat("q", i%97), i, long)
 		x.Request.Body = fmt.Appendf(nil, `{"times":%d,"%s%d":"%s"}`, 100+i*2_003, strings.Repeat("k", i%89), i, long)
 		x.Monolith.Body = append(x.Monolith.Body, long...)
@@ -82,7 +83,7 @@ func TestTheStateIsBounded(t *testing.T) {
 func TestAVerdictIsAlwaysJSON(t *testing.T) {
 	for n := range 80 {
 		j := newCountJudge(t, countRoute())
-		drive(j, uint64(n), n, flaws{n%2 == 0, n%3 == 0, n%5 == 0, n%7 == 0}, nil)
+		drive(j, uint64(n), n, comparetest.Flaws{Mean: n%2 == 0, Remainder: n%3 == 0, Wrap: n%5 == 0, Seed: n%7 == 0}, nil)
 		if _, err := json.Marshal(j.Verdict()); err != nil {
 			t.Fatalf("after %d exchanges: %v", n, err)
 		}
@@ -90,7 +91,7 @@ func TestAVerdictIsAlwaysJSON(t *testing.T) {
 }
 
 func FuzzUnmarshalJudge(f *testing.F) {
-	for _, c := range []flaws{{}, {true, true, true, true}} {
+	for _, c := range []comparetest.Flaws{{}, {Mean: true, Remainder: true, Wrap: true, Seed: true}} {
 		j := newCountJudge(f, countRoute())
 		drive(j, 1, 200, c, nil)
 		kept, err := j.MarshalBinary()
@@ -107,7 +108,7 @@ func FuzzUnmarshalJudge(f *testing.F) {
 		if j.UnmarshalBinary(b) != nil {
 			return
 		}
-		drive(j, 7, 50, flaws{remainder: true}, nil)
+		drive(j, 7, 50, comparetest.Flaws{Remainder: true}, nil)
 		v := j.Verdict()
 		if _, err := json.Marshal(v); err != nil {
 			t.Errorf("a restored judge's verdict is no JSON: %v", err)
@@ -154,7 +155,7 @@ func FuzzObserve(f *testing.F) {
 	f.Add([]byte(`{"times":-5e-324}`), []byte("{}"), []byte("-0"), 200, 500)
 	f.Fuzz(func(t *testing.T, request, monolith, candidate []byte, a, b int) {
 		j := newCountJudge(t, countRoute())
-		drive(j, 1, 20, flaws{}, nil)
+		drive(j, 1, 20, comparetest.Flaws{}, nil)
 		for i := range 12 {
 			x := countExchange(i, 1, 0, 0)
 			x.Request.Body, x.Monolith.Body, x.Candidate.Body = request, monolith, candidate
@@ -175,7 +176,7 @@ func FuzzObserve(f *testing.F) {
 
 func TestGarbageIsNoState(t *testing.T) {
 	j := newCountJudge(t, countRoute())
-	drive(j, 1, 50, flaws{}, nil)
+	drive(j, 1, 50, comparetest.Flaws{}, nil)
 	kept, err := j.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
 	"whittle/internal/simtest"
 )
 
 // countRoute is the comparison of the count system.
 func countRoute() whittle.Comparison {
 	return whittle.Comparison{
-		Kind: whittle.Statistical, Value: numberInBody, Per: "request.times",
+		Kind: whittle.Statistical, Value: "number in the body", Per: "request.times",
 		Confidence: 0.99, MinCompared: 300,
 		Margin: whittle.Margin{Mean: 0.005, Spread: 1.25, Distribution: 0.1},
 	}
@@ -37,7 +38,7 @@ type counts struct{ x whittle.Exchange }
 func (c *counts) exchange(i int, times, a, b float64) *whittle.Exchange {
 	x := &c.x
 	*x = whittle.Exchange{
-		Route: "POST /Count", At: time.Unix(secondOf(i), 0),
+		Route: "POST /Count", At: time.Unix(comparetest.SecondOf(i), 0),
 		Request: whittle.Request{
 			Method: "POST", Target: "/Count", Body: written(x.Request.Body, `{"times":`, times, `}`),
 		},
@@ -63,12 +64,12 @@ func newCountJudge(t testing.TB, c whittle.Comparison) *Judge {
 }
 
 // drive takes n exchanges of the mixed load to a judge.
-func drive(j *Judge, seed uint64, n int, f flaws, change func(i int, x *whittle.Exchange)) {
+func drive(j *Judge, seed uint64, n int, f comparetest.Flaws, change func(i int, x *whittle.Exchange)) {
 	r := rand.New(rand.NewPCG(seed, 21))
 	var c counts
 	for i := range n {
-		times := drawTimes(r, i)
-		x := c.exchange(i, times, monolithCount(r, times), f.candidateCount(r, times, secondOf(i)))
+		times := comparetest.DrawTimes(r, i)
+		x := c.exchange(i, times, comparetest.MonolithCount(r, times), f.CandidateCount(r, times, comparetest.SecondOf(i)))
 		if change != nil {
 			change(i, x)
 		}
@@ -88,7 +89,7 @@ func findingsOf(v *whittle.Verdict, kind whittle.FindingKind) []whittle.Finding 
 
 func TestThePublishedServiceIsRefusedWithItsReasons(t *testing.T) {
 	j := newCountJudge(t, countRoute())
-	drive(j, 3, 300, flaws{true, true, true, true}, nil)
+	drive(j, 3, 300, comparetest.Flaws{Mean: true, Remainder: true, Wrap: true, Seed: true}, nil)
 	v := j.Verdict()
 	if v.State != whittle.Different || v.MoreNeeded != 0 || v.Compared != 300 {
 		t.Fatalf("verdict %+v", v)
@@ -115,12 +116,12 @@ func TestThePublishedServiceIsRefusedWithItsReasons(t *testing.T) {
 
 func TestTheMendedServiceIsEquivalent(t *testing.T) {
 	j := newCountJudge(t, countRoute())
-	drive(j, 4, 200, flaws{}, nil)
+	drive(j, 4, 200, comparetest.Flaws{}, nil)
 	v := j.Verdict()
 	if v.State != whittle.Undecided || v.MoreNeeded <= 0 || !strings.Contains(v.Summary, "more exchanges") {
 		t.Errorf("after 200: %s, %d more", v.Summary, v.MoreNeeded)
 	}
-	drive(j, 5, 2_800, flaws{}, nil)
+	drive(j, 5, 2_800, comparetest.Flaws{}, nil)
 	v = j.Verdict()
 	if v.State != whittle.Equivalent || v.MoreNeeded != 0 || len(v.Bounds) != 4 {
 		t.Errorf("after 3,000: %+v", v)
@@ -136,7 +137,7 @@ func TestTheMendedServiceIsEquivalent(t *testing.T) {
 // monolith has with itself never.
 func TestStatus(t *testing.T) {
 	constant := newCountJudge(t, countRoute())
-	drive(constant, 1, 20, flaws{}, func(_ int, x *whittle.Exchange) { x.Candidate.Status = 404 })
+	drive(constant, 1, 20, comparetest.Flaws{}, func(_ int, x *whittle.Exchange) { x.Candidate.Status = 404 })
 	v := constant.Verdict()
 	f := findingsOf(&v, whittle.FoundStatus)
 	if v.State != whittle.Different || len(f) != 1 || !f[0].Decided || f[0].DecidedAt > 18 ||
@@ -146,7 +147,7 @@ func TestStatus(t *testing.T) {
 
 	r := rand.New(rand.NewPCG(8, 8))
 	flapping := newCountJudge(t, countRoute())
-	drive(flapping, 2, 3_000, flaws{}, func(_ int, x *whittle.Exchange) {
+	drive(flapping, 2, 3_000, comparetest.Flaws{}, func(_ int, x *whittle.Exchange) {
 		for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
 			if r.IntN(10) == 0 {
 				a.Status = 503
@@ -158,7 +159,7 @@ func TestStatus(t *testing.T) {
 	}
 
 	rare := newCountJudge(t, countRoute())
-	drive(rare, 3, 5_000, flaws{}, func(i int, x *whittle.Exchange) {
+	drive(rare, 3, 5_000, comparetest.Flaws{}, func(i int, x *whittle.Exchange) {
 		if i%1_000 == 999 {
 			x.Candidate.Status = 503
 		}
@@ -172,7 +173,7 @@ func TestStatus(t *testing.T) {
 // candidate says nothing if the monolith's own second response is one too.
 func TestAMonolithThatDiffersFromItselfShowsNothing(t *testing.T) {
 	j := newCountJudge(t, countRoute())
-	drive(j, 1, 100, flaws{}, func(i int, x *whittle.Exchange) {
+	drive(j, 1, 100, comparetest.Flaws{}, func(i int, x *whittle.Exchange) {
 		x.Candidate.Status = 409
 		if i%5 == 0 {
 			again := x.Candidate
@@ -198,7 +199,7 @@ func TestContentType(t *testing.T) {
 		{"a;;;", "b///", false},
 	} {
 		j := newCountJudge(t, countRoute())
-		drive(j, 1, 30, flaws{}, func(_ int, x *whittle.Exchange) {
+		drive(j, 1, 30, comparetest.Flaws{}, func(_ int, x *whittle.Exchange) {
 			x.Monolith.Header = whittle.Header{"Content-Type": {c.from}}
 			x.Candidate.Header = whittle.Header{"Content-Type": {c.to}}
 		})
@@ -221,7 +222,7 @@ func TestFailuresAndUnreadableResponses(t *testing.T) {
 		{"no number", func(_ int, x *whittle.Exchange) { x.Candidate.Body = []byte("{}") }, whittle.FoundUnreadable},
 	} {
 		j := newCountJudge(t, countRoute())
-		drive(j, 1, 30, flaws{}, c.change)
+		drive(j, 1, 30, comparetest.Flaws{}, c.change)
 		v := j.Verdict()
 		f := findingsOf(&v, c.kind)
 		if v.State != whittle.Different || len(f) != 1 || f[0].Count != 30 || f[0].Summary == "" {
@@ -258,7 +259,7 @@ func TestFailuresOfTheMonolith(t *testing.T) {
 		},
 	} {
 		j := newCountJudge(t, countRoute())
-		drive(j, 1, 400, flaws{}, change)
+		drive(j, 1, 400, comparetest.Flaws{}, change)
 		if v := j.Verdict(); v.State != whittle.Undecided {
 			t.Errorf("%s: %s", name, v.Summary)
 		}
@@ -320,7 +321,7 @@ func TestDeclaredDifferencesStayVisible(t *testing.T) {
 		{Kind: whittle.FoundDistribution},
 	}
 	j := newCountJudge(t, c)
-	drive(j, 1, 600, flaws{mean: true}, func(i int, x *whittle.Exchange) {
+	drive(j, 1, 600, comparetest.Flaws{Mean: true}, func(i int, x *whittle.Exchange) {
 		if i%4 == 0 {
 			x.Candidate.Status = 400
 		}

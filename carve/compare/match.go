@@ -108,8 +108,8 @@ func newMatch(c whittle.Comparison) (*match, error) {
 	return m, nil
 }
 
-// showBy implements redactable.
-func (m *match) showBy(d *display.View) {
+// ShowBy implements redactable.
+func (m *match) ShowBy(d *display.View) {
 	m.show = d
 	switch k := m.differ.(type) {
 	case *jsondiff.Exact:
@@ -122,8 +122,8 @@ func (m *match) showBy(d *display.View) {
 	}
 }
 
-// showAgain implements redactable.
-func (m *match) showAgain() {
+// ShowAgain implements redactable.
+func (m *match) ShowAgain() {
 	for _, k := range append(m.marks[:len(m.marks):len(m.marks)], &m.whole) {
 		at := display.PlaceOf(k.key.path)
 		m.show.Again(k.Samples, at)
@@ -136,8 +136,8 @@ func (m *match) showAgain() {
 	m.forms.ShowAgain()
 }
 
-// observe compares one exchange.
-func (m *match) observe(x *whittle.Exchange) Observation {
+// Observe compares one exchange.
+func (m *match) Observe(x *whittle.Exchange) Observation {
 	m.refresh()
 	m.n++
 	m.noise.N++
@@ -317,9 +317,9 @@ func (m *match) learnFrom(self []int) {
 	}
 }
 
-// varies implements method. What it teaches does not count among the repeats,
+// Varies implements method. What it teaches does not count among the repeats,
 // which are drawn by chance.
-func (m *match) varies(a, b *whittle.Response) {
+func (m *match) Varies(a, b *whittle.Response) {
 	if !m.learn || !header.Usable(b, a) {
 		return
 	}
@@ -331,8 +331,8 @@ func (m *match) varies(a, b *whittle.Response) {
 	m.refresh()
 }
 
-// places implements method.
-func (m *match) places(a, b *whittle.Response) (list, rare []string) {
+// Places implements method.
+func (m *match) Places(a, b *whittle.Response) (list, rare []string) {
 	m.refresh()
 	for _, d := range m.differ.Diff(a.Body, b.Body) {
 		if d.Expect >= 0 || slices.Contains(list, d.Path) {
@@ -348,8 +348,8 @@ func (m *match) places(a, b *whittle.Response) (list, rare []string) {
 	return list, rare
 }
 
-// open implements method.
-func (m *match) open() int {
+// Open implements method.
+func (m *match) Open() int {
 	m.refresh()
 	return m.share.Differing
 }

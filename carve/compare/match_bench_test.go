@@ -28,6 +28,6 @@ func BenchmarkMatch(b *testing.B) {
 	x := exchange(orders(50, false), orders(50, true))
 	b.ReportAllocs()
 	for b.Loop() {
-		m.observe(x)
+		m.Observe(x)
 	}
 }

@@ -30,8 +30,8 @@ func (j *Judge) Noise() []string {
 // only beyond a bound; elsewhere it counts like any other.
 func (j *Judge) NoisyHeaders() []string { return j.mirrored.headers.Noisy() }
 
-// report implements method.
-func (m *match) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
+// Report implements method.
+func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
 	m.refresh()
 	findings := m.findings()
 	low, high := m.share.Interval(alpha)

@@ -106,7 +106,7 @@ func TestMatchFalseAlarms(t *testing.T) {
 				again.Body = rb
 				x.Repeat = again
 			}
-			if m.observe(x).Differs {
+			if m.Observe(x).Differs {
 				marked++
 			}
 			if m.anyDecided() {
@@ -140,7 +140,7 @@ func TestMatchFalseAlarmsAtTheLimit(t *testing.T) {
 			if r.Float64() < c.MaxDiffer {
 				x = other
 			}
-			if m.observe(x); m.anyDecided() {
+			if m.Observe(x); m.anyDecided() {
 				alarms++
 				break
 			}
@@ -217,7 +217,7 @@ func foundAfter(t *testing.T, r *rand.Rand, rate float64, every, most int) int {
 		if every > 0 && n%every == 0 {
 			x.Repeat = again
 		}
-		m.observe(x)
+		m.Observe(x)
 		n++
 	}
 	return n
@@ -245,7 +245,7 @@ func TestNoiseIsLearned(t *testing.T) {
 			if i%5 == 0 {
 				repeated(x, listing(r, "9"))
 			}
-			if m.observe(x).Differs {
+			if m.Observe(x).Differs {
 				differ++
 			}
 		}
@@ -258,7 +258,7 @@ func TestNoiseIsLearned(t *testing.T) {
 	if got := m.noisyPlaces(); !slices.Equal(got, want) {
 		t.Errorf("learned %q", got)
 	}
-	findings, bounds, more := m.report(m.alpha)
+	findings, bounds, more := m.Report(m.alpha)
 	if len(findings) > 0 || !bounds[0].Inside || more != 0 || bounds[0].High > 0.002 {
 		t.Errorf("after 3,000 of the same: %+v, %+v, %d more", findings, bounds, more)
 	}
@@ -271,7 +271,7 @@ func TestNoiseIsLearned(t *testing.T) {
 	if n := feed(100, func() string { return strings.Replace(listing(r, "9"), `"at"`, `"AT"`, 1) }); n != 100 {
 		t.Errorf("%d of 100 lost fields were seen", n)
 	}
-	findings, _, _ = m.report(m.alpha)
+	findings, _, _ = m.Report(m.alpha)
 	var said []string
 	for _, f := range findings {
 		if !f.Decided || f.Count != 100 || f.Of != 3200 || len(f.Samples) != display.MaxSamples {
@@ -298,9 +298,9 @@ func TestNoiseHidesNoMore(t *testing.T) {
 		if i%5 == 0 {
 			repeated(x, flip(0.05))
 		}
-		m.observe(x)
+		m.Observe(x)
 	}
-	findings, _, _ := m.report(m.alpha)
+	findings, _, _ := m.Report(m.alpha)
 	if len(findings) != 1 || !findings[0].Decided || !strings.Contains(findings[0].Cause, "more often") {
 		t.Errorf("found %+v", findings)
 	}
@@ -312,9 +312,9 @@ func TestNoiseHidesNoMore(t *testing.T) {
 func TestNoRepeatsNoVerdict(t *testing.T) {
 	m := matchOf(t, testMatch)
 	for range 2000 {
-		m.observe(exchange(`{"a":1}`, `{"a":2}`))
+		m.Observe(exchange(`{"a":1}`, `{"a":2}`))
 	}
-	findings, bounds, more := m.report(m.alpha)
+	findings, bounds, more := m.Report(m.alpha)
 	if len(findings) != 1 || findings[0].Decided || bounds[0].Inside || more != -1 || !strings.Contains(findings[0].Cause, "may be noise") {
 		t.Errorf("%+v %+v %d", findings, bounds, more)
 	}
@@ -323,15 +323,15 @@ func TestNoRepeatsNoVerdict(t *testing.T) {
 func TestExact(t *testing.T) {
 	c := whittle.Comparison{Kind: whittle.Exact, MaxDiffer: 0.002, Confidence: 0.99}
 	m := matchOf(t, c)
-	if o := m.observe(exchange("Counted to 7 \n", "Counted to 7 \n")); o.Differs {
+	if o := m.Observe(exchange("Counted to 7 \n", "Counted to 7 \n")); o.Differs {
 		t.Error("the same bytes differ")
 	}
 	for range 9 {
-		if o := m.observe(exchange("one\nCounted to 7 \n", "one\nCounted to 8\x00\n")); !o.Differs {
+		if o := m.Observe(exchange("one\nCounted to 7 \n", "one\nCounted to 8\x00\n")); !o.Differs {
 			t.Error("other bytes do not differ")
 		}
 	}
-	findings, bounds, _ := m.report(m.alpha)
+	findings, bounds, _ := m.Report(m.alpha)
 	f := findings[0]
 	if f.Kind != whittle.FoundBody || !f.Decided || f.Count != 9 || f.Of != 10 || bounds[0].Estimate != 0.9 {
 		t.Errorf("%+v %+v", f, bounds)
@@ -356,14 +356,14 @@ func TestExpectations(t *testing.T) {
 	}
 	m := matchOf(t, c)
 	for range 50 {
-		if o := m.observe(exchange(`{"state":"open","x":{"legacy":1}}`, `{"state":"OPEN","x":{}}`)); o.Differs {
+		if o := m.Observe(exchange(`{"state":"open","x":{"legacy":1}}`, `{"state":"OPEN","x":{}}`)); o.Differs {
 			t.Fatal("a declared difference counts")
 		}
 	}
-	if o := m.observe(exchange(`{"state":"open"}`, `{"state":"shut"}`)); !o.Differs {
+	if o := m.Observe(exchange(`{"state":"open"}`, `{"state":"shut"}`)); !o.Differs {
 		t.Error("another change of a declared field does not count")
 	}
-	findings, bounds, _ := m.report(m.alpha)
+	findings, bounds, _ := m.Report(m.alpha)
 	if bounds[0].Estimate != 1.0/51 {
 		t.Errorf("%+v", bounds[0])
 	}
@@ -397,7 +397,7 @@ func TestMatchIsBounded(t *testing.T) {
 			a = append(a, fmt.Sprintf(`"\\\\ key %d\u0000":"%s"`, r.IntN(1<<30), strings.Repeat(`\\\\<&`, 40)))
 			b = append(b, fmt.Sprintf(`"key %d":[%d]`, r.IntN(1<<30), r.IntN(9)))
 		}
-		m.observe(exchange("{"+strings.Join(a, ",")+"}", "{"+strings.Join(b, ",")+"}"))
+		m.Observe(exchange("{"+strings.Join(a, ",")+"}", "{"+strings.Join(b, ",")+"}"))
 	}
 	state, err := m.MarshalBinary()
 	if err != nil || len(state) > 640<<10 {
@@ -421,8 +421,8 @@ func TestMatchResumes(t *testing.T) {
 			if i%7 == 0 {
 				repeated(x, listing(r, "9"))
 			}
-			whole.observe(x)
-			half.observe(x)
+			whole.Observe(x)
+			half.Observe(x)
 			if i == 200 {
 				half = revived(t, half, c)
 			}
@@ -432,8 +432,8 @@ func TestMatchResumes(t *testing.T) {
 		if !bytes.Equal(a, b) {
 			t.Errorf("learn %v: the states differ", learn)
 		}
-		fa, ba, _ := whole.report(whole.alpha)
-		fb, bb, _ := half.report(half.alpha)
+		fa, ba, _ := whole.Report(whole.alpha)
+		fb, bb, _ := half.Report(half.alpha)
 		if fmt.Sprint(fa, ba) != fmt.Sprint(fb, bb) {
 			t.Errorf("learn %v: the reports differ", learn)
 		}
@@ -458,7 +458,7 @@ func FuzzMatchState(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	m.observe(repeated(exchange(`{"a":1,"b":2}`, `{"a":2}`), `{"a":3,"b":2}`))
+	m.Observe(repeated(exchange(`{"a":1,"b":2}`, `{"a":2}`), `{"a":3,"b":2}`))
 	state, _ := m.MarshalBinary()
 	f.Add(state)
 	f.Add([]byte(`{"v":1,"kind":"json","n":-1}`))
@@ -471,8 +471,8 @@ func FuzzMatchState(f *testing.F) {
 			}
 			return
 		}
-		m.observe(repeated(exchange(`{"a":1,"b":2}`, `{"a":2}`), `{"a":3,"b":2}`))
-		m.report(m.alpha)
+		m.Observe(repeated(exchange(`{"a":1,"b":2}`, `{"a":2}`), `{"a":3,"b":2}`))
+		m.Report(m.alpha)
 		if _, err := m.MarshalBinary(); err != nil {
 			t.Fatal(err)
 		}

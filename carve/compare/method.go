@@ -5,6 +5,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/display"
+	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -14,23 +15,23 @@ type Observation = whittle.Observation
 // method is one kind of comparison of two responses with equal status and
 // content type. It is deterministic and not safe for concurrent use.
 type method interface {
-	// observe takes an exchange to which both responses came, whole.
-	observe(x *whittle.Exchange) Observation
-	// report gives what has been found so far. alpha is the method's part of
+	// Observe takes an exchange to which both responses came, whole.
+	Observe(x *whittle.Exchange) Observation
+	// Report gives what has been found so far. alpha is the method's part of
 	// the error rate, the same at every call and equal to what methodAlpha
 	// gives for the method's Comparison. moreNeeded estimates the exchanges
 	// still missing until every bound lies inside its margin: 0 where they do,
 	// -1 where it cannot be said.
-	report(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound, moreNeeded int)
-	// open is how many exchanges differ undeclared at a place at which the
+	Report(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound, moreNeeded int)
+	// Open is how many exchanges differ undeclared at a place at which the
 	// monolith was not seen to vary.
-	open() int
-	// places are where two bodies differ undeclared, each once. rare are those at
+	Open() int
+	// Places are where two bodies differ undeclared, each once. rare are those at
 	// which the monolith varies by itself, but seldom.
-	places(a, b *whittle.Response) (list, rare []string)
-	// varies takes note that the monolith gave two different responses to the same
+	Places(a, b *whittle.Response) (list, rare []string)
+	// Varies takes note that the monolith gave two different responses to the same
 	// request.
-	varies(a, b *whittle.Response)
+	Varies(a, b *whittle.Response)
 
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
@@ -45,10 +46,7 @@ const (
 
 // alphaOf is the promised error rate of a whole rollout.
 func alphaOf(c whittle.Comparison) float64 {
-	if c.Confidence <= 0 || c.Confidence >= 1 {
-		return 0.01
-	}
-	return 1 - c.Confidence
+	return eprocess.Alpha(c.Confidence)
 }
 
 // methodAlpha is the part of the error rate that a method may spend.
@@ -66,11 +64,10 @@ func newMethod(c whittle.Comparison, part float64) (method, error) {
 		m.alpha *= part
 		return m, nil
 	case whittle.Statistical:
-		s, err := newStatistical(c)
+		s, err := distribution.New(c, part*methodAlpha(c))
 		if err != nil {
 			return nil, err
 		}
-		s.alpha *= part
 		return s, nil
 	}
 	return nil, whittle.Errorf(whittle.Invalid, "unknown kind of comparison %q", c.Kind).
@@ -86,7 +83,7 @@ func ServedNeeded(most float64, c whittle.Comparison) int {
 
 // redactable is what keeps or shows pieces of exchanges.
 type redactable interface {
-	showBy(*display.View)
-	// showAgain redacts what was restored.
-	showAgain()
+	ShowBy(*display.View)
+	// ShowAgain redacts what was restored.
+	ShowAgain()
 }

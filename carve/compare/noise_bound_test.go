@@ -48,15 +48,15 @@ func TestNoiseExcusesNoMoreThanItExplains(t *testing.T) {
 			}
 			return fields()
 		}
-		m.observe(repeated(exchange(fields(), fields()), fields("stock"))) // so it is noise from the first exchange on
+		m.Observe(repeated(exchange(fields(), fields()), fields("stock"))) // so it is noise from the first exchange on
 		for i := range tc.n {
 			x := exchange(fields(), draw(tc.candidate))
 			if i%20 == 0 {
 				repeated(x, draw(tc.monolith))
 			}
-			m.observe(x)
+			m.Observe(x)
 		}
-		findings, bounds, more := m.report(0.01)
+		findings, bounds, more := m.Report(0.01)
 		if len(bounds) == 1 && len(findings) == 1 && findings[0].Decided && !tc.inside {
 			continue // shown to be no noise: better still
 		}
@@ -140,7 +140,7 @@ func TestHowManyRepeatsNoiseTakes(t *testing.T) {
 		var took []int
 		for range runs {
 			m := matchOf(t, testMatch)
-			m.observe(repeated(exchange(fields(), fields()), fields("stock"))) // noise from the first exchange on
+			m.Observe(repeated(exchange(fields(), fields()), fields("stock"))) // noise from the first exchange on
 			for inside := false; !inside && m.repeats < 2*c.most; {
 				x, again := exchange(fields(), fields()), fields()
 				if r.Float64() < c.share {
@@ -152,7 +152,7 @@ func TestHowManyRepeatsNoiseTakes(t *testing.T) {
 					}
 					repeated(x, again)
 				}
-				if m.observe(x); x.Repeat != nil {
+				if m.Observe(x); x.Repeat != nil {
 					b, _, _ := m.noiseBound(0.01)
 					inside = b.Inside
 				}
@@ -183,9 +183,9 @@ func TestAFieldThatComesAndGoes(t *testing.T) {
 			if i%20 == 19 {
 				repeated(x, draw())
 			}
-			m.observe(x)
+			m.Observe(x)
 		}
-		if _, bounds, more := m.report(0.01); len(bounds) != 2 || !bounds[0].Inside || !bounds[1].Inside || more != 0 {
+		if _, bounds, more := m.Report(0.01); len(bounds) != 2 || !bounds[0].Inside || !bounds[1].Inside || more != 0 {
 			t.Errorf("there in %v: %+v, %d more", there, bounds, more)
 		}
 	}
@@ -201,7 +201,7 @@ func TestNoiseExplainsWhatCameBeforeIt(t *testing.T) {
 		if i%20 == 19 {
 			repeated(x, prices(r, 40, 5))
 		}
-		m.observe(x)
+		m.Observe(x)
 	}
 	if m.share.Differing != 0 {
 		t.Errorf("%d of %d differ still", m.share.Differing, m.n)
@@ -226,7 +226,7 @@ func TestManySetsOfDifferencesForgetNone(t *testing.T) {
 		if i == 5999 {
 			repeated(x, flap(5))
 		}
-		m.observe(x)
+		m.Observe(x)
 	}
 	if len(m.combos) < maxCombos {
 		t.Fatalf("only %d sets", len(m.combos))
@@ -263,9 +263,9 @@ func TestChosenRepeatsSpeakForThemselves(t *testing.T) {
 			if popular {
 				repeated(x, draw(p))
 			}
-			m.observe(x)
+			m.Observe(x)
 		}
-		if _, bounds, _ := m.report(0.01); bounds[1].Inside != chosen {
+		if _, bounds, _ := m.Report(0.01); bounds[1].Inside != chosen {
 			t.Errorf("chosen %v: %+v", chosen, bounds)
 		}
 	}
@@ -294,10 +294,10 @@ func TestManyNoisyPlacesHideNothing(t *testing.T) {
 			if i%5 == 0 {
 				repeated(x, prices(r, n, 5))
 			}
-			m.observe(x)
+			m.Observe(x)
 		}
 		for _, at := range []string{"there", "put away"} {
-			findings, bounds, _ := m.report(0.01)
+			findings, bounds, _ := m.Report(0.01)
 			if bounds[0].Inside || bounds[0].Estimate < 0.4 || len(findings) == 0 {
 				t.Errorf("%d places, %s: %+v %+v", n, at, bounds, findings)
 			}
@@ -321,9 +321,9 @@ func TestManyPlacesOfAnEqualCandidate(t *testing.T) {
 			if i%10 == 0 {
 				repeated(x, prices(r, 100, 5))
 			}
-			m.observe(x)
+			m.Observe(x)
 		}
-		findings, bounds, _ := m.report(0.01)
+		findings, bounds, _ := m.Report(0.01)
 		said := len(findings) > 0 && !findings[0].Decided && strings.Contains(findings[0].Cause, "ignore those")
 		if bounds[0].Inside != ignored || said == ignored {
 			t.Errorf("ignored %v: %+v %+v", ignored, bounds, findings)

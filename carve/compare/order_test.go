@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
 )
 
 // TestFindingsByWhatTheyTouch: what is shown comes first, then what touches the most
@@ -31,7 +32,7 @@ func TestFindingsByWhatTheyTouch(t *testing.T) {
 // and they come first.
 func TestASmallMeanDoesNotHideWrongValues(t *testing.T) {
 	j := newCountJudge(t, countRoute())
-	drive(j, 3, 600, flaws{}, func(i int, x *whittle.Exchange) {
+	drive(j, 3, 600, comparetest.Flaws{}, func(i int, x *whittle.Exchange) {
 		if i > 100 && i%2 == 0 {
 			x.Candidate.Body = []byte("Counted to 7 \n")
 		}
@@ -46,12 +47,12 @@ func TestASmallMeanDoesNotHideWrongValues(t *testing.T) {
 		}
 	}
 	for _, b := range v.Bounds {
-		if b.What == boundMean && !strings.Contains(b.Summary, " responses are left out of this as wrong values") {
+		if b.What == "mean" && !strings.Contains(b.Summary, " responses are left out of this as wrong values") {
 			t.Errorf("%s", b.Summary)
 		}
 	}
 	same := newCountJudge(t, countRoute())
-	drive(same, 3, 200, flaws{}, nil)
+	drive(same, 3, 200, comparetest.Flaws{}, nil)
 	if v := same.Verdict(); strings.Contains(v.Bounds[0].Summary, "left out") {
 		t.Errorf("nothing was left out: %s", v.Bounds[0].Summary)
 	}

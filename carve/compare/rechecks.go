@@ -161,7 +161,7 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	n, alpha := j.compared(), alphaOf(j.c)
 	if o.monolith {
 		for i := range r.Rounds {
-			s.method.varies(&x.Monolith, &r.Rounds[i].Monolith)
+			s.method.Varies(&x.Monolith, &r.Rounds[i].Monolith)
 			s.headers.Varies(x, &x.Monolith, &r.Rounds[i].Monolith)
 		}
 		if !slices.ContainsFunc(o.places, func(p string) bool { return isBodyPlace(p) || s.headers.Learns() && isHeaderPlace(p) }) {

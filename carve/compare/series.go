@@ -7,6 +7,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/display"
+	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/header"
 )
@@ -41,7 +42,7 @@ func newSeries(c whittle.Comparison, part float64, show *display.View) (*series,
 	if err != nil {
 		return nil, err
 	}
-	m.(redactable).showBy(show)
+	m.(redactable).ShowBy(show)
 	return &series{
 		c: c, alpha: part * headPart * alphaOf(c), method: m, show: show,
 		status: header.NewHead(), kind: header.NewHead(), failure: header.NewHead(), headers: header.New(c, show),
@@ -75,7 +76,7 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 		s.loose += int(eprocess.Indicator(differs || loose && !s.headers.Learns()))
 		return Observation{Differs: differs || other, Ask: differs || loose}
 	}
-	o := s.method.observe(x)
+	o := s.method.Observe(x)
 	if o.Skip != "" {
 		s.compared--
 		s.asked--
@@ -134,13 +135,10 @@ func alike(a, b *whittle.Response, kind whittle.FindingKind) bool {
 // the statistical kind does not ask for more than one in two hundred.
 func (s *series) limit() float64 {
 	if s.c.Kind == whittle.Statistical {
-		return max(s.c.MaxDiffer, statisticalLimit)
+		return max(s.c.MaxDiffer, distribution.Limit)
 	}
 	return s.c.MaxDiffer
 }
-
-// statisticalLimit is that share for responses that are random by nature.
-const statisticalLimit = 0.005
 
 // unseenMargin is the share of responses that could differ without one having
 // been seen, up to which EQUIVALENT may be said. What was seen to differ has a
@@ -181,7 +179,7 @@ func (s *series) looseBound() whittle.Bound {
 
 // findings are those of the series, decided ones first.
 func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
-	found, bounds, more := s.method.report(methodAlpha(s.c))
+	found, bounds, more := s.method.Report(methodAlpha(s.c))
 	list := []whittle.Finding{}
 	list = append(list, s.failure.Findings(whittle.FoundFailure, "the candidate gave")...)
 	list = append(list, s.status.Findings(whittle.FoundStatus, "status")...)
@@ -208,7 +206,7 @@ func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
 func (s *series) open() (k, n int) {
 	k, n = s.looseNow(), s.asked
 	if s.c.Kind != whittle.Statistical { // whose own differences are in loose
-		k += s.method.open()
+		k += s.method.Open()
 	}
 	return min(k, n), n
 }
@@ -229,7 +227,7 @@ func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, nois
 	for _, name := range s.headers.Differing(x, a, b) {
 		list = append(list, "header "+name)
 	}
-	body, rare := s.method.places(a, b)
+	body, rare := s.method.Places(a, b)
 	return append(list, body...), rare
 }
 

@@ -3,59 +3,19 @@ package compare
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
+	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
 	"whittle/internal/simtest"
 )
 
-func TestWhatStandsAroundTheNumber(t *testing.T) {
-	text := func(body string) whittle.Response {
-		return whittle.Response{Status: 200, Header: plainText, Body: []byte(body)}
-	}
-	json := func(body string) whittle.Response {
-		return whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
-	}
-	for _, tc := range []struct {
-		value    string
-		ignore   []string
-		a, b     whittle.Response
-		from, to string // empty: the same
-	}{
-		{"", nil, text("Counted to 50 \n"), text("Counted to -7.5e3 \n"), "", ""},
-		{"", nil, text("Counted to 50 \n"), text("Counted to 51\n"), "Counted to #␠␊", "Counted to #␊"},
-		{"", nil, text("Counted to 50 \n"), text("Counted 50 \n"), "Counted to #␠␊", "Counted #␠␊"},
-		{"", nil, text("50 of 100"), text("51 of 100"), "", ""},
-		{"", nil, text("50 of 100"), text("50 of 99"), "# of 100", "# of 99"},
-		{"", nil, json(`{"a": 1, "b": "x"}`), json(`{"b":"x","a":2}`), "", ""},
-		{"", nil, json(`{"a":1,"b":"x"}`), json(`{"a":1,"b":"y"}`), `$.b"x"`, `$.b"y"`},
-		{"", nil, json(`{"total":"12345","b":"x"}`), json(`{"total":"12346","b":"x"}`), "", ""},
-		{"", nil, json(`{"a":1,"b":["x","y"]}`), json(`{"a":1,"b":["y","x"]}`), "$.b2 elements (one)", "$.b2 elements (another)"},
-		{"json.a", nil, json(`{"a":1,"n":5}`), json(`{"a":2,"n":5}`), "", ""},
-		{"json.a", nil, json(`{"a":1,"n":5}`), json(`{"a":2,"n":6}`), "$.n5", "$.n6"},
-		{`double(json["odd key"].a[0])`, nil, json(`{"odd key":{"a":[1,2]}}`), json(`{"odd key":{"a":[3,2]}}`), "", ""},
-		{"json.a", []string{"$.id"}, json(`{"a":1,"id":"x"}`), json(`{"a":2,"id":"y"}`), "", ""},
-		{"json.a", nil, json(`{"a":1}`), json(`{"a":2,"error":null}`), "$.errormissing", "$.errornull"},
-		{"json.a + json.b", nil, json(`{"a":1,"b":2,"c":"x"}`), json(`{"a":3,"b":4,"c":"x"}`), "", ""},
-		{"json.a + json.b", nil, json(`{"a":1,"b":2,"c":"x"}`), json(`{"a":3,"b":4,"c":"y"}`), `$.c"x"`, `$.c"y"`},
-		{"size(body)", nil, text("a 1 b 2"), text("a 3 b 4"), "", ""},
-		{"size(body)", nil, text("a 1 b 2"), text("a 1 c 2"), "a # b #", "a # c #"},
-	} {
-		m, err := newStatistical(whittle.Comparison{Kind: whittle.Statistical, Value: tc.value, Ignore: tc.ignore})
-		if err != nil {
-			t.Fatalf("%s: %v", tc.value, err)
-		}
-		var from, to string
-		if d, _ := m.words.differ(&tc.a, &tc.b); d != nil {
-			from, to = d.Path+d.From, d.Path+d.To
-		}
-		if from != tc.from || to != tc.to {
-			t.Errorf("%s: %s and %s differ: %s, %s", tc.value, tc.a.Body, tc.b.Body, from, to)
-		}
-	}
-}
+// aNumber is the number of a response.
+var aNumber = regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`)
 
 // says changes the words of a candidate that counts as the monolith does.
 func says(body func(r *rand.Rand, i int, number string) string, sides ...func(*whittle.Exchange) *whittle.Response) func(int, *whittle.Exchange) {
@@ -63,8 +23,7 @@ func says(body func(r *rand.Rand, i int, number string) string, sides ...func(*w
 	return func(i int, x *whittle.Exchange) {
 		for _, side := range sides {
 			a := side(x)
-			n, end, _ := numberAt(a.Body)
-			a.Body = []byte(body(r, i, string(a.Body[n:end])))
+			a.Body = []byte(body(r, i, aNumber.FindString(string(a.Body))))
 		}
 	}
 }
@@ -84,7 +43,7 @@ func TestOtherWordsAreShown(t *testing.T) {
 	}, theCandidate)
 
 	j := newCountJudge(t, countRoute())
-	drive(j, 3, 40, flaws{}, always)
+	drive(j, 3, 40, comparetest.Flaws{}, always)
 	v := j.Verdict()
 	list := findingsOf(&v, whittle.FoundBody)
 	if v.State != whittle.Different || len(list) != 1 || list[0].DecidedAt > 25 || list[0].Candidate != "Counted to #␊" || list[0].Samples[0].MonolithValue != "#␠␊" || list[0].Samples[0].CandidateValue != "#␊" || list[0].Count != 40 {
@@ -92,7 +51,7 @@ func TestOtherWordsAreShown(t *testing.T) {
 	}
 
 	j = newCountJudge(t, countRoute())
-	drive(j, 3, 4000, flaws{}, seldom)
+	drive(j, 3, 4000, comparetest.Flaws{}, seldom)
 	if v = j.Verdict(); v.State == whittle.Equivalent || len(findingsOf(&v, whittle.FoundBody)) == 0 {
 		t.Errorf("words that are wrong in 2 %%: %s", v.Summary)
 	}
@@ -100,7 +59,7 @@ func TestOtherWordsAreShown(t *testing.T) {
 	c := countRoute()
 	c.Expect = []whittle.Expectation{{Kind: whittle.FoundBody, Reason: "the blank at the end is gone"}}
 	j = newCountJudge(t, c)
-	drive(j, 3, 4000, flaws{}, always)
+	drive(j, 3, 4000, comparetest.Flaws{}, always)
 	v = j.Verdict()
 	if list = findingsOf(&v, whittle.FoundBody); v.State != whittle.Equivalent || len(list) != 1 || list[0].Expected == "" {
 		t.Errorf("a declared difference: %s %+v", v.Summary, list)
@@ -130,7 +89,7 @@ func TestADeclaredFieldHidesNoOther(t *testing.T) {
 		j := newCountJudge(t, c)
 		monolith := says(func(_ *rand.Rand, _ int, n string) string { return `{"n":` + n + `,"state":"open","to":"x"}` }, theMonolith)
 		candidate := says(func(_ *rand.Rand, _ int, n string) string { return fmt.Sprintf(tc.body, n) }, theCandidate)
-		drive(j, 3, 3000, flaws{}, func(i int, x *whittle.Exchange) { monolith(i, x); candidate(i, x) })
+		drive(j, 3, 3000, comparetest.Flaws{}, func(i int, x *whittle.Exchange) { monolith(i, x); candidate(i, x) })
 		v := j.Verdict()
 		if v.State != tc.want {
 			t.Errorf("%+v, %s: %s", tc.expect, tc.body, v.Summary)
@@ -186,7 +145,7 @@ func TestWordsRaiseNoFalseAlarm(t *testing.T) {
 			for i := range exchanges {
 				x := countExchange(i, 1000, 50_000, 50_000)
 				for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
-					a.Body = fmt.Appendf(nil, "%.0f %s", sumOf(r, 1000, monolithMean, monolithVariance, nil), words(r))
+					a.Body = fmt.Appendf(nil, "%.0f %s", comparetest.SumOf(r, 1000, comparetest.MonolithMean, comparetest.MonolithVariance, nil), words(r))
 					if strings.Contains(string(a.Body), " ,") {
 						a.Header = whittle.Header{"Content-Type": {"application/json"}}
 						a.Body = append(append([]byte(`{"list":[`), a.Body...), "]}"...)
@@ -206,9 +165,9 @@ func TestWordsRaiseNoFalseAlarm(t *testing.T) {
 // wordsAlarm reports whether the verdict is DIFFERENT. It asks for it only where a
 // test of the numbers or of the words has passed its level, without which it is not.
 func wordsAlarm(j *Judge) bool {
-	s := j.mirrored.method.(*statistical)
-	passed := s.Wording.DecidedAt() + s.Mean.Bets.At + s.Spread.decidedAt() + s.Distribution.Bets.At +
-		s.Repeats.decidedAt() + s.Wrong.Bets.At + s.Blank.Bets.At
+	s := j.mirrored.method.(*distribution.Method)
+	passed := s.Wording.DecidedAt() + s.Mean.Bets.At + s.Spread.DecidedAt() + s.Distribution.Bets.At +
+		s.Repeats.DecidedAt() + s.Wrong.Bets.At + s.Blank.Bets.At
 	for i := range s.Strata.Seen {
 		passed += s.Strata.Seen[i].Wrong.At
 	}
@@ -244,7 +203,7 @@ func TestDeclaredWordsRaiseNoFalseAlarm(t *testing.T) {
 				return fmt.Sprintf(`{"v":%s,%s}`, n, w.words[r.IntN(len(w.words))])
 			}, theMonolith, theCandidate)
 			alarmed := false
-			drive(j, uint64(run), exchanges, flaws{}, func(i int, x *whittle.Exchange) {
+			drive(j, uint64(run), exchanges, comparetest.Flaws{}, func(i int, x *whittle.Exchange) {
 				alarmed = alarmed || wordsAlarm(j) // before the next one comes
 				draw(i, x)
 				for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {

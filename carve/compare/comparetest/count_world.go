@@ -1,20 +1,17 @@
-package compare
+package comparetest
 
 import (
 	"math"
 	"math/rand/v2"
-	"time"
-
-	"whittle"
 )
 
 // A world says which requests come and how the two sides answer them.
-type world struct {
-	name string
-	// next gives the divisor of the i-th request.
-	next func(r *rand.Rand, i int) float64
-	// response draws one side's response.
-	response func(r *rand.Rand, per float64) float64
+type World struct {
+	Name string
+	// Next gives the divisor of the i-th request.
+	Next func(r *rand.Rand, i int) float64
+	// Response draws one side's response.
+	Response func(r *rand.Rand, per float64) float64
 }
 
 // mixedTimes is the load of the simulations: `times` and how often it comes.
@@ -28,7 +25,8 @@ var mixedTimes = []struct{ times, part float64 }{
 	{60_000_000, 0.03},
 }
 
-func drawTimes(r *rand.Rand, _ int) float64 {
+// DrawTimes draws the size of a request.
+func DrawTimes(r *rand.Rand, _ int) float64 {
 	u := r.Float64()
 	for _, m := range mixedTimes {
 		if u -= m.part; u < 0 {
@@ -38,16 +36,17 @@ func drawTimes(r *rand.Rand, _ int) float64 {
 	return mixedTimes[len(mixedTimes)-1].times
 }
 
+// The numbers that the two services draw.
 const (
-	monolithMean      = 50.0
-	monolithVariance  = 100*100/12.0 + 1/6.0 // of Math.round(Math.random()*100)
+	MonolithMean      = 50.0
+	MonolithVariance  = 100*100/12.0 + 1/6.0 // of Math.round(Math.random()*100)
 	publishedMean     = 49.5
 	publishedVariance = (100*100 - 1) / 12.0 // of Int31n(100)
 )
 
-// sumOf draws a sum of n numbers: each one for a small n, by the normal
+// SumOf draws a sum of n numbers: each one for a small n, by the normal
 // approximation (whose error is below 1e-3 of a spread here) for a large one.
-func sumOf(r *rand.Rand, n, mean, variance float64, one func(*rand.Rand) float64) float64 {
+func SumOf(r *rand.Rand, n, mean, variance float64, one func(*rand.Rand) float64) float64 {
 	if n <= 64 {
 		sum := 0.0
 		for range int(n) {
@@ -61,29 +60,29 @@ func sumOf(r *rand.Rand, n, mean, variance float64, one func(*rand.Rand) float64
 func monolithDraw(r *rand.Rand) float64  { return math.Floor(r.Float64()*100 + 0.5) }
 func publishedDraw(r *rand.Rand) float64 { return float64(r.IntN(100)) }
 
-// monolithCount is what the Node monolith responds.
-func monolithCount(r *rand.Rand, times float64) float64 {
-	return sumOf(r, times, monolithMean, monolithVariance, monolithDraw)
+// MonolithCount is what the Node monolith responds.
+func MonolithCount(r *rand.Rand, times float64) float64 {
+	return SumOf(r, times, MonolithMean, MonolithVariance, monolithDraw)
 }
 
-// flaws are the four of the published service.
-type flaws struct{ mean, remainder, wrap, seed bool }
+// Flaws are the four of the published service.
+type Flaws struct{ Mean, Remainder, Wrap, Seed bool }
 
-// candidateCount is what the published service responds in a second of the
+// CandidateCount is what the published service responds in a second of the
 // clock, with some of its flaws.
-func (f flaws) candidateCount(r *rand.Rand, times float64, second int64) float64 {
+func (f Flaws) CandidateCount(r *rand.Rand, times float64, second int64) float64 {
 	const job, workers = 100_000, 5
-	mean, variance, one := monolithMean, monolithVariance, monolithDraw
-	if f.mean {
+	mean, variance, one := MonolithMean, MonolithVariance, monolithDraw
+	if f.Mean {
 		mean, variance, one = publishedMean, publishedVariance, publishedDraw
 	}
 	jobs := int(times / job)
 	rest := times - float64(jobs)*job
-	if f.remainder && jobs > 0 {
+	if f.Remainder && jobs > 0 {
 		rest = 0
 	}
 	var sum float64
-	if f.seed {
+	if f.Seed {
 		// The workers share one stream: who has drawn k numbers has drawn the
 		// first k of it. The jobs are taken in turn.
 		var drawn [workers]float64
@@ -93,9 +92,9 @@ func (f flaws) candidateCount(r *rand.Rand, times float64, second int64) float64
 		drawn[jobs%workers] += rest
 		sum = sharedStream(uint64(second), drawn[:], mean, variance)
 	} else {
-		sum = sumOf(r, float64(jobs)*job+rest, mean, variance, one)
+		sum = SumOf(r, float64(jobs)*job+rest, mean, variance, one)
 	}
-	if f.wrap {
+	if f.Wrap {
 		return float64(int32(int64(sum)))
 	}
 	return sum
@@ -129,20 +128,20 @@ func sharedStream(seed uint64, drawn []float64, mean, variance float64) float64 
 	}
 }
 
-// equalWorlds are those in which both sides follow one distribution.
-func equalWorlds() []world {
+// EqualWorlds are those in which both sides follow one distribution.
+func EqualWorlds() []World {
 	one := func(*rand.Rand, int) float64 { return 1 }
 	few := func(*rand.Rand, int) float64 { return 20 }
-	return []world{
-		{"count, mixed times", drawTimes, monolithCount},
+	return []World{
+		{"count, mixed times", DrawTimes, MonolithCount},
 		{"count, any times", func(r *rand.Rand, _ int) float64 {
 			return math.Floor(math.Exp(r.Float64() * math.Log(6e7)))
-		}, monolithCount},
+		}, MonolithCount},
 		{"normal", one, func(r *rand.Rand, _ float64) float64 { return r.NormFloat64() }},
 		{"heavy tails (Cauchy)", one, func(r *rand.Rand, _ float64) float64 {
 			return 10 + math.Tan(math.Pi*(r.Float64()-0.5))
 		}},
-		{"heavy tails (Pareto, no variance)", drawTimes, func(r *rand.Rand, per float64) float64 {
+		{"heavy tails (Pareto, no variance)", DrawTimes, func(r *rand.Rand, per float64) float64 {
 			return per * math.Pow(1-r.Float64(), -1/1.5)
 		}},
 		{"a die", one, func(r *rand.Rand, _ float64) float64 { return float64(1 + r.IntN(6)) }},
@@ -152,12 +151,12 @@ func equalWorlds() []world {
 			}
 			return 0
 		}},
-		{"constant", drawTimes, func(_ *rand.Rand, per float64) float64 { return 3 * per }},
-		{"two peaks", drawTimes, func(r *rand.Rand, per float64) float64 {
+		{"constant", DrawTimes, func(_ *rand.Rand, per float64) float64 { return 3 * per }},
+		{"two peaks", DrawTimes, func(r *rand.Rand, per float64) float64 {
 			return per * (1 + 9*float64(r.IntN(2)) + 0.01*r.NormFloat64())
 		}},
-		{"correlated requests", burstsOfTimes, monolithCount},
-		{"one request again and again", func(*rand.Rand, int) float64 { return 5 }, monolithCount},
+		{"correlated requests", burstsOfTimes, MonolithCount},
+		{"one request again and again", func(*rand.Rand, int) float64 { return 5 }, MonolithCount},
 	}
 }
 
@@ -171,44 +170,6 @@ func burstsOfTimes(r *rand.Rand, i int) float64 {
 	return mixedTimes[stay.IntN(len(mixedTimes)-1)].times
 }
 
-// play takes n exchanges of a world to a fresh statistical method, with the
-// candidate's response drawn by its own function.
-func play(w *world, r *rand.Rand, n int, per string, candidate func(r *rand.Rand, per float64, i int) float64) *statistical {
-	s, err := newStatistical(whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99, Per: per})
-	if err != nil {
-		panic(err)
-	}
-	x := &whittle.Exchange{}
-	for i := range n {
-		p := w.next(r, i)
-		x.At = time.Unix(secondOf(i), 0)
-		a, _ := ofFloat(w.response(r, p))
-		b, _ := ofFloat(candidate(r, p, i))
-		s.weigh(x, p, a, b)
-	}
-	return s
-}
-
-// secondOf is the second of the clock in which an exchange comes, at 100 a
+// SecondOf is the second of the clock in which an exchange comes, at 100 a
 // second.
-func secondOf(i int) int64 { return 1_700_000_000 + int64(i/100) }
-
-// alarms lists every test that has passed its level, whatever the report makes
-// of it.
-func (s *statistical) alarms() []string {
-	var list []string
-	for name, at := range map[string]int{
-		"mean": s.Mean.Bets.At, "spread": s.Spread.decidedAt(), "law": s.Distribution.Bets.At,
-		"repeats": s.Repeats.decidedAt(), "wrong": s.Wrong.Bets.At, "blank": s.Blank.Bets.At,
-	} {
-		if at > 0 {
-			list = append(list, name)
-		}
-	}
-	for i := range s.Strata.Seen {
-		if s.Strata.Seen[i].Wrong.At > 0 {
-			list = append(list, "wrong at one size")
-		}
-	}
-	return list
-}
+func SecondOf(i int) int64 { return 1_700_000_000 + int64(i/100) }

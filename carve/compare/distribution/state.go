@@ -1,4 +1,4 @@
-package compare
+package distribution
 
 import (
 	"encoding/binary"
@@ -23,7 +23,7 @@ type keptStatistical struct {
 }
 
 // MarshalBinary implements encoding.BinaryMarshaler.
-func (s *statistical) MarshalBinary() ([]byte, error) {
+func (s *Method) MarshalBinary() ([]byte, error) {
 	k := keptStatistical{Version: statisticalVersion, statisticalState: s.statisticalState}
 	for _, words := range s.Repeats.words() {
 		for _, w := range words {
@@ -39,7 +39,7 @@ func (s *statistical) MarshalBinary() ([]byte, error) {
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. What could not have
 // been written is refused, and leaves the state as it was.
-func (s *statistical) UnmarshalBinary(b []byte) error {
+func (s *Method) UnmarshalBinary(b []byte) error {
 	var k keptStatistical
 	if err := json.Unmarshal(b, &k); err != nil {
 		return whittle.Errorf(whittle.Invalid, "restore evidence: %w", err)

@@ -1,4 +1,7 @@
-package compare
+// Package distribution compares responses whose numbers are random: their mean,
+// spread and distribution, values that are wrong or come again, and the words around
+// them, each by a test of its own, with intervals for what EQUIVALENT stands on.
+package distribution
 
 import (
 	"bytes"
@@ -24,11 +27,11 @@ const (
 	partWording      = 0.025
 )
 
-// statistical compares responses that are random by nature: it tests whether
+// Method compares responses that are random by nature: it tests whether
 // both sides respond by the same distribution. Its null hypothesis is that, given the
 // request and the past, swapping the two responses changes nothing, which holds
 // if both draw independently by one distribution, whatever that distribution is.
-type statistical struct {
+type Method struct {
 	c     whittle.Comparison
 	read  *reader
 	words wording
@@ -36,7 +39,7 @@ type statistical struct {
 	show  *display.View
 	// elder is the evidence of the order that came first, whose past of the monolith
 	// is longer. Nil: there is none.
-	elder *statistical
+	elder *Method
 	statisticalState
 }
 
@@ -73,7 +76,8 @@ type blankEprocess struct {
 	Samples []whittle.Sample `json:"samples"`
 }
 
-func newStatistical(c whittle.Comparison) (*statistical, error) {
+// New makes the method, which spends alpha on what it tests.
+func New(c whittle.Comparison, alpha float64) (*Method, error) {
 	r, err := newReader(c)
 	if err != nil {
 		return nil, err
@@ -83,7 +87,7 @@ func newStatistical(c whittle.Comparison) (*statistical, error) {
 		return nil, err
 	}
 	c.Margin = marginOf(c.Margin)
-	s := &statistical{c: c, read: r, words: words, alpha: methodAlpha(c)}
+	s := &Method{c: c, read: r, words: words, alpha: alpha}
 	s.statisticalState = freshState()
 	return s, nil
 }
@@ -115,14 +119,18 @@ func freshState() statisticalState {
 	}
 }
 
-// showBy implements redactable.
-func (s *statistical) showBy(d *display.View) {
+// Follow has the monolith's distribution predicted by what another one knows of it,
+// where that has seen more.
+func (s *Method) Follow(elder *Method) { s.elder = elder }
+
+// ShowBy has what is shown redacted by d.
+func (s *Method) ShowBy(d *display.View) {
 	s.show = d
 	s.words.showBy(d)
 }
 
-// showAgain implements redactable.
-func (s *statistical) showAgain() {
+// ShowAgain redacts what was restored.
+func (s *Method) ShowAgain() {
 	e := &s.Evidence
 	for _, kept := range [][]whittle.Sample{e.Repeated, e.Tame, s.Blank.Samples} {
 		s.show.Again(kept, nil)
@@ -141,13 +149,13 @@ func (s *statistical) showAgain() {
 	}
 }
 
-// observe implements method.
-func (s *statistical) observe(x *whittle.Exchange) Observation {
+// Observe implements method.
+func (s *Method) Observe(x *whittle.Exchange) whittle.Observation {
 	per, ok := s.read.divisor(&x.Request)
 	if !ok || math.Abs(per) > largest {
 		// Whether it is left out must not depend on what was answered.
 		s.compareWording(x)
-		return Observation{Skip: whittle.SkipUntranslated}
+		return whittle.Observation{Skip: whittle.SkipUntranslated}
 	}
 	a, aOK := s.read.read(&x.Monolith)
 	b, bOK := s.read.read(&x.Candidate)
@@ -162,12 +170,12 @@ func (s *statistical) observe(x *whittle.Exchange) Observation {
 
 // compareWording takes what stands around the two numbers to its head; it
 // reports whether it differs undeclared.
-func (s *statistical) compareWording(x *whittle.Exchange) bool {
+func (s *Method) compareWording(x *whittle.Exchange) bool {
 	alpha := s.alpha * partWording
 	d, fair := s.words.differ(&x.Monolith, &x.Candidate)
 	again := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
 	if d == nil && !again {
-		s.Wording.ObserveSame(statisticalLimit, alpha, s.N)
+		s.Wording.ObserveSame(Limit, alpha, s.N)
 		return false
 	}
 	o := header.Pair{Shape: novelty.ShapeOf(&x.Request), Exchange: x, Show: s.show}
@@ -182,11 +190,11 @@ func (s *statistical) compareWording(x *whittle.Exchange) bool {
 		self, _ := s.words.differ(&x.Monolith, x.Repeat)
 		o.Again, o.Self = true, self != nil && self.Expect < 0
 	}
-	return s.Wording.See(&o, statisticalLimit, alpha, s.N)
+	return s.Wording.See(&o, Limit, alpha, s.N)
 }
 
 // unread settles an exchange in which a side gave no number.
-func (s *statistical) unread(x *whittle.Exchange, aOK, bOK bool) Observation {
+func (s *Method) unread(x *whittle.Exchange, aOK, bOK bool) whittle.Observation {
 	w := &s.Blank
 	w.N++
 	if !aOK {
@@ -200,14 +208,14 @@ func (s *statistical) unread(x *whittle.Exchange, aOK, bOK bool) Observation {
 	}
 	w.Bets.Bet(eprocess.Indicator(!bOK)-eprocess.Indicator(!aOK), s.alpha*partUnreadable, s.N+w.N)
 	if aOK == bOK {
-		return Observation{Differs: !bytes.Equal(x.Monolith.Body, x.Candidate.Body)}
+		return whittle.Observation{Differs: !bytes.Equal(x.Monolith.Body, x.Candidate.Body)}
 	}
-	return Observation{Differs: s.expected(whittle.FoundUnreadable, "") == ""}
+	return whittle.Observation{Differs: s.expected(whittle.FoundUnreadable, "") == ""}
 }
 
 // weigh takes a pair of numbers to every e-process. Each of them looks at the
 // past first and learns from the pair after it has bet.
-func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Observation {
+func (s *Method) weigh(x *whittle.Exchange, per float64, a, b number) whittle.Observation {
 	s.N++
 	again, either := s.Repeats.see(per, a, b, x.At.Unix(), s.alpha*partRepeats, s.N)
 	if again {
@@ -240,7 +248,7 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 		s.Evidence.tame(s.show, x)
 	}
 	t.learn(p.x, p.centre, p.spread, known)
-	return Observation{Differs: yOutlier && !xOutlier && s.expected(whittle.FoundWrongValue, "") == ""}
+	return whittle.Observation{Differs: yOutlier && !xOutlier && s.expected(whittle.FoundWrongValue, "") == ""}
 }
 
 // predict finds what the monolith's past says of the next pair: that of its own
@@ -248,7 +256,7 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 // past alone and the same for both responses, so the pair stays exchangeable; a
 // candidate that is wrong only when users ask it is not spared while the few responses
 // that they got teach what is usual.
-func (s *statistical) predict(p *pair, t *stratum) (past *stratum, known bool) {
+func (s *Method) predict(p *pair, t *stratum) (past *stratum, known bool) {
 	past, of := t, &s.Strata
 	if s.elder != nil {
 		if e := s.elder.Strata.known(t.Key); e != nil && e.X.N > t.X.N {
@@ -263,7 +271,7 @@ func (s *statistical) predict(p *pair, t *stratum) (past *stratum, known bool) {
 // there is one, to the e-process of the mean in the candidate's place. If the
 // monolith is found to differ from itself, responses depend on when one asks, the
 // pairs are not exchangeable, and nothing is shown by another distribution.
-func (s *statistical) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
+func (s *Method) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
 	if x.Repeat == nil || x.Repeat.Failure != whittle.NoFailure || x.Repeat.Status != x.Monolith.Status {
 		return
 	}
@@ -278,7 +286,7 @@ func (s *statistical) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
 }
 
 // compareDistributions gives a pair without outliers to the e-processes of mean, spread and distribution.
-func (s *statistical) compareDistributions(p *pair) {
+func (s *Method) compareDistributions(p *pair) {
 	cx, cy := cellOf(p.z(p.x)), cellOf(p.z(p.y))
 	s.Mean.bet(p, s.alpha*partMean)
 	s.Spread.bet(p, s.alpha*partSpread)
@@ -294,7 +302,7 @@ func (s *statistical) compareDistributions(p *pair) {
 }
 
 // expected gives the reason of a declared difference of distribution; empty: none.
-func (s *statistical) expected(kind whittle.FindingKind, path string) string {
+func (s *Method) expected(kind whittle.FindingKind, path string) string {
 	for _, e := range s.c.Expect {
 		if e.Kind == kind && (e.Path == "" || strings.EqualFold(e.Path, path)) {
 			return display.Reason(e)
@@ -303,17 +311,21 @@ func (s *statistical) expected(kind whittle.FindingKind, path string) string {
 	return ""
 }
 
-// open implements method: the series counts these itself.
-func (s *statistical) open() int { return 0 }
+// Open implements method: the series counts these itself.
+func (s *Method) Open() int { return 0 }
 
-// places implements method: what stands around the number.
-func (s *statistical) places(a, b *whittle.Response) (list, rare []string) {
+// Places implements method: what stands around the number.
+func (s *Method) Places(a, b *whittle.Response) (list, rare []string) {
 	if d, _ := s.words.differ(a, b); d != nil && d.Expect < 0 {
 		list = append(list, d.Path)
 	}
 	return list, nil
 }
 
-// varies implements method: random responses are held against each other by their
+// Varies implements method: random responses are held against each other by their
 // distribution alone.
-func (s *statistical) varies(_, _ *whittle.Response) {}
+func (s *Method) Varies(_, _ *whittle.Response) {}
+
+// Limit is the share of responses that may differ in a fixed part though
+// they are random by nature.
+const Limit = 0.005

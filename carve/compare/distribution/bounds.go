@@ -1,4 +1,4 @@
-package compare
+package distribution
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ const (
 // all of them lie inside their margins. EQUIVALENT needs all three, so it is
 // wrong only if the interval of the quantity that is outside its margin is
 // wrong: alpha need not be split (an intersection-union test, Berger 1982).
-func (s *statistical) bounds(alpha float64) ([]whittle.Bound, int) {
+func (s *Method) bounds(alpha float64) ([]whittle.Bound, int) {
 	m := s.c.Margin
 	list := []whittle.Bound{s.meanBound(m.Mean, alpha), s.spreadBound(m.Spread, alpha), s.distributionBound(m.Distribution, alpha)}
 	more := 0
@@ -57,16 +57,16 @@ func missing(b *whittle.Bound, n int) int {
 	return -1
 }
 
-func (s *statistical) meanBound(margin, alpha float64) whittle.Bound {
+func (s *Method) meanBound(margin, alpha float64) whittle.Bound {
 	b := whittle.Bound{What: boundMean, MarginLow: -margin, MarginHigh: margin}
-	b.Estimate, b.Low, b.High = s.MeanSums.interval(alpha / 2)
+	b.Estimate, b.Low, b.High = s.MeanSums.Interval(alpha / 2)
 	b.Inside = s.MeanSums.N > 0 && b.Low >= -margin && b.High <= margin
 	b.Summary = fmt.Sprintf("the mean differs by %s to %s of the monolith's; %s either way counts as none",
 		signed(b.Low), signed(b.High), display.InPercent(margin))
 	return b
 }
 
-func (s *statistical) spreadBound(margin, alpha float64) whittle.Bound {
+func (s *Method) spreadBound(margin, alpha float64) whittle.Bound {
 	b := whittle.Bound{What: boundSpread, MarginLow: 1 / margin, MarginHigh: margin}
 	if s.SpreadSums.X <= 0 && s.DistributionSums.N >= 2*warmUp {
 		b.Estimate, b.Low, b.High, b.Inside = 1, 1, 1, true
@@ -81,7 +81,7 @@ func (s *statistical) spreadBound(margin, alpha float64) whittle.Bound {
 	return b
 }
 
-func (s *statistical) distributionBound(margin, alpha float64) whittle.Bound {
+func (s *Method) distributionBound(margin, alpha float64) whittle.Bound {
 	b := whittle.Bound{What: boundDistribution, MarginHigh: margin}
 	b.Estimate, b.Low, b.High = s.DistributionSums.interval(alpha / 2)
 	b.Inside = s.DistributionSums.N > 0 && b.High <= margin

@@ -1,4 +1,4 @@
-package compare
+package distribution
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 // suspicion is the e-value from which an undecided finding is shown.
 const suspicion = 20
 
-// report implements method.
-func (s *statistical) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
-	bounds, more := s.bounds(alphaOf(s.c))
+// Report implements method.
+func (s *Method) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
+	bounds, more := s.bounds(eprocess.Alpha(s.c.Confidence))
 	var list []whittle.Finding
 	list = append(list, s.wrongFindings()...)
 	list = append(list, s.distributionFindings(bounds)...)
@@ -39,7 +39,7 @@ func (s *statistical) report(alpha float64) ([]whittle.Finding, []whittle.Bound,
 func shows(b *eprocess.Bets) bool { return b.Decided() || b.Peak >= suspicion }
 
 // wrongFindings gives one finding per cause of wrong values.
-func (s *statistical) wrongFindings() []whittle.Finding {
+func (s *Method) wrongFindings() []whittle.Finding {
 	groups := explain(s.wrongValues(), s.perName())
 	largest := 0
 	for _, g := range groups {
@@ -53,7 +53,7 @@ func (s *statistical) wrongFindings() []whittle.Finding {
 }
 
 // wrongValues are the wrong values kept, with the noise as it is known by now.
-func (s *statistical) wrongValues() []wrongValue {
+func (s *Method) wrongValues() []wrongValue {
 	list := slices.Clone(s.Evidence.Wrong)
 	for i := range list {
 		v := &list[i]
@@ -64,7 +64,7 @@ func (s *statistical) wrongValues() []wrongValue {
 	return list
 }
 
-func (s *statistical) wrongFinding(g *group, largest bool) whittle.Finding {
+func (s *Method) wrongFinding(g *group, largest bool) whittle.Finding {
 	f := whittle.Finding{
 		Kind: whittle.FoundWrongValue, Cause: g.cause, Of: s.N,
 		Path: class(g.values, s.Evidence.Divisors, s.perName()),
@@ -97,13 +97,13 @@ func (s *statistical) wrongFinding(g *group, largest bool) whittle.Finding {
 }
 
 // distributionFindings gives what is found of mean, spread and distribution.
-func (s *statistical) distributionFindings(bounds []whittle.Bound) []whittle.Finding {
-	repeats := s.Repeats.decidedAt() > 0
+func (s *Method) distributionFindings(bounds []whittle.Bound) []whittle.Finding {
+	repeats := s.Repeats.DecidedAt() > 0
 	var list []whittle.Finding
 	if shows(&s.Mean.Bets) && (!repeats || math.Abs(s.shift()) >= plainShift) {
 		list = append(list, s.meanFinding())
 	}
-	if s.Spread.decidedAt() > 0 || s.Spread.eValue() >= suspicion {
+	if s.Spread.DecidedAt() > 0 || s.Spread.eValue() >= suspicion {
 		list = append(list, s.spreadFinding())
 	}
 	// What repeats moves the share of each class of responses by itself: without
@@ -127,7 +127,7 @@ const plainShift = 6
 
 // shift is the difference of the means over the sizes of request, in standard
 // errors (Stouffer's sum), with the larger of the two spreads.
-func (s *statistical) shift() float64 {
+func (s *Method) shift() float64 {
 	sum, n := 0.0, 0
 	for i := range s.Strata.Seen {
 		t := &s.Strata.Seen[i]
@@ -147,7 +147,7 @@ func (s *statistical) shift() float64 {
 	return sum / math.Sqrt(float64(n))
 }
 
-func (s *statistical) meanFinding() whittle.Finding {
+func (s *Method) meanFinding() whittle.Finding {
 	b := &s.Mean.Bets
 	f := s.distributionBase(whittle.FoundMean, b.At, b.EValue(), b.Rounds)
 	x, y, cause := s.means()
@@ -171,7 +171,7 @@ func (s *statistical) meanFinding() whittle.Finding {
 
 // means gives both sides' scaled means, each size of request weighed by how
 // exactly its means are known, and a cause where one factor fits the sizes.
-func (s *statistical) means() (x, y float64, cause string) {
+func (s *Method) means() (x, y float64, cause string) {
 	type ratio struct{ r, err float64 }
 	var ratios []ratio
 	weight, best := 0.0, 0.0
@@ -208,8 +208,8 @@ func (s *statistical) means() (x, y float64, cause string) {
 	return x, y, cause
 }
 
-func (s *statistical) spreadFinding() whittle.Finding {
-	f := s.distributionBase(whittle.FoundSpread, s.Spread.decidedAt(), s.Spread.eValue(), s.Spread.Single.Rounds)
+func (s *Method) spreadFinding() whittle.Finding {
+	f := s.distributionBase(whittle.FoundSpread, s.Spread.DecidedAt(), s.Spread.eValue(), s.Spread.Single.Rounds)
 	t, g := s.widest()
 	if g.N == 0 || g.X == 0 {
 		f.Summary = "the candidate's responses do not spread as the monolith's do"
@@ -233,7 +233,7 @@ func (s *statistical) spreadFinding() whittle.Finding {
 // widest gives the size of request that speaks most for another spread, with
 // its distances between responses; nil and those of all sizes where none has
 // enough of them.
-func (s *statistical) widest() (at *stratum, sums gaps) {
+func (s *Method) widest() (at *stratum, sums gaps) {
 	most := 0.0
 	var all gaps
 	for i := range s.Strata.Seen {
@@ -251,7 +251,7 @@ func (s *statistical) widest() (at *stratum, sums gaps) {
 	return at, at.Gaps
 }
 
-func (s *statistical) distributionFinding(bounds []whittle.Bound) whittle.Finding {
+func (s *Method) distributionFinding(bounds []whittle.Bound) whittle.Finding {
 	b := &s.Distribution.Bets
 	f := s.distributionBase(whittle.FoundDistribution, b.At, b.EValue(), b.Rounds)
 	d := 0.0
@@ -265,7 +265,7 @@ func (s *statistical) distributionFinding(bounds []whittle.Bound) whittle.Findin
 	return f
 }
 
-func (s *statistical) distributionBase(kind whittle.FindingKind, at int, e float64, rounds int) whittle.Finding {
+func (s *Method) distributionBase(kind whittle.FindingKind, at int, e float64, rounds int) whittle.Finding {
 	return whittle.Finding{
 		Kind: kind, Decided: at > 0, DecidedAt: at, EValue: e, Count: rounds, Of: s.N,
 		Samples: slices.Clone(s.Evidence.Tame),
@@ -274,7 +274,7 @@ func (s *statistical) distributionBase(kind whittle.FindingKind, at int, e float
 
 // leftOut says how many responses a sentence on the distribution does not speak
 // of; empty: it speaks of all.
-func (s *statistical) leftOut() string {
+func (s *Method) leftOut() string {
 	w := &s.Wrong
 	if w.Y == 0 {
 		return ""
@@ -282,13 +282,13 @@ func (s *statistical) leftOut() string {
 	return fmt.Sprintf("; %s of %s responses are left out of this as wrong values", display.Grouped(w.Y), display.Grouped(w.N))
 }
 
-func (s *statistical) repeatsFindings() []whittle.Finding {
+func (s *Method) repeatsFindings() []whittle.Finding {
 	w := &s.Repeats
-	if w.decidedAt() == 0 && w.eValue() < suspicion {
+	if w.DecidedAt() == 0 && w.eValue() < suspicion {
 		return nil
 	}
 	f := whittle.Finding{
-		Kind: whittle.FoundRepeats, Decided: w.decidedAt() > 0, DecidedAt: w.decidedAt(), EValue: w.eValue(),
+		Kind: whittle.FoundRepeats, Decided: w.DecidedAt() > 0, DecidedAt: w.DecidedAt(), EValue: w.eValue(),
 		Count: w.Y, Of: w.N, Samples: slices.Clone(s.Evidence.Repeated),
 		Monolith:  fmt.Sprintf("%d of %d", w.X, w.N),
 		Candidate: fmt.Sprintf("%d of %d", w.Y, w.N),
@@ -302,7 +302,7 @@ func (s *statistical) repeatsFindings() []whittle.Finding {
 	return []whittle.Finding{f}
 }
 
-func (s *statistical) blankFindings() []whittle.Finding {
+func (s *Method) blankFindings() []whittle.Finding {
 	w := &s.Blank
 	if w.Y == 0 {
 		return nil
@@ -318,7 +318,7 @@ func (s *statistical) blankFindings() []whittle.Finding {
 }
 
 // perName is how a request's size is called; empty where nothing is divided.
-func (s *statistical) perName() string {
+func (s *Method) perName() string {
 	p := strings.Join(strings.Fields(s.c.Per), " ")
 	if len(p) > 60 {
 		return "per"

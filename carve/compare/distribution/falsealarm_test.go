@@ -1,13 +1,13 @@
-package compare
+package distribution
 
 import (
 	"math/rand/v2"
 	"testing"
 	"time"
 
-	"whittle/internal/simtest"
-
 	"whittle"
+	"whittle/carve/compare/comparetest"
+	"whittle/internal/simtest"
 )
 
 // Hypothesis: both sides respond by one distribution, independently. Promised error rate:
@@ -20,11 +20,11 @@ import (
 func TestIdenticalServicesRaiseNoFalseAlarm(t *testing.T) {
 	const runs, exchanges = 10_000, 300
 	total, alarmed := 0, 0
-	for k, w := range equalWorlds() {
+	for k, w := range comparetest.EqualWorlds() {
 		n, which := 0, map[string]int{}
 		for run := range runs {
 			r := rand.New(rand.NewPCG(uint64(run), uint64(k)))
-			s := play(&w, r, exchanges, "", func(r *rand.Rand, per float64, _ int) float64 { return w.response(r, per) })
+			s := play(&w, r, exchanges, "", func(r *rand.Rand, per float64, _ int) float64 { return w.Response(r, per) })
 			a := s.alarms()
 			for _, name := range a {
 				which[name]++
@@ -33,8 +33,8 @@ func TestIdenticalServicesRaiseNoFalseAlarm(t *testing.T) {
 				n++
 			}
 		}
-		t.Logf("%-36s %3d false alarms in %d runs of %d exchanges %v", w.name, n, runs, exchanges, which)
-		simtest.AtMost(t, w.name, n, runs, 0.01, 0.002)
+		t.Logf("%-36s %3d false alarms in %d runs of %d exchanges %v", w.Name, n, runs, exchanges, which)
+		simtest.AtMost(t, w.Name, n, runs, 0.01, 0.002)
 		total, alarmed = total+runs, alarmed+n
 	}
 	t.Logf("in all: %d of %d runs, %.2f %%", alarmed, total, 100*float64(alarmed)/float64(total))
@@ -46,14 +46,14 @@ func TestIdenticalServicesRaiseNoFalseAlarm(t *testing.T) {
 func TestLongRunsRaiseNoFalseAlarm(t *testing.T) {
 	const runs, exchanges = 200, 10_000
 	alarmed, total := 0, 0
-	for k, w := range equalWorlds() {
+	for k, w := range comparetest.EqualWorlds() {
 		for run := range runs {
 			r := rand.New(rand.NewPCG(uint64(run), uint64(100+k)))
-			s := play(&w, r, exchanges, "", func(r *rand.Rand, per float64, _ int) float64 { return w.response(r, per) })
+			s := play(&w, r, exchanges, "", func(r *rand.Rand, per float64, _ int) float64 { return w.Response(r, per) })
 			total++
 			if a := s.alarms(); len(a) > 0 {
 				alarmed++
-				t.Logf("%s, run %d: %v", w.name, run, a)
+				t.Logf("%s, run %d: %v", w.Name, run, a)
 			}
 		}
 	}
@@ -68,22 +68,22 @@ func TestLongRunsRaiseNoFalseAlarm(t *testing.T) {
 // chance below 1e-6; one that is late in 2 % of runs is in more than 50 with less.
 func TestEqualServicesAreFoundEquivalent(t *testing.T) {
 	const runs, most, step = 1000, 3_500, 50
-	w := equalWorlds()[0]
+	w := comparetest.EqualWorlds()[0]
 	late, wrong := 0, 0
 	var at []float64
 	for run := range runs {
 		r := rand.New(rand.NewPCG(uint64(run), 77))
-		s, err := newStatistical(whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99})
+		s, err := New(whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99}, testAlpha)
 		if err != nil {
 			t.Fatal(err)
 		}
 		x := &whittle.Exchange{}
 		found := 0
 		for i := 0; i < most && found == 0; i++ {
-			p := w.next(r, i)
-			x.At = time.Unix(secondOf(i), 0)
-			a, _ := ofFloat(w.response(r, p))
-			b, _ := ofFloat(w.response(r, p))
+			p := w.Next(r, i)
+			x.At = time.Unix(comparetest.SecondOf(i), 0)
+			a, _ := ofFloat(w.Response(r, p))
+			b, _ := ofFloat(w.Response(r, p))
 			s.weigh(x, p, a, b)
 			if i%step == step-1 {
 				if _, more := s.bounds(0.01); more == 0 {

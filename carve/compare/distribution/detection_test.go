@@ -1,19 +1,19 @@
-package compare
+package distribution
 
 import (
 	"math/rand/v2"
 	"strings"
 	"testing"
 
-	"whittle/internal/simtest"
-
 	"whittle"
+	"whittle/carve/compare/comparetest"
+	"whittle/internal/simtest"
 )
 
 // named lists what a report shows: a finding's kind, and for a wrong value with
 // a cause also the kind of cause.
-func named(s *statistical) map[string]bool {
-	list, _, _ := s.report(s.alpha)
+func named(s *Method) map[string]bool {
+	list, _, _ := s.Report(s.alpha)
 	got := map[string]bool{}
 	for _, f := range list {
 		if !f.Decided {
@@ -41,27 +41,27 @@ func named(s *statistical) map[string]bool {
 // does in 4, and in more than 20 with less (simtest.AtLeast).
 func TestEachPublishedFlawIsNamed(t *testing.T) {
 	const runs, exchanges = 2_000, 300
-	w := equalWorlds()[0]
+	w := comparetest.EqualWorlds()[0]
 	for _, c := range []struct {
 		name string
-		f    flaws
+		f    comparetest.Flaws
 		want []string
 		// not must not be named more often than in one run of 50: it is
 		// another flaw's.
 		not []string
 	}{
-		{"other distribution", flaws{mean: true}, []string{"mean"}, []string{"wrong_value", "repeats", "spread"}},
-		{"dropped remainder", flaws{remainder: true}, []string{"wrong_value", "remainder"}, []string{"mean", "repeats", "spread", "wrapped"}},
-		{"wrapped total", flaws{wrap: true}, []string{"wrong_value", "wrapped"}, []string{"mean", "repeats", "spread", "remainder"}},
-		{"shared seed", flaws{seed: true}, []string{"repeats", "seeded"}, []string{"mean", "wrong_value"}},
-		{"all together", flaws{true, true, true, true}, []string{"mean", "wrong_value", "remainder", "wrapped", "repeats", "seeded"}, nil},
+		{"other distribution", comparetest.Flaws{Mean: true}, []string{"mean"}, []string{"wrong_value", "repeats", "spread"}},
+		{"dropped remainder", comparetest.Flaws{Remainder: true}, []string{"wrong_value", "remainder"}, []string{"mean", "repeats", "spread", "wrapped"}},
+		{"wrapped total", comparetest.Flaws{Wrap: true}, []string{"wrong_value", "wrapped"}, []string{"mean", "repeats", "spread", "remainder"}},
+		{"shared seed", comparetest.Flaws{Seed: true}, []string{"repeats", "seeded"}, []string{"mean", "wrong_value"}},
+		{"all together", comparetest.Flaws{Mean: true, Remainder: true, Wrap: true, Seed: true}, []string{"mean", "wrong_value", "remainder", "wrapped", "repeats", "seeded"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			count := map[string]int{}
 			for run := range runs {
 				r := rand.New(rand.NewPCG(uint64(run), 5))
 				s := play(&w, r, exchanges, "request.times", func(r *rand.Rand, per float64, i int) float64 {
-					return c.f.candidateCount(r, per, secondOf(i+run*17))
+					return c.f.CandidateCount(r, per, comparetest.SecondOf(i+run*17))
 				})
 				for k := range named(s) {
 					count[k]++
@@ -69,7 +69,7 @@ func TestEachPublishedFlawIsNamed(t *testing.T) {
 			}
 			t.Logf("named in %d runs of %d exchanges: %v", runs, exchanges, count)
 			for _, k := range c.want {
-				if wraps := c.f.wrap && (k == "wrapped" || !c.f.remainder); wraps {
+				if wraps := c.f.Wrap && (k == "wrapped" || !c.f.Remainder); wraps {
 					simtest.AtLeast(t, k, count[k], runs, 0.98, 0.008)
 					continue
 				}
@@ -89,12 +89,12 @@ func TestEachPublishedFlawIsNamed(t *testing.T) {
 // does in more than 5 of 100 runs with a chance below 1e-6.
 func TestASharedSeedIsAlsoNamedBySpread(t *testing.T) {
 	const runs, exchanges = 100, 2_500
-	w := equalWorlds()[0]
+	w := comparetest.EqualWorlds()[0]
 	n := 0
 	for run := range runs {
 		r := rand.New(rand.NewPCG(uint64(run), 6))
 		s := play(&w, r, exchanges, "request.times", func(r *rand.Rand, per float64, i int) float64 {
-			return flaws{seed: true}.candidateCount(r, per, secondOf(i+run*2_500))
+			return comparetest.Flaws{Seed: true}.CandidateCount(r, per, comparetest.SecondOf(i+run*2_500))
 		})
 		if named(s)[string(whittle.FoundSpread)] {
 			n++

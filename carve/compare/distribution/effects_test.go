@@ -1,4 +1,4 @@
-package compare
+package distribution
 
 import (
 	"fmt"
@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/display"
 	"whittle/internal/simtest"
 )
 
 const (
-	verdictDoc  = "../../docs/verdict.md"
-	tableStart  = "<!-- effects: go test ./carve/compare -run TestTableOfEffects -update -->\n"
+	verdictDoc  = "../../../docs/verdict.md"
+	tableStart  = "<!-- effects: go test ./carve/compare/distribution -run TestTableOfEffects -update -->\n"
 	tableFinish = "<!-- end of effects -->\n"
 )
 
@@ -29,12 +30,12 @@ type effect struct {
 func effects() []effect {
 	shifted := func(by float64) func(*rand.Rand, float64, int) float64 {
 		return func(r *rand.Rand, per float64, _ int) float64 {
-			return math.Round((1 + by) * monolithCount(r, per))
+			return math.Round((1 + by) * comparetest.MonolithCount(r, per))
 		}
 	}
 	wide := func(ratio float64) func(*rand.Rand, float64, int) float64 {
 		return func(r *rand.Rand, per float64, _ int) float64 {
-			return math.Round(monolithMean*per + ratio*(monolithCount(r, per)-monolithMean*per))
+			return math.Round(comparetest.MonolithMean*per + ratio*(comparetest.MonolithCount(r, per)-comparetest.MonolithMean*per))
 		}
 	}
 	seldom := func(part float64) func(*rand.Rand, float64, int) float64 {
@@ -42,7 +43,7 @@ func effects() []effect {
 			if r.Float64() < part {
 				return -1
 			}
-			return monolithCount(r, per)
+			return comparetest.MonolithCount(r, per)
 		}
 	}
 	again := func(part float64) func(*rand.Rand, float64, int) float64 {
@@ -51,14 +52,14 @@ func effects() []effect {
 			if v, ok := last[per]; ok && i > 0 && r.Float64() < part {
 				return v
 			}
-			last[per] = monolithCount(r, per)
+			last[per] = comparetest.MonolithCount(r, per)
 			return last[per]
 		}
 	}
 	skewed := func(r *rand.Rand, per float64, _ int) float64 {
 		// The mean and the spread of the monolith, but leaning to one side.
 		z := r.ExpFloat64() - 1
-		return math.Round(monolithMean*per + z*math.Sqrt(per*monolithVariance))
+		return math.Round(comparetest.MonolithMean*per + z*math.Sqrt(per*comparetest.MonolithVariance))
 	}
 	return []effect{
 		{"mean lower by 1 % (the published one)", "mean", 3_000, shifted(-0.01)},
@@ -81,7 +82,7 @@ func effects() []effect {
 // middle run and in 19 of 20 runs.
 func measureEffect(e *effect, seed uint64) (middle, most int) {
 	const runs = 100
-	w := equalWorlds()[0]
+	w := comparetest.EqualWorlds()[0]
 	var at []int
 	for run := range runs {
 		r := rand.New(rand.NewPCG(uint64(run), seed))
@@ -98,16 +99,16 @@ func measureEffect(e *effect, seed uint64) (middle, most int) {
 }
 
 // namedAt is the exchange at which a kind's test passed its level; 0: not.
-func (s *statistical) namedAt(kind string) int {
+func (s *Method) namedAt(kind string) int {
 	switch kind {
 	case "mean":
 		return s.Mean.Bets.At
 	case "spread":
-		return s.Spread.decidedAt()
+		return s.Spread.DecidedAt()
 	case "distribution":
 		return s.Distribution.Bets.At
 	case "repeats":
-		return s.Repeats.decidedAt()
+		return s.Repeats.DecidedAt()
 	}
 	return s.Wrong.Bets.At
 }

@@ -1,4 +1,4 @@
-package compare
+package distribution
 
 import (
 	"math"
@@ -104,7 +104,7 @@ func wider(y, x, spread float64) float64 {
 	return d / (1 + math.Abs(d))
 }
 
-func (w *spreadEprocess) decidedAt() int { return earlier(w.Single.At, w.Double.At) }
+func (w *spreadEprocess) DecidedAt() int { return earlier(w.Single.At, w.Double.At) }
 
 // earlier is the smaller of two numbers of exchanges, 0 meaning never.
 func earlier(a, b int) int {
@@ -250,9 +250,9 @@ func (s *meanSums) add(p *pair) {
 	s.Square += d * d
 }
 
-// interval gives the relative difference of the means with its time-uniform
+// Interval gives the relative difference of the means with its time-uniform
 // interval.
-func (s *meanSums) interval(alpha float64) (estimate, low, high float64) {
+func (s *meanSums) Interval(alpha float64) (estimate, low, high float64) {
 	if s.N == 0 {
 		return 0, -1, 1
 	}

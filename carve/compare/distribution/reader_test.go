@@ -1,4 +1,4 @@
-package compare
+package distribution
 
 import (
 	"errors"
@@ -132,7 +132,7 @@ func TestWrongExpressionsAreRefusedWithTheirField(t *testing.T) {
 		{value: "body == json", field: "compare.value"},
 		{value: "request.times", field: "compare.value"},
 	} {
-		_, err := NewJudge(whittle.Comparison{Kind: whittle.Statistical, Value: c.value, Per: c.per})
+		_, err := New(whittle.Comparison{Kind: whittle.Statistical, Value: c.value, Per: c.per}, testAlpha)
 		var e *whittle.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%.20q %.20q: error %v, want a coded one", c.value, c.per, err)

@@ -1,4 +1,4 @@
-package compare
+package distribution
 
 import (
 	"math"
@@ -66,8 +66,8 @@ func (w *repeatsEprocess) see(per float64, x, y number, second int64, alpha floa
 	return yAgain, yAgain || xWas
 }
 
-// decidedAt is the exchange at which repeats were shown; 0: not.
-func (w *repeatsEprocess) decidedAt() int {
+// DecidedAt is the exchange at which repeats were shown; 0: not.
+func (w *repeatsEprocess) DecidedAt() int {
 	if w.Bets.At == 0 || w.Own.At == 0 {
 		return 0
 	}

@@ -1,0 +1,9 @@
+package distribution
+
+import (
+	"testing"
+
+	"whittle/internal/simtest"
+)
+
+func TestMain(m *testing.M) { simtest.Main(m) }

@@ -1,0 +1,50 @@
+package distribution
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"whittle"
+	"whittle/carve/compare/comparetest"
+)
+
+// testAlpha is what a judge at 99 % leaves to its method.
+const testAlpha = 0.85 * 0.01
+
+// play takes n exchanges of a world to a fresh statistical method, with the
+// candidate's response drawn by its own function.
+func play(w *comparetest.World, r *rand.Rand, n int, per string, candidate func(r *rand.Rand, per float64, i int) float64) *Method {
+	s, err := New(whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99, Per: per}, testAlpha)
+	if err != nil {
+		panic(err)
+	}
+	x := &whittle.Exchange{}
+	for i := range n {
+		p := w.Next(r, i)
+		x.At = time.Unix(comparetest.SecondOf(i), 0)
+		a, _ := ofFloat(w.Response(r, p))
+		b, _ := ofFloat(candidate(r, p, i))
+		s.weigh(x, p, a, b)
+	}
+	return s
+}
+
+// alarms lists every test that has passed its level, whatever the report makes
+// of it.
+func (s *Method) alarms() []string {
+	var list []string
+	for name, at := range map[string]int{
+		"mean": s.Mean.Bets.At, "spread": s.Spread.DecidedAt(), "law": s.Distribution.Bets.At,
+		"repeats": s.Repeats.DecidedAt(), "wrong": s.Wrong.Bets.At, "blank": s.Blank.Bets.At,
+	} {
+		if at > 0 {
+			list = append(list, name)
+		}
+	}
+	for i := range s.Strata.Seen {
+		if s.Strata.Seen[i].Wrong.At > 0 {
+			list = append(list, "wrong at one size")
+		}
+	}
+	return list
+}
