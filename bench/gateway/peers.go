@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle/bench/server"
+	"whittle/bench/table"
 )
 
 // peer is a proxy to compare with. Each has as many threads as whittle, keeps
@@ -20,6 +21,9 @@ import (
 type peer struct {
 	name    string
 	install string
+	// version is the pinned one; ask makes the program print its own.
+	version string
+	ask     []string
 	// binary is its name in PATH.
 	binary string
 	// config is the text of its config; {{listen}}, {{port}}, {{upstream}},
@@ -31,7 +35,7 @@ type peer struct {
 
 var peers = []peer{
 	{
-		name: "nginx", install: "apt-get install nginx", binary: "nginx", command: []string{"-e", "{{folder}}/nginx.err", "-c", "{{config}}"},
+		name: "nginx", install: "apt-get install nginx", version: "1.22", ask: []string{"-v"}, binary: "nginx", command: []string{"-e", "{{folder}}/nginx.err", "-c", "{{config}}"},
 		config: `daemon off;
 worker_processes {{workers}};
 pid {{folder}}/nginx.pid;
@@ -51,7 +55,7 @@ http {
 `,
 	},
 	{
-		name: "haproxy", install: "apt-get install haproxy", binary: "haproxy", command: []string{"-db", "-f", "{{config}}"},
+		name: "haproxy", install: "apt-get install haproxy", version: "2.6", ask: []string{"-v"}, binary: "haproxy", command: []string{"-db", "-f", "{{config}}"},
 		config: `global
   nbthread {{workers}}
 defaults
@@ -94,7 +98,7 @@ backend b
 `,
 	},
 	{
-		name: "caddy", install: "apt-get install caddy", binary: "caddy",
+		name: "caddy", install: "apt-get install caddy", version: "2.6", ask: []string{"version"}, binary: "caddy",
 		command: []string{"run", "--adapter", "caddyfile", "--config", "{{config}}"},
 		config: `{
   admin off
@@ -120,6 +124,9 @@ func (p peer) start(ctx context.Context, s settings, upstream string) (*server.S
 	if err != nil {
 		fmt.Printf("%s is missing and left out: %s\n", p.name, p.install)
 		return nil, nil //nolint:nilerr // a peer that is not there is left out, which is no error
+	}
+	if err := table.Pinned(ctx, p.name, binary, p.version, p.ask...); err != nil {
+		return nil, err
 	}
 	listen, err := server.FreeAddr(ctx)
 	if err != nil {

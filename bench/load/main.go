@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer target.stop()
-	tools, err := findTools(s, target.addr, target.h2)
+	tools, err := findTools(ctx, s, target.addr, target.h2)
 	if err != nil {
 		return err
 	}

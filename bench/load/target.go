@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"whittle/bench/table"
 )
 
 // target is the nginx that every tool sends to.
@@ -49,6 +51,9 @@ func startTarget(ctx context.Context, s settings) (*target, error) {
 	binary, err := exec.LookPath("nginx")
 	if err != nil {
 		return nil, errors.New("nginx, the target of the requests, is missing: apt-get install nginx")
+	}
+	if err := table.Pinned(ctx, "nginx", binary, "1.22", "-v"); err != nil {
+		return nil, err
 	}
 	addr, err := freeAddr(ctx)
 	if err != nil {

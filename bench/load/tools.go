@@ -2,12 +2,15 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"whittle/bench/table"
 )
 
 // ours is whittle, as the rows name it.
@@ -26,6 +29,10 @@ type tool struct {
 	// baseline is the row of ours that it is compared with; empty: ours.
 	baseline string
 	install  string
+	// version is the pinned one, empty where the tool does not print it; ask makes
+	// it print it.
+	version string
+	ask     []string
 	// saturated sends as fast as responses come back; paced sends at the rate,
 	// nil where the tool cannot.
 	saturated, paced []string
@@ -36,7 +43,7 @@ type tool struct {
 }
 
 var peers = []tool{
-	{name: "wrk", install: "apt-get install wrk", saturated: []string{"-t1", "-c{{conns}}", "-d{{s}}s", "{{url}}"}},
+	{name: "wrk", install: "apt-get install wrk", version: "4.1", ask: []string{"-v"}, saturated: []string{"-t1", "-c{{conns}}", "-d{{s}}s", "{{url}}"}},
 	{
 		name: "oha", install: "cargo install oha --locked",
 		saturated: []string{"--no-tui", "-z", "{{s}}s", "-c", "{{conns}}", "{{url}}"},
@@ -52,7 +59,7 @@ var peers = []tool{
 		paced:     []string{"-z", "{{s}}s", "-c", "{{conns}}", "-q", "{{each}}", "{{url}}"},
 	},
 	{
-		name: "k6", install: "go install go.k6.io/k6@v1.0.0",
+		name: "k6", install: "go install go.k6.io/k6@v1.0.0", version: "1.0", ask: []string{"version"},
 		saturated: []string{"run", "--quiet", "--no-usage-report", "--vus", "{{conns}}", "--duration", "{{s}}s", "{{folder}}/saturated.js"},
 		paced:     []string{"run", "--quiet", "--no-usage-report", "{{folder}}/paced.js"},
 	},
@@ -112,7 +119,7 @@ func whittles(binary string) []tool {
 
 // findTools returns the tools that are here, ours first, with their arguments
 // filled in, and says how to install the others.
-func findTools(s settings, addr, h2 string) ([]tool, error) {
+func findTools(ctx context.Context, s settings, addr, h2 string) ([]tool, error) {
 	fill := strings.NewReplacer(
 		"{{url}}", "http://"+addr+"/", "{{h2}}", "http://"+h2+"/", "{{s}}", strconv.Itoa(int(s.duration.Seconds())), "{{conns}}", strconv.Itoa(s.conns),
 		"{{rate}}", strconv.Itoa(s.rate), "{{each}}", strconv.FormatFloat(float64(s.rate)/float64(s.conns), 'f', -1, 64), "{{folder}}", s.folder,
@@ -131,6 +138,9 @@ func findTools(s settings, addr, h2 string) ([]tool, error) {
 		if t.binary, err = exec.LookPath(t.binary); err != nil {
 			fmt.Printf("%s is missing: %s (or %s=PATH)\n", t.name, t.install, variable)
 			continue
+		}
+		if err := table.Pinned(ctx, t.name, t.binary, t.version, t.ask...); err != nil {
+			return nil, err
 		}
 		tools = append(tools, t)
 	}
