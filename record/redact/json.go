@@ -91,7 +91,7 @@ func (j *rewriter) value(i int, secret bool) (int, error) {
 func (j *rewriter) token(kind jsonscan.Kind, secret bool) {
 	switch kind {
 	case jsonscan.String:
-		j.str(secret)
+		j.str(j.plain(), secret)
 	case jsonscan.Number:
 		j.number(secret)
 	case jsonscan.Array:
@@ -101,9 +101,9 @@ func (j *rewriter) token(kind jsonscan.Kind, secret bool) {
 	}
 }
 
-// str replaces what is secret in the string or name in hand.
-func (j *rewriter) str(secret bool) {
-	plain := j.plain()
+// str replaces what is secret in the string or name in hand, which stands for
+// plain.
+func (j *rewriter) str(plain []byte, secret bool) {
 	var out []byte
 	if secret {
 		if len(plain) == 0 || isToken(plain) {
@@ -189,7 +189,7 @@ func (j *rewriter) key(secret bool) (name []byte, at bool) {
 		j.trail = append(j.trail, jsonpath.Element{Key: name})
 		at = at || jsonpath.AnyMatches(j.w.r.paths, j.trail)
 	}
-	j.str(false)
+	j.str(name, false)
 	return name, at
 }
 

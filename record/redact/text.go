@@ -18,14 +18,21 @@ func (w *work) text(b []byte, depth int, lines bool) ([]byte, bool) {
 		return b, found
 	}
 	if c := b[0]; (c == '{' || c == '[') && depth <= maxInner {
-		j := rewriter{w: w, src: b, inner: depth}
-		if out, changed, err := j.all(false); err == nil {
+		if out, changed, ok := w.json(b, depth); ok {
 			return out, changed || found
 		}
 	}
 	t := scan{w: w, src: b, depth: depth, lines: lines}
 	out, changed := t.run()
 	return out, changed || found
+}
+
+// json is text for what may be JSON; ok is false where it is none. (Apart from
+// text, which nearly always needs no room for a rewriter.)
+func (w *work) json(b []byte, depth int) (out []byte, changed, ok bool) {
+	j := rewriter{w: w, src: b, inner: depth}
+	out, changed, err := j.all(false)
+	return out, changed, err == nil
 }
 
 // stops marks the bytes at which a scan looks closer.
