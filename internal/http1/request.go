@@ -61,7 +61,8 @@ func (h *RequestHead) Parse(b []byte) (n int, err error) {
 }
 
 // Stopped is how many bytes of b come before the line that is incomplete or was
-// refused, after a Parse that returned 0 or an error.
+// refused, after a Parse that returned 0 or an error. Where the fields together
+// are refused, it is the empty line. So these bytes are never a whole head.
 func (h *RequestHead) Stopped() int { return h.at }
 
 func (h *RequestHead) parse(b []byte) (done bool, err *Error) {
@@ -80,6 +81,7 @@ func (h *RequestHead) parse(b []byte) (done bool, err *Error) {
 		return false, err
 	}
 	if err = h.facts(); err != nil {
+		h.at -= len("\r\n") // what is refused is the empty line, which would complete the head
 		return false, err
 	}
 	return true, nil

@@ -67,6 +67,29 @@ func TestStrictPassesPrefix(t *testing.T) {
 	}
 }
 
+// TestNoRequestIsMadeOfWhatIsRefused finds that net/http cannot read a request with
+// its body from what has been handed on before a refusal, however it is cut.
+func TestNoRequestIsMadeOfWhatIsRefused(t *testing.T) {
+	for _, c := range smuggling.Cases("request") {
+		for _, step := range []int{1, 7, 16, 4096} {
+			passed, refused := strictly([]byte(c.Message), step)
+			if refused != (c.Status != 0) && c.Name != "HTTP/0.9" { // of which no line end comes
+				t.Errorf("%s by %d: refused %v", c.Name, step, refused)
+			}
+			if !refused {
+				continue
+			}
+			r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(passed)))
+			if err != nil {
+				continue
+			}
+			if body, err := io.ReadAll(r.Body); err == nil {
+				t.Errorf("%s by %d: %q was handed on, a %s with the body %q", c.Name, step, passed, r.Method, body)
+			}
+		}
+	}
+}
+
 // TestOneEmptyLineIsIgnored finds that net/http does not see an empty line before
 // a request, first or later (RFC 9112, section 2.2), and that nothing but one whole
 // empty line is forgiven.
