@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"whittle"
@@ -178,22 +177,6 @@ func (m *match) steady(i int) bool {
 	return m.worthAsking(i) && !m.forms.Replaces(m.marks[i].key.noise())
 }
 
-// rare reports whether the monolith was seen to vary at a place in few of its
-// repeats.
-func (m *match) rare(k noise.Key) bool {
-	return m.noise.Repeats >= learnRepeats && float64(m.noise.Self[k]) <= rareNoise*float64(m.noise.Repeats)
-}
-
-// rareNoise is the share of repeats up to which noise is asked about like any
-// other difference: what varies more often would take up the budget.
-const rareNoise = 0.05
-
-// learning reports whether too few requests have been repeated to tell noise
-// from difference.
-func (m *match) learning() bool {
-	return m.learn && m.noise.Repeats < learnRepeats && m.noise.N < learnCompared
-}
-
 // note turns differences into indices of marks, each once. With x they are the
 // candidate's, and the marks keep what they saw.
 func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, repeated bool) []int {
@@ -253,84 +236,6 @@ func (m *match) mark(d *jsondiff.Difference) int {
 	return len(m.marks) - 1
 }
 
-// isOpen reports whether a mark counts as a difference: not declared, and not
-// the monolith's own noise, unless the candidate was shown to do it more often.
-func (m *match) isOpen(i int) bool {
-	if i == beyond {
-		return true
-	}
-	mk := m.marks[i]
-	return mk.key.expect < 0 && (mk.decided() || !m.noise.Learnt[mk.key.noise()])
-}
-
-func (m *match) anyOpen(list []int) bool {
-	return slices.ContainsFunc(list, m.isOpen)
-}
-
-// test settles the present exchange in every test that it concerns.
-func (m *match) test(candAny, selfAny, repeated bool) {
-	if !m.learn {
-		for _, i := range m.cand {
-			if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n {
-				mk.event(m.c.MaxDiffer, m.markAlpha(i), m.n)
-			}
-		}
-		if candAny {
-			m.whole.event(m.c.MaxDiffer, m.alpha*wholePart, m.n)
-		}
-		return
-	}
-	if !repeated {
-		return
-	}
-	for _, i := range m.cand {
-		if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n && !slices.Contains(m.self, i) && !m.forms.Replaces(mk.key.noise()) {
-			mk.Pair.Bet(1, m.markAlpha(i), m.n)
-		}
-	}
-	for _, i := range m.self {
-		if mk := m.marks[i]; mk.Born < m.n && !slices.Contains(m.cand, i) {
-			mk.Pair.Bet(-1, m.markAlpha(i), m.n)
-		}
-	}
-	if candAny != selfAny {
-		g := 1.0
-		if selfAny {
-			g = -1
-		}
-		m.whole.Pair.Bet(g, m.alpha*wholePart, m.n)
-	}
-}
-
-// markAlpha is the error rate of the mark at index i; the sum is alpha*marksPart.
-func (m *match) markAlpha(i int) float64 {
-	j := float64(i + 1)
-	return m.alpha * marksPart / (j * (j + 1))
-}
-
-// learnFrom takes what the monolith changed by itself as noise.
-func (m *match) learnFrom(self []int) {
-	for _, i := range self {
-		if k := m.marks[i].key; k.learnable() && m.forms.Teaches(k.noise()) && m.noise.Learn(k.noise()) {
-			m.refresh()
-		}
-	}
-}
-
-// Varies implements method. What it teaches does not count among the repeats,
-// which are drawn by chance.
-func (m *match) Varies(a, b *whittle.Response) {
-	if !m.learn || !header.Usable(b, a) {
-		return
-	}
-	for _, d := range m.differ.Diff(a.Body, b.Body) {
-		if k := (markKey{path: d.Path, how: d.How, expect: d.Expect}); d.Expect < 0 && k.learnable() && m.forms.Teaches(k.noise()) {
-			m.noise.Learn(k.noise())
-		}
-	}
-	m.refresh()
-}
-
 // Places implements method.
 func (m *match) Places(a, b *whittle.Response) (list, rare []string) {
 	m.refresh()
@@ -352,91 +257,4 @@ func (m *match) Places(a, b *whittle.Response) (list, rare []string) {
 func (m *match) Open() int {
 	m.refresh()
 	return m.share.Differing
-}
-
-// refresh brings the share up to date where noise was learned since.
-func (m *match) refresh() {
-	if m.counted != m.noise.Version {
-		m.counted = m.noise.Version
-		m.recount()
-	}
-}
-
-// differAim is the share of differing responses up to which EQUIVALENT may be said,
-// at which the bound is sharpest.
-func differAim(c whittle.Comparison) float64 {
-	if c.MaxDiffer > 0 {
-		return c.MaxDiffer
-	}
-	return unseenMargin
-}
-
-// account adds the exchange to the share of responses that differ. The set of
-// its marks is kept, so that noise learned later explains it in retrospect.
-func (m *match) account() {
-	m.share.N = m.n
-	list := slices.DeleteFunc(m.cand, func(i int) bool { return m.marks[i].key.expect >= 0 })
-	m.cand = list
-	if len(list) == 0 {
-		return
-	}
-	key := comboKey(list)
-	if _, known := m.combos[key]; !known && len(m.combos) >= maxCombos {
-		key = comboKey(m.inShort(list))
-	}
-	m.combos[key]++
-	if m.anyOpen(list) {
-		m.share.Differing++
-	}
-	for _, i := range list {
-		if m.marks[i].decided() && !m.marks[i].Counted {
-			m.marks[i].Counted = true
-			m.recount()
-		}
-	}
-}
-
-// inShort is what is remembered of an exchange's marks where there are too many
-// different sets of them: the first that counts as a difference, and whether there
-// are others, which stay differences whatever is learned later.
-func (m *match) inShort(list []int) []int {
-	open := slices.DeleteFunc(slices.Clone(list), func(i int) bool { return !m.isOpen(i) })
-	switch len(open) {
-	case 0:
-		return list[:1]
-	case 1:
-		return open
-	}
-	return []int{open[0], beyond}
-}
-
-// recount brings the share up to date after what counts as noise has changed.
-func (m *match) recount() {
-	s := 0
-	for key, n := range m.combos {
-		if m.anyOpen(comboMarks(key)) {
-			s += n
-		}
-	}
-	m.share.Differing = s
-}
-
-func comboKey(list []int) string {
-	var b []byte
-	for _, i := range list {
-		b = binary.AppendUvarint(b, uint64(i))
-	}
-	return string(b)
-}
-
-func comboMarks(key string) []int {
-	var list []int
-	for b := []byte(key); len(b) > 0; {
-		i, n := binary.Uvarint(b)
-		if n <= 0 {
-			return list
-		}
-		list, b = append(list, int(i)), b[n:]
-	}
-	return list
 }

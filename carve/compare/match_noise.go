@@ -2,6 +2,7 @@ package compare
 
 import (
 	"whittle"
+	"whittle/carve/compare/header"
 	"whittle/carve/compare/noise"
 )
 
@@ -50,4 +51,43 @@ func (m *match) changedByNoise() []noise.Changed {
 		list = append(list, c)
 	}
 	return list
+}
+
+// rare reports whether the monolith was seen to vary at a place in few of its
+// repeats.
+func (m *match) rare(k noise.Key) bool {
+	return m.noise.Repeats >= learnRepeats && float64(m.noise.Self[k]) <= rareNoise*float64(m.noise.Repeats)
+}
+
+// rareNoise is the share of repeats up to which noise is asked about like any
+// other difference: what varies more often would take up the budget.
+const rareNoise = 0.05
+
+// learning reports whether too few requests have been repeated to tell noise
+// from difference.
+func (m *match) learning() bool {
+	return m.learn && m.noise.Repeats < learnRepeats && m.noise.N < learnCompared
+}
+
+// learnFrom takes what the monolith changed by itself as noise.
+func (m *match) learnFrom(self []int) {
+	for _, i := range self {
+		if k := m.marks[i].key; k.learnable() && m.forms.Teaches(k.noise()) && m.noise.Learn(k.noise()) {
+			m.refresh()
+		}
+	}
+}
+
+// Varies implements method. What it teaches does not count among the repeats,
+// which are drawn by chance.
+func (m *match) Varies(a, b *whittle.Response) {
+	if !m.learn || !header.Usable(b, a) {
+		return
+	}
+	for _, d := range m.differ.Diff(a.Body, b.Body) {
+		if k := (markKey{path: d.Path, how: d.How, expect: d.Expect}); d.Expect < 0 && k.learnable() && m.forms.Teaches(k.noise()) {
+			m.noise.Learn(k.noise())
+		}
+	}
+	m.refresh()
 }

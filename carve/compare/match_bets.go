@@ -1,0 +1,58 @@
+package compare
+
+import "slices"
+
+// isOpen reports whether a mark counts as a difference: not declared, and not
+// the monolith's own noise, unless the candidate was shown to do it more often.
+func (m *match) isOpen(i int) bool {
+	if i == beyond {
+		return true
+	}
+	mk := m.marks[i]
+	return mk.key.expect < 0 && (mk.decided() || !m.noise.Learnt[mk.key.noise()])
+}
+
+func (m *match) anyOpen(list []int) bool {
+	return slices.ContainsFunc(list, m.isOpen)
+}
+
+// test settles the present exchange in every test that it concerns.
+func (m *match) test(candAny, selfAny, repeated bool) {
+	if !m.learn {
+		for _, i := range m.cand {
+			if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n {
+				mk.event(m.c.MaxDiffer, m.markAlpha(i), m.n)
+			}
+		}
+		if candAny {
+			m.whole.event(m.c.MaxDiffer, m.alpha*wholePart, m.n)
+		}
+		return
+	}
+	if !repeated {
+		return
+	}
+	for _, i := range m.cand {
+		if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n && !slices.Contains(m.self, i) && !m.forms.Replaces(mk.key.noise()) {
+			mk.Pair.Bet(1, m.markAlpha(i), m.n)
+		}
+	}
+	for _, i := range m.self {
+		if mk := m.marks[i]; mk.Born < m.n && !slices.Contains(m.cand, i) {
+			mk.Pair.Bet(-1, m.markAlpha(i), m.n)
+		}
+	}
+	if candAny != selfAny {
+		g := 1.0
+		if selfAny {
+			g = -1
+		}
+		m.whole.Pair.Bet(g, m.alpha*wholePart, m.n)
+	}
+}
+
+// markAlpha is the error rate of the mark at index i; the sum is alpha*marksPart.
+func (m *match) markAlpha(i int) float64 {
+	j := float64(i + 1)
+	return m.alpha * marksPart / (j * (j + 1))
+}

@@ -1,0 +1,95 @@
+package compare
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"whittle"
+)
+
+// refresh brings the share up to date where noise was learned since.
+func (m *match) refresh() {
+	if m.counted != m.noise.Version {
+		m.counted = m.noise.Version
+		m.recount()
+	}
+}
+
+// differAim is the share of differing responses up to which EQUIVALENT may be said,
+// at which the bound is sharpest.
+func differAim(c whittle.Comparison) float64 {
+	if c.MaxDiffer > 0 {
+		return c.MaxDiffer
+	}
+	return unseenMargin
+}
+
+// account adds the exchange to the share of responses that differ. The set of
+// its marks is kept, so that noise learned later explains it in retrospect.
+func (m *match) account() {
+	m.share.N = m.n
+	list := slices.DeleteFunc(m.cand, func(i int) bool { return m.marks[i].key.expect >= 0 })
+	m.cand = list
+	if len(list) == 0 {
+		return
+	}
+	key := comboKey(list)
+	if _, known := m.combos[key]; !known && len(m.combos) >= maxCombos {
+		key = comboKey(m.inShort(list))
+	}
+	m.combos[key]++
+	if m.anyOpen(list) {
+		m.share.Differing++
+	}
+	for _, i := range list {
+		if m.marks[i].decided() && !m.marks[i].Counted {
+			m.marks[i].Counted = true
+			m.recount()
+		}
+	}
+}
+
+// inShort is what is remembered of an exchange's marks where there are too many
+// different sets of them: the first that counts as a difference, and whether there
+// are others, which stay differences whatever is learned later.
+func (m *match) inShort(list []int) []int {
+	open := slices.DeleteFunc(slices.Clone(list), func(i int) bool { return !m.isOpen(i) })
+	switch len(open) {
+	case 0:
+		return list[:1]
+	case 1:
+		return open
+	}
+	return []int{open[0], beyond}
+}
+
+// recount brings the share up to date after what counts as noise has changed.
+func (m *match) recount() {
+	s := 0
+	for key, n := range m.combos {
+		if m.anyOpen(comboMarks(key)) {
+			s += n
+		}
+	}
+	m.share.Differing = s
+}
+
+func comboKey(list []int) string {
+	var b []byte
+	for _, i := range list {
+		b = binary.AppendUvarint(b, uint64(i))
+	}
+	return string(b)
+}
+
+func comboMarks(key string) []int {
+	var list []int
+	for b := []byte(key); len(b) > 0; {
+		i, n := binary.Uvarint(b)
+		if n <= 0 {
+			return list
+		}
+		list, b = append(list, int(i)), b[n:]
+	}
+	return list
+}
