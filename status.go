@@ -42,8 +42,11 @@ type Position struct {
 	// Generation rises with every position of the route and outlives restarts, so
 	// that of two positions the later one is known whatever the order they arrive in.
 	Generation uint64
-	Share      Share
-	Phase      Phase
+	// Zero is the generation of the last decision for a share of 0. A trip of the
+	// circuit breaker under an earlier position is known, and over.
+	Zero  uint64
+	Share Share
+	Phase Phase
 }
 
 // Harm is the budget of users' responses that may be wrong, and what is known of it

@@ -87,8 +87,8 @@ type Options struct {
 	Routes []whittle.Route
 	// Apply puts a position in force and reports whether it is. It ignores one whose
 	// generation is not above that of the last; after a trip of the circuit breaker it
-	// ignores all until one with share 0, which shows that the trip is known. It must
-	// not block and must not call back.
+	// ignores every share above 0 until a position's Zero shows that the trip is known.
+	// It must not block and must not call back.
 	Apply func(route string, p whittle.Position) (inForce bool)
 	// Watch puts in force which share of the candidate's responses to users is
 	// compared. As Apply. Nil: nobody wants it.
@@ -212,9 +212,17 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begin = nil
-	var errs []error
 	for _, r := range c.routes() {
 		r.stop()
+	}
+	return c.Flush()
+}
+
+// Flush saves what is known of every route, on the caller's goroutine. It is not
+// called while Run is under way.
+func (c *Controller) Flush() error {
+	var errs []error
+	for _, r := range c.routes() {
 		errs = append(errs, r.flush())
 	}
 	return errors.Join(errs...)

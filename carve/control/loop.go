@@ -121,6 +121,7 @@ func (r *route) step(rises bool) {
 	defer r.release()
 	now := r.c.o.Now()
 	next, d := rollout.Step(r.spec.Rollout, r.st, r.input(), now)
+	r.st.Refused = next.Refused // the verdict's word counts whatever becomes of the decision
 	switch {
 	case d == nil:
 		r.st = next
@@ -242,7 +243,7 @@ func (r *route) apply() { r.put(&r.st, r.generation) }
 // put puts a state in force under a generation, on the monolith while the config is
 // reloaded; false: the gateway knows better. The caller holds mu.
 func (r *route) put(st *rollout.State, generation uint64) (inForce bool) {
-	p := whittle.Position{Generation: generation, Share: st.Share, Phase: st.Phase}
+	p := whittle.Position{Generation: generation, Zero: r.zero, Share: st.Share, Phase: st.Phase}
 	if r.frozen {
 		p.Share, p.Phase = 0, whittle.PhaseShadow
 	}

@@ -56,6 +56,7 @@ func (r *route) order(o rollout.Order) (<-chan error, error) {
 	if err != nil || d == nil {
 		return nil, err
 	}
+	r.st.Refused = next.Refused // as in step
 	if next.Share > r.st.Share {
 		return r.propose(next, *d).done, nil
 	}

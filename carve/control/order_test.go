@@ -196,3 +196,44 @@ func TestAnOrderAgainstAnOlderView(t *testing.T) {
 		})
 	}
 }
+
+// TestEquivalentIsRememberedWithoutARise: what the verdict says of an earlier DIFFERENT
+// counts although the rise that it leads to cannot be saved.
+func TestEquivalentIsRememberedWithoutARise(t *testing.T) {
+	for label, order := range map[string]bool{"by itself": false, "by an order": true} {
+		t.Run(label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := &memory{}
+				h := newRig(t, disk, spec(func(r *whittle.Route) { r.Compare.MinCompared = 20; r.Rollout.Auto = !order }))
+				h.run()
+				h.say(whittle.Different)
+				pass(time.Second)
+				if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Reset}); err != nil {
+					t.Fatal(err)
+				}
+				disk.set(func(m *memory) { m.fail = errFull })
+				word := func(state whittle.State) {
+					h.set(func() { h.word = state })
+					x := exchange(200)
+					x.At = time.Now()
+					h.c.Observe(x)
+				}
+				word(whittle.Equivalent)
+				if order {
+					if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}); !errors.Is(err, errFull) {
+						t.Error(err)
+					}
+				}
+				pass(time.Second)
+				word(whittle.Undecided)
+				disk.set(func(m *memory) { m.fail = nil })
+				pass(2 * time.Second)
+				err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test"})
+				if err != nil || h.share() != 100 {
+					t.Errorf("share %d, %v", h.share(), err)
+				}
+				_ = h.stop()
+			})
+		})
+	}
+}

@@ -136,6 +136,34 @@ func TestLedgerStandsWhereTheEvidenceStands(t *testing.T) {
 	})
 }
 
+// A kill between the exchange that decides and the fall leaves evidence on disk that
+// is DIFFERENT beside a share above 0: nobody is put on the candidate again.
+func TestDifferentOnDiskStartsOnTheMonolith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		h := shifted(t, disk)
+		_ = h.stop()
+		again := newRig(t, disk, spec())
+		again.word = whittle.Different
+		c, err := control.New(again.options([]whittle.Route{spec()}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.c = c
+		c.Start()
+		again.expectLog("applied 0")
+		if s := again.status(); s.Share != 100 {
+			t.Errorf("the status shows %d, which is not what is on disk", s.Share)
+		}
+		again.run()
+		pass(time.Second)
+		if s := again.status(); s.Share != 0 || s.Phase != whittle.PhaseRolledBack {
+			t.Errorf("at last %+v", s)
+		}
+		_ = again.stop()
+	})
+}
+
 func TestDamagedStateStartsOnTheMonolith(t *testing.T) {
 	tests := map[string]func(m *memory){
 		"record":   func(m *memory) { m.corrupt = true },

@@ -71,7 +71,8 @@ func (r *route) start(ctx context.Context) {
 	r.wg.Go(func() { r.persist(ctx) })
 }
 
-// enter begins to count and puts the route's share in force.
+// enter begins to count and puts the route's share in force, or takes users off it
+// where the evidence that was saved says so.
 func (r *route) enter() {
 	r.gather()
 	defer r.release()
@@ -81,8 +82,12 @@ func (r *route) enter() {
 	} else if a.gap != nil {
 		a.gap = &whittle.Gap{From: a.gap.From, To: now}
 	}
+	if next, d := rollout.Step(r.spec.Rollout, r.st, r.input(), now); d != nil && next.Share < r.st.Share {
+		r.settle(next, *d)
+	} else {
+		r.apply()
+	}
 	r.watch(r.st)
-	r.apply()
 }
 
 // stop ends the route's goroutines, waits for them, and answers whoever waits.

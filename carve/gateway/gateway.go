@@ -132,8 +132,8 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 
 // Apply puts a position in force for a route, and reports whether it is. It ignores
 // one whose generation is not above that of the last. After the breaker has tripped
-// it ignores every one until one with share 0, which shows that the trip is known. A
-// name that no route has is ignored: a reload may have removed it a moment ago.
+// it ignores every share above 0 until a position shows, by its Zero, that the trip is
+// known. A name that no route has is ignored: a reload may have removed it a moment ago.
 func (g *Gateway) Apply(route string, p whittle.Position) (inForce bool) {
 	rt := g.table.Load().routes[route]
 	return rt != nil && rt.apply(p)

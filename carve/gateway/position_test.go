@@ -16,8 +16,16 @@ func TestPositions(t *testing.T) {
 	shift := func(generation uint64, share whittle.Share) whittle.Position {
 		return whittle.Position{Generation: generation, Share: share, Phase: whittle.PhaseShift}
 	}
+	// known is a rise of whoever knows of the trips before zero, back a rollback, and
+	// frozen a pause of a shift.
+	known := func(generation, zero uint64, share whittle.Share) whittle.Position {
+		return whittle.Position{Generation: generation, Zero: zero, Share: share, Phase: whittle.PhaseShift}
+	}
 	back := func(generation uint64) whittle.Position {
-		return whittle.Position{Generation: generation, Phase: whittle.PhaseRolledBack}
+		return whittle.Position{Generation: generation, Zero: generation, Phase: whittle.PhaseRolledBack}
+	}
+	frozen := func(generation uint64) whittle.Position {
+		return whittle.Position{Generation: generation, Phase: whittle.PhaseShadow}
 	}
 	type step struct {
 		position whittle.Position // of Apply, or
@@ -52,6 +60,13 @@ func TestPositions(t *testing.T) {
 			{position: shift(3, 500), takes: true, share: 500},
 			{trips: 1, share: 500},
 			{trips: 3},
+		},
+		"a pause over a trip": {
+			{position: shift(1, 100), takes: true, share: 100},
+			{trips: 1},
+			{position: frozen(2), takes: true},
+			{position: shift(3, 100)},
+			{position: known(5, 4, 100), takes: true, share: 100}, // its rollback was missed
 		},
 		"a trip under the step before": {
 			{position: shift(1, 100), takes: true, share: 100}, {position: shift(2, 500), takes: true, share: 500}, {trips: 1}, {position: shift(3, 500)},

@@ -69,11 +69,10 @@ type routeState struct {
 
 	mu     sync.Mutex // guards the following, and the changes of setting
 	claims int
-	// heldAtZero holds the share at 0 from a trip until the share 0 is applied, so
-	// that a decision taken before the trip cannot undo it.
-	heldAtZero bool
-	// zero is the generation of the last position with share 0: a trip under an
-	// earlier one is of a shift that is over.
+	// trippedUnder holds the share at 0 from a trip under its generation until a position
+	// shows that the trip is known, so that no other one can undo it. 0: no trip.
+	trippedUnder uint64
+	// zero is the last position's: a trip under an earlier one is over.
 	zero uint64
 }
 
@@ -131,12 +130,14 @@ func (s *routeState) apply(p whittle.Position) (inForce bool) {
 	next := setting{share: min(p.Share, whittle.All), phase: p.Phase, generation: p.Generation}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch now := s.setting.Load(); {
-	case next.generation <= now.generation:
+	now := s.setting.Load()
+	if next.generation <= now.generation {
 		return next == *now
-	case next.share == 0:
-		s.heldAtZero, s.zero = false, next.generation
-	case s.heldAtZero:
+	}
+	s.zero = max(s.zero, p.Zero)
+	if s.trippedUnder <= s.zero {
+		s.trippedUnder = 0
+	} else if next.share > 0 {
 		return false
 	}
 	s.setting.Store(&next)
@@ -152,7 +153,7 @@ func (s *routeState) trip(reason string, generation uint64) {
 		s.mu.Unlock()
 		return // the share has been 0 since
 	}
-	s.heldAtZero = true
+	s.trippedUnder = generation
 	now := s.setting.Load()
 	s.setting.Store(&setting{share: 0, phase: now.phase, generation: now.generation})
 	s.mu.Unlock()

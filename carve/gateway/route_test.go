@@ -35,13 +35,18 @@ type stage struct {
 	exchanges []*whittle.Exchange
 	outcomes  []whittle.Outcome
 	trips     []string
-	// generation is that of the last position.
-	generation atomic.Uint64
+	// generation is that of the last position, zero of the last with share 0.
+	generation, zero atomic.Uint64
 }
 
 // apply puts another position in force.
 func (s *stage) apply(share whittle.Share, phase whittle.Phase) bool {
-	return s.g.Apply(s.route, whittle.Position{Generation: s.generation.Add(1), Share: share, Phase: phase})
+	p := whittle.Position{Generation: s.generation.Add(1), Share: share, Phase: phase}
+	if share == 0 {
+		s.zero.Store(p.Generation)
+	}
+	p.Zero = s.zero.Load()
+	return s.g.Apply(s.route, p)
 }
 
 // everything mirrored, everything watched, with room enough.

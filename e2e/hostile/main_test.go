@@ -98,8 +98,8 @@ func child(spec string) error {
 		n := 0
 		for range tripped {
 			n++
-			g.Apply("/", whittle.Position{Generation: uint64(2 * n), Phase: whittle.PhaseRolledBack})
-			g.Apply("/", whittle.Position{Generation: uint64(2*n + 1), Share: s.Share, Phase: phase}) // a stubborn operator: the candidate is asked again and again
+			g.Apply("/", whittle.Position{Generation: uint64(2 * n), Zero: uint64(2 * n), Phase: whittle.PhaseRolledBack})
+			g.Apply("/", whittle.Position{Generation: uint64(2*n + 1), Zero: uint64(2 * n), Share: s.Share, Phase: phase}) // a stubborn operator: the candidate is asked again and again
 		}
 		reopened <- n
 	}()

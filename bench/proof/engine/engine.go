@@ -6,7 +6,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -135,9 +134,7 @@ func Run(f *family.Family, m *fault.Mutation, seed uint64, s Settings) (Result, 
 
 // ended saves what the controller knows, and keeps what it waits for.
 func ended(ctl *control.Controller, out *Result, route string) error {
-	done, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := ctl.Run(done); err != nil {
+	if err := ctl.Flush(); err != nil {
 		return err
 	}
 	status, err := ctl.Route(route)
