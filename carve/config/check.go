@@ -167,6 +167,22 @@ func isSafe(route whittle.Route) bool {
 	return route.Safe || slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, route.Match.Method)
 }
 
+// checkUnderscores refuses conditions on fields that would never arrive.
+func (r *reader) checkUnderscores(f *File) {
+	if f.Underscores {
+		return
+	}
+	const why = "never arrives, since fields with an underscore in their name are dropped: write underscores_in_headers: true"
+	for i, route := range f.Routes {
+		if strings.Contains(route.Match.HeaderName, "_") {
+			r.failField(fmt.Sprintf("routes[%d].header", i), "%s "+why, route.Match.HeaderName)
+		}
+		if by := route.Rollout.Sticky; by.By == "header" && strings.Contains(by.Name, "_") {
+			r.failField(fmt.Sprintf("routes[%d].rollout.sticky_by", i), "%s "+why, by.Name)
+		}
+	}
+}
+
 // checkWarnings tells of what is allowed and probably not meant.
 func (r *reader) checkWarnings(f *File) {
 	if f.Monolith.Insecure {

@@ -70,6 +70,9 @@ func (f *File) describeServer(b *strings.Builder) {
 		}
 	}
 	line(b, "forwarded", "%s", trust)
+	if f.Underscores {
+		line(b, "headers", "names with an underscore are passed on")
+	}
 	if f.Trace.Endpoint == "" {
 		line(b, "trace", "context passed on, nothing exported")
 	} else {

@@ -41,8 +41,11 @@ type File struct {
 	State     string
 	Limits    Limits
 	Forwarded Forwarded
-	Trace     Trace
-	Log       Log
+	// Underscores says that fields whose names have an underscore are passed on.
+	// Default: they are dropped.
+	Underscores bool
+	Trace       Trace
+	Log         Log
 	// Record is nil where nothing is recorded.
 	Record *Record
 	Redact Redact
@@ -194,6 +197,7 @@ func (r *reader) parse(src []byte, read func(path string) ([]byte, error)) *File
 	if len(r.problems) == 0 {
 		r.checkOverlap(f.Routes)
 		r.checkLoops(f)
+		r.checkUnderscores(f)
 		r.checkWarnings(f)
 	}
 	sortProblems(r.warnings)

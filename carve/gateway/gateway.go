@@ -34,6 +34,10 @@ type Options struct {
 	// headers are believed and added to. A request from anywhere else has them
 	// replaced. Empty: nobody is believed.
 	Trusted []netip.Prefix
+	// KeepUnderscores passes on fields of requests whose names have an underscore;
+	// they are dropped otherwise, since many servers read X_Forwarded_For as
+	// X-Forwarded-For.
+	KeepUnderscores bool
 	// RewriteHost sends the upstream its own host instead of the client's.
 	RewriteHost bool
 	// Observe takes an exchange to be compared; called on mirror workers, which
@@ -97,7 +101,7 @@ type Gateway struct {
 // New makes a gateway; nothing listens until Serve.
 func New(o Options) (*Gateway, error) {
 	o.Limits = o.Limits.withDefaults()
-	g := &Gateway{opts: o, log: o.Log, door: inbound.Door{Trusted: o.Trusted, Mark: newLoopMark()}}
+	g := &Gateway{opts: o, log: o.Log, door: inbound.Door{Trusted: o.Trusted, Mark: newLoopMark(), KeepUnderscores: o.KeepUnderscores}}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}

@@ -22,8 +22,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 && g.clients.Draining() {
 		w.Header()["Connection"] = forward.Closing["Connection"]
 	}
+	q := g.door.Read(r)
 	t := g.table.Load()
-	c := g.begin(t.match(r), g.door.Read(r))
+	c := g.begin(t.match(r), q)
 	rec := g.newRecording(w, &c)
 	if rec != nil {
 		w = rec

@@ -117,6 +117,8 @@ func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment,
 		Limits:   gateway.Limits(f.Limits),
 		TLS:      tlsFiles(f.TLS),
 		Trusted:  f.Forwarded.Trust,
+
+		KeepUnderscores: f.Underscores,
 		// The controller is made next and before anything is served, so these
 		// are never called while it is nil.
 		Observe: func(x *whittle.Exchange) whittle.Observation { return d.control.Observe(x) },

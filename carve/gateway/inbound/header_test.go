@@ -29,3 +29,19 @@ func TestForwardedElement(t *testing.T) {
 		}
 	}
 }
+
+// TestNoClaimPassesByAnUnderscore: many servers read an underscore as a dash, so
+// what a client claims by it is dropped unless the operator wants it.
+func TestNoClaimPassesByAnUnderscore(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		r.Header["X_forwarded_for"] = []string{"6.6.6.6"}
+		r.Header["X_dry_run"] = []string{"yes"}
+		r.Header["X-Plain"] = []string{"a_b"}
+		q := (&Door{KeepUnderscores: keep}).Read(r)
+		h := q.Outbound()
+		if (h["X_forwarded_for"] != nil) != keep || (h["X_dry_run"] != nil) != keep || h.Get("X-Plain") != "a_b" {
+			t.Errorf("keep %v: %v", keep, h)
+		}
+	}
+}

@@ -26,6 +26,9 @@ type Door struct {
 	// Mark is the name of this gateway in LoopHeader. Empty: requests are not
 	// marked, and none is known again.
 	Mark string
+	// KeepUnderscores keeps fields whose names have an underscore, which many
+	// servers read as a dash.
+	KeepUnderscores bool
 }
 
 // Request is a client's request with what is known of it. It is passed by value;
@@ -69,8 +72,16 @@ type Facts struct {
 }
 
 // Read works out a request's facts. A host field, which net/http leaves beside
-// HTTP/2's authority, is taken out of its header, so that one Host goes on.
+// HTTP/2's authority, is taken out of its header, so that one Host goes on, and so
+// are the fields that the door does not keep.
 func (d *Door) Read(r *http.Request) Request {
+	if !d.KeepUnderscores {
+		for name := range r.Header {
+			if strings.IndexByte(name, '_') >= 0 {
+				delete(r.Header, name)
+			}
+		}
+	}
 	conn, number := listener.ConnOf(r)
 	q := Request{r, Facts{
 		Conn: conn, ConnNumber: number,
