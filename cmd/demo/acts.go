@@ -8,10 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"whittle/internal/chart"
-
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/chart"
 	"whittle/load"
 	"whittle/load/cpu"
 	"whittle/load/plan"
@@ -201,103 +200,6 @@ func (d *countDemo) awaitVerdict(ctx context.Context) (*whittle.RouteStatus, err
 		err = fmt.Errorf("the mended service is %s: %s", r.Verdict.State, r.Verdict.Summary)
 	}
 	return r, err
-}
-
-// breakAt is the share at which the candidate is killed.
-const breakAt = 25
-
-// actBreak lets the shift run to a quarter of the users, and then kills the
-// candidate.
-func (d *countDemo) actBreak(ctx context.Context) error {
-	t, err := d.send(ctx, "steady.yml", steadyRate, mostShift)
-	if err != nil {
-		return err
-	}
-	defer t.end()
-	d.screen.Say("%s", budgetNote)
-	if err := d.climb(ctx, breakAt); err != nil {
-		return err
-	}
-	before, err := d.counter(ctx, "whittle_fallback_requests_total")
-	if err != nil {
-		return err
-	}
-	at := time.Now()
-	d.mended.kill()
-	d.screen.Say("killed %s", d.mended)
-	r, err := d.await(ctx, 10*time.Second, "the rollback", func(r *whittle.RouteStatus) bool {
-		return r.Phase == whittle.PhaseRolledBack && r.Share == 0
-	})
-	if err != nil {
-		return err
-	}
-	last := r.Timeline[len(r.Timeline)-1]
-	after, err := d.counter(ctx, "whittle_fallback_requests_total")
-	if err != nil {
-		return err
-	}
-	d.story.Rollout.RolledBackMS = float64(last.At.Sub(at).Microseconds()) / 1000
-	d.story.Rollout.RequestsTouched = after - before
-	report, err := t.stop()
-	if err != nil {
-		return err
-	}
-	d.screen.Say("rolled back %.0f ms after the kill: %s", d.story.Rollout.RolledBackMS, last.Reason)
-	d.screen.Say("%d users' requests met the dead service, and the monolith answered each; errors that users saw: %d of %d requests",
-		d.story.Rollout.RequestsTouched, report.Failed+report.Unfinished, report.Requests)
-	if err := killed(last.Reason); err != nil {
-		return err
-	}
-	if d.story.Rollout.RolledBackMS > 1000 {
-		return fmt.Errorf("the rollback took %.0f ms", d.story.Rollout.RolledBackMS)
-	}
-	if d.story.Rollout.RequestsTouched > 50 {
-		return fmt.Errorf("%d requests met the dead service", d.story.Rollout.RequestsTouched)
-	}
-	return d.account(report)
-}
-
-// actFinish brings the service back, proves it afresh, and goes to the end.
-func (d *countDemo) actFinish(ctx context.Context) error {
-	address := d.mended.public
-	restarted, err := d.startService(ctx, "count", address)
-	if err != nil {
-		return err
-	}
-	d.mended = restarted
-	d.screen.Say("started %s", d.mended)
-	if _, err := d.admin.Order(ctx, demoRoute, rollout.Order{Kind: rollout.Reset, By: "the demo", Reason: "the service is back"}); err != nil {
-		return err
-	}
-	d.story.Rollout.Shares = append(d.story.Rollout.Shares, 0)
-	if err := d.afresh(ctx); err != nil {
-		return err
-	}
-	t, err := d.send(ctx, "steady.yml", steadyRate, mostShadow+mostShift)
-	if err != nil {
-		return err
-	}
-	defer t.end()
-	r, err := d.awaitVerdict(ctx)
-	if err != nil {
-		return err
-	}
-	d.screen.Say("EQUIVALENT again, on evidence of its own: it began at 0, and %d exchanges were compared", r.Verdict.Compared)
-	if err := d.climb(ctx, 100); err != nil {
-		return err
-	}
-	r, err = d.await(ctx, mostShift, "the shift to be over", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseLive })
-	if err != nil {
-		return err
-	}
-	d.screen.Say("the shift is over: %s", r.Timeline[len(r.Timeline)-1].Reason)
-	d.screen.Say("harm: %s", r.Harm.Summary)
-	d.story.Rollout.Timeline = r.Timeline
-	report, err := t.stop()
-	if err != nil {
-		return err
-	}
-	return d.account(report)
 }
 
 // actCompare repeats act 2.

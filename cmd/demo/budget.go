@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"whittle/cmdline"
-
 	"whittle"
+	"whittle/cmdline"
 )
 
 // budgetNote says why the demo's harm budget is another one than the default.

@@ -11,11 +11,10 @@ import (
 	"text/template"
 	"time"
 
-	"whittle/cmdline"
-
 	"whittle"
 	"whittle/bench/table"
 	"whittle/carve/admin"
+	"whittle/cmdline"
 )
 
 const (

@@ -5,9 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"whittle/cmdline"
-
 	"whittle"
+	"whittle/cmdline"
 	"whittle/internal/chart"
 )
 
@@ -91,6 +90,7 @@ type demoIngestVerb struct {
 	demoFlags
 	Scale float64 `default:"20" placeholder:"N" help:"Divide the seed's ramps, a tenth of a second a user, by this (${default})."`
 	Full  bool    `help:"The seed's own lengths: ramps of 5, 50 and 100 seconds, about 35 minutes."`
+	Short bool    `help:"1 and 20 users, each once, with 3 events each: a quick try, for CI."`
 	Loops int64   `placeholder:"N" help:"How many events each user sends (10; 1 where kinesis-local is the API)."`
 }
 
@@ -102,6 +102,7 @@ The API is ferrokinesis where it is installed: the program that FERROKINESIS nam
 
 Examples:
   demo ingest
+  demo ingest --short
   FERROKINESIS=/opt/ferrokinesis demo ingest
   demo ingest --full --out story`
 }
@@ -115,7 +116,11 @@ func (v *demoIngestVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return whittle.Errorf(whittle.Invalid, "demo ingest: --scale is 1 to 1000, --loops 1 to 10000")
 	}
 	return v.play(ctx, s, "ingest", func(screen *cmdline.Screen, work string) (demo, error) {
-		return newIngestDemo(ctx, screen, work, v.Scale, v.Loops)
+		size := ingestSeed
+		if v.Short {
+			size = ingestShort
+		}
+		return newIngestDemo(ctx, screen, work, v.Scale, v.Loops, size)
 	})
 }
 

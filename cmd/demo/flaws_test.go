@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/cmdline"
-
 	"whittle"
 	"whittle/carve/config"
+	"whittle/cmdline"
 	"whittle/load"
 	"whittle/load/plan"
 )

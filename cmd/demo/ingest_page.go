@@ -120,14 +120,14 @@ func (s *ingestStory) page() *chart.Page {
 
 func ingestSection(title string, r *duel.LevelsReport, together []carried, a, b string) chart.Section {
 	head, rows := levelRows(r, together, a, b)
-	s := chart.Section{Title: title, Tables: []chart.Table{{Caption: "Response times, three runs at each number of users", Head: head, Rows: rows}}}
+	s := chart.Section{Title: title, Tables: []chart.Table{{Caption: "Response times, each run at each number of users", Head: head, Rows: rows}}}
 	s.Paragraphs = append(s.Paragraphs, r.Verdict...)
 	s.Paragraphs = append(s.Paragraphs, "A is "+a+", B is "+b+". Users are closed: a slower server is asked less. "+asSent)
 	var groups []chart.BarGroup
 	for i := range r.Levels {
 		l := &r.Levels[i]
 		g := chart.BarGroup{Name: fmt.Sprintf("%d users", l.Users), Unit: "ms"}
-		for n := range ingestRuns {
+		for n := range ingestSeed.runs {
 			for side, name := range []string{a, b} {
 				runs := runsOf(l, []string{"a", "b"}[side])
 				if n < len(runs) {
@@ -137,6 +137,6 @@ func ingestSection(title string, r *duel.LevelsReport, together []carried, a, b 
 		}
 		groups = append(groups, g)
 	}
-	s.Figures = []chart.Figure{chart.Bars("Median response time", "The seed's four figures: each number of users with its three runs.", groups)}
+	s.Figures = []chart.Figure{chart.Bars("Median response time", "The seed's four figures: each number of users with its runs.", groups)}
 	return s
 }

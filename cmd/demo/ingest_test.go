@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"whittle/cmdline"
-
 	"whittle/load"
 	"whittle/load/duel"
 	"whittle/load/plan"
@@ -37,7 +36,7 @@ func TestALevelOfTheIngestDemoIsWarmedUpAndSaysWhatACallCarries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &ingestDemo{screen: cmdline.NewScreen(cmdline.Streams{Out: new(strings.Builder)}), loops: 10}
+	d := &ingestDemo{screen: cmdline.NewScreen(cmdline.Streams{Out: new(strings.Builder)}), loops: 10, size: ingestSeed}
 	if err := d.warmUp(t.Context(), imports, 50, time.Millisecond, p); err != nil {
 		t.Fatal(err)
 	}
@@ -57,5 +56,38 @@ func TestALevelOfTheIngestDemoIsWarmedUpAndSaysWhatACallCarries(t *testing.T) {
 	head, rows := levelRows(&duel.LevelsReport{Levels: []duel.Level{level}}, []carried{c.carried}, "Node.js", "Go")
 	if head[2] != "events together" || len(rows) != 2 || rows[0][2] != "1 a call" || rows[1][2] != "7.5 a call" {
 		t.Errorf("%q %q", head, rows)
+	}
+}
+
+// A comparison that is void, failed, or shows that ingest costs as much CPU as
+// Node.js fails the demo; one that it won at the most users does not.
+func TestTheIngestDemoFailsWhereNothingIsWon(t *testing.T) {
+	run := func(side string, cpu float64) duel.LevelRun {
+		return duel.LevelRun{Side: side, Requests: 100, Completed: 100, CPU: cpu}
+	}
+	levels := func(runs ...duel.LevelRun) duel.LevelsReport {
+		few := duel.Level{Users: 1, Runs: []duel.LevelRun{run("a", 1), run("b", 2)}}
+		return duel.LevelsReport{Levels: []duel.Level{few, {Users: 50, Runs: runs}}}
+	}
+	failed, lost, void, early := run("b", 0.1), run("a", 1), run("b", 0.1), levels(run("a", 1), run("b", 0.1))
+	failed.Failed, lost.Completed, void.Void, early.Early = 1, 99, "sent late", true
+	for name, c := range map[string]struct {
+		r    duel.LevelsReport
+		wins bool
+	}{
+		"won":            {levels(run("a", 1), run("b", 0.4)), true},
+		"won on the sum": {levels(run("a", 1), run("b", 1.2), run("a", 1), run("b", 0.2)), true},
+		"slower":         {levels(run("a", 1), run("b", 1.5)), false},
+		"the same":       {levels(run("a", 1), run("b", 1)), false},
+		"not measured":   {levels(run("a", 0), run("b", 0)), false},
+		"a failure":      {levels(run("a", 1), failed), false},
+		"no response":    {levels(lost, run("b", 0.4)), false},
+		"void":           {levels(run("a", 1), void), false},
+		"ended early":    {early, false},
+		"nothing":        {duel.LevelsReport{}, false},
+	} {
+		if err := judgeLevels(&c.r); (err == nil) != c.wins {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

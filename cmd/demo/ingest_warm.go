@@ -14,13 +14,13 @@ import (
 )
 
 // warmRequests is how many requests each server gets, at least, before a level
-// is measured: a Node.js process compiles its hot code within fewer.
+// is measured in full: a Node.js process compiles its hot code within fewer.
 const warmRequests = 3000
 
 // warmUp has the users of a level go through the plan on each server before
 // anything is measured, so that neither is measured while it starts up.
 func (d *ingestDemo) warmUp(ctx context.Context, p *plan.Plan, users int, ramp time.Duration, servers ...*process) error {
-	loops := max(d.loops, (warmRequests+int64(users)-1)/int64(users))
+	loops := max(d.loops, (d.size.warm+int64(users)-1)/int64(users))
 	if d.loops == 1 {
 		loops = max(1, 200/int64(users)) // the API is slow: kinesis-local
 	}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"whittle"
+	"whittle/load/duel"
+)
+
+// judge says what an audit found, and fails where the promise was broken.
+func (d *ingestDemo) judge(name string, a audit) error {
+	a.Stream = name
+	d.story.Audits = append(d.story.Audits, a)
+	d.screen.Say("%s: %d acknowledged, %d read back; %d missing, %d twice, %d not as sent", name, a.Acknowledged, a.Read, a.Missing, a.Twice, a.Changed)
+	if a.Missing > 0 || a.Twice > 0 || a.Changed > 0 || a.Acknowledged == 0 {
+		return whittle.Errorf(whittle.FallsShort, "demo ingest: the stream of %s does not hold what was acknowledged", name)
+	}
+	if d.receipt.strange > 0 {
+		return whittle.Errorf(whittle.FallsShort, "demo ingest: %d successes named no place in the stream", d.receipt.strange)
+	}
+	return nil
+}
+
+// judgeLevels fails where a run says nothing (it is void, ended early, or had
+// failures), and where ingest, side b, costs as much CPU a request as the
+// Node.js server at the most users. It takes about a sixth of it: neither
+// chance nor a busy machine, which both sides share in turn, makes up for that.
+// Latency, which a busy machine may turn around, is shown and not judged.
+func judgeLevels(r *duel.LevelsReport) error {
+	if r.Early || r.Void != "" {
+		return whittle.Errorf(whittle.FallsShort, "demo ingest: the comparison is void: %s", r.Void)
+	}
+	for i := range r.Levels {
+		for _, run := range r.Levels[i].Runs {
+			if run.Void != "" || run.Failed > 0 || run.Completed != run.Requests {
+				return whittle.Errorf(whittle.FallsShort, "demo ingest: %d users, side %s: %d of %d requests came to a response, %d failed %s",
+					r.Levels[i].Users, run.Side, run.Completed, run.Requests, run.Failed, run.Void)
+			}
+		}
+	}
+	if len(r.Levels) == 0 {
+		return whittle.Errorf(whittle.FallsShort, "demo ingest: nothing was compared")
+	}
+	most := &r.Levels[len(r.Levels)-1]
+	cost, requests := map[string]float64{}, map[string]float64{}
+	for _, run := range most.Runs {
+		cost[run.Side] += run.CPU * float64(run.Completed)
+		requests[run.Side] += float64(run.Completed)
+	}
+	a, b := cost["a"]/requests["a"], cost["b"]/requests["b"]
+	if !(b < a) {
+		return whittle.Errorf(whittle.FallsShort, "demo ingest: with %d users ingest takes %.3f ms of CPU a request, and Node.js %.3f", most.Users, b, a)
+	}
+	return nil
+}

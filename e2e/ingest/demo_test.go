@@ -1,0 +1,57 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"whittle/internal/needs"
+	"whittle/systems/ingest/stream/kinesis/kinesistest"
+)
+
+// TestDemoIngest plays the whole story in its short form: three streams, each
+// read back, hold every acknowledged event once, and the demo fails where one
+// does not, where a comparison is void, and where ingest costs more CPU.
+func TestDemoIngest(t *testing.T) {
+	needs.Node(t)
+	if _, err := os.Stat("../../systems/ingest/stream/kinesis/kinesistest/node_modules"); err != nil {
+		needs.Missing(t, "a Kinesis API", kinesistest.Install)
+	}
+	if _, err := os.Stat("../../systems/ingest/node/node_modules"); err != nil {
+		needs.Missing(t, "the Node.js ingestion server", "make deps")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", dir+"/", "whittle/cmd/demo", "whittle/systems/ingest/cmd/ingest").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "demo"), "ingest", "--short", "--out", dir)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, said.String())
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "demo-ingest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var story struct {
+		Audits []struct {
+			Stream                                      string
+			Acknowledged, Read, Missing, Twice, Changed int
+		}
+	}
+	if err := json.Unmarshal(b, &story); err != nil {
+		t.Fatal(err)
+	}
+	if len(story.Audits) != 3 {
+		t.Fatalf("%d streams were read back: %s", len(story.Audits), b)
+	}
+	for _, a := range story.Audits {
+		if a.Acknowledged < 200 || a.Read < a.Acknowledged || a.Missing+a.Twice+a.Changed > 0 {
+			t.Errorf("%+v", a)
+		}
+	}
+}
