@@ -33,6 +33,7 @@ var rooms = map[string]int{
 	"whittle/internal/jsonscan":     0,
 	"whittle/internal/notify":       0,
 	"whittle/internal/paired":       0,
+	"whittle/internal/units":        0,
 	"whittle/internal/simtest":      0,
 	"whittle/systems/ingest/stream": 10,
 	"whittle/profile":               10,

@@ -1,6 +1,10 @@
 package contract
 
-import "testing"
+import (
+	"testing"
+
+	"whittle/internal/units"
+)
 
 func TestFigures(t *testing.T) {
 	for _, tc := range []struct{ got, want string }{
@@ -8,11 +12,11 @@ func TestFigures(t *testing.T) {
 		{About(0.2), "about 20 %"},
 		{About(0.996), "nearly every one"},
 		{About(0), "hardly one"},
-		{Percent(0.075), "7.5 %"},
-		{Percent(0.0075), "0.75 %"},
-		{Percent(1), "100 %"},
-		{Percent(0.000001), "0.01 %"},
-		{Percent(0.0999), "10 %"},
+		{units.Percent(0.075), "7.5 %"},
+		{units.Percent(0.0075), "0.75 %"},
+		{units.Percent(1), "100 %"},
+		{units.Percent(0.000001), "0.01 %"},
+		{units.Percent(0.0999), "10 %"},
 		{Count(1, "exchange"), "1 exchange"},
 		{Count(0, "field"), "0 fields"},
 	} {

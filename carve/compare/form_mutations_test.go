@@ -11,9 +11,9 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/comparetest"
-	"whittle/carve/compare/display"
 	"whittle/carve/compare/form"
 	"whittle/internal/simtest"
+	"whittle/internal/units"
 )
 
 // formMutation is a candidate that makes one field otherwise.
@@ -161,9 +161,9 @@ func TestTableOfForms(t *testing.T) {
 	b.WriteString("| the monolith's value | the candidate's | exchanges, middle run | in 19 of 20 runs |\n|---|---|---:|---:|\n")
 	words := func(n int) string {
 		if n >= most {
-			return "more than " + display.Grouped(most)
+			return "more than " + units.Grouped(most)
 		}
-		return display.Grouped(n)
+		return units.Grouped(n)
 	}
 	for i := range formMutations {
 		mu := &formMutations[i]

@@ -10,6 +10,7 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
+	"whittle/internal/units"
 )
 
 // noisy is implemented by methods that learn what the monolith changes by itself.
@@ -42,7 +43,7 @@ func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 	}
 	b.Inside = m.n > 0 && high <= limit && b.Estimate <= m.c.MaxDiffer
 	b.Summary = fmt.Sprintf("%s of %s responses differed: at most %s can (%s)",
-		display.Grouped(m.share.Differing), display.Grouped(m.n), display.PercentUp(high), display.Percent(1-alphaOf(m.c)))
+		units.Grouped(m.share.Differing), units.Grouped(m.n), display.PercentUp(high), display.Percent(1-alphaOf(m.c)))
 	if m.n == 0 {
 		b.Summary = "nothing has been compared yet"
 	}
@@ -117,7 +118,7 @@ func (m *match) wholeFinding(open int) whittle.Finding {
 		Kind: m.kind, Count: m.share.Differing, Of: m.n, Decided: true, DecidedAt: m.whole.decidedAt(),
 		EValue: m.whole.eValue(m.learn, m.c.MaxDiffer, m.n),
 		Summary: fmt.Sprintf("%s of %s responses differ, in %d ways of which none is frequent enough by itself",
-			display.Grouped(m.share.Differing), display.Grouped(m.n), open),
+			units.Grouped(m.share.Differing), units.Grouped(m.n), open),
 	}
 }
 
@@ -156,9 +157,9 @@ func (m *match) sentence(k *mark) string {
 	} else {
 		fmt.Fprintf(&b, "%s differs (%s)", where, k.key.how)
 	}
-	fmt.Fprintf(&b, " in %s of %s responses", display.Grouped(k.Count), display.Grouped(m.n))
+	fmt.Fprintf(&b, " in %s of %s responses", units.Grouped(k.Count), units.Grouped(m.n))
 	if top := k.top(); top.Count > 1 {
-		fmt.Fprintf(&b, ", %s times %s → %s", display.Grouped(top.Count), top.From, top.To)
+		fmt.Fprintf(&b, ", %s times %s → %s", units.Grouped(top.Count), top.From, top.To)
 	}
 	if k.At != "" {
 		fmt.Fprintf(&b, "; the last time %s", k.At)
@@ -200,9 +201,9 @@ func (m *match) cause(k *mark) string {
 		return "more places differ than are told apart, so nothing is learned of them: ignore those that the monolith changes by itself, as $.prices.*.at"
 	case k.key.how == jsondiff.HowBytes && k.Self > 0:
 		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical",
-			display.Grouped(k.Self), display.Grouped(m.repeats))
+			units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.learn && k.Self > 0:
-		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often", display.Grouped(k.Self), display.Grouped(m.repeats))
+		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often", units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.learn && m.repeats == 0:
 		return noRepeats
 	}

@@ -13,6 +13,7 @@ import (
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
 	"whittle/internal/simtest"
+	"whittle/internal/units"
 )
 
 var testMatch = whittle.Comparison{
@@ -195,7 +196,7 @@ func TestMatchDetection(t *testing.T) {
 		}
 		median := simtest.Quantile(took, 0.5)
 		fmt.Fprintf(&b, "| %v %% of responses | %s | %s | %s | %s |\n", 100*c.rate, repeats,
-			display.Grouped(median), display.Grouped(simtest.Quantile(took, 0.9)), display.Grouped(simtest.Quantile(took, 0.99)))
+			units.Grouped(median), units.Grouped(simtest.Quantile(took, 0.9)), units.Grouped(simtest.Quantile(took, 0.99)))
 		if median > c.most {
 			t.Errorf("rate %v, repeats 1 in %d: found after %d, expected %d", c.rate, c.every, median, c.most)
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/units"
 )
 
 // isBodyPlace tells places of a body from status, content type, failure and
@@ -132,5 +132,5 @@ func timesOf(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return display.Grouped(n) + " times"
+	return units.Grouped(n) + " times"
 }

@@ -12,6 +12,7 @@ import (
 
 	"whittle"
 	"whittle/cmdline"
+	"whittle/internal/units"
 	"whittle/record/capture"
 	"whittle/record/journal"
 	"whittle/record/show"
@@ -100,7 +101,7 @@ func TestNothingRecordedMovesTheCursor(t *testing.T) {
 func TestThingsAreCounted(t *testing.T) {
 	for got, want := range map[string]string{
 		show.Counted(1, "entry"): "1 entry", show.Counted(2, "entry"): "2 entries", show.Counted(0, "segment"): "0 segments",
-		show.Sized(10): "10 B", show.Sized(20 << 10): "20 KiB", show.Sized(50 << 20): "50 MiB", show.Sized(20 << 30): "20 GiB",
+		units.Size(10): "10 B", units.Size(20 << 10): "20 KiB", units.Size(50 << 20): "50 MiB", units.Size(20 << 30): "20 GiB",
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

@@ -6,6 +6,7 @@ import (
 
 	"whittle"
 	"whittle/cmdline"
+	"whittle/internal/units"
 	"whittle/record/journal"
 	"whittle/record/show"
 )
@@ -88,7 +89,7 @@ Examples:
 func (v *recordVerify) Run(ctx context.Context, s cmdline.Streams) error {
 	screen := cmdline.NewScreen(s, v.JSON)
 	l, err := journal.Verify(ctx, v.Log, func(done, total int64) {
-		screen.Progress("%s of %s", show.Sized(done), show.Sized(total))
+		screen.Progress("%s of %s", units.Size(done), units.Size(total))
 	})
 	screen.Clear()
 	if err != nil {
@@ -99,14 +100,14 @@ func (v *recordVerify) Run(ctx context.Context, s cmdline.Streams) error {
 			return err
 		}
 	}
-	screen.Say("%s in %s of %s can be read.", show.Counted(l.Entries, "exchange"), show.Counted(l.Segments, "segment"), show.Sized(l.Bytes))
+	screen.Say("%s in %s of %s can be read.", show.Counted(l.Entries, "exchange"), show.Counted(l.Segments, "segment"), units.Size(l.Bytes))
 	show.SayDamages(screen, l.Damages)
 	if n := len(l.Damages); n > 0 {
 		lost := int64(0)
 		for _, d := range l.Damages {
 			lost += d.Bytes
 		}
-		return whittle.Errorf(whittle.FallsShort, "%s: damaged in %s, %s cannot be read", v.Log, show.Counted(n, "place"), show.Sized(lost))
+		return whittle.Errorf(whittle.FallsShort, "%s: damaged in %s, %s cannot be read", v.Log, show.Counted(n, "place"), units.Size(lost))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/cmdline"
+	"whittle/internal/units"
 	"whittle/record/capture"
 	"whittle/record/har"
 	"whittle/record/journal"
@@ -84,9 +85,9 @@ func (v *recordImport) Run(ctx context.Context, s cmdline.Streams) error {
 		redact.Response(&e.Response)
 	}, func(done int64) {
 		if size > 0 {
-			screen.Progress("%d exchanges, %s of %s", im.Exchanges, show.Sized(done), show.Sized(size))
+			screen.Progress("%d exchanges, %s of %s", im.Exchanges, units.Size(done), units.Size(size))
 		} else {
-			screen.Progress("%d exchanges, %s", im.Exchanges, show.Sized(done))
+			screen.Progress("%d exchanges, %s", im.Exchanges, units.Size(done))
 		}
 	})
 	if failed := w.Close(); failed != nil && err == nil {

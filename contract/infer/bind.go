@@ -10,6 +10,7 @@ import (
 	"whittle/contract"
 	"whittle/contract/infer/pattern"
 	"whittle/contract/infer/shape"
+	"whittle/internal/units"
 )
 
 // bind plans the fields of a method's two messages.
@@ -107,7 +108,7 @@ func (p *param) says(t contract.Type) []string {
 	case t == contract.EnumType:
 		return p.text.Says()
 	case t == contract.String && p.ints > 0 && p.ints < p.n:
-		return append(p.text.Says(), fmt.Sprintf("%s of %s values are integers", contract.Thousands(p.ints), contract.Thousands(p.n)))
+		return append(p.text.Says(), fmt.Sprintf("%s of %s values are integers", units.Grouped(p.ints), units.Grouped(p.n)))
 	case t == contract.String:
 		return p.text.Says()
 	}

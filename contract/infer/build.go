@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"whittle/contract"
+	"whittle/internal/units"
 )
 
 // inference makes a contract of what a log held.
@@ -212,9 +213,9 @@ func (c *class) doc() string {
 	}
 	list := slices.Sorted(maps.Keys(places))
 	if len(list) > 3 {
-		return fmt.Sprintf("%s: %s objects, in the %s and %d more places.", c.name, contract.Thousands(c.shape.Objects), list[0], len(list)-1)
+		return fmt.Sprintf("%s: %s objects, in the %s and %d more places.", c.name, units.Grouped(c.shape.Objects), list[0], len(list)-1)
 	}
-	out := fmt.Sprintf("%s: %s objects, in the ", c.name, contract.Thousands(c.shape.Objects))
+	out := fmt.Sprintf("%s: %s objects, in the ", c.name, units.Grouped(c.shape.Objects))
 	for j, p := range list {
 		if j > 0 {
 			out += " and the "

@@ -7,6 +7,7 @@ import (
 	"whittle/contract"
 	"whittle/contract/infer/document"
 	"whittle/contract/infer/shape"
+	"whittle/internal/units"
 )
 
 // doc is one sentence for the .proto file.
@@ -77,13 +78,13 @@ func whyValue(s *shape.Shape, t typed) string {
 	}
 	switch {
 	case of.Closed:
-		return fmt.Sprintf("Not looked into: %s %s lie too deep or are too many", contract.Thousands(of.Seen), what)
+		return fmt.Sprintf("Not looked into: %s %s lie too deep or are too many", units.Grouped(of.Seen), what)
 	case len(seen) > 1:
-		return fmt.Sprintf("%s %s were %s", contract.Thousands(of.Seen), what, strings.Join(seen, ", "))
+		return fmt.Sprintf("%s %s were %s", units.Grouped(of.Seen), what, strings.Join(seen, ", "))
 	case of.Objects > 0 && of.Members == 0:
-		return fmt.Sprintf("All %s objects were empty", contract.Thousands(of.Objects))
+		return fmt.Sprintf("All %s objects were empty", units.Grouped(of.Objects))
 	case len(seen) == 1:
-		return fmt.Sprintf("%s %s were all %s, but what it was before, or how it was left out, only a Value tells apart", contract.Thousands(of.Seen), what, seen[0])
+		return fmt.Sprintf("%s %s were all %s, but what it was before, or how it was left out, only a Value tells apart", units.Grouped(of.Seen), what, seen[0])
 	}
 	return "Never seen with a value"
 }

@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/contract"
+	"whittle/internal/units"
 )
 
 // method lists what is guessed of the whole exchange.
@@ -21,13 +22,13 @@ func (g *guesser) method(m *method, at *contract.Method) {
 	g.echoes(m, at)
 	g.headers(m)
 	if e.cut > 0 {
-		g.add("exchanges", "looked at without them", "whole bodies", fmt.Sprintf("%s of %s had a body longer than what is recorded", contract.Thousands(e.cut), contract.Thousands(e.seen)))
+		g.add("exchanges", "looked at without them", "whole bodies", fmt.Sprintf("%s of %s had a body longer than what is recorded", units.Grouped(e.cut), units.Grouped(e.seen)))
 	}
 	evidence := fmt.Sprintf("%s; %s of further ones have a shape that none of these had (Good and Turing)",
 		contract.Count(e.unseen.n, "exchange"), contract.About(e.unseen.share()))
 	if n := float64(e.unseen.n); e.unseen.once == 0 {
 		// The rule of three: what did not happen in n trials.
-		evidence = fmt.Sprintf("%s, no shape of which came only once; less than %s of further ones have a new one", contract.Count(e.unseen.n, "exchange"), contract.Percent(min(1, 3/n)))
+		evidence = fmt.Sprintf("%s, no shape of which came only once; less than %s of further ones have a new one", contract.Count(e.unseen.n, "exchange"), units.Percent(min(1, 3/n)))
 	}
 	g.add("exchanges", "complete", "further shapes to come", evidence)
 	if g.more > 0 {
@@ -45,7 +46,7 @@ func (g *guesser) path(m *method, at *contract.Method) {
 			}
 			evidence := strings.Join(p.says(f.typed.typ), "; ")
 			if evidence == "" {
-				evidence = fmt.Sprintf("%s values", contract.Thousands(p.n))
+				evidence = fmt.Sprintf("%s values", units.Grouped(p.n))
 			}
 			g.add("path {"+field+"}", typeName(f.typed), "a literal", evidence)
 		}
@@ -71,12 +72,12 @@ func (g *guesser) query(m *method) {
 		if f.from == fromForm {
 			p, label = m.request.seen.pairs.by[f.http], "form "
 		}
-		evidence := fmt.Sprintf("in %s of %s", contract.Thousands(p.seen), contract.Count(m.m.Seen, "exchange"))
+		evidence := fmt.Sprintf("in %s of %s", units.Grouped(p.seen), contract.Count(m.m.Seen, "exchange"))
 		for _, s := range p.says(f.typed.typ) {
 			evidence += "; " + s
 		}
 		if p.repeated > 0 {
-			evidence += fmt.Sprintf("; %s had it more than once", contract.Thousands(p.repeated))
+			evidence += fmt.Sprintf("; %s had it more than once", units.Grouped(p.repeated))
 		}
 		chosen := typeName(f.typed)
 		if f.optional && f.typed.singular() {
@@ -89,7 +90,7 @@ func (g *guesser) query(m *method) {
 		g.add(label+f.http, chosen, against, evidence)
 	}
 	if more := m.e.query.more; more > 0 {
-		g.add("query", "left out", "further fields", fmt.Sprintf("%s values of names beyond the first %d, or that no field can have", contract.Thousands(more), maxParams))
+		g.add("query", "left out", "further fields", fmt.Sprintf("%s values of names beyond the first %d, or that no field can have", units.Grouped(more), maxParams))
 	}
 }
 
@@ -99,7 +100,7 @@ func (g *guesser) template(m *method) {
 		return
 	}
 	if pieces == nil {
-		g.add("response", "one text", "a template", fmt.Sprintf("%s texts of up to %s bytes have too little in common", contract.Thousands(m.response.seen.text), contract.Thousands(m.response.seen.longest)))
+		g.add("response", "one text", "a template", fmt.Sprintf("%s texts of up to %s bytes have too little in common", units.Grouped(m.response.seen.text), units.Grouped(m.response.seen.longest)))
 		return
 	}
 	n := 0
@@ -108,9 +109,9 @@ func (g *guesser) template(m *method) {
 			n++
 		}
 	}
-	evidence := fmt.Sprintf("all %s texts fit it", contract.Thousands(m.response.seen.text))
+	evidence := fmt.Sprintf("all %s texts fit it", units.Grouped(m.response.seen.text))
 	if !m.response.seen.texts.Varied {
-		evidence = fmt.Sprintf("all %s texts were the same; integers in it are taken for fields", contract.Thousands(m.response.seen.text))
+		evidence = fmt.Sprintf("all %s texts were the same; integers in it are taken for fields", units.Grouped(m.response.seen.text))
 	}
 	g.add("response", "a template with "+contract.Count(n, "field"), "one text", evidence)
 }
@@ -121,14 +122,14 @@ func (g *guesser) responses(m *method) {
 		if status == e.success() {
 			continue
 		}
-		g.add(fmt.Sprintf("status %d", status), "an error", "a second kind of response", fmt.Sprintf("%s of %s", contract.Thousands(e.responses[status].n), contract.Count(e.seen, "exchange")))
+		g.add(fmt.Sprintf("status %d", status), "an error", "a second kind of response", fmt.Sprintf("%s of %s", units.Grouped(e.responses[status].n), contract.Count(e.seen, "exchange")))
 	}
 	if e.failed > 0 {
-		g.add("exchanges", "looked at without them", "responses", fmt.Sprintf("%s of %s had no response", contract.Thousands(e.failed), contract.Thousands(e.seen)))
+		g.add("exchanges", "looked at without them", "responses", fmt.Sprintf("%s of %s had no response", units.Grouped(e.failed), units.Grouped(e.seen)))
 	}
 	for _, b := range []*body{m.request, m.response} {
 		if t := &b.seen.types; len(t.by) > 1 || t.more > 0 {
-			g.add(b.label()+" content type", t.most(), "several", fmt.Sprintf("%s of %s have it", contract.Thousands(t.by[t.most()]), contract.Thousands(b.seen.n-b.seen.none)))
+			g.add(b.label()+" content type", t.most(), "several", fmt.Sprintf("%s of %s have it", units.Grouped(t.by[t.most()]), units.Grouped(b.seen.n-b.seen.none)))
 		}
 	}
 }
@@ -136,7 +137,7 @@ func (g *guesser) responses(m *method) {
 func (g *guesser) headers(m *method) {
 	compared := whittle.Comparison{AllHeaders: true}
 	for _, name := range slices.Sorted(maps.Keys(m.e.headers.by)) {
-		evidence := fmt.Sprintf("%s of %s responses have it", contract.Thousands(m.e.headers.by[name]), contract.Thousands(m.m.Seen))
+		evidence := fmt.Sprintf("%s of %s responses have it", units.Grouped(m.e.headers.by[name]), units.Grouped(m.m.Seen))
 		if compared.ComparesHeader(name) {
 			evidence += "; it is compared, so logic of your own has to set it"
 		}
@@ -219,7 +220,7 @@ func (g *guesser) repeats(m *method) {
 	ignore, unordered := r.noisy()
 	random, byDistribution := r.random(), r.distributionPath(ignore)
 	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
-		evidence := fmt.Sprintf("differed in %s of %s repeats of the same request", contract.Thousands(r.paths[path].n), contract.Thousands(r.pairs))
+		evidence := fmt.Sprintf("differed in %s of %s repeats of the same request", units.Grouped(r.paths[path].n), units.Grouped(r.pairs))
 		chosen := "compared"
 		switch {
 		case slices.Contains(ignore, path):
@@ -239,9 +240,9 @@ func (g *guesser) repeats(m *method) {
 		if r.randomText() {
 			chosen = "random by nature, compared by its distribution"
 		}
-		evidence := fmt.Sprintf("only the first number differed in %s of %s repeats of the same request", contract.Thousands(r.numbers), contract.Thousands(r.pairs))
+		evidence := fmt.Sprintf("only the first number differed in %s of %s repeats of the same request", units.Grouped(r.numbers), units.Grouped(r.pairs))
 		if r.texts > 0 {
-			evidence += fmt.Sprintf(", something else in %s", contract.Thousands(r.texts))
+			evidence += fmt.Sprintf(", something else in %s", units.Grouped(r.texts))
 		}
 		g.add("response", chosen, "a change of state", evidence)
 	}

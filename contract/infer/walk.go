@@ -5,6 +5,7 @@ import (
 
 	"whittle/contract"
 	"whittle/contract/infer/shape"
+	"whittle/internal/units"
 )
 
 // maxGuesses bounds the guesses that are listed of one method.
@@ -91,7 +92,7 @@ func (g *guesser) field(path string, f *shape.Shape, p *planned, m *member) {
 	case in.Text.N > 0:
 		g.text(path, chosen, in, p)
 	case in.Bools > 0:
-		g.add(path, chosen, "a Value", fmt.Sprintf("all %s values are true or false", contract.Thousands(in.Bools)))
+		g.add(path, chosen, "a Value", fmt.Sprintf("all %s values are true or false", units.Grouped(in.Bools)))
 	case p.typed.isMap:
 		g.add(path, chosen, "a message", f.Why)
 	case p.typed.typ == contract.MessageType:
@@ -103,14 +104,14 @@ func (g *guesser) field(path string, f *shape.Shape, p *planned, m *member) {
 func (g *guesser) number(path, chosen string, in *shape.Shape, p *planned) {
 	n := &in.Number
 	says := n.Says()
-	evidence := fmt.Sprintf("%s values", contract.Thousands(n.N))
+	evidence := fmt.Sprintf("%s values", units.Grouped(n.N))
 	for _, s := range says {
 		evidence += "; " + s
 	}
 	against := "double"
 	switch {
 	case p.typed.typ == contract.Double && n.Ints > 0:
-		evidence += fmt.Sprintf("; %s of them are written without a point", contract.Thousands(n.Ints))
+		evidence += fmt.Sprintf("; %s of them are written without a point", units.Grouped(n.Ints))
 		against = "int64"
 	case p.typed.typ == contract.Double && n.Places == 2:
 		against = "an amount in hundredths"
@@ -132,22 +133,22 @@ func (g *guesser) text(path, chosen string, in *shape.Shape, p *planned) {
 	case len(says) > 0:
 		g.add(path, chosen, "bytes of another form", says[0]+"; kept as text so that it comes back byte by byte")
 	default:
-		g.add(path, chosen, "enum", fmt.Sprintf("%s strings of %d to %d bytes, with no form in common", contract.Thousands(t.N), t.Shortest, t.Longer))
+		g.add(path, chosen, "enum", fmt.Sprintf("%s strings of %d to %d bytes, with no form in common", units.Grouped(t.N), t.Shortest, t.Longer))
 	}
 }
 
 // presence says how a field is left out, where it is.
 func (g *guesser) presence(path string, f *shape.Shape, p *planned, m *member) {
 	pr := m.presenceOf(f)
-	of := contract.Thousands(m.shape.Objects + m.without)
+	of := units.Grouped(m.shape.Objects + m.without)
 	switch {
 	case p.typed.typ == contract.Value && p.typed.singular():
 	case pr.nulls > 0:
-		g.add(path, "null where unset", "left out where unset", fmt.Sprintf("%s of %s were null, none was absent", contract.Thousands(pr.nulls), of))
+		g.add(path, "null where unset", "left out where unset", fmt.Sprintf("%s of %s were null, none was absent", units.Grouped(pr.nulls), of))
 	case pr.absent > 0 && !p.typed.singular():
-		g.add(path, "left out where empty", "[] or {} where empty", fmt.Sprintf("%s of %s were absent, none was empty", contract.Thousands(pr.absent), of))
+		g.add(path, "left out where empty", "[] or {} where empty", fmt.Sprintf("%s of %s were absent, none was empty", units.Grouped(pr.absent), of))
 	case pr.absent > 0:
-		g.add(path, "optional", "always there", fmt.Sprintf("%s of %s were absent", contract.Thousands(pr.absent), of))
+		g.add(path, "optional", "always there", fmt.Sprintf("%s of %s were absent", units.Grouped(pr.absent), of))
 	case p.optional && p.was == nil && !m.body.response && m.shape.Objects < believed:
 		g.add(path, "optional", "always there", fmt.Sprintf("all %s have it, which is too few to believe it", of))
 	case p.optional && p.was == nil:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"whittle/contract"
+	"whittle/internal/units"
 )
 
 // contractPage is CONTRACT.md: what was inferred, how sure it is, and why.
@@ -60,7 +61,7 @@ func (v *view) methodPage(b *strings.Builder, m *method) {
 // Lippman-Hand, JAMA 249, 1983).
 func Unseen(m *contract.Method) string {
 	if m.Novelty == 0 && m.Seen > 0 {
-		return fmt.Sprintf("below %s (no shape was seen only once; 3/n)", contract.Percent(min(1, 3/float64(m.Seen))))
+		return fmt.Sprintf("below %s (no shape was seen only once; 3/n)", units.Percent(min(1, 3/float64(m.Seen))))
 	}
 	return fmt.Sprintf("%s (the share whose shape was seen once, after Good and Turing)", contract.About(m.Novelty))
 }

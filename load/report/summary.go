@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle/internal/latency"
+	"whittle/internal/units"
 )
 
 // WriteSummary prints a report for people.
@@ -52,7 +53,7 @@ func (r *Report) summarizeCounts(b *strings.Builder) {
 		fmt.Fprintf(t, ", %d unfinished", r.Unfinished)
 	}
 	fmt.Fprintf(t, "\nrate\t%.2f completed per second\n", r.Rate)
-	fmt.Fprintf(t, "bytes\t%s sent, %s received\n", size(r.Sent), size(r.Received))
+	fmt.Fprintf(t, "bytes\t%s sent, %s received\n", units.Volume(r.Sent), units.Volume(r.Received))
 	if len(r.Codes) > 0 {
 		fmt.Fprintf(t, "status\t%s\n", counts(r.Codes))
 	}
@@ -138,20 +139,6 @@ func seconds(s float64) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(time.Millisecond).String()
-}
-
-func size(n int64) string {
-	f, unit := float64(n), ""
-	for _, u := range []string{"Ki", "Mi", "Gi", "Ti"} {
-		if f < 1024 {
-			break
-		}
-		f, unit = f/1024, u
-	}
-	if unit == "" {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %sB", f, unit)
 }
 
 func counts(m map[string]int64) string {

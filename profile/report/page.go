@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"whittle/internal/chart"
+	"whittle/internal/units"
 	"whittle/profile/flame"
 )
 
@@ -34,17 +35,17 @@ func (r *Report) tables() []chart.Table {
 		if e.Requests == 0 {
 			requests = "–"
 		}
-		rows = append(rows, []string{name, percent(e.Share), cost(e.CPUPerRequest), requests})
+		rows = append(rows, []string{name, units.Percent(e.Share), cost(e.CPUPerRequest), requests})
 	}
 	add("What each endpoint costs", []string{"endpoint", "CPU", "per request", "requests"}, rows)
 	rows = nil
 	for _, s := range r.Sites {
-		rows = append(rows, []string{s.Where(), percent(s.Share), cost(s.CPUPerRequest), short(s.Function)})
+		rows = append(rows, []string{s.Where(), units.Percent(s.Share), cost(s.CPUPerRequest), short(s.Function)})
 	}
 	add("Lines of your own code, with all that they asked of libraries and runtime", []string{"line", "CPU", "per request", "in"}, rows)
 	rows = nil
 	for _, c := range r.SystemCalls {
-		rows = append(rows, []string{c.Call, percent(c.Share), cost(c.CPUPerRequest), c.By})
+		rows = append(rows, []string{c.Call, units.Percent(c.Share), cost(c.CPUPerRequest), c.By})
 	}
 	add("System calls, the runtime's own among them", []string{"call", "CPU", "per request", "by"}, rows)
 	list := func(all []Function) (rows [][]string) {
@@ -53,7 +54,7 @@ func (r *Report) tables() []chart.Table {
 			if f.Own {
 				own = "*"
 			}
-			rows = append(rows, []string{short(f.Function), percent(f.Self), percent(f.Total), cost(f.SelfPerRequest), own, f.Where()})
+			rows = append(rows, []string{short(f.Function), units.Percent(f.Self), units.Percent(f.Total), cost(f.SelfPerRequest), own, f.Where()})
 		}
 		return rows
 	}
@@ -68,7 +69,7 @@ func (r *Report) tables() []chart.Table {
 	for _, o := range r.Others {
 		rows = nil
 		for _, s := range o.Sites {
-			rows = append(rows, []string{s.Where(), percent(s.Share), short(s.Function)})
+			rows = append(rows, []string{s.Where(), units.Percent(s.Share), short(s.Function)})
 		}
 		add(fmt.Sprintf("%s: %s", o.Kind, o.amount()), []string{"line", "share", "in"}, rows)
 	}
@@ -93,7 +94,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		t := chart.Table{Head: []string{"smell", "where", "share", "evidence", "what to do"}}
 		for i := range r.Smells {
 			x := &r.Smells[i]
-			t.Rows = append(t.Rows, []string{x.Title, x.Where(), percent(x.Share), x.Evidence, x.Advice})
+			t.Rows = append(t.Rows, []string{x.Title, x.Where(), units.Percent(x.Share), x.Evidence, x.Advice})
 		}
 		s.Tables = []chart.Table{t}
 		page.Sections = append(page.Sections, s)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"whittle/internal/units"
 	"whittle/profile"
 )
 
@@ -20,14 +21,14 @@ func (r *Report) Sentence() string {
 		return r.name() + " used no CPU time that was seen."
 	}
 	top := r.Sites[0]
-	s := fmt.Sprintf("%s of the CPU of %s is asked for by one line: %s, in %s", percent(top.Share), r.name(), top.Where(), short(top.Function))
+	s := fmt.Sprintf("%s of the CPU of %s is asked for by one line: %s, in %s", units.Percent(top.Share), r.name(), top.Where(), short(top.Function))
 	if top.Callee != "" {
-		s += fmt.Sprintf(", %s by what it calls, %s", percent(top.CalleeShare), short(top.Callee))
+		s += fmt.Sprintf(", %s by what it calls, %s", units.Percent(top.CalleeShare), short(top.Callee))
 	}
 	s += "."
 	for _, e := range r.Endpoints {
 		if e.Name != "" && e.CPUPerRequest > 0 {
-			s += fmt.Sprintf(" %s costs %s of CPU a request, %s of all.", e.Name, milliseconds(e.CPUPerRequest), percent(e.Share))
+			s += fmt.Sprintf(" %s costs %s of CPU a request, %s of all.", e.Name, milliseconds(e.CPUPerRequest), units.Percent(e.Share))
 			break
 		}
 	}
@@ -64,7 +65,7 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	if len(r.Parts) > 0 {
 		parts := make([]string, len(r.Parts))
 		for i, p := range r.Parts {
-			parts[i] = p.Kind + " " + percent(p.Share)
+			parts[i] = p.Kind + " " + units.Percent(p.Share)
 			if p.Kind == profile.Syscall.String() {
 				parts[i] += r.calls()
 			}
@@ -99,7 +100,7 @@ func (r *Report) calls() string {
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(shares[b], shares[a]) })
 	var said []string
 	for _, name := range names[:min(most, len(names))] {
-		said = append(said, name+" "+percent(shares[name]))
+		said = append(said, name+" "+units.Percent(shares[name]))
 	}
 	if len(said) == 0 {
 		return ""
@@ -174,13 +175,6 @@ func milliseconds(ms float64) string {
 		return number(ms) + " ms"
 	}
 	return number(ms*1000) + " µs"
-}
-
-func percent(share float64) string {
-	if share > 0 && share < 0.0995 {
-		return fmt.Sprintf("%.1f %%", 100*share)
-	}
-	return fmt.Sprintf("%.0f %%", 100*share)
 }
 
 // number gives three digits.

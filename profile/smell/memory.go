@@ -3,6 +3,7 @@ package smell
 import (
 	"fmt"
 
+	"whittle/internal/units"
 	"whittle/profile"
 )
 
@@ -38,12 +39,12 @@ func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
 	}
 	s := Smell{
 		Name: "gc-pressure", Title: "memory is made and thrown away faster than the work needs", Share: share,
-		Evidence: fmt.Sprintf("%s of the CPU time goes into allocating and collecting", percent(share)),
+		Evidence: fmt.Sprintf("%s of the CPU time goes into allocating and collecting", units.Percent(share)),
 		Advice:   "reuse buffers, make slices with their capacity, keep values off the heap; profile allocations for the lines",
 	}
 	if f, share := interrupted(cpu); f >= 0 && share >= allocationShare {
 		s.Function, s.File, s.Line = cpu.Functions[f].Name, cpu.Functions[f].File, cpu.Functions[f].Line
-		s.Evidence += fmt.Sprintf("; %s of the collector's time falls into %s", percent(share), s.Function)
+		s.Evidence += fmt.Sprintf("; %s of the collector's time falls into %s", units.Percent(share), s.Function)
 	}
 	for _, p := range all {
 		if p.Kind != profile.Allocations {
@@ -59,7 +60,7 @@ func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
 			if s.Line == 0 {
 				s.Line = f.Line
 			}
-			s.Evidence += fmt.Sprintf("; %s of %.0f MB/s allocated at %s", percent(site.Share),
+			s.Evidence += fmt.Sprintf("; %s of %.0f MB/s allocated at %s", units.Percent(site.Share),
 				float64(p.Total())/1e6/max(p.Duration.Seconds(), 1e-9), s.Where())
 			if site.Share >= allocationShare {
 				s.Advice = "begin at this line: reuse what it makes, or make it once with its capacity"

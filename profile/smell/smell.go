@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"whittle/internal/units"
 	"whittle/profile"
 )
 
@@ -267,7 +268,7 @@ func (r *rule) smell(p *profile.Profile, at codeLine, f *finding, share float64)
 			most = name
 		}
 	}
-	s.Evidence = fmt.Sprintf("%s of the CPU time is spent below %s", percent(share), most)
+	s.Evidence = fmt.Sprintf("%s of the CPU time is spent below %s", units.Percent(share), most)
 	if at.function >= 0 {
 		fn := p.Functions[at.function]
 		s.Function, s.File, s.Line = fn.Name, fn.File, int(at.line)
@@ -286,13 +287,6 @@ func lowerBound(k, n int64) float64 {
 	const z = 1.96
 	p, m := float64(k)/float64(n), float64(n)
 	return (p + z*z/(2*m) - z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))) / (1 + z*z/m)
-}
-
-func percent(share float64) string {
-	if share < 0.1 {
-		return fmt.Sprintf("%.1f %%", 100*share)
-	}
-	return fmt.Sprintf("%.0f %%", 100*share)
 }
 
 // shortName drops the path of a Go function's package: api.(*Server).get.

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"whittle"
+	"whittle/internal/units"
 	"whittle/record/capture"
 	"whittle/record/redact"
 )
@@ -25,7 +26,7 @@ func PrintLine(w io.Writer, n int64, e *capture.Entry) {
 		route = "  (" + Harmless(e.Route) + ")"
 	}
 	fmt.Fprintf(w, "  %6d  %s  %-9s %9s %8s  %s%s\n", n, e.At.Local().Format("2006-01-02 15:04:05.000"), outcome(&e.Response),
-		e.Response.Latency.Round(10*time.Microsecond), Sized(int64(len(e.Response.Body))), RequestLine(e), route)
+		e.Response.Latency.Round(10*time.Microsecond), units.Size(int64(len(e.Response.Body))), RequestLine(e), route)
 }
 
 // PrintExchange writes all of an exchange.
@@ -70,12 +71,12 @@ func showBody(w io.Writer, body []byte, truncated bool) {
 	switch {
 	case len(body) == 0:
 	case !utf8.Valid(body):
-		fmt.Fprintf(w, "\n(%s that are no text)\n", Sized(int64(len(body))))
+		fmt.Fprintf(w, "\n(%s that are no text)\n", units.Size(int64(len(body))))
 	default:
 		fmt.Fprintf(w, "\n%s\n", strings.TrimSuffix(Harmless(string(shown)), "\n"))
 	}
 	if len(shown) < len(body) {
-		fmt.Fprintf(w, "(%s in all: --json - has them)\n", Sized(int64(len(body))))
+		fmt.Fprintf(w, "(%s in all: --json - has them)\n", units.Size(int64(len(body))))
 	}
 	if truncated {
 		fmt.Fprintln(w, "(too long or not redactable, so not all of it is kept)")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"whittle/internal/units"
 	"whittle/record/capture"
 	"whittle/record/journal"
 	"whittle/record/redact"
@@ -89,7 +90,7 @@ func PrintListing(w io.Writer, r *Listing, limit int) {
 		return
 	}
 	fmt.Fprintf(w, "%s from %s to %s, in %s of %s (%s unpacked)\n",
-		Counted(r.Entries, "exchange"), clock(*r.First), clock(*r.Last), Counted(r.Segments, "segment"), Sized(r.Bytes), Sized(r.Unpacked))
+		Counted(r.Entries, "exchange"), clock(*r.First), clock(*r.Last), Counted(r.Segments, "segment"), units.Size(r.Bytes), units.Size(r.Unpacked))
 	for _, p := range r.Redacted {
 		of := ""
 		if len(r.Redacted) > 1 {
@@ -130,7 +131,7 @@ func redactedBy(d *redact.Description) string {
 }
 
 func showRow(w io.Writer, indent, name string, r *RouteCount) {
-	fmt.Fprintf(w, "%s%-*s %10d %9s  %s\n", indent, 50-len(indent), Harmless(name), r.Count, Sized(r.Body), statuses(r.Statuses))
+	fmt.Fprintf(w, "%s%-*s %10d %9s  %s\n", indent, 50-len(indent), Harmless(name), r.Count, units.Size(r.Body), statuses(r.Statuses))
 }
 
 // statuses is "200 ×95, 404 ×3, failed ×2", the most frequent first.

@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/cmdline"
+	"whittle/internal/units"
 	"whittle/record/capture"
 	"whittle/record/journal"
 )
@@ -94,7 +95,7 @@ func SayDamages(screen *cmdline.Screen, damages []journal.Damage) {
 			screen.Say("… and %d more", len(damages)-most)
 			return
 		}
-		screen.Say("damaged: %s, %s at byte %d: %s", d.Segment, Sized(d.Bytes), d.Offset, d.Why)
+		screen.Say("damaged: %s, %s at byte %d: %s", d.Segment, units.Size(d.Bytes), d.Offset, d.Why)
 	}
 }
 
@@ -107,19 +108,6 @@ func Counted[N int | int64](n N, what string) string {
 		what = stem + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// Sized is a number of bytes for a person.
-func Sized(n int64) string {
-	switch {
-	case n < 10<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 10<<20:
-		return fmt.Sprintf("%d KiB", n>>10)
-	case n < 10<<30:
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%d GiB", n>>30)
 }
 
 // outcome is a response's status, or the failure in its place.

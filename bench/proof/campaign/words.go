@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"whittle/bench/proof/engine"
+	"whittle/internal/units"
 )
 
 // Real is a run through the gateway's binary and sockets.
@@ -26,7 +27,7 @@ type Real struct {
 func (f *Figures) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s families, %s mutations, %s pairs of both (a mutation that changes nothing of a family is not counted), %s runs; %s runs with faithful candidates.\n\n",
-		count(f.Families), count(f.Mutations), count(f.Pairs), count(f.Runs), count(f.FaithfulRuns))
+		units.Grouped(f.Families), units.Grouped(f.Mutations), units.Grouped(f.Pairs), units.Grouped(f.Runs), units.Grouped(f.FaithfulRuns))
 	f.goalTable(&b)
 	f.mutationTable(&b)
 	f.missedTable(&b)
@@ -49,7 +50,7 @@ func (f *Figures) goalTable(b *strings.Builder) {
 		fmt.Fprintf(b, "| %s | %s | %s %s | %s |\n", g.What, figure(g.Value, g.Bound), sign, figure(g.Bound, g.Bound), met)
 	}
 	fmt.Fprintf(b, "\nOf the %s runs whose mutation touches at least 1 request in 400, %s were named by a finding, a guard or the circuit breaker; the others waited for evidence at the first step or before it. %s of the faithful runs came to the end of the shift, %s lost their users on the way.\n\n",
-		count(f.CaughtRuns), percent(f.NamedShare), percent(f.FaithfulLiveShare), percent(f.FalseRollbackShare))
+		units.Grouped(f.CaughtRuns), percent(f.NamedShare), percent(f.FaithfulLiveShare), percent(f.FalseRollbackShare))
 }
 
 // figure writes shares in percent and counts as they are.
@@ -66,14 +67,6 @@ func percent(x float64) string {
 }
 
 func share(bp int) string { return percent(float64(bp) / 10_000) }
-
-func count(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
 
 func (f *Figures) mutationTable(b *strings.Builder) {
 	if len(f.Rows) == 0 {
@@ -96,12 +89,14 @@ func (f *Figures) mutationTable(b *strings.Builder) {
 	b.WriteString("\nExchanges and wrong responses: median, and 95th percentile (of wrong responses also the most) over the runs. \"slow\" are those that took half as long again.\n\n")
 }
 
-func spread(median, p95 int) string { return fmt.Sprintf("%s; %s", count(median), count(p95)) }
+func spread(median, p95 int) string {
+	return fmt.Sprintf("%s; %s", units.Grouped(median), units.Grouped(p95))
+}
 
 func wrong(r *Row) string {
-	s := fmt.Sprintf("%s; %s; %s", count(r.WrongMedian), count(r.WrongP95), count(r.WrongMost))
+	s := fmt.Sprintf("%s; %s; %s", units.Grouped(r.WrongMedian), units.Grouped(r.WrongP95), units.Grouped(r.WrongMost))
 	if r.SlowMost > 0 {
-		s += fmt.Sprintf(" (slow: %s)", count(r.SlowMost))
+		s += fmt.Sprintf(" (slow: %s)", units.Grouped(r.SlowMost))
 	}
 	return s
 }
@@ -123,7 +118,7 @@ func (f *Figures) missedTable(b *strings.Builder) {
 	b.WriteString("### What fell short\n\nPairs that got beyond the first step although they touch at least 1 request in 400, or went over the harm budget.\n\n| family | mutation | touches | beyond the first step | over budget | largest share | most wrong responses | named by | seed |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, m := range f.Missed {
 		fmt.Fprintf(b, "| %s | `%s` | %s | %d of %d | %d of %d | %s | %s | %s | %d |\n",
-			m.Family, m.Mutation, percent(m.Touches), m.Beyond, m.Of, m.Over, m.Of, share(m.Largest), count(m.Wrong), m.Finding, m.Seed)
+			m.Family, m.Mutation, percent(m.Touches), m.Beyond, m.Of, m.Over, m.Of, share(m.Largest), units.Grouped(m.Wrong), m.Finding, m.Seed)
 	}
 	b.WriteString("\n")
 }
@@ -158,7 +153,7 @@ func (f *Figures) realTable(b *strings.Builder) {
 			name = "faithful"
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %d of %d |\n",
-			r.Family, name, r.End, r.Finding, count(r.Requests), count(r.Compared), share(r.Largest), r.Wrong, r.Served)
+			r.Family, name, r.End, r.Finding, units.Grouped(r.Requests), units.Grouped(r.Compared), share(r.Largest), r.Wrong, r.Served)
 	}
 	b.WriteString("\n")
 }

@@ -12,6 +12,7 @@ import (
 
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/owner"
+	"whittle/internal/units"
 )
 
 // Bounds of what is counted of the causes of one difference.
@@ -302,7 +303,7 @@ func keyOfCause(key string) string {
 // grouping writes a whole number with commas and leaves the rest alone.
 func grouping(s string) string {
 	if n, err := strconv.Atoi(s); err == nil && n >= 0 {
-		return display.Grouped(n)
+		return units.Grouped(n)
 	}
 	return s
 }

@@ -56,15 +56,6 @@ func InPercent(f float64) string {
 	return strconv.FormatFloat(p, 'f', digits, 64) + " %"
 }
 
-// Grouped writes 3000 as 3,000.
-func Grouped(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
 // Percent writes a share in percent.
 func Percent(p float64) string {
 	return strconv.FormatFloat(100*p, 'g', 4, 64) + " %"

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"whittle/carve/compare/comparetest"
-	"whittle/carve/compare/display"
 	"whittle/internal/simtest"
+	"whittle/internal/units"
 )
 
 const (
@@ -121,9 +121,9 @@ func TestTableOfEffects(t *testing.T) {
 	b.WriteString("| the candidate's difference | finding | exchanges, middle run | in 19 of 20 runs |\n|---|---|---:|---:|\n")
 	shown := func(n, most int) string {
 		if n == math.MaxInt {
-			return fmt.Sprintf("more than %s", display.Grouped(most))
+			return fmt.Sprintf("more than %s", units.Grouped(most))
 		}
-		return display.Grouped(n)
+		return units.Grouped(n)
 	}
 	for i, e := range effects() {
 		middle, most := measureEffect(&e, uint64(40+i))

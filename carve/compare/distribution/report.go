@@ -9,6 +9,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/units"
 )
 
 // suspicion is the e-value from which an undecided finding is shown.
@@ -279,7 +280,7 @@ func (s *Method) leftOut() string {
 	if w.Y == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s of %s responses are left out of this as wrong values", display.Grouped(w.Y), display.Grouped(w.N))
+	return fmt.Sprintf("; %s of %s responses are left out of this as wrong values", units.Grouped(w.Y), units.Grouped(w.N))
 }
 
 func (s *Method) repeatsFindings() []whittle.Finding {

@@ -11,6 +11,7 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
+	"whittle/internal/units"
 )
 
 // boundForm is the name of the bound that waits for what is compared by form.
@@ -124,7 +125,7 @@ func fieldsOf(n int) string {
 	if n == 1 {
 		return "1 field"
 	}
-	return display.Grouped(n) + " fields"
+	return units.Grouped(n) + " fields"
 }
 
 // Bound waits until each place has been compared by form often enough, and while a
@@ -144,7 +145,7 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 			what, _, _ := p.featureWords(k)
 			b.Estimate = eprocess.Ratio(t.Odd, t.Of)
 			b.High = eprocess.ShareBound(t.Odd, t.Of, 0.01)
-			b.Summary = fmt.Sprintf("%s %s in %s of %s responses: suspected, not shown", p.path, what, display.Grouped(t.Odd), display.Grouped(t.Of))
+			b.Summary = fmt.Sprintf("%s %s in %s of %s responses: suspected, not shown", p.path, what, units.Grouped(t.Odd), units.Grouped(t.Of))
 			return b, -1, true
 		}
 	}
@@ -155,7 +156,7 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 			if need > left {
 				left = need
 				b.High = math.Min(1, 5/float64(of+1))
-				b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.path, display.Grouped(of), display.Grouped(need))
+				b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.path, units.Grouped(of), units.Grouped(need))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
+	"whittle/internal/units"
 )
 
 // words say what the monolith's values at a place are: "a new UUID each time".
@@ -222,7 +223,7 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 			continue
 		}
 		ok = true
-		x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.path, what, display.Grouped(t.Odd), display.Grouped(t.Of), candidate, monolith)
+		x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.path, what, units.Grouped(t.Odd), units.Grouped(t.Of), candidate, monolith)
 		x.Monolith, x.Candidate, x.Count, x.Of = monolith, candidate, t.Odd, t.Of
 		x.Decided, x.DecidedAt, x.EValue = decided, t.Bets.At, t.Bets.EValue()
 	}

@@ -7,6 +7,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/units"
 )
 
 // Bounds of an interval over which both sides' CPU time per request is taken.
@@ -130,12 +131,12 @@ func (g *Guard) cpuMeter() whittle.Meter {
 	m.Monolith, m.Candidate = sum.Monolith.PerRequest(), sum.Candidate.PerRequest()
 	m.Limit = m.Monolith * g.cfg.CPU
 	m.Summary = fmt.Sprintf("candidate %s µs of CPU a request, monolith %s µs, limit %s µs; above it in %s of %s intervals while users were on it",
-		display.Figure(m.Candidate), display.Figure(m.Monolith), display.Figure(m.Limit), display.Grouped(c.Above), display.Grouped(c.Intervals))
+		display.Figure(m.Candidate), display.Figure(m.Monolith), display.Figure(m.Limit), units.Grouped(c.Above), units.Grouped(c.Intervals))
 	if m.Breached {
 		m.Summary += ": breached"
 		return m
 	}
-	m.Summary += fmt.Sprintf("; evidence %s of %s, the least that could decide is %s intervals above it in a row", display.Figure(m.EValue), display.Figure(m.Threshold), display.Grouped(m.Needed))
+	m.Summary += fmt.Sprintf("; evidence %s of %s, the least that could decide is %s intervals above it in a row", display.Figure(m.EValue), display.Figure(m.Threshold), units.Grouped(m.Needed))
 	return m
 }
 

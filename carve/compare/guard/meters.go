@@ -9,6 +9,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/units"
 )
 
 // neededCap ends the search for the least evidence that could decide.
@@ -39,7 +40,7 @@ func (g *Guard) errorsMeter() whittle.Meter {
 	}
 	m.Limit = m.Monolith + g.cfg.Errors
 	m.Summary = fmt.Sprintf("%s of %s candidate responses bad (%s), monolith %s over the same time, limit %s; ",
-		display.Grouped(e.Candidate.Bad), display.Grouped(e.Candidate.N), display.Percent(m.Candidate), display.Percent(m.Monolith), display.Percent(m.Limit)) +
+		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Percent(m.Candidate), display.Percent(m.Monolith), display.Percent(m.Limit)) +
 		g.units(e.Pairs.Rounds) + g.words(&m, "bad responses")
 	return m
 }
@@ -57,7 +58,7 @@ func (g *Guard) p99Meter() whittle.Meter {
 		return m
 	}
 	m.Summary = fmt.Sprintf("%s of %s candidate responses slower than %s ms (%s), monolith's p99 %s ms; ",
-		display.Grouped(e.Candidate.Bad), display.Grouped(e.Candidate.N), display.Figure(m.Limit), display.Percent(e.Candidate.rate()), display.Figure(m.Monolith)) +
+		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Figure(m.Limit), display.Percent(e.Candidate.rate()), display.Figure(m.Monolith)) +
 		g.units(e.Pairs.Rounds) + g.words(&m, "slow responses")
 	return m
 }
@@ -72,10 +73,10 @@ func (g *Guard) mismatchMeter() whittle.Meter {
 	m.Limit = m.Monolith + g.cfg.Mismatch
 	own := "the monolith was never asked twice"
 	if t.Own > 0 {
-		own = fmt.Sprintf("the monolith from itself in %s of %s repeats", display.Grouped(t.OwnBad), display.Grouped(t.Own))
+		own = fmt.Sprintf("the monolith from itself in %s of %s repeats", units.Grouped(t.OwnBad), units.Grouped(t.Own))
 	}
 	m.Summary = fmt.Sprintf("%s of %s compared responses differ (%s), %s, limit %s",
-		display.Grouped(t.Bad), display.Grouped(t.Count), display.Percent(m.Candidate), own, display.Percent(m.Limit)) + g.words(&m, "differences")
+		units.Grouped(t.Bad), units.Grouped(t.Count), display.Percent(m.Candidate), own, display.Percent(m.Limit)) + g.words(&m, "differences")
 	return m
 }
 
@@ -89,7 +90,7 @@ func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return display.Grouped(n) + " " + what + "s"
+	return units.Grouped(n) + " " + what + "s"
 }
 
 // words says what the evidence amounts to, and which attempt it is of.
@@ -105,7 +106,7 @@ func (g *Guard) words(m *whittle.Meter, what string) string {
 		return attempt + "; it cannot speak before the monolith has answered"
 	}
 	return fmt.Sprintf("%s; evidence %s of %s, the least that could decide is %s %s in a row",
-		attempt, display.Figure(m.EValue), display.Figure(m.Threshold), display.Grouped(m.Needed), what)
+		attempt, display.Figure(m.EValue), display.Figure(m.Threshold), units.Grouped(m.Needed), what)
 }
 
 // least counts how many plays of the same bet take fresh evidence to the bar;

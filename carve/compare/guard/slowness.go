@@ -9,6 +9,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/units"
 )
 
 const (
@@ -133,8 +134,8 @@ func (g *Guard) Wait() string {
 	tau := g.past.p99()
 	return fmt.Sprintf("mirrored responses of the candidate are slow too often: %s of the last %s took more than %s ms, and %s of the monolith's more than %s ms, its p99; "+
 		"make them faster, raise guard.p99 (%sx), or promote with force",
-		display.Grouped(s.Before.Candidate+s.Last.Candidate), display.Grouped(s.Before.N+s.Last.N), display.Figure(millis(g.slowAbove(tau, order, known))),
-		display.Grouped(s.Before.Monolith+s.Last.Monolith), display.Figure(millis(tau)), strconv.FormatFloat(g.cfg.P99, 'g', 4, 64))
+		units.Grouped(s.Before.Candidate+s.Last.Candidate), units.Grouped(s.Before.N+s.Last.N), display.Figure(millis(g.slowAbove(tau, order, known))),
+		units.Grouped(s.Before.Monolith+s.Last.Monolith), display.Figure(millis(tau)), strconv.FormatFloat(g.cfg.P99, 'g', 4, 64))
 }
 
 func (s *slowness) valid() bool {

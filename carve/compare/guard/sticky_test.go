@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"whittle"
-	"whittle/carve/compare/display"
 	"whittle/internal/simtest"
+	"whittle/internal/units"
 )
 
 // TestStickyFalseAlarms: of equal candidates, at most 1 in 100 is rolled back
@@ -150,7 +150,7 @@ func TestTableOfGuards(t *testing.T) {
 	b.WriteString("| the candidate | users | at 1 % of the users | at 5 % | at 25 % | at 50 % |\n|---|---:|---:|---:|---:|---:|\n")
 	for _, f := range faults() {
 		for _, n := range []int{20, 100, 1000, 10_000} {
-			fmt.Fprintf(&b, "| %s | %s |", f.name, display.Grouped(n))
+			fmt.Fprintf(&b, "| %s | %s |", f.name, units.Grouped(n))
 			for _, share := range guardShares {
 				took := f.foundAfter(n, share, 40)
 				fmt.Fprintf(&b, " %s (%s) |", orNever(simtest.Quantile(took, 0.5)), orNever(simtest.Quantile(took, 0.95)))
@@ -165,7 +165,7 @@ func orNever(n int) string {
 	if n == math.MaxInt {
 		return "–"
 	}
-	return display.Grouped(n)
+	return units.Grouped(n)
 }
 
 // someGuardCells holds medians and 95th percentiles of cells against bounds.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"whittle/contract"
+	"whittle/internal/units"
 )
 
 // Says lists what is worth a comment, without full stops.
@@ -42,11 +42,11 @@ func (s *Texts) Says() []string {
 	case f == formatRedacted:
 		return []string{"It was redacted when it was recorded"}
 	case f < formats && (s.N > 1 || f < formatInteger):
-		return []string{"In all " + contract.Thousands(s.N) + " cases " + formatNames[f]}
+		return []string{"In all " + units.Grouped(s.N) + " cases " + formatNames[f]}
 	case s.FewWords() && len(s.Words) == 1:
-		return []string{"Always " + slices.Collect(maps.Keys(s.Words))[0] + " in " + contract.Thousands(s.N) + " cases"}
+		return []string{"Always " + slices.Collect(maps.Keys(s.Words))[0] + " in " + units.Grouped(s.N) + " cases"}
 	case s.FewWords():
-		return []string{"One of " + strings.Join(slices.Sorted(maps.Keys(s.Words)), ", ") + " in " + contract.Thousands(s.N) + " cases"}
+		return []string{"One of " + strings.Join(slices.Sorted(maps.Keys(s.Words)), ", ") + " in " + units.Grouped(s.N) + " cases"}
 	}
 	return nil
 }

@@ -1,0 +1,64 @@
+// Package units writes counts, shares and sizes for a person to read. A space
+// stands before a unit, as in "12 %" and "3 MiB".
+package units
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Grouped writes a count with its thousands apart: "12,000".
+func Grouped(n int) string {
+	s := strconv.Itoa(n)
+	first := 0
+	if n < 0 {
+		first = 1
+	}
+	for i := len(s) - 3; i > first; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Percent writes a share from 0 to 1 in whole percents, below ten of them with
+// one digit after the point, "7.5 %", below one with two figures, "0.25 %", and
+// no less than "0.01 %" for what is above 0.
+func Percent(share float64) string {
+	switch {
+	case share > 0 && share < 0.0001:
+		return "0.01 %"
+	case share < 0.01:
+		return fmt.Sprintf("%.2g %%", 100*share)
+	case share < 0.0995:
+		return fmt.Sprintf("%.1f %%", 100*share)
+	}
+	return fmt.Sprintf("%.0f %%", 100*share)
+}
+
+// Size writes a number of bytes in whole units, of which there are ten at least:
+// "10239 B", "10 KiB".
+func Size(n int64) string {
+	for _, unit := range [...]string{"B", "KiB", "MiB"} {
+		if n < 10<<10 {
+			return fmt.Sprintf("%d %s", n, unit)
+		}
+		n >>= 10
+	}
+	return fmt.Sprintf("%d GiB", n)
+}
+
+// Volume writes a number of bytes that went by, with one digit after the point:
+// "512 B", "2.0 KiB", "1.5 TiB".
+func Volume(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, unit := float64(n), ""
+	for _, u := range [...]string{"Ki", "Mi", "Gi", "Ti"} {
+		if f < 1024 {
+			break
+		}
+		f, unit = f/1024, u
+	}
+	return fmt.Sprintf("%.1f %sB", f, unit)
+}
