@@ -21,7 +21,7 @@ const (
 
 // Histogram counts durations. It takes about 190 KB, allocated by the first
 // value. The zero value is an empty histogram. It is not safe for concurrent
-// use: see Sharded.
+// use.
 //
 // A duration outside Lowest..Highest is counted at the nearer bound and again
 // in Below or Above, so a count is never lost and a quantile never flattered

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -148,38 +147,9 @@ func FuzzHistogramJSON(f *testing.F) {
 	})
 }
 
-func TestShardedCountsEveryValueOnce(t *testing.T) {
-	s := NewSharded()
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for i := range 5000 {
-				s.Record(time.Duration(i) * time.Microsecond)
-			}
-		})
-	}
-	var drained Histogram
-	for drained.Count() < 1000 {
-		s.Drain(&drained)
-	}
-	wg.Wait()
-	if got := drained.Count() + s.Merged().Count(); got != 40_000 {
-		t.Errorf("%d values, want 40000", got)
-	}
-}
-
 func BenchmarkRecord(b *testing.B) {
 	var h Histogram
 	for i := range b.N {
 		h.Record(time.Duration(i))
 	}
-}
-
-func BenchmarkShardedRecord(b *testing.B) {
-	s := NewSharded()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			s.Record(time.Millisecond)
-		}
-	})
 }

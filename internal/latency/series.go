@@ -143,9 +143,6 @@ func NewRolling(width time.Duration, slots int) *Rolling {
 // Add merges a histogram at a time since any fixed origin.
 func (r *Rolling) Add(at time.Duration, h *Histogram) { r.slot(at).Merge(h) }
 
-// Record counts one duration at a time since the same origin.
-func (r *Rolling) Record(at, d time.Duration) { r.slot(at).Record(d) }
-
 func (r *Rolling) slot(at time.Duration) *Histogram {
 	tick := int64(max(at, 0) / r.width)
 	i := tick % int64(len(r.slots))

@@ -51,8 +51,8 @@ func TestSeriesJumpsOverSilence(t *testing.T) {
 
 func TestRollingForgets(t *testing.T) {
 	r := NewRolling(time.Second, 3)
-	r.Record(0, time.Millisecond)
-	r.Record(1500*time.Millisecond, 2*time.Millisecond)
+	r.Add(0, filled(time.Millisecond))
+	r.Add(1500*time.Millisecond, filled(2*time.Millisecond))
 	r.Add(2*time.Second, filled(3*time.Millisecond))
 	for _, c := range []struct {
 		at    time.Duration
@@ -68,7 +68,7 @@ func TestRollingForgets(t *testing.T) {
 			t.Errorf("at %v: %d from %v, want %d from %v", c.at, s.Count, s.Min, c.count, c.min)
 		}
 	}
-	r.Record(9*time.Second, 7*time.Millisecond)
+	r.Add(9*time.Second, filled(7*time.Millisecond))
 	if s := r.Snapshot(9 * time.Second); s.Count != 1 || s.Max != 7*time.Millisecond {
 		t.Errorf("a reused slot kept something: %+v", s)
 	}
