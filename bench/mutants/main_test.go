@@ -23,7 +23,7 @@ func TestRun(t *testing.T) {
 		}
 		return name
 	}
-	write("room/one/x.go", "package one\n\n\tif a < b {\n\tif c < d {\n")
+	write("room/one/x.go", "package one\n\n\tif a < b {\n\tif c < d {\n\tcase e < f:\n")
 	mutations := func(statuses ...string) string {
 		list := make([]string, len(statuses))
 		for i, s := range statuses {
@@ -43,6 +43,8 @@ func TestRun(t *testing.T) {
 		"never run":       {mutations("NOT COVERED", "KILLED"), "", 50, "not argued for: room/one/x.go BOUNDARY if a < b {"},
 		"too few":         {mutations("LIVED", "KILLED"), first, 95, "fewer than 95 %"},
 		"argued and dead": {mutations("LIVED", "KILLED"), first + "\n" + second, 50, "does not live: room/one/x.go BOUNDARY if c < d {"},
+		"in a case":       {mutations("KILLED", "KILLED", "NOT COVERED"), "", 100, ""},
+		"lives in a case": {mutations("KILLED", "KILLED", "LIVED"), "", 50, "not argued for: room/one/x.go BOUNDARY case e < f:"},
 		"none":            {mutations(), "", 95, "fewer than 95 %"},
 		"no argument":     {mutations("KILLED"), "room/one/x.go BOUNDARY | if a < b {", 95, "is not: file KIND"},
 		"no report":       {"{", "", 95, "read room-one.json"},

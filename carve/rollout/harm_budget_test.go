@@ -86,3 +86,65 @@ func TestAnOrdersBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestBudgetInWords: what the figures read like, and that a step which just keeps to
+// the budget is taken.
+func TestBudgetInWords(t *testing.T) {
+	p := whittle.Rollout{Auto: true, Steps: []whittle.Share{100, 5000, whittle.All}, Harm: 0.005}
+	unbudgeted := p
+	unbudgeted.Harm = 0
+	at := began.Add(time.Hour)
+	for next, rises := range map[float64]bool{0.005: true, 0.0051: false} {
+		in := rollout.Input{Verdict: whittle.Equivalent, Harm: whittle.Harm{Next: next}}
+		if s, _ := rollout.Step(p, shift(100), in, at); (s.Share == 5000) != rises {
+			t.Errorf("at %g of a budget of 0.005 the share is %d", next, s.Share)
+		}
+	}
+	for minutes, says := range map[float64]string{0.5: "about a minute", 1: "about 1 minutes", 119.5: "about 120 minutes", 180: "about 3 hours", -1: "7 more of the candidate's responses to users are to be compared"} {
+		in := rollout.Input{Verdict: whittle.Equivalent, Harm: whittle.Harm{Next: 0.1, Needed: 7, Minutes: minutes}}
+		if text := rollout.Next(p, shift(100), in, at); !strings.Contains(text, says) || !strings.Contains(text, "up to 10 %") {
+			t.Errorf("%g minutes read %q", minutes, text)
+		}
+	}
+	if h := rollout.Budget(unbudgeted, shift(100), whittle.Served{Bound: 1}, sevenOver, 1); h.Summary != "no harm budget is kept" {
+		t.Errorf("without a budget: %q", h.Summary)
+	}
+	if h := rollout.Budget(p, rollout.Start(p), whittle.Served{Bound: 1}, sevenOver, 1); h.Summary != "no user is on the candidate; of the budget of 0.5 % nothing is spent" {
+		t.Errorf("before any user: %q", h.Summary)
+	}
+}
+
+// TestWatchInNumbers: all responses are compared until enough are, then as many as
+// keep the bound, and never fewer than the floor.
+func TestWatchInNumbers(t *testing.T) {
+	p := whittle.Rollout{Steps: []whittle.Share{100, 5000}, Harm: 0.005} // needs 701
+	unbudgeted := p
+	unbudgeted.Harm = 0
+	for name, c := range map[string]struct {
+		p        whittle.Rollout
+		s        rollout.State
+		compared int
+		want     whittle.Share
+	}{
+		"too few":      {p, shift(100), 700, whittle.All},
+		"enough":       {p, shift(100), 701, whittle.All},
+		"twice enough": {p, shift(100), 1402, 5000},
+		"plenty":       {p, shift(100), 1_000_000, 300},
+		"no user":      {p, rollout.Start(p), 0, 300},
+		"no budget":    {unbudgeted, shift(100), 0, 300},
+	} {
+		if got := rollout.Watch(c.p, c.s, whittle.Served{Compared: c.compared}, sevenOver, 300); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+	seven := func(float64) int { return 700 }
+	p.Steps = append(p.Steps, whittle.All)
+	for perDay, late := range map[float64]int{70_000: 0, 69_999: 1, 1000: 2} {
+		if got := rollout.UnearnedWithin(p, seven, perDay); len(got) != late {
+			t.Errorf("%g requests a day: %v are late, want %d", perDay, got, late)
+		}
+	}
+	if got := rollout.UnearnedWithin(unbudgeted, seven, 1); got != nil {
+		t.Errorf("without a budget: %v", got)
+	}
+}
