@@ -93,14 +93,15 @@ func (rt *route) repeat(ctx context.Context, v *userRequest, x *whittle.Exchange
 // there and has no value, so nothing of it is sent.
 var noValues = []string{}
 
-// askSide asks one side for a whole response. False: the budget has no room for it.
+// askSide asks one side for a whole response. False: the budget has no room for it,
+// or users leave no connection to spare.
 func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream.Upstream, r *whittle.Request) (whittle.Response, bool) {
 	if r.Header != nil && r.Header["X-Idempotency-Key"] == nil {
 		r.Header["X-Idempotency-Key"] = noValues
 	}
 	starved := false
-	a := u.Call(ctx, r, rt.mostResponse(u), v.room(&starved))
-	return a, !starved
+	a, spared := u.Aside(ctx, r, rt.mostResponse(u), v.room(&starved))
+	return a, spared && !starved
 }
 
 // mostResponse bounds a response read alongside the user's request, so that a route

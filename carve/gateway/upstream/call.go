@@ -21,6 +21,8 @@ type holding struct {
 	limit int64
 	// room takes so many more bytes of a budget. Nil: there is always room.
 	room func(more int64) bool
+	// aside is as in leanCall.
+	aside bool
 }
 
 // leastHeld is the first memory that a body gets, in bytes.
@@ -55,25 +57,33 @@ func (h *holding) add(p []byte) error {
 	return nil
 }
 
-// Call asks u on the side and holds the whole response: within one deadline for
-// all of it, and with a bound on its length (0: the upstream's own). It never
-// follows redirects. room is asked before the body's memory grows; nil: there
-// is always room. What goes wrong is in the response.
+// Call asks u and holds the whole response: within one deadline for all of it,
+// and with a bound on its length (0: the upstream's own). It never follows
+// redirects. room is asked before the body's memory grows; nil: there is always
+// room. What goes wrong is in the response.
 func (u *Upstream) Call(ctx context.Context, q *whittle.Request, maxResponse int64, room func(more int64) bool) whittle.Response {
-	if maxResponse <= 0 {
-		maxResponse = u.MaxResponse()
+	a, _ := u.call(ctx, q, &holding{limit: maxResponse, room: room})
+	return a
+}
+
+// Aside is Call where no user waits. It waits for no connection, and leaves half
+// of them to users; false: there was none to spare, and nothing was sent.
+func (u *Upstream) Aside(ctx context.Context, q *whittle.Request, maxResponse int64, room func(more int64) bool) (_ whittle.Response, spared bool) {
+	a, err := u.call(ctx, q, &holding{limit: maxResponse, room: room, aside: true})
+	return a, !errors.Is(err, errNoSpare)
+}
+
+func (u *Upstream) call(ctx context.Context, q *whittle.Request, h *holding) (a whittle.Response, err error) {
+	if h.limit <= 0 {
+		h.limit = u.MaxResponse()
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
-	at, h := time.Now(), holding{limit: maxResponse, room: room}
-	var (
-		a   whittle.Response
-		err error
-	)
+	at := time.Now()
 	if u.pool != nil {
-		a, err = u.callLean(ctx, q, &h)
+		a, err = u.callLean(ctx, q, h)
 	} else {
-		a, err = u.callTransport(ctx, q, &h)
+		a, err = u.callTransport(ctx, q, h)
 	}
 	a.Latency = time.Since(at)
 	if err != nil {
@@ -82,7 +92,7 @@ func (u *Upstream) Call(ctx context.Context, q *whittle.Request, maxResponse int
 			a.Failure = whittle.FailedTimeout
 		}
 	}
-	return a
+	return a, err
 }
 
 // MaxResponse bounds the response of a Call, in bytes.
@@ -130,7 +140,7 @@ func (u *Upstream) callLean(ctx context.Context, q *whittle.Request, hold *holdi
 		return whittle.Response{}, err
 	}
 	*buf = append(*buf, q.Body...)
-	c, err := u.pool.do(ctx, leanCall{request: *buf, method: q.Method, again: again(q), limit: u.timeout, total: true})
+	c, err := u.pool.do(ctx, leanCall{request: *buf, method: q.Method, again: again(q), limit: u.timeout, total: true, aside: hold.aside})
 	if err != nil {
 		return whittle.Response{}, err
 	}
@@ -172,11 +182,16 @@ func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 		out.Body = io.NopCloser(bytes.NewReader(q.Body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(q.Body)), nil }
 	}
+	if hold.aside && !spares(u.busy.Load(), u.conns) {
+		return whittle.Response{}, errNoSpare
+	}
 	t := u.transport
 	if !again(q) {
 		t = u.once
 	}
-	resp, err := t.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // reply.close does
+	u.busy.Add(1)
+	defer u.busy.Add(-1)
+	resp, err := t.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // Response.Close does
 	if err != nil {
 		return whittle.Response{}, err
 	}

@@ -24,6 +24,7 @@ var (
 	errHeadSize     = errors.New("the response's header is larger than allowed")
 	errResponseSize = errors.New("the response is larger than allowed")
 	errNoRoom       = errors.New("the route's memory has no room for the response")
+	errNoSpare      = errors.New("users leave no connection of this upstream to spare")
 	errNoSlot       = errors.New("every connection allowed to this upstream stayed in use")
 )
 

@@ -107,6 +107,9 @@ type leanCall struct {
 	// total is set.
 	limit time.Duration
 	total bool
+	// aside says that no user waits: a connection is taken only where one is to
+	// spare.
+	aside bool
 	// inform gets the 1xx responses before the final one. Nil: nobody does.
 	inform func(status int, fields map[string][]string)
 }
@@ -119,7 +122,7 @@ func (p *pool) do(ctx context.Context, call leanCall) (*conn, error) {
 		may = reuseTrusted
 	}
 	for {
-		c, err := p.get(ctx, may, call.limit)
+		c, err := p.get(ctx, may, call.limit, call.aside)
 		if err != nil {
 			return nil, err
 		}

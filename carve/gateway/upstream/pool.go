@@ -52,9 +52,10 @@ func newPool(addr string, dialing time.Duration, conns int) *pool {
 }
 
 // get gives a connection that nobody else uses: an idle one as far as may
-// allows, else a new one. Waiting for a slot is bounded by wait.
-func (p *pool) get(ctx context.Context, may reuse, wait time.Duration) (*conn, error) {
-	if err := p.acquire(ctx, wait); err != nil {
+// allows, else a new one. Waiting for a slot is bounded by wait; what is done
+// aside waits for none.
+func (p *pool) get(ctx context.Context, may reuse, wait time.Duration, aside bool) (*conn, error) {
+	if err := p.acquire(ctx, wait, aside); err != nil {
 		return nil, err
 	}
 	for c := p.pop(may); c != nil; c = p.pop(may) {
@@ -72,11 +73,17 @@ func (p *pool) get(ctx context.Context, may reuse, wait time.Duration) (*conn, e
 	return newConn(p, nc), nil
 }
 
-func (p *pool) acquire(ctx context.Context, wait time.Duration) error {
+func (p *pool) acquire(ctx context.Context, wait time.Duration, aside bool) error {
+	if aside && !spares(int64(len(p.slots)), int64(cap(p.slots))) {
+		return errNoSpare
+	}
 	select {
 	case p.slots <- struct{}{}:
 		return nil
 	default:
+	}
+	if aside {
+		return errNoSpare
 	}
 	t := time.NewTimer(wait)
 	defer t.Stop()
@@ -89,6 +96,10 @@ func (p *pool) acquire(ctx context.Context, wait time.Duration) error {
 		return errNoSlot
 	}
 }
+
+// spares reports whether users leave a connection to what is done aside: they keep
+// half of all for themselves, and one that is alone is spared while it is idle.
+func spares(used, all int64) bool { return used <= (all-1)/2 }
 
 // pop takes the idle connection used last. Where even that one may not be used,
 // the oldest makes room for the one that is dialled instead.

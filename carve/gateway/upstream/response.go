@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -23,6 +24,7 @@ type Response struct {
 	resp   *http.Response
 	conn   *conn
 	closed bool
+	busy   *atomic.Int64 // counts the response until Close; nil: nothing does
 	// names of the trailer's fields as far as the head of resp gave them.
 	names []string
 }
@@ -98,6 +100,9 @@ func (a *Response) Close() {
 		return
 	}
 	a.closed = true
+	if a.busy != nil {
+		a.busy.Add(-1)
+	}
 	if s, ok := a.body.(*readerSource); ok {
 		s.release()
 		defer s.watch.end()

@@ -81,13 +81,17 @@ func (u *Upstream) sendTransport(ctx context.Context, t *http.Transport, q *Requ
 		defer hints.mute()
 		trace.Got1xxResponse = hints.relay
 	}
+	u.busy.Add(1)
 	resp, err := t.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, &trace))) //nolint:bodyclose // Response.Close does
 	w.rest()
 	if err != nil {
+		u.busy.Add(-1)
 		defer w.end()
 		return nil, w.because(err)
 	}
-	return newResponse(resp, w, &u.patience), nil
+	a := newResponse(resp, w, &u.patience)
+	a.busy = &u.busy
+	return a, nil
 }
 
 // informer passes informational responses on until the final one has come.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -50,8 +51,10 @@ type Upstream struct {
 	host     string
 	timeout  time.Duration
 	patience patience
-	// slots bounds the requests under way, and with them the connections.
-	slots     chan struct{}
+	// conns bounds the connections; busy is how many requests are under way through
+	// net/http.
+	conns     int64
+	busy      atomic.Int64
 	pool      *pool // nil unless base is plain http
 	transport *http.Transport
 	// once is for requests that net/http will not send again.
@@ -84,7 +87,7 @@ func New(spec whittle.Upstream, http2, rewriteHost bool) (*Upstream, error) {
 	if conns <= 0 {
 		conns = defaultConns
 	}
-	u.slots = make(chan struct{}, conns)
+	u.conns = int64(conns)
 	u.prefix = strings.TrimSuffix(base.EscapedPath(), "/")
 	if rewriteHost {
 		u.host = base.Host
