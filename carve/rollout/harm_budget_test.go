@@ -137,6 +137,13 @@ func TestWatchInNumbers(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
+	never := func(most float64) int {
+		t.Errorf("without a budget it is asked how many bring the bound to %g", most)
+		return 1
+	}
+	if got := rollout.Watch(unbudgeted, shift(100), whittle.Served{Compared: 1}, never, 300); got != 300 {
+		t.Errorf("without a budget %d are compared", got)
+	}
 	seven := func(float64) int { return 700 }
 	p.Steps = append(p.Steps, whittle.All)
 	for perDay, late := range map[float64]int{70_000: 0, 69_999: 1, 1000: 2} {
