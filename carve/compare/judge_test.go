@@ -363,8 +363,9 @@ func TestSecondsAreCountedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	same := whittle.Response{Status: 200, Body: []byte("a")}
-	for i, at := range []time.Duration{0, 400, 900, 1000, 5000, 4000, 5100, 9000} {
-		x := &whittle.Exchange{At: simtest.Start.Add(at * time.Millisecond), Monolith: same, Candidate: same}
+	for i, ms := range []int64{0, 400, 900, 1000, 5000, 4000, 5100, 9000} {
+		at := time.Duration(ms) * time.Millisecond
+		x := &whittle.Exchange{At: simtest.Start.Add(at), Monolith: same, Candidate: same}
 		switch i {
 		case 4:
 			x.Served = whittle.Candidate

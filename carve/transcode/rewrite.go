@@ -12,7 +12,10 @@ import (
 // message md. All else stays as it is, to the byte: what is wrong with it, or
 // odd, is for protojson to say.
 func (w *words) enums(text []byte, md protoreflect.MessageDescriptor, put func(protoreflect.FieldDescriptor, []byte) ([]byte, error)) ([]byte, error) {
-	if !w.reach[md.FullName()] || jsonscan.Check(text, jsonscan.MaxDepth) != nil {
+	if !w.reach[md.FullName()] {
+		return text, nil
+	}
+	if wrong := jsonscan.Check(text, jsonscan.MaxDepth) != nil; wrong {
 		return text, nil
 	}
 	r := rewriter{in: text, reach: w.reach, put: put}

@@ -130,9 +130,12 @@ func given[T int | int64 | float64](flag *T) (n T) {
 	return n
 }
 
+// positive is false for NaN as well.
+func positive[T int | int64 | float64](n T) bool { return n > 0 }
+
 // aboveZero refuses a number that was given and means nothing: 0 is not "none".
 func aboveZero[T int | int64 | float64](name string, flag *T) error {
-	if flag != nil && !(*flag > 0) {
+	if flag != nil && !positive(*flag) {
 		return whittle.Errorf(whittle.Invalid, "%s %v is not above 0", name, *flag)
 	}
 	return nil

@@ -48,7 +48,7 @@ func (m *message) setLength(value []byte, most int64, again bool) *Error {
 	switch {
 	case !ok:
 		return errLength
-	case m.length >= 0 && !(again && fits && n == m.length):
+	case m.length >= 0 && (!again || !fits || n != m.length):
 		return errLengths
 	case !fits || n > most:
 		return errTooMuch

@@ -119,10 +119,9 @@ func (p *relay) send(from, to *end, f Framing) error {
 			return err
 		}
 		from.r += n
-		switch {
-		case f.Kind == Chunked:
+		if f.Kind == Chunked {
 			p.out = AppendChunk(p.out, content)
-		default:
+		} else {
 			p.out = append(p.out, content...)
 		}
 		if n > 0 || p.body.Done() {
@@ -155,10 +154,10 @@ func TestRelay(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		w.Header().Set("X-Saw", fmt.Sprint(r.Method, r.URL.Path, r.ContentLength, r.Header["Keep-Alive"], len(body), r.Trailer.Get("X-T"), err))
-		switch {
-		case r.URL.Path == "/none":
+		switch r.URL.Path {
+		case "/none":
 			w.WriteHeader(http.StatusNoContent)
-		case r.URL.Path == "/chunks":
+		case "/chunks":
 			w.Header().Set("Trailer", "X-Sum")
 			for len(body) > 0 {
 				n := min(len(body), 1000)

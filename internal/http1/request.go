@@ -32,7 +32,7 @@ type RequestHead struct {
 // Reset begins a new head, where Parse has returned neither a head nor an error
 // for the last one.
 func (h *RequestHead) Reset() {
-	h.message.reset()
+	h.reset()
 	h.methodEnd, h.targetEnd = 0, 0
 	h.begin, h.authority, h.host, h.upgrades, h.continues = 0, span{}, span{}, false, false
 }

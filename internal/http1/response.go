@@ -16,7 +16,7 @@ type ResponseHead struct {
 // Reset begins a new head, where Parse has returned neither a head nor an error
 // for the last one.
 func (h *ResponseHead) Reset() {
-	h.message.reset()
+	h.reset()
 	h.close = false
 }
 

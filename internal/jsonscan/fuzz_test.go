@@ -40,7 +40,7 @@ func tokens(text []byte) (all []string) {
 		}
 		switch v := token.(type) {
 		case json.Delim:
-			all = append(all, string(strings.NewReplacer("{", "[", "}", "]").Replace(v.String())))
+			all = append(all, strings.NewReplacer("{", "[", "}", "]").Replace(v.String()))
 		case string:
 			all = append(all, "s"+v)
 		case json.Number:
@@ -66,11 +66,11 @@ func FuzzCheck(f *testing.F) {
 	f.Add([]byte(strings.Repeat("[", MaxDepth+1)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		want := reference(text)
-		if got := Check(text, MaxDepth); got != want {
+		if got := Check(text, MaxDepth); !errors.Is(got, want) {
 			t.Fatalf("%q: %v, encoding/json has %v", text, got, want)
 		}
 		got, err := walk(text, MaxDepth)
-		if err != want {
+		if !errors.Is(err, want) {
 			t.Fatalf("%q: token by token %v, encoding/json has %v", text, err, want)
 		}
 		var s Scanner
@@ -85,7 +85,7 @@ func FuzzCheck(f *testing.F) {
 			t.Fatalf("%q: %q, encoding/json has %q", text, got, ref)
 		}
 		for n := range min(len(text), 2000) {
-			if err := Check(text[:n], MaxDepth); err != Truncated && (err != nil || !json.Valid(text[:n])) {
+			if err := Check(text[:n], MaxDepth); !errors.Is(err, Truncated) && (err != nil || !json.Valid(text[:n])) {
 				t.Fatalf("%q, a prefix of JSON: %v", text[:n], err)
 			}
 		}
@@ -110,7 +110,7 @@ func FuzzSkip(f *testing.F) {
 		if kind := s.kind; s.Skip() && (kind == Key || kind == Array || kind == Object) && !json.Valid(s.Bytes()) {
 			t.Fatalf("%q was skipped in %q", s.Bytes(), text)
 		}
-		if got, want := s.Finish(), Check(text, 200); got != want {
+		if got, want := s.Finish(), Check(text, 200); !errors.Is(got, want) {
 			t.Fatalf("%q: %v after %d tokens and a skip, %v at once", text, got, n, want)
 		}
 	})

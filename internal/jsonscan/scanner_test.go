@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 		want  error
 	}{{valid, nil}, {truncated, Truncated}, {wrongTexts, Syntax}} {
 		for _, text := range c.texts {
-			if got := Check([]byte(text), MaxDepth); got != c.want {
+			if got := Check([]byte(text), MaxDepth); !errors.Is(got, c.want) {
 				t.Errorf("%.60q: %v, not %v", text, got, c.want)
 			}
 		}
@@ -77,16 +77,16 @@ func TestDepth(t *testing.T) {
 				if most < 0 {
 					continue
 				}
-				if got := Check(text, most); got != want {
+				if got := Check(text, most); !errors.Is(got, want) {
 					t.Errorf("%d containers, %d allowed: %v, not %v", depth, most, got, want)
 				}
-				if _, got := walk(text, most); got != want {
+				if _, got := walk(text, most); !errors.Is(got, want) {
 					t.Errorf("%d containers, %d allowed, token by token: %v, not %v", depth, most, got, want)
 				}
 			}
 		}
 	}
-	if got := Check([]byte(strings.Repeat("[", 10)+"?"), 5); got != TooDeep {
+	if got := Check([]byte(strings.Repeat("[", 10)+"?"), 5); !errors.Is(got, TooDeep) {
 		t.Errorf("a fault behind the depth allowed: %v", got)
 	}
 }
@@ -219,10 +219,10 @@ func TestOffset(t *testing.T) {
 		}
 		err := s.Err()
 		s.Reset([]byte(text), 0, 3)
-		if s.Finish() != err || s.Offset() != want {
+		if !errors.Is(s.Finish(), err) || s.Offset() != want {
 			t.Errorf("%q: skipped, %v at %d, not at %d", text, s.Err(), s.Offset(), want)
 		}
-		if s.Next() != None || s.Skip() || s.Finish() != err {
+		if s.Next() != None || s.Skip() || !errors.Is(s.Finish(), err) {
 			t.Errorf("%q: it went on behind an error", text)
 		}
 	}
@@ -277,7 +277,7 @@ func TestNoAllocation(t *testing.T) {
 	if n := testing.AllocsPerRun(20, func() {
 		s.Reset(deep, 0, MaxDepth)
 		_ = s.Finish()
-		if Check(flat, 64) != nil || Check(broken, 64) != Syntax {
+		if Check(flat, 64) != nil || !errors.Is(Check(broken, 64), Syntax) {
 			t.Error("checked wrongly")
 		}
 		buf, _ = AppendText(buf[:0], []byte(`a\u00e9\n`))

@@ -110,7 +110,7 @@ func (t *Cookies) sample(x *whittle.Exchange, path, from, to string) whittle.Sam
 
 // findings are those of headers, each with the cookie in its path.
 func (t *Cookies) findings() []whittle.Finding {
-	list := t.Forms.Findings()
+	list := t.Findings()
 	for i := range list {
 		list[i].Kind, list[i].Summary = whittle.FoundHeader, "header "+list[i].Summary
 	}
@@ -121,7 +121,7 @@ func (t *Cookies) findings() []whittle.Finding {
 const boundCookies = "cookie form"
 
 func (t *Cookies) bound(n int) (b whittle.Bound, more int, ok bool) {
-	b, more, ok = t.Forms.Bound(n)
+	b, more, ok = t.Bound(n)
 	b.ID, b.What = boundCookies, boundCookies
 	return b, more, ok
 }

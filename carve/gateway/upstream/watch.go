@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -104,7 +105,7 @@ func (w *watch) wait(limit time.Duration) {
 // transport has a bound of its own.
 func (w *watch) sent() {
 	w.mu.Lock()
-	uploading := w.late == errUntaken
+	uploading := errors.Is(w.late, errUntaken)
 	w.mu.Unlock()
 	if uploading {
 		w.rest()
