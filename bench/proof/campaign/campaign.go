@@ -44,6 +44,9 @@ const (
 	// Rare is the share of touched requests from which a mutation is to be
 	// caught.
 	Rare = 1.0 / 400
+	// waits is how many times as many requests a faithful candidate has, so that the
+	// end of its shift is seen.
+	waits = 3
 	// fewUsers is how many users every fifth run has.
 	fewUsers = 200
 	// nearby: below so many times Rare a share is measured again by ten times as
@@ -122,7 +125,7 @@ func (j job) run(p Plan) error {
 		s.Users = fewUsers
 	}
 	if j.pair.Mutation == nil {
-		s.Live = 5000
+		s.Requests, s.Live = waits*s.Requests, 5000
 	}
 	r, err := engine.Run(j.pair.Family, j.pair.Mutation, p.First+uint64(j.i), s)
 	if err != nil {

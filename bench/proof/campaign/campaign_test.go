@@ -33,6 +33,9 @@ func TestShortForm(t *testing.T) {
 		},
 	}
 	plan.Settings.Requests, plan.Settings.Live = 12_000, 0
+	// Four minutes are less than the default soak: without it the evidence alone holds
+	// a candidate back, and a faithful one gets far enough to be rolled back wrongly.
+	plan.Settings.Route = "rollout: {soak: 0s}"
 	mutated, faithful, err := Run(t.Context(), plan)
 	if err != nil {
 		t.Fatal(err)

@@ -81,6 +81,10 @@ type Row struct {
 	WrongMost       int `json:"wrong_most"`
 	SlowMost        int `json:"slow_most"`
 	Largest         int `json:"largest_bp"`
+	// Shift is how long it took from the first mirrored request until all users
+	// were on the candidate, in seconds, of those runs that came there.
+	ShiftMedian int `json:"shift_median_s,omitempty"`
+	ShiftP95    int `json:"shift_p95_s,omitempty"`
 	// Beyond are the runs that got beyond the first step, Over those that went
 	// over the harm budget.
 	Beyond int `json:"beyond_first_step"`

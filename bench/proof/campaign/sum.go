@@ -79,7 +79,7 @@ func (s *summing) row(pairs []*Pair) Row {
 		r.Name, r.Does = pairs[0].Family.Name, pairs[0].Family.About
 	}
 	var touches []float64
-	var exchanges, wrong []int
+	var exchanges, wrong, shift []int
 	findings := map[string]int{}
 	for _, p := range pairs {
 		touches = append(touches, p.Touch.Share())
@@ -92,6 +92,9 @@ func (s *summing) row(pairs []*Pair) Row {
 				exchanges = append(exchanges, run.Named)
 			}
 			wrong = append(wrong, run.Wrong)
+			if run.Shift > 0 {
+				shift = append(shift, int(run.Shift.Seconds()))
+			}
 			r.SlowMost, r.Largest = max(r.SlowMost, run.Slow), max(r.Largest, int(run.Largest))
 			if run.Largest > s.first {
 				r.Beyond++
@@ -104,6 +107,7 @@ func (s *summing) row(pairs []*Pair) Row {
 	r.Touches = quantile(touches, 0.5)
 	r.ExchangesMedian, r.ExchangesP95 = quantile(exchanges, 0.5), quantile(exchanges, 0.95)
 	r.WrongMedian, r.WrongP95, r.WrongMost = quantile(wrong, 0.5), quantile(wrong, 0.95), quantile(wrong, 1)
+	r.ShiftMedian, r.ShiftP95 = quantile(shift, 0.5), quantile(shift, 0.95)
 	r.Finding, r.FindingRuns = most(findings)
 	return r
 }

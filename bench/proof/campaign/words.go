@@ -124,14 +124,14 @@ func (f *Figures) missedTable(b *strings.Builder) {
 }
 
 func (f *Figures) faithfulTable(b *strings.Builder) {
-	b.WriteString("### Faithful candidates\n\n| family | | runs | ends | a finding spoke |\n|---|---|---|---|---|\n")
+	b.WriteString("### Faithful candidates\n\n| family | | runs | ends | seconds until all users were on it: median; 95th percentile | a finding spoke |\n|---|---|---|---|---|---|\n")
 	for i := range f.FaithfulRows {
 		r := &f.FaithfulRows[i]
 		spoke := "never"
 		if r.Finding != "" {
 			spoke = fmt.Sprintf("%s (%d)", r.Finding, r.FindingRuns)
 		}
-		fmt.Fprintf(b, "| %s | %s | %d | %s | %s |\n", r.Name, r.Does, r.Runs, ends(r), spoke)
+		fmt.Fprintf(b, "| %s | %s | %d | %s | %s; %s | %s |\n", r.Name, r.Does, r.Runs, ends(r), count(r.ShiftMedian), count(r.ShiftP95), spoke)
 	}
 	b.WriteString("\n")
 }

@@ -82,6 +82,9 @@ type Result struct {
 	Asked   int           `json:"asked"`
 	Others  int           `json:"others,omitempty"`
 	Virtual time.Duration `json:"virtual_ns"`
+	// Shift is how long it took until the last share was in force, from the first
+	// mirrored request on. 0: it never was.
+	Shift time.Duration `json:"shift_ns,omitempty"`
 }
 
 // Spoken reports whether a finding, a guard or the circuit breaker is what keeps

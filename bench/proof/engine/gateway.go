@@ -150,6 +150,9 @@ func (g *gateway) apply(_ string, p whittle.Position) (inForce bool) {
 	if phase == whittle.PhaseLive && g.phase != phase {
 		g.live = g.out.Requests
 	}
+	if share == whittle.All && g.out.Shift == 0 {
+		g.out.Shift = g.now.Sub(begin)
+	}
 	g.share, g.phase, g.position = share, phase, p.Generation
 	g.out.Largest = max(g.out.Largest, share)
 	return true

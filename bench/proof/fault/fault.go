@@ -139,7 +139,7 @@ func sameJSON(a, b []byte) bool {
 
 // All are the mutations, in the order in which the campaign shows them.
 func All() []*Mutation {
-	return slices.Concat(values(), moments(), identities(), lists(), orders(), headers(), statuses(), failures(), slowness())
+	return slices.Concat(values(), moments(), identities(), lists(), orders(), headers(), statuses(), failures(), slowness(), strangers())
 }
 
 // in is a condition on a share of the calls: one in n, by chance.
