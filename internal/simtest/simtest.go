@@ -93,3 +93,25 @@ func InDoc(t *testing.T, path, start, finish, table string) {
 		t.Errorf("the table of %s is not what the program measures; -update writes it anew:\n%s", path, table)
 	}
 }
+
+// CellInDoc holds one cell of a table of a page against what was measured, where all of
+// it would take minutes: the row that begins so, and the cell's number after that
+// beginning, from 0. What InDoc writes, it holds.
+func CellInDoc(t *testing.T, path, start, finish, row string, cell int, measured string) {
+	t.Helper()
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(doc), start)
+	table, _, ended := strings.Cut(rest, finish)
+	_, line, known := strings.Cut("\n"+table, "\n"+row)
+	if !found || !ended || !known {
+		t.Fatalf("%s has no row %q", path, row)
+	}
+	line, _, _ = strings.Cut(line, "\n")
+	cells := strings.Split(strings.Trim(line, "| "), "|")
+	if cell >= len(cells) || strings.TrimSpace(cells[cell]) != measured {
+		t.Errorf("%s, %s, cell %d: the page does not say %q, which is what was measured: %s", path, row, cell, measured, line)
+	}
+}

@@ -50,9 +50,7 @@ func TestMismatchFalseAlarms(t *testing.T) {
 			alarms++
 		}
 	}
-	if alarms > runs/100 {
-		t.Errorf("%d of %d runs breached", alarms, runs)
-	}
+	simtest.AtMost(t, "breached", alarms, runs, 0.01, 0.001)
 }
 
 // TestGuardNeeded: what a meter says it takes at least is what it takes.

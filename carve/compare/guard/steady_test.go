@@ -44,6 +44,7 @@ func TestMovingDataAreNoMismatch(t *testing.T) {
 		g.Share(whittle.All)
 		return g
 	}
+	all, worlds := 0, 0
 	for _, w := range []struct{ differ, own float64 }{
 		{0.001, -1}, {0.2, -1}, {steadyMost, -1}, {0.001, 0.001}, {steadyLeast, 0.001}, {steadyLeast, 0.04}, {0.2, 0.1}, {0.4, 0.2},
 	} {
@@ -54,7 +55,9 @@ func TestMovingDataAreNoMismatch(t *testing.T) {
 		if alarms > runs/100 {
 			t.Errorf("%+v: %d of %d runs breached", w, alarms, runs)
 		}
+		all, worlds = all+alarms, worlds+1
 	}
+	simtest.AtMost(t, "breached in all", all, worlds*runs, 0.01, 0.001)
 	for _, w := range []struct {
 		own    float64
 		within int
