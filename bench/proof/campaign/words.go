@@ -131,7 +131,7 @@ func (f *Figures) faithfulTable(b *strings.Builder) {
 		if r.Finding != "" {
 			spoke = fmt.Sprintf("%s (%d)", r.Finding, r.FindingRuns)
 		}
-		fmt.Fprintf(b, "| %s | %s | %d | %s | %s; %s | %s |\n", r.Name, r.Does, r.Runs, ends(r), count(r.ShiftMedian), count(r.ShiftP95), spoke)
+		fmt.Fprintf(b, "| %s | %s | %d | %s | %s; %s | %s |\n", r.Name, r.Does, r.Runs, ends(r), units.Grouped(r.ShiftMedian), units.Grouped(r.ShiftP95), spoke)
 	}
 	b.WriteString("\n")
 }
