@@ -79,17 +79,20 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 	switch name {
 	case "Set-Cookie":
 		return cookieWordOf(cookiesOf(h, x))
-	case "Cache-Control", "Content-Language", "Access-Control-Expose-Headers", "Access-Control-Allow-Headers":
+	case "Cache-Control", "Content-Language":
+		// A cache may take a directive that comes twice for none (RFC 9111, section 4.2.1).
 		out = listed(strings.ToLower(strings.Join(values, ",")))
+	case "Access-Control-Expose-Headers", "Access-Control-Allow-Headers":
+		out = slices.Compact(listed(strings.ToLower(strings.Join(values, ","))))
 	case "Vary": // whoever compresses adds Accept-Encoding
-		out = slices.DeleteFunc(listed(strings.ToLower(strings.Join(values, ","))), func(v string) bool { return v == "accept-encoding" })
+		out = slices.DeleteFunc(slices.Compact(listed(strings.ToLower(strings.Join(values, ",")))), func(v string) bool { return v == "accept-encoding" })
 		if len(out) == 0 {
 			return absent
 		}
 	case "Expires":
 		return expiresWord(values, h, x)
 	case "Allow", "Access-Control-Allow-Methods": // methods are told apart by case
-		out = listed(strings.Join(values, ","))
+		out = slices.Compact(listed(strings.Join(values, ",")))
 	case "Content-Disposition":
 		for _, v := range values {
 			out = append(out, dispositionWord(v))
@@ -117,7 +120,7 @@ func expiresWord(values []string, h whittle.Header, x *whittle.Exchange) string 
 	return "at once"
 }
 
-// listed are the parts of a list whose order means nothing, each once.
+// listed are the parts of a list whose order means nothing.
 func listed(v string) (out []string) {
 	for part := range strings.SplitSeq(v, ",") {
 		if part = strings.TrimSpace(part); part != "" {
@@ -125,7 +128,7 @@ func listed(v string) (out []string) {
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // dispositionWord has its parameters in one order and form.

@@ -26,6 +26,8 @@ func TestWhatAHeaderSays(t *testing.T) {
 		{"Link", []string{"http://shop.example/a"}, []string{"/a"}, false},
 		{"Cache-Control", []string{"no-store, Private"}, []string{"private", "no-store"}, true},
 		{"Cache-Control", []string{"private, max-age=60"}, []string{"private, max-age=600"}, false},
+		{"Cache-Control", []string{"private, max-age=60"}, []string{"private, max-age=60", "private, max-age=60"}, false}, // a cache may take neither
+		{"Vary", []string{"Origin"}, []string{"Origin", "origin"}, true},
 		{"Content-Disposition", []string{`attachment; filename="a.csv"`}, []string{"Attachment; filename=a.csv"}, true},
 		{"Content-Disposition", []string{`attachment; filename="a.csv"`}, []string{`inline; filename="a.csv"`}, false},
 		{"Content-Disposition", []string{`a; filename*=ISO-8859-1''a%E4.pdf`}, []string{`a; filename*=ISO-8859-1''b.exe`}, false},
