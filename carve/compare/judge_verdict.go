@@ -224,11 +224,11 @@ func (j *Judge) bodyKind() whittle.FindingKind {
 // small effect with a known cause hides no larger one.
 func orderFindings(list []whittle.Finding) {
 	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
-		return cmp.Or(standing(&a)-standing(&b), cmp.Compare(b.Count, a.Count))
+		return cmp.Or(priority(&a)-priority(&b), cmp.Compare(b.Count, a.Count))
 	})
 }
 
-func standing(f *whittle.Finding) int {
+func priority(f *whittle.Finding) int {
 	switch {
 	case f.Expected != "":
 		return 2

@@ -274,7 +274,7 @@ func newRig(t *testing.T, disk *memory, routes ...whittle.Route) *rig {
 	return newRigBefore(t, disk, whittle.Upstream{}, routes...)
 }
 
-// newRigBefore is newHouse in front of a monolith.
+// newRigBefore is newRig in front of a monolith.
 func newRigBefore(t *testing.T, disk *memory, monolith whittle.Upstream, routes ...whittle.Route) *rig {
 	t.Helper()
 	h := &rig{

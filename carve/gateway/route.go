@@ -169,7 +169,7 @@ func (s *routeState) ledger() whittle.Ledger { return s.ledgerCounts.snapshot() 
 // Observe is the only thing that can hold it up.
 const stuckWait = time.Second
 
-// close releases the standing; the last to do so ends what is under way,
+// close releases a claim; whoever releases the last one ends what is under way,
 // within ctx.
 func (s *routeState) close(ctx context.Context) error {
 	s.mu.Lock()

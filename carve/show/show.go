@@ -30,14 +30,14 @@ func Findings(w io.Writer, v *whittle.Verdict) {
 }
 
 func showFinding(w io.Writer, f *whittle.Finding) {
-	standing := "suspected"
+	state := "suspected"
 	switch {
 	case f.Expected != "":
-		standing = "expected: " + f.Expected
+		state = "expected: " + f.Expected
 	case f.Decided:
-		standing = fmt.Sprintf("shown after %d exchanges", f.DecidedAt)
+		state = fmt.Sprintf("shown after %d exchanges", f.DecidedAt)
 	}
-	fmt.Fprintf(w, "\n%s (%s)\n  %s\n", strings.TrimSpace(string(f.Kind)+" "+f.Path), standing, f.Summary)
+	fmt.Fprintf(w, "\n%s (%s)\n  %s\n", strings.TrimSpace(string(f.Kind)+" "+f.Path), state, f.Summary)
 	if f.Cause != "" {
 		fmt.Fprintf(w, "  why        %s\n", f.Cause)
 	}

@@ -48,13 +48,13 @@ func (w *watched) await(ctx context.Context, bound time.Duration, what string, d
 		}
 		select {
 		case <-ctx.Done():
-			return last, whittle.Errorf(whittle.FallsShort, "waited %s for %s: %s", bound, what, standing(last))
+			return last, whittle.Errorf(whittle.FallsShort, "waited %s for %s: %s", bound, what, statusText(last))
 		case <-poll.C:
 		}
 	}
 }
 
-func standing(r *whittle.RouteStatus) string {
+func statusText(r *whittle.RouteStatus) string {
 	if r == nil {
 		return "the route is not there"
 	}
