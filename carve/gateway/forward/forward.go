@@ -164,6 +164,9 @@ func IsStream(h http.Header) bool {
 // before waiting for more. It stops the clock with the last of them, and keeps
 // what the client takes for the others out of it.
 func (f *forwarding) copyBody(a *upstream.Response) error {
+	if f.r.ProtoMajor == 2 && a.Length >= 0 && a.Length <= lastBytes {
+		return f.copyWhole(a)
+	}
 	if len(a.Announced()) > 0 {
 		f.flush() // the trailer needs a chunked response, settled at the first flush
 	}
@@ -196,15 +199,41 @@ func (f *forwarding) copyBody(a *upstream.Response) error {
 	}
 }
 
+// lastBytes bounds what is kept of a response whose connection has been released.
+const lastBytes = 64 << 10
+
 // lasts are for the last pieces of responses whose connections have been released.
-var lasts = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+var lasts = sync.Pool{New: func() any { return new([lastBytes]byte) }}
+
+// copyWhole reads a short body of known length to its end before an HTTP/2 client
+// gets any of it. In however many pieces it comes, the upstream's connection is
+// released before a client without a window is waited for.
+func (f *forwarding) copyWhole(a *upstream.Response) error {
+	buf, n := lasts.Get().(*[lastBytes]byte), 0
+	defer lasts.Put(buf)
+	for {
+		if !a.Ready() {
+			f.unbound()
+		}
+		p, err := a.Next()
+		n += copy(buf[n:], p)
+		if err == nil {
+			continue
+		}
+		f.stop()
+		if err = ended(err); err == nil {
+			a.Close()
+		}
+		return cmp.Or(f.writePiece(buf[:n]), err)
+	}
+}
 
 // last writes the last piece and the trailer. An HTTP/2 client may take nothing of
 // them for a while, and costs the upstream no connection by that: the upstream's
 // is released before. (One of HTTP/1.1 has the kernel's buffer.)
 func (f *forwarding) last(a *upstream.Response, p []byte, err error) error {
 	if f.r.ProtoMajor == 2 && err == nil {
-		if buf := lasts.Get().(*[64 << 10]byte); len(p) <= len(buf) {
+		if buf := lasts.Get().(*[lastBytes]byte); len(p) <= len(buf) {
 			defer lasts.Put(buf)
 			p = buf[:copy(buf[:], p)]
 			defer f.trailer(a.Trailer(), a.Announced())
