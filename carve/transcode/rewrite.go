@@ -8,6 +8,8 @@ import (
 	"whittle/internal/jsonscan"
 )
 
+func isWhole(text []byte) bool { return jsonscan.Check(text, jsonscan.MaxDepth) == nil }
+
 // enums puts other JSON in the place of each enum's value in a JSON text of
 // message md. All else stays as it is, to the byte: what is wrong with it, or
 // odd, is for protojson to say.
@@ -15,7 +17,7 @@ func (w *words) enums(text []byte, md protoreflect.MessageDescriptor, put func(p
 	if !w.reach[md.FullName()] {
 		return text, nil
 	}
-	if wrong := jsonscan.Check(text, jsonscan.MaxDepth) != nil; wrong {
+	if !isWhole(text) {
 		return text, nil
 	}
 	r := rewriter{in: text, reach: w.reach, put: put}
