@@ -40,14 +40,14 @@ func TestOneUserTripsNothing(t *testing.T) {
 			t.Errorf("the user got %d", status)
 		}
 	}
-	waits(t, 10*time.Second, func() bool { return len(s.told()) == 2*spec.Guard.Consecutive })
-	for _, o := range s.told() {
+	waits(t, 10*time.Second, func() bool { return len(s.reported()) == 2*spec.Guard.Consecutive })
+	for _, o := range s.reported() {
 		if !o.BothBad || o.Side != whittle.Candidate || o.User == 0 {
 			t.Fatalf("told %+v", o)
 		}
 	}
 	for range spec.Guard.Exposure + 10 {
-		ctx, leave := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		r := s.sends("GET", "", "X-User", "impatient").WithContext(ctx)
 		go func() {
@@ -60,10 +60,10 @@ func TestOneUserTripsNothing(t *testing.T) {
 		case <-arrived:
 		case <-done: // the monolith's: a trip, which is looked for below
 		}
-		leave()
+		cancel()
 		<-done
 	}
-	waits(t, 10*time.Second, func() bool { return len(s.told()) == 2*spec.Guard.Consecutive+spec.Guard.Exposure+10 })
+	waits(t, 10*time.Second, func() bool { return len(s.reported()) == 2*spec.Guard.Consecutive+spec.Guard.Exposure+10 })
 	if trips := s.tripped(); len(trips) > 0 {
 		t.Fatalf("tripped for %q", trips)
 	}
@@ -76,7 +76,7 @@ func TestOneUserTripsNothing(t *testing.T) {
 	waits(t, 10*time.Second, func() bool { return len(s.tripped()) == 1 })
 }
 
-func (s *stage) tripped() []string {
+func (s *fixture) tripped() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.trips...)

@@ -39,8 +39,8 @@ func newCodec(spec *whittle.Route) (codec, error) {
 	return t, nil
 }
 
-// candidateRequest makes q the request that the candidate gets, for a write to be
-// rehearsed with the header that says so. q's header is changed.
+// candidateRequest turns q into the request that the candidate gets. A write that
+// must not take effect gets the dry-run header. It changes q's header.
 func (t *codec) candidateRequest(q *whittle.Request) (*whittle.Request, error) {
 	method, out := q.Method, q
 	if t.rpc != nil {
@@ -69,9 +69,9 @@ func (t *codec) mapped(a *whittle.Response) whittle.Response {
 	return m
 }
 
-// Caller asks a route's candidate where no user waits and no gateway stands
-// between: in the candidate's protocol, by the write contract, within the
-// upstream's bounds on time, length and connections. It never follows a
+// Caller sends requests to a route's candidate without a gateway, where no user
+// waits. It uses the candidate's protocol, keeps the write contract, and stays
+// within the upstream's bounds on time, length and connections. It never follows a
 // redirect. It is safe for concurrent use.
 type Caller struct {
 	u     *upstream.Upstream
@@ -94,9 +94,8 @@ func NewCaller(spec whittle.Route) (*Caller, error) {
 	return &Caller{u: u, codec: t, safe: spec.Safe}, nil
 }
 
-// Allows reports whether the route's write contract lets a request go to a
-// server that no user asked: its method is safe, the route is, or the candidate
-// is told that it is a dry run.
+// Allows reports whether the route's write contract allows a request that no user
+// made: its method is safe, the route is, or the candidate gets it as a dry run.
 func (c *Caller) Allows(method string) bool { return c.Harmless(method) || c.codec.dryRunHeader != "" }
 
 // Harmless reports whether a request changes nothing, wherever it is sent.

@@ -22,9 +22,9 @@ var (
 	errTripped       = errors.New("the breaker tripped while the candidate was still to respond")
 )
 
-// byCandidate lets the candidate answer the user, with the monolith behind it.
-// False: nothing has been written, and the monolith is to serve it by the plan,
-// which byCandidate may have changed.
+// byCandidate has the candidate serve the user, with the monolith as fallback.
+// False: nothing has been written, and the monolith must serve the request by the
+// plan, which byCandidate may have changed.
 func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (forward.Result, bool) {
 	if u.r.Streams {
 		p.skip = whittle.SkipStreaming
@@ -42,20 +42,20 @@ func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (forward.Result, 
 		p.skip = whittle.SkipUntranslated
 		return forward.Result{}, false
 	}
-	rescuable := rt.rescuable(v.method)
-	if out != nil && !rescuable && !v.reserve(rt.mostResponse(rt.env.candidate)) {
+	idempotent := rt.idempotent(v.method)
+	if out != nil && !idempotent && !v.reserve(rt.mostResponse(rt.env.candidate)) {
 		p.shed = true // once the candidate has acted, its response must find room
 		rt.counts.diverted.Add(1)
 		return forward.Result{}, false
 	}
-	leave, ok := rt.breaker.Admit(time.Now(), rt.bounds)
+	permit, ok := rt.breaker.Admit(time.Now(), rt.bounds)
 	if !ok {
 		rt.counts.diverted.Add(1)
 		return forward.Result{}, false
 	}
-	leave.User = v.user
+	permit.User = v.user
 	rt.counts.served.Add(1)
-	c := candidateCall{rt: rt, v: v, user: *u, permit: leave, hasFallback: rescuable}
+	c := candidateCall{rt: rt, v: v, user: *u, permit: permit, hasFallback: idempotent}
 	c.begin()
 	defer c.end()
 	if out != nil {
@@ -178,16 +178,16 @@ type candidateCall struct {
 	cancel context.CancelFunc
 	stops  []func() bool
 	held   *holder
-	// watched says that the exchange is to be compared, so that the monolith is
-	// asked as well, later. It is settled before the candidate is asked: were
-	// what it fails at compared more often than what it responds, it would seem
-	// to fail more often than it does.
+	// watched says that the exchange will be compared, so the monolith is asked as
+	// well, later. This is decided before the candidate responds. If failures were
+	// compared more often than successes, the candidate would seem to fail more
+	// often than it does.
 	watched bool
 
 	res forward.Result
-	// starved says that the route's memory had no room for the candidate's
-	// response, which is no fault of the candidate's.
-	starved bool
+	// outOfMemory says that the route's memory had no room for the candidate's
+	// response, which is not the candidate's fault.
+	outOfMemory bool
 	// first is what the candidate did, before any fallback.
 	first    whittle.Outcome
 	fellBack bool
@@ -262,10 +262,10 @@ func (c *candidateCall) accept(status int, _ whittle.Header) bool {
 func (c *candidateCall) call(out *whittle.Request) {
 	var room func(int64) bool // reserved before where nobody can respond instead
 	if c.hasFallback {
-		room = c.v.room(&c.starved)
+		room = c.v.room(&c.outOfMemory)
 	}
 	a := c.rt.env.candidate.Call(c.ctx, out, c.rt.mostResponse(c.rt.env.candidate), room)
-	if c.starved {
+	if c.outOfMemory {
 		c.res = forward.Result{Failure: whittle.FailedCanceled, Detail: a.Detail, Latency: a.Latency}
 		return
 	}
@@ -302,7 +302,7 @@ func (c *candidateCall) judge() {
 	}
 	how := breaker.Good
 	switch {
-	case c.starved:
+	case c.outOfMemory:
 		how = breaker.Void
 	case c.first.Bad():
 		how = breaker.Bad
@@ -336,7 +336,7 @@ func (c *candidateCall) release(how breaker.Outcome) {
 // response of the candidate, nothing has been written, and either asking twice
 // does no harm or the candidate was never reached.
 func (c *candidateCall) fallsBack() bool {
-	return (c.first.Bad() || c.starved) && !c.res.Wrote && (c.hasFallback || c.res.Failure == whittle.FailedConnect)
+	return (c.first.Bad() || c.outOfMemory) && !c.res.Wrote && (c.hasFallback || c.res.Failure == whittle.FailedConnect)
 }
 
 // fallBack lets the monolith response in the candidate's place.
@@ -356,7 +356,7 @@ func (rt *route) fallBack(c *candidateCall) {
 	c.res = rt.env.g.forwarder.Forward(w, c.user.r, rt.env.monolith, forward.Options{Tap: head})
 	c.res.Side = whittle.Monolith
 	rt.observeMonolith(v, &c.res)
-	if c.starved {
+	if c.outOfMemory {
 		rt.counts.diverted.Add(1)
 		return
 	}
@@ -427,7 +427,7 @@ func (c *candidateCall) report() {
 	c.first.FellBack = c.fellBack
 	rt.report(c.first, v)
 	switch {
-	case c.starved:
+	case c.outOfMemory:
 		v.shed()
 	case v.broken != nil && c.watched && rt.shedder.Sheds(v.at):
 		v.shed()

@@ -107,7 +107,7 @@ func TestFallback(t *testing.T) {
 	for _, b := range broken {
 		for _, method := range []string{"GET", "POST", "PUT"} {
 			if method == "POST" && strings.HasSuffix(b.name, "hangs in the body") {
-				continue // it passes through, and a stream that is merely quiet is never cut
+				continue // it passes through, and a stream that is merely silent is never cut
 			}
 			t.Run(b.name+"/"+method, func(t *testing.T) {
 				t.Parallel()
@@ -214,7 +214,7 @@ func TestFellBackRequestsAreSampledLikeTheRest(t *testing.T) {
 				t.Errorf("ledger %+v, want %d %s; %d exchanges seen", l, n, tt.want, seen)
 			}
 			bad := 0
-			for _, o := range s.told() {
+			for _, o := range s.reported() {
 				if o.Side == whittle.Candidate && o.Bad() && o.FellBack {
 					bad++
 				}
@@ -244,10 +244,10 @@ func TestBothFail(t *testing.T) {
 	s.holdsNothing()
 }
 
-func waitOutcome(t *testing.T, s *stage) whittle.Outcome {
+func waitOutcome(t *testing.T, s *fixture) whittle.Outcome {
 	t.Helper()
-	waits(t, 10*time.Second, func() bool { return len(s.told()) > 0 })
-	return s.told()[0]
+	waits(t, 10*time.Second, func() bool { return len(s.reported()) > 0 })
+	return s.reported()[0]
 }
 
 func TestCandidateServesAndIsWatched(t *testing.T) {
@@ -298,7 +298,7 @@ func TestCandidateServesAndIsWatched(t *testing.T) {
 					t.Errorf("exchange %+v", x)
 				}
 			}
-			if o := s.told()[0]; o.Side != whittle.Candidate || o.Bad() || o.Status != 200 {
+			if o := s.reported()[0]; o.Side != whittle.Candidate || o.Bad() || o.Status != 200 {
 				t.Errorf("outcome %+v", o)
 			}
 		})
@@ -309,16 +309,16 @@ func TestWhatTheCandidateIsNotAsked(t *testing.T) {
 	large := strings.Repeat("x", 64<<10+1)
 	tests := []struct {
 		name string
-		send func(s *stage) *http.Request
+		send func(s *fixture) *http.Request
 		want string
 	}{
-		{"large body", func(s *stage) *http.Request { return s.sends("PUT", large) }, whittle.SkipTooLarge},
-		{"large body of no known length", func(s *stage) *http.Request {
+		{"large body", func(s *fixture) *http.Request { return s.sends("PUT", large) }, whittle.SkipTooLarge},
+		{"large body of no known length", func(s *fixture) *http.Request {
 			r := s.sends("PUT", "")
 			r.Body = io.NopCloser(strings.NewReader(large))
 			return r
 		}, whittle.SkipTooLarge},
-		{"event stream", func(s *stage) *http.Request { return s.sends("GET", "", "Accept", "text/event-stream") }, whittle.SkipStreaming},
+		{"event stream", func(s *fixture) *http.Request { return s.sends("GET", "", "Accept", "text/event-stream") }, whittle.SkipStreaming},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -428,7 +428,7 @@ func TestBreakUnderLoad(t *testing.T) {
 					}
 				})
 			}
-			waits(t, 2*time.Minute, func() bool { return good.Load() > 3*users && len(s.told()) > 0 })
+			waits(t, 2*time.Minute, func() bool { return good.Load() > 3*users && len(s.reported()) > 0 })
 			broke.Store(time.Now().UnixNano())
 			wrecked.Store(true)
 			if way.wreck == nil {
@@ -442,7 +442,7 @@ func TestBreakUnderLoad(t *testing.T) {
 
 			took := time.Duration(fell.Load() - broke.Load())
 			bad := 0
-			for _, o := range s.told() {
+			for _, o := range s.reported() {
 				if o.Side == whittle.Candidate && o.Bad() {
 					bad++
 				}
@@ -566,11 +566,11 @@ func TestGivenUpIsNotTheUsersGoing(t *testing.T) {
 	v := newUserRequest(rt, &q)
 	rt.ledgerCounts.open(&v.ledgerEntry)
 	defer v.finish()
-	leave, ok := rt.breaker.Admit(time.Now(), rt.bounds)
+	permit, ok := rt.breaker.Admit(time.Now(), rt.bounds)
 	if !ok {
 		t.Fatal("not admitted")
 	}
-	c := candidateCall{rt: rt, v: v, user: user{w: w, r: q}, permit: leave, hasFallback: true}
+	c := candidateCall{rt: rt, v: v, user: user{w: w, r: q}, permit: permit, hasFallback: true}
 	c.begin()
 	defer c.end()
 	c.held.giveUp(errCandidateSlow)

@@ -38,7 +38,7 @@ func TestComplaintsAreBounded(t *testing.T) {
 	}
 }
 
-func TestADeadMonolithIsTold(t *testing.T) {
+func TestADeadMonolithIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	g, err := New(Options{Monolith: whittle.Upstream{URL: nobody}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {

@@ -76,7 +76,7 @@ func TestOnlyAFailedHandshakeIsAFailureToConnect(t *testing.T) {
 				t.Errorf("the user got %d, the monolith was asked %d times", status, monolith.Load())
 			}
 			s.rests()
-			for _, o := range s.told() {
+			for _, o := range s.reported() {
 				if o.Side == whittle.Candidate && o.Failure != tt.want {
 					t.Errorf("the candidate's failure is %q, want %q", o.Failure, tt.want)
 				}

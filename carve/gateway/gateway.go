@@ -23,7 +23,7 @@ import (
 // Options make a gateway. Monolith is required; everything else has a useful
 // zero value.
 type Options struct {
-	// Monolith answers whatever no candidate does.
+	// Monolith serves every request that no candidate serves.
 	Monolith whittle.Upstream
 	// Routes in any order: the most specific match wins.
 	Routes []whittle.Route

@@ -91,7 +91,7 @@ func (h *h2Client) status(stream uint32) string {
 	}
 }
 
-// TestOneHostReachesTheUpstream: an HTTP/2 request may carry a host field beside
+// TestOneHostReachesTheUpstream: an HTTP/2 request may carry a host field as well as
 // its authority. Two of them that differ are refused, and of two alike one goes on.
 func TestOneHostReachesTheUpstream(t *testing.T) {
 	heads := make(chan string, 1)

@@ -91,7 +91,7 @@ func TestLatencyIsTheUpstreamsAlone(t *testing.T) {
 			if rec.Code != 200 || rec.Body.Len() != tt.responded || c.took < clientPause {
 				t.Fatalf("the client got %d and %d bytes, and waited %v", rec.Code, rec.Body.Len(), c.took)
 			}
-			if o := s.told()[0]; o.Latency <= 0 || o.Latency > all-c.took {
+			if o := s.reported()[0]; o.Latency <= 0 || o.Latency > all-c.took {
 				t.Errorf("latency %v of a request that took %v, its client %v of that", o.Latency, all, c.took)
 			}
 		})

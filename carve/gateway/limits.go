@@ -2,8 +2,8 @@ package gateway
 
 import "time"
 
-// Limits bound what one client can make the gateway hold. A zero field takes
-// the default named beside it.
+// Limits bound what one client can make the gateway hold. A zero field takes its
+// default.
 type Limits struct {
 	// Connections is how many client connections are open at once; further
 	// ones wait in the kernel's queue until one ends. Default 16,384.
@@ -15,9 +15,9 @@ type Limits struct {
 	// no bound. Default: no bound, since bodies pass in constant memory.
 	BodyBytes int64
 	// CopyBytes bounds the bytes that the copies of all routes hold together
-	// (each route has a bound of its own besides); above it mirroring sheds and
-	// users are not touched. Default 96 MiB: with
-	// as much garbage again the process stays below 256 MiB.
+	// (each route has its own bound as well). Above it mirroring sheds, and users
+	// notice nothing. Default 96 MiB: with as much garbage again the process stays
+	// below 256 MiB.
 	CopyBytes int64
 	// Streams is how many HTTP/2 streams one connection has at once.
 	// Default 250.
@@ -30,7 +30,7 @@ type Limits struct {
 	IdleTimeout time.Duration
 	// StallTimeout is how long a client may send nothing of a body that is
 	// being read, or take nothing of a response that is being written. It never
-	// cuts a stream that is merely quiet. Default 1 min.
+	// cuts a stream that is merely silent. Default 1 min.
 	StallTimeout time.Duration
 	// UpgradeIdle is how long an upgraded connection (WebSocket) may be silent
 	// in both directions. Default 1 h.

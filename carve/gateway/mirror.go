@@ -99,9 +99,9 @@ func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream.Upstre
 	if r.Header != nil && r.Header["X-Idempotency-Key"] == nil {
 		r.Header["X-Idempotency-Key"] = noValues
 	}
-	starved := false
-	a, spared := u.Aside(ctx, r, rt.mostResponse(u), v.room(&starved))
-	return a, spared && !starved
+	outOfMemory := false
+	a, spared := u.Aside(ctx, r, rt.mostResponse(u), v.room(&outOfMemory))
+	return a, spared && !outOfMemory
 }
 
 // mostResponse bounds a response read alongside the user's request, so that a route

@@ -126,14 +126,14 @@ func TestLedgerUnderAStorm(t *testing.T) {
 	}
 	// What the judge has counted is its own, once.
 	if r := s.g.Counts("/work").Ledger; r.Pending != counted.Load() || r.Total != l.Total || counted.Load() == 0 {
-		t.Errorf("reported %+v, and %d were counted beside the evidence", r, counted.Load())
+		t.Errorf("reported %+v, and %d were counted with the evidence", r, counted.Load())
 	}
 	s.holdsNothing()
 	t.Logf("%+v", l)
 }
 
 // storm sends one request of some sort, whatever becomes of it.
-func storm(s *stage, rng *rand.Rand, user string) {
+func storm(s *fixture, rng *rand.Rand, user string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	method, want, body := "GET", "", ""
@@ -278,7 +278,7 @@ func inMemory(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 }
 
 // Two equal responses are left out for both sides where the side that is asked
-// beside the user could not give its own whole.
+// next to the user could not give its own whole.
 func TestEqualResponsesAboveTheOtherSidesBound(t *testing.T) {
 	const bound = 64 << 10 // of a response, in upstreamAt
 	for _, tt := range []struct {
@@ -292,7 +292,7 @@ func TestEqualResponsesAboveTheOtherSidesBound(t *testing.T) {
 		{"shadowed, above it", bound + 1, 0, false, whittle.SkipTooLarge},
 		{"watched, at the bound", bound, whittle.All, false, "compared"},
 		{"watched, above it", bound + 1, whittle.All, false, whittle.SkipTooLarge},
-		{"rescued, above it", bound + 1, whittle.All, true, whittle.SkipTooLarge},
+		{"with fallback, above it", bound + 1, whittle.All, true, whittle.SkipTooLarge},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := everything()

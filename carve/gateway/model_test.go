@@ -19,8 +19,8 @@ type model struct {
 	// shift counts the decisions for a share of 0. tripped says that the gateway has
 	// tripped in this one, told that a notice of it has arrived, known that control
 	// has read it.
-	shift                int
-	tripped, told, known bool
+	shift                    int
+	tripped, notified, known bool
 	// rise is the share that waits for the disk; 0: none.
 	rise      whittle.Share
 	riseSince time.Time
@@ -76,10 +76,10 @@ func (m *model) read(word whittle.State) {
 	if m.unread {
 		m.verdict, m.unread = word, false
 	}
-	if m.told && m.share > 0 {
+	if m.notified && m.share > 0 {
 		m.known = true
 	}
-	m.told = false
+	m.notified = false
 }
 
 func (m *model) remember(word whittle.State) {
@@ -96,7 +96,7 @@ func (m *model) remember(word whittle.State) {
 func (m *model) zero(phase whittle.Phase, byHand bool, now time.Time) {
 	m.phase, m.share, m.since, m.byHand, m.dirty, m.rise = phase, 0, now, byHand, true, 0
 	m.shift++
-	m.tripped, m.told, m.known = false, false, false
+	m.tripped, m.notified, m.known = false, false, false
 }
 
 // step is what whittle does by itself.

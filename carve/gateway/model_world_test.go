@@ -16,7 +16,7 @@ import (
 )
 
 // world is the real gateway's routes, counters and breakers and the real control, on
-// a clock and a disk of the test's own, beside the model of both.
+// a clock and a disk of the test's own, next to the model of both.
 type world struct {
 	rng *rand.Rand
 	now time.Time
@@ -371,7 +371,7 @@ func (w *world) notice() {
 	}
 	w.c.Tripped(modelRoute, "broken", n.generation)
 	if n.shift == w.m.shift {
-		w.m.told = true
+		w.m.notified = true
 	}
 }
 
@@ -462,7 +462,7 @@ func (w *world) restart() {
 		w.m = model{phase: whittle.PhaseShadow, fates: map[string]int64{}, dirty: true, epoch: epoch}
 	} else {
 		w.m = w.disk.copied()
-		w.m.tripped, w.m.told, w.m.known, w.m.dirty, w.m.retryAt = false, false, false, false, time.Time{}
+		w.m.tripped, w.m.notified, w.m.known, w.m.dirty, w.m.retryAt = false, false, false, false, time.Time{}
 		w.m.begun = time.Time{}
 		if pending := w.m.total - w.m.settled(); pending > 0 {
 			w.m.fates[fmt.Sprint(whittle.FateSkipped, " ", whittle.SkipInterrupted)] += pending

@@ -217,7 +217,7 @@ func FuzzPattern(f *testing.F) {
 			t.Errorf("%q does not match its own path %q", s, literal)
 		}
 		if ok && p.match(path, false) && path != literal {
-			t.Errorf("%q matches %q beside %q", s, path, literal)
+			t.Errorf("%q matches %q as well as %q", s, path, literal)
 		}
 		p.match(path, true)
 	})

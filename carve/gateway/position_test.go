@@ -73,8 +73,8 @@ func TestPositions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told []uint64
-			s := newRouteState("/x", func(_, _ string, generation uint64) { told = append(told, generation) })
+			var trips []uint64
+			s := newRouteState("/x", func(_, _ string, generation uint64) { trips = append(trips, generation) })
 			var want []uint64
 			for i, step := range steps {
 				if step.trips > 0 {
@@ -91,8 +91,8 @@ func TestPositions(t *testing.T) {
 					t.Errorf("step %d: share %d, want %d", i, got, step.share)
 				}
 			}
-			if !slices.Equal(told, want) {
-				t.Errorf("told of trips under %v, want %v", told, want)
+			if !slices.Equal(trips, want) {
+				t.Errorf("told of trips under %v, want %v", trips, want)
 			}
 		})
 	}
@@ -101,8 +101,8 @@ func TestPositions(t *testing.T) {
 // TestATripNamesThePositionInForce: the breaker trips under the position that was
 // applied last, although it was closed under an earlier one.
 func TestATripNamesThePositionInForce(t *testing.T) {
-	var told []uint64
-	s := newRouteState("/x", func(_, _ string, generation uint64) { told = append(told, generation) })
+	var trips []uint64
+	s := newRouteState("/x", func(_, _ string, generation uint64) { trips = append(trips, generation) })
 	for generation := range uint64(3) {
 		s.apply(whittle.Position{Generation: generation + 1, Share: 100, Phase: whittle.PhaseShift})
 	}
@@ -112,7 +112,7 @@ func TestATripNamesThePositionInForce(t *testing.T) {
 	}
 	s.breaker.Done(p, breaker.Bad, time.Now())
 	s.notices.Wait()
-	if !slices.Equal(told, []uint64{3}) {
-		t.Errorf("told of trips under %v, want 3", told)
+	if !slices.Equal(trips, []uint64{3}) {
+		t.Errorf("told of trips under %v, want 3", trips)
 	}
 }

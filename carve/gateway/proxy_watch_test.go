@@ -52,7 +52,7 @@ func TestAddressesBehindAProxyAreUsers(t *testing.T) {
 
 // TestUnnamedProxyIsTold holds that an operator learns once of a proxy which
 // makes one user of all, and of no proxy where there is none.
-func TestUnnamedProxyIsTold(t *testing.T) {
+func TestUnnamedProxyIsLogged(t *testing.T) {
 	origin := httptest.NewServer(http.NotFoundHandler())
 	defer origin.Close()
 	for name, c := range map[string]struct {

@@ -39,7 +39,7 @@ type records struct {
 
 // recordCounts says what became of the requests in the sample.
 type recordCounts struct {
-	taken, full, starved, streaming, canceled atomic.Int64
+	taken, full, outOfMemory, streaming, canceled atomic.Int64
 }
 
 // SetRecording sets the share of the requests without a route that are
@@ -64,17 +64,17 @@ type Records struct {
 func (g *Gateway) Records() Records {
 	c := &g.records.counts
 	return Records{
-		Taken: c.taken.Load(), Shed: c.full.Load() + c.starved.Load(), Skipped: c.streaming.Load() + c.canceled.Load(),
+		Taken: c.taken.Load(), Shed: c.full.Load() + c.outOfMemory.Load(), Skipped: c.streaming.Load() + c.canceled.Load(),
 	}
 }
 
 var descRecords = prometheus.NewDesc("whittle_record_requests_total",
-	"What became of the requests in the recorded sample: taken, full (the recorder's queue), starved (no memory for the copy), streaming, canceled.",
+	"What became of the requests in the recorded sample: taken, full (the recorder's queue), out_of_memory (for the copy), streaming, canceled.",
 	[]string{"fate"}, nil)
 
 func (s *records) collect(ch chan<- prometheus.Metric) {
 	for fate, n := range map[string]*atomic.Int64{
-		"taken": &s.counts.taken, "full": &s.counts.full, "starved": &s.counts.starved,
+		"taken": &s.counts.taken, "full": &s.counts.full, "out_of_memory": &s.counts.outOfMemory,
 		"streaming": &s.counts.streaming, "canceled": &s.counts.canceled,
 	} {
 		ch <- prometheus.MustNewConstMetric(descRecords, prometheus.CounterValue, float64(n.Load()), fate)
@@ -244,7 +244,7 @@ func (c *recording) finish(res *forward.Result) {
 	}
 	defer c.g.records.budget.Give(int64(len(x.Request.Body) + len(a.Body)))
 	if !ok {
-		counts.starved.Add(1)
+		counts.outOfMemory.Add(1)
 		return
 	}
 	if x.Served == whittle.Candidate {
@@ -270,7 +270,7 @@ func (c *recording) readWhole(size int64) bool {
 func (c *recording) body(from *bodycopy.Copy, into *[]byte, truncated *bool, whole func(size int64) bool) bool {
 	state, size := from.Now()
 	switch {
-	case state == bodycopy.Starved:
+	case state == bodycopy.Exhausted:
 		return false
 	case state == bodycopy.Cut, whole != nil && !whole(size):
 		*truncated = true

@@ -161,7 +161,7 @@ func TestRecordSkips(t *testing.T) {
 
 // TestRecordStarves: without memory for copies users are served, and the copies
 // are shed.
-func TestRecordStarves(t *testing.T) {
+func TestRecordWithoutMemory(t *testing.T) {
 	var p tape
 	s := open(t, everything(), says(http.StatusOK, strings.Repeat("x", 10_000)), says(http.StatusOK, "c"),
 		recordedBy(&p), func(o *Options) { o.Limits.CopyBytes = 3 << 10 })

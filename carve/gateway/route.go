@@ -205,12 +205,12 @@ func safeMethod(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// mirrorable adds the writes that the candidate is told to dry run.
+// mirrorable adds to safe requests the writes that carry the dry-run header.
 func (rt *route) mirrorable(method string) bool { return rt.safe(method) || rt.dryRunHeader != "" }
 
-// rescuable reports whether another server may be asked after the candidate
-// may have acted: the request is safe, or doing it twice is as doing it once
-// (RFC 9110, section 9.2.2).
-func (rt *route) rescuable(method string) bool {
+// idempotent reports whether the monolith may be asked after the candidate may have
+// acted: the request is safe, or repeating it changes nothing (RFC 9110, section
+// 9.2.2).
+func (rt *route) idempotent(method string) bool {
 	return rt.safe(method) || method == http.MethodPut || method == http.MethodDelete
 }

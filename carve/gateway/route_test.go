@@ -23,9 +23,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
-// stage is a gateway between a client, a monolith and a candidate, all on real
+// fixture is a gateway between a client, a monolith and a candidate, all on real
 // sockets.
-type stage struct {
+type fixture struct {
 	t     *testing.T
 	g     *Gateway
 	url   string
@@ -40,7 +40,7 @@ type stage struct {
 }
 
 // apply puts another position in force.
-func (s *stage) apply(share whittle.Share, phase whittle.Phase) bool {
+func (s *fixture) apply(share whittle.Share, phase whittle.Phase) bool {
 	p := whittle.Position{Generation: s.generation.Add(1), Share: share, Phase: phase}
 	if share == 0 {
 		s.zero.Store(p.Generation)
@@ -70,9 +70,9 @@ func upstreamAt(url string) whittle.Upstream {
 
 // open starts a gateway in front of the two handlers, in phase shadow. A nil
 // candidate is one that nobody listens for.
-func open(t *testing.T, spec whittle.Route, monolith, candidate http.Handler, change ...func(*Options)) *stage {
+func open(t *testing.T, spec whittle.Route, monolith, candidate http.Handler, change ...func(*Options)) *fixture {
 	t.Helper()
-	s := &stage{t: t, route: spec.Name}
+	s := &fixture{t: t, route: spec.Name}
 	at := func(h http.Handler) whittle.Upstream {
 		if h == nil {
 			return upstreamAt(nobody)
@@ -164,7 +164,7 @@ func (c *counted) count() int {
 }
 
 // sends makes a request of the route with header fields in pairs.
-func (s *stage) sends(method, body string, header ...string) *http.Request {
+func (s *fixture) sends(method, body string, header ...string) *http.Request {
 	s.t.Helper()
 	var rd io.Reader
 	if body != "" {
@@ -181,7 +181,7 @@ func (s *stage) sends(method, body string, header ...string) *http.Request {
 }
 
 // gets does a request and reads the whole response.
-func (s *stage) gets(r *http.Request) (status int, body string) {
+func (s *fixture) gets(r *http.Request) (status int, body string) {
 	s.t.Helper()
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *stage) gets(r *http.Request) (status int, body string) {
 }
 
 // rests waits until nothing is pending and gives the ledger.
-func (s *stage) rests() whittle.Ledger {
+func (s *fixture) rests() whittle.Ledger {
 	s.t.Helper()
 	var l whittle.Ledger
 	waits(s.t, 20*time.Second, func() bool {
@@ -212,7 +212,7 @@ func (s *stage) rests() whittle.Ledger {
 
 // holdsNothing waits until all that was reserved for copies is given back, which
 // may be after the ledger has its line.
-func (s *stage) holdsNothing() {
+func (s *fixture) holdsNothing() {
 	s.t.Helper()
 	held := &s.g.table.Load().routes["/work"].held
 	waits(s.t, 10*time.Second, func() bool { return held.Load() == 0 })
@@ -233,13 +233,13 @@ func waits(t *testing.T, bound time.Duration, ok func() bool) {
 	}
 }
 
-func (s *stage) seen() []*whittle.Exchange {
+func (s *fixture) seen() []*whittle.Exchange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*whittle.Exchange(nil), s.exchanges...)
 }
 
-func (s *stage) told() []whittle.Outcome {
+func (s *fixture) reported() []whittle.Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]whittle.Outcome(nil), s.outcomes...)
@@ -279,7 +279,7 @@ func TestShadowComparesBothResponses(t *testing.T) {
 					t.Errorf("%s: %d, %d bytes, %v, %q", a.side, a.Status, len(a.Body), a.Latency, a.Failure)
 				}
 			}
-			if o := s.told(); len(o) != 1 || o[0].Side != whittle.Monolith || o[0].Status != http.StatusAccepted || o[0].Route != "/work" || o[0].Latency <= 0 {
+			if o := s.reported(); len(o) != 1 || o[0].Side != whittle.Monolith || o[0].Status != http.StatusAccepted || o[0].Route != "/work" || o[0].Latency <= 0 {
 				t.Errorf("outcomes %+v", o)
 			}
 			s.holdsNothing()
@@ -361,20 +361,20 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 		spec      func(*whittle.Route)
 		monolith  http.Handler
 		candidate http.Handler
-		send      func(s *stage) *http.Request
-		setup     func(s *stage)
+		send      func(s *fixture) *http.Request
+		setup     func(s *fixture)
 		want      string // a reason to skip, "failed" or "shed"
 	}{
-		{name: "off", setup: func(s *stage) { s.apply(5000, whittle.PhaseOff) }, want: whittle.SkipOff},
+		{name: "off", setup: func(s *fixture) { s.apply(5000, whittle.PhaseOff) }, want: whittle.SkipOff},
 		{name: "outside the sample", spec: func(r *whittle.Route) { r.Mirror.Sample = 0 }, want: whittle.SkipSampled},
-		{name: "large request", send: func(s *stage) *http.Request { return s.sends("POST", large) }, want: whittle.SkipTooLarge},
-		{name: "large request of no known length", send: func(s *stage) *http.Request {
+		{name: "large request", send: func(s *fixture) *http.Request { return s.sends("POST", large) }, want: whittle.SkipTooLarge},
+		{name: "large request of no known length", send: func(s *fixture) *http.Request {
 			r := s.sends("POST", "")
 			r.Body = io.NopCloser(strings.NewReader(large))
 			return r
 		}, want: whittle.SkipTooLarge},
 		{name: "large response", monolith: says(200, large), want: whittle.SkipTooLarge},
-		{name: "asks for a stream", send: func(s *stage) *http.Request { return s.sends("GET", "", "Accept", "text/event-stream") }, want: whittle.SkipStreaming},
+		{name: "asks for a stream", send: func(s *fixture) *http.Request { return s.sends("GET", "", "Accept", "text/event-stream") }, want: whittle.SkipStreaming},
 		{name: "answers with a stream", monolith: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, "data: 1\n\n")
@@ -383,20 +383,20 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 		{name: "candidate down", candidate: nil, want: "failed"},
 		{name: "candidate resets", candidate: http.HandlerFunc(reset), want: "failed"},
 		{name: "candidate responds too much", candidate: says(200, large), want: "failed"},
-		{name: "no memory for the request", spec: func(r *whittle.Route) { r.Mirror.MaxMemory = 1 << 10 }, send: func(s *stage) *http.Request { return s.sends("POST", "a body") }, want: "shed"},
+		{name: "no memory for the request", spec: func(r *whittle.Route) { r.Mirror.MaxMemory = 1 << 10 }, send: func(s *fixture) *http.Request { return s.sends("POST", "a body") }, want: "shed"},
 		{name: "no memory for the response", spec: func(r *whittle.Route) { r.Mirror.MaxMemory = 1 << 10 }, want: "shed"},
 		{name: "answered before the body was read", monolith: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")
 			_, _ = io.WriteString(w, "enough")
-		}), send: func(s *stage) *http.Request {
+		}), send: func(s *fixture) *http.Request {
 			r := s.sends("POST", "")
 			r.Body, r.ContentLength = io.NopCloser(&unended{stop: s.t.Context().Done()}), -1
 			return r
 		}, want: whittle.SkipUnread},
-		{name: "the judge has its reasons", setup: func(s *stage) {
+		{name: "the judge has its reasons", setup: func(s *fixture) {
 			s.g.opts.Observe = func(*whittle.Exchange) whittle.Observation { return whittle.Observation{Skip: "sampled"} }
 		}, want: whittle.SkipSampled},
-		{name: "the judge panics", setup: func(s *stage) {
+		{name: "the judge panics", setup: func(s *fixture) {
 			s.g.opts.Observe = func(*whittle.Exchange) whittle.Observation { panic("a defect") }
 		}, want: skipDefect},
 	}

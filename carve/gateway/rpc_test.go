@@ -137,7 +137,7 @@ func TestTranscodedResponseWithoutRoom(t *testing.T) {
 			if l := s.rests(); tt.safe && l.Shed != n || !tt.safe && l.Skipped[whittle.SkipNotSafe] != n+1 {
 				t.Errorf("ledger %+v after %d without room", l, n)
 			}
-			for _, o := range s.told() {
+			for _, o := range s.reported() {
 				if o.Bad() {
 					t.Errorf("held against the %v: %+v", o.Side, o)
 				}

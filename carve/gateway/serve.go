@@ -11,11 +11,11 @@ import (
 	"whittle/carve/gateway/mirror"
 )
 
-// This file is the way of one request, from the door to the hand-over of its
-// copy. Each step calls the room that knows how it is done.
+// This file follows one request, from its arrival to the hand-over of its copy.
+// Each step calls the package that does the work.
 
-// ServeHTTP serves one request: its route is found and its facts are worked out,
-// somebody responds, and what came of it is counted.
+// ServeHTTP serves one request: it finds the route, works out the request's facts,
+// has somebody respond, and counts the result.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.active.enter()
 	defer g.active.exit()
@@ -68,9 +68,9 @@ func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.R
 	case r.Looped:
 		g.logLoop(r, c.entry.name)
 		return refuse(w, r, http.StatusLoopDetected, loopText)
-	case r.TwoHosts: // whoever reads it may take the other one
+	case r.TwoHosts: // the upstream may choose the other one
 		return refuse(w, r, http.StatusBadRequest, "Bad Request: the host field names another host than :authority.\n")
-	case r.Method == http.MethodConnect: // this is no forward proxy
+	case r.Method == http.MethodConnect: // only forward proxies serve it
 		return refuse(w, r, http.StatusNotImplemented, http.StatusText(http.StatusNotImplemented)+"\n")
 	case limit >= 0 && r.ContentLength > limit:
 		return refuse(w, r, http.StatusRequestEntityTooLarge, http.StatusText(http.StatusRequestEntityTooLarge)+"\n")
@@ -80,7 +80,7 @@ func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.R
 	return g.forwarder.Forward(w, *r, t.monolith, forward.Options{})
 }
 
-// refuse responds to what is not passed on at all, in whittle's own name.
+// refuse responds in whittle's own name to a request that no upstream gets.
 func refuse(w http.ResponseWriter, r *inbound.Request, status int, text string) forward.Result {
 	if r.Conn != nil {
 		r.Conn.EndRequests() // a body that is not read would be taken for the next one
@@ -106,9 +106,9 @@ func (g *Gateway) end(c *tracked, res *forward.Result) {
 // accounts for the request.
 func (rt *route) serve(w http.ResponseWriter, r inbound.Request) forward.Result {
 	if rt.dryRunHeader != "" {
-		delete(r.Header, rt.dryRunHeader) // nobody may pass a real write off as a dry run
+		delete(r.Header, rt.dryRunHeader) // a client must not declare its write a dry run
 	}
-	if r.Header["X-Idempotency-Key"] == nil && rt.rescuable(r.Method) {
+	if r.Header["X-Idempotency-Key"] == nil && rt.idempotent(r.Method) {
 		r.Header["X-Idempotency-Key"] = noValues
 	}
 	v := newUserRequest(rt, &r)
@@ -126,8 +126,8 @@ func (rt *route) serve(w http.ResponseWriter, r inbound.Request) forward.Result 
 	return rt.byMonolith(v, &u, plan)
 }
 
-// place finds where the user stands, and tells the operator of users who cannot
-// be told apart.
+// place finds the user's sticky position. It logs a warning where users cannot be
+// distinguished.
 func (rt *route) place(v *userRequest, r *inbound.Request, set *setting) position {
 	at, keyed := rt.split.placeOf(r)
 	v.user, v.chance = uint64(at), firstChance(set.share, rt.spec.Mirror.Sample)
@@ -143,15 +143,15 @@ func (rt *route) place(v *userRequest, r *inbound.Request, set *setting) positio
 	return at
 }
 
-// plan is what happens beside a request: nothing for a reason, shedding, or
-// (zero) mirroring.
+// plan says whether a request is mirrored. The zero plan mirrors it; otherwise it is
+// skipped for a reason, or shed.
 type plan struct {
 	skip string
 	shed bool
 }
 
-// plan decides before the request is passed on, so that what is not mirrored is
-// not copied either.
+// plan decides before the request is forwarded, so that nothing is copied that will
+// not be mirrored.
 func (rt *route) plan(v *userRequest, r *inbound.Request, set *setting, at position) plan {
 	m := &rt.spec.Mirror
 	switch {
@@ -192,7 +192,7 @@ func (rt *route) byMonolith(v *userRequest, u *user, p plan) forward.Result {
 	return res
 }
 
-// observeMonolith takes the monolith's latency into account where it gave a response.
+// observeMonolith gives the monolith's latency to the shedder, if it responded.
 func (rt *route) observeMonolith(v *userRequest, res *forward.Result) {
 	if res.Failure == whittle.NoFailure && !res.Streamed {
 		rt.shedder.Observe(res.Latency, v.unmirrored, v.at.Add(res.Latency))
@@ -207,8 +207,8 @@ func (rt *route) report(o whittle.Outcome, v *userRequest) {
 	}
 }
 
-// mirror hands a request that the monolith has answered to the queue, or says
-// why not.
+// mirror enqueues a request that the monolith has served, or settles it with the
+// reason why it cannot be mirrored.
 func (rt *route) mirror(v *userRequest, res *forward.Result) {
 	switch {
 	case res.Failure == whittle.FailedCanceled:
@@ -218,9 +218,8 @@ func (rt *route) mirror(v *userRequest, res *forward.Result) {
 		v.skip(whittle.SkipStreaming)
 		return
 	case res.Failure != whittle.NoFailure:
-		// The candidate is asked all the same: were only those requests counted
-		// to which the monolith responds, two sides that fail alike would seem to
-		// differ.
+		// The candidate is asked anyway. If only requests counted to which the
+		// monolith responds, two sides that fail alike would seem to differ.
 		v.noResponse(whittle.Response{Failure: res.Failure, Detail: res.Detail})
 	}
 	v.served = whittle.Monolith
@@ -228,8 +227,8 @@ func (rt *route) mirror(v *userRequest, res *forward.Result) {
 	rt.submit(v)
 }
 
-// submit offers a request whose copies are complete. It does not block, and
-// after it the request is no longer the caller's.
+// submit offers a request with complete copies to the queue. It does not block. The
+// caller must not use the request afterwards.
 func (rt *route) submit(v *userRequest) {
 	skip, shed := v.incomplete()
 	switch {

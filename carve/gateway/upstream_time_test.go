@@ -119,7 +119,7 @@ func TestAnUploadThatNobodyTakesIsGivenUp(t *testing.T) {
 
 // TestWhatIsQuietByNatureIsNotGivenUp: an event stream may be silent for longer,
 // and so may a client that is slow with its upload.
-func TestWhatIsQuietByNatureIsNotGivenUp(t *testing.T) {
+func TestStreamsThatMayBeSilentAreNotGivenUp(t *testing.T) {
 	for _, how := range []string{"http", "https", "h2c"} {
 		t.Run(how, func(t *testing.T) {
 			next := make(chan struct{})

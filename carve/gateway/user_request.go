@@ -83,7 +83,7 @@ func (e *endWatch) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A visit is the tap of its own exchange.
+// A userRequest is the tap of its own exchange.
 
 func (v *userRequest) RequestBody(p []byte) {
 	if !v.whole {
@@ -113,7 +113,7 @@ func (v *userRequest) incomplete() (skip string, shed bool) {
 		switch {
 		case state == bodycopy.Cut:
 			return whittle.SkipTooLarge, false
-		case state == bodycopy.Starved:
+		case state == bodycopy.Exhausted:
 			return "", true
 		case v.length >= 0 && size != v.length, v.length < 0 && !v.ended.Load():
 			return whittle.SkipUnread, false
@@ -122,7 +122,7 @@ func (v *userRequest) incomplete() (skip string, shed bool) {
 	switch state, _ := v.responseCopy.Now(); state {
 	case bodycopy.Cut:
 		return whittle.SkipTooLarge, false
-	case bodycopy.Starved:
+	case bodycopy.Exhausted:
 		return "", true
 	}
 	return "", false
@@ -146,11 +146,12 @@ func (v *userRequest) reserve(n int64) bool {
 	return true
 }
 
-// room is reserve for a call that may ask several times; it leaves a no behind.
-func (v *userRequest) room(starved *bool) func(more int64) bool {
+// room is reserve for a call that may ask several times. It sets outOfMemory to
+// whether the last was refused.
+func (v *userRequest) room(outOfMemory *bool) func(more int64) bool {
 	return func(more int64) bool {
-		*starved = !v.reserve(more)
-		return !*starved
+		*outOfMemory = !v.reserve(more)
+		return !*outOfMemory
 	}
 }
 

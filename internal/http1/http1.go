@@ -79,7 +79,7 @@ const (
 	// Folding accepts a value that goes on in the next line (section 5.2). Its line
 	// end is overwritten with spaces in the caller's bytes.
 	Folding
-	// LengthAndChunks accepts a length beside chunks. The chunks hold, the length
+	// LengthAndChunks accepts a length as well as chunks. The chunks hold, the length
 	// is ignored, and the connection ends after the response (section 6.3).
 	LengthAndChunks
 	// PaddedSize accepts blanks between a chunk's size and its line end.

@@ -53,10 +53,10 @@ func (b *Budget) Give(n int64) {
 type State uint8
 
 const (
-	Copying State = iota // whole so far
-	Cut                  // longer than the bound: the copy is given up
-	Starved              // the route's memory is used up: the copy is given up
-	Taken                // flattened, or dropped
+	Copying   State = iota // whole so far
+	Cut                    // longer than the bound: the copy is given up
+	Exhausted              // the route's memory is used up: the copy is given up
+	Taken                  // flattened, or dropped
 )
 
 // Copy is a bounded copy of one body, made as the body goes by. The zero
@@ -114,7 +114,7 @@ func (c *Copy) append(p []byte) State {
 	for len(p) > 0 {
 		room := c.room()
 		if room == nil {
-			return Starved
+			return Exhausted
 		}
 		n := copy(room, p)
 		c.size += int64(n)
@@ -229,7 +229,7 @@ func (c *Copy) Flatten() (body []byte, ok bool) {
 		return nil, false
 	}
 	if !c.Budget.Take(c.size) {
-		c.release(Starved)
+		c.release(Exhausted)
 		return nil, false
 	}
 	body = make([]byte, 0, c.size)

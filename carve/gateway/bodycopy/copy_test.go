@@ -21,9 +21,9 @@ func TestCapture(t *testing.T) {
 		{"the first piece exactly", 1 << 20, 1 << 20, firstPiece, Copying},
 		{"one into the second piece", 1 << 20, 1 << 20, firstPiece + 1, Copying},
 		{"several pieces", 1 << 20, 1 << 20, firstPiece + 3*nextPiece, Copying},
-		{"no memory at all", 10, 0, 1, Starved},
-		{"memory for the first piece only", 1 << 20, firstPiece + nextPiece - 1, firstPiece + 1, Starved},
-		{"no memory to flatten", 1 << 20, firstPiece, firstPiece, Starved},
+		{"no memory at all", 10, 0, 1, Exhausted},
+		{"memory for the first piece only", 1 << 20, firstPiece + nextPiece - 1, firstPiece + 1, Exhausted},
+		{"no memory to flatten", 1 << 20, firstPiece, firstPiece, Exhausted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func FuzzCapture(f *testing.F) {
 			t.Fatalf("captured %d bytes that are not the body's %d", len(got), len(body))
 		case ok && len(body) > int(limit):
 			t.Fatalf("captured %d bytes above the bound of %d", len(got), limit)
-		case !ok && len(body) <= int(limit) && state != Starved:
+		case !ok && len(body) <= int(limit) && state != Exhausted:
 			t.Fatalf("lost a body of %d bytes within the bound of %d", len(body), limit)
 		case ok:
 			b.Give(int64(len(got)))

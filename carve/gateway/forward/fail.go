@@ -31,11 +31,11 @@ func WriteErrorText(w http.ResponseWriter, extra http.Header, status int, text s
 	h["Content-Length"] = []string{strconv.Itoa(len(text))}
 	h["X-Content-Type-Options"] = []string{"nosniff"}
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text)) // the client may have gone; there is nobody left to tell
+	_, _ = w.Write([]byte(text)) // the client may have gone
 }
 
-// FailureStatus is what a client is told where there is no response to pass on:
-// body is what went wrong on the client's side, err what went wrong at all.
+// FailureStatus is the status for a client when there is no response to pass on.
+// body is the client's own error, if any; err is the error of the whole.
 func FailureStatus(failure whittle.Failure, body, err error) int {
 	switch {
 	case errors.Is(body, inbound.ErrTooLarge):

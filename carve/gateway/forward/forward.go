@@ -64,14 +64,14 @@ type forwarding struct {
 	Options
 	body    *inbound.Body // nil where the request has none
 	started time.Time
-	// away is for how long since then it was the client that was waited for.
+	// away is the time since then that was spent waiting for the client.
 	away time.Duration
 	// until is the deadline for writing to an HTTP/2 client, zero for none.
 	until time.Time
 	res   Result
 }
 
-// stop takes the latency, at the last that is heard of the upstream.
+// stop sets the latency when the last of the upstream's response has arrived.
 func (f *forwarding) stop() { f.res.Latency = time.Since(f.started) - f.away }
 
 func (f *forwarding) plain() {
@@ -102,7 +102,7 @@ func (f *forwarding) send(upgrade bool) (*upstream.Response, error) {
 	f.started = time.Now()
 	a, err := f.u.Send(f.r.Context(), &q)
 	if f.body != nil {
-		f.away = f.body.Waiting() // what comes later is not the response
+		f.away = f.body.Waiting() // later waits are not part of the latency
 	}
 	return a, err
 }
@@ -149,7 +149,7 @@ func (f *forwarding) writeResponse(a *upstream.Response) {
 	}
 	if f.Tap != nil {
 		a.Close() // whatever the client takes, the upstream is done
-		f.flush() // what the tap's owner does next is not the user's to wait for
+		f.flush() // the user must not wait for what the tap's owner does next
 	}
 }
 
@@ -160,9 +160,9 @@ func IsStream(h http.Header) bool {
 	return len(ct) >= len(eventStream) && ct[:len(eventStream)] == eventStream
 }
 
-// copyBody passes pieces on as they come: whatever has been written is flushed
-// before waiting for more. It stops the clock with the last of them, and keeps
-// what the client takes for the others out of it.
+// copyBody forwards pieces as they come. It flushes what it has written before it
+// waits for more. The latency ends with the last piece and excludes waits for the
+// client.
 func (f *forwarding) copyBody(a *upstream.Response) error {
 	if f.r.ProtoMajor == 2 && a.Length >= 0 && a.Length <= lastBytes {
 		return f.copyWhole(a)
@@ -170,8 +170,8 @@ func (f *forwarding) copyBody(a *upstream.Response) error {
 	if len(a.Announced()) > 0 {
 		f.flush() // the trailer needs a chunked response, settled at the first flush
 	}
-	// A head without any of its body is held back where the body's length is
-	// known: nobody acts on it, and the two mostly come together.
+	// Where the body's length is known, the head waits for the first piece: a
+	// client can do nothing with it alone, and both mostly arrive together.
 	pending := a.Length < 0
 	for {
 		if !a.Ready() {
@@ -202,7 +202,8 @@ func (f *forwarding) copyBody(a *upstream.Response) error {
 // lastBytes bounds what is kept of a response whose connection has been released.
 const lastBytes = 64 << 10
 
-// lasts are for the last pieces of responses whose connections have been released.
+// lasts holds buffers for the last pieces of responses whose connections have been
+// released.
 var lasts = sync.Pool{New: func() any { return new([lastBytes]byte) }}
 
 // copyWhole reads a short body of known length to its end before an HTTP/2 client
@@ -228,9 +229,9 @@ func (f *forwarding) copyWhole(a *upstream.Response) error {
 	}
 }
 
-// last writes the last piece and the trailer. An HTTP/2 client may take nothing of
-// them for a while, and costs the upstream no connection by that: the upstream's
-// is released before. (One of HTTP/1.1 has the kernel's buffer.)
+// last releases the upstream's connection, then writes the last piece and the
+// trailer. So an HTTP/2 client that reads slowly holds no connection of the
+// upstream. (For an HTTP/1.1 client the kernel buffers them.)
 func (f *forwarding) last(a *upstream.Response, p []byte, err error) error {
 	if f.r.ProtoMajor == 2 && err == nil {
 		if buf := lasts.Get().(*[lastBytes]byte); len(p) <= len(buf) {
@@ -277,8 +278,8 @@ func (f *forwarding) bound() {
 	_ = http.NewResponseController(f.w).SetWriteDeadline(f.until) // where there is none, nothing waits
 }
 
-// unbound lifts the deadline while the upstream is waited for: it would cut a
-// stream that is quiet.
+// unbound lifts the deadline during a wait for the upstream. Otherwise it would cut
+// off a silent stream.
 func (f *forwarding) unbound() {
 	if !f.until.IsZero() {
 		f.until = time.Time{}
@@ -320,7 +321,7 @@ func (f *forwarding) failed(err error) {
 		return
 	}
 	// net/http ends the context as well when the body's deadline has passed; the
-	// client may still be there to be told.
+	// client may still be there.
 	if f.r.Context().Err() != nil && f.bodyErr() == nil {
 		f.res.Abort = true // nobody is there to read it
 		return

@@ -178,7 +178,7 @@ func (t *tunnel) check() {
 	t.watch.Reset(left)
 }
 
-// copy moves one direction until its end, and tells the other side of it by
+// copy moves one direction until its end, which it passes to the other side by
 // closing only that direction.
 func (t *tunnel) copy(dst io.Writer, src io.Reader) {
 	buf := buffers.Get().(*[32 << 10]byte)

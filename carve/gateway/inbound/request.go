@@ -71,9 +71,9 @@ type Facts struct {
 	door *Door
 }
 
-// Read works out a request's facts. A host field, which net/http leaves beside
-// HTTP/2's authority, is taken out of its header, so that one Host goes on, and so
-// are the fields that the door does not keep.
+// Read works out a request's facts. It removes two kinds of fields from the header:
+// a host field that came in addition to HTTP/2's :authority, so that one Host is
+// forwarded, and fields that the door does not keep.
 func (d *Door) Read(r *http.Request) Request {
 	if !d.KeepUnderscores {
 		for name := range r.Header {

@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// maxWrite is the longest single write to a client, so that a deadline speaks
-// of a client that takes nothing rather than one that is slow.
+// maxWrite is the longest single write to a client. It is short enough that a write
+// fails at its deadline only if the client reads nothing, not if it reads slowly.
 const maxWrite = 16 << 10
 
-// bounded is a listener that has a limited number of connections open. Where
-// the limit is reached it does not accept: who comes then waits in the
-// kernel's queue, and is neither answered nor dropped by whittle.
+// bounded is a listener with a limited number of open connections. At the limit it
+// stops accepting: further clients wait in the kernel's queue.
 type bounded struct {
 	net.Listener
 	s     *Server

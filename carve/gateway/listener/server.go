@@ -178,7 +178,7 @@ func (s *Server) server(plain bool) *http.Server {
 		ReadHeaderTimeout:            s.c.HeaderTimeout,
 		IdleTimeout:                  s.c.IdleTimeout,
 		MaxHeaderBytes:               s.c.HeaderBytes,
-		DisableGeneralOptionsHandler: true, // OPTIONS * is the monolith's to answer
+		DisableGeneralOptionsHandler: true, // the monolith responds to OPTIONS *
 		Protocols:                    &p,
 		ErrorLog:                     log.New(remarks{s.log}, "", 0),
 		HTTP2: &http.HTTP2Config{
@@ -190,8 +190,8 @@ func (s *Server) server(plain bool) *http.Server {
 	}
 }
 
-// remarks are what net/http's server says. Nearly all is about a client that
-// speaks badly, which is that client's affair; a panic is ours.
+// remarks takes the log lines of net/http's server. Nearly all are about a client's
+// protocol errors, which need no attention; a panic does.
 type remarks struct{ log *slog.Logger }
 
 func (r remarks) Write(line []byte) (int, error) {

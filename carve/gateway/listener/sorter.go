@@ -77,7 +77,7 @@ func (s *sorter) sort(ctx context.Context, c net.Conn) {
 	defer cancel()
 	if err := tc.HandshakeContext(shaking); err != nil {
 		s.server.log.Debug("TLS handshake", "peer", c.RemoteAddr().String(), "err", err)
-		_ = c.Close() // there is no session that could be told
+		_ = c.Close() // there is no TLS session to shut down
 		return
 	}
 	if tc.ConnectionState().NegotiatedProtocol == "h2" {

@@ -19,20 +19,20 @@ var errFraming = errors.New("the request's framing is not exact")
 
 // Conn is a client's connection. It checks HTTP/1.1 requests by internal/http1
 // before net/http reads them. net/http is lenient where RFC 9112 lets it be: it
-// takes a bare LF for a line end, joins folded lines, ignores a length beside
-// chunks. Each is harmless alone, and a way to smuggle as soon as something in
-// front of whittle reads the same bytes otherwise. So whatever has two readings
-// is refused here.
+// takes a bare LF for a line end, joins folded lines, ignores Content-Length where
+// there is Transfer-Encoding. Each is harmless alone, but allows request smuggling as
+// soon as a proxy in front of whittle reads the same bytes differently. So every
+// request with two readings is refused here.
 //
 // It follows the stream by itself: a head, then its body, then the next head. It
-// never holds bytes back; bytes before the offending line have been handed on,
-// but not the end of their block, so that no request is ever made of them.
+// never holds bytes back. Bytes before the offending line have been passed on, but
+// not the end of their block, so net/http never makes a request of them.
 type Conn struct {
 	net.Conn
 	malformed *atomic.Int64
 
 	first bool // no request has come yet
-	free  bool // no longer HTTP/1.1: nothing is checked
+	free  bool // the protocol is no longer HTTP/1.1, and nothing is checked
 	// empty counts the bytes of an empty line before the present head.
 	empty int
 	head  http1.RequestHead
@@ -212,8 +212,8 @@ func (g *Conn) checkHead(in []byte) (n int, ok bool) {
 	return n - before, true
 }
 
-// forgetHead lets go of the head's bytes, and of the memory that many fields took:
-// an idle connection keeps neither.
+// forgetHead frees the head's bytes and the memory of its fields, so that an idle
+// connection keeps neither.
 func (g *Conn) forgetHead() {
 	if g.head.Len() > keptFields {
 		g.head = http1.RequestHead{Limits: g.head.Limits}
@@ -225,8 +225,9 @@ func (g *Conn) forgetHead() {
 // keptFields is the number of fields for which a connection keeps memory.
 const keptFields = 64
 
-// leavesHTTP reports whether UpgradeOf would pass the request on to change the
-// protocol: what follows may be another one's. If it is not, the connection ends.
+// leavesHTTP reports whether the request asks for another protocol that UpgradeOf
+// allows. The bytes after it may then belong to that protocol. If the protocol does
+// not change, the connection ends.
 func (g *Conn) leavesHTTP() bool {
 	if !g.head.Upgrades() {
 		return false

@@ -32,7 +32,7 @@ type certificate struct {
 	looked time.Time
 }
 
-// stamp tells one content of a file from another.
+// stamp distinguishes one content of a file from another.
 type stamp struct {
 	at   time.Time
 	size int64

@@ -11,7 +11,7 @@ import (
 
 // Queue runs jobs alongside the users' requests, a bounded number at once, with a
 // bounded number waiting. Its workers are started when there is work and end
-// when there is none, so a quiet route costs nothing.
+// when there is none, so an idle route costs nothing.
 type Queue[J any] struct {
 	// work does one job; ctx ends when the queue is closed for good.
 	work func(ctx context.Context, j J)

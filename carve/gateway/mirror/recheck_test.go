@@ -50,7 +50,7 @@ func TestAPauseEndsWithTheRoute(t *testing.T) {
 			t.Error(err)
 		}
 		if r.Acquire(2) {
-			t.Error("a closed one gives leave")
+			t.Error("a closed one gives a permit")
 		}
 	})
 }

@@ -39,13 +39,13 @@ const (
 	medianEvery = 16
 	// The baseline's steps, in units of the logarithm: while it is first
 	// learned, while nothing is mirrored, and otherwise. A latency that has
-	// doubled is followed in about 45 quiet responses, or 1,400 mirrored ones.
+	// doubled is learned in about 45 responses without mirroring, or 1,400 with it.
 	firstStep, unmirroredStep, mirroredStep = 1.0 / 8, 1.0 / 64, 1.0 / 2048
 	// leastRise is how much slower the monolith must be in absolute terms: a
 	// median that goes from 0.1 to 0.3 ms is a scheduler's noise and nobody's
 	// trouble.
 	leastRise = time.Millisecond
-	// shedLease ends shedding on a route too quiet to confirm it.
+	// shedLease ends shedding on a route with too few requests to confirm it.
 	shedLease = 30 * time.Second
 )
 

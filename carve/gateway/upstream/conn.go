@@ -26,7 +26,7 @@ type conn struct {
 	pool *pool
 	net  net.Conn
 	raw  syscall.RawConn
-	peek func(fd uintptr) bool // made once, so that quiet allocates nothing
+	peek func(fd uintptr) bool // made once, so that usable allocates nothing
 	// peeked is peek's result: nothing to read, and not closed.
 	peeked bool
 
@@ -68,9 +68,9 @@ func newConn(p *pool, nc net.Conn) *conn {
 	return c
 }
 
-// usable reports whether an idle connection is still open, and the upstream has
-// sent nothing that nobody asked for: what it sent would be taken for the
-// response to the next request.
+// usable reports whether an idle connection is still open and has nothing to read.
+// Bytes that came without a request would be taken for the response to the next
+// one.
 func (c *conn) usable() bool {
 	if c.raw == nil {
 		return true
@@ -166,7 +166,7 @@ func (c *conn) read(p []byte) (int, error) {
 	return 0, c.because(err)
 }
 
-// because prefers the context's end to what it did to the connection.
+// because gives the context's error rather than the I/O error that its end caused.
 func (c *conn) because(err error) error {
 	if cause := c.ctx.Err(); cause != nil {
 		return cause

@@ -14,12 +14,12 @@ import (
 	"whittle"
 )
 
-// What goes wrong on the way, apart from what the operating system says.
+// Errors of an exchange, other than those of the operating system.
 var (
-	// ErrTarget says that nothing was sent, for the request's own sake.
+	// ErrTarget says that the request cannot be sent as it is; nothing was sent.
 	ErrTarget    = errors.New("the request target cannot stand on a request line")
 	errTruncated = errors.New("the response ended before its announced length")
-	// ErrMalformed says that the upstream does not keep to the protocol.
+	// ErrMalformed says that the upstream broke the protocol.
 	ErrMalformed    = errors.New("the response is not well-formed HTTP/1.1")
 	errHeadSize     = errors.New("the response's header is larger than allowed")
 	errResponseSize = errors.New("the response is larger than allowed")

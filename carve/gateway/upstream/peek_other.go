@@ -2,6 +2,6 @@
 
 package upstream
 
-// nothingToRead cannot tell here; a connection that turns out to be closed is
-// found by the request, and an idempotent one is sent again.
+// nothingToRead always reports true on this system. A closed connection shows when
+// the request fails; an idempotent request is then sent again.
 func nothingToRead(uintptr) bool { return true }

@@ -124,7 +124,7 @@ func (p *pool) pop(may reuse) *conn {
 // put takes a connection back, whether it can be used again or not.
 func (p *pool) put(c *conn, usable bool) {
 	if !usable || !p.keep(c) {
-		_ = c.net.Close() // nothing is left to be told
+		_ = c.net.Close() // its result changes nothing
 	}
 	<-p.slots
 }

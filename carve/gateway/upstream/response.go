@@ -155,7 +155,7 @@ func (s *readerSource) next() ([]byte, error) {
 	return s.buf[:n], s.watch.because(err)
 }
 
-// ready can only say so at the end: an io.Reader does not tell.
+// ready is true only at the end: an io.Reader does not say whether it would block.
 func (s *readerSource) ready() bool { return s.left == 0 }
 
 func (s *readerSource) release() {

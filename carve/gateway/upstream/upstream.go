@@ -142,7 +142,7 @@ func (u *Upstream) newTransport(forced, allowed bool, conns int) *http.Transport
 		MaxResponseHeaderBytes: maxResponseHead,
 		Protocols:              &p,
 		HTTP2: &http.HTTP2Config{
-			SendPingTimeout: 15 * time.Second, // finds a dead peer below a quiet stream
+			SendPingTimeout: 15 * time.Second, // finds a dead peer behind a silent stream
 			PingTimeout:     10 * time.Second,
 		},
 	}

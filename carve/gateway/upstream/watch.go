@@ -25,8 +25,9 @@ const (
 // patience is for how long an upstream may do nothing in the middle of an
 // exchange.
 type patience struct {
-	// read is for the next bytes of a response's body, stream for those of one
-	// that is quiet by its nature, write for the next of a request's to be taken.
+	// read bounds the wait for the next bytes of a response's body, stream that of an
+	// event stream or gRPC response, write the wait until the upstream takes the next
+	// bytes of a request's body.
 	read, write, stream time.Duration
 }
 
@@ -45,8 +46,8 @@ func patienceOf(spec *whittle.Upstream) patience {
 
 // silence is how long a response with such a Content-Type may be silent.
 func (p *patience) silence(contentType string) time.Duration {
-	for _, quiet := range []string{"text/event-stream", "application/grpc"} {
-		if len(contentType) >= len(quiet) && strings.EqualFold(contentType[:len(quiet)], quiet) {
+	for _, streaming := range []string{"text/event-stream", "application/grpc"} {
+		if len(contentType) >= len(streaming) && strings.EqualFold(contentType[:len(streaming)], streaming) {
 			return p.stream
 		}
 	}
