@@ -107,6 +107,7 @@ var rooms = map[string]int{
 	"whittle/carve/trace":            30,
 	"whittle/carve/recording":        40,
 	"whittle/carve/cpuwatch":         30,
+	"whittle/carve/logqueue":         10,
 
 	"whittle/load/expr":      10,
 	"whittle/load/report":    20,

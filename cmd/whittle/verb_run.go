@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"whittle"
@@ -21,6 +22,7 @@ import (
 	"whittle/carve/cpuwatch"
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/listener"
+	"whittle/carve/logqueue"
 	"whittle/carve/recording"
 	"whittle/carve/state"
 	"whittle/carve/trace"
@@ -41,17 +43,25 @@ Examples:
   whittle status                 # in another terminal`
 }
 
+// logFlush is how long a log that takes nothing may hold up the end.
+const logFlush = 2 * time.Second
+
 // Run serves until ctx ends.
 func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	f, err := readConfig(v.Config)
 	if err != nil {
 		return err
 	}
-	log := newLog(s.Err, f.Log)
+	var log *slog.Logger
+	lines := logqueue.New(s.Err, func(dropped int64) {
+		log.Warn("log lines were dropped, since nobody took those before them", "lines", dropped)
+	})
+	defer lines.Close(logFlush)
+	log = newLog(lines, f.Log)
 	for _, w := range f.Warnings {
 		log.Warn(w)
 	}
-	d, err := open(ctx, f, log)
+	d, err := open(ctx, f, log, lines)
 	if err != nil {
 		return f.Locate(err)
 	}
@@ -86,14 +96,16 @@ type deployment struct {
 	admin   *adminServer // nil where it is switched off
 	records *recording.Recording
 	public  net.Listener
+	// metrics are those besides the parts' own.
+	metrics []prometheus.Collector
 	// stopTraces flushes the spans that wait for export.
 	stopTraces func(context.Context) error
 }
 
 // open makes every part and binds the addresses; nothing is served yet. What
 // it opened is closed again if a later part fails.
-func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment, err error) {
-	d := &deployment{log: log}
+func open(ctx context.Context, f *config.File, log *slog.Logger, metrics ...prometheus.Collector) (_ *deployment, err error) {
+	d := &deployment{log: log, metrics: metrics}
 	d.file.Store(f)
 	defer func() {
 		if err != nil {

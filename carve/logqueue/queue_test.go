@@ -1,0 +1,91 @@
+package logqueue
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestNobodyWaitsForALog: while the log takes nothing, lines are queued up to the
+// bound and dropped above it; then the queued ones are written in order, and the
+// others told of.
+func TestNobodyWaitsForALog(t *testing.T) {
+	r, w := io.Pipe()
+	var q *Queue
+	ready := make(chan struct{})
+	q = New(w, func(dropped int64) {
+		<-ready
+		fmt.Fprintf(q, "dropped %d\n", dropped)
+	})
+	close(ready)
+	const line = 1 << 10
+	sent := 3 * bound / line
+	for i := range sent {
+		fmt.Fprintf(q, "%0*d\n", line-1, i)
+	}
+	dropped := q.Dropped()
+	if dropped < int64(sent/3) || dropped >= int64(sent) {
+		t.Errorf("%d of %d lines dropped", dropped, sent)
+	}
+	var all strings.Builder
+	var reading sync.WaitGroup
+	reading.Go(func() { _, _ = io.Copy(&all, r) })
+	q.Close(time.Minute)
+	w.Close()
+	reading.Wait()
+	lines := strings.Split(strings.TrimSpace(all.String()), "\n")
+	last, told := -1, int64(0)
+	for _, l := range lines {
+		var n int
+		switch {
+		case strings.HasPrefix(l, "dropped "):
+			fmt.Sscanf(l, "dropped %d", &told)
+		default:
+			if _, err := fmt.Sscanf(l, "%d", &n); err != nil || n <= last || len(l) != line-1 {
+				t.Fatalf("after line %d came %.40q", last, l)
+			}
+			last = n
+		}
+	}
+	if kept := int64(len(lines)); kept < int64(sent)-dropped {
+		t.Errorf("%d lines written, %d dropped of %d", kept, dropped, sent)
+	}
+}
+
+// TestDropsAreTold: when the log takes lines again, it is told how many are missing.
+func TestDropsAreTold(t *testing.T) {
+	r, w := io.Pipe()
+	told := make(chan int64, 1)
+	q := New(w, func(dropped int64) { told <- dropped })
+	for range 3 * bound / 1024 {
+		_, _ = q.Write(make([]byte, 1024))
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() { _, _ = io.Copy(io.Discard, r) })
+	if n := <-told; n != q.Dropped() {
+		t.Errorf("told of %d of %d", n, q.Dropped())
+	}
+	q.Close(time.Minute)
+	w.Close()
+	reading.Wait()
+}
+
+// TestCloseIsBounded: a log that takes nothing does not keep a process from ending.
+func TestCloseIsBounded(t *testing.T) {
+	r, w := io.Pipe()
+	q := New(w, func(int64) {})
+	fmt.Fprintln(q, "nobody reads this")
+	q.Close(time.Millisecond)
+	r.Close()
+	<-q.ended
+	if fmt.Fprintln(q, "too late"); q.Dropped() != 1 {
+		t.Errorf("%d dropped", q.Dropped())
+	}
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/carve/admin"
+	"whittle/carve/rollout"
+)
+
+// unread is a whittle process whose standard error is a pipe that nobody reads.
+type unread struct {
+	public, admin string
+	cmd           *exec.Cmd
+	log           *os.File
+}
+
+// startUnread runs whittle on a config until the test ends.
+func startUnread(t *testing.T, config string) *unread {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "whittle.yaml")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unread{log: r, cmd: exec.CommandContext(t.Context(), self, "run", "-c", path)}
+	u.cmd.Args[0], u.cmd.Stderr = "whittle", w
+	out, err := u.cmd.StdoutPipe()
+	if err == nil {
+		err = u.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	t.Cleanup(func() { r.Close() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(line, "listening public=%s admin=%s", &u.public, &u.admin); err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+	return u
+}
+
+// TestAFullLogStopsNothing: with nobody reading standard error, users get their
+// responses, an ordered rollback is in force, and the process ends. What was
+// dropped is counted, and told as soon as somebody reads.
+func TestAFullLogStopsNothing(t *testing.T) {
+	says := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	monolith, candidate := httptest.NewServer(says), httptest.NewServer(says)
+	t.Cleanup(monolith.Close)
+	t.Cleanup(candidate.Close)
+	u := startUnread(t, fmt.Sprintf(`listen: 127.0.0.1:0
+admin: 127.0.0.1:0
+monolith: %s
+log: {access: true}
+routes:
+  - match: GET /a/{rest...}
+    candidate: {url: %s}
+    rollout: {auto: false, steps: [100], hold: 1h, sticky_by: "header:X-User"}
+`, monolith.URL, candidate.URL))
+	client := http.Client{Timeout: scriptPatience}
+	t.Cleanup(client.CloseIdleConnections)
+	long := strings.Repeat("x", 4<<10)
+	fill := func() { // the pipe and the queue hold the access records of about 300
+		for i := range 600 {
+			resp, err := client.Get("http://" + u.public + "/a/" + long)
+			if err != nil {
+				t.Fatalf("request %d: %v", i, errors.Unwrap(err))
+			}
+			body, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || string(body) != "ok" {
+				t.Fatalf("request %d: %q, %v", i, body, err)
+			}
+		}
+	}
+	fill()
+	orders, err := admin.Dial(u.admin, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer orders.Close()
+	for _, kind := range []rollout.Kind{rollout.Promote, rollout.Rollback} {
+		ctx, cancel := context.WithTimeout(t.Context(), scriptPatience)
+		if _, err := orders.Order(ctx, "GET /a/{rest...}", rollout.Order{Kind: kind, By: "test", Reason: "test", Force: true}); err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		cancel()
+	}
+	if r, err := orders.Route(t.Context(), "GET /a/{rest...}"); err != nil || r.Phase != whittle.PhaseRolledBack {
+		t.Errorf("after the rollback the route is %s, %v", r.Phase, err)
+	}
+	if n := dropped(t, &client, u.admin); n == 0 {
+		t.Error("no line is counted as dropped")
+	}
+	told := make(chan string, 1)
+	go func() {
+		lines := bufio.NewScanner(u.log)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "log lines were dropped") {
+				told <- lines.Text()
+				break
+			}
+		}
+	}()
+	select {
+	case line := <-told:
+		if n := dropped(t, &client, u.admin); !strings.Contains(line, fmt.Sprintf("lines=%d", n)) {
+			t.Errorf("%d dropped, told %q", n, line)
+		}
+	case <-time.After(scriptPatience):
+		t.Error("nobody is told of the dropped lines")
+	}
+	fill() // nobody reads any more
+	if err := u.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.cmd.Wait(); err != nil {
+		t.Errorf("the end: %v", err)
+	}
+}
+
+// dropped is the metric of lines dropped.
+func dropped(t *testing.T, client *http.Client, adminAddr string) (n int) {
+	t.Helper()
+	resp, err := client.Get("http://" + adminAddr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		if _, err := fmt.Sscanf(lines.Text(), "whittle_log_lines_dropped_total %d", &n); err == nil {
+			return n
+		}
+	}
+	t.Fatal("no metric of dropped lines")
+	return 0
+}
