@@ -6,9 +6,9 @@ import (
 
 // condition reads an expression over variables. A name that is none of the
 // plan's would be a function of its processor.
-func (r *reader) condition(n *node, what string) (expr.Condition, error) {
+func (r *reader) condition(n *node, what string) expr.Condition {
 	if n.kind != expr.KindString && n.kind != expr.KindBool && n.kind != expr.KindNumber {
-		return nil, n.Invalid("%s is an expression, not %s", what, n.kind)
+		panic(n.Invalid("%s is an expression, not %s", what, n.kind))
 	}
 	text := n.text
 	if inner, ok := soleExpression(text); ok {
@@ -19,7 +19,7 @@ func (r *reader) condition(n *node, what string) (expr.Condition, error) {
 		return func(e *expr.Evaluation) expr.Datum { return expr.DatumOf(v(e.Scope)) }, err
 	})
 	if err != nil {
-		return nil, n.Invalid("%s: %q: %v", what, n.text, err)
+		panic(n.Invalid("%s: %q: %v", what, n.text, err))
 	}
-	return c, nil
+	return c
 }

@@ -13,41 +13,35 @@ const javaScript = "it is JavaScript, and whittle runs the declarative parts of 
 
 // config reads the section of that name, with what the chosen environment says
 // put over it.
-func (r *reader) config(n *node) error {
+func (r *reader) config(n *node) {
 	var environments *node
 	if n.kind == expr.KindMap {
 		environments = n.get("environments")
 	}
-	chosen, err := r.environment(n, environments)
-	if err != nil {
-		return err
-	}
-	if err := r.settings(overlay(n, chosen)); err != nil {
-		return err
-	}
+	chosen := r.environment(n, environments)
+	r.settings(overlay(n, chosen))
 	r.useDefaults()
 	for i := range r.Plan.Phases {
 		r.Plan.Phases[i].Poisson = r.mode == "poisson"
 	}
-	return nil
 }
 
-func (r *reader) environment(config, all *node) (*node, error) {
+func (r *reader) environment(config, all *node) *node {
 	name := r.Source.Environment
 	if name == "" {
-		return nil, nil
+		return nil
 	}
 	if all == nil || all.kind != expr.KindMap {
-		return nil, config.Invalid("the plan has no environments, so none is named %q", name)
+		panic(config.Invalid("the plan has no environments, so none is named %q", name))
 	}
 	chosen := all.get(name)
 	if chosen == nil {
-		return nil, all.Invalid("no environment is named %q", name)
+		panic(all.Invalid("no environment is named %q", name))
 	}
 	if chosen.kind == expr.KindMap && chosen.get("environments") != nil {
-		return nil, chosen.get("environments").Invalid("an environment has no environments of its own")
+		panic(chosen.get("environments").Invalid("an environment has no environments of its own"))
 	}
-	return chosen, nil
+	return chosen
 }
 
 // overlay puts one mapping over another, and so their mappings; anything else
@@ -75,8 +69,8 @@ next:
 	return &both
 }
 
-func (r *reader) settings(n *node) error {
-	return r.fields(n, "config", map[string]func(*node) error{
+func (r *reader) settings(n *node) {
+	r.fields(n, "config", map[string]func(*node){
 		"target":       r.target,
 		"phases":       r.phases,
 		"mode":         oneOf(&r.mode, "uniform", "poisson"),
@@ -87,9 +81,9 @@ func (r *reader) settings(n *node) error {
 		"defaults":     r.defaultsInto(&r.legacyDefaults, "config.defaults"),
 		"ensure":       r.ensure,
 		"plugins":      r.plugins,
-		"environments": func(*node) error { return nil }, // read before all else
+		"environments": func(*node) {}, // read before all else
 		"apdex":        r.apdex,
-		"name":         func(*node) error { return nil },
+		"name":         func(*node) {},
 		"headers":      r.ignored("config.headers", headersAdvice),
 	}, map[string]string{
 		"processor":     javaScript,
@@ -100,65 +94,54 @@ func (r *reader) settings(n *node) error {
 	})
 }
 
-func oneOf(into *string, words ...string) func(*node) error {
-	return func(n *node) error {
+func oneOf(into *string, words ...string) func(*node) {
+	return func(n *node) {
 		for _, w := range words {
 			if n.kind == expr.KindString && n.text == w {
 				*into = w
-				return nil
+				return
 			}
 		}
-		return n.Invalid("%s is wanted here, not %s", strings.Join(words, " or "), describe(n))
+		panic(n.Invalid("%s is wanted here, not %s", strings.Join(words, " or "), describe(n)))
 	}
 }
 
-func (r *reader) target(n *node) error {
-	text, err := r.fixed(n, "the target")
-	if err != nil {
-		return err
-	}
+func (r *reader) target(n *node) {
+	text := r.fixed(n, "the target")
 	if _, err := plan.ParseBase(text); err != nil {
-		return n.Invalid("%v", err)
+		panic(n.Invalid("%v", err))
 	}
 	r.Plan.Target = text
-	return nil
 }
 
 // fixed reads a text whose expressions, if any, are the same for every virtual
 // user: those of the environment.
-func (r *reader) fixed(n *node, what string) (string, error) {
-	t, err := r.text(n)
-	if err != nil {
-		return "", err
-	}
+func (r *reader) fixed(n *node, what string) string {
+	t := r.text(n)
 	text, ok := t.Constant()
 	if !ok {
-		return "", n.Errorf(whittle.Unsupported, "an expression in %s is not supported, except $env, $environment and $testId", what)
+		panic(n.Errorf(whittle.Unsupported, "an expression in %s is not supported, except $env, $environment and $testId", what))
 	}
-	return text, nil
+	return text
 }
 
-func (r *reader) phases(n *node) error {
+func (r *reader) phases(n *node) {
 	if n.kind != expr.KindList {
-		return n.Invalid("phases is a list, not %s", n.kind)
+		panic(n.Invalid("phases is a list, not %s", n.kind))
 	}
 	for _, item := range n.items {
-		ph, err := r.phase(item)
-		if err != nil {
-			return err
-		}
+		ph := r.phase(item)
 		r.Plan.Phases = append(r.Plan.Phases, ph)
 	}
 	if plan.TotalLength(r.Plan.Phases) > plan.MaxDuration {
-		return n.Invalid("the phases take longer than %v", plan.MaxDuration)
+		panic(n.Invalid("the phases take longer than %v", plan.MaxDuration))
 	}
-	return nil
 }
 
-func (r *reader) phase(n *node) (plan.Phase, error) {
+func (r *reader) phase(n *node) plan.Phase {
 	var ph plan.Phase
 	var pause time.Duration
-	err := r.fields(n, "a phase", map[string]func(*node) error{
+	r.fields(n, "a phase", map[string]func(*node){
 		"name":         str(&ph.Name),
 		"duration":     duration(&ph.Duration, plan.MaxDuration),
 		"arrivalRate":  number(&ph.Rate, 0, plan.MaxRate),
@@ -167,33 +150,30 @@ func (r *reader) phase(n *node) (plan.Phase, error) {
 		"pause":        duration(&pause, plan.MaxDuration),
 		"maxVusers":    whole(&ph.MaxUsers, 1, plan.MaxUsers),
 	}, nil)
-	if err != nil {
-		return ph, err
-	}
 	rate, count, paused := n.get("arrivalRate") != nil, n.get("arrivalCount") != nil, n.get("pause") != nil
 	ph.Ramp, ph.HasCount = n.get("rampTo") != nil, count
 	switch {
 	case paused && (rate || count || ph.Ramp || n.get("duration") != nil):
-		return ph, n.Invalid("a phase with pause has no duration and no arrivals")
+		panic(n.Invalid("a phase with pause has no duration and no arrivals"))
 	case paused:
 		ph.Duration = pause
-		return ph, nil
+		return ph
 	case rate && count:
-		return ph, n.Invalid("a phase has either arrivalRate or arrivalCount")
+		panic(n.Invalid("a phase has either arrivalRate or arrivalCount"))
 	case ph.Ramp && !rate:
-		return ph, n.Invalid("rampTo needs the arrivalRate that it starts from")
+		panic(n.Invalid("rampTo needs the arrivalRate that it starts from"))
 	case !rate && !count:
-		return ph, n.Invalid("a phase has arrivalRate, arrivalCount or pause")
+		panic(n.Invalid("a phase has arrivalRate, arrivalCount or pause"))
 	case ph.Duration == 0:
-		return ph, n.Invalid("a phase with arrivals has a duration above 0")
+		panic(n.Invalid("a phase with arrivals has a duration above 0"))
 	}
-	return ph, nil
+	return ph
 }
 
-func (r *reader) http(n *node) error {
+func (r *reader) http(n *node) {
 	h := &r.Plan.HTTP
 	var extended bool
-	return r.fields(n, "config.http", map[string]func(*node) error{
+	r.fields(n, "config.http", map[string]func(*node){
 		"timeout":         r.timeout,
 		"pool":            whole(&h.Pool, 1, plan.MaxPool),
 		"defaults":        r.defaultsInto(&r.httpDefaults, "config.http.defaults"),
@@ -203,62 +183,47 @@ func (r *reader) http(n *node) error {
 	}, nil)
 }
 
-func (r *reader) timeout(n *node) error {
+func (r *reader) timeout(n *node) {
 	h := &r.Plan.HTTP
-	if err := duration(&h.Timeout, plan.MaxTimeout)(n); err != nil {
-		return err
-	}
+	duration(&h.Timeout, plan.MaxTimeout)(n)
 	if h.Timeout == 0 {
-		return n.Invalid("a timeout is above 0")
+		panic(n.Invalid("a timeout is above 0"))
 	}
-	return nil
 }
 
-func (r *reader) tls(n *node) error {
+func (r *reader) tls(n *node) {
 	verify := true
-	err := r.fields(n, "config.tls", map[string]func(*node) error{"rejectUnauthorized": boolean(&verify)}, nil)
+	r.fields(n, "config.tls", map[string]func(*node){"rejectUnauthorized": boolean(&verify)}, nil)
 	r.Plan.HTTP.Insecure = !verify
-	return err
 }
 
-func (r *reader) variables(n *node) error {
+func (r *reader) variables(n *node) {
 	if n.kind != expr.KindMap {
-		return n.Invalid("variables is a mapping, not %s", n.kind)
+		panic(n.Invalid("variables is a mapping, not %s", n.kind))
 	}
 	for _, f := range n.fields {
 		if !expr.IsName(f.name) {
-			return f.Errorf(whittle.Invalid, "%q is not a variable's name", f.name)
+			panic(f.Errorf(whittle.Invalid, "%q is not a variable's name", f.name))
 		}
 		v := plan.Variable{Slot: r.Define(f.name)}
-		items := f.value.items
-		if f.value.kind != expr.KindList {
-			items = []*node{f.value}
-		}
+		items := f.value.each()
 		if len(items) == 0 {
-			return f.value.Invalid("%s has no value to choose from", f.name)
+			panic(f.value.Invalid("%s has no value to choose from", f.name))
 		}
 		for _, item := range items {
-			if err := r.choice(&v, item); err != nil {
-				return err
-			}
+			r.choice(&v, item)
 		}
 		r.Plan.Variables = append(r.Plan.Variables, v)
 	}
-	return nil
 }
 
 // choice reads one value of a variable: a constant, or a text with expressions
 // that is rendered for each virtual user.
-func (r *reader) choice(v *plan.Variable, n *node) error {
-	t, err := r.json(n)
-	if err != nil {
-		return err
-	}
+func (r *reader) choice(v *plan.Variable, n *node) {
+	t := r.json(n)
 	val := expr.Value{}
 	if _, ok := t.Constant(); ok {
-		if val, err = r.valueOf(n); err != nil {
-			return err
-		}
+		val = r.valueOf(n)
 		t = nil
 	}
 	v.Choices = append(v.Choices, val)
@@ -268,25 +233,21 @@ func (r *reader) choice(v *plan.Variable, n *node) error {
 	if v.Texts != nil {
 		v.Texts = append(v.Texts, t)
 	}
-	return nil
 }
 
 // valueOf makes a variable's value of a constant.
-func (r *reader) valueOf(n *node) (expr.Value, error) {
-	t, err := r.json(n)
-	if err != nil {
-		return expr.Value{}, err
-	}
+func (r *reader) valueOf(n *node) expr.Value {
+	t := r.json(n)
 	js, ok := t.Constant()
 	if !ok {
-		return expr.Value{}, n.Errorf(whittle.Unsupported, "an expression is not supported here")
+		panic(n.Errorf(whittle.Unsupported, "an expression is not supported here"))
 	}
 	if n.kind == expr.KindString {
-		return expr.Value{Text: n.text, JSON: js}, nil
+		return expr.Value{Text: n.text, JSON: js}
 	}
 	d, ok := expr.ParseDocument(js)
 	if !ok {
-		return expr.Value{}, n.Invalid("%s cannot be written as JSON", describe(n))
+		panic(n.Invalid("%s cannot be written as JSON", describe(n)))
 	}
-	return d.Value(), nil
+	return d.Value()
 }

@@ -2,6 +2,7 @@ package artillery
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -32,47 +33,44 @@ const headersAdvice = "default headers are read from config.http.defaults.header
 // defaultsInto reads config.defaults or config.http.defaults. What Artillery
 // does not read there is not sent, as it is not by Artillery, and the report
 // says so: a key other than the four below, and a list as a whole.
-func (r *reader) defaultsInto(d *defaults, place string) func(*node) error {
-	known := map[string]func(*node) error{
-		"headers": func(n *node) (err error) {
+func (r *reader) defaultsInto(d *defaults, place string) func(*node) {
+	known := map[string]func(*node){
+		"headers": func(n *node) {
 			d.hasHeaders = true
-			d.headers, err = r.headers(n)
-			return err
+			d.headers = r.headers(n)
 		},
-		"cookie": func(n *node) error {
+		"cookie": func(n *node) {
 			d.hasCookies = true
-			return r.cookie(&d.cookies, n)
+			r.cookie(&d.cookies, n)
 		},
-		"strictCapture": func(n *node) error {
+		"strictCapture": func(n *node) {
 			strict := true
-			err := boolean(&strict)(n)
+			boolean(&strict)(n)
 			d.lenient = !strict
-			return err
 		},
-		"think": func(n *node) error {
+		"think": func(n *node) {
 			d.hasThink = true
-			return r.fields(n, "think", map[string]func(*node) error{
-				"jitter": func(n *node) error { return readJitter(n, &d.jitter, &d.jitterPart) },
+			r.fields(n, "think", map[string]func(*node){
+				"jitter": func(n *node) { readJitter(n, &d.jitter, &d.jitterPart) },
 			}, nil)
 		},
 	}
-	return func(n *node) error {
+	return func(n *node) {
 		switch n.kind {
 		case expr.KindNull:
-			return nil
+			return
 		case expr.KindList:
-			return r.ignored(place+", which is a list,", "write it as a mapping; "+headersAdvice)(n)
+			r.ignored(place+", which is a list,", "write it as a mapping; "+headersAdvice)(n)
+			return
 		}
-		read := map[string]func(*node) error{}
+		read := map[string]func(*node){}
 		for _, f := range n.fields {
 			if known[f.name] == nil && httpguts.ValidHeaderFieldName(f.name) {
 				read[f.name] = r.ignored(place+"."+f.name, fieldNames(known)+"; "+headersAdvice)
 			}
 		}
-		for name, f := range known {
-			read[name] = f
-		}
-		return r.fields(n, "defaults", read, nil)
+		maps.Copy(read, known)
+		r.fields(n, "defaults", read, nil)
 	}
 }
 
@@ -80,24 +78,17 @@ func (r *reader) defaultsInto(d *defaults, place string) func(*node) error {
 const maxNotes = 20
 
 // ignored skips what Artillery ignores too, and adds a note to the report.
-func (r *reader) ignored(what, advice string) func(*node) error {
-	return func(n *node) error {
-		if len(r.Plan.Notes) >= maxNotes {
-			return nil // the notes before it show the kind
+func (r *reader) ignored(what, advice string) func(*node) {
+	return func(n *node) {
+		if len(r.Plan.Notes) < maxNotes { // the notes before it show the kind
+			r.Plan.Notes = append(r.Plan.Notes, fmt.Sprintf("line %d: %s is left out, as Artillery leaves it out: %s", n.Line, what, advice))
 		}
-		r.Plan.Notes = append(r.Plan.Notes, fmt.Sprintf("line %d: %s is left out, as Artillery leaves it out: %s", n.Line, what, advice))
-		return nil
 	}
 }
 
 // fieldNames lists the names of a mapping's fields.
-func fieldNames(known map[string]func(*node) error) string {
-	names := make([]string, 0, len(known))
-	for k := range known {
-		names = append(names, k)
-	}
-	slices.Sort(names)
-	return "known are " + strings.Join(names, ", ")
+func fieldNames(known map[string]func(*node)) string {
+	return "known are " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 }
 
 // useDefaults settles which defaults hold, as Artillery does: headers, cookies

@@ -11,34 +11,29 @@ import (
 )
 
 // ensure reads config.ensure, or the settings of the plugin of that name.
-func (r *reader) ensure(n *node) error {
-	known := map[string]func(*node) error{
-		"thresholds": r.thresholds,
-		"maxErrorRate": func(n *node) error {
-			return r.threshold("maxErrorRate", n)
-		},
+func (r *reader) ensure(n *node) {
+	known := map[string]func(*node){
+		"thresholds":   r.thresholds,
+		"maxErrorRate": func(n *node) { r.threshold("maxErrorRate", n) },
+		"conditions":   r.conditions,
 	}
 	for _, name := range []string{"min", "max", "median", "p95", "p99"} {
-		known[name] = func(n *node) error { return r.threshold("http.response_time."+name, n) }
+		known[name] = func(n *node) { r.threshold("http.response_time."+name, n) }
 	}
-	known["conditions"] = r.conditions
-	return r.fields(n, "ensure", known, nil)
+	r.fields(n, "ensure", known, nil)
 }
 
 // conditions reads expressions over metrics.
-func (r *reader) conditions(n *node) error {
+func (r *reader) conditions(n *node) {
 	if n.kind != expr.KindList {
-		return n.Invalid("conditions is a list, not %s", n.kind)
+		panic(n.Invalid("conditions is a list, not %s", n.kind))
 	}
 	for _, item := range n.items {
 		var text string
 		strict := true
-		err := r.fields(item, "a condition", map[string]func(*node) error{
+		r.fields(item, "a condition", map[string]func(*node){
 			"expression": str(&text), "strict": boolean(&strict),
 		}, nil)
-		if err != nil {
-			return err
-		}
 		c, err := expr.CompileCondition(text, func(name string) (func(*expr.Evaluation) expr.Datum, error) {
 			if !report.KnownMetric(name) {
 				return nil, fmt.Errorf("%s is not supported: known are %s", name, report.MetricNames)
@@ -49,53 +44,47 @@ func (r *reader) conditions(n *node) error {
 			}, nil
 		})
 		if err != nil {
-			return item.Invalid("the condition %q: %v", text, err)
+			panic(item.Invalid("the condition %q: %v", text, err))
 		}
 		r.Plan.Ensure = append(r.Plan.Ensure, plan.Threshold{Condition: c, Text: text, Optional: !strict})
 	}
-	return nil
 }
 
-func (r *reader) thresholds(n *node) error {
+func (r *reader) thresholds(n *node) {
 	if n.kind != expr.KindList {
-		return n.Invalid("thresholds is a list, not %s", n.kind)
+		panic(n.Invalid("thresholds is a list, not %s", n.kind))
 	}
 	for _, item := range n.items {
 		if item.kind != expr.KindMap {
-			return item.Invalid("a threshold is a metric and its greatest value, not %s", item.kind)
+			panic(item.Invalid("a threshold is a metric and its greatest value, not %s", item.kind))
 		}
 		for _, f := range item.fields {
 			if !report.KnownMetric(f.name) {
-				return f.Errorf(whittle.Unsupported, "a threshold on %s is not supported: known are %s", f.name, report.MetricNames)
+				panic(f.Errorf(whittle.Unsupported, "a threshold on %s is not supported: known are %s", f.name, report.MetricNames))
 			}
-			if err := r.threshold(f.name, f.value); err != nil {
-				return err
-			}
+			r.threshold(f.name, f.value)
 		}
 	}
-	return nil
 }
 
-func (r *reader) threshold(metric string, n *node) error {
+func (r *reader) threshold(metric string, n *node) {
 	t := plan.Threshold{Metric: metric}
-	err := number(&t.Max, 0, 1e15)(n)
+	number(&t.Max, 0, 1e15)(n)
 	r.Plan.Ensure = append(r.Plan.Ensure, t)
-	return err
 }
 
 // plugins reads config.plugins: those whose work whittle does itself, and
 // those that only send figures elsewhere.
-func (r *reader) plugins(n *node) error {
+func (r *reader) plugins(n *node) {
 	if n.kind == expr.KindNull {
-		return nil
+		return
 	}
-	ignored := func(name, why string) func(*node) error {
-		return func(*node) error {
+	ignored := func(name, why string) func(*node) {
+		return func(*node) {
 			r.Plan.Notes = append(r.Plan.Notes, "the plan's plugin "+name+" is left out: "+why)
-			return nil
 		}
 	}
-	known := map[string]func(*node) error{
+	known := map[string]func(*node){
 		"ensure":              optional(r.ensure),
 		"expect":              r.expectPlugin,
 		"apdex":               r.apdex,
@@ -110,27 +99,26 @@ func (r *reader) plugins(n *node) error {
 			refused[f.name] = "it is a JavaScript package; the plugins whose work whittle does itself are apdex, ensure, expect and metrics-by-endpoint"
 		}
 	}
-	return r.fields(n, "plugins", known, refused)
+	r.fields(n, "plugins", known, refused)
 }
 
 // optional reads settings that may be left out.
-func optional(read func(*node) error) func(*node) error {
-	return func(n *node) error {
-		if n.kind == expr.KindNull {
-			return nil
+func optional(read func(*node)) func(*node) {
+	return func(n *node) {
+		if n.kind != expr.KindNull {
+			read(n)
 		}
-		return read(n)
 	}
 }
 
 // expectPlugin reads the settings of the plugin expect. A failed expectation is
 // an error and fails the run in any case; how it is printed is whittle's.
-func (r *reader) expectPlugin(n *node) error {
+func (r *reader) expectPlugin(n *node) {
 	r.Plan.FailOnExpectation = true
-	return optional(func(n *node) error {
+	optional(func(n *node) {
 		var unused bool
 		var text string
-		return r.fields(n, "the plugin expect", map[string]func(*node) error{
+		r.fields(n, "the plugin expect", map[string]func(*node){
 			"expectDefault200": boolean(&r.expect200), "reportFailuresAsErrors": boolean(&unused),
 			"useOnlyRequestNames": boolean(&unused), "outputFormat": str(&text), "formatter": str(&text),
 		}, map[string]string{"externalReporting": "figures go into the report, and nowhere else"})
@@ -139,22 +127,21 @@ func (r *reader) expectPlugin(n *node) error {
 
 // endpointPlugin reads the settings of metrics-by-endpoint: figures by name are
 // always there, under the names of the report.
-func (r *reader) endpointPlugin(n *node) error {
+func (r *reader) endpointPlugin(n *node) {
 	var unused bool
 	var text string
-	return r.fields(n, "the plugin metrics-by-endpoint", map[string]func(*node) error{
+	r.fields(n, "the plugin metrics-by-endpoint", map[string]func(*node){
 		"useOnlyRequestNames": boolean(&unused), "stripQueryString": boolean(&unused),
 		"ignoreUnnamedRequests": boolean(&unused), "groupDynamicURLs": boolean(&unused), "metricsNamespace": str(&text),
 	}, nil)
 }
 
 // apdex reads {threshold}, in milliseconds; 500 unless given.
-func (r *reader) apdex(n *node) error {
+func (r *reader) apdex(n *node) {
 	r.Plan.Apdex = 500 * time.Millisecond
-	return optional(func(n *node) error {
+	optional(func(n *node) {
 		ms := 500.0
-		err := r.fields(n, "apdex", map[string]func(*node) error{"threshold": number(&ms, 1, 1e7)}, nil)
+		r.fields(n, "apdex", map[string]func(*node){"threshold": number(&ms, 1, 1e7)}, nil)
 		r.Plan.Apdex = time.Duration(ms * float64(time.Millisecond))
-		return err
 	})(n)
 }

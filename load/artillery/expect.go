@@ -11,22 +11,20 @@ import (
 )
 
 // expect reads the conditions on a response: a mapping, or a list of them.
-func (r *reader) expect(q *plan.Request, n *node) error {
+func (r *reader) expect(q *plan.Request, n *node) {
 	if n.kind == expr.KindList {
 		for _, item := range n.items {
-			if err := r.expect(q, item); err != nil {
-				return err
-			}
+			r.expect(q, item)
 		}
-		return nil
+		return
 	}
-	texts := func(body bool, least, most int, check func(a *expr.Response, texts []string) bool) func(*node) error {
-		return func(n *node) error { return r.expectTexts(q, n, body, least, most, check) }
+	texts := func(body bool, least, most int, check func(a *expr.Response, texts []string) bool) func(*node) {
+		return func(n *node) { r.expectTexts(q, n, body, least, most, check) }
 	}
-	err := r.fields(n, "expect", map[string]func(*node) error{
-		"statusCode":    func(n *node) error { return r.expectStatus(q, n, false) },
-		"notStatusCode": func(n *node) error { return r.expectStatus(q, n, true) },
-		"matchesRegexp": func(n *node) error { return r.expectPattern(q, n) },
+	r.fields(n, "expect", map[string]func(*node){
+		"statusCode":    func(n *node) { r.expectStatus(q, n, false) },
+		"notStatusCode": func(n *node) { r.expectStatus(q, n, true) },
+		"matchesRegexp": func(n *node) { r.expectPattern(q, n) },
 		"contentType":   texts(false, 1, 1, func(a *expr.Response, t []string) bool { return matchesType(a.Header("content-type"), t[0]) }),
 		"hasHeader":     texts(false, 1, 1, func(a *expr.Response, t []string) bool { return a.Has(strings.ToLower(t[0])) }),
 		"headerEquals": texts(false, 2, 2, func(a *expr.Response, t []string) bool {
@@ -40,58 +38,38 @@ func (r *reader) expect(q *plan.Request, n *node) error {
 	}, map[string]string{
 		"cdnHit": "caches say so in headers of their own; use headerEquals", "jmespath": "use hasProperty, or match with json",
 	})
-	if err == nil && len(q.Expect) > plan.MaxConditions {
-		err = n.Invalid("more than %d expectations of one request", plan.MaxConditions)
+	if len(q.Expect) > plan.MaxConditions {
+		panic(n.Invalid("more than %d expectations of one request", plan.MaxConditions))
 	}
-	return err
 }
 
 // expectStatus reads a status or a list of them; one may be an expression.
-func (r *reader) expectStatus(q *plan.Request, n *node, negate bool) error {
-	items := n.items
-	if n.kind != expr.KindList {
-		items = []*node{n}
-	}
+func (r *reader) expectStatus(q *plan.Request, n *node, negate bool) {
 	if n.kind == expr.KindString && strings.Contains(n.text, "{{") {
-		err := r.expectTexts(q, n, false, 1, 1, func(a *expr.Response, t []string) bool {
+		r.expectTexts(q, n, false, 1, 1, func(a *expr.Response, t []string) bool {
 			return (strconv.Itoa(a.Status) == t[0]) != negate
 		})
-		if err == nil {
-			q.Expect[len(q.Expect)-1].Status = true
-		}
-		return err
+		q.Expect[len(q.Expect)-1].Status = true
+		return
 	}
 	e := plan.Expectation{Negate: negate, Status: true, Statuses: []int{}}
-	for _, item := range items {
+	for _, item := range n.each() {
 		var code int
-		if err := whole(&code, 100, 999)(item); err != nil {
-			return err
-		}
+		whole(&code, 100, 999)(item)
 		e.Statuses = append(e.Statuses, code)
 	}
 	q.Expect = append(q.Expect, e)
-	return nil
 }
 
 // expectTexts reads a text or a list of them, with expressions, for check.
-func (r *reader) expectTexts(q *plan.Request, n *node, body bool, least, most int, check func(*expr.Response, []string) bool) error {
-	items := n.items
-	if n.kind != expr.KindList {
-		items = []*node{n}
-	}
+func (r *reader) expectTexts(q *plan.Request, n *node, body bool, least, most int, check func(*expr.Response, []string) bool) {
+	items := n.each()
 	if len(items) < least || len(items) > most {
-		return n.Invalid("%d values are wanted here, not %d", least, len(items))
+		panic(n.Invalid("%d values are wanted here, not %d", least, len(items)))
 	}
 	templates := make([]expr.Template, len(items))
 	for i, item := range items {
-		var text string
-		err := str(&text)(item)
-		if err == nil {
-			templates[i], err = r.compileTemplate(item, text, expr.AsText)
-		}
-		if err != nil {
-			return err
-		}
+		templates[i] = r.text(item)
 	}
 	q.Expect = append(q.Expect, plan.Expectation{Body: body, Check: func(a *expr.Response) bool {
 		texts := make([]string, len(templates))
@@ -100,23 +78,19 @@ func (r *reader) expectTexts(q *plan.Request, n *node, body bool, least, most in
 		}
 		return check(a, texts)
 	}})
-	return nil
 }
 
-func (r *reader) expectPattern(q *plan.Request, n *node) error {
+func (r *reader) expectPattern(q *plan.Request, n *node) {
 	var text string
-	if err := str(&text)(n); err != nil {
-		return err
-	}
+	str(&text)(n)
 	rx, err := expr.CompilePattern(text, "")
 	if err != nil {
-		return n.Invalid("%v", err)
+		panic(n.Invalid("%v", err))
 	}
 	q.Expect = append(q.Expect, plan.Expectation{Body: true, Check: func(a *expr.Response) bool {
 		body, _ := a.BodyText()
 		return rx.MatchString(body)
 	}})
-	return nil
 }
 
 // matchesType compares media types as Artillery's expectations do: "json" is

@@ -15,17 +15,10 @@ import (
 )
 
 // payloads reads config.payload: one mapping or a list of them.
-func (r *reader) payloads(n *node) error {
-	items := n.items
-	if n.kind != expr.KindList {
-		items = []*node{n}
+func (r *reader) payloads(n *node) {
+	for _, item := range n.each() {
+		r.payload(item)
 	}
-	for _, item := range items {
-		if err := r.payload(item); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // payloadSpec is a payload as it is written.
@@ -36,13 +29,13 @@ type payloadSpec struct {
 	fields                       *node
 }
 
-func (r *reader) payload(n *node) error {
+func (r *reader) payload(n *node) {
 	s := payloadSpec{delimiter: ",", cast: true, skipEmpty: true}
-	err := r.fields(n, "payload", map[string]func(*node) error{
+	r.fields(n, "payload", map[string]func(*node){
 		"path":           str(&s.path),
 		"name":           str(&s.name),
 		"loadAll":        boolean(&s.all),
-		"fields":         func(v *node) error { s.fields = v; return nil },
+		"fields":         func(v *node) { s.fields = v },
 		"order":          oneOf(&s.order, "random", "sequence"),
 		"skipHeader":     boolean(&s.skipHeader),
 		"delimiter":      str(&s.delimiter),
@@ -50,29 +43,24 @@ func (r *reader) payload(n *node) error {
 		"skipEmptyLines": boolean(&s.skipEmpty),
 	}, nil)
 	switch {
-	case err != nil:
-		return err
 	case s.path == "" || s.fields == nil || s.fields.kind != expr.KindList || len(s.fields.items) == 0:
-		return n.Invalid("a payload has a path and a list of fields")
+		panic(n.Invalid("a payload has a path and a list of fields"))
 	case len(s.delimiter) != 1 || strings.ContainsAny(s.delimiter, "\"\r\n"):
-		return n.get("delimiter").Invalid("a delimiter is one character other than a quote")
+		panic(n.get("delimiter").Invalid("a delimiter is one character other than a quote"))
 	case s.all && !expr.IsName(s.name):
-		return n.Invalid("a payload with loadAll has a name, that of the variable with all rows")
+		panic(n.Invalid("a payload with loadAll has a name, that of the variable with all rows"))
 	}
-	path, err := r.fixed(n.get("path"), "a path")
-	if err != nil {
-		return err
-	}
+	path := r.fixed(n.get("path"), "a path")
 	if r.Source.Open == nil {
-		return n.get("path").Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", path)
+		panic(n.get("path").Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", path))
 	}
 	src, err := r.Source.Open(path)
 	if err != nil {
-		return n.get("path").Errorf(whittle.CodeOf(err), "%v", err)
+		panic(n.get("path").Errorf(whittle.CodeOf(err), "%v", err))
 	}
 	for _, f := range s.fields.items {
 		if !expr.IsName(f.text) {
-			return f.Invalid("%q is not a variable's name", f.text)
+			panic(f.Invalid("%q is not a variable's name", f.text))
 		}
 	}
 	rows, err := readRows(src, rune(s.delimiter[0]), len(s.fields.items), s.skipHeader, s.skipEmpty, s.cast)
@@ -80,17 +68,16 @@ func (r *reader) payload(n *node) error {
 		err = r.payloadVariable(&s, rows)
 	}
 	if err != nil {
-		return n.get("path").Invalid("%s: %v", path, err)
+		panic(n.get("path").Invalid("%s: %v", path, err))
 	}
 	if s.all {
-		return nil
+		return
 	}
 	p := plan.Payload{Sequence: s.order == "sequence", Rows: rows}
 	for _, f := range s.fields.items {
 		p.Slots = append(p.Slots, r.Define(f.text))
 	}
 	r.Plan.Payloads = append(r.Plan.Payloads, p)
-	return nil
 }
 
 // maxPayloadJSON bounds the rows of a payload with loadAll, written as JSON.

@@ -52,13 +52,13 @@ var flagsPosition = plan.Position{File: flags, Line: 1, Col: 1}
 func (q Quick) Plan() (*plan.Plan, error) {
 	p, err := q.plan()
 	if err != nil {
-		code := whittle.CodeOf(err)
-		return nil, whittle.Errorf(code, "%s", strings.ReplaceAll(err.Error(), flags+":1:1: ", ""))
+		return nil, whittle.Errorf(whittle.CodeOf(err), "%s", strings.ReplaceAll(err.Error(), flags+":1:1: ", ""))
 	}
 	return p, nil
 }
 
-func (q Quick) plan() (*plan.Plan, error) {
+func (q Quick) plan() (p *plan.Plan, err error) {
+	defer plan.Caught(&err)
 	r := &reader{Builder: plan.NewBuilder(plan.Source{}, flags), testID: "whittle"}
 	r.Plan.Name = q.URL
 	r.Plan.HTTP = plan.HTTPSettings{Timeout: q.Timeout, Insecure: q.Insecure}
@@ -66,15 +66,12 @@ func (q Quick) plan() (*plan.Plan, error) {
 		r.Plan.HTTP.Timeout = plan.DefaultTimeout
 	}
 	if q.Think < 0 || q.Think > plan.MaxDuration {
-		return nil, whittle.Errorf(whittle.Invalid, "a think time of %v is not within 0 and %v", q.Think, plan.MaxDuration)
+		panic(whittle.Errorf(whittle.Invalid, "a think time of %v is not within 0 and %v", q.Think, plan.MaxDuration))
 	}
 	if q.Timeout < 0 || q.Timeout > plan.MaxTimeout {
-		return nil, whittle.Errorf(whittle.Invalid, "a timeout of %v is not within 0 and %v", q.Timeout, plan.MaxTimeout)
+		panic(whittle.Errorf(whittle.Invalid, "a timeout of %v is not within 0 and %v", q.Timeout, plan.MaxTimeout))
 	}
-	req, err := q.request(r)
-	if err != nil {
-		return nil, err
-	}
+	req := q.request(r)
 	r.Plan.Target, req.Origin = req.Origin, ""
 	steps := []plan.Step{{Request: req}}
 	if q.Think > 0 {
@@ -82,14 +79,12 @@ func (q Quick) plan() (*plan.Plan, error) {
 	}
 	r.Plan.Scenarios = []plan.Scenario{{Weight: 1, Steps: steps}}
 	r.Plan.Weight = 1
-	if err := r.Finish(); err != nil {
-		return nil, err
-	}
-	return q.withLoad(r.Plan)
+	plan.Check(r.Finish())
+	return q.withLoad(r.Plan), nil
 }
 
 // withLoad sets the plan's arrivals or its users.
-func (q Quick) withLoad(p *plan.Plan) (*plan.Plan, error) {
+func (q Quick) withLoad(p *plan.Plan) *plan.Plan {
 	c := q.Closed
 	if q.Rate == 0 {
 		c.Users = max(c.Users, 1)
@@ -97,76 +92,68 @@ func (q Quick) withLoad(p *plan.Plan) (*plan.Plan, error) {
 			c.Duration = q.Duration
 		}
 		closed, err := p.WithUsers(c)
-		if err == nil {
-			closed.Groups[0].Fresh = false
-		}
-		return closed, err
+		plan.Check(err)
+		closed.Groups[0].Fresh = false
+		return closed
 	}
 	switch {
 	case c != plan.Closed{} || q.Think != 0:
-		return nil, whittle.Errorf(whittle.Invalid, "either a rate of arrivals is given, or users, ramp, loops and think")
+		panic(whittle.Errorf(whittle.Invalid, "either a rate of arrivals is given, or users, ramp, loops and think"))
 	case !(q.Rate > 0) || q.Rate > plan.MaxRate:
-		return nil, whittle.Errorf(whittle.Invalid, "a rate of %v is not within 0 and %v arrivals per second", q.Rate, plan.MaxRate)
+		panic(whittle.Errorf(whittle.Invalid, "a rate of %v is not within 0 and %v arrivals per second", q.Rate, plan.MaxRate))
 	case q.Duration <= 0 || q.Duration > plan.MaxDuration:
-		return nil, whittle.Errorf(whittle.Invalid, "a rate needs a duration within 0 and %v", plan.MaxDuration)
+		panic(whittle.Errorf(whittle.Invalid, "a rate needs a duration within 0 and %v", plan.MaxDuration))
 	}
-	return p.WithPhases(plan.Constant(q.Rate, q.Duration)), nil
+	return p.WithPhases(plan.Constant(q.Rate, q.Duration))
 }
 
-func (q Quick) request(r *reader) (*plan.Request, error) {
+func (q Quick) request(r *reader) *plan.Request {
 	at := &node{Position: flagsPosition, kind: expr.KindString, text: q.URL}
 	if u, err := url.Parse(q.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, at.Invalid("%q is not a URL such as http://127.0.0.1:8080/path", q.URL)
+		panic(at.Invalid("%q is not a URL such as http://127.0.0.1:8080/path", q.URL))
 	}
 	req := &plan.Request{Method: strings.ToUpper(q.Method)}
-	if err := r.url(req, at, nil); err != nil {
-		return nil, err
-	}
-	if err := q.body(r, req, at); err != nil {
-		return nil, err
-	}
+	r.url(req, at, nil)
+	q.body(r, req, at)
 	switch {
 	case req.Method == "" && req.HasBody:
 		req.Method = http.MethodPost
 	case req.Method == "":
 		req.Method = http.MethodGet
 	case !httpguts.ValidHeaderFieldName(req.Method):
-		return nil, at.Invalid("%q is not a method", q.Method)
+		panic(at.Invalid("%q is not a method", q.Method))
 	}
 	own := &node{Position: flagsPosition, kind: expr.KindMap}
 	for _, h := range q.Headers {
 		name, val, ok := strings.Cut(h, ":")
 		if !ok {
-			return nil, at.Invalid("the header %q is not of the form \"Name: value\"", h)
+			panic(at.Invalid("the header %q is not of the form \"Name: value\"", h))
 		}
 		text := &node{Position: flagsPosition, kind: expr.KindString, text: strings.TrimSpace(val)}
 		own.fields = append(own.fields, field{strings.TrimSpace(name), flagsPosition, text})
 	}
-	headers, err := r.headers(own)
-	req.Headers = plan.MergeHeaders(req.Headers, headers)
+	req.Headers = plan.MergeHeaders(req.Headers, r.headers(own))
 	req.Name = q.Name
 	if req.Name == "" {
 		u, _ := url.Parse(q.URL) // it was parsed above
 		req.Name = req.Method + " " + max(u.Path, "/")
 	}
 	req.Index = r.NameIndex(req.Name)
-	return req, err
+	return req
 }
 
-func (q Quick) body(r *reader, req *plan.Request, at *node) error {
+func (q Quick) body(r *reader, req *plan.Request, at *node) {
 	text := q.Body
 	if q.JSON != "" {
 		if q.Body != "" {
-			return at.Invalid("a request has one body")
+			panic(at.Invalid("a request has one body"))
 		}
 		if !strings.Contains(q.JSON, "{{") && !json.Valid([]byte(q.JSON)) {
-			return at.Invalid("%.80q is not JSON", q.JSON)
+			panic(at.Invalid("%.80q is not JSON", q.JSON))
 		}
 		text = q.JSON
 		req.Headers = []plan.HeaderField{{Name: "content-type", Value: expr.Template(nil).Literal("application/json")}}
 	}
-	var err error
-	req.Body, err = r.compileTemplate(at, text, expr.AsText)
+	req.Body = r.compileTemplate(at, text, expr.AsText)
 	req.HasBody = text != ""
-	return err
 }

@@ -40,23 +40,19 @@ type reader struct {
 // Parse reads an Artillery script; name is for errors, which carry
 // line and column: whittle.Invalid for a mistake, whittle.Unsupported for an
 // element that docs/load.md does not list as running.
-func Parse(name string, src []byte, s plan.Source) (*plan.Plan, error) {
-	root, err := parseTree(name, src)
-	if err != nil {
-		return nil, err
-	}
+func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
+	defer plan.Caught(&err)
+	root := parseTree(name, src)
 	r := &reader{
 		Builder: plan.NewBuilder(s, name), testID: fmt.Sprintf("t%016x", rand.Uint64()), digest: sha256.Sum256(src),
 	}
-	if err := r.script(root); err != nil {
-		return nil, err
-	}
+	r.script(root)
 	return r.Plan, nil
 }
 
-func (r *reader) script(root *node) error {
-	later := func(*node) error { return nil } // after config, wherever they stand
-	known := map[string]func(*node) error{
+func (r *reader) script(root *node) {
+	later := func(*node) {} // after config, wherever they stand
+	known := map[string]func(*node){
 		"config": r.config, "before": later, "after": later, "scenarios": later, "version": later,
 	}
 	for _, f := range root.fields {
@@ -65,15 +61,13 @@ func (r *reader) script(root *node) error {
 			known[f.name] = later
 		}
 	}
-	if err := r.fields(root, "the plan", known, nil); err != nil {
-		return err
-	}
+	r.fields(root, "the plan", known, nil)
 	scenarios := root.get("scenarios")
 	if scenarios == nil {
-		return root.Invalid("the plan has no scenarios")
+		panic(root.Invalid("the plan has no scenarios"))
 	}
 	if r.Source.Environment != "" && root.get("config") == nil {
-		return root.Invalid("the plan has no environments, so none is named %q", r.Source.Environment)
+		panic(root.Invalid("the plan has no environments, so none is named %q", r.Source.Environment))
 	}
 	if r.Plan.HTTP.Timeout == 0 {
 		r.Plan.HTTP.Timeout = plan.DefaultTimeout
@@ -83,32 +77,23 @@ func (r *reader) script(root *node) error {
 		r.Plan.Phases = []plan.Phase{{Duration: time.Second, Count: 1, HasCount: true}}
 	}
 	// What before captures is defined for all that follows.
-	if err := r.unreportedFlow(root.get("before"), &r.Plan.Before); err != nil {
-		return err
-	}
+	r.unreportedFlow(root.get("before"), &r.Plan.Before)
 	r.Plan.Carried, r.captured = r.captured, nil
-	if err := r.scenarios(scenarios); err != nil {
-		return err
-	}
-	if err := r.unreportedFlow(root.get("after"), &r.Plan.After); err != nil {
-		return err
-	}
-	return r.Finish()
+	r.scenarios(scenarios)
+	r.unreportedFlow(root.get("after"), &r.Plan.After)
+	plan.Check(r.Finish())
 }
 
 // unreportedFlow reads the flow of before or after. Its requests are not the run's, so
 // their names are not the report's.
-func (r *reader) unreportedFlow(n *node, into *[]plan.Step) error {
+func (r *reader) unreportedFlow(n *node, into *[]plan.Step) {
 	if n == nil || n.kind == expr.KindNull {
-		return nil
+		return
 	}
-	return r.Unreported(func() error {
-		return r.fields(n, "a flow before or after the run", map[string]func(*node) error{
-			"flow": func(n *node) (err error) {
-				*into, err = r.flow(n)
-				return err
-			},
-			"name":   func(*node) error { return nil },
+	r.Unreported(func() {
+		r.fields(n, "a flow before or after the run", map[string]func(*node){
+			"flow":   func(n *node) { *into = r.flow(n) },
+			"name":   func(*node) {},
 			"engine": oneOf(new(string), "http"),
 		}, hooks)
 	})
@@ -116,23 +101,20 @@ func (r *reader) unreportedFlow(n *node, into *[]plan.Step) error {
 
 // fields reads a mapping: each key by its function; a key among refused is
 // not supported, for the reason given; any other key is a mistake.
-func (r *reader) fields(n *node, what string, known map[string]func(*node) error, refused map[string]string) error {
+func (r *reader) fields(n *node, what string, known map[string]func(*node), refused map[string]string) {
 	if n.kind != expr.KindMap {
-		return n.Invalid("%s is a mapping, not %s", what, n.kind)
+		panic(n.Invalid("%s is a mapping, not %s", what, n.kind))
 	}
 	for _, f := range n.fields {
 		if read, ok := known[f.name]; ok {
-			if err := read(f.value); err != nil {
-				return err
-			}
+			read(f.value)
 			continue
 		}
 		if why, ok := refused[f.name]; ok {
-			return f.Errorf(whittle.Unsupported, "%s is not supported: %s%s", f.name, why, hookFunctions(f.value, why))
+			panic(f.Errorf(whittle.Unsupported, "%s is not supported: %s%s", f.name, why, hookFunctions(f.value, why)))
 		}
-		return f.Errorf(whittle.Invalid, "%s is not known in %s; %s", f.name, what, fieldNames(known))
+		panic(f.Errorf(whittle.Invalid, "%s is not known in %s; %s", f.name, what, fieldNames(known)))
 	}
-	return nil
 }
 
 // hookFunctions names the functions that a hook calls, for the error.
@@ -151,68 +133,61 @@ func hookFunctions(n *node, why string) string {
 }
 
 // str reads a text; numbers and booleans count as theirs.
-func str(into *string) func(*node) error {
-	return func(n *node) error {
+func str(into *string) func(*node) {
+	return func(n *node) {
 		if n.kind != expr.KindString && n.kind != expr.KindNumber && n.kind != expr.KindBool {
-			return n.Invalid("a text is wanted here, not %s", n.kind)
+			panic(n.Invalid("a text is wanted here, not %s", n.kind))
 		}
 		*into = n.text
-		return nil
 	}
 }
 
 // number reads a number within bounds, also where it is written as a text.
-func number(into *float64, low, high float64) func(*node) error {
-	return func(n *node) error {
+func number(into *float64, low, high float64) func(*node) {
+	return func(n *node) {
 		f, err := strconv.ParseFloat(strings.TrimSpace(n.text), 64)
 		if (n.kind != expr.KindNumber && n.kind != expr.KindString) || err != nil || math.IsNaN(f) {
-			return n.Invalid("a number is wanted here, not %s", describe(n))
+			panic(n.Invalid("a number is wanted here, not %s", describe(n)))
 		}
 		if f < low || f > high {
-			return n.Invalid("%s is not within %s and %s", n.text, expr.FormatNumber(low), expr.FormatNumber(high))
+			panic(n.Invalid("%s is not within %s and %s", n.text, expr.FormatNumber(low), expr.FormatNumber(high)))
 		}
 		*into = f
-		return nil
 	}
 }
 
 // whole reads a whole number within bounds.
-func whole[T int | int64](into *T, low, high float64) func(*node) error {
-	return func(n *node) error {
+func whole[T int | int64](into *T, low, high float64) func(*node) {
+	return func(n *node) {
 		var f float64
-		if err := number(&f, low, high)(n); err != nil {
-			return err
-		}
+		number(&f, low, high)(n)
 		if f != math.Trunc(f) {
-			return n.Invalid("a whole number is wanted here, not %s", n.text)
+			panic(n.Invalid("a whole number is wanted here, not %s", n.text))
 		}
 		*into = T(f)
-		return nil
 	}
 }
 
-func boolean(into *bool) func(*node) error {
-	return func(n *node) error {
+func boolean(into *bool) func(*node) {
+	return func(n *node) {
 		if n.kind != expr.KindBool {
-			return n.Invalid("true or false is wanted here, not %s", describe(n))
+			panic(n.Invalid("true or false is wanted here, not %s", describe(n)))
 		}
 		*into = n.text == "true"
-		return nil
 	}
 }
 
 // duration reads seconds as a number, or a text such as "5m" or "500 ms".
-func duration(into *time.Duration, high time.Duration) func(*node) error {
-	return func(n *node) error {
+func duration(into *time.Duration, high time.Duration) func(*node) {
+	return func(n *node) {
 		d, ok := plan.ParseDuration(n.text)
 		if (n.kind != expr.KindNumber && n.kind != expr.KindString) || !ok {
-			return n.Invalid("a duration is wanted here (seconds, or a text such as \"5m\"), not %s", describe(n))
+			panic(n.Invalid("a duration is wanted here (seconds, or a text such as \"5m\"), not %s", describe(n)))
 		}
 		if d < 0 || d > high {
-			return n.Invalid("a duration of %s is not within 0 and %v", n.text, high)
+			panic(n.Invalid("a duration of %s is not within 0 and %v", n.text, high))
 		}
 		*into = d
-		return nil
 	}
 }
 

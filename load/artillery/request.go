@@ -23,24 +23,20 @@ type draft struct {
 	bodies      []string // the elements that give a body
 }
 
-func (r *reader) request(method string, n *node) (*plan.Request, error) {
+func (r *reader) request(method string, n *node) *plan.Request {
 	q := &plan.Request{Method: method, Headers: r.Plan.HTTP.Headers, FollowRedirects: true}
 	if len(r.cookies) > 0 {
 		q.Cookies = r.cookies
 	}
 	d := draft{chance: 100}
-	if err := r.fields(n, "a request", r.requestFields(q, &d), hooks); err != nil {
-		return nil, err
-	}
+	r.fields(n, "a request", r.requestFields(q, &d), hooks)
 	if len(d.bodies) > 1 {
-		return nil, n.Invalid("a request has one of json, body, form and formData, not both %s", strings.Join(d.bodies, " and "))
+		panic(n.Invalid("a request has one of json, body, form and formData, not both %s", strings.Join(d.bodies, " and ")))
 	}
 	if d.url == nil {
-		return nil, n.Invalid("a request has a url")
+		panic(n.Invalid("a request has a url"))
 	}
-	if err := r.url(q, d.url, d.query); err != nil {
-		return nil, err
-	}
+	r.url(q, d.url, d.query)
 	if q.Name == "" {
 		q.Name = method + " " + d.url.text
 	}
@@ -53,61 +49,50 @@ func (r *reader) request(method string, n *node) (*plan.Request, error) {
 		q.Expect = append(q.Expect, plan.Expectation{Status: true, Statuses: []int{200}})
 	}
 	q.Skip = skipper(d.when, d.chance)
-	return q, nil
+	return q
 }
 
-func (r *reader) requestFields(q *plan.Request, d *draft) map[string]func(*node) error {
-	body := func(name, contentType string, read func(*node) error) func(*node) error {
-		return func(n *node) error {
+func (r *reader) requestFields(q *plan.Request, d *draft) map[string]func(*node) {
+	body := func(name, contentType string, read func(*node)) func(*node) {
+		return func(n *node) {
 			q.HasBody, d.bodies = true, append(d.bodies, name)
 			if contentType != "" {
 				d.contentType = expr.Template(nil).Literal(contentType)
 			}
-			return read(n)
+			read(n)
 		}
 	}
-	compiled := func(into *expr.Template, read func(*node) (expr.Template, error)) func(*node) error {
-		return func(n *node) (err error) {
-			*into, err = read(n)
-			return err
-		}
+	compiled := func(into *expr.Template, read func(*node) expr.Template) func(*node) {
+		return func(n *node) { *into = read(n) }
 	}
-	url := func(v *node) error { d.url = v; return nil }
-	return map[string]func(*node) error{
+	url := func(v *node) { d.url = v }
+	return map[string]func(*node){
 		"url": url, "uri": url,
 		"name": str(&q.Name),
-		"headers": func(v *node) error {
-			own, err := r.headers(v)
-			d.headers = plan.MergeHeaders(own, d.headers) // auth stays in its place
-			return err
+		"headers": func(v *node) {
+			d.headers = plan.MergeHeaders(r.headers(v), d.headers) // auth stays in its place
 		},
 		"qs":   compiled(&d.query, r.pairs),
 		"json": body("json", "application/json", compiled(&q.Body, r.json)),
 		"body": body("body", "", compiled(&q.Body, r.text)),
 		"form": body("form", "application/x-www-form-urlencoded", compiled(&q.Body, r.pairs)),
-		"formData": body("formData", "", func(v *node) (err error) {
-			q.Body, d.contentType, err = r.formData(v)
-			return err
+		"formData": body("formData", "", func(v *node) {
+			q.Body, d.contentType = r.formData(v)
 		}),
-		"auth":   func(v *node) error { return r.auth(d, v) },
-		"cookie": func(v *node) error { return r.cookie(&q.Cookies, v) },
-		"gzip": func(v *node) error {
+		"auth":   func(v *node) { r.auth(d, v) },
+		"cookie": func(v *node) { r.cookie(&q.Cookies, v) },
+		"gzip": func(v *node) {
 			var on bool
-			if err := boolean(&on)(v); err != nil || !on {
-				return err
+			if boolean(&on)(v); on {
+				d.headers = plan.MergeHeaders([]plan.HeaderField{{Name: "accept-encoding", Value: expr.Template(nil).Literal("gzip")}}, d.headers)
 			}
-			d.headers = plan.MergeHeaders([]plan.HeaderField{{Name: "accept-encoding", Value: expr.Template(nil).Literal("gzip")}}, d.headers)
-			return nil
 		},
 		"followRedirect": boolean(&q.FollowRedirects),
-		"capture":        func(v *node) error { return r.captures(q, v, false) },
-		"match":          func(v *node) error { return r.captures(q, v, true) },
-		"expect":         func(v *node) error { return r.expect(q, v) },
+		"capture":        func(v *node) { r.captures(q, v, false) },
+		"match":          func(v *node) { r.captures(q, v, true) },
+		"expect":         func(v *node) { r.expect(q, v) },
 		"probability":    number(&d.chance, 0, 100),
-		"ifTrue": func(v *node) (err error) {
-			d.when, err = r.condition(v, "ifTrue")
-			return err
-		},
+		"ifTrue":         func(v *node) { d.when = r.condition(v, "ifTrue") },
 	}
 }
 
@@ -122,29 +107,21 @@ func skipper(when expr.Condition, chance float64) func(*expr.Scope) bool {
 }
 
 // text reads a text with expressions, to be written as it is.
-func (r *reader) text(n *node) (expr.Template, error) {
+func (r *reader) text(n *node) expr.Template {
 	var text string
-	if err := str(&text)(n); err != nil {
-		return nil, err
-	}
+	str(&text)(n)
 	return r.compileTemplate(n, text, expr.AsText)
 }
 
 // auth reads {user, pass} as HTTP's basic authentication (RFC 7617).
-func (r *reader) auth(d *draft, n *node) error {
+func (r *reader) auth(d *draft, n *node) {
 	var user, pass expr.Template
-	read := func(into *expr.Template) func(*node) error {
-		return func(v *node) (err error) {
-			*into, err = r.text(v)
-			return err
-		}
+	read := func(into *expr.Template) func(*node) {
+		return func(v *node) { *into = r.text(v) }
 	}
-	err := r.fields(n, "auth", map[string]func(*node) error{
+	r.fields(n, "auth", map[string]func(*node){
 		"user": read(&user), "username": read(&user), "pass": read(&pass), "password": read(&pass),
 	}, nil)
-	if err != nil {
-		return err
-	}
 	both := user.Literal(":").Join(pass)
 	basic := func(credentials string) string {
 		return "Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))
@@ -154,67 +131,53 @@ func (r *reader) auth(d *draft, n *node) error {
 		t = expr.Template(nil).Literal(basic(fixed))
 	}
 	d.headers = plan.MergeHeaders(d.headers, []plan.HeaderField{{Name: "authorization", Value: t}})
-	return nil
 }
 
 // cookie reads a mapping of names to values, put over those that are there.
-func (r *reader) cookie(into *[]plan.HeaderField, n *node) error {
+func (r *reader) cookie(into *[]plan.HeaderField, n *node) {
 	if n.kind != expr.KindMap {
-		return n.Invalid("a mapping of cookies to values is wanted here, not %s", n.kind)
+		panic(n.Invalid("a mapping of cookies to values is wanted here, not %s", n.kind))
 	}
 	for _, f := range n.fields {
 		if f.name == "" || !httpguts.ValidHeaderFieldName(f.name) {
-			return n.Invalid("%q is not a cookie's name", f.name)
+			panic(n.Invalid("%q is not a cookie's name", f.name))
 		}
-		t, err := r.text(f.value)
-		if err != nil {
-			return err
-		}
+		t := r.text(f.value)
 		*into = plan.MergeHeaders(*into, []plan.HeaderField{{Name: f.name, Value: t}})
 	}
-	return nil
 }
 
 // url reads a URL, relative to the target or absolute. Where its host is known
 // only when it is rendered, all of it is.
-func (r *reader) url(q *plan.Request, n *node, query expr.Template) error {
+func (r *reader) url(q *plan.Request, n *node, query expr.Template) {
 	var text string
-	if err := str(&text)(n); err != nil {
-		return err
-	}
+	str(&text)(n)
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "#")
 	if len(query) > 0 {
 		text, _, _ = strings.Cut(text, "?") // qs stands in place of it, as in Artillery
 	}
 	if scheme := strings.Index(text, "://"); strings.HasPrefix(text, "{{") ||
 		scheme >= 0 && strings.Contains(text[:plan.OriginLength(text)], "{{") {
-		whole, err := r.compileTemplate(n, text, expr.InTarget)
-		if err != nil {
-			return err
-		}
+		whole := r.compileTemplate(n, text, expr.InTarget)
 		fixed, ok := whole.Constant()
 		if !ok {
 			q.Address, q.Query = whole, query
-			return nil
+			return
 		}
 		text = fixed // it was of the environment only
 	}
 	if end := plan.OriginLength(text); end > 0 {
 		q.Origin, text = text[:end], text[end:]
 		if u, err := url.Parse(q.Origin); err != nil || u.Host == "" {
-			return n.Invalid("%q is not a url", q.Origin)
+			panic(n.Invalid("%q is not a url", q.Origin))
 		}
 		if _, err := plan.ParseBase(q.Origin); err != nil {
-			return n.Invalid("%v", err)
+			panic(n.Invalid("%v", err))
 		}
 	}
 	if !strings.HasPrefix(text, "/") {
 		text = "/" + text
 	}
-	path, err := r.compileTemplate(n, text, expr.InTarget)
-	if err != nil {
-		return err
-	}
+	path := r.compileTemplate(n, text, expr.InTarget)
 	q.Path = plan.WithQuery(path, text, query)
-	return nil
 }

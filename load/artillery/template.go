@@ -6,37 +6,33 @@ import (
 	"strings"
 
 	"whittle/load/expr"
+	"whittle/load/plan"
 )
 
 // compileTemplate reads text with {{ expressions }}.
-func (r *reader) compileTemplate(n *node, text string, enc expr.Encoding) (expr.Template, error) {
+func (r *reader) compileTemplate(n *node, text string, enc expr.Encoding) expr.Template {
 	if enc == expr.AsJSON {
 		if inner, ok := soleExpression(text); ok {
-			x, err := r.expression(n, inner)
-			return expr.Template(nil).Expression(x, expr.AsJSON), err
+			return expr.Template(nil).Expression(r.expression(n, inner), expr.AsJSON)
 		}
-		t, err := r.compileTemplate(n, text, expr.InString)
-		return expr.Template(nil).Literal(`"`).Join(t).Literal(`"`), err
+		return expr.Template(nil).Literal(`"`).Join(r.compileTemplate(n, text, expr.InString)).Literal(`"`)
 	}
 	var t expr.Template
 	for {
 		open := strings.Index(text, "{{")
 		if open < 0 {
-			return t.Literal(enc.EncodeLiteral(text)), nil
+			return t.Literal(enc.EncodeLiteral(text))
 		}
 		end := strings.Index(text[open:], "}}")
 		if end < 0 {
-			return nil, n.Invalid("{{ without }}")
+			panic(n.Invalid("{{ without }}"))
 		}
 		begin, after := open+2, open+end+2
 		// {{{ name }}} is the same.
 		if strings.HasPrefix(text[begin:], "{") && strings.HasPrefix(text[after:], "}") {
 			begin, after = begin+1, after+1
 		}
-		x, err := r.expression(n, text[begin:open+end])
-		if err != nil {
-			return nil, err
-		}
+		x := r.expression(n, text[begin:open+end])
 		t = t.Literal(enc.EncodeLiteral(text[:open])).Expression(x, enc)
 		text = text[after:]
 	}
@@ -56,21 +52,19 @@ func soleExpression(s string) (inner string, ok bool) {
 }
 
 // expression compiles what stands between the braces.
-func (r *reader) expression(n *node, src string) (expr.Expression, error) {
+func (r *reader) expression(n *node, src string) expr.Expression {
 	src = strings.TrimSpace(src)
 	if !strings.HasPrefix(src, "$") || r.IsDefined(src) || src == loopCountName || src == loopElementName || strings.HasPrefix(src, loopElementName+".") || strings.HasPrefix(src, loopElementName+"[") {
-		v, err := r.variable(n, src)
-		return expr.Expression{Eval: v}, err
+		return expr.Expression{Eval: r.known(n, src)}
 	}
 	name, args, err := call(src)
 	if err != nil {
-		return expr.Expression{}, n.Invalid("{{ %s }}: %v", src, err)
+		panic(n.Invalid("{{ %s }}: %v", src, err))
 	}
 	if fixed, ok := r.fixedWord(name); ok && args == nil {
-		return expr.Expression{Fixed: &fixed}, nil
+		return expr.Expression{Fixed: &fixed}
 	}
-	eval, err := r.builtin(n, src, name, args)
-	return expr.Expression{Eval: eval}, err
+	return expr.Expression{Eval: r.builtin(n, src, name, args)}
 }
 
 const builtinNames = "$randomNumber(a, b), $randomString(n), $uuid, $env.NAME, $environment, $testId, $loopCount, $loopElement"
@@ -91,27 +85,35 @@ func (r *reader) fixedWord(name string) (expr.Value, bool) {
 	return expr.Value{}, false
 }
 
-func (r *reader) builtin(n *node, src, name string, args []string) (func(*expr.Scope) expr.Value, error) {
+func (r *reader) builtin(n *node, src, name string, args []string) func(*expr.Scope) expr.Value {
 	switch name {
 	case "$randomNumber":
 		low, high, err := expr.WholeRange(args)
 		if err != nil {
-			return nil, n.Invalid("{{ %s }}: %v", src, err)
+			panic(n.Invalid("{{ %s }}: %v", src, err))
 		}
-		return func(s *expr.Scope) expr.Value { return expr.NumberValue(low + s.RNG.Int64N(high-low+1)) }, nil
+		return func(s *expr.Scope) expr.Value { return expr.NumberValue(low + s.RNG.Int64N(high-low+1)) }
 	case "$randomString":
 		size := int64(10)
 		if len(args) > 0 {
 			var err error
 			if size, err = strconv.ParseInt(args[0], 10, 64); err != nil || size < 0 || size > 1<<16 || len(args) > 1 {
-				return nil, n.Invalid("{{ %s }}: takes one length from 0 to 65536", src)
+				panic(n.Invalid("{{ %s }}: takes one length from 0 to 65536", src))
 			}
 		}
-		return func(s *expr.Scope) expr.Value { return expr.TextValue(expr.RandomString(s.RNG, int(size))) }, nil
+		letters := []rune(expr.Letters)
+		return func(s *expr.Scope) expr.Value { return expr.TextValue(expr.RandomString(s.RNG, letters, int(size))) }
 	case "$uuid":
-		return func(s *expr.Scope) expr.Value { return expr.TextValue(expr.UUID(s.RNG)) }, nil
+		return func(s *expr.Scope) expr.Value { return expr.TextValue(expr.UUID(s.RNG)) }
 	}
-	return nil, n.Invalid("{{ %s }} is not supported: known are %s", src, builtinNames)
+	panic(n.Invalid("{{ %s }} is not supported: known are %s", src, builtinNames))
+}
+
+// known is variable for a place that has nothing to add to its error.
+func (r *reader) known(n *node, src string) func(*expr.Scope) expr.Value {
+	v, err := r.variable(n, src)
+	plan.Check(err)
+	return v
 }
 
 // variable compiles a name, or a path into what it holds: user.name, rows[0].

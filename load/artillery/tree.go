@@ -48,14 +48,30 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
+// each is the items of a list, or the value itself where it is none.
+func (n *node) each() []*node {
+	if n.kind == expr.KindList {
+		return n.items
+	}
+	return []*node{n}
+}
+
+// positionOf is a token's; without one, the beginning of the file.
+func positionOf(file string, t *token.Token) plan.Position {
+	if t == nil || t.Position == nil {
+		return plan.Position{File: file, Line: 1, Col: 1}
+	}
+	return plan.Position{File: file, Line: t.Position.Line, Col: t.Position.Column}
+}
+
 // parseTree reads YAML (of which JSON is a part) into nodes.
-func parseTree(file string, src []byte) (*node, error) {
+func parseTree(file string, src []byte) *node {
 	if len(src) > plan.MaxBytes {
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "%s: a plan has at most %d bytes, this one %d", file, plan.MaxBytes, len(src))
+		panic(whittle.Errorf(whittle.ResourceExhausted, "%s: a plan has at most %d bytes, this one %d", file, plan.MaxBytes, len(src)))
 	}
 	doc, err := parser.ParseBytes(src, 0)
 	if err != nil {
-		return nil, yamlError(file, err)
+		panic(yamlError(file, err))
 	}
 	var body ast.Node
 	for _, d := range doc.Docs {
@@ -63,13 +79,12 @@ func parseTree(file string, src []byte) (*node, error) {
 			continue
 		}
 		if body != nil {
-			t := d.Body.GetToken()
-			return nil, plan.Position{File: file, Line: t.Position.Line, Col: t.Position.Column}.Invalid("a plan is one YAML document")
+			panic(positionOf(file, d.Body.GetToken()).Invalid("a plan is one YAML document"))
 		}
 		body = d.Body
 	}
 	if body == nil {
-		return nil, plan.Position{File: file, Line: 1, Col: 1}.Invalid("the plan is empty")
+		panic(positionOf(file, nil).Invalid("the plan is empty"))
 	}
 	b := treeBuilder{file: file, anchors: map[string]ast.Node{}}
 	return b.build(body, 0)
@@ -78,14 +93,14 @@ func parseTree(file string, src []byte) (*node, error) {
 func yamlError(file string, err error) error {
 	type tokened interface{ GetToken() *token.Token }
 	type messaged interface{ GetMessage() string }
-	line, col, text := 1, 1, err.Error()
-	if e, ok := err.(tokened); ok && e.GetToken() != nil && e.GetToken().Position != nil {
-		line, col = e.GetToken().Position.Line, e.GetToken().Position.Column
+	at, text := positionOf(file, nil), err.Error()
+	if e, ok := err.(tokened); ok {
+		at = positionOf(file, e.GetToken())
 	}
 	if e, ok := err.(messaged); ok {
 		text = e.GetMessage()
 	}
-	return plan.Position{File: file, Line: line, Col: col}.Invalid("not YAML: %s", text)
+	return at.Invalid("not YAML: %s", text)
 }
 
 // Bounds on a plan file, so that one from a stranger cannot exhaust memory:
@@ -103,28 +118,23 @@ type treeBuilder struct {
 	nodes int
 }
 
-func (b *treeBuilder) build(a ast.Node, depth int) (*node, error) {
-	n := &node{Position: plan.Position{File: b.file, Line: 1, Col: 1}}
+func (b *treeBuilder) build(a ast.Node, depth int) *node {
 	if a == nil {
-		return n, nil
+		return &node{Position: positionOf(b.file, nil)}
 	}
-	if t := a.GetToken(); t != nil && t.Position != nil {
-		n.Line, n.Col = t.Position.Line, t.Position.Column
-	}
+	n := &node{Position: positionOf(b.file, a.GetToken())}
 	if b.nodes++; b.nodes > maxPlanNodes {
-		return nil, n.Invalid("more than %d values, aliases counted each time", maxPlanNodes)
+		panic(n.Invalid("more than %d values, aliases counted each time", maxPlanNodes))
 	}
 	if depth > maxPlanDepth {
-		return nil, n.Invalid("nested deeper than %d", maxPlanDepth)
+		panic(n.Invalid("nested deeper than %d", maxPlanDepth))
 	}
 	switch a := a.(type) {
 	case *ast.AnchorNode:
 		b.anchors[a.Name.GetToken().Value] = a.Value
-		value, err := b.build(a.Value, depth+1)
-		if err == nil {
-			value.anchored = true
-		}
-		return value, err
+		value := b.build(a.Value, depth+1)
+		value.anchored = true
+		return value
 	case *ast.AliasNode:
 		return b.alias(n, a.Value.GetToken().Value, depth)
 	case *ast.TagNode:
@@ -132,34 +142,25 @@ func (b *treeBuilder) build(a ast.Node, depth int) (*node, error) {
 	case *ast.SequenceNode:
 		n.kind = expr.KindList
 		for _, v := range a.Values {
-			item, err := b.build(v, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			n.items = append(n.items, item)
+			n.items = append(n.items, b.build(v, depth+1))
 		}
-		return n, nil
 	case *ast.MappingNode:
-		if len(a.Values) > 0 {
-			t := a.Values[0].Key.GetToken()
-			n.Line, n.Col = t.Position.Line, t.Position.Column
-		}
-		return n, b.mapping(n, a.Values, depth)
+		b.mapping(n, a.Values, depth)
 	case *ast.MappingValueNode:
-		t := a.Key.GetToken()
-		n.Line, n.Col = t.Position.Line, t.Position.Column
-		return n, b.mapping(n, []*ast.MappingValueNode{a}, depth)
+		b.mapping(n, []*ast.MappingValueNode{a}, depth)
+	default:
+		scalar(n, a)
 	}
-	return n, scalar(n, a)
+	return n
 }
 
-func (b *treeBuilder) alias(n *node, name string, depth int) (*node, error) {
+func (b *treeBuilder) alias(n *node, name string, depth int) *node {
 	target, ok := b.anchors[name]
 	if !ok {
-		return nil, n.Invalid("*%s has no anchor &%s above it", name, name)
+		panic(n.Invalid("*%s has no anchor &%s above it", name, name))
 	}
 	if b.open[name] {
-		return nil, n.Invalid("*%s contains itself", name)
+		panic(n.Invalid("*%s contains itself", name))
 	}
 	if b.open == nil {
 		b.open = map[string]bool{}
@@ -169,29 +170,29 @@ func (b *treeBuilder) alias(n *node, name string, depth int) (*node, error) {
 	return b.build(target, depth+1)
 }
 
-func (b *treeBuilder) mapping(n *node, values []*ast.MappingValueNode, depth int) error {
+func (b *treeBuilder) mapping(n *node, values []*ast.MappingValueNode, depth int) {
 	n.kind = expr.KindMap
+	if len(values) > 0 {
+		n.Position = positionOf(b.file, values[0].Key.GetToken())
+	}
 	var merged []field
 	seen := make(map[string]bool, len(values))
 	for _, v := range values {
 		t := v.Key.GetToken()
-		val, err := b.build(v.Value, depth+1)
-		if err != nil {
-			return err
-		}
+		val := b.build(v.Value, depth+1)
 		if v.Key.IsMergeKey() {
 			if val.kind != expr.KindMap {
-				return val.Invalid("<< merges a mapping, not %s", val.kind)
+				panic(val.Invalid("<< merges a mapping, not %s", val.kind))
 			}
 			merged = append(merged, val.fields...)
 			continue
 		}
 		name := t.Value
 		if seen[name] {
-			return plan.Position{File: b.file, Line: t.Position.Line, Col: t.Position.Column}.Invalid("%s is given twice", name)
+			panic(positionOf(b.file, t).Invalid("%s is given twice", name))
 		}
 		seen[name] = true
-		n.fields = append(n.fields, field{name, plan.Position{File: b.file, Line: t.Position.Line, Col: t.Position.Column}, val})
+		n.fields = append(n.fields, field{name, positionOf(b.file, t), val})
 	}
 	for _, f := range merged {
 		if !seen[f.name] {
@@ -199,10 +200,9 @@ func (b *treeBuilder) mapping(n *node, values []*ast.MappingValueNode, depth int
 			n.fields = append(n.fields, f)
 		}
 	}
-	return nil
 }
 
-func scalar(n *node, a ast.Node) error {
+func scalar(n *node, a ast.Node) {
 	switch a := a.(type) {
 	case *ast.NullNode:
 		n.kind = expr.KindNull
@@ -220,9 +220,8 @@ func scalar(n *node, a ast.Node) error {
 	case *ast.LiteralNode:
 		n.kind, n.text = expr.KindString, a.Value.Value
 	default:
-		return n.Invalid("%s has no meaning in a plan", strings.ToLower(a.Type().String()))
+		panic(n.Invalid("%s has no meaning in a plan", strings.ToLower(a.Type().String())))
 	}
-	return nil
 }
 
 var (
@@ -249,9 +248,9 @@ func (n *node) plainText() {
 }
 
 // asText refuses a text that Artillery takes for something else.
-func (n *node) asText() error {
+func (n *node) asText() {
 	if n.unquoted == "" {
-		return nil
+		return
 	}
-	return n.Errorf(whittle.Unsupported, "%s without quotes is not supported here: to Artillery it is %s; write %q", n.text, n.unquoted, n.text)
+	panic(n.Errorf(whittle.Unsupported, "%s without quotes is not supported here: to Artillery it is %s; write %q", n.text, n.unquoted, n.text))
 }

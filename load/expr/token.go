@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"unicode/utf8"
 )
 
 // IsName reports whether a text may name a variable.
@@ -20,12 +21,14 @@ func IsName(s string) bool {
 	return s != ""
 }
 
-// RandomString draws n letters and digits.
-func RandomString(rng *rand.Rand, n int) string {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = letters[rng.IntN(len(letters))]
+// Letters are what a random text is made of unless a plan says otherwise.
+const Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+// RandomString draws n of some letters.
+func RandomString(rng *rand.Rand, from []rune, n int) string {
+	b := make([]byte, 0, n)
+	for range n {
+		b = utf8.AppendRune(b, from[rng.IntN(len(from))])
 	}
 	return string(b)
 }

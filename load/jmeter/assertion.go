@@ -25,29 +25,22 @@ const (
 // addChecks adds to a request its checks of the response: the assertions, and the
 // extractors that read it. Without an assertion that says otherwise, JMeter
 // takes a 4xx or 5xx as a failure.
-func (j *reader) addChecks(q *plan.Request, env elementScope) error {
+func (j *reader) addChecks(q *plan.Request, env elementScope) {
 	ignoreStatus := false
 	for _, e := range env.extracts {
-		if err := j.extractors(e, q); err != nil {
-			return err
-		}
+		j.extractors(e, q)
 	}
 	for _, e := range env.asserts {
 		ignoreStatus = ignoreStatus || e.is("Assertion.assume_success")
-		x, err := j.assertion(e)
-		if err != nil {
-			return err
-		}
-		q.Expect = append(q.Expect, x)
+		q.Expect = append(q.Expect, j.assertion(e))
 	}
 	if len(q.Expect) > plan.MaxConditions || len(q.Captures) > plan.MaxConditions {
-		return env.first().at.Errorf(whittle.ResourceExhausted, "more than %d assertions or extractors of one sampler", plan.MaxConditions)
+		panic(env.first().at.Errorf(whittle.ResourceExhausted, "more than %d assertions or extractors of one sampler", plan.MaxConditions))
 	}
 	// An unexpected 5xx is a server_error, as in other plans.
 	q.Expect = append(q.Expect, plan.Expectation{Status: ignoreStatus, Check: func(a *expr.Response) bool {
 		return ignoreStatus || a.Status < http.StatusBadRequest || a.Status >= http.StatusInternalServerError
 	}})
-	return nil
 }
 
 // first is the first of the elements that judge.
@@ -58,27 +51,21 @@ func (s *elementScope) first() *element {
 	return s.extracts[0]
 }
 
-func (j *reader) assertion(e *element) (plan.Expectation, error) {
+func (j *reader) assertion(e *element) plan.Expectation {
 	if e.name == "JSONPathAssertion" {
 		return j.jsonAssertion(e)
 	}
 	var x plan.Expectation
-	err := j.refuseOthers(e, "Asserion.test_strings", "Assertion.test_strings", "Assertion.test_field", "Assertion.test_type",
+	j.refuseOthers(e, "Asserion.test_strings", "Assertion.test_strings", "Assertion.test_field", "Assertion.test_type",
 		"Assertion.assume_success", "Assertion.custom_message", "Assertion.scope")
-	if err != nil {
-		return x, err
-	}
 	if scope := e.value("Assertion.scope"); scope != "" && scope != "all" {
-		return x, e.where("Assertion.scope").Errorf(whittle.Unsupported, "an assertion on %s is not supported: it is on the response", scope)
+		panic(e.where("Assertion.scope").Errorf(whittle.Unsupported, "an assertion on %s is not supported: it is on the response", scope))
 	}
 	field, ok := responseFields[strings.TrimPrefix(e.value("Assertion.test_field"), "Assertion.")]
 	if !ok {
-		return x, e.where("Assertion.test_field").Errorf(whittle.Unsupported, "an assertion on %s is not supported", e.value("Assertion.test_field"))
+		panic(e.where("Assertion.test_field").Errorf(whittle.Unsupported, "an assertion on %s is not supported", e.value("Assertion.test_field")))
 	}
-	kind, err := j.whole(e.tag, "Assertion.test_type", 0, 63, testContains)
-	if err != nil {
-		return x, err
-	}
+	kind := j.whole(e.tag, "Assertion.test_type", 0, 63, testContains)
 	list := e.prop("Asserion.test_strings") // so it is spelled
 	if list == nil {
 		list = e.prop("Assertion.test_strings")
@@ -86,10 +73,7 @@ func (j *reader) assertion(e *element) (plan.Expectation, error) {
 	var tests []func(*expr.Response, string) bool
 	if list != nil {
 		for _, c := range list.children {
-			test, err := j.textTest(c, kind)
-			if err != nil {
-				return x, err
-			}
+			test := j.textTest(c, kind)
 			tests = append(tests, test)
 		}
 	}
@@ -104,7 +88,7 @@ func (j *reader) assertion(e *element) (plan.Expectation, error) {
 		}
 		return kind&testOr == 0 || len(tests) == 0
 	}
-	return x, nil
+	return x
 }
 
 // responseField is a part of a response that an assertion or extractor reads.
@@ -126,18 +110,15 @@ func headText(a *expr.Response) string {
 }
 
 // textTest compiles one test string.
-func (j *reader) textTest(t *tag, kind int64) (func(*expr.Response, string) bool, error) {
-	want, err := j.compile(t.at, t.text, expr.AsText)
-	if err != nil {
-		return nil, err
-	}
+func (j *reader) textTest(t *tag, kind int64) func(*expr.Response, string) bool {
+	want := j.compile(t.at, t.text, expr.AsText)
 	switch {
 	case kind&testEquals != 0:
-		return func(a *expr.Response, text string) bool { return text == string(want.Render(nil, a.Scope)) }, nil
+		return func(a *expr.Response, text string) bool { return text == string(want.Render(nil, a.Scope)) }
 	case kind&testSubstring != 0:
 		return func(a *expr.Response, text string) bool {
 			return strings.Contains(text, string(want.Render(nil, a.Scope)))
-		}, nil
+		}
 	}
 	wrap := func(p string) string { return p }
 	if kind&testMatch != 0 {
@@ -146,36 +127,27 @@ func (j *reader) textTest(t *tag, kind int64) (func(*expr.Response, string) bool
 	if fixed, ok := want.Constant(); ok {
 		rx, err := expr.CompilePattern(wrap(fixed), "")
 		if err != nil {
-			return nil, t.at.Errorf(whittle.Unsupported, "%v", err)
+			panic(t.at.Errorf(whittle.Unsupported, "%v", err))
 		}
-		return func(_ *expr.Response, text string) bool { return rx.MatchString(text) }, nil
+		return func(_ *expr.Response, text string) bool { return rx.MatchString(text) }
 	}
 	return func(a *expr.Response, text string) bool {
 		rx, err := regexp.Compile(wrap(string(want.Render(nil, a.Scope))))
 		return err == nil && rx.MatchString(text)
-	}, nil
+	}
 }
 
 // jsonAssertion checks that a JSON body has something at a path and, where
 // asked for, that it is what is expected.
-func (j *reader) jsonAssertion(e *element) (plan.Expectation, error) {
+func (j *reader) jsonAssertion(e *element) plan.Expectation {
 	x := plan.Expectation{Body: true}
-	err := j.refuseOthers(e, "JSON_PATH", "EXPECTED_VALUE", "JSONVALIDATION", "EXPECT_NULL", "INVERT", "ISREGEX")
-	if err != nil {
-		return x, err
-	}
-	src, err := j.fixed(e.tag, "JSON_PATH")
-	if err != nil {
-		return x, err
-	}
+	j.refuseOthers(e, "JSON_PATH", "EXPECTED_VALUE", "JSONVALIDATION", "EXPECT_NULL", "INVERT", "ISREGEX")
+	src := j.fixed(e.tag, "JSON_PATH")
 	path, err := expr.CompilePath(src)
 	if err != nil {
-		return x, e.where("JSON_PATH").Invalid("the JSONPath is not understood: %v", err)
+		panic(e.where("JSON_PATH").Invalid("the JSONPath is not understood: %v", err))
 	}
-	test, err := j.textTest(&tag{at: e.where("EXPECTED_VALUE"), text: e.value("EXPECTED_VALUE")}, map[bool]int64{true: testMatch, false: testEquals}[e.is("ISREGEX")])
-	if err != nil {
-		return x, err
-	}
+	test := j.textTest(&tag{at: e.where("EXPECTED_VALUE"), text: e.value("EXPECTED_VALUE")}, map[bool]int64{true: testMatch, false: testEquals}[e.is("ISREGEX")])
 	compare, null, invert := e.is("JSONVALIDATION"), e.is("EXPECT_NULL"), e.is("INVERT")
 	holds := func(a *expr.Response) bool {
 		doc := a.JSON()
@@ -192,5 +164,5 @@ func (j *reader) jsonAssertion(e *element) (plan.Expectation, error) {
 		return false
 	}
 	x.Check = func(a *expr.Response) bool { return holds(a) != invert }
-	return x, nil
+	return x
 }

@@ -26,9 +26,9 @@ var (
 //
 // JMeter replaces variables in the text of an expression before it is parsed;
 // here they are operands, so that no value can change what the expression is.
-func (j *reader) condition(n plan.Position, src string) (holds expr.Condition, fixed bool, err error) {
+func (j *reader) condition(n plan.Position, src string) (holds expr.Condition, fixed bool) {
 	if len(src) > expr.MaxConditionBytes {
-		return nil, false, n.Invalid("a condition longer than %d bytes", expr.MaxConditionBytes)
+		panic(n.Invalid("a condition longer than %d bytes", expr.MaxConditionBytes))
 	}
 	var operands []func(*expr.Evaluation) expr.Datum
 	var out strings.Builder
@@ -51,36 +51,24 @@ func (j *reader) condition(n plan.Position, src string) (holds expr.Condition, f
 		switch c := rest[0]; {
 		case c == '"' || c == '\'':
 			if size = expr.QuotedLength(rest); size == 0 {
-				return nil, false, n.Invalid("a condition with a text without its end: %s", src)
+				panic(n.Invalid("a condition with a text without its end: %s", src))
 			}
-			t, err := j.compile(n, expr.Unescape(rest[:size]), expr.AsText)
-			if err != nil {
-				return nil, false, err
-			}
-			put(t, true)
+			put(j.compile(n, expr.Unescape(rest[:size]), expr.AsText), true)
 		case strings.HasPrefix(rest, "${"):
 			if size = referenceLength(rest); size == 0 {
-				return nil, false, n.Invalid("${ without } in %s", src)
+				panic(n.Invalid("${ without } in %s", src))
 			}
-			t, err := j.compile(n, rest[:size], expr.AsText)
-			if err != nil {
-				return nil, false, err
-			}
-			put(t, false)
+			put(j.compile(n, rest[:size], expr.AsText), false)
 		case varsGet.MatchString(rest):
 			at := varsGet.FindStringSubmatch(rest)
 			size = len(at[0])
-			t, err := j.compile(n, "${"+at[1]+at[2]+"}", expr.AsText)
-			if err != nil {
-				return nil, false, err
-			}
-			put(t, false)
+			put(j.compile(n, "${"+at[1]+at[2]+"}", expr.AsText), false)
 		case jexlWord.MatchString(rest):
 			w := jexlWord.FindString(rest)
 			size = len(w)
 			sign, ok := jexlOperators[w]
 			if !ok {
-				return nil, false, n.Errorf(whittle.Unsupported, "a condition with %s is not supported: %s", w, src)
+				panic(n.Errorf(whittle.Unsupported, "a condition with %s is not supported: %s", w, src))
 			}
 			fmt.Fprintf(&out, " %s ", sign)
 		default:
@@ -88,7 +76,7 @@ func (j *reader) condition(n plan.Position, src string) (holds expr.Condition, f
 		}
 		rest = rest[size:]
 	}
-	holds, err = expr.CompileCondition(out.String(), func(name string) (func(*expr.Evaluation) expr.Datum, error) {
+	holds, err := expr.CompileCondition(out.String(), func(name string) (func(*expr.Evaluation) expr.Datum, error) {
 		i, err := strconv.Atoi(strings.TrimPrefix(name, "v"))
 		if err != nil || i < 0 || i >= len(operands) {
 			return nil, fmt.Errorf("%s is not known", name)
@@ -96,9 +84,9 @@ func (j *reader) condition(n plan.Position, src string) (holds expr.Condition, f
 		return operands[i], nil
 	})
 	if err != nil {
-		return nil, false, n.Errorf(whittle.Unsupported, "the condition %s is not supported: %v", src, err)
+		panic(n.Errorf(whittle.Unsupported, "the condition %s is not supported: %v", src, err))
 	}
-	return holds, fixed, nil
+	return holds, fixed
 }
 
 // looseDatum is what a value would be if it stood in the expression's text.

@@ -13,39 +13,28 @@ import (
 )
 
 // block reads what is below a thread group or a controller.
-func (j *reader) block(parent *element, env elementScope) ([]plan.Step, error) {
-	env, err := env.extended(j, parent.below)
-	if err != nil {
-		return nil, err
-	}
+func (j *reader) block(parent *element, env elementScope) []plan.Step {
+	env = env.extended(j, parent.below)
 	var steps, flow []plan.Step
 	for _, e := range parent.below {
 		// A data set or a counter goes on with each loop of the controller
 		// around it, before anything in it is sent.
-		ahead, err := j.perLoopAction(e)
-		if err != nil {
-			return nil, err
-		}
-		if ahead != nil {
+		if ahead := j.perLoopAction(e); ahead != nil {
 			steps = append(steps, plan.Step{Action: ahead})
 			continue
 		}
-		s, err := j.child(e, env)
-		if err != nil {
-			return nil, err
-		}
-		flow = append(flow, s...)
+		flow = append(flow, j.child(e, env)...)
 	}
 	if c := env.cookies; c != nil && strings.HasSuffix(parent.name, "ThreadGroup") && c.is("CookieManager.clearEachIteration") {
 		steps = append(steps, plan.Step{Action: clearCookies{}})
 	}
-	return append(steps, flow...), nil
+	return append(steps, flow...)
 }
 
 // child reads a sampler or a controller.
-func (j *reader) child(e *element, env elementScope) ([]plan.Step, error) {
+func (j *reader) child(e *element, env elementScope) []plan.Step {
 	if j.readByScope(e) {
-		return nil, nil
+		return nil
 	}
 	switch e.name {
 	case "HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2":
@@ -53,55 +42,39 @@ func (j *reader) child(e *element, env elementScope) ([]plan.Step, error) {
 	case "TestAction":
 		return j.flowAction(e, env)
 	case "GenericController", "RecordingController":
-		if err := j.refuseOthers(e); err != nil {
-			return nil, err
-		}
+		j.refuseOthers(e)
 		return j.block(e, env)
 	case "TransactionController":
 		// Timers within count in a transaction's own time, of which whittle has
 		// no figure: includeTimers changes nothing.
-		err := j.refuseOthers(e, "TransactionController.parent", "TransactionController.includeTimers")
+		j.refuseOthers(e, "TransactionController.parent", "TransactionController.includeTimers")
 		env.prefix += e.label + " / "
-		if err != nil {
-			return nil, err
-		}
 		return j.block(e, env)
 	case "LoopController":
 		return j.loopController(e, env)
 	case "OnceOnlyController":
-		if err := j.refuseOthers(e); err != nil {
-			return nil, err
-		}
-		steps, err := j.block(e, env)
-		return []plan.Step{{Action: &onceOnly{steps}}}, err
+		j.refuseOthers(e)
+		return []plan.Step{{Action: &onceOnly{j.block(e, env)}}}
 	case "IfController":
 		return j.ifController(e, env)
 	case "WhileController":
 		return j.whileController(e, env)
 	}
-	return nil, j.refuse(e)
+	panic(j.refuse(e))
 }
 
 // flowAction reads a pause.
-func (j *reader) flowAction(e *element, env elementScope) ([]plan.Step, error) {
-	const pause = 1
-	if err := j.refuseOthers(e, "ActionProcessor.action", "ActionProcessor.target", "ActionProcessor.duration"); err != nil {
-		return nil, err
+func (j *reader) flowAction(e *element, env elementScope) []plan.Step {
+	const pause = "1"
+	j.refuseOthers(e, "ActionProcessor.action", "ActionProcessor.target", "ActionProcessor.duration")
+	if kind := j.fixed(e.tag, "ActionProcessor.action"); kind != "" && kind != pause {
+		panic(e.at.Errorf(whittle.Unsupported, "%s is not supported: of flow control actions, only a pause is", e.title()))
 	}
-	if kind, err := j.whole(e.tag, "ActionProcessor.action", 0, 10, pause); err != nil || kind != pause {
-		return nil, e.at.Errorf(whittle.Unsupported, "%s is not supported: of flow control actions, only a pause is", e.title())
-	}
-	env, err := env.extended(j, e.below)
-	if err != nil {
-		return nil, err
-	}
+	env = env.extended(j, e.below)
 	at := e.where("ActionProcessor.duration")
-	length, err := j.compile(at, e.value("ActionProcessor.duration"), expr.AsText)
-	if err != nil {
-		return nil, err
-	}
+	length := j.compile(at, e.value("ActionProcessor.duration"), expr.AsText)
 	own := timer{delay: length, draw: timerDelays["ConstantTimer"]}
-	return timerSteps(append(env.timers[:len(env.timers):len(env.timers)], own)), nil
+	return timerSteps(append(env.timers[:len(env.timers):len(env.timers)], own))
 }
 
 // timerSteps makes the steps of timers: delays add up, pacing comes after them.
@@ -161,45 +134,33 @@ func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 	return true
 }
 
-func (j *reader) loopController(e *element, env elementScope) ([]plan.Step, error) {
-	if err := j.refuseOthers(e, "LoopController.loops", "LoopController.continue_forever"); err != nil {
-		return nil, err
-	}
+func (j *reader) loopController(e *element, env elementScope) []plan.Step {
+	j.refuseOthers(e, "LoopController.loops", "LoopController.continue_forever")
 	at := e.where("LoopController.loops")
-	times, err := j.compile(at, strings.TrimSpace(e.value("LoopController.loops")), expr.AsText)
-	if err != nil {
-		return nil, err
-	}
+	times := j.compile(at, strings.TrimSpace(e.value("LoopController.loops")), expr.AsText)
 	if text, ok := times.Constant(); ok {
 		if n, err := strconv.ParseInt(text, 10, 64); err != nil || n < -1 || n > plan.MaxLoops {
-			return nil, at.Invalid("%s: %q is not a number of loops", e.title(), text)
+			panic(at.Invalid("%s: %q is not a number of loops", e.title(), text))
 		}
 	}
-	steps, err := j.block(e, env)
-	return []plan.Step{{Action: &repeat{steps: steps, times: times}}}, err
+	return []plan.Step{{Action: &repeat{steps: j.block(e, env), times: times}}}
 }
 
 // whileController repeats until its condition is "false" or, where that is
 // empty or LAST, until a sampler has failed.
-func (j *reader) whileController(e *element, env elementScope) ([]plan.Step, error) {
-	if err := j.refuseOthers(e, "WhileController.condition"); err != nil {
-		return nil, err
-	}
-	steps, err := j.block(e, env)
-	if err != nil {
-		return nil, err
-	}
-	r := &repeat{steps: steps}
+func (j *reader) whileController(e *element, env elementScope) []plan.Step {
+	j.refuseOthers(e, "WhileController.condition")
+	r := &repeat{steps: j.block(e, env)}
 	text := strings.TrimSpace(e.value("WhileController.condition"))
 	if text == "" || text == "LAST" {
 		r.while = func(u plan.User, first bool) bool { return first && text == "" || !u.Failed() }
-		return []plan.Step{{Action: r}}, nil
+		return []plan.Step{{Action: r}}
 	}
-	t, err := j.compile(e.where("WhileController.condition"), text, expr.AsText)
+	t := j.compile(e.where("WhileController.condition"), text, expr.AsText)
 	r.while = func(u plan.User, _ bool) bool {
 		return !strings.EqualFold(strings.TrimSpace(string(t.Render(nil, u.Scope()))), "false")
 	}
-	return []plan.Step{{Action: r}}, err
+	return []plan.Step{{Action: r}}
 }
 
 // branch runs its steps if a condition holds.
@@ -214,26 +175,20 @@ func (b *branch) Act(ctx context.Context, u plan.User) bool {
 	return !b.holds(u.Scope()) || u.RunSteps(ctx, b.steps)
 }
 
-func (j *reader) ifController(e *element, env elementScope) ([]plan.Step, error) {
-	if err := j.refuseOthers(e, "IfController.condition", "IfController.useExpression"); err != nil {
-		return nil, err
-	}
-	steps, err := j.block(e, env)
-	if err != nil {
-		return nil, err
-	}
+func (j *reader) ifController(e *element, env elementScope) []plan.Step {
+	j.refuseOthers(e, "IfController.condition", "IfController.useExpression")
+	b := &branch{steps: j.block(e, env)}
 	at, text := e.where("IfController.condition"), e.value("IfController.condition")
-	b := &branch{steps: steps}
 	if !e.is("IfController.useExpression") {
-		holds, _, err := j.condition(at, text)
+		holds, _ := j.condition(at, text)
 		b.holds = func(s *expr.Scope) bool { return holds(&expr.Evaluation{Scope: s}).Truth() }
-		return []plan.Step{{Action: b}}, err
+		return []plan.Step{{Action: b}}
 	}
-	t, err := j.compile(at, text, expr.AsText)
+	t := j.compile(at, text, expr.AsText)
 	b.holds = func(s *expr.Scope) bool {
 		return strings.EqualFold(strings.TrimSpace(string(t.Render(nil, s))), "true")
 	}
-	return []plan.Step{{Action: b}}, err
+	return []plan.Step{{Action: b}}
 }
 
 // onceOnly runs its steps in each user's first loop only.

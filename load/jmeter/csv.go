@@ -25,31 +25,28 @@ type dataSet struct {
 }
 
 // perLoopAction reads the elements that go on with each loop. Nil: it is none.
-func (j *reader) perLoopAction(e *element) (plan.Action, error) {
+func (j *reader) perLoopAction(e *element) plan.Action {
 	switch e.name {
 	case "CSVDataSet":
 		return j.dataSet(e)
 	case "CounterConfig":
 		return j.counterElement(e)
 	}
-	return nil, nil
+	return nil
 }
 
-func (j *reader) dataSet(e *element) (plan.Action, error) {
-	names, rows, err := j.table(e)
-	if err != nil {
-		return nil, err
-	}
+func (j *reader) dataSet(e *element) plan.Action {
+	names, rows := j.table(e)
 	d := &dataSet{recycle: e.value("recycle") != "false", stop: e.is("stopThread"), share: strings.TrimPrefix(e.value("shareMode"), "shareMode.")}
 	switch d.share {
 	case "all", "group", "thread":
 	case "":
 		d.share = "all"
 	default:
-		return nil, e.where("shareMode").Errorf(whittle.Unsupported, "the sharing mode %s is not supported", e.value("shareMode"))
+		panic(e.where("shareMode").Errorf(whittle.Unsupported, "the sharing mode %s is not supported", e.value("shareMode")))
 	}
 	if len(rows) == 0 {
-		return nil, e.where("filename").Invalid("%s has no rows", e.value("filename"))
+		panic(e.where("filename").Invalid("%s has no rows", e.value("filename")))
 	}
 	for _, n := range names {
 		d.slots = append(d.slots, j.Define(n))
@@ -58,25 +55,19 @@ func (j *reader) dataSet(e *element) (plan.Action, error) {
 	if !d.recycle {
 		j.Plan.DealtOnce = e.title()
 	}
-	return d, nil
+	return d
 }
 
 // table reads a data set's file: the variables that its columns fill, and its
 // rows.
-func (j *reader) table(e *element) (names []string, rows [][]expr.Value, err error) {
-	err = j.refuseOthers(e, "filename", "fileEncoding", "variableNames", "delimiter", "quotedData", "recycle", "stopThread", "shareMode", "ignoreFirstLine")
-	if err != nil {
-		return nil, nil, err
-	}
+func (j *reader) table(e *element) (names []string, rows [][]expr.Value) {
+	j.refuseOthers(e, "filename", "fileEncoding", "variableNames", "delimiter", "quotedData", "recycle", "stopThread", "shareMode", "ignoreFirstLine")
 	switch strings.ToUpper(e.value("fileEncoding")) {
 	case "", "UTF-8", "UTF8", "US-ASCII":
 	default:
-		return nil, nil, e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8", e.value("fileEncoding"))
+		panic(e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8", e.value("fileEncoding")))
 	}
-	name, err := j.fixed(e.tag, "filename")
-	if err != nil {
-		return nil, nil, err
-	}
+	name := j.fixed(e.tag, "filename")
 	delimiter := e.value("delimiter")
 	switch delimiter {
 	case "":
@@ -85,11 +76,11 @@ func (j *reader) table(e *element) (names []string, rows [][]expr.Value, err err
 		delimiter = "\t"
 	}
 	if len(delimiter) != 1 || strings.ContainsAny(delimiter, "\"\r\n") {
-		return nil, nil, e.where("delimiter").Invalid("a delimiter is one character other than a quote")
+		panic(e.where("delimiter").Invalid("a delimiter is one character other than a quote"))
 	}
-	rows, err = j.open(e.where("filename"), name, delimiter[0], e.is("quotedData"))
-	if err != nil || len(rows) == 0 {
-		return nil, nil, err
+	rows = j.open(e.where("filename"), name, delimiter[0], e.is("quotedData"))
+	if len(rows) == 0 {
+		return nil, nil
 	}
 	names = strings.Split(e.value("variableNames"), ",")
 	if hasHeaderLine(e) {
@@ -101,7 +92,7 @@ func (j *reader) table(e *element) (names []string, rows [][]expr.Value, err err
 	for i := range names {
 		names[i] = strings.TrimSpace(names[i])
 	}
-	return names, rows, nil
+	return names, rows
 }
 
 // hasHeaderLine says that the first line of a data set's file names its variables.
@@ -109,12 +100,9 @@ func hasHeaderLine(e *element) bool { return strings.TrimSpace(e.value("variable
 
 // findColumns lists the variables that the first lines of files name. What the
 // plan's own variables say is known by then: a file's name may be made of them.
-func (j *reader) findColumns(e *element) error {
+func (j *reader) findColumns(e *element) {
 	if e.name == "CSVDataSet" && hasHeaderLine(e) {
-		names, _, err := j.table(e)
-		if err != nil {
-			return err
-		}
+		names, _ := j.table(e)
 		for _, n := range names {
 			if n == "" {
 				continue
@@ -128,11 +116,8 @@ func (j *reader) findColumns(e *element) error {
 		}
 	}
 	for _, c := range e.below {
-		if err := j.findColumns(c); err != nil {
-			return err
-		}
+		j.findColumns(c)
 	}
-	return nil
 }
 
 func texts(row []expr.Value) []string {
@@ -144,17 +129,17 @@ func texts(row []expr.Value) []string {
 }
 
 // open reads a CSV file once.
-func (j *reader) open(at plan.Position, name string, delimiter byte, quoted bool) ([][]expr.Value, error) {
+func (j *reader) open(at plan.Position, name string, delimiter byte, quoted bool) [][]expr.Value {
 	key := name + string(delimiter) + strconv.FormatBool(quoted)
 	if rows, ok := j.files[key]; ok {
-		return rows, nil
+		return rows
 	}
 	if j.Source.Open == nil {
-		return nil, at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", name)
+		panic(at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", name))
 	}
 	src, err := j.Source.Open(name)
 	if err != nil {
-		return nil, at.Errorf(whittle.CodeOf(err), "%v", err)
+		panic(at.Errorf(whittle.CodeOf(err), "%v", err))
 	}
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	var rows [][]expr.Value
@@ -163,7 +148,7 @@ func (j *reader) open(at plan.Position, name string, delimiter byte, quoted bool
 		c.Comma, c.FieldsPerRecord, c.LazyQuotes = rune(delimiter), -1, true
 		records, err := c.ReadAll()
 		if err != nil {
-			return nil, at.Invalid("%s: %v", name, err)
+			panic(at.Invalid("%s: %v", name, err))
 		}
 		for _, r := range records {
 			rows = append(rows, cells(r))
@@ -176,10 +161,10 @@ func (j *reader) open(at plan.Position, name string, delimiter byte, quoted bool
 		}
 	}
 	if len(rows) > plan.MaxRows {
-		return nil, at.Errorf(whittle.ResourceExhausted, "%s has more than %d rows", name, plan.MaxRows)
+		panic(at.Errorf(whittle.ResourceExhausted, "%s has more than %d rows", name, plan.MaxRows))
 	}
 	j.files[key] = rows
-	return rows, nil
+	return rows
 }
 
 func cells(record []string) []expr.Value {
@@ -222,24 +207,15 @@ func (d *dataSet) Act(_ context.Context, u plan.User) bool {
 
 // csvRead compiles __CSVRead(file, column) and __CSVRead(file, next): a user
 // keeps its row until it asks for the next; all users share the file.
-func (j *reader) csvRead(c *functionCall) (expr.Expression, error) {
-	name, err := c.fixed(0, "")
-	if err != nil {
-		return expr.Expression{}, err
-	}
-	column, err := c.fixed(1, "")
-	if err != nil {
-		return expr.Expression{}, err
-	}
+func (j *reader) csvRead(c *functionCall) expr.Expression {
+	name := c.fixed(0, "")
+	column := c.fixed(1, "")
 	if name == "" || strings.HasPrefix(name, "*") || len(c.args) != 2 {
-		return expr.Expression{}, c.at.Errorf(whittle.Unsupported, "${__%s}: takes a file and a column or next; aliases are not supported", c.raw)
+		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: takes a file and a column or next; aliases are not supported", c.raw))
 	}
-	rows, err := j.open(c.at, name, ',', true)
-	if err != nil {
-		return expr.Expression{}, err
-	}
+	rows := j.open(c.at, name, ',', true)
 	if len(rows) == 0 {
-		return expr.Expression{}, c.at.Invalid("%s has no rows", name)
+		panic(c.at.Invalid("%s has no rows", name))
 	}
 	key := csvKey(name)
 	next := func(u expr.User) int64 {
@@ -259,11 +235,11 @@ func (j *reader) csvRead(c *functionCall) (expr.Expression, error) {
 			present(s.User)
 			next(s.User)
 			return expr.TextValue("")
-		}}, nil
+		}}
 	}
 	i, err := strconv.Atoi(column)
 	if err != nil || i < 0 {
-		return expr.Expression{}, c.at.Invalid("${__%s}: %q is not a column", c.raw, column)
+		panic(c.at.Invalid("${__%s}: %q is not a column", c.raw, column))
 	}
 	return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
 		row := rows[present(s.User)]
@@ -271,7 +247,7 @@ func (j *reader) csvRead(c *functionCall) (expr.Expression, error) {
 			return expr.TextValue("")
 		}
 		return row[i]
-	}}, nil
+	}}
 }
 
 type csvKey string
@@ -283,36 +259,24 @@ type counterSteps struct {
 	each              bool // every user counts for itself
 }
 
-func (j *reader) counterElement(e *element) (plan.Action, error) {
-	err := j.refuseOthers(e, "CounterConfig.start", "CounterConfig.end", "CounterConfig.incr", "CounterConfig.name", "CounterConfig.per_user")
-	if err != nil {
-		return nil, err
-	}
+func (j *reader) counterElement(e *element) plan.Action {
+	j.refuseOthers(e, "CounterConfig.start", "CounterConfig.end", "CounterConfig.incr", "CounterConfig.name", "CounterConfig.per_user")
 	name := strings.TrimSpace(e.value("CounterConfig.name"))
 	if name == "" {
-		return nil, e.at.Invalid("%s has no variable to count in", e.title())
+		panic(e.at.Invalid("%s has no variable to count in", e.title()))
 	}
 	c := &counterSteps{slot: j.Define(name), each: e.is("CounterConfig.per_user")}
-	if c.first, err = j.whole(e.tag, "CounterConfig.start", -expr.MaxRandom, expr.MaxRandom, 0); err != nil {
-		return nil, err
-	}
-	if c.last, err = j.whole(e.tag, "CounterConfig.end", -expr.MaxRandom, expr.MaxRandom, expr.MaxRandom); err != nil {
-		return nil, err
-	}
-	c.step, err = j.whole(e.tag, "CounterConfig.incr", 1, expr.MaxRandom, 1)
-	return c, err
+	c.first = j.whole(e.tag, "CounterConfig.start", -expr.MaxRandom, expr.MaxRandom, 0)
+	c.last = j.whole(e.tag, "CounterConfig.end", -expr.MaxRandom, expr.MaxRandom, expr.MaxRandom)
+	c.step = j.whole(e.tag, "CounterConfig.incr", 1, expr.MaxRandom, 1)
+	return c
 }
 
 func (*counterSteps) Inner() []plan.Step { return nil }
 
 func (c *counterSteps) Act(_ context.Context, u plan.User) bool {
 	scope := u.Scope()
-	var n int64
-	if c.each {
-		n = countForUser(u, c)
-	} else {
-		n = countAll(u, c)
-	}
+	n := count(u, c, c.each)
 	length := max((c.last-c.first)/c.step+1, 1)
 	scope.Values[c.slot] = expr.NumberValue(c.first + (n-1)%length*c.step)
 	return true

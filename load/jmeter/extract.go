@@ -14,14 +14,15 @@ import (
 // extractors adds to a request the captures of an extractor. What is
 // not there leaves the default or, without one, the variable as it was: in
 // JMeter that is no failure.
-func (j *reader) extractors(e *element, q *plan.Request) error {
+func (j *reader) extractors(e *element, q *plan.Request) {
 	switch e.name {
 	case "RegexExtractor":
-		return j.regexExtractor(e, q)
+		j.regexExtractor(e, q)
 	case "BoundaryExtractor":
-		return j.boundaryExtractor(e, q)
+		j.boundaryExtractor(e, q)
+	default:
+		j.jsonExtractor(e, q)
 	}
-	return j.jsonExtractor(e, q)
 }
 
 // addCapture adds a capture with its default.
@@ -39,22 +40,22 @@ func (j *reader) addCapture(q *plan.Request, name string, other *expr.Template, 
 }
 
 // defaultValue reads an extractor's default. Nil: it has none.
-func (j *reader) defaultValue(e *element, prefix string) (*expr.Template, error) {
+func (j *reader) defaultValue(e *element, prefix string) *expr.Template {
 	text := e.value(prefix + ".default")
 	if text == "" && !e.is(prefix+".default_empty_value") {
-		return nil, nil
+		return nil
 	}
-	t, err := j.compile(e.where(prefix+".default"), text, expr.AsText)
-	return &t, err
+	t := j.compile(e.where(prefix+".default"), text, expr.AsText)
+	return &t
 }
 
 // matchNumber is which of several matches is taken, from 1; 0: one at random.
-func (j *reader) matchNumber(e *element, name string) (int, error) {
-	n, err := j.whole(e.tag, name, -1, 1e6, 1)
-	if err == nil && n < 0 {
-		return 0, e.where(name).Errorf(whittle.Unsupported, "%s: to take all matches is not supported", e.title())
+func (j *reader) matchNumber(e *element, name string) int {
+	n := j.whole(e.tag, name, -1, 1e6, 1)
+	if n < 0 {
+		panic(e.where(name).Errorf(whittle.Unsupported, "%s: to take all matches is not supported", e.title()))
 	}
-	return int(n), err
+	return int(n)
 }
 
 // matchIndex is the index of match number n of so many; −1 where there is none.
@@ -71,47 +72,32 @@ func matchIndex(s *expr.Scope, n, found int) int {
 }
 
 // source is the part of a response that an extractor looks at.
-func (j *reader) responseField(e *element, name string) (responseField, error) {
+func (j *reader) responseField(e *element, name string) responseField {
 	fields := map[string]string{"": "response_data", "false": "response_data", "true": "response_headers", "code": "response_code"}
 	field, ok := fields[e.value(name)]
 	if !ok {
-		return responseField{}, e.where(name).Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), e.value(name))
+		panic(e.where(name).Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), e.value(name)))
 	}
 	if scope := e.value("Sample.scope"); scope != "" && scope != "all" {
-		return responseField{}, e.where("Sample.scope").Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), scope)
+		panic(e.where("Sample.scope").Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), scope))
 	}
-	return responseFields[field], nil
+	return responseFields[field]
 }
 
 // groupWord is a group in an extractor's template.
 var groupWord = regexp.MustCompile(`\$(\d+)\$`)
 
-func (j *reader) regexExtractor(e *element, q *plan.Request) error {
-	err := j.refuseOthers(e, "RegexExtractor.useHeaders", "RegexExtractor.refname", "RegexExtractor.regex", "RegexExtractor.template",
+func (j *reader) regexExtractor(e *element, q *plan.Request) {
+	j.refuseOthers(e, "RegexExtractor.useHeaders", "RegexExtractor.refname", "RegexExtractor.regex", "RegexExtractor.template",
 		"RegexExtractor.default", "RegexExtractor.default_empty_value", "RegexExtractor.match_number", "Sample.scope")
-	if err != nil {
-		return err
-	}
-	field, err := j.responseField(e, "RegexExtractor.useHeaders")
-	if err != nil {
-		return err
-	}
-	pattern, err := j.fixed(e.tag, "RegexExtractor.regex")
-	if err != nil {
-		return err
-	}
+	field := j.responseField(e, "RegexExtractor.useHeaders")
+	pattern := j.fixed(e.tag, "RegexExtractor.regex")
 	rx, err := expr.CompilePattern(pattern, "")
 	if err != nil {
-		return e.where("RegexExtractor.regex").Errorf(whittle.Unsupported, "%v", err)
+		panic(e.where("RegexExtractor.regex").Errorf(whittle.Unsupported, "%v", err))
 	}
-	number, err := j.matchNumber(e, "RegexExtractor.match_number")
-	if err != nil {
-		return err
-	}
-	other, err := j.defaultValue(e, "RegexExtractor")
-	if err != nil {
-		return err
-	}
+	number := j.matchNumber(e, "RegexExtractor.match_number")
+	other := j.defaultValue(e, "RegexExtractor")
 	shape := e.value("RegexExtractor.template")
 	if shape == "" {
 		shape = "$1$"
@@ -119,7 +105,7 @@ func (j *reader) regexExtractor(e *element, q *plan.Request) error {
 	name := strings.TrimSpace(e.value("RegexExtractor.refname"))
 	for _, g := range groupWord.FindAllStringSubmatch(shape, -1) {
 		if n, err := strconv.Atoi(g[1]); err != nil || n > rx.NumSubexp() {
-			return e.where("RegexExtractor.template").Invalid("the pattern has no group %s", g[1])
+			panic(e.where("RegexExtractor.template").Invalid("the pattern has no group %s", g[1]))
 		}
 	}
 	find := func(shape string) func(*expr.Response) (string, bool) {
@@ -145,7 +131,6 @@ func (j *reader) regexExtractor(e *element, q *plan.Request) error {
 			j.addCapture(q, own, nil, field.body, find("$"+strconv.Itoa(g)+"$"))
 		}
 	}
-	return nil
 }
 
 // expandGroups writes an extractor's template with the groups of one match.
@@ -159,32 +144,14 @@ func expandGroups(shape, text string, at []int) string {
 	})
 }
 
-func (j *reader) boundaryExtractor(e *element, q *plan.Request) error {
-	err := j.refuseOthers(e, "BoundaryExtractor.useHeaders", "BoundaryExtractor.refname", "BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary",
+func (j *reader) boundaryExtractor(e *element, q *plan.Request) {
+	j.refuseOthers(e, "BoundaryExtractor.useHeaders", "BoundaryExtractor.refname", "BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary",
 		"BoundaryExtractor.default", "BoundaryExtractor.default_empty_value", "BoundaryExtractor.match_number", "Sample.scope")
-	if err != nil {
-		return err
-	}
-	field, err := j.responseField(e, "BoundaryExtractor.useHeaders")
-	if err != nil {
-		return err
-	}
-	number, err := j.matchNumber(e, "BoundaryExtractor.match_number")
-	if err != nil {
-		return err
-	}
-	other, err := j.defaultValue(e, "BoundaryExtractor")
-	if err != nil {
-		return err
-	}
-	left, err := j.compile(e.where("BoundaryExtractor.lboundary"), e.value("BoundaryExtractor.lboundary"), expr.AsText)
-	if err != nil {
-		return err
-	}
-	right, err := j.compile(e.where("BoundaryExtractor.rboundary"), e.value("BoundaryExtractor.rboundary"), expr.AsText)
-	if err != nil {
-		return err
-	}
+	field := j.responseField(e, "BoundaryExtractor.useHeaders")
+	number := j.matchNumber(e, "BoundaryExtractor.match_number")
+	other := j.defaultValue(e, "BoundaryExtractor")
+	left := j.compile(e.where("BoundaryExtractor.lboundary"), e.value("BoundaryExtractor.lboundary"), expr.AsText)
+	right := j.compile(e.where("BoundaryExtractor.rboundary"), e.value("BoundaryExtractor.rboundary"), expr.AsText)
 	j.addCapture(q, strings.TrimSpace(e.value("BoundaryExtractor.refname")), other, field.body, func(a *expr.Response) (string, bool) {
 		from, to := string(left.Render(nil, a.Scope)), string(right.Render(nil, a.Scope))
 		found := between(field.of(a), from, to)
@@ -194,7 +161,6 @@ func (j *reader) boundaryExtractor(e *element, q *plan.Request) error {
 		}
 		return found[i], true
 	})
-	return nil
 }
 
 // between lists the pieces of a text that stand between two boundaries; an
@@ -222,36 +188,29 @@ func between(text, from, to string) []string {
 }
 
 // jsonExtractor takes several variables, each by a JSONPath.
-func (j *reader) jsonExtractor(e *element, q *plan.Request) error {
-	err := j.refuseOthers(e, "JSONPostProcessor.referenceNames", "JSONPostProcessor.jsonPathExprs", "JSONPostProcessor.match_numbers",
+func (j *reader) jsonExtractor(e *element, q *plan.Request) {
+	j.refuseOthers(e, "JSONPostProcessor.referenceNames", "JSONPostProcessor.jsonPathExprs", "JSONPostProcessor.match_numbers",
 		"JSONPostProcessor.defaultValues", "Sample.scope")
-	if err != nil {
-		return err
-	}
-	if _, err := j.responseField(e, "useHeaders"); err != nil {
-		return err
-	}
+	_ = j.responseField(e, "useHeaders")
 	split := func(name string) []string { return strings.Split(e.value("JSONPostProcessor."+name), ";") }
 	names, paths, numbers, others := split("referenceNames"), split("jsonPathExprs"), split("match_numbers"), split("defaultValues")
 	if len(names) != len(paths) {
-		return e.at.Invalid("%s: %d variables and %d paths", e.title(), len(names), len(paths))
+		panic(e.at.Invalid("%s: %d variables and %d paths", e.title(), len(names), len(paths)))
 	}
 	for i, name := range names {
 		path, err := expr.CompilePath(strings.TrimSpace(paths[i]))
 		if err != nil {
-			return e.where("JSONPostProcessor.jsonPathExprs").Invalid("the JSONPath %s is not understood: %v", paths[i], err)
+			panic(e.where("JSONPostProcessor.jsonPathExprs").Invalid("the JSONPath %s is not understood: %v", paths[i], err))
 		}
 		number := 0
 		if i < len(numbers) && strings.TrimSpace(numbers[i]) != "" {
 			if number, err = strconv.Atoi(strings.TrimSpace(numbers[i])); err != nil || number < 0 {
-				return e.where("JSONPostProcessor.match_numbers").Errorf(whittle.Unsupported, "the match number %s is not supported", numbers[i])
+				panic(e.where("JSONPostProcessor.match_numbers").Errorf(whittle.Unsupported, "the match number %s is not supported", numbers[i]))
 			}
 		}
 		var other expr.Template
 		if i < len(others) {
-			if other, err = j.compile(e.where("JSONPostProcessor.defaultValues"), others[i], expr.AsText); err != nil {
-				return err
-			}
+			other = j.compile(e.where("JSONPostProcessor.defaultValues"), others[i], expr.AsText)
 		}
 		j.addCapture(q, strings.TrimSpace(name), &other, true, func(a *expr.Response) (string, bool) {
 			doc := a.JSON()
@@ -266,5 +225,4 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) error {
 			return found[at].Value().Text, true
 		})
 	}
-	return nil
 }

@@ -3,13 +3,12 @@ package jmeter
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"whittle"
 	"whittle/load/expr"
@@ -26,34 +25,34 @@ type functionCall struct {
 
 // fixed returns an argument that must be known before the run; other where it is
 // absent or empty.
-func (c *functionCall) fixed(i int, other string) (string, error) {
+func (c *functionCall) fixed(i int, other string) string {
 	if i >= len(c.args) {
-		return other, nil
+		return other
 	}
 	text, ok := c.args[i].Constant()
 	if !ok {
-		return "", c.at.Errorf(whittle.Unsupported, "${__%s}: an argument that varies during the run is not supported there", c.raw)
+		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: an argument that varies during the run is not supported there", c.raw))
 	}
 	if text = strings.TrimSpace(text); text == "" {
-		return other, nil
+		return other
 	}
-	return text, nil
+	return text
 }
 
 // jmxFunctions are those that run.
-var jmxFunctions map[string]func(*reader, *functionCall) (expr.Expression, error)
+var jmxFunctions map[string]func(*reader, *functionCall) expr.Expression
 
 func init() {
-	jmxFunctions = map[string]func(*reader, *functionCall) (expr.Expression, error){
-		"P":               func(j *reader, c *functionCall) (expr.Expression, error) { return j.property(c, 1, "1") },
-		"property":        func(j *reader, c *functionCall) (expr.Expression, error) { return j.property(c, 2, "") },
+	jmxFunctions = map[string]func(*reader, *functionCall) expr.Expression{
+		"P":               func(j *reader, c *functionCall) expr.Expression { return j.property(c, 1, "1") },
+		"property":        func(j *reader, c *functionCall) expr.Expression { return j.property(c, 2, "") },
 		"Random":          (*reader).randomNumber,
 		"RandomString":    (*reader).randomText,
-		"UUID":            func(*reader, *functionCall) (expr.Expression, error) { return expr.Expression{Eval: uuidValue}, nil },
+		"UUID":            func(*reader, *functionCall) expr.Expression { return expr.Expression{Eval: uuidValue} },
 		"time":            (*reader).time,
 		"threadNum":       (*reader).threadNumber,
 		"threadGroupName": (*reader).groupName,
-		"TestPlanName":    func(j *reader, _ *functionCall) (expr.Expression, error) { return fixedText(j.title), nil },
+		"TestPlanName":    func(j *reader, _ *functionCall) expr.Expression { return fixedText(j.title) },
 		"counter":         (*reader).counter,
 		"CSVRead":         (*reader).csvRead,
 		"intSum":          (*reader).sum,
@@ -74,20 +73,16 @@ func fixedText(text string) expr.Expression {
 }
 
 // function compiles a call; inner is what follows the two underscores.
-func (j *reader) function(n plan.Position, inner string, depth int) (expr.Expression, error) {
+func (j *reader) function(n plan.Position, inner string, depth int) expr.Expression {
 	c := &functionCall{at: n, raw: inner, name: strings.TrimSpace(inner)}
 	if open := strings.IndexByte(inner, '('); open >= 0 {
 		end := strings.LastIndexByte(inner, ')')
 		if end < open {
-			return expr.Expression{}, n.Invalid("${__%s}: ( without )", inner)
+			panic(n.Invalid("${__%s}: ( without )", inner))
 		}
 		c.name = strings.TrimSpace(inner[:open])
 		for _, a := range splitArguments(inner[open+1 : end]) {
-			t, err := j.compound(n, a, expr.AsText, depth+1)
-			if err != nil {
-				return expr.Expression{}, err
-			}
-			c.args = append(c.args, t)
+			c.args = append(c.args, j.compound(n, a, expr.AsText, depth+1))
 		}
 	}
 	f, ok := jmxFunctions[c.name]
@@ -97,7 +92,7 @@ func (j *reader) function(n plan.Position, inner string, depth int) (expr.Expres
 		case "groovy", "beanshell", "javascript", "bsf", "jsr223":
 			why = "it is a script, and whittle runs the declarative parts of a plan only"
 		}
-		return expr.Expression{}, n.Errorf(whittle.Unsupported, "the function __%s is not supported: %s", c.name, why)
+		panic(n.Errorf(whittle.Unsupported, "the function __%s is not supported: %s", c.name, why))
 	}
 	return f(j, c)
 }
@@ -126,38 +121,30 @@ func splitArguments(s string) []string {
 // functionVariables finds the variables that calls of functions fill.
 var functionVariables = regexp.MustCompile(`\$\{__(Random|RandomString|time|counter|intSum|longSum|jexl2|jexl3)\([^(){}]*,\s*([A-Za-z_]\w*)\s*\)\}`)
 
-func (j *reader) property(c *functionCall, fallback int, other string) (expr.Expression, error) {
-	name, err := c.fixed(0, "")
-	if err != nil {
-		return expr.Expression{}, err
-	}
+func (j *reader) property(c *functionCall, fallback int, other string) expr.Expression {
+	name := c.fixed(0, "")
 	if v, ok := j.Source.Properties[name]; ok {
-		return fixedText(v), nil
+		return fixedText(v)
 	}
-	other, err = c.fixed(fallback, other)
-	return fixedText(other), err
+	return fixedText(c.fixed(fallback, other))
 }
 
-func (j *reader) randomNumber(c *functionCall) (expr.Expression, error) {
+func (j *reader) randomNumber(c *functionCall) expr.Expression {
 	if len(c.args) < 2 || len(c.args) > 3 {
-		return expr.Expression{}, c.at.Invalid("${__%s}: takes the least and the greatest number, and a variable", c.raw)
-	}
-	name, err := c.fixed(2, "")
-	if err != nil {
-		return expr.Expression{}, err
+		panic(c.at.Invalid("${__%s}: takes the least and the greatest number, and a variable", c.raw))
 	}
 	low, high := c.args[0], c.args[1]
 	a, fixedLow := low.Constant()
 	b, fixedHigh := high.Constant()
 	if fixedLow && fixedHigh {
 		if _, _, err := expr.WholeRange([]string{strings.TrimSpace(a), strings.TrimSpace(b)}); err != nil {
-			return expr.Expression{}, c.at.Invalid("${__%s}: %v", c.raw, err)
+			panic(c.at.Invalid("${__%s}: %v", c.raw, err))
 		}
 	}
-	return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value {
+	return j.stored(c, 2, func(s *expr.Scope) expr.Value {
 		a, b := renderInt(low, s), renderInt(high, s)
 		return expr.NumberValue(a + s.RNG.Int64N(max(b-a, 0)+1))
-	})}, nil
+	})
 }
 
 // renderInt renders a whole number within what JSON holds exactly; what is none
@@ -170,47 +157,17 @@ func renderInt(t expr.Template, s *expr.Scope) int64 {
 	return min(max(n, -expr.MaxRandom), expr.MaxRandom)
 }
 
-func (j *reader) randomText(c *functionCall) (expr.Expression, error) {
-	text, err := c.fixed(0, "")
-	if err != nil {
-		return expr.Expression{}, err
-	}
-	size, err := strconv.Atoi(text)
+func (j *reader) randomText(c *functionCall) expr.Expression {
+	size, err := strconv.Atoi(c.fixed(0, ""))
 	if err != nil || size < 0 || size > 1<<16 {
-		return expr.Expression{}, c.at.Invalid("${__%s}: takes a length from 0 to 65536, characters and a variable", c.raw)
+		panic(c.at.Invalid("${__%s}: takes a length from 0 to 65536, characters and a variable", c.raw))
 	}
-	letters, err := c.fixed(1, "")
-	if err != nil {
-		return expr.Expression{}, err
-	}
-	name, err := c.fixed(2, "")
-	if err != nil {
-		return expr.Expression{}, err
-	}
-	if letters == "" {
-		return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value { return expr.TextValue(expr.RandomString(s.RNG, size)) })}, nil
-	}
-	from := []rune(letters)
-	return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value { return expr.TextValue(randomText(s.RNG, from, size)) })}, nil
+	from := []rune(c.fixed(1, expr.Letters))
+	return j.stored(c, 2, func(s *expr.Scope) expr.Value { return expr.TextValue(expr.RandomString(s.RNG, from, size)) })
 }
 
-func randomText(rng *rand.Rand, from []rune, n int) string {
-	b := make([]byte, 0, n)
-	for range n {
-		b = utf8.AppendRune(b, from[rng.IntN(len(from))])
-	}
-	return string(b)
-}
-
-func (j *reader) time(c *functionCall) (expr.Expression, error) {
-	format, err := c.fixed(0, "")
-	if err != nil {
-		return expr.Expression{}, err
-	}
-	name, err := c.fixed(1, "")
-	if err != nil {
-		return expr.Expression{}, err
-	}
+func (j *reader) time(c *functionCall) expr.Expression {
+	format := c.fixed(0, "")
 	shape := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 	named := map[string]string{"YMD": "yyyyMMdd", "HMS": "HHmmss", "YMDHMS": "yyyyMMdd-HHmmss"}
 	if pattern, ok := named[format]; ok {
@@ -219,46 +176,33 @@ func (j *reader) time(c *functionCall) (expr.Expression, error) {
 	if rest, ok := strings.CutPrefix(format, "/"); ok {
 		by, err := strconv.ParseInt(rest, 10, 64)
 		if err != nil || by < 1 {
-			return expr.Expression{}, c.at.Invalid("${__%s}: a divisor is a whole number above 0", c.raw)
+			panic(c.at.Invalid("${__%s}: a divisor is a whole number above 0", c.raw))
 		}
 		shape = func(t time.Time) string { return strconv.FormatInt(t.UnixMilli()/by, 10) }
 	} else if format != "" {
 		var ok bool
 		if shape, ok = Dated(format); !ok {
-			return expr.Expression{}, c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported", c.raw, format)
+			panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported", c.raw, format))
 		}
 	}
-	return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value { return expr.TextValue(shape(clock(s))) })}, nil
+	return j.stored(c, 1, func(s *expr.Scope) expr.Value { return expr.TextValue(shape(clock(s))) })
 }
 
-func (j *reader) threadNumber(*functionCall) (expr.Expression, error) {
-	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.NumberValue(int64(s.User.Number()) + 1) }}, nil
+func (j *reader) threadNumber(*functionCall) expr.Expression {
+	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.NumberValue(int64(s.User.Number()) + 1) }}
 }
 
-func (j *reader) groupName(*functionCall) (expr.Expression, error) {
-	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.TextValue(s.User.Group()) }}, nil
+func (j *reader) groupName(*functionCall) expr.Expression {
+	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.TextValue(s.User.Group()) }}
 }
 
 // counter counts its own calls: one for each user, or one for all.
-func (j *reader) counter(c *functionCall) (expr.Expression, error) {
-	each, err := c.fixed(0, "FALSE")
-	if err != nil {
-		return expr.Expression{}, err
-	}
-	name, err := c.fixed(1, "")
-	if err != nil {
-		return expr.Expression{}, err
-	}
-	perUser := strings.EqualFold(each, "true")
-	return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value {
-		if perUser {
-			return expr.NumberValue(countForUser(s.User, c))
-		}
-		return expr.NumberValue(countAll(s.User, c))
-	})}, nil
+func (j *reader) counter(c *functionCall) expr.Expression {
+	perUser := strings.EqualFold(c.fixed(0, "FALSE"), "true")
+	return j.stored(c, 1, func(s *expr.Scope) expr.Value { return expr.NumberValue(count(s.User, c, perUser)) })
 }
 
-func (j *reader) sum(c *functionCall) (expr.Expression, error) {
+func (j *reader) sum(c *functionCall) expr.Expression {
 	terms, name := c.args, ""
 	if n := len(terms); n > 0 {
 		// The last argument is a variable where it is no number.
@@ -269,7 +213,7 @@ func (j *reader) sum(c *functionCall) (expr.Expression, error) {
 		}
 	}
 	if len(terms) < 2 {
-		return expr.Expression{}, c.at.Invalid("${__%s}: takes two numbers or more", c.raw)
+		panic(c.at.Invalid("${__%s}: takes two numbers or more", c.raw))
 	}
 	return j.foldable(terms, name, func(s *expr.Scope) expr.Value {
 		var sum int64
@@ -277,48 +221,47 @@ func (j *reader) sum(c *functionCall) (expr.Expression, error) {
 			sum += renderInt(t, s)
 		}
 		return expr.NumberValue(sum)
-	}), nil
+	})
+}
+
+// stored is an expression whose value is put into the variable that an argument
+// names, if there is one.
+func (j *reader) stored(c *functionCall, argument int, eval func(*expr.Scope) expr.Value) expr.Expression {
+	return expr.Expression{Eval: j.storeResult(c.fixed(argument, ""), eval)}
 }
 
 // foldable computes at once what its arguments let it.
 func (j *reader) foldable(args []expr.Template, name string, eval func(*expr.Scope) expr.Value) expr.Expression {
-	for _, a := range args {
-		if _, ok := a.Constant(); !ok {
-			return expr.Expression{Eval: j.storeResult(name, eval)}
-		}
-	}
-	if name != "" {
+	varies := func(a expr.Template) bool { _, ok := a.Constant(); return !ok }
+	if name != "" || slices.ContainsFunc(args, varies) {
 		return expr.Expression{Eval: j.storeResult(name, eval)}
 	}
 	v := eval(&expr.Scope{})
 	return expr.Expression{Fixed: &v}
 }
 
-func (j *reader) encodeURL(c *functionCall) (expr.Expression, error) {
+func (j *reader) encodeURL(c *functionCall) expr.Expression {
 	if len(c.args) != 1 {
-		return expr.Expression{}, c.at.Invalid("${__%s}: takes one text", c.raw)
+		panic(c.at.Invalid("${__%s}: takes one text", c.raw))
 	}
 	return j.foldable(c.args, "", func(s *expr.Scope) expr.Value {
 		return expr.TextValue(url.QueryEscape(string(c.args[0].Render(nil, s))))
-	}), nil
+	})
 }
 
 // jexl compiles an expression of comparisons and sums; what JEXL knows beyond
 // that is refused.
-func (j *reader) jexl(c *functionCall) (expr.Expression, error) {
+func (j *reader) jexl(c *functionCall) expr.Expression {
 	open := strings.IndexByte(c.raw, '(')
 	if open < 0 {
-		return expr.Expression{}, c.at.Invalid("${__%s}: takes an expression", c.raw)
+		panic(c.at.Invalid("${__%s}: takes an expression", c.raw))
 	}
 	args := splitArguments(c.raw[open+1 : strings.LastIndexByte(c.raw, ')')])
-	name, err := c.fixed(1, "")
-	if err != nil || len(args) == 0 || len(args) > 2 {
-		return expr.Expression{}, c.at.Invalid("${__%s}: takes an expression and a variable", c.raw)
+	name := c.fixed(1, "")
+	if len(args) == 0 || len(args) > 2 {
+		panic(c.at.Invalid("${__%s}: takes an expression and a variable", c.raw))
 	}
-	holds, fixed, err := j.condition(c.at, strings.ReplaceAll(args[0], `\,`, ","))
-	if err != nil {
-		return expr.Expression{}, err
-	}
+	holds, fixed := j.condition(c.at, strings.ReplaceAll(args[0], `\,`, ","))
 	eval := func(s *expr.Scope) expr.Value {
 		d := holds(&expr.Evaluation{Scope: s})
 		if d.Kind == expr.KindNumber {
@@ -327,9 +270,9 @@ func (j *reader) jexl(c *functionCall) (expr.Expression, error) {
 		return expr.TextValue(d.String())
 	}
 	if fixed && name == "" {
-		return fixedText(eval(&expr.Scope{}).Text), nil
+		return fixedText(eval(&expr.Scope{}).Text)
 	}
-	return expr.Expression{Eval: j.storeResult(name, eval)}, nil
+	return expr.Expression{Eval: j.storeResult(name, eval)}
 }
 
 func jexlNumber(f float64) string {

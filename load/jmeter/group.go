@@ -13,112 +13,72 @@ var errorActions = map[string]plan.OnError{
 }
 
 // threadGroup reads one group of closed users.
-func (j *reader) threadGroup(e *element, env elementScope) error {
-	err := j.refuseOthers(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "ThreadGroup.num_threads", "ThreadGroup.ramp_time",
+func (j *reader) threadGroup(e *element, env elementScope) {
+	j.refuseOthers(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "ThreadGroup.num_threads", "ThreadGroup.ramp_time",
 		"ThreadGroup.start_time", "ThreadGroup.end_time", "ThreadGroup.scheduler", "ThreadGroup.duration", "ThreadGroup.delay",
 		"ThreadGroup.same_user_on_next_iteration", "ThreadGroup.delayedStart")
-	if err != nil {
-		return err
-	}
-	g, err := j.group(e, env)
-	if err != nil {
-		return err
-	}
-	users, err := j.whole(e.tag, "ThreadGroup.num_threads", 0, plan.MaxClosed, 1)
-	if err != nil {
-		return err
-	}
+	g := j.group(e, env)
+	users := j.whole(e.tag, "ThreadGroup.num_threads", 0, plan.MaxClosed, 1)
 	if users == 0 {
 		j.ignored = append(j.ignored, e.title()+" (of no users)")
-		return nil
+		return
 	}
 	g.Users = int(users)
-	if g.Ramp, err = j.seconds(e.tag, "ThreadGroup.ramp_time"); err != nil {
-		return err
-	}
+	g.Ramp = j.seconds(e.tag, "ThreadGroup.ramp_time")
 	if e.is("ThreadGroup.scheduler") {
-		if g.Duration, err = j.seconds(e.tag, "ThreadGroup.duration"); err == nil {
-			g.Delay, err = j.seconds(e.tag, "ThreadGroup.delay")
-		}
-		if err != nil {
-			return err
-		}
+		g.Duration, g.Delay = j.seconds(e.tag, "ThreadGroup.duration"), j.seconds(e.tag, "ThreadGroup.delay")
 	}
-	if err := j.mainLoop(e, &g); err != nil {
-		return err
-	}
+	j.mainLoop(e, &g)
 	j.Plan.Groups = append(j.Plan.Groups, g)
-	return nil
 }
 
 // group reads what both kinds of thread group have: their flow, and what
 // follows an error.
-func (j *reader) group(e *element, env elementScope) (plan.Group, error) {
+func (j *reader) group(e *element, env elementScope) plan.Group {
 	g := plan.Group{Name: e.label, Scenario: len(j.Plan.Scenarios), Setup: j.setup}
-	action, err := j.fixed(e.tag, "ThreadGroup.on_sample_error")
-	if err != nil {
-		return g, err
-	}
+	action := j.fixed(e.tag, "ThreadGroup.on_sample_error")
 	var ok bool
 	if g.OnError, ok = errorActions[action]; !ok {
-		return g, e.where("ThreadGroup.on_sample_error").Errorf(whittle.Unsupported, "on_sample_error: %s is not supported", action)
+		panic(e.where("ThreadGroup.on_sample_error").Errorf(whittle.Unsupported, "on_sample_error: %s is not supported", action))
 	}
 	g.Fresh = e.value("ThreadGroup.same_user_on_next_iteration") == "false"
-	steps, err := j.block(e, env)
-	if err != nil {
-		return g, err
-	}
-	j.Plan.Scenarios = append(j.Plan.Scenarios, plan.Scenario{Name: e.label, Weight: 1, Steps: steps})
+	j.Plan.Scenarios = append(j.Plan.Scenarios, plan.Scenario{Name: e.label, Weight: 1, Steps: j.block(e, env)})
 	j.Plan.Weight++
-	return g, nil
+	return g
 }
 
 // mainLoop reads how often users go through their flow.
-func (j *reader) mainLoop(e *element, g *plan.Group) error {
+func (j *reader) mainLoop(e *element, g *plan.Group) {
 	main := e.prop("ThreadGroup.main_controller")
 	if main == nil {
 		g.Loops = 1
-		return nil
+		return
 	}
 	if kind := main.attributes["elementType"]; kind != "" && kind != "LoopController" {
-		return main.at.Errorf(whittle.Unsupported, "a main controller %s is not supported", kind)
+		panic(main.at.Errorf(whittle.Unsupported, "a main controller %s is not supported", kind))
 	}
-	loops, err := j.whole(main, "LoopController.loops", -1, plan.MaxLoops, 1)
-	if err != nil {
-		return err
-	}
+	loops := j.whole(main, "LoopController.loops", -1, plan.MaxLoops, 1)
 	switch {
 	case loops == 0:
-		return main.where("LoopController.loops").Invalid("users of no loops do nothing")
+		panic(main.where("LoopController.loops").Invalid("users of no loops do nothing"))
 	case loops > 0 && !main.is("LoopController.continue_forever"):
 		g.Loops = loops
 	case g.Duration == 0:
 		g.Loops = math.MaxInt64
 		j.Plan.Notes = append(j.Plan.Notes, e.title()+" has no end of its own")
 	}
-	return nil
 }
 
 // openGroup reads a group of open arrivals.
-func (j *reader) openGroup(e *element, env elementScope) error {
-	err := j.refuseOthers(e, "OpenModelThreadGroup.schedule", "OpenModelThreadGroup.random_seed", "ThreadGroup.main_controller",
+func (j *reader) openGroup(e *element, env elementScope) {
+	j.refuseOthers(e, "OpenModelThreadGroup.schedule", "OpenModelThreadGroup.random_seed", "ThreadGroup.main_controller",
 		"ThreadGroup.on_sample_error", "ThreadGroup.num_threads", "ThreadGroup.same_user_on_next_iteration")
-	if err != nil {
-		return err
-	}
-	schedule, err := j.fixed(e.tag, "OpenModelThreadGroup.schedule")
-	if err != nil {
-		return err
-	}
+	schedule := j.fixed(e.tag, "OpenModelThreadGroup.schedule")
 	phases, err := parseSchedule(schedule)
 	if err != nil {
-		return e.where("OpenModelThreadGroup.schedule").Invalid("the schedule: %v", err)
+		panic(e.where("OpenModelThreadGroup.schedule").Invalid("the schedule: %v", err))
 	}
-	g, err := j.group(e, env)
-	if err != nil {
-		return err
-	}
+	g := j.group(e, env)
 	j.Plan.Phases = append(j.Plan.Phases, phases...)
 	j.Plan.OpenGroup = &g
-	return nil
 }

@@ -38,125 +38,101 @@ type reader struct {
 // Parse reads a JMeter test plan; name is for errors, which carry line and
 // column: whittle.Invalid for a mistake, whittle.Unsupported for an element that
 // docs/load-jmeter.md does not list.
-func Parse(name string, src []byte, s plan.Source) (*plan.Plan, error) {
+func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
+	defer plan.Caught(&err)
 	if len(src) > plan.MaxBytes {
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "%s: a plan has at most %d bytes, this one %d", name, plan.MaxBytes, len(src))
 	}
 	if s.Environment != "" {
 		return nil, whittle.Errorf(whittle.Invalid, "%s: a JMeter plan has no environments; it has properties", name)
 	}
-	root, err := parseXML(name, src)
-	if err != nil {
-		return nil, err
-	}
 	j := &reader{
 		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{},
 		files: map[string][][]expr.Value{},
 	}
 	j.Plan.HTTP.Timeout = jmxTimeout
-	if err := j.document(root); err != nil {
-		return nil, err
-	}
+	j.document(parseXML(name, src))
 	return j.Plan, nil
 }
 
-func (j *reader) document(root *tag) error {
+func (j *reader) document(root *tag) {
 	if root.name != "jmeterTestPlan" {
-		return root.at.Invalid("a JMeter plan begins with <jmeterTestPlan>, not <%s>", root.name)
+		panic(root.at.Invalid("a JMeter plan begins with <jmeterTestPlan>, not <%s>", root.name))
 	}
 	if len(root.children) == 0 || root.children[0].name != "hashTree" {
-		return root.at.Invalid("a JMeter plan has a hashTree")
+		panic(root.at.Invalid("a JMeter plan has a hashTree"))
 	}
-	top, err := testElements(root.children[0])
-	if err != nil {
-		return err
-	}
+	top := testElements(root.children[0])
 	i := slices.IndexFunc(top, func(e *element) bool { return e.name == "TestPlan" })
 	if i < 0 {
-		return root.at.Invalid("a JMeter plan has a TestPlan")
+		panic(root.at.Invalid("a JMeter plan has a TestPlan"))
 	}
 	for _, e := range top {
 		if e.name != "TestPlan" && e.name != "WorkBench" {
-			return e.at.Errorf(whittle.Unsupported, "%s next to the TestPlan is not supported", e.title())
+			panic(e.at.Errorf(whittle.Unsupported, "%s next to the TestPlan is not supported", e.title()))
 		}
 	}
-	if err := j.testPlan(top[i]); err != nil {
-		return err
-	}
-	return j.finish(top[i])
+	j.testPlan(top[i])
+	j.finish(top[i])
 }
 
-func (j *reader) testPlan(e *element) error {
+func (j *reader) testPlan(e *element) {
 	j.title = e.label
-	err := j.refuseOthers(e, "TestPlan.functional_mode", "TestPlan.serialize_threadgroups", "TestPlan.tearDown_on_shutdown", "TestPlan.user_defined_variables")
-	if err != nil {
-		return err
-	}
+	j.refuseOthers(e, "TestPlan.functional_mode", "TestPlan.serialize_threadgroups", "TestPlan.tearDown_on_shutdown", "TestPlan.user_defined_variables")
 	j.Plan.Serial = e.is("TestPlan.serialize_threadgroups")
 	j.findRuntime(e)
 	for _, m := range functionVariables.FindAllSubmatch(j.raw, -1) {
 		j.runtime[string(m[2])] = true
 	}
-	if err := j.userVariables(e); err != nil {
-		return err
-	}
-	if err := j.findColumns(e); err != nil {
-		return err
-	}
-	env, err := elementScope{}.extended(j, e.below)
-	if err != nil {
-		return err
-	}
+	j.userVariables(e)
+	j.findColumns(e)
+	env := elementScope{}.extended(j, e.below)
 	for _, c := range e.below {
-		if err := j.planChild(c, env); err != nil {
-			return err
-		}
+		j.planChild(c, env)
 	}
-	return nil
 }
 
 // planChild reads one element right below the test plan.
-func (j *reader) planChild(e *element, env elementScope) error {
+func (j *reader) planChild(e *element, env elementScope) {
 	switch e.name {
 	case "ThreadGroup":
-		return j.threadGroup(e, env)
+		j.threadGroup(e, env)
 	case "OpenModelThreadGroup":
-		return j.openGroup(e, env)
+		j.openGroup(e, env)
 	case "TestFragmentController":
 		j.ignored = append(j.ignored, e.title())
-		return nil
 	case "SetupThreadGroup", "PostThreadGroup":
-		return e.at.Errorf(whittle.Unsupported, "%s is not supported: what users before and after the run do is left to scripts", e.title())
+		panic(e.at.Errorf(whittle.Unsupported, "%s is not supported: what users before and after the run do is left to scripts", e.title()))
+	default:
+		if !j.readByScope(e) {
+			panic(j.refuse(e))
+		}
 	}
-	if j.readByScope(e) {
-		return nil
-	}
-	return j.refuse(e)
 }
 
 // finish checks the whole plan and chooses its target.
-func (j *reader) finish(e *element) error {
+func (j *reader) finish(e *element) {
 	if j.RequestCount() == 0 {
-		return e.at.Invalid("no enabled thread group sends a request")
+		panic(e.at.Invalid("no enabled thread group sends a request"))
 	}
 	if len(j.Plan.Groups) > 0 && len(j.Plan.Phases) > 0 || j.Plan.OpenGroup != nil && len(j.Plan.Scenarios) > 1 {
-		return e.at.Errorf(whittle.Unsupported, "an OpenModelThreadGroup together with other thread groups is not supported: a run is of one model")
+		panic(e.at.Errorf(whittle.Unsupported, "an OpenModelThreadGroup together with other thread groups is not supported: a run is of one model"))
 	}
 	if len(j.Plan.Groups) > maxGroups {
-		return e.at.Errorf(whittle.ResourceExhausted, "more than %d thread groups", maxGroups)
+		panic(e.at.Errorf(whittle.ResourceExhausted, "more than %d thread groups", maxGroups))
 	}
 	users := 0
 	for i := range j.Plan.Groups {
 		users += j.Plan.Groups[i].Users
 	}
 	if users > plan.MaxClosed {
-		return e.at.Errorf(whittle.ResourceExhausted, "%d users in all; at most %d are supported", users, plan.MaxClosed)
+		panic(e.at.Errorf(whittle.ResourceExhausted, "%d users in all; at most %d are supported", users, plan.MaxClosed))
 	}
 	j.chooseTarget()
 	if len(j.ignored) > 0 {
 		j.Plan.Notes = append(j.Plan.Notes, fmt.Sprintf("left out, as they send nothing: %s", strings.Join(j.ignored, ", ")))
 	}
-	return j.Finish()
+	plan.Check(j.Finish())
 }
 
 // maxGroups bounds the thread groups of a plan: each has histograms of its own.
@@ -196,7 +172,7 @@ var universal = []string{
 
 // refuseOthers refuses properties other than the named ones, unless they are empty or
 // false: what a plan asks for is not left out in silence.
-func (j *reader) refuseOthers(e *element, names ...string) error {
+func (j *reader) refuseOthers(e *element, names ...string) {
 	for _, c := range e.children {
 		name := c.property()
 		if slices.Contains(names, name) || slices.Contains(universal, name) {
@@ -206,54 +182,49 @@ func (j *reader) refuseOthers(e *element, names ...string) error {
 		if len(c.children) == 0 && (text == "" || text == "false") {
 			continue
 		}
-		return c.at.Errorf(whittle.Unsupported, "%s: the property %s is not supported", e.title(), name)
+		panic(c.at.Errorf(whittle.Unsupported, "%s: the property %s is not supported", e.title(), name))
 	}
-	return nil
 }
 
 // fixed returns a property's text, whose variables must be known before the run.
-func (j *reader) fixed(t *tag, name string) (string, error) {
+func (j *reader) fixed(t *tag, name string) string {
 	p := t.prop(name)
 	if p == nil {
-		return "", nil
+		return ""
 	}
-	tpl, err := j.compile(p.at, p.content(), expr.AsText)
-	if err != nil {
-		return "", err
-	}
+	tpl := j.compile(p.at, p.content(), expr.AsText)
 	text, ok := tpl.Constant()
 	if !ok {
-		return "", p.at.Errorf(whittle.Unsupported, "%s: a value that varies during the run is not supported here: %s", name, p.text)
+		panic(p.at.Errorf(whittle.Unsupported, "%s: a value that varies during the run is not supported here: %s", name, p.text))
 	}
-	return strings.TrimSpace(text), nil
+	return strings.TrimSpace(text)
 }
 
 // number returns a property as a number, or other where it is absent or empty.
-func (j *reader) number(t *tag, name string, low, high, other float64) (float64, error) {
-	text, err := j.fixed(t, name)
-	if err != nil || text == "" {
-		return other, err
+func (j *reader) number(t *tag, name string, low, high, other float64) float64 {
+	text := j.fixed(t, name)
+	if text == "" {
+		return other
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	switch {
 	case err != nil || math.IsNaN(f):
-		return 0, t.where(name).Invalid("%s: a number is wanted, not %q", name, text)
+		panic(t.where(name).Invalid("%s: a number is wanted, not %q", name, text))
 	case f < low || f > high:
-		return 0, t.where(name).Invalid("%s: %s is not within %s and %s", name, text, expr.FormatNumber(low), expr.FormatNumber(high))
+		panic(t.where(name).Invalid("%s: %s is not within %s and %s", name, text, expr.FormatNumber(low), expr.FormatNumber(high)))
 	}
-	return f, nil
+	return f
 }
 
-func (j *reader) whole(t *tag, name string, low, high, other float64) (int64, error) {
-	f, err := j.number(t, name, low, high, other)
-	if err == nil && f != math.Trunc(f) {
-		return 0, t.where(name).Invalid("%s: a whole number is wanted, not %s", name, t.value(name))
+func (j *reader) whole(t *tag, name string, low, high, other float64) int64 {
+	f := j.number(t, name, low, high, other)
+	if f != math.Trunc(f) {
+		panic(t.where(name).Invalid("%s: a whole number is wanted, not %s", name, t.value(name)))
 	}
-	return int64(f), err
+	return int64(f)
 }
 
 // seconds returns a property in seconds as a time.
-func (j *reader) seconds(t *tag, name string) (time.Duration, error) {
-	f, err := j.number(t, name, 0, plan.MaxDuration.Seconds(), 0)
-	return time.Duration(f * float64(time.Second)), err
+func (j *reader) seconds(t *tag, name string) time.Duration {
+	return time.Duration(j.number(t, name, 0, plan.MaxDuration.Seconds(), 0) * float64(time.Second))
 }

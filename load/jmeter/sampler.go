@@ -47,17 +47,12 @@ func (s *sample) find(name string) *tag {
 }
 
 // sampler reads one HTTP request and the timers before it.
-func (j *reader) sampler(e *element, env elementScope) ([]plan.Step, error) {
-	err := j.refuseOthers(e, samplerProperties...)
-	if err != nil {
-		return nil, err
-	}
-	if env, err = env.extended(j, e.below); err != nil {
-		return nil, err
-	}
+func (j *reader) sampler(e *element, env elementScope) []plan.Step {
+	j.refuseOthers(e, samplerProperties...)
+	env = env.extended(j, e.below)
 	for _, c := range e.below {
 		if !j.readByScope(c) {
-			return nil, j.refuse(c)
+			panic(j.refuse(c))
 		}
 	}
 	s := &sample{e, env.defaults}
@@ -66,38 +61,25 @@ func (j *reader) sampler(e *element, env elementScope) ([]plan.Step, error) {
 		q.Method = "GET"
 	}
 	if !httpguts.ValidHeaderFieldName(q.Method) {
-		return nil, e.where("HTTPSampler.method").Invalid("%q is not a method", q.Method)
+		panic(e.where("HTTPSampler.method").Invalid("%q is not a method", q.Method))
 	}
 	q.FollowRedirects = s.find("HTTPSampler.follow_redirects").text == "true" || s.find("HTTPSampler.auto_redirects").text == "true"
-	if err := j.content(s, q); err != nil {
-		return nil, err
-	}
-	if err := j.timeout(s, q); err != nil {
-		return nil, err
-	}
+	j.content(s, q)
+	j.timeout(s, q)
 	if env.cookies != nil {
-		if q.Cookies, err = j.ownCookies(env.cookies); err != nil {
-			return nil, err
-		}
+		q.Cookies = j.ownCookies(env.cookies)
 	}
 	if s.find("HTTPSampler.use_keepalive").text == "false" || env.closing {
 		q.Headers = plan.MergeHeaders(q.Headers, []plan.HeaderField{{Name: "connection", Value: expr.Template(nil).Literal("close")}})
 	}
-	if err := j.addChecks(q, env); err != nil {
-		return nil, err
-	}
-	if err := j.samplerName(e, q, env.prefix); err != nil {
-		return nil, err
-	}
-	return append(timerSteps(env.timers), plan.Step{Request: q}), nil
+	j.addChecks(q, env)
+	j.samplerName(e, q, env.prefix)
+	return append(timerSteps(env.timers), plan.Step{Request: q})
 }
 
 // samplerName groups figures by the sampler's label, as JMeter's listeners do.
-func (j *reader) samplerName(e *element, q *plan.Request, prefix string) error {
-	t, err := j.compile(e.at, e.label, expr.AsText)
-	if err != nil {
-		return err
-	}
+func (j *reader) samplerName(e *element, q *plan.Request, prefix string) {
+	t := j.compile(e.at, e.label, expr.AsText)
 	name, ok := t.Constant()
 	if !ok {
 		name = e.label
@@ -106,35 +88,30 @@ func (j *reader) samplerName(e *element, q *plan.Request, prefix string) error {
 		q.Name = prefix + q.Method + " " + e.value("HTTPSampler.path")
 	}
 	q.Index = j.NameIndex(q.Name)
-	return nil
 }
 
 // timeout takes a response timeout for the whole request: whittle's clock runs
 // from sending to the last byte.
-func (j *reader) timeout(s *sample, q *plan.Request) error {
+func (j *reader) timeout(s *sample, q *plan.Request) {
 	p := s.find("HTTPSampler.response_timeout")
 	if p.text == "" {
-		return nil
+		return
 	}
-	t, err := j.compile(p.at, p.text, expr.AsText)
-	if err != nil {
-		return err
-	}
+	t := j.compile(p.at, p.text, expr.AsText)
 	text, ok := t.Constant()
 	ms, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if !ok || err != nil || ms < 0 || ms > plan.MaxTimeout.Milliseconds() {
-		return p.at.Invalid("a response timeout is a number of milliseconds up to %d, not %q", plan.MaxTimeout.Milliseconds(), p.text)
+		panic(p.at.Invalid("a response timeout is a number of milliseconds up to %d, not %q", plan.MaxTimeout.Milliseconds(), p.text))
 	}
 	q.Timeout = time.Duration(ms) * time.Millisecond
-	return nil
 }
 
 // content reads where a sampler sends and what.
-func (j *reader) content(s *sample, q *plan.Request) error {
+func (j *reader) content(s *sample, q *plan.Request) {
 	switch enc := strings.ToUpper(s.find("HTTPSampler.contentEncoding").text); enc {
 	case "", "UTF-8", "UTF8", "US-ASCII":
 	default:
-		return s.find("HTTPSampler.contentEncoding").at.Errorf(whittle.Unsupported, "the content encoding %s is not supported: texts are sent in UTF-8", enc)
+		panic(s.find("HTTPSampler.contentEncoding").at.Errorf(whittle.Unsupported, "the content encoding %s is not supported: texts are sent in UTF-8", enc))
 	}
 	var arguments []*tag
 	for _, e := range append(slices.Clone(s.defaults), s.element) {
@@ -146,51 +123,35 @@ func (j *reader) content(s *sample, q *plan.Request) error {
 	}
 	raw := s.is("HTTPSampler.postBodyRaw") || len(arguments) > 0 && !slices.ContainsFunc(arguments, func(a *tag) bool { return a.value("Argument.name") != "" })
 	var query expr.Template
-	var err error
-	hasBody := plan.MethodHasBody(q.Method)
 	switch {
 	case raw:
 		for _, a := range arguments {
-			part, err := j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText)
-			if err != nil {
-				return err
-			}
-			q.Body = q.Body.Join(part)
+			q.Body = q.Body.Join(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText))
 		}
 		q.HasBody = len(q.Body) > 0
-	case hasBody:
-		if q.Body, err = j.pairs(arguments, expr.AsText); err != nil {
-			return err
-		}
+	case plan.MethodHasBody(q.Method):
+		q.Body = j.pairs(arguments, expr.AsText)
 		q.HasBody = len(arguments) > 0
 		if q.HasBody && !q.HasHeader("content-type") {
 			q.Headers = plan.MergeHeaders(q.Headers, []plan.HeaderField{{Name: "content-type", Value: expr.Template(nil).Literal("application/x-www-form-urlencoded")}})
 		}
 	default:
-		if query, err = j.pairs(arguments, expr.InTarget); err != nil {
-			return err
-		}
+		query = j.pairs(arguments, expr.InTarget)
 	}
-	return j.address(s, q, query)
+	j.address(s, q, query)
 }
 
 // pairs writes arguments as a query or a form. As in JMeter, those that do not
 // ask to be encoded are sent as they are, as far as their place allows.
-func (j *reader) pairs(arguments []*tag, place expr.Encoding) (expr.Template, error) {
+func (j *reader) pairs(arguments []*tag, place expr.Encoding) expr.Template {
 	var t expr.Template
 	for _, a := range arguments {
 		enc := place
 		if a.is("HTTPArgument.always_encode") {
 			enc = expr.InQuery
 		}
-		name, err := j.compile(a.where("Argument.name"), a.value("Argument.name"), enc)
-		if err != nil {
-			return nil, err
-		}
-		val, err := j.compile(a.where("Argument.value"), a.value("Argument.value"), enc)
-		if err != nil {
-			return nil, err
-		}
+		name := j.compile(a.where("Argument.name"), a.value("Argument.name"), enc)
+		val := j.compile(a.where("Argument.value"), a.value("Argument.value"), enc)
 		if len(t) > 0 {
 			t = t.Literal("&")
 		}
@@ -199,11 +160,11 @@ func (j *reader) pairs(arguments []*tag, place expr.Encoding) (expr.Template, er
 			t = t.Literal("=").Join(val)
 		}
 	}
-	return t, nil
+	return t
 }
 
 // address puts a sampler's URL together. A path may be a whole URL.
-func (j *reader) address(s *sample, q *plan.Request, query expr.Template) error {
+func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 	p := s.find("HTTPSampler.path")
 	text := strings.TrimSpace(p.text)
 	base := s.base()
@@ -211,27 +172,18 @@ func (j *reader) address(s *sample, q *plan.Request, query expr.Template) error 
 		end := plan.OriginLength(text)
 		base, text = text[:end], text[end:]
 	}
-	origin, err := j.compile(p.at, base, expr.InTarget)
-	if err != nil {
-		return err
-	}
-	path, err := j.compile(p.at, text, expr.InTarget)
-	if err != nil {
-		return err
-	}
+	origin := j.compile(p.at, base, expr.InTarget)
+	path := j.compile(p.at, text, expr.InTarget)
 	path = plan.WithQuery(rooted(path), text, query)
 	fixed, ok := origin.Constant()
 	if !ok {
 		q.Address = origin.Join(path)
-		return nil
+		return
 	}
 	if fixed != "" {
-		if q.Origin, err = plainOrigin(fixed); err != nil {
-			return s.where("HTTPSampler.domain").Invalid("%v", err)
-		}
+		q.Origin = plainOrigin(s.where("HTTPSampler.domain"), fixed)
 	}
 	q.Path = path
-	return nil
 }
 
 // base is a sampler's scheme and server as they are written, empty for the
@@ -255,18 +207,19 @@ func (s *sample) base() string {
 }
 
 // plainOrigin is an origin without the port that its scheme implies.
-func plainOrigin(text string) (string, error) {
+func plainOrigin(at plan.Position, text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return "", whittle.Errorf(whittle.Invalid, "%q is no server's address", text)
+		panic(at.Invalid("%q is no server's address", text))
 	}
 	u.Scheme = strings.ToLower(u.Scheme)
 	if u.Port() == "80" && u.Scheme == "http" || u.Port() == "443" && u.Scheme == "https" {
 		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
 	}
-	text = u.String()
-	_, err = plan.ParseBase(text)
-	return text, err
+	if _, err = plan.ParseBase(u.String()); err != nil {
+		panic(at.Invalid("%v", err))
+	}
+	return u.String()
 }
 
 // rooted makes a path begin with "/", also one that is known only when it is

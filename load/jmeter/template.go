@@ -11,9 +11,9 @@ import (
 
 // compile reads a text with ${variables} and ${__functions()}. A name that
 // nothing fills stays as it is written, as in JMeter.
-func (j *reader) compile(n plan.Position, text string, enc expr.Encoding) (expr.Template, error) {
+func (j *reader) compile(n plan.Position, text string, enc expr.Encoding) expr.Template {
 	if !strings.Contains(text, "${") {
-		return expr.Template(nil).Literal(enc.EncodeLiteral(text)), nil
+		return expr.Template(nil).Literal(enc.EncodeLiteral(text))
 	}
 	return j.compound(n, text, enc, 0)
 }
@@ -21,9 +21,9 @@ func (j *reader) compile(n plan.Position, text string, enc expr.Encoding) (expr.
 // maxNested bounds functions within functions.
 const maxNested = 16
 
-func (j *reader) compound(n plan.Position, text string, enc expr.Encoding, depth int) (expr.Template, error) {
+func (j *reader) compound(n plan.Position, text string, enc expr.Encoding, depth int) expr.Template {
 	if depth > maxNested {
-		return nil, n.Invalid("functions nested deeper than %d", maxNested)
+		panic(n.Invalid("functions nested deeper than %d", maxNested))
 	}
 	var t expr.Template
 	var plain strings.Builder
@@ -39,13 +39,9 @@ func (j *reader) compound(n plan.Position, text string, enc expr.Encoding, depth
 		case strings.HasPrefix(text[i:], "${"):
 			size := referenceLength(text[i:])
 			if size == 0 {
-				return nil, n.Invalid("${ without } in %.60q", text[i:])
+				panic(n.Invalid("${ without } in %.60q", text[i:]))
 			}
-			x, ok, err := j.reference(n, text[i+2:i+size-1], depth)
-			if err != nil {
-				return nil, err
-			}
-			if ok {
+			if x, ok := j.reference(n, text[i+2:i+size-1], depth); ok {
 				flush()
 				t = t.Expression(x, enc)
 			} else {
@@ -58,7 +54,7 @@ func (j *reader) compound(n plan.Position, text string, enc expr.Encoding, depth
 		}
 	}
 	flush()
-	return t, nil
+	return t
 }
 
 // referenceLength is how long the ${…} is that s begins with, those within it
@@ -83,30 +79,25 @@ func referenceLength(s string) int {
 
 // reference compiles what stands between ${ and }. False: nothing is of that
 // name.
-func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expression, bool, error) {
+func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expression, bool) {
 	if name, ok := strings.CutPrefix(strings.TrimSpace(inner), "__"); ok {
-		x, err := j.function(n, name, depth)
-		return x, true, err
+		return j.function(n, name, depth), true
 	}
 	if inner == "JMeterThread.last_sample_ok" {
 		return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-			if s.User != nil && s.User.Failed() {
-				return expr.TextValue("false")
-			}
-			return expr.TextValue("true")
-		}}, true, nil
+			return expr.TextValue(strconv.FormatBool(s.User == nil || !s.User.Failed()))
+		}}, true
 	}
 	if fixed, ok := j.constants[inner]; ok && !j.runtime[inner] {
-		v := expr.TextValue(fixed)
-		return expr.Expression{Fixed: &v}, true, nil
+		return fixedText(fixed), true
 	}
 	if !j.runtime[inner] {
 		if strings.Contains(inner, "${") {
-			return expr.Expression{}, false, n.Invalid("${%s}: a name made of variables is not supported", inner)
+			panic(n.Invalid("${%s}: a name made of variables is not supported", inner))
 		}
-		return expr.Expression{}, false, nil
+		return expr.Expression{}, false
 	}
-	return expr.Expression{Eval: j.variable(inner)}, true, nil
+	return expr.Expression{Eval: j.variable(inner)}, true
 }
 
 // variable reads a variable that something fills during the run; before that
@@ -124,36 +115,27 @@ func (j *reader) variable(name string) func(*expr.Scope) expr.Value {
 
 // userVariables reads the test plan's variables and those of every enabled
 // Arguments element: JMeter sets them all when the test starts.
-func (j *reader) userVariables(plan *element) error {
+func (j *reader) userVariables(plan *element) {
 	if t := plan.prop("TestPlan.user_defined_variables"); t != nil {
-		if err := j.arguments(t); err != nil {
-			return err
-		}
+		j.arguments(t)
 	}
-	var walk func(e *element) error
-	walk = func(e *element) error {
+	var walk func(e *element)
+	walk = func(e *element) {
 		if e.name == "Arguments" {
-			if err := j.refuseOthers(e, "Arguments.arguments"); err != nil {
-				return err
-			}
-			if err := j.arguments(e.tag); err != nil {
-				return err
-			}
+			j.refuseOthers(e, "Arguments.arguments")
+			j.arguments(e.tag)
 		}
 		for _, c := range e.below {
-			if err := walk(c); err != nil {
-				return err
-			}
+			walk(c)
 		}
-		return nil
 	}
-	return walk(plan)
+	walk(plan)
 }
 
-func (j *reader) arguments(t *tag) error {
+func (j *reader) arguments(t *tag) {
 	list := t.prop("Arguments.arguments")
 	if list == nil {
-		return nil
+		return
 	}
 	for _, a := range list.children {
 		name := strings.TrimSpace(a.value("Argument.name"))
@@ -161,10 +143,7 @@ func (j *reader) arguments(t *tag) error {
 			continue
 		}
 		at := a.where("Argument.value")
-		tpl, err := j.compile(at, a.value("Argument.value"), expr.AsText)
-		if err != nil {
-			return err
-		}
+		tpl := j.compile(at, a.value("Argument.value"), expr.AsText)
 		fixed, ok := tpl.Constant()
 		if ok && !j.runtime[name] {
 			j.constants[name] = fixed
@@ -175,7 +154,6 @@ func (j *reader) arguments(t *tag) error {
 		j.runtime[name] = true
 		j.setup = append(j.setup, plan.Assignment{Slot: j.Define(name), Value: tpl})
 	}
-	return nil
 }
 
 // findRuntime lists the variables that something fills during the run.

@@ -47,27 +47,19 @@ func poissonDraw(rng *rand.Rand, mean float64) float64 {
 	}
 }
 
-func (j *reader) timer(e *element) (timer, error) {
+func (j *reader) timer(e *element) timer {
 	if e.name == "ConstantThroughputTimer" {
-		p, err := j.pacing(e)
-		return timer{pacing: p}, err
+		return timer{pacing: j.pacing(e)}
 	}
-	w := timer{draw: timerDelays[e.name]}
-	err := j.refuseOthers(e, "ConstantTimer.delay", "RandomTimer.range")
-	if err == nil {
-		w.delay, err = j.compile(e.where("ConstantTimer.delay"), e.value("ConstantTimer.delay"), expr.AsText)
-	}
-	if err == nil {
-		w.spread, err = j.compile(e.where("RandomTimer.range"), e.value("RandomTimer.range"), expr.AsText)
-	}
-	for name, t := range map[string]expr.Template{"ConstantTimer.delay": w.delay, "RandomTimer.range": w.spread} {
-		if text, ok := t.Constant(); ok && err == nil && text != "" {
-			if _, err = j.number(e.tag, name, 0, plan.MaxDuration.Seconds()*1e3, 0); err != nil {
-				return w, err
-			}
+	j.refuseOthers(e, "ConstantTimer.delay", "RandomTimer.range")
+	milliseconds := func(name string) expr.Template {
+		t := j.compile(e.where(name), e.value(name), expr.AsText)
+		if _, ok := t.Constant(); ok {
+			j.number(e.tag, name, 0, plan.MaxDuration.Seconds()*1e3, 0)
 		}
+		return t
 	}
-	return w, err
+	return timer{draw: timerDelays[e.name], delay: milliseconds("ConstantTimer.delay"), spread: milliseconds("RandomTimer.range")}
 }
 
 // delays is the step of a user who waits for the sum of some timers.
@@ -110,19 +102,17 @@ const (
 	paceGroupShared // the same within the group
 )
 
-func (j *reader) pacing(e *element) (*pacing, error) {
-	if err := j.refuseOthers(e, "throughput", "calcMode"); err != nil {
-		return nil, err
+func (j *reader) pacing(e *element) *pacing {
+	j.refuseOthers(e, "throughput", "calcMode")
+	perMinute := j.number(e.tag, "throughput", 0, plan.MaxRate*60, 0)
+	if perMinute < 1e-3 {
+		panic(e.where("throughput").Invalid("a throughput is samples per minute, above 0"))
 	}
-	perMinute, err := j.number(e.tag, "throughput", 1e-3, plan.MaxRate*60, 0)
-	if err != nil || !(perMinute > 0) {
-		return nil, e.where("throughput").Invalid("a throughput is samples per minute, above 0")
+	mode := j.whole(e.tag, "calcMode", 0, math.MaxInt32, 0)
+	if mode > paceGroupShared {
+		panic(e.where("calcMode").Errorf(whittle.Unsupported, "calcMode %s is not supported", e.value("calcMode")))
 	}
-	mode, err := j.whole(e.tag, "calcMode", 0, paceGroupShared, 0)
-	if err != nil {
-		return nil, e.where("calcMode").Errorf(whittle.Unsupported, "calcMode %s is not supported", e.value("calcMode"))
-	}
-	return &pacing{interval: time.Duration(60 / perMinute * float64(time.Second)), mode: int(mode)}, nil
+	return &pacing{interval: time.Duration(60 / perMinute * float64(time.Second)), mode: int(mode)}
 }
 
 func (*pacing) Inner() []plan.Step { return nil }

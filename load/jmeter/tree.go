@@ -29,105 +29,60 @@ type tag struct {
 }
 
 // parseXML reads a whole document into tags.
-func parseXML(file string, src []byte) (*tag, error) {
-	p := xmlParser{file: file, decoder: xml.NewDecoder(bytes.NewReader(src))}
-	p.decoder.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
+func parseXML(file string, src []byte) *tag {
+	decoder := xml.NewDecoder(bytes.NewReader(src))
+	decoder.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
 		switch strings.ToLower(charset) {
 		case "utf-8", "utf8", "us-ascii", "ascii":
 			return in, nil
 		}
 		return nil, errors.New("a plan is in UTF-8, not in " + charset)
 	}
-	root, err := p.document()
-	if err != nil {
-		return nil, p.located(err)
+	position := func() plan.Position {
+		line, col := decoder.InputPos()
+		return plan.Position{File: file, Line: line, Col: col}
 	}
-	return root, nil
-}
-
-type xmlParser struct {
-	file     string
-	decoder  *xml.Decoder
-	elements int
-	open     []*tag
-	line     int // where the present token begins
-	col      int
-}
-
-// located adds the position to an error of the decoder.
-func (p *xmlParser) located(err error) error {
-	if _, ok := errors.AsType[*whittle.Error](err); ok {
-		return err
-	}
-	line, col := p.decoder.InputPos()
-	text := err.Error()
-	if e, ok := errors.AsType[*xml.SyntaxError](err); ok {
-		text = e.Msg
-	}
-	return plan.Position{File: p.file, Line: line, Col: col}.Invalid("not XML: %s", text)
-}
-
-func (p *xmlParser) here() plan.Position {
-	return plan.Position{File: p.file, Line: p.line, Col: p.col}
-}
-
-func (p *xmlParser) document() (*tag, error) {
-	var root *tag
+	elements, open := 0, []*tag{{}} // the first holds the root
 	for {
-		p.line, p.col = p.decoder.InputPos()
-		token, err := p.decoder.Token()
-		if errors.Is(err, io.EOF) {
-			if root == nil {
-				return nil, p.here().Invalid("the plan is empty")
-			}
-			return root, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+		here := position()
+		token, err := decoder.Token()
+		inner := open[len(open)-1]
 		switch token := token.(type) {
-		case xml.Directive:
-			return nil, p.here().Errorf(whittle.Unsupported, "a document type or entities of its own are not supported in a plan")
-		case xml.StartElement:
-			t, err := p.begin(token)
-			if err != nil {
-				return nil, err
-			}
-			if len(p.open) == 0 {
-				if root != nil {
-					return nil, t.at.Invalid("a plan is one XML element")
+		case nil:
+			if !errors.Is(err, io.EOF) {
+				text := err.Error()
+				if e, ok := errors.AsType[*xml.SyntaxError](err); ok {
+					text = e.Msg
 				}
-				root = t
-			} else {
-				parent := p.open[len(p.open)-1]
-				parent.children = append(parent.children, t)
+				panic(position().Invalid("not XML: %s", text))
 			}
-			p.open = append(p.open, t)
+			if len(inner.children) == 0 {
+				panic(here.Invalid("the plan is empty"))
+			}
+			return inner.children[0]
+		case xml.Directive:
+			panic(here.Errorf(whittle.Unsupported, "a document type or entities of its own are not supported in a plan"))
+		case xml.StartElement:
+			if elements++; elements > maxJMXElements {
+				panic(here.Errorf(whittle.ResourceExhausted, "more than %d elements", maxJMXElements))
+			}
+			switch {
+			case len(open) > maxJMXDepth:
+				panic(here.Errorf(whittle.ResourceExhausted, "nested deeper than %d", maxJMXDepth))
+			case len(open) == 1 && len(inner.children) > 0:
+				panic(here.Invalid("a plan is one XML element"))
+			}
+			t := &tag{name: token.Name.Local, at: here, attributes: make(map[string]string, len(token.Attr))}
+			for _, a := range token.Attr {
+				t.attributes[a.Name.Local] = a.Value
+			}
+			inner.children, open = append(inner.children, t), append(open, t)
 		case xml.EndElement:
-			p.open = p.open[:len(p.open)-1]
+			open = open[:len(open)-1]
 		case xml.CharData:
-			if n := len(p.open); n > 0 {
-				p.open[n-1].text += string(token)
-			}
+			inner.text += string(token)
 		}
 	}
-}
-
-func (p *xmlParser) begin(e xml.StartElement) (*tag, error) {
-	t := &tag{name: e.Name.Local, at: p.here()}
-	if p.elements++; p.elements > maxJMXElements {
-		return nil, t.at.Errorf(whittle.ResourceExhausted, "more than %d elements", maxJMXElements)
-	}
-	if len(p.open) >= maxJMXDepth {
-		return nil, t.at.Errorf(whittle.ResourceExhausted, "nested deeper than %d", maxJMXDepth)
-	}
-	if len(e.Attr) > 0 {
-		t.attributes = make(map[string]string, len(e.Attr))
-		for _, a := range e.Attr {
-			t.attributes[a.Name.Local] = a.Value
-		}
-	}
-	return t, nil
 }
 
 // element is a test element of a JMeter plan: an XML element with its
@@ -140,31 +95,25 @@ type element struct {
 
 // testElements pairs what is in a hashTree: each element with the hashTree after
 // it. Disabled ones are left out with everything below them.
-func testElements(tree *tag) ([]*element, error) {
+func testElements(tree *tag) []*element {
 	var out []*element
 	for i := 0; i < len(tree.children); i++ {
 		t := tree.children[i]
 		if t.name == "hashTree" {
-			return nil, t.at.Invalid("a hashTree follows the element that it belongs to; this one follows none")
+			panic(t.at.Invalid("a hashTree follows the element that it belongs to; this one follows none"))
 		}
 		e := &element{tag: t, label: t.attributes["testname"]}
-		var below *tag
+		enabled := t.attributes["enabled"] != "false"
 		if i+1 < len(tree.children) && tree.children[i+1].name == "hashTree" {
-			i++
-			below = tree.children[i]
-		}
-		if t.attributes["enabled"] == "false" {
-			continue
-		}
-		if below != nil {
-			var err error
-			if e.below, err = testElements(below); err != nil {
-				return nil, err
+			if i++; enabled {
+				e.below = testElements(tree.children[i])
 			}
 		}
-		out = append(out, e)
+		if enabled {
+			out = append(out, e)
+		}
 	}
-	return out, nil
+	return out
 }
 
 // prop finds a property by its name, nil where it is absent. Beans write theirs

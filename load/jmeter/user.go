@@ -12,8 +12,15 @@ func userState[T any](u expr.User, key any) *T {
 	return u.State(expr.StateOfUser, key, func() any { return new(T) }).(*T)
 }
 
-// countForUser adds one to a number of the user's own, and gives it; countAll does so
-// with a number of all users.
+// count adds one to a number and gives it: to the user's own, or to that of all
+// users.
+func count(u expr.User, key any, own bool) int64 {
+	if own {
+		return countForUser(u, key)
+	}
+	return countAll(u, key)
+}
+
 func countForUser(u expr.User, key any) int64 {
 	n := userState[int64](u, key)
 	*n++

@@ -94,9 +94,9 @@ func (b *Builder) NameIndex(name string) int {
 func (b *Builder) RequestCount() int { return len(b.names) }
 
 // Unreported reads a part of the plan whose requests are not in the report.
-func (b *Builder) Unreported(read func() error) error {
+func (b *Builder) Unreported(read func()) {
 	names := b.names
 	b.names = map[string]int{}
-	defer func() { b.names = names }()
-	return read()
+	read()
+	b.names = names
 }
