@@ -125,3 +125,24 @@ func CodeOf(err error) Code {
 	}
 	return Internal
 }
+
+// Check ends the reading of a document where there is an error.
+func Check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Caught gives the error that ended the reading of a document; it is deferred by
+// whoever began it. Readers of plans and of contracts panic with the first
+// mistake that they find, since none of them goes on behind one. What is no
+// coded error panics further.
+func Caught(err *error) {
+	switch e := recover().(type) {
+	case nil:
+	case *Error:
+		*err = e
+	default:
+		panic(e)
+	}
+}

@@ -23,17 +23,20 @@ const (
 // for is said in its guesses: parameters in headers and cookies, several kinds
 // of responses, alternatives (oneOf, anyOf) that become a google.protobuf.Value.
 func Read(data []byte) (*contract.Contract, error) {
-	root, err := parse(data)
+	c, err := read(data)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.CodeOf(err), "read OpenAPI document: %w", err)
 	}
+	return c, nil
+}
+
+func read(data []byte) (c *contract.Contract, err error) {
+	defer whittle.Caught(&err)
 	r := &reader{
-		root: root, c: &contract.Contract{}, taken: map[string]bool{}, byRef: map[string]string{},
+		root: parse(data), c: &contract.Contract{}, taken: map[string]bool{}, byRef: map[string]string{},
 		enums: map[string]string{}, presence: map[string]map[string]presence{},
 	}
-	if err := r.read(); err != nil {
-		return nil, whittle.Errorf(whittle.CodeOf(err), "read OpenAPI document: %w", err)
-	}
+	r.read()
 	return r.c, nil
 }
 
@@ -70,14 +73,14 @@ func (r *reader) guess(path, chosen, against, evidence string) {
 	*list = append(*list, g)
 }
 
-func (r *reader) read() error {
+func (r *reader) read() {
 	switch v := r.root.str("openapi"); {
 	case strings.HasPrefix(v, "3.0"), strings.HasPrefix(v, "3.1"):
 	case r.root.str("swagger") != "":
-		return whittle.Errorf(whittle.Unsupported, "line %d: it is Swagger %s, and not OpenAPI 3", r.root.line, r.root.str("swagger")).
-			WithHint("convert it to OpenAPI 3 first")
+		panic(whittle.Errorf(whittle.Unsupported, "line %d: it is Swagger %s, and not OpenAPI 3", r.root.line, r.root.str("swagger")).
+			WithHint("convert it to OpenAPI 3 first"))
 	default:
-		return invalid(r.root.line, "openapi is %q, and 3.0 or 3.1 is read", v)
+		panic(invalid(r.root.line, "openapi is %q, and 3.0 or 3.1 is read", v))
 	}
 	title := contract.TypeName(r.root.get("info").str("title"))
 	title = strings.TrimSuffix(strings.TrimSuffix(title, "Api"), "Service")
@@ -89,28 +92,22 @@ func (r *reader) read() error {
 	r.taken[r.c.Service] = true
 	paths := r.root.get("paths")
 	if paths == nil || paths.kind != isObject {
-		return invalid(r.root.line, "it has no paths")
+		panic(invalid(r.root.line, "it has no paths"))
 	}
 	base := r.basePath()
 	for i, path := range paths.keys {
 		if !strings.HasPrefix(path, "/") {
 			continue // an extension
 		}
-		item, _, err := r.follow(paths.items[i])
-		if err != nil {
-			return err
-		}
-		if err := r.item(base+path, item); err != nil {
-			return err
-		}
+		item, _ := r.follow(paths.items[i])
+		r.item(base+path, item)
 	}
 	if len(r.c.Methods) == 0 {
-		return whittle.Errorf(whittle.Invalid, "line %d: paths has no operation that can be a method", paths.line).WithHint(r.hint())
+		panic(whittle.Errorf(whittle.Invalid, "line %d: paths has no operation that can be a method", paths.line).WithHint(r.hint()))
 	}
 	if _, err := r.c.Descriptor(); err != nil {
-		return whittle.Errorf(whittle.Unsupported, "%w", err)
+		panic(whittle.Errorf(whittle.Unsupported, "%w", err))
 	}
-	return nil
 }
 
 func (r *reader) hint() string {
@@ -138,28 +135,25 @@ func (r *reader) basePath() string {
 }
 
 // follow gives what a $ref names, and the last $ref; n itself where it is none.
-func (r *reader) follow(n *node) (*node, string, error) {
+func (r *reader) follow(n *node) (*node, string) {
 	ref := ""
 	for range maxRefs {
 		next := n.str("$ref")
 		if next == "" {
-			return n, ref, nil
+			return n, ref
 		}
 		ref = next
-		target, err := r.pointer(n.get("$ref"))
-		if err != nil {
-			return nil, "", err
-		}
+		target := r.pointer(n.get("$ref"))
 		n = target
 	}
-	return nil, "", invalid(n.line, "$ref %q leads through more than %d others, or in a circle", ref, maxRefs)
+	panic(invalid(n.line, "$ref %q leads through more than %d others, or in a circle", ref, maxRefs))
 }
 
 // pointer resolves "#/components/schemas/User" (RFC 6901).
-func (r *reader) pointer(ref *node) (*node, error) {
+func (r *reader) pointer(ref *node) *node {
 	path, ok := strings.CutPrefix(ref.text, "#/")
 	if !ok {
-		return nil, invalid(ref.line, "$ref %q does not begin with #/; only places in the same document are followed", ref.text)
+		panic(invalid(ref.line, "$ref %q does not begin with #/; only places in the same document are followed", ref.text))
 	}
 	n := r.root
 	for part := range strings.SplitSeq(path, "/") {
@@ -168,20 +162,20 @@ func (r *reader) pointer(ref *node) (*node, error) {
 		}
 		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
 		if n = n.get(part); n == nil {
-			return nil, invalid(ref.line, "$ref %q names nothing in the document", ref.text)
+			panic(invalid(ref.line, "$ref %q names nothing in the document", ref.text))
 		}
 	}
-	return n, nil
+	return n
 }
 
 // add adds a message and gives its index.
-func (r *reader) add(name string, line int) (int, error) {
+func (r *reader) add(name string, line int) int {
 	if len(r.c.Messages) >= maxMessages {
-		return 0, invalid(line, "the document has more than %d objects", maxMessages)
+		panic(invalid(line, "the document has more than %d objects", maxMessages))
 	}
 	r.taken[name] = true
 	r.c.Messages = append(r.c.Messages, contract.Message{Name: name})
-	return len(r.c.Messages) - 1, nil
+	return len(r.c.Messages) - 1
 }
 
 // free gives a name that nothing has: hint, or hint with above before it.

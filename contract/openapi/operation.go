@@ -12,28 +12,25 @@ import (
 )
 
 // item reads the operations of one path.
-func (r *reader) item(path string, item *node) error {
+func (r *reader) item(path string, item *node) {
 	for _, method := range []string{"get", "post", "put", "patch", "delete"} {
 		op := item.get(method)
 		if op == nil {
 			continue
 		}
 		if len(r.c.Methods) >= maxMethods {
-			return invalid(op.line, "the document has more than %d operations", maxMethods)
+			panic(invalid(op.line, "the document has more than %d operations", maxMethods))
 		}
-		if err := r.operation(strings.ToUpper(method), path, item, op); err != nil {
-			return err
-		}
+		r.operation(strings.ToUpper(method), path, item, op)
 	}
 	for _, method := range []string{"head", "options", "trace"} {
 		if item.get(method) != nil {
 			r.guess(strings.ToUpper(method)+" "+path, "left out", "a method", "no message carries its response")
 		}
 	}
-	return nil
 }
 
-func (r *reader) operation(method, path string, item, op *node) error {
+func (r *reader) operation(method, path string, item, op *node) {
 	m := contract.Method{HTTP: contract.Binding{Method: method}, Safe: method == "GET"}
 	m.Name = op.str("operationId")
 	if m.Name == "" {
@@ -48,35 +45,24 @@ func (r *reader) operation(method, path string, item, op *node) error {
 	m.Doc = strings.Join(strings.Fields(op.str("summary")+" "+op.str("description")), " ")
 	r.at = &m
 	defer func() { r.at = nil }()
-	in, err := r.add(m.Input, op.line)
-	if err != nil {
-		return err
-	}
-	out, err := r.add(m.Output, op.line)
-	if err != nil {
-		return err
-	}
-	input, why, err := r.input(&m, path, item, op)
+	in, out := r.add(m.Input, op.line), r.add(m.Output, op.line)
+	input, why := r.input(&m, path, item, op)
 	var output []contract.Field
-	if err == nil && why == "" {
-		output, why, err = r.output(&m, op)
-	}
-	if err != nil {
-		return err
+	if why == "" {
+		output, why = r.output(&m, op)
 	}
 	if why != "" {
 		// The messages stay, empty, unless they are the last ones.
 		r.at = nil
 		r.c.Messages = slices.DeleteFunc(r.c.Messages, func(x contract.Message) bool { return x.Name == m.Input || x.Name == m.Output })
 		r.guess(method+" "+path, "left out", "a method", why)
-		return nil
+		return
 	}
 	r.c.Messages[in].Fields, r.c.Messages[in].Doc = input, "What "+method+" "+path+" is sent."
 	r.c.Messages[out].Fields, r.c.Messages[out].Doc = output, "What "+method+" "+path+" returns."
 	m.HTTP.Body.Unset = r.unset(m.Input, m.HTTP.Body.Form, m.HTTP.Body.Field)
 	m.HTTP.Response.Unset = r.unset(m.Output, m.HTTP.Response.Form, m.HTTP.Response.Field)
 	r.c.Methods = append(r.c.Methods, m)
-	return nil
 }
 
 // number gives the fields their numbers, in order.
@@ -91,20 +77,17 @@ func number(fields []contract.Field) []contract.Field {
 }
 
 // input reads parameters and body. why says why the operation is left out.
-func (r *reader) input(m *contract.Method, path string, item, op *node) (fields []contract.Field, why string, err error) {
-	body, why, err := r.body(m, op)
-	if err != nil || why != "" {
-		return nil, why, err
+func (r *reader) input(m *contract.Method, path string, item, op *node) (fields []contract.Field, why string) {
+	body, why := r.body(m, op)
+	if why != "" {
+		return nil, why
 	}
 	keys := make([]string, len(body))
 	for i := range body {
 		keys[i] = body[i].JSON
 	}
 	names := contract.NewFieldNames(keys...)
-	params, err := r.parameters(item, op)
-	if err != nil {
-		return nil, "", err
-	}
+	params := r.parameters(item, op)
 	segments := strings.Split(path[1:], "/")
 	for i, s := range segments {
 		name, open := strings.CutPrefix(s, "{")
@@ -112,24 +95,21 @@ func (r *reader) input(m *contract.Method, path string, item, op *node) (fields 
 		if !open && !closed {
 			literal, ok := literalOf(s)
 			if !ok {
-				return nil, "its path has " + strconv.Quote(s) + ", which is no literal", nil
+				return nil, "its path has " + strconv.Quote(s) + ", which is no literal"
 			}
 			if s == "." || s == ".." || s == "" && i < len(segments)-1 {
-				return nil, "its path has a segment " + strconv.Quote(s) + ", which servers take out of a path", nil
+				return nil, "its path has a segment " + strconv.Quote(s) + ", which servers take out of a path"
 			}
 			segments[i] = contract.Segment(literal)
 			continue
 		}
 		if !open || !closed || strings.ContainsAny(name, "{}") {
-			return nil, "its path has a parameter in a part of " + strconv.Quote(s), nil
+			return nil, "its path has a parameter in a part of " + strconv.Quote(s)
 		}
 		if !isParameter(name) {
-			return nil, "its path has " + strconv.Quote(s) + ", which is not the name of one segment", nil
+			return nil, "its path has " + strconv.Quote(s) + ", which is not the name of one segment"
 		}
-		f, err := r.parameter(params, "path", name)
-		if err != nil {
-			return nil, "", err
-		}
+		f := r.parameter(params, "path", name)
 		f.Optional, f.Repeated = false, false
 		f.Name = names.Make(contract.FieldName(name), "")
 		segments[i] = "{" + f.Name + "}"
@@ -143,10 +123,7 @@ func (r *reader) input(m *contract.Method, path string, item, op *node) (fields 
 	for _, p := range params {
 		switch in, name := p.str("in"), p.str("name"); in {
 		case "query":
-			f, err := r.parameter([]*node{p}, in, name)
-			if err != nil {
-				return nil, "", err
-			}
+			f := r.parameter([]*node{p}, in, name)
 			f.Name = names.Make(contract.FieldName(name), "")
 			m.HTTP.Query = append(m.HTTP.Query, contract.Parameter{Name: name, Field: f.Name})
 			fields = append(fields, f)
@@ -166,7 +143,7 @@ func (r *reader) input(m *contract.Method, path string, item, op *node) (fields 
 			m.HTTP.Body.Pairs = append(m.HTTP.Body.Pairs, contract.Parameter{Name: body[i].JSON, Field: f.Name})
 		}
 	}
-	return number(append(fields, body...)), "", nil
+	return number(append(fields, body...)), ""
 }
 
 // literalOf reads a segment that is no parameter; false: it is none of a path.
@@ -197,36 +174,30 @@ func nameFields(fields []contract.Field, names *contract.FieldNames) {
 
 // parameters lists the operation's, and those of its path that it does not have
 // itself.
-func (r *reader) parameters(item, op *node) ([]*node, error) {
+func (r *reader) parameters(item, op *node) []*node {
 	var out []*node
 	for _, list := range []*node{op.get("parameters"), item.get("parameters")} {
 		if list == nil || list.kind != isList {
 			continue
 		}
 		for _, n := range list.items {
-			p, _, err := r.follow(n)
-			if err != nil {
-				return nil, err
-			}
+			p, _ := r.follow(n)
 			if !slices.ContainsFunc(out, func(o *node) bool { return o.str("name") == p.str("name") && o.str("in") == p.str("in") }) {
 				out = append(out, p)
 			}
 		}
 	}
-	return out, nil
+	return out
 }
 
 // parameter gives a parameter's field. One that is not declared is a string.
-func (r *reader) parameter(params []*node, in, name string) (contract.Field, error) {
+func (r *reader) parameter(params []*node, in, name string) contract.Field {
 	i := slices.IndexFunc(params, func(p *node) bool { return p.str("in") == in && p.str("name") == name })
 	if i < 0 {
-		return contract.Field{Type: contract.String}, nil
+		return contract.Field{Type: contract.String}
 	}
 	p := params[i]
-	s, err := r.schema(p.get("schema"), contract.FieldName(name), "")
-	if err != nil {
-		return contract.Field{}, err
-	}
+	s := r.schema(p.get("schema"), contract.FieldName(name), "", 0)
 	f := s.field
 	single := f.Type == contract.MessageType || f.Type == contract.Value || f.Map
 	explode := p.get("explode") == nil || p.is("explode")
@@ -238,7 +209,7 @@ func (r *reader) parameter(params []*node, in, name string) (contract.Field, err
 	if d := p.str("description"); d != "" {
 		f.Doc = strings.Join(strings.Fields(d), " ")
 	}
-	return f, nil
+	return f
 }
 
 // content chooses the media type of a body that a contract has words for: JSON
@@ -272,29 +243,27 @@ func formOf(mediaType string) contract.BodyForm {
 }
 
 // body reads a request's body as fields.
-func (r *reader) body(m *contract.Method, op *node) (fields []contract.Field, why string, err error) {
+func (r *reader) body(m *contract.Method, op *node) (fields []contract.Field, why string) {
 	b := &m.HTTP.Body
 	b.Form = contract.NoBody
-	n, _, err := r.follow(op.get("requestBody"))
-	if err != nil || n == nil {
-		return nil, "", err
+	n, _ := r.follow(op.get("requestBody"))
+	if n == nil {
+		return nil, ""
 	}
 	mediaType, media, form := content(n)
 	switch form {
 	case contract.NoBody:
-		return nil, "", nil
+		return nil, ""
 	case "":
-		return nil, "the body is " + mediaType, nil
+		return nil, "the body is " + mediaType
 	case contract.Text:
 		b.Field, fields = "body", []contract.Field{{JSON: "body", Type: contract.String, Optional: !n.is("required")}}
 	default:
-		if fields, b.Form, err = r.whole(media.get("schema"), m.Input, "body"); err != nil {
-			return nil, "", err
-		}
+		fields, b.Form = r.whole(media.get("schema"), m.Input, "body")
 		if form == contract.Form && slices.ContainsFunc(fields, func(f contract.Field) bool {
 			return f.Type == contract.MessageType || f.Type == contract.Value || f.Map
 		}) {
-			return nil, "the form has parts that are no texts", nil
+			return nil, "the form has parts that are no texts"
 		}
 	}
 	if form != contract.Object {
@@ -308,7 +277,7 @@ func (r *reader) body(m *contract.Method, op *node) (fields []contract.Field, wh
 			fields[i].Optional = !fields[i].Repeated && !fields[i].Map
 		}
 	}
-	return fields, "", nil
+	return fields, ""
 }
 
 // statusOf is the status that a key of responses stands for, one of so many; 0:
@@ -335,18 +304,15 @@ func redirect(code int) bool {
 }
 
 // output reads the success and lists the other responses.
-func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, why string, err error) {
+func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, why string) {
 	responses := op.get("responses")
 	if responses == nil || responses.kind != isObject {
-		return nil, "it has no responses", nil
+		return nil, "it has no responses"
 	}
 	status, success := 0, (*node)(nil)
 	redirects := !slices.ContainsFunc(responses.keys, func(k string) bool { return statusOf(k, len(responses.keys))/100 == 2 })
 	for i, k := range responses.keys {
-		n, _, err := r.follow(responses.items[i])
-		if err != nil {
-			return nil, "", err
-		}
+		n, _ := r.follow(responses.items[i])
 		code := statusOf(k, len(responses.keys))
 		succeeds := code/100 == 2 || redirects && redirect(code)
 		switch {
@@ -363,7 +329,7 @@ func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, 
 		}
 	}
 	if success == nil {
-		return nil, "it has no response that is a success", nil
+		return nil, "it has no response that is a success"
 	}
 	a := &m.HTTP.Response
 	a.Status = status
@@ -375,13 +341,11 @@ func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, 
 		if mediaType == "*/*" {
 			a.ContentType = "application/json"
 		}
-		if fields, a.Form, err = r.whole(media.get("schema"), m.Output, "value"); err != nil {
-			return nil, "", err
-		}
+		fields, a.Form = r.whole(media.get("schema"), m.Output, "value")
 	case contract.Text:
 		fields = []contract.Field{{JSON: "text", Type: contract.String, Doc: "The whole body as text."}}
 	default:
-		return nil, "the response is " + mediaType, nil
+		return nil, "the response is " + mediaType
 	}
 	keys := make([]string, len(fields))
 	for i := range fields {
@@ -394,5 +358,5 @@ func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, 
 	case contract.Text:
 		a.Parts = []contract.Part{{Field: fields[0].Name}}
 	}
-	return number(fields), "", nil
+	return number(fields), ""
 }

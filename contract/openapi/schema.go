@@ -7,8 +7,8 @@ import (
 	"whittle/contract"
 )
 
-// read is what a schema comes to.
-type read struct {
+// reading is what a schema comes to.
+type reading struct {
 	field    contract.Field
 	nullable bool
 }
@@ -26,27 +26,16 @@ type object struct {
 
 // whole reads the schema of a whole body: the members of an object as the
 // method's own fields, or anything else, and what others share, as one field.
-func (r *reader) whole(s *node, message, name string) ([]contract.Field, contract.BodyForm, error) {
-	n, ref, err := r.follow(s)
-	if err != nil {
-		return nil, "", err
-	}
+func (r *reader) whole(s *node, message, name string) ([]contract.Field, contract.BodyForm) {
+	n, ref := r.follow(s)
 	if n != nil && ref == "" && r.kind(n) == "object" && len(n.get("properties").members()) > 0 && !nullable(n) && n.get("additionalProperties").absent() {
-		o, err := r.object(n, 0)
-		if err != nil {
-			return nil, "", err
-		}
-		fields, err := r.fields(o, message)
-		return fields, contract.Object, err
+		return r.fields(r.object(n, 0), message, 0), contract.Object
 	}
 	hint := name
 	if ref != "" {
 		hint = ref[strings.LastIndexByte(ref, '/')+1:]
 	}
-	got, err := r.schema(s, hint, "")
-	if err != nil {
-		return nil, "", err
-	}
+	got := r.schema(s, hint, "", 0)
 	f := got.field
 	if f.Repeated && f.Type == contract.MessageType {
 		hint = f.Ref + "s"
@@ -54,7 +43,7 @@ func (r *reader) whole(s *node, message, name string) ([]contract.Field, contrac
 	f.JSON = contract.DefaultJSON(contract.FieldName(hint))
 	f.Optional = got.nullable && !f.Repeated && !f.Map
 	r.mark(message, f.JSON, presence{nullable: got.nullable})
-	return []contract.Field{f}, contract.Whole, nil
+	return []contract.Field{f}, contract.Whole
 }
 
 func (n *node) members() []string {
@@ -120,39 +109,32 @@ func nullable(n *node) bool {
 
 // schema reads a schema as a field without a name. hint is what a message or an
 // enum in it is called.
-func (r *reader) schema(s *node, hint, above string) (read, error) {
-	return r.schemaAt(s, hint, above, 0)
-}
-
-func (r *reader) schemaAt(s *node, hint, above string, depth int) (read, error) {
+func (r *reader) schema(s *node, hint, above string, depth int) reading {
 	if s == nil || s.kind != isObject {
-		return read{field: contract.Field{Type: contract.Value}}, nil
+		return reading{field: contract.Field{Type: contract.Value}}
 	}
 	if r.schemasRead++; depth > maxDepth || r.schemasRead > maxSchemas {
-		return read{}, invalid(s.line, "the schema nests deeper than %d, or its parts repeat too often", maxDepth)
+		panic(invalid(s.line, "the schema nests deeper than %d, or its parts repeat too often", maxDepth))
 	}
-	n, ref, err := r.follow(s)
-	if err != nil {
-		return read{}, err
-	}
+	n, ref := r.follow(s)
 	if ref != "" {
 		hint, above = ref[strings.LastIndexByte(ref, '/')+1:], ""
 	}
 	if name := r.byRef[ref]; ref != "" && name != "" {
-		return read{field: contract.Field{Type: contract.MessageType, Ref: name}, nullable: nullable(n) || nullable(s)}, nil
+		return reading{field: contract.Field{Type: contract.MessageType, Ref: name}, nullable: nullable(n) || nullable(s)}
 	}
-	out, err := r.resolved(n, ref, hint, above, depth)
+	out := r.resolved(n, ref, hint, above, depth)
 	out.nullable = out.nullable || nullable(n) || nullable(s)
 	if out.field.Doc == "" && out.field.Type != contract.MessageType {
 		out.field.Doc = doc(n)
 	}
-	return out, err
+	return out
 }
 
 // resolved reads a schema that is no $ref.
-func (r *reader) resolved(n *node, ref, hint, above string, depth int) (read, error) {
+func (r *reader) resolved(n *node, ref, hint, above string, depth int) reading {
 	if list := n.get("allOf"); list != nil && len(list.items) == 1 && n.get("properties") == nil {
-		return r.schemaAt(list.items[0], hint, above, depth+1)
+		return r.schema(list.items[0], hint, above, depth+1)
 	}
 	if n.get("allOf") != nil {
 		return r.message(n, ref, hint, above, depth)
@@ -182,7 +164,7 @@ func (r *reader) resolved(n *node, ref, hint, above string, depth int) (read, er
 	default:
 		f.Type = contract.Value
 	}
-	return read{field: f}, nil
+	return reading{field: f}
 }
 
 func integer(format string) contract.Type {
@@ -197,8 +179,8 @@ func integer(format string) contract.Type {
 
 // oneOf reads alternatives: null with one other is that other, nullable;
 // several are a Value, but for such as are the same scalar.
-func (r *reader) oneOf(n, list *node, key, hint, above string, depth int) (read, error) {
-	var others []read
+func (r *reader) oneOf(n, list *node, key, hint, above string, depth int) reading {
+	var others []reading
 	null := false
 	for _, item := range list.items {
 		if item.str("type") == "null" {
@@ -206,83 +188,65 @@ func (r *reader) oneOf(n, list *node, key, hint, above string, depth int) (read,
 			continue
 		}
 		if depth > 8 {
-			return read{field: contract.Field{Type: contract.Value}}, nil
+			return reading{field: contract.Field{Type: contract.Value}}
 		}
-		got, err := r.schemaAt(item, hint, above, depth+1)
-		if err != nil {
-			return read{}, err
-		}
+		got := r.schema(item, hint, above, depth+1)
 		others = append(others, got)
 	}
 	if len(others) == 0 {
-		return read{field: contract.Field{Type: contract.Value}, nullable: null}, nil
+		return reading{field: contract.Field{Type: contract.Value}, nullable: null}
 	}
-	same := !slices.ContainsFunc(others, func(o read) bool {
+	same := !slices.ContainsFunc(others, func(o reading) bool {
 		f := others[0].field
 		return o.field.Type != f.Type || o.field.Ref != f.Ref || o.field.Repeated != f.Repeated || o.field.Map != f.Map
 	})
 	if !same {
 		r.guess(label(n, key), "google.protobuf.Value", "a message for each alternative", "JSON does not say which of them a value is")
-		return read{field: contract.Field{Type: contract.Value}}, nil
+		return reading{field: contract.Field{Type: contract.Value}}
 	}
 	others[0].nullable = others[0].nullable || null
-	return others[0], nil
+	return others[0]
 }
 
-func (r *reader) array(n *node, hint, above string, depth int) (read, error) {
-	item, err := r.schemaAt(n.get("items"), contract.Singular(hint), above, depth+1)
-	if err != nil {
-		return read{}, err
-	}
+func (r *reader) array(n *node, hint, above string, depth int) reading {
+	item := r.schema(n.get("items"), contract.Singular(hint), above, depth+1)
 	f := item.field
 	if f.Repeated || f.Map || item.nullable {
 		f = contract.Field{Type: contract.Value}
 	}
 	f.Repeated, f.Doc = true, doc(n)
-	return read{field: f}, nil
+	return reading{field: f}
 }
 
 // message reads an object: a message of its members, or a map.
-func (r *reader) message(n *node, ref, hint, above string, depth int) (read, error) {
-	o, err := r.object(n, depth)
-	if err != nil {
-		return read{}, err
-	}
+func (r *reader) message(n *node, ref, hint, above string, depth int) reading {
+	o := r.object(n, depth)
 	switch {
 	case len(o.keys) == 0 && o.extra != nil:
-		v, err := r.schemaAt(o.extra, contract.Singular(hint), above, depth+1)
-		if err != nil {
-			return read{}, err
-		}
+		v := r.schema(o.extra, contract.Singular(hint), above, depth+1)
 		f := v.field
 		if f.Repeated || f.Map || v.nullable {
 			f = contract.Field{Type: contract.Value}
 		}
 		f.Map = true
-		return read{field: f}, nil
+		return reading{field: f}
 	case len(o.keys) == 0 || o.open || slices.ContainsFunc(o.keys, oddKey):
 		if len(o.keys) > 0 {
 			r.guess(label(n, "properties"), "google.protobuf.Value", "a message", "there are members beyond them, or such as no field can be called")
 		}
-		return read{field: contract.Field{Type: contract.Value}}, nil
+		return reading{field: contract.Field{Type: contract.Value}}
 	}
 	name := r.free(hint, above)
 	if ref != "" {
 		r.byRef[ref] = name
 	}
-	at, err := r.add(name, n.line)
-	if err != nil {
-		return read{}, err
-	}
-	fields, err := r.fieldsAt(o, name, depth)
-	if err != nil {
-		return read{}, err
-	}
+	at := r.add(name, n.line)
+	fields := r.fields(o, name, depth)
 	keys := slices.Clone(o.keys)
 	nameFields(fields, contract.NewFieldNames(keys...))
 	m := &r.c.Messages[r.index(name, at)]
 	m.Fields, m.Doc = number(fields), o.doc
-	return read{field: contract.Field{Type: contract.MessageType, Ref: name}}, nil
+	return reading{field: contract.Field{Type: contract.MessageType, Ref: name}}
 }
 
 // index finds a message whose place may have moved.
@@ -300,24 +264,20 @@ func oddKey(key string) bool {
 }
 
 // object gathers an object's members, those of allOf too.
-func (r *reader) object(n *node, depth int) (*object, error) {
+func (r *reader) object(n *node, depth int) *object {
 	o := &object{schemas: map[string]*node{}, required: map[string]bool{}}
-	return o, r.gather(o, n, depth)
+	r.gather(o, n, depth)
+	return o
 }
 
-func (r *reader) gather(o *object, n *node, depth int) error {
+func (r *reader) gather(o *object, n *node, depth int) {
 	if r.schemasRead++; depth > maxDepth || r.schemasRead > maxSchemas {
-		return invalid(n.line, "allOf nests deeper than %d, or in a circle", maxDepth)
+		panic(invalid(n.line, "allOf nests deeper than %d, or in a circle", maxDepth))
 	}
 	if all := n.get("allOf"); all != nil {
 		for _, item := range all.items {
-			part, _, err := r.follow(item)
-			if err != nil {
-				return err
-			}
-			if err := r.gather(o, part, depth+8); err != nil {
-				return err
-			}
+			part, _ := r.follow(item)
+			r.gather(o, part, depth+8)
 		}
 	}
 	if d := n.str("description"); d != "" {
@@ -342,21 +302,13 @@ func (r *reader) gather(o *object, n *node, depth int) error {
 	default:
 		o.open = true
 	}
-	return nil
 }
 
-func (r *reader) fields(o *object, message string) ([]contract.Field, error) {
-	return r.fieldsAt(o, message, 0)
-}
-
-// fieldsAt reads an object's members as fields, without names and numbers.
-func (r *reader) fieldsAt(o *object, message string, depth int) ([]contract.Field, error) {
+// fields reads an object's members as fields, without names and numbers.
+func (r *reader) fields(o *object, message string, depth int) []contract.Field {
 	var out []contract.Field
 	for _, k := range o.keys {
-		got, err := r.schemaAt(o.schemas[k], k, message, depth+1)
-		if err != nil {
-			return nil, err
-		}
+		got := r.schema(o.schemas[k], k, message, depth+1)
 		f := got.field
 		f.JSON = k
 		p := presence{optional: !o.required[k], nullable: got.nullable}
@@ -367,7 +319,7 @@ func (r *reader) fieldsAt(o *object, message string, depth int) ([]contract.Fiel
 		r.mark(message, k, p)
 		out = append(out, f)
 	}
-	return out, nil
+	return out
 }
 
 // words are the strings of an enum, none where it has other values too. Nor

@@ -77,9 +77,9 @@ func invalid(line int, format string, args ...any) error {
 }
 
 // parse reads JSON, or YAML.
-func parse(data []byte) (*node, error) {
+func parse(data []byte) *node {
 	if len(data) > maxBytes {
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "the document is longer than %d MiB", maxBytes>>20)
+		panic(whittle.Errorf(whittle.ResourceExhausted, "the document is longer than %d MiB", maxBytes>>20))
 	}
 	if t := bytes.TrimLeft(data, " \t\r\n\ufeff"); len(t) > 0 && t[0] == '{' && json.Valid(t) {
 		return parseJSON(t, bytes.Count(data[:len(data)-len(t)], []byte("\n")))
@@ -111,22 +111,22 @@ type jsonParser struct {
 
 // parseJSON reads a text that is known to be JSON; before counts the lines
 // above it.
-func parseJSON(data []byte, before int) (*node, error) {
+func parseJSON(data []byte, before int) *node {
 	p := jsonParser{d: json.NewDecoder(bytes.NewReader(data)), lines: newLines(data), before: before}
 	p.d.UseNumber()
 	return p.value(0)
 }
 
-func (p *jsonParser) value(depth int) (*node, error) {
+func (p *jsonParser) value(depth int) *node {
 	t, err := p.d.Token()
 	n := &node{line: p.before + p.lines.of(p.d.InputOffset()-1)}
 	switch p.n++; {
 	case err != nil:
-		return nil, invalid(n.line, "%v", err)
+		panic(invalid(n.line, "%v", err))
 	case p.n > maxNodes:
-		return nil, invalid(n.line, "the document has more than %d values", maxNodes)
+		panic(invalid(n.line, "the document has more than %d values", maxNodes))
 	case depth > maxDepth:
-		return nil, invalid(n.line, "the document nests deeper than %d", maxDepth)
+		panic(invalid(n.line, "the document nests deeper than %d", maxDepth))
 	}
 	switch t := t.(type) {
 	case bool:
@@ -142,58 +142,51 @@ func (p *jsonParser) value(depth int) (*node, error) {
 		}
 		for p.d.More() {
 			if n.kind == isObject {
-				k, err := p.d.Token()
-				if err != nil {
-					return nil, invalid(n.line, "%v", err)
-				}
+				k, _ := p.d.Token()
 				key, _ := k.(string)
 				n.keys = append(n.keys, key)
 			}
-			item, err := p.value(depth + 1)
-			if err != nil {
-				return nil, err
-			}
-			n.items = append(n.items, item)
+			n.items = append(n.items, p.value(depth+1))
 		}
-		if _, err := p.d.Token(); err != nil {
-			return nil, invalid(n.line, "%v", err)
-		}
+		_, _ = p.d.Token() // the end
 	}
-	return n, nil
+	return n
 }
 
 // parseYAML reads one YAML document. It does not panic, whatever the bytes: the
 // parser is not ours.
-func parseYAML(data []byte) (root *node, err error) {
+func parseYAML(data []byte) *node {
 	defer func() {
-		if r := recover(); r != nil {
-			root, err = nil, invalid(1, "not readable as YAML: %v", r)
+		switch r := recover().(type) {
+		case nil:
+		case *whittle.Error:
+			panic(r)
+		default:
+			panic(invalid(1, "not readable as YAML: %v", r))
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
-	if err := boundTokens(tokens); err != nil {
-		return nil, err
-	}
+	boundTokens(tokens)
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
-			return nil, invalid(lineOf(e.GetToken()), "not readable as YAML: %s", e.GetMessage())
+			panic(invalid(lineOf(e.GetToken()), "not readable as YAML: %s", e.GetMessage()))
 		}
-		return nil, invalid(1, "not readable as YAML: %v", err)
+		panic(invalid(1, "not readable as YAML: %v", err))
 	}
 	for _, doc := range file.Docs {
 		if doc.Body != nil {
 			return convert(doc.Body, 0)
 		}
 	}
-	return nil, invalid(1, "the document is empty")
+	panic(invalid(1, "the document is empty"))
 }
 
 // boundTokens refuses what is too much for a parser that recurses, and anchors
 // and aliases, a few lines of which can stand for billions of values.
-func boundTokens(tokens token.Tokens) error {
+func boundTokens(tokens token.Tokens) {
 	if len(tokens) > 2*maxNodes {
-		return invalid(lineOf(tokens[2*maxNodes]), "the document has more than %d words and signs", 2*maxNodes)
+		panic(invalid(lineOf(tokens[2*maxNodes]), "the document has more than %d words and signs", 2*maxNodes))
 	}
 	flow, dashes, line := 0, 0, 0
 	for _, t := range tokens {
@@ -202,9 +195,9 @@ func boundTokens(tokens token.Tokens) error {
 		}
 		switch t.Type {
 		case token.InvalidType:
-			return invalid(lineOf(t), "not readable as YAML: %s", t.Error)
+			panic(invalid(lineOf(t), "not readable as YAML: %s", t.Error))
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			return invalid(lineOf(t), "anchors and aliases (&, *, <<) are not read here; use $ref")
+			panic(invalid(lineOf(t), "anchors and aliases (&, *, <<) are not read here; use $ref"))
 		case token.MappingStartType, token.SequenceStartType:
 			flow++
 		case token.MappingEndType, token.SequenceEndType:
@@ -213,10 +206,9 @@ func boundTokens(tokens token.Tokens) error {
 			dashes++
 		}
 		if flow > maxDepth || dashes > maxDepth || t.Position != nil && t.Position.IndentNum > 8*maxDepth {
-			return invalid(lineOf(t), "the document nests deeper than %d", maxDepth)
+			panic(invalid(lineOf(t), "the document nests deeper than %d", maxDepth))
 		}
 	}
-	return nil
 }
 
 func lineOf(t *token.Token) int {
@@ -226,28 +218,24 @@ func lineOf(t *token.Token) int {
 	return max(t.Position.Line, 1)
 }
 
-func convert(a ast.Node, depth int) (*node, error) {
+func convert(a ast.Node, depth int) *node {
 	if a == nil {
-		return &node{line: 1}, nil
+		return &node{line: 1}
 	}
 	n := &node{line: lineOf(a.GetToken())}
 	if depth > maxDepth {
-		return nil, invalid(n.line, "the document nests deeper than %d", maxDepth)
+		panic(invalid(n.line, "the document nests deeper than %d", maxDepth))
 	}
 	switch v := a.(type) {
 	case *ast.NullNode:
 	case *ast.MappingNode:
-		return n, n.fill(v.Values, depth)
+		n.fill(v.Values, depth)
 	case *ast.MappingValueNode:
-		return n, n.fill([]*ast.MappingValueNode{v}, depth)
+		n.fill([]*ast.MappingValueNode{v}, depth)
 	case *ast.SequenceNode:
 		n.kind = isList
 		for _, item := range v.Values {
-			c, err := convert(item, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			n.items = append(n.items, c)
+			n.items = append(n.items, convert(item, depth+1))
 		}
 	case *ast.StringNode:
 		n.kind, n.text = isText, v.Value
@@ -262,20 +250,15 @@ func convert(a ast.Node, depth int) (*node, error) {
 	default:
 		n.kind, n.text = isText, a.GetToken().Value
 	}
-	return n, nil
+	return n
 }
 
-func (n *node) fill(values []*ast.MappingValueNode, depth int) error {
+func (n *node) fill(values []*ast.MappingValueNode, depth int) {
 	n.kind = isObject
 	for _, v := range values {
-		item, err := convert(v.Value, depth+1)
-		if err != nil {
-			return err
-		}
-		n.keys, n.items = append(n.keys, v.Key.GetToken().Value), append(n.items, item)
+		n.keys, n.items = append(n.keys, v.Key.GetToken().Value), append(n.items, convert(v.Value, depth+1))
 	}
 	if len(values) > 0 {
 		n.line = lineOf(values[0].Key.GetToken())
 	}
-	return nil
 }

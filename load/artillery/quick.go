@@ -58,7 +58,7 @@ func (q Quick) Plan() (*plan.Plan, error) {
 }
 
 func (q Quick) plan() (p *plan.Plan, err error) {
-	defer plan.Caught(&err)
+	defer whittle.Caught(&err)
 	r := &reader{Builder: plan.NewBuilder(plan.Source{}, flags), testID: "whittle"}
 	r.Plan.Name = q.URL
 	r.Plan.HTTP = plan.HTTPSettings{Timeout: q.Timeout, Insecure: q.Insecure}
@@ -79,7 +79,7 @@ func (q Quick) plan() (p *plan.Plan, err error) {
 	}
 	r.Plan.Scenarios = []plan.Scenario{{Weight: 1, Steps: steps}}
 	r.Plan.Weight = 1
-	plan.Check(r.Finish())
+	whittle.Check(r.Finish())
 	return q.withLoad(r.Plan), nil
 }
 
@@ -92,7 +92,7 @@ func (q Quick) withLoad(p *plan.Plan) *plan.Plan {
 			c.Duration = q.Duration
 		}
 		closed, err := p.WithUsers(c)
-		plan.Check(err)
+		whittle.Check(err)
 		closed.Groups[0].Fresh = false
 		return closed
 	}

@@ -41,7 +41,7 @@ type reader struct {
 // line and column: whittle.Invalid for a mistake, whittle.Unsupported for an
 // element that docs/load.md does not list as running.
 func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
-	defer plan.Caught(&err)
+	defer whittle.Caught(&err)
 	root := parseTree(name, src)
 	r := &reader{
 		Builder: plan.NewBuilder(s, name), testID: fmt.Sprintf("t%016x", rand.Uint64()), digest: sha256.Sum256(src),
@@ -81,7 +81,7 @@ func (r *reader) script(root *node) {
 	r.Plan.Carried, r.captured = r.captured, nil
 	r.scenarios(scenarios)
 	r.unreportedFlow(root.get("after"), &r.Plan.After)
-	plan.Check(r.Finish())
+	whittle.Check(r.Finish())
 }
 
 // unreportedFlow reads the flow of before or after. Its requests are not the run's, so

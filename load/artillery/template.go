@@ -5,8 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"whittle"
+
 	"whittle/load/expr"
-	"whittle/load/plan"
 )
 
 // compileTemplate reads text with {{ expressions }}.
@@ -112,7 +113,7 @@ func (r *reader) builtin(n *node, src, name string, args []string) func(*expr.Sc
 // known is variable for a place that has nothing to add to its error.
 func (r *reader) known(n *node, src string) func(*expr.Scope) expr.Value {
 	v, err := r.variable(n, src)
-	plan.Check(err)
+	whittle.Check(err)
 	return v
 }
 

@@ -39,7 +39,7 @@ type reader struct {
 // column: whittle.Invalid for a mistake, whittle.Unsupported for an element that
 // docs/load-jmeter.md does not list.
 func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
-	defer plan.Caught(&err)
+	defer whittle.Caught(&err)
 	if len(src) > plan.MaxBytes {
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "%s: a plan has at most %d bytes, this one %d", name, plan.MaxBytes, len(src))
 	}
@@ -132,7 +132,7 @@ func (j *reader) finish(e *element) {
 	if len(j.ignored) > 0 {
 		j.Plan.Notes = append(j.Plan.Notes, fmt.Sprintf("left out, as they send nothing: %s", strings.Join(j.ignored, ", ")))
 	}
-	plan.Check(j.Finish())
+	whittle.Check(j.Finish())
 }
 
 // maxGroups bounds the thread groups of a plan: each has histograms of its own.

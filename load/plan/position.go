@@ -22,26 +22,6 @@ func (p Position) Invalid(format string, args ...any) error {
 	return p.Errorf(whittle.Invalid, format, args...)
 }
 
-// Check ends the reading of a plan where there is an error.
-func Check(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
-// Caught gives the error that ended the reading of a plan; it is deferred by
-// whoever began it. Readers panic with the first mistake that they find, since
-// none of them goes on behind one. What is not such an error panics further.
-func Caught(err *error) {
-	switch e := recover().(type) {
-	case nil:
-	case *whittle.Error:
-		*err = e
-	default:
-		panic(e)
-	}
-}
-
 // before orders positions of one file.
 func (p Position) before(o Position) bool {
 	return p.Line < o.Line || p.Line == o.Line && p.Col < o.Col
