@@ -58,10 +58,13 @@ type Upstream struct {
 	// WriteTimeout bounds how long the upstream may take nothing of a request's
 	// body. 0: a minute.
 	WriteTimeout time.Duration
+	// WaitTimeout bounds how long a user's request waits for one of MaxConns. 0: ten
+	// seconds.
+	WaitTimeout time.Duration
 	// MaxResponse bounds the bytes read of a response that must be held whole
 	// (mirrored or transcoded).
 	MaxResponse int64
-	// MaxConns bounds the connections open at once.
+	// MaxConns bounds the connections in use at once.
 	MaxConns int
 	// Insecure accepts any TLS certificate.
 	Insecure bool

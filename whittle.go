@@ -80,8 +80,13 @@ const (
 	FailedReset    Failure = "reset"     // the connection broke before the response was whole
 	FailedMalform  Failure = "malformed" // what came was not HTTP, or not of the contract
 	FailedTooLarge Failure = "too_large" // the response was longer than the bound
+	FailedBusy     Failure = "busy"      // none of the connections allowed was free: nothing was sent
 	FailedCanceled Failure = "canceled"  // the client, or whittle's own shutdown, ended it
 )
+
+// Neutral reports whether a failure says nothing of the side: the client ended the
+// request, or it was never sent.
+func (f Failure) Neutral() bool { return f == FailedCanceled || f == FailedBusy }
 
 // OK reports whether a response came and is not a server error.
 func (a *Response) OK() bool { return a.Failure == NoFailure && a.Status < 500 }
@@ -149,9 +154,9 @@ type Outcome struct {
 }
 
 // Bad reports whether the side failed or gave a server error. A request that
-// the client itself ended is not bad.
+// the client itself ended, or that was never sent, is not bad.
 func (o *Outcome) Bad() bool {
-	if o.Failure == FailedCanceled {
+	if o.Failure.Neutral() {
 		return false
 	}
 	return o.Failure != NoFailure || o.Status >= 500

@@ -122,7 +122,7 @@ func (j *Judge) compared() int { return j.mirrored.compared + j.served.compared 
 // the bodies are, and a candidate's error that was not waited for is such a one.
 func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	switch {
-	case x.Monolith.Failure == whittle.FailedCanceled || x.Candidate.Failure == whittle.FailedCanceled:
+	case x.Monolith.Failure.Neutral() || x.Candidate.Failure.Neutral():
 		return Observation{Skip: whittle.SkipCanceled}
 	case x.Monolith.Failure == whittle.FailedTooLarge, cutOff(x):
 		return Observation{Skip: whittle.SkipTooLarge}

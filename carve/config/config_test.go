@@ -135,12 +135,12 @@ routes:
 	if f.Listen != ":8080" || f.Admin != "127.0.0.1:8081" || f.AdminToken != "" || f.State != "whittle.db" || f.TLS != nil {
 		t.Errorf("server %+v", f)
 	}
-	if want := (whittle.Upstream{URL: "http://127.0.0.1:3000", Timeout: time.Minute, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, MaxResponse: 4 << 20, MaxConns: 1024}); f.Monolith != want {
+	if want := (whittle.Upstream{URL: "http://127.0.0.1:3000", Timeout: time.Minute, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 10 * time.Second, MaxResponse: 4 << 20, MaxConns: 1024}); f.Monolith != want {
 		t.Errorf("monolith %+v", f.Monolith)
 	}
 	want := whittle.Route{
 		Name: "GET /a", Match: whittle.Match{Method: "GET", Pattern: "/a"},
-		Candidate: &whittle.Upstream{URL: "http://127.0.0.1:6666/v2", Timeout: 5 * time.Second, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, MaxResponse: 4 << 20, MaxConns: 256},
+		Candidate: &whittle.Upstream{URL: "http://127.0.0.1:6666/v2", Timeout: 5 * time.Second, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 100 * time.Millisecond, MaxResponse: 4 << 20, MaxConns: 256},
 		Mirror: whittle.Mirror{
 			Sample: 10_000, Watch: 500, Queue: 1024, Concurrency: 32, MaxBody: 256 << 10, MaxMemory: 64 << 20, ShedAbove: 3, RepeatEvery: 20,
 		},

@@ -84,8 +84,8 @@ func (f *File) describeServer(b *strings.Builder) {
 }
 
 func upstream(u *whittle.Upstream) string {
-	s := fmt.Sprintf("%s, %s to its first byte, %s between bytes (%s in a stream), %s to take some of a body, at most %d connections",
-		u.URL, brief(u.Timeout), brief(u.ReadTimeout), brief(u.StreamTimeout), brief(u.WriteTimeout), u.MaxConns)
+	s := fmt.Sprintf("%s, %s to its first byte, %s between bytes (%s in a stream), %s to take some of a body, at most %d connections, %s to get one",
+		u.URL, brief(u.Timeout), brief(u.ReadTimeout), brief(u.StreamTimeout), brief(u.WriteTimeout), u.MaxConns, brief(u.WaitTimeout))
 	if u.Build != "" {
 		s += ", build " + u.Build
 	}

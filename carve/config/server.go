@@ -30,7 +30,7 @@ func (r *reader) server(o *object, f *File, files folder) {
 	read(o, "listen", "an address such as :8080", &f.Listen, parseAddress)
 	r.tls(o, f, files)
 	r.admin(o, f, files)
-	f.Monolith = whittle.Upstream{Timeout: time.Minute, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, MaxResponse: 4 * mib, MaxConns: 1024}
+	f.Monolith = whittle.Upstream{Timeout: time.Minute, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 10 * time.Second, MaxResponse: 4 * mib, MaxConns: 1024}
 	if n, ok := o.get("monolith"); ok {
 		if u, ok := r.upstream(n, "monolith", &f.Monolith); ok {
 			u.done()
@@ -213,6 +213,7 @@ func (r *reader) upstream(n *node, path string, u *whittle.Upstream) (*object, b
 	o.duration("read_timeout", &u.ReadTimeout, time.Millisecond, day)
 	o.duration("stream_timeout", &u.StreamTimeout, time.Millisecond, day)
 	o.duration("write_timeout", &u.WriteTimeout, time.Millisecond, day)
+	o.duration("wait_timeout", &u.WaitTimeout, time.Millisecond, day)
 	o.size("max_response", &u.MaxResponse, kib, gib)
 	o.count("max_conns", &u.MaxConns, 1, maxNum)
 	o.flag("insecure", &u.Insecure)

@@ -82,7 +82,7 @@ func (t *traffic) user(o *whittle.Outcome, now time.Time) {
 func (t *traffic) mirrored(a *whittle.Response, now time.Time) {
 	s := t.second(now)
 	s.mirrored++
-	if !a.OK() && a.Failure != whittle.FailedCanceled {
+	if !a.OK() && !a.Failure.Neutral() {
 		s.bad++
 	}
 	t.note(a.Failure, a.Latency, now)

@@ -87,7 +87,9 @@ func NewCaller(spec whittle.Route) (*Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := upstream.New(*spec.Candidate, spec.RPC != nil && spec.RPC.Protocol == whittle.GRPC, false)
+	at := *spec.Candidate
+	at.WaitTimeout = at.Timeout // nobody else can respond instead
+	u, err := upstream.New(at, spec.RPC != nil && spec.RPC.Protocol == whittle.GRPC, false)
 	if err != nil {
 		return nil, inField(err, "candidate")
 	}

@@ -302,7 +302,7 @@ func (c *candidateCall) judge() {
 	}
 	how := breaker.Good
 	switch {
-	case c.outOfMemory:
+	case c.outOfMemory, res.Failure == whittle.FailedBusy:
 		how = breaker.Void
 	case c.first.Bad():
 		how = breaker.Bad
@@ -336,7 +336,9 @@ func (c *candidateCall) release(how breaker.Outcome) {
 // response of the candidate, nothing has been written, and either asking twice
 // does no harm or the candidate was never reached.
 func (c *candidateCall) fallsBack() bool {
-	return (c.first.Bad() || c.outOfMemory) && !c.res.Wrote && (c.hasFallback || c.res.Failure == whittle.FailedConnect)
+	unsent := c.first.Failure == whittle.FailedBusy
+	return (c.first.Bad() || c.outOfMemory || unsent) && !c.res.Wrote &&
+		(c.hasFallback || unsent || c.res.Failure == whittle.FailedConnect)
 }
 
 // fallBack lets the monolith response in the candidate's place.
@@ -356,7 +358,7 @@ func (rt *route) fallBack(c *candidateCall) {
 	c.res = rt.env.g.forwarder.Forward(w, c.user.r, rt.env.monolith, forward.Options{Tap: head})
 	c.res.Side = whittle.Monolith
 	rt.observeMonolith(v, &c.res)
-	if c.outOfMemory {
+	if c.outOfMemory || c.first.Failure == whittle.FailedBusy {
 		rt.counts.diverted.Add(1)
 		return
 	}
@@ -427,7 +429,7 @@ func (c *candidateCall) report() {
 	c.first.FellBack = c.fellBack
 	rt.report(c.first, v)
 	switch {
-	case c.outOfMemory:
+	case c.outOfMemory, c.first.Failure == whittle.FailedBusy:
 		v.shed()
 	case v.broken != nil && c.watched && rt.shedder.Sheds(v.at):
 		v.shed()

@@ -226,7 +226,7 @@ func (c *recording) finish(res *forward.Result) {
 	case res.Streamed:
 		counts.streaming.Add(1)
 		return
-	case res.Failure == whittle.FailedCanceled:
+	case res.Failure.Neutral():
 		counts.canceled.Add(1)
 		return
 	case res.Failure == whittle.NoFailure && c.head["Content-Length"] != nil:

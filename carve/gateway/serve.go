@@ -214,6 +214,9 @@ func (rt *route) mirror(v *userRequest, res *forward.Result) {
 	case res.Failure == whittle.FailedCanceled:
 		v.skip(whittle.SkipCanceled)
 		return
+	case res.Failure == whittle.FailedBusy: // the monolith was not asked, and has enough to do
+		v.shed()
+		return
 	case res.Streamed:
 		v.skip(whittle.SkipStreaming)
 		return

@@ -106,7 +106,7 @@ var chromes = []struct {
 func failure(r *response) (whittle.Failure, string) {
 	known := []whittle.Failure{
 		whittle.FailedConnect, whittle.FailedTimeout, whittle.FailedReset,
-		whittle.FailedMalform, whittle.FailedTooLarge, whittle.FailedCanceled,
+		whittle.FailedMalform, whittle.FailedTooLarge, whittle.FailedBusy, whittle.FailedCanceled,
 	}
 	if f := whittle.Failure(r.Failure); slices.Contains(known, f) {
 		return f, string(r.Error)

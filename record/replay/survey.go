@@ -126,7 +126,7 @@ func unsendable(e *capture.Entry) string {
 	switch {
 	case e.Served == whittle.Candidate:
 		return whittle.SkipServed
-	case e.Response.Failure == whittle.FailedCanceled:
+	case e.Response.Failure.Neutral():
 		return whittle.SkipCanceled
 	case e.Request.Truncated:
 		return whittle.SkipTooLarge

@@ -162,10 +162,10 @@ func (g *Guard) Share(s whittle.Share) {
 // last, without those at which the monolith failed as well.
 func (g *Guard) Run() int { return g.run }
 
-// Outcome takes in one user's request. Responses that the client itself ended
-// say nothing of either side.
+// Outcome takes in one user's request. One that the client itself ended, or that was
+// never sent, says nothing of either side.
 func (g *Guard) Outcome(o whittle.Outcome) {
-	if o.Failure == whittle.FailedCanceled {
+	if o.Failure.Neutral() {
 		return
 	}
 	a := response{Bad: o.Bad(), Latency: o.Latency, At: o.At.UnixNano()}
@@ -241,7 +241,7 @@ func (g *Guard) check() {
 // Pair takes in one request that both sides were asked. While no user depends
 // on the candidate it tells of the monolith alone.
 func (g *Guard) Pair(p whittle.Pair) {
-	if p.Monolith.Failure == whittle.FailedCanceled || p.Candidate.Failure == whittle.FailedCanceled {
+	if p.Monolith.Failure.Neutral() || p.Candidate.Failure.Neutral() {
 		return
 	}
 	g.pairMismatch(&p)

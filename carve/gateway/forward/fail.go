@@ -44,6 +44,8 @@ func FailureStatus(failure whittle.Failure, body, err error) int {
 		return http.StatusRequestTimeout
 	case body != nil, errors.Is(err, upstream.ErrTarget):
 		return http.StatusBadRequest
+	case failure == whittle.FailedBusy:
+		return http.StatusServiceUnavailable
 	case failure == whittle.FailedTimeout:
 		return http.StatusGatewayTimeout
 	}

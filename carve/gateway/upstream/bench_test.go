@@ -33,7 +33,7 @@ func BenchmarkExchange(b *testing.B) {
 		"long":   "Content-Length: 6000\r\n\r\n" + strings.Repeat("x", 6000),
 	} {
 		b.Run(name, func(b *testing.B) {
-			c := newConn(newPool("", time.Second, 1), &repeated{response: []byte(head + rest)})
+			c := newConn(newPool("", time.Second, &slots{limit: 1}), &repeated{response: []byte(head + rest)})
 			fields := http.Header{}
 			b.ReportAllocs()
 			for b.Loop() {

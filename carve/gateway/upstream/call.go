@@ -182,15 +182,14 @@ func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 		out.Body = io.NopCloser(bytes.NewReader(q.Body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(q.Body)), nil }
 	}
-	if hold.aside && !spares(u.busy.Load(), u.conns) {
-		return whittle.Response{}, errNoSpare
-	}
 	t := u.transport
 	if !again(q) {
 		t = u.once
 	}
-	u.busy.Add(1)
-	defer u.busy.Add(-1)
+	if err := u.slots.acquire(ctx, hold.aside); err != nil {
+		return whittle.Response{}, err
+	}
+	defer u.slots.release()
 	resp, err := t.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // Response.Close does
 	if err != nil {
 		return whittle.Response{}, err

@@ -33,6 +33,8 @@ func Classify(err error) whittle.Failure {
 	switch {
 	case err == nil:
 		return whittle.NoFailure
+	case errors.Is(err, errNoSlot), errors.Is(err, errNoSpare):
+		return whittle.FailedBusy
 	case errors.Is(err, context.Canceled):
 		return whittle.FailedCanceled
 	case errors.Is(err, errResponseSize), errors.Is(err, errHeadSize):
@@ -41,7 +43,7 @@ func Classify(err error) whittle.Failure {
 		return whittle.FailedMalform
 	case isDial(err):
 		return whittle.FailedConnect
-	case errors.Is(err, errNoSlot), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isTimeout(err):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isTimeout(err):
 		return whittle.FailedTimeout
 	case isBroken(err):
 		return whittle.FailedReset

@@ -122,7 +122,7 @@ func (p *pool) do(ctx context.Context, call leanCall) (*conn, error) {
 		may = reuseTrusted
 	}
 	for {
-		c, err := p.get(ctx, may, call.limit, call.aside)
+		c, err := p.get(ctx, may, call.aside)
 		if err != nil {
 			return nil, err
 		}

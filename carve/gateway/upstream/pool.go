@@ -18,7 +18,7 @@ type pool struct {
 	dialer net.Dialer
 	// slots bounds the connections: a request holds one while it runs, and
 	// takes an idle connection before it dials.
-	slots    chan struct{}
+	slots    *slots
 	patience patience
 
 	mu     sync.Mutex // guards the following
@@ -44,18 +44,17 @@ const (
 	reuseAny
 )
 
-func newPool(addr string, dialing time.Duration, conns int) *pool {
-	p := &pool{addr: addr, dialer: net.Dialer{Timeout: dialing}, slots: make(chan struct{}, conns), patience: patienceOf(&whittle.Upstream{})}
+func newPool(addr string, dialing time.Duration, slots *slots) *pool {
+	p := &pool{addr: addr, dialer: net.Dialer{Timeout: dialing}, slots: slots, patience: patienceOf(&whittle.Upstream{})}
 	p.reaper = time.AfterFunc(time.Hour, p.reap)
 	p.reaper.Stop()
 	return p
 }
 
 // get gives a connection that nobody else uses: an idle one as far as may
-// allows, else a new one. Waiting for a slot is bounded by wait; what is done
-// aside waits for none.
-func (p *pool) get(ctx context.Context, may reuse, wait time.Duration, aside bool) (*conn, error) {
-	if err := p.acquire(ctx, wait, aside); err != nil {
+// allows, else a new one. What is done aside waits for none.
+func (p *pool) get(ctx context.Context, may reuse, aside bool) (*conn, error) {
+	if err := p.slots.acquire(ctx, aside); err != nil {
 		return nil, err
 	}
 	for c := p.pop(may); c != nil; c = p.pop(may) {
@@ -67,39 +66,11 @@ func (p *pool) get(ctx context.Context, may reuse, wait time.Duration, aside boo
 	}
 	nc, err := p.dialer.DialContext(ctx, "tcp", p.addr)
 	if err != nil {
-		<-p.slots
+		p.slots.release()
 		return nil, err
 	}
 	return newConn(p, nc), nil
 }
-
-func (p *pool) acquire(ctx context.Context, wait time.Duration, aside bool) error {
-	if aside && !spares(int64(len(p.slots)), int64(cap(p.slots))) {
-		return errNoSpare
-	}
-	select {
-	case p.slots <- struct{}{}:
-		return nil
-	default:
-	}
-	if aside {
-		return errNoSpare
-	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case p.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return errNoSlot
-	}
-}
-
-// spares reports whether users leave a connection to what is done aside: they keep
-// half of all for themselves, and one that is alone is spared while it is idle.
-func spares(used, all int64) bool { return used <= (all-1)/2 }
 
 // pop takes the idle connection used last. Where even that one may not be used,
 // the oldest makes room for the one that is dialled instead.
@@ -126,7 +97,7 @@ func (p *pool) put(c *conn, usable bool) {
 	if !usable || !p.keep(c) {
 		_ = c.net.Close() // its result changes nothing
 	}
-	<-p.slots
+	p.slots.release()
 }
 
 func (p *pool) keep(c *conn) bool {

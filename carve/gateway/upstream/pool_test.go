@@ -73,7 +73,7 @@ func (p *pool) age(d time.Duration) (idle int) {
 // that can be repeated does not pay for that.
 func TestOnlyOnceGoesOverTrustedConnections(t *testing.T) {
 	addr, conns := patient(t)
-	p := newPool(addr, time.Second, 8)
+	p := newPool(addr, time.Second, &slots{limit: 8, wait: time.Second})
 	t.Cleanup(p.close)
 	const justNow = -time.Minute // however long the machine stood since
 	for i, step := range []struct {
@@ -150,7 +150,7 @@ func (shut) Write([]byte) (int, error) { return 0, &net.OpError{Op: "write", Err
 // repeated whatever its method.
 func TestNothingSentIsSentAgain(t *testing.T) {
 	addr, conns := patient(t)
-	p := newPool(addr, time.Second, 8)
+	p := newPool(addr, time.Second, &slots{limit: 8, wait: time.Second})
 	t.Cleanup(p.close)
 	call := leanCall{request: []byte("POST / HTTP/1.1\r\nHost: x\r\n\r\n"), method: http.MethodPost, limit: 10 * time.Second}
 	c, err := p.do(context.Background(), call)

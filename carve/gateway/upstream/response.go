@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -24,7 +23,7 @@ type Response struct {
 	resp   *http.Response
 	conn   *conn
 	closed bool
-	busy   *atomic.Int64 // counts the response until Close; nil: nothing does
+	held   *slots // has the response's slot until Close; nil: the conn's pool has
 	// names of the trailer's fields as far as the head of resp gave them.
 	names []string
 }
@@ -100,8 +99,8 @@ func (a *Response) Close() {
 		return
 	}
 	a.closed = true
-	if a.busy != nil {
-		a.busy.Add(-1)
+	if a.held != nil {
+		defer a.held.release()
 	}
 	if s, ok := a.body.(*readerSource); ok {
 		s.release()

@@ -106,8 +106,8 @@ func FuzzResponseHead(f *testing.F) {
 func pipeTo(t *testing.T, packets ...string) *conn {
 	t.Helper()
 	near, far := net.Pipe()
-	p := newPool("", time.Second, 1)
-	p.slots <- struct{}{}
+	p := newPool("", time.Second, &slots{limit: 1})
+	p.slots.taken = 1
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

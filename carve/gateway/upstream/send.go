@@ -81,16 +81,26 @@ func (u *Upstream) sendTransport(ctx context.Context, t *http.Transport, q *Requ
 		defer hints.mute()
 		trace.Got1xxResponse = hints.relay
 	}
-	u.busy.Add(1)
+	held := &u.slots
+	if q.Upgrade {
+		held = &u.upgraded
+	}
+	if err := held.acquire(ctx, false); err != nil {
+		w.end()
+		return nil, err
+	}
 	resp, err := t.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, &trace))) //nolint:bodyclose // Response.Close does
 	w.rest()
 	if err != nil {
-		u.busy.Add(-1)
+		held.release()
 		defer w.end()
 		return nil, w.because(err)
 	}
+	if resp.ProtoMajor == 2 {
+		held.share()
+	}
 	a := newResponse(resp, w, &u.patience)
-	a.busy = &u.busy
+	a.held = held
 	return a, nil
 }
 

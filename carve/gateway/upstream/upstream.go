@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -21,6 +20,8 @@ import (
 const (
 	// defaultTimeout stands in for an Upstream.Timeout of 0.
 	defaultTimeout = 30 * time.Second
+	// defaultWait stands in for an Upstream.WaitTimeout of 0.
+	defaultWait = 10 * time.Second
 	// defaultConns stands in for an Upstream.MaxConns of 0.
 	defaultConns = 512
 	// defaultResponse stands in for an Upstream.MaxAnswer of 0.
@@ -51,12 +52,11 @@ type Upstream struct {
 	host     string
 	timeout  time.Duration
 	patience patience
-	// conns bounds the connections; busy is how many requests are under way through
-	// net/http.
-	conns     int64
-	busy      atomic.Int64
-	pool      *pool // nil unless base is plain http
-	transport *http.Transport
+	// slots bounds the requests under way, upgraded the connections that have changed
+	// to another protocol.
+	slots, upgraded slots
+	pool            *pool // nil unless base is plain http
+	transport       *http.Transport
 	// once is for requests that net/http will not send again.
 	once *http.Transport
 	// upgrader speaks HTTP/1.1 only, since HTTP/2 has no Upgrade.
@@ -87,13 +87,18 @@ func New(spec whittle.Upstream, http2, rewriteHost bool) (*Upstream, error) {
 	if conns <= 0 {
 		conns = defaultConns
 	}
-	u.conns = int64(conns)
+	wait := spec.WaitTimeout
+	if wait <= 0 {
+		wait = defaultWait
+	}
+	u.slots.limit, u.slots.wait, u.slots.shared = conns, wait, u.http2
+	u.upgraded.limit, u.upgraded.wait = conns, wait
 	u.prefix = strings.TrimSuffix(base.EscapedPath(), "/")
 	if rewriteHost {
 		u.host = base.Host
 	}
 	if base.Scheme == "http" && !u.http2 {
-		u.pool = newPool(withPort(base), min(dialTimeout, u.timeout), conns)
+		u.pool = newPool(withPort(base), min(dialTimeout, u.timeout), &u.slots)
 		u.pool.patience = u.patience
 	}
 	u.transport = u.newTransport(u.http2, true, conns)
