@@ -168,11 +168,11 @@ bench-count: build deps ## 10,000,000 draws: our service, as published, Node
 	@go run ./bench/count
 
 .PHONY: bench-gateway
-bench-gateway: build ## pass-through, shadowing and recording beside nginx, HAProxy, Envoy, Caddy
+bench-gateway: build ## pass-through, shadowing and recording against nginx, HAProxy, Envoy, Caddy
 	@go run ./bench/gateway
 
 .PHONY: bench-load
-bench-load: build ## CPU per request sent, beside wrk, oha, hey, k6, vegeta
+bench-load: build ## CPU per request sent, against wrk, oha, hey, k6, vegeta
 	@go run ./bench/load
 
 .PHONY: bench-compare
@@ -187,12 +187,12 @@ bench-ingest: build deps ## an event kept: ours, Node, Benthos, bare net/http; -
 proof: build ## the mutation campaign: what whittle finds of what can be wrong, and how many users meet it
 	@go run ./bench/proof -doc docs/proof.md $(ARGS)
 
-.PHONY: story-count
-story-count: build deps ## the seed's load plan on the application before and after the carve
-	@go run ./bench/story
+.PHONY: bench-carve
+bench-carve: build deps ## the seed's load plan on the application before and after the carve
+	@go run ./bench/carve
 
 .PHONY: bench-drain
-bench-drain: deps ## --log-first catching up with real Kafka and Kinesis, beside what they take without it
+bench-drain: deps ## --log-first catching up with real Kafka and Kinesis, against what they take without it
 	@go test ./e2e/ingest -run '^$$' -bench CatchUp -benchtime 1x -timeout 15m | grep -E '^(Benchmark|FAIL|ok|cpu)'
 
 .PHONY: audit-ingest

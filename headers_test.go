@@ -11,7 +11,7 @@ import (
 )
 
 // TestTheListOfAddedHeadersIsDocumented: docs/compare.md names every header that
-// counts as added by servers, and none besides.
+// counts as added by servers, and no other.
 func TestTheListOfAddedHeadersIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("docs/compare.md")
 	if err != nil {

@@ -78,7 +78,7 @@ func writePackage(t *testing.T, b *strings.Builder, p *listed) {
 	doc := p.Doc
 	switch {
 	case doc == "" && generated:
-		doc = "Generated from the .proto file beside it."
+		doc = "Generated from the .proto file in this folder."
 	case doc == "":
 		t.Errorf("%s has no package comment", p.ImportPath)
 	}

@@ -5,7 +5,7 @@ import "time"
 // Recheck is what both sides said when they were asked again about an exchange
 // in which they differed. Its rounds are in order; the first ones follow at once
 // and the later ones after some seconds, so that a candidate that lags behind is
-// told from one that is wrong.
+// distinguished from one that is wrong.
 type Recheck struct {
 	Exchange *Exchange
 	Rounds   []Round
@@ -24,7 +24,7 @@ type Observation struct {
 	// Skip is the ledger's reason why the exchange was not compared; empty: it
 	// was.
 	Skip string
-	// Counted says that the exchange's fate is in the ledger beside the evidence,
+	// Counted says that the exchange's fate is in the ledger with the evidence,
 	// so that nobody else counts it.
 	Counted bool
 	// Differs says that the two responses are not the same, that nobody declared
@@ -44,7 +44,7 @@ type Observation struct {
 
 // Pair is one request that both sides were asked, as the guards see it.
 type Pair struct {
-	// User tells users apart: a hash of the sticky key. 0: not known.
+	// User distinguishes users: a hash of the sticky key. 0: not known.
 	User uint64
 	At   time.Time
 	// First says which side was asked first; the user got that one's response, or

@@ -17,7 +17,7 @@ type Route struct {
 	// so it may be mirrored, repeated and retried. GET, HEAD and OPTIONS are
 	// always safe.
 	Safe bool
-	// DryRun is how the candidate is told that a mirrored write must not
+	// DryRun is the header by which the candidate knows that a mirrored write must not
 	// take effect. Nil: writes are not mirrored.
 	DryRun  *DryRunHeader
 	Mirror  Mirror
@@ -96,7 +96,7 @@ type RPC struct {
 	Prefix string
 	// Query and Path give the fields that query parameters and wildcards of the
 	// path fill, where they are not called as the field is: "userId" to
-	// "owner.id". A parameter that is named here is read beside a body too.
+	// "owner.id". A parameter that is named here is read where there is a body too.
 	Query, Path map[string]string
 	// Form gives the fields that a form's pairs fill, where they are not called
 	// as the field is.
@@ -158,7 +158,7 @@ const (
 // DryRunHeader is a header set on mirrored writes.
 type DryRunHeader struct{ Header, Value string }
 
-// Mirror bounds what happens beside the user's request.
+// Mirror bounds what happens alongside the user's request.
 type Mirror struct {
 	// Sample is the part of the users mirrored, sticky by the rollout's key.
 	Sample Share
@@ -200,13 +200,13 @@ type Comparison struct {
 	// are only listed.
 	AllHeaders    bool
 	ExceptHeaders []string
-	// Headers are compared in any case: with AllHeaders besides the others, without
+	// Headers are compared in any case: with AllHeaders in addition to the others, without
 	// it they alone. The names are in canonical form, at most MaxHeaders in each
 	// list; the content type is always compared.
 	Headers []string
 
 	// Ignore lists JSON paths that are not compared: "$.id",
-	// "$.items[*].at", "$..etag". For JSON, and beside the number of Statistical.
+	// "$.items[*].at", "$..etag". For JSON, and around the number of Statistical.
 	Ignore []string
 	// Unordered lists JSON paths of arrays that are compared as multisets.
 	Unordered []string

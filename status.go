@@ -128,7 +128,7 @@ type RouteStatus struct {
 type Traffic struct {
 	// PerSecond is users' requests a second.
 	PerSecond float64 `json:"per_second"`
-	// Mirrored is calls beside users' requests a second.
+	// Mirrored is calls alongside users' requests a second.
 	Mirrored float64 `json:"mirrored_per_second"`
 	// Errors is the share of bad responses to either, 0 to 1.
 	Errors float64 `json:"errors"`

@@ -86,7 +86,7 @@ type Asked struct {
 	// Noise: the monolith itself said something else than before.
 	Noise int `json:"noise"`
 	// AnotherRequest: what the candidate said is what the monolith gave to another
-	// request, or to another user's, in the last minutes, and to none besides. In
+	// request, or to another user's, in the last minutes, and to no other. In
 	// AnotherKept of them the candidate said it again each time.
 	AnotherRequest int `json:"another_request,omitempty"`
 	AnotherKept    int `json:"another_kept,omitempty"`
@@ -113,7 +113,7 @@ type Sample struct {
 
 // Bound is what could still differ without having been seen.
 type Bound struct {
-	// ID tells a verdict's bounds apart, and is the same as long as the route has
+	// ID distinguishes a verdict's bounds, and is the same as long as the route has
 	// the bound. Empty: What does.
 	ID string `json:"id,omitempty"`
 	// What is "mean", "spread", "distribution", "noise" or "share of responses".

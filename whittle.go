@@ -1,5 +1,5 @@
-// Package whittle holds the words that every room of the house shares: what an
-// exchange is, what a route is told to do, what a verdict says, which share of
+// Package whittle holds the types that every package shares: what an
+// exchange is, what a route's config says, what a verdict says, which share of
 // the traffic the candidate has. It imports the standard library only and does
 // nothing by itself.
 package whittle
@@ -96,10 +96,10 @@ func (a *Response) OK() bool { return a.Failure == NoFailure && a.Status < 500 }
 type Exchange struct {
 	// Route is the name of the route that matched.
 	Route string
-	// Conn tells the client's connections apart within one run of the gateway,
+	// Conn distinguishes the client's connections within one run of the gateway,
 	// from 1; 0: not known. The exchanges of one connection are in order.
 	Conn uint64
-	// User tells users apart: a hash of the sticky key. 0: not known.
+	// User distinguishes users: a hash of the sticky key. 0: not known.
 	User uint64
 	// At is when the request arrived.
 	At time.Time
@@ -133,10 +133,10 @@ func (x *Exchange) First() Side {
 }
 
 // Outcome is what became of one user's request on a route that has a
-// candidate; guardrails eat these.
+// candidate; guardrails count these.
 type Outcome struct {
 	Route string
-	// User tells users apart: a hash of the sticky key. 0: not known.
+	// User distinguishes users: a hash of the sticky key. 0: not known.
 	User uint64
 	At   time.Time
 	// Side is who was asked first.

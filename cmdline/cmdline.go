@@ -21,7 +21,7 @@ type Program struct {
 	Name, Description string
 	// Verbs is a pointer to the struct that kong fills, one field a verb.
 	Verbs any
-	// Bind is what verbs' Run methods may take beside the context.
+	// Bind holds the arguments that verbs' Run methods may take in addition to the context.
 	Bind []any
 	// Options are added to kong's.
 	Options  []kong.Option
@@ -32,7 +32,7 @@ type Program struct {
 type exitSignal int
 
 // Run parses args and runs one verb. It returns the exit status of the process
-// and has told the user whatever there is to tell.
+// and has printed every message for the user.
 func (p *Program) Run(ctx context.Context, args []string) (status int) {
 	parser, err := kong.New(p.Verbs, append([]kong.Option{
 		kong.Name(p.Name),
@@ -61,12 +61,12 @@ func (p *Program) Run(ctx context.Context, args []string) (status int) {
 		fmt.Fprintf(p.Err, "Run \"%[1]s --help\", or \"%[1]s VERB --help\", for the usage with examples.\n", p.Name)
 		return whittle.Invalid.ExitStatus()
 	}
-	return p.Told(verb.Run())
+	return p.Report(verb.Run())
 }
 
-// Told renders errors once, each with its hint, and gives the exit status of
+// Report prints errors once, each with its hint, and gives the exit status of
 // the first. An interrupted program did what it was asked to.
-func (p *Program) Told(err error) int {
+func (p *Program) Report(err error) int {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return 0
 	}

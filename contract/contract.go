@@ -127,7 +127,7 @@ type Body struct {
 
 // Unset says by JSON paths ("$.owner.phone", "$.items[*].tags", "$.byId.*.at",
 // `$["odd key"]`) how fields that are not set are written. All others: a field
-// that tells unset from zero (optional, a message, a Value) is left out, any
+// that distinguishes unset from zero (optional, a message, a Value) is left out, any
 // other is written with its zero value, [] or {}. The paths are those of the
 // JSON text, so a field that is Whole is "$".
 type Unset struct {
@@ -195,7 +195,7 @@ type Field struct {
 	Type       Type
 	Ref        string
 	Repeated   bool
-	// Optional tells unset from zero.
+	// Optional distinguishes unset from zero.
 	Optional bool
 	// Map is a map from strings to Type.
 	Map bool

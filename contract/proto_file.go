@@ -162,7 +162,7 @@ func (f *Field) protoType() string {
 	return string(f.Type)
 }
 
-// explicit says that the field needs the word "optional": messages tell unset
+// explicit says that the field needs the word "optional": messages distinguish unset
 // from zero without it.
 func (f *Field) explicit() bool {
 	return f.Optional && !f.Repeated && !f.Map && f.Type != MessageType && !f.Type.wellKnown()

@@ -180,7 +180,7 @@ func TestCorrectionByBucketsIsTheSame(t *testing.T) {
 
 func TestAClosedReportCarriesTheCorrection(t *testing.T) {
 	t.Parallel()
-	// Long beside the users' pace, on a busy machine, too.
+	// Long alongside the users' pace, on a busy machine, too.
 	srv := newFrozenServer(100*time.Millisecond, 2*time.Second)
 	defer srv.Close()
 	p := users(t, "{get: {url: /}}, {think: 0.01}", plan.Closed{Users: 2, Duration: 5 * time.Second})

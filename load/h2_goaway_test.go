@@ -30,7 +30,7 @@ func TestARequestThatAGoodbyeLeftOutIsSentAgain(t *testing.T) {
 			}
 			wg.Go(func() {
 				defer c.Close()
-				leave(c, n == 1, again, over)
+				goAway(c, n == 1, again, over)
 			})
 		}
 	})
@@ -46,7 +46,7 @@ func TestARequestThatAGoodbyeLeftOutIsSentAgain(t *testing.T) {
 
 // leave serves one connection. The first holds its first request back until the other
 // connection was asked, and takes no second one.
-func leave(c net.Conn, first bool, again, over chan struct{}) {
+func goAway(c net.Conn, first bool, again, over chan struct{}) {
 	preface := make([]byte, len(http2.ClientPreface))
 	if _, err := io.ReadFull(c, preface); err != nil {
 		return

@@ -138,7 +138,7 @@ func TestAServerThatHasNoHTTP2(t *testing.T) {
 	}
 }
 
-func TestCertificatesAreToldApart(t *testing.T) {
+func TestCertificatesAreDistinguished(t *testing.T) {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	srv.Config.ErrorLog = discard
 	srv.EnableHTTP2 = true

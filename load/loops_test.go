@@ -46,7 +46,7 @@ func TestLoopsByLoad(t *testing.T) {
 
 // TestTLSBesideALane sends over both from one flow: what an event loop cannot do goes
 // on away from it, and the user's next step finds it done.
-func TestTLSBesideALoop(t *testing.T) {
+func TestTLSOutsideALoop(t *testing.T) {
 	response := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "ok") })
 	plain, secure := httptest.NewServer(response), httptest.NewTLSServer(response)
 	defer plain.Close()
@@ -63,7 +63,7 @@ scenarios: [{flow: [{get: {url: /a}}, {get: {url: "%s/b"}}, {get: {url: /c}}]}]`
 }
 
 // TestANameIsLookedUpBesideALane goes by a name, whose look-up would block.
-func TestANameIsLookedUpBesideALoop(t *testing.T) {
+func TestANameIsLookedUpOutsideALoop(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
 	p := parsed(t, "config: {phases: [{duration: 0.2, arrivalCount: 50}]}\nscenarios: [{flow: [{get: {url: /}}]}]")

@@ -46,7 +46,7 @@ func Parse(name string, src []byte, s plan.Source) (*plan.Plan, error) {
 	return artillery.Parse(name, src, s)
 }
 
-// looksLikeXML tells a JMeter plan from an Artillery script by its beginning.
+// looksLikeXML distinguishes a JMeter plan from an Artillery script by its beginning.
 func looksLikeXML(src []byte) bool {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	return bytes.HasPrefix(bytes.TrimLeft(src, " \t\r\n"), []byte("<"))

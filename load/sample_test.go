@@ -11,7 +11,7 @@ import (
 )
 
 // One error of each kind is told in its own words, made safe for a terminal.
-func TestErrorsAreToldWithASample(t *testing.T) {
+func TestErrorsAreReportedWithASample(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

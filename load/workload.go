@@ -59,7 +59,7 @@ type Request struct {
 	Insecure bool
 }
 
-// IsURL tells a URL from the path of a plan's file, or of a report.
+// IsURL distinguishes a URL from the path of a plan's file, or of a report.
 func IsURL(text string) bool {
 	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
 }

@@ -30,9 +30,9 @@ type Difference struct {
 	Categories []Change
 }
 
-// Diff compares two profiles of one kind, also one of V8's with one of Go's:
-// then functions seldom have a counterpart, and endpoints and categories tell
-// the story. Endpoints whose names differ are one row where renamed says so,
+// Diff compares two profiles of one kind, also one of V8's with one of Go's. In
+// that case few functions have a counterpart, and the difference shows in endpoints
+// and categories. Endpoints whose names differ are one row where renamed says so,
 // the old name first, or where pairEndpoints finds them alike.
 func Diff(before, after *Profile, renamed map[string]string) *Difference {
 	d := &Difference{Kind: after.Kind, PerRequest: before.AllRequests() > 0 && after.AllRequests() > 0}
@@ -94,7 +94,7 @@ func (c Category) String() string {
 	return string(c)
 }
 
-// rowKey tells functions of one name apart: V8's anonymous ones. A Go function
+// rowKey distinguishes functions of one name: V8's anonymous ones. A Go function
 // keeps its name when its file moves with a version.
 type rowKey struct {
 	name, file string

@@ -2,10 +2,10 @@ package profile
 
 import "slices"
 
-// What a V8 profile must be for TellsInlined.
+// What a V8 profile must be for NamesInlined.
 const (
 	// tellsSamples is how many samples of JavaScript one must have to be judged.
-	tellsSamples = 20
+	enoughSamples = 20
 	// hidesShare of the time, spent at one line that calls, may be a function
 	// that was inlined there.
 	hidesShare = 0.1
@@ -14,20 +14,19 @@ const (
 	endpointsShare = 0.5
 )
 
-// TellsInlined says whether a CPU profile of V8's, with its endpoints labelled,
-// tells inlined functions apart where it matters. What V8 optimized before its
-// profiler ran does not know what it inlined: the time counts for the line of
-// the outermost function that the inlined one was called from, and all between
-// is on no stack. So it tells them where the endpoints of most of the time are
-// known, and no line that calls a function has much time of its own. Native code
-// counts for who called it, but for Node's own modules, which are there to call
-// it: where nobody else seems to, such a one was inlined. A profile with too few
-// samples tells nothing.
+// NamesInlined reports whether a V8 CPU profile with labelled endpoints names inlined
+// functions where it matters. Code that V8 optimized before its profiler ran has no
+// record of what was inlined. Its time counts for the line of the outermost function,
+// and the functions in between are on no stack. The profile names them if two things
+// hold: the endpoints of most of the time are known, and no line that calls a function
+// has much time of its own. Native code counts for its caller. Node's own modules are
+// an exception, because they exist to call it: if nothing else seems to call one of
+// them, its caller was inlined. A profile with too few samples does not count.
 //
-// calls says whether a line of the service's own may call a JavaScript function;
-// line is 0 where it is not known. Those of libraries and of Node's own modules
-// are taken to.
-func (p *Profile) TellsInlined(calls func(f *Function, line int32) bool) bool {
+// calls reports whether a line of the service's own may call a JavaScript function;
+// line is 0 where it is not known. Lines of libraries and of Node's own modules are
+// assumed to.
+func (p *Profile) NamesInlined(calls func(f *Function, line int32) bool) bool {
 	var total, known int64
 	seen, self := 0, map[Frame]int64{}
 	for i := range p.Samples {
@@ -45,7 +44,7 @@ func (p *Profile) TellsInlined(calls func(f *Function, line int32) bool) bool {
 			self[s.Stack[depth]] += s.Value
 		}
 	}
-	if seen < tellsSamples || ratio(known, total) < endpointsShare {
+	if seen < enoughSamples || ratio(known, total) < endpointsShare {
 		return false
 	}
 	for at, v := range self {

@@ -42,7 +42,7 @@ func nativeBelow(p *Profile, owner Owner) *Profile {
 	return p
 }
 
-func TestTellsInlined(t *testing.T) {
+func TestNamesInlined(t *testing.T) {
 	never := func(*Function, int32) bool { return false }
 	ever := func(*Function, int32) bool { return true }
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestTellsInlined(t *testing.T) {
 		{"too few samples", look(t, "told").Between(0, 50*time.Millisecond), never, false},
 		{"nothing", &Profile{Kind: CPU, Runtime: Node}, never, false},
 	} {
-		if got := c.p.TellsInlined(c.calls); got != c.want {
+		if got := c.p.NamesInlined(c.calls); got != c.want {
 			t.Errorf("%s: %t, want %t", c.name, got, c.want)
 		}
 	}
@@ -68,10 +68,10 @@ func TestTellsInlined(t *testing.T) {
 
 // Only the line that is hot is asked for, and endpoints that no source tells are
 // no better than such that were lost.
-func TestTellsInlinedAsksForTheHotLine(t *testing.T) {
+func TestNamesInlinedAsksForTheHotLine(t *testing.T) {
 	p := look(t, "told")
 	asked := 0
-	p.TellsInlined(func(f *Function, line int32) bool {
+	p.NamesInlined(func(f *Function, line int32) bool {
 		if asked++; f.File != "/srv/shop/app.js" || line != 21 {
 			t.Errorf("asked for %s:%d", f.File, line)
 		}
@@ -83,7 +83,7 @@ func TestTellsInlinedAsksForTheHotLine(t *testing.T) {
 	for i := range p.Samples {
 		p.Samples[i].Endpoint = ""
 	}
-	if p.TellsInlined(func(*Function, int32) bool { return false }) {
+	if p.NamesInlined(func(*Function, int32) bool { return false }) {
 		t.Error("no endpoint is known")
 	}
 }

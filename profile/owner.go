@@ -31,7 +31,7 @@ func goPackage(name string) string {
 	return name[:slash+dot]
 }
 
-// goOwner tells whose a Go function is by its package and its file. A build
+// goOwner finds whose a Go function is by its package and its file. A build
 // with -trimpath names a dependency's files with "@version"; one without has
 // them below the module cache, which does too.
 func goOwner(pkg, file string) Owner {
@@ -64,7 +64,7 @@ func generated(file string) bool {
 	return false
 }
 
-// nodeOwner tells whose a function under V8 is by its script's URL.
+// nodeOwner finds whose a function under V8 is by its script's URL.
 func nodeOwner(url string) Owner {
 	switch {
 	case url == "": // native, or V8's own words: (program)
@@ -78,7 +78,7 @@ func nodeOwner(url string) Owner {
 	}
 }
 
-// shortFile drops what precedes the part of a path that tells files apart: the
+// shortFile drops what precedes the part of a path that distinguishes files: the
 // module cache's folder, GOROOT, a URL's scheme.
 func shortFile(path string) string {
 	path = strings.TrimPrefix(path, "file://")

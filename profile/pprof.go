@@ -35,7 +35,7 @@ var pprofTypes = map[Kind][2]string{
 
 // ReadPprof reads a profile in pprof's format, gzipped or not. kind says which
 // of its values is meant; "" takes what it finds first of CPU, Allocations,
-// Mutex and Goroutines (a file does not tell Mutex and Block apart).
+// Mutex and Goroutines (a file does not distinguish Mutex and Block).
 func ReadPprof(b []byte, kind Kind) (*Profile, error) {
 	raw, err := gunzip(b)
 	if err != nil {

@@ -148,7 +148,7 @@ func linkNodes(nodes []cpuNode) (map[int64]int, error) {
 const maxSpread = 256
 
 // nextLine gives the line of the node's next sample, 0 where it is not known. V8
-// tells how many samples each line had, not which, so each line's, and those of
+// says how many samples each line had, not which, so each line's, and those of
 // none, are spread evenly over the node's: a part of the time has the lines in the
 // proportion of the whole. Each sample goes to the line to which most is due
 // (smooth weighted round robin).

@@ -84,7 +84,7 @@ var (
 
 // ask sends one request and reads its answer to the end.
 func (s *session) ask() error {
-	_ = s.c.SetDeadline(time.Now().Add(10 * time.Second)) // the read tells
+	_ = s.c.SetDeadline(time.Now().Add(10 * time.Second)) // the read fails otherwise
 	if _, err := s.c.Write(request); err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}

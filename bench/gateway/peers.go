@@ -178,7 +178,7 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 
 func portOf(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
 
-// setup is what whittle does beside passing everything on. The zero value:
+// setup is what whittle does in addition to passing everything on. The zero value:
 // nothing.
 type setup struct {
 	// candidate gets every request as well, and is compared.

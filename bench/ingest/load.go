@@ -95,7 +95,7 @@ func (c scenario) send(ctx context.Context, s settings, addr string, during time
 	return r, nil
 }
 
-// wrong tells the failures of a run; empty: there were none.
+// wrong names the failures of a run; empty: there were none.
 func wrong(r *report.Report) string {
 	if r.Failed == 0 {
 		return ""

@@ -1,6 +1,6 @@
 // Ingest compares what keeping an event costs: the ingestion service on its
 // embedded log and on Kinesis, its Node counterpart, a public peer and a bare
-// net/http handler, in turn, for several rounds. Beside the responses' times
+// net/http handler, in turn, for several rounds. In addition to the responses' times
 // stand those of the disk's own sync. It also follows the service's memory, and
 // times its start on a large log after a kill.
 package main

@@ -18,7 +18,7 @@ const (
 	eventMetric = "events"
 	p50Metric   = "p50"
 	p99Metric   = "p99"
-	// What the generator spent, and what the machine's cores did beside: the two
+	// What the generator spent, and what the machine's cores did meanwhile: the two
 	// that share them with the server.
 	senderMetric = "generator_cpu_per_event"
 	idleMetric   = "idle"
@@ -136,13 +136,13 @@ func read(x subject) (c clocks, err error) {
 func summarize(all table.Rounds, h *subjects, conclude adder) {
 	for _, c := range scenarios() {
 		units := [][2]string{{cpuMetric, "us"}, {eventMetric, "1/s"}, {p50Metric, "ms"}, {p99Metric, "ms"}}
-		beside := [][2]string{{senderMetric, "us"}, {idleMetric, "%"}, {stolenMetric, "%"}}
+		own := [][2]string{{senderMetric, "us"}, {idleMetric, "%"}, {stolenMetric, "%"}}
 		for _, name := range c.subjects {
-			told := units
+			shown := units
 			if name == ours || name == bare {
-				told = append(slices.Clip(units), beside...)
+				shown = append(slices.Clip(units), own...)
 			}
-			for _, m := range told {
+			for _, m := range shown {
 				conclude(name, c.name+"_"+m[0]+"_median", all.Median(name, c.name+"_"+m[0]), m[1])
 			}
 		}

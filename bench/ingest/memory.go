@@ -35,7 +35,7 @@ func steady(ctx context.Context, s settings, h *subjects, conclude adder) error 
 			if err != nil {
 				return fmt.Errorf("follow memory: %w", err)
 			}
-			return tellMemory(seen, conclude)
+			return concludeMemory(seen, conclude)
 		case <-tick.C:
 			if b, ok := x.RSS(); ok {
 				seen = append(seen, b)
@@ -44,7 +44,7 @@ func steady(ctx context.Context, s settings, h *subjects, conclude adder) error 
 	}
 }
 
-func tellMemory(seen []float64, conclude adder) error {
+func concludeMemory(seen []float64, conclude adder) error {
 	n := len(seen) / 4
 	if n == 0 {
 		return errors.New("the memory of the service could not be followed")

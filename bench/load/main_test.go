@@ -55,7 +55,7 @@ func TestMostInFlightIsReadFromAReport(t *testing.T) {
 	}
 }
 
-func TestEveryToolIsToldTheSame(t *testing.T) {
+func TestEveryToolGetsTheSame(t *testing.T) {
 	s := settings{folder: t.TempDir(), duration: 4 * time.Second, conns: 32, rate: 10_000, whittle: "whittle"}
 	tools, err := findTools(t.Context(), s, "127.0.0.1:1234", "127.0.0.1:1235")
 	if err != nil {

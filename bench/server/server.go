@@ -52,7 +52,7 @@ func Start(ctx context.Context, env []string, command ...string) (*Server, error
 	return s, nil
 }
 
-// StartAt runs a server that was told to listen on addr, and waits for at most
+// StartAt runs a server that its arguments make listen on addr, and waits for at most
 // 20 s until responses finds nothing missing; nil: until it takes connections.
 // log is the file for what it says.
 func StartAt(ctx context.Context, addr, log string, responses func(ctx context.Context, addr string) error, env []string, command ...string) (*Server, error) {

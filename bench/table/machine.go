@@ -20,7 +20,7 @@ type Machine struct {
 }
 
 // ThisMachine describes the machine that it runs on. What the system does not
-// tell (no /proc) is "unknown" or 0.
+// say (no /proc) is "unknown" or 0.
 func ThisMachine() Machine {
 	return Machine{
 		Cores:     runtime.NumCPU(),

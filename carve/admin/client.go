@@ -139,7 +139,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 	return nil
 }
 
-// unreachable tells a gateway that is not there from one that is too slow.
+// unreachable distinguishes a gateway that is not there from one that is too slow.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	var slow interface{ Timeout() bool }
 	switch {

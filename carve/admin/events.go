@@ -22,7 +22,7 @@ const (
 	heartbeat = 10 * time.Second
 	// streamWrite bounds one write to a page.
 	streamWrite = 10 * time.Second
-	// retryAfter is told to browsers for when a stream breaks, in ms.
+	// retryAfter is how long browsers wait after a stream broke, in ms.
 	retryAfter = 2000
 )
 

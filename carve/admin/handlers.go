@@ -162,7 +162,7 @@ func reply(w http.ResponseWriter, v any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(b) // the client went away; there is nobody to tell
+	_, _ = w.Write(b) // the client may have gone
 	return nil
 }
 
@@ -189,7 +189,7 @@ func problemOf(err error) Problem {
 }
 
 // filled gives lists and maps that are empty instead of null, so that a client
-// need not tell the two apart.
+// need not distinguish the two.
 func filled(s whittle.RouteStatus) whittle.RouteStatus {
 	s.Verdict.Findings = orEmpty(s.Verdict.Findings)
 	s.Verdict.Bounds = orEmpty(s.Verdict.Bounds)

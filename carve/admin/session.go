@@ -124,7 +124,7 @@ func (t *tokens) role(token string) Role {
 	return Nobody
 }
 
-// guesses is how often a wrong token is told so, which keeps a stuck caller
+// guesses bounds the responses to wrong tokens, which keeps a stuck caller
 // cheap. It is no defence: a right token is always heard, so that nobody can
 // keep the operators out, and minToken makes it one that is not found.
 func guesses() *rate.Limiter { return rate.NewLimiter(5, 20) }

@@ -147,7 +147,7 @@ func (r *reading) next(t *testing.T) admin.Update {
 	return admin.Update{}
 }
 
-func TestAPageIsTold(t *testing.T) {
+func TestAPageGetsUpdates(t *testing.T) {
 	l := &live{desk: newDesk()}
 	ending := make(chan struct{})
 	server := httptest.NewServer(handler(t, admin.Options{Controller: l, Ending: ending}))

@@ -134,7 +134,7 @@ func TestCookieCoverage(t *testing.T) {
 	}
 }
 
-// TestManyCookies: what is told apart of cookies is bounded, and what is not is said.
+// TestManyCookies: what is distinguished of cookies is bounded, and what is not is said.
 func TestManyCookies(t *testing.T) {
 	t.Parallel()
 	j, err := NewJudge(whittle.Comparison{Kind: whittle.Exact, AllHeaders: true})

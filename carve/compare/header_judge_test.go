@@ -11,7 +11,7 @@ import (
 
 // TestMoreHeaderNamesThanAreToldApart: what comes after 63 names is compared as one,
 // so that a difference in it is found all the same.
-func TestMoreHeaderNamesThanAreToldApart(t *testing.T) {
+func TestMoreHeaderNamesThanAreDistinguished(t *testing.T) {
 	t.Parallel()
 	named := func(n int) whittle.Header {
 		h := whittle.Header{}

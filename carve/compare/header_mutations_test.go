@@ -56,7 +56,7 @@ var headerMutants = []mutant{
 	{"cookie with `SameSite=None`", cookie("Path=/; HttpOnly; Secure; SameSite=None"), 20},
 	{"cookie for another path", cookie("Path=/admin; HttpOnly; Secure; SameSite=Lax"), 20},
 	{"cookie kept beyond the session", cookie("Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=86400"), 20},
-	{"another cookie besides", func(h whittle.Header, _ int) { h["Set-Cookie"] = append(h["Set-Cookie"], "track=1") }, 20},
+	{"an additional cookie", func(h whittle.Header, _ int) { h["Set-Cookie"] = append(h["Set-Cookie"], "track=1") }, 20},
 	{"`Cache-Control` public", set("Cache-Control", "public, max-age=60"), 20},
 	{"`Cache-Control` ten times as long", set("Cache-Control", "private, max-age=600"), 20},
 	{"`Cache-Control` lost", lose("Cache-Control"), 20},

@@ -11,7 +11,7 @@ import (
 )
 
 // TestWhatIsShownOfHeaders: what matters is shown whatever varies or is declared
-// beside it.
+// next to it.
 func TestWhatIsShownOfHeaders(t *testing.T) {
 	type world struct {
 		expect              []whittle.Expectation
@@ -31,10 +31,10 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 		"one address in place of many": {nil, func(_ *rand.Rand, i int) whittle.Header {
 			return whittle.Header{"Location": {fmt.Sprintf("/%c%d", 'a'+i*7%26, i)}}
 		}, one("Location", "/m"), "Location"},
-		"beside a noisy header whose loss is declared": {lost, func(r *rand.Rand, _ int) whittle.Header {
+		"next to a noisy header whose loss is declared": {lost, func(r *rand.Rand, _ int) whittle.Header {
 			return whittle.Header{"Location": {random(r)}, "Cache-Control": {"no-store"}}
 		}, one("Cache-Control", "public"), "Cache-Control"},
-		"beside an address that varies": {nil, func(r *rand.Rand, _ int) whittle.Header {
+		"next to an address that varies": {nil, func(r *rand.Rand, _ int) whittle.Header {
 			return whittle.Header{"Location": {random(r)}, "Cache-Control": {"no-store"}}
 		}, func(r *rand.Rand, _ int) whittle.Header {
 			return whittle.Header{"Location": {random(r)}, "Cache-Control": {"public"}}
@@ -57,7 +57,7 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 				continue // takes repeats
 			}
 			every := 20
-			if name == "beside an address that varies" && !learns {
+			if name == "next to an address that varies" && !learns {
 				every = 2000 // not even by repeats
 			}
 			r := rand.New(rand.NewPCG(8, 8))

@@ -29,7 +29,7 @@ func (j *Judge) judge() whittle.Verdict {
 		Novelty: j.novelty.Share(), Bounds: bounds, Findings: found,
 	}
 	for i := range v.Findings {
-		j.rechecks.tell(&v.Findings[i], false)
+		j.rechecks.annotate(&v.Findings[i], false)
 	}
 	j.addServed(&v)
 	v.Findings = append(v.Findings, j.rechecks.unlisted(v.Findings, j.bodyKind())...)
@@ -60,7 +60,7 @@ func (j *Judge) addServed(v *whittle.Verdict) {
 	found, _, _ := j.served.findings()
 	for i := range found {
 		f := &found[i]
-		j.rechecks.tell(f, true)
+		j.rechecks.annotate(f, true)
 		known, decided := false, false
 		for k := range v.Findings {
 			g := &v.Findings[k]

@@ -17,7 +17,7 @@ type markKey struct {
 func (k markKey) noise() noise.Key { return noise.Key{Path: k.path, Way: jsondiff.Way(k.how)} }
 
 // learnable reports whether what the monolith changes by itself there can be
-// told from what it does not: one name for many places says nothing of each.
+// distinguished from what it does not: one name for many places says nothing of each.
 func (k markKey) learnable() bool { return k.path != jsondiff.ManyPaths && k.how != jsondiff.HowLimit }
 
 const maxChanges = 4 // values from → to of one mark
@@ -40,7 +40,7 @@ type mark struct {
 	// those that were repeated, Self in how many repeats the monolith did.
 	Count, Again, Self int
 	// Pair bets on repeated requests, Rate on all of them. Settled is the last
-	// exchange that Rate has been told of, and RateAt when it decided.
+	// exchange that Rate has counted, and RateAt when it decided.
 	Pair    eprocess.Bets
 	Rate    eprocess.Arms
 	Settled int
@@ -57,7 +57,7 @@ func newMark(key markKey, born int) mark {
 	return mark{key: key, Born: born, Settled: born, Pair: eprocess.NewBets()}
 }
 
-// event tells the rate's test that exchange n shows the difference and those
+// event lets the rate's test know that exchange n shows the difference and those
 // since the last event do not.
 func (k *mark) event(limit, alpha float64, n int) {
 	k.Rate.Single(limit, 1, n-k.Settled-1)

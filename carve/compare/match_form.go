@@ -14,7 +14,7 @@ const (
 	formsPart = 0.2
 )
 
-// covering is implemented by methods that tell fields apart.
+// covering is implemented by methods that distinguish fields.
 type covering interface{ coverage() *whittle.Coverage }
 
 // covered is what an EQUIVALENT stands on, in a sentence's end.

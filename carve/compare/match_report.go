@@ -198,7 +198,7 @@ const noRepeats = "no request has been repeated to the monolith, so it may be no
 func (m *match) cause(k *mark) string {
 	switch {
 	case m.learn && k.key.path == jsondiff.ManyPaths:
-		return "more places differ than are told apart, so nothing is learned of them: ignore those that the monolith changes by itself, as $.prices.*.at"
+		return "more places differ than are distinguished, so nothing is learned of them: ignore those that the monolith changes by itself, as $.prices.*.at"
 	case k.key.how == jsondiff.HowBytes && k.Self > 0:
 		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical",
 			units.Grouped(k.Self), units.Grouped(m.repeats))

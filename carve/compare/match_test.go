@@ -232,7 +232,7 @@ func listing(r *rand.Rand, price string) string {
 }
 
 // TestNoiseIsLearned: ids, times and order are learned, a changed price and a
-// lost field are found beside them all the same.
+// lost field are found among them all the same.
 func TestNoiseIsLearned(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	m := matchOf(t, testMatch)

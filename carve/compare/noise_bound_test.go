@@ -230,7 +230,7 @@ func TestNoiseExplainsWhatCameBeforeIt(t *testing.T) {
 }
 
 // TestManySetsOfDifferencesForgetNone: twelve fields that flap by themselves make
-// more sets than are told apart; a field that is wrong beside them is not lost,
+// more sets than are distinguished; a field that is wrong among them is not lost,
 // neither when noise is learned nor when the state is put away.
 func TestManySetsOfDifferencesForgetNone(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
@@ -304,7 +304,7 @@ func prices(r *rand.Rand, n, total int) string {
 	return b.String()
 }
 
-// TestManyNoisyPlacesHideNothing: what lies beyond the places that are told apart,
+// TestManyNoisyPlacesHideNothing: what lies beyond the places that are distinguished,
 // or that are remembered of an exchange, is not taken for the same.
 func TestManyNoisyPlacesHideNothing(t *testing.T) {
 	for _, n := range []int{20, 60, 100, 200} {
@@ -327,7 +327,7 @@ func TestManyNoisyPlacesHideNothing(t *testing.T) {
 	}
 }
 
-// TestManyPlacesOfAnEqualCandidate: where they are not told apart it stays
+// TestManyPlacesOfAnEqualCandidate: where they are not distinguished it stays
 // undecided and says what to do, and ignoring them decides.
 func TestManyPlacesOfAnEqualCandidate(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))

@@ -20,7 +20,7 @@ const (
 	// recheckUsers bounds the users of whom it is remembered that one of their
 	// requests was bet on.
 	recheckUsers = 4096
-	// recheckPlaces bounds the places told apart.
+	// recheckPlaces bounds the places distinguished.
 	recheckPlaces = 64
 )
 

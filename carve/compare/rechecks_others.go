@@ -86,7 +86,7 @@ func (m *match) valueAt(x *whittle.Exchange, place string) []byte {
 }
 
 // belongs counts a difference as another request's instead of by its kind. The same
-// request's own value of another time is for the rounds to tell.
+// request's own value of another time shows in the rounds.
 func (t *rechecks) belongs(w recheckWish, is owner.Owner) {
 	if is != owner.AnotherRequest && is != owner.AnotherCaller {
 		return

@@ -266,7 +266,7 @@ func TestNoiseHidesNoTenant(t *testing.T) {
 
 // TestAStaleReplicaIsToldFromAWrongOne: a candidate that is two seconds behind is
 // called stale, with the lag.
-func TestAStaleReplicaIsToldFromAWrongOne(t *testing.T) {
+func TestAStaleReplicaIsDistinguishedFromAWrongOne(t *testing.T) {
 	stock := func(lag time.Duration) func(int, int, time.Time, *rand.Rand) string {
 		return func(q, _ int, now time.Time, _ *rand.Rand) string {
 			return fmt.Sprintf(`{"id":%d,"stock":%d}`, q, now.Add(-lag).Add(time.Duration(q)*time.Second).UnixNano()/int64(97*time.Second))

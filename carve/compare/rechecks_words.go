@@ -11,7 +11,7 @@ import (
 	"whittle/internal/units"
 )
 
-// isBodyPlace tells places of a body from status, content type, failure and
+// isBodyPlace distinguishes places of a body from status, content type, failure and
 // headers.
 func isBodyPlace(p string) bool {
 	switch whittle.FindingKind(p) {
@@ -41,9 +41,9 @@ func placeOfFinding(f *whittle.Finding) (string, bool) {
 	return "", false
 }
 
-// tell adds to a finding what asking again has shown of it, and decides it where
+// annotate adds to a finding what asking again has shown of it, and decides it where
 // that is proof.
-func (t *rechecks) tell(f *whittle.Finding, served bool) {
+func (t *rechecks) annotate(f *whittle.Finding, served bool) {
 	t.claimLate()
 	place, ok := placeOfFinding(f)
 	if !ok || f.Expected != "" {

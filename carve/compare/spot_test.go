@@ -32,7 +32,7 @@ func firstSample(t *testing.T, kind whittle.CompareKind, monolith, candidate str
 }
 
 // TestTheDifferingPlaceIsShown: a sample names the place with its real indices and
-// shows both values and what stands beside them, wherever in the body that is.
+// shows both values and what stands next to them, wherever in the body that is.
 func TestTheDifferingPlaceIsShown(t *testing.T) {
 	far := strings.Repeat(`{"id":1,"name":"as before"},`, 100)
 	lines := strings.Repeat("as before\n", 100)
@@ -90,7 +90,7 @@ func TestTheDifferingPlaceIsShown(t *testing.T) {
 	}
 }
 
-// TestSecretsStayTokensAtThePlace: neither the value nor what stands beside it,
+// TestSecretsStayTokensAtThePlace: neither the value nor what stands next to it,
 // nor a key, shows what is secret.
 func TestSecretsStayTokensAtThePlace(t *testing.T) {
 	for _, c := range [][2]string{

@@ -67,7 +67,7 @@ func TestOtherWordsAreShown(t *testing.T) {
 }
 
 // TestADeclaredFieldHidesNoOther: what is declared of one field excuses neither
-// another one beside it nor another value.
+// another one next to it nor another value.
 func TestADeclaredFieldHidesNoOther(t *testing.T) {
 	for _, tc := range []struct {
 		expect whittle.Expectation

@@ -112,7 +112,7 @@ func (r *reader) response(o *object, rpc *whittle.RPC) {
 	o.texts("absent", "[$.tags]", &rpc.Absent, jsonPath)
 	for _, key := range []string{"body", "nulls", "absent"} {
 		if at, given := r.where[o.sub(key)]; given && rpc.Template != "" {
-			r.fail(at, o.sub(key), "has no effect beside template:, which writes the whole response")
+			r.fail(at, o.sub(key), "has no effect with template:, which writes the whole response")
 		}
 	}
 	failures := ""

@@ -161,7 +161,7 @@ func (r *reader) checkCPU(o *object, route *whittle.Route, monolith *whittle.Ups
 	}
 }
 
-// isSafe reports whether a route's requests may be repeated without being told
+// isSafe reports whether a route's requests may be repeated without being asked
 // that it is a dry run.
 func isSafe(route whittle.Route) bool {
 	return route.Safe || slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, route.Match.Method)
@@ -183,7 +183,7 @@ func (r *reader) checkUnderscores(f *File) {
 	}
 }
 
-// checkWarnings tells of what is allowed and probably not meant.
+// checkWarnings warns of what is allowed and probably not meant.
 func (r *reader) checkWarnings(f *File) {
 	if f.Monolith.Insecure {
 		r.warn("monolith.insecure", "any certificate is accepted, so the monolith's users can be listened to")

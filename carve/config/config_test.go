@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// countDescriptor is the contract of the count service, and a stream beside it.
+// countDescriptor is the contract of the count service, and a stream.
 func countDescriptor(t testing.TB) []byte {
 	t.Helper()
 	field := func(name string, n int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
@@ -46,7 +46,7 @@ func countDescriptor(t testing.TB) []byte {
 	return b
 }
 
-// beside is the folder that the configs of the tests stand in.
+// readable gives the files that the tests' configs name.
 func readable(t testing.TB) func(string) ([]byte, error) {
 	files := map[string][]byte{
 		"count.binpb": countDescriptor(t),

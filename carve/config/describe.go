@@ -295,12 +295,12 @@ func jsonRules(c *whittle.Comparison) string {
 	return s
 }
 
-// addresses says what an address is that users are told apart by.
+// addresses says what an address is that users are distinguished by.
 func (f *File) addresses() string {
 	if len(f.Forwarded.Trust) == 0 {
-		return "told apart by the connection's address, so that behind a proxy all are one; name the proxy under forwarded.trust, or a header or cookie in sticky_by"
+		return "distinguished by the connection's address, so that behind a proxy all are one; name the proxy under forwarded.trust, or a header or cookie in sticky_by"
 	}
-	return "told apart by the connection's address, or by the one that a proxy in forwarded.trust has the request from"
+	return "distinguished by the connection's address, or by the one that a proxy in forwarded.trust has the request from"
 }
 
 func describeRollout(b *strings.Builder, p *whittle.Rollout, evidence bool) {

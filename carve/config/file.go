@@ -36,7 +36,7 @@ type File struct {
 	ViewerToken string
 	Monolith    whittle.Upstream
 	Routes      []whittle.Route
-	// State is the path of the state file. Default: whittle.db beside the
+	// State is the path of the state file. Default: whittle.db next to the
 	// config.
 	State     string
 	Limits    Limits
@@ -95,7 +95,7 @@ type Forwarded struct {
 
 // Record says what of the users' exchanges is kept, and where.
 type Record struct {
-	// Dir is the log's folder. Default: recorded, beside the config.
+	// Dir is the log's folder. Default: recorded, next to the config.
 	Dir string
 	// KeyFile holds the key of the tokens that stand for secrets. Default: the
 	// folder's name with .key behind it.
@@ -111,7 +111,7 @@ type Record struct {
 	MaxAge   time.Duration
 }
 
-// Redact says what is secret beside the defaults, in what is recorded and in
+// Redact says what is secret in addition to the defaults, in what is recorded and in
 // what is shown of differences. Its fields are those of redact.Rules, into
 // which it converts.
 type Redact struct {
@@ -142,7 +142,7 @@ type Log struct {
 	Access bool
 }
 
-// Load reads the config at path; the files it names are looked for beside it.
+// Load reads the config at path; the files it names are looked for in its folder.
 // Every error has a code: Invalid for what the file says, NotFound where there
 // is none.
 func Load(path string) (*File, error) {

@@ -51,11 +51,11 @@ func (r *reader) routeRecord(o *object, f *File, route *whittle.Route) {
 		route.Record = f.Record.Sample
 	}
 	if read(o, "record", wantSample, &route.Record, parseSample) && f.Record == nil && route.Record > 0 {
-		r.failField(o.sub("record"), "has no effect without record: beside listen: and routes:, which says where to; write record: {sample: off} there to record this route only")
+		r.failField(o.sub("record"), "has no effect without record: at the top level, which says where to; write record: {sample: off} there to record this route only")
 	}
 }
 
-// redact reads what is secret beside the defaults. Whether paths and patterns
+// redact reads what is secret in addition to the defaults. Whether paths and patterns
 // are well formed is found out by whoever compiles them.
 func (r *reader) redact(o *object, d *Redact) {
 	c, ok := o.child("redact", "{fields: [phone], headers: [X-Tenant]}")

@@ -40,7 +40,7 @@ var (
 	nameIn   = regexp.MustCompile(`[:<{]\*?(?:[a-z]+:)?([A-Za-z_]\w*)`)
 )
 
-// spellingOf tells how a segment is written.
+// spellingOf gives how a segment is written.
 func spellingOf(s string) spelling {
 	switch {
 	case s == "" || hereWildcard.MatchString(s):

@@ -149,7 +149,7 @@ func (r *reader) token(a *object, prefix string, into *string, files folder) {
 	field := "admin." + inFile
 	switch {
 	case fromFile && fromEnv:
-		r.failField("admin."+inEnv, "stands beside %s; keep one of them", inFile)
+		r.failField("admin."+inEnv, "cannot be set together with %s; keep one of them", inFile)
 		return
 	case fromFile:
 		b, err := files.read(files.path(path))

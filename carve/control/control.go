@@ -60,7 +60,7 @@ type Guard interface {
 	// Pair takes a request that both sides were asked. Before users depend on the
 	// candidate, it says nothing against it.
 	Pair(p whittle.Pair)
-	// Share tells what part of the users the candidate has from now on.
+	// Share sets the candidate's share of the users from now on.
 	Share(s whittle.Share)
 	// CPU takes what both sides' processes have used; serving says that users
 	// depend on the candidate.
@@ -259,7 +259,7 @@ func (c *Controller) Known(name string, q *whittle.Request) bool {
 }
 
 // Outcome takes what became of one user's request. It never blocks; what comes
-// faster than it can be eaten is dropped and counted.
+// faster than it can be processed is dropped and counted.
 func (c *Controller) Outcome(o whittle.Outcome) {
 	if r := c.find(o.Route); r != nil {
 		r.box.put(o)

@@ -224,7 +224,7 @@ func TestFailuresAreNotMismatches(t *testing.T) {
 		}
 		pass(2 * time.Second)
 		if s := h.status(); s.Phase != whittle.PhaseShift || h.share() == 0 {
-			t.Errorf("failures beside the users' requests rolled it back: %s at %d", s.Phase, h.share())
+			t.Errorf("failures alongside the users' requests rolled it back: %s at %d", s.Phase, h.share())
 		}
 		for range tolerated + 1 {
 			h.c.Observe(exchange(404))

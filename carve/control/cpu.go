@@ -13,7 +13,7 @@ func (c *Controller) CPU(name string, reading whittle.CPUReading) {
 	defer r.ev.mu.Unlock()
 	share := r.decided.Load().Share
 	serving := share > 0
-	r.ev.tell(share)
+	r.ev.setShare(share)
 	r.ev.guard.CPU(reading, serving)
 	r.ev.changed = true
 	if serving {

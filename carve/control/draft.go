@@ -32,7 +32,7 @@ type draft struct {
 func (r *route) draft() (*draft, error) {
 	r.ev.mu.Lock()
 	defer r.ev.mu.Unlock()
-	r.ev.tell(r.decided.Load().Share)
+	r.ev.setShare(r.decided.Load().Share)
 	r.ev.judged()
 	d := &draft{}
 	var err error

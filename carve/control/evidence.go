@@ -18,7 +18,7 @@ type evidence struct {
 	// begun is when the evidence was begun afresh; what arrived before it may
 	// be of another candidate. Zero: not in this process.
 	begun time.Time
-	// share is the one that the guard was told of last.
+	// share is the last that the guard was given.
 	share whittle.Share
 	// exposed says that the guard has seen users on the candidate, so that it
 	// is reset before another shift.
@@ -36,16 +36,16 @@ type evidence struct {
 	spare   []whittle.Outcome
 }
 
-// tell lets the guard know which share is decided. The caller holds mu.
-func (e *evidence) tell(share whittle.Share) {
+// setShare passes the share that is decided to the guard. The caller holds mu.
+func (e *evidence) setShare(share whittle.Share) {
 	if share != e.share {
 		e.share = share
 		e.guard.Share(share)
 	}
 }
 
-// eat takes one user's outcome, at the share that is decided. The caller holds mu.
-func (e *evidence) eat(o *whittle.Outcome, share whittle.Share) {
+// addOutcome counts one user's outcome, at the share that is decided. The caller holds mu.
+func (e *evidence) addOutcome(o *whittle.Outcome, share whittle.Share) {
 	e.changed = true
 	if o.Side == whittle.Candidate {
 		if share == 0 {

@@ -10,18 +10,18 @@ import (
 
 // The core loop of a route, in the order in which it goes round:
 //
-//	observe, eat       a response is seen        → evidence
-//	gather, input      the evidence, summed up   → what the rollout must know
-//	step               rollout.Step              → a state and its decision
-//	settle             a fall or none            → in force, then on disk
-//	propose … rose     a rise                    → on disk, then in force
-//	apply              the position, with a generation → the gateway
+//	observe, addOutcome  a response is seen       → evidence
+//	gather, input        the evidence, summed up  → what the rollout must know
+//	step                 rollout.Step             → a state and its decision
+//	settle               a fall or none           → in force, then on disk
+//	propose … rose       a rise                   → on disk, then in force
+//	apply                the position, with a generation → the gateway
 //
-// A position is ignored by the gateway if it has a later one, and a trip of the
-// circuit breaker here if the share has been 0 since. So neither side can undo what
-// the other one has decided without knowing of it.
+// The gateway ignores a position if it has a later one. Control ignores a trip of the
+// circuit breaker if the share has been 0 since. So neither side can undo a decision
+// of the other that it does not know of.
 
-// observe compares one exchange, and counts what became of it beside the evidence.
+// observe compares one exchange, and enters its fate into the ledger with the evidence.
 func (r *route) observe(x *whittle.Exchange) (o whittle.Observation) {
 	r.ev.mu.Lock()
 	defer r.ev.mu.Unlock()
@@ -32,8 +32,8 @@ func (r *route) observe(x *whittle.Exchange) (o whittle.Observation) {
 	case x.At.Before(r.ev.begun):
 		o.Skip = whittle.SkipStale
 	default:
-		r.pace.beside(x, r.c.o.Now())
-		r.ev.tell(at.Share)
+		r.pace.mirrored(x, r.c.o.Now())
+		r.ev.setShare(at.Share)
 		o = r.ev.compare(x)
 		if o.Skip == "" && at.Share > 0 {
 			r.ev.exposed = true
@@ -67,10 +67,10 @@ func (r *route) gather() {
 	r.ev.mu.Lock()
 	outcomes, tripped := r.box.take(r.ev.spare)
 	share, now := r.decided.Load().Share, r.c.o.Now()
-	r.ev.tell(share)
+	r.ev.setShare(share)
 	for i := range outcomes {
 		r.pace.user(&outcomes[i], now)
-		r.ev.eat(&outcomes[i], share)
+		r.ev.addOutcome(&outcomes[i], share)
 	}
 	r.ev.spare = outcomes
 	r.ev.judged() // which may take long, so before mu

@@ -32,7 +32,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 		"no JSON":             {`password=hunter2 for bob@example.com`, `password=s3cr3t for eve@example.com`},
 		"JSON and none":       {`{"password":"hunter2"}`, `<password>s3cr3t</password>`},
 		"binary":              {"\x00hunter2", "\x00s3cr3t"},
-		"a number beside":     {"Counted to 50 for bob@example.com", "Counted to 51000 for eve@example.com"},
+		"a number and a name": {"Counted to 50 for bob@example.com", "Counted to 51000 for eve@example.com"},
 	}
 	for _, kind := range []whittle.CompareKind{whittle.Exact, whittle.JSON, whittle.Statistical} {
 		for name, pair := range bodies {

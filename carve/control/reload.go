@@ -89,7 +89,7 @@ func (c *Controller) takeOff(changes []change, gone map[string]*route) {
 	}
 }
 
-// putBack undoes quiet.
+// putBack undoes freeze.
 func (c *Controller) putBack(changes []change, gone map[string]*route) {
 	for _, ch := range changes {
 		if ch.other {

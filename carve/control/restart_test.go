@@ -137,7 +137,7 @@ func TestLedgerStandsWhereTheEvidenceStands(t *testing.T) {
 }
 
 // A kill between the exchange that decides and the fall leaves evidence on disk that
-// is DIFFERENT beside a share above 0: nobody is put on the candidate again.
+// is DIFFERENT at a share above 0: nobody is put on the candidate again.
 func TestDifferentOnDiskStartsOnTheMonolith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memory{}
@@ -398,7 +398,7 @@ func TestLastWordsBeforeTheEndAreHeard(t *testing.T) {
 	})
 }
 
-func TestRunTellsWhatCouldNotBeSaved(t *testing.T) {
+func TestRunReportsWhatCouldNotBeSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memory{}
 		h := shifted(t, disk)

@@ -30,8 +30,8 @@ func (p *pace) user(o *whittle.Outcome, now time.Time) {
 	p.sides[o.Side].user(o, now)
 }
 
-// beside counts the call that was made beside the user's first one.
-func (p *pace) beside(x *whittle.Exchange, now time.Time) {
+// mirrored counts the second call of an exchange: the one that no user waited for.
+func (p *pace) mirrored(x *whittle.Exchange, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if x.Served == whittle.Candidate || x.FellBack {
@@ -78,7 +78,7 @@ func (t *traffic) user(o *whittle.Outcome, now time.Time) {
 	t.note(o.Failure, o.Latency, now)
 }
 
-// mirrored counts a call beside a user's request.
+// mirrored counts a call alongside a user's request.
 func (t *traffic) mirrored(a *whittle.Response, now time.Time) {
 	s := t.second(now)
 	s.mirrored++

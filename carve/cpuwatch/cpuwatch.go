@@ -18,7 +18,7 @@ import (
 	"whittle/profile/collect"
 )
 
-// How the pages of the processes behind guarded routes are read: beside the
+// How the pages of the processes behind guarded routes are read: next to the
 // requests, never in their way.
 const (
 	cpuEvery  = 5 * time.Second

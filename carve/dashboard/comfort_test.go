@@ -31,7 +31,7 @@ func everywhere(b *dashboardtest.Tab, g *world, look func(place string)) {
 
 func varied(t *testing.T) *world {
 	long := shifting("GET /a/very/long/path/that/nobody/should/have/written/{organisation}/{department}/{employee}/{document...}")
-	return serve(t, append(many(20), shifting("POST /Count"), different("GET /bad"), quiet("GET /quiet"), long))
+	return serve(t, append(many(20), shifting("POST /Count"), different("GET /bad"), idleRoute("GET /quiet"), long))
 }
 
 // faint lists texts whose contrast is below WCAG's AA: 4.5 to 1, and 3 to 1 for

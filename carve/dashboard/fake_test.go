@@ -157,7 +157,7 @@ func obeyed(s whittle.RouteStatus, o rollout.Order) whittle.RouteStatus {
 	case rollout.Off:
 		s.Phase, s.Share, s.NextShare = whittle.PhaseOff, 0, 0
 	case rollout.Reset:
-		s.Phase, s.Share, s.Verdict = whittle.PhaseShadow, 0, quiet("").Verdict
+		s.Phase, s.Share, s.Verdict = whittle.PhaseShadow, 0, idleRoute("").Verdict
 	}
 	s.Percent = s.Share.Percent()
 	reason := strings.ToUpper(string(o.Kind)) + ": " + o.Reason

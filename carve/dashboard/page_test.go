@@ -123,7 +123,7 @@ func TestAllRowsAtOnce(t *testing.T) {
 }
 
 func TestARoute(t *testing.T) {
-	g := serve(t, []whittle.RouteStatus{shifting("POST /Count"), quiet("GET /quiet")})
+	g := serve(t, []whittle.RouteStatus{shifting("POST /Count"), idleRoute("GET /quiet")})
 	b := open(t, g, "")
 	b.Click(".name a", "POST /Count")
 	b.Until(`document.querySelectorAll('.uplot').length === 8`)

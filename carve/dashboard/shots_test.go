@@ -12,7 +12,7 @@ import (
 // wide and narrow, where SCREENSHOTS names a folder.
 func TestShots(t *testing.T) {
 	needs.Asked(t, os.Getenv("SCREENSHOTS") != "", "name a folder in SCREENSHOTS")
-	g := serve(t, append(many(20), shifting("POST /Count"), different("POST /published/Count"), quiet("GET /users/{id}"),
+	g := serve(t, append(many(20), shifting("POST /Count"), different("POST /published/Count"), idleRoute("GET /users/{id}"),
 		shifting("GET /a/very/long/path/that/nobody/should/have/written/{organisation}/{department}/{employee}/{document...}")))
 	b := dashboardtest.Open(t)
 	for _, scheme := range []string{"light", "dark"} {

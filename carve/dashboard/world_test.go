@@ -12,7 +12,7 @@ import (
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // quiet is a route that nothing has come to yet.
-func quiet(name string) whittle.RouteStatus {
+func idleRoute(name string) whittle.RouteStatus {
 	return whittle.RouteStatus{
 		Route: name, Phase: whittle.PhaseShadow, Since: noon, Next: "shadow → 1 %: the verdict EQUIVALENT; 0 exchanges so far.",
 		Verdict: whittle.Verdict{
@@ -65,7 +65,7 @@ func bodyBounds(n int) []whittle.Bound {
 
 // shifting is a route on its way, everything well.
 func shifting(name string) whittle.RouteStatus {
-	s := quiet(name)
+	s := idleRoute(name)
 	s.Phase, s.Share, s.Percent, s.NextShare = whittle.PhaseShift, 2500, 25, 5000
 	s.Next = "25 % → 50 % in 12s at the earliest; 31 of 50 requests served."
 	s.Verdict = whittle.Verdict{
@@ -156,9 +156,9 @@ func many(n int) []whittle.RouteStatus {
 		case 0:
 			list[i] = different(name)
 		case 1, 2, 3:
-			list[i] = quiet(name)
+			list[i] = idleRoute(name)
 		case 4:
-			list[i] = quiet(name)
+			list[i] = idleRoute(name)
 			list[i].Phase, list[i].Next = whittle.PhaseOff, "Nothing: the route is switched off until it is promoted or reset."
 		case 5:
 			list[i] = shifting(name)

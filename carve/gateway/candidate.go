@@ -412,8 +412,8 @@ func failureOf(a *whittle.Response) whittle.Failure {
 	return a.Failure
 }
 
-// refuse tells the user that there is no response: asking the monolith as well
-// could do twice what was asked for once.
+// refuse responds with an error, because asking the monolith too could do the write
+// twice.
 func (c *candidateCall) refuse() {
 	if c.user.r.Context().Err() != nil {
 		c.res.Abort = true

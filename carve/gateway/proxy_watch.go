@@ -57,7 +57,7 @@ func (g *Gateway) warnProxy(q *inbound.Request, route string) {
 		return
 	}
 	if g.proxies.see(q.Peer, claims[0]) {
-		g.log.Warn("users are told apart by their address, and many come from one that forwards for others: they all count as one user; if it is your proxy, name it under forwarded.trust, or let sticky_by name a header or a cookie",
+		g.log.Warn("users are distinguished by their address, and many come from one that forwards for others: they all count as one user; if it is your proxy, name it under forwarded.trust, or let sticky_by name a header or a cookie",
 			slog.String("route", route), slog.String("peer", q.Peer))
 	}
 }

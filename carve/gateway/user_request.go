@@ -11,9 +11,8 @@ import (
 	"whittle/carve/gateway/inbound"
 )
 
-// userRequest is one user's request on a route: its ticket, and what is copied of it
-// while it goes by. It belongs to the user's goroutine until it is handed to
-// the route's queue, and then to a worker.
+// userRequest is one user's request on a route: its ledger entry, and the copies made
+// of its bodies. The user's goroutine owns it until it is enqueued, and then a worker.
 type userRequest struct {
 	ledgerEntry
 	rt *route
@@ -48,7 +47,7 @@ type userRequest struct {
 	// place; nil where it has not been asked.
 	broken *whittle.Response
 
-	// reserved is what the request holds of the route's budget besides its copies.
+	// reserved is what the request holds of the route's budget in addition to its copies.
 	reserved int64
 }
 

@@ -11,7 +11,7 @@ import (
 	"whittle/carve/rollout"
 )
 
-// TestBudgetInNumbers: the budget's figures where they change over, at and beside
+// TestBudgetInNumbers: the budget's figures where they change over, at and next to
 // each bound.
 func TestBudgetInNumbers(t *testing.T) {
 	p := whittle.Rollout{Steps: []whittle.Share{100, 5000, whittle.All}, Harm: 0.005}

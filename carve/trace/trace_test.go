@@ -22,9 +22,9 @@ import (
 // TestTraceFollowsARequest sends requests through a gateway and looks at the
 // spans and at what the upstream was told.
 func TestTraceFollowsARequest(t *testing.T) {
-	told := make(chan string, 1)
+	traceparents := make(chan string, 1)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		told <- r.Header.Get("Traceparent")
+		traceparents <- r.Header.Get("Traceparent")
 		if r.URL.Path == "/broken" {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
@@ -85,7 +85,7 @@ func TestTraceFollowsARequest(t *testing.T) {
 		}
 		if tc.failure == "" {
 			c := s.SpanContext()
-			if got, want := <-told, fmt.Sprintf("00-%s-%s-01", c.TraceID(), c.SpanID()); got != want {
+			if got, want := <-traceparents, fmt.Sprintf("00-%s-%s-01", c.TraceID(), c.SpanID()); got != want {
 				t.Errorf("%s: the upstream was told %q, the span is %q", tc.url, got, want)
 			}
 		}

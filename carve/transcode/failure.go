@@ -26,7 +26,7 @@ func (e *rpcError) Error() string { return e.name + ": " + e.message }
 func (e *rpcError) status() int { return e.code.HTTPStatus() }
 
 // body is what the user sees. What went wrong inside the service is not for
-// users: from 500 on they are told the code alone.
+// users: from 500 on they get the code alone.
 func (e *rpcError) body() []byte {
 	if e.status() >= 500 || e.message == "" {
 		return []byte(e.name + "\n")

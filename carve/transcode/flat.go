@@ -92,7 +92,7 @@ func (f *flat) encode(body []byte, free int) ([]byte, bool) {
 }
 
 // value appends a field as it stands on the wire; zero is left out where the
-// field cannot tell it from unset.
+// field cannot distinguish it from unset.
 func (f *flatField) value(out []byte, kind jsonscan.Kind, s *jsonscan.Scanner) ([]byte, bool) {
 	var v uint64
 	switch {

@@ -33,7 +33,7 @@ type jsonWriter struct {
 	types *dynamicpb.Types
 	words *words
 	// asks says that a request is written, as a candidate writes it: what is
-	// unset and has no word is left out, and so are the fields beside the body.
+	// unset and has no word is left out, and so are the fields next to the body.
 	asks  bool
 	apart map[protoreflect.FieldNumber]bool
 }

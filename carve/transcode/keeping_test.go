@@ -88,7 +88,7 @@ func TestLossless(t *testing.T) {
 		{"a form that is no text", form, "", sent(asForm, "/", "times=7&userName=%ff"), false},
 		{"a path", byQuery, "/u/{times}", sent("", "/u/7?userName=a", ""), true},
 		{"a path of another writing", byQuery, "/u/{times}", sent("", "/u/1e1?userName=a", ""), false},
-		{"a path beside a body", func(r *whittle.RPC) { count(r); r.Path = map[string]string{"n": "times"} }, "/u/{n}", sent(asJSON, "/u/7", `{"userName":"a"}`), true},
+		{"a path with a body", func(r *whittle.RPC) { count(r); r.Path = map[string]string{"n": "times"} }, "/u/{n}", sent(asJSON, "/u/7", `{"userName":"a"}`), true},
 		{"a form", form, "", sent(asForm, "/", "times=7&userName=a"), true},
 		{"a form without a text", form, "", sent(asForm, "/", "times=7"), false},
 

@@ -54,7 +54,7 @@ func TestMappedRequest(t *testing.T) {
 		{"a word where a number is", func(r *whittle.RPC) { r.Body = "userId" }, "", sent(asText, "/", `x`), ""},
 
 		{"a query of other names", func(r *whittle.RPC) { r.Query = map[string]string{"id": "user_id", "i": "inner.user_id"} }, "", sent("", "/?id=4&i=5&on=true", ""), `{"userId":"4","on":true,"inner":{"userId":"5"}}`},
-		{"a named parameter beside a body", func(r *whittle.RPC) { r.Query = map[string]string{"id": "user_id"} }, "", sent(asJSON, "/?id=4&on=true", `{"ratio":0.5}`), `{"userId":"4","ratio":0.5}`},
+		{"a named parameter with a body", func(r *whittle.RPC) { r.Query = map[string]string{"id": "user_id"} }, "", sent(asJSON, "/?id=4&on=true", `{"ratio":0.5}`), `{"userId":"4","ratio":0.5}`},
 		{"a wildcard of another name", func(r *whittle.RPC) { r.Path = map[string]string{"id": "inner.user_id"} }, "/u/{id}/{tags}", sent("", "/u/9/x", ""), `{"inner":{"userId":"9"},"tags":["x"]}`},
 
 		{"a form of other names", func(r *whittle.RPC) {
@@ -62,7 +62,7 @@ func TestMappedRequest(t *testing.T) {
 		}, "", sent(asForm, "/", "user-name%5Bid%5D=4"), `{"userId":"4"}`},
 		{"a strict form", func(r *whittle.RPC) { r.Content, r.Strict = whittle.BodyForm, true }, "", sent(asForm, "/", "user_id=4&who=x"), ""},
 		{"a strict query", func(r *whittle.RPC) { r.Strict = true }, "", sent("", "/?user_id=4&who=x", ""), ""},
-		{"a strict query beside a body", func(r *whittle.RPC) { r.Strict = true }, "", sent(asJSON, "/?who=x", `{"ratio":0.5}`), ""},
+		{"a strict query with a body", func(r *whittle.RPC) { r.Strict = true }, "", sent(asJSON, "/?who=x", `{"ratio":0.5}`), ""},
 		{"a strict body", func(r *whittle.RPC) { r.Strict = true }, "", sent(asJSON, "/", `{"inner":{"who":1}}`), ""},
 		{"a strict body of the contract", func(r *whittle.RPC) { r.Strict = true }, "", sent(asJSON, "/?", `{"ratio":0.5}`), `{"ratio":0.5}`},
 		{"a form", func(r *whittle.RPC) { r.Content = whittle.BodyForm }, "", sent(asForm, "/", "user_id=4&tags=a&tags=b+c&who=x"), `{"userId":"4","tags":["a","b c"]}`},
@@ -77,12 +77,12 @@ func TestMappedRequest(t *testing.T) {
 		{"an enum's number in the query", func(r *whittle.RPC) { r.Words = colors }, "", sent("", "/?color=1", ""), ""},
 		{"null for an enum with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":null}`), ""},
 		{"a name of no value", func(*whittle.RPC) {}, "", sent(asJSON, "/", `{"inner":{"color":"BLUE"}}`), ""},
-		{"half a surrogate pair beside words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":"red as a rose","tags":["\ud800"]}`), ""},
-		{"a member twice beside words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":"red as a rose","userId":1,"userId":2}`), ""},
+		{"half a surrogate pair with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":"red as a rose","tags":["\ud800"]}`), ""},
+		{"a member twice with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":"red as a rose","userId":1,"userId":2}`), ""},
 		{"a word with escapes", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", ` { "x" : [ {"color":"]"} , "\"" ] , "\u0063olor" : "red\u0020as a rose" , "tags" : [ "<" ] } `), `{"color":"RED","tags":["<"]}`},
 		{"a word of no enum", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"inner":{"color":"RED"}}`), ""},
 		{"words in a whole body", func(r *whittle.RPC) { r.Words, r.Body = colors, "color" }, "", sent(asText, "/", `red as a rose`), `{"color":"RED"}`},
-		{"a field of the wrong kind beside words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"inner":[1]}`), ""},
+		{"a field of the wrong kind with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"inner":[1]}`), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var options []Option

@@ -42,7 +42,7 @@ func TestRequestBody(t *testing.T) {
 		{"no body", plain, post("/", ""), `{}`},
 		{"no body and an empty query", plain, get("/?"), `{}`},
 		{"a query", plain, get("/x?i32=5&yes_no=true&fullName=a+b%26c&v=1"), `{"i32":5,"yesNo":true,"fullName":"a b&c"}`},
-		{"a query beside a body", plain, post("/?i32=5", `{"i64":1}`), `{"i64":"1"}`},
+		{"a query with a body", plain, post("/?i32=5", `{"i64":1}`), `{"i64":"1"}`},
 		{
 			"a rich query", rich, get("/?tags=a&tags=b&inner.user_id=9&color=RED&at=2026-01-02T03:04:05Z&big=12&numbers=1&numbers=2&raw=AQI="),
 			`{"tags":["a","b"],"inner":{"userId":"9"},"color":"RED","at":"2026-01-02T03:04:05Z","big":"12","numbers":["1","2"],"raw":"AQI="}`,

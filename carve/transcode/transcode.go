@@ -11,7 +11,7 @@
 // empty message. Query parameters fill fields where there is no body, and
 // wildcards of the route's pattern always; where those are not called as their
 // fields are, RPC.Query and RPC.Path say which they fill, and a parameter that
-// is named there is read beside a body too; RPC.Form does so for a form. With
+// is named there is read where there is a body too; RPC.Form does so for a form. With
 // RPC.Strict an unknown name is an error and not left out, for candidates that
 // ask the monolith, which may know it. RPC.Body names the field that is
 // the whole body: a list, a number, a text. RPC.Words are what enum values are
@@ -35,7 +35,7 @@
 // number, 64-bit ones too, with all of their digits: a client that reads them
 // as doubles loses what is beyond 2^53, as it would with the monolith. Fields
 // that are zero are present, in the order of the contract; unset fields that
-// can tell unset from zero (messages, optional) are left out. A template sees
+// can distinguish unset from zero (messages, optional) are left out. A template sees
 // fields by their proto and their JSON names; enums as words, or as names where
 // they have none, bytes as base64, messages as maps, unset ones as nil. It does
 // not escape: in HTML, write {{html .Name}} for a text.
@@ -108,9 +108,9 @@ type Transcoder struct {
 // Option adds what is known of the route beyond its RPC.
 type Option func(*Transcoder) error
 
-// Timeout is told to the candidate with each call, where the protocol has a
+// Timeout is sent to the candidate with each call, where the protocol has a
 // header for it (gRPC, Connect), so that it stops work nobody waits for.
-// 0: nothing is told.
+// 0: nothing is sent.
 func Timeout(d time.Duration) Option {
 	return func(t *Transcoder) error {
 		t.timeout = d

@@ -42,23 +42,23 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.story.Rollout.RolledBackMS = float64(last.At.Sub(at).Microseconds()) / 1000
-	d.story.Rollout.RequestsTouched = after - before
+	d.figures.Rollout.RolledBackMS = float64(last.At.Sub(at).Microseconds()) / 1000
+	d.figures.Rollout.RequestsTouched = after - before
 	report, err := t.stop()
 	if err != nil {
 		return err
 	}
-	d.screen.Say("rolled back %.0f ms after the kill: %s", d.story.Rollout.RolledBackMS, last.Reason)
+	d.screen.Say("rolled back %.0f ms after the kill: %s", d.figures.Rollout.RolledBackMS, last.Reason)
 	d.screen.Say("%d users' requests met the dead service, and the monolith answered each; errors that users saw: %d of %d requests",
-		d.story.Rollout.RequestsTouched, report.Failed+report.Unfinished, report.Requests)
+		d.figures.Rollout.RequestsTouched, report.Failed+report.Unfinished, report.Requests)
 	if err := killed(last.Reason); err != nil {
 		return err
 	}
-	if d.story.Rollout.RolledBackMS > 1000 {
-		return fmt.Errorf("the rollback took %.0f ms", d.story.Rollout.RolledBackMS)
+	if d.figures.Rollout.RolledBackMS > 1000 {
+		return fmt.Errorf("the rollback took %.0f ms", d.figures.Rollout.RolledBackMS)
 	}
-	if d.story.Rollout.RequestsTouched > 50 {
-		return fmt.Errorf("%d requests met the dead service", d.story.Rollout.RequestsTouched)
+	if d.figures.Rollout.RequestsTouched > 50 {
+		return fmt.Errorf("%d requests met the dead service", d.figures.Rollout.RequestsTouched)
 	}
 	return d.account(report)
 }
@@ -75,7 +75,7 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	if _, err := d.admin.Order(ctx, demoRoute, rollout.Order{Kind: rollout.Reset, By: "the demo", Reason: "the service is back"}); err != nil {
 		return err
 	}
-	d.story.Rollout.Shares = append(d.story.Rollout.Shares, 0)
+	d.figures.Rollout.Shares = append(d.figures.Rollout.Shares, 0)
 	if err := d.afresh(ctx); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	}
 	d.screen.Say("the shift is over: %s", r.Timeline[len(r.Timeline)-1].Reason)
 	d.screen.Say("harm: %s", r.Harm.Summary)
-	d.story.Rollout.Timeline = r.Timeline
+	d.figures.Rollout.Timeline = r.Timeline
 	report, err := t.stop()
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ const (
 )
 
 // play runs the acts in order. The first that does not come out as it must
-// ends the story, because the later ones stand on it.
+// ends the demo, because the later ones depend on it.
 func (d *countDemo) play(ctx context.Context) error {
 	acts := []struct {
 		name string
@@ -51,7 +51,7 @@ func (d *countDemo) play(ctx context.Context) error {
 		{"mend it and finish the shift", d.actFinish},
 		{"load the carved endpoint as in act 2", d.actCompare},
 	}
-	defer func() { d.story.Seconds = time.Since(d.story.Started).Seconds() }()
+	defer func() { d.figures.Seconds = time.Since(d.figures.Started).Seconds() }()
 	for i, act := range acts {
 		d.screen.Heading("Act %d: %s", i+1, act.name)
 		err := act.run(ctx)
@@ -59,7 +59,7 @@ func (d *countDemo) play(ctx context.Context) error {
 		if err != nil {
 			outcome.Why = err.Error()
 		}
-		d.story.Acts = append(d.story.Acts, outcome)
+		d.figures.Acts = append(d.figures.Acts, outcome)
 		if err != nil {
 			if lines := d.gateway.lastLines(); lines != "" {
 				d.screen.Say("the gateway's last words:\n%s", lines)
@@ -73,7 +73,7 @@ func (d *countDemo) play(ctx context.Context) error {
 
 // seedLoad runs the seed's plan through the gateway.
 func (d *countDemo) seedLoad(ctx context.Context, watch ...*process) (*report.Report, error) {
-	p, err := load.ReadPlan(d.house.path("systems/count/plans", seedPlan))
+	p, err := load.ReadPlan(d.root.path("systems/count/plans", seedPlan))
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +97,9 @@ func (d *countDemo) actSuffer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.story.before, d.story.Monolith = r, newLoadBlock(r)
-	d.sayLoad(&d.story.Monolith)
-	m := &d.story.Monolith
+	d.figures.before, d.figures.Monolith = r, newLoadBlock(r)
+	d.sayLoad(&d.figures.Monolith)
+	m := &d.figures.Monolith
 	if m.Failed > 0 || m.Completed != m.Requests {
 		return fmt.Errorf("%d of %d requests came to a response, and %d of them failed", m.Completed, m.Requests, m.Failed)
 	}
@@ -125,9 +125,9 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 		return r.Verdict.State == whittle.Different && len(namedFlaws(&r.Verdict)) == len(publishedFlaws)
 	})
 	if r != nil {
-		d.story.AsPublished = newShadowBlock(r)
-		d.story.AsPublished.MaxShare = maxShare
-		d.story.AsPublished.Flaws = namedFlaws(&r.Verdict)
+		d.figures.AsPublished = newShadowBlock(r)
+		d.figures.AsPublished.MaxShare = maxShare
+		d.figures.AsPublished.Flaws = namedFlaws(&r.Verdict)
 		d.sayFindings(&r.Verdict)
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 	if whittle.CodeOf(refused) != whittle.FailedPrecondition {
 		return fmt.Errorf("its promotion was refused for another reason: %w", refused)
 	}
-	d.story.AsPublished.Refused = refused.Error()
+	d.figures.AsPublished.Refused = refused.Error()
 	d.screen.Say("promote refused: %v", refused)
 	if maxShare > 0 {
 		return fmt.Errorf("a flawed service had %g %% of the users", maxShare)
@@ -152,10 +152,10 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 	return d.account(report)
 }
 
-// account adds a background load to what users felt.
+// account adds a background load to what users saw.
 func (d *countDemo) account(r *report.Report) error {
-	d.story.Rollout.Requests += r.Requests
-	d.story.Rollout.UserErrors += r.Failed + r.Unfinished
+	d.figures.Rollout.Requests += r.Requests
+	d.figures.Rollout.UserErrors += r.Failed + r.Unfinished
 	if r.Failed+r.Unfinished > 0 {
 		return fmt.Errorf("users saw %d errors in %d requests: %v", r.Failed+r.Unfinished, r.Requests, r.Errors)
 	}
@@ -174,7 +174,7 @@ func (d *countDemo) actProve(ctx context.Context) error {
 	defer t.end()
 	r, err := d.awaitVerdict(ctx)
 	if r != nil {
-		d.story.Mended = newShadowBlock(r)
+		d.figures.Mended = newShadowBlock(r)
 		d.screen.Say("%s", r.Verdict.Summary)
 		for _, b := range r.Verdict.Bounds {
 			d.screen.Say("  %s", b.Summary)
@@ -208,9 +208,9 @@ func (d *countDemo) actCompare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.story.after, d.story.After = r, newLoadBlock(r)
-	d.sayLoad(&d.story.After)
-	a, b := &d.story.After, &d.story.Monolith
+	d.figures.after, d.figures.After = r, newLoadBlock(r)
+	d.sayLoad(&d.figures.After)
+	a, b := &d.figures.After, &d.figures.Monolith
 	switch {
 	case a.Failed > 0 || a.Completed != a.Requests:
 		return fmt.Errorf("%d of %d requests came to a response, and %d of them failed", a.Completed, a.Requests, a.Failed)

@@ -39,7 +39,7 @@ func rated(r *whittle.RouteStatus) bool {
 
 // climb follows the share until it has reached a percentage.
 func (d *countDemo) climb(ctx context.Context, to float64) error {
-	c := climber{screen: d.screen, story: &d.story.Rollout, to: to}
+	c := climber{screen: d.screen, block: &d.figures.Rollout, to: to}
 	_, err := d.await(ctx, mostShift, fmt.Sprintf("a share of %g %%", to), func(r *whittle.RouteStatus) bool {
 		c.see(r)
 		return r.Percent >= to
@@ -51,7 +51,7 @@ func (d *countDemo) climb(ctx context.Context, to float64) error {
 // one waits for.
 type climber struct {
 	screen *cmdline.Screen
-	story  *rolloutBlock
+	block  *rolloutBlock
 	to     float64
 	waits  bool // for the next step: has been said
 }
@@ -60,7 +60,7 @@ func (c *climber) see(r *whittle.RouteStatus) {
 	if r.Percent == 0 {
 		return
 	}
-	s := c.story
+	s := c.block
 	if n := len(s.Shares); n == 0 || s.Shares[n-1] != r.Percent {
 		at := newHarmPoint(r)
 		s.Shares, s.Harm, c.waits = append(s.Shares, r.Percent), append(s.Harm, at), false

@@ -10,7 +10,7 @@ import (
 )
 
 // checkout is the repository that a worked system is run from: its Node
-// services and plans are files, its Go services are built beside whittle.
+// services and plans are files, its Go services are built next to whittle.
 type checkout string
 
 // findCheckout walks up from the working directory, and then from the binary,

@@ -19,7 +19,7 @@ import (
 	"whittle/record/replay"
 )
 
-// contractBlock is what live traffic said of the contract, beside the seed's.
+// contractBlock holds the contract inferred from live traffic next to the seed's.
 type contractBlock struct {
 	Exchanges int `json:"exchanges"`
 	// Inferred and Seed are the messages in proto's words, without comments.
@@ -61,11 +61,11 @@ func (d *countDemo) actRead(ctx context.Context) error {
 		return fmt.Errorf("%d endpoints were inferred of one", len(c.Methods))
 	}
 	m := &c.Methods[0]
-	seed, err := os.ReadFile(d.house.path("systems/count/count.proto"))
+	seed, err := os.ReadFile(d.root.path("systems/count/count.proto"))
 	if err != nil {
 		return whittle.Errorf(whittle.Unavailable, "read the seed's contract: %w", err)
 	}
-	d.story.Contract = contractBlock{
+	d.figures.Contract = contractBlock{
 		Exchanges: m.Seen, Inferred: declared(string(c.Proto())), Seed: declared(string(seed)), Guesses: m.Guesses, Unseen: m.Novelty,
 	}
 	d.sayContract()
@@ -158,7 +158,7 @@ func declared(proto string) []string {
 }
 
 func (d *countDemo) sayContract() {
-	b := &d.story.Contract
+	b := &d.figures.Contract
 	d.screen.Say("%-60s %s", fmt.Sprintf("read off %d live exchanges", b.Exchanges), "the contract of this repository")
 	for i := range max(len(b.Inferred), len(b.Seed)) {
 		left, right := "", ""

@@ -27,29 +27,29 @@ const (
 	demoHarm = 3
 )
 
-// countDemo owns the processes and tells the story.
+// countDemo owns the processes and runs the acts.
 type countDemo struct {
 	screen *cmdline.Screen
-	house  checkout
+	root   checkout
 	work   string
 	node   string
 
 	monolith, published, mended, gateway *process
 	admin                                *admin.Client
 	recorded                             bool // enough is
-	story                                countStory
+	figures                              countFigures
 }
 
 // newCountDemo starts every server but the gateway's candidates' routes: the
 // first config passes everything through.
 func newCountDemo(ctx context.Context, s *cmdline.Screen, work string) (_ *countDemo, err error) {
-	house, err := findCheckout()
+	root, err := findCheckout()
 	if err != nil {
 		return nil, err
 	}
-	d := &countDemo{screen: s, house: house, work: work}
-	d.story = countStory{Format: "whittle.demo-count/1", Started: time.Now(), Machine: table.ThisMachine()}
-	if d.node, err = house.node("systems/count/monolith"); err != nil {
+	d := &countDemo{screen: s, root: root, work: work}
+	d.figures = countFigures{Format: "whittle.demo-count/1", Started: time.Now(), Machine: table.ThisMachine()}
+	if d.node, err = root.node("systems/count/monolith"); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -58,7 +58,7 @@ func newCountDemo(ctx context.Context, s *cmdline.Screen, work string) (_ *count
 		}
 	}()
 	s.Heading("demo count: carve a hot endpoint out of a monolith")
-	if d.monolith, err = start(ctx, "monolith", []string{d.node, house.path("systems/count/monolith/server.js"), "--port", "0"}, []string{"NODE_ENV=production"}, work); err != nil {
+	if d.monolith, err = start(ctx, "monolith", []string{d.node, root.path("systems/count/monolith/server.js"), "--port", "0"}, []string{"NODE_ENV=production"}, work); err != nil {
 		return nil, err
 	}
 	if d.published, err = d.startService(ctx, "count-as-published", "127.0.0.1:0"); err != nil {
@@ -70,7 +70,7 @@ func newCountDemo(ctx context.Context, s *cmdline.Screen, work string) (_ *count
 	if err := d.writeConfig(nil); err != nil {
 		return nil, err
 	}
-	self, err := d.house.binary("whittle")
+	self, err := d.root.binary("whittle")
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func newCountDemo(ctx context.Context, s *cmdline.Screen, work string) (_ *count
 }
 
 func (d *countDemo) startService(ctx context.Context, name, address string) (*process, error) {
-	path, err := d.house.binary(name)
+	path, err := d.root.binary(name)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (d *countDemo) writeConfig(candidate *process) error {
 	at := struct {
 		Monolith, Work, Record, Candidate, Descriptor string
 		Harm                                          int
-	}{Monolith: d.monolith.public, Work: d.work, Descriptor: d.house.path("systems/count/count.binpb"), Harm: demoHarm}
+	}{Monolith: d.monolith.public, Work: d.work, Descriptor: d.root.path("systems/count/count.binpb"), Harm: demoHarm}
 	if !d.recorded {
 		at.Record = d.recordedPath()
 	}
@@ -185,7 +185,7 @@ func (d *countDemo) await(ctx context.Context, bound time.Duration, what string,
 
 // note keeps what the pictures show over time.
 func (d *countDemo) note(r *whittle.RouteStatus) {
-	s := &d.story
+	s := &d.figures
 	if n := len(s.shares); n == 0 || s.shares[n-1].share != r.Percent {
 		s.shares = append(s.shares, sharePoint{time.Now(), r.Percent})
 	}

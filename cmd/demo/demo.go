@@ -16,23 +16,23 @@ type demoVerb struct {
 	Ingest  demoIngestVerb  `cmd:"" help:"Take events onto a stream, in Go next to Node.js, at 1, 50, 500 and 1000 users, and read every one back."`
 }
 
-// demoFlags are every story's.
+// demoFlags are the flags of every demo.
 type demoFlags struct {
-	Out  string `default:"out" placeholder:"DIR" help:"Where the story's figures (demo-NAME.json) and pictures (demo-NAME.html) go (${default})."`
+	Out  string `default:"out" placeholder:"DIR" help:"Where the demo's figures (demo-NAME.json) and pictures (demo-NAME.html) go (${default})."`
 	Keep bool   `help:"Keep the working folder with configs, state and logs."`
 }
 
-// demo is a story on real processes.
+// demo is a worked example on real processes.
 type demo interface {
-	// play tells it; the error says what did not come out.
+	// play runs it; the error says which part failed.
 	play(ctx context.Context) error
-	// told is the story so far, for machines and as a page.
-	told() (story any, page *chart.Page, err error)
+	// report gives the figures so far, as data and as a page.
+	report() (figures any, page *chart.Page, err error)
 	stopAll()
 }
 
-// play tells a story in a working folder of its own, and writes down what came
-// of it even where it did not come out.
+// play runs a demo in a working folder of its own, and writes its figures even where
+// an act failed.
 func (f *demoFlags) play(ctx context.Context, s cmdline.Streams, name string, begin func(screen *cmdline.Screen, work string) (demo, error)) (err error) {
 	work, err := os.MkdirTemp("", "whittle-demo-")
 	if err != nil {
@@ -55,12 +55,12 @@ func (f *demoFlags) play(ctx context.Context, s cmdline.Streams, name string, be
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	story, page, err := d.told()
+	figures, page, err := d.report()
 	if err != nil {
 		return err
 	}
 	jsonPath, pagePath := filepath.Join(f.Out, "demo-"+name+".json"), filepath.Join(f.Out, "demo-"+name+".html")
-	if err := cmdline.WriteJSON(s, jsonPath, story); err != nil {
+	if err := cmdline.WriteJSON(s, jsonPath, figures); err != nil {
 		return err
 	}
 	if err := cmdline.WritePage(pagePath, page); err != nil {
@@ -78,10 +78,10 @@ func (demoCountVerb) Help() string {
 
 Examples:
   demo count
-  demo count --out /tmp/story --keep`
+  demo count --out /tmp/demo --keep`
 }
 
-// Run plays the story; its error says which act did not come out.
+// Run runs the demo; its error says which act failed.
 func (v *demoCountVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	return v.play(ctx, s, "count", func(screen *cmdline.Screen, work string) (demo, error) { return newCountDemo(ctx, screen, work) })
 }
@@ -104,10 +104,10 @@ Examples:
   demo ingest
   demo ingest --short
   FERROKINESIS=/opt/ferrokinesis demo ingest
-  demo ingest --full --out story`
+  demo ingest --full --out figures`
 }
 
-// Run plays the story; its error says what was not kept.
+// Run runs the demo; its error says which promise was not kept.
 func (v *demoIngestVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if v.Full {
 		v.Scale = 1
@@ -136,10 +136,10 @@ func (demoEmojifyVerb) Help() string {
 Examples:
   demo emojify
   demo emojify --short
-  demo emojify --out story`
+  demo emojify --out figures`
 }
 
-// Run plays the story; its error says which act did not come out.
+// Run runs the demo; its error says which act failed.
 func (v *demoEmojifyVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	return v.play(ctx, s, "emojify", func(screen *cmdline.Screen, work string) (demo, error) {
 		return newEmojifyDemo(ctx, screen, work, v.Short)

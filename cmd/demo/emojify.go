@@ -40,21 +40,21 @@ var (
 	emojifyShort = emojifyTimes{rate: 10, load: 4 * time.Second, profile: 3 * time.Second, runs: 4}
 )
 
-// emojifyDemo owns the processes and tells the story.
+// emojifyDemo owns the processes and runs the acts.
 type emojifyDemo struct {
 	screen *cmdline.Screen
-	house  checkout
+	root   checkout
 	work   string
 	times  emojifyTimes
 
 	cache, facebox, api *process
 	picture             string // the path of a finished one
-	story               emojifyStory
+	figures             emojifyFigures
 	reports             [2]*profile.Profile
 }
 
 // emojifyStory is what the demo found; it is written as JSON.
-type emojifyStory struct {
+type emojifyFigures struct {
 	Format  string         `json:"format"`
 	Started time.Time      `json:"started_at"`
 	Machine table.Machine  `json:"machine"`
@@ -77,15 +77,15 @@ type emojifyScene struct {
 }
 
 func newEmojifyDemo(ctx context.Context, s *cmdline.Screen, work string, short bool) (_ *emojifyDemo, err error) {
-	house, err := findCheckout()
+	root, err := findCheckout()
 	if err != nil {
 		return nil, err
 	}
-	d := &emojifyDemo{screen: s, house: house, work: work, times: emojifyWhole}
+	d := &emojifyDemo{screen: s, root: root, work: work, times: emojifyWhole}
 	if short {
 		d.times = emojifyShort
 	}
-	d.story = emojifyStory{Format: "whittle.demo-emojify/1", Started: time.Now(), Machine: table.ThisMachine(), Target: emojifyFall}
+	d.figures = emojifyFigures{Format: "whittle.demo-emojify/1", Started: time.Now(), Machine: table.ThisMachine(), Target: emojifyFall}
 	defer func() {
 		if err != nil {
 			d.stopAll()
@@ -103,7 +103,7 @@ func newEmojifyDemo(ctx context.Context, s *cmdline.Screen, work string, short b
 
 // start runs one of the services on free ports.
 func (d *emojifyDemo) start(ctx context.Context, verb string, flags ...string) (*process, error) {
-	binary, err := d.house.binary("emojify")
+	binary, err := d.root.binary("emojify")
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +138,10 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 	if err := d.finishPicture(ctx); err != nil {
 		return err
 	}
-	if err := d.scene(ctx, &d.story.With, 0); err != nil {
+	if err := d.scene(ctx, &d.figures.With, 0); err != nil {
 		return err
 	}
-	with := &d.story.With
+	with := &d.figures.With
 	d.screen.Say("the api costs %.1f times the CPU of the cache behind it, for the same requests", with.APICPU/max(with.CacheCPU, 1e-9))
 	d.screen.Heading("Act 2: profile it for %.0f seconds", d.times.profile.Seconds())
 	if err := with.Profile.WriteFindings(d.screen); err != nil {
@@ -160,12 +160,12 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 	if err := d.startAPI(ctx); err != nil {
 		return err
 	}
-	if err := d.scene(ctx, &d.story.Without, 1); err != nil {
+	if err := d.scene(ctx, &d.figures.Without, 1); err != nil {
 		return err
 	}
-	without := &d.story.Without
-	d.story.Fall = 1 - without.APICPU/max(with.APICPU, 1e-9)
-	d.screen.Say("CPU per request: %s before, %s after: it fell by %.0f %%", chart.Milliseconds(with.APICPU), chart.Milliseconds(without.APICPU), 100*d.story.Fall)
+	without := &d.figures.Without
+	d.figures.Fall = 1 - without.APICPU/max(with.APICPU, 1e-9)
+	d.screen.Say("CPU per request: %s before, %s after: it fell by %.0f %%", chart.Milliseconds(with.APICPU), chart.Milliseconds(without.APICPU), 100*d.figures.Fall)
 	var parts []string
 	for _, p := range without.Profile.Parts[:min(len(without.Profile.Parts), 4)] {
 		parts = append(parts, fmt.Sprintf("%s %.0f %%", p.Kind, 100*p.Share))
@@ -174,8 +174,8 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 	if len(without.Profile.Smells) > 0 {
 		return whittle.Errorf(whittle.FallsShort, "demo emojify: the clean service smells of %s", without.Profile.Smells[0].Name)
 	}
-	if d.story.Fall < emojifyFall {
-		return whittle.Errorf(whittle.FallsShort, "demo emojify: the CPU per request fell by %.0f %%, at least %.0f %% was expected", 100*d.story.Fall, 100*emojifyFall)
+	if d.figures.Fall < emojifyFall {
+		return whittle.Errorf(whittle.FallsShort, "demo emojify: the CPU per request fell by %.0f %%, at least %.0f %% was expected", 100*d.figures.Fall, 100*emojifyFall)
 	}
 	return d.guard(ctx)
 }
@@ -188,7 +188,7 @@ func (d *emojifyDemo) guard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	base := &guard.Baseline{Service: "api", Taken: time.Now().UTC(), Machine: d.story.Machine, Runs: clean}
+	base := &guard.Baseline{Service: "api", Taken: time.Now().UTC(), Machine: d.figures.Machine, Runs: clean}
 	d.api.stop()
 	if err := d.startAPI(ctx, "--debug-print"); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (d *emojifyDemo) guard(ctx context.Context) error {
 		return err
 	}
 	v := guard.Check(base, &guard.Baseline{Service: base.Service, Machine: base.Machine, Runs: back}, 0.10)
-	d.story.Guard = &v
+	d.figures.Guard = &v
 	d.screen.Say("%s", v.Sentence())
 	if v.Outcome != guard.Broken {
 		return whittle.Errorf(whittle.FallsShort, "demo emojify: the guard did not see the line come back")

@@ -8,14 +8,14 @@ import (
 	"whittle/profile/report"
 )
 
-// page is the story as one file.
-func (d *emojifyDemo) told() (any, *chart.Page, error) {
+// report gives the figures, and the page that shows them.
+func (d *emojifyDemo) report() (any, *chart.Page, error) {
 	p, err := d.page()
-	return d.story, p, err
+	return d.figures, p, err
 }
 
 func (d *emojifyDemo) page() (*chart.Page, error) {
-	s := &d.story
+	s := &d.figures
 	p := &chart.Page{
 		Title:  "The line that ate the CPU",
 		Lead:   fmt.Sprintf("The same requests cost %s of CPU with one forgotten line, and %s without it.", chart.Milliseconds(s.With.APICPU), chart.Milliseconds(s.Without.APICPU)),
@@ -31,7 +31,7 @@ func (d *emojifyDemo) page() (*chart.Page, error) {
 			{Value: fmt.Sprintf("%.1f times", s.With.APICPU/max(s.With.CacheCPU, 1e-9)), Label: "the cache's CPU is what the api used", Tone: chart.Bad},
 			{Value: fmt.Sprintf("%.0f/s", s.Without.Rate), Label: "requests in both scenes"},
 		},
-		Figures: []chart.Figure{chart.Bars("CPU a request", "The api beside the cache behind it, for the same requests.", []chart.BarGroup{
+		Figures: []chart.Figure{chart.Bars("CPU a request", "The api and the cache behind it, for the same requests.", []chart.BarGroup{
 			{Name: "api and cache", Unit: "ms", Bars: []chart.Bar{
 				bar("api, with the line", s.With.APICPU, chart.Monolith), bar("api, without it", s.Without.APICPU, chart.Monolith),
 				bar("cache, with", s.With.CacheCPU, chart.Candidate), bar("cache, without", s.Without.CacheCPU, chart.Candidate),

@@ -68,11 +68,11 @@ func (d *countDemo) startExport(ctx context.Context, mutation string) (_ *export
 			e.stop()
 		}
 	}()
-	proof, err := d.house.binary("proof")
+	proof, err := d.root.binary("proof")
 	if err != nil {
 		return nil, err
 	}
-	self, err := d.house.binary("whittle")
+	self, err := d.root.binary("whittle")
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func exportUsersPlan() []byte {
 	return fmt.Appendf(nil, exportPlan, strings.Join(accounts, ", "))
 }
 
-// sendExport sends users to the endpoint. The sides tell by the request's number
+// sendExport sends users to the endpoint. The sides decide by the request's number
 // whether the candidate is asked before the monolith.
 func (d *countDemo) sendExport(ctx context.Context, e *export) (*traffic, error) {
 	p, err := load.Parse("export.yml", exportUsersPlan(), plan.Source{})
@@ -218,7 +218,7 @@ func (d *countDemo) flawed(ctx context.Context, mutation string, w *flaw, hold f
 		return err
 	}
 	err = hold(e, b, r)
-	d.story.Flawed = append(d.story.Flawed, *b)
+	d.figures.Flawed = append(d.figures.Flawed, *b)
 	if err != nil {
 		return err
 	}

@@ -97,8 +97,8 @@ func TestEvidenceBeginsAtZero(t *testing.T) {
 // for, as soon as that has a rate.
 func TestTheBudgetIsSaidAtEachStep(t *testing.T) {
 	var out strings.Builder
-	var story rolloutBlock
-	c := climber{screen: cmdline.NewScreen(cmdline.Streams{Out: &out}), story: &story, to: 25}
+	var block rolloutBlock
+	c := climber{screen: cmdline.NewScreen(cmdline.Streams{Out: &out}), block: &block, to: 25}
 	for _, r := range []whittle.RouteStatus{
 		{Harm: whittle.Harm{Budget: 0.03}},
 		{Percent: 1, Harm: whittle.Harm{Budget: 0.03, Bound: 1, Spent: 0.01, Needed: 7, Minutes: -1}, Next: "without a rate"},
@@ -118,8 +118,8 @@ func TestTheBudgetIsSaidAtEachStep(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("said\n%s", out.String())
 	}
-	if !slices.Equal(story.Shares, []float64{1, 5, 25}) || len(story.Harm) != 3 || story.Harm[0].Waits != "7 more" {
-		t.Errorf("%+v", story)
+	if !slices.Equal(block.Shares, []float64{1, 5, 25}) || len(block.Harm) != 3 || block.Harm[0].Waits != "7 more" {
+		t.Errorf("%+v", block)
 	}
 }
 

@@ -44,10 +44,10 @@ var (
 	ingestShort = ingestSize{users: []int{1, 20}, runs: 1, late: time.Minute, warm: 100, loops: 3}
 )
 
-// ingestDemo owns the processes and tells the story.
+// ingestDemo owns the processes and runs the acts.
 type ingestDemo struct {
 	screen  *cmdline.Screen
-	house   checkout
+	root    checkout
 	work    string
 	scale   float64
 	loops   int64
@@ -55,27 +55,27 @@ type ingestDemo struct {
 	api     *kinesistest.API
 	servers []*process
 	receipt receipts
-	story   ingestStory
+	figures ingestFigures
 }
 
 func newIngestDemo(ctx context.Context, s *cmdline.Screen, work string, scale float64, loops int64, size ingestSize) (_ *ingestDemo, err error) {
-	house, err := findCheckout()
+	root, err := findCheckout()
 	if err != nil {
 		return nil, err
 	}
-	d := &ingestDemo{screen: s, house: house, work: work, scale: scale, loops: loops, size: size}
-	d.story = ingestStory{Format: "whittle.demo-ingest/1", Started: time.Now(), Machine: table.ThisMachine(), Scale: scale}
+	d := &ingestDemo{screen: s, root: root, work: work, scale: scale, loops: loops, size: size}
+	d.figures = ingestFigures{Format: "whittle.demo-ingest/1", Started: time.Now(), Machine: table.ThisMachine(), Scale: scale}
 	defer func() {
 		if err != nil {
 			d.stopAll()
 		}
 	}()
 	s.Heading("demo ingest: the ingestion API in Go, next to its counterpart in Node.js")
-	room := house.path("systems", "ingest", "stream", "kinesis", "kinesistest")
+	room := root.path("systems", "ingest", "stream", "kinesis", "kinesistest")
 	if d.api, err = kinesistest.Start(ctx, kinesistest.Options{NpmFolder: room}); err != nil {
 		return nil, err
 	}
-	d.story.API = d.api.Program
+	d.figures.API = d.api.Program
 	for _, name := range []string{"node", "go"} {
 		if err := d.api.CreateStream(ctx, name, ingestShards); err != nil {
 			return nil, err
@@ -89,7 +89,7 @@ func newIngestDemo(ctx context.Context, s *cmdline.Screen, work string, scale fl
 		// kinesis-local takes about 20 ms for each record of the Node server.
 		d.loops = map[string]int64{kinesistest.Ferrokinesis: 10, kinesistest.KinesisLocal: 1}[d.api.Program]
 	}
-	d.story.Loops = d.loops
+	d.figures.Loops = d.loops
 	return d, nil
 }
 
@@ -100,17 +100,17 @@ func (d *ingestDemo) aws() []string {
 
 // startNode starts the seed's server: a process for each core.
 func (d *ingestDemo) startNode(ctx context.Context) (*process, error) {
-	node, err := d.house.node("systems/ingest/node")
+	node, err := d.root.node("systems/ingest/node")
 	if err != nil {
 		return nil, err
 	}
 	env := append(d.aws(), "KINESIS_STREAM=node", "PORT=0", "NODE_ENV=production")
-	return d.start(ctx, "node", []string{node, d.house.path("systems/ingest/node/server.js")}, env)
+	return d.start(ctx, "node", []string{node, d.root.path("systems/ingest/node/server.js")}, env)
 }
 
 // startGo starts ingest, on a sink that the flags name.
 func (d *ingestDemo) startGo(ctx context.Context, name string, flags ...string) (*process, error) {
-	binary, err := d.house.binary("ingest")
+	binary, err := d.root.binary("ingest")
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +155,8 @@ func (d *ingestDemo) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.story.Kinesis = first
-	d.tell(first, d.story.Carried, "Node.js", "Go")
+	d.figures.Kinesis = first
+	d.show(first, d.figures.Carried, "Node.js", "Go")
 	if err := judgeLevels(first); err != nil {
 		return err
 	}
@@ -176,13 +176,13 @@ func (d *ingestDemo) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.screen.Heading("Act 3: the same beside the embedded log, fsynced before each response")
+	d.screen.Heading("Act 3: the same onto the embedded log, fsynced before each response")
 	second, err := d.levels(ctx, node, embedded)
 	if err != nil {
 		return err
 	}
-	d.story.Embedded = second
-	d.tell(second, d.story.Carried[len(first.Levels):], "Node.js, Kinesis", "Go, fsync")
+	d.figures.Embedded = second
+	d.show(second, d.figures.Carried[len(first.Levels):], "Node.js, Kinesis", "Go, fsync")
 	if err := judgeLevels(second); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (d *ingestDemo) play(ctx context.Context) error {
 
 // levels runs the seed's plan at its numbers of users against two servers.
 func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsReport, error) {
-	imports, err := load.ReadPlan(d.house.path("systems/ingest/plans/import.jmx"))
+	imports, err := load.ReadPlan(d.root.path("systems/ingest/plans/import.jmx"))
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 		if err := carried.end(ctx); err != nil {
 			return nil, err
 		}
-		d.story.Carried = append(d.story.Carried, carried.carried)
+		d.figures.Carried = append(d.figures.Carried, carried.carried)
 		if len(out.Levels) == 0 {
 			*out = *r
 			continue

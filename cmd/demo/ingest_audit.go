@@ -14,7 +14,7 @@ import (
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
 )
 
-// audit holds a stream against what its clients were told.
+// audit compares a stream with the responses that its clients got.
 type audit struct {
 	Stream       string `json:"stream"`
 	Acknowledged int    `json:"acknowledged"`
@@ -127,7 +127,7 @@ func (a *audit) partition(ctx context.Context, s stream.Stream, name string, lef
 // sends: the rest of an event's bytes.
 func (d *ingestDemo) body() (around [2]string, err error) {
 	const id = "${__UUID()}"
-	plan, err := os.ReadFile(d.house.path("systems/ingest/plans/import.jmx"))
+	plan, err := os.ReadFile(d.root.path("systems/ingest/plans/import.jmx"))
 	if err != nil {
 		return around, whittle.Errorf(whittle.NotFound, "read plan: %w", err)
 	}

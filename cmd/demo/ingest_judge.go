@@ -8,7 +8,7 @@ import (
 // judge says what an audit found, and fails where the promise was broken.
 func (d *ingestDemo) judge(name string, a audit) error {
 	a.Stream = name
-	d.story.Audits = append(d.story.Audits, a)
+	d.figures.Audits = append(d.figures.Audits, a)
 	d.screen.Say("%s: %d acknowledged, %d read back; %d missing, %d twice, %d not as sent", name, a.Acknowledged, a.Read, a.Missing, a.Twice, a.Changed)
 	if a.Missing > 0 || a.Twice > 0 || a.Changed > 0 || a.Acknowledged == 0 {
 		return whittle.Errorf(whittle.FallsShort, "demo ingest: the stream of %s does not hold what was acknowledged", name)

@@ -11,8 +11,8 @@ import (
 	"whittle/load/duel"
 )
 
-// ingestStory is what the demo found; it is written as JSON.
-type ingestStory struct {
+// ingestFigures is what the demo found; it is written as JSON.
+type ingestFigures struct {
 	Format   string             `json:"format"`
 	Started  time.Time          `json:"started_at"`
 	Machine  table.Machine      `json:"machine"`
@@ -65,8 +65,8 @@ func levelRows(r *duel.LevelsReport, together []carried, a, b string) (head []st
 	return head, rows
 }
 
-// tell prints a comparison.
-func (d *ingestDemo) tell(r *duel.LevelsReport, together []carried, a, b string) {
+// show prints a comparison.
+func (d *ingestDemo) show(r *duel.LevelsReport, together []carried, a, b string) {
 	head, rows := levelRows(r, together, a, b)
 	var out strings.Builder
 	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -86,12 +86,12 @@ func (d *ingestDemo) tell(r *duel.LevelsReport, together []carried, a, b string)
 	}
 }
 
-func (d *ingestDemo) told() (any, *chart.Page, error) { return d.story, d.story.page(), nil }
+func (d *ingestDemo) report() (any, *chart.Page, error) { return d.figures, d.figures.page(), nil }
 
-// page is the story as one file.
-func (s *ingestStory) page() *chart.Page {
+// page shows the figures as one file.
+func (s *ingestFigures) page() *chart.Page {
 	p := &chart.Page{
-		Title: "POST /import: Go beside Node.js",
+		Title: "POST /import: Go against Node.js",
 		Lead:  "The same events, the same users, one server after the other, answered only when the event was kept.",
 		Footer: fmt.Sprintf("Made by demo ingest on %d cores of %s, Kinesis API by %s, started %s. The seed's ramp of a tenth of a second a user is divided by %g.",
 			s.Machine.Cores, s.Machine.CPU, s.API, s.Started.Format("2006-01-02 15:04:05 MST"), s.Scale),
@@ -113,7 +113,7 @@ func (s *ingestStory) page() *chart.Page {
 		p.Sections = append(p.Sections, ingestSection("Onto Kinesis", s.Kinesis, s.Carried, "Node.js", "Go"))
 	}
 	if s.Embedded != nil {
-		p.Sections = append(p.Sections, ingestSection("Onto the embedded log, beside Node.js onto Kinesis", s.Embedded, s.Carried[len(s.Kinesis.Levels):], "Node.js, Kinesis", "Go, fsync"))
+		p.Sections = append(p.Sections, ingestSection("Onto the embedded log, against Node.js onto Kinesis", s.Embedded, s.Carried[len(s.Kinesis.Levels):], "Node.js, Kinesis", "Go, fsync"))
 	}
 	return p
 }

@@ -55,7 +55,7 @@ type carried struct {
 	B float64 `json:"b"`
 }
 
-// words is what stands beside a row of the table.
+// words is the note on a row of the table.
 func (c *carried) words(side string) string {
 	if side == "a" {
 		return "1 a call"

@@ -1,4 +1,4 @@
-// Command demo plays the worked systems' stories on real processes inside a
+// Command demo runs the worked systems as demos on real processes, inside a
 // checkout of whittle. It is not part of the product's binary.
 package main
 
@@ -13,7 +13,7 @@ import (
 	"whittle/cmdline"
 )
 
-const description = `Plays a worked system's whole way on real processes, each on a free loopback port, inside a checkout of whittle.
+const description = `Runs a worked system's whole demo on real processes, each on a free loopback port, inside a checkout of whittle.
 
 Exit status: 0 every act came out; 1 one did not; 2 bad usage; 3 could not run.`
 

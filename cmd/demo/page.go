@@ -18,7 +18,7 @@ type row struct {
 	won           string
 }
 
-func (s *countStory) comparison() []row {
+func (s *countFigures) comparison() []row {
 	b, a := &s.Monolith, &s.After
 	ms := func(label string, x, y float64) row {
 		return row{label, chart.Milliseconds(x), chart.Milliseconds(y), times(x, y)}
@@ -60,18 +60,18 @@ func times(greater, smaller float64) string {
 func (d *countDemo) printComparison() {
 	d.screen.Heading("The same load before and after")
 	d.screen.Say("%-24s %14s %14s %14s", "", "monolith", "carved", "won")
-	for _, r := range d.story.comparison() {
+	for _, r := range d.figures.comparison() {
 		d.screen.Say("%-24s %14s %14s %14s", r.label, r.before, r.after, r.won)
 	}
 	d.screen.Say("%s", queueNote)
 	d.screen.Say("%s", watchedNote)
-	d.screen.Say("users' requests while it was shadowed, shifted and broken: %d; errors among them: %d", d.story.Rollout.Requests, d.story.Rollout.UserErrors)
+	d.screen.Say("users' requests while it was shadowed, shifted and broken: %d; errors among them: %d", d.figures.Rollout.Requests, d.figures.Rollout.UserErrors)
 }
 
-func (d *countDemo) told() (any, *chart.Page, error) { return d.story, d.story.page(), nil }
+func (d *countDemo) report() (any, *chart.Page, error) { return d.figures, d.figures.page(), nil }
 
-// page tells the story in pictures.
-func (s *countStory) page() *chart.Page {
+// page shows the figures as charts.
+func (s *countFigures) page() *chart.Page {
 	p := &chart.Page{
 		Title: "demo count",
 		Lead:  "A Node.js endpoint that eats the machine is carved out into a Go service. The service as it was published is refused, with its flaws named; so are two candidates of another endpoint that a test of the service alone does not catch; the mended one is proven on live traffic, takes the users over step by step, is broken on purpose in between, and finishes.",
@@ -83,7 +83,7 @@ func (s *countStory) page() *chart.Page {
 	return p
 }
 
-func (s *countStory) wonSection() chart.Section {
+func (s *countFigures) wonSection() chart.Section {
 	rows := s.comparison()
 	table := chart.Table{Caption: "The same plan through the gateway, before and after", Head: []string{"", "monolith", "carved", "won"}}
 	section := chart.Section{Title: "What was won", Paragraphs: []string{queueNote, watchedNote}}
@@ -133,7 +133,7 @@ func medians(r *report.Report) []chart.Point {
 	return out
 }
 
-func (s *countStory) contractSection() chart.Section {
+func (s *countFigures) contractSection() chart.Section {
 	guesses := chart.Table{Caption: "Each guess, and what it stands on", Head: []string{"what", "is taken for", "and not for", "because"}}
 	for _, g := range s.Contract.Guesses {
 		guesses.Rows = append(guesses.Rows, []string{g.Path, g.Chosen, g.Against, g.Evidence})
@@ -151,7 +151,7 @@ func (s *countStory) contractSection() chart.Section {
 	return chart.Section{Title: "The contract, read off live traffic", Tables: []chart.Table{both, guesses}}
 }
 
-func (s *countStory) refusedSection() chart.Section {
+func (s *countFigures) refusedSection() chart.Section {
 	table := chart.Table{Caption: "Findings", Head: []string{"kind", "what differs", "why", "seen in", "shown after"}}
 	for i := range s.AsPublished.Findings {
 		f := &s.AsPublished.Findings[i]
@@ -175,7 +175,7 @@ func (s *countStory) refusedSection() chart.Section {
 	}
 }
 
-func (s *countStory) provenSection() chart.Section {
+func (s *countFigures) provenSection() chart.Section {
 	section := chart.Section{
 		Title: "Proven: the mended service",
 		Facts: []chart.Fact{
@@ -212,7 +212,7 @@ func (s *countStory) provenSection() chart.Section {
 }
 
 // narrowing gives the mended service's first evidence over time, in percent.
-func (s *countStory) narrowing() (low, high []chart.Point, margin float64) {
+func (s *countFigures) narrowing() (low, high []chart.Point, margin float64) {
 	begun := false
 	for i, b := range s.bounds {
 		if begun && b.compared < s.bounds[i-1].compared && len(low) > 0 {
@@ -229,7 +229,7 @@ func (s *countStory) narrowing() (low, high []chart.Point, margin float64) {
 	return low, high, margin
 }
 
-func (s *countStory) shiftSection() chart.Section {
+func (s *countFigures) shiftSection() chart.Section {
 	share := chart.Series{Name: "share of users on the service", Role: chart.Candidate, Step: true, Area: true}
 	for _, p := range s.shares {
 		share.Points = append(share.Points, chart.Point{X: p.at.Sub(s.Started).Seconds(), Y: p.share})
@@ -265,7 +265,7 @@ func (s *countStory) shiftSection() chart.Section {
 	return section
 }
 
-func (s *countStory) actsSection() chart.Section {
+func (s *countFigures) actsSection() chart.Section {
 	table := chart.Table{Caption: "What each act had to show", Head: []string{"act", "", "came out"}}
 	for _, a := range s.Acts {
 		word := "yes"

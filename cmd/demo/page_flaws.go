@@ -9,7 +9,7 @@ import (
 
 // flawedSection shows the candidates of the export: how each was found, and how
 // many users met it.
-func (s *countStory) flawedSection() chart.Section {
+func (s *countFigures) flawedSection() chart.Section {
 	table := chart.Table{
 		Caption: "The flaw, the finding that names it, and what it cost",
 		Head:    []string{"flaw", "what differs", "why", "shown after", "greatest share", "users' wrong responses", "ended"},

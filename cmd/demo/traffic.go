@@ -88,7 +88,7 @@ func sendPlan(ctx context.Context, p *plan.Plan, rate float64, most time.Duratio
 
 // send starts one of the count's plans against the gateway.
 func (d *countDemo) send(ctx context.Context, name string, rate float64, most time.Duration) (*traffic, error) {
-	p, err := load.ReadPlan(d.house.path("systems/count/plans", name))
+	p, err := load.ReadPlan(d.root.path("systems/count/plans", name))
 	if err != nil {
 		return nil, err
 	}

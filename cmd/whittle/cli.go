@@ -21,7 +21,7 @@ type cli struct {
 	Rollback rollbackVerb `cmd:"" help:"Give a route back to the monolith, now."`
 	Off      offVerb      `cmd:"" help:"Switch a route's candidate off: no mirroring, no share."`
 	Reset    resetVerb    `cmd:"" help:"Begin a route's evidence afresh, in shadow: the candidate has been mended."`
-	Load     loadVerb     `cmd:"" help:"Load a server by an Artillery or JMeter plan, or by flags, and report what its users felt."`
+	Load     loadVerb     `cmd:"" help:"Load a server by an Artillery or JMeter plan, or by flags, and report the latency that its users saw."`
 	Compare  compareVerb  `cmd:"" help:"Compare two targets under one schedule: ratios with intervals, and a verdict."`
 	Profile  profileVerb  `cmd:"" help:"Say which line of a Go or Node service eats the CPU, and what changed; guard it."`
 	Find     findVerb     `cmd:"" help:"Rank a service's endpoints by what they cost: which to carve first."`
@@ -37,7 +37,7 @@ const description = `whittle carves a hot endpoint out of a monolith into a fast
 Exit status: 0 as asked; 1 the thing measured falls short; 2 bad usage or a bad config; 3 could not run.`
 
 // Run parses args and runs one verb. It returns the exit status of the process
-// and has told the user whatever there is to tell.
+// and has printed every message for the user.
 func Run(ctx context.Context, args []string, s cmdline.Streams) (status int) {
 	var c cli
 	if len(args) == 0 {

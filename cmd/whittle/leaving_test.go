@@ -18,10 +18,10 @@ import (
 // TestTheLastRequestsAreWatched asks for health and metrics between the order
 // to end and the last response.
 func TestTheLastRequestsAreWatched(t *testing.T) {
-	entered, leave := make(chan struct{}), make(chan struct{})
+	entered, finish := make(chan struct{}), make(chan struct{})
 	monolith := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(entered)
-		<-leave
+		<-finish
 		_, _ = io.WriteString(w, "done")
 	}))
 	defer monolith.Close()
@@ -75,7 +75,7 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 			t.Errorf("%s: %d while the last request is under way", what, got)
 		}
 	}
-	close(leave)
+	close(finish)
 	if got := <-responded; got != "done" {
 		t.Errorf("the last request: %s", got)
 	}

@@ -9,7 +9,7 @@ import (
 	"whittle/load/report"
 )
 
-// loadOutputs are the files that a load report can be written to beside its
+// loadOutputs are the files that a load report can be written to in addition to its
 // own JSON.
 type loadOutputs struct {
 	JSONArtillery string `group:"The run" name:"json-artillery" placeholder:"FILE" help:"Write the report as Artillery 2 would."`

@@ -15,7 +15,7 @@ import (
 	"whittle/carve/recording"
 )
 
-// settle is how long a file must be quiet before it is read: editors write in
+// settle is how long a file must be unchanged before it is read: editors write in
 // several steps.
 const settle = 100 * time.Millisecond
 

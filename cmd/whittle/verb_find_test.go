@@ -50,7 +50,7 @@ func TestFindCountsRequestsOfOnePageOnce(t *testing.T) {
 	}
 }
 
-// Pages beside each process's own pprof count its own.
+// The metrics page at each process's pprof port counts that process's requests.
 func TestFindAddsUpRequestsOfPagesOfTheirOwn(t *testing.T) {
 	var targets []string
 	for range 3 {

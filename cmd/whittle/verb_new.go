@@ -47,7 +47,7 @@ Examples:
   whittle new session.har --to shop --module example.com/shop --package shop.v1 --service ShopService
   whittle new openapi.yaml --to shop --no-build
   whittle new proto/shop.proto --to shop
-  cd shop && make run          # then, beside it: whittle run -c whittle.yaml`
+  cd shop && make run          # then, in another terminal: whittle run -c whittle.yaml`
 }
 
 // Run makes the project and says what comes next.
@@ -100,7 +100,7 @@ func (v *newVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	}
 	if err != nil {
 		return whittle.Errorf(whittle.FallsShort, "build the project: %w", err).
-			WithHint("the project is written; go test ./... in " + v.To + " tells more")
+			WithHint("the project is written; go test ./... in " + v.To + " says more")
 	}
 	v.next(screen, p)
 	return nil

@@ -123,7 +123,7 @@ func (v *guardVerb) runs(ctx context.Context, screen *cmdline.Screen) (*guard.Ba
 	return b, err
 }
 
-// factsOf is what is known of a measurement besides its profile.
+// factsOf is what is known of a measurement in addition to its profile.
 func factsOf(m *measure.Measured) guard.RunFacts {
 	if m.Load == nil {
 		if len(m.Classes) == 0 {

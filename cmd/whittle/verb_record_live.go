@@ -153,7 +153,7 @@ func (v *recordLive) record(ctx context.Context, s cmdline.Streams, rec *recorde
 	sum.Seconds = time.Since(begun).Seconds()
 	screen.Say("%s, in %s", sum.line(), time.Since(begun).Round(time.Second))
 	screen.Say("in %s; look at it with: whittle record ls %s", v.To, v.To)
-	screen.Say("%s tells which token stands for which guess: keep it apart from the log", recorder.KeyPath(v.To))
+	screen.Say("%s shows whether a guess is the secret behind a token: keep it apart from the log", recorder.KeyPath(v.To))
 	return err
 }
 

@@ -36,7 +36,7 @@ type replayVerb struct {
 	Timeout     time.Duration `group:"How it is sent" help:"Give a request up after this time (the route's, or 10s)."`
 	Insecure    bool          `group:"How it is sent" short:"k" help:"Accept any TLS certificate."`
 
-	RedactKey string `group:"What is secret beside the defaults" name:"redact-key" placeholder:"FILE" help:"The key of the log's tokens (LOG.key, beside the folder, where that is)."`
+	RedactKey string `group:"What is secret in addition to the defaults" name:"redact-key" placeholder:"FILE" help:"The key of the log's tokens (default: LOG.key next to the folder, if it exists)."`
 	recorder.Flags
 
 	FailIf  []string `group:"The outcome" name:"fail-if" enum:"undecided,differs" placeholder:"WHAT" help:"Also exit with status 1 if the verdict is undecided, or if any response differs (differs). Repeatable."`

@@ -172,8 +172,8 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, metrics ...prom
 	return d, err
 }
 
-// openStore opens the state file. One that is damaged beyond reading is kept
-// beside and a new one begun: the monolith alone serves until there is new
+// openStore opens the state file. One that cannot be read is renamed,
+// and a new one is begun: the monolith alone serves until there is new
 // evidence, which is better than no gateway.
 func openStore(path string, log *slog.Logger) (*state.Store, error) {
 	store, err := state.Open(path)

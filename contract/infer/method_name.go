@@ -21,7 +21,7 @@ func resourceOf(segments []pattern.Segment) resource {
 		switch {
 		case s.Wildcard:
 			wildcard = true
-		case pattern.Telling(s.Literal):
+		case pattern.Descriptive(s.Literal):
 			if wildcard {
 				r.parent = r.last
 			}
@@ -88,7 +88,7 @@ func serviceName(endpoints []*endpoint) string {
 	counts := map[string]int{}
 	for _, e := range endpoints {
 		for _, s := range e.segments {
-			if !s.Wildcard && pattern.Telling(s.Literal) {
+			if !s.Wildcard && pattern.Descriptive(s.Literal) {
 				counts[s.Literal]++
 				break
 			}

@@ -101,7 +101,7 @@ func (m *member) presenceOf(f *shape.Shape) presence {
 	return p
 }
 
-// ambiguous says that no field but a Value tells all of it apart: null and
+// ambiguous says that no field but a Value distinguishes all of it: null and
 // absent, or, of a list or a map, either of them and empty.
 func (p presence) ambiguous(t typed) bool {
 	if t.typ == contract.Value && t.singular() {

@@ -151,7 +151,7 @@ func (v *view) promises(b *strings.Builder, m *method) {
 	b.WriteString(`    rollout:
       steps: [1, 5, 25, 50, 100]
       hold: 30s
-      sticky_by: header:X-User        # what tells users apart; name your own header or cookie
+      sticky_by: header:X-User        # what distinguishes users; name your own header or cookie
     guard:
       errors: 1%
       p99: off                        # while the monolith responds through the service, each response

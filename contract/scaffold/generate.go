@@ -16,7 +16,7 @@ import (
 )
 
 // generators are run by "go tool", in the versions that the project's go.mod
-// pins, with what buf.gen.yaml tells them: neither protoc nor buf is needed.
+// pins, with the settings of buf.gen.yaml: neither protoc nor buf is needed.
 var generators = []struct{ name, parameter string }{
 	{"protoc-gen-go", "paths=source_relative"},
 	{"protoc-gen-twirp", "paths=source_relative"},

@@ -42,7 +42,7 @@ func monolithAt(t *testing.T) string {
 // hangs would wait for this long.
 const patience = 4 * time.Second
 
-// A hostile candidate beside the monolith: each user gets the monolith's
+// A hostile candidate next to the monolith: each user gets the monolith's
 // response, and nobody waits for the candidate. How long that is, is held against a
 // gateway whose candidate is a copy of the monolith, asked by the same users in turn:
 // what the machine does meanwhile is in both.
@@ -61,7 +61,7 @@ func TestShadow(t *testing.T) {
 			}{{"median", .5, patience / 16}, {"p95", .95, patience / 4}} {
 				got, want := quantile(took, q.place), quantile(both[1], q.place)
 				if got > want+q.more {
-					t.Errorf("users waited %v (%s) beside it, and %v beside a well-behaved candidate", got, q.name, want)
+					t.Errorf("users waited %v (%s) next to it, and %v next to a well-behaved candidate", got, q.name, want)
 				}
 			}
 			r, peak := p.stop(t)

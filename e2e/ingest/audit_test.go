@@ -317,7 +317,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 // is there; and the service is not ready, but alive.
 func TestAFullDisk(t *testing.T) {
 	const capacity = 192 << 20 // some segments, which are allocated before they are filled
-	data := quietDisk(t, capacity)
+	data := idleDisk(t, capacity)
 	s := serve(t, data, "--reserve", fmt.Sprint(freeOf(t, data)-capacity))
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
 	defer client.CloseIdleConnections()

@@ -12,7 +12,7 @@ import (
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
 )
 
-// TestDemoIngest plays the whole story in its short form: three streams, each
+// TestDemoIngest runs the whole demo in its short form: three streams, each
 // read back, hold every acknowledged event once, and the demo fails where one
 // does not, where a comparison is void, and where ingest costs more CPU.
 func TestDemoIngest(t *testing.T) {
@@ -37,19 +37,19 @@ func TestDemoIngest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var story struct {
+	var figures struct {
 		Audits []struct {
 			Stream                                      string
 			Acknowledged, Read, Missing, Twice, Changed int
 		}
 	}
-	if err := json.Unmarshal(b, &story); err != nil {
+	if err := json.Unmarshal(b, &figures); err != nil {
 		t.Fatal(err)
 	}
-	if len(story.Audits) != 3 {
-		t.Fatalf("%d streams were read back: %s", len(story.Audits), b)
+	if len(figures.Audits) != 3 {
+		t.Fatalf("%d streams were read back: %s", len(figures.Audits), b)
 	}
-	for _, a := range story.Audits {
+	for _, a := range figures.Audits {
 		if a.Acknowledged < 200 || a.Read < a.Acknowledged || a.Missing+a.Twice+a.Changed > 0 {
 			t.Errorf("%+v", a)
 		}

@@ -8,7 +8,7 @@ import (
 
 // quietDisk returns a folder where so many bytes are free and hardly anybody else
 // writes or deletes meanwhile: in memory, where there is enough of it.
-func quietDisk(t *testing.T, capacity int64) string {
+func idleDisk(t *testing.T, capacity int64) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "whittle-")
 	if err != nil {

@@ -13,7 +13,7 @@ func freeOf(t *testing.T, _ string) int64 {
 	return 0
 }
 
-func quietDisk(t *testing.T, _ int64) string {
+func idleDisk(t *testing.T, _ int64) string {
 	t.Helper()
 	return t.TempDir()
 }

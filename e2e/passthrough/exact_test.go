@@ -27,7 +27,7 @@ type heard struct {
 	body   string
 }
 
-// marked is the one field that the gateway adds besides who the client is; its
+// marked is the one field that the gateway adds in addition to who the client is; its
 // value is another one in each process.
 var marked = regexp.MustCompile(`^Cdn-Loop: whittle-[a-z2-7]{26}$`)
 

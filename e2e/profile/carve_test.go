@@ -38,7 +38,7 @@ func line(t *testing.T, file, words string) string {
 }
 
 // TestTheCarveIsTold profiles the count in Node and in Go, and compares the two.
-func TestTheCarveIsTold(t *testing.T) {
+func TestTheCarveIsReported(t *testing.T) {
 	before, after := t.TempDir(), t.TempDir()
 
 	node := process.Monolith(t)
@@ -74,9 +74,9 @@ func TestTheCarveIsTold(t *testing.T) {
 		t.Errorf("the generator's cost is not told: %+v, %q", s, r.Words)
 	}
 
-	story := filepath.Join(t.TempDir(), "story.json")
-	out = must(t, "profile", "diff", filepath.Join(before, "cpu.cpuprofile"), filepath.Join(after, "cpu.pb.gz"), "--json", story, "--html", story+".html")
-	c := reads[report.Comparison](t, story)
+	path := filepath.Join(t.TempDir(), "story.json")
+	out = must(t, "profile", "diff", filepath.Join(before, "cpu.cpuprofile"), filepath.Join(after, "cpu.pb.gz"), "--json", path, "--html", path+".html")
+	c := reads[report.Comparison](t, path)
 	const carved = "POST /Count → /twirp.carved.Carved/Count"
 	if !c.PerRequest || len(c.Endpoints) == 0 || c.Endpoints[0].Name != carved {
 		t.Fatalf("the endpoint is not one row: %+v", c.Endpoints)
@@ -87,9 +87,9 @@ func TestTheCarveIsTold(t *testing.T) {
 	}
 	if !strings.HasPrefix(c.Words, carved+": ") || !strings.Contains(c.Words, "before in Node.js") || !strings.Contains(c.Words, "after in Go") ||
 		!strings.Contains(c.Before.Sentence, random) || !strings.Contains(c.After.Sentence, "rand.(*Rand).Int31n") || !strings.Contains(out, c.Words) {
-		t.Errorf("the story: %q; %q; %q", c.Words, c.Before.Sentence, c.After.Sentence)
+		t.Errorf("the comparison:  %q; %q; %q", c.Words, c.Before.Sentence, c.After.Sentence)
 	}
-	if page, err := os.ReadFile(story + ".html"); err != nil || !strings.Contains(string(page), "handler of POST /Count") || !strings.Contains(string(page), "published.(*Counter).draw") {
+	if page, err := os.ReadFile(path + ".html"); err != nil || !strings.Contains(string(page), "handler of POST /Count") || !strings.Contains(string(page), "published.(*Counter).draw") {
 		t.Errorf("the page has not both sides: %v", err)
 	}
 }

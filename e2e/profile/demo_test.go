@@ -22,7 +22,7 @@ type scene struct {
 	Profile  *report.Report `json:"profile"`
 }
 
-// TestDemoEmojify plays the whole story: the line is named, the CPU falls with
+// TestDemoEmojify runs the whole demo: the line is named, the CPU falls with
 // it, and the guard sees it come back.
 func TestDemoEmojify(t *testing.T) {
 	out := t.TempDir()
@@ -30,7 +30,7 @@ func TestDemoEmojify(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("demo emojify: exit status %d", status)
 	}
-	story := reads[struct {
+	figures := reads[struct {
 		Format  string         `json:"format"`
 		With    scene          `json:"with_the_line"`
 		Without scene          `json:"without_it"`
@@ -38,16 +38,16 @@ func TestDemoEmojify(t *testing.T) {
 		Target  float64        `json:"target"`
 		Guard   *guard.Verdict `json:"guard_when_it_comes_back"`
 	}](t, filepath.Join(out, "demo-emojify.json"))
-	if story.Format != "whittle.demo-emojify/1" || story.With.Failed+story.Without.Failed != 0 || story.With.Rate == 0 {
-		t.Errorf("the story: %+v", story)
+	if figures.Format != "whittle.demo-emojify/1" || figures.With.Failed+figures.Without.Failed != 0 || figures.With.Rate == 0 {
+		t.Errorf("the figures: %+v", figures)
 	}
 	// The line is named by file and line, as the dearest and as what it is.
 	printed := line(t, "systems/emojify/api/pictures.go", `fmt.Println("err", d, err)`)
-	if p := story.With.Profile; len(p.Sites) == 0 || !strings.HasSuffix(p.Sites[0].Where(), printed) || !strings.Contains(said, printed) {
+	if p := figures.With.Profile; len(p.Sites) == 0 || !strings.HasSuffix(p.Sites[0].Where(), printed) || !strings.Contains(said, printed) {
 		t.Errorf("%s is not the dearest line: %q", printed, p.Words)
 	}
 	var named []string
-	for _, s := range story.With.Profile.Smells {
+	for _, s := range figures.With.Profile.Smells {
 		if strings.HasSuffix(s.Where(), printed) {
 			named = append(named, s.Name)
 		}
@@ -55,16 +55,16 @@ func TestDemoEmojify(t *testing.T) {
 	if len(named) != 1 || named[0] != "printed-message" {
 		t.Errorf("the line is named %q", named)
 	}
-	if len(story.Without.Profile.Smells) > 0 {
-		t.Errorf("the clean service smells: %+v", story.Without.Profile.Smells)
+	if len(figures.Without.Profile.Smells) > 0 {
+		t.Errorf("the clean service smells: %+v", figures.Without.Profile.Smells)
 	}
-	if story.With.APICPU <= story.With.CacheCPU || story.Without.APICPU >= story.With.APICPU {
-		t.Errorf("CPU a request: api %v and cache %v with the line, api %v without", story.With.APICPU, story.With.CacheCPU, story.Without.APICPU)
+	if figures.With.APICPU <= figures.With.CacheCPU || figures.Without.APICPU >= figures.With.APICPU {
+		t.Errorf("CPU a request: api %v and cache %v with the line, api %v without", figures.With.APICPU, figures.With.CacheCPU, figures.Without.APICPU)
 	}
-	if story.Target != 0.90 || story.Fall < story.Target {
-		t.Errorf("the CPU per request fell by %.3f, the target is %.2f", story.Fall, story.Target)
+	if figures.Target != 0.90 || figures.Fall < figures.Target {
+		t.Errorf("the CPU per request fell by %.3f, the target is %.2f", figures.Fall, figures.Target)
 	}
-	if v := story.Guard; v == nil || v.Outcome != guard.Broken || len(v.Blame) == 0 || !strings.Contains(v.Blame[0].Function, "api/pictures.go") {
+	if v := figures.Guard; v == nil || v.Outcome != guard.Broken || len(v.Blame) == 0 || !strings.Contains(v.Blame[0].Function, "api/pictures.go") {
 		t.Errorf("the guard when it comes back: %+v", v)
 	}
 	page, err := os.ReadFile(filepath.Join(out, "demo-emojify.html"))

@@ -14,7 +14,7 @@ import (
 
 // TestAHandlerThatIsInlinedIsTold profiles a monolith whose counts were long
 // before: V8 has inlined their handler into Express's router by then.
-func TestAHandlerThatIsInlinedIsTold(t *testing.T) {
+func TestAHandlerThatIsInlinedIsReported(t *testing.T) {
 	node := process.Monolith(t, "--inspect-port=0")
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()

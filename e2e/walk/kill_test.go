@@ -112,6 +112,6 @@ func sameOrSafer(t *testing.T, round int, shown, after *whittle.RouteStatus) {
 	}
 	l := after.Ledger
 	if l.Total != l.Sum() || l.Compared != int64(after.Verdict.Compared) {
-		t.Errorf("round %d: ledger %+v beside %d compared", round, l, after.Verdict.Compared)
+		t.Errorf("round %d: ledger %+v for %d compared", round, l, after.Verdict.Compared)
 	}
 }

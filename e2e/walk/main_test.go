@@ -1,5 +1,5 @@
 // Package walk takes the whole way on real processes: the built whittle before
-// the Node monolith, with the published and the mended service beside it. It
+// the Node monolith, with the published and the mended service next to it. It
 // kills them at bad moments, and counts what users felt.
 package walk
 

@@ -157,7 +157,7 @@ func (c *users) content(t *testing.T) {
 		t.Error("nobody was served")
 	}
 	if c.failed > 0 {
-		t.Errorf("%d requests failed beside %d that were served:\n%s", c.failed, c.served.Load(), strings.Join(c.errors, "\n"))
+		t.Errorf("%d requests failed, and %d were served:\n%s", c.failed, c.served.Load(), strings.Join(c.errors, "\n"))
 	}
 }
 

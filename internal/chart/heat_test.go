@@ -42,6 +42,6 @@ func TestHeatShowsOneBusyCore(t *testing.T) {
 	}
 	// Four full cells are one; a half cell is another.
 	if n := strings.Count(f.svg, `class="fill monolith"`); n != 5+2 {
-		t.Errorf("%d filled cells beside the key's five", n-5)
+		t.Errorf("%d filled cells in addition to the key's five", n-5)
 	}
 }

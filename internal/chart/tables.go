@@ -4,7 +4,7 @@ import (
 	"strconv"
 )
 
-// maxTableRows bounds the table beside a plot: it is there to be read.
+// maxTableRows bounds the table next to a plot: it is there to be read.
 const maxTableRows = 60
 
 // plotTable returns a plot's figures as text: one row for each x, thinned evenly

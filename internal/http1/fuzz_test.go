@@ -91,7 +91,7 @@ func sameFields(t *testing.T, want http.Header, lines []string) {
 	}
 	for name, values := range want {
 		if values != nil && ours[name] == nil {
-			t.Fatalf("net/http has the field %s besides", name)
+			t.Fatalf("net/http has the field %s as well", name)
 		}
 	}
 }

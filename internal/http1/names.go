@@ -24,7 +24,7 @@ func (k kind) hopByHop() bool { return k >= connection }
 // so that it must not come after the body.
 func (k kind) framing() bool { return k == host || k == contentLength || k == transferEncoding }
 
-// kindOf tells the kind by the name's length first, since most names have a
+// kindOf finds the kind by the name's length first, since most names have a
 // length of their own.
 func kindOf(name []byte) kind {
 	switch len(name) {

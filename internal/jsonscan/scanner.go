@@ -1,5 +1,5 @@
 // Package jsonscan reads JSON texts (RFC 8259) token by token, in place. It
-// accepts what encoding/json accepts, up to the caller's depth, and tells a text
+// accepts what encoding/json accepts, up to the caller's depth, and distinguishes a text
 // that was cut off from one that is wrong. It builds nothing and allocates
 // nothing for texts that are nested up to 64 deep; what a token means is the
 // caller's to say.
@@ -129,7 +129,7 @@ func (s *Scanner) Escaped() bool { return s.escaped }
 // Depth is how many containers are open.
 func (s *Scanner) Depth() int { return s.stack.depth }
 
-// Mark begins what Deepest and ASCII tell of.
+// Mark begins the part that Deepest and ASCII describe.
 func (s *Scanner) Mark() { s.deepest, s.high = s.stack.depth, 0 }
 
 // Deepest is how many containers were open at once since Mark, those before it

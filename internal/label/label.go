@@ -1,4 +1,4 @@
-// Package label tells a profiler whose work a goroutine does: a service of ours
+// Package label marks for a profiler whose work a goroutine does: a service of ours
 // that uses it has its CPU by endpoint in every profile that is taken of it.
 package label
 

@@ -26,7 +26,7 @@ func (f counted) bound(t *Test) (low, high float64) {
 // −ln α times in n.
 //
 // The trials are none's stretches, not its requests: errors come in bursts, and
-// where some fails all the time nothing tells how long none's bursts are. So
+// where some request fails all the time, the length of bursts is not known. So
 // what is shown is at most 24/3.7, a factor of 6.5, however great the difference
 // is. It assumes that none's bursts are no greater than some's. A side that got
 // more requests than the other is treated as if it had got as many: bursts may

@@ -9,7 +9,7 @@ import (
 	"whittle/load/plan"
 )
 
-func TestQuickMistakesAreTold(t *testing.T) {
+func TestQuickMistakesAreReported(t *testing.T) {
 	const at = "http://127.0.0.1:1"
 	for says, q := range map[string]Quick{
 		"is not a URL":                {URL: "127.0.0.1:80"},

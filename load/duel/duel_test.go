@@ -268,7 +268,7 @@ func TestDuelsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestADuelTellsOfAFailureAfterIt(t *testing.T) {
+func TestADuelReportsAFailureAfterIt(t *testing.T) {
 	var asked [2]atomic.Int64
 	serve := func(i, status int) *httptest.Server {
 		return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -18,7 +18,7 @@ const (
 type Document struct {
 	Kind  Kind
 	raw   string
-	names []string // the keys of a mapping, beside items
+	names []string // the keys of a mapping; items holds its values
 	Items []Document
 }
 

@@ -135,7 +135,7 @@ func selfContained(t *testing.T, page string) {
 	}
 }
 
-func TestTheLoadPageTellsTheStory(t *testing.T) {
+func TestTheLoadPageIsWhole(t *testing.T) {
 	var b strings.Builder
 	if err := sampleReport(1).WriteHTML(&b); err != nil {
 		t.Fatal(err)

@@ -158,7 +158,7 @@ func quantilePoints(h *latency.Histogram) []chart.Quantile {
 	return out
 }
 
-// Distribution is the latency from the intended time, for a plot beside
+// Distribution is the latency from the intended time, for a plot next to
 // another's.
 func (r *Report) Distribution(name string, role chart.Role) chart.Quantiles {
 	return chart.Quantiles{Name: name, Role: role, Points: quantilePoints(r.Histograms.Intended)}

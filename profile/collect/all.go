@@ -71,7 +71,7 @@ func Join(parts []*Collected) (*Collected, error) {
 	return &Collected{Profile: profile.Merge(models), Raw: raw.Bytes(), Ext: parts[0].Ext}, nil
 }
 
-// Defaults are the kinds that tell most for least: on Node the heap's profiler
+// Defaults are the kinds that show most at the least cost: on Node the heap's profiler
 // would share the time with the CPU's.
 func Defaults(s Source) []profile.Kind {
 	if slices.Contains(s.Kinds(), profile.Mutex) {

@@ -194,12 +194,12 @@ func TestALookNeedsSomethingToSee(t *testing.T) {
 	if _, err := i.startCPU(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	if i.tellsInlined(t.Context(), 100*time.Millisecond) || i.look == nil {
+	if i.namesInlined(t.Context(), 100*time.Millisecond) || i.look == nil {
 		t.Errorf("it saw %d bytes of nothing", len(i.look))
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if !i.tellsInlined(ended, time.Hour) {
+	if !i.namesInlined(ended, time.Hour) {
 		t.Error("it was broken off")
 	}
 	if raw, err := i.stop(t.Context(), 0, "Profiler"); err != nil || len(raw) == 0 {

@@ -19,7 +19,7 @@ const (
 	lookShare = 5
 )
 
-// Exact has a Node process's CPU profiles tell inlined functions from the start,
+// Exact has a Node process's CPU profiles name inlined functions from the start,
 // without a look at whether they do anyway: for a load that is there to be
 // measured, and that may turn to other endpoints later.
 func Exact(s Source) {
@@ -35,7 +35,7 @@ type running struct {
 }
 
 // takeCPU takes a CPU profile, and has V8 forget its optimized code where the
-// profile would not tell inlined functions otherwise.
+// profile would not name inlined functions otherwise.
 func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration) (*Collected, error) {
 	run, err := i.startCPU(ctx, i.exact)
 	if err != nil {
@@ -45,7 +45,7 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 	if !i.exact {
 		rest -= min(d/lookShare, lookFor)
 	}
-	if !i.exact && !i.tellsInlined(ctx, d-rest) {
+	if !i.exact && !i.namesInlined(ctx, d-rest) {
 		if _, err = i.stop(ctx, 0, "Profiler"); err != nil {
 			return nil, err
 		}
@@ -83,10 +83,10 @@ func (i *inspector) startCPU(ctx context.Context, forget bool) (running, error) 
 	return r, i.forgetOptimized(ctx)
 }
 
-// tellsInlined looks at what a running profile sees for a while, by a second one
+// namesInlined looks at what a running profile sees for a while, by a second one
 // at the same time: V8 gives a profile only when it ends, and to begin another one anew
 // costs more than to have two. A profile that ctx ends is as good as it gets.
-func (i *inspector) tellsInlined(ctx context.Context, d time.Duration) bool {
+func (i *inspector) namesInlined(ctx context.Context, d time.Duration) bool {
 	open, cancel := context.WithTimeout(context.WithoutCancel(ctx), d+responseTimeout)
 	defer cancel()
 	i.look = nil
@@ -111,7 +111,7 @@ func (i *inspector) tellsInlined(ctx context.Context, d time.Duration) bool {
 	}
 	r := newRoutes()
 	p.LabelEndpoints(r.of)
-	return p.TellsInlined(r.calls)
+	return p.NamesInlined(r.calls)
 }
 
 // forgetOptimized lets V8 throw its optimized code away. What it optimized
@@ -128,7 +128,7 @@ func (i *inspector) forgetOptimized(ctx context.Context) error {
 	return i.call(ctx, "Profiler.stopPreciseCoverage", nil, nil)
 }
 
-// cpuUsed gives the CPU time that the process has used. 0: it does not tell.
+// cpuUsed gives the CPU time that the process has used. 0: it is not known.
 func (i *inspector) cpuUsed(ctx context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 // maxMetrics bounds a metrics page.
 const maxMetrics = 8 << 20
 
-// routeLabels are the names under which services tell their endpoints, and
+// routeLabels are the names under which services name their endpoints, and
 // codeLabels those of the status, the first that a metric has.
 var (
 	routeLabels = []string{"endpoint", "route", "handler", "path", "uri"}
@@ -28,7 +28,7 @@ var (
 type Count struct {
 	Endpoints map[string]int64 // "": all of those that are not distinguished
 	// Classes counts them by the first digit of their status, as "2xx". Those
-	// whose status the page does not tell are not in it.
+	// whose status the page does not have are not in it.
 	Classes map[string]int64
 }
 

@@ -13,15 +13,15 @@ import (
 // maxSource bounds a script that routes are looked for in.
 const maxSource = 4 << 20
 
-// routes tell which endpoint a Node function serves, by how its source hands
+// routes find which endpoint a Node function serves, by how its source hands
 // it to a router: app.post('/Count', (req, res) => …) on the line where the
 // function begins, or app.post('/Count', count) anywhere in its file. Scripts
-// that are not on this machine tell nothing.
+// that are not on this machine show nothing.
 type routes struct {
 	files map[string][]string // lines, by path
 }
 
-// ReadSources adds to a Node profile what only the sources tell, as far as they
+// ReadSources adds to a Node profile what only the sources show, as far as they
 // are on this machine: endpoints, and calls of V8's built-in functions.
 func ReadSources(p *profile.Profile) {
 	r := newRoutes()

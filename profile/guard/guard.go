@@ -136,7 +136,7 @@ func short(name string) string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
-// nameOf tells V8's functions apart by file; a line would change with each edit.
+// nameOf distinguishes V8's functions by file; a line would change with each edit.
 func nameOf(f *profile.Function) string {
 	if strings.Contains(f.Name, ".") || f.File == "" {
 		return f.Name
@@ -241,7 +241,7 @@ type Outcome string
 const (
 	Held      Outcome = "held"      // the limit is kept, or nothing says otherwise
 	Broken    Outcome = "broken"    // surely above the limit
-	Undecided Outcome = "undecided" // the interval holds the limit: more runs would tell
+	Undecided Outcome = "undecided" // the interval holds the limit: more runs would decide it
 	// Incomparable: the responses are not those of the baseline, so the costs
 	// cannot be compared.
 	Incomparable Outcome = "incomparable"

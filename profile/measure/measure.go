@@ -24,7 +24,7 @@ import (
 
 // windowOf is how long one of the profiles is of which a Go service's is made
 // while a plan runs: a profile that breaks off is lost, and the windows' times
-// are what lays it beside the plan's phases.
+// align it with the plan's phases.
 const windowOf = 5 * time.Second
 
 // Progress prints how far a measurement has come, in the manner of fmt.Printf.
@@ -36,7 +36,7 @@ type Settings struct {
 	During   string        `group:"What is measured" placeholder:"PLAN" help:"Run this load meanwhile, an Artillery or JMeter plan, and align the profile with its phases."`
 	Target   string        `group:"What is measured" placeholder:"URL" help:"Send the plan's requests to this base URL."`
 	MaxLate  time.Duration `group:"What is measured" default:"10ms" help:"How late the plan's requests may be sent, at their 99th percentile, without voiding the load (${default})."`
-	Metrics  string        `group:"What is measured" placeholder:"URL" help:"Count requests by this metrics page, those of all processes together. The one beside each pprof port, unless given."`
+	Metrics  string        `group:"What is measured" placeholder:"URL" help:"Count requests by this metrics page, those of all processes together. Default: the one at each pprof port."`
 }
 
 // measured is what a measurement gave of one process.
@@ -45,7 +45,7 @@ type Measured struct {
 	Plan  *plan.Plan     // nil: what was live was profiled
 	Load  *loaded.Report // of the plan
 	// classes counts the answers of what was live by the first digit of their
-	// status, as far as a metrics page tells.
+	// status, as far as a metrics page says.
 	Classes map[string]int64
 	// together says that the requests are of all that was measured with it, not
 	// of this process alone: a load's, or those of a page that all share.
@@ -131,7 +131,7 @@ func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []pro
 }
 
 // pages are the metrics pages that requests are counted by: the one that was
-// given counts those of all processes, one beside a process's pprof its own.
+// given counts those of all processes, one at a process's pprof port counts its own.
 func (m *Settings) pages(ctx context.Context, subjects []*subject) (pages []*requestPage, err error) {
 	if m.Metrics != "" {
 		p := &requestPage{url: m.Metrics, of: subjects}

@@ -12,7 +12,7 @@ import (
 	"whittle/profile/collect"
 )
 
-// sidecar is what a profile's file does not hold, kept beside it.
+// sidecar holds the facts that a profile's file has no place for, in a file of its own.
 type sidecar struct {
 	Format   string           `json:"format"`
 	Service  string           `json:"service"`
@@ -55,7 +55,7 @@ func (m *Measured) Save(folder string) error {
 // maxProfileFile bounds a saved profile.
 const maxProfileFile = 64 << 20
 
-// readProfile reads a saved profile, with what was kept beside it.
+// readProfile reads a saved profile, with what was kept with it.
 func ReadProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 	s, err := os.Stat(path)
 	if err != nil {
@@ -89,7 +89,7 @@ func ReadProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 	return p, nil
 }
 
-// readSidecar adds to a profile what was kept beside it. Nothing may be there.
+// readSidecar adds to a profile what was kept with it. Nothing may be there.
 func readSidecar(path string, p *profile.Profile) error {
 	b, err := os.ReadFile(path + ".json")
 	if os.IsNotExist(err) {

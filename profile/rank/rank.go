@@ -164,7 +164,7 @@ func (r *Ranking) Err() error {
 	return whittle.Errorf(whittle.FallsShort, "find: no advice: %s", r.NoAdvice).WithHint(r.Missing)
 }
 
-// latencies takes what the load's users felt; of several of its names that are
+// latencies takes what the load's users saw; of several of its names that are
 // one endpoint, the slowest.
 func (c *Endpoint) latencies(l *loaded.Report) {
 	if l == nil {

@@ -92,7 +92,7 @@ func service() *profile.Profile {
 	return p
 }
 
-func TestAReportIsTold(t *testing.T) {
+func TestAReportInWords(t *testing.T) {
 	r := New([]*profile.Profile{monolith()})
 	r.AddPhase("first", 0, 5*time.Second, 30)
 	r.AddPhase("second", 5*time.Second, 10*time.Second, 20)
@@ -116,7 +116,7 @@ func TestAReportIsTold(t *testing.T) {
 	}
 }
 
-func TestOtherKindsAreTold(t *testing.T) {
+func TestOtherKindsInWords(t *testing.T) {
 	allocations := service()
 	allocations.Kind = profile.Allocations
 	r := New([]*profile.Profile{service(), allocations})
@@ -140,7 +140,7 @@ func TestNothingIsSaidOfNothing(t *testing.T) {
 	}
 }
 
-func TestAComparisonIsTold(t *testing.T) {
+func TestAComparisonInWords(t *testing.T) {
 	c := Compare(monolith(), service(), nil)
 	var text, page bytes.Buffer
 	if err := c.WriteSummary(&text); err != nil {

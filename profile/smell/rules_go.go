@@ -46,7 +46,7 @@ var goRules = []rule{
 		},
 	},
 	{
-		name: "logging", title: "logging costs more than it tells", least: 0.10,
+		name: "logging", title: "logging costs too much CPU", least: 0.10,
 		advice: "check the level before the arguments are made, log less for each request, or sample",
 		match: func(v *view) (string, bool) {
 			return outermost(v, "log.*", "log/slog.*", "go.uber.org/zap*", "github.com/rs/zerolog*", "github.com/sirupsen/logrus*")

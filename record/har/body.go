@@ -33,7 +33,7 @@ func lengthOf(h whittle.Header, sizes ...number) int64 {
 }
 
 // sent fills in a request's body. In an archive that was exported here, ours,
-// the body may be redacted, and then its header tells of another length.
+// the body may be redacted, and then its header has another length.
 func sent(q *whittle.Request, h *request, ours bool) error {
 	q.Truncated = h.Truncated
 	length := int64(0)

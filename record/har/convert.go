@@ -102,7 +102,7 @@ var chromes = []struct {
 	{"INVALID_HTTP", whittle.FailedMalform},
 }
 
-// failure tells, by Chrome's word for it or our own, why there is no response.
+// failure says why there is no response, by Chrome's word or our own.
 func failure(r *response) (whittle.Failure, string) {
 	known := []whittle.Failure{
 		whittle.FailedConnect, whittle.FailedTimeout, whittle.FailedReset,
@@ -138,7 +138,7 @@ func latency(h *entry) time.Duration {
 }
 
 // connection numbers the connections. Firefox writes the server's port there,
-// which tells none apart.
+// which distinguishes none.
 func (r *Reader) connection(name text, port string) uint64 {
 	if name == "" || string(name) == port || len(name) > 64 {
 		return 0

@@ -49,7 +49,7 @@ func (s *scan) replaced() bool {
 }
 
 // next finds the next block, whose header begins at s.off. io.EOF: there is no
-// further whole one so far; rest tells what there is instead.
+// further whole one so far; rest says what there is instead.
 func (s *scan) next() (capture.Header, error) {
 	info, err := s.f.Stat()
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 )
 
 // Description says by which rules, and by which key, a log was redacted, so that
-// who reads it can tell what is in it and whether it can be compared. Nothing in
+// a reader knows what is in it and whether it can be compared. Nothing in
 // it is secret: a pattern, which may be a secret itself, is there as a token,
 // and so is what looks like one in a name or a path.
 type Description struct {
 	// Format is "whittle.redaction/1".
 	Format string `json:"format"`
-	// Key tells keys apart, and whether one is the one.
+	// Key distinguishes keys, and whether one is the one.
 	Key string `json:"key"`
-	// Defaults tells apart what versions of whittle redact by themselves.
+	// Defaults identifies what a version of whittle redacts by itself.
 	Defaults string `json:"defaults"`
 	// The rules in addition to the defaults; see Rules. Names are in the form in which
 	// they are compared, all are sorted.
@@ -80,7 +80,7 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:tokenDigits/2])
 }
 
-// manner counts the ways in which versions of whittle tell where a secret ends: as
+// manner counts the ways in which versions of whittle find a secret's end: as
 // long as it is the same, so are tokens. 2 heeds lines and blocks (lines.go), 3 the
 // keys that issuers mark, keys in PEM and spoken codes (issued.go, spoken.go).
 const manner = "3"

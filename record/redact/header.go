@@ -121,7 +121,7 @@ func (w *work) credentials(v []byte) []byte {
 }
 
 // subprotocols are the common ones of WebSocket (IANA's registry, and what is in
-// use besides). Clients that cannot set a header put their credential among
+// use too). Clients that cannot set a header put their credential among
 // them, so whatever is not known is replaced.
 var subprotocols = set("graphql-ws", "graphql-transport-ws", "mqtt", "mqttv3.1", "stomp", "v10.stomp", "v11.stomp", "v12.stomp",
 	"wamp", "wamp.2.json", "wamp.2.msgpack", "soap", "xmpp", "sip", "chat", "superchat", "json", "binary", "base64", "protobuf",

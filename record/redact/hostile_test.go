@@ -39,7 +39,7 @@ func TestHostileTextsAreReadInLinearTime(t *testing.T) {
 					w := work{r: r}
 					w.inner([]byte(body), 0)
 					if most := mostLooked * len(body); w.looked > most {
-						t.Errorf("%d bytes of %q and %q: %d were read besides, %d for each", len(body), unit, last, w.looked, w.looked/len(body))
+						t.Errorf("%d bytes of %q and %q: %d were read in addition, %d for each", len(body), unit, last, w.looked, w.looked/len(body))
 					}
 				}
 			}
@@ -59,7 +59,7 @@ func FuzzLooking(f *testing.F) {
 		w := work{r: r}
 		w.inner(body, 0)
 		if most := mostLooked * len(body); w.looked > most {
-			t.Errorf("%d bytes of %q and %q: %d were read besides", len(body), unit, last, w.looked)
+			t.Errorf("%d bytes of %q and %q: %d were read in addition", len(body), unit, last, w.looked)
 		}
 	})
 }

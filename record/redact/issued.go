@@ -241,14 +241,14 @@ var issuersBy, unmarked = func() (by [256]*[256][]issued, unmarked []issued) {
 			unmarked = append(unmarked, f)
 			continue
 		}
-		mark, beside := f.prefix[i], f.prefix[max(i-1, 0)]
+		mark, neighbour := f.prefix[i], f.prefix[max(i-1, 0)]
 		if i == 0 {
-			beside = f.prefix[1]
+			neighbour = f.prefix[1]
 		}
 		if by[mark] == nil {
 			by[mark] = new([256][]issued)
 		}
-		by[mark][beside] = append(by[mark][beside], f)
+		by[mark][neighbour] = append(by[mark][neighbour], f)
 	}
 	return by, unmarked
 }()

@@ -52,7 +52,7 @@ func (j *rewriter) each(secret bool) (i int, err error) {
 	}
 }
 
-// begun gives a text that each could tell apart up to end. What is beyond may lie
+// begun gives a text that any reader could split up to end. What is beyond may lie
 // on any path, so it becomes a token.
 func (j *rewriter) begun(end int) []byte {
 	end = max(end, j.from)

@@ -226,7 +226,7 @@ func jwtAt(b []byte, i int) (end, undotted, read int) {
 }
 
 // schemes are the words before a credential (RFC 9110, section 11.1, and what
-// is in use besides).
+// is in use too).
 var schemes = []string{"bearer", "basic", "digest", "token", "apikey", "negotiate", "ntlm", "aws4-hmac-sha256", "hoba", "mutual", "scram-sha-256", "dpop", "hawk", "key"}
 
 // schemeLen is the length of the scheme that b begins with and of the space
@@ -278,9 +278,9 @@ func credentialAt(b []byte, i int) (start, end, read int) {
 		return 0, 0, 0
 	}
 	start = i + n
-	telling := false
+	marked := false
 	for end = start; end < len(b) && (isBase64(b[end]) || b[end] == '.' || b[end] == '~' || b[end] == '%'); end++ {
-		telling = telling || isDigit(b[end]) || b[end] == '_' || b[end] == '='
+		marked = marked || isDigit(b[end]) || b[end] == '_' || b[end] == '='
 	}
 	word, read := b[start:end], end-i
 	if basic && len(word) <= longestBasic {
@@ -289,7 +289,7 @@ func credentialAt(b []byte, i int) (start, end, read int) {
 		}
 		return start, end, read
 	}
-	if len(word) < 6 || !telling && len(word) < 20 {
+	if len(word) < 6 || !marked && len(word) < 20 {
 		return 0, 0, read
 	}
 	return start, end, read

@@ -2,7 +2,7 @@ package redact
 
 import "bytes"
 
-// A code that a text tells its reader to type, such as "your verification code
+// A code that a text asks its reader to type, such as "your verification code
 // is 123456", is secret: it stands for a password until it is used.
 
 // codeKinds are the words before "code" that make it such a one. Others (error,

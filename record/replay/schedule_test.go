@@ -217,7 +217,7 @@ func misbehave(c net.Conn) {
 	}
 }
 
-func TestAnInterruptedReplayTellsWhatIsKnown(t *testing.T) {
+func TestAnInterruptedReplayReportsWhatIsKnown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var n atomic.Int64
 	url := serve(t, func(r *http.Request) string {

@@ -87,7 +87,7 @@ func (c *Choice) Takes(a *whittle.Response) bool {
 	return false
 }
 
-// SayDamages tells what of a log could not be read.
+// SayDamages prints what of a log could not be read.
 func SayDamages(screen *cmdline.Screen, damages []journal.Damage) {
 	const most = 20
 	for i, d := range damages {

@@ -1,5 +1,5 @@
 // Package campaign runs every mutation on every family that it befalls, with as
-// many seeds as are wanted, and faithful candidates beside them, and sums up
+// many seeds as are wanted, and faithful candidates for comparison, and sums up
 // what became of them.
 package campaign
 
@@ -28,7 +28,7 @@ type Plan struct {
 	Measured int
 	// Settings of each run.
 	Settings engine.Settings
-	// Progress is told how many runs are done, one call at a time. Nil: nobody.
+	// Progress gets the number of runs that are done, one call at a time. Nil: nobody.
 	Progress func(done, all int)
 }
 

@@ -24,7 +24,7 @@ type Settings struct {
 	Rate float64
 	// Requests is how many there are at most.
 	Requests int
-	// Users is how many there are; they come by Zipf's law.
+	// Users is how many there are; they come by a Zipf distribution.
 	Users int
 	// Live is how many more there are once the shift is over.
 	Live int

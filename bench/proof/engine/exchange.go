@@ -40,7 +40,7 @@ func (g *gateway) byMonolith(v *userRequest) {
 	x := g.exchange(v)
 	x.Served, x.Monolith = whittle.Monolith, g.askMonolith(v.q)
 	g.later(x.Monolith.Latency, func() {
-		g.tell(v, whittle.Monolith, &x.Monolith, false)
+		g.report(v, whittle.Monolith, &x.Monolith, false)
 		if !v.in(g.spec.Mirror.Sample, forSample) {
 			return
 		}
@@ -65,7 +65,7 @@ func (g *gateway) byCandidate(v *userRequest) {
 		}
 	}
 	g.later(r.Latency, func() {
-		g.tell(v, whittle.Candidate, &r.Response, bad)
+		g.report(v, whittle.Candidate, &r.Response, bad)
 		g.trip(bad)
 		g.settle(&r, bad)
 		if !watched && !bad {
@@ -106,8 +106,8 @@ func (g *gateway) exchange(v *userRequest) *whittle.Exchange {
 	}
 }
 
-// tell is a user's outcome.
-func (g *gateway) tell(v *userRequest, who whittle.Side, a *whittle.Response, fellBack bool) {
+// report passes on a user's outcome.
+func (g *gateway) report(v *userRequest, who whittle.Side, a *whittle.Response, fellBack bool) {
 	g.ctl.Outcome(whittle.Outcome{
 		Route: g.spec.Name, User: v.place, At: v.at, Side: who, Status: a.Status, Failure: a.Failure, Latency: a.Latency, FellBack: fellBack,
 	})

@@ -54,7 +54,7 @@ type gateway struct {
 	out Result
 }
 
-// controller is what the gateway tells, and asks.
+// controller is what the gateway reports to, and asks.
 type controller interface {
 	Step() error
 	Observe(x *whittle.Exchange) whittle.Observation

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 )
 
-// population is the users. How often each comes follows Zipf's law; who is who in
+// population is the users. How often each comes follows a Zipf distribution; who is who in
 // the split is drawn anew for every run.
 type population struct {
 	zipf *rand.Zipf

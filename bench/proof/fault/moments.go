@@ -85,7 +85,7 @@ func counted(c *Candidate, id string) string {
 // ago responds by an older state.
 func ago(lag time.Duration) func(*Candidate, *Call, *whittle.Response) bool {
 	return func(_ *Candidate, call *Call, a *whittle.Response) bool {
-		// The program draws and tells the time as ever: only what it reads is old.
+		// The program draws and reads the clock as ever: only what it reads is old.
 		past, now := *call.World, *call.World
 		past.Now = call.World.Now.Add(-lag)
 		state := uint64(call.World.Now.UnixNano())

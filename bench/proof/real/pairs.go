@@ -65,7 +65,7 @@ func Find(name, mutation string) (*family.Family, *fault.Mutation, error) {
 
 // RunPairs runs pairs, so many at once, and gives what became of them in their
 // order.
-func RunPairs(ctx context.Context, pairs [][2]string, s Settings, atOnce int, told func(campaign.Real)) ([]campaign.Real, error) {
+func RunPairs(ctx context.Context, pairs [][2]string, s Settings, atOnce int, done func(campaign.Real)) ([]campaign.Real, error) {
 	out := make([]campaign.Real, len(pairs))
 	errs := make(chan error, len(pairs))
 	turns := make(chan struct{}, atOnce)
@@ -82,7 +82,7 @@ func RunPairs(ctx context.Context, pairs [][2]string, s Settings, atOnce int, to
 				errs <- err
 				return
 			}
-			told(out[i])
+			done(out[i])
 		})
 	}
 	wg.Wait()

@@ -73,7 +73,7 @@ func Serve(ctx context.Context, f *family.Family, m *fault.Mutation, seed uint64
 	}
 	server := http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	fmt.Fprintf(stdout, "listening public=%s\n", l.Addr())
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // Serve tells
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // Serve returns the error
 	defer stop()
 	if err := server.Serve(l); err != nil && ctx.Err() == nil {
 		return err

@@ -76,7 +76,7 @@ func TestPairsArePairs(t *testing.T) {
 	}
 }
 
-// What the demo serves beside the campaign's mutations can be found by name, is
+// What the demo serves in addition to the campaign's mutations can be found by name, is
 // none of them, and is wrong about as often as it says.
 func TestDemonstratedMutationsCanBeServed(t *testing.T) {
 	for _, want := range fault.Demonstrated() {

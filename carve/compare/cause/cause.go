@@ -19,7 +19,7 @@ import (
 const (
 	causeAlways  = 64 // exchanges that are looked at all,
 	causeEvery   = 16 // and then one in so many
-	causeSets    = 24 // sets of causes that are told apart
+	causeSets    = 24 // sets of causes that are distinguished
 	causeLeast   = 3  // exchanges that make a cause,
 	causeShare   = 90 // percent of them that the causes together must fit
 	causeValues  = 3  // different values that make one that could fit by chance
@@ -62,7 +62,7 @@ func (t *Tally) Wants() bool {
 	return t.seen <= causeAlways || t.seen%causeEvery == 0
 }
 
-// Add counts one exchange with the causes that fit it. pair tells pairs of values
+// Add counts one exchange with the causes that fit it. pair distinguishes pairs of values
 // apart.
 func (t *Tally) Add(keys []string, pair uint64) (set string) {
 	t.n++
@@ -194,7 +194,7 @@ func (t *Tally) Words() string {
 }
 
 // best gives the causes that fit most of what is left: one, or several that say
-// nearly the same and cannot be told apart by what was seen.
+// nearly the same and cannot be distinguished by what was seen.
 func (t *Tally) best(left map[string]int) (keys []string, most int) {
 	fits := map[string]int{}
 	for set, n := range left {

@@ -258,7 +258,7 @@ func quarterHours(seconds float64) bool {
 	return seconds != 0 && math.Abs(seconds) <= 14*3600 && math.Mod(seconds, 900) == 0
 }
 
-// roundingWords says how the candidate rounds, as far as it can be told.
+// roundingWords says how the candidate rounds, as far as that is known.
 func roundingWords(keys []string) string {
 	var modes []string
 	decimals := ""

@@ -31,7 +31,7 @@ func Stir(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// Hash is FNV-1a over what it is told, byte by byte.
+// Hash is FNV-1a over the bytes that it is given.
 type Hash uint64
 
 // Byte adds a byte.

@@ -49,8 +49,8 @@ func visibleRune(b []byte, i int, r rune, n int) string {
 	return string(b[i : i+n])
 }
 
-// lonely reports whether a space beside position i could be overlooked: at the
-// text's end, beside another space or a control character, or inside a quote that
+// lonely reports whether a space next to position i could be overlooked: at the
+// text's end, next to another space or a control character, or inside a quote that
 // is at the end.
 func lonely(b []byte, i, end int) bool {
 	return i < 0 || i >= len(b) || b[i] <= ' ' || (b[i] == '"' && i == end)

@@ -126,7 +126,7 @@ func cellOf(z float64) int {
 	return max(0, min(cells-1, int((u+1)*(cells/2))))
 }
 
-// lawWitness bets that one side's responses fall more often into some classes of
+// distributionEprocess bets that one side's responses fall more often into some classes of
 // deviation, and learns from the past which ones. Its payoff is h(y) - h(x)
 // with h from the past, hence antisymmetric.
 type distributionEprocess struct {

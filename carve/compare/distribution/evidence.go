@@ -19,7 +19,7 @@ type evidence struct {
 	Wrong    []wrongValue     `json:"wrong"`
 	Divisors []divisorTally   `json:"divisors"`
 	Repeated []whittle.Sample `json:"repeated"`
-	Tame     []whittle.Sample `json:"tame"`
+	Inliers  []whittle.Sample `json:"inliers"`
 }
 
 // wrongValue is a outlying response of the candidate where the monolith's was not.
@@ -38,7 +38,7 @@ type divisorTally struct {
 	Per float64 `json:"per"`
 	N   int     `json:"n"`
 	// Outlier of N gave a wrong value.
-	Outlier int `json:"wild"`
+	Outlier int `json:"outliers"`
 }
 
 // sized counts the exchange under its divisor, as long as there is room.
@@ -106,15 +106,15 @@ func (e *evidence) repeated(show *display.View, x *whittle.Exchange) {
 	}
 }
 
-func (e *evidence) tame(show *display.View, x *whittle.Exchange) {
-	if len(e.Tame) < display.MaxSamples {
-		e.Tame = append(e.Tame, show.Sample(x))
+func (e *evidence) addInlier(show *display.View, x *whittle.Exchange) {
+	if len(e.Inliers) < display.MaxSamples {
+		e.Inliers = append(e.Inliers, show.Sample(x))
 	}
 }
 
 func (e *evidence) valid() bool {
 	if len(e.Wrong) > wrongMost || len(e.Divisors) > divisorsMost ||
-		len(e.Repeated) > display.MaxSamples || len(e.Tame) > display.MaxSamples {
+		len(e.Repeated) > display.MaxSamples || len(e.Inliers) > display.MaxSamples {
 		return false
 	}
 	for _, w := range e.Wrong {

@@ -35,7 +35,7 @@ type group struct {
 	values []*wrongValue
 }
 
-// maxCauses bounds the causes that are told apart.
+// maxCauses bounds the causes that are distinguished.
 const maxCauses = 3
 
 // explain sorts wrong values by the guesses that fit most of them, one cause

@@ -46,7 +46,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// Two causes at once are told apart, and a cause says honestly how many of the
+// Two causes at once are distinguished, and a cause says honestly how many of the
 // wrong values it reaches it does not fit.
 func TestTwoCauses(t *testing.T) {
 	values := append(

@@ -51,7 +51,7 @@ type statisticalState struct {
 
 	Mean         meanEprocess         `json:"mean"`
 	Spread       spreadEprocess       `json:"spread"`
-	Distribution distributionEprocess `json:"law"`
+	Distribution distributionEprocess `json:"distribution"`
 	Repeats      repeatsEprocess      `json:"repeats"`
 	Wrong        wrongEprocess        `json:"wrong"`
 	Blank        blankEprocess        `json:"blank"`
@@ -62,7 +62,7 @@ type statisticalState struct {
 
 	MeanSums         meanSums           `json:"mean_sums"`
 	SpreadSums       eprocess.RatioSums `json:"spread_sums"`
-	DistributionSums distributionSums   `json:"law_sums"`
+	DistributionSums distributionSums   `json:"distribution_sums"`
 
 	Evidence evidence `json:"evidence"`
 }
@@ -132,7 +132,7 @@ func (s *Method) ShowBy(d *display.View) {
 // ShowAgain redacts what was restored.
 func (s *Method) ShowAgain() {
 	e := &s.Evidence
-	for _, kept := range [][]whittle.Sample{e.Repeated, e.Tame, s.Blank.Samples} {
+	for _, kept := range [][]whittle.Sample{e.Repeated, e.Inliers, s.Blank.Samples} {
 		s.show.Again(kept, nil)
 	}
 	for i := range e.Wrong {
@@ -237,7 +237,7 @@ func (s *Method) weigh(x *whittle.Exchange, per float64, a, b number) whittle.Ob
 		}
 		s.askedAgain(x, &p, unit)
 	}
-	// Leaving out a pair of which either response is wild does not depend on
+	// Leaving out a pair of which either response is an outlier does not depend on
 	// which side gave it, so what is left is as exchangeable as before.
 	if known && !xOutlier && !yOutlier {
 		s.compareDistributions(&p)
@@ -245,7 +245,7 @@ func (s *Method) weigh(x *whittle.Exchange, per float64, a, b number) whittle.Ob
 		if !either {
 			t.Fresh.add(p.y)
 		}
-		s.Evidence.tame(s.show, x)
+		s.Evidence.addInlier(s.show, x)
 	}
 	t.learn(p.x, p.centre, p.spread, known)
 	return whittle.Observation{Differs: yOutlier && !xOutlier && s.expected(whittle.FoundWrongValue, "") == ""}

@@ -34,7 +34,7 @@ func play(w *comparetest.World, r *rand.Rand, n int, per string, candidate func(
 func (s *Method) alarms() []string {
 	var list []string
 	for name, at := range map[string]int{
-		"mean": s.Mean.Bets.At, "spread": s.Spread.DecidedAt(), "law": s.Distribution.Bets.At,
+		"mean": s.Mean.Bets.At, "spread": s.Spread.DecidedAt(), "distribution": s.Distribution.Bets.At,
 		"repeats": s.Repeats.DecidedAt(), "wrong": s.Wrong.Bets.At, "blank": s.Blank.Bets.At,
 	} {
 		if at > 0 {

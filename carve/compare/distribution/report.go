@@ -122,7 +122,7 @@ func (s *Method) distributionFindings(bounds []whittle.Bound) []whittle.Finding 
 }
 
 // plainShift is how many standard errors of the candidate's different responses
-// its mean must lie off before it is a finding beside `repeats`. It is large as
+// its mean must lie off before it is a finding in addition to `repeats`. It is large as
 // responses of one seed are not independent across sizes either.
 const plainShift = 6
 
@@ -193,18 +193,18 @@ func (s *Method) means() (x, y float64, cause string) {
 		return 0, 0, ""
 	}
 	x, y = x/weight, y/weight
-	common, fit, told := y/x, 0, 0
+	common, fit, differing := y/x, 0, 0
 	for _, r := range ratios {
 		if math.Abs(common-1) > 4*r.err {
-			told++
+			differing++
 			if near(r.r, common, 4*r.err+1e-3) {
 				fit++
 			}
 		}
 	}
-	if told >= 2 && fit*4 >= told*3 && x != 0 {
+	if differing >= 2 && fit*4 >= differing*3 && x != 0 {
 		cause = fmt.Sprintf("one factor of %s fits %s sizes of request: it lies in each draw, not in some requests",
-			display.Figure(common), display.Of(fit, told))
+			display.Figure(common), display.Of(fit, differing))
 	}
 	return x, y, cause
 }
@@ -269,7 +269,7 @@ func (s *Method) distributionFinding(bounds []whittle.Bound) whittle.Finding {
 func (s *Method) distributionBase(kind whittle.FindingKind, at int, e float64, rounds int) whittle.Finding {
 	return whittle.Finding{
 		Kind: kind, Decided: at > 0, DecidedAt: at, EValue: e, Count: rounds, Of: s.N,
-		Samples: slices.Clone(s.Evidence.Tame),
+		Samples: slices.Clone(s.Evidence.Inliers),
 	}
 }
 

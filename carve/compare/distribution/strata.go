@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// strataMost bounds the sizes of `per` that are told apart: powers of two
+	// strataMost bounds the sizes of `per` that are distinguished: powers of two
 	// from 2^-20 to 2^43, what lies beyond joining the outermost.
 	strataMost = 64
 	lowestKey  = -20

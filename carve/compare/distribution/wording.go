@@ -12,7 +12,7 @@ import (
 	"whittle/carve/compare/jsondiff"
 )
 
-// wording tells whether two responses are the same but for the number whose distribution is
+// wording reports whether two responses are the same but for the number whose distribution is
 // compared. The number's place is known where it is a text's first one, or where
 // compare.value is a path into JSON; with any other expression no number is
 // looked at.

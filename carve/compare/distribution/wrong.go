@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// A value is wild when it lies so many spreads from the centre...
+	// A value is an outlier when it lies so many spreads from the centre...
 	outlierSpreads = 8
 	// ...this much further than any response of the monolith at that size...
 	outlierBeyond = 2
@@ -48,7 +48,7 @@ func (t *stratum) outlier(v, centre, spread float64) bool {
 // tests share its part of the error rate.
 //
 // The first needs nothing but exchangeable pairs: the payoff is
-// 1[y is wild] - 1[x is wild].
+// 1[y is an outlier] - 1[x is an outlier].
 //
 // The second finds a fault that shows in one size of request only, and seldom.
 // Its null hypothesis is stronger, and is what `per` promises: that the chance
@@ -63,8 +63,8 @@ func (t *stratum) outlier(v, centre, spread float64) bool {
 type wrongEprocess struct {
 	Bets eprocess.Bets `json:"bets"`
 	N    int           `json:"n"` // responses of the monolith
-	X    int           `json:"x"` // wild ones among them
-	Y    int           `json:"y"` // wild ones of the candidate
+	X    int           `json:"x"` // outliers among them
+	Y    int           `json:"y"` // outliers of the candidate
 }
 
 // see settles one exchange. place is the stratum's place in the order of first

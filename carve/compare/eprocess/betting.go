@@ -21,13 +21,13 @@ const (
 	EValueCap = 1e12
 )
 
-// Bets is a test by betting: the wealth of a gambler who starts with 1 and
+// Bets is a test by betting: the wealth of a bettor who starts with 1 and
 // stakes parts of it on payoffs in [-1, 1], each of which has expectation at
 // most 0 given the past if the null hypothesis holds. Then the chance that the
 // wealth ever reaches 1/alpha is at most alpha (Ville's inequality), however
-// often one looks. The gambler spreads the first wealth evenly over the fixed
+// often one looks. The bettor spreads the first wealth evenly over the fixed
 // stakes; a quarter is kept back and staked little by little, so that a
-// candidate that changes late meets bets which a long quiet past has not eaten.
+// candidate that changes late meets bets that a long past without differences has not used up.
 // Only positive payoffs win: whoever does not know the direction learns it from
 // the past and turns the payoff.
 //
@@ -47,7 +47,7 @@ type Bets struct {
 	Rounds int `json:"rounds"`
 }
 
-// NewBets is a gambler with a wealth of 1 who has not bet yet.
+// NewBets is a bettor with a wealth of 1 who has not bet yet.
 func NewBets() Bets {
 	b := Bets{Now: 1, Peak: 1, Cash: cashPart}
 	for i := range b.Staked {

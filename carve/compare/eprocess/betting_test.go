@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A gambler's wealth has expectation exactly 1 after any number of fair rounds:
+// A bettor's wealth has expectation exactly 1 after any number of fair rounds:
 // the mean over all 2^12 outcomes of twelve fair coins, with payoffs of several
 // sizes, is 1. This is what makes the wealth a martingale and Ville's
 // inequality apply.
@@ -82,18 +82,18 @@ func TestBetsStayFloats(t *testing.T) {
 // 10,000 fair rounds within a hundred: the part of the wealth that was kept
 // back is still there to be staked.
 func TestALateEffectIsStillShown(t *testing.T) {
-	for _, quiet := range []int{0, 10_000} {
+	for _, fair := range []int{0, 10_000} {
 		b := NewBets()
 		r := rand.New(rand.NewPCG(1, 2))
-		for i := range quiet {
+		for i := range fair {
 			b.Bet(float64(2*r.IntN(2)-1), 0.001, i+1)
 		}
 		n := 0
 		for ; !b.Decided() && n < 1_000; n++ {
-			b.Bet(1, 0.001, quiet+n+1)
+			b.Bet(1, 0.001, fair+n+1)
 		}
-		if most := 14 + quiet/100; n > most {
-			t.Errorf("after %d quiet rounds it took %d, want at most %d", quiet, n, most)
+		if most := 14 + fair/100; n > most {
+			t.Errorf("after %d quiet rounds it took %d, want at most %d", fair, n, most)
 		}
 	}
 }

@@ -82,7 +82,7 @@ const (
 
 var caseWords = [...]string{"", " in lower case", " in upper case", " in mixed case"}
 
-// code is a number that tells forms apart.
+// code is a number that distinguishes forms.
 func (f form) code() uint64 {
 	var b [10]byte
 	b[0], b[1], b[2] = byte(f.class), byte(f.letters), f.detail
@@ -130,7 +130,7 @@ func (f form) upper() string {
 	return ""
 }
 
-// decimals that are told apart: none, one or two, up to six, more.
+// decimals that are distinguished: none, one or two, up to six, more.
 var decimalWords = [...]string{" without decimals", " with one or two decimals", " with three to six decimals", " with seven or more decimals"}
 
 func decimalClass(n int) uint8 {

@@ -118,7 +118,7 @@ func idForm(s []byte, c chars) (form, bool) {
 	return form{}, false
 }
 
-// wordCase tells words in capitals from all others.
+// wordCase distinguishes words in capitals from all others.
 func wordCase(c chars) letterCase {
 	if c.lower == 0 {
 		return upperCase

@@ -79,7 +79,7 @@ func (e *echoes) body() {
 	})
 }
 
-// add keeps a value; of two equal ones the later, which is the more telling one,
+// add keeps a value; of two equal ones the later, which says more,
 // and of two headers the one that comes first in the alphabet.
 func (e *echoes) add(s []byte, where string) {
 	if len(s) < echoLeast || len(e.at) >= requestMost {

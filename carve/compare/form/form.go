@@ -19,7 +19,7 @@ import (
 // Bounds of what is compared by form.
 const (
 	formPaths   = 64 // places
-	formEntries = 12 // categories of one feature told apart
+	formEntries = 12 // categories of one feature distinguished
 	formWarm    = 4  // values of the monolith before a feature is bet on
 	formSamples = 2  // of one place
 	// formSuspect is the evidence from which a feature counts as suspected.

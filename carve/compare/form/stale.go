@@ -47,7 +47,7 @@ const (
 // Date less the latency; the monolith's past says how far ahead of that moment it
 // lies (15 min of an expiry). A queue before a side, its pauses, and a clock that is
 // wrong by a constant move nothing: the Date is of the same clock, and a pause between
-// the two is in the latency. A Date tells whole seconds, so a second less is the same.
+// the two is in the latency. A Date has whole seconds, so a second less is the same.
 func (p *formPath) isStale(v *value, c sideClock) (ms int64, stale bool) {
 	if c.date.IsZero() || len(p.ages) < agesLeast || v.form.detail == writtenDate {
 		return 0, false

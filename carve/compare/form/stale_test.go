@@ -113,7 +113,7 @@ func TestFreshTimesAreNotStale(t *testing.T) {
 		monolith, candidate := drawStale(r, layout), drawStale(r, layout)
 		candidate.queue = seed%2 == 0
 		if at, _ := staleRun(t, r, monolith, candidate, 400); at > 0 {
-			t.Errorf("run %d: stale at %d: %+v beside %+v", seed, at, candidate, monolith)
+			t.Errorf("run %d: stale at %d: %+v against %+v", seed, at, candidate, monolith)
 		}
 	}
 }

@@ -21,7 +21,7 @@ const (
 // it but the form, the size and, hashed, the value itself goes into any memory.
 type value struct {
 	form form
-	// hash tells values apart.
+	// hash distinguishes values.
 	hash uint64
 	// raw is its JSON, valid during the exchange.
 	raw []byte
@@ -164,7 +164,7 @@ func counterOf(s []byte) (int64, bool) {
 	return n, err == nil
 }
 
-// sizeClass tells lengths apart: each up to 64, then in steps of about an eighth.
+// sizeClass distinguishes lengths: each up to 64, then in steps of about an eighth.
 func sizeClass(n int) int {
 	if n <= 64 {
 		return n

@@ -87,7 +87,7 @@ func noisyPairs(g *Guard, r *rand.Rand, n int, noise, wrong float64) {
 	}
 }
 
-// A candidate that is wrong is found beside the same noise.
+// A candidate that is wrong is found in spite of the same noise.
 func TestMismatchDetection(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -23,7 +23,7 @@ type caller struct {
 	arrives float64       // sum of the rates up to this one's
 }
 
-// callers are a route's users. Rates follow Zipf's law, medians lie between a
+// callers are a route's users. Rates follow a Zipf distribution, medians lie between a
 // fifth and five times of 20 ms for nine in ten, error rates between none and
 // some percent.
 func newCallers(n int, r *rand.Rand) []caller {

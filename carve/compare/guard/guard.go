@@ -53,7 +53,7 @@ const (
 //   - cpu: in intervals of the same time, the candidate's CPU time per request
 //     is at most Guard.CPU times the monolith's, in the median (guard_cpu.go).
 //
-// Beside these, mirrored latencies may hold a rise back (guard_slowness.go).
+// In addition, mirrored latencies may delay a rise (slowness.go).
 //
 // Sources and proofs: arms.block, arms.single, bets.
 type Guard struct {
@@ -83,7 +83,7 @@ type Guard struct {
 	upper        [2]eprocess.KnownRate // of errors and of slow responses, in settleAlone
 }
 
-// unknownShare is a share that nobody has told: then users are on the candidate
+// unknownShare is the share before the first is set: then users are on the candidate
 // wherever a response of it says so.
 const unknownShare = whittle.All + 1
 
@@ -136,7 +136,7 @@ func (g *Guard) Reset() {
 	g.users.restart()
 }
 
-// Share tells what part of the users the candidate has from now on. Each change
+// Share sets the candidate's share of the users from now on. Each change
 // moves users drawn by a hash, which is what makes those who moved and those
 // who stayed comparable.
 func (g *Guard) Share(s whittle.Share) {
@@ -239,7 +239,7 @@ func (g *Guard) check() {
 }
 
 // Pair takes in one request that both sides were asked. While no user depends
-// on the candidate it tells of the monolith alone.
+// on the candidate it is about the monolith alone.
 func (g *Guard) Pair(p whittle.Pair) {
 	if p.Monolith.Failure.Neutral() || p.Candidate.Failure.Neutral() {
 		return

@@ -126,7 +126,7 @@ func least(bar float64, bet func(*eprocess.Arms)) int {
 	return -1
 }
 
-// monolithPerCandidate is how many good responses of the monolith lie beside each of the
+// monolithPerCandidate is how many good responses of the monolith there are for each of the
 // candidate's, as the blocks were so far.
 func (g *Guard) monolithPerCandidate() int {
 	b, c := &g.firsts.blocks[neverSeen], &g.errors.Firsts

@@ -74,7 +74,7 @@ func offered(name, word string) string {
 	return word
 }
 
-// othersWord is what all headers together say that are not told apart.
+// othersWord is what all headers together say that are not distinguished.
 func (h *Headers) othersWord(header whittle.Header, x *whittle.Exchange) string {
 	var out []string
 	for _, name := range h.others(header, nil) {
@@ -86,7 +86,7 @@ func (h *Headers) othersWord(header whittle.Header, x *whittle.Exchange) string 
 	return strings.Join(out, ", ")
 }
 
-// others are the names not told apart, sorted, of which two responses have not the
+// others are the names not distinguished, sorted, of which two responses have not the
 // same values.
 func (h *Headers) others(a, b whittle.Header) (names []string) {
 	for _, header := range []whittle.Header{a, b} {
@@ -100,7 +100,7 @@ func (h *Headers) others(a, b whittle.Header) (names []string) {
 	return slices.Compact(names)
 }
 
-// addedMost bounds the differences that are told apart of what servers add.
+// addedMost bounds the differences that are distinguished of what servers add.
 const addedMost = 24
 
 // list counts the differences in what servers add by themselves: that it is there,

@@ -156,7 +156,7 @@ func cookieWordOf(list []sentCookie) string {
 }
 
 // cookieWords are what two responses say in their cookies. Lifetimes that no client
-// can tell apart are the same, in the same words whoever has which.
+// can distinguish are the same, in the same words whoever has which.
 func cookieWords(a, b whittle.Header, x *whittle.Exchange) (from, to string) {
 	p, q := cookiesOf(a, x), cookiesOf(b, x)
 	for i, k := 0, 0; i < len(p) && k < len(q); i, k = i+1, k+1 {

@@ -14,7 +14,7 @@ import (
 
 // Bounds of a head.
 const (
-	ChangesMost = 12 // changes of value told apart
+	ChangesMost = 12 // changes of value distinguished
 	leanSlots   = 64
 )
 
@@ -198,7 +198,7 @@ func sign(v int32) int32 {
 func saturate(v int32) int32 { return max(-1<<20, min(1<<20, v)) }
 
 // keep counts a change and keeps up to samples of it; of more than most changes
-// the first are told apart, but one that is not declared takes the place of the
+// the first are distinguished, but one that is not declared takes the place of the
 // last that yields.
 func (t *Head) keep(o *Pair, most, samples int, yields func(*Change) bool) {
 	for i := range t.Changes {

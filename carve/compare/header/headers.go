@@ -9,14 +9,14 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// Bounds of what is told apart and kept of headers.
+// Bounds of what is distinguished and kept of headers.
 const (
-	// HeaderNames are told apart by name; what comes later is compared as one,
+	// HeaderNames are distinguished by name; what comes later is compared as one,
 	// OtherHeaders.
 	HeaderNames       = 63
 	OtherHeaders      = "other headers"
 	HeaderChangesMost = 32 // in each of the two heads
-	// headerVariants are the changes told apart of one header in one way; the rest
+	// headerVariants are the changes distinguished of one header in one way; the rest
 	// is one more.
 	headerVariants = 1
 	headerShown    = 120
@@ -29,7 +29,7 @@ const (
 // is of what came before and of which headers differ, so it is the same when the
 // responses change places.
 //
-// Where the monolith was asked twice, what must be rejected besides is that the
+// Where the monolith was asked twice, what must be rejected as well is that the
 // candidate differs from its first response in no more headers than its second
 // does: of those that were not seen to vary, and where these are as many, of all.
 // Both counts have one distribution where the two services have, so a bet on which
@@ -45,7 +45,7 @@ const (
 type Headers struct {
 	Presence headerHead `json:"presence"`
 	Text     headerHead `json:"text"`
-	// Names are the headers told apart, by first sight.
+	// Names are the headers distinguished, by first sight.
 	Names []headerName `json:"names"`
 	// Loose are the exchanges that differed undeclared, by the ways in which.
 	Loose []looseHeaders `json:"loose"`
@@ -156,7 +156,7 @@ func (h *Headers) rounds(x *whittle.Exchange, again *whittle.Response, shape uin
 		}
 		return &text
 	}
-	for _, name := range h.told(x, again) {
+	for _, name := range h.compared(x, again) {
 		if p, ok := h.pair(name, x, &x.Candidate); ok {
 			p.Shape, p.Exchange, p.Show = shape, x, h.show
 			r := of(&p)
@@ -172,9 +172,9 @@ func (h *Headers) rounds(x *whittle.Exchange, again *whittle.Response, shape uin
 	return presence, text
 }
 
-// told gives the headers to compare of an exchange, in an order that does not
-// depend on who has them. A name that is new is told apart while there is room.
-func (h *Headers) told(x *whittle.Exchange, again *whittle.Response) []string {
+// compared gives the headers of an exchange to compare, in an order that does not
+// depend on who has them. A new name gets an entry of its own while there is room.
+func (h *Headers) compared(x *whittle.Exchange, again *whittle.Response) []string {
 	all := []whittle.Header{x.Monolith.Header, x.Candidate.Header}
 	if again != nil {
 		all = append(all, again.Header)
@@ -266,7 +266,7 @@ func (h *Headers) Differing(x *whittle.Exchange, a, b *whittle.Response) (names 
 	}
 	one := *x
 	one.Monolith, one.Candidate = *a, *b
-	for _, name := range h.told(&one, nil) {
+	for _, name := range h.compared(&one, nil) {
 		if p, ok := h.pair(name, &one, b); ok && p.Reason == "" && (!h.withNoise || !p.noisy) {
 			names = append(names, name)
 		}

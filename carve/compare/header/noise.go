@@ -81,7 +81,7 @@ func (h *Headers) Varies(x *whittle.Exchange, a, b *whittle.Response) {
 	}
 	one := *x
 	one.Monolith, one.Candidate = *a, *b
-	for _, name := range h.told(&one, nil) {
+	for _, name := range h.compared(&one, nil) {
 		if p, ok := h.pair(name, &one, b); ok {
 			h.learn(&p)
 		}

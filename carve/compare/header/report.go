@@ -16,7 +16,7 @@ import (
 const fastLeast = 12
 
 // Findings are those of the two heads and what servers add, each with what to do
-// where it cannot be told from the monolith's own changes. limit is the share of
+// where it cannot be distinguished from the monolith's own changes. limit is the share of
 // responses that may differ.
 func (h *Headers) Findings(limit float64) []whittle.Finding {
 	there, text := h.Presence.DecidedAt(), h.Text.DecidedAt()

@@ -17,7 +17,7 @@ func (t *headerHead) settle(r *headerRound, repeated bool, at Level, bet func(*P
 	opens, cleans, on := 0, 0, -1
 	for i := range r.candidate {
 		p := &r.candidate[i]
-		t.tell(p)
+		t.record(p)
 		if p.Reason == "" {
 			opens++
 			cleans += int(eprocess.Indicator(!p.noisy))
@@ -65,18 +65,18 @@ func (t *headerHead) before(a, b *Pair) bool {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(leant(b), leant(a))) < 0
 }
 
-// tell keeps a change, as one of other values where the header has many.
-func (t *headerHead) tell(p *Pair) {
-	told, known := 0, false
+// record keeps a change; where the header has many, as one of other values.
+func (t *headerHead) record(p *Pair) {
+	variants, known := 0, false
 	for i := range t.Changes {
 		c := &t.Changes[i]
 		if c.Path == p.Path && c.Way == p.way && c.Expected == p.Reason && (!p.absent || (c.From == Missing) == (p.From == Missing)) {
-			told++
+			variants++
 			known = known || c.From == p.From && c.To == p.To
 		}
 	}
 	one := *p
-	if !known && told >= headerVariants {
+	if !known && variants >= headerVariants {
 		one.From, one.To = other(p.From, p), other(p.To, p)
 	}
 	t.keep(&one, HeaderChangesMost, 1, func(c *Change) bool { return c.Expected != "" || c.Noisy && !p.noisy })

@@ -165,7 +165,7 @@ func (h *Headers) count(presence, text *headerRound, repeated bool) {
 	}
 }
 
-// looseMost bounds the sets of ways told apart; the rest count as one set of all of
+// looseMost bounds the sets of ways distinguished; the rest count as one set of all of
 // them, which is noise when all are.
 const looseMost = 64
 

@@ -19,7 +19,7 @@ const (
 	emptyHeader = "empty"
 )
 
-// What tells two words apart of which the same is shown.
+// What distinguishes two words of which the same is shown.
 const (
 	OneSuffix     = " (one)"
 	AnotherSuffix = " (another)"
@@ -91,7 +91,7 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 		}
 	case "Expires":
 		return expiresWord(values, h, x)
-	case "Allow", "Access-Control-Allow-Methods": // methods are told apart by case
+	case "Allow", "Access-Control-Allow-Methods": // methods are distinguished by case
 		out = slices.Compact(listed(strings.Join(values, ",")))
 	case "Content-Disposition":
 		for _, v := range values {

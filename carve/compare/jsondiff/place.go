@@ -28,7 +28,7 @@ func (j *JSON) Spot(d *Difference, monolith, candidate []byte) display.Spot {
 		return s
 	}
 	keys := has.neighbours()
-	s.FromAround, s.ToAround = j.beside(&from, has, keys), j.beside(&to, has, keys)
+	s.FromAround, s.ToAround = j.around(&from, has, keys), j.around(&to, has, keys)
 	return s
 }
 
@@ -103,9 +103,9 @@ func enclosed(open byte, parts []string, before, after bool, end byte) string {
 	return string(append(b, end))
 }
 
-// beside shows what stands beside the place on one side: the members with those
+// around shows what stands next to the place on one side: the members with those
 // keys, or the elements about it.
-func (j *JSON) beside(s, has *Side, keys map[string]bool) string {
+func (j *JSON) around(s, has *Side, keys map[string]bool) string {
 	if s.parent < 0 {
 		return ""
 	}

@@ -39,7 +39,7 @@ func (s *Side) find() {
 	}
 }
 
-// neighbours are the keys beside a member, and its own.
+// neighbours are the keys next to a member, and its own.
 func (s *Side) neighbours() map[string]bool {
 	if s.parent < 0 || s.Doc.Nodes[s.parent].Kind != jsondoc.Object {
 		return nil

@@ -9,7 +9,7 @@ import (
 
 const (
 	spotShown   = 120 // bytes of a value at the place that differs
-	nearShown   = 32  // bytes of a value beside it
+	nearShown   = 32  // bytes of a value next to it
 	aroundShown = 240 // bytes of all that stands around it
 	aroundEach  = 2   // members or elements before and after
 	noValue     = "missing"

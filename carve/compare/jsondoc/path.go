@@ -103,7 +103,7 @@ func looksLikeID(key []byte) bool {
 }
 
 // looksRandom reports whether a key of 16 bytes and more was drawn, as tokens
-// and keys of APIs are: it has digits, and either capitals alone beside them, or
+// and keys of APIs are: it has digits, and either no other letters than capitals, or
 // letters and digits that take turns four times.
 func looksRandom(key []byte) bool {
 	const least, turnsLeast = 16, 4

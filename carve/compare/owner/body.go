@@ -8,11 +8,11 @@ import (
 	"whittle/carve/compare/jsondoc"
 )
 
-// bodyByValue bounds the bodies that are told apart by what they stand for, in bytes;
+// bodyByValue bounds the bodies that are distinguished by what they stand for, in bytes;
 // larger ones are by their bytes.
 const bodyByValue = 64 << 10
 
-// bodyKey tells whole bodies apart. Two JSON bodies have one key where they have the
+// bodyKey distinguishes whole bodies. Two JSON bodies have one key where they have the
 // same members and values, however they are written: another implementation orders
 // and spaces them otherwise. Others have one where they have the same bytes.
 func (o *Memory) bodyKey(body []byte) uint64 {

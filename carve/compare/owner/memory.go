@@ -1,5 +1,5 @@
 // Package owner remembers for some minutes, as hashes, which values the monolith gave
-// to which request, so that a response that belongs to another one is told from one
+// to which request, so that a response that belongs to another one is distinguished from one
 // that is wrong otherwise.
 package owner
 
@@ -24,7 +24,7 @@ const (
 	leastText   = 6  // characters that make a string distinctive,
 	leastDigits = 4  // and digits that make a number so
 	leastBody   = 8  // bytes that make a body so
-	leastCame   = 8  // values after which it can be said whether they are told apart
+	leastCame   = 8  // values after which it can be said whether they are distinguished
 )
 
 // seedOfOthers makes the hashes of one process. They are never kept, so nobody
@@ -47,7 +47,7 @@ const (
 )
 
 // Memory remembers which values and whole bodies the monolith gave in the last
-// minutes and to which request, to tell a response that belongs to another
+// minutes and to which request, to distinguish a response that belongs to another
 // request from one that is wrong otherwise. It keeps hashes only, at most
 // bodiesMost and valuesMost of them, and nothing is written to disk. Time is that
 // of the exchanges. The zero value is ready.
@@ -105,10 +105,10 @@ type ring struct {
 	came, shared, common int
 }
 
-// telling reports whether the monolith itself seldom gives to one request what it
+// distinctive reports whether the monolith itself seldom gives to one request what it
 // gave to another. Where it often does, as with a few words, that a value was given
 // to another request says nothing.
-func (r *ring) telling() bool { return r.came >= leastCame && 10*r.shared <= r.came }
+func (r *ring) distinctive() bool { return r.came >= leastCame && 10*r.shared <= r.came }
 
 func (r *ring) put(key uint64, by asker, at time.Time, most int) {
 	if r.came++; r.came > most {
@@ -238,7 +238,7 @@ func (o *Memory) findValue(by asker, at time.Time, value []byte) (Owner, time.Du
 	return o.values.find(Hash(value), by, at)
 }
 
-// await has w told whose the value or body of a key is, should the monolith give it to
+// await lets w know whose the value or body of a key is, should the monolith give it to
 // somebody before wantedMost further ones are waited for.
 func (o *Memory) await(w *Wish, key uint64) {
 	if o.wanted == nil {
@@ -298,14 +298,14 @@ func (o *Memory) Whose(x *whittle.Exchange, value []byte, inJSON bool) (is Owner
 	by := askerOf(x)
 	w = &Wish{by: by, at: x.At}
 	waits := false
-	if body := x.Candidate.Body; len(body) >= leastBody && o.bodies.telling() {
+	if body := x.Candidate.Body; len(body) >= leastBody && o.bodies.distinctive() {
 		if is, _ = o.find(x, body); is != Nobody {
 			return is, nil
 		}
 		o.await(w, o.bodyKey(body))
 		waits = true
 	}
-	if kind, ok := jsondoc.KindOf(value); inJSON && ok && distinctive(kind, value) && o.values.telling() {
+	if kind, ok := jsondoc.KindOf(value); inJSON && ok && distinctive(kind, value) && o.values.distinctive() {
 		if is, _ = o.findValue(by, x.At, value); is != Nobody {
 			return is, nil
 		}

@@ -42,7 +42,7 @@ func TestWhoseABodyIs(t *testing.T) {
 	}
 }
 
-// TestWhoseAValueIs: single values are told apart likewise, where they are long
+// TestWhoseAValueIs: single values are distinguished likewise, where they are long
 // enough to be somebody's.
 func TestWhoseAValueIs(t *testing.T) {
 	var o Memory
@@ -59,7 +59,7 @@ func TestWhoseAValueIs(t *testing.T) {
 
 // TestBodiesAreToldApartByValue: how a JSON body is written does not matter, and what
 // it says does.
-func TestBodiesAreToldApartByValue(t *testing.T) {
+func TestBodiesAreDistinguishedByValue(t *testing.T) {
 	var o Memory
 	o.Remember(comparetest.Gave(0, 1, "/orders/1", `{"id":48211,"tags":["a","b"],"name":"J\u00f6rg","sum":12.50,"x":null}`))
 	for body, want := range map[string]Owner{

@@ -1,5 +1,5 @@
 // Which points of the past belong to which bound. Two bounds may have one name
-// ("share of responses"), so an id tells them apart. Pure.
+// ("share of responses"), so an id distinguishes them. Pure.
 
 // identified gives each bound the id by which it is known, and nth, which of its
 // name it is.

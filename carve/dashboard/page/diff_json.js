@@ -1,7 +1,7 @@
 import { align } from './align.js';
 import { compact, readJSON } from './json_text.js';
 
-// diffJSON lays two JSON texts beside each other, member by member. It gives
+// diffJSON lays two JSON texts side by side, member by member. It gives
 // lines {depth, left, right, mark}: left and right are texts, null where that
 // side has no such line; mark is 'same', 'changed', 'missing' (of the monolith
 // alone), 'extra' (of the candidate alone) or 'cut' (one side's sample ends

@@ -1,5 +1,5 @@
 // Figures for people. A thousands comma and "5 %" as in whittle's own sentences,
-// which stand beside them. All of these are pure.
+// which stand next to them. All of these are pure.
 const nothing = '–';
 const gap = '\u00a0'; // keeps a figure and its unit on one line
 

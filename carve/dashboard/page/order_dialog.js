@@ -44,7 +44,7 @@ export function OrderDialog({ verb, route: r, onClose, onDone }) {
         <span>Force it: ${r.evidence.verdict === 'UNDECIDED' ? 'the verdict is still UNDECIDED' : visible(r.withheld)}. The reason is required, and kept.</span></label>`}
       <label for=${`${id}r`}>Reason ${mustForce ? '' : html`<span class="quiet">(optional, kept in the time line)</span>`}</label>
       <input id=${`${id}r`} name="reason" maxlength="400" autocomplete="off" autofocus required=${Boolean(mustForce)} />
-      <label for=${`${id}b`}>Your name <span class="quiet">(optional, kept beside it)</span></label>
+      <label for=${`${id}b`}>Your name <span class="quiet">(optional, kept with it)</span></label>
       <input id=${`${id}b`} name="by" maxlength="80" autocomplete="name" defaultValue=${recall('by')} />
       <div class="problem" role="alert">${problem && html`<p><strong>Refused:</strong> ${visible(problem.message)}${problem.hint && html`<br /><span class="quiet">${visible(problem.hint)}</span>`}</p>`}
         ${moved && html`<p>The route has moved since you opened this: it is ${basis(r.share_bp)} now. <button type="button" onClick=${again}>Go on with that</button></p>`}</div>

@@ -14,7 +14,7 @@ const pairs = [
   { key: 'p99', label: 'p99, ms', of: t => figure(t.p99_ms) },
   { key: 'cpu', label: 'CPU, ms', title: 'CPU per request', of: t => figure((t.cpu_us ?? 0) / 1000) },
 ];
-// asked says whether a side was asked anything lately, by users or beside them.
+// asked says whether a side was asked anything lately, by users or as mirrored requests.
 const asked = t => t.per_second + t.mirrored_per_second > 0;
 const figure = n => (n > 0 ? digits(n) : '–');
 

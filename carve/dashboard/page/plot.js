@@ -44,9 +44,9 @@ const palette = () => Object.fromEntries(names.map(n => [n.replace(/-b/, 'B'), c
 const font = '11px system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif';
 
 // axes are the same for all: quiet, with the figures written as given.
-export const axes = (c, below, beside) => [
+export const axes = (c, below, left) => [
   { stroke: c.soft, font, size: 26, gap: 4, space: 64, grid: { show: false }, ticks: { stroke: c.rule, size: 4 }, values: below },
-  { stroke: c.soft, font, size: 52, gap: 4, space: 32, grid: { stroke: c.rule, width: 1 }, ticks: { show: false }, values: beside },
+  { stroke: c.soft, font, size: 52, gap: 4, space: 32, grid: { stroke: c.rule, width: 1 }, ticks: { show: false }, values: left },
 ];
 
 // stepped draws what is constant until it is another one.

@@ -12,7 +12,7 @@ const marks = {
 
 // Sample shows one exchange: what was asked, and the place that differs with both
 // values there. Where no place is known, and folded away where one is, both
-// responses' beginnings beside each other with what differs marked.
+// responses' beginnings side by side with what differs marked.
 export function Sample({ sample, number }) {
   const place = sample.monolith_value || sample.candidate_value;
   return html`<figure class="sample">

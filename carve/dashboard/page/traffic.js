@@ -6,7 +6,7 @@ import { Side } from './words.js';
 
 const asShare = f => (f === 0 ? '0 %' : `${digits(f * 100, 2)} %`);
 
-// asked says whether a side was asked anything lately, by users or beside them.
+// asked says whether a side was asked anything lately, by users or as mirrored requests.
 const asked = t => t.per_second + t.mirrored_per_second > 0;
 
 const rows = [

@@ -53,7 +53,7 @@ func NewBody(w http.ResponseWriter, q *Request, limit int64, stall time.Duration
 }
 
 // Read implements io.Reader. It gives one byte more than allowed a chance to
-// come, to tell a body of the limit's length from a longer one.
+// come, to distinguish a body of the limit's length from a longer one.
 func (b *Body) Read(p []byte) (int, error) {
 	bounded, err := b.enter(len(p))
 	if err != nil {

@@ -47,7 +47,7 @@ func (q *Request) EachOutbound(yield func(name, value string)) {
 	}
 }
 
-// claims reports whether a field tells who the client was. Those that are not
+// claims reports whether a field says who the client was. Those that are not
 // written anew are dropped when the peer is not believed.
 func claims(name string) bool {
 	switch name {

@@ -126,7 +126,7 @@ func Matches(segments []Segment, path []string) bool {
 	return true
 }
 
-// Key tells patterns apart, whatever their wildcards are called.
+// Key distinguishes patterns, whatever their wildcards are called.
 func Key(method string, segments []Segment) string {
 	var b strings.Builder
 	b.WriteString(method)
@@ -192,8 +192,9 @@ func WildcardNames(segments []Segment) []string {
 	return names
 }
 
-// versions and the like say nothing of what an endpoint does.
-func Telling(literal string) bool {
+// Descriptive reports whether a segment says what an endpoint does; versions and the
+// like do not.
+func Descriptive(literal string) bool {
 	switch l := strings.ToLower(literal); {
 	case l == "", l == "api", l == "rest", l == "rpc", l == "twirp", l == "public", l == "internal":
 		return false

@@ -7,7 +7,7 @@ const (
 	mostWords = 16 // that a set has which is listed
 )
 
-// format is what a string may be besides a string.
+// format is what a string may hold: a number, a time and so on.
 type format uint8
 
 const (

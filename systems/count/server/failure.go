@@ -9,7 +9,7 @@ import (
 	"whittle"
 )
 
-// words is what a client is told where a coded error has no message of its
+// words is the message for a client where a coded error has none of its
 // own: its cause is for the log.
 var words = map[whittle.Code]string{
 	whittle.Canceled:         "the request was cancelled",

@@ -53,7 +53,7 @@ func (e *twirpEdge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	call, refused := e.decode(w, r, media)
 	if refused != nil {
-		// A client that is gone cannot be told; nothing else can fail here.
+		// Only the connection can fail here, and then the client is gone.
 		_ = twirp.WriteError(w, refused)
 		return
 	}

@@ -47,12 +47,12 @@ func TestDrawIsTheSumOfItsBytes(t *testing.T) {
 }
 
 // TestValuesOfEveryByte holds the eight at once to the definition for all 256
-// bytes in all eight places, beside neighbours that could carry into them.
+// bytes in all eight places, next to neighbours that could carry into them.
 func TestValuesOfEveryByte(t *testing.T) {
 	for k := range uint64(256) {
 		for place := 0; place < 64; place += 8 {
-			for _, beside := range []uint64{0, 0xff, 0x7f, 0x80, 199, 200} {
-				word := beside*ones&^(0xff<<place) | k<<place
+			for _, others := range []uint64{0, 0xff, 0x7f, 0x80, 199, 200} {
+				word := others*ones&^(0xff<<place) | k<<place
 				v, out := values(word)
 				wantV, wantOut := (k+1)>>1, uint64(0)
 				if k >= faces {
@@ -131,7 +131,7 @@ func TestDrawsFollowTheMonolithsDistribution(t *testing.T) {
 
 // TestDrawsTellNothingOfEachOther looks for a correlation from one draw to
 // later ones, and between two workers.
-func TestDrawsTellNothingOfEachOther(t *testing.T) {
+func TestDrawsAreIndependent(t *testing.T) {
 	const draws = 1 << 20
 	series := func(worker int) []float64 {
 		s := make([]float64, 0, draws)

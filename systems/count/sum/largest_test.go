@@ -1,7 +1,7 @@
 //go:build !race
 
 // The race detector makes 2^31 draws take a minute, and they meet no more of
-// the pool than the tests beside this one.
+// the pool than the tests next to this one.
 
 package sum
 

@@ -30,7 +30,7 @@ type Options struct {
 }
 
 // Pool draws for many requests at once. Requests take turns chunk by chunk, so
-// that a small one finishes beside a large one. It is safe for concurrent use
+// that a small one finishes next to a large one. It is safe for concurrent use
 // and must be closed.
 type Pool struct {
 	maxActive int

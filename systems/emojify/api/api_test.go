@@ -158,7 +158,7 @@ func TestQueueHasAnEndAndPositions(t *testing.T) {
 	}
 }
 
-func TestFailuresAreToldAndMayBeTriedAgain(t *testing.T) {
+func TestFailuresAreReportedAndMayBeTriedAgain(t *testing.T) {
 	h := newTestService(t)
 	for url, says := range map[string]string{
 		"http://forbidden.example/": "the address is private",

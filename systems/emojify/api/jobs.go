@@ -23,7 +23,7 @@ const (
 	failed     jobStatus = "failed"
 )
 
-// progress is what a client is told.
+// progress is a job's status for its client.
 type progress struct {
 	ID     string    `json:"id"`
 	Status jobStatus `json:"status"`

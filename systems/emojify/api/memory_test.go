@@ -66,10 +66,10 @@ func (w *watchedReader) Read(p []byte) (int, error) {
 // TestACrowdStaysWithinTheRoom there is: where more send than fit, those who
 // find none are refused, though they may be more than need be, and none waits
 // for the others. Once they are gone, as many as fit come to their end.
-func TestACrowdStaysWithinTheRoom(t *testing.T) {
+func TestManySendersStayWithinTheMemory(t *testing.T) {
 	const most, fit = 1 << 20, 8
 	of := semaphore.NewWeighted(fit * most)
-	crowd := func(senders int) (there, refused int64) {
+	send := func(senders int) (there, refused int64) {
 		var came, away atomic.Int64
 		var g sync.WaitGroup
 		for range senders {
@@ -91,12 +91,12 @@ func TestACrowdStaysWithinTheRoom(t *testing.T) {
 		g.Wait()
 		return came.Load(), away.Load()
 	}
-	there, refused := crowd(3 * fit)
+	there, refused := send(3 * fit)
 	if there > fit || there+refused != 3*fit {
 		t.Errorf("%d came to their end and %d were refused, of %d; %d fit", there, refused, 3*fit, fit)
 	}
 	of.Release(there * most)
-	if there, refused = crowd(fit); there != fit || refused != 0 {
+	if there, refused = send(fit); there != fit || refused != 0 {
 		t.Errorf("%d came to their end and %d were refused, and all would fit", there, refused)
 	}
 	of.Release(there * most)

@@ -75,7 +75,7 @@ func TestSlowClientsTakeNoRoom(t *testing.T) {
 	quick := append([]byte(pngBegins), bytes.Repeat([]byte("q"), 1<<20-len(pngBegins))...)
 	a := h.do(http.MethodPost, "/emojify/", "image/png", quick)
 	if a.code >= 300 {
-		t.Fatalf("a quick client beside %d slow ones: %d %s", len(all), a.code, a.body)
+		t.Fatalf("a quick client among %d slow ones: %d %s", len(all), a.code, a.body)
 	}
 	h.becomes(h.progress(a).ID, finished)
 	for _, c := range all {

@@ -130,7 +130,7 @@ func (u *upstream) faulty(ctx context.Context, call func(context.Context) error)
 		return ctx.Err()
 	}
 	if u.calls.FailShare > 0 && u.random() < u.calls.FailShare {
-		return whittle.Errorf(whittle.Unavailable, "the %s failed, as it was told to", u.name)
+		return whittle.Errorf(whittle.Unavailable, "the %s failed, as its setting says", u.name)
 	}
 	return call(ctx)
 }

@@ -45,7 +45,7 @@ func (s *Store) write(r io.Reader, put time.Time) (name string, size int64, err 
 	return f.Name(), size, nil
 }
 
-// source tells the sender's errors from the disk's.
+// source distinguishes the sender's errors from the disk's.
 type source struct {
 	r   io.Reader
 	err error

@@ -165,8 +165,8 @@ func TestEachEmoji(t *testing.T) {
 func TestAPictureOnItsSideComesUpright(t *testing.T) {
 	b := plain(t, picture.JPEG, 300, 200)
 	exif := "\xff\xe1\x00\x22Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00"
-	told := append([]byte("\xff\xd8"+exif), b[2:]...)
-	m, head := painted(t, told, image.Rect(10, 20, 60, 70)) // stored; upright, x is 199 − y and y is x
+	turned := append([]byte("\xff\xd8"+exif), b[2:]...)
+	m, head := painted(t, turned, image.Rect(10, 20, 60, 70)) // stored; upright, x is 199 − y and y is x
 	if head.Width != 200 || head.Height != 300 || head.Turn > 1 {
 		t.Fatalf("%+v", head)
 	}

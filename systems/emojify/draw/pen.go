@@ -46,7 +46,7 @@ func (p *pen) box() image.Rectangle {
 }
 
 // fill closes the outline and colours what it encloses. The rasterizer goes
-// over all that it is told is there, so it is told no more than there is.
+// over the whole area that it is given, so it gets the outline's box only.
 func (p *pen) fill(c color.Color) {
 	box := p.box()
 	p.z.Reset(box.Dx(), box.Dy())

@@ -30,7 +30,7 @@ const (
 	cascadeSum = "d8014993e7298c7b1865d1f8b855d6dbf4ec5c808bf879e2091ab6837abf90cd"
 )
 
-// cascade returns the decision trees by which faces are told: those that were
+// cascade returns the decision trees that detect faces: those that were
 // built in, or else those in pigo's own source, if this was built on this
 // machine and without -trimpath, as go test does.
 func cascade() ([]byte, error) {

@@ -124,12 +124,12 @@ func TestAPictureOnItsSide(t *testing.T) {
 		t.Fatal(err)
 	}
 	exif := "Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00"
-	told := append([]byte("\xff\xd8\xff\xe1\x00"+string(rune(len(exif)+2))+exif), b.Bytes()[2:]...)
+	turned := append([]byte("\xff\xd8\xff\xe1\x00"+string(rune(len(exif)+2))+exif), b.Bytes()[2:]...)
 	d := detector(t)
 	if faces, err := d.Detect(t.Context(), b.Bytes()); err != nil || len(faces) != 0 {
 		t.Errorf("lying, and not said: %v, %v", faces, err)
 	}
-	faces, err := d.Detect(t.Context(), told)
+	faces, err := d.Detect(t.Context(), turned)
 	if err != nil || len(faces) != 1 {
 		t.Fatalf("lying, and said: %v, %v", faces, err)
 	}

@@ -186,5 +186,5 @@ func write(w http.ResponseWriter, status int, v any) {
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client is gone: nobody is left to tell
+	_ = json.NewEncoder(w).Encode(v) // the client is gone
 }

@@ -49,7 +49,7 @@ func prefixes(texts ...string) []netip.Prefix {
 
 // open reports whether pictures may be fetched from an address:
 // whether anyone on the Internet could reach it, or it lies in one of the
-// ranges that are allowed besides. An IPv4 address in IPv6's clothes is treated
+// ranges that are allowed in addition. An IPv4 address in IPv6's clothes is treated
 // as what it is.
 func open(a netip.Addr, allowed []netip.Prefix) bool {
 	if !a.IsValid() || a.Zone() != "" {

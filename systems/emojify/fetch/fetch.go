@@ -93,7 +93,7 @@ func (f *Fetcher) redirect(r *http.Request, before []*http.Request) error {
 	return f.check(r.URL)
 }
 
-// Fetch gets a JPEG, PNG or GIF within the limits, told by its first bytes, not
+// Fetch gets a JPEG, PNG or GIF within the limits, recognized by its first bytes, not
 // by what is said of it. Its errors are whittle's coded ones, with a message
 // that the client may read: Invalid, PermissionDenied, ResourceExhausted,
 // Unavailable, DeadlineExceeded, Canceled.

@@ -113,7 +113,7 @@ func (s *sick) Get(in *rpc.GetRequest, out grpc.ServerStreamingServer[rpc.GetRes
 	}
 }
 
-func beside(t *testing.T, first string) (*sick, string) {
+func sickFirst(t *testing.T, first string) (*sick, string) {
 	t.Helper()
 	s := &sick{first: rpc.NewCacheServiceClient(dial(t, first))}
 	s.ill.Store(true)
@@ -245,7 +245,7 @@ func same(url string, want []byte) error {
 // that is well, it is taken back.
 func TestRetriesHideASickCache(t *testing.T) {
 	first := sound(t)
-	second, at := beside(t, first)
+	second, at := sickFirst(t, first)
 	e := start(t, [2]string{first, at}, settings{"base_ejection_time: 5s": "base_ejection_time: 0.5s", "    interval: 1s": "    interval: 0.1s"})
 	url, keys := serveAPI(t, e.hop), fill(t, first)
 
@@ -282,7 +282,7 @@ func TestRetriesHideASickCache(t *testing.T) {
 // lead to it are seen, and none after it.
 func TestWithoutRetriesTheFailuresShow(t *testing.T) {
 	first := sound(t)
-	second, at := beside(t, first)
+	second, at := sickFirst(t, first)
 	e := start(t, [2]string{first, at}, settings{"num_retries: 2": "num_retries: 0", "base_ejection_time: 5s": "base_ejection_time: 300s"})
 	client := rpc.NewCacheServiceClient(dial(t, e.hop))
 	failed := 0

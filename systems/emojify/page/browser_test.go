@@ -76,7 +76,7 @@ func (g *gated) shut() (open func()) {
 
 // service is the whole system, each part behind a port of its own, with one
 // worker, so that a picture can be made to wait.
-func house(t *testing.T) (url string, faces *gated) {
+func wholeSystem(t *testing.T) (url string, faces *gated) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	store, err := cache.Open(t.TempDir(), cache.Options{})
@@ -273,11 +273,11 @@ func (b *tab) yellow(x, y int) bool {
 
 func TestAnAddressBecomesAPicture(t *testing.T) {
 	b := open(t)
-	base, faces := house(t)
-	crowd := people(t)
+	base, faces := wholeSystem(t)
+	photo := people(t)
 	pictures := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".jpg") {
-			w.Write(crowd)
+			w.Write(photo)
 			return
 		}
 		http.NotFound(w, r)
@@ -329,7 +329,7 @@ func TestAnAddressBecomesAPicture(t *testing.T) {
 
 func TestADroppedPicture(t *testing.T) {
 	b := open(t)
-	base, _ := house(t)
+	base, _ := wholeSystem(t)
 	b.do(chromedp.EmulateViewport(390, 780, chromedp.EmulateScale(2)), chromedp.Navigate(base+"/"), chromedp.WaitVisible(chromedp.CSS("#drop")))
 	b.scheme("dark")
 	b.shoot("5-phone")

@@ -161,7 +161,7 @@ func (s *shard) free(t int) {
 	}
 }
 
-// end ends a claim, and tells those who wait for it.
+// end ends a claim, and notifies those who wait for it.
 func (s *shard) end(id ID, at stream.Position, kept bool) {
 	if s.waited > 0 {
 		if f := s.pending[id]; f != nil {

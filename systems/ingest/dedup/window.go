@@ -103,7 +103,7 @@ func (c *Claim) Wait(ctx context.Context) (at stream.Position, kept bool, err er
 }
 
 // Window is the set of ids. All methods may be called from many goroutines at
-// once. The current time is an argument. Besides its entries it holds the
+// once. The current time is an argument. In addition to its entries it holds the
 // claims that are not settled yet.
 type Window struct {
 	shards     []shard

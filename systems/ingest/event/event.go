@@ -67,7 +67,7 @@ type Limits struct {
 	Past, Future time.Duration
 }
 
-// Call is what is known of a body besides its bytes.
+// Call is what is known of a body in addition to its bytes.
 type Call struct {
 	Kind Kind
 	// Received is when the body arrived.
@@ -118,7 +118,7 @@ const (
 	HeaderType = "content-type"
 )
 
-// Digest names a write key without telling it: the first 16 hexadecimal digits
+// Digest names a write key without revealing it: the first 16 hexadecimal digits
 // of its SHA-256. "" for "".
 func Digest(writeKey string) string {
 	if writeKey == "" {

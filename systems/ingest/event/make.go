@@ -7,7 +7,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// added bounds what is added to an event besides its batch's context and
+// added bounds what is added to an event in addition to its batch's context and
 // integrations: six members with their names, four of them times.
 const added = 512
 

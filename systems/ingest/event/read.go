@@ -65,7 +65,7 @@ func nameOf(key []byte) name {
 	return other
 }
 
-// facts is what one pass over an event tells.
+// facts is what one pass over an event finds.
 type facts struct {
 	at    span
 	value [names]span

@@ -390,10 +390,10 @@ func TestClosesWhoIsSlow(t *testing.T) {
 
 // TestClientGoneInMidBody finds that the handler is told.
 func TestClientGoneInMidBody(t *testing.T) {
-	told := make(chan error, 1)
+	failed := make(chan error, 1)
 	s := open(t, &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.ReadAll(r.Body)
-		told <- err
+		failed <- err
 	})})
 	c := s.dial()
 	if _, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"); err != nil {
@@ -401,7 +401,7 @@ func TestClientGoneInMidBody(t *testing.T) {
 	}
 	c.Close()
 	select {
-	case err := <-told:
+	case err := <-failed:
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%v", err)
 		}

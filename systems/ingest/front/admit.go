@@ -9,7 +9,7 @@ import (
 )
 
 // slack is how much longer a record can be than its body, and a compressed body
-// than its content. beside is what a request costs of a budget besides its body.
+// than its content. overhead is what a request costs of a budget in addition to its body.
 const (
 	slack           = 4 << 10
 	requestOverhead = 1 << 10

@@ -48,7 +48,7 @@ func (c *call) fill(w http.ResponseWriter, r *http.Request) *refusal {
 		return badBody(c.fillWhole(r.Body), n)
 	}
 	most := c.maxWire()
-	// Beyond it, net/http is told to leave the client time to read the response:
+	// Beyond it, net/http gives the client time to read the response:
 	// after a 100 Continue it would not by itself, and reset the connection.
 	body := http.MaxBytesReader(w, r.Body, int64(most))
 	for {

@@ -115,16 +115,16 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 		t.Errorf("%.0f of %d bodies were cut off", gone, len(slow))
 	}
 	// One of them at least is told so, and that it may come again.
-	told := make(chan string, len(slow))
+	replies := make(chan string, len(slow))
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	for _, c := range slow {
 		reading.Go(func() {
 			back, _ := io.ReadAll(c)
-			told <- string(back)
+			replies <- string(back)
 		})
 	}
-	if got := <-told; !strings.HasPrefix(got, "HTTP/1.1 429 ") || !strings.Contains(got, slowBodyReason) ||
+	if got := <-replies; !strings.HasPrefix(got, "HTTP/1.1 429 ") || !strings.Contains(got, slowBodyReason) ||
 		!strings.Contains(got, "Retry-After: ") || !strings.Contains(got, "Connection: close") {
 		t.Errorf("it got %q", got)
 	}

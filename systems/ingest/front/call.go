@@ -24,7 +24,7 @@ type call struct {
 	unauthenticated bool // a key is asked for, and none was shown outside the body
 	json            bool // the body is to be read as JSON
 	coding          coding
-	need            int64 // bytes of the body, as far as its header tells
+	need            int64 // bytes of the body, as far as its header says
 	// reading, strange and working are what is held of the front's bounds, to
 	// be given back.
 	reading, unauthenticatedHeld, working int64

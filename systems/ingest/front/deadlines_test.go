@@ -26,11 +26,11 @@ func (w watched) Append(ctx context.Context, records []stream.Record) []stream.R
 // reading tells when it is read.
 type reading struct {
 	io.Reader
-	told func()
+	started func()
 }
 
 func (r reading) Read(b []byte) (int, error) {
-	r.told()
+	r.started()
 	return r.Reader.Read(b)
 }
 

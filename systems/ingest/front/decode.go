@@ -220,7 +220,7 @@ var zstdPool = sync.Pool{New: func() any {
 	return &unzipper{decoder: d}
 }}
 
-// unzstd decodes into a room of bounded size. The decoder does not tell a frame
+// unzstd decodes into a room of bounded size. The decoder does not distinguish a frame
 // that needs more from one that is garbled, but for one block more than the
 // target there always is room: what fails before the target is garbled.
 func unzstd(dst, wire []byte, e expansion) ([]byte, error) {

@@ -25,7 +25,7 @@ import (
 )
 
 // withoutLane has serve take net/http's server alone.
-var withoutLane bool
+var withoutFastPath bool
 
 // TestMain runs all tests twice: over the fast path, and over net/http, to which the
 // fast path leaves what is odd. A client sees no difference.
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	alone := flag.Lookup("test.bench").Value.String() + flag.Lookup("test.fuzz").Value.String()
 	if code == 0 && alone == "" {
-		withoutLane = true
+		withoutFastPath = true
 		code = m.Run()
 	}
 	if code == 0 {
@@ -152,7 +152,7 @@ func serve(t *testing.T, change func(*Options)) *testFront {
 		Serve(net.Listener) error
 		Close() error
 	} = f.Server()
-	if withoutLane {
+	if withoutFastPath {
 		srv = f.plain()
 	}
 	ended := make(chan error)

@@ -10,7 +10,7 @@ import (
 )
 
 // maxEachResults is how many events a batch may have for its response to list each.
-// Beyond, equal neighbours are told as one run. ?results=each or ?results=runs
+// Beyond, equal neighbours are listed as one run. ?results=each or ?results=runs
 // asks for either.
 const maxEachResults = 20
 
@@ -54,7 +54,7 @@ func (c *call) appendEach(b []byte) []byte {
 	return append(b, ']')
 }
 
-// appendRuns tells neighbours of one status as one: of kept ones where their
+// appendRuns lists neighbours of one status as one: of kept ones where their
 // positions follow each other, of others where the reason is the same.
 func (c *call) appendRuns(b []byte) []byte {
 	b = append(b, `,"runs":[`...)

@@ -356,7 +356,7 @@ func TestRetryAfter(t *testing.T) {
 
 // TestRetryAfterACrowd has bodies be done with at a known rate while others wait
 // for room in memory.
-func TestRetryAfterACrowd(t *testing.T) {
+func TestRetryAfterABacklog(t *testing.T) {
 	now := time.Unix(1000, 0)
 	f, err := New(Options{Stream: newDouble(), Now: func() time.Time { return now }})
 	if err != nil {
@@ -438,14 +438,14 @@ func TestAcceptedIsKept(t *testing.T) {
 		kept[r.ID]++
 	}
 	byPosition := s.stream.records()
-	told := 0
+	reported := 0
 	for id, all := range receipts {
 		accepted := 0
 		for _, r := range all {
 			if r.status != "accepted" && r.status != "duplicate" {
 				continue
 			}
-			told++
+			reported++
 			if r.status == "accepted" {
 				accepted++
 			}
@@ -464,8 +464,8 @@ func TestAcceptedIsKept(t *testing.T) {
 			t.Errorf("%s: %d times accepted, %d times kept", id, accepted, kept[id])
 		}
 	}
-	if told < 500 {
-		t.Fatalf("%d events were kept: too few to say anything", told)
+	if reported < 500 {
+		t.Fatalf("%d events were kept: too few to say anything", reported)
 	}
 	if n := testutil.ToFloat64(s.front.metrics.events[accepted]); int(n) != len(byPosition) {
 		t.Errorf("the metric says %.0f accepted, %d are kept", n, len(byPosition))

@@ -31,17 +31,17 @@ const (
 // idleTimeout. Where the reader can report the tip, it must have reached it: a
 // read that hangs is not an end, but Unavailable after three idle timeouts.
 func NextBefore(ctx context.Context, r Reader, into []Entry, idleTimeout time.Duration) (int, error) {
-	tip, tells := r.(Tip)
+	tip, hasTip := r.(Tip)
 	for deaf, empty := 0, 0; ; {
 		before := int64(0)
-		if tells {
+		if hasTip {
 			before, _ = tip.Tip()
 		}
 		n, silent, err := nextWithin(ctx, r, into, idleTimeout)
 		if !silent {
 			return n, err
 		}
-		if !tells {
+		if !hasTip {
 			return 0, ErrIdle
 		}
 		switch responses, reached := tip.Tip(); {

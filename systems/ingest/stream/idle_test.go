@@ -61,7 +61,7 @@ func TestWhatSilenceMeans(t *testing.T) {
 	const idleTimeout = 10 * time.Second
 	corrupt := &CorruptError{Reason: "a flipped bit"}
 	for name, tc := range map[string]struct {
-		tells  bool
+		hasTip bool
 		script []step
 		n      int
 		is     error        // errors.Is
@@ -73,18 +73,18 @@ func TestWhatSilenceMeans(t *testing.T) {
 		"a record too late":              {script: []step{{after: idleTimeout + 1, entries: 2}}, is: ErrIdle, took: idleTimeout},
 		"what is corrupt":                {script: []step{{err: corrupt}}, is: corrupt},
 		"an error":                       {script: []step{{err: ErrEnded}}, is: ErrEnded},
-		"told, the tip":                  {tells: true, script: []step{{tip: true}}, is: ErrIdle, took: idleTimeout},
-		"told, a read that hangs":        {tells: true, script: nil, code: whittle.Unavailable, took: 3 * idleTimeout},
-		"told, hangs behind the tip":     {tells: true, script: []step{{tip: true, entries: 1}}, n: 1},
-		"told, a slow record":            {tells: true, script: []step{{after: 2*idleTimeout + 1, entries: 1}}, n: 1, took: 2*idleTimeout + 1},
-		"told, behind, then a record":    {tells: true, script: []step{{}, {after: idleTimeout + 1}, {after: idleTimeout + 1, entries: 3}}, n: 3, took: 2*idleTimeout + 2},
-		"told, behind, then the tip":     {tells: true, script: []step{{}, {after: idleTimeout + 1, tip: true}}, is: ErrIdle, took: 2 * idleTimeout},
-		"told, behind, then a hung read": {tells: true, script: []step{{}}, code: whittle.Unavailable, took: 4 * idleTimeout},
+		"told, the tip":                  {hasTip: true, script: []step{{tip: true}}, is: ErrIdle, took: idleTimeout},
+		"told, a read that hangs":        {hasTip: true, script: nil, code: whittle.Unavailable, took: 3 * idleTimeout},
+		"told, hangs behind the tip":     {hasTip: true, script: []step{{tip: true, entries: 1}}, n: 1},
+		"told, a slow record":            {hasTip: true, script: []step{{after: 2*idleTimeout + 1, entries: 1}}, n: 1, took: 2*idleTimeout + 1},
+		"told, behind, then a record":    {hasTip: true, script: []step{{}, {after: idleTimeout + 1}, {after: idleTimeout + 1, entries: 3}}, n: 3, took: 2*idleTimeout + 2},
+		"told, behind, then the tip":     {hasTip: true, script: []step{{}, {after: idleTimeout + 1, tip: true}}, is: ErrIdle, took: 2 * idleTimeout},
+		"told, behind, then a hung read": {hasTip: true, script: []step{{}}, code: whittle.Unavailable, took: 4 * idleTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var r Reader = &scripted{script: tc.script}
-				if tc.tells {
+				if tc.hasTip {
 					r = &telling{scripted{script: tc.script}}
 				}
 				began := time.Now()

@@ -97,7 +97,7 @@ type Entry struct {
 type Partition struct {
 	Name string
 	// First is the position of the oldest record that is kept, Next the one
-	// that the next record will get or, where a sink does not tell (Kinesis),
+	// that the next record will get or, where a sink does not report it (Kinesis),
 	// the end as of now with an empty Offset.
 	First, Next Position
 }

@@ -40,7 +40,7 @@ var groups = []kong.Group{
 }
 
 // Run parses args and runs one verb until ctx ends. It returns the exit status
-// of the process and has told the user whatever there is to tell.
+// of the process and has printed every message for the user.
 func Run(ctx context.Context, args []string, s streams) (status int) {
 	var c cli
 	p := cmdline.Program{

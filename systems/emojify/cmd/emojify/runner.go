@@ -22,7 +22,7 @@ import (
 	"whittle/internal/adminport"
 )
 
-// runner is one process: its services, and an admin port beside them.
+// runner is one process: its services, and an admin port.
 type runner struct {
 	flags    *processFlags
 	log      *slog.Logger

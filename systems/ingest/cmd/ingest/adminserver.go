@@ -58,7 +58,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client is gone: nobody is left to tell
+	_ = json.NewEncoder(w).Encode(v) // the client is gone
 }
 
 // listenAdmin takes the admin address.

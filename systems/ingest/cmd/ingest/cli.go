@@ -37,7 +37,7 @@ const description = `ingest takes events over HTTP and keeps them on a durable s
 Exit status: 0 as asked; 1 what was checked falls short; 2 bad usage or settings; 3 could not run.`
 
 // Run parses args and runs one verb. It returns the exit status of the process
-// and has told the user whatever there is to tell.
+// and has printed every message for the user.
 func Run(ctx context.Context, args []string, s streams) (status int) {
 	var c cli
 	p := cmdline.Program{
@@ -46,7 +46,7 @@ func Run(ctx context.Context, args []string, s streams) (status int) {
 		Out:     s.out, Err: s.err,
 	}
 	if err := loadEnvFile(args); err != nil {
-		return p.Told(err)
+		return p.Report(err)
 	}
 	return p.Run(ctx, args)
 }

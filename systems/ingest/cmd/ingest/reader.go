@@ -46,7 +46,7 @@ func begins(ctx context.Context, s stream.Stream, from string) ([]stream.Partiti
 	return nil, whittle.Errorf(whittle.NotFound, "the stream has no partition %q", at.Partition)
 }
 
-// idleTimeout is how long a partition that does not tell its end must be silent to be
+// idleTimeout is how long a partition that does not report its end must be silent to be
 // taken as read to the end.
 const idleTimeout = 10 * time.Second
 

@@ -98,20 +98,20 @@ func TestDuplicatesAcrossARestart(t *testing.T) {
 	dir := t.TempDir()
 	const body = `{"userId":"u","event":"e","messageId":"once"}`
 	args := []string{"--host", "127.0.0.1", "--port", "0", "--admin", ""}
-	startQuiet := func() *process { return start(t, dir, nil, args...) }
-	p := startQuiet()
+	startIdle := func() *process { return start(t, dir, nil, args...) }
+	p := startIdle()
 	first, err := post(http.DefaultClient, p.public+"/v1/track", "", "application/json", body)
 	if err != nil || first.Status != "accepted" {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	p.stop(t)
-	p = startQuiet()
+	p = startIdle()
 	again, err := post(http.DefaultClient, p.public+"/v1/track", "", "application/json", body)
 	if err != nil || again.Status != "duplicate" || again.Position != first.Position {
 		t.Errorf("after a stop: %+v, %v", again, err)
 	}
 	p.kill()
-	p = startQuiet()
+	p = startIdle()
 	again, err = post(http.DefaultClient, p.public+"/v1/track", "", "application/json", body)
 	if err != nil || again.Status != "duplicate" || again.Position != first.Position {
 		t.Errorf("after a kill: %+v, %v", again, err)

@@ -16,7 +16,7 @@ type verifyVerb struct {
 
 // Help returns the examples.
 func (verifyVerb) Help() string {
-	return `Reads every record and compares it with the checksum that was taken when it came in. Prints what is there by partition, and each corrupt record. Of an embedded log every bit is read, also while it is in use, and its end is compared with the end mark beside it. Exit status 1 if anything is damaged or missing.
+	return `Reads every record and compares it with the checksum that was taken when it came in. Prints what is there by partition, and each corrupt record. Of an embedded log every bit is read, also while it is in use, and its end is compared with the end mark in its file. Exit status 1 if anything is damaged or missing.
 
 Examples:
   ingest verify

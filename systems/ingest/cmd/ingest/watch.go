@@ -46,7 +46,7 @@ func watchKeys(ctx context.Context, keys *front.Keys, path string, log *slog.Log
 	}
 }
 
-// stamp tells one state of a file from another.
+// stamp distinguishes one state of a file from another.
 type stamp struct {
 	at   time.Time
 	size int64

@@ -10,7 +10,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// Option tells Run what an adapter can do beyond, or short of, the contract.
+// Option says what an adapter can do beyond, or short of, the contract.
 type Option func(*suite)
 
 // Reopens lets the suite open a stream again: reopen gets one that is closed,

@@ -48,7 +48,7 @@ func (s *suite) roundTrip(t *testing.T) {
 	records := []stream.Record{
 		record("empty", "k", nil),
 		record("zeros", "k", make([]byte, 8<<10)),
-		record("", "", []byte("neither id nor key, but told by its value")),
+		record("", "", []byte("neither id nor key, but known by its value")),
 		{ID: "times", Time: time.Unix(-86_400, 1).UTC(), Value: []byte("before 1970, no header")},
 		{ID: "headers", Key: "k", Time: time.Unix(0, 0).UTC(), Value: []byte("v"), Header: []stream.Header{
 			{Name: "", Value: ""}, {Name: "x", Value: "second of two"}, {Name: "X", Value: "other case"}, {Name: "x", Value: "\x00\r\n\xff"},

@@ -86,7 +86,7 @@ type read struct {
 }
 
 // readAll reads every partition until each of the ids has come, and to the end
-// where the stream tells it. An id that comes twice fails the test.
+// where the stream reports it. An id that comes twice fails the test.
 func readAll(t *testing.T, s stream.Stream, ids ...string) map[string][]stream.Entry {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)

@@ -162,11 +162,11 @@ type condition uint8
 
 const (
 	whole   condition = iota
-	torn              // sectors of it never came to the disk, so nobody was told that it is kept
+	torn              // sectors of it never came to the disk, so it was never acknowledged
 	damaged           // it was written, and is not what was written
 )
 
-// examine tells the three apart. Sectors of a segment are zeros until they are
+// examine distinguishes the three. Sectors of a segment are zeros until they are
 // written, and a batch says how many of its own are zeros.
 func examine(f *frame, b []byte) (c condition, corrupt map[uint64]string, scarred bool) {
 	v := viewOf(f, b)

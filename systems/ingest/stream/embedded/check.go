@@ -119,7 +119,7 @@ type Report struct {
 	// Torn and Strange are as in Stats: what the next Open will cut off. In a
 	// log that is in use it may be the batch that is being written.
 	Torn, Unexplained int64
-	// End is what the end mark tells of what is missing.
+	// End is what the end mark says of what is missing.
 	End End
 }
 

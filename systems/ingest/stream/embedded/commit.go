@@ -13,7 +13,7 @@ type writer struct {
 	seg    *segment
 	file   file // of seg; nil: there is no segment to write to
 	at     int64
-	forgot int64      // before which the system was told to forget
+	forgot int64      // before which the page cache was dropped
 	spare  chan spare // nil: none is being made
 	pace   commitPacer
 }
@@ -91,7 +91,7 @@ const (
 	forgetAtOnce = 1 << 20
 )
 
-// forget tells the system to drop older parts of the segment from its page
+// forget asks the system to drop older parts of the segment from its page
 // cache. Otherwise a write waits for the system to find memory, and the log
 // would push everything else out of the cache. Nobody waits for this call: the
 // batch was acknowledged.

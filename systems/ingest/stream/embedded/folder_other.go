@@ -13,7 +13,7 @@ import (
 // lock here that ends with its process.
 func lock(*os.File) error { return nil }
 
-// freeBytes does not know; a write will tell.
+// freeBytes does not know; a write will fail if there is no room.
 func freeBytes(string) (int64, error) { return math.MaxInt64, nil }
 
 func isFull(err error) bool {

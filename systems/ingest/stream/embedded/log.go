@@ -220,7 +220,7 @@ func (l *Log) isClosing() bool {
 	}
 }
 
-// lockedNotify tells those who wait for a change. The caller holds l.mu.
+// lockedNotify notifies those who wait for a change. The caller holds l.mu.
 func (l *Log) lockedNotify() {
 	if l.changed != nil {
 		close(l.changed)

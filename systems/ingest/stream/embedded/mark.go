@@ -11,7 +11,7 @@ import (
 )
 
 // The end mark is a file next to the segments that says how far the log went, so
-// that a log whose last batches or segments are gone is told from one that ends
+// that a log whose last batches or segments are gone differs from one that ends
 // there. It has two sectors, written in turn, so that a write that is cut short
 // leaves the mark before it:
 //
@@ -147,7 +147,7 @@ func (l *Log) resume() error {
 	l.o.Log.Error("acknowledged records are missing at the end of the log; new records get offsets behind them",
 		"missing", l.ends.missing, "from", l.next, "next", m.next)
 	if n := len(l.segments); n > 0 {
-		l.segments[n-1].next = m.next // its readers are told which are lost
+		l.segments[n-1].next = m.next // its readers learn which are lost
 	} else {
 		l.first = m.next
 	}

@@ -39,7 +39,7 @@ func (l *Log) Trim(ctx context.Context, before stream.Position) error {
 	return l.discard()
 }
 
-// Hold tells the retention to drop nothing at or behind a position. Whoever
+// Hold keeps the retention from dropping anything at or behind a position. Whoever
 // drains the log calls it as it goes on; each call replaces the one before.
 func (l *Log) Hold(from stream.Position) error {
 	offset, err := offsetOf(from)

@@ -99,7 +99,7 @@ func (s *survey) next() uint64 {
 	return s.segments[len(s.segments)-1].next
 }
 
-// open opens a segment for reading. It returns nil when nothing in it tells which
+// open opens a segment for reading. It returns nil when nothing in it says which
 // segment it is.
 func openSegment(d disk, number uint64) (*segment, file, error) {
 	f, err := d.Open(segmentName(number), false)

@@ -72,7 +72,7 @@ func (s *space) gave(bytes int64, now time.Time) {
 	s.checked.Store(0)
 }
 
-// meter is a rate that is smoothed over about a minute. Pure: it is told the
+// meter is a rate that is smoothed over about a minute. Pure: it is given the
 // times. With weight e^(-t/τ) of what was a time t ago, a steady rate r of lumps
 // is read as r on average.
 type meter struct {

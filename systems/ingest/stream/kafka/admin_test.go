@@ -51,10 +51,10 @@ func alter(t *testing.T, brokers []string, topic, key, value string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	for told := ""; err == nil && told != value; {
+	for got := ""; err == nil && got != value; {
 		var settings map[string]string
 		settings, err = settingsOf(ctx, admin, topic)
-		told = settings[key]
+		got = settings[key]
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -104,7 +104,7 @@ func (r *reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 		}
 		entry, err := fromKafka(r.pending[0])
 		if err != nil && n > 0 {
-			return n, nil // the next call tells of it
+			return n, nil // the next call returns it
 		}
 		r.next = r.pending[0].Offset + 1
 		r.pending = r.pending[1:]

@@ -21,8 +21,8 @@ import (
 
 // ledger is what producers were told, by record id.
 type ledger struct {
-	mu   sync.Mutex // guards the following
-	told map[string]error
+	mu      sync.Mutex // guards the following
+	results map[string]error
 }
 
 // produce appends records of keys that are its own, call after call, and
@@ -42,7 +42,7 @@ func (l *ledger) produce(t *testing.T, s stream.Stream, producer, calls int) {
 		results := s.Append(t.Context(), batch)
 		l.mu.Lock()
 		for i, r := range results {
-			l.told[batch[i].ID] = r.Err
+			l.results[batch[i].ID] = r.Err
 		}
 		l.mu.Unlock()
 	}
@@ -50,7 +50,7 @@ func (l *ledger) produce(t *testing.T, s stream.Stream, producer, calls int) {
 
 func (l *ledger) acknowledged() int {
 	n := 0
-	for _, err := range l.told {
+	for _, err := range l.results {
 		if err == nil {
 			n++
 		}
@@ -76,7 +76,7 @@ func (l *ledger) hold(t *testing.T, got []stream.Entry, unknown int64) {
 		}
 		last[e.Key] = e.ID
 	}
-	for id, err := range l.told {
+	for id, err := range l.results {
 		code := whittle.CodeOf(err)
 		switch {
 		case err == nil && times[id] == 0:
@@ -88,7 +88,7 @@ func (l *ledger) hold(t *testing.T, got []stream.Entry, unknown int64) {
 	if doubles > unknown {
 		t.Errorf("%d doubles, though only %d attempts had no response", doubles, unknown)
 	}
-	t.Logf("%d records told, %d acknowledged, %d doubles of %d attempts without a response", len(l.told), l.acknowledged(), doubles, unknown)
+	t.Logf("%d records told, %d acknowledged, %d doubles of %d attempts without a response", len(l.results), l.acknowledged(), doubles, unknown)
 }
 
 // readOut puts a last record onto every open shard, and reads all shards up to
@@ -188,7 +188,7 @@ func TestNothingAcknowledgedIsLostUnderFaults(t *testing.T) {
 				Stream: name, Endpoint: proxy.URL, Aggregate: aggregate,
 				CallTimeout: longer(250 * time.Millisecond), Budget: longer(5 * time.Second),
 			})
-			l := &ledger{told: map[string]error{}}
+			l := &ledger{results: map[string]error{}}
 			var producers sync.WaitGroup
 			for p := range 8 {
 				producers.Go(func() { l.produce(t, s, p, 12) })
@@ -212,17 +212,17 @@ func TestNothingAcknowledgedIsLostUnderFaults(t *testing.T) {
 func TestWithoutFaultsNothingIsThereTwice(t *testing.T) {
 	name := newStream(t, 2)
 	s := open(t, Options{Stream: name})
-	l := &ledger{told: map[string]error{}}
+	l := &ledger{results: map[string]error{}}
 	var producers sync.WaitGroup
 	for p := range 8 {
 		producers.Go(func() { l.produce(t, s, p, 20) })
 	}
 	producers.Wait()
-	if len(l.told) != l.acknowledged() {
-		t.Errorf("%d of %d acknowledged", l.acknowledged(), len(l.told))
+	if len(l.results) != l.acknowledged() {
+		t.Errorf("%d of %d acknowledged", l.acknowledged(), len(l.results))
 	}
 	c := s.Counts()
-	if c.Kept != int64(len(l.told)) || c.Refused+c.Unknown+c.Rejected > 0 || c.Calls >= c.Kept {
+	if c.Kept != int64(len(l.results)) || c.Refused+c.Unknown+c.Rejected > 0 || c.Calls >= c.Kept {
 		t.Errorf("counts %+v", c)
 	}
 	l.hold(t, readOut(t, s, name), 0)
@@ -303,7 +303,7 @@ func TestResultsSayWhatIsKnown(t *testing.T) {
 	}
 }
 
-func TestCallerWhoGivesUpIsToldSoon(t *testing.T) {
+func TestCallerWhoGivesUpReturnsSoon(t *testing.T) {
 	proxy := newProxy(t, kinesistest.Faults{})
 	s := open(t, Options{Stream: newStream(t, 1), Endpoint: proxy.URL, CallTimeout: 100 * time.Millisecond})
 	proxy.Set(kinesistest.Faults{Hang: 1})
@@ -363,7 +363,7 @@ func TestReshardingIsFollowed(t *testing.T) {
 		t.Run(fmt.Sprint("aggregate ", aggregate), func(t *testing.T) {
 			name := newStream(t, 1)
 			s := open(t, Options{Stream: name, Aggregate: aggregate})
-			l := &ledger{told: map[string]error{}}
+			l := &ledger{results: map[string]error{}}
 			l.produce(t, s, 1, 10)
 			client, end := needAPI(t).Client()
 			defer end()
@@ -379,7 +379,7 @@ func TestReshardingIsFollowed(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.produce(t, s, 2, 20)
-			if got, want := l.acknowledged(), len(l.told); got != want {
+			if got, want := l.acknowledged(), len(l.results); got != want {
 				t.Errorf("%d of %d acknowledged", got, want)
 			}
 			if n := len(s.queue.shards.open); n != 2 {

@@ -130,7 +130,7 @@ type disposition int
 const (
 	kept     disposition = iota
 	refused              // surely not kept; it is tried again
-	unknown              // no word of it; it is tried again, and may then be there twice
+	unknown              // no response; it is tried again, and may then be there twice
 	rejected             // surely not kept, and it would not be the next time
 )
 
@@ -157,17 +157,17 @@ func (t *tally) add(o outcome) {
 // settle takes a call's outcomes in: one a put entry, in order.
 func (q *queue) settle(call []*putEntry, outcomes []outcome, begun, now time.Time) {
 	tallies := map[*shard]*tally{}
-	var told []*shard // in the order of the call, so that the same randomness gives the same waits
+	var affected []*shard // in the order of the call, so that the same randomness gives the same waits
 	for i, p := range call {
 		s := q.shards.find(p.items[0].queue.hash)
 		if tallies[s] == nil {
 			tallies[s] = &tally{}
-			told = append(told, s)
+			affected = append(affected, s)
 		}
 		tallies[s].add(outcomes[i])
 		q.settleEntry(p, outcomes[i])
 	}
-	for _, s := range told {
+	for _, s := range affected {
 		if t := tallies[s]; t.failed {
 			s.failed(*t, begun, now, q.random())
 		} else if t.kept {

@@ -322,7 +322,7 @@ func TestBackoffIsBoundedFullJitter(t *testing.T) {
 	}
 }
 
-func TestFailureToldByCallsInFlightCountsOnce(t *testing.T) {
+func TestFailureOfCallsInFlightCountsOnce(t *testing.T) {
 	at := func(ms int) time.Time { return time.Unix(1_700_000_000, 0).Add(time.Duration(ms) * time.Millisecond) }
 	var s shard
 	s.failed(tally{}, at(0), at(10), 1)

@@ -9,7 +9,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// Report is what the stream holds beside what the producers know.
+// Report compares what the stream holds with what the producers know.
 type Report struct {
 	Acknowledged int // by the producers' ledger
 	Refused      int // surely not kept, as the stream said

@@ -32,7 +32,7 @@ type Log struct {
 	limit  int // bytes of a message, headers and all
 	buffer *inflight.Buffer
 	queue  *partitionQueue
-	// left is what the stream has free, as last told and less what was
+	// left is what the stream has free, as last reported, less what was
 	// appended since; negative where it has no bound that refuses.
 	left atomic.Int64
 
@@ -168,7 +168,7 @@ func (l *Log) endAppend() {
 	}
 }
 
-// Partitions tells the range of the one partition.
+// Partitions gives the range of the one partition.
 func (l *Log) Partitions(ctx context.Context) ([]stream.Partition, error) {
 	first, next, err := l.bounds(ctx)
 	if err != nil {

@@ -73,7 +73,7 @@ func (r *reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 		}
 		entry, err := entryOf(m)
 		if err != nil && n > 0 {
-			r.pending = m // the next call tells of it
+			r.pending = m // the next call returns it
 			return n, nil
 		}
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 // read as little-endian numbers. It proves against faults, and not against
 // somebody who chooses records so that they add up.
 //
-// Order is the same where besides the records of each key come in the same
+// Order is the same where, in addition, the records of each key come in the same
 // order: for each key the chain h = SHA-256(h, SHA-256 of the record), and over
 // the keys the sum of SHA-256(key, h) as above. A key's first copy counts.
 type Proof struct {

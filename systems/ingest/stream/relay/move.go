@@ -65,7 +65,7 @@ type Moved struct {
 	Resumed bool
 }
 
-// moveState is what a move remembers besides its place.
+// moveState is what a move remembers in addition to its place.
 type moveState struct {
 	Label string            `json:"label"`
 	From  []moveSpan        `json:"from"`
@@ -187,7 +187,7 @@ func (m *move) kept(ctx context.Context) error {
 	return nil
 }
 
-// of is how many records there are to move, where the offsets tell it.
+// of is how many records there are to move, where the offsets show it.
 func (s *moveState) of() uint64 {
 	var n uint64
 	for _, span := range s.From {

@@ -35,8 +35,8 @@ type Limits struct {
 	// Lookback bounds how many of the sink's records are read to find out what
 	// it already has (0: 2,000,000).
 	Lookback int
-	// IdleTimeout is how long a sink that does not tell its end must be silent to be
-	// taken as read to the end, and one that tells it must be until another
+	// IdleTimeout is how long a sink that does not report its end must be silent to be
+	// taken as read to the end, and one that reports it must be until another
 	// reader is tried (0: 10 seconds).
 	IdleTimeout time.Duration
 
@@ -61,7 +61,7 @@ type Options struct {
 	// log returns room back by whole segments, and refuses nothing until the last
 	// byte of the last one is used (0: 256 MiB).
 	Low int64
-	// NoHeaders says that the sink keeps no headers: nothing tells there which
+	// NoHeaders says that the sink keeps no headers: nothing says there which
 	// record is which. None gets its origin, and after an outcome that is not
 	// known and after a crash records are sent again without looking.
 	NoHeaders bool

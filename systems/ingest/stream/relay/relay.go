@@ -47,8 +47,8 @@ type Relay struct {
 	drained chan struct{} // closed when closed and none is
 }
 
-// Holder is a log that removes old records by itself and can be told which ones
-// to keep. A log that does not implement it must keep all until it is trimmed.
+// Holder is a log that removes old records by itself and can be asked to keep those
+// from a position on. Any other log must keep all records until it is trimmed.
 type Holder interface {
 	Hold(from stream.Position) error
 }

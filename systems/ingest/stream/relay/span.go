@@ -10,12 +10,11 @@ import (
 )
 
 // span is a part of a stream that is read once, from a position up to an end
-// (exclusive). Where the end is not known (its offset is empty), silence tells
-// it, or a record that was received after the reading began. Where it is known
-// there may be no record right before it (Kafka's markers of transactions,
-// JetStream's messages of other subjects), so that it does not come; then
-// silence tells it too, but only that of a reader which has shown that it would
-// give what there is.
+// (exclusive). If the end is not known (its offset is empty), the span ends when the
+// reader is silent, or at a record that was received after the reading began. A known
+// end may never be reached, because there may be no record right before it (Kafka's
+// transaction markers, JetStream's messages of other subjects). Then silence ends the
+// span too, but only that of a reader that has shown that it works.
 type span struct {
 	stream      stream.Stream
 	from, end   stream.Position
@@ -36,7 +35,7 @@ func (s span) read(ctx context.Context, each visit) error {
 	if s.end.Offset != "" && (s.end.Offset == "0" || compareOffsets(s.from.Offset, s.end.Offset) >= 0) {
 		return nil
 	}
-	// Clocks of different fronts may differ by less than quiet.
+	// Clocks of different fronts may differ by less than the silence.
 	r := reading{span: s, each: each, late: time.Now().Add(s.idleTimeout)}
 	for silent := 0; ; {
 		before := r.last

@@ -137,7 +137,7 @@ func (v *verification) readSource(ctx context.Context) error {
 			return nil
 		})
 		switch {
-		case errors.Is(err, errBeyond) && s.End == "": // an end that silence told: more has come since
+		case errors.Is(err, errBeyond) && s.End == "": // an end that silence showed: more has come since
 		case errors.Is(err, errBeyond):
 			return whittle.Errorf(whittle.FallsShort, "the source had %d records, and more are read before the same ends", v.state.Total)
 		case err != nil:

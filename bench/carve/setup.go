@@ -17,7 +17,7 @@ import (
 	"whittle/bench/table"
 )
 
-// The scenes, as the rows name them.
+// The setups, as the rows name them.
 const (
 	before  = "application before"
 	waiting = "before, waiting 120 s"
@@ -26,15 +26,15 @@ const (
 	after   = "application after"
 )
 
-// published is what a scene came to in the published story: Artillery's figures,
+// published holds a setup's published results: Artillery's figures,
 // in milliseconds, with latencies to the first byte.
 type published struct{ sent, median, p95, p99 float64 }
 
-// scene is one plan against one system.
-type scene struct {
+// setup is one plan against one system.
+type setup struct {
 	name, plan string
 	short      bool
-	// change makes the plan what the story says of it; nil: it is sent as it is.
+	// change edits the plan as the publication says; nil: it is sent as it is.
 	change func(plan string) string
 	// start gives the system's processes and the URL that is asked.
 	start func(ctx context.Context, s settings) ([]*server.Server, string, error)
@@ -45,12 +45,12 @@ type scene struct {
 
 const base = "systems/count/plans/baseAppLoadTest.yml"
 
-var scenes = []*scene{
+var setups = []*setup{
 	{
 		name: before, plan: base, short: true, start: startMonolith,
 	},
 	{
-		// Artillery waited 120 s for a response when the story was written.
+		// Artillery waited 120 s for a response when the figures were published.
 		name: waiting, plan: base, start: startMonolith, then: published{4.64, 16351.4, 31296.4, 32614.5},
 		change: func(plan string) string { return withTimeout(plan, 120) },
 	},
@@ -73,7 +73,7 @@ func withTimeout(plan string, seconds int) string {
 }
 
 // file is the plan to send: the system's own file wherever it holds as it is.
-func (sc *scene) file(s settings) (string, error) {
+func (sc *setup) file(s settings) (string, error) {
 	path := filepath.Join(s.root, sc.plan)
 	if sc.change == nil && s.seconds == 0 && s.patience == 0 {
 		return path, nil
@@ -132,8 +132,8 @@ func (r *report) waiting() (most int64) {
 	return most
 }
 
-// play starts the system, sends the plan to it, and ends it.
-func (sc *scene) play(ctx context.Context, s settings) error {
+// run starts the system, sends the plan to it, and ends it.
+func (sc *setup) run(ctx context.Context, s settings) error {
 	plan, err := sc.file(s)
 	if err != nil {
 		return err
@@ -162,8 +162,8 @@ func (sc *scene) play(ctx context.Context, s settings) error {
 	return nil
 }
 
-// rows are the scene's for machines.
-func (sc *scene) rows(t *table.T) {
+// rows adds the setup's figures to the table.
+func (sc *setup) rows(t *table.T) {
 	r := &sc.report
 	add := func(metric string, value float64, unit string) { t.Add(sc.name, metric, value, unit) }
 	add("requests", float64(r.Requests), "n")

@@ -12,10 +12,10 @@ import (
 
 const root = "../.."
 
-// The published story is told by the plans' own files.
+// The published figures are compared with runs of the plans' own files.
 func TestAnUnchangedPlanIsSentAsItIs(t *testing.T) {
 	s := settings{root: root, folder: t.TempDir()}
-	for _, sc := range scenes {
+	for _, sc := range setups {
 		path, err := sc.file(s)
 		if err != nil {
 			t.Fatal(err)
@@ -38,14 +38,14 @@ func TestAnUnchangedPlanIsSentAsItIs(t *testing.T) {
 			t.Errorf("%s: users wait %v, want %v", sc.name, p.HTTP.Timeout, want)
 		}
 		if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), "times: 1000000\n") != (sc.name == lighter) {
-			t.Errorf("%s: other work than the story's: %v\n%s", sc.name, err, text)
+			t.Errorf("%s: other work than the published: %v\n%s", sc.name, err, text)
 		}
 	}
 }
 
 func TestAPlanIsScaledDown(t *testing.T) {
 	s := settings{root: root, folder: t.TempDir(), seconds: 3, patience: 2 * time.Second}
-	path, err := scenes[0].file(s)
+	path, err := setups[0].file(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +60,11 @@ func TestAPlanIsScaledDown(t *testing.T) {
 
 // The words carry the figures that they are about.
 func TestTheWordsNameBothSides(t *testing.T) {
-	told := []*scene{{name: before}, {name: waiting, then: published{median: 16351.4, p99: 32614.5}}, {name: after, then: published{median: 44.3, p99: 54}}}
-	told[0].report.Errors = map[string]int64{"timeout": 120}
-	told[1].report.Median, told[1].report.CPU = 12_000, 180
-	told[2].report.Median, told[2].report.CPU = 20, 9
-	text := strings.Join(words(told), "\n")
+	done := []*setup{{name: before}, {name: waiting, then: published{median: 16351.4, p99: 32614.5}}, {name: after, then: published{median: 44.3, p99: 54}}}
+	done[0].report.Errors = map[string]int64{"timeout": 120}
+	done[1].report.Median, done[1].report.CPU = 12_000, 180
+	done[2].report.Median, done[2].report.CPU = 20, 9
+	text := strings.Join(words(done), "\n")
 	for _, want := range []string{"120 requests timed out", "median 16.4 s", "median 12.0 s", "600 times lower; as published, 369 times", "20 times less"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

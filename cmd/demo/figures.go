@@ -8,14 +8,14 @@ import (
 	"whittle/load/report"
 )
 
-// countStory is what the demo found, act by act; it is written as
+// countFigures is what the demo found, act by act; it is written as
 // demo-count.json, whose keys are documented in docs/systems/count.md.
-type countStory struct {
+type countFigures struct {
 	Format  string        `json:"format"`
 	Started time.Time     `json:"started_at"`
 	Seconds float64       `json:"duration_s"`
 	Machine table.Machine `json:"machine"`
-	// Acts that came out as they must, in order; all of them make a success.
+	// Acts in order; the demo succeeds if all of them do.
 	Acts []actOutcome `json:"acts"`
 
 	Contract    contractBlock `json:"contract"`
@@ -36,7 +36,7 @@ type actOutcome struct {
 	Act  int    `json:"act"`
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
-	// Why is empty where the act came out.
+	// Why an act failed; empty if it succeeded.
 	Why string `json:"why,omitempty"`
 }
 
@@ -54,7 +54,7 @@ type loadBlock struct {
 	CPUPerRequest float64 `json:"cpu_ms_per_request"`
 	// CPUByProcess is each process's own part of it.
 	CPUByProcess map[string]float64 `json:"cpu_ms_per_request_by_process"`
-	// Void is empty, or why the generator itself distrusts the run.
+	// Void says why the run cannot be trusted; empty if it can.
 	Void string `json:"void,omitempty"`
 }
 
@@ -70,7 +70,7 @@ func newLoadBlock(r *report.Report) loadBlock {
 	return b
 }
 
-// shadowBlock is what shadowing a service came to.
+// shadowBlock is the result of shadowing a service.
 type shadowBlock struct {
 	Verdict  whittle.State     `json:"verdict"`
 	Compared int               `json:"compared"`
@@ -81,7 +81,7 @@ type shadowBlock struct {
 	// MaxShare is the greatest share of users, in percent, that the service
 	// ever had while it was shadowed.
 	MaxShare float64 `json:"max_share"`
-	// Refused is what promoting it by hand was answered.
+	// Refused is the error of promoting it by hand.
 	Refused string `json:"promotion_refused,omitempty"`
 	// Flaws says which published flaw was named by which finding.
 	Flaws map[string]string `json:"flaws_named,omitempty"`
@@ -94,8 +94,8 @@ func newShadowBlock(r *whittle.RouteStatus) shadowBlock {
 	}
 }
 
-// flawedBlock is a candidate of the export that is wrong in one way, taken as far
-// as whittle let it come.
+// flawedBlock is a candidate of the export that is wrong in one way, and how far
+// whittle let it come.
 type flawedBlock struct {
 	Flaw     string        `json:"flaw"`
 	Verdict  whittle.State `json:"verdict"`
@@ -122,10 +122,10 @@ type rolloutBlock struct {
 	RolledBackMS float64 `json:"rolled_back_ms"`
 	// RequestsTouched is how many users' requests met the broken candidate.
 	RequestsTouched int64 `json:"requests_touched"`
-	// UserErrors is how many of all users' requests, from the first shadowed
-	// one to the end of the shift, came to an error.
+	// UserErrors counts the users' requests that failed, from the first shadowed
+	// one to the end of the shift.
 	UserErrors int64 `json:"user_errors"`
-	// Requests is how many users' requests that is out of.
+	// Requests counts all users' requests of that time.
 	Requests int64              `json:"requests"`
 	Timeline []whittle.Decision `json:"timeline"`
 }

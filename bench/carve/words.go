@@ -11,14 +11,14 @@ import (
 	"whittle/bench/table"
 )
 
-// printTable writes one row for each scene. What cannot be written is the
+// printTable writes one row for each setup. What cannot be written is the
 // caller's terminal and is not reported.
-func printTable(w io.Writer, told []*scene) {
+func printTable(w io.Writer, done []*setup) {
 	m := table.ThisMachine()
-	fmt.Fprintf(w, "the count story on %d cores, %s, %s, kernel %s; latencies from when each request was due, in ms\n\n", m.Cores, m.CPU, m.Go, m.Kernel)
+	fmt.Fprintf(w, "the count application before and after the carve, on %d cores, %s, %s, kernel %s; latencies from when each request was due, in ms\n\n", m.Cores, m.CPU, m.Go, m.Kernel)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "\tREQUESTS\tERRORS\tUSERS COMPLETED\tMEDIAN\tP95\tP99\tCPU MS/REQUEST\tPUBLISHED MEDIAN\tP95\tP99")
-	for _, sc := range told {
+	for _, sc := range done {
 		r := &sc.report
 		then := "–\t–\t–"
 		if p := sc.then; p.median > 0 {
@@ -42,11 +42,11 @@ func errorsOf(r *report) string {
 	return strings.Join(parts, ", ")
 }
 
-// words say how the scenes compare with each other and with what was published.
-func words(told []*scene) (lines []string) {
+// words say how the setups compare with each other and with what was published.
+func words(done []*setup) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	by := map[string]*scene{}
-	for _, sc := range told {
+	by := map[string]*setup{}
+	for _, sc := range done {
 		by[sc.name] = sc
 		if sc.report.Void != "" {
 			say("%s is void: %s", sc.name, sc.report.Void)
@@ -76,7 +76,7 @@ func words(told []*scene) (lines []string) {
 		if w := by[waiting]; w != nil {
 			cost, where = w.report.CPU, "where all waited for their responses"
 		}
-		say("CPU of the whole system per completed request: %.1f ms before (%s), %.1f ms after: %.0f times less. The published story gives none; it shows one busy core, then all of them.",
+		say("CPU of the whole system per completed request: %.1f ms before (%s), %.1f ms after: %.0f times less. The publication gives none; it shows one busy core, then all of them.",
 			cost, where, a.report.CPU, cost/a.report.CPU)
 	}
 	say("The published runs had a machine for the load and one for the system, and counted to the first byte; here both share one machine, and latency counts from when a request was due to its last byte.")
@@ -84,7 +84,7 @@ func words(told []*scene) (lines []string) {
 }
 
 // collapse says whether the system kept up: users who come to 20 a second and
-// are answered within a second are at most some 20 at once.
+// get a response within a second are at most some 20 at once.
 func collapse(r *report) string {
 	switch {
 	case r.Errors["timeout"] > 0:

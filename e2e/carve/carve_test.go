@@ -1,7 +1,7 @@
-// Package carvestory holds the direction of the published story: the load plan
+// Package carve holds the direction of the published figures: the load plan
 // that breaks the application is nothing to it once the endpoint is carved out.
 // All of it is real processes, scaled down from ten seconds to five.
-package carvestory
+package carve
 
 import (
 	"encoding/json"
@@ -18,18 +18,18 @@ func TestTheCarveTakesTheLoadThatBrokeTheApplication(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(repository, "systems/count/carved/node_modules/express")); err != nil {
 		t.Fatal("the Node services' packages are not installed: run `make deps`")
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "./cmd/whittle", "./systems/count/cmd/count", "./bench/story")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "./cmd/whittle", "./systems/count/cmd/count", "./bench/carve")
 	build.Dir = repository
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the commands: %v\n%s", err, out)
 	}
-	story := exec.CommandContext(t.Context(), filepath.Join(dir, "story"), "-short", "-seconds", "5", "-patience", "3s",
+	bench := exec.CommandContext(t.Context(), filepath.Join(dir, "carve"), "-short", "-seconds", "5", "-patience", "3s",
 		"-root", repository, "-whittle", filepath.Join(dir, "whittle"), "-service", filepath.Join(dir, "count"), "-out", dir)
-	said, err := story.CombinedOutput()
+	said, err := bench.CombinedOutput()
 	if err != nil {
-		t.Fatalf("tell the story: %v\n%s", err, said)
+		t.Fatalf("run the benchmark: %v\n%s", err, said)
 	}
-	before, after := read(t, filepath.Join(dir, "bench-story.json"))
+	before, after := read(t, filepath.Join(dir, "bench-carve.json"))
 
 	// 20 users a second want more than a core of Node draws: they queue, and
 	// give up where the machine is not much faster than any of today's.
