@@ -1,6 +1,10 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
 
 // Keys and tokens are secret wherever they stand if their issuers mark them by a
 // prefix, which they do so that leaks can be found. The prefixes are the ones
@@ -56,176 +60,86 @@ type issued struct {
 	doubt  doubt
 }
 
-var issuers = []issued{
+// issuers are the forms by what follows their prefixes, which stand in one text.
+var issuers = []struct {
+	rest     alphabet
+	least    int
+	doubt    doubt
+	prefixes string
+}{
 	// payments and shops
-	{"sk_live_", letters, 8, none},
-	{"sk_test_", letters, 8, none},
-	{"rk_live_", letters, 8, none},
-	{"rk_test_", letters, 8, none},
-	{"whsec_", standard, 8, none},
-	{"live_sk_", letters, 16, none},
-	{"test_sk_", letters, 16, none},
-	{"key_live_", letters, 16, none},
-	{"rzp_live_", letters, 10, none},
-	{"rzp_test_", letters, 10, none},
-	{"sq0atp-", url64, 16, none},
-	{"sq0csp-", url64, 16, none},
-	{"EAAA", url64, 40, mixed},
-	{"FLWSECK-", url64, 12, none},
-	{"FLWSECK_TEST-", url64, 12, none},
-	{"access-production-", url64, 20, digit},
-	{"access-sandbox-", url64, 20, digit},
-	{"shippo_live_", letters, 16, none},
-	{"shippo_test_", letters, 16, none},
-	{"duffel_live_", url64, 16, none},
-	{"duffel_test_", url64, 16, none},
-	{"shpat_", letters, 16, none},
-	{"shpca_", letters, 16, none},
-	{"shppa_", letters, 16, none},
-	{"shpss_", letters, 16, none},
+	{letters, 8, none, "sk_live_ sk_test_ rk_live_ rk_test_"},
+	{letters, 10, none, "rzp_live_ rzp_test_"},
+	{letters, 16, none, "live_sk_ test_sk_ key_live_ shippo_live_ shippo_test_ shpat_ shpca_ shppa_ shpss_"},
+	{url64, 12, none, "FLWSECK- FLWSECK_TEST-"},
+	{url64, 16, none, "sq0atp- sq0csp- duffel_live_ duffel_test_"},
+	{url64, 20, digit, "access-production- access-sandbox-"},
+	{url64, 40, mixed, "EAAA"},
+	{standard, 8, none, "whsec_"},
 
 	// code hosts, packages and builds
-	{"ghp_", letters, 8, none},
-	{"gho_", letters, 8, none},
-	{"ghu_", letters, 8, none},
-	{"ghs_", letters, 8, none},
-	{"ghr_", letters, 8, none},
-	{"github_pat_", url64, 16, none},
-	{"glpat-", dotted, 12, none},
-	{"gldt-", url64, 12, none},
-	{"glrt-", dotted, 12, none},
-	{"glrtr-", url64, 12, none},
-	{"glcbt-", url64, 12, none},
-	{"glptt-", url64, 12, none},
-	{"glft-", url64, 12, none},
-	{"glimt-", url64, 12, none},
-	{"glagent-", url64, 12, none},
-	{"gloas-", url64, 12, none},
-	{"glsoat-", url64, 12, none},
-	{"GR1348941", url64, 16, none},
-	{"ATATT3", standard, 24, none},
-	{"ATCTT3", standard, 24, none},
-	{"ATBB", letters, 24, mixed},
-	{"npm_", letters, 20, digit},
-	{"pypi-AgE", url64, 16, none},
-	{"rubygems_", hexLower, 16, none},
-	{"CLOJARS_", letters, 20, none},
-	{"dckr_pat_", url64, 16, none},
-	{"dckr_oat_", url64, 16, none},
-	{"AKCp", letters, 30, mixed},
-	{"CCIPAT_", url64, 16, none},
-	{"bkua_", letters, 16, none},
-	{"squ_", hexLower, 20, none},
-	{"sqp_", hexLower, 20, none},
-	{"sqa_", hexLower, 20, none},
-	{"sntrys_", standard, 20, none},
-	{"sntryu_", hexLower, 20, none},
-	{"CFPAT-", url64, 20, none},
-	{"figd_", url64, 16, none},
-	{"lin_api_", letters, 16, none},
-	{"lin_oauth_", letters, 16, none},
-	{"ntn_", letters, 24, digit},
-	{"secret_", letters, 32, mixed},
-	{"tfp_", url64, 20, digit},
-	{"PMAK-", url64, 20, none},
-	{"PMAT-", url64, 20, none},
-	{"rdme_", letters, 20, none},
-	{"dp.pt.", letters, 16, none},
-	{"dp.st.", dotted, 16, none},
-	{"dp.ct.", letters, 16, none},
-	{"dp.sa.", letters, 16, none},
-	{"pat-na1-", url64, 24, none},
-	{"pat-eu1-", url64, 24, none},
+	{letters, 8, none, "ghp_ gho_ ghu_ ghs_ ghr_"},
+	{letters, 16, none, "bkua_ lin_api_ lin_oauth_ dp.pt. dp.ct. dp.sa."},
+	{letters, 20, digit, "npm_"},
+	{letters, 20, none, "CLOJARS_ rdme_"},
+	{letters, 24, digit, "ntn_"},
+	{letters, 24, mixed, "ATBB"},
+	{letters, 30, mixed, "AKCp"},
+	{letters, 32, mixed, "secret_"},
+	{url64, 12, none, "gldt- glrtr- glcbt- glptt- glft- glimt- glagent- gloas- glsoat-"},
+	{url64, 16, none, "github_pat_ GR1348941 pypi-AgE dckr_pat_ dckr_oat_ CCIPAT_ figd_"},
+	{url64, 20, digit, "tfp_"},
+	{url64, 20, none, "CFPAT- PMAK- PMAT-"},
+	{url64, 24, none, "pat-na1- pat-eu1-"},
+	{dotted, 12, none, "glpat- glrt-"},
+	{dotted, 16, none, "dp.st."},
+	{standard, 20, none, "sntrys_"},
+	{standard, 24, none, "ATATT3 ATCTT3"},
+	{hexLower, 16, none, "rubygems_"},
+	{hexLower, 20, none, "squ_ sqp_ sqa_ sntryu_"},
 
 	// clouds and what runs on them
-	{"AKIA", base32, 12, none},
-	{"ASIA", base32, 16, digit},
-	{"ABIA", base32, 16, digit},
-	{"ACCA", base32, 16, digit},
-	{"AIza", url64, 16, none},
-	{"ya29.", url64, 16, none},
-	{"GOCSPX-", url64, 16, none},
-	{"1//0", url64, 24, none},
-	{"LTAI", letters, 12, mixed},
-	{"AKID", letters, 24, mixed},
-	{"AQVN", url64, 30, mixed},
-	{"y0_", url64, 30, mixed},
-	{"dop_v1_", hexLower, 16, none},
-	{"doo_v1_", hexLower, 16, none},
-	{"dor_v1_", hexLower, 16, none},
-	{"hvs.", url64, 20, none},
-	{"hvb.", url64, 20, none},
-	{"hvr.", url64, 20, none},
-	{"pul-", hexLower, 32, digit},
-	{"HRKU-", url64, 20, none},
-	{"nfp_", letters, 20, digit},
-	{"fm2_", standard, 24, none},
-	{"fo1_", url64, 24, none},
-	{"rnd_", letters, 24, mixed},
-	{"vercel_blob_rw_", url64, 16, none},
-	{"pscale_tkn_", dotted, 16, none},
-	{"pscale_pw_", dotted, 16, none},
-	{"pscale_oauth_", dotted, 16, none},
-	{"sbp_", hexLower, 24, none},
-	{"sb_secret_", url64, 12, none},
-	{"napi_", letters, 24, digit},
-	{"dapi", hexLower, 32, none},
-	{"tskey-", url64, 16, none},
-	{"AGE-SECRET-KEY-1", letters, 20, none},
-	{"glsa_", url64, 20, none},
-	{"glc_", standard, 24, none},
-	{"NRAK-", letters, 20, none},
-	{"NRII-", url64, 20, none},
-	{"dt0c01.", dotted, 24, none},
-	{"dt0s01.", dotted, 24, none},
-	{"phx_", url64, 24, none},
-	{"hcaik_", letters, 24, none},
+	{letters, 12, mixed, "LTAI"},
+	{letters, 20, digit, "nfp_"},
+	{letters, 20, none, "AGE-SECRET-KEY-1 NRAK-"},
+	{letters, 24, digit, "napi_"},
+	{letters, 24, mixed, "AKID rnd_"},
+	{letters, 24, none, "hcaik_"},
+	{url64, 12, none, "sb_secret_"},
+	{url64, 16, none, "AIza ya29. GOCSPX- vercel_blob_rw_ tskey-"},
+	{url64, 20, none, "hvs. hvb. hvr. HRKU- glsa_ NRII-"},
+	{url64, 24, none, "1//0 fo1_ phx_"},
+	{url64, 30, mixed, "AQVN y0_"},
+	{dotted, 16, none, "pscale_tkn_ pscale_pw_ pscale_oauth_"},
+	{dotted, 24, none, "dt0c01. dt0s01."},
+	{standard, 24, none, "fm2_ glc_"},
+	{hexLower, 16, none, "dop_v1_ doo_v1_ dor_v1_"},
+	{hexLower, 24, none, "sbp_"},
+	{hexLower, 32, digit, "pul-"},
+	{hexLower, 32, none, "dapi"},
+	{base32, 12, none, "AKIA"},
+	{base32, 16, digit, "ASIA ABIA ACCA"},
 
 	// messages, mail, models
-	{"xoxa-", url64, 8, digit},
-	{"xoxb-", url64, 8, digit},
-	{"xoxc-", url64, 8, digit},
-	{"xoxd-", standard, 8, none},
-	{"xoxe-", url64, 8, digit},
-	{"xoxo-", url64, 8, digit},
-	{"xoxp-", url64, 8, digit},
-	{"xoxr-", url64, 8, digit},
-	{"xoxs-", url64, 8, digit},
-	{"xoxe.", dotted, 16, none},
-	{"xapp-", url64, 16, digit},
-	{"hooks.slack.com/services/", standard, 20, none},
-	{"discord.com/api/webhooks/", standard, 20, none},
-	{"discordapp.com/api/webhooks/", standard, 20, none},
-	{"SG.", dotted, 32, mixed},
-	{"SK", hexLower, 32, none},
-	{"key-", hexLower, 32, none},
-	{"xkeysib-", url64, 24, none},
-	{"xsmtpsib-", url64, 24, none},
-	{"mlsn.", hexLower, 24, none},
-	{"re_", url64, 24, mixed},
-	{"sk-or-v1-", hexLower, 32, none},
-	{"sk-lf-", url64, 20, digit},
-	{"sk-", url64, 20, mixed},
-	{"hf_", letters, 20, mixed},
-	{"r8_", letters, 24, mixed},
-	{"gsk_", letters, 24, mixed},
-	{"xai-", letters, 24, mixed},
-	{"pplx-", letters, 24, mixed},
-	{"pcsk_", url64, 24, none},
-	{"tgp_v1_", url64, 24, none},
-	{"nvapi-", url64, 24, mixed},
-	{"EAAB", letters, 40, mixed},
-	{"EAAC", letters, 40, mixed},
-	{"EAAG", letters, 40, mixed},
-	{"IGQV", letters, 40, mixed},
-	{"sk.eyJ", dotted, 24, none},
+	{letters, 20, mixed, "hf_"},
+	{letters, 24, mixed, "r8_ gsk_ xai- pplx-"},
+	{letters, 40, mixed, "EAAB EAAC EAAG IGQV"},
+	{url64, 8, digit, "xoxa- xoxb- xoxc- xoxe- xoxo- xoxp- xoxr- xoxs-"},
+	{url64, 16, digit, "xapp-"},
+	{url64, 20, digit, "sk-lf-"},
+	{url64, 20, mixed, "sk-"},
+	{url64, 24, mixed, "re_ nvapi-"},
+	{url64, 24, none, "xkeysib- xsmtpsib- pcsk_ tgp_v1_"},
+	{dotted, 16, none, "xoxe."},
+	{dotted, 24, none, "sk.eyJ"},
+	{dotted, 32, mixed, "SG."},
+	{standard, 8, none, "xoxd-"},
+	{standard, 20, none, "hooks.slack.com/services/ discord.com/api/webhooks/ discordapp.com/api/webhooks/"},
+	{hexLower, 24, none, "mlsn."},
+	{hexLower, 32, none, "SK key- sk-or-v1-"},
 
 	// single sign-on: CAS protocol 3.0, section 3
-	{"ST-", url64, 20, digit},
-	{"PT-", url64, 20, digit},
-	{"TGT-", url64, 20, digit},
-	{"PGT-", url64, 20, digit},
-	{"PGTIOU-", url64, 20, digit},
+	{url64, 20, digit, "ST- PT- TGT- PGT- PGTIOU-"},
 }
 
 // marks are the bytes by which a prefix is found: the first of them in it.
@@ -235,8 +149,16 @@ const marks = "_-./AKQ"
 // the one after it for those that begin with it. unmarked have none, and have
 // their first digit in the rest.
 var issuersBy, unmarked = func() (by [256]*[256][]issued, unmarked []issued) {
-	for _, f := range issuers {
-		i := bytes.IndexAny([]byte(f.prefix), marks)
+	var all []issued
+	for _, of := range issuers {
+		for prefix := range strings.FieldsSeq(of.prefixes) {
+			all = append(all, issued{prefix, of.rest, of.least, of.doubt})
+		}
+	}
+	// The longest first: sk- begins sk-or-v1- too.
+	slices.SortStableFunc(all, func(a, b issued) int { return len(b.prefix) - len(a.prefix) })
+	for _, f := range all {
+		i := strings.IndexAny(f.prefix, marks)
 		if i < 0 {
 			unmarked = append(unmarked, f)
 			continue
