@@ -53,23 +53,6 @@ func ComparedOnRequest(name string) bool {
 	return name == "Etag" || name == "Last-Modified" || name == "Accept-Ranges"
 }
 
-// AddedNames lists the names that AddedByServers knows, sorted; those with a * stand
-// for all that begin or end so.
-func AddedNames() []string {
-	var list []string
-	for name := range addedByServers {
-		list = append(list, name)
-	}
-	for _, p := range addedPrefixes {
-		list = append(list, p+"*")
-	}
-	for _, s := range addedSuffixes {
-		list = append(list, "*"+s)
-	}
-	slices.Sort(list)
-	return list
-}
-
 // What servers, frameworks and hops set by themselves, with who does. Looked up in
 // their documentation and sources; docs/compare.md shows the list, and a test holds
 // it to this one.

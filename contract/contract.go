@@ -237,3 +237,13 @@ type Guess struct {
 	// most 2 decimals, range 0.5 to 812.25".
 	Evidence string
 }
+
+// Redirects reports whether a status sends the client elsewhere. It is a success
+// where an operation has no other, such as a login by form.
+func Redirects(status int) bool {
+	switch status {
+	case 301, 302, 303, 307, 308:
+		return true
+	}
+	return false
+}

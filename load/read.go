@@ -2,9 +2,6 @@ package load
 
 import (
 	"bytes"
-	"errors"
-	"io"
-	"os"
 	"path/filepath"
 
 	"whittle"
@@ -22,7 +19,7 @@ func ReadPlan(path string) (*plan.Plan, error) { return Read(path, plan.Source{}
 // and docs/load-jmeter.md list them), whittle.NotFound where there is no such
 // file. Files that the plan names are looked up in its folder unless s.Open is set.
 func Read(path string, s plan.Source) (*plan.Plan, error) {
-	src, err := readBounded(path, plan.MaxBytes)
+	src, err := whittle.ReadFile("plan", path, plan.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +29,7 @@ func Read(path string, s plan.Source) (*plan.Plan, error) {
 			if !filepath.IsAbs(name) {
 				name = filepath.Join(dir, name)
 			}
-			return readBounded(name, plan.MaxFileBytes)
+			return whittle.ReadFile("plan", name, plan.MaxFileBytes)
 		}
 	}
 	return Parse(path, src, s)
@@ -50,25 +47,4 @@ func Parse(name string, src []byte, s plan.Source) (*plan.Plan, error) {
 func looksLikeXML(src []byte) bool {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	return bytes.HasPrefix(bytes.TrimLeft(src, " \t\r\n"), []byte("<"))
-}
-
-// readBounded reads a file of at most limit bytes.
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		code := whittle.Invalid
-		if errors.Is(err, os.ErrNotExist) {
-			code = whittle.NotFound
-		}
-		return nil, whittle.Errorf(code, "read plan: %w", err)
-	}
-	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "read plan: %w", err)
-	}
-	if int64(len(src)) > limit {
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "read plan: %s is larger than %d bytes", path, limit)
-	}
-	return src, nil
 }

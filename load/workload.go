@@ -1,9 +1,6 @@
 package load
 
 import (
-	"errors"
-	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -128,7 +125,7 @@ func (w *Workload) quick() (*plan.Plan, error) {
 		if q.Body != "" {
 			return nil, whittle.Errorf(whittle.Invalid, "either --body is given or --body-file")
 		}
-		b, err := ReadBody("body", q.BodyFile)
+		b, err := whittle.ReadFile("body", q.BodyFile, MaxBodyFile)
 		if err != nil {
 			return nil, err
 		}
@@ -164,27 +161,6 @@ func (q *Request) given() string {
 	return ""
 }
 
-// maxBodyFile bounds a body's file: each virtual user holds the body once.
-const maxBodyFile = 16 << 20
-
-// ReadBody reads a file of at most 16 MiB, such as a body or a descriptor; what is
-// for errors.
-func ReadBody(what, path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		code := whittle.Invalid
-		if errors.Is(err, os.ErrNotExist) {
-			code = whittle.NotFound
-		}
-		return nil, whittle.Errorf(code, "read %s: %w", what, err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxBodyFile+1))
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "read %s: %w", what, err)
-	}
-	if len(b) > maxBodyFile {
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "read %s: %s is larger than %d bytes", what, path, maxBodyFile)
-	}
-	return b, nil
-}
+// MaxBodyFile bounds the file of a body or a descriptor: each virtual user holds
+// a body once.
+const MaxBodyFile = 16 << 20

@@ -85,7 +85,7 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		FailIf: failIf, Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, Watch: processes(v.WatchPID), WatchURLs: v.WatchURL, Protocol: v.Protocol,
 	}
 	if v.Descriptor != "" {
-		if o.Descriptor, err = load.ReadBody("descriptor", v.Descriptor); err != nil {
+		if o.Descriptor, err = whittle.ReadFile("descriptor", v.Descriptor, load.MaxBodyFile); err != nil {
 			return err
 		}
 	}

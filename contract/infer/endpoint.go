@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/contract"
 	"whittle/contract/infer/document"
 	"whittle/contract/infer/pattern"
 	"whittle/contract/infer/shape"
@@ -90,21 +91,12 @@ func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *sha
 	case plain && !e.plain:
 		e.forget()
 		e.plain = true
-	case !plain && (e.plain || !redirects(x.Response.Status)):
+	case !plain && (e.plain || !contract.Redirects(x.Response.Status)):
 		// A refused request does not show what requests look like.
 		e.unseen.see(hash)
 		return
 	}
 	e.learn(x, a, path, query, b, hash)
-}
-
-// redirects reports whether a status sends the client elsewhere.
-func redirects(status int) bool {
-	switch status {
-	case 301, 302, 303, 307, 308:
-		return true
-	}
-	return false
 }
 
 // forget discards what was learned from redirected requests, now that there is
@@ -187,7 +179,7 @@ func (e *endpoint) success() int {
 
 // succeeds reports whether a status is one of the endpoint's successes.
 func (e *endpoint) succeeds(status int) bool {
-	return status/100 == 2 || !e.plain && redirects(status)
+	return status/100 == 2 || !e.plain && contract.Redirects(status)
 }
 
 // safe reports whether a method changes nothing, by HTTP's own words.

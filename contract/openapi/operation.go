@@ -293,16 +293,6 @@ func statusOf(key string, of int) int {
 	return code
 }
 
-// redirect reports whether a status sends the client elsewhere. It is a success
-// where an operation has no other, such as a login.
-func redirect(code int) bool {
-	switch code {
-	case 301, 302, 303, 307, 308:
-		return true
-	}
-	return false
-}
-
 // output reads the success and lists the other responses.
 func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, why string) {
 	responses := op.get("responses")
@@ -314,7 +304,7 @@ func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, 
 	for i, k := range responses.keys {
 		n, _ := r.follow(responses.items[i])
 		code := statusOf(k, len(responses.keys))
-		succeeds := code/100 == 2 || redirects && redirect(code)
+		succeeds := code/100 == 2 || redirects && contract.Redirects(code)
 		switch {
 		case succeeds && (status == 0 || code < status):
 			if success != nil {

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"iter"
 	"net/http"
@@ -55,7 +54,7 @@ func Open(path, protoPath string, routes []string) (*Source, error) {
 	}
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case !st.IsDir() && (ext == ".yaml" || ext == ".yml" || ext == ".json" || ext == ".proto"):
-		s.document, err = readDocument(path)
+		s.document, err = whittle.ReadFile("document", path, maxDocument)
 		if err == nil && ext == ".json" && bytes.Contains(s.document[:min(len(s.document), 4<<10)], []byte(`"log"`)) {
 			return nil, whittle.Errorf(whittle.Invalid, "open source: %s looks like an HTTP Archive", path).
 				WithHint("rename it to .har")
@@ -241,7 +240,7 @@ func protoFiles(root string) (map[string][]byte, error) {
 		case d.IsDir() || filepath.Ext(path) != ".proto":
 			return nil
 		}
-		b, err := readDocument(path)
+		b, err := whittle.ReadFile("document", path, maxDocument)
 		if err != nil {
 			return err
 		}
@@ -295,19 +294,3 @@ func progressing(in iter.Seq2[*capture.Entry, error], screen *cmdline.Screen) it
 
 // maxDocument bounds an OpenAPI document and a .proto file, in bytes.
 const maxDocument = 16 << 20
-
-func readDocument(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.NotFound, "read document: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "read document: %w", err)
-	}
-	if len(b) > maxDocument {
-		return nil, whittle.Errorf(whittle.Invalid, "read document: %s is larger than %d MiB", path, maxDocument>>20)
-	}
-	return b, nil
-}

@@ -112,31 +112,40 @@ type figure struct {
 	paired.Ratio
 }
 
+// compared is the figure as it is reported, with what was judged of it.
+func (f *figure) compared(n *paired.Named, tested int) Compared {
+	return Compared{
+		Key: f.key, Name: f.name, Unit: f.unit, A: Number(f.A), B: Number(f.B),
+		Ratio: Number(f.Ratio.Ratio), Low: Number(f.Low), High: Number(f.High),
+		P: Number(f.P), Adjusted: Number(n.Adjusted), Different: n.Different, Detectable: Number(f.Detectable(tested)),
+	}
+}
+
+// judged judges figures together, of which so many could be tested.
+func judged(figures []figure) (all []paired.Named, tested int) {
+	for _, f := range figures {
+		all = append(all, paired.Named{Name: f.name, Ratio: f.Ratio})
+		if !math.IsNaN(f.P) {
+			tested++
+		}
+	}
+	paired.Judge(all)
+	return all, tested
+}
+
 // rateMargin is the least relative difference of two rates that is reported: where
 // both targets keep up, rates differ only by their last responses.
 const rateMargin = 0.01
 
 // judge fills in the figures and the verdict.
 func (c *Comparison) judge(figures []figure) {
-	named := make([]paired.Named, len(figures))
-	tested := 0
-	for i, f := range figures {
-		named[i] = paired.Named{Name: f.name, Ratio: f.Ratio}
-		if !math.IsNaN(f.P) {
-			tested++
-		}
-	}
-	paired.Judge(named)
-	for i, f := range figures {
-		n := &named[i]
+	named, tested := judged(figures)
+	for i := range figures {
+		f, n := &figures[i], &named[i]
 		if f.key == "rate" && math.Abs(math.Log(f.Ratio.Ratio)) < rateMargin {
 			n.Different = false
 		}
-		c.Figures = append(c.Figures, Compared{
-			Key: f.key, Name: f.name, Unit: f.unit, A: Number(f.A), B: Number(f.B),
-			Ratio: Number(f.Ratio.Ratio), Low: Number(f.Low), High: Number(f.High),
-			P: Number(f.P), Adjusted: Number(n.Adjusted), Different: n.Different, Detectable: Number(f.Detectable(tested)),
-		})
+		c.Figures = append(c.Figures, f.compared(n, tested))
 	}
 	c.Verdict = paired.Sentence(named)
 	switch {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"whittle/load/report"
+
 	"whittle"
 )
 
@@ -84,17 +86,7 @@ func ParseGates(texts []string) ([]Gate, error) {
 // String is the condition as it was written.
 func (g Gate) String() string { return g.text }
 
-func (g Gate) beyond(v float64) bool {
-	switch g.op {
-	case ">":
-		return v > g.value
-	case ">=":
-		return v >= g.value
-	case "<":
-		return v < g.value
-	}
-	return v <= g.value
-}
+func (g Gate) beyond(v float64) bool { return report.Beyond(v, g.op, g.value) }
 
 // holds reports whether the condition to fail is met.
 func (g Gate) holds(f *Compared) bool {

@@ -232,38 +232,25 @@ func (l *Level) figures() []figure {
 
 // judge adjusts all figures of all levels together.
 func (r *LevelsReport) judge(runs int) {
-	var all []paired.Named
-	var of [][]figure
-	tested := 0
-	for i := range r.Levels {
-		fs := r.Levels[i].figures()
-		of = append(of, fs)
-		for _, f := range fs {
-			all = append(all, paired.Named{Name: f.name, Ratio: f.Ratio})
-			if !math.IsNaN(f.P) {
-				tested++
-			}
-		}
-		if r.Void == "" {
-			r.Void = r.Levels[i].void()
-		}
-		if a, b := r.Levels[i].failed("a"), r.Levels[i].failed("b"); failuresDiffer(a, b) {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("with %s, %s", userCount(r.Levels[i].Users), otherWork(a, b)))
-		}
-	}
-	paired.Judge(all)
-	at := 0
+	var figures []figure
 	for i := range r.Levels {
 		l := &r.Levels[i]
-		for k, f := range of[i] {
-			n := &all[at+k]
-			l.Figures = append(l.Figures, Compared{
-				Key: f.key, Name: f.name, Unit: f.unit, A: Number(f.A), B: Number(f.B), Ratio: Number(f.Ratio.Ratio), Low: Number(f.Low), High: Number(f.High),
-				P: Number(f.P), Adjusted: Number(n.Adjusted), Different: n.Different, Detectable: Number(f.Detectable(tested)),
-			})
+		figures = append(figures, l.figures()...)
+		if r.Void == "" {
+			r.Void = l.void()
 		}
-		r.Verdict = append(r.Verdict, fmt.Sprintf("With %s: %s", userCount(l.Users), paired.Sentence(all[at:at+len(of[i])])))
-		at += len(of[i])
+		if a, b := l.failed("a"), l.failed("b"); failuresDiffer(a, b) {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("with %s, %s", userCount(l.Users), otherWork(a, b)))
+		}
+	}
+	all, tested := judged(figures)
+	for i, at := 0, 0; i < len(r.Levels); i++ {
+		l, begin := &r.Levels[i], at
+		for range l.figures() {
+			l.Figures = append(l.Figures, figures[at].compared(&all[at], tested))
+			at++
+		}
+		r.Verdict = append(r.Verdict, fmt.Sprintf("With %s: %s", userCount(l.Users), paired.Sentence(all[begin:at])))
 	}
 	if r.Void == "" && len(r.Levels) == 0 {
 		r.Void = "no pair of runs was completed"

@@ -3,8 +3,9 @@ package report
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
+
+	"whittle/load/expr"
 
 	"whittle"
 )
@@ -53,9 +54,9 @@ func (c Check) String() string {
 	case c.Expression != "":
 		return "condition " + c.Expression + ": " + word + optional
 	case c.Missing != "":
-		return "bound on " + c.Metric + " of at most " + plain(c.Max) + ": " + word + optional
+		return "bound on " + c.Metric + " of at most " + expr.FormatNumber(c.Max) + ": " + word + optional
 	}
-	return "bound on " + c.Metric + ": " + plain(c.Value) + " of at most " + plain(c.Max) + ", " + word + optional
+	return "bound on " + c.Metric + ": " + expr.FormatNumber(c.Value) + " of at most " + expr.FormatNumber(c.Max) + ", " + word + optional
 }
 
 // failIf is the outcome of a condition that must not hold.
@@ -64,9 +65,9 @@ func (c Check) failIf() string {
 	case c.Missing != "":
 		return c.Missing + ", FAILED"
 	case c.Passed:
-		return "it is " + plain(rounded(c.Value)) + ", passed"
+		return "it is " + expr.FormatNumber(rounded(c.Value)) + ", passed"
 	}
-	return "it is " + plain(rounded(c.Value)) + ", FAILED"
+	return "it is " + expr.FormatNumber(rounded(c.Value)) + ", FAILED"
 }
 
 // rounded keeps four digits behind the point.
@@ -91,7 +92,7 @@ func (r *Report) Err() error {
 		case c.FailIf != "" && c.Missing != "":
 			failed = append(failed, "the condition "+c.FailIf+" cannot be decided: "+c.Missing)
 		case c.FailIf != "":
-			failed = append(failed, "the condition "+c.FailIf+" holds: it is "+plain(rounded(c.Value)))
+			failed = append(failed, "the condition "+c.FailIf+" holds: it is "+expr.FormatNumber(rounded(c.Value)))
 		case c.Expression != "" && c.Missing != "":
 			failed = append(failed, "the condition "+c.Expression+" is not met: "+c.Missing)
 		case c.Expression != "":
@@ -99,7 +100,7 @@ func (r *Report) Err() error {
 		case c.Missing != "":
 			failed = append(failed, c.Metric+" has no value: "+c.Missing)
 		default:
-			failed = append(failed, c.Metric+" is "+plain(c.Value)+", at most "+plain(c.Max)+" is allowed")
+			failed = append(failed, c.Metric+" is "+expr.FormatNumber(c.Value)+", at most "+expr.FormatNumber(c.Max)+" is allowed")
 		}
 	}
 	if len(failed) > 0 {
@@ -158,12 +159,4 @@ func (r *Report) sample(kind string) string {
 		return r.ErrorSamples[kind] + " (" + noResponseHints[kind] + ")"
 	}
 	return r.ErrorSamples[kind]
-}
-
-// plain writes a number without an exponent where a person would not write one.
-func plain(f float64) string {
-	if f > -1e15 && f < 1e15 {
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	return strconv.FormatFloat(f, 'g', -1, 64)
 }

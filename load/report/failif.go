@@ -102,17 +102,17 @@ func (f *FailIf) of(r *Report) (v float64, missing string) {
 	return v, ""
 }
 
-// met reports whether a figure meets the condition.
-func (f *FailIf) met(v float64) bool {
-	switch f.op {
+// Beyond reports whether v OP bound, with OP one of >, >=, < and <=.
+func Beyond(v float64, op string, bound float64) bool {
+	switch op {
 	case ">":
-		return v > f.value
+		return v > bound
 	case ">=":
-		return v >= f.value
+		return v >= bound
 	case "<":
-		return v < f.value
+		return v < bound
 	}
-	return v <= f.value
+	return v <= bound
 }
 
 // CheckFailIf adds the conditions to the report's checks. One whose figure is missing
@@ -122,7 +122,7 @@ func (r *Report) CheckFailIf(conditions []FailIf) {
 		f := &conditions[i]
 		v, missing := f.of(r)
 		r.Ensure = append(r.Ensure, Check{
-			FailIf: f.text, Value: v, Max: f.value, Missing: missing, Passed: missing == "" && !f.met(v),
+			FailIf: f.text, Value: v, Max: f.value, Missing: missing, Passed: missing == "" && !Beyond(v, f.op, f.value),
 		})
 	}
 }

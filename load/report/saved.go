@@ -3,10 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"whittle"
 )
@@ -19,21 +16,9 @@ const (
 
 // Read reads a report that was saved as JSON.
 func Read(path string) (*Report, error) {
-	f, err := os.Open(path)
+	b, err := whittle.ReadFile("report", path, maxReportBytes)
 	if err != nil {
-		code := whittle.Invalid
-		if errors.Is(err, os.ErrNotExist) {
-			code = whittle.NotFound
-		}
-		return nil, whittle.Errorf(code, "read report: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxReportBytes+1))
-	switch {
-	case err != nil:
-		return nil, whittle.Errorf(whittle.Invalid, "read report %s: %w", path, err)
-	case len(b) > maxReportBytes:
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "read report: %s is larger than %d bytes", path, maxReportBytes)
+		return nil, err
 	}
 	r, err := Parse(b)
 	if err != nil {

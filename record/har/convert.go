@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/http1"
 	"whittle/record/capture"
 )
 
@@ -18,7 +19,7 @@ func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 		return nil, r.skip("the response came from the browser's cache")
 	case h.ResourceType == "websocket", h.Response.Status == 101:
 		return nil, r.skip("it became another protocol, such as WebSocket")
-	case !token(string(h.Request.Method)):
+	case !http1.IsToken(string(h.Request.Method)):
 		return nil, r.skip("request.method is %q", cut(h.Request.Method))
 	case h.Request.Method == http.MethodConnect:
 		return nil, r.skip("it opened a tunnel")

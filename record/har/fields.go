@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 
+	"whittle/internal/http1"
+
 	"whittle"
 )
 
@@ -81,7 +83,7 @@ func authority(list []pair) string {
 func header(list []pair) whittle.Header {
 	var h whittle.Header
 	for _, p := range list {
-		if !token(string(p.Name)) || strings.EqualFold(string(p.Name), "host") {
+		if !http1.IsToken(string(p.Name)) || strings.EqualFold(string(p.Name), "host") {
 			continue
 		}
 		if h == nil {
@@ -93,17 +95,4 @@ func header(list []pair) whittle.Header {
 		}
 	}
 	return h
-}
-
-// token says whether s may be a method or the name of a field (RFC 9110,
-// 5.6.2).
-func token(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		if !letter && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
-		}
-	}
-	return s != ""
 }

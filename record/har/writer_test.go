@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"whittle"
+	"whittle/internal/http1"
 	"whittle/record/capture"
 )
 
@@ -214,7 +215,7 @@ func FuzzRead(f *testing.F) {
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("POST", "/a?b=c", "h:1", "text/plain", []byte("body"), []byte{0xff}, 200, int64(1e9))
 	f.Fuzz(func(t *testing.T, method, target, host, kind string, sent, received []byte, status int, at int64) {
-		if !token(method) || method == "CONNECT" || status < 100 || status > 999 || status == 101 || len(sent)+len(received) > 1<<20 || at < 0 {
+		if !http1.IsToken(method) || method == "CONNECT" || status < 100 || status > 999 || status == 101 || len(sent)+len(received) > 1<<20 || at < 0 {
 			return
 		}
 		target = "/" + escaped(strings.ReplaceAll(target, "#", ""))
