@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -66,6 +67,9 @@ type forwarding struct {
 	started time.Time
 	// away is the time since then that was spent waiting for the client.
 	away time.Duration
+	// wait is that of a response whose connection may be taken back.
+	wait upstream.Wait
+	late atomic.Bool // it was
 	// until is the deadline for writing to an HTTP/2 client, zero for none.
 	until time.Time
 	res   Result
@@ -176,9 +180,9 @@ func (f *forwarding) copyBody(a *upstream.Response) error {
 	for {
 		if !a.Ready() {
 			if pending {
-				at := time.Now()
+				at := f.lend(a)
 				f.flush()
-				f.away += time.Since(at)
+				f.back(at)
 				pending = false
 			}
 			f.unbound()
@@ -188,9 +192,9 @@ func (f *forwarding) copyBody(a *upstream.Response) error {
 			f.stop()
 			return f.last(a, p, ended(err))
 		}
-		at := time.Now()
+		at := f.lend(a)
 		err = f.writePiece(p)
-		f.away += time.Since(at)
+		f.back(at)
 		if err != nil {
 			f.stop()
 			return err
@@ -276,6 +280,31 @@ func (f *forwarding) bound() {
 	}
 	f.until = now.Add(f.p.Stall + f.p.Stall/4)
 	_ = http.NewResponseController(f.w).SetWriteDeadline(f.until) // where there is none, nothing waits
+	if f.late.Load() {
+		f.hurry()
+	}
+}
+
+// lend begins to wait for the client, from whom the upstream's connection may be
+// taken back.
+func (f *forwarding) lend(a *upstream.Response) (at time.Time) {
+	at = time.Now()
+	f.wait.Begin(at)
+	a.Lend(&f.wait, f.hurry)
+	return at
+}
+
+// back ends what lend began.
+func (f *forwarding) back(at time.Time) {
+	now := time.Now()
+	f.wait.End(now)
+	f.away += now.Sub(at)
+}
+
+// hurry ends the wait for a client that takes nothing.
+func (f *forwarding) hurry() {
+	f.late.Store(true)
+	_ = http.NewResponseController(f.w).SetWriteDeadline(time.Unix(1, 0)) // as in bound
 }
 
 // unbound lifts the deadline during a wait for the upstream. Otherwise it would cut

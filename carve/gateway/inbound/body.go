@@ -150,6 +150,25 @@ func (b *Body) Waiting() time.Duration {
 	return b.waited
 }
 
+// Awaited is how long the client has been waited for so far; 0 while it is not.
+func (b *Body) Awaited() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.reading {
+		return 0
+	}
+	return b.waited + time.Since(b.since)
+}
+
+// Hurry ends a wait for the client, as if it had stalled.
+func (b *Body) Hurry() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.reading {
+		b.deadline(time.Now())
+	}
+}
+
 // Untaken is for how long nobody has asked for more of the body; 0 while the client
 // is waited for.
 func (b *Body) Untaken() time.Duration {

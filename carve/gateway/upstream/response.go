@@ -23,6 +23,7 @@ type Response struct {
 	resp   *http.Response
 	conn   *conn
 	closed bool
+	loan   *loan  // nil: the slot is not to be taken back
 	held   *slots // has the response's slot until Close; nil: the conn's pool has
 	// names of the trailer's fields as far as the head of resp gave them.
 	names []string
@@ -99,6 +100,9 @@ func (a *Response) Close() {
 		return
 	}
 	a.closed = true
+	if a.loan != nil {
+		a.slots().unlend(a.loan)
+	}
 	if a.held != nil {
 		defer a.held.release()
 	}

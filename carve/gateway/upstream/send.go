@@ -89,6 +89,11 @@ func (u *Upstream) sendTransport(ctx context.Context, t *http.Transport, q *Requ
 		w.end()
 		return nil, err
 	}
+	if q.Body != nil {
+		upload := &loan{cut: q.Body.Hurry, waited: q.Body.Awaited}
+		held.lend(upload)
+		defer held.unlend(upload)
+	}
 	resp, err := t.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, &trace))) //nolint:bodyclose // Response.Close does
 	w.rest()
 	if err != nil {

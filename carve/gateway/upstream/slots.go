@@ -20,6 +20,8 @@ type slots struct {
 	// shared says that requests share a connection (HTTP/2): there are slots for all.
 	shared bool
 	queue  list.List // of chan struct{}, closed when the slot is there
+	// loans are those of the slots taken that may be taken back.
+	loans map[*loan]struct{}
 }
 
 // acquire takes a slot, for a user or for what is done aside.
@@ -43,14 +45,27 @@ func (s *slots) acquire(ctx context.Context, aside bool) error {
 	s.mu.Unlock()
 	t := time.NewTimer(s.wait)
 	defer t.Stop()
-	select {
-	case <-ready:
-		return nil
-	case <-ctx.Done():
-		return s.leave(at, ctx.Err())
-	case <-t.C:
-		return s.leave(at, errNoSlot)
+	look := time.NewTicker(reclaimEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ready:
+			return nil
+		case <-look.C:
+			s.reclaim()
+		case <-ctx.Done():
+			return s.leave(at, ctx.Err())
+		case <-t.C:
+			return s.leave(at, errNoSlot)
+		}
 	}
+}
+
+// free is how many requests would not wait.
+func (s *slots) free() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.limit - s.taken
 }
 
 // leave gives up waiting, unless the slot has come meanwhile.

@@ -198,6 +198,9 @@ func (u *Upstream) Is(spec whittle.Upstream, http2 bool) bool {
 // Timeout bounds the wait for a response's head, and the whole of a Call.
 func (u *Upstream) Timeout() time.Duration { return u.timeout }
 
+// Free is how many more requests can be under way.
+func (u *Upstream) Free() int { return u.slots.free() }
+
 // Close lets idle connections go; those in use are closed when they are done.
 func (u *Upstream) Close() {
 	if u.pool != nil {
