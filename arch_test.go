@@ -14,7 +14,7 @@ import (
 
 // rooms is the architecture: a package imports only packages of a strictly
 // lower rank, so that data flows one way and the folder list tells the truth.
-// A package that is not listed here does not belong to the house. Ranks go in
+// A package that is not listed here does not belong to whittle. Ranks go in
 // tens, so that a package can be put between two.
 var rooms = map[string]int{
 	"whittle":                          0,
@@ -160,7 +160,7 @@ var rooms = map[string]int{
 	"whittle/bench/table":   0,
 }
 
-// outside are the trees that stand around the house: they may look into every
+// outside are the trees that stand outside: they may look into every
 // room, and no room looks into them.
 var outside = []string{"whittle/bench/", "whittle/e2e/"}
 
@@ -228,7 +228,7 @@ func TestRanks(t *testing.T) {
 				t.Errorf("%s imports %s: internal/ knows nothing of whittle", p.ImportPath, imp)
 			case isOutside(p.ImportPath):
 			case !ok:
-				t.Errorf("%s imports %s, which stands outside the house", p.ImportPath, imp)
+				t.Errorf("%s imports %s, which stands outside", p.ImportPath, imp)
 			case below >= rank:
 				t.Errorf("%s (rank %d) imports %s (rank %d): imports go strictly down", p.ImportPath, rank, imp, below)
 			}

@@ -28,7 +28,7 @@ func TestFiles(t *testing.T) {
 // TestExported fails on an exported name without a comment, and on an exported
 // function or method whose parameters or results are of a type that its callers
 // cannot name. Commands, which nobody imports, generated files, files of other
-// systems and what stands outside the house are left out.
+// systems and what stands outside are left out.
 func TestExported(t *testing.T) {
 	for _, p := range packages(t) {
 		if p.Name == "main" || isOutside(p.ImportPath) {

@@ -10,7 +10,7 @@ import (
 	"whittle/load/report"
 )
 
-// One error of each kind is told in its own words, made safe for a terminal.
+// One error of each kind is reported with its text, made safe for a terminal.
 func TestErrorsAreReportedWithASample(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -27,7 +27,7 @@ Requests/sec:  25794.10
 		}
 	}
 	if wrkLines["errors"].MatchString(out) || !wrkLines["errors"].MatchString(out+"  Socket errors: connect 0, read 2, write 0, timeout 0\n") {
-		t.Error("errors are not told from none")
+		t.Error("errors are not distinguished from none")
 	}
 }
 

@@ -113,7 +113,7 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 		t.Errorf("%s: %+v", v.Summary, list)
 	}
 
-	// Fourteen that vary do not crowd out one that is wrong.
+	// Fourteen that vary do not hide one that is wrong.
 	c := testMatch
 	for i := range whittle.MaxHeaders {
 		c.Headers = append(c.Headers, fmt.Sprintf("X-%d", i))

@@ -280,10 +280,10 @@ func TestWhatIsNotCompared(t *testing.T) {
 		{"plain", func(*whittle.Exchange) {}, Observation{}},
 		{"candidate down", func(x *whittle.Exchange) { x.Candidate = whittle.Response{Failure: whittle.FailedReset} }, Observation{Differs: true}},
 		{"candidate 500", func(x *whittle.Exchange) { x.Candidate.Status = 500 }, Observation{Differs: true, Ask: true}},
-		{"candidate 500, its user rescued", func(x *whittle.Exchange) {
+		{"candidate 500, with fallback", func(x *whittle.Exchange) {
 			x.Candidate = whittle.Response{Status: 500, Truncated: true}
 		}, Observation{Differs: true, Ask: true}},
-		{"both 500, the candidate's user rescued", func(x *whittle.Exchange) {
+		{"both 500, with fallback", func(x *whittle.Exchange) {
 			x.Monolith.Status, x.Candidate = 500, whittle.Response{Status: 500, Truncated: true}
 		}, Observation{Skip: whittle.SkipTooLarge}},
 	} {

@@ -292,7 +292,7 @@ func TestChosenRepeatsSpeakForThemselves(t *testing.T) {
 	}
 }
 
-// prices is a response with more places that change by themselves than are told
+// prices is a response with more places that change by themselves than are kept
 // apart.
 func prices(r *rand.Rand, n, total int) string {
 	var b strings.Builder

@@ -131,7 +131,7 @@ func alike(a, b *whittle.Response, kind whittle.FindingKind) bool {
 }
 
 // limit is the share of responses that may differ in status or content type, or
-// be missing, and still count as none. A law is known only to its margin, so
+// be missing, and still count as none. A distribution is known only to its margin, so
 // the statistical kind does not ask for more than one in two hundred.
 func (s *series) limit() float64 {
 	if s.c.Kind == whittle.Statistical {

@@ -17,7 +17,7 @@ func newContext(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithCancel(t.Context())
 }
 
-// shifted is a house with a candidate at 1 %.
+// shifted is a harness with a candidate at 1 %.
 func shifted(t *testing.T, disk *memory) *rig {
 	t.Helper()
 	h := newRig(t, disk, spec())
@@ -25,7 +25,7 @@ func shifted(t *testing.T, disk *memory) *rig {
 	return h
 }
 
-// shift lets a house that is made begin its shift.
+// shift lets a harness that is made begin its shift.
 func shift(h *rig) {
 	h.t.Helper()
 	h.run()
@@ -148,7 +148,7 @@ func TestFullDiskStopsRisesOnly(t *testing.T) {
 			t.Fatalf("rose to %d without a disk", got)
 		}
 		if s := h.status(); !strings.Contains(s.Next, "no space left on device") || !strings.Contains(s.Next, "no share rises") {
-			t.Errorf("the trouble is not told: %q", s.Next)
+			t.Errorf("the trouble is not shown: %q", s.Next)
 		}
 		before := disk.attempts()
 		pass(10 * time.Second)
@@ -284,7 +284,7 @@ func TestATripAfterAFallIsOver(t *testing.T) {
 	})
 }
 
-// A gateway that has tripped takes no rise until it is told 0. A rise that it refuses
+// A gateway that has tripped takes no rise until it has got 0. A rise that it refuses
 // is never said to be in force, nor one that the status shows.
 func TestARiseThatTheGatewayRefusesIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

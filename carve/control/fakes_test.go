@@ -150,7 +150,7 @@ func (j *journal) take() []string {
 
 // judge says what the test tells it to.
 type judge struct {
-	mu   *sync.Mutex // guards the following, shared by all of a house's judges
+	mu   *sync.Mutex // guards the following, shared by all of a harness's judges
 	word *whittle.State
 	seen int
 	skip *string

@@ -193,7 +193,7 @@ func TestDamagedStateStartsOnTheMonolith(t *testing.T) {
 				}
 				last := s.Timeline[len(s.Timeline)-1]
 				if !strings.HasPrefix(last.Reason, "Evidence starts afresh, back in shadow: the saved ") || last.By != rollout.Self {
-					t.Errorf("told as %+v", last)
+					t.Errorf("reported as %+v", last)
 				}
 			})
 		})

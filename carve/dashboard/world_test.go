@@ -11,7 +11,7 @@ import (
 // noon is when the world's clock stands still.
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// quiet is a route that nothing has come to yet.
+// idleRoute is a route that nothing has come to yet.
 func idleRoute(name string) whittle.RouteStatus {
 	return whittle.RouteStatus{
 		Route: name, Phase: whittle.PhaseShadow, Since: noon, Next: "shadow → 1 %: the verdict EQUIVALENT; 0 exchanges so far.",

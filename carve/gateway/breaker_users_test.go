@@ -43,7 +43,7 @@ func TestOneUserTripsNothing(t *testing.T) {
 	waits(t, 10*time.Second, func() bool { return len(s.reported()) == 2*spec.Guard.Consecutive })
 	for _, o := range s.reported() {
 		if !o.BothBad || o.Side != whittle.Candidate || o.User == 0 {
-			t.Fatalf("told %+v", o)
+			t.Fatalf("reported %+v", o)
 		}
 	}
 	for range spec.Guard.Exposure + 10 {

@@ -23,7 +23,7 @@ func TestCallerKeepsTheWriteContractAndTheRequest(t *testing.T) {
 	defer srv.Close()
 	spec := whittle.Route{
 		Candidate: &whittle.Upstream{URL: srv.URL + "/v2", Timeout: 10 * time.Second},
-		DryRun:    &whittle.DryRunHeader{Header: "x-rehearsal", Value: "yes"},
+		DryRun:    &whittle.DryRunHeader{Header: "x-dry-run", Value: "yes"},
 	}
 	c, err := NewCaller(spec)
 	if err != nil {
@@ -31,7 +31,7 @@ func TestCallerKeepsTheWriteContractAndTheRequest(t *testing.T) {
 	}
 	defer c.Close()
 	if !c.Allows("POST") || c.Harmless("POST") || !c.Harmless("GET") {
-		t.Error("a rehearsed write is allowed and not harmless; a GET is harmless")
+		t.Error("a dry run is allowed and not harmless; a GET is harmless")
 	}
 	q := &whittle.Request{
 		Method: "POST", Target: "/a?b=%2f", Host: "shop.example",
@@ -44,7 +44,7 @@ func TestCallerKeepsTheWriteContractAndTheRequest(t *testing.T) {
 	if sent != "POST /v2/a?b=%2f shop.example body" {
 		t.Errorf("sent %q", sent)
 	}
-	if got.Get("X-Rehearsal") != "yes" || got.Get("X-A") != "1" || got["X-Hop"] != nil {
+	if got.Get("X-Dry-Run") != "yes" || got.Get("X-A") != "1" || got["X-Hop"] != nil {
 		t.Errorf("header %v", got)
 	}
 	if len(q.Header) != 3 {

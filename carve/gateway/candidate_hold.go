@@ -16,7 +16,7 @@ import (
 // keeps head and body back until the response is whole, or has outgrown the
 // bound, so that a candidate which breaks in the middle is never seen by the
 // user. What has outgrown the bound, an event stream, and whatever comes
-// through a holder told to let everything through, streams as usual.
+// through a holder in pass-through mode, streams as usual.
 //
 // It has no Unwrap on purpose: reading deadlines on the client's connection are
 // not for requests whose body has already been read.

@@ -220,7 +220,7 @@ func TestFellBackRequestsAreSampledLikeTheRest(t *testing.T) {
 				}
 			}
 			if bad != n {
-				t.Errorf("the guards were told of %d failures, want all %d", bad, n)
+				t.Errorf("the guards got %d failures, want all %d", bad, n)
 			}
 			s.holdsNothing()
 		})
@@ -228,7 +228,7 @@ func TestFellBackRequestsAreSampledLikeTheRest(t *testing.T) {
 }
 
 // The guards hold the candidate's failures against the monolith's own: they are
-// told of those to which the monolith had no response either.
+// given those to which the monolith had no response either.
 func TestBothFail(t *testing.T) {
 	spec := everything()
 	s := open(t, spec, http.HandlerFunc(reset), says(500, "broken"))

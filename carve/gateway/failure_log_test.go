@@ -17,18 +17,18 @@ func TestComplaintsAreBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
 	k := failureKey{route: "GET /", failure: whittle.FailedConnect}
 	if unspoken, speak := c.due(k, now); !speak || unspoken != 0 {
-		t.Fatal("the first failure is not told")
+		t.Fatal("the first failure is not logged")
 	}
 	for range 100 {
 		if _, speak := c.due(k, now.Add(logFailureEvery-1)); speak {
-			t.Fatal("the same failure is told twice at once")
+			t.Fatal("the same failure is logged twice at once")
 		}
 	}
 	if _, speak := c.due(failureKey{route: "GET /", failure: whittle.FailedReset}, now); !speak {
-		t.Error("another failure is not told")
+		t.Error("another failure is not logged")
 	}
 	if unspoken, speak := c.due(k, now.Add(logFailureEvery)); !speak || unspoken != 100 {
-		t.Errorf("after a while: told %v, with %d unspoken, want 100", speak, unspoken)
+		t.Errorf("after a while: logged %v, with %d left out, want 100", speak, unspoken)
 	}
 	for i := range 3 * maxFailureKeys {
 		c.due(failureKey{route: strings.Repeat("x", i)}, now)

@@ -16,7 +16,7 @@ import (
 	"whittle"
 )
 
-// traced is a Tracer that notes what it is told.
+// traced is a Tracer that keeps its spans.
 type traced struct {
 	route, method, parent string
 	status                int

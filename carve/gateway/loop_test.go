@@ -113,7 +113,7 @@ func TestARequestThatComesBackIsRefused(t *testing.T) {
 		}
 	}
 	if n := strings.Count(log.String(), "came back to the gateway"); n == 0 || n > 5 {
-		t.Errorf("told %d times: %s", n, log.String())
+		t.Errorf("logged %d times: %s", n, log.String())
 	}
 }
 

@@ -17,7 +17,7 @@ type model struct {
 	held, byHand bool
 	since        time.Time
 	// shift counts the decisions for a share of 0. tripped says that the gateway has
-	// tripped in this one, told that a notice of it has arrived, known that control
+	// tripped in this one, notified that a notice of it has arrived, known that control
 	// has read it.
 	shift                    int
 	tripped, notified, known bool

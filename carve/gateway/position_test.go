@@ -92,7 +92,7 @@ func TestPositions(t *testing.T) {
 				}
 			}
 			if !slices.Equal(trips, want) {
-				t.Errorf("told of trips under %v, want %v", trips, want)
+				t.Errorf("reported trips under %v, want %v", trips, want)
 			}
 		})
 	}
@@ -113,6 +113,6 @@ func TestATripNamesThePositionInForce(t *testing.T) {
 	s.breaker.Done(p, breaker.Bad, time.Now())
 	s.notices.Wait()
 	if !slices.Equal(trips, []uint64{3}) {
-		t.Errorf("told of trips under %v, want 3", trips)
+		t.Errorf("reported trips under %v, want 3", trips)
 	}
 }

@@ -115,7 +115,7 @@ func TestUnnamedProxyIsLogged(t *testing.T) {
 			t.Error(err)
 		}
 		if n := strings.Count(log.String(), "name it under forwarded.trust"); n != c.want {
-			t.Errorf("%s: told %d times, want %d: %s", name, n, c.want, log.String())
+			t.Errorf("%s: logged %d times, want %d: %s", name, n, c.want, log.String())
 		}
 	}
 }

@@ -305,9 +305,9 @@ func TestWriteContract(t *testing.T) {
 		{"DELETE", "DELETE", false, false, false},
 		{"a method nobody knows", "BREW", false, false, false},
 		{"POST declared safe", "POST", true, false, true},
-		{"POST rehearsed", "POST", false, true, true},
-		{"DELETE rehearsed", "DELETE", false, true, true},
-		{"GET needs no rehearsal", "GET", false, true, true},
+		{"POST as a dry run", "POST", false, true, true},
+		{"DELETE as a dry run", "DELETE", false, true, true},
+		{"GET needs no dry run", "GET", false, true, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -317,14 +317,14 @@ func TestWriteContract(t *testing.T) {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					mu.Lock()
 					defer mu.Unlock()
-					*into += "[" + r.Header.Get("X-Rehearsal") + "]"
+					*into += "[" + r.Header.Get("X-Dry-Run") + "]"
 				})
 			}
 			spec := everything()
 			spec.Safe = tt.safe
 			want := seenAt{monolith: "[]"}
 			if tt.dryRun {
-				spec.DryRun = &whittle.DryRunHeader{Header: "x-rehearsal", Value: "yes"}
+				spec.DryRun = &whittle.DryRunHeader{Header: "x-dry-run", Value: "yes"}
 			} else {
 				want.monolith = "[faked]" // nobody's header on this route, so it passes
 			}
@@ -339,7 +339,7 @@ func TestWriteContract(t *testing.T) {
 				}
 			}
 			s := open(t, spec, note(&marks.monolith), note(&marks.candidate))
-			s.gets(s.sends(tt.method, "", "X-Rehearsal", "faked"))
+			s.gets(s.sends(tt.method, "", "X-Dry-Run", "faked"))
 			l := s.rests()
 			if tt.mirrored != (l.Compared == 1) || tt.mirrored != (l.Skipped[whittle.SkipNotSafe] == 0) {
 				t.Errorf("ledger %+v", l)
@@ -347,7 +347,7 @@ func TestWriteContract(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if marks != want {
-				t.Errorf("rehearsal header as seen: %+v, want %+v", marks, want)
+				t.Errorf("dry run header as seen: %+v, want %+v", marks, want)
 			}
 		})
 	}
@@ -467,7 +467,7 @@ func reset(w http.ResponseWriter, _ *http.Request) {
 // purpose.
 var unmirroredLog = log.New(io.Discard, "", 0)
 
-// patterned is a body in which every position is told from its neighbours.
+// patterned is a body in which every position differs from its neighbours.
 func patterned(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

@@ -29,7 +29,7 @@ func occupied(t *testing.T) (url string, entered <-chan struct{}, release func()
 }
 
 // TestAWaitForAConnectionIsBounded: a request that gets none of the monolith's
-// connections is told so after wait_timeout, by whichever way it is sent.
+// connections gets an error after wait_timeout, by whichever way it is sent.
 func TestAWaitForAConnectionIsBounded(t *testing.T) {
 	for _, tt := range []struct{ name, first, then string }{
 		{"the pool", "", ""},

@@ -14,9 +14,9 @@ import (
 	"whittle"
 )
 
-// TestSlowClientsStarveNobody: clients that take nothing of their responses, or send
+// TestSlowClientsHoldUpNobody: clients that take nothing of their responses, or send
 // nothing of their uploads, lose the monolith's connections to users who wait for one.
-func TestSlowClientsStarveNobody(t *testing.T) {
+func TestSlowClientsHoldUpNobody(t *testing.T) {
 	streams := func(w http.ResponseWriter, size int) {
 		for range 4 {
 			_, _ = w.Write(bytes.Repeat([]byte("x"), size/4))

@@ -1,5 +1,5 @@
 // Package logqueue lets nobody wait for a log. Lines are queued within a bound and
-// written by one goroutine; what does not fit is dropped, counted, and told once the
+// written by one goroutine; what does not fit is dropped, counted, and reported once the
 // log takes lines again. A pipe that nobody reads, or a full disk, costs lines and
 // nothing else.
 package logqueue
@@ -20,8 +20,8 @@ const bound = 1 << 20
 
 // Queue is an io.Writer of lines, one a call. It is safe for concurrent use.
 type Queue struct {
-	w    io.Writer
-	told func(dropped int64)
+	w      io.Writer
+	report func(dropped int64)
 
 	wake    notify.Signal
 	ended   chan struct{} // closed when all has been written after Close
@@ -32,10 +32,10 @@ type Queue struct {
 	closed  bool
 }
 
-// New begins to write to w what the queue gets. told is called when lines were
+// New begins to write to w what the queue gets. report is called when lines were
 // dropped and the log takes some again; it may write to the queue.
-func New(w io.Writer, told func(dropped int64)) *Queue {
-	q := &Queue{w: w, told: told, wake: notify.New(), ended: make(chan struct{})}
+func New(w io.Writer, report func(dropped int64)) *Queue {
+	q := &Queue{w: w, report: report, wake: notify.New(), ended: make(chan struct{})}
 	go q.run()
 	return q
 }
@@ -69,7 +69,7 @@ func (q *Queue) run() {
 		}
 		_, _ = q.w.Write(buf) // there is no other place to say that the log fails
 		if n := q.dropped.Load(); n > said && !closed {
-			q.told(n - said)
+			q.report(n - said)
 			said = n
 		}
 	}

@@ -41,12 +41,12 @@ func TestNobodyWaitsForALog(t *testing.T) {
 	w.Close()
 	reading.Wait()
 	lines := strings.Split(strings.TrimSpace(all.String()), "\n")
-	last, told := -1, int64(0)
+	last, reported := -1, int64(0)
 	for _, l := range lines {
 		var n int
 		switch {
 		case strings.HasPrefix(l, "dropped "):
-			fmt.Sscanf(l, "dropped %d", &told)
+			fmt.Sscanf(l, "dropped %d", &reported)
 		default:
 			if _, err := fmt.Sscanf(l, "%d", &n); err != nil || n <= last || len(l) != line-1 {
 				t.Fatalf("after line %d came %.40q", last, l)
@@ -60,16 +60,16 @@ func TestNobodyWaitsForALog(t *testing.T) {
 }
 
 // TestDropsAreTold: when the log takes lines again, it is told how many are missing.
-func TestDropsAreTold(t *testing.T) {
+func TestDropsAreReported(t *testing.T) {
 	r, w := io.Pipe()
-	told := make(chan int64, 1)
-	q := New(w, func(dropped int64) { told <- dropped })
+	reported := make(chan int64, 1)
+	q := New(w, func(dropped int64) { reported <- dropped })
 	for range 3 * bound / 1024 {
 		_, _ = q.Write(make([]byte, 1024))
 	}
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = io.Copy(io.Discard, r) })
-	if n := <-told; n != q.Dropped() {
+	if n := <-reported; n != q.Dropped() {
 		t.Errorf("told of %d of %d", n, q.Dropped())
 	}
 	q.Close(time.Minute)

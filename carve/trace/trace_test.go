@@ -86,7 +86,7 @@ func TestTraceFollowsARequest(t *testing.T) {
 		if tc.failure == "" {
 			c := s.SpanContext()
 			if got, want := <-traceparents, fmt.Sprintf("00-%s-%s-01", c.TraceID(), c.SpanID()); got != want {
-				t.Errorf("%s: the upstream was told %q, the span is %q", tc.url, got, want)
+				t.Errorf("%s: the upstream got %q, the span is %q", tc.url, got, want)
 			}
 		}
 		if got := s.Status().Code == codes.Error; got != tc.failed {

@@ -37,7 +37,7 @@ func TestRequestBody(t *testing.T) {
 		{"both of a field's names", plain, post("/", `{"full_name":"a","yesNo":true}`), `{"fullName":"a","yesNo":true}`},
 		{"fields that nobody knows", plain, post("/", `{"i32":1,"x":{"y":[1]},"z":null,"w":"é"}`), `{"i32":1}`},
 		{"a null field", plain, post("/", `{"i32":null}`), `{}`},
-		{"zero where it can be told from unset", plain, post("/", `{"maybe":0,"i32":0}`), `{"maybe":0}`},
+		{"zero where it differs from unset", plain, post("/", `{"maybe":0,"i32":0}`), `{"maybe":0}`},
 		{"text beyond ASCII", plain, post("/", `{"fullName":"é\n\u00e9 \ud83d\ude00"}`), `{"fullName":"é\né 😀"}`},
 		{"no body", plain, post("/", ""), `{}`},
 		{"no body and an empty query", plain, get("/?"), `{}`},

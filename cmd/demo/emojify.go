@@ -91,7 +91,7 @@ func newEmojifyDemo(ctx context.Context, s *cmdline.Screen, work string, short b
 			d.stopAll()
 		}
 	}()
-	s.Heading("demo emojify: find the line that eats the CPU")
+	s.Heading("demo emojify: find the line that uses the CPU")
 	if d.cache, err = d.start(ctx, "cache", "--dir", filepath.Join(work, "pictures")); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type cli struct {
 	Reset    resetVerb    `cmd:"" help:"Begin a route's evidence afresh, in shadow: the candidate has been mended."`
 	Load     loadVerb     `cmd:"" help:"Load a server by an Artillery or JMeter plan, or by flags, and report the latency that its users saw."`
 	Compare  compareVerb  `cmd:"" help:"Compare two targets under one schedule: ratios with intervals, and a verdict."`
-	Profile  profileVerb  `cmd:"" help:"Say which line of a Go or Node service eats the CPU, and what changed; guard it."`
+	Profile  profileVerb  `cmd:"" help:"Say which line of a Go or Node service uses the CPU, and what changed; guard it."`
 	Find     findVerb     `cmd:"" help:"Rank a service's endpoints by what they cost: which to carve first."`
 	Record   recordVerb   `cmd:"" help:"Record what passes to a monolith, redacted; look at it, check it, take it from and to HAR files."`
 	Replay   replayVerb   `cmd:"" help:"Send recorded exchanges to a candidate and compare its answers with the recorded ones."`

@@ -66,7 +66,7 @@ func startUnread(t *testing.T, config string) *unread {
 
 // TestAFullLogStopsNothing: with nobody reading standard error, users get their
 // responses, an ordered rollback is in force, and the process ends. What was
-// dropped is counted, and told as soon as somebody reads.
+// dropped is counted, and reported as soon as somebody reads.
 func TestAFullLogStopsNothing(t *testing.T) {
 	says := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	monolith, candidate := httptest.NewServer(says), httptest.NewServer(says)
@@ -116,24 +116,24 @@ routes:
 	if n := dropped(t, &client, u.admin); n == 0 {
 		t.Error("no line is counted as dropped")
 	}
-	told := make(chan string, 1)
+	logged := make(chan string, 1)
 	go func() {
 		lines := bufio.NewScanner(u.log)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
 			if strings.Contains(lines.Text(), "log lines were dropped") {
-				told <- lines.Text()
+				logged <- lines.Text()
 				break
 			}
 		}
 	}()
 	select {
-	case line := <-told:
+	case line := <-logged:
 		if n := dropped(t, &client, u.admin); !strings.Contains(line, fmt.Sprintf("lines=%d", n)) {
-			t.Errorf("%d dropped, told %q", n, line)
+			t.Errorf("%d dropped, logged %q", n, line)
 		}
 	case <-time.After(scriptPatience):
-		t.Error("nobody is told of the dropped lines")
+		t.Error("the dropped lines are not reported")
 	}
 	fill() // nobody reads any more
 	if err := u.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -254,7 +254,7 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// TestRecordLive: alone in front of a monolith, until it is told to end.
+// TestRecordLive: alone in front of a monolith, until it is stopped.
 func TestRecordLive(t *testing.T) {
 	monolith := httptest.NewServer(account("hunter2"))
 	defer monolith.Close()

@@ -96,7 +96,7 @@ type deployment struct {
 	admin   *adminServer // nil where it is switched off
 	records *recording.Recording
 	public  net.Listener
-	// metrics are those besides the parts' own.
+	// metrics are those that no part has of its own.
 	metrics []prometheus.Collector
 	// stopTraces flushes the spans that wait for export.
 	stopTraces func(context.Context) error

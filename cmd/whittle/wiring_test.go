@@ -131,7 +131,7 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 		t.Errorf("what was kept is not what was there: %d bytes, %v", len(b), err)
 	}
 	if !strings.Contains(said.String(), "the state file is damaged") || !strings.Contains(said.String(), aside[0]) {
-		t.Errorf("the operator is told %q", said.String())
+		t.Errorf("the log says %q", said.String())
 	}
 }
 

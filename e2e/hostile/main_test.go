@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// setup is what the gateway's process is told.
+// setup configures the gateway's process.
 type setup struct {
 	Monolith, Candidate string
 	Timeout             time.Duration

@@ -19,7 +19,7 @@ import (
 	"whittle/systems/ingest/stream/embedded"
 )
 
-// ledger is what producers were told: by event id, the position that a response
+// ledger holds the responses to producers: by event id, the position that a response
 // of success named.
 type ledger struct {
 	mu   sync.Mutex

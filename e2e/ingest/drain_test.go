@@ -19,7 +19,7 @@ import (
 	"whittle/systems/ingest/stream/relay"
 )
 
-// gate is a sink that is there or not, as it is told.
+// gate is a sink that can be switched off.
 type gate struct {
 	stream.Stream
 	down atomic.Bool

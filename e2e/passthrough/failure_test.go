@@ -234,7 +234,7 @@ func TestClientGoneCancelsTheUpstream(t *testing.T) {
 		select {
 		case <-r.Context().Done():
 		case <-time.After(patience):
-			t.Error("the upstream was not told")
+			t.Error("the upstream did not see it")
 		}
 		gone <- struct{}{}
 	})

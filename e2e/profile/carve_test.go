@@ -71,10 +71,10 @@ func TestTheCarveIsReported(t *testing.T) {
 	if len(r.Sites) == 0 || !strings.HasSuffix(r.Sites[0].Where(), line(t, "systems/count/published/published.go", "s += r.Int31n(100)")) {
 		t.Errorf("the line that draws is not the dearest: %+v", r.Sites)
 	} else if s := r.Sites[0]; s.Callee != "math/rand.(*Rand).Int31n" || s.CalleeShare < 0.4 || !strings.Contains(r.Words, "by what it calls, rand.(*Rand).Int31n") {
-		t.Errorf("the generator's cost is not told: %+v, %q", s, r.Words)
+		t.Errorf("the generator's cost is not shown: %+v, %q", s, r.Words)
 	}
 
-	path := filepath.Join(t.TempDir(), "story.json")
+	path := filepath.Join(t.TempDir(), "difference.json")
 	out = must(t, "profile", "diff", filepath.Join(before, "cpu.cpuprofile"), filepath.Join(after, "cpu.pb.gz"), "--json", path, "--html", path+".html")
 	c := reads[report.Comparison](t, path)
 	const carved = "POST /Count → /twirp.carved.Carved/Count"

@@ -1,6 +1,6 @@
 // Package walk takes the whole way on real processes: the built whittle before
 // the Node monolith, with the published and the mended service next to it. It
-// kills them at bad moments, and counts what users felt.
+// kills them at bad moments, and counts what users saw.
 package walk
 
 import (

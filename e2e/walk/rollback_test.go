@@ -97,7 +97,7 @@ func TestRollback(t *testing.T) {
 				c.home()
 				c.content(t)
 				touched = g.metric(t, "whittle_fallback_requests_total", "") - touched
-				t.Logf("share 0 after %v, %d requests rescued, %d served, slowest answer before %v: %s", took, touched, c.served.Load(), pace, last.Reason)
+				t.Logf("share 0 after %v, %d requests fell back, %d served, slowest answer before %v: %s", took, touched, c.served.Load(), pace, last.Reason)
 				if touched > exposure {
 					t.Errorf("%d requests met the broken candidate", touched)
 				}

@@ -150,7 +150,7 @@ func (c *users) home() {
 	c.wg.Wait()
 }
 
-// content fails the test where a user saw an error; the crowd has gone home.
+// content fails the test where a user saw an error; its virtual users have ended.
 func (c *users) content(t *testing.T) {
 	t.Helper()
 	if c.served.Load() == 0 {
@@ -161,7 +161,7 @@ func (c *users) content(t *testing.T) {
 	}
 }
 
-// more waits until the crowd has had n more responses.
+// more waits until the virtual users have had n more responses.
 func (c *users) more(t *testing.T, n int64) {
 	t.Helper()
 	from := c.served.Load()

@@ -96,7 +96,7 @@ func TestCovers(t *testing.T) {
 	// A key that is empty is a key all the same.
 	empty := []jsonpath.Element{{Key: []byte{}}}
 	if !parse(t, `$[""]`).Matches(empty) || parse(t, "$[0]").Matches(empty) || parse(t, "$[*]").Matches(empty) || !parse(t, "$.*").Matches(empty) {
-		t.Error("an empty key is not told from an index")
+		t.Error("an empty key is not distinguished from an index")
 	}
 }
 

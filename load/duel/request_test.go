@@ -10,7 +10,7 @@ import (
 	"whittle/load"
 )
 
-// What cannot be compared is told before anything is sent: nobody listens there.
+// What cannot be compared is an error before anything is sent: nobody listens there.
 func TestRequestsThatAreNoComparisonAreRefused(t *testing.T) {
 	const a, b = "http://127.0.0.1:1/x", "http://127.0.0.1:2/x"
 	some := load.Workload{Rate: 1, Duration: time.Second}

@@ -27,7 +27,7 @@ func TestArrivalsAreExact(t *testing.T) {
 	}{
 		{"the seed's plan", []Phase{Constant(20, 10*time.Second)}, 200},
 		{"a fraction per second", []Phase{Constant(0.5, 9*time.Second)}, 4},
-		{"rounding does not eat one", []Phase{Constant(100, sec(0.29))}, 29},
+		{"rounding does not lose one", []Phase{Constant(100, sec(0.29))}, 29},
 		{"an arrival rate of 0 is a pause", []Phase{Constant(0, time.Minute)}, 0},
 		{"a count", []Phase{{Count: 7, HasCount: true, Duration: time.Second}}, 7},
 		{"a count of 0", []Phase{{HasCount: true, Duration: time.Second}}, 0},
@@ -124,7 +124,7 @@ func TestPoissonGapsAreExponential(t *testing.T) {
 		distance = max(distance, math.Abs(1-math.Exp(-rate*g)-float64(i)/float64(len(gaps))))
 	}
 	if limit := 1.95 / math.Sqrt(n); distance > limit {
-		t.Errorf("distance from the exponential law %v, at most %v", distance, limit)
+		t.Errorf("distance from the exponential distribution %v, at most %v", distance, limit)
 	}
 	if again := arrivals([]Phase{{Rate: rate, Duration: seconds * time.Second, Poisson: true}}, 42); !slices.Equal(got, again) {
 		t.Error("the same seed gave other arrivals")

@@ -75,7 +75,7 @@ const (
 type stratum struct {
 	Key int `json:"key"`
 	// X are the monolith's scaled responses, far ones drawn in to six spreads; Y
-	// the candidate's that are not wild; Fresh those of Y that were not given
+	// the candidate's that are no outliers; Fresh those of Y that were not given
 	// before, so that one draw seen twenty times counts once.
 	X     moments `json:"x"`
 	Y     moments `json:"y"`

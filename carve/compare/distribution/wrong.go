@@ -56,9 +56,9 @@ func (t *stratum) outlier(v, centre, spread float64) bool {
 // candidate at this one. It is tested by universal inference (Wasserman,
 // Ramdas, Balakrishnan 2020, arXiv 1912.11436): the likelihood averaged over
 // two different chances, over the largest likelihood that any common p has. As
-// a distribution could itself be wild at one size, it also takes that the candidate
+// a distribution could itself be an outlier at one size, it also takes that the candidate
 // went wrong there fewWild times, in every exchange, and the monolith never:
-// should `per` not hold what it promises, even the worst law does that in no
+// should `per` not hold what it promises, even the worst distribution does that in no
 // more than one of 4^fewWild sizes.
 type wrongEprocess struct {
 	Bets eprocess.Bets `json:"bets"`

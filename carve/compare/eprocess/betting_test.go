@@ -93,7 +93,7 @@ func TestALateEffectIsStillShown(t *testing.T) {
 			b.Bet(1, 0.001, fair+n+1)
 		}
 		if most := 14 + fair/100; n > most {
-			t.Errorf("after %d quiet rounds it took %d, want at most %d", fair, n, most)
+			t.Errorf("after %d fair rounds it took %d, want at most %d", fair, n, most)
 		}
 	}
 }

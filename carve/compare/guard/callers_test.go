@@ -67,7 +67,7 @@ type guardedRoute struct {
 	paired  bool    // exchanges are compared: served ones all at first, later 1 in 20
 	sample  float64 // mirrored part of the monolith's exchanges
 	noise   float64 // share of both sides' responses that are odd by chance
-	unknown bool    // the guard is not told who the users are
+	unknown bool    // the guard does not know who the users are
 	second  float64 // what is asked second takes so many times as long
 	at      time.Time
 	share   whittle.Share

@@ -64,10 +64,10 @@ func (p processes) drive(g *Guard, r *rand.Rand, readings int) int {
 func TestCPUFalseAlarms(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]processes{
-		"calm":              {rate: 100, cost: 2 * time.Millisecond, noise: 0.03, tick: 10 * time.Millisecond},
-		"noisy":             {rate: 100, cost: 2 * time.Millisecond, noise: 0.5, tick: 10 * time.Millisecond},
-		"a drifting house":  {rate: 100, cost: 2 * time.Millisecond, noise: 0.1, drift: 0.6, tick: 10 * time.Millisecond},
-		"few, coarse ticks": {rate: 11, cost: 6 * time.Millisecond, noise: 0.2, tick: 10 * time.Millisecond},
+		"calm":               {rate: 100, cost: 2 * time.Millisecond, noise: 0.03, tick: 10 * time.Millisecond},
+		"noisy":              {rate: 100, cost: 2 * time.Millisecond, noise: 0.5, tick: 10 * time.Millisecond},
+		"a drifting machine": {rate: 100, cost: 2 * time.Millisecond, noise: 0.1, drift: 0.6, tick: 10 * time.Millisecond},
+		"few, coarse ticks":  {rate: 11, cost: 6 * time.Millisecond, noise: 0.2, tick: 10 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

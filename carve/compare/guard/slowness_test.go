@@ -20,7 +20,7 @@ type shadowed struct {
 	r     *rand.Rand
 	users []caller
 	every time.Duration // between requests, in the mean
-	tail  float64       // of the Pareto law that one in ten responses follows; 0: none
+	tail  float64       // of the Pareto distribution that one in ten responses follows; 0: none
 	wave  float64       // by how much the load goes up and down for both sides
 	stall time.Duration // each side stands still so long, once in a thousand times that
 	// does is the candidate's latency in ms at the i-th request; nil: as drawn.

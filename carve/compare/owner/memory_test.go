@@ -78,8 +78,8 @@ func TestBodiesAreDistinguishedByValue(t *testing.T) {
 	}
 }
 
-// TestAwaited: a value that comes before the response it belongs to is told whose
-// it is once that comes, and of more than wantedMost the last are waited for.
+// TestAwaited: a value may come before the response that it belongs to. Once that
+// comes, the owner is known. Of more than wantedMost values the last are waited for.
 func TestAwaited(t *testing.T) {
 	var o Memory
 	x := comparetest.Gave(0, 1, "/orders/1", "")

@@ -161,7 +161,7 @@ func TestHoldThenWriteOut(t *testing.T) {
 	}
 }
 
-// patterned is a body in which every position is told from its neighbours.
+// patterned is a body in which every position differs from its neighbours.
 func patterned(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

@@ -257,7 +257,7 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 						}
 					default:
 						if tt.trips > 0 {
-							t.Error("a waiting request was not told")
+							t.Error("a waiting request was not notified")
 						}
 					}
 				}

@@ -18,7 +18,7 @@ func (s slowness) latency() time.Duration {
 	return time.Duration(float64(s.median) * math.Exp(s.sigma*s.rng.NormFloat64()))
 }
 
-// run lets n requests go by, mirroring unless the strain sheds; loaded is how
+// run lets n requests go by, mirroring unless the shedder sheds; loaded is how
 // many times slower the monolith is while it is mirrored. It returns how many
 // requests were mirrored.
 func (s slowness) run(st *Shedder, n int, loaded float64, now *time.Time) (mirrored int) {

@@ -11,7 +11,7 @@ import (
 	"whittle/systems/count/rpc"
 )
 
-// newConnect returns Connect, gRPC and gRPC-Web, which share a path and are told
+// newConnect returns Connect, gRPC and gRPC-Web, which share a path and are recognized
 // apart by content type.
 func newConnect(s *service, m *metrics, maxBody int) (string, http.Handler) {
 	translate := func(next connect.UnaryFunc) connect.UnaryFunc {
@@ -34,7 +34,7 @@ func newConnect(s *service, m *metrics, maxBody int) (string, http.Handler) {
 }
 
 // newHealth serves gRPC's health check for the whole process and for the one
-// service; Watch is left out, and a client is told so by its protocol.
+// service; Watch is left out, and a client gets that error in its protocol.
 func newHealth(ready func() bool, maxBody int) (string, http.Handler) {
 	const procedure = "/grpc.health.v1.Health/Check"
 	check := func(_ context.Context, in *connect.Request[healthpb.HealthCheckRequest]) (*connect.Response[healthpb.HealthCheckResponse], error) {

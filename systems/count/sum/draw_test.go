@@ -117,7 +117,7 @@ func TestDrawsFollowTheMonolithsDistribution(t *testing.T) {
 		if p := (distuv.ChiSquared{K: 100}).Survival(chi2); p < 1e-4 {
 			t.Errorf("worker %d: chi-square %.1f over 101 values, p = %.2g", worker, chi2, p)
 		}
-		// The law has mean 50 and variance 833.5: Σ v²/100 over 1..99, plus
+		// The distribution has mean 50 and variance 833.5: Σ v²/100 over 1..99, plus
 		// 100²/200, minus 50².
 		const variance = 833.5
 		if z := (mean - 50) / math.Sqrt(variance/draws); math.Abs(z) > 4 {

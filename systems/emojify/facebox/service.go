@@ -30,7 +30,7 @@ type Options struct {
 	Limits picture.Limits
 	// Workers search at once. 0: as many as there are cores.
 	Workers int
-	// Waiting requests at most, with a body in memory each; more are told to
+	// Waiting requests at most, with a body in memory each; more are asked to
 	// come again. 0: four for each worker.
 	Waiting int
 	// Timeout bounds a request from its header on. 0: 15 s.

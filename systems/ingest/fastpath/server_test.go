@@ -388,7 +388,7 @@ func TestClosesWhoIsSlow(t *testing.T) {
 	}
 }
 
-// TestClientGoneInMidBody finds that the handler is told.
+// TestClientGoneInMidBody: the handler gets an error.
 func TestClientGoneInMidBody(t *testing.T) {
 	failed := make(chan error, 1)
 	s := open(t, &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -406,7 +406,7 @@ func TestClientGoneInMidBody(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	case <-time.After(timeout):
-		t.Fatal("the handler was not told")
+		t.Fatal("the handler got no error")
 	}
 }
 
@@ -442,7 +442,7 @@ func (l *lockedBuffer) String() string {
 }
 
 // TestShutdownFinishesRequestsUnderWay ends a server that has idle connections,
-// one of net/http's, and requests in flight: these get their response, and told that
+// one of net/http's, and requests in flight: these get their response, which says that
 // the connection ends.
 func TestShutdownFinishesRequestsUnderWay(t *testing.T) {
 	entered, gate := make(chan struct{}), make(chan struct{})

@@ -114,7 +114,7 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 	if gone == 0 || gone == float64(len(slow)) {
 		t.Errorf("%.0f of %d bodies were cut off", gone, len(slow))
 	}
-	// One of them at least is told so, and that it may come again.
+	// At least one of them gets the error, which says that it may try again.
 	replies := make(chan string, len(slow))
 	var reading sync.WaitGroup
 	defer reading.Wait()

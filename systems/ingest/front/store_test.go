@@ -211,7 +211,7 @@ func TestRuns(t *testing.T) {
 }
 
 // TestCopiesAtOnce sends one event from many connections while its first copy
-// is on its way: one is accepted, all others are told so once it is.
+// is on its way: one is accepted, all others get that result once it is.
 func TestCopiesAtOnce(t *testing.T) {
 	s := serve(t, nil)
 	s.stream.gate = make(chan struct{})

@@ -56,7 +56,7 @@ type telling struct{ scripted }
 func (r *telling) Tip() (int64, bool) { return r.responses, r.tip }
 
 // TestWhatSilenceMeans: of a reader that can tell the tip silence is the end where
-// it told it, and never because nothing was acknowledged.
+// it reported it, and never because nothing was acknowledged.
 func TestWhatSilenceMeans(t *testing.T) {
 	const idleTimeout = 10 * time.Second
 	corrupt := &CorruptError{Reason: "a flipped bit"}
@@ -68,18 +68,18 @@ func TestWhatSilenceMeans(t *testing.T) {
 		code   whittle.Code // of another error
 		took   time.Duration
 	}{
-		"silence":                        {script: nil, is: ErrIdle, took: idleTimeout},
-		"a record in time":               {script: []step{{after: idleTimeout - 1, entries: 2}}, n: 2, took: idleTimeout - 1},
-		"a record too late":              {script: []step{{after: idleTimeout + 1, entries: 2}}, is: ErrIdle, took: idleTimeout},
-		"what is corrupt":                {script: []step{{err: corrupt}}, is: corrupt},
-		"an error":                       {script: []step{{err: ErrEnded}}, is: ErrEnded},
-		"told, the tip":                  {hasTip: true, script: []step{{tip: true}}, is: ErrIdle, took: idleTimeout},
-		"told, a read that hangs":        {hasTip: true, script: nil, code: whittle.Unavailable, took: 3 * idleTimeout},
-		"told, hangs behind the tip":     {hasTip: true, script: []step{{tip: true, entries: 1}}, n: 1},
-		"told, a slow record":            {hasTip: true, script: []step{{after: 2*idleTimeout + 1, entries: 1}}, n: 1, took: 2*idleTimeout + 1},
-		"told, behind, then a record":    {hasTip: true, script: []step{{}, {after: idleTimeout + 1}, {after: idleTimeout + 1, entries: 3}}, n: 3, took: 2*idleTimeout + 2},
-		"told, behind, then the tip":     {hasTip: true, script: []step{{}, {after: idleTimeout + 1, tip: true}}, is: ErrIdle, took: 2 * idleTimeout},
-		"told, behind, then a hung read": {hasTip: true, script: []step{{}}, code: whittle.Unavailable, took: 4 * idleTimeout},
+		"silence":                                    {script: nil, is: ErrIdle, took: idleTimeout},
+		"a record in time":                           {script: []step{{after: idleTimeout - 1, entries: 2}}, n: 2, took: idleTimeout - 1},
+		"a record too late":                          {script: []step{{after: idleTimeout + 1, entries: 2}}, is: ErrIdle, took: idleTimeout},
+		"what is corrupt":                            {script: []step{{err: corrupt}}, is: corrupt},
+		"an error":                                   {script: []step{{err: ErrEnded}}, is: ErrEnded},
+		"reports its tip,  the tip":                  {hasTip: true, script: []step{{tip: true}}, is: ErrIdle, took: idleTimeout},
+		"reports its tip,  a read that hangs":        {hasTip: true, script: nil, code: whittle.Unavailable, took: 3 * idleTimeout},
+		"reports its tip,  hangs behind the tip":     {hasTip: true, script: []step{{tip: true, entries: 1}}, n: 1},
+		"reports its tip,  a slow record":            {hasTip: true, script: []step{{after: 2*idleTimeout + 1, entries: 1}}, n: 1, took: 2*idleTimeout + 1},
+		"reports its tip,  behind, then a record":    {hasTip: true, script: []step{{}, {after: idleTimeout + 1}, {after: idleTimeout + 1, entries: 3}}, n: 3, took: 2*idleTimeout + 2},
+		"reports its tip,  behind, then the tip":     {hasTip: true, script: []step{{}, {after: idleTimeout + 1, tip: true}}, is: ErrIdle, took: 2 * idleTimeout},
+		"reports its tip,  behind, then a hung read": {hasTip: true, script: []step{{}}, code: whittle.Unavailable, took: 4 * idleTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -247,7 +247,7 @@ func TestAdminPort(t *testing.T) {
 func TestFaultsAreAsAsked(t *testing.T) {
 	api, cache := two(t, "--cache-errors", "1")
 	id := store(t, cache.public, []byte("GIF89a, or so"))
-	if code, b := get(t, "http://"+api.public+"/cache/"+id); code != 503 || !strings.Contains(string(b), "as it was told to") {
+	if code, b := get(t, "http://"+api.public+"/cache/"+id); code != 503 || !strings.Contains(string(b), "as its setting says") {
 		t.Errorf("%d %s", code, b)
 	}
 	begun := time.Now()

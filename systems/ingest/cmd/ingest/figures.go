@@ -76,6 +76,6 @@ func registerDrain(r prometheus.Registerer, snapshot func() relay.Status) {
 		{"ingest_drain_deduplicated_total", "Events that were found at the sink's end and not sent again.", true, func(s *s) float64 { return float64(s.Deduplicated) }},
 		{"ingest_drain_missing_total", "Events that were gone from the log before they were drained, which takes somebody else who trims it.", true, func(s *s) float64 { return float64(s.Missing) }},
 		{"ingest_drain_reordered_total", "Events that the sink kept although an earlier one of their key had failed in the same call.", true, func(s *s) float64 { return float64(s.Reordered) }},
-		{"ingest_drain_waiting_queues", "Lanes of keys, of 64, that wait to be tried again.", false, func(s *s) float64 { return float64(s.Waiting) }},
+		{"ingest_drain_waiting_queues", "Partition queues, of 64, that wait to be tried again.", false, func(s *s) float64 { return float64(s.Waiting) }},
 	})
 }

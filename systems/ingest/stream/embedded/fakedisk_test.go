@@ -34,7 +34,7 @@ type fakeDisk struct {
 	refusing float64 // how likely it is that a write fails part of the way
 	unread   map[string][2]int64
 	forget   time.Duration // how long Forget takes
-	forgot   int           // bytes that were told to be forgotten
+	forgot   int           // bytes dropped from the page cache
 }
 
 // fakeFile is a file of it.

@@ -65,7 +65,7 @@ func TestPace(t *testing.T) {
 }
 
 // TestPaceWithoutATarget spares commits only while so much comes that they are
-// felt, and no lone sender waits for others who are not there.
+// noticed, and no lone sender waits for others who are not there.
 func TestPaceWithoutATarget(t *testing.T) {
 	const ms = time.Millisecond
 	now := time.Unix(1_800_000_000, 0)

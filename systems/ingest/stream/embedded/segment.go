@@ -215,7 +215,7 @@ func (s *survey) readLast(d disk, number uint64) error {
 }
 
 // unreadable is the error of a segment whose last records may lie where the disk
-// gives nothing back. Its zeros are none: what was never written is told by
+// gives nothing back. Its zeros are none: what was never written is known by
 // zeros, and these records may have been acknowledged.
 func unreadable(number uint64, at int64) error {
 	return whittle.Errorf(whittle.Unavailable, "open log: the disk cannot read %s at byte %d, where the last records may be", segmentName(number), at).

@@ -19,7 +19,7 @@ import (
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
 )
 
-// ledger is what producers were told, by record id.
+// ledger holds the results that producers got, by record id.
 type ledger struct {
 	mu      sync.Mutex // guards the following
 	results map[string]error
@@ -88,7 +88,7 @@ func (l *ledger) hold(t *testing.T, got []stream.Entry, unknown int64) {
 	if doubles > unknown {
 		t.Errorf("%d doubles, though only %d attempts had no response", doubles, unknown)
 	}
-	t.Logf("%d records told, %d acknowledged, %d doubles of %d attempts without a response", len(l.results), l.acknowledged(), doubles, unknown)
+	t.Logf("%d records with a result, %d acknowledged, %d doubles of %d attempts without a response", len(l.results), l.acknowledged(), doubles, unknown)
 }
 
 // readOut puts a last record onto every open shard, and reads all shards up to

@@ -25,7 +25,7 @@ func evenly(n, first int) []shardRange {
 	return ranges
 }
 
-// simulated is a Kinesis that keeps what it is told to keep.
+// simulated is a Kinesis that keeps what the test wants kept.
 type simulated struct {
 	t           *testing.T
 	random      *rand.Rand

@@ -12,7 +12,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// memory is a stream that keeps what it takes and, where it is told to, lies.
+// memory is a stream that keeps what it takes and, where the test wants it, lies.
 type memory struct {
 	stream.Stream // the methods that an audit has no use for
 

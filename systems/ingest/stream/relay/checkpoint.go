@@ -18,7 +18,7 @@ import (
 // checkpoint is how far a drain has come, as it is saved on disk.
 type checkpoint struct {
 	ID string `json:"id"` // of the drain, in the origins that it leaves
-	// Next is the number below which all is settled, Lanes the same by queue.
+	// Next is the number below which all is settled, Queues the same by queue.
 	Next   uint64   `json:"next"`
 	Queues []uint64 `json:"queues"`
 	// Ends is from where the sink is to be read, by partition, to find what it

@@ -325,7 +325,7 @@ func TestADroppedConnectionIsNotTheEnd(t *testing.T) {
 			m, err := Move(t.Context(), &dropping{source, 3}, newFakeSink(newFakeStore(2), 0, faults{}),
 				MoveOptions{Limits: quick(), Dir: folder(t), Log: textLog(&lines)})
 			if err != nil || m.Source.Records != 100 || m.Source != m.Target || !strings.Contains(lines.String(), "read shard: EOF") {
-				t.Errorf("end not told: %v: %+v, %v\n%s", bare, m, err, lines.String())
+				t.Errorf("end not reported:  %v: %+v, %v\n%s", bare, m, err, lines.String())
 			}
 		})
 	}

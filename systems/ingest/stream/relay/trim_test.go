@@ -51,9 +51,9 @@ func TestAShortLogKeepsWhatFits(t *testing.T) {
 			g.close(t)
 			g.again(t, o)
 		},
-		"in a burst after a quiet day": func(t *testing.T, g *rig, _ Options) {
+		"in a burst after an idle day": func(t *testing.T, g *rig, _ Options) {
 			for n := range 300 {
-				mustAppend(t, g, event("quiet", n))
+				mustAppend(t, g, event("idle", n))
 				time.Sleep(10 * time.Minute)
 			}
 		},
