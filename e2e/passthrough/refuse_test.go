@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"whittle/carve/gateway"
 	"whittle/internal/http1/smuggling"
@@ -89,7 +90,13 @@ func TestSmugglingIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			response := raw(t, g.addr, attempt)
-			if name == "a late preface" || strings.HasPrefix(name, "an Upgrade") || strings.HasPrefix(name, "chunk") || strings.Contains(name, "trailer") || strings.Contains(name, "after the") || strings.Contains(name, "extension") {
+			if name == "a late preface" || strings.HasPrefix(name, "an Upgrade") { // behind a request that is right
+				var first string
+				if first, response, _ = strings.Cut(response, "\r\n\r\n"); !strings.HasPrefix(first, "HTTP/1.1 200 ") {
+					t.Errorf("the request before has %q", first)
+				}
+			}
+			if strings.HasPrefix(name, "chunk") || strings.Contains(name, "trailer") || strings.Contains(name, "after the") || strings.Contains(name, "extension") {
 				// The head was right, so a response to it may come first.
 				if i := strings.LastIndex(response, "HTTP/1.1 "); i > 0 {
 					response = response[i:]
@@ -204,6 +211,66 @@ func TestEmptyLineBehindARequest(t *testing.T) {
 		}
 		if got := mustRead(t, resp.Body); resp.StatusCode != http.StatusOK || !strings.HasPrefix(got, fmt.Sprintf("/%d[", i)) {
 			t.Errorf("response %d: %d %q", i, resp.StatusCode, got)
+		}
+	}
+}
+
+// TestGarbageBehindARequest sends garbage behind a request, in the same packet and
+// while the response is awaited. The request has its response, and the connection
+// ends.
+func TestGarbageBehindARequest(t *testing.T) {
+	for _, garbage := range []string{
+		"\x00\x01\x02\r\n\r\n", "\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/1.1\r\nHost : h\r\n\r\n", strings.Repeat("\xff", 100<<10),
+	} {
+		for _, request := range []string{
+			"GET /a HTTP/1.1\r\nHost: h\r\n\r\n",
+			"POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+			"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx",
+		} {
+			for _, later := range []bool{false, true} {
+				asked, sent := make(chan struct{}), make(chan struct{})
+				u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					close(asked)
+					select {
+					case <-sent:
+						_, _ = io.WriteString(w, "served")
+					case <-r.Context().Done():
+					}
+				})
+				g := through(t, u.URL)
+				c := dial(t, g.addr)
+				parts := []string{request + garbage}
+				if later {
+					parts = []string{request, garbage}
+				}
+				for i, part := range parts {
+					if i > 0 {
+						<-asked
+					}
+					if _, err := io.WriteString(c, part); err != nil {
+						t.Fatal(err)
+					}
+				}
+				select {
+				case <-asked:
+				case <-time.After(patience):
+					t.Fatalf("%.20q behind %.4q, later %v: the request is not passed on", garbage, request, later)
+				}
+				close(sent)
+				r := bufio.NewReader(c)
+				resp, err := http.ReadResponse(r, nil)
+				if err != nil {
+					t.Errorf("%.20q behind %.4q, later %v: %v", garbage, request, later, err)
+					continue
+				}
+				if got := mustRead(t, resp.Body); resp.StatusCode != http.StatusOK || got != "served" {
+					t.Errorf("%.20q behind %.4q, later %v: %d %q", garbage, request, later, resp.StatusCode, got)
+				}
+				if rest, _ := io.ReadAll(r); len(rest) > 0 && !strings.HasPrefix(string(rest), "HTTP/1.1 400 ") {
+					t.Errorf("%.20q behind %.4q, later %v, then %.60q", garbage, request, later, rest)
+				}
+			}
 		}
 	}
 }

@@ -43,6 +43,7 @@ type Conn struct {
 
 	// over says that no further request may be read: see EndRequests.
 	over atomic.Bool
+	bad  atomic.Bool // err is set
 }
 
 // preface is how a connection of HTTP/2 begins, whose frames say their own length.
@@ -65,7 +66,7 @@ func (g *Conn) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		if g.err != nil {
-			return 0, g.err
+			return 0, g.refused(p)
 		}
 		n, err := g.Conn.Read(p)
 		if n == 0 || g.free {
@@ -75,15 +76,32 @@ func (g *Conn) Read(p []byte) (int, error) {
 		switch {
 		case !ok:
 			g.err = errFraming
+			g.bad.Store(true)
 			g.malformed.Add(1)
 			if good == 0 {
-				return 0, g.err
+				return 0, g.refused(p)
 			}
 			return good, nil
 		case good > 0 || err != nil:
 			return good, err
 		}
 		// All that came was an empty line.
+	}
+}
+
+// refused gives the error to who reads a request. Reads of one byte are net/http's
+// watch for the client's going, while the request before is being served: an error
+// would take its response. What stands behind the garbage is dropped until the
+// response has been given, which ends the watch, or the client goes.
+func (g *Conn) refused(p []byte) error {
+	if len(p) > 1 {
+		return g.err
+	}
+	var dropped [512]byte
+	for {
+		if _, err := g.Conn.Read(dropped[:]); err != nil {
+			return err
+		}
 	}
 }
 
@@ -101,7 +119,7 @@ const (
 
 // Close implements net.Conn.
 func (g *Conn) Close() error {
-	if g.over.Load() && g.CloseWrite() == nil && g.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+	if (g.over.Load() || g.bad.Load()) && g.CloseWrite() == nil && g.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
 		_, _ = io.CopyN(io.Discard, g.Conn, lingerBytes) // whatever ends it, the connection goes
 	}
 	return g.Conn.Close()
