@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"whittle"
 	"whittle/carve/config"
@@ -180,6 +181,26 @@ func TestARoute(t *testing.T) {
 	g.set(func() { g.routes = nil })
 	b.Go(g.url + "#/")
 	b.UntilText("No route has a candidate yet.")
+	b.Clean(g.url)
+}
+
+// TestTheTimeOfTheLedger: the ledger says since when requests are counted, and which
+// time is missing, as far as the API does.
+func TestTheTimeOfTheLedger(t *testing.T) {
+	g := serve(t, []whittle.RouteStatus{shifting("POST /Count")})
+	b := open(t, g, "#/route/"+counted)
+	b.Until(`document.querySelector('.ledger .counted')`)
+	const gap = " Requests from May 4, 12:00:00 to May 4, 12:00:07 are missing: whittle ended before it had saved their counts."
+	if got := b.JS(`document.querySelector('.ledger .counted').textContent`); got != "Counted since May 3, 12:00:00."+gap {
+		t.Errorf("with a gap: %s", got)
+	}
+	if got := b.JS(`[...document.querySelectorAll('.ledger .counted time')].map(e => e.dateTime).join(' ')`); got != "2026-05-03T10:00:00.000Z 2026-05-04T10:00:00.000Z 2026-05-04T10:00:07.000Z" {
+		t.Errorf("the times are %s", got)
+	}
+	g.set(func() { g.routes[0].Ledger.Gap = nil })
+	b.Until(`document.querySelector('.ledger .counted').textContent === 'Counted since May 3, 12:00:00.'`)
+	g.set(func() { g.routes[0].Ledger.Since = time.Time{} })
+	b.Until(`!document.querySelector('.ledger .counted') && document.querySelector('.ledger tfoot')`)
 	b.Clean(g.url)
 }
 

@@ -43,7 +43,7 @@ func TestShots(t *testing.T) {
 			b.Key("\u001b")
 			b.Go(g.url + "#/route/GET%20%2Fusers%2F%7Bid%7D")
 			b.Until(`document.querySelector('.findings .empty')`)
-			shoot("quiet")
+			shoot("idle")
 		}
 	}
 	b.Clean(g.url)

@@ -73,6 +73,7 @@ func shifting(name string) whittle.RouteStatus {
 		Summary: "No difference was found in 1,812 exchanges, and what could differ unseen is within the margins.",
 	}
 	s.Ledger = whittle.Ledger{Total: 2411, Compared: 1812, Skipped: map[string]int64{"sampled": 402, "served": 171, "canceled": 3}, Failed: 4, Shed: 17, Pending: 2}
+	s.Ledger.Since, s.Ledger.Gap = noon.Add(-26*time.Hour), &whittle.Gap{From: noon.Add(-2 * time.Hour), To: noon.Add(-2*time.Hour + 7*time.Second)}
 	s.Guards = []whittle.Meter{
 		{Name: "errors", Monolith: 0.001, Candidate: 0.0021, Limit: 0.011, EValue: 1.8, Threshold: 300, Count: 481, Needed: 9, Summary: "1 of 481 candidate responses bad (0.2079 %), monolith 0.1 % over the same time, limit 1.1 %; evidence 1.8 of 300, the least that could decide is 9 bad responses in a row"},
 		{Name: "p99", Monolith: 48.2, Candidate: 61.9, Limit: 72.3, EValue: 96, Threshold: 300, Count: 480, Needed: 4, Summary: "9 of 480 candidate responses slower than 72.3 ms (1.875 %), monolith's p99 48.2 ms; evidence 96 of 300, the least that could decide is 4 bad responses in a row"},

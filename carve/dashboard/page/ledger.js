@@ -1,5 +1,6 @@
 import { html } from './dom.js';
 import { count, named, percent, visible } from './format.js';
+import { At } from './time.js';
 import { skips } from './words.js';
 
 // parts splits a ledger into what adds up to its total, in a fixed order.
@@ -29,7 +30,11 @@ export function LedgerLine({ ledger }) {
     <span class="of">${count(ledger.compared)}<span class="quiet"> of ${count(ledger.total)}</span></span><span class="unseen"> compared: ${words}</span></span>`;
 }
 
-// Ledger shows every part, and whether they add up.
+// Counted says since when requests are counted, and which time is missing. An API
+// that does not know since when shows nothing.
+const Counted = ({ since, gap }) => since && html`<p class="counted quiet">Counted since <${At} at=${since} />.${gap && html` Requests from <${At} at=${gap.from} /> to <${At} at=${gap.to} /> are missing: whittle ended before it had saved their counts.`}</p>`;
+
+// Ledger shows every part, whether they add up, and since when they are counted.
 export function Ledger({ ledger }) {
   const list = parts(ledger).filter(p => p.n > 0 || p.look === 'compared');
   const total = sum(list), whole = total === ledger.total;
@@ -44,5 +49,6 @@ export function Ledger({ ledger }) {
       <tfoot><tr><th scope="row">Requests</th><td class="n">${count(ledger.total)}</td><td class="n">${whole ? html`<span class="good">adds up</span>` : ''}</td></tr></tfoot>
     </table>
     ${!whole && html`<p class="problem" role="alert">The parts add up to ${count(total)}, not to ${count(ledger.total)}. That is a defect of whittle’s own.</p>`}`}
+    <${Counted} since=${ledger.since} gap=${ledger.gap} />
   </section>`;
 }
