@@ -64,21 +64,26 @@ func (h *h2Client) asks(fields ...string) (stream uint32) {
 	return stream
 }
 
+// read gives the next frame, and acknowledges settings.
+func (h *h2Client) read() http2.Frame {
+	h.t.Helper()
+	h.must(0, h.c.SetReadDeadline(time.Now().Add(time.Minute)))
+	f, err := h.fr.ReadFrame()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if s, ok := f.(*http2.SettingsFrame); ok && !s.IsAck() {
+		h.must(0, h.fr.WriteSettingsAck())
+	}
+	return f
+}
+
 // status reads until the head of a response has come; "" where the stream was
 // reset instead.
 func (h *h2Client) status(stream uint32) string {
 	h.t.Helper()
-	h.must(0, h.c.SetReadDeadline(time.Now().Add(time.Minute)))
 	for {
-		f, err := h.fr.ReadFrame()
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		switch f := f.(type) {
-		case *http2.SettingsFrame:
-			if !f.IsAck() {
-				h.must(0, h.fr.WriteSettingsAck())
-			}
+		switch f := h.read().(type) {
 		case *http2.MetaHeadersFrame:
 			if f.StreamID == stream {
 				return f.PseudoValue("status")
@@ -87,6 +92,82 @@ func (h *h2Client) status(stream uint32) string {
 			if f.StreamID == stream {
 				return ""
 			}
+		}
+	}
+}
+
+// ending reads a response to its end: how much of its body came, and whether the
+// stream was reset rather than ended.
+func (h *h2Client) ending(stream uint32) (body int, reset bool) {
+	h.t.Helper()
+	for {
+		switch f := h.read().(type) {
+		case *http2.MetaHeadersFrame:
+			if f.StreamID == stream && f.StreamEnded() {
+				return body, false
+			}
+		case *http2.DataFrame:
+			if f.StreamID != stream {
+				continue
+			}
+			if body += len(f.Data()); f.StreamEnded() {
+				return body, false
+			}
+		case *http2.RSTStreamFrame:
+			if f.StreamID == stream {
+				return body, true
+			}
+		}
+	}
+}
+
+// TestABrokenBodyResetsTheStream: where an upstream breaks in the middle of a body,
+// an HTTP/2 client sees a reset and never a clean end, whatever the framing and
+// whether the body is read whole first. One that is whole ends clean.
+func TestABrokenBodyResetsTheStream(t *testing.T) {
+	const short, long = 1000, 1 << 20
+	part := func(n int) string { return strings.Repeat("x", n) }
+	head := func(fields string) string { return "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n" + fields + "\r\n" }
+	length := func(n int) string { return "Content-Length: " + strconv.Itoa(n) + "\r\n" }
+	const chunked = "Transfer-Encoding: chunked\r\n"
+	for name, c := range map[string]struct {
+		raw   string
+		whole bool
+	}{
+		"short, of known length":                {head(length(short)) + part(short-1), false},
+		"short, of known length, nothing of it": {head(length(short)), false},
+		"long, of known length":                 {head(length(long)) + part(long/2), false},
+		"chunks, in a chunk":                    {head(chunked) + "3e8\r\n" + part(10), false},
+		"chunks, between two":                   {head(chunked) + "a\r\n" + part(10) + "\r\n", false},
+		"chunks, before the trailer's end":      {head(chunked) + "a\r\n" + part(10) + "\r\n0\r\nX-Sum: 1\r\n", false},
+		"chunks, with a wrong size":             {head(chunked) + "a\r\n" + part(10) + "\r\nzz\r\n", false},
+		"short and whole":                       {head(length(short)) + part(short), true},
+		"long and whole":                        {head(length(long)) + part(long), true},
+		"chunks and whole":                      {head(chunked) + "a\r\n" + part(10) + "\r\n0\r\n\r\n", true},
+	} {
+		for _, route := range []string{"mirrored", "only passed on"} {
+			t.Run(name+"/"+route, func(t *testing.T) {
+				t.Parallel()
+				o := Options{Monolith: upstreamAt(rawServer(t, replies(c.raw, false)))}
+				if route == "mirrored" {
+					spec := everything()
+					candidate := upstreamAt(rawServer(t, replies(c.raw, false)))
+					spec.Candidate = &candidate
+					o.Routes = []whittle.Route{spec}
+				}
+				ls, urls := facing(t, 1)
+				g := behind(t, ls[0], o)
+				if o.Routes != nil {
+					g.Apply("/work", whittle.Position{Generation: 1, Phase: whittle.PhaseShadow})
+				}
+				h := h2To(t, urls[0], 4*long)
+				h.must(0, h.fr.WriteWindowUpdate(0, 4*long))
+				stream := h.asks(":method", "GET", ":scheme", "http", ":path", "/work", ":authority", "a.example", "x-user", "u")
+				body, reset := h.ending(stream)
+				if reset == c.whole {
+					t.Errorf("%d bytes of the body came, and the stream was reset: %v", body, reset)
+				}
+			})
 		}
 	}
 }
