@@ -52,11 +52,14 @@ func parseFailIf(text string) (FailIf, error) {
 	_, timed := latencyNames[f.figure]
 	if timed = timed || f.figure == mean; timed {
 		d, err := time.ParseDuration(text)
+		if _, number := strconv.ParseFloat(text, 64); err != nil && number == nil {
+			return f, fmt.Errorf("%q has no unit; write \"%s %s %sms\"", text, f.figure, f.op, text)
+		}
 		if err != nil || d < 0 {
 			return f, fmt.Errorf("%q is not a time such as 200ms", text)
 		}
 		f.value = latency.Milliseconds(d)
-		return f, nil
+		return f, f.possible()
 	}
 	if !slices.Contains([]string{"errors", "requests", "responses", "rate", "cpu"}, f.figure) {
 		return f, fmt.Errorf("%q is not a figure", f.figure)
@@ -69,7 +72,16 @@ func parseFailIf(text string) (FailIf, error) {
 	if f.value, err = strconv.ParseFloat(strings.TrimSpace(number), 64); err != nil || !(f.value >= 0) || math.IsInf(f.value, 1) {
 		return f, fmt.Errorf("%q is not a number of 0 or more", text)
 	}
-	return f, nil
+	return f, f.possible()
+}
+
+// possible is an error where no run can meet the condition, so that the gate would
+// pass whatever happens: no figure is below 0, and no share above 100 %.
+func (f *FailIf) possible() error {
+	if f.op == "<" && f.value == 0 || f.share && (f.value > 100 && f.op[0] == '>' || f.value == 100 && f.op == ">") {
+		return fmt.Errorf("no run meets %q, so it would never fail; compare with a value that %s can have", f.text, f.figure)
+	}
+	return nil
 }
 
 // of is the condition's figure of a run; missing says why there is none.

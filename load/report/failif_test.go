@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -56,13 +57,57 @@ func TestConditionsToFail(t *testing.T) {
 	}
 }
 
+// TestWhatIsNoConditionIsRefused: nonsense is an error that says what is wrong with
+// it, and whose hint says what to write.
 func TestWhatIsNoConditionIsRefused(t *testing.T) {
-	for _, text := range []string{
-		"", "p99", "p99 > ", "p99 > 200", "p99 > -1s", "p98 > 1ms", "errors > x", "errors > -1", "errors > NaN%", "rate > 5%", "rate > Inf",
-		"p99 = 1ms", "p99 >> 1ms", "p99 > 1ms 2ms", "errors > 1e999", strings.Repeat("p", 300) + " > 1",
+	for text, want := range map[string]string{
+		"":                                "no comparison",
+		"p99":                             "no comparison",
+		"p99 = 1ms":                       "no comparison",
+		strings.Repeat("p", 300) + " > 1": "no comparison",
+		"p99 > ":                          `"" is not a time such as 200ms`,
+		"p99 > 200":                       `"200" has no unit; write "p99 > 200ms"`,
+		"p99>0.5":                         `write "p99 > 0.5ms"`,
+		"p99 > 200 ms":                    `"200 ms" is not a time such as 200ms`,
+		"p99 > 5%":                        `"5%" is not a time such as 200ms`,
+		"p99 > -1s":                       `"-1s" is not a time such as 200ms`,
+		"p99 >> 1ms":                      `"> 1ms" is not a time`,
+		"p99 > 1ms 2ms":                   `"1ms 2ms" is not a time`,
+		"p99 => 1ms":                      `"p99 =" is not a figure`,
+		"200ms < p99":                     `"200ms" is not a figure`,
+		"p98 > 1ms":                       `"p98" is not a figure`,
+		"P99 > 1ms":                       `"P99" is not a figure`,
+		"> 1ms":                           `"" is not a figure`,
+		"p99 latency > 1ms":               `"p99 latency" is not a figure`,
+		"error > 1%":                      `"error" is not a figure`,
+		"errors > x":                      `"x" is not a number of 0 or more`,
+		"errors > -1":                     `"-1" is not a number of 0 or more`,
+		"errors > NaN%":                   `"NaN%" is not a number of 0 or more`,
+		"errors > 1%%":                    `"1%%" is not a number of 0 or more`,
+		"errors > %":                      `"%" is not a number of 0 or more`,
+		"errors > 1e999":                  `"1e999" is not a number of 0 or more`,
+		"errors > 1,000":                  `"1,000" is not a number of 0 or more`,
+		"rate > 5%":                       `"5%" is not a number of 0 or more`,
+		"rate > 5/s":                      `"5/s" is not a number of 0 or more`,
+		"rate > Inf":                      `"Inf" is not a number of 0 or more`,
+		"cpu > 2ms":                       `"2ms" is not a number of 0 or more`,
+		"p99 > 1ms && errors > 1":         "is not a time such as 200ms",
+		"errors < 0":                      "no run meets",
+		"p99 < 0s":                        "no run meets",
+		"errors > 100%":                   "no run meets",
+		"errors >= 100.5%":                "no run meets",
 	} {
-		if _, err := ParseFailIf([]string{text}); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%.40q: %v", text, err)
+		_, err := ParseFailIf([]string{text})
+		if whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %s", text, err, want)
+		}
+		if e, ok := errors.AsType[*whittle.Error](err); !ok || !strings.Contains(e.Hint, `"p99 > 200ms" or "errors > 1%"`) {
+			t.Errorf("%.40q: no hint says what to write: %v", text, err)
+		}
+	}
+	for _, text := range []string{"errors > 0", "errors >= 0", "errors >= 100%", "errors < 100%", "rate <= 0", "p99 > 0s", "max >= 0s"} {
+		if _, err := ParseFailIf([]string{text}); err != nil {
+			t.Errorf("%s can hold: %v", text, err)
 		}
 	}
 }
