@@ -22,11 +22,10 @@ type Arms [armCount]float64
 // the end, and far from it, where a broken candidate is learnt at once.
 func alternative(i int, limit float64) float64 {
 	steps := [armCount]float64{0.3 * limit, limit, 0.005, 0.02, 0.06, 0.2, 0.5, 0.95}
-	p := limit + steps[i]
-	if i == armCount-1 || p > 0.95 {
-		p = limit + 0.95*(1-limit)
+	if p := limit + steps[i]; p <= 0.95 {
+		return p
 	}
-	return p
+	return limit + 0.95*(1-limit)
 }
 
 // clampRate keeps a rate away from 0 and 1, where a logarithm has no value.
@@ -102,12 +101,17 @@ func (a *Arms) Block(o *Odds, mBad, mGood, cBad, cGood int) {
 type Odds struct{ factors [armCount][4]float64 }
 
 // NewOdds finds the odds of blocks of m responses of the monolith and c of the
-// candidate, by a guess at the monolith's rate.
+// candidate, by a guess at the monolith's rate. An arm whose alternative the
+// hypothesis allows at that rate, as it does with a slack that leaves little above
+// it, has nothing to bet on: its odds are 0.
 func NewOdds(guess, slack float64, m, c int) *Odds {
 	var o Odds
 	limit := min(guess+slack, 0.98)
 	for i := range o.factors {
 		v := alternative(i, limit)
+		if v-slack <= guess {
+			continue
+		}
 		p := project(guess, v, slack, float64(m), float64(c))
 		q := p + slack
 		o.factors[i] = [4]float64{
@@ -150,13 +154,10 @@ func RoundRate(p float64) float64 {
 	return min(max(math.Exp2(math.Round(4*math.Log2(p))/4), 1e-4), 0.9)
 }
 
-// project finds the p in [u, v−slack] that minimises m·KL(u‖p) + c·KL(v‖p+slack):
+// project finds the p in (u, v−slack) that minimises m·KL(u‖p) + c·KL(v‖p+slack):
 // the zero of the derivative, which rises with p.
 func project(u, v, slack, m, c float64) float64 {
 	low, high := u, v-slack
-	if high <= low {
-		return low
-	}
 	for range 48 {
 		p := (low + high) / 2
 		q := p + slack

@@ -120,9 +120,6 @@ func ShareBound(k, n int, alpha float64) float64 {
 	mixture := LogChance(k, n, shareA, shareB)
 	bar := math.Log(1 / alpha)
 	outside := func(p float64) bool {
-		if p >= 1 {
-			return true
-		}
 		return mixture-(float64(k)*math.Log(p)+float64(n-k)*math.Log1p(-p)) >= bar
 	}
 	return crossing(max(float64(k)/float64(n), 1e-12), 1, outside)

@@ -87,9 +87,6 @@ func edge(within, beyond float64, inside func(float64) bool) float64 {
 // MoreUntil estimates how many more responses bring the upper bound to limit if
 // the rate stays what it is; −1 if it never would, or not within 2^40.
 func (s *Share) MoreUntil(alpha, limit float64) int {
-	if limit <= 0 || (s.N > 0 && float64(s.Differing)/float64(s.N) >= limit) {
-		return -1
-	}
 	rate := float64(s.Differing) / max(float64(s.N), 1)
 	enough := func(more int) bool {
 		f := Share{N: s.N + more, Differing: s.Differing + int(math.Round(rate*float64(more))), b: s.b}
@@ -124,8 +121,8 @@ func UpperRate(bad, n int, beta float64) float64 {
 	return mathext.InvRegIncBeta(float64(bad+1), float64(n-bad), 1-beta)
 }
 
-// KnownRate is an UpperRate that is asked for again and again. The zero value is
-// ready.
+// KnownRate is an UpperRate that is asked for again and again, with a beta above 0.
+// The zero value is ready.
 type KnownRate struct {
 	bad, n     int
 	beta, rate float64
@@ -133,7 +130,7 @@ type KnownRate struct {
 
 // Of is UpperRate.
 func (k *KnownRate) Of(bad, n int, beta float64) float64 {
-	if k.beta == 0 || k.bad != bad || k.n != n || k.beta != beta {
+	if k.bad != bad || k.n != n || k.beta != beta {
 		*k = KnownRate{bad, n, beta, UpperRate(bad, n, beta)}
 	}
 	return k.rate

@@ -25,7 +25,7 @@ type Staked struct {
 	Arms  Arms `json:"arms"`
 	Plays int  `json:"plays"`
 
-	logE   float64 // logEValue after so many plays; 0: not known
+	logE   float64 // logEValue after so many plays
 	logEAt int
 }
 
@@ -45,7 +45,7 @@ func unstaked(k int) float64 { return 1 + math.Log(float64(max(1, k))) }
 
 // LogEValue is the logarithm of the wealth staked and kept.
 func (s *Staked) LogEValue() float64 {
-	if s.logEAt == 0 || s.logEAt != s.Plays {
+	if s.logEAt != s.Plays {
 		kept := -math.Log(unstaked(s.Plays/stakeEvery + 1))
 		s.logE, s.logEAt = LogSum(s.Arms.LogEValue(), kept)-math.Ln2, s.Plays
 	}
