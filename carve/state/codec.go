@@ -31,9 +31,7 @@ func encode(route string, r Record) (record, timeline []byte, err error) {
 	if route == "" || len(route) > maxName {
 		return nil, nil, whittle.Errorf(whittle.Invalid, "a route's name has 1 to %d bytes, not %d", maxName, len(route))
 	}
-	if n := len(r.Timeline); n > MaxTimeline {
-		r.Timeline = r.Timeline[n-MaxTimeline:]
-	}
+	r.Timeline = r.Timeline[max(0, len(r.Timeline)-MaxTimeline):]
 	if timeline, err = json.Marshal(r.Timeline); err != nil {
 		return nil, nil, err
 	}

@@ -79,7 +79,7 @@ func open(path string, maxSize int) (*Store, error) {
 	})
 	if err != nil {
 		if errors.Is(err, ErrCorrupt) && file != nil {
-			_ = file.Close() // lets go of the lock that a failed open has kept
+			_ = errors.Join(unlock(file), file.Close()) // a panic has left it open and mapped
 		}
 		if _, system := errors.AsType[*fs.PathError](err); !system && !errors.Is(err, berrors.ErrTimeout) && stunted(path) {
 			err = fmt.Errorf("%w: %w", ErrCorrupt, err)

@@ -3,9 +3,11 @@ package state
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -226,10 +228,16 @@ func TestDamageIsFound(t *testing.T) {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s: open: %v", name, err)
 			}
+			if _, err := Open(broken); !errors.Is(err, ErrCorrupt) { // nor is it left locked
+				t.Errorf("%s: open once more: %v", name, err)
+			}
 			found++
 			return
 		}
 		defer s.Close()
+		if err := s.db.View(func(tx *bbolt.Tx) error { return errors.Join(slices.Collect(received(tx.Check()))...) }); err != nil {
+			t.Errorf("%s: it was opened, and has %v", name, err)
+		}
 		got, err := s.Load("r")
 		switch {
 		case errors.Is(err, ErrCorrupt):
@@ -250,6 +258,17 @@ func TestDamageIsFound(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("no damage was found at all")
+	}
+}
+
+// received is what comes out of a channel until it is closed.
+func received[T any](c <-chan T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for v := range c {
+			if !yield(v) {
+				return
+			}
+		}
 	}
 }
 
