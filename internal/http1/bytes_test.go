@@ -106,7 +106,7 @@ func TestOptions(t *testing.T) {
 	for text, want := range map[string]options{
 		"": 0, " , ,": 0, "close": asksClose, "Keep-Alive": asksKeepAlive, "UPGRADE": asksUpgrade, "x": namesFields,
 		"\tclose ,upgrade": asksClose | asksUpgrade, "keep-alive,x,": asksKeepAlive | namesFields, "upgrade;q=1": asksUpgrade,
-		"closed": namesFields, ";close": 0, "x;close": namesFields,
+		"closed": namesFields, ",close": asksClose, ",": 0, "a,,close": namesFields | asksClose, ";close": 0, "x;close": namesFields,
 	} {
 		if got := optionsOf([]byte(text)); got != want {
 			t.Errorf("%q: %b, want %b", text, got, want)
@@ -125,6 +125,7 @@ func TestSizeLines(t *testing.T) {
 	}{
 		{"000000000000001\r\n", 0},
 		{"0000000000000001\r\n", 400},
+		{"1; a =\t\"b c\"\r\n", 0},
 		{"fffffffffffffff\r\n", 413}, // 2^60 - 1: a length is below 10^18
 		{"de0b6b3a763ffff\r\n", 0},   // 10^18 - 1
 		{"de0b6b3a7640000\r\n", 413},

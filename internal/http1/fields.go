@@ -156,7 +156,7 @@ func (f *Fields) line(b []byte, t Tolerance) (next int, done bool, err *Error) {
 	}
 	s := span{name: int32(at), nameEnd: int32(f.colon), kind: kindOf(b[at:f.colon])}
 	from := f.colon + 1
-	for from < end && blank(b[from]) {
+	for blank(b[from]) { // the line's end is none
 		from++
 	}
 	s.value, s.valueEnd = int32(from), trimmedEnd(b, from, end)
@@ -178,7 +178,7 @@ func (f *Fields) fold(b []byte, t Tolerance) (next int, err *Error) {
 	for i := int(s.valueEnd); i < f.at; i++ {
 		b[i] = ' '
 	}
-	for int(s.value) < end && blank(b[s.value]) {
+	for blank(b[s.value]) { // the line's end is none
 		s.value++
 	}
 	s.valueEnd = trimmedEnd(b, int(s.value), end)

@@ -247,7 +247,7 @@ func (h *RequestHead) oneHost(hosts int) *Error {
 		return errNoHost
 	case hosts == 1 && !all(h.Host(), inHost):
 		return errHost
-	case hosts == 1 && h.authority.valueEnd > 0 && h.form == Absolute && !sameFold(h.Authority(), h.Host()):
+	case hosts == 1 && h.form == Absolute && !sameFold(h.Authority(), h.Host()):
 		return errAuthority
 	}
 	return nil

@@ -19,6 +19,7 @@ var valid = []string{
 	// Strings.
 	`""`, `"a"`, `"12345678"`, `"1234567"`, `"123456789"`, `"\""`, `"\\"`, `"\/"`, `"\b\f\n\r\t"`, `"\u0000"`, `"\uD83D\uDE00"`, `"\ud83d"`, `"\ude00\ud83d"`,
 	`"\uD800\u0041"`, `"\uDBFF\uDFFF"`, `"\uFFFE\uFFFF"`, `"\u002F\u00e9\u00E9"`, "\"\u00e9\u2028\U0001F600\x7f\"", `"aaaaaaa\"bbbbbbb"`, `"1234567\\"`,
+	`" "`, `"a b c"`, `"        "`, `"123456 8 0"`,
 	// Containers.
 	"[]", "{}", "[[]]", "[{}]", `{"":{}}`, "[1,2,3]", `[null,true,false,1,"",[],{}]`, `{"a":1,"a":2}`, `{"a":{"b":[{"c":[]}]}}`, `{"\u0061":0}`,
 	// Space.
@@ -302,7 +303,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s: %q, %v; not %q, %v", inside, got, whole, want.text, want.whole)
 		}
 	}
-	for text, want := range map[string]string{"": `""`, "a\"b\\c": `"a\"b\\c"`, "\x00\x1f\x7f": `"\u0000\u001f` + "\x7f\"", "\b\f\n\r\t/": `"\b\f\n\r\t/"`, "é\xff": "\"é\xff\""} {
+	for text, want := range map[string]string{"": `""`, "a\"b\\c": `"a\"b\\c"`, "\x00\x1f\x7f": `"\u0000\u001f` + "\x7f\"", "\b\f\n\r\t/": `"\b\f\n\r\t/"`, "é\xff": "\"é\xff\"", " a b ": `" a b "`} {
 		if got := string(AppendString(nil, text)); got != want {
 			t.Errorf("%q: %s, not %s", text, got, want)
 		}
