@@ -100,7 +100,7 @@ func TestBudgetInWords(t *testing.T) {
 			t.Errorf("at %g of a budget of 0.005 the share is %d", next, s.Share)
 		}
 	}
-	for minutes, says := range map[float64]string{0.5: "about a minute", 1: "about 1 minutes", 119.5: "about 120 minutes", 180: "about 3 hours", -1: "7 more of the candidate's responses to users are to be compared"} {
+	for minutes, says := range map[float64]string{0.5: "about a minute", 1: "about 1 minutes", 119.5: "about 120 minutes", 0: "about a minute", 120: "about 2 hours", 180: "about 3 hours", -1: "7 more of the candidate's responses to users are to be compared"} {
 		in := rollout.Input{Verdict: whittle.Equivalent, Harm: whittle.Harm{Next: 0.1, Needed: 7, Minutes: minutes}}
 		if text := rollout.Next(p, shift(100), in, at); !strings.Contains(text, says) || !strings.Contains(text, "up to 10 %") {
 			t.Errorf("%g minutes read %q", minutes, text)

@@ -285,6 +285,41 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestAWaitIsRoundedUp: a wait is told in whole seconds, in whole milliseconds within
+// the last of them, and never as less than it is.
+func TestAWaitIsRoundedUp(t *testing.T) {
+	in := rollout.Input{Verdict: whittle.Equivalent, StepServed: 60}
+	for left, want := range map[time.Duration]string{
+		30 * time.Second: "30s", 1500 * time.Millisecond: "2s", time.Second + 1: "2s", time.Second: "1s",
+		time.Second - 1: "1s", 500 * time.Millisecond: "500ms", 499*time.Millisecond + 1: "500ms", 1: "1ms",
+	} {
+		got := rollout.Next(policy, shift(500), in, began.Add(policy.Hold-left))
+		if got != "5 % → 25 % in "+want+" at the earliest." {
+			t.Errorf("%v before the hold has ended: %s", left, got)
+		}
+	}
+}
+
+// TestOnlyWhatNobodyOrderedIsRetried: a shift that a guard has ended begins again
+// after a time; one that somebody has ended does not.
+func TestOnlyWhatNobodyOrderedIsRetried(t *testing.T) {
+	p := policy
+	p.Retry = time.Minute
+	at := began.Add(time.Hour)
+	fell, _ := rollout.Step(p, shift(500), rollout.Input{Breach: &rollout.Breach{Guard: "errors"}}, began)
+	taken, _, err := rollout.Command(p, shift(500), rollout.Input{}, rollout.Order{Kind: rollout.Rollback, By: "ann"}, began)
+	if err != nil || fell.Phase != whittle.PhaseRolledBack || taken.Phase != whittle.PhaseRolledBack {
+		t.Fatalf("%+v, %+v, %v", fell, taken, err)
+	}
+	in := rollout.Input{Verdict: whittle.Equivalent}
+	if next, d := rollout.Step(p, fell, in, at); d == nil || next.Share != 100 {
+		t.Errorf("what a guard has ended is not retried: %+v", next)
+	}
+	if next, d := rollout.Step(p, taken, in, at); d != nil {
+		t.Errorf("what ann has ended is retried: %+v", next)
+	}
+}
+
 // TestAGuardLetsARiseWait: what a guard lets wait is a rise, out of shadow and from
 // step to step, by itself and by hand; a forced order passes, and no share falls.
 func TestAGuardLetsARiseWait(t *testing.T) {
