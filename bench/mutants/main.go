@@ -1,51 +1,61 @@
-// Command mutants judges reports of the mutation tester gremlins: of each package
-// at least so many mutants have to be killed, and each that lives has to be argued
-// for in a list, by the source line that it changes. An argument for a mutant that
-// is killed now is an error too.
+// Command mutants tries the mutants that the mutation tester gremlins lists, and
+// judges what became of them: of each package at least so many have to be killed, and
+// each that lives has to be argued for in a list, as it would stand in the source. An
+// argument for a mutant that is killed is an error too.
 //
-//	mutants -least 95 -argued bench/mutants/argued.txt report.json …
+//	gremlins unleash ./carve/state --dry-run --output carve-state.json
+//	mutants -least 95 -argued bench/mutants/argued.txt carve-state.json …
+//
+// What became of a mutant is written into the report, so that a run that was
+// interrupted goes on where it was; -again tries the survivors once more.
 package main
 
 import (
 	"bufio"
-	"encoding/json"
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
-
-// report is what gremlins writes of one package.
-type report struct {
-	Package string `json:"-"` // the folder, from the file's name
-	Files   []struct {
-		Name      string `json:"file_name"`
-		Mutations []struct {
-			Type   string `json:"type"`
-			Status string `json:"status"`
-			Line   int    `json:"line"`
-		} `json:"mutations"`
-	} `json:"files"`
-}
-
-// survivor is a mutant that no test found, by what it changes.
-type survivor struct{ file, kind, line string }
-
-// String is the survivor as the list has it.
-func (s survivor) String() string { return s.file + " " + s.kind + " " + s.line }
 
 func main() {
 	least := flag.Float64("least", 95, "percent of the mutants that have to be killed")
 	argued := flag.String("argued", "bench/mutants/argued.txt", "the list of survivors that are argued for")
+	workers := flag.Int("workers", 2, "mutants tried at a time")
+	again := flag.Bool("again", false, "try those that lived once more")
 	flag.Parse()
-	if err := run(os.Stdout, *least, *argued, flag.Args()); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := attempt(ctx, os.Stderr, *workers, *again, flag.Args())
+	if err == nil {
+		err = run(os.Stdout, *least, *argued, flag.Args())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
+// attempt tries what the reports list, report by report.
+func attempt(ctx context.Context, w io.Writer, workers int, again bool, reports []string) error {
+	for _, name := range reports {
+		r, err := load(name)
+		if err != nil {
+			return err
+		}
+		if err := r.try(ctx, w, workers, again); err != nil {
+			return fmt.Errorf("try the mutants of %s: %w", r.Package, err)
+		}
+	}
+	return nil
+}
+
+// run judges reports, and writes what it says as a table.
 func run(w io.Writer, least float64, argued string, reports []string) error {
 	list, err := os.Open(argued)
 	if err != nil {
@@ -56,40 +66,42 @@ func run(w io.Writer, least float64, argued string, reports []string) error {
 	if err != nil {
 		return err
 	}
-	wrong, used := 0, map[survivor]bool{}
+	var complaints []string
+	fmt.Fprintf(w, "| room | mutants | killed | | argued for |\n|---|---|---|---|---|\n")
 	for _, name := range reports {
 		r, err := load(name)
 		if err != nil {
 			return err
 		}
-		killed, untried, lived := r.judge(source)
+		killed, lived := r.judge()
 		all := killed + len(lived)
 		share := 100 * float64(killed) / float64(max(all, 1))
-		fmt.Fprintf(w, "%-28s %3d of %3d mutants killed, %.1f %%; %d live, %d not tried\n", r.Package, killed, all, share, len(lived), untried)
 		if all == 0 || share < least {
-			wrong++
-			fmt.Fprintf(w, "  fewer than %g %%\n", least)
+			complaints = append(complaints, fmt.Sprintf("%s: fewer than %g %% are killed", r.Package, least))
 		}
+		used := map[survivor]bool{}
 		for _, s := range lived {
 			if used[s] = true; arguments[s] == "" {
-				wrong++
-				fmt.Fprintf(w, "  lives, and is not argued for: %s\n", s)
+				complaints = append(complaints, "lives, and is not argued for: "+s.String())
 			}
 		}
 		for s := range arguments {
 			if filepath.Dir(s.file) == r.Package && !used[s] {
-				wrong++
-				fmt.Fprintf(w, "  argued for, and does not live: %s\n", s)
+				complaints = append(complaints, "argued for, and does not live: "+s.String())
 			}
 		}
+		fmt.Fprintf(w, "| %s | %d | %d | %.1f %% | %d |\n", r.Package, all, killed, share, len(lived))
 	}
-	if wrong > 0 {
-		return fmt.Errorf("%d complaints: kill the mutant with a test, or argue for it in %s", wrong, argued)
+	for _, c := range complaints {
+		fmt.Fprintln(w, c)
+	}
+	if len(complaints) > 0 {
+		return fmt.Errorf("%d complaints: kill the mutant with a test, or argue for it in %s", len(complaints), argued)
 	}
 	return nil
 }
 
-// read reads the list: "file KIND | source line | why".
+// read reads the list: "file function | the line with the mutant | why".
 func read(r io.Reader) (map[survivor]string, error) {
 	list := map[survivor]string{}
 	lines := bufio.NewScanner(r)
@@ -101,59 +113,9 @@ func read(r io.Reader) (map[survivor]string, error) {
 		parts := strings.SplitN(text, " | ", 3)
 		where := strings.Fields(parts[0])
 		if len(parts) != 3 || len(where) != 2 || parts[2] == "" {
-			return nil, fmt.Errorf("line %d is not: file KIND | source line | why", n)
+			return nil, fmt.Errorf("line %d is not: file function | the line with the mutant | why", n)
 		}
 		list[survivor{where[0], where[1], parts[1]}] = parts[2]
 	}
 	return list, lines.Err()
-}
-
-// load reads a report; its file is named after the package, with - for /.
-func load(name string) (*report, error) {
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	r := &report{Package: strings.ReplaceAll(strings.TrimSuffix(filepath.Base(name), ".json"), "-", "/")}
-	if err := json.Unmarshal(b, r); err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return r, nil
-}
-
-// judge counts what was killed, and names what lived. A mutant that ran out of time
-// was found: the tests did not end as they do. One in the condition of a case was not
-// tried: Go's coverage has no block for it, so gremlins takes it for one that no test
-// reaches.
-func (r *report) judge(source func(file string, line int) string) (killed, untried int, lived []survivor) {
-	for _, f := range r.Files {
-		for _, m := range f.Mutations {
-			file := filepath.Join(r.Package, filepath.Base(f.Name))
-			switch m.Status {
-			case "KILLED", "TIMED OUT":
-				killed++
-			case "LIVED", "NOT COVERED":
-				s := survivor{file, m.Type, source(file, m.Line)}
-				if m.Status == "NOT COVERED" && strings.HasPrefix(s.line, "case ") {
-					untried++
-					continue
-				}
-				lived = append(lived, s)
-			}
-		}
-	}
-	return killed, untried, lived
-}
-
-// source is a line of a file without its indentation.
-func source(file string, line int) string {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return err.Error()
-	}
-	lines := strings.Split(string(b), "\n")
-	if line < 1 || line > len(lines) {
-		return fmt.Sprintf("line %d", line)
-	}
-	return strings.TrimSpace(lines[line-1])
 }
