@@ -39,6 +39,7 @@ var rooms = map[string]int{
 	"whittle/profile":               10,
 	"whittle/internal/label":        0,
 	"whittle/internal/needs":        0,
+	"whittle/internal/child":        0,
 	"whittle/internal/adminport":    0,
 	"whittle/cmdline":               10,
 

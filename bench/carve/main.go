@@ -10,8 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"whittle/bench/table"
@@ -26,14 +24,7 @@ type settings struct {
 	patience time.Duration
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "carve:", err)
-		os.Exit(3)
-	}
-}
+func main() { table.Main("carve", run) }
 
 func run(ctx context.Context, args []string) (err error) {
 	var s settings

@@ -149,7 +149,7 @@ func (sc *setup) run(ctx context.Context, s settings) error {
 	}
 	args := []string{"load", plan, "--target", url, "--json", "-"}
 	for _, p := range system {
-		args = append(args, "--watch-pid", strconv.Itoa(p.PID()))
+		args = append(args, "--watch-pid", strconv.Itoa(p.Pid()))
 	}
 	cmd := exec.CommandContext(ctx, s.whittle, args...)
 	var out, said bytes.Buffer

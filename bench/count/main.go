@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 
+	"whittle/bench/server"
 	"whittle/bench/table"
 )
 
@@ -23,14 +23,7 @@ const (
 	requests = 10
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-count:", err)
-		os.Exit(3)
-	}
-}
+func main() { table.Main("bench-count", run) }
 
 func run(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("bench-count", flag.ContinueOnError)
@@ -52,7 +45,11 @@ func run(ctx context.Context, args []string) error {
 		}
 	}()
 	subjects, err := prepare(ctx, bin)
-	defer stopAll(subjects)
+	defer func() {
+		for _, s := range subjects {
+			s.Stop()
+		}
+	}()
 	if err != nil {
 		return err
 	}
@@ -85,7 +82,8 @@ func prepare(ctx context.Context, bin string) ([]*subject, error) {
 		{name: published, path: twirp, command: append([]string{filepath.Join(bin, "count-as-published")}, free...)},
 		{name: node, path: "/Count", command: []string{"node", monolith + "/server.js", "--port", "0", "--host", "127.0.0.1"}},
 	} {
-		if err := s.start(ctx); err != nil {
+		var err error
+		if s.Server, err = server.Start(ctx, []string{"NODE_ENV=production"}, s.command...); err != nil { // as the monolith runs where it has users
 			return all, err
 		}
 		all = append(all, s)

@@ -8,10 +8,7 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"whittle/bench/table"
@@ -35,16 +32,11 @@ type settings struct {
 const serving = "serve"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	run := bench
 	if len(os.Args) > 1 && os.Args[1] == serving {
 		run = serve
 	}
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-compare:", err)
-		os.Exit(3)
-	}
+	table.Main("bench-compare", run)
 }
 
 func bench(ctx context.Context, args []string) error {
@@ -71,35 +63,27 @@ func bench(ctx context.Context, args []string) error {
 		s.late < time.Millisecond || s.late > time.Second {
 		return errors.New("a flag is out of its range; -h names them")
 	}
-	all, conclusion := table.New("compare"), table.New("compare")
-	add := func(subject, metric string, value float64, unit string) {
-		all.Add(subject, metric, value, unit)
-		conclusion.Add(subject, metric, value, unit)
-	}
-	if err := measure(ctx, s, all, add); err != nil {
+	r := table.NewResults("compare")
+	if err := measure(ctx, s, r); err != nil {
 		return err
 	}
-	conclusion.Print(os.Stdout)
-	return all.Write(*out)
+	return r.Finish(*out)
 }
 
-// adder takes a row of the conclusion: both for people and for machines.
-type adder func(subject, metric string, value float64, unit string)
-
-func measure(ctx context.Context, s settings, all *table.T, conclude adder) error {
+func measure(ctx context.Context, s settings, r *table.Results) error {
 	rounds := calibrate(s.work)
 	a, err := startServer(ctx, rounds)
 	if err != nil {
 		return err
 	}
-	defer a.stop()
+	defer a.Stop()
 	b, err := startServer(ctx, int(float64(rounds)*(1+s.slower)+.5))
 	if err != nil {
 		return err
 	}
-	defer b.stop()
-	if err := selves(ctx, s, a, all, conclude); err != nil {
+	defer b.Stop()
+	if err := selves(ctx, s, a, r); err != nil {
 		return err
 	}
-	return slower(ctx, s, a, b, all, conclude)
+	return slower(ctx, s, a, b, r)
 }

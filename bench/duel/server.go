@@ -1,19 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
+
+	"whittle/bench/server"
 )
 
 // busy is work that takes the same number of steps at each call, none of which
@@ -55,53 +52,20 @@ func serve(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	server := http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = fmt.Fprintln(w, busy(*rounds)) // whoever asked may have gone
 	})}
-	end := context.AfterFunc(ctx, func() { _ = server.Close() })
+	end := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer end()
 	fmt.Printf("listening public=%s\n", l.Addr())
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil
 }
 
-// server is this binary as a process of its own.
-type server struct {
-	cmd *exec.Cmd
-	url string
-}
-
-func startServer(ctx context.Context, rounds int) (*server, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this binary: %w", err)
-	}
-	s := &server{cmd: exec.CommandContext(ctx, self, serving, "-rounds", strconv.Itoa(rounds))}
-	s.cmd.Stderr = os.Stderr
-	stdout, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("start server: %w", err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start server: %w", err)
-	}
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening public=")
-	if !ok {
-		s.stop()
-		return nil, fmt.Errorf("start server: it said %q in place of where it listens (%w)", line, err)
-	}
-	s.url = "http://" + addr + "/"
-	return s, nil
-}
-
-// stop ends the server gently, and after 10 s at once.
-func (s *server) stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	late := time.AfterFunc(10*time.Second, func() { _ = s.cmd.Process.Kill() })
-	defer late.Stop()
-	_ = s.cmd.Wait() // how it ends is no part of the measurement
+// startServer runs this binary as a process of its own.
+func startServer(ctx context.Context, rounds int) (*server.Server, error) {
+	return server.Start(ctx, nil, server.Self(), serving, "-rounds", strconv.Itoa(rounds))
 }

@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"whittle/bench/server"
 	"whittle/bench/table"
 )
 
@@ -58,10 +59,10 @@ func (v *verdict) figure(key string) (f figure, ok bool) {
 // compare runs one comparison. A void one, in which the generator had not the
 // machine that it needed, is tried again and counted; after some tries it is
 // given as it is.
-func (n *voids) compare(ctx context.Context, s settings, a, b *server, length time.Duration, more ...string) (*verdict, error) {
+func (n *voids) compare(ctx context.Context, s settings, a, b *server.Server, length time.Duration, more ...string) (*verdict, error) {
 	args := append([]string{
-		"compare", a.url, b.url, "--rate", strconv.FormatFloat(s.rate, 'f', -1, 64), "--duration", length.String(), "--warmup", "1s", "--max-late", s.late.String(), "--json", "-",
-		"--watch-pid-a", strconv.Itoa(a.cmd.Process.Pid), "--watch-pid-b", strconv.Itoa(b.cmd.Process.Pid),
+		"compare", "http://" + a.Addr + "/", "http://" + b.Addr + "/", "--rate", strconv.FormatFloat(s.rate, 'f', -1, 64), "--duration", length.String(), "--warmup", "1s", "--max-late", s.late.String(), "--json", "-",
+		"--watch-pid-a", strconv.Itoa(a.Pid()), "--watch-pid-b", strconv.Itoa(b.Pid()),
 	}, more...)
 	const tries = 5
 	for try := 1; ; try++ {
@@ -98,7 +99,7 @@ const promised = 0.05
 
 // selves compares the server with itself, and counts the figures that are
 // called different.
-func selves(ctx context.Context, s settings, a *server, all *table.T, conclude adder) error {
+func selves(ctx context.Context, s settings, a *server.Server, r *table.Results) error {
 	if s.self == 0 {
 		return nil
 	}
@@ -123,7 +124,7 @@ func selves(ctx context.Context, s settings, a *server, all *table.T, conclude a
 		}
 		for _, f := range v.Figures {
 			if f.P != nil {
-				all.Add(subject, f.Key+"_p", *f.P, "p")
+				r.Add(subject, f.Key+"_p", *f.P, "p")
 				if *f.P <= promised {
 					low[f.Key]++
 				}
@@ -133,13 +134,13 @@ func selves(ctx context.Context, s settings, a *server, all *table.T, conclude a
 			fmt.Printf("%d of %d with itself: %d called different %s\n", i+1, s.self, called, strings.Join(keys, " "))
 		}
 	}
-	conclude(subject, "comparisons", float64(done), "n")
-	conclude(subject, "void_runs", float64(void), "n")
-	conclude(subject, "called_different", float64(called), "n")
-	conclude(subject, "chance_of_as_many_at_5_percent", tail(called, done), "p")
+	r.Conclude(subject, "comparisons", float64(done), "n")
+	r.Conclude(subject, "void_runs", float64(void), "n")
+	r.Conclude(subject, "called_different", float64(called), "n")
+	r.Conclude(subject, "chance_of_as_many_at_5_percent", tail(called, done), "p")
 	for _, key := range []string{"median", "p95", "p99", "rate", "cpu", "errors"} {
-		conclude(subject, key+"_called_different", float64(by[key]), "n")
-		conclude(subject, key+"_interval_without_1", float64(low[key]), "n")
+		r.Conclude(subject, key+"_called_different", float64(by[key]), "n")
+		r.Conclude(subject, key+"_interval_without_1", float64(low[key]), "n")
 	}
 	return nil
 }
@@ -154,7 +155,7 @@ func tail(k, n int) float64 {
 }
 
 // slower compares with the server that does more work.
-func slower(ctx context.Context, s settings, a, b *server, all *table.T, conclude adder) error {
+func slower(ctx context.Context, s settings, a, b *server.Server, r *table.Results) error {
 	if s.found == 0 {
 		return nil
 	}
@@ -179,20 +180,20 @@ func slower(ctx context.Context, s settings, a, b *server, all *table.T, conclud
 		if f.Different && *f.Ratio > 1 {
 			times++
 		}
-		found.Add(all, subject, "median_ratio", *f.Ratio, "x")
-		found.Add(all, subject, "median_ratio_low", *f.Low, "x")
-		found.Add(all, subject, "median_ratio_high", *f.High, "x")
-		found.Add(all, subject, "took", took, "s")
+		found.Add(r.T, subject, "median_ratio", *f.Ratio, "x")
+		found.Add(r.T, subject, "median_ratio_low", *f.Low, "x")
+		found.Add(r.T, subject, "median_ratio_high", *f.High, "x")
+		found.Add(r.T, subject, "took", took, "s")
 		if s.progress {
 			fmt.Printf("%d of %d with %s, %.0f s, %d pairs: %s\n", i+1, s.found, subject, took, v.Pairs, v.Verdict)
 		}
 	}
-	conclude(subject, "comparisons", float64(done), "n")
-	conclude(subject, "void_runs", float64(void), "n")
-	conclude(subject, "median_found_slower", float64(times), "n")
+	r.Conclude(subject, "comparisons", float64(done), "n")
+	r.Conclude(subject, "void_runs", float64(void), "n")
+	r.Conclude(subject, "median_found_slower", float64(times), "n")
 	for _, m := range []string{"median_ratio", "median_ratio_low", "median_ratio_high"} {
-		conclude(subject, m+"_median", found.Median(subject, m), "x")
+		r.Conclude(subject, m+"_median", found.Median(subject, m), "x")
 	}
-	conclude(subject, "took_median", found.Median(subject, "took"), "s")
+	r.Conclude(subject, "took_median", found.Median(subject, "took"), "s")
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"time"
 
@@ -33,12 +32,7 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == upstreamRole {
 		os.Exit(respond())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-gateway:", err)
-		os.Exit(3)
-	}
+	table.Main("bench-gateway", run)
 }
 
 func run(ctx context.Context, args []string) (err error) {
@@ -65,18 +59,12 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		fmt.Println("wrk is missing (apt-get install wrk): the load comes from this process instead")
 	}
-	// Every round's figures are for machines; people get what follows from them.
-	all, conclusion := table.New("gateway"), table.New("gateway")
-	conclude := func(subject, metric string, value float64, unit string) {
-		all.Add(subject, metric, value, unit)
-		conclusion.Add(subject, metric, value, unit)
-	}
-	if err := passThrough(ctx, all, conclude, s, wrk); err != nil {
+	r := table.NewResults("gateway")
+	if err := passThrough(ctx, r, s, wrk); err != nil {
 		return err
 	}
-	if err := shadow(ctx, all, conclude, s); err != nil {
+	if err := shadow(ctx, r, s); err != nil {
 		return err
 	}
-	conclusion.Print(os.Stdout)
-	return all.Write(*out)
+	return r.Finish(*out)
 }

@@ -28,19 +28,16 @@ type subject struct {
 }
 
 // conclude adds the median over the rounds of each metric of each subject.
-func concludeMedians(add adder, all table.Rounds, subjects []subject, metrics map[string]string) {
+func concludeMedians(r *table.Results, all table.Rounds, subjects []subject, metrics map[string]string) {
 	for _, x := range subjects {
 		for _, metric := range slices.Sorted(maps.Keys(metrics)) {
-			add(x.name, metric+"_median", all.Median(x.name, metric), metrics[metric])
+			r.Conclude(x.name, metric+"_median", all.Median(x.name, metric), metrics[metric])
 		}
 	}
 }
 
-// adder takes a row of the conclusion: both for people and for machines.
-type adder func(subject, metric string, value float64, unit string)
-
 // passThrough measures every proxy at full load, in turn.
-func passThrough(ctx context.Context, t *table.T, conclude adder, s settings, wrk string) error {
+func passThrough(ctx context.Context, r *table.Results, s settings, wrk string) error {
 	up, err := server.Start(ctx, nil, server.Self(), upstreamRole)
 	if err != nil {
 		return err
@@ -84,16 +81,16 @@ func passThrough(ctx context.Context, t *table.T, conclude adder, s settings, wr
 			if round == 0 {
 				continue // a first round to warm up
 			}
-			all.Add(t, x.name, cpuMetric, micros(after-before)/float64(f.requests), "us")
-			all.Add(t, x.name, "p50", micros(f.p50), "us")
-			all.Add(t, x.name, "p99", micros(f.p99), "us")
-			all.Add(t, x.name, "rate", f.rate, "1/s")
+			all.Add(r.T, x.name, cpuMetric, micros(after-before)/float64(f.requests), "us")
+			all.Add(r.T, x.name, "p50", micros(f.p50), "us")
+			all.Add(r.T, x.name, "p99", micros(f.p99), "us")
+			all.Add(r.T, x.name, "rate", f.rate, "1/s")
 		}
 	}
-	concludeMedians(conclude, all, subjects, map[string]string{cpuMetric: "us", "p50": "us", "p99": "us", "rate": "1/s"})
+	concludeMedians(r, all, subjects, map[string]string{cpuMetric: "us", "p50": "us", "p99": "us", "rate": "1/s"})
 	for _, x := range subjects {
 		for _, metric := range []string{cpuMetric, "p50", "p99"} {
-			conclude(x.name, metric+"_to_envoy", all.Ratio(metric, x.name, "envoy"), "x")
+			r.Conclude(x.name, metric+"_to_envoy", all.Ratio(metric, x.name, "envoy"), "x")
 		}
 	}
 	return nil

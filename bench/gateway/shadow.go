@@ -16,7 +16,7 @@ import (
 // candidate and compared: one connection, paced well below saturation, in
 // turn with the same gateway without it, with no gateway, and with one that
 // records every request instead.
-func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
+func shadow(ctx context.Context, r *table.Results, s settings) error {
 	monolith, err := server.Start(ctx, nil, server.Self(), upstreamRole)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
 	all, sent := table.Rounds{}, map[string]int{} // requests, those of the warm-up too
 	for round := range s.rounds + 1 {
 		for _, x := range table.Rotated(subjects, round) {
-			n, err := pacedRound(ctx, t, s, all, x, round > 0)
+			n, err := pacedRound(ctx, r, s, all, x, round > 0)
 			if err != nil {
 				return err
 			}
@@ -61,12 +61,12 @@ func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
 	if err := recorded(ctx, log, sent[oursRecord]); err != nil {
 		return err
 	}
-	concludeMedians(conclude, all, subjects, map[string]string{pacedMetric: "us", "paced_p99": "us", "paced_" + cpuMetric: "us"})
-	conclude(ours, pacedMetric+"_added", all.Difference(pacedMetric, ours, direct), "us")
-	conclude(oursShadow, pacedMetric+"_added_by_shadow", all.Difference(pacedMetric, oursShadow, ours), "us")
-	conclude(oursShadow, "paced_"+cpuMetric+"_to_whittle", all.Ratio("paced_"+cpuMetric, oursShadow, ours), "x")
-	conclude(oursRecord, pacedMetric+"_added_by_recording", all.Difference(pacedMetric, oursRecord, ours), "us")
-	conclude(oursRecord, "paced_"+cpuMetric+"_to_whittle", all.Ratio("paced_"+cpuMetric, oursRecord, ours), "x")
+	concludeMedians(r, all, subjects, map[string]string{pacedMetric: "us", "paced_p99": "us", "paced_" + cpuMetric: "us"})
+	r.Conclude(ours, pacedMetric+"_added", all.Difference(pacedMetric, ours, direct), "us")
+	r.Conclude(oursShadow, pacedMetric+"_added_by_shadow", all.Difference(pacedMetric, oursShadow, ours), "us")
+	r.Conclude(oursShadow, "paced_"+cpuMetric+"_to_whittle", all.Ratio("paced_"+cpuMetric, oursShadow, ours), "x")
+	r.Conclude(oursRecord, pacedMetric+"_added_by_recording", all.Difference(pacedMetric, oursRecord, ours), "us")
+	r.Conclude(oursRecord, "paced_"+cpuMetric+"_to_whittle", all.Ratio("paced_"+cpuMetric, oursRecord, ours), "x")
 	return nil
 }
 
@@ -122,7 +122,7 @@ func servedBy(ctx context.Context, addr string) (n int, err error) {
 }
 
 // pacedRound measures a subject once, and returns how many requests it was sent.
-func pacedRound(ctx context.Context, t *table.T, s settings, all table.Rounds, x subject, counted bool) (int, error) {
+func pacedRound(ctx context.Context, r *table.Results, s settings, all table.Rounds, x subject, counted bool) (int, error) {
 	before, err := x.CPU()
 	if err != nil {
 		return 0, err
@@ -136,10 +136,10 @@ func pacedRound(ctx context.Context, t *table.T, s settings, all table.Rounds, x
 		return len(took), err
 	}
 	slices.Sort(took)
-	all.Add(t, x.name, pacedMetric, micros(quantile(took, 0.5)), "us")
-	all.Add(t, x.name, "paced_p99", micros(quantile(took, 0.99)), "us")
+	all.Add(r.T, x.name, pacedMetric, micros(quantile(took, 0.5)), "us")
+	all.Add(r.T, x.name, "paced_p99", micros(quantile(took, 0.99)), "us")
 	if x.name != direct {
-		all.Add(t, x.name, "paced_"+cpuMetric, micros(after-before)/float64(len(took)), "us")
+		all.Add(r.T, x.name, "paced_"+cpuMetric, micros(after-before)/float64(len(took)), "us")
 	}
 	return len(took), nil
 }

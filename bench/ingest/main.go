@@ -11,7 +11,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"time"
 
@@ -39,12 +38,7 @@ func main() {
 			os.Exit(fillAs(os.Args[2:]))
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-ingest:", err)
-		os.Exit(3)
-	}
+	table.Main("bench-ingest", run)
 }
 
 func parse(args []string) (s settings, out string, err error) {
@@ -86,22 +80,16 @@ func run(ctx context.Context, args []string) (err error) {
 	if err := capacityFor(s.folder, int64(s.recovery)+spare); err != nil {
 		return err
 	}
-	// Every round's figures are for machines; people get what follows from them.
-	all, conclusion := table.New("ingest"), table.New("ingest")
-	conclude := func(subject, metric string, value float64, unit string) {
-		all.Add(subject, metric, value, unit)
-		conclusion.Add(subject, metric, value, unit)
-	}
-	if err := costs(ctx, s, all, conclude); err != nil {
+	r := table.NewResults("ingest")
+	if err := costs(ctx, s, r); err != nil {
 		return err
 	}
 	if s.recovery > 0 {
-		if err := recovery(ctx, s, conclude); err != nil {
+		if err := recovery(ctx, s, r.Conclude); err != nil {
 			return err
 		}
 	}
-	conclusion.Print(os.Stdout)
-	return all.Write(out)
+	return r.Finish(out)
 }
 
 // adder takes a row of the conclusion: both for people and for machines.

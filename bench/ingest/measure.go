@@ -36,7 +36,7 @@ var syncBlocks = []struct {
 
 // costs measures every subject in every scenario, in turn, and then follows the
 // memory of the service that has been through all of it.
-func costs(ctx context.Context, s settings, t *table.T, conclude adder) (err error) {
+func costs(ctx context.Context, s settings, r *table.Results) (err error) {
 	h, err := open(ctx, s)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func costs(ctx context.Context, s settings, t *table.T, conclude adder) (err err
 	defer disk.file.Close()
 	all := table.Rounds{}
 	for round := range s.rounds + 1 {
-		into, rows := all, t
+		into, rows := all, r.T
 		if round == 0 { // to warm up
 			into, rows = table.Rounds{}, table.New("warm-up")
 		}
@@ -58,8 +58,8 @@ func costs(ctx context.Context, s settings, t *table.T, conclude adder) (err err
 		}
 		fmt.Printf("round %d of %d\n", round, s.rounds)
 	}
-	summarize(all, h, conclude)
-	return steady(ctx, s, h, conclude)
+	summarize(all, h, r.Conclude)
+	return steady(ctx, s, h, r.Conclude)
 }
 
 func oneRound(ctx context.Context, s settings, round int, h *subjects, disk *device, t *table.T, all table.Rounds) error {

@@ -10,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"time"
 
 	"whittle/bench/table"
@@ -28,14 +27,7 @@ type settings struct {
 	folder   string // for configs, plans and reports
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-load:", err)
-		os.Exit(3)
-	}
-}
+func main() { table.Main("bench-load", run) }
 
 func run(ctx context.Context, args []string) (err error) {
 	var s settings
@@ -64,25 +56,19 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer target.stop()
-	tools, err := findTools(ctx, s, target.addr, target.h2)
+	defer target.Stop()
+	tools, err := findTools(ctx, s, target.Addr, target.h2)
 	if err != nil {
 		return err
 	}
-	// Every round's figures are for machines; people get what follows from them.
-	all, conclusion := table.New("load"), table.New("load")
-	conclude := func(subject, metric string, value float64, unit string) {
-		all.Add(subject, metric, value, unit)
-		conclusion.Add(subject, metric, value, unit)
-	}
-	if err := costs(ctx, s, target, tools, all, conclude); err != nil {
+	r := table.NewResults("load")
+	if err := costs(ctx, s, target, tools, r); err != nil {
 		return err
 	}
-	if err := memory(ctx, s, target.addr, conclude); err != nil {
+	if err := memory(ctx, s, target.Addr, r.Conclude); err != nil {
 		return err
 	}
-	conclusion.Print(os.Stdout)
-	return all.Write(*out)
+	return r.Finish(*out)
 }
 
 // adder takes a row of the conclusion: both for people and for machines.

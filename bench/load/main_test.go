@@ -20,15 +20,6 @@ func TestServedIsReadFromStubStatus(t *testing.T) {
 	}
 }
 
-func TestRSSIsReadFromStatus(t *testing.T) {
-	if b, ok := rssIn("Name:\tx\nVmHWM:\t  900 kB\nVmRSS:\t  512 kB\nThreads:\t3\n"); !ok || b != 512<<10 {
-		t.Errorf("%v, %v", b, ok)
-	}
-	if _, ok := rssIn("Name:\tx\n"); ok {
-		t.Error("a status without memory was read")
-	}
-}
-
 func TestLatenessIsReadFromAReport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
 	for text, ok := range map[string]bool{

@@ -31,10 +31,10 @@ type outcome struct {
 }
 
 // costs measures every tool in turn, at saturation and at the fixed rate.
-func costs(ctx context.Context, s settings, to *target, tools []tool, t *table.T, conclude adder) error {
+func costs(ctx context.Context, s settings, to *target, tools []tool, r *table.Results) error {
 	all := table.Rounds{}
 	for round := range s.rounds + 1 {
-		rows := t
+		rows := r.T
 		if round == 0 {
 			rows = table.New("warm-up") // a first round that nobody reads
 		}
@@ -50,19 +50,19 @@ func costs(ctx context.Context, s settings, to *target, tools []tool, t *table.T
 	}
 	for i := range tools {
 		name := tools[i].name
-		conclude(name, saturatedCPU+"_median", all.Median(name, saturatedCPU), "us")
-		conclude(name, pacedCPU+"_median", all.Median(name, pacedCPU), "us")
+		r.Conclude(name, saturatedCPU+"_median", all.Median(name, saturatedCPU), "us")
+		r.Conclude(name, pacedCPU+"_median", all.Median(name, pacedCPU), "us")
 	}
 	for _, metric := range []string{saturatedCPU, pacedCPU} {
 		for i := range tools {
 			if x := &tools[i]; x.baseline != "" {
-				conclude(x.baseline, metric+"_to_"+x.name, all.Ratio(metric, x.baseline, x.name), "x")
+				r.Conclude(x.baseline, metric+"_to_"+x.name, all.Ratio(metric, x.baseline, x.name), "x")
 			}
 		}
 	}
-	conclude(templated, perCore+"_median", all.Median(templated, perCore), "1/s")
-	conclude(ours, late50+"_median", all.Median(ours, late50), "us")
-	conclude(ours, late99+"_median", all.Median(ours, late99), "us")
+	r.Conclude(templated, perCore+"_median", all.Median(templated, perCore), "1/s")
+	r.Conclude(ours, late50+"_median", all.Median(ours, late50), "us")
+	r.Conclude(ours, late99+"_median", all.Median(ours, late99), "us")
 	return nil
 }
 
@@ -106,7 +106,7 @@ func (o outcome) each() float64 { return o.cpu.Seconds() * 1e6 / float64(o.reque
 
 // under runs a tool against the target to its end.
 func (t *target) under(ctx context.Context, x *tool, args []string) (outcome, error) {
-	before, err := t.served(ctx)
+	before, err := served(ctx, t.Addr)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -117,7 +117,7 @@ func (t *target) under(ctx context.Context, x *tool, args []string) (outcome, er
 	if err := cmd.Run(); err != nil {
 		return outcome{}, fmt.Errorf("run %s: %w\n%s", x.name, err, said.Bytes())
 	}
-	after, err := t.served(ctx)
+	after, err := served(ctx, t.Addr)
 	if err != nil {
 		return outcome{}, err
 	}

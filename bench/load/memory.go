@@ -9,12 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"whittle/bench/server"
 	"whittle/bench/table"
 )
 
@@ -129,7 +128,7 @@ func steadyRSS(ctx context.Context, s settings, addr string) (first, last float6
 	var seen []float64
 	for range int(s.steady / (250 * time.Millisecond)) {
 		time.Sleep(250 * time.Millisecond)
-		if b, ok := rss(cmd.Process.Pid); ok {
+		if b, ok := server.RSSOf(cmd.Process.Pid); ok {
 			seen = append(seen, b)
 		}
 	}
@@ -162,20 +161,4 @@ func mostInFlight(path string) (most int64, err error) {
 		most = max(most, p.InFlight)
 	}
 	return most, nil
-}
-
-// rss reads a process's resident memory, in bytes.
-func rss(pid int) (float64, bool) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return 0, false
-	}
-	return rssIn(string(text))
-}
-
-func rssIn(status string) (float64, bool) {
-	_, rest, ok := strings.Cut(status, "\nVmRSS:")
-	line, _, _ := strings.Cut(rest, "\n")
-	kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(line), " kB"), 64)
-	return kib * 1024, ok && err == nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,16 +12,15 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"whittle/bench/server"
 	"whittle/bench/table"
 )
 
 // target is the nginx that every tool sends to.
 type target struct {
-	cmd  *exec.Cmd
-	addr string
+	*server.Server
 	// h2 is where it speaks HTTP/2 without TLS, and nothing else.
 	h2 string
 }
@@ -55,11 +53,11 @@ func startTarget(ctx context.Context, s settings) (*target, error) {
 	if err := table.Pinned(ctx, "nginx", binary, "1.22", "-v"); err != nil {
 		return nil, err
 	}
-	addr, err := freeAddr(ctx)
+	addr, err := server.FreeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h2, err := freeAddr(ctx)
+	h2, err := server.FreeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,29 +66,12 @@ func startTarget(ctx context.Context, s settings) (*target, error) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write nginx's config: %w", err)
 	}
-	t := &target{cmd: exec.CommandContext(ctx, binary, "-e", s.folder+"/nginx.err", "-c", config), addr: addr, h2: h2}
-	if err := t.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start nginx: %w", err)
+	responds := func(ctx context.Context, addr string) error {
+		_, err := served(ctx, addr)
+		return err
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		_, err := t.served(ctx)
-		if err == nil {
-			return t, nil
-		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			t.stop()
-			text, _ := os.ReadFile(s.folder + "/nginx.err")
-			return nil, fmt.Errorf("start nginx: %w\n%s", err, text)
-		}
-	}
-}
-
-// stop ends nginx gently, and after 10 s at once.
-func (t *target) stop() {
-	_ = t.cmd.Process.Signal(syscall.SIGTERM)
-	late := time.AfterFunc(10*time.Second, func() { _ = t.cmd.Process.Kill() })
-	defer late.Stop()
-	_ = t.cmd.Wait() // how it ends is no part of the measurement
+	p, err := server.StartAt(ctx, addr, s.folder+"/nginx.err", responds, nil, binary, "-e", s.folder+"/nginx.err", "-c", config)
+	return &target{p, h2}, err
 }
 
 // statusLine is the third line of stub_status: accepts, handled, requests.
@@ -98,10 +79,10 @@ var statusLine = regexp.MustCompile(`(?m)^ *\d+ +\d+ +(\d+) *$`)
 
 // served is how many requests nginx has served, this one not counted: the
 // same count for every tool, whatever it says of itself.
-func (t *target) served(ctx context.Context) (int, error) {
+func served(ctx context.Context, addr string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.addr+"/status", http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/status", http.NoBody)
 	if err != nil {
 		return 0, err
 	}
@@ -125,16 +106,4 @@ func servedIn(status []byte) (int, error) {
 	}
 	n, err := strconv.Atoi(string(m[1]))
 	return n - 1, err
-}
-
-// freeAddr returns a loopback address that was free a moment ago: nginx cannot
-// say which port it took.
-func freeAddr(ctx context.Context) (string, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }

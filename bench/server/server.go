@@ -3,20 +3,17 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"whittle/bench/cputime"
+	"whittle/internal/child"
 )
 
 // Server is a server that was started here.
@@ -25,31 +22,18 @@ type Server struct {
 	// empty: it said nothing of it.
 	Addr, Admin string
 
-	cmd *exec.Cmd
+	*child.Process
 }
-
-var listening = regexp.MustCompile(`^listening public=(\S+)(?: admin=(\S+))?`)
 
 // Start runs a server that says where it listens by a line "listening
 // public=ADDR". env is added to ours. It ends with ctx, or by Stop or Kill.
 func Start(ctx context.Context, env []string, command ...string) (*Server, error) {
-	s := &Server{cmd: exec.CommandContext(ctx, command[0], command[1:]...)}
-	s.cmd.Stderr, s.cmd.Env = os.Stderr, append(os.Environ(), env...)
-	out, err := s.cmd.StdoutPipe()
+	p, err := child.Start(ctx, child.Options{Env: env, Output: os.Stderr}, command...)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", command[0], err)
+		return nil, err
 	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", command[0], err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	found := listening.FindStringSubmatch(line)
-	if found == nil {
-		s.Kill()
-		return nil, fmt.Errorf("start %s: it said %q in place of where it listens (%w)", command[0], line, err)
-	}
-	s.Addr, s.Admin = found[1], found[2]
-	return s, nil
+	context.AfterFunc(ctx, p.Kill)
+	return &Server{p.Public, p.Admin, p}, nil
 }
 
 // StartAt runs a server that its arguments make listen on addr, and waits for at most
@@ -59,27 +43,17 @@ func StartAt(ctx context.Context, addr, log string, responses func(ctx context.C
 	if responses == nil {
 		responses = connects
 	}
-	s := &Server{cmd: exec.CommandContext(ctx, command[0], command[1:]...), Addr: addr}
-	said, err := os.Create(log)
+	p, err := child.Spawn(child.Options{Env: env, Log: log}, command...)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", command[0], err)
+		return nil, err
 	}
-	defer said.Close()
-	s.cmd.Stdout, s.cmd.Stderr, s.cmd.Env = said, said, append(os.Environ(), env...)
-	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", command[0], err)
+	soon, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if err := p.Await(soon, func(ctx context.Context) error { return responses(ctx, addr) }); err != nil {
+		return nil, err
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		err := responses(ctx, addr)
-		if err == nil {
-			return s, nil
-		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			s.Stop()
-			text, _ := os.ReadFile(log)
-			return nil, fmt.Errorf("start %s: no response: %w\n%s", command[0], err, text)
-		}
-	}
+	context.AfterFunc(ctx, p.Kill)
+	return &Server{addr, "", p}, nil
 }
 
 func connects(ctx context.Context, addr string) error {
@@ -90,26 +64,9 @@ func connects(ctx context.Context, addr string) error {
 	return err
 }
 
-// PID is the server's process.
-func (s *Server) PID() int { return s.cmd.Process.Pid }
-
-// Stop ends the server gently, and after 10 s at once.
-func (s *Server) Stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	late := time.AfterFunc(10*time.Second, func() { _ = s.cmd.Process.Kill() })
-	defer late.Stop()
-	_ = s.cmd.Wait() // how it ends is no part of the measurement
-}
-
-// Kill does not wait for what the server has under way.
-func (s *Server) Kill() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait() // how it ends is no part of the measurement
-}
-
 // CPU is what the server and its children have spent so far.
 func (s *Server) CPU() (sum time.Duration, err error) {
-	for _, pid := range family(s.cmd.Process.Pid) {
+	for _, pid := range family(s.Pid()) {
 		d, err := cputime.Of(pid)
 		if err != nil {
 			return 0, err
@@ -121,18 +78,23 @@ func (s *Server) CPU() (sum time.Duration, err error) {
 
 // RSS is the resident memory of the server and its children, in bytes.
 func (s *Server) RSS() (sum float64, ok bool) {
-	for _, pid := range family(s.cmd.Process.Pid) {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-		if err != nil {
-			return 0, false
-		}
-		one, ok := rssIn(string(text))
+	for _, pid := range family(s.Pid()) {
+		one, ok := RSSOf(pid)
 		if !ok {
 			return 0, false
 		}
 		sum += one
 	}
 	return sum, true
+}
+
+// RSSOf is the resident memory of a process alone, in bytes.
+func RSSOf(pid int) (float64, bool) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, false
+	}
+	return rssIn(string(text))
 }
 
 func rssIn(status string) (float64, bool) {

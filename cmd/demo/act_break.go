@@ -29,7 +29,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 		return err
 	}
 	at := time.Now()
-	d.mended.kill()
+	d.mended.Kill()
 	d.screen.Say("killed %s", d.mended)
 	r, err := d.await(ctx, 10*time.Second, "the rollback", func(r *whittle.RouteStatus) bool {
 		return r.Phase == whittle.PhaseRolledBack && r.Share == 0
@@ -65,13 +65,12 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 
 // actFinish brings the service back, proves it afresh, and goes to the end.
 func (d *countDemo) actFinish(ctx context.Context) error {
-	address := d.mended.public
+	address := d.mended.Public
 	restarted, err := d.startService(ctx, "count", address)
 	if err != nil {
 		return err
 	}
 	d.mended = restarted
-	d.screen.Say("started %s", d.mended)
 	if _, err := d.admin.Order(ctx, demoRoute, rollout.Order{Kind: rollout.Reset, By: "the demo", Reason: "the service is back"}); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (d *countDemo) play(ctx context.Context) error {
 		}
 		d.figures.Acts = append(d.figures.Acts, outcome)
 		if err != nil {
-			if lines := d.gateway.lastLines(); lines != "" {
+			if lines := d.gateway.Tail(); lines != "" {
 				d.screen.Say("the gateway's last words:\n%s", lines)
 			}
 			return whittle.Errorf(whittle.FallsShort, "act %d (%s): %w", i+1, act.name, err)
@@ -79,7 +79,7 @@ func (d *countDemo) seedLoad(ctx context.Context, watch ...*process) (*report.Re
 	}
 	var watched []cpu.Process
 	for _, w := range append(watch, d.gateway) {
-		watched = append(watched, cpu.Process{Name: w.name, PID: w.pid()})
+		watched = append(watched, cpu.Process{Name: w.name, PID: w.Pid()})
 	}
 	r, err := load.Run(ctx, patient(p.WithPhases(plan.Constant(seedRate, seedSeconds*time.Second))), d.loadOptions(d.gateway, watched))
 	if err != nil {

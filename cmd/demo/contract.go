@@ -94,7 +94,7 @@ func wideEnough(c *contract.Contract, m *contract.Method) error {
 func (d *countDemo) ask(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.gateway.public+"/Count", strings.NewReader(`{"times":`+strconv.Itoa(n)+`}`))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.gateway.Public+"/Count", strings.NewReader(`{"times":`+strconv.Itoa(n)+`}`))
 	if err != nil {
 		return whittle.Errorf(whittle.Internal, "ask for a count: %w", err)
 	}

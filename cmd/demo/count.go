@@ -14,7 +14,6 @@ import (
 	"whittle"
 	"whittle/bench/table"
 	"whittle/carve/admin"
-	"whittle/cmdline"
 )
 
 const (
@@ -29,11 +28,7 @@ const (
 
 // countDemo owns the processes and runs the acts.
 type countDemo struct {
-	screen *cmdline.Screen
-	root   checkout
-	work   string
-	node   string
-
+	*stage
 	monolith, published, mended, gateway *process
 	admin                                *admin.Client
 	recorded                             bool // enough is
@@ -42,23 +37,15 @@ type countDemo struct {
 
 // newCountDemo starts every server but the gateway's candidates' routes: the
 // first config passes everything through.
-func newCountDemo(ctx context.Context, s *cmdline.Screen, work string) (_ *countDemo, err error) {
-	root, err := findCheckout()
+func newCountDemo(ctx context.Context, on *stage) (*countDemo, error) {
+	d := &countDemo{stage: on}
+	d.figures = countFigures{Format: "whittle.demo-count/1", Started: time.Now(), Machine: table.ThisMachine()}
+	node, err := on.root.node("systems/count/monolith")
 	if err != nil {
 		return nil, err
 	}
-	d := &countDemo{screen: s, root: root, work: work}
-	d.figures = countFigures{Format: "whittle.demo-count/1", Started: time.Now(), Machine: table.ThisMachine()}
-	if d.node, err = root.node("systems/count/monolith"); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			d.stopAll()
-		}
-	}()
-	s.Heading("demo count: carve a hot endpoint out of a monolith")
-	if d.monolith, err = start(ctx, "monolith", []string{d.node, root.path("systems/count/monolith/server.js"), "--port", "0"}, []string{"NODE_ENV=production"}, work); err != nil {
+	on.screen.Heading("demo count: carve a hot endpoint out of a monolith")
+	if d.monolith, err = on.start(ctx, "monolith", []string{node, on.root.path("systems/count/monolith/server.js"), "--port", "0"}, []string{"NODE_ENV=production"}); err != nil {
 		return nil, err
 	}
 	if d.published, err = d.startService(ctx, "count-as-published", "127.0.0.1:0"); err != nil {
@@ -70,40 +57,25 @@ func newCountDemo(ctx context.Context, s *cmdline.Screen, work string) (_ *count
 	if err := d.writeConfig(nil); err != nil {
 		return nil, err
 	}
-	self, err := d.root.binary("whittle")
+	d.gateway, d.admin, err = on.startGateway(ctx, "gateway", d.configPath())
+	return d, err
+}
+
+// startGateway starts whittle by a config.
+func (s *stage) startGateway(ctx context.Context, name, config string) (*process, *admin.Client, error) {
+	p, err := s.startBuilt(ctx, name, "whittle", []string{"run", "-c", config}, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if d.gateway, err = start(ctx, "gateway", []string{self, "run", "-c", d.configPath()}, nil, work); err != nil {
-		return nil, err
+	c, err := admin.Dial(p.Admin, "")
+	if err == nil {
+		s.ends = append(s.ends, c.Close)
 	}
-	if d.admin, err = admin.Dial(d.gateway.admin, ""); err != nil {
-		return nil, err
-	}
-	for _, p := range []*process{d.monolith, d.published, d.mended, d.gateway} {
-		s.Say("started %s", p)
-	}
-	return d, nil
+	return p, c, err
 }
 
 func (d *countDemo) startService(ctx context.Context, name, address string) (*process, error) {
-	path, err := d.root.binary(name)
-	if err != nil {
-		return nil, err
-	}
-	return start(ctx, name, []string{path, "-listen", address, "-admin", "127.0.0.1:0", "-env-file", ""}, nil, d.work)
-}
-
-// stopAll ends every process that was started, the gateway first.
-func (d *countDemo) stopAll() {
-	if d.admin != nil {
-		d.admin.Close()
-	}
-	for _, p := range []*process{d.gateway, d.mended, d.published, d.monolith} {
-		if p != nil {
-			p.stop()
-		}
-	}
+	return d.startBuilt(ctx, name, name, []string{"-listen", address, "-admin", "127.0.0.1:0", "-env-file", ""}, nil)
 }
 
 func (d *countDemo) configPath() string { return filepath.Join(d.work, "whittle.yaml") }
@@ -139,12 +111,12 @@ func (d *countDemo) writeConfig(candidate *process) error {
 	at := struct {
 		Monolith, Work, Record, Candidate, Descriptor string
 		Harm                                          int
-	}{Monolith: d.monolith.public, Work: d.work, Descriptor: d.root.path("systems/count/count.binpb"), Harm: demoHarm}
+	}{Monolith: d.monolith.Public, Work: d.work, Descriptor: d.root.path("systems/count/count.binpb"), Harm: demoHarm}
 	if !d.recorded {
 		at.Record = d.recordedPath()
 	}
 	if candidate != nil {
-		at.Candidate = candidate.public
+		at.Candidate = candidate.Public
 	}
 	var b bytes.Buffer
 	if err := demoConfig.Execute(&b, at); err != nil {
@@ -201,7 +173,7 @@ func (d *countDemo) note(r *whittle.RouteStatus) {
 
 // counter reads one of the gateway's counters for the route from its metrics.
 func (d *countDemo) counter(ctx context.Context, name string) (int64, error) {
-	text, err := fetch(ctx, "http://"+d.gateway.admin+"/metrics")
+	text, err := fetch(ctx, "http://"+d.gateway.Admin+"/metrics")
 	if err != nil {
 		return 0, err
 	}

@@ -28,12 +28,11 @@ type demo interface {
 	play(ctx context.Context) error
 	// report gives the figures so far, as data and as a page.
 	report() (figures any, page *chart.Page, err error)
-	stopAll()
 }
 
 // play runs a demo in a working folder of its own, and writes its figures even where
 // an act failed.
-func (f *demoFlags) play(ctx context.Context, s cmdline.Streams, name string, begin func(screen *cmdline.Screen, work string) (demo, error)) (err error) {
+func (f *demoFlags) play(ctx context.Context, s cmdline.Streams, name string, begin func(*stage) (demo, error)) (err error) {
 	work, err := os.MkdirTemp("", "whittle-demo-")
 	if err != nil {
 		return whittle.Errorf(whittle.Unavailable, "make working folder: %w", err)
@@ -46,11 +45,16 @@ func (f *demoFlags) play(ctx context.Context, s cmdline.Streams, name string, be
 		}
 		_ = os.RemoveAll(work)
 	}()
-	d, err := begin(screen, work)
+	root, err := findCheckout()
 	if err != nil {
 		return err
 	}
-	defer d.stopAll()
+	on := &stage{screen: screen, root: root, work: work}
+	defer on.end()
+	d, err := begin(on)
+	if err != nil {
+		return err
+	}
 	played := d.play(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -83,7 +87,7 @@ Examples:
 
 // Run runs the demo; its error says which act failed.
 func (v *demoCountVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	return v.play(ctx, s, "count", func(screen *cmdline.Screen, work string) (demo, error) { return newCountDemo(ctx, screen, work) })
+	return v.play(ctx, s, "count", func(on *stage) (demo, error) { return newCountDemo(ctx, on) })
 }
 
 type demoIngestVerb struct {
@@ -115,12 +119,12 @@ func (v *demoIngestVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if !(v.Scale >= 1 && v.Scale <= 1000) || v.Loops < 0 || v.Loops > 10_000 {
 		return whittle.Errorf(whittle.Invalid, "demo ingest: --scale is 1 to 1000, --loops 1 to 10000")
 	}
-	return v.play(ctx, s, "ingest", func(screen *cmdline.Screen, work string) (demo, error) {
+	return v.play(ctx, s, "ingest", func(on *stage) (demo, error) {
 		size := ingestSeed
 		if v.Short {
 			size = ingestShort
 		}
-		return newIngestDemo(ctx, screen, work, v.Scale, v.Loops, size)
+		return newIngestDemo(ctx, on, v.Scale, v.Loops, size)
 	})
 }
 
@@ -141,7 +145,7 @@ Examples:
 
 // Run runs the demo; its error says which act failed.
 func (v *demoEmojifyVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	return v.play(ctx, s, "emojify", func(screen *cmdline.Screen, work string) (demo, error) {
-		return newEmojifyDemo(ctx, screen, work, v.Short)
+	return v.play(ctx, s, "emojify", func(on *stage) (demo, error) {
+		return newEmojifyDemo(ctx, on, v.Short)
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"whittle"
 	"whittle/bench/cputime"
 	"whittle/bench/table"
-	"whittle/cmdline"
 	"whittle/internal/chart"
 	"whittle/profile"
 	"whittle/profile/guard"
@@ -42,10 +41,8 @@ var (
 
 // emojifyDemo owns the processes and runs the acts.
 type emojifyDemo struct {
-	screen *cmdline.Screen
-	root   checkout
-	work   string
-	times  emojifyTimes
+	*stage
+	times emojifyTimes
 
 	cache, facebox, api *process
 	picture             string // the path of a finished one
@@ -53,7 +50,7 @@ type emojifyDemo struct {
 	reports             [2]*profile.Profile
 }
 
-// emojifyStory is what the demo found; it is written as JSON.
+// emojifyFigures is what the demo found; it is written as JSON.
 type emojifyFigures struct {
 	Format  string         `json:"format"`
 	Started time.Time      `json:"started_at"`
@@ -76,57 +73,28 @@ type emojifyScene struct {
 	Profile  *report.Report `json:"profile"`
 }
 
-func newEmojifyDemo(ctx context.Context, s *cmdline.Screen, work string, short bool) (_ *emojifyDemo, err error) {
-	root, err := findCheckout()
-	if err != nil {
-		return nil, err
-	}
-	d := &emojifyDemo{screen: s, root: root, work: work, times: emojifyWhole}
+func newEmojifyDemo(ctx context.Context, on *stage, short bool) (_ *emojifyDemo, err error) {
+	d := &emojifyDemo{stage: on, times: emojifyWhole}
 	if short {
 		d.times = emojifyShort
 	}
 	d.figures = emojifyFigures{Format: "whittle.demo-emojify/1", Started: time.Now(), Machine: table.ThisMachine(), Target: emojifyFall}
-	defer func() {
-		if err != nil {
-			d.stopAll()
-		}
-	}()
-	s.Heading("demo emojify: find the line that uses the CPU")
-	if d.cache, err = d.start(ctx, "cache", "--dir", filepath.Join(work, "pictures")); err != nil {
+	on.screen.Heading("demo emojify: find the line that uses the CPU")
+	if d.cache, err = d.serve(ctx, "cache", "--dir", filepath.Join(on.work, "pictures")); err != nil {
 		return nil, err
 	}
-	if d.facebox, err = d.start(ctx, "facebox"); err != nil {
-		return nil, err
-	}
-	return d, nil
+	d.facebox, err = d.serve(ctx, "facebox")
+	return d, err
 }
 
-// start runs one of the services on free ports.
-func (d *emojifyDemo) start(ctx context.Context, verb string, flags ...string) (*process, error) {
-	binary, err := d.root.binary("emojify")
-	if err != nil {
-		return nil, err
-	}
-	argv := append([]string{binary, verb, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-level", "WARN"}, flags...)
-	p, err := start(ctx, verb, argv, nil, d.work)
-	if err == nil {
-		d.screen.Say("started %s", p)
-	}
-	return p, err
+// serve runs one of the services on free ports.
+func (d *emojifyDemo) serve(ctx context.Context, verb string, flags ...string) (*process, error) {
+	return d.startBuilt(ctx, verb, "emojify", append([]string{verb, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-level", "WARN"}, flags...), nil)
 }
 
-func (d *emojifyDemo) startAPI(ctx context.Context, flags ...string) error {
-	var err error
-	d.api, err = d.start(ctx, "api", append([]string{"--cache", d.cache.public, "--facebox", "http://" + d.facebox.public}, flags...)...)
+func (d *emojifyDemo) startAPI(ctx context.Context, flags ...string) (err error) {
+	d.api, err = d.serve(ctx, "api", append([]string{"--cache", d.cache.Public, "--facebox", "http://" + d.facebox.Public}, flags...)...)
 	return err
-}
-
-func (d *emojifyDemo) stopAll() {
-	for _, p := range []*process{d.api, d.facebox, d.cache} {
-		if p != nil {
-			p.stop()
-		}
-	}
 }
 
 // play runs the acts.
@@ -154,7 +122,7 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 	if !named {
 		return whittle.Errorf(whittle.FallsShort, "demo emojify: the printed message was not named")
 	}
-	d.api.stop()
+	d.api.Stop()
 
 	d.screen.Heading("Act 3: the same without the line")
 	if err := d.startAPI(ctx); err != nil {
@@ -189,7 +157,7 @@ func (d *emojifyDemo) guard(ctx context.Context) error {
 		return err
 	}
 	base := &guard.Baseline{Service: "api", Taken: time.Now().UTC(), Machine: d.figures.Machine, Runs: clean}
-	d.api.stop()
+	d.api.Stop()
 	if err := d.startAPI(ctx, "--debug-print"); err != nil {
 		return err
 	}
@@ -216,15 +184,15 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 		m := measure.Settings{Duration: emojifyRunTime}
 		var err error
 		out, err = guard.Take(d.times.runs, func(int) (guard.Run, error) {
-			before, err := cputime.Of(d.api.pid())
+			before, err := cputime.Of(d.api.Pid())
 			if err != nil {
 				return guard.Run{}, whittle.Errorf(whittle.Unavailable, "%w", err)
 			}
-			taken, err := m.Measure(ctx, "http://"+d.api.admin, []profile.Kind{profile.CPU}, d.screen.Progress)
+			taken, err := m.Measure(ctx, "http://"+d.api.Admin, []profile.Kind{profile.CPU}, d.screen.Progress)
 			if err != nil {
 				return guard.Run{}, err
 			}
-			after, err := cputime.Of(d.api.pid())
+			after, err := cputime.Of(d.api.Pid())
 			if err != nil {
 				return guard.Run{}, whittle.Errorf(whittle.Unavailable, "%w", err)
 			}
@@ -259,7 +227,7 @@ func (d *emojifyDemo) scene(ctx context.Context, s *emojifyScene, side int) erro
 	})
 	g.Go(func() error {
 		m := measure.Settings{Duration: d.times.profile}
-		taken, err := m.Measure(ctx, "http://"+d.api.admin, nil, d.screen.Progress)
+		taken, err := m.Measure(ctx, "http://"+d.api.Admin, nil, d.screen.Progress)
 		if err != nil {
 			return err
 		}

@@ -20,12 +20,12 @@ import (
 
 // traffic asks for the finished picture, at the demo's rate.
 func (d *emojifyDemo) traffic(ctx context.Context, length time.Duration) (*loadBlock, error) {
-	plan, err := artillery.Quick{URL: "http://" + d.api.public + d.picture, Name: "GET /cache/{id}", Rate: d.times.rate, Duration: length}.Plan()
+	plan, err := artillery.Quick{URL: "http://" + d.api.Public + d.picture, Name: "GET /cache/{id}", Rate: d.times.rate, Duration: length}.Plan()
 	if err != nil {
 		return nil, err
 	}
 	r, err := load.Run(ctx, plan, load.Options{MaxLate: time.Second, Grace: -1, Watch: []cpu.Process{
-		{Name: "api", PID: d.api.pid()}, {Name: "cache", PID: d.cache.pid()},
+		{Name: "api", PID: d.api.Pid()}, {Name: "cache", PID: d.cache.Pid()},
 	}})
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (d *emojifyDemo) finishPicture(ctx context.Context) error {
 	var job struct {
 		ID string `json:"id"`
 	}
-	status, body, err := ask(ctx, http.MethodPost, "http://"+d.api.public+"/emojify/", "image/png", &b)
+	status, body, err := ask(ctx, http.MethodPost, "http://"+d.api.Public+"/emojify/", "image/png", &b)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (d *emojifyDemo) finishPicture(ctx context.Context) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		status, body, err := ask(ctx, http.MethodGet, "http://"+d.api.public+d.picture, "", nil)
+		status, body, err := ask(ctx, http.MethodGet, "http://"+d.api.Public+d.picture, "", nil)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/admin"
 	"whittle/carve/rollout"
 	"whittle/load"
 	"whittle/load/plan"
@@ -61,46 +60,25 @@ type export struct {
 
 // startExport starts the endpoint with a candidate that has a mutation of the
 // campaign in bench/proof, and a gateway that shadows it.
-func (d *countDemo) startExport(ctx context.Context, mutation string) (_ *export, err error) {
+func (d *countDemo) startExport(ctx context.Context, mutation string) (*export, error) {
 	e := &export{watched: watched{route: exportRoute}}
-	defer func() {
-		if err != nil {
-			e.stop()
-		}
-	}()
-	proof, err := d.root.binary("proof")
-	if err != nil {
-		return nil, err
-	}
-	self, err := d.root.binary("whittle")
-	if err != nil {
-		return nil, err
-	}
 	name := "export-" + mutation
-	if e.sides, err = start(ctx, name, []string{proof, "serve", "export", mutation, "1"}, nil, d.work); err != nil {
+	var err error
+	if e.sides, err = d.startBuilt(ctx, name, "proof", []string{"serve", "export", mutation, "1"}, nil); err != nil {
 		return nil, err
 	}
 	config := filepath.Join(d.work, name)
-	if err := os.WriteFile(config+".yaml", fmt.Appendf(nil, exportConfig, e.sides.public, config), 0o600); err != nil {
+	if err := os.WriteFile(config+".yaml", fmt.Appendf(nil, exportConfig, e.sides.Public, config), 0o600); err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "write config: %w", err)
 	}
-	if e.gateway, err = start(ctx, "gateway-"+mutation, []string{self, "run", "-c", config + ".yaml"}, nil, d.work); err != nil {
-		return nil, err
-	}
-	e.admin, err = admin.Dial(e.gateway.admin, "")
+	e.gateway, e.admin, err = d.startGateway(ctx, "gateway-"+mutation, config+".yaml")
 	return e, err
 }
 
 // stop ends both processes, the gateway first.
 func (e *export) stop() {
-	if e.admin != nil {
-		e.admin.Close()
-	}
-	for _, p := range []*process{e.gateway, e.sides} {
-		if p != nil {
-			p.stop()
-		}
-	}
+	e.gateway.Stop()
+	e.sides.Stop()
 }
 
 func exportUsersPlan() []byte {
@@ -128,7 +106,7 @@ func (d *countDemo) sendExport(ctx context.Context, e *export) (*traffic, error)
 // wrong asks the sides how many responses users got from the candidate, and how
 // many of these were wrong.
 func (e *export) wrong(ctx context.Context) (served, wrong int, err error) {
-	text, err := fetch(ctx, "http://"+e.sides.public+"/counts")
+	text, err := fetch(ctx, "http://"+e.sides.Public+"/counts")
 	if err != nil {
 		return 0, 0, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"whittle/bench/table"
-	"whittle/cmdline"
 	"whittle/load"
 	"whittle/load/cpu"
 	"whittle/load/duel"
@@ -46,49 +46,37 @@ var (
 
 // ingestDemo owns the processes and runs the acts.
 type ingestDemo struct {
-	screen  *cmdline.Screen
-	root    checkout
-	work    string
+	*stage
 	scale   float64
 	loops   int64
 	size    ingestSize
 	api     *kinesistest.API
-	servers []*process
 	receipt receipts
 	figures ingestFigures
 }
 
-func newIngestDemo(ctx context.Context, s *cmdline.Screen, work string, scale float64, loops int64, size ingestSize) (_ *ingestDemo, err error) {
-	root, err := findCheckout()
-	if err != nil {
-		return nil, err
-	}
-	d := &ingestDemo{screen: s, root: root, work: work, scale: scale, loops: loops, size: size}
+func newIngestDemo(ctx context.Context, on *stage, scale float64, loops int64, size ingestSize) (_ *ingestDemo, err error) {
+	d := &ingestDemo{stage: on, scale: scale, loops: loops, size: size}
 	d.figures = ingestFigures{Format: "whittle.demo-ingest/1", Started: time.Now(), Machine: table.ThisMachine(), Scale: scale}
-	defer func() {
-		if err != nil {
-			d.stopAll()
-		}
-	}()
-	s.Heading("demo ingest: the ingestion API in Go, next to its counterpart in Node.js")
-	room := root.path("systems", "ingest", "stream", "kinesis", "kinesistest")
+	on.screen.Heading("demo ingest: the ingestion API in Go, next to its counterpart in Node.js")
+	room := on.root.path("systems", "ingest", "stream", "kinesis", "kinesistest")
 	if d.api, err = kinesistest.Start(ctx, kinesistest.Options{NpmFolder: room}); err != nil {
 		return nil, err
 	}
+	on.ends = append(on.ends, func() {
+		if err := d.api.Close(); err != nil {
+			on.screen.Say("end %s: %v", d.api.Program, err)
+		}
+	})
 	d.figures.API = d.api.Program
 	for _, name := range []string{"node", "go"} {
 		if err := d.api.CreateStream(ctx, name, ingestShards); err != nil {
 			return nil, err
 		}
 	}
-	s.Say("started %s, a Kinesis API of %d shards a stream, at %s", d.api.Program, ingestShards, d.api.URL)
-	if d.loops == 0 {
-		d.loops = size.loops
-	}
-	if d.loops == 0 {
-		// kinesis-local takes about 20 ms for each record of the Node server.
-		d.loops = map[string]int64{kinesistest.Ferrokinesis: 10, kinesistest.KinesisLocal: 1}[d.api.Program]
-	}
+	on.screen.Say("started %s, a Kinesis API of %d shards a stream, at %s", d.api.Program, ingestShards, d.api.URL)
+	// kinesis-local takes about 20 ms for each record of the Node server.
+	d.loops = cmp.Or(d.loops, size.loops, map[string]int64{kinesistest.Ferrokinesis: 10, kinesistest.KinesisLocal: 1}[d.api.Program])
 	d.figures.Loops = d.loops
 	return d, nil
 }
@@ -110,34 +98,8 @@ func (d *ingestDemo) startNode(ctx context.Context) (*process, error) {
 
 // startGo starts ingest, on a sink that the flags name.
 func (d *ingestDemo) startGo(ctx context.Context, name string, flags ...string) (*process, error) {
-	binary, err := d.root.binary("ingest")
-	if err != nil {
-		return nil, err
-	}
-	argv := append([]string{binary, "serve", "--env-file", "", "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--log-level", "WARN"}, flags...)
-	return d.start(ctx, name, argv, d.aws())
-}
-
-func (d *ingestDemo) start(ctx context.Context, name string, argv, env []string) (*process, error) {
-	p, err := start(ctx, name, argv, env, d.work)
-	if err != nil {
-		return nil, err
-	}
-	d.servers = append(d.servers, p)
-	d.screen.Say("started %s", p)
-	return p, nil
-}
-
-func (d *ingestDemo) stopAll() {
-	for i := len(d.servers) - 1; i >= 0; i-- {
-		d.servers[i].stop()
-	}
-	d.servers = nil
-	if d.api != nil {
-		if err := d.api.Close(); err != nil {
-			d.screen.Say("end %s: %v", d.api.Program, err)
-		}
-	}
+	args := append([]string{"serve", "--env-file", "", "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--log-level", "WARN"}, flags...)
+	return d.startBuilt(ctx, name, "ingest", args, d.aws())
 }
 
 // play runs the acts. The acts after one that did not come out are not played.
@@ -170,7 +132,7 @@ func (d *ingestDemo) play(ctx context.Context) error {
 			return err
 		}
 	}
-	overKinesis.stop()
+	overKinesis.Stop()
 	logFolder := filepath.Join(d.work, "log")
 	embedded, err := d.startGo(ctx, "ingest-embedded", "--sink", "embedded", "--data", logFolder)
 	if err != nil {
@@ -186,7 +148,7 @@ func (d *ingestDemo) play(ctx context.Context) error {
 	if err := judgeLevels(second); err != nil {
 		return err
 	}
-	embedded.stop()
+	embedded.Stop()
 	audit, err := d.readLog(ctx, logFolder, d.receipt.take("go"))
 	if err != nil {
 		return err
@@ -218,7 +180,7 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 			return nil, err
 		}
 		l := duel.Levels{
-			Plan: imports, A: duel.Side{Target: "http://" + a.public, Watch: a.family()}, B: duel.Side{Target: "http://" + b.public, Watch: b.family()},
+			Plan: imports, A: duel.Side{Target: "http://" + a.Public, Watch: a.family()}, B: duel.Side{Target: "http://" + b.Public, Watch: b.family()},
 			Users: []int{users}, Runs: d.size.runs, Closed: plan.Closed{Ramp: ramp, Loops: loops},
 			Options:    load.Options{OnResult: d.receipt.note, MaxLate: d.size.late},
 			OnProgress: func(run string, p loaded.Progress) { d.screen.Progress("%d users, %s: %s", users, run, p) },
@@ -250,8 +212,8 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 // family gives a server's processes, for their CPU time: its own and those of
 // its cluster.
 func (p *process) family() []cpu.Process {
-	out := []cpu.Process{{Name: p.name, PID: p.pid()}}
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.pid(), p.pid()))
+	out := []cpu.Process{{Name: p.name, PID: p.Pid()}}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.Pid(), p.Pid()))
 	if err != nil {
 		return out
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle/cmdline"
+	"whittle/internal/child"
 	"whittle/load"
 	"whittle/load/duel"
 	"whittle/load/plan"
@@ -31,12 +32,12 @@ func TestALevelOfTheIngestDemoIsWarmedUpAndSaysWhatACallCarries(t *testing.T) {
 	}))
 	defer server.Close()
 	address := strings.TrimPrefix(server.URL, "http://")
-	p := &process{name: "ingest", public: address, admin: address}
+	p := &process{name: "ingest", Process: &child.Process{Public: address, Admin: address}}
 	imports, err := load.Parse("plan.yml", []byte("config: {target: "+server.URL+"}\nscenarios: [{flow: [{post: {url: /import, body: x}}]}]"), plan.Source{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &ingestDemo{screen: cmdline.NewScreen(cmdline.Streams{Out: new(strings.Builder)}), loops: 10, size: ingestSeed}
+	d := &ingestDemo{stage: &stage{screen: cmdline.NewScreen(cmdline.Streams{Out: new(strings.Builder)})}, loops: 10, size: ingestSeed}
 	if err := d.warmUp(t.Context(), imports, 50, time.Millisecond, p); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func (d *ingestDemo) warmUp(ctx context.Context, p *plan.Plan, users int, ramp t
 	}
 	for _, s := range servers {
 		o := load.Options{
-			Target: "http://" + s.public, OnResult: d.receipt.note, MaxLate: time.Hour, // nothing is measured
+			Target: "http://" + s.Public, OnResult: d.receipt.note, MaxLate: time.Hour, // nothing is measured
 			OnProgress: func(p loaded.Progress) { d.screen.Progress("%d users, warming %s up: %s", users, s.name, p) },
 		}
 		r, err := load.Run(ctx, warm, o)
@@ -92,7 +92,7 @@ func (c *carrying) end(ctx context.Context) error {
 
 // batches reads how many calls or syncs ingest has made, and for how many events.
 func (p *process) batches(ctx context.Context) (batches, events float64, of string, err error) {
-	page, err := fetch(ctx, "http://"+p.admin+"/metrics")
+	page, err := fetch(ctx, "http://"+p.Admin+"/metrics")
 	if err != nil {
 		return 0, 0, "", err
 	}

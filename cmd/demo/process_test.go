@@ -19,7 +19,7 @@ func shell(t *testing.T, ctx context.Context, script string) (*process, string, 
 	dir := t.TempDir()
 	p, err := start(ctx, "server", []string{"/bin/sh", "-c", script}, []string{"GREETING=hello"}, dir)
 	if p != nil {
-		t.Cleanup(p.kill)
+		t.Cleanup(p.Kill)
 	}
 	return p, dir, err
 }
@@ -34,17 +34,17 @@ func TestProcessSaysWhereItListens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := [2]string{p.public, p.admin}; got != want {
+		if got := [2]string{p.Public, p.Admin}; got != want {
 			t.Errorf("%q: got %v, want %v", line, got, want)
 		}
 		if s := p.String(); !strings.Contains(s, "server") || !strings.Contains(s, want[0]) {
 			t.Errorf("it is called %q", s)
 		}
-		p.kill()
-		if p.err == nil {
+		p.Kill()
+		if p.Wait() == nil {
 			t.Error("killed, and its end is no error")
 		}
-		p.kill() // a second time harms nothing
+		p.Kill() // a second time harms nothing
 	}
 }
 
@@ -54,11 +54,11 @@ func TestProcessEndsInItsOwnTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.stop()
-	if p.err != nil {
-		t.Errorf("it ended with %v", p.err)
+	p.Stop()
+	if err := p.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
 	}
-	if got := p.lastLines(); got != "bye, hello" {
+	if got := p.Tail(); got != "bye, hello" {
 		t.Errorf("its last words are %q", got)
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "server.log")); err != nil || string(b) != "bye, hello\n" {

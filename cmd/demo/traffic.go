@@ -116,7 +116,7 @@ func patient(p *plan.Plan) *plan.Plan {
 
 func (d *countDemo) loadOptions(gateway *process, watch []cpu.Process) load.Options {
 	return load.Options{
-		Target: "http://" + gateway.public,
+		Target: "http://" + gateway.Public,
 		Watch:  watch,
 		Grace:  30 * time.Second,
 		// The generator shares two cores with what it loads.

@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"whittle"
+	"whittle/internal/child"
 )
 
 // Version is the release of Apache Kafka that is started.
@@ -50,7 +51,7 @@ type Broker struct {
 	settings map[string]string
 	client   int // ports
 	control  int
-	process  *process
+	process  *child.Process
 }
 
 // Missing says what the machine lacks to run a broker, and how to install it.
@@ -125,54 +126,35 @@ func (b *Broker) Restart(ctx context.Context) error {
 	if b.process != nil {
 		return whittle.Errorf(whittle.FailedPrecondition, "the broker runs already")
 	}
-	p, err := spawn(b.dir, "java", b.java("kafka.Kafka", b.config())...)
-	if err != nil {
-		return fmt.Errorf("start broker: %w", err)
-	}
-	b.process = p
-	if err := b.await(ctx); err != nil {
-		b.Kill()
-		return fmt.Errorf("%w; the end of its output:\n%s", err, b.tail())
-	}
-	return nil
-}
-
-// await returns when the broker responds and has joined its own cluster.
-func (b *Broker) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.Address()))
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
 	defer client.Close()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if client.Ping(ctx) == nil {
-			return nil
-		}
-		select {
-		case <-b.process.ended:
-			return whittle.Errorf(whittle.Unavailable, "the broker ended while it started")
-		case <-ctx.Done():
-			return whittle.Errorf(whittle.DeadlineExceeded, "the broker does not respond: %w", ctx.Err())
-		case <-tick.C:
-		}
+	p, err := child.Spawn(child.Options{Dir: b.dir, Log: filepath.Join(b.dir, "output.log")}, append([]string{"java"}, b.java("kafka.Kafka", b.config())...)...)
+	if err != nil {
+		return fmt.Errorf("start broker: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := p.Await(ctx, client.Ping); err != nil {
+		return whittle.Errorf(whittle.Unavailable, "start broker: %w", err)
+	}
+	b.process = p
+	return nil
 }
 
 // Kill ends the broker with SIGKILL, as a crash would, and returns when it is gone.
 func (b *Broker) Kill() {
 	if b.process != nil {
-		b.process.kill()
+		b.process.Kill()
 		b.process = nil
 	}
 }
 
 // Pause freezes the broker (SIGSTOP): its connections stay open and nothing
 // responses, until Kill.
-func (b *Broker) Pause() error { return b.process.cmd.Process.Signal(syscall.SIGSTOP) }
+func (b *Broker) Pause() error { return b.process.Signal(syscall.SIGSTOP) }
 
 // Close ends the broker, and deletes its folder where it was not given.
 func (b *Broker) Close() error {
@@ -181,15 +163,6 @@ func (b *Broker) Close() error {
 		return os.RemoveAll(b.dir)
 	}
 	return nil
-}
-
-func (b *Broker) tail() string {
-	const most = 4 << 10
-	out, err := os.ReadFile(filepath.Join(b.dir, outputFile))
-	if err != nil {
-		return err.Error()
-	}
-	return string(out[max(0, len(out)-most):])
 }
 
 func freePorts(ctx context.Context) (int, int, error) {

@@ -16,8 +16,6 @@ import (
 	"whittle"
 )
 
-const outputFile = "output.log"
-
 func (b *Broker) config() string { return filepath.Join(b.dir, "server.properties") }
 
 // configure writes server.properties: one node for both roles, every replication

@@ -3,11 +3,8 @@
 package kinesistest
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -15,13 +12,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 
 	"whittle"
+	"whittle/internal/child"
 )
 
 const (
@@ -67,9 +64,7 @@ type API struct {
 	// Program is Ferrokinesis or KinesisLocal.
 	Program string
 
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has been waited for
-	said transcript
+	process *child.Process
 }
 
 // Region is the region that the API's streams are in.
@@ -100,47 +95,52 @@ func startOnce(ctx context.Context, o Options) (*API, error) {
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "start a Kinesis API: find a port: %w", err)
 	}
-	a := &API{URL: fmt.Sprintf("http://127.0.0.1:%d", port), done: make(chan struct{})}
-	if a.cmd, a.Program, err = o.command(ctx, port); err != nil {
+	a := &API{URL: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	var argv []string
+	var how child.Options
+	if argv, how, a.Program, err = o.command(ctx, port); err != nil {
 		return nil, err
 	}
-	a.cmd.Stdout, a.cmd.Stderr = &a.said, &a.said
-	if err := a.cmd.Start(); err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "start %s: %w", a.Program, err)
+	if a.process, err = child.Spawn(how, argv...); err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "%s: %w", a.Program, err)
 	}
-	go func() {
-		_ = a.cmd.Wait()
-		close(a.done)
-	}()
-	if err := a.awaitReady(ctx); err != nil {
-		return nil, errors.Join(err, a.Close())
+	client, end := a.Client()
+	defer end()
+	soon, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	err = a.process.Await(soon, func(ctx context.Context) error {
+		_, err := client.ListStreams(ctx, &kinesis.ListStreamsInput{}, once)
+		return err
+	})
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "%s: %w", a.Program, err)
 	}
 	return a, nil
 }
 
 // command returns the process to start, and the program that it is.
-func (o Options) command(ctx context.Context, port int) (*exec.Cmd, string, error) {
+func (o Options) command(ctx context.Context, port int) (argv []string, how child.Options, program string, err error) {
 	path, err := findFerrokinesis()
 	if err != nil {
-		return nil, "", err
+		return nil, how, "", err
 	}
 	if o.Program == Ferrokinesis && path == "" {
-		return nil, "", whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis").
+		return nil, how, "", whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis").
 			WithHint(InstallFerrokinesis)
 	}
 	if path == "" || o.Program == KinesisLocal {
-		cmd, err := o.kinesisLocal(ctx, port)
-		return cmd, KinesisLocal, err
+		argv, how, err = o.kinesisLocal(ctx, port)
+		return argv, how, KinesisLocal, err
 	}
-	// Its end is a matter of Close, not of ctx.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), path,
-		"--port", strconv.Itoa(port), "--region", Region, "--log-level", "warn", "--shard-limit", "1000",
+	argv = []string{
+		path, "--port", strconv.Itoa(port), "--region", Region, "--log-level", "warn", "--shard-limit", "1000",
 		"--create-stream-ms", "0", "--delete-stream-ms", "0", "--update-stream-ms", "0",
-		"--enforce-limits", strconv.FormatBool(o.EnforceLimits))
-	if o.StateDir != "" {
-		cmd.Args = append(cmd.Args, "--state-dir", o.StateDir)
+		"--enforce-limits", strconv.FormatBool(o.EnforceLimits),
 	}
-	return cmd, Ferrokinesis, nil
+	if o.StateDir != "" {
+		argv = append(argv, "--state-dir", o.StateDir)
+	}
+	return argv, how, Ferrokinesis, nil
 }
 
 // findFerrokinesis looks where the environment says, or else on PATH and where
@@ -166,7 +166,7 @@ func findFerrokinesis() (string, error) {
 	return "", nil
 }
 
-func (o Options) kinesisLocal(ctx context.Context, port int) (*exec.Cmd, error) {
+func (o Options) kinesisLocal(ctx context.Context, port int) (argv []string, how child.Options, err error) {
 	capacity := o.NpmFolder
 	if capacity == "" {
 		_, source, _, _ := runtime.Caller(0)
@@ -174,25 +174,26 @@ func (o Options) kinesisLocal(ctx context.Context, port int) (*exec.Cmd, error) 
 	}
 	dir := filepath.Join(capacity, "node_modules", "kinesis-local")
 	if _, err := os.Stat(filepath.Join(dir, "main.js")); err != nil {
-		return nil, whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis, and no kinesis-local: %w", err).
+		return nil, how, whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis, and no kinesis-local: %w", err).
 			WithHint(Install)
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {
-		return nil, whittle.Errorf(whittle.Unsupported, "start kinesis-local: %w", err).WithHint("install Node.js 20 or newer")
+		return nil, how, whittle.Errorf(whittle.Unsupported, "start kinesis-local: %w", err).WithHint("install Node.js 20 or newer")
 	}
 	tls, err := freePort(ctx)
 	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "start kinesis-local: find a port: %w", err)
+		return nil, how, whittle.Errorf(whittle.Unavailable, "start kinesis-local: find a port: %w", err)
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), node, "main.js")
-	cmd.Dir = dir // it reads its certificate from there
-	cmd.Env = append(os.Environ(),
-		fmt.Sprintf("KINESIS_MOCK_PLAIN_PORT=%d", port), fmt.Sprintf("KINESIS_MOCK_TLS_PORT=%d", tls),
-		"AWS_REGION="+Region, "LOG_LEVEL=WARN", "SHARD_LIMIT=1000",
-		"CREATE_STREAM_DURATION=1ms", "DELETE_STREAM_DURATION=1ms", "MERGE_SHARDS_DURATION=1ms",
-		"SPLIT_SHARD_DURATION=1ms", "UPDATE_SHARD_COUNT_DURATION=1ms")
-	return cmd, nil
+	return []string{node, "main.js"}, child.Options{
+		Dir: dir, // it reads its certificate from there
+		Env: []string{
+			fmt.Sprintf("KINESIS_MOCK_PLAIN_PORT=%d", port), fmt.Sprintf("KINESIS_MOCK_TLS_PORT=%d", tls),
+			"AWS_REGION=" + Region, "LOG_LEVEL=WARN", "SHARD_LIMIT=1000",
+			"CREATE_STREAM_DURATION=1ms", "DELETE_STREAM_DURATION=1ms", "MERGE_SHARDS_DURATION=1ms",
+			"SPLIT_SHARD_DURATION=1ms", "UPDATE_SHARD_COUNT_DURATION=1ms",
+		},
+	}, nil
 }
 
 func freePort(ctx context.Context) (int, error) {
@@ -202,26 +203,6 @@ func freePort(ctx context.Context) (int, error) {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-// awaitReady waits until the API responds.
-func (a *API) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	client, end := a.Client()
-	defer end()
-	for {
-		if _, err := client.ListStreams(ctx, &kinesis.ListStreamsInput{}, once); err == nil {
-			return nil
-		}
-		select {
-		case <-a.done:
-			return whittle.Errorf(whittle.Unavailable, "start %s: it ended at once: %s", a.Program, a.said.String())
-		case <-ctx.Done():
-			return whittle.Errorf(whittle.Unavailable, "start %s: it does not respond: %w: %s", a.Program, ctx.Err(), a.said.String())
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }
 
 func once(o *kinesis.Options) { o.Retryer = aws.NopRetryer{} }
@@ -259,40 +240,6 @@ func (a *API) CreateStream(ctx context.Context, name string, shards int) error {
 
 // Close ends the process and waits for it.
 func (a *API) Close() error {
-	_ = a.cmd.Process.Signal(os.Interrupt)
-	timer := time.NewTimer(stopTimeout)
-	defer timer.Stop()
-	select {
-	case <-a.done:
-		return nil
-	case <-timer.C:
-	}
-	err := a.cmd.Process.Kill()
-	<-a.done
-	if errors.Is(err, os.ErrProcessDone) {
-		return nil
-	}
-	return err
-}
-
-// transcript keeps the beginning of what a process says.
-type transcript struct {
-	mu   sync.Mutex
-	text bytes.Buffer // guarded by mu
-}
-
-var _ io.Writer = (*transcript)(nil)
-
-func (t *transcript) Write(b []byte) (int, error) {
-	const most = 4 << 10
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text.Write(b[:min(len(b), max(most-t.text.Len(), 0))])
-	return len(b), nil
-}
-
-func (t *transcript) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.text.String()
+	a.process.Stop()
+	return nil
 }

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package kafkatest
-
-import "syscall"
-
-func dieWithParent(*syscall.SysProcAttr) {}
