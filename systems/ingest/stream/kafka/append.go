@@ -5,17 +5,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"whittle"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/inflight"
 )
 
 // job is one record on its way.
 type job struct {
-	call   *inflight.Call
-	index  int
+	inflight.Item
 	record *kgo.Record
-	size   int   // bytes on the wire, at most
 	err    error // what Kafka's client said
 }
 
@@ -23,33 +20,20 @@ type job struct {
 // per call, the next one each time.
 func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Result {
 	c := inflight.NewCall(records)
-	if err := l.beginAppend(ctx); err != nil {
+	if err := l.sink.Begin(ctx); err != nil {
 		return c.Refuse(err)
 	}
-	defer l.appends.Done()
+	defer l.sink.End()
 	queues, size := l.split(c, records)
-	if !l.buffer.Reserve(size) {
-		return c.Refuse(whittle.Errorf(whittle.ResourceExhausted, "the buffer before Kafka is full"))
+	if err := l.sink.Reserve(size); err != nil {
+		return c.Refuse(err)
 	}
 	for i, jobs := range queues {
 		if len(jobs) > 0 {
 			l.queues[i].enqueue(jobs)
 		}
 	}
-	return c.Wait(ctx, "Kafka", l.o.DeliveryTimeout)
-}
-
-func (l *Log) beginAppend(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return inflight.Ended(ctx, "append to Kafka")
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closing {
-		return whittle.Errorf(whittle.Unavailable, "the Kafka stream is closed")
-	}
-	l.appends.Add(1)
-	return nil
+	return c.Wait(ctx, l.sink.Name, l.o.DeliveryTimeout)
 }
 
 // split settles what is invalid and distributes the rest to the partition
@@ -69,8 +53,8 @@ func (l *Log) split(c *inflight.Call, records []stream.Record) ([][]*job, int64)
 		if r.Key != "" {
 			k.Partition = int32(l.pick.Partition(k, int(l.traits.partitions)))
 		}
-		j := &job{call: c, index: i, record: k, size: encodedLen(k)}
-		size += int64(j.size)
+		j := &job{Item: inflight.Item{Call: c, Index: i, Size: encodedLen(k)}, record: k}
+		size += int64(j.Size)
 		n := int(k.Partition) % len(queues)
 		queues[n] = append(queues[n], j)
 	}

@@ -246,11 +246,11 @@ func TestBufferFull(t *testing.T) {
 	if free := l.Capacity().Free; free != 1000 {
 		t.Errorf("%d bytes free at the start", free)
 	}
-	l.buffer.Reserve(900)
+	l.sink.Buffer.Reserve(900)
 	if r := l.Append(t.Context(), []stream.Record{sealed("", "", strings.Repeat("v", 200))}); whittle.CodeOf(r[0].Err) != whittle.ResourceExhausted {
 		t.Error(r[0].Err)
 	}
-	l.buffer.Release(900)
+	l.sink.Buffer.Release(900)
 	if r := l.Append(t.Context(), []stream.Record{sealed("", "", strings.Repeat("v", 200))}); r[0].Err != nil {
 		t.Error(r[0].Err)
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -34,16 +33,7 @@ type Log struct {
 	pick   kgo.TopicPartitioner // keys to partitions, as Kafka's own clients do
 	turn   atomic.Uint32        // the partition of the next records without a key
 	queues []*partitionQueue
-	buffer *inflight.Buffer
-
-	mu      sync.Mutex // guards the following
-	closing bool
-	appends sync.WaitGroup // calls of Append; Add under mu
-
-	abort context.CancelFunc // ends the partition queues and the probe at once
-	work  sync.WaitGroup     // the partition queues and the probe
-	once  sync.Once
-	ended error // what Close came to
+	sink   *inflight.Sink
 }
 
 var _ stream.Stream = (*Log)(nil)
@@ -62,7 +52,7 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "make Kafka client: %w", err)
 	}
-	l := &Log{o: o, admin: kadm.NewClient(client), buffer: inflight.NewBuffer(o.Buffer)}
+	l := &Log{o: o, admin: kadm.NewClient(client), sink: inflight.NewSink("Kafka", o.Buffer)}
 	if l.traits, err = lookUp(ctx, l.admin, &l.o); err != nil {
 		client.Close()
 		return nil, err
@@ -70,21 +60,19 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	l.batch.Store(int64(l.traits.maxBatch))
 	l.pick = kgo.StickyKeyPartitioner(nil).ForTopic(o.Topic)
 	l.turn.Store(rand.Uint32())
-	work, abort := context.WithCancel(context.Background())
-	l.abort = abort
 	for range min(maxQueues, l.traits.partitions) {
 		queue, err := newPartitionQueue(l, settings)
 		if err != nil {
-			abort()
-			l.endAppend()
+			l.release()
 			return nil, err
 		}
 		l.queues = append(l.queues, queue)
 	}
+	var senders []func(context.Context)
 	for _, queue := range l.queues {
-		l.work.Go(func() { queue.run(work) })
+		senders = append(senders, func(ctx context.Context) { queue.Run(ctx, queue.take, queue.round) })
 	}
-	l.work.Go(func() { l.buffer.Probe(work, "Kafka", client.Ping) })
+	l.sink.Run(client.Ping, senders...)
 	return l, nil
 }
 
@@ -95,46 +83,15 @@ func (l *Log) Durability() stream.Durability { return stream.KafkaAll }
 func (l *Log) Limit() int { return int(l.batch.Load()) - encodingOverhead }
 
 // Capacity is what the buffer can accept, and whether the brokers respond.
-func (l *Log) Capacity() stream.Capacity { return l.buffer.Capacity(len(l.queues)) }
+func (l *Log) Capacity() stream.Capacity { return l.sink.Buffer.Capacity(len(l.queues)) }
 
 // Close waits for what is in flight until ctx ends. What is then still in flight
 // may or may not be kept, as its Append says.
 func (l *Log) Close(ctx context.Context) error {
-	l.once.Do(func() {
-		l.mu.Lock()
-		l.closing = true
-		l.buffer.Close()
-		l.mu.Unlock()
-		idleTimeout := make(chan struct{})
-		go func() {
-			l.appends.Wait()
-			for _, queue := range l.queues {
-				queue.close()
-			}
-			close(idleTimeout)
-		}()
-		drained := make(chan struct{})
-		go func() {
-			<-idleTimeout
-			for _, queue := range l.queues {
-				<-queue.done
-			}
-			close(drained)
-		}()
-		select {
-		case <-drained:
-		case <-ctx.Done():
-			l.ended = whittle.Errorf(whittle.DeadlineExceeded, "close Kafka stream: records were still under way: %w", ctx.Err())
-		}
-		l.abort()
-		<-drained
-		l.work.Wait()
-		l.endAppend()
-	})
-	return l.ended
+	return inflight.Close(ctx, l.sink, l.release, l.queues)
 }
 
-func (l *Log) endAppend() {
+func (l *Log) release() {
 	for _, queue := range l.queues {
 		queue.client.Close()
 	}

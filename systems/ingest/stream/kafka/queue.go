@@ -3,14 +3,13 @@ package kafka
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"whittle"
-	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/inflight"
 )
 
 // partitionQueue sends the records of some partitions, in rounds. A round puts
@@ -23,19 +22,11 @@ import (
 // keys are already being sent. Group commit makes up for having a single round
 // in flight: records that arrive meanwhile go together in the next.
 type partitionQueue struct {
+	*inflight.Queue[*job]
 	log     *Log
 	client  *kgo.Client
 	tracker *produceTracker
-	wake    notify.Signal // there may be something to do
-	done    chan struct{} // closed when the partition queue has ended
-
-	since atomic.Int64 // when the round in flight began, Unix nanoseconds; 0: none
-
-	mu      sync.Mutex // guards the following
-	waiting []*job     // bounded by the room
-	single  []*job     // to be sent one at a time for each partition, before queue
-	closing bool       // end when all is done
-	ended   bool       // takes nothing any more
+	single  []*job // to be sent one at a time for each partition, before those that wait
 }
 
 // maxRound bounds one round, in bytes.
@@ -52,24 +43,12 @@ func newPartitionQueue(l *Log, settings []kgo.Opt) (*partitionQueue, error) {
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "make Kafka producer: %w", err)
 	}
-	return &partitionQueue{
-		log: l, client: client, tracker: w,
-		wake: notify.New(), done: make(chan struct{}),
-	}, nil
+	return &partitionQueue{Queue: inflight.NewQueue[*job](l.o.DeliveryTimeout), log: l, client: client, tracker: w}, nil
 }
 
-// enqueue adds jobs of one call. While a round has taken longer than
-// DeliveryTimeout, the queue refuses jobs, because they would only fill the
-// buffer.
+// enqueue adds jobs of one call, or refuses them.
 func (l *partitionQueue) enqueue(jobs []*job) {
-	l.mu.Lock()
-	refused := l.ended || l.stuck()
-	if !refused {
-		l.waiting = append(l.waiting, jobs...)
-	}
-	l.mu.Unlock()
-	if !refused {
-		l.wake.Notify()
+	if l.Put(jobs) {
 		return
 	}
 	for _, j := range jobs {
@@ -77,66 +56,13 @@ func (l *partitionQueue) enqueue(jobs []*job) {
 	}
 }
 
-func (l *partitionQueue) stuck() bool {
-	since := l.since.Load()
-	return since != 0 && time.Since(time.Unix(0, since)) > l.log.o.DeliveryTimeout
-}
-
-func (l *partitionQueue) close() {
-	l.mu.Lock()
-	l.closing = true
-	l.mu.Unlock()
-	l.wake.Notify()
-}
-
-// run sends until close is called and the last record is sent, or until ctx
-// ends.
-func (l *partitionQueue) run(ctx context.Context) {
-	defer close(l.done)
-	for {
-		if jobs := l.take(); len(jobs) > 0 {
-			l.round(ctx, jobs)
-			continue
-		}
-		if l.finish(ctx.Err() != nil) {
-			return
-		}
-		select {
-		case <-l.wake:
-		case <-ctx.Done():
-		}
-	}
-}
-
-// finish ends the queue when nothing is left to send or when it must end now,
-// and reports whether it has.
-func (l *partitionQueue) finish(now bool) bool {
-	l.mu.Lock()
-	idle := len(l.waiting) == 0 && len(l.single) == 0
-	l.ended = now || l.closing && idle
-	over := l.ended
-	l.mu.Unlock()
-	return over
-}
-
 // take returns the next round: the jobs in order, up to the first that does not
 // fit any more. It drops jobs that nobody waits for.
-func (l *partitionQueue) take() []*job {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.single) > 0 {
-		var round []*job
-		round, l.single = l.fill(l.single, 0)
-		if len(round) > 0 {
-			return round
-		}
+func (l *partitionQueue) take(waiting []*job) (round, rest []*job) {
+	if round, l.single = l.fill(l.single, 0); len(round) > 0 {
+		return round, waiting
 	}
-	var round []*job
-	round, l.waiting = l.fill(l.waiting, int(l.log.batch.Load())-batchOverhead)
-	if len(l.waiting) == 0 {
-		l.waiting = nil // releases the array that grew
-	}
-	return round
+	return l.fill(waiting, int(l.log.batch.Load())-batchOverhead)
 }
 
 // fill takes jobs from the front while each partition's fit into limit bytes. A
@@ -146,14 +72,14 @@ func (l *partitionQueue) fill(from []*job, limit int) (round, rest []*job) {
 	total := 0
 	for i, j := range from {
 		n := sizes[j.record.Partition]
-		if n > 0 && n+j.size > limit || total > maxRound {
+		if n > 0 && n+j.Size > limit || total > maxRound {
 			return round, from[i:]
 		}
-		if !j.call.Start(j.index) {
-			l.log.buffer.Release(j.size)
+		if !j.Call.Start(j.Index) {
+			l.log.sink.Buffer.Release(j.Size)
 		} else {
-			sizes[j.record.Partition] = n + j.size
-			total += j.size
+			sizes[j.record.Partition] = n + j.Size
+			total += j.Size
 			round = append(round, j)
 		}
 	}
@@ -163,18 +89,16 @@ func (l *partitionQueue) fill(from []*job, limit int) (round, rest []*job) {
 // round sends jobs and returns when each has been settled or requeued.
 func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 	began := time.Now()
-	l.since.Store(began.UnixNano())
-	defer l.since.Store(0)
 	l.tracker.begin()
 	var under sync.WaitGroup
 	under.Add(len(jobs))
 	bytes := 0
 	for _, j := range jobs {
-		bytes += j.size
+		bytes += j.Size
 		l.client.Produce(context.Background(), j.record, func(k *kgo.Record, err error) {
 			defer under.Done()
 			if j.err = err; err == nil {
-				l.log.buffer.Acknowledged()
+				l.log.sink.Buffer.Acknowledged()
 				l.settle(j, stream.Result{Position: position(k.Partition, k.Offset)})
 			}
 		})
@@ -184,7 +108,7 @@ func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 	}
 	under.Wait()
 	if l.fail(jobs) == 0 {
-		l.log.buffer.Measure(bytes, time.Since(began))
+		l.log.sink.Buffer.Measure(bytes, time.Since(began))
 	}
 }
 
@@ -212,19 +136,14 @@ func (l *partitionQueue) fail(jobs []*job) int {
 			l.settle(j, stream.Result{Err: outcome(j.err, sure)})
 		}
 	}
-	if len(again) > 0 {
-		l.mu.Lock()
-		for _, j := range again {
-			j.call.Requeue(j.index)
-			j.err, j.record = nil, unsent(j.record)
-		}
-		l.single = append(again, l.single...)
-		l.mu.Unlock()
+	for _, j := range again {
+		j.Call.Requeue(j.Index)
+		j.err, j.record = nil, unsent(j.record)
 	}
+	l.single = append(again, l.single...)
 	return failed
 }
 
 func (l *partitionQueue) settle(j *job, r stream.Result) {
-	l.log.buffer.Release(j.size)
-	j.call.Settle(j.index, r)
+	l.log.sink.Settle(&j.Item, r)
 }

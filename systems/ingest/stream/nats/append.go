@@ -13,11 +13,9 @@ import (
 
 // job is one record on its way.
 type job struct {
-	call    *inflight.Call
-	index   int
+	inflight.Item
 	key     string
 	message *client.Msg
-	size    int // bytes
 	// uncertain says that it was published at least once with no response.
 	uncertain bool
 	err       error // the last response
@@ -32,29 +30,16 @@ type job struct {
 // has the ID in the record.
 func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Result {
 	c := inflight.NewCall(records)
-	if err := l.beginAppend(ctx); err != nil {
+	if err := l.sink.Begin(ctx); err != nil {
 		return c.Refuse(err)
 	}
-	defer l.appends.Done()
+	defer l.sink.End()
 	jobs, size := l.prepare(c, records)
-	if !l.buffer.Reserve(size) {
-		return c.Refuse(whittle.Errorf(whittle.ResourceExhausted, "the buffer before NATS is full"))
+	if err := l.sink.Reserve(size); err != nil {
+		return c.Refuse(err)
 	}
 	l.queue.enqueue(jobs)
-	return c.Wait(ctx, "NATS JetStream", l.o.DeliveryTimeout)
-}
-
-func (l *Log) beginAppend(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return inflight.Ended(ctx, "append to NATS")
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closing {
-		return whittle.Errorf(whittle.Unavailable, "the NATS stream is closed")
-	}
-	l.appends.Add(1)
-	return nil
+	return c.Wait(ctx, l.sink.Name, l.o.DeliveryTimeout)
 }
 
 // prepare settles what is invalid and makes messages of the rest.
@@ -74,9 +59,9 @@ func (l *Log) prepare(c *inflight.Call, records []stream.Record) (jobs []*job, s
 			continue
 		}
 		m.Header[client.MsgIdHdr] = []string{nuid.Next()}
-		j := &job{call: c, index: i, key: r.Key, message: m, size: headLen(m) + len(m.Data)}
+		j := &job{Item: inflight.Item{Call: c, Index: i, Size: headLen(m) + len(m.Data)}, key: r.Key, message: m}
 		jobs = append(jobs, j)
-		size += int64(j.size)
+		size += int64(j.Size)
 	}
 	return jobs, size
 }

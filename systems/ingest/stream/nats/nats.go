@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,20 +29,11 @@ type Log struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	limit  int // bytes of a message, headers and all
-	buffer *inflight.Buffer
+	sink   *inflight.Sink
 	queue  *partitionQueue
 	// left is what the stream has free, as last reported, less what was
 	// appended since; negative where it has no bound that refuses.
 	left atomic.Int64
-
-	mu      sync.Mutex // guards the following
-	closing bool
-	appends sync.WaitGroup // calls of Append; Add under mu
-
-	abort context.CancelFunc // ends the partition queue and the probe at once
-	work  sync.WaitGroup     // the partition queue and the probe
-	once  sync.Once
-	ended error // what Close came to
 }
 
 var _ stream.Stream = (*Log)(nil)
@@ -54,16 +44,13 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{o: o, buffer: inflight.NewBuffer(o.Buffer), abort: func() {}}
+	l := &Log{o: o, sink: inflight.NewSink("NATS", o.Buffer)}
 	if err := l.connect(ctx); err != nil {
-		l.endAppend()
+		l.release()
 		return nil, err
 	}
-	work, abort := context.WithCancel(context.Background())
-	l.abort = abort
-	l.queue = newPartitionQueue(l)
-	l.work.Go(func() { l.queue.run(work) })
-	l.work.Go(func() { l.buffer.Probe(work, "NATS JetStream", l.refresh) })
+	l.queue = &partitionQueue{inflight.NewQueue[*job](o.DeliveryTimeout + ackTimeout), l}
+	l.sink.Run(l.refresh, func(ctx context.Context) { l.queue.Run(ctx, l.queue.take, l.queue.round) })
 	return l, nil
 }
 
@@ -115,7 +102,7 @@ func (l *Log) Limit() int { return l.limit - headExtra }
 // Capacity is what the buffer and the stream can accept, and whether the server
 // responds.
 func (l *Log) Capacity() stream.Capacity {
-	r := l.buffer.Capacity(1)
+	r := l.sink.Buffer.Capacity(1)
 	if left := l.left.Load(); left >= 0 && r.Err == nil {
 		r.Free = min(r.Free, left)
 		if left < minLeft {
@@ -131,32 +118,10 @@ const minLeft = 64 << 10
 // Close waits for what is in flight until ctx ends. What is then still in flight
 // may or may not be kept, as its Append says.
 func (l *Log) Close(ctx context.Context) error {
-	l.once.Do(func() {
-		l.mu.Lock()
-		l.closing = true
-		l.buffer.Close()
-		l.mu.Unlock()
-		idleTimeout := make(chan struct{})
-		go func() {
-			l.appends.Wait()
-			l.queue.close()
-			<-l.queue.done
-			close(idleTimeout)
-		}()
-		select {
-		case <-idleTimeout:
-		case <-ctx.Done():
-			l.ended = whittle.Errorf(whittle.DeadlineExceeded, "close NATS stream: records were still under way: %w", ctx.Err())
-		}
-		l.abort()
-		<-idleTimeout
-		l.work.Wait()
-		l.endAppend()
-	})
-	return l.ended
+	return inflight.Close(ctx, l.sink, l.release, []*partitionQueue{l.queue})
 }
 
-func (l *Log) endAppend() {
+func (l *Log) release() {
 	if l.js != nil {
 		l.js.CleanupPublisher()
 	}

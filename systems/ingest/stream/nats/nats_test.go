@@ -179,7 +179,7 @@ func TestCloseGivesUp(t *testing.T) {
 	for range 4 {
 		go func() { appended <- l.Append(t.Context(), []stream.Record{sealed("", "k", "v")}) }()
 	}
-	for deadline := time.Now().Add(10 * time.Second); l.queue.since.Load() == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); !l.queue.Busy(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no round began")
 		}
@@ -198,7 +198,7 @@ func TestCloseGivesUp(t *testing.T) {
 
 func TestBufferFull(t *testing.T) {
 	l := openAt(t, Options{Embedded: &Embedded{Dir: t.TempDir()}, Buffer: 1000})
-	l.buffer.Reserve(900)
+	l.sink.Buffer.Reserve(900)
 	if r := l.Append(t.Context(), []stream.Record{sealed("", "", strings.Repeat("v", 200))}); code(r[0].Err) != "resource_exhausted" {
 		t.Error(r[0].Err)
 	}

@@ -3,16 +3,14 @@ package nats
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"whittle"
-	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/inflight"
 )
 
 // partitionQueue sends all records, in rounds: it publishes messages one after
@@ -20,16 +18,8 @@ import (
 // record of each key, so that no record overtakes one of its key that fails or
 // is published again.
 type partitionQueue struct {
-	log  *Log
-	wake notify.Signal // there may be something to do
-	done chan struct{} // closed when the partition queue has ended
-
-	since atomic.Int64 // when the round in flight began, Unix nanoseconds; 0: none
-
-	mu      sync.Mutex // guards the following
-	waiting []*job     // bounded by the buffer
-	closing bool       // end when all is done
-	ended   bool       // takes nothing any more
+	*inflight.Queue[*job]
+	log *Log
 }
 
 // Bounds of one round. How far a round looks into the queue bounds what keys
@@ -43,24 +33,9 @@ const (
 // retryAfter is the pause before what got no response is published again.
 const retryAfter = 250 * time.Millisecond
 
-func newPartitionQueue(l *Log) *partitionQueue {
-	return &partitionQueue{log: l, wake: notify.New(), done: make(chan struct{})}
-}
-
-// enqueue adds jobs of one call. While a round has taken longer than
-// DeliveryTimeout, the queue refuses jobs, because they would only fill the
-// buffer.
+// enqueue adds jobs of one call, or refuses them.
 func (l *partitionQueue) enqueue(jobs []*job) {
-	since := l.since.Load()
-	stuck := since != 0 && time.Since(time.Unix(0, since)) > l.log.o.DeliveryTimeout+ackTimeout
-	l.mu.Lock()
-	refused := l.ended || stuck
-	if !refused {
-		l.waiting = append(l.waiting, jobs...)
-	}
-	l.mu.Unlock()
-	if !refused {
-		l.wake.Notify()
+	if l.Put(jobs) {
 		return
 	}
 	for _, j := range jobs {
@@ -68,68 +43,32 @@ func (l *partitionQueue) enqueue(jobs []*job) {
 	}
 }
 
-func (l *partitionQueue) close() {
-	l.mu.Lock()
-	l.closing = true
-	l.mu.Unlock()
-	l.wake.Notify()
-}
-
-// run works until close and the last record, or until ctx ends.
-func (l *partitionQueue) run(ctx context.Context) {
-	defer close(l.done)
-	for {
-		if jobs := l.take(); len(jobs) > 0 {
-			l.round(ctx, jobs)
-			continue
-		}
-		l.mu.Lock()
-		l.ended = ctx.Err() != nil || l.closing && len(l.waiting) == 0
-		over := l.ended
-		l.mu.Unlock()
-		if over {
-			return
-		}
-		select {
-		case <-l.wake:
-		case <-ctx.Done():
-		}
-	}
-}
-
 // take returns the next round and keeps the rest in order.
-func (l *partitionQueue) take() []*job {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var round, rest []*job
+func (l *partitionQueue) take(waiting []*job) (round, rest []*job) {
 	keys := map[string]bool{}
 	bytes := 0
-	for i, j := range l.waiting {
+	for i, j := range waiting {
 		if len(round) == roundRecords || bytes > roundBytes || i == roundScan {
-			rest = append(rest, l.waiting[i:]...)
-			break
+			return round, append(rest, waiting[i:]...)
 		}
 		switch {
 		case keys[j.key]:
 			rest = append(rest, j)
-		case !j.call.Start(j.index):
-			l.log.buffer.Release(j.size)
+		case !j.Call.Start(j.Index):
+			l.log.sink.Buffer.Release(j.Size)
 		default:
 			keys[j.key] = j.key != ""
-			bytes += j.size
+			bytes += j.Size
 			round = append(round, j)
 		}
 	}
-	l.waiting = rest
-	return round
+	return round, rest
 }
 
 // round publishes jobs until each has a final response, or until
 // DeliveryTimeout.
 func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 	began := time.Now()
-	l.since.Store(began.UnixNano())
-	defer l.since.Store(0)
 	if ctx.Err() != nil {
 		for _, j := range jobs {
 			l.settle(j, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "the NATS stream is closed")})
@@ -138,7 +77,7 @@ func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 	}
 	bytes := 0
 	for _, j := range jobs {
-		bytes += j.size
+		bytes += j.Size
 	}
 	open := l.publish(ctx, jobs)
 	for len(open) > 0 && ctx.Err() == nil && time.Since(began) < l.log.o.DeliveryTimeout {
@@ -156,7 +95,7 @@ func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 		l.settle(j, stream.Result{Err: outcome(j.err, j.uncertain)})
 	}
 	if len(open) == 0 {
-		l.log.buffer.Measure(bytes, time.Since(began))
+		l.log.sink.Buffer.Measure(bytes, time.Since(began))
 	}
 }
 
@@ -175,8 +114,8 @@ func (l *partitionQueue) publish(ctx context.Context, jobs []*job) (open []*job)
 		}
 		switch {
 		case j.err == nil:
-			l.log.buffer.Acknowledged()
-			l.log.spend(j.size)
+			l.log.sink.Buffer.Acknowledged()
+			l.log.spend(j.Size)
 			l.settle(j, stream.Result{Position: position(ack.Sequence)})
 		case isFinal(j.err):
 			l.settle(j, stream.Result{Err: outcome(j.err, j.uncertain)})
@@ -208,8 +147,7 @@ func unsent(err error) bool {
 }
 
 func (l *partitionQueue) settle(j *job, r stream.Result) {
-	l.log.buffer.Release(j.size)
-	j.call.Settle(j.index, r)
+	l.log.sink.Settle(&j.Item, r)
 }
 
 // spend subtracts n bytes from a bounded stream's free space.
