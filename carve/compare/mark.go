@@ -10,15 +10,16 @@ import (
 
 // markKey names one difference: where, how, and by which declaration.
 type markKey struct {
-	path, how string
-	expect    int
+	Path   string `json:"p,omitempty"`
+	How    string `json:"h,omitempty"`
+	Expect int    `json:"x"`
 }
 
-func (k markKey) noise() noise.Key { return noise.Key{Path: k.path, Way: jsondiff.Way(k.how)} }
+func (k markKey) noise() noise.Key { return noise.Key{Path: k.Path, Way: jsondiff.Way(k.How)} }
 
 // learnable reports whether what the monolith changes by itself there can be
 // distinguished from what it does not: one name for many places says nothing of each.
-func (k markKey) learnable() bool { return k.path != jsondiff.ManyPaths && k.how != jsondiff.HowLimit }
+func (k markKey) learnable() bool { return k.Path != jsondiff.ManyPaths && k.How != jsondiff.HowLimit }
 
 const maxChanges = 4 // values from → to of one mark
 
@@ -33,28 +34,30 @@ type change struct {
 
 // mark is what is known of one difference.
 type mark struct {
-	key markKey
+	markKey
 	// Born is the exchange that first showed it; its tests begin after it.
-	Born int
+	Born int `json:"born"`
 	// Count is in how many exchanges the candidate showed it, Again in how many of
 	// those that were repeated, Self in how many repeats the monolith did.
-	Count, Again, Self int
+	Count int `json:"n"`
+	Again int `json:"again,omitempty"`
+	Self  int `json:"self,omitempty"`
 	// Pair bets on repeated requests, Rate on all of them. Settled is the last
 	// exchange that Rate has counted, and RateAt when it decided.
-	Pair    eprocess.Bets
-	Rate    eprocess.Arms
-	Settled int
-	RateAt  int
-	Counted bool
-	At      string
-	Changes []change
-	Samples []whittle.Sample
+	Pair    eprocess.Bets    `json:"pair"`
+	Rate    eprocess.Arms    `json:"rate"`
+	Settled int              `json:"settled"`
+	RateAt  int              `json:"at,omitempty"`
+	At      string           `json:"first,omitempty"`
+	Changes []change         `json:"changes,omitempty"`
+	Samples []whittle.Sample `json:"samples,omitempty"`
+	counted bool
 	// why counts the causes that fit.
 	why cause.Tally
 }
 
 func newMark(key markKey, born int) mark {
-	return mark{key: key, Born: born, Settled: born, Pair: eprocess.NewBets()}
+	return mark{markKey: key, Born: born, Settled: born, Pair: eprocess.NewBets()}
 }
 
 // event lets the rate's test know that exchange n shows the difference and those

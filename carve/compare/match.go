@@ -82,7 +82,7 @@ func newMatch(c whittle.Comparison) (*match, error) {
 		index: map[markKey]int{}, noise: noise.New(), combos: map[string]int{},
 		share: eprocess.NewShare(differAim(c)),
 	}
-	m.whole = newMark(markKey{expect: -1}, 0)
+	m.whole = newMark(markKey{Expect: -1}, 0)
 	if c.Kind == whittle.JSON {
 		m.kind = whittle.FoundField
 	}
@@ -124,7 +124,7 @@ func (m *match) ShowBy(d *display.View) {
 // ShowAgain implements redactable.
 func (m *match) ShowAgain() {
 	for _, k := range append(m.marks[:len(m.marks):len(m.marks)], &m.whole) {
-		at := display.PlaceOf(k.key.path)
+		at := display.PlaceOf(k.Path)
 		m.show.Again(k.Samples, at)
 		k.At = m.show.Kept(nil, k.At)
 		for i := range k.Changes {
@@ -168,13 +168,13 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 // nobody declared it, and the monolith does not vary there as a rule.
 func (m *match) worthAsking(i int) bool {
 	mk := m.marks[i]
-	return mk.key.expect < 0 && (!m.noise.Learnt[mk.key.noise()] || m.rare(mk.key.noise()))
+	return mk.Expect < 0 && (!m.noise.Learnt[mk.noise()] || m.rare(mk.noise()))
 }
 
 // steady reports whether a difference lies where the monolith varies never or
 // seldom, and where values are compared.
 func (m *match) steady(i int) bool {
-	return m.worthAsking(i) && !m.forms.Replaces(m.marks[i].key.noise())
+	return m.worthAsking(i) && !m.forms.Replaces(m.marks[i].noise())
 }
 
 // note turns differences into indices of marks, each once. With x they are the
@@ -191,7 +191,7 @@ func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, 
 			m.marks[j].Again += int(eprocess.Indicator(repeated))
 		} else {
 			m.marks[j].Self++
-			m.noise.Self[m.marks[j].key.noise()]++
+			m.noise.Self[m.marks[j].noise()]++
 		}
 	}
 	slices.Sort(list)
@@ -211,17 +211,17 @@ func (m *match) saw(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
 // mark finds or makes the entry of a difference. When the table is full, what
 // is new is kept under one entry per way to differ.
 func (m *match) mark(d *jsondiff.Difference) int {
-	key := markKey{path: d.Path, how: d.How, expect: d.Expect}
+	key := markKey{Path: d.Path, How: d.How, Expect: d.Expect}
 	if i, ok := m.index[key]; ok {
 		return i
 	}
 	if len(m.marks) >= maxMarks-reserved {
-		key = markKey{path: jsondiff.ManyPaths, how: jsondiff.Way(d.How), expect: d.Expect}
+		key = markKey{Path: jsondiff.ManyPaths, How: jsondiff.Way(d.How), Expect: d.Expect}
 		if _, ok := jsondiff.TypesOf(d.How); ok {
-			key.how = jsondiff.HowType
+			key.How = jsondiff.HowType
 		}
 		if d.Expect >= 0 {
-			key.how = jsondiff.HowExpected
+			key.How = jsondiff.HowExpected
 		}
 		if i, ok := m.index[key]; ok {
 			return i

@@ -9,7 +9,7 @@ func (m *match) isOpen(i int) bool {
 		return true
 	}
 	mk := m.marks[i]
-	return mk.key.expect < 0 && (mk.decided() || !m.noise.Learnt[mk.key.noise()])
+	return mk.Expect < 0 && (mk.decided() || !m.noise.Learnt[mk.noise()])
 }
 
 func (m *match) anyOpen(list []int) bool {
@@ -20,7 +20,7 @@ func (m *match) anyOpen(list []int) bool {
 func (m *match) test(candAny, selfAny, repeated bool) {
 	if !m.learn {
 		for _, i := range m.cand {
-			if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n {
+			if mk := m.marks[i]; mk.Expect < 0 && mk.Born < m.n {
 				mk.event(m.c.MaxDiffer, m.markAlpha(i), m.n)
 			}
 		}
@@ -33,7 +33,7 @@ func (m *match) test(candAny, selfAny, repeated bool) {
 		return
 	}
 	for _, i := range m.cand {
-		if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n && !slices.Contains(m.self, i) && !m.forms.Replaces(mk.key.noise()) {
+		if mk := m.marks[i]; mk.Expect < 0 && mk.Born < m.n && !slices.Contains(m.self, i) && !m.forms.Replaces(mk.noise()) {
 			mk.Pair.Bet(1, m.markAlpha(i), m.n)
 		}
 	}

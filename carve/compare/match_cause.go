@@ -13,7 +13,7 @@ import (
 
 // explained counts which causes fit what the present exchange shows at a mark.
 func (m *match) explained(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
-	if k.key.path == jsondiff.ManyPaths || !k.why.Wants() {
+	if k.Path == jsondiff.ManyPaths || !k.why.Wants() {
 		return
 	}
 	keys := cause.Of(m.differ, d, x.Monolith.Body, x.Candidate.Body)

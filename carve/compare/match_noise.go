@@ -41,10 +41,10 @@ func (m *match) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
 func (m *match) changedByNoise() []noise.Changed {
 	var list []noise.Changed
 	for _, k := range m.marks {
-		if !m.noise.Learnt[k.key.noise()] || k.key.expect >= 0 || k.decided() || m.forms.Replaces(k.key.noise()) {
+		if !m.noise.Learnt[k.noise()] || k.Expect >= 0 || k.decided() || m.forms.Replaces(k.noise()) {
 			continue
 		}
-		c := noise.Changed{Path: k.key.path, Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
+		c := noise.Changed{Path: k.Path, Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
 		if m.chosen {
 			c.Candidate, c.N = k.Again, m.repeats
 		}
@@ -72,7 +72,7 @@ func (m *match) learning() bool {
 // learnFrom takes what the monolith changed by itself as noise.
 func (m *match) learnFrom(self []int) {
 	for _, i := range self {
-		if k := m.marks[i].key; k.learnable() && m.forms.Teaches(k.noise()) && m.noise.Learn(k.noise()) {
+		if k := m.marks[i].markKey; k.learnable() && m.forms.Teaches(k.noise()) && m.noise.Learn(k.noise()) {
 			m.refresh()
 		}
 	}
@@ -85,7 +85,7 @@ func (m *match) Varies(a, b *whittle.Response) {
 		return
 	}
 	for _, d := range m.differ.Diff(a.Body, b.Body) {
-		if k := (markKey{path: d.Path, how: d.How, expect: d.Expect}); d.Expect < 0 && k.learnable() && m.forms.Teaches(k.noise()) {
+		if k := (markKey{Path: d.Path, How: d.How, Expect: d.Expect}); d.Expect < 0 && k.learnable() && m.forms.Teaches(k.noise()) {
 			m.noise.Learn(k.noise())
 		}
 	}

@@ -82,11 +82,11 @@ func (m *match) findings() []whittle.Finding {
 	list := make([]whittle.Finding, 0, len(m.marks))
 	open, decided := 0, false
 	for i, k := range m.marks {
-		if k.Count == 0 || (k.key.expect < 0 && !m.isOpen(i)) {
+		if k.Count == 0 || (k.Expect < 0 && !m.isOpen(i)) {
 			continue
 		}
 		f := m.finding(k)
-		if k.key.expect < 0 {
+		if k.Expect < 0 {
 			open++
 			decided = decided || f.Decided
 		}
@@ -124,14 +124,14 @@ func (m *match) wholeFinding(open int) whittle.Finding {
 
 func (m *match) finding(k *mark) whittle.Finding {
 	f := whittle.Finding{
-		Kind: m.kind, Path: k.key.path, Count: k.Count, Of: m.n, Samples: slices.Clone(k.Samples),
+		Kind: m.kind, Path: k.Path, Count: k.Count, Of: m.n, Samples: slices.Clone(k.Samples),
 		Cause: joined(m.cause(k), k.why.Words()),
 	}
 	if top := k.top(); top.Count > 0 {
 		f.Monolith, f.Candidate = top.From, top.To
 	}
-	if k.key.expect >= 0 {
-		f.Expected = m.c.Expect[k.key.expect].Reason
+	if k.Expect >= 0 {
+		f.Expected = m.c.Expect[k.Expect].Reason
 		if f.Expected == "" {
 			f.Expected = "declared in the config"
 		}
@@ -145,17 +145,17 @@ func (m *match) finding(k *mark) whittle.Finding {
 
 // sentence says what differs, how often, and how.
 func (m *match) sentence(k *mark) string {
-	where := k.key.path
+	where := k.Path
 	if where == jsondiff.ManyPaths {
 		where = "other paths"
 	}
 	var b strings.Builder
-	if types, ok := jsondiff.TypesOf(k.key.how); ok {
+	if types, ok := jsondiff.TypesOf(k.How); ok {
 		fmt.Fprintf(&b, "%s has another type (%s)", where, strings.Replace(types, "/", " and ", 1))
-	} else if words, ok := waysInWords[k.key.how]; ok {
+	} else if words, ok := waysInWords[k.How]; ok {
 		fmt.Fprintf(&b, words, where)
 	} else {
-		fmt.Fprintf(&b, "%s differs (%s)", where, k.key.how)
+		fmt.Fprintf(&b, "%s differs (%s)", where, k.How)
 	}
 	fmt.Fprintf(&b, " in %s of %s responses", units.Grouped(k.Count), units.Grouped(m.n))
 	if top := k.top(); top.Count > 1 {
@@ -197,9 +197,9 @@ const noRepeats = "no request has been repeated to the monolith, so it may be no
 
 func (m *match) cause(k *mark) string {
 	switch {
-	case m.learn && k.key.path == jsondiff.ManyPaths:
+	case m.learn && k.Path == jsondiff.ManyPaths:
 		return "more places differ than are distinguished, so nothing is learned of them: ignore those that the monolith changes by itself, as $.prices.*.at"
-	case k.key.how == jsondiff.HowBytes && k.Self > 0:
+	case k.How == jsondiff.HowBytes && k.Self > 0:
 		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical",
 			units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.learn && k.Self > 0:

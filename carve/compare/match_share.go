@@ -28,7 +28,7 @@ func differAim(c whittle.Comparison) float64 {
 // its marks is kept, so that noise learned later explains it in retrospect.
 func (m *match) account() {
 	m.share.N = m.n
-	list := slices.DeleteFunc(m.cand, func(i int) bool { return m.marks[i].key.expect >= 0 })
+	list := slices.DeleteFunc(m.cand, func(i int) bool { return m.marks[i].Expect >= 0 })
 	m.cand = list
 	if len(list) == 0 {
 		return
@@ -42,8 +42,8 @@ func (m *match) account() {
 		m.share.Differing++
 	}
 	for _, i := range list {
-		if m.marks[i].decided() && !m.marks[i].Counted {
-			m.marks[i].Counted = true
+		if m.marks[i].decided() && !m.marks[i].counted {
+			m.marks[i].counted = true
 			m.recount()
 		}
 	}

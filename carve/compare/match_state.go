@@ -21,29 +21,12 @@ type matchState struct {
 	Kind    string       `json:"kind"`
 	N       int          `json:"n"`
 	Repeats int          `json:"repeats"`
-	Whole   markState    `json:"whole"`
-	Marks   []markState  `json:"marks"`
+	Whole   mark         `json:"whole"`
+	Marks   []*mark      `json:"marks"`
 	Noise   [][2]string  `json:"noise"`
 	Combos  []comboState `json:"combos"`
 	// Forms is what is compared by form; empty: it was kept before there was any.
 	Forms json.RawMessage `json:"forms,omitempty"`
-}
-
-type markState struct {
-	Path    string           `json:"p,omitempty"`
-	How     string           `json:"h,omitempty"`
-	Expect  int              `json:"x"`
-	Born    int              `json:"born"`
-	Count   int              `json:"n"`
-	Again   int              `json:"again,omitempty"`
-	Self    int              `json:"self,omitempty"`
-	Pair    eprocess.Bets    `json:"pair"`
-	Rate    eprocess.Arms    `json:"rate"`
-	Settled int              `json:"settled"`
-	RateAt  int              `json:"at,omitempty"`
-	First   string           `json:"first,omitempty"`
-	Changes []change         `json:"changes,omitempty"`
-	Samples []whittle.Sample `json:"samples,omitempty"`
 }
 
 type comboState struct {
@@ -55,10 +38,7 @@ type comboState struct {
 func (m *match) MarshalBinary() ([]byte, error) {
 	s := matchState{
 		Version: matchVersion, Kind: string(m.c.Kind), N: m.n, Repeats: m.repeats,
-		Whole: m.whole.state(), Marks: make([]markState, len(m.marks)),
-	}
-	for i, k := range m.marks {
-		s.Marks[i] = k.state()
+		Whole: m.whole, Marks: append([]*mark{}, m.marks...),
 	}
 	for k := range m.noise.Learnt {
 		s.Noise = append(s.Noise, [2]string{k.Path, k.Way})
@@ -121,19 +101,21 @@ func (m *match) restored(s *matchState) (*match, error) {
 	}
 	f.noise.N, f.noise.Repeats = s.N, s.Repeats
 	f.share.N = s.N
-	whole, ok := s.Whole.mark(s, m)
-	if !ok {
+	if !s.Whole.possible(s, m) {
 		return nil, errMatchState
 	}
-	f.whole = *whole
-	for i := range s.Marks {
-		k, ok := s.Marks[i].mark(s, m)
-		if _, twice := f.index[keyOf(k)]; !ok || twice || f.samples > display.MaxKept {
+	f.whole = s.Whole
+	for _, k := range s.Marks {
+		if k == nil || !k.possible(s, m) {
 			return nil, errMatchState
 		}
-		f.index[k.key] = len(f.marks)
+		if _, twice := f.index[k.markKey]; twice || f.samples > display.MaxKept {
+			return nil, errMatchState
+		}
+		k.counted = k.decided()
+		f.index[k.markKey] = len(f.marks)
 		f.marks = append(f.marks, k)
-		f.noise.Self[k.key.noise()] += k.Self
+		f.noise.Self[k.noise()] += k.Self
 		f.samples += len(k.Samples)
 	}
 	for _, k := range s.Noise {
@@ -154,40 +136,11 @@ func (m *match) restored(s *matchState) (*match, error) {
 	return f, nil
 }
 
-func keyOf(k *mark) markKey {
-	if k == nil {
-		return markKey{}
-	}
-	return k.key
-}
-
-func (k *mark) state() markState {
-	return markState{
-		Path: k.key.path, How: k.key.how, Expect: k.key.expect, Born: k.Born, Count: k.Count, Again: k.Again, Self: k.Self,
-		Pair: k.Pair, Rate: k.Rate, Settled: k.Settled, RateAt: k.RateAt,
-		First: k.At, Changes: k.Changes, Samples: k.Samples,
-	}
-}
-
-// mark gives what the state describes; ok is false where it is impossible.
-func (s *markState) mark(all *matchState, m *match) (k *mark, ok bool) {
+// possible reports whether a mark can be one of what was kept.
+func (k *mark) possible(all *matchState, m *match) bool {
 	within := func(n int) bool { return n >= 0 && n <= all.N }
-	ok = within(s.Born) && within(s.Count) && eprocess.UpTo(s.Again, s.Count) && eprocess.UpTo(s.Again, all.Repeats) && eprocess.UpTo(s.Self, all.Repeats) && within(s.Settled) &&
-		within(s.RateAt) && within(s.Pair.At) && s.Expect >= -1 && s.Expect < len(m.c.Expect) &&
-		s.Pair.Valid() && s.Rate.Valid() && len(s.Changes) <= maxChanges && len(s.Samples) <= display.MaxSamples
-	if !ok {
-		return nil, false
-	}
-	for _, c := range s.Changes {
-		if c.Over < 0 || c.Over >= c.Count {
-			return nil, false
-		}
-	}
-	k = &mark{
-		key: markKey{s.Path, s.How, s.Expect}, Born: s.Born, Count: s.Count, Again: s.Again, Self: s.Self,
-		Pair: s.Pair, Rate: s.Rate, Settled: s.Settled, RateAt: s.RateAt,
-		At: s.First, Changes: s.Changes, Samples: s.Samples,
-	}
-	k.Counted = k.decided()
-	return k, true
+	return within(k.Born) && within(k.Count) && eprocess.UpTo(k.Again, k.Count) && eprocess.UpTo(k.Again, all.Repeats) && eprocess.UpTo(k.Self, all.Repeats) && within(k.Settled) &&
+		within(k.RateAt) && within(k.Pair.At) && k.Expect >= -1 && k.Expect < len(m.c.Expect) &&
+		k.Pair.Valid() && k.Rate.Valid() && len(k.Changes) <= maxChanges && len(k.Samples) <= display.MaxSamples &&
+		!slices.ContainsFunc(k.Changes, func(c change) bool { return c.Over < 0 || c.Over >= c.Count })
 }

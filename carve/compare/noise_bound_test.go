@@ -97,7 +97,7 @@ func TestTheNoiseBoundHolds(t *testing.T) {
 		wrong := 0
 		for range tc.runs {
 			m := &match{c: testMatch, share: eprocess.NewShare(testMatch.MaxDiffer), noise: &noise.Learned{Learnt: map[noise.Key]bool{{Path: "$.a", Way: jsondiff.HowValue}: true}}}
-			k := newMark(markKey{path: "$.a", how: jsondiff.HowValue, expect: -1}, 0)
+			k := newMark(markKey{Path: "$.a", How: jsondiff.HowValue, Expect: -1}, 0)
 			m.marks = []*mark{&k}
 			m.repeats = 10_000_000 // in which the monolith never did
 			for m.n < length {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"time"
 
@@ -84,17 +85,29 @@ func (c *contest) alone(bad bool, limit float64) {
 // Source: randomisation inference for cluster-randomised trials (Raudenbush
 // 1997; Imbens & Rubin 2015, ch. 9), played as blocks of arms.block.
 type firsts struct {
-	blocks [2]blocks // by kind
-	// now are the users seen since the last change of the share, before those
-	// between the last two, ever all of this attempt, and onCandidate those of them
+	Blocks [2]blocks `json:"blocks"` // by kind
+	// Now are the users seen since the last change of the share, Before those
+	// between the last two, Ever all of this attempt, and OnCandidate those of them
 	// who ever were on the candidate.
-	now, before, ever, onCandidate userSet
-	// counted is how many users the candidate has had.
-	counted int
-	// sincePair counts the candidate's responses since one was compared, where
-	// everPair says that one was.
-	sincePair int
-	everPair  bool
+	Now         userSet `json:"now"`
+	Before      userSet `json:"before"`
+	Ever        userSet `json:"ever"`
+	OnCandidate userSet `json:"on_candidate"`
+	// Counted is how many users the candidate has had.
+	Counted int `json:"counted"`
+	// SincePair counts the candidate's responses since one was compared, where
+	// EverPair says that one was.
+	SincePair int  `json:"since_pair"`
+	EverPair  bool `json:"ever_pair"`
+}
+
+func (f *firsts) valid() bool {
+	for _, b := range f.Blocks {
+		if len(b.Reserve) > maxReserve || len(b.Pending) >= maxPending || len(b.Reserve) > 0 && len(b.Pending) > 0 || b.References < 0 {
+			return false
+		}
+	}
+	return f.Counted >= 0 && f.SincePair >= 0
 }
 
 type userKind int
@@ -110,7 +123,7 @@ const (
 const pairedWithin = 1024
 
 // paired reports whether served exchanges are being compared.
-func (f *firsts) paired() bool { return f.everPair && f.sincePair < pairedWithin }
+func (f *firsts) paired() bool { return f.EverPair && f.SincePair < pairedWithin }
 
 // classify says which kind of first response this is, and remembers its user.
 func (f *firsts) classify(user uint64, side whittle.Side) userKind {
@@ -118,21 +131,21 @@ func (f *firsts) classify(user uint64, side whittle.Side) userKind {
 		return neverSeen
 	}
 	at := slotOf(user)
-	if f.onCandidate.has(at) {
+	if f.OnCandidate.has(at) {
 		return notFirst
 	}
 	if side == whittle.Candidate {
-		f.onCandidate.add(at)
-		f.counted++
+		f.OnCandidate.add(at)
+		f.Counted++
 	}
-	if f.now.has(at) {
+	if f.Now.has(at) {
 		return notFirst // on the candidate: the monolith answered before as an exception
 	}
-	f.now.add(at)
+	f.Now.add(at)
 	switch {
-	case f.before.has(at):
+	case f.Before.has(at):
 		return seenBefore
-	case f.ever.has(at):
+	case f.Ever.has(at):
 		return notFirst
 	}
 	return neverSeen
@@ -141,45 +154,45 @@ func (f *firsts) classify(user uint64, side whittle.Side) userKind {
 // begin makes all users new.
 func (f *firsts) begin(past *window) {
 	f.newEra(past)
-	f.before, f.ever = userSet{}, userSet{}
+	f.Before, f.Ever = userSet{}, userSet{}
 }
 
 // newEra makes the users of the time before known.
 func (f *firsts) newEra(past *window) {
-	f.before = f.now
-	f.ever.join(&f.now)
-	f.now = userSet{}
-	for i := range f.blocks {
-		f.blocks[i].clear(past)
+	f.Before = f.Now
+	f.Ever.join(&f.Now)
+	f.Now = userSet{}
+	for i := range f.Blocks {
+		f.Blocks[i].clear(past)
 	}
 }
 
 // restart forgets who was seen.
 func (f *firsts) restart(past *window) {
 	f.begin(past)
-	f.onCandidate = userSet{}
-	f.counted, f.sincePair, f.everPair = 0, 0, false
-	for i := range f.blocks {
-		f.blocks[i].references = 0
+	f.OnCandidate = userSet{}
+	f.Counted, f.SincePair, f.EverPair = 0, 0, false
+	for i := range f.Blocks {
+		f.Blocks[i].References = 0
 	}
 }
 
 // firstOfMonolith closes the block of candidate's responses that wait for one of
 // the monolith's, or keeps it for the next.
 func (g *Guard) firstOfMonolith(b *blocks, a response) {
-	b.alone = false
+	b.Alone = false
 	b.forget(a.At)
-	if len(b.pending) > 0 {
-		g.settle([]response{a}, b.pending)
-		b.pending = b.pending[:0]
+	if len(b.Pending) > 0 {
+		g.settle([]response{a}, b.Pending)
+		b.Pending = b.Pending[:0]
 		g.past.add(a)
 		return
 	}
-	if len(b.reserve) == maxReserve {
-		g.past.add(b.reserve[0])
-		b.reserve = append(b.reserve[:0], b.reserve[1:]...)
+	if len(b.Reserve) == maxReserve {
+		g.past.add(b.Reserve[0])
+		b.Reserve = append(b.Reserve[:0], b.Reserve[1:]...)
 	}
-	b.reserve = append(b.reserve, a)
+	b.Reserve = append(b.Reserve, a)
 }
 
 // firstOfCandidate plays a response of the candidate: at once, with the
@@ -189,26 +202,26 @@ func (g *Guard) firstOfMonolith(b *blocks, a response) {
 func (g *Guard) firstOfCandidate(b *blocks, a response, unknown bool) {
 	b.expire(a.At, &g.past)
 	switch {
-	case len(b.reserve) > 0:
-		g.settle(b.reserve, append(b.pending, a))
-		for _, m := range b.reserve {
+	case len(b.Reserve) > 0:
+		g.settle(b.Reserve, append(b.Pending, a))
+		for _, m := range b.Reserve {
 			g.past.add(m)
 		}
-		b.reserve, b.pending = b.reserve[:0], b.pending[:0]
-	case b.alone && unknown:
+		b.Reserve, b.Pending = b.Reserve[:0], b.Pending[:0]
+	case b.Alone && unknown:
 		g.settleAlone(a)
-	case len(b.pending)+1 < maxPending:
-		b.pending = append(b.pending, a)
+	case len(b.Pending)+1 < maxPending:
+		b.Pending = append(b.Pending, a)
 	case !unknown:
-		b.pending = append(b.pending[:0], b.pending[1:]...)
-		b.pending = append(b.pending, a)
+		b.Pending = append(b.Pending[:0], b.Pending[1:]...)
+		b.Pending = append(b.Pending, a)
 	default:
-		b.alone = true
-		b.references++
-		for _, p := range append(b.pending, a) {
+		b.Alone = true
+		b.References++
+		for _, p := range append(b.Pending, a) {
 			g.settleAlone(p)
 		}
-		b.pending = b.pending[:0]
+		b.Pending = b.Pending[:0]
 	}
 }
 
@@ -267,7 +280,7 @@ func (g *Guard) aloneReference() reference {
 // referenceRisk is the chance that the k-th bound on the monolith's rate is
 // wrong: a tenth of the error rate, split by 1/(k(k+1)).
 func (g *Guard) referenceRisk() float64 {
-	k := float64(max(1, g.firsts.blocks[neverSeen].references))
+	k := float64(max(1, g.firsts.Blocks[neverSeen].References))
 	return 0.1 * g.level() / (k * (k + 1))
 }
 
@@ -299,20 +312,23 @@ func (s *userSet) join(o *userSet) {
 	}
 }
 
-func (s *userSet) bytes() []byte {
+// MarshalText keeps a set, in base64.
+func (s *userSet) MarshalText() ([]byte, error) {
 	b := make([]byte, 0, userSetBits/8)
 	for _, w := range s {
 		b = binary.LittleEndian.AppendUint64(b, w)
 	}
-	return b
+	return base64.StdEncoding.AppendEncode(nil, b), nil
 }
 
-func userSetOf(b []byte) (s userSet, ok bool) {
-	if len(b) != userSetBits/8 {
-		return s, false
+// UnmarshalText restores what MarshalText kept.
+func (s *userSet) UnmarshalText(text []byte) error {
+	b, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err != nil || len(b) != userSetBits/8 {
+		return errState
 	}
 	for i := range s {
 		s[i] = binary.LittleEndian.Uint64(b[8*i:])
 	}
-	return s, true
+	return nil
 }

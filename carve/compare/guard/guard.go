@@ -196,7 +196,7 @@ func (g *Guard) monolith(user uint64, a response) {
 	if kind == notFirst {
 		g.past.add(a)
 	} else {
-		g.firstOfMonolith(&g.firsts.blocks[kind], a)
+		g.firstOfMonolith(&g.firsts.Blocks[kind], a)
 	}
 	if user != 0 {
 		g.userOfMonolith(user, a)
@@ -212,10 +212,10 @@ func (g *Guard) candidate(user uint64, a response) {
 	if tau := g.past.p99(); tau > 0 && !a.Bad {
 		g.slow.Candidate.add(float64(a.Latency) > float64(tau)*g.cfg.P99)
 	}
-	g.firsts.sincePair++
+	g.firsts.SincePair++
 	kind := g.firsts.classify(user, whittle.Candidate)
 	if kind != notFirst {
-		g.firstOfCandidate(&g.firsts.blocks[kind], a, user == 0)
+		g.firstOfCandidate(&g.firsts.Blocks[kind], a, user == 0)
 	}
 	if user == 0 {
 		return
@@ -251,7 +251,7 @@ func (g *Guard) Pair(p whittle.Pair) {
 	if !g.shifting() || p.First != whittle.Candidate {
 		return
 	}
-	g.firsts.sincePair, g.firsts.everPair = 0, true
+	g.firsts.SincePair, g.firsts.EverPair = 0, true
 	if p.User == 0 {
 		// Without users, the monolith's responses to the same requests are a
 		// sample over the same time; at a full share they are the only one.

@@ -114,7 +114,7 @@ func TestGuardWithoutMonolith(t *testing.T) {
 	}
 	before := g.errors.Firsts.Count
 	g.Outcome(outcome(3001, whittle.Monolith, 200, time.Millisecond))
-	if g.firsts.blocks[neverSeen].alone || g.errors.Firsts.Count != before {
+	if g.firsts.Blocks[neverSeen].Alone || g.errors.Firsts.Count != before {
 		t.Error("a response of the monolith does not end the time without it")
 	}
 }
@@ -153,8 +153,8 @@ func TestGuardOldResponses(t *testing.T) {
 	o := outcome(0, whittle.Candidate, 500, time.Millisecond)
 	o.At = o.At.Add(time.Hour)
 	g.Outcome(o)
-	if len(g.firsts.blocks[neverSeen].reserve) != 0 || len(g.firsts.blocks[neverSeen].pending) != 1 || g.errors.Firsts.Count != 0 || g.past.N != 300 {
-		t.Errorf("%d in reserve, %d pending, %d in the past", len(g.firsts.blocks[neverSeen].reserve), len(g.firsts.blocks[neverSeen].pending), g.past.N)
+	if len(g.firsts.Blocks[neverSeen].Reserve) != 0 || len(g.firsts.Blocks[neverSeen].Pending) != 1 || g.errors.Firsts.Count != 0 || g.past.N != 300 {
+		t.Errorf("%d in reserve, %d pending, %d in the past", len(g.firsts.Blocks[neverSeen].Reserve), len(g.firsts.Blocks[neverSeen].Pending), g.past.N)
 	}
 }
 

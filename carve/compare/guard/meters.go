@@ -83,7 +83,7 @@ func (g *Guard) mismatchMeter() whittle.Meter {
 // units says what the evidence is of: users, and requests that both sides were
 // asked.
 func (g *Guard) units(pairs int) string {
-	return fmt.Sprintf("%s, %s", plural(g.firsts.counted, "user"), plural(pairs, "pair"))
+	return fmt.Sprintf("%s, %s", plural(g.firsts.Counted, "user"), plural(pairs, "pair"))
 }
 
 func plural(n int, what string) string {
@@ -129,14 +129,14 @@ func least(bar float64, bet func(*eprocess.Arms)) int {
 // monolithPerCandidate is how many good responses of the monolith there are for each of the
 // candidate's, as the blocks were so far.
 func (g *Guard) monolithPerCandidate() int {
-	b, c := &g.firsts.blocks[neverSeen], &g.errors.Firsts
+	b, c := &g.firsts.Blocks[neverSeen], &g.errors.Firsts
 	switch {
 	case c.Count > 0:
 		return min(maxReserve, c.MCount/c.Count)
-	case b.alone:
+	case b.Alone:
 		return 0
 	}
-	return len(b.reserve)
+	return len(b.Reserve)
 }
 
 // neededErrors is how many bad responses in a row decide from nothing.

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -65,12 +66,16 @@ const (
 // Source: as firsts; holding users against their own past as well is a
 // difference in differences.
 type userRuns struct {
-	slots [userSlots]userSlot
-	// errors and slow hold the units that have no counterpart yet.
-	errors, slow unitTray
-	// counted is how many users of the candidate have given a unit.
-	counted int
+	Slots userTable `json:"slots"`
+	// Errors and Slow hold the units that have no counterpart yet.
+	Errors unitTray `json:"errors"`
+	Slow   unitTray `json:"slow"`
+	// Counted is how many users of the candidate have given a unit.
+	Counted int `json:"counted"`
 }
+
+// userTable is kept as the slots that are taken.
+type userTable [userSlots]userSlot
 
 // unitTray keeps the monolith's newest 64 units since the candidate's last, or
 // the candidate's since the monolith's last.
@@ -90,8 +95,8 @@ func tagOf(user uint64) (set int, tag uint32) {
 func (u *userRuns) find(user uint64) *userSlot {
 	set, tag := tagOf(user)
 	for i := set; i < set+userWays; i++ {
-		if u.slots[i].tag == tag {
-			return &u.slots[i]
+		if u.Slots[i].tag == tag {
+			return &u.Slots[i]
 		}
 	}
 	return nil
@@ -104,9 +109,9 @@ func (u *userRuns) admit(user uint64) *userSlot {
 		return s
 	}
 	set, tag := tagOf(user)
-	least := &u.slots[set]
+	least := &u.Slots[set]
 	for i := set; i < set+userWays; i++ {
-		if s := &u.slots[i]; s.tag == 0 || least.tag != 0 && s.past < least.past {
+		if s := &u.Slots[i]; s.tag == 0 || least.tag != 0 && s.past < least.past {
 			least = s
 		}
 	}
@@ -157,19 +162,19 @@ func (s *userSlot) ready(era int) bool { return era == 1 || s.status&userSeenBef
 
 // begin makes the first era of a shift.
 func (u *userRuns) begin() {
-	for i := range u.slots {
-		s := &u.slots[i]
+	for i := range u.Slots {
+		s := &u.Slots[i]
 		s.n, s.bad, s.over = 0, 0, 0
 		s.status &= userMoved
 	}
-	u.errors, u.slow = unitTray{}, unitTray{}
+	u.Errors, u.Slow = unitTray{}, unitTray{}
 }
 
 // newEra begins every run anew. Who was moved before gives no unit any more:
 // the draw that moved them is over.
 func (u *userRuns) newEra() {
-	for i := range u.slots {
-		s := &u.slots[i]
+	for i := range u.Slots {
+		s := &u.Slots[i]
 		s.n, s.bad, s.over = 0, 0, 0
 		status := s.status & userMoved
 		if status != 0 {
@@ -180,16 +185,16 @@ func (u *userRuns) newEra() {
 		}
 		s.status = status
 	}
-	u.errors, u.slow = unitTray{}, unitTray{}
+	u.Errors, u.Slow = unitTray{}, unitTray{}
 }
 
 // restart makes every user one who never was on the candidate.
 func (u *userRuns) restart() {
 	u.begin()
-	for i := range u.slots {
-		u.slots[i].status = 0
+	for i := range u.Slots {
+		u.Slots[i].status = 0
 	}
-	u.counted = 0
+	u.Counted = 0
 }
 
 // userOfMonolith takes a response of the monolith to a known user.
@@ -210,10 +215,10 @@ func (g *Guard) userOfMonolith(user uint64, a response) {
 	}
 	s.status |= userSpent
 	g.errors.begin(fromUsers)
-	g.errors.Users.monolithUnit(&g.users.errors, s.bad > 0, g.unitSlack())
+	g.errors.Users.monolithUnit(&g.users.Errors, s.bad > 0, g.unitSlack())
 	if s.past >= minPast && g.cfg.P99 > 0 {
 		g.slow.begin(fromUsers)
-		g.slow.Users.monolithUnit(&g.users.slow, s.over >= slowRun, 0)
+		g.slow.Users.monolithUnit(&g.users.Slow, s.over >= slowRun, 0)
 	}
 	g.check()
 }
@@ -235,12 +240,12 @@ func (g *Guard) userOfCandidate(user uint64, a response) {
 		return
 	}
 	s.status |= userSpent
-	g.users.counted++
+	g.users.Counted++
 	g.errors.begin(fromUsers)
-	g.errors.Users.candidateUnit(&g.users.errors, s.bad > 0, g.unitSlack())
+	g.errors.Users.candidateUnit(&g.users.Errors, s.bad > 0, g.unitSlack())
 	if s.past >= minPast && g.cfg.P99 > 0 {
 		g.slow.begin(fromUsers)
-		g.slow.Users.candidateUnit(&g.users.slow, s.over >= slowRun, 0)
+		g.slow.Users.candidateUnit(&g.users.Slow, s.over >= slowRun, 0)
 	}
 	g.check()
 }
@@ -291,10 +296,11 @@ func (t *unitTray) valid() bool {
 // slotBytes is a kept slot: its place and its fields.
 const slotBytes = 2 + 4 + 2 + 4 + 4
 
-func (u *userRuns) bytes() []byte {
+// MarshalText keeps the table, in base64.
+func (t *userTable) MarshalText() ([]byte, error) {
 	var b []byte
-	for i := range u.slots {
-		s := &u.slots[i]
+	for i := range t {
+		s := &t[i]
 		if s.tag == 0 {
 			continue
 		}
@@ -304,30 +310,32 @@ func (u *userRuns) bytes() []byte {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(s.slow))
 		b = append(b, s.n, s.bad, s.over, byte(s.status))
 	}
-	return b
+	return base64.StdEncoding.AppendEncode(nil, b), nil
 }
 
-// restore puts back what bytes gave; ok is false where it is impossible.
-func (u *userRuns) restore(b []byte) (ok bool) {
-	if len(b)%slotBytes != 0 {
-		return false
+// UnmarshalText puts back what MarshalText gave, and fails where it is impossible.
+func (t *userTable) UnmarshalText(text []byte) error {
+	b, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err != nil || len(b)%slotBytes != 0 {
+		return errState
 	}
+	*t = userTable{}
 	for ; len(b) > 0; b = b[slotBytes:] {
 		at := binary.LittleEndian.Uint16(b)
 		if at >= userSlots {
-			return false
+			return errState
 		}
 		s := userSlot{
 			tag: binary.LittleEndian.Uint32(b[2:]), past: binary.LittleEndian.Uint16(b[6:]),
 			slow: math.Float32frombits(binary.LittleEndian.Uint32(b[8:])),
 			n:    b[12], bad: b[13], over: b[14], status: userStatus(b[15]),
 		}
-		if !s.valid() || u.slots[at].tag != 0 {
-			return false
+		if !s.valid() || t[at].tag != 0 {
+			return errState
 		}
-		u.slots[at] = s
+		t[at] = s
 	}
-	return true
+	return nil
 }
 
 func (s *userSlot) valid() bool {

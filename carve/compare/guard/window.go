@@ -2,6 +2,7 @@ package guard
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math"
 	"slices"
 	"time"
@@ -35,41 +36,41 @@ type response struct {
 // a block depends on the order of the sides alone, never on what the responses
 // are like.
 type blocks struct {
-	// reserve are the monolith's responses since the candidate's last, the
+	// Reserve are the monolith's responses since the candidate's last, the
 	// newest maxReserve of them.
-	reserve []response
-	// pending are the candidate's responses since the monolith's last.
-	pending []response
-	// alone says that the monolith gives no responses now.
-	alone bool
-	// references counts how often that has begun.
-	references int
+	Reserve []response `json:"reserve"`
+	// Pending are the candidate's responses since the monolith's last.
+	Pending []response `json:"pending"`
+	// Alone says that the monolith gives no responses now.
+	Alone bool `json:"alone"`
+	// References counts how often that has begun.
+	References int `json:"references"`
 }
 
 // clear lets go of all responses.
 func (b *blocks) clear(past *window) {
-	for _, m := range b.reserve {
+	for _, m := range b.Reserve {
 		past.add(m)
 	}
-	b.reserve, b.pending, b.alone = nil, nil, false
+	b.Reserve, b.Pending, b.Alone = nil, nil, false
 }
 
 // expire lets go of responses that were too long before the candidate's.
 func (b *blocks) expire(at int64, past *window) {
 	old := 0
-	for old < len(b.reserve) && at-b.reserve[old].At > int64(sameTime) {
-		past.add(b.reserve[old])
+	for old < len(b.Reserve) && at-b.Reserve[old].At > int64(sameTime) {
+		past.add(b.Reserve[old])
 		old++
 	}
 	if old > 0 {
-		b.reserve = append(b.reserve[:0], b.reserve[old:]...)
+		b.Reserve = append(b.Reserve[:0], b.Reserve[old:]...)
 	}
 }
 
 // forget lets go of the candidate's responses that were too long before the
 // monolith's: what went wrong then says nothing of how the two are now.
 func (b *blocks) forget(at int64) {
-	b.pending = slices.DeleteFunc(b.pending, func(a response) bool { return at-a.At > int64(sameTime) })
+	b.Pending = slices.DeleteFunc(b.Pending, func(a response) bool { return at-a.At > int64(sameTime) })
 }
 
 // Latencies are kept in bins 2 % wide from 1 µs to about 3 hours.
@@ -182,26 +183,32 @@ type windowState struct {
 	Stale   int           `json:"stale"`
 }
 
-func (w *window) state() windowState {
+// MarshalJSON keeps a window.
+func (w *window) MarshalJSON() ([]byte, error) {
 	b := make([]byte, 0, 2*len(w.ring))
 	for i := range w.ring {
 		b = binary.LittleEndian.AppendUint16(b, w.ring[(w.next+i)%len(w.ring)])
 	}
-	return windowState{b, w.cached, w.stale}
+	return json.Marshal(windowState{b, w.cached, w.stale})
 }
 
-// windowOf restores a window; ok is false where the state is impossible.
-func windowOf(s windowState) (w window, ok bool) {
-	if len(s.Entries)%2 != 0 || len(s.Entries) > 2*windowSize || s.P99 < 0 || s.Stale < 0 {
-		return w, false
+// UnmarshalJSON restores a window, and fails where the state is impossible.
+func (w *window) UnmarshalJSON(text []byte) error {
+	var s windowState
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
 	}
+	if len(s.Entries)%2 != 0 || len(s.Entries) > 2*windowSize || s.P99 < 0 || s.Stale < 0 {
+		return errState
+	}
+	*w = window{}
 	for b := s.Entries; len(b) > 0; b = b[2:] {
 		entry := binary.LittleEndian.Uint16(b)
 		if entry >= binCount && entry != badEntry {
-			return w, false
+			return errState
 		}
 		w.put(entry)
 	}
 	w.cached, w.stale = s.P99, s.Stale
-	return w, true
+	return nil
 }
