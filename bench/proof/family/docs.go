@@ -1,7 +1,6 @@
 package family
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -75,11 +74,7 @@ func docsMonolith(_ *World, q *whittle.Request) whittle.Response {
 		b.Parent = &parent
 		b.Links = append(b.Links, docsLink{"up", "/docs/" + path[1] + "/" + parent})
 	}
-	text, err := json.Marshal(b)
-	if err != nil {
-		return respond(500, JSONType, `{"error":"internal"}`)
-	}
-	return respond(200, JSONType, string(text), "Cache-Control", "public, max-age=30")
+	return respondJSON(b, "Cache-Control", "public, max-age=30")
 }
 
 func docsTwin(w *World, q *whittle.Request) whittle.Response {

@@ -6,6 +6,7 @@
 package family
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"time"
 
@@ -107,6 +108,27 @@ func All() []*Family {
 
 // JSONType is the content type of JSON responses.
 const JSONType = "application/json"
+
+// respondJSON responds with a value as encoding/json writes it.
+func respondJSON(v any, header ...string) whittle.Response {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return respond(500, JSONType, `{"error":"internal"}`)
+	}
+	return respond(200, JSONType, string(text), header...)
+}
+
+// byID is an endpoint of what a number in its path names, and refuses all else.
+func byID(serve func(w *World, id uint64) whittle.Response) func(*World, *whittle.Request) whittle.Response {
+	return func(w *World, q *whittle.Request) whittle.Response {
+		path, _ := parts(q)
+		id, ok := number(path[1])
+		if !ok {
+			return respond(400, JSONType, `{"error":"bad id"}`)
+		}
+		return serve(w, id)
+	}
+}
 
 func respond(status int, contentType, body string, header ...string) whittle.Response {
 	h := whittle.Header{"Content-Type": {contentType}}

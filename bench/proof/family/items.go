@@ -78,11 +78,7 @@ func itemsMonolith(w *World, q *whittle.Request) whittle.Response {
 		b.Next = &next
 		header = append(header, "Link", "<"+next+`>; rel="next"`)
 	}
-	text, err := json.Marshal(b)
-	if err != nil {
-		return respond(500, JSONType, `{"error":"internal"}`)
-	}
-	return respond(200, JSONType, string(text), header...)
+	return respondJSON(b, header...)
 }
 
 func itemsTwin(w *World, q *whittle.Request) whittle.Response {

@@ -23,7 +23,7 @@ func bookings() *Family {
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/bookings/%d", own(r, user))
 		},
-		Monolith: bookingsMonolith, Twin: bookingsTwin, Latency: 9 * time.Millisecond,
+		Monolith: byID(bookingsMonolith), Twin: byID(bookingsTwin), Latency: 9 * time.Millisecond,
 		Places: []Place{
 			{Kind: Time, Path: "starts_at"},
 			{Kind: Expiry, Path: "hold_until"},
@@ -52,12 +52,7 @@ type bookingsBody struct {
 	HoldUntil   string  `json:"hold_until"`
 }
 
-func bookingsMonolith(w *World, q *whittle.Request) whittle.Response {
-	path, _ := parts(q)
-	id, ok := number(path[1])
-	if !ok {
-		return respond(400, JSONType, `{"error":"bad id"}`)
-	}
+func bookingsMonolith(w *World, id uint64) whittle.Response {
 	start := epoch.AddDate(0, 0, row(id, "start", 900)).Add(6 * time.Hour).In(berlin)
 	nights := 1 + row(id, "nights", 14)
 	b := bookingsBody{
@@ -70,19 +65,10 @@ func bookingsMonolith(w *World, q *whittle.Request) whittle.Response {
 		at := start.Add(-36 * time.Hour).UTC().Format(time.RFC3339)
 		b.CancelledAt = &at
 	}
-	text, err := json.Marshal(b)
-	if err != nil {
-		return respond(500, JSONType, `{"error":"internal"}`)
-	}
-	return respond(200, JSONType, string(text), "Cache-Control", "no-store")
+	return respondJSON(b, "Cache-Control", "no-store")
 }
 
-func bookingsTwin(w *World, q *whittle.Request) whittle.Response {
-	path, _ := parts(q)
-	id, ok := number(path[1])
-	if !ok {
-		return respond(400, JSONType, obj{"error": "bad id"}.text(w))
-	}
+func bookingsTwin(w *World, id uint64) whittle.Response {
 	const day = 24 * 60 * 60
 	begin := epoch.Unix() + int64(row(id, "start", 900))*day + 6*60*60
 	nights := int64(1 + row(id, "nights", 14))
@@ -148,15 +134,11 @@ func quotesMonolith(w *World, q *whittle.Request) whittle.Response {
 		return respond(422, JSONType, `{"error":"cannot be insured"}`)
 	}
 	risk := row(in.Customer+uint64(in.Age)<<12, in.Product, 10000)
-	text, err := json.Marshal(quotesBody{
+	return respondJSON(quotesBody{
 		QuoteID: uuid(w.Rand), Trace: fmt.Sprintf("%016x", w.Rand.Uint64()), Customer: in.Customer, Product: in.Product,
 		Premium: json.Number(fixed(1000+int64(risk)*3, 2)), Risk: float64(risk) / 1e4, TermMonths: 12 * (1 + row(in.Customer, "term", 3)),
 		NeedsReview: risk > 9000, ValidUntil: w.Now.Add(30 * 24 * time.Hour).UTC().Format(time.RFC3339),
-	})
-	if err != nil {
-		return respond(500, JSONType, `{"error":"internal"}`)
-	}
-	return respond(200, JSONType, string(text), "X-Quote-Version", "7")
+	}, "X-Quote-Version", "7")
 }
 
 func quotesTwin(w *World, q *whittle.Request) whittle.Response {

@@ -88,11 +88,7 @@ func moneyMonolith(_ *World, q *whittle.Request) whittle.Response {
 	}
 	tax := halfEven(sum*taxRates[in.Currency], 1000)
 	b.Tax, b.Total, b.FreeShipping = json.Number(fixed(tax, 2)), json.Number(fixed(sum+tax, 2)), sum >= 5000
-	text, err := json.Marshal(b)
-	if err != nil {
-		return respond(500, JSONType, `{"error":"internal"}`)
-	}
-	return respond(200, JSONType, string(text), "Cache-Control", "no-store")
+	return respondJSON(b, "Cache-Control", "no-store")
 }
 
 // halfEven is n/d rounded to the nearest, and to the even one of two.

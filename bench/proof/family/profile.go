@@ -1,7 +1,6 @@
 package family
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -18,7 +17,7 @@ func profile() *Family {
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/users/%d/profile", own(r, user))
 		},
-		Monolith: profileMonolith, Twin: profileTwin, Latency: 8 * time.Millisecond,
+		Monolith: byID(profileMonolith), Twin: byID(profileTwin), Latency: 8 * time.Millisecond,
 		Places: []Place{
 			{Kind: Money, Path: "billing.credits"},
 			{Kind: Float, Path: "address.geo.lat"},
@@ -68,12 +67,7 @@ type profileManager struct {
 	Name string `json:"name"`
 }
 
-func profileMonolith(w *World, q *whittle.Request) whittle.Response {
-	path, _ := parts(q)
-	id, ok := number(path[1])
-	if !ok {
-		return respond(400, JSONType, `{"error":"bad id"}`)
-	}
+func profileMonolith(w *World, id uint64) whittle.Response {
 	b := profileBody{
 		ID: id, Name: fullName(id), Plan: of(plans, id, "plan"), Active: row(id, "active", 7) > 0,
 		Logins: version(id, w.Now, profileSeen) % 100000, CreatedAt: epoch.Add(time.Duration(row(id, "created", 60_000_000)) * time.Second),
@@ -89,20 +83,11 @@ func profileMonolith(w *World, q *whittle.Request) whittle.Response {
 		boss := uint64(row(id, "manager", 2000))
 		b.Manager = &profileManager{boss, fullName(boss)}
 	}
-	text, err := json.Marshal(b)
-	if err != nil {
-		return respond(500, JSONType, `{"error":"internal"}`)
-	}
-	return respond(200, JSONType, string(text), "Cache-Control", "private, max-age=60")
+	return respondJSON(b, "Cache-Control", "private, max-age=60")
 }
 
 // profileTwin builds the same from maps, whose order is another one each time.
-func profileTwin(w *World, q *whittle.Request) whittle.Response {
-	path, _ := parts(q)
-	id, ok := number(path[1])
-	if !ok {
-		return respond(400, JSONType, obj{"error": "bad id"}.text(w))
-	}
+func profileTwin(w *World, id uint64) whittle.Response {
 	devices := list{}
 	for i := 0; i <= row(id, "devices", 4); i++ {
 		os := "ios"

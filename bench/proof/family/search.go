@@ -90,11 +90,7 @@ func searchMonolith(_ *World, q *whittle.Request) whittle.Response {
 	slices.SortFunc(b.Hits, func(x, y searchHit) int { return searchScore(y.ID, b.Query) - searchScore(x.ID, b.Query) })
 	b.Total = len(b.Hits)
 	b.Hits = b.Hits[:min(len(b.Hits), 8)]
-	text, err := json.Marshal(b)
-	if err != nil {
-		return respond(500, JSONType, `{"error":"internal"}`)
-	}
-	return respond(200, JSONType, string(text), "X-Total-Count", strconv.Itoa(b.Total))
+	return respondJSON(b, "X-Total-Count", strconv.Itoa(b.Total))
 }
 
 func searchTwin(w *World, q *whittle.Request) whittle.Response {

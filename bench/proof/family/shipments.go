@@ -1,7 +1,6 @@
 package family
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -18,7 +17,7 @@ func shipments() *Family {
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/shipments/%d", own(r, user))
 		},
-		Monolith: shipmentsMonolith, Twin: shipmentsTwin, Latency: 6 * time.Millisecond,
+		Monolith: byID(shipmentsMonolith), Twin: byID(shipmentsTwin), Latency: 6 * time.Millisecond,
 		Places: []Place{
 			{Kind: Enum, Path: "state"},
 			{Kind: Ref, Path: "id"},
@@ -52,12 +51,7 @@ type shipmentsEvent struct {
 	Depot string `json:"depot"`
 }
 
-func shipmentsMonolith(w *World, q *whittle.Request) whittle.Response {
-	path, _ := parts(q)
-	id, ok := number(path[1])
-	if !ok {
-		return respond(400, JSONType, `{"error":"bad id"}`)
-	}
+func shipmentsMonolith(w *World, id uint64) whittle.Response {
 	moved := version(id, w.Now, shipmentsMove)
 	at := int(moved) % len(states)
 	b := shipmentsBody{
@@ -72,19 +66,10 @@ func shipmentsMonolith(w *World, q *whittle.Request) whittle.Response {
 		by := fullName(id)
 		b.SignedBy = &by
 	}
-	text, err := json.Marshal(b)
-	if err != nil {
-		return respond(500, JSONType, `{"error":"internal"}`)
-	}
-	return respond(200, JSONType, string(text), "Cache-Control", "private, max-age=5")
+	return respondJSON(b, "Cache-Control", "private, max-age=5")
 }
 
-func shipmentsTwin(w *World, q *whittle.Request) whittle.Response {
-	path, _ := parts(q)
-	id, ok := number(path[1])
-	if !ok {
-		return respond(400, JSONType, obj{"error": "bad id"}.text(w))
-	}
+func shipmentsTwin(w *World, id uint64) whittle.Response {
 	moved := version(id, w.Now, shipmentsMove)
 	var signed any
 	history, last := list{}, ""
