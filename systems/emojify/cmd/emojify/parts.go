@@ -2,11 +2,6 @@ package main
 
 import (
 	"whittle"
-	"whittle/systems/emojify/api"
-	"whittle/systems/emojify/draw"
-	"whittle/systems/emojify/facebox"
-	"whittle/systems/emojify/fetch"
-	"whittle/systems/emojify/page"
 	"whittle/systems/emojify/picture"
 )
 
@@ -21,18 +16,4 @@ func (f *pictureFlags) limits() (picture.Limits, error) {
 		return picture.Limits{}, whittle.Errorf(whittle.Invalid, "--max-picture is %d and --max-pixels %d, they must be above 0", f.MaxPicture, f.MaxPixels)
 	}
 	return picture.Limits{Bytes: f.MaxPicture, Pixels: f.MaxPixels}, nil
-}
-
-// fill returns the API its pipeline, and its page.
-func (f *apiFlags) fill(o *api.Options, limits picture.Limits, faceboxURL string) (closeParts func(), err error) {
-	finder, err := facebox.NewClient(faceboxURL)
-	if err != nil {
-		return nil, err
-	}
-	o.MaxUpload = limits.Bytes
-	o.Fetcher = fetch.New(fetch.Options{Limits: limits, Allow: f.Allow})
-	o.Finder = finder
-	o.Painter = draw.New(limits)
-	o.Page = page.Handler()
-	return finder.Close, nil
 }

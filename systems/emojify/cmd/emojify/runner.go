@@ -16,7 +16,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"golang.org/x/net/netutil"
 
 	"whittle"
 	"whittle/internal/adminport"
@@ -33,6 +32,7 @@ type runner struct {
 	// services listen for each other, as "name=HOST:PORT".
 	public string
 	others []string
+	ends   []func() // of what the services use, the first opened first
 }
 
 // service is one server, whose port is open before it serves.
@@ -55,6 +55,36 @@ func newRunner(p *processFlags, s streams) (*runner, error) {
 	return h, nil
 }
 
+// serve opens the two ports that every verb has, has build add services to the
+// process, and runs them until ctx ends.
+func (p *processFlags) serve(ctx context.Context, s streams, address, admin string, build func(h *runner, port net.Listener) error) error {
+	h, err := newRunner(p, s)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, end := range slices.Backward(h.ends) {
+			end()
+		}
+	}()
+	port, err := h.listen(ctx, "listen", address)
+	if err != nil {
+		return err
+	}
+	back, err := h.listen(ctx, "admin", admin)
+	if err != nil {
+		return err
+	}
+	if a, ok := back.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		return whittle.Errorf(whittle.Invalid, "--admin %s is not a loopback address", admin).
+			WithHint("profiles and metrics never leave the machine: use 127.0.0.1, [::1] or localhost")
+	}
+	if err := build(h, port); err != nil {
+		return err
+	}
+	return h.run(ctx, back, s)
+}
+
 // public names the address that a process has for its clients.
 const public = "public"
 
@@ -67,12 +97,6 @@ func (h *runner) add(said string, l net.Listener, s service) {
 		return
 	}
 	h.others = append(h.others, " "+said+"="+l.Addr().String())
-}
-
-// addHTTP is add for a handler.
-func (h *runner) addHTTP(said string, l net.Listener, maxConns int, handler http.Handler) {
-	s := newServer(handler, h.log)
-	h.add(said, l, h.httpService(s, netutil.LimitListener(l, maxConns)))
 }
 
 func (h *runner) httpService(s *http.Server, l net.Listener) service {
@@ -147,7 +171,8 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-func listen(ctx context.Context, flag, address string) (net.Listener, error) {
+// listen opens a port, which the process closes at its end.
+func (h *runner) listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "--%s %q is not host:port", flag, address).
 			WithHint("for example --" + flag + " 127.0.0.1:0, for a free port")
@@ -158,5 +183,6 @@ func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 		return nil, whittle.Errorf(whittle.Unavailable, "open port for --%s: %w", flag, err).
 			WithHint("another process may hold it; port 0 takes a free one")
 	}
+	h.ends = append(h.ends, func() { _ = l.Close() }) // it fails where its server has closed it
 	return l, nil
 }

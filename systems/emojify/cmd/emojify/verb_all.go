@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net"
 )
 
 type allVerb struct {
@@ -23,38 +24,21 @@ func (v *allVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	h, err := newRunner(&v.processFlags, s)
-	if err != nil {
-		return err
-	}
-	port, admin, err := ports(ctx, v.Listen, v.Admin)
-	if err != nil {
-		return err
-	}
-	defer port.Close()
-	defer admin.Close()
-	cachePort, err := listen(ctx, "cache-listen", v.CacheListen)
-	if err != nil {
-		return err
-	}
-	defer cachePort.Close()
-	facePort, err := listen(ctx, "facebox-listen", v.FaceboxListen)
-	if err != nil {
-		return err
-	}
-	defer facePort.Close()
-	closeStore, err := v.cacheFlags.open(h, "cache", cachePort)
-	if err != nil {
-		return err
-	}
-	defer closeStore()
-	if err := v.faceboxFlags.open(h, "facebox", facePort, limits); err != nil {
-		return err
-	}
-	closeConn, err := v.apiFlags.open(h, public, port, limits, cachePort.Addr().String(), "http://"+facePort.Addr().String())
-	if err != nil {
-		return err
-	}
-	defer closeConn()
-	return h.run(ctx, admin, s)
+	return v.serve(ctx, s, v.Listen, v.Admin, func(h *runner, port net.Listener) error {
+		cachePort, err := h.listen(ctx, "cache-listen", v.CacheListen)
+		if err != nil {
+			return err
+		}
+		facePort, err := h.listen(ctx, "facebox-listen", v.FaceboxListen)
+		if err != nil {
+			return err
+		}
+		if err := v.cacheFlags.open(h, "cache", cachePort); err != nil {
+			return err
+		}
+		if err := v.faceboxFlags.open(h, "facebox", facePort, limits); err != nil {
+			return err
+		}
+		return v.apiFlags.open(h, port, limits, cachePort.Addr().String(), "http://"+facePort.Addr().String())
+	})
 }

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"net"
-	"net/http"
 	"net/netip"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
@@ -14,6 +14,10 @@ import (
 
 	"whittle"
 	"whittle/systems/emojify/api"
+	"whittle/systems/emojify/draw"
+	"whittle/systems/emojify/facebox"
+	"whittle/systems/emojify/fetch"
+	"whittle/systems/emojify/page"
 	"whittle/systems/emojify/picture"
 )
 
@@ -50,44 +54,39 @@ func (f *apiFlags) check() error {
 }
 
 // open adds the API to the process, before the two services at these addresses.
-func (f *apiFlags) open(h *runner, said string, l net.Listener, limits picture.Limits, cacheAddress, faceboxURL string) (closeAll func(), err error) {
+func (f *apiFlags) open(h *runner, l net.Listener, limits picture.Limits, cacheAddress, faceboxURL string) error {
 	if err := f.check(); err != nil {
-		return nil, err
+		return err
 	}
 	conn, err := dial(cacheAddress)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	closeConn := func() { _ = conn.Close() } // which fails only when done before
-	o := api.Options{
+	h.ends = append(h.ends, func() { _ = conn.Close() }) // which fails only when done before
+	finder, err := facebox.NewClient(faceboxURL)
+	if err != nil {
+		return err
+	}
+	h.ends = append(h.ends, finder.Close)
+	a, err := api.New(api.Options{
 		Cache: conn, Metrics: h.registry, Log: h.log,
 		Workers: f.Workers, Queue: f.Queue, JobTimeout: f.JobTimeout, Origins: f.Origins,
 		CacheCalls:  api.Calls{Timeout: f.CacheTimeout, FailShare: f.CacheErrors, Delay: f.CacheDelay},
 		FinderCalls: api.Calls{Timeout: f.FaceboxTimeout, FailShare: f.FaceboxErrors, Delay: f.FaceboxDelay},
-		DebugPrint:  f.DebugPrint,
-	}
-	closeParts, err := f.fill(&o, limits, faceboxURL)
+		DebugPrint:  f.DebugPrint, MaxUpload: limits.Bytes,
+		Fetcher: fetch.New(fetch.Options{Limits: limits, Allow: f.Allow}), Finder: finder, Painter: draw.New(limits), Page: page.Handler(),
+	})
 	if err != nil {
-		closeConn()
-		return nil, err
+		return err
 	}
-	a, err := api.New(o)
-	if err != nil {
-		closeConn()
-		closeParts()
-		return nil, err
-	}
-	h.addHTTP(said, l, f.MaxConns, http.Handler(a))
-	last := &h.services[len(h.services)-1]
-	shutdown := last.shutdown
-	last.shutdown = func(ctx context.Context) {
+	s := h.httpService(newServer(a, h.log), netutil.LimitListener(l, f.MaxConns))
+	shutdown := s.shutdown
+	s.shutdown = func(ctx context.Context) {
 		shutdown(ctx)
 		a.Close(ctx)
 	}
-	return func() {
-		closeConn()
-		closeParts()
-	}, nil
+	h.add(public, l, s)
+	return nil
 }
 
 // dial returns a connection that is made when it is first needed, and again as
@@ -128,20 +127,7 @@ func (v *apiVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	h, err := newRunner(&v.processFlags, s)
-	if err != nil {
-		return err
-	}
-	port, admin, err := ports(ctx, v.Listen, v.Admin)
-	if err != nil {
-		return err
-	}
-	defer port.Close()
-	defer admin.Close()
-	closeConn, err := v.open(h, public, port, limits, v.Cache, v.Facebox)
-	if err != nil {
-		return err
-	}
-	defer closeConn()
-	return h.run(ctx, admin, s)
+	return v.serve(ctx, s, v.Listen, v.Admin, func(h *runner, port net.Listener) error {
+		return v.open(h, port, limits, v.Cache, v.Facebox)
+	})
 }

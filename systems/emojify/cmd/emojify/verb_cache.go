@@ -17,24 +17,25 @@ type cacheFlags struct {
 	MaxItem  int64         `group:"cache" default:"16777216" placeholder:"N" help:"Bytes of the largest picture (${default})."`
 }
 
-// open adds the cache to the process; close follows when the process has ended.
-func (f *cacheFlags) open(h *runner, said string, l net.Listener) (closeStore func(), err error) {
+// open adds the cache to the process.
+func (f *cacheFlags) open(h *runner, said string, l net.Listener) error {
 	for name, bad := range map[string]bool{"--ttl": f.TTL <= 0, "--max-bytes": f.MaxBytes < 1, "--max-item": f.MaxItem < 1} {
 		if bad {
-			return nil, whittle.Errorf(whittle.Invalid, "%s must be above 0", name)
+			return whittle.Errorf(whittle.Invalid, "%s must be above 0", name)
 		}
 	}
 	store, err := cache.Open(f.Dir, cache.Options{MaxBytes: f.MaxBytes, MaxItem: f.MaxItem, TTL: f.TTL})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := cache.NewServer(store, h.registry, h.log)
-	h.add(said, l, service{serve: func() error { return s.Serve(l) }, shutdown: s.Shutdown})
-	return func() {
+	h.ends = append(h.ends, func() {
 		if err := store.Close(); err != nil {
 			h.log.Warn("closing the cache failed", "err", err)
 		}
-	}, nil
+	})
+	s := cache.NewServer(store, h.registry, h.log)
+	h.add(said, l, service{serve: func() error { return s.Serve(l) }, shutdown: s.Shutdown})
+	return nil
 }
 
 type cacheVerb struct {
@@ -46,32 +47,5 @@ type cacheVerb struct {
 
 // Run serves the cache until ctx ends.
 func (v *cacheVerb) Run(ctx context.Context, s streams) error {
-	h, err := newRunner(&v.processFlags, s)
-	if err != nil {
-		return err
-	}
-	port, admin, err := ports(ctx, v.Listen, v.Admin)
-	if err != nil {
-		return err
-	}
-	defer port.Close()
-	defer admin.Close()
-	closeStore, err := v.open(h, public, port)
-	if err != nil {
-		return err
-	}
-	defer closeStore()
-	return h.run(ctx, admin, s)
-}
-
-// ports opens the two that every verb has.
-func ports(ctx context.Context, address, admin string) (p, a net.Listener, err error) {
-	if p, err = listen(ctx, "listen", address); err != nil {
-		return nil, nil, err
-	}
-	if a, err = listenAdmin(ctx, admin); err != nil {
-		p.Close()
-		return nil, nil, err
-	}
-	return p, a, nil
+	return v.serve(ctx, s, v.Listen, v.Admin, func(h *runner, port net.Listener) error { return v.open(h, public, port) })
 }

@@ -42,18 +42,5 @@ func (v *faceboxVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	h, err := newRunner(&v.processFlags, s)
-	if err != nil {
-		return err
-	}
-	port, admin, err := ports(ctx, v.Listen, v.Admin)
-	if err != nil {
-		return err
-	}
-	defer port.Close()
-	defer admin.Close()
-	if err := v.open(h, public, port, limits); err != nil {
-		return err
-	}
-	return h.run(ctx, admin, s)
+	return v.serve(ctx, s, v.Listen, v.Admin, func(h *runner, port net.Listener) error { return v.open(h, public, port, limits) })
 }
