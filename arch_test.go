@@ -40,6 +40,7 @@ var rooms = map[string]int{
 	"whittle/internal/label":        0,
 	"whittle/internal/needs":        0,
 	"whittle/internal/child":        0,
+	"whittle/internal/filelock":     0,
 	"whittle/internal/adminport":    0,
 	"whittle/cmdline":               10,
 

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"whittle"
+	"whittle/internal/filelock"
 )
 
 // Options says what a store keeps. The zero value is fit for service.
@@ -34,19 +36,11 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 1 << 30
-	}
-	if o.MaxItem == 0 {
-		o.MaxItem = 16 << 20
-	}
+	o.MaxBytes = cmp.Or(o.MaxBytes, 1<<30)
+	o.MaxItem = cmp.Or(o.MaxItem, 16<<20)
 	o.MaxItem = min(o.MaxItem, o.MaxBytes)
-	if o.TTL == 0 {
-		o.TTL = 24 * time.Hour
-	}
-	if o.Writers == 0 {
-		o.Writers = 16
-	}
+	o.TTL = cmp.Or(o.TTL, 24*time.Hour)
+	o.Writers = cmp.Or(o.Writers, 16)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -96,7 +90,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if s.lock, err = os.OpenFile(s.path("lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return nil, unusable(dir, err)
 	}
-	if err = lock(s.lock); err != nil {
+	if err = filelock.Hold(s.lock); err != nil {
 		err = whittle.Errorf(whittle.FailedPrecondition, "open cache: another process has %s: %w", dir, err)
 	} else if err = s.rebuild(); err != nil {
 		err = unusable(dir, err)

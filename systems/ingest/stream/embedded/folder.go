@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"whittle"
+	"whittle/internal/filelock"
 	"whittle/systems/ingest/stream/durable"
 )
 
@@ -59,7 +60,7 @@ func (d folder) Lock() (io.Closer, error) {
 	if err != nil {
 		return nil, codedf(err, "lock log")
 	}
-	if err := lock(f); err != nil {
+	if err := filelock.Hold(f); err != nil {
 		f.Close()
 		return nil, whittle.Errorf(whittle.FailedPrecondition, "lock log: %w", err).
 			WithHint("another process writes the log in " + string(d) + "; there can be one")

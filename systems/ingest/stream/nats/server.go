@@ -3,12 +3,12 @@ package nats
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"whittle"
+	"whittle/internal/filelock"
 )
 
 // maxPayload is the largest message that an embedded server takes, in bytes.
@@ -36,7 +36,7 @@ func claim(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "lock the embedded NATS server's folder: %w", err)
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := filelock.Hold(lock); err != nil {
 		lock.Close()
 		return nil, whittle.Errorf(whittle.FailedPrecondition, "the embedded NATS server's folder %s is in use: %w", dir, err)
 	}

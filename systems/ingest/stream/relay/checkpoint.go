@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"whittle"
+	"whittle/internal/filelock"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/durable"
 )
@@ -123,7 +124,7 @@ func openCheckpoints(dir string) (*checkpointStore, error) {
 		}
 		p.files[i] = f
 		if i == 0 {
-			if err := lock(f); err != nil {
+			if err := filelock.Hold(f); err != nil {
 				p.close()
 				return nil, whittle.Errorf(whittle.Unavailable, "lock position: %w", err).
 					WithHint("another process drains into a sink from this folder; there can be one")
