@@ -98,11 +98,7 @@ func next(ctx context.Context, r stream.Reader, into []stream.Entry, openEnd boo
 
 // less compares decimal numbers of any length.
 func less(a, b string) bool {
-	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-	if len(a) != len(b) {
-		return len(a) < len(b)
-	}
-	return a < b
+	return stream.CompareOffsets(strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")) < 0
 }
 
 // last reports whether the record at offset is the last one before next, given
@@ -111,17 +107,5 @@ func last(offset, next string) bool {
 	if next == "" {
 		return false
 	}
-	return !less(plusOne(offset), next)
-}
-
-func plusOne(decimal string) string {
-	b := []byte(decimal)
-	for i := len(b) - 1; i >= 0; i-- {
-		if b[i] != '9' {
-			b[i]++
-			return string(b)
-		}
-		b[i] = '0'
-	}
-	return "1" + string(b)
+	return !less(stream.NextOffset(offset), next)
 }

@@ -123,7 +123,7 @@ func (p *replay) batch(ctx context.Context, b []stream.Entry) error {
 	}
 	p.sent += len(b) - len(rejected)
 	end := b[len(b)-1].Position
-	p.next = stream.Position{Partition: end.Partition, Offset: plusOne(end.Offset)}
+	p.next = stream.Position{Partition: end.Partition, Offset: stream.NextOffset(end.Offset)}
 	if p.limited {
 		if p.left -= uint64(len(b)); p.left == 0 {
 			return errEnough

@@ -156,7 +156,7 @@ func (all *read) partition(ctx context.Context, s stream.Stream, p stream.Partit
 			return err
 		}
 		all.add(p.Name, into[:n], done)
-		if last := into[n-1].Position.Offset; p.Next.Offset != "" && !before(plusOne(last), p.Next.Offset) {
+		if last := into[n-1].Position.Offset; p.Next.Offset != "" && stream.CompareOffsets(stream.NextOffset(last), p.Next.Offset) >= 0 {
 			return nil
 		}
 	}
@@ -219,24 +219,4 @@ func ended(err error) bool {
 	c := codeOf(err)
 	return c == whittle.Canceled || c == whittle.DeadlineExceeded ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// before compares offsets, decimal numbers of any length.
-func before(a, b string) bool {
-	if len(a) != len(b) {
-		return len(a) < len(b)
-	}
-	return a < b
-}
-
-func plusOne(decimal string) string {
-	b := []byte(decimal)
-	for i := len(b) - 1; i >= 0; i-- {
-		if b[i] != '9' {
-			b[i]++
-			return string(b)
-		}
-		b[i] = '0'
-	}
-	return "1" + string(b)
 }

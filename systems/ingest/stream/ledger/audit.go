@@ -87,11 +87,11 @@ func (a *auditor) partition(ctx context.Context, s stream.Stream, p stream.Parti
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	into := make([]stream.Entry, 256)
-	for at := p.First.Offset; less(at, p.Next.Offset); {
+	for at := p.First.Offset; stream.CompareOffsets(at, p.Next.Offset) < 0; {
 		n, err := r.Next(ctx, into)
 		if corrupt, ok := errors.AsType[*stream.CorruptError](err); ok {
 			a.report.Strange++
-			at = after(corrupt.Position.Offset)
+			at = stream.NextOffset(corrupt.Position.Offset)
 			continue
 		}
 		if err != nil {
@@ -100,7 +100,7 @@ func (a *auditor) partition(ctx context.Context, s stream.Stream, p stream.Parti
 		for i := range into[:n] {
 			a.entry(&into[i])
 		}
-		at = after(into[n-1].Position.Offset)
+		at = stream.NextOffset(into[n-1].Position.Offset)
 	}
 	return nil
 }
@@ -125,25 +125,4 @@ func (a *auditor) entry(e *stream.Entry) {
 		a.report.Elsewhere++
 	}
 	delete(a.left[key], number)
-}
-
-// less compares decimal numbers of any length.
-func less(a, b string) bool {
-	if len(a) != len(b) {
-		return len(a) < len(b)
-	}
-	return a < b
-}
-
-// after is a decimal number's successor.
-func after(n string) string {
-	digits := []byte(n)
-	for i := len(digits) - 1; i >= 0; i-- {
-		if digits[i] != '9' {
-			digits[i]++
-			return string(digits)
-		}
-		digits[i] = '0'
-	}
-	return "1" + string(digits)
 }

@@ -44,7 +44,7 @@ func (m *memory) renumber() {
 
 func (m *memory) Partitions(context.Context) ([]stream.Partition, error) {
 	last := m.entries[len(m.entries)-1].Position.Offset
-	return []stream.Partition{{Name: "0", First: m.at(0), Next: stream.Position{Partition: "0", Offset: after(last)}}}, nil
+	return []stream.Partition{{Name: "0", First: m.at(0), Next: stream.Position{Partition: "0", Offset: stream.NextOffset(last)}}}, nil
 }
 
 func (m *memory) Read(context.Context, stream.Position) (stream.Reader, error) {
@@ -137,8 +137,8 @@ func TestAuditFindsFaults(t *testing.T) {
 
 func TestDecimals(t *testing.T) {
 	for _, c := range [][2]string{{"0", "1"}, {"9", "10"}, {"199", "200"}, {"99999999999999999999", "100000000000000000000"}} {
-		if after(c[0]) != c[1] || !less(c[0], c[1]) || less(c[1], c[0]) {
-			t.Errorf("%s, %s: %s", c[0], c[1], after(c[0]))
+		if stream.NextOffset(c[0]) != c[1] || stream.CompareOffsets(c[0], c[1]) >= 0 || stream.CompareOffsets(c[1], c[0]) < 0 {
+			t.Errorf("%s, %s: %s", c[0], c[1], stream.NextOffset(c[0]))
 		}
 	}
 }

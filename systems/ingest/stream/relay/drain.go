@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -63,9 +64,7 @@ type tally struct {
 }
 
 func newDrain(sink, dead stream.Stream, p Limits, at checkpoint, store *checkpointStore, log *slog.Logger) *drain {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	d := &drain{
 		sink: sink, dead: dead, limits: p, id: at.ID, checkpoint: at, store: store,
 		scanner: sinkScanner{sink: sink, id: at.ID, limit: p.Lookback, idleTimeout: p.IdleTimeout},

@@ -179,7 +179,7 @@ func (m *move) kept(ctx context.Context) error {
 	}
 	for _, s := range m.state.From {
 		i := slices.IndexFunc(parts, func(p stream.Partition) bool { return p.Name == s.Partition })
-		if i < 0 || compareOffsets(parts[i].First.Offset, s.From) > 0 && s.From != s.End {
+		if i < 0 || stream.CompareOffsets(parts[i].First.Offset, s.From) > 0 && s.From != s.End {
 			return whittle.Errorf(whittle.FallsShort, "move: the source no longer has the beginning of partition %q", s.Partition).
 				WithHint("what is left can be moved with a new folder; that what is gone has arrived cannot be shown any more")
 		}
@@ -261,7 +261,7 @@ func (m *move) feed(ctx context.Context) (uint64, error) {
 			err := f.read(ctx, m.from, s, m.o.IdleTimeout)
 			if err == nil {
 				m.drain.trouble.end(atLog, time.Now())
-				if behind := following(f.last); s.End != "" && f.skip && compareOffsets(behind, s.End) < 0 {
+				if behind := stream.NextOffset(f.last); s.End != "" && f.skip && stream.CompareOffsets(behind, s.End) < 0 {
 					m.drain.trouble.log.Info("partition ends with offsets that hold no records", "partition", s.Partition, "from", behind, "to", s.End)
 				}
 				break
@@ -303,7 +303,7 @@ func (f *feeder) read(ctx context.Context, from stream.Stream, s moveSpan, idleT
 		} else {
 			at = e.Position
 		}
-		if f.skip && compareOffsets(at.Offset, f.last) <= 0 {
+		if f.skip && stream.CompareOffsets(at.Offset, f.last) <= 0 {
 			return nil
 		}
 		if bad != nil || !e.Intact() {

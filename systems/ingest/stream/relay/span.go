@@ -32,7 +32,7 @@ const maxSilentReaders = 3
 
 // read visits what is in the span.
 func (s span) read(ctx context.Context, each visit) error {
-	if s.end.Offset != "" && (s.end.Offset == "0" || compareOffsets(s.from.Offset, s.end.Offset) >= 0) {
+	if s.end.Offset != "" && (s.end.Offset == "0" || stream.CompareOffsets(s.from.Offset, s.end.Offset) >= 0) {
 		return nil
 	}
 	// Clocks of different fronts may differ by less than the silence.
@@ -109,18 +109,18 @@ func (r *reading) visit(before, offset string, e *stream.Entry, bad *stream.Corr
 	switch {
 	case r.isBehind(offset), r.end.Offset == "" && e != nil && e.Time.After(r.late):
 		return true, nil
-	case before != "" && compareOffsets(offset, before) <= 0:
+	case before != "" && stream.CompareOffsets(offset, before) <= 0:
 		return false, nil
 	}
 	if err := r.each(e, bad); err != nil {
 		return true, err
 	}
 	r.last = offset
-	return r.isBehind(following(offset)), nil
+	return r.isBehind(stream.NextOffset(offset)), nil
 }
 
 func (s span) isBehind(offset string) bool {
-	return s.end.Offset != "" && compareOffsets(offset, s.end.Offset) >= 0
+	return s.end.Offset != "" && stream.CompareOffsets(offset, s.end.Offset) >= 0
 }
 
 // isOver is asked after so many readers in turn that gave nothing at all, not
@@ -138,7 +138,7 @@ func (r *reading) isOver(ctx context.Context, silent int) (bool, error) {
 		if r.isBehind(p.First.Offset) {
 			return true, nil
 		}
-		if silent > 1 && (r.last == "" || compareOffsets(p.First.Offset, r.last) > 0) {
+		if silent > 1 && (r.last == "" || stream.CompareOffsets(p.First.Offset, r.last) > 0) {
 			if gives, err := r.gives(ctx, p.First); gives || err != nil {
 				return gives, err
 			}

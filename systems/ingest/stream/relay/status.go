@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"log/slog"
 	"sync"
 	"time"
@@ -180,9 +181,7 @@ func (m *meter) add(now time.Time, records, bytes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := now.Unix()
-	if m.began == 0 {
-		m.began = at
-	}
+	m.began = cmp.Or(m.began, at)
 	s := &m.seconds[at%meterSpan]
 	if s.at != at {
 		s.at, s.records, s.bytes = at, 0, 0

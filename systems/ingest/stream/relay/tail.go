@@ -57,7 +57,7 @@ func (t *tail) sent(it *item) {
 }
 
 func (t *tail) acknowledged(at stream.Position) {
-	if compareOffsets(at.Offset, t.high[at.Partition]) > 0 {
+	if stream.CompareOffsets(at.Offset, t.high[at.Partition]) > 0 {
 		t.high[at.Partition] = at.Offset
 	}
 }

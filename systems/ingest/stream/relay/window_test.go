@@ -129,13 +129,13 @@ func TestOffsets(t *testing.T) {
 	order := []string{"", "0", "7", "9", "10", "99", "100", "49590338271490256608559692538361571095921575989136588898"}
 	for i, a := range order {
 		for j, b := range order {
-			if got := compareOffsets(a, b); got > 0 != (i > j) || got < 0 != (i < j) {
+			if got := stream.CompareOffsets(a, b); got > 0 != (i > j) || got < 0 != (i < j) {
 				t.Errorf("%q to %q: %d", a, b, got)
 			}
 		}
 	}
 	for from, to := range map[string]string{"": "0", "0": "1", "9": "10", "199": "200", "999": "1000"} {
-		if got := following(from); got != to {
+		if got := stream.NextOffset(from); got != to {
 			t.Errorf("after %q: %q, want %q", from, got, to)
 		}
 	}

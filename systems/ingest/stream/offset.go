@@ -1,9 +1,10 @@
-package relay
+package stream
 
 import "strings"
 
-// compareOffsets orders decimal numbers of any length; empty is before all.
-func compareOffsets(a, b string) int {
+// CompareOffsets orders offsets that are decimal numbers of any length; empty is
+// before all.
+func CompareOffsets(a, b string) int {
 	if len(a) != len(b) {
 		if len(a) < len(b) {
 			return -1
@@ -13,8 +14,8 @@ func compareOffsets(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// following is the decimal number after s: 0 after the empty one.
-func following(s string) string {
+// NextOffset is the decimal number after s: 0 after the empty one.
+func NextOffset(s string) string {
 	if s == "" {
 		return "0"
 	}
