@@ -117,6 +117,24 @@ func (e *Error) WithField(field string) *Error {
 	return &c
 }
 
+// Public returns what a client may know of err: its message with its hint, and not
+// its cause, which is for the log. words say it by the code where there is no
+// message.
+func Public(err error, words map[Code]string) (Code, string) {
+	e, ok := errors.AsType[*Error](err)
+	switch {
+	case !ok || e.Code == Internal:
+		return Internal, "internal error"
+	case e.Message != "" && e.Hint != "":
+		return e.Code, e.Message + "; " + e.Hint
+	case e.Message != "":
+		return e.Code, e.Message
+	case words[e.Code] != "":
+		return e.Code, words[e.Code]
+	}
+	return e.Code, e.Code.String()
+}
+
 // CodeOf gives the code of the nearest coded error in err's chain, Internal
 // where there is none.
 func CodeOf(err error) Code {

@@ -23,20 +23,7 @@ var words = map[whittle.Code]string{
 }
 
 // public returns what a client may know of err.
-func public(err error) (whittle.Code, string) {
-	coded, ok := errors.AsType[*whittle.Error](err)
-	switch {
-	case !ok || coded.Code == whittle.Internal:
-		return whittle.Internal, "internal error"
-	case coded.Message != "" && coded.Hint != "":
-		return coded.Code, coded.Message + "; " + coded.Hint
-	case coded.Message != "":
-		return coded.Code, coded.Message
-	case words[coded.Code] != "":
-		return coded.Code, words[coded.Code]
-	}
-	return coded.Code, coded.Code.String()
-}
+func public(err error) (whittle.Code, string) { return whittle.Public(err, words) }
 
 // failure is the body of every response that is an error.
 type failure struct {

@@ -3,9 +3,9 @@
 package facebox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -54,9 +54,7 @@ func (o Options) withDefaults() Options {
 	if o.Timeout <= 0 {
 		o.Timeout = 15 * time.Second
 	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	return o
 }
 
@@ -128,7 +126,7 @@ func (s *Service) check(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusOK, responseOf(faces))
 		return
 	}
-	code, text := public(err)
+	code, text := whittle.Public(err, nil)
 	s.checks.WithLabelValues(code.String()).Inc()
 	s.o.Log.Debug("responded with an error", "code", code.String(), "err", err)
 	if code == whittle.Unavailable {
@@ -167,18 +165,6 @@ func (s *Service) response(w http.ResponseWriter, r *http.Request) ([]Face, erro
 	began := time.Now()
 	defer func() { s.seconds.Observe(time.Since(began).Seconds()) }()
 	return s.detector.Detect(ctx, encoded)
-}
-
-// public returns what a client may know of an error.
-func public(err error) (whittle.Code, string) {
-	coded, ok := errors.AsType[*whittle.Error](err)
-	switch {
-	case !ok || coded.Code == whittle.Internal:
-		return whittle.Internal, "internal error"
-	case coded.Message == "":
-		return coded.Code, coded.Code.String()
-	}
-	return coded.Code, coded.Message
 }
 
 func write(w http.ResponseWriter, status int, v any) {
