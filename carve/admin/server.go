@@ -3,6 +3,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -114,12 +115,8 @@ func New(o Options) (http.Handler, error) {
 	if o.Controller == nil {
 		return nil, whittle.Errorf(whittle.Internal, "admin: Controller is required")
 	}
-	if s.o.Log == nil {
-		s.o.Log = slog.New(slog.DiscardHandler)
-	}
-	if s.o.Version == "" {
-		s.o.Version = "unknown"
-	}
+	s.o.Log = cmp.Or(s.o.Log, slog.New(slog.DiscardHandler))
+	s.o.Version = cmp.Or(s.o.Version, "unknown")
 	return s.guarded(s.routes()), nil
 }
 

@@ -9,6 +9,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding"
 	"errors"
@@ -172,9 +173,7 @@ func (o Options) withDefaults() Options {
 	if o.Tick <= 0 {
 		o.Tick = defaultTick
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
 

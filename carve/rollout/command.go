@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -202,9 +203,7 @@ func (s State) unheld() State {
 // cleaned bounds and checks what came from outside.
 func (c Order) cleaned() (Order, error) {
 	c.Reason, c.By = strings.TrimSpace(c.Reason), strings.TrimSpace(c.By)
-	if c.By == "" {
-		c.By = "somebody"
-	}
+	c.By = cmp.Or(c.By, "somebody")
 	if c.By == Self && c.Kind == Promote {
 		return c, whittle.Errorf(whittle.Invalid, "%q cannot give orders to promote", Self)
 	}

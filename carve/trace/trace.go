@@ -2,6 +2,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -73,9 +74,7 @@ func knownMethod(method string) string {
 func (t *tracer) Start(ctx context.Context, route, method string, header whittle.Header) (context.Context, gateway.Span) {
 	carrier := propagation.HeaderCarrier(http.Header(header))
 	name, known := route, knownMethod(method)
-	if name == "" {
-		name = known
-	}
+	name = cmp.Or(name, known)
 	ctx, s := t.tracer.Start(t.propagator.Extract(ctx, carrier), name,
 		trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(attribute.String("http.request.method", known), attribute.String("http.route", route)))

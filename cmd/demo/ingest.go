@@ -201,9 +201,7 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 		out.Verdict = append(out.Verdict, r.Verdict...)
 		out.Warnings = append(out.Warnings, r.Warnings...)
 		out.Early = out.Early || r.Early
-		if out.Void == "" {
-			out.Void = r.Void
-		}
+		out.Void = cmp.Or(out.Void, r.Void)
 	}
 	d.screen.Clear()
 	return out, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"whittle"
@@ -22,9 +23,7 @@ func (s *countFigures) flawedSection() chart.Section {
 			different++
 		}
 		ended := b.RolledBack
-		if ended == "" {
-			ended = "refused: " + b.Refused
-		}
+		ended = cmp.Or(ended, "refused: "+b.Refused)
 		table.Rows = append(table.Rows, []string{
 			b.Flaw, b.Finding.Summary, b.Finding.Cause, fmt.Sprintf("%d exchanges", b.Finding.DecidedAt),
 			fmt.Sprintf("%g %%", b.MaxShare), fmt.Sprintf("%d of %d", b.Wrong, b.Served), ended,

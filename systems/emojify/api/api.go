@@ -4,6 +4,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -57,21 +58,11 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.Queue == 0 {
-		o.Queue = 100
-	}
-	if o.JobTimeout == 0 {
-		o.JobTimeout = 30 * time.Second
-	}
-	if o.MaxUpload == 0 {
-		o.MaxUpload = 8 << 20
-	}
-	if o.MaxUploads == 0 {
-		o.MaxUploads = 8 * o.MaxUpload
-	}
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	o.Queue = cmp.Or(o.Queue, 100)
+	o.JobTimeout = cmp.Or(o.JobTimeout, 30*time.Second)
+	o.MaxUpload = cmp.Or(o.MaxUpload, 8<<20)
+	o.MaxUploads = cmp.Or(o.MaxUploads, 8*o.MaxUpload)
 	o.MaxUploads = max(o.MaxUploads, o.MaxUpload)
 	if o.now == nil {
 		o.now = time.Now

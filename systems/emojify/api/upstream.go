@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,12 +27,8 @@ type Calls struct {
 }
 
 func (c Calls) withDefaults() Calls {
-	if c.Timeout == 0 {
-		c.Timeout = 2 * time.Second
-	}
-	if c.Attempts == 0 {
-		c.Attempts = 3
-	}
+	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
+	c.Attempts = cmp.Or(c.Attempts, 3)
 	return c
 }
 

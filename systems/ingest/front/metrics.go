@@ -1,6 +1,7 @@
 package front
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -98,9 +99,7 @@ func (m *metrics) request(kind event.Kind, status int) {
 		return
 	}
 	name := string(kind)
-	if name == "" {
-		name = "none"
-	}
+	name = cmp.Or(name, "none")
 	m.requests.WithLabelValues(name, strconv.Itoa(status)).Inc()
 }
 

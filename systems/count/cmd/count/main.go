@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"os"
 	"runtime"
@@ -41,9 +42,7 @@ func start(o sum.Options, r prometheus.Registerer) (server.Counter, func(), erro
 	if o.Workers < 0 || o.MaxActive < 1 {
 		return nil, nil, whittle.Errorf(whittle.Invalid, "-workers is %d and -max-active %d, they must be at least 0 and 1", o.Workers, o.MaxActive)
 	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	runtime.GOMAXPROCS(o.Workers + 1)
 	pool := sum.New(o)
 	r.MustRegister(

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -74,9 +75,7 @@ func (o Options) withDefaults() (Options, error) {
 	case o.SegmentBytes < longest || o.SegmentBytes > 1<<40:
 		return o, whittle.Errorf(whittle.Invalid, "open log: segments of %d bytes; %d bytes to 1 TiB can be", o.SegmentBytes, longest)
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.OnCorrupt == nil {
 		log := o.Log
 		o.OnCorrupt = func(e *stream.CorruptError) { log.Error("scrub found a corrupt record", "err", e) }

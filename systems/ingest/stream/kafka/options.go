@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"crypto/tls"
 	"math"
 	"math/rand/v2"
@@ -69,15 +70,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.DeliveryTimeout < 0 || o.Buffer < 0 {
 		return o, whittle.Errorf(whittle.Invalid, "a Kafka stream's delivery timeout and buffer are not negative")
 	}
-	if o.ClientID == "" {
-		o.ClientID = "whittle"
-	}
-	if o.DeliveryTimeout == 0 {
-		o.DeliveryTimeout = defaultDelivery
-	}
-	if o.Buffer == 0 {
-		o.Buffer = defaultBuffer
-	}
+	o.ClientID = cmp.Or(o.ClientID, "whittle")
+	o.DeliveryTimeout = cmp.Or(o.DeliveryTimeout, defaultDelivery)
+	o.Buffer = cmp.Or(o.Buffer, defaultBuffer)
 	return o, nil
 }
 

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -74,9 +75,7 @@ func countPartitions(ctx context.Context, admin *kadm.Client, topic string) (int
 
 // create makes the topic and waits until each of its partitions has a leader.
 func create(ctx context.Context, admin *kadm.Client, topic string, c Create) (int32, error) {
-	if c.Partitions == 0 {
-		c.Partitions = defaultPartitions
-	}
+	c.Partitions = cmp.Or(c.Partitions, defaultPartitions)
 	if c.Replicas == 0 {
 		brokers, err := admin.ListBrokers(ctx)
 		if err != nil {

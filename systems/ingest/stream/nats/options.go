@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"crypto/tls"
 	"time"
 
@@ -78,15 +79,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.DeliveryTimeout < 0 || o.Buffer < 0 {
 		return o, whittle.Errorf(whittle.Invalid, "a NATS stream's delivery timeout and buffer are not negative")
 	}
-	if o.Subject == "" {
-		o.Subject = o.Stream + ".records"
-	}
-	if o.DeliveryTimeout == 0 {
-		o.DeliveryTimeout = defaultDelivery
-	}
-	if o.Buffer == 0 {
-		o.Buffer = defaultBuffer
-	}
+	o.Subject = cmp.Or(o.Subject, o.Stream+".records")
+	o.DeliveryTimeout = cmp.Or(o.DeliveryTimeout, defaultDelivery)
+	o.Buffer = cmp.Or(o.Buffer, defaultBuffer)
 	if o.Embedded != nil && o.Create == nil {
 		o.Create = &Create{}
 	}

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -41,9 +42,7 @@ func newConfig(o *Options, clustered bool) jetstream.StreamConfig {
 		Replicas:   o.Create.Replicas,
 		Duplicates: duplicates,
 	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = -1
-	}
+	c.MaxBytes = cmp.Or(c.MaxBytes, -1)
 	if c.Replicas == 0 {
 		c.Replicas = 1
 		if clustered {

@@ -4,6 +4,7 @@
 package kafkatest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,9 +82,7 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 		return nil, err
 	}
 	b := &Broker{dir: o.Dir, jars: jars, heap: o.Heap, settings: o.Settings}
-	if b.heap == "" {
-		b.heap = "512m"
-	}
+	b.heap = cmp.Or(b.heap, "512m")
 	if b.dir == "" {
 		if b.dir, err = os.MkdirTemp("", "kafka-"); err != nil {
 			return nil, fmt.Errorf("make broker folder: %w", err)
