@@ -62,3 +62,12 @@ func Volume(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %sB", f, unit)
 }
+
+// Plain writes a number as JSON.stringify would: no exponent where a person
+// would not write one.
+func Plain(f float64) string {
+	if f > -1e15 && f < 1e15 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}

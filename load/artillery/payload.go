@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/internal/units"
 	"whittle/load/expr"
 	"whittle/load/plan"
 )
@@ -150,7 +151,7 @@ func cellValue(cell string, cast bool) expr.Value {
 	if err != nil || math.IsInf(f, 0) {
 		return v
 	}
-	v.JSON = expr.FormatNumber(f)
+	v.JSON = units.Plain(f)
 	if n, err := strconv.ParseInt(cell, 10, 64); err == nil {
 		v.JSON = strconv.FormatInt(n, 10)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/units"
 	"whittle/load/expr"
 	"whittle/load/plan"
 )
@@ -150,7 +151,7 @@ func number(into *float64, low, high float64) func(*node) {
 			panic(n.Invalid("a number is wanted here, not %s", describe(n)))
 		}
 		if f < low || f > high {
-			panic(n.Invalid("%s is not within %s and %s", n.text, expr.FormatNumber(low), expr.FormatNumber(high)))
+			panic(n.Invalid("%s is not within %s and %s", n.text, units.Plain(low), units.Plain(high)))
 		}
 		*into = f
 	}

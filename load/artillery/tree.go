@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"whittle"
+	"whittle/internal/units"
 	"whittle/load/expr"
 	"whittle/load/plan"
 )
@@ -211,7 +212,7 @@ func scalar(n *node, a ast.Node) {
 	case *ast.IntegerNode:
 		n.kind, n.text = expr.KindNumber, fmt.Sprint(a.Value)
 	case *ast.FloatNode:
-		n.kind, n.text = expr.KindNumber, expr.FormatNumber(a.Value)
+		n.kind, n.text = expr.KindNumber, units.Plain(a.Value)
 	case *ast.StringNode:
 		n.kind, n.text = expr.KindString, a.Value
 		if a.Token.Type == token.StringType {
@@ -236,7 +237,7 @@ func (n *node) plainText() {
 	switch {
 	case exponent.MatchString(n.text):
 		if f, err := strconv.ParseFloat(n.text, 64); err == nil {
-			n.kind, n.text = expr.KindNumber, expr.FormatNumber(f)
+			n.kind, n.text = expr.KindNumber, units.Plain(f)
 		}
 	case date.MatchString(n.text):
 		n.unquoted = "a time"

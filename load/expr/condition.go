@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+
+	"whittle/internal/units"
 )
 
 // Datum is what a condition computes with. Kind kindNull: nothing is there.
@@ -87,7 +89,7 @@ func (d Datum) number() float64 {
 // String is the value as a text, as it is compared and joined.
 func (d Datum) String() string {
 	if d.Kind == KindNumber && d.Text == "" {
-		return FormatNumber(d.Num)
+		return units.Plain(d.Num)
 	}
 	return d.Text
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"whittle/internal/units"
+
 	"github.com/andybalholm/cascadia"
 	"github.com/antchfx/xpath"
 	"golang.org/x/net/html"
@@ -220,7 +222,7 @@ func evaluateXPath(x *xpath.Expr, a *Response) (v Value, ok bool) {
 	case string:
 		return capturedText(found)
 	case float64:
-		s := FormatNumber(found)
+		s := units.Plain(found)
 		return Value{Text: s, JSON: s}, found == found
 	case bool:
 		s := strconv.FormatBool(found)

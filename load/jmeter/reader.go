@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/units"
 	"whittle/load/expr"
 	"whittle/load/plan"
 )
@@ -211,7 +212,7 @@ func (j *reader) number(t *tag, name string, low, high, other float64) float64 {
 	case err != nil || math.IsNaN(f):
 		panic(t.where(name).Invalid("%s: a number is wanted, not %q", name, text))
 	case f < low || f > high:
-		panic(t.where(name).Invalid("%s: %s is not within %s and %s", name, text, expr.FormatNumber(low), expr.FormatNumber(high)))
+		panic(t.where(name).Invalid("%s: %s is not within %s and %s", name, text, units.Plain(low), units.Plain(high)))
 	}
 	return f
 }

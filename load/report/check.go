@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"whittle/load/expr"
+	"whittle/internal/units"
 
 	"whittle"
 )
@@ -54,9 +54,9 @@ func (c Check) String() string {
 	case c.Expression != "":
 		return "condition " + c.Expression + ": " + word + optional
 	case c.Missing != "":
-		return "bound on " + c.Metric + " of at most " + expr.FormatNumber(c.Max) + ": " + word + optional
+		return "bound on " + c.Metric + " of at most " + units.Plain(c.Max) + ": " + word + optional
 	}
-	return "bound on " + c.Metric + ": " + expr.FormatNumber(c.Value) + " of at most " + expr.FormatNumber(c.Max) + ", " + word + optional
+	return "bound on " + c.Metric + ": " + units.Plain(c.Value) + " of at most " + units.Plain(c.Max) + ", " + word + optional
 }
 
 // failIf is the outcome of a condition that must not hold.
@@ -65,9 +65,9 @@ func (c Check) failIf() string {
 	case c.Missing != "":
 		return c.Missing + ", FAILED"
 	case c.Passed:
-		return "it is " + expr.FormatNumber(rounded(c.Value)) + ", passed"
+		return "it is " + units.Plain(rounded(c.Value)) + ", passed"
 	}
-	return "it is " + expr.FormatNumber(rounded(c.Value)) + ", FAILED"
+	return "it is " + units.Plain(rounded(c.Value)) + ", FAILED"
 }
 
 // rounded keeps four digits behind the point.
@@ -92,7 +92,7 @@ func (r *Report) Err() error {
 		case c.FailIf != "" && c.Missing != "":
 			failed = append(failed, "the condition "+c.FailIf+" cannot be decided: "+c.Missing)
 		case c.FailIf != "":
-			failed = append(failed, "the condition "+c.FailIf+" holds: it is "+expr.FormatNumber(rounded(c.Value)))
+			failed = append(failed, "the condition "+c.FailIf+" holds: it is "+units.Plain(rounded(c.Value)))
 		case c.Expression != "" && c.Missing != "":
 			failed = append(failed, "the condition "+c.Expression+" is not met: "+c.Missing)
 		case c.Expression != "":
@@ -100,7 +100,7 @@ func (r *Report) Err() error {
 		case c.Missing != "":
 			failed = append(failed, c.Metric+" has no value: "+c.Missing)
 		default:
-			failed = append(failed, c.Metric+" is "+expr.FormatNumber(c.Value)+", at most "+expr.FormatNumber(c.Max)+" is allowed")
+			failed = append(failed, c.Metric+" is "+units.Plain(c.Value)+", at most "+units.Plain(c.Max)+" is allowed")
 		}
 	}
 	if len(failed) > 0 {
