@@ -2,11 +2,14 @@ package cmdline
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 
 	"whittle"
 	"whittle/internal/chart"
+
+	"golang.org/x/term"
 )
 
 // WriteJSON writes v to a file, or to standard output for "-".
@@ -43,4 +46,16 @@ func WritePage(path string, p *chart.Page) error {
 		return whittle.Errorf(whittle.Unavailable, "write page: %w", err)
 	}
 	return f.Close()
+}
+
+// Streams are the command's three files, so that tests can hold them.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Terminal reports whether out is a person's terminal.
+func (s Streams) Terminal() bool {
+	f, ok := s.Out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }

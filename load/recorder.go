@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"unicode"
 
 	"whittle/internal/latency"
+	"whittle/load/cpu"
 	"whittle/load/report"
 	"whittle/load/wire"
 )
@@ -232,4 +234,98 @@ func (r *recorder) total() *tally {
 		sh.mu.Unlock()
 	}
 	return t
+}
+
+// runCounts is what a run has counted so far, without the distributions: small
+// enough to be added up at every sample.
+type runCounts struct {
+	requests, sent, received  int64
+	finished, failed, skipped int64 // virtual users; failed ones ended by an error
+	codes                     map[int]int64
+	errors                    map[string]int64
+}
+
+// add adds o times a factor; −1 subtracts it. Counts that come to 0 are left out.
+func (l *runCounts) add(o *runCounts, times int64) {
+	l.requests += times * o.requests
+	l.sent += times * o.sent
+	l.received += times * o.received
+	l.finished += times * o.finished
+	l.failed += times * o.failed
+	l.skipped += times * o.skipped
+	l.codes = addCounts(l.codes, o.codes, times)
+	l.errors = addCounts(l.errors, o.errors, times)
+}
+
+func addCounts[K comparable](to, from map[K]int64, times int64) map[K]int64 {
+	if to == nil && len(from) > 0 {
+		to = make(map[K]int64, len(from))
+	}
+	for k, n := range from {
+		if to[k] += times * n; to[k] == 0 {
+			delete(to, k)
+		}
+	}
+	return to
+}
+
+// counts adds up what all shards have counted.
+func (s *execution) counts() runCounts {
+	var l runCounts
+	for _, sh := range s.recorder.shards {
+		sh.mu.Lock()
+		for i := range sh.sum.names {
+			f := &sh.sum.names[i]
+			l.requests += f.requests
+			l.sent += f.sent
+			l.received += f.received
+		}
+		l.codes = addCounts(l.codes, sh.sum.codes, 1)
+		l.errors = addCounts(l.errors, sh.sum.errors, 1)
+		sh.mu.Unlock()
+	}
+	l.finished, l.failed, l.skipped = s.finished.Load(), s.failed.Load(), s.skipped.Load()
+	return l
+}
+
+func cores(used, span time.Duration) float64 {
+	return thousandths(float64(used) / float64(span))
+}
+
+func thousandths(f float64) float64 { return math.Round(f*1e3) / 1e3 }
+
+// points returns the series as the report shows it.
+func (m *monitor) points() []report.Point {
+	windows := m.series.Windows()
+	out := make([]report.Point, len(windows))
+	for i := range windows {
+		out[i] = newPoint(&windows[i], &m.windows[i])
+	}
+	return out
+}
+
+func newPoint(w *latency.Window, c *windowCounts) report.Point {
+	p := report.Point{
+		At: w.Start.Seconds(), Width: w.Width.Seconds(), Span: thousandths(c.span.Seconds()),
+		Arrivals: c.arrivals, Completed: c.completed, Failed: c.failed, InFlight: c.inFlight,
+		Requests: c.counts.requests, Finished: c.counts.finished, UsersFailed: c.counts.failed, Skipped: c.counts.skipped,
+		Received: c.counts.received, Late: latency.Milliseconds(c.lateness), Cores: cpu.Busy(c.cores),
+		Timed: w.Count, Min: latency.Milliseconds(w.Min), Mean: latency.Milliseconds(w.Mean), Max: latency.Milliseconds(w.Max),
+		P50: latency.Milliseconds(w.P50), P75: latency.Milliseconds(w.P75), P90: latency.Milliseconds(w.P90),
+		P95: latency.Milliseconds(w.P95), P99: latency.Milliseconds(w.P99), P999: latency.Milliseconds(w.P999),
+	}
+	if c.span > 0 {
+		p.GeneratorCores = cores(c.generatorCPU, c.span)
+		p.WatchedCores = cores(c.watchedCPU, c.span)
+	}
+	for code, n := range c.counts.codes {
+		if p.Codes == nil {
+			p.Codes = map[string]int64{}
+		}
+		p.Codes[strconv.Itoa(code)] = n
+	}
+	if len(c.counts.errors) > 0 {
+		p.Errors = c.counts.errors
+	}
+	return p
 }

@@ -1,5 +1,12 @@
 package plan
 
+import (
+	"fmt"
+	"os"
+
+	"whittle"
+)
+
 // Builder assembles a plan: it numbers variables and requests, and checks that
 // every variable is defined.
 type Builder struct {
@@ -99,4 +106,47 @@ func (b *Builder) Unreported(read func()) {
 	b.names = map[string]int{}
 	read()
 	b.names = names
+}
+
+// Position is a position in a plan's file, for errors.
+type Position struct {
+	File      string
+	Line, Col int // from 1
+}
+
+// Errorf makes an error with the position.
+func (p Position) Errorf(code whittle.Code, format string, args ...any) error {
+	return whittle.Errorf(code, "%s:%d:%d: %s", p.File, p.Line, p.Col, fmt.Sprintf(format, args...))
+}
+
+// Invalid is Errorf with the code whittle.Invalid: a mistake in the plan.
+func (p Position) Invalid(format string, args ...any) error {
+	return p.Errorf(whittle.Invalid, format, args...)
+}
+
+// before orders positions of one file.
+func (p Position) before(o Position) bool {
+	return p.Line < o.Line || p.Line == o.Line && p.Col < o.Col
+}
+
+// Source is where files and environment variables of a plan come from. The zero
+// value is the file system and the process's environment.
+type Source struct {
+	// Environment chooses one of config.environments. Empty: none.
+	Environment string
+	// Open reads a file that a plan names. Nil: the file system, in the plan's
+	// folder.
+	Open func(name string) ([]byte, error)
+	// Getenv is the value of {{ $env.NAME }}. Nil: os.Getenv.
+	Getenv func(string) string
+	// Properties are those of a JMeter plan's __P and __property.
+	Properties map[string]string
+}
+
+// Env returns a variable of the environment.
+func (s Source) Env(name string) string {
+	if s.Getenv != nil {
+		return s.Getenv(name)
+	}
+	return os.Getenv(name)
 }

@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"net/url"
 	"slices"
 	"strings"
+
+	"whittle"
 
 	"whittle/load/expr"
 )
@@ -83,4 +86,55 @@ func WithQuery(t expr.Template, text string, query expr.Template) expr.Template 
 		sep = "&"
 	}
 	return t.Literal(sep).Join(query)
+}
+
+// Capture extracts a value from a response: into a variable, or to compare it with
+// another (Artillery's match).
+type Capture struct {
+	Slot    int // of the variable; −1 for a match
+	Extract expr.Extractor
+	// Body says that it reads the response's body, not only its headers.
+	Body bool
+	// Want is what a match compares with.
+	Want expr.Template
+	// Strict: a response without the value is a failure.
+	Strict bool
+}
+
+// MaxConditions bounds the captures, matches and expectations of one request.
+const MaxConditions = 100
+
+// Expectation is one condition on a response; a failed one counts as an error
+// of the kind "expectation".
+type Expectation struct {
+	// Statuses are those allowed or, with Negate, those refused; nil: any.
+	Statuses []int
+	Negate   bool
+	// Status says that it is about the status, in Statuses or in Check.
+	Status bool
+	// Check is a condition of any other kind; nil: none.
+	Check func(*expr.Response) bool
+	// Body says that Check reads the response's body.
+	Body bool
+}
+
+// Holds reports whether a response meets it.
+func (e *Expectation) Holds(a *expr.Response) bool {
+	if e.Check != nil {
+		return e.Check(a)
+	}
+	return slices.Contains(e.Statuses, a.Status) != e.Negate
+}
+
+// ParseBase reads a base URL: scheme, server and perhaps a path. Errors have
+// the code whittle.Invalid.
+func ParseBase(base string) (*url.URL, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read target: %w", err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "target %q is not of the form http://host[:port][/path]", base)
+	}
+	return u, nil
 }

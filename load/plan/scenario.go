@@ -1,7 +1,11 @@
 package plan
 
 import (
+	"context"
+	"math"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"time"
 
 	"whittle/load/expr"
@@ -130,4 +134,106 @@ func (p *Plan) Choose(rng *rand.Rand) *Scenario {
 		}
 	}
 	return &p.Scenarios[len(p.Scenarios)-1]
+}
+
+// Action is a step that only JMeter plans have. One Action serves all users: their
+// state is in User.State.
+type Action interface {
+	// Act runs the step, and reports whether the user continues.
+	Act(ctx context.Context, u User) bool
+	// Inner returns the steps inside it.
+	Inner() []Step
+}
+
+// User is a running virtual user, as an action sees it; expressions see its first
+// part.
+type User interface {
+	expr.User
+	// Scope has the user's variables; its User is this one.
+	Scope() *expr.Scope
+	// RunSteps runs a flow, and reports whether the user continues.
+	RunSteps(ctx context.Context, steps []Step) bool
+	// Due is when the user's next step is due. PauseUntil postpones it, and waits.
+	// False: the user's time was over before.
+	Due() time.Time
+	PauseUntil(ctx context.Context, until time.Time) bool
+	// TimeUp reports whether the user must stop before its next step. Stop makes
+	// it end.
+	TimeUp() bool
+	Stop()
+	// RequestsSent is the number of requests it has sent so far.
+	RequestsSent() int64
+	// GroupIndex is the index of its group; InGroup and InFlight are the numbers of
+	// running users in the group and in the run.
+	GroupIndex() int
+	InGroup() int64
+	InFlight() int64
+	ClearCookies()
+}
+
+// LoopRange parses "5" or "3-8"; as in Artillery, the end is exclusive.
+func LoopRange(s string) (first, count int64, ok bool) {
+	s = strings.TrimSpace(s)
+	from, to, ranged := strings.Cut(s, "-")
+	if !ranged {
+		from, to = "0", s
+	}
+	a, err1 := strconv.ParseFloat(strings.TrimSpace(from), 64)
+	b, err2 := strconv.ParseFloat(strings.TrimSpace(to), 64)
+	if err1 != nil || err2 != nil || a != math.Trunc(a) || b != math.Trunc(b) || a < 0 || b > MaxLoops || a > b {
+		return 0, 0, false
+	}
+	return int64(a), int64(b - a), true
+}
+
+// Length is how long this pause is for this user.
+func (t *Think) Length(s *expr.Scope) time.Duration {
+	d := t.Pause
+	if t.Text != nil {
+		var ok bool
+		if d, ok = ParseDuration(string(t.Text.Render(nil, s))); !ok || d < 0 || d > MaxDuration {
+			return 0 // as in Artillery: a text that is no number is no pause
+		}
+	}
+	if by := float64(t.Jitter) + t.JitterPart*float64(d); by > 0 {
+		d += time.Duration((2*s.RNG.Float64() - 1) * by)
+	}
+	return max(d, 0)
+}
+
+// Payload is a CSV file whose rows are assigned to virtual users.
+type Payload struct {
+	Slots    []int // of the fields, in column order
+	Rows     [][]expr.Value
+	Sequence bool // row i mod n for user i, of a closed plan for the ith round of any; else at random
+}
+
+// Bounds on a CSV file.
+const (
+	MaxFileBytes = 64 << 20
+	MaxRows      = 1_000_000
+)
+
+// Fill sets the variable for one virtual user.
+func (v *Variable) Fill(s *expr.Scope) {
+	i := 0
+	if len(v.Choices) > 1 {
+		i = s.RNG.IntN(len(v.Choices))
+	}
+	s.Values[v.Slot] = v.Choices[i]
+	if v.Texts != nil && v.Texts[i] != nil {
+		if d, ok := expr.ParseDocument(string(v.Texts[i].Render(nil, s))); ok {
+			s.Values[v.Slot] = d.Value()
+		}
+	}
+}
+
+// Threshold is one bound of config.ensure: on one metric, or a condition over
+// several.
+type Threshold struct {
+	Metric    string
+	Max       float64
+	Condition expr.Condition // nil for a metric's bound
+	Text      string         // of the condition
+	Optional  bool           // it is shown, and does not fail the run
 }

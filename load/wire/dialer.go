@@ -3,12 +3,18 @@ package wire
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"whittle/load/engine"
+	"whittle/load/expr"
+	"whittle/load/plan"
 )
 
 // dialer opens connections, keeps those of the pool, and can abort them all.
@@ -165,4 +171,96 @@ func (d *dialer) dialHTTP1(ctx context.Context, e *endpoint) (*conn, error) {
 	}
 	c.responseReader = newResponseReader(c.stream, d.now, firstBuffer)
 	return c, nil
+}
+
+// endpoint is where connections go.
+type endpoint struct {
+	address string // host:port
+	host    string // the Host header
+	prefix  string // the path of the base URL, without a trailing slash
+	tls     *tls.Config
+	http2   bool // uses HTTP/2, by prior knowledge where there is no TLS
+}
+
+func parseEndpoint(base string, insecure bool) (*endpoint, error) {
+	u, err := plan.ParseBase(base)
+	if err != nil {
+		return nil, err
+	}
+	e := &endpoint{
+		host: u.Host, address: u.Host,
+		prefix: string(expr.AppendTarget(nil, strings.TrimSuffix(u.EscapedPath(), "/"))),
+	}
+	if u.Port() == "" {
+		port := "80"
+		if u.Scheme == "https" {
+			port = "443"
+		}
+		e.address = net.JoinHostPort(u.Hostname(), port)
+	}
+	if u.Scheme == "https" {
+		e.tls = &tls.Config{
+			ServerName: u.Hostname(), InsecureSkipVerify: insecure, NextProtos: []string{"http/1.1"},
+			ClientSessionCache: tls.NewLRUClientSessionCache(64),
+		}
+	}
+	return e, nil
+}
+
+// plain reports whether the endpoint is plain HTTP/1.1 over TCP.
+func (e *endpoint) plain() bool { return e.tls == nil && !e.http2 }
+
+// setProtocol selects the protocol; HTTP/1.1 is the default.
+func (e *endpoint) setProtocol(protocol string) {
+	if protocol != HTTP2 && protocol != GRPC {
+		return
+	}
+	e.http2 = true
+	if e.tls != nil {
+		e.tls.NextProtos = []string{"h2"}
+	}
+}
+
+// stream is what a conn needs of a connection.
+type stream interface {
+	io.ReadWriteCloser
+	SetDeadline(t time.Time) error
+}
+
+// conn is one connection with its reader.
+type conn struct {
+	stream
+	responseReader
+	endpoint *endpoint
+	// idleSince is when its last response ended.
+	idleSince time.Time
+}
+
+// closedByPeer reports, without waiting, whether the peer has closed an idle
+// connection or has sent bytes that no request asked for.
+func (c *conn) closedByPeer() bool {
+	var sc syscall.Conn
+	switch s := c.stream.(type) {
+	case interface{ ClosedByPeer() bool }: // on an event loop
+		return s.ClosedByPeer()
+	case *tls.Conn:
+		sc, _ = s.NetConn().(syscall.Conn)
+	case syscall.Conn:
+		sc = s
+	}
+	if sc == nil {
+		return false
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return true
+	}
+	gone := false
+	// Not raw.Read: it checks the deadline first, which is the previous request's.
+	err = raw.Control(func(fd uintptr) {
+		var b [1]byte
+		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		gone = n >= 0 && err == nil || err != nil && !errors.Is(err, syscall.EAGAIN)
+	})
+	return gone || err != nil
 }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -138,4 +139,112 @@ func unsendable(e *capture.Entry) string {
 
 func isStream(e *capture.Entry) bool {
 	return strings.HasPrefix(e.Response.Header.Get("Content-Type"), "text/event-stream")
+}
+
+// inputs tracks the log's distinct requests, up to a bound, and what became of
+// each.
+type inputs map[capture.RequestKey]inputState
+
+type inputState uint8
+
+const (
+	inputCompared inputState = 1 << iota
+	inputDiffers
+)
+
+// see adds a request.
+func (in inputs) see(k capture.RequestKey) {
+	if _, known := in[k]; !known && len(in) < seenMost {
+		in[k] = 0
+	}
+}
+
+func (in inputs) mark(k capture.RequestKey, s inputState) {
+	if was, known := in[k]; known {
+		in[k] = was | s
+	}
+}
+
+// Inputs counts the log's distinct requests. Two requests are the same if they
+// have the same method, target, body, and headers that identify the caller and
+// negotiate the content.
+type Inputs struct {
+	// Recorded requests are in the log. Compared of these had an exchange
+	// compared, and Differing had one with a different response.
+	Recorded  int `json:"recorded"`
+	Compared  int `json:"compared"`
+	Differing int `json:"differing"`
+	// More says that the log has more distinct requests than are tracked.
+	More bool `json:"more,omitempty"`
+}
+
+func (in inputs) sum() Inputs {
+	s := Inputs{Recorded: len(in), More: len(in) >= seenMost}
+	for _, state := range in {
+		if state&inputCompared != 0 {
+			s.Compared++
+		}
+		if state&inputDiffers != 0 {
+			s.Differing++
+		}
+	}
+	return s
+}
+
+// Text returns "40 distinct recorded inputs".
+func (s Inputs) Text() string {
+	switch {
+	case s.More:
+		return fmt.Sprintf("more than %d distinct recorded inputs", s.Recorded)
+	case s.Recorded == 1:
+		return "1 distinct recorded input"
+	}
+	return fmt.Sprintf("%d distinct recorded inputs", s.Recorded)
+}
+
+// Bounds of the responses that noise is learned from: their number for each
+// route, and their bytes over all routes.
+const (
+	repeatsMost  = 8192
+	repeatsBytes = 32 << 20
+	// seenMost bounds the distinct requests that the first reading tracks.
+	seenMost = 1 << 18
+)
+
+// repeats remembers the last recorded response to each of the latest requests.
+// Where a log has a request several times, this shows what the monolith changes
+// by itself. The oldest request is forgotten first.
+type repeats struct {
+	last   map[capture.RequestKey]*whittle.Response
+	oldest []capture.RequestKey // in the order of their first coming
+	bytes  *int64               // of all routes' together
+}
+
+func newRepeats(bytes *int64) *repeats {
+	return &repeats{last: map[capture.RequestKey]*whittle.Response{}, bytes: bytes}
+}
+
+// see returns the previous response to the same request, nil where none is
+// known, and remembers this one.
+func (r *repeats) see(e *capture.Entry) *whittle.Response {
+	if e.Response.Failure != whittle.NoFailure || e.Response.Truncated || e.Request.Truncated {
+		return nil
+	}
+	k := capture.KeyOf(&e.Request)
+	before, known := r.last[k]
+	if !known {
+		r.oldest = append(r.oldest, k)
+	} else {
+		*r.bytes -= int64(len(before.Body))
+	}
+	response := e.Response // not the whole entry is kept
+	r.last[k] = &response
+	*r.bytes += int64(len(e.Response.Body))
+	for len(r.oldest) > 1 && (len(r.oldest) > repeatsMost || *r.bytes > repeatsBytes) {
+		oldest := r.oldest[0]
+		r.oldest = r.oldest[1:]
+		*r.bytes -= int64(len(r.last[oldest].Body))
+		delete(r.last, oldest)
+	}
+	return before
 }
