@@ -163,12 +163,20 @@ var typography = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", 
 
 func plainMarks(s string) string { return typography.Replace(s) }
 
+// Replacers are made once: they are made ready when they are first used, at a cost.
+var (
+	standardBase64 = strings.NewReplacer("-", "+", "_", "/")
+	bare           = strings.NewReplacer("-", "", "{", "", "}", "")
+	separators     = strings.NewReplacer(",", "", "'", "", " ", "", "\u00a0", "", "\u202f", "", "_", "")
+)
+
 // unpadded is base64 in one alphabet, without padding; empty where it is none.
 func unpadded(s string) string {
-	plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
-	if len(plain) < 8 || strings.Contains(s, " ") {
+	s = strings.TrimRight(s, "=")
+	if len(s) < 8 || strings.Contains(s, " ") {
 		return ""
 	}
+	plain := standardBase64.Replace(s)
 	if _, err := base64.RawStdEncoding.DecodeString(plain); err != nil {
 		return ""
 	}
@@ -181,7 +189,7 @@ func bareUUID(s string) string {
 	if len(s) > 38 || !uuidWritten.MatchString(s) {
 		return ""
 	}
-	return strings.ToLower(strings.NewReplacer("-", "", "{", "", "}", "").Replace(s))
+	return strings.ToLower(bare.Replace(s))
 }
 
 // encodingCauses are those of letters that are lost.
@@ -288,7 +296,6 @@ func figureCauses(a, b string) (keys []string) {
 	case calculated(a) && calculated(b):
 		return numberCauses(a, b)
 	}
-	separators := strings.NewReplacer(",", "", "'", "", " ", "", "\u00a0", "", "\u202f", "", "_", "")
 	_, _, plainA := readRat(separators.Replace(a))
 	_, _, plainB := readRat(separators.Replace(b))
 	switch {
