@@ -52,6 +52,23 @@ func (s *Staked) LogEValue() float64 {
 	return s.logE
 }
 
+// Most is a number that the e-value does not exceed, without the logarithms and
+// exponentials that the e-value itself takes: the best arm's wealth, or 1. A candidate
+// that is as good as the monolith is told from one that may have to be stopped by it, and
+// that is asked after every response.
+func (s *Staked) Most() float64 {
+	top := 0.0
+	for _, l := range s.Arms {
+		if l > top {
+			top = l
+		}
+	}
+	if top == 0 {
+		return 1
+	}
+	return math.Exp(top)
+}
+
 // AsNumber is the e-value as a number that JSON can hold.
 func AsNumber(logE float64) float64 {
 	return min(math.Exp(min(logE, 700)), MaxEValue)

@@ -101,6 +101,20 @@ func (e *grounds) logEValue() float64 {
 	return e.logE
 }
 
+// reaches reports whether the whole wealth is at least so much.
+func (e *grounds) reaches(threshold float64) bool {
+	most := 0.0
+	for i, made := range [sources]float64{
+		fromFirsts: e.Firsts.Evidence.Most(), fromUsers: e.Users.Evidence.Most(),
+		fromPairs: e.Pairs.Now, fromTails: e.Tails.Now, fromMirrored: e.Mirrored.Now,
+	} {
+		if e.Stakes[i] > 0 {
+			most += e.Stakes[i] * made
+		}
+	}
+	return most >= threshold && e.logEValue() >= math.Log(threshold)
+}
+
 func (e *grounds) sumOfLogs() float64 {
 	sum := math.Inf(-1)
 	for i, log := range e.logs() {

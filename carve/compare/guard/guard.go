@@ -4,8 +4,6 @@
 package guard
 
 import (
-	"math"
-
 	"whittle"
 	"whittle/carve/compare/eprocess"
 )
@@ -233,9 +231,9 @@ func (g *Guard) settled() bool  { return g.share > 0 && g.share <= whittle.All }
 
 // check settles whether a limit is passed.
 func (g *Guard) check() {
-	bar := math.Log(g.threshold())
-	g.errors.Breached = g.errors.Breached || g.errors.logEValue() >= bar
-	g.slow.Breached = g.slow.Breached || g.slow.logEValue() >= bar
+	bar := g.threshold()
+	g.errors.Breached = g.errors.Breached || g.errors.reaches(bar)
+	g.slow.Breached = g.slow.Breached || g.slow.reaches(bar)
 }
 
 // Pair takes in one request that both sides were asked. While no user depends

@@ -80,6 +80,12 @@ func (m *mismatch) logEValue() float64 {
 	return eprocess.LogSum(sum+math.Log(mismatchPart), m.Steady.LogEValue()+math.Log(steadyPart))
 }
 
+// reaches reports whether the five have made at least so much of their parts.
+func (m *mismatch) reaches(threshold float64) bool {
+	most := mismatchPart*(m.All[0].Most()+m.All[1].Most()+m.Repeated[0].Now+m.Repeated[1].Now) + steadyPart*m.Steady.Most()
+	return most >= threshold && m.logEValue() >= math.Log(threshold)
+}
+
 const (
 	// mismatchPart is each of four tests' part of the wealth, steadyPart the fifth's.
 	mismatchPart, steadyPart = 0.225, 0.1
@@ -118,7 +124,7 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 			payoff := eprocess.Indicator(p.Differs) - eprocess.Indicator(p.SelfDiffers) - g.cfg.Mismatch
 			b.Bet(payoff/(1+g.cfg.Mismatch), g.level(), b.Rounds+1)
 		}
-		m.Breached = m.Breached || m.logEValue() >= math.Log(g.threshold())
+		m.Breached = m.Breached || m.reaches(g.threshold())
 	}
 	if p.Repeated {
 		m.Own++
