@@ -10,7 +10,6 @@ import (
 	"whittle"
 	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/distribution"
-	"whittle/carve/compare/eprocess"
 	"whittle/internal/simtest"
 )
 
@@ -121,11 +120,12 @@ func TestARequestWithoutASizeIsLeftOutWhateverCame(t *testing.T) {
 // TestWordsRaiseNoFalseAlarm holds the error rate where the words are random on
 // both sides alike: one of two, a rare one, another each time. The hypothesis is
 // that both sides draw words by one distribution; at most 1 run in 100 may be called
-// DIFFERENT, looked at after each exchange (Ville's inequality). An implementation of
-// 0.04 % errs in 0.2 of 500 runs, and in more than 5 with a chance below 1e-6 (simtest.AtMost).
+// DIFFERENT, looked at after each exchange (Ville's inequality): over all five worlds
+// together, and in each one of them at most 2 in 100. A correct implementation may show
+// 0.04 % (simtest.Rate).
 func TestWordsRaiseNoFalseAlarm(t *testing.T) {
-	const runs, exchanges = 500, 300
-	for name, words := range map[string]func(r *rand.Rand) string{
+	const exchanges = 300
+	worlds := map[string]func(r *rand.Rand) string{
 		"one of two": func(r *rand.Rand) string { return []string{"Counted", "Summed"}[r.IntN(2)] },
 		"seldom":     func(r *rand.Rand) string { return []string{"Counted", "Summed"}[r.IntN(20)/19] },
 		"a list in any order": func(r *rand.Rand) string {
@@ -137,29 +137,25 @@ func TestWordsRaiseNoFalseAlarm(t *testing.T) {
 			return `,"` + strings.Repeat("eyJhbGciOiJIUzI1NiJ9", 10) + fmt.Sprintf(`%x"`, r.Uint64())
 		},
 		"ever new": func(r *rand.Rand) string { return fmt.Sprintf("%x", r.Uint64()) },
-	} {
-		alarms := 0
-		for run := range runs {
-			r := rand.New(rand.NewPCG(uint64(run), 9))
-			j := newCountJudge(t, countRoute())
-			for i := range exchanges {
-				x := countExchange(i, 1000, 50_000, 50_000)
-				for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
-					a.Body = fmt.Appendf(nil, "%.0f %s", comparetest.SumOf(r, 1000, comparetest.MonolithMean, comparetest.MonolithVariance, nil), words(r))
-					if strings.Contains(string(a.Body), " ,") {
-						a.Header = whittle.Header{"Content-Type": {"application/json"}}
-						a.Body = append(append([]byte(`{"list":[`), a.Body...), "]}"...)
-					}
-				}
-				if j.Observe(x); wordsAlarm(j) {
-					alarms++
-					break
+	}
+	simtest.InTurn(t, 0.01, 0.0004, 0.02, worlds, func(words func(*rand.Rand) string, run int) bool {
+		r := rand.New(rand.NewPCG(uint64(run), 9))
+		j := newCountJudge(t, countRoute())
+		for i := range exchanges {
+			x := countExchange(i, 1000, 50_000, 50_000)
+			for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
+				a.Body = fmt.Appendf(nil, "%.0f %s", comparetest.SumOf(r, 1000, comparetest.MonolithMean, comparetest.MonolithVariance, nil), words(r))
+				if strings.Contains(string(a.Body), " ,") {
+					a.Header = whittle.Header{"Content-Type": {"application/json"}}
+					a.Body = append(append([]byte(`{"list":[`), a.Body...), "]}"...)
 				}
 			}
+			if j.Observe(x); wordsAlarm(j) {
+				return true
+			}
 		}
-		t.Logf("%s: %d of %d runs", name, alarms, runs)
-		simtest.AtMost(t, name, alarms, runs, 0.01, 0.0004)
-	}
+		return false
+	})
 }
 
 // wordsAlarm reports whether the verdict is DIFFERENT. It asks for it only where a
@@ -175,15 +171,15 @@ func wordsAlarm(j *Judge) bool {
 }
 
 // TestDeclaredWordsRaiseNoFalseAlarm: the same where several places change together,
-// some of them declared in one direction, over the three worlds together: of 0.06 %,
-// 0.36 of 600 runs err, and more than 6 with a chance below 1e-6.
+// some of them declared in one direction, over the three worlds together, and in each at
+// most 3 in 100. A correct implementation may show 0.06 % (simtest.Rate).
 func TestDeclaredWordsRaiseNoFalseAlarm(t *testing.T) {
-	const runs, exchanges = 200, 200
-	total, worlds := 0, 0
-	for name, w := range map[string]struct {
+	const exchanges = 200
+	type world struct {
 		expect []whittle.Expectation
 		words  []string
-	}{
+	}
+	worlds := map[string]world{
 		"at one place, one of two": {
 			[]whittle.Expectation{{Kind: whittle.FoundField, Path: "$.items[*].s", From: "open", To: "OPEN"}},
 			[]string{`"items":[{"s":"x"},{"s":"open"}]`, `"items":[{"s":"y"},{"s":"OPEN"}]`},
@@ -192,28 +188,23 @@ func TestDeclaredWordsRaiseNoFalseAlarm(t *testing.T) {
 		"a member more, declared": {
 			[]whittle.Expectation{{Kind: whittle.FoundField, Path: "$.a", From: "missing"}}, []string{`"b":1`, `"a":1,"b":2`},
 		},
-	} {
-		alarms := 0
-		for run := range runs {
-			r := rand.New(rand.NewPCG(uint64(run), 11))
-			c := countRoute()
-			c.Value, c.Expect = "json.v", w.expect
-			j := newCountJudge(t, c)
-			draw := says(func(_ *rand.Rand, _ int, n string) string {
-				return fmt.Sprintf(`{"v":%s,%s}`, n, w.words[r.IntN(len(w.words))])
-			}, theMonolith, theCandidate)
-			alarmed := false
-			drive(j, uint64(run), exchanges, comparetest.Flaws{}, func(i int, x *whittle.Exchange) {
-				alarmed = alarmed || wordsAlarm(j) // before the next one comes
-				draw(i, x)
-				for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
-					a.Header = whittle.Header{"Content-Type": {"application/json"}}
-				}
-			})
-			alarms += int(eprocess.Indicator(alarmed || wordsAlarm(j)))
-		}
-		t.Logf("%s: %d of %d runs", name, alarms, runs)
-		total, worlds = total+alarms, worlds+1
 	}
-	simtest.AtMost(t, "called different", total, worlds*runs, 0.01, 0.0006)
+	simtest.InTurn(t, 0.01, 0.0006, 0.03, worlds, func(w world, run int) bool {
+		r := rand.New(rand.NewPCG(uint64(run), 11))
+		c := countRoute()
+		c.Value, c.Expect = "json.v", w.expect
+		j := newCountJudge(t, c)
+		draw := says(func(_ *rand.Rand, _ int, n string) string {
+			return fmt.Sprintf(`{"v":%s,%s}`, n, w.words[r.IntN(len(w.words))])
+		}, theMonolith, theCandidate)
+		alarmed := false
+		drive(j, uint64(run), exchanges, comparetest.Flaws{}, func(i int, x *whittle.Exchange) {
+			alarmed = alarmed || wordsAlarm(j) // before the next one comes
+			draw(i, x)
+			for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
+				a.Header = whittle.Header{"Content-Type": {"application/json"}}
+			}
+		})
+		return alarmed || wordsAlarm(j)
+	})
 }

@@ -4,15 +4,12 @@ package simtest
 
 import (
 	"flag"
-	"math"
 	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"gonum.org/v1/gonum/mathext"
 )
 
 // update writes tables anew that differ from what was measured.
@@ -27,43 +24,6 @@ var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func Main(m *testing.M) {
 	debug.SetGCPercent(1000)
 	os.Exit(m.Run())
-}
-
-// byLuck is how likely a correct implementation may be to fail a test of a rate, if
-// its seeds were drawn anew.
-const byLuck = 1e-6
-
-// AtMost holds an error rate that comments and docs state: of n runs no more than that
-// share may have gone wrong. own is the rate that a correct implementation has, which is
-// lower, since Ville's inequality is seldom sharp; it is one that simulations have
-// shown. The count k of its runs that go wrong is binomial(n, own), so it fails with a
-// chance of P(k > stated·n), which must be below byLuck: else the runs are too few to
-// assert the rate.
-func AtMost(t testing.TB, what string, bad, n int, stated, own float64) {
-	t.Helper()
-	most := int(math.Floor(stated*float64(n) + 1e-9))
-	if bad > most {
-		t.Errorf("%s: %d of %d runs, stated are at most %d (%v %%)", what, bad, n, most, 100*stated)
-	}
-	if p := tail(most, n, own); p > byLuck {
-		t.Errorf("%s: of %d runs a correct implementation (%v %%) fails with a chance of %.1g: too few runs for %v %%", what, n, 100*own, p, 100*stated)
-	}
-}
-
-// AtLeast is AtMost of the runs that did not show what they should: a correct
-// implementation misses in the share own.
-func AtLeast(t testing.TB, what string, good, n int, stated, own float64) {
-	t.Helper()
-	AtMost(t, what+", not shown", n-good, n, 1-stated, own)
-}
-
-// tail is the chance that more than k of n events come that each have the chance p:
-// I_p(k+1, n−k).
-func tail(k, n int, p float64) float64 {
-	if k >= n {
-		return 0
-	}
-	return mathext.RegIncBeta(float64(k+1), float64(n-k), p)
 }
 
 // Quantile sorts a list, which must not be empty, and gives one of its quantiles.

@@ -98,11 +98,13 @@ var paces = []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 10 * ti
 
 // TestEqualServicesAreSeldomHeldBack. Hypothesis: mirrored responses of an equal
 // service hold a rise back in at most 1 of 100 runs of 6,000 exchanges, read after
-// each, whoever the users are: with tails so heavy that they have no variance,
-// under a load that moves, and where either side stands still for two seconds now
-// and then. Source: slowness.
+// each, and in each world in at most 6, whoever the users are: with tails so heavy that
+// they have no variance, under a load that moves, and where either side stands still for
+// two seconds now and then. A correct implementation may show 0.1 % (simtest.Rate).
+// Source: slowness.
 func TestEqualServicesAreSeldomHeldBack(t *testing.T) {
 	t.Parallel()
+	worlds := map[string]shadowed{}
 	for _, w := range []struct {
 		name  string
 		tail  float64
@@ -116,24 +118,17 @@ func TestEqualServicesAreSeldomHeldBack(t *testing.T) {
 		{"at the limit", 0, 0, 0, func(_ *rand.Rand, _ int, ms float64) float64 { return ms * testGuard.P99 }},
 	} {
 		for _, every := range paces {
-			t.Run(fmt.Sprintf("%s, every %s", w.name, every), func(t *testing.T) {
-				t.Parallel()
-				const runs = 100
-				held := 0
-				for run := range runs {
-					s := newShadowed([]int{20, 1000}[run%2], every, uint64(run))
-					s.tail, s.wave, s.stall, s.does = w.tail, w.wave, w.stall, w.does
-					for range 6000 {
-						s.next()
-					}
-					held += int(eprocess.Indicator(s.ever))
-				}
-				if held > runs/100 {
-					t.Errorf("held back in %d of %d runs", held, runs)
-				}
-			})
+			worlds[fmt.Sprintf("%s, every %s", w.name, every)] = shadowed{every: every, tail: w.tail, wave: w.wave, stall: w.stall, does: w.does}
 		}
 	}
+	simtest.InTurn(t, 0.01, 0.001, 0.06, worlds, func(w shadowed, run int) bool {
+		s := newShadowed([]int{20, 1000}[run%2], w.every, uint64(run))
+		s.tail, s.wave, s.stall, s.does = w.tail, w.wave, w.stall, w.does
+		for i := 0; i < 6000 && !s.ever; i++ {
+			s.next()
+		}
+		return s.ever
+	})
 }
 
 // heldAfter is after how many exchanges each of 100 runs was first held back, and
