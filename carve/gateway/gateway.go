@@ -40,6 +40,9 @@ type Options struct {
 	KeepUnderscores bool
 	// RewriteHost sends the upstream its own host instead of the client's.
 	RewriteHost bool
+	// NetHTTP has net/http read all requests; otherwise it reads only those that are
+	// odd. It is for tests, which hold the two ways to each other.
+	NetHTTP bool
 	// Observe takes an exchange to be compared; called on mirror workers, which
 	// it may block. Nil: nothing is compared.
 	Observe func(*whittle.Exchange) whittle.Observation
@@ -107,7 +110,7 @@ func New(o Options) (*Gateway, error) {
 	}
 	g.forwarder.BodyBytes, g.forwarder.Stall, g.forwarder.UpgradeIdle = o.Limits.BodyBytes, o.Limits.StallTimeout, o.Limits.UpgradeIdle
 	g.clients = listener.New(listener.Config{
-		Handler: g, TLS: o.TLS, Log: g.log,
+		Handler: g, TLS: o.TLS, Log: g.log, NetHTTP: o.NetHTTP,
 		Connections: o.Limits.Connections, HeaderBytes: o.Limits.HeaderBytes, Streams: o.Limits.Streams,
 		HeaderTimeout: o.Limits.HeaderTimeout, IdleTimeout: o.Limits.IdleTimeout, StallTimeout: o.Limits.StallTimeout,
 		Grace: o.Limits.Grace,

@@ -34,7 +34,19 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(bothWays{m})
+}
+
+// netHTTP has net/http read all requests of the gateways under test.
+var netHTTP bool
+
+// bothWays runs all tests over the fast lane, and then over net/http.
+type bothWays struct{ *testing.M }
+
+func (m bothWays) Run() int {
+	code := m.M.Run()
+	netHTTP = true
+	return max(code, m.M.Run())
 }
 
 // setup configures the gateway's process.
@@ -42,6 +54,7 @@ type setup struct {
 	Monolith, Candidate string
 	Timeout             time.Duration
 	Share               whittle.Share
+	NetHTTP             bool
 }
 
 // report is what it says at its end.
@@ -65,7 +78,7 @@ func child(spec string) error {
 	candidate := upstream(s.Candidate, s.Timeout)
 	tripped := make(chan struct{}, 1024)
 	g, err := gateway.New(gateway.Options{
-		Monolith: upstream(s.Monolith, time.Minute),
+		Monolith: upstream(s.Monolith, time.Minute), NetHTTP: s.NetHTTP,
 		Routes: []whittle.Route{{
 			Name: "/", Match: whittle.Match{Pattern: "/"}, Candidate: &candidate, Safe: true,
 			Mirror: whittle.Mirror{

@@ -22,8 +22,11 @@ import (
 // of its own, whose memory can be read.
 const childUpstream = "WHITTLE_TEST_UPSTREAM"
 
+// childNetHTTP, where it is set, is for Options.NetHTTP.
+const childNetHTTP = "WHITTLE_TEST_NETHTTP"
+
 func child(upstream string) int {
-	g, err := gateway.New(gateway.Options{Monolith: whittle.Upstream{URL: upstream}})
+	g, err := gateway.New(gateway.Options{Monolith: whittle.Upstream{URL: upstream}, NetHTTP: os.Getenv(childNetHTTP) != ""})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 3
@@ -49,6 +52,9 @@ func startChild(t *testing.T, upstream string) (addr string, peak func() int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childUpstream+"="+upstream)
+	if netHTTP {
+		cmd.Env = append(cmd.Env, childNetHTTP+"=1")
+	}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -28,7 +28,7 @@ type Tap interface {
 // still be reading it then.
 type Body struct {
 	// conn is the client's; nil as in Facts.
-	conn  *listener.Conn
+	conn  listener.Client
 	w     http.ResponseWriter
 	rc    io.ReadCloser
 	stall time.Duration

@@ -43,7 +43,7 @@ type Facts struct {
 	// Conn is the client's connection; nil where it is none of whittle's own
 	// listeners', where other streams share it (HTTP/2), and once the request's
 	// body has been read in whole.
-	Conn *listener.Conn
+	Conn listener.Client
 	// ConnNumber numbers the client's connection, from 1; 0 where the request did
 	// not come by a whittle listener.
 	ConnNumber uint64

@@ -1,7 +1,6 @@
 package listener
 
 import (
-	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -105,9 +104,4 @@ func (c *client) Close() error {
 }
 
 // CloseWrite lets net/http and upgrades close one direction.
-func (c *client) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
-}
+func (c *client) CloseWrite() error { return closeWrite(c.Conn) }

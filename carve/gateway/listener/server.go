@@ -1,5 +1,6 @@
-// Package listener accepts clients' connections and has net/http read requests
-// from them, HTTP/1.1 and HTTP/2, with and without TLS. It guarantees that no
+// Package listener accepts clients' connections and reads requests from them,
+// HTTP/1.1 and HTTP/2, with and without TLS: the everyday ones itself, the others
+// by net/http. It guarantees that no
 // request reaches the handler whose framing has two readings, that the number
 // of connections, the time for a header and the wait for a client that takes
 // nothing are bounded, and that a server which ends loses no request under way.
@@ -8,7 +9,6 @@ package listener
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"log"
 	"log/slog"
@@ -23,6 +23,8 @@ import (
 type Config struct {
 	// Handler serves the requests.
 	Handler http.Handler
+	// NetHTTP has net/http read all requests, and nothing take the fast lane.
+	NetHTTP bool
 	// TLS is nil for a plain listener (HTTP/1.1 and h2c).
 	TLS *TLS
 	Log *slog.Logger
@@ -85,26 +87,31 @@ func (s *Server) Draining() bool { return s.draining.Load() }
 // requests under way finish within Config.Grace, cuts what is left, and returns
 // nil. It closes l. Connections that were upgraded are their handler's to end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	if s.c.TLS == nil {
-		l = guarded{s.bound(l), s}
-		return s.run(ctx, l.Close, server{s.server(true), l})
-	}
-	cert, err := loadCertificate(*s.c.TLS, s.log)
-	if err != nil {
-		return err
+	var cert *certificate
+	if s.c.TLS != nil {
+		var err error
+		if cert, err = loadCertificate(*s.c.TLS, s.log); err != nil {
+			return err
+		}
 	}
 	sorted := newSorter(s, s.bound(l), cert)
-	one := s.server(false)
+	if !s.c.NetHTTP {
+		var err error
+		if sorted.lanes, err = newLanes(s, sorted.http1); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			s.log.Warn("net/http serves all requests", "err", err)
+		}
+	}
+	sorted.start()
+	one := s.server(cert == nil)
 	one.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, _ := ConnOf(r); c != nil { // it hides the TLS connection from net/http
-			if tc, ok := c.Conn.(*tls.Conn); ok {
-				state := tc.ConnectionState()
-				r.TLS = &state
+			if c, ok := c.(*Conn); ok {
+				r.TLS = c.tls
 			}
 		}
 		s.c.Handler.ServeHTTP(w, r)
 	})
-	return s.run(ctx, sorted.close, server{one, sorted.http1}, server{s.server(false), sorted.http2})
+	return s.run(ctx, sorted, server{one, sorted.http1}, server{s.server(false), sorted.http2})
 }
 
 // server is an HTTP server with the listener it is to have.
@@ -114,7 +121,7 @@ type server struct {
 }
 
 // run serves until ctx ends or one server fails, and waits for all of it.
-func (s *Server) run(ctx context.Context, stop func() error, servers ...server) error {
+func (s *Server) run(ctx context.Context, sorted *sorter, servers ...server) error {
 	failed := make(chan error, len(servers))
 	var running sync.WaitGroup
 	for _, one := range servers {
@@ -127,8 +134,11 @@ func (s *Server) run(ctx context.Context, stop func() error, servers ...server) 
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.c.Grace)
 	defer cancel()
-	_ = stop() // Shutdown closes it as well, but only after the other's
+	_ = sorted.close() // nothing is to be told of a listener that is done with
 	s.drain(grace)
+	if sorted.lanes != nil {
+		running.Go(func() { sorted.lanes.shutdown(grace) })
+	}
 	for _, one := range servers {
 		running.Go(func() {
 			if one.Shutdown(grace) != nil {

@@ -9,61 +9,57 @@ import (
 	"time"
 )
 
-// guarded puts a Conn around each connection.
-type guarded struct {
-	net.Listener
-	s *Server
-}
-
-func (l guarded) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return newStrictConn(c, l.s.c.HeaderBytes, &l.s.malformed), nil
-}
-
-// sorter finishes TLS handshakes and gives each connection to the listener of
-// the protocol that was agreed on, so that HTTP/1.1 passes a Conn while
-// net/http still sees HTTP/2 as a TLS connection.
+// sorter accepts connections, finishes TLS handshakes and gives each connection to
+// whoever speaks its protocol: HTTP/1.1 goes to the lanes, or past a Conn to
+// net/http, which still sees HTTP/2 as a TLS connection.
 type sorter struct {
 	server *Server
 	l      *bounded
-	conf   *tls.Config
+	conf   *tls.Config // nil: connections are not encrypted
+	lanes  *lanes      // nil: net/http takes everything
 	http1  *channel
 	http2  *channel
 
 	accepting sync.WaitGroup
+	ctx       context.Context //nolint:containedctx // ends with the accepting
 	stop      context.CancelFunc
 }
 
+// newSorter makes a sorter, which accepts nothing until start. A nil cert is for
+// connections that are not encrypted.
 func newSorter(server *Server, l *bounded, cert *certificate) *sorter {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &sorter{server: server, l: l, stop: stop, http1: newChannel(ctx, l.Addr()), http2: newChannel(ctx, l.Addr())}
-	s.conf = &tls.Config{
-		MinVersion:     tls.VersionTLS12,
-		NextProtos:     []string{"h2", "http/1.1"},
-		GetCertificate: cert.get,
+	s := &sorter{server: server, l: l, ctx: ctx, stop: stop, http1: newChannel(ctx, l.Addr()), http2: newChannel(ctx, l.Addr())}
+	if cert != nil {
+		s.conf = &tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			NextProtos:     []string{"h2", "http/1.1"},
+			GetCertificate: cert.get,
+		}
 	}
-	s.accepting.Go(func() { s.accept(ctx) })
 	return s
 }
 
-func (s *sorter) accept(ctx context.Context) {
+func (s *sorter) start() { s.accepting.Go(s.accept) }
+
+func (s *sorter) accept() {
 	defer s.stop() // both servers learn that nothing more comes
 	for wait := time.Millisecond; ; {
 		c, err := s.l.Accept()
 		switch {
+		case err == nil && s.conf == nil:
+			wait = time.Millisecond
+			s.serve(c, nil)
 		case err == nil:
 			wait = time.Millisecond
-			s.accepting.Go(func() { s.sort(ctx, c) })
-		case errors.Is(err, net.ErrClosed) || ctx.Err() != nil:
+			s.accepting.Go(func() { s.sort(c) })
+		case errors.Is(err, net.ErrClosed) || s.ctx.Err() != nil:
 			return
 		default: // out of file descriptors, most likely: it passes
 			s.server.log.Warn("accept connection", "err", err, "retry_in", wait)
 			select {
 			case <-time.After(wait):
-			case <-ctx.Done():
+			case <-s.ctx.Done():
 				return
 			}
 			wait = min(2*wait, time.Second)
@@ -71,20 +67,32 @@ func (s *sorter) accept(ctx context.Context) {
 	}
 }
 
-func (s *sorter) sort(ctx context.Context, c net.Conn) {
+func (s *sorter) sort(c net.Conn) {
 	tc := tls.Server(c, s.conf)
-	shaking, cancel := context.WithTimeout(ctx, s.server.c.HeaderTimeout)
+	shaking, cancel := context.WithTimeout(s.ctx, s.server.c.HeaderTimeout)
 	defer cancel()
 	if err := tc.HandshakeContext(shaking); err != nil {
 		s.server.log.Debug("TLS handshake", "peer", c.RemoteAddr().String(), "err", err)
 		_ = c.Close() // there is no TLS session to shut down
 		return
 	}
-	if tc.ConnectionState().NegotiatedProtocol == "h2" {
-		s.http2.give(ctx, tc)
+	state := tc.ConnectionState()
+	if state.NegotiatedProtocol == "h2" {
+		s.http2.give(tc)
 		return
 	}
-	s.http1.give(ctx, newStrictConn(tc, s.server.c.HeaderBytes, &s.server.malformed))
+	s.serve(tc, &state)
+}
+
+// serve has a connection of HTTP/1.1 served.
+func (s *sorter) serve(c net.Conn, state *tls.ConnectionState) {
+	if s.lanes != nil {
+		s.lanes.start(c, state)
+		return
+	}
+	g := newStrictConn(c, s.server.c.HeaderBytes, &s.server.malformed)
+	g.tls = state
+	s.http1.give(g)
 }
 
 // close ends accepting and waits for handshakes under way.
@@ -106,10 +114,10 @@ func newChannel(ctx context.Context, addr net.Addr) *channel {
 	return &channel{ctx: ctx, addr: addr, conns: make(chan net.Conn)}
 }
 
-func (l *channel) give(ctx context.Context, c net.Conn) {
+func (l *channel) give(c net.Conn) {
 	select {
 	case l.conns <- c:
-	case <-ctx.Done():
+	case <-l.ctx.Done():
 		_ = c.Close() // the gateway is ending
 	}
 }

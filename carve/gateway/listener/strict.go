@@ -2,6 +2,7 @@ package listener
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -44,6 +45,10 @@ type Conn struct {
 	// over says that no further request may be read: see EndRequests.
 	over atomic.Bool
 	bad  atomic.Bool // err is set
+	// number is the connection's, 0 where it has none yet.
+	number uint64
+	// tls is what was agreed on; nil where nothing is encrypted.
+	tls *tls.ConnectionState
 }
 
 // preface is how a connection of HTTP/2 begins, whose frames say their own length.
@@ -128,16 +133,23 @@ func (g *Conn) Close() error {
 // connKey finds, in a request's context, the *numbered that it came by.
 type connKey struct{}
 
+// Client is a client's connection of HTTP/1.1.
+type Client interface {
+	// EndRequests ends the connection after the response under way: no further
+	// request is read from it.
+	EndRequests()
+}
+
 // numbered is a client's connection with its number.
 type numbered struct {
-	conn   *Conn
+	client Client
 	number uint64
 }
 
 // ConnOf finds the client's connection and its number, counted from 1. The
 // connection is nil where it speaks HTTP/2, since other streams share it. Both
 // are zero where the request did not come by Serve.
-func ConnOf(r *http.Request) (c *Conn, number uint64) {
+func ConnOf(r *http.Request) (c Client, number uint64) {
 	n, ok := r.Context().Value(connKey{}).(*numbered)
 	switch {
 	case !ok:
@@ -145,23 +157,23 @@ func ConnOf(r *http.Request) (c *Conn, number uint64) {
 	case r.ProtoMajor != 1:
 		return nil, n.number
 	}
-	return n.conn, n.number
+	return n.client, n.number
 }
 
 // connContext is http.Server's ConnContext.
 func (s *Server) connContext(ctx context.Context, c net.Conn) context.Context {
-	n := &numbered{number: s.conns.Add(1)}
-	n.conn, _ = c.(*Conn)
+	n := &numbered{}
+	if conn, ok := c.(*Conn); ok {
+		n.client, n.number = conn, conn.number
+	}
+	if n.number == 0 {
+		n.number = s.conns.Add(1)
+	}
 	return context.WithValue(ctx, connKey{}, n)
 }
 
 // CloseWrite lets net/http and upgrades close one direction.
-func (g *Conn) CloseWrite() error {
-	if c, ok := g.Conn.(interface{ CloseWrite() error }); ok {
-		return c.CloseWrite()
-	}
-	return errors.ErrUnsupported
-}
+func (g *Conn) CloseWrite() error { return closeWrite(g.Conn) }
 
 // check gives how many bytes of p are to be handed on, once an empty line before
 // a head has been taken out of p. If it is not ok, these come before what is

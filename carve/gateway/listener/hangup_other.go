@@ -1,0 +1,27 @@
+//go:build !linux
+
+package listener
+
+import (
+	"errors"
+	"syscall"
+)
+
+// hangups exist on Linux only: elsewhere net/http serves everything.
+type hangups struct{}
+
+type hangup struct{}
+
+func newHangups() (*hangups, error) { return nil, errors.ErrUnsupported }
+
+func (h *hangups) close() {}
+
+func (h *hangups) watch(syscall.RawConn, *laneConn) *hangup { return nil }
+
+func (w *hangup) end() {}
+
+func (w *hangup) pending() bool { return false }
+
+func wouldBlock(error) bool { return false }
+
+func readNow(int, []byte) (int, error) { return 0, errors.ErrUnsupported }

@@ -1,0 +1,107 @@
+package listener
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lanes serves the everyday HTTP/1.1 request without net/http's server: each
+// connection has one goroutine, which reads a request by internal/http1, calls the
+// handler and writes the response. What is odd (another version, an upgrade, Expect,
+// a trailer, a long head, whatever is malformed) goes to net/http together with the
+// bytes that were read, and the connection stays there. So whatever is wrong with a
+// request is responded to in one place.
+type lanes struct {
+	s *Server
+	// odd is where net/http accepts what is handed to it.
+	odd     *channel
+	hangups *hangups
+	date    atomic.Pointer[date]
+	closing atomic.Bool
+	running sync.WaitGroup
+
+	mu    sync.Mutex // guards the following
+	conns map[*laneConn]struct{}
+}
+
+func newLanes(s *Server, odd *channel) (*lanes, error) {
+	h, err := newHangups()
+	if err != nil {
+		return nil, err
+	}
+	return &lanes{s: s, odd: odd, hangups: h, conns: map[*laneConn]struct{}{}}, nil
+}
+
+// start serves a connection on a goroutine of its own. A nil state: nothing is
+// encrypted.
+func (l *lanes) start(c net.Conn, state *tls.ConnectionState) {
+	n := newLaneConn(l, c, state)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing.Load() {
+		_ = c.Close() // nothing was sent
+		return
+	}
+	l.conns[n] = struct{}{}
+	l.running.Go(func() {
+		defer l.remove(n)
+		n.serve()
+	})
+}
+
+func (l *lanes) remove(c *laneConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, c)
+}
+
+// shutdown closes idle connections, and waits until every request under way has its
+// response or ctx ends: then it cuts what is left.
+func (l *lanes) shutdown(ctx context.Context) {
+	l.end(func(c *laneConn) bool { return c.state.CompareAndSwap(laneIdle, laneClosed) })
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		l.running.Wait()
+	}()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		l.end(func(c *laneConn) bool { c.state.Store(laneClosed); return true })
+		<-finished
+	}
+	l.hangups.close()
+}
+
+// end closes the connections that match.
+func (l *lanes) end(is func(*laneConn) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closing.Store(true)
+	for c := range l.conns {
+		if is(c) {
+			c.cut()
+		}
+	}
+}
+
+// date is the Date field of one second.
+type date struct {
+	second int64
+	line   []byte
+}
+
+// dateLine gives the Date field for now.
+func (l *lanes) dateLine(now time.Time) []byte {
+	d, second := l.date.Load(), now.Unix()
+	if d == nil || d.second != second {
+		d = &date{second, []byte("Date: " + now.UTC().Format(http.TimeFormat) + "\r\n")}
+		l.date.Store(d)
+	}
+	return d.line
+}

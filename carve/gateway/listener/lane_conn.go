@@ -1,0 +1,398 @@
+package listener
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"whittle/internal/http1"
+	"whittle/internal/notify"
+)
+
+// laneBuffer is how much of a connection is read at once, and the longest head that
+// the lane takes.
+const laneBuffer = 8 << 10
+
+// laneBuffers are for connections with a request; idle ones hold none.
+var laneBuffers = sync.Pool{New: func() any { return new([laneBuffer]byte) }}
+
+// The states of a connection: shutdown closes the idle ones.
+const (
+	laneIdle int32 = iota // waits for the first byte of a request
+	laneBusy
+	laneClosed
+)
+
+// laneConn is a client's connection on the lane. It belongs to its goroutine, but
+// for what is said to be others' too.
+type laneConn struct {
+	l   *lanes
+	net net.Conn
+	raw syscall.RawConn // nil where bytes are encrypted
+	// numbered is what the requests' contexts give.
+	numbered numbered
+	remote   string
+	tls      *tls.ConnectionState
+	watch    *hangup
+	state    atomic.Int32 // any goroutine's
+
+	buf      *[laneBuffer]byte // nil while the connection is idle
+	from, to int               // the part of buf that has been read and not used
+	head     http1.RequestHead
+	used     bool // a request has come
+	first    func(fd uintptr) bool
+	firstN   int
+	firstErr error
+
+	// over says that no further request may be read; any goroutine sets it.
+	over atomic.Bool
+	// gone says that the client sends no more; the watch sets it.
+	gone atomic.Bool
+	went atomic.Pointer[notify.Signal] // set while somebody waits for gone
+	// now is the request under way; nil between requests. The watch reads it.
+	now atomic.Pointer[laneContext]
+
+	reads laneReads
+}
+
+func newLaneConn(l *lanes, c net.Conn, state *tls.ConnectionState) *laneConn {
+	n := &laneConn{l: l, net: c, remote: c.RemoteAddr().String(), tls: state}
+	n.numbered = numbered{client: n, number: l.s.conns.Add(1)}
+	n.head.Limits = http1.Limits{Head: min(laneBuffer, l.s.c.HeaderBytes), Fields: keptFields}
+	n.reads.net = c
+	plain := c
+	if tc, ok := c.(*tls.Conn); ok {
+		plain = tc.NetConn()
+	}
+	if raw := rawOf(plain); raw != nil {
+		n.watch = l.hangups.watch(raw, n)
+		if n.tls == nil {
+			n.raw = raw
+		}
+	}
+	n.first = n.readFirst
+	return n
+}
+
+// rawOf gives what is below a connection as it was accepted; nil where it is no
+// socket.
+func rawOf(c net.Conn) syscall.RawConn {
+	if k, ok := c.(*client); ok {
+		c = k.Conn
+	}
+	if sc, ok := c.(syscall.Conn); ok {
+		if raw, err := sc.SyscallConn(); err == nil {
+			return raw
+		}
+	}
+	return nil
+}
+
+// EndRequests implements Client.
+func (c *laneConn) EndRequests() { c.over.Store(true) }
+
+// cut closes the connection under whoever uses it, and ends the request under way;
+// any goroutine may call it.
+func (c *laneConn) cut() {
+	if ctx := c.now.Load(); ctx != nil {
+		ctx.cancel()
+	}
+	if tc, ok := c.net.(*tls.Conn); ok {
+		_ = tc.NetConn().Close() // close_notify could wait for the client
+		return
+	}
+	_ = c.net.Close()
+}
+
+// nextStep is what happens to a connection after a request.
+type nextStep uint8
+
+const (
+	keepOpen  nextStep = iota // wait for the next request
+	closeConn                 // close it
+	handOver                  // net/http takes it on
+)
+
+// serve serves requests, one after the other.
+func (c *laneConn) serve() {
+	if c.watch == nil { // nothing would tell that the client has gone
+		c.handOver()
+		return
+	}
+	defer c.watch.end()
+	for {
+		step := c.readHead()
+		if step == keepOpen {
+			step = c.respond()
+		}
+		if step == keepOpen && !c.markIdle() {
+			step = closeConn
+		}
+		switch step {
+		case closeConn:
+			c.close()
+			return
+		case handOver:
+			c.watch.end()
+			c.handOver()
+			return
+		}
+	}
+}
+
+// markIdle marks the connection as idle, unless more of it has been read already.
+// False: the server is closing.
+func (c *laneConn) markIdle() bool {
+	if c.from == c.to {
+		c.state.CompareAndSwap(laneBusy, laneIdle)
+	}
+	// Either shutdown has seen it idle, or its flag is seen here.
+	return !c.l.closing.Load()
+}
+
+// handOver gives the connection to net/http, with the bytes that were read in front.
+func (c *laneConn) handOver() {
+	_ = c.net.SetReadDeadline(time.Time{}) // where this fails, so does what net/http does next
+	under := c.net
+	if c.from < c.to {
+		under = &resumed{Conn: under, read: append([]byte(nil), c.buf[c.from:c.to]...)}
+	}
+	c.release()
+	s := c.l.s
+	g := newStrictConn(under, s.c.HeaderBytes, &s.malformed)
+	g.first, g.number, g.tls = !c.used, c.numbered.number, c.tls
+	c.l.odd.give(g)
+}
+
+// resumed is a connection of which something has been read.
+type resumed struct {
+	net.Conn
+	read []byte // and not yet returned by Read
+}
+
+func (c *resumed) Read(p []byte) (int, error) {
+	if len(c.read) == 0 {
+		return c.Conn.Read(p)
+	}
+	n := copy(p, c.read)
+	if c.read = c.read[n:]; len(c.read) == 0 {
+		c.read = nil
+	}
+	return n, nil
+}
+
+// CloseWrite lets net/http close one direction.
+func (c *resumed) CloseWrite() error { return closeWrite(c.Conn) }
+
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// close closes the connection. Where something was sent that is not read, the client
+// is given time to read the response first: closing would reset the connection.
+func (c *laneConn) close() {
+	if (c.over.Load() || c.from < c.to) && closeWrite(c.net) == nil {
+		c.awaitGone(lingerTime / 2)
+		if c.net.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+			_, _ = io.CopyN(io.Discard, c.net, lingerBytes) // whatever ends it, the connection goes
+		}
+	}
+	_ = c.net.Close()   // nothing is outstanding on it
+	if !c.over.Load() { // else somebody may still read into the buffer
+		c.release()
+	}
+}
+
+// awaitGone waits until the client sends no more. Nothing is read for that time: a
+// client may still be sending what nobody wants, and stops when it has read the
+// response.
+func (c *laneConn) awaitGone(limit time.Duration) {
+	went := notify.New()
+	c.went.Store(&went)
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	for !c.gone.Load() {
+		select {
+		case <-went:
+		case <-t.C:
+			return
+		}
+	}
+}
+
+func (c *laneConn) release() {
+	if c.buf != nil {
+		laneBuffers.Put(c.buf)
+		c.buf, c.from, c.to = nil, 0, 0
+	}
+}
+
+// readHead waits for a request's head and reads it.
+func (c *laneConn) readHead() nextStep {
+	if c.from == c.to && !c.awaitRequest() {
+		return closeConn
+	}
+	c.state.CompareAndSwap(laneIdle, laneBusy)
+	if c.state.Load() == laneClosed {
+		return closeConn
+	}
+	c.head.Reset()
+	var begun time.Time
+	for {
+		n, err := c.head.Parse(c.buf[c.from:c.to])
+		switch {
+		case err != nil:
+			return handOver
+		case n > 0:
+			return keepOpen
+		case c.to-c.from == len(c.buf), c.to-c.from >= c.l.s.c.HeaderBytes:
+			return handOver
+		}
+		if begun.IsZero() {
+			begun = time.Now()
+			c.reads.until(begun, c.headTime(), 0)
+		}
+		if err := c.readMore(); errors.Is(err, io.EOF) {
+			return handOver // net/http responds to it
+		} else if err != nil {
+			return closeConn
+		}
+	}
+}
+
+// headTime is how long the rest of a head may take: an empty line behind the last
+// request is none yet.
+func (c *laneConn) headTime() time.Duration {
+	if string(c.buf[c.from:c.to]) == "\r\n" {
+		return c.l.s.c.IdleTimeout
+	}
+	return c.l.s.c.HeaderTimeout
+}
+
+// awaitRequest waits for the first bytes of a request, without a buffer as long as
+// none have come. A new connection has as much time for them as for a whole head.
+func (c *laneConn) awaitRequest() bool {
+	timeout := c.l.s.c.IdleTimeout
+	if !c.used {
+		timeout = c.l.s.c.HeaderTimeout
+	}
+	if c.head.Len() > keptFields/2 {
+		c.head = http1.RequestHead{Limits: c.head.Limits}
+	}
+	c.reads.until(time.Now(), timeout, timeout/8)
+	if c.raw != nil {
+		c.release()
+		if c.reads.begin(); c.raw.Read(c.first) != nil {
+			return false
+		}
+		c.from, c.to = 0, max(c.firstN, 0)
+		return c.firstErr == nil && c.to > 0
+	}
+	if c.buf == nil {
+		c.buf = laneBuffers.Get().(*[laneBuffer]byte)
+	}
+	c.from, c.to = 0, 0
+	return c.readMore() == nil
+}
+
+// readFirst reads into a buffer that it takes for as long as there is something to
+// be read. False: there is nothing yet.
+func (c *laneConn) readFirst(fd uintptr) bool {
+	buf := laneBuffers.Get().(*[laneBuffer]byte)
+	n, err := readNow(int(fd), buf[:])
+	if wouldBlock(err) {
+		laneBuffers.Put(buf)
+		return false
+	}
+	c.buf, c.firstN, c.firstErr = buf, n, err
+	return true
+}
+
+// readMore reads more into the buffer, which must not be full.
+func (c *laneConn) readMore() error {
+	if c.from > 0 {
+		c.to = copy(c.buf[:], c.buf[c.from:c.to])
+		c.from = 0
+	}
+	n, err := c.reads.read(c.buf[c.to:])
+	c.to += n
+	if n > 0 {
+		return nil // the next read returns the error
+	}
+	if err == nil {
+		err = io.ErrNoProgress
+	}
+	return err
+}
+
+// hungUp is called by the watch when the client sends no more: broken says that it
+// takes no more either.
+func (c *laneConn) hungUp(broken bool) {
+	c.gone.Store(true)
+	if s := c.went.Load(); s != nil {
+		s.Notify()
+	}
+	if ctx := c.now.Load(); ctx != nil && (broken || c.ended()) {
+		ctx.cancel()
+	}
+}
+
+// ended reports whether what the client has sent has been read to its end. What is
+// encrypted ends with a message that nobody has read.
+func (c *laneConn) ended() bool { return c.tls != nil || !c.watch.pending() }
+
+// respond has the handler respond to the request whose head has been read.
+func (c *laneConn) respond() nextStep {
+	x := newLaneRequest(c)
+	if x == nil {
+		return handOver
+	}
+	c.used = true
+	c.now.Store(&x.ctx)
+	if c.state.Load() == laneClosed || c.gone.Load() && c.ended() {
+		x.ctx.cancel()
+	}
+	whole := x.call()
+	c.now.Store(nil)
+	x.ctx.cancel()
+	if !whole || !x.w.finish() {
+		return closeConn
+	}
+	if c.over.Load() {
+		return closeConn
+	}
+	if !x.body.ended() { // nobody wanted it
+		c.over.Store(true)
+		return closeConn
+	}
+	if x.w.closes {
+		return closeConn
+	}
+	return keepOpen
+}
+
+// call calls the handler. False: it panicked, and the response is not whole.
+func (x *laneRequest) call() (whole bool) {
+	defer func() {
+		if whole {
+			return
+		}
+		p := recover()
+		if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+			log.New(remarks{x.c.l.s.log}, "", 0).Printf("http: panic serving %v: %v\n%s", x.c.remote, p, debug.Stack())
+		}
+	}()
+	x.c.l.s.c.Handler.ServeHTTP(&x.w, &x.Request)
+	return true
+}

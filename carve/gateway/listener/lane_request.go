@@ -1,0 +1,292 @@
+package listener
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"whittle/internal/http1"
+)
+
+// laneRequest is one request on the lane, with all that belongs to it.
+type laneRequest struct {
+	http.Request
+	c    *laneConn
+	ctx  laneContext
+	url  url.URL
+	body laneBody
+	w    laneWriter
+}
+
+// newLaneRequest makes the request of the connection's head, and takes the head out of
+// the buffer. It gives nil, and leaves all as it is, where the request is net/http's.
+func newLaneRequest(c *laneConn) *laneRequest {
+	h := &c.head
+	if h.HTTP10() || h.Form() != http1.Origin || h.Upgrades() || has(h, "expect") || has(h, "trailer") {
+		return nil
+	}
+	x := &laneRequest{c: c}
+	raw := h.Raw()
+	if !setURL(&x.url, string(h.Target())) {
+		return nil
+	}
+	x.fields(h, string(raw))
+	c.from += len(raw)
+	x.ctx.numbered = &c.numbered
+	x.URL, x.Proto, x.ProtoMajor, x.ProtoMinor = &x.url, "HTTP/1.1", 1, 1
+	x.RemoteAddr, x.TLS, x.Close = c.remote, c.tls, h.Closes()
+	f := h.Framing()
+	x.ContentLength, x.Body = f.Length, http.NoBody
+	if f.Kind == http1.Chunked {
+		x.ContentLength, x.TransferEncoding = -1, chunkedCoding
+	}
+	if x.ContentLength != 0 {
+		x.body.c, x.Body = c, &x.body
+		x.body.framed.Begin(f)
+	}
+	x.w.begin(c, x.Method == http.MethodHead, x.Close)
+	x.Request = *x.WithContext(&x.ctx)
+	return x
+}
+
+var chunkedCoding = []string{"chunked"}
+
+func has(h *http1.RequestHead, name string) bool {
+	_, ok := h.Value(name)
+	return ok
+}
+
+// fields fills in the parts of the head, which are parts of text.
+func (x *laneRequest) fields(h *http1.RequestHead, text string) {
+	at := strings.IndexByte(text, ' ')
+	x.Method = strings.TrimPrefix(text[:at], "\r\n")
+	x.RequestURI = text[at+1:][:len(h.Target())]
+	x.Header = make(http.Header, h.Len())
+	values := make([]string, h.Len()) // one piece of memory for all
+	for i := range values {
+		name, value := h.In(text, i)
+		name = textproto.CanonicalMIMEHeaderKey(name)
+		switch name {
+		case "Host":
+			x.Host = value
+			continue
+		case "Transfer-Encoding":
+			continue // net/http takes it out as well
+		}
+		if had := x.Header[name]; had != nil {
+			x.Header[name] = append(had, value)
+			continue
+		}
+		values[i] = value
+		x.Header[name] = values[i : i+1 : i+1]
+	}
+}
+
+// setURL reads a target as net/http does. False: it refuses it.
+func setURL(u *url.URL, target string) bool {
+	path, query, asked := strings.Cut(target, "?")
+	for i := range len(path) {
+		switch c := path[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '/', c == '-', c == '_', c == '.', c == '~':
+		default:
+			full, err := url.ParseRequestURI(target)
+			if err != nil {
+				return false
+			}
+			*u = *full
+			return true
+		}
+	}
+	u.Path, u.RawQuery, u.ForceQuery = path, query, asked && query == ""
+	return true
+}
+
+// laneContext is the context of one request: it ends when the client goes, or the
+// request does.
+type laneContext struct {
+	numbered *numbered
+
+	mu    sync.Mutex // guards the following
+	err   error
+	done  chan struct{}
+	after map[*func()]struct{}
+}
+
+// Deadline implements context.Context.
+func (c *laneContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+
+// Done implements context.Context.
+func (c *laneContext) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.done = make(chan struct{})
+		if c.err != nil {
+			close(c.done)
+		}
+	}
+	return c.done
+}
+
+// Err implements context.Context.
+func (c *laneContext) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// Value implements context.Context.
+func (c *laneContext) Value(key any) any {
+	if _, ok := key.(connKey); ok {
+		return c.numbered
+	}
+	return nil
+}
+
+// AfterFunc is for package context: what derives from this one needs no goroutine.
+func (c *laneContext) AfterFunc(f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	if c.after == nil {
+		c.after = map[*func()]struct{}{}
+	}
+	c.after[&f] = struct{}{}
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, stopped := c.after[&f]
+		delete(c.after, &f)
+		return stopped
+	}
+}
+
+func (c *laneContext) cancel() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
+	}
+	c.err = context.Canceled
+	if c.done != nil {
+		close(c.done)
+	}
+	for f := range c.after {
+		go (*f)()
+	}
+	c.after = nil
+}
+
+// laneBody is a request's body. One goroutine at a time reads it.
+type laneBody struct {
+	c      *laneConn
+	framed http1.Body
+	piece  []byte // content that has been found in the buffer
+	err    error
+}
+
+// ended reports whether all of the body has been returned, so that what follows in the
+// buffer is the next request.
+func (b *laneBody) ended() bool { return len(b.piece) == 0 && b.framed.Done() && b.err == nil }
+
+// Close implements io.Closer.
+func (b *laneBody) Close() error { return nil }
+
+// Read implements io.Reader. The end comes with the last bytes wherever it is known
+// by then.
+func (b *laneBody) Read(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for {
+		if err := b.advance(); err != nil {
+			return 0, err
+		}
+		if len(b.piece) > 0 {
+			n = copy(p, b.piece)
+			b.piece = b.piece[n:]
+			if b.advance() == nil && b.ended() { // an error is for the next read
+				err = b.end()
+			}
+			return n, err
+		}
+		if b.framed.Done() {
+			return 0, b.end()
+		}
+		if b.c.from == b.c.to && b.framed.Rest() > 0 {
+			return b.direct(p)
+		}
+		if err := b.c.readMore(); err != nil {
+			return 0, b.fail(err)
+		}
+	}
+}
+
+// advance finds the next content in what has been read.
+func (b *laneBody) advance() error {
+	c := b.c
+	for b.err == nil && len(b.piece) == 0 && c.from < c.to && !b.framed.Done() {
+		piece, n, err := b.framed.Next(c.buf[c.from:c.to])
+		c.from += n
+		switch {
+		case err != nil:
+			c.l.s.malformed.Add(1)
+			c.over.Store(true)
+			b.err = errFraming
+		case n == 0 && c.to-c.from == len(c.buf):
+			c.over.Store(true)
+			b.err = errFraming // a trailer that is longer than a head may be
+		case n == 0:
+			return nil
+		}
+		b.piece = piece
+	}
+	return b.err
+}
+
+// direct reads content to where it is wanted.
+func (b *laneBody) direct(p []byte) (int, error) {
+	n, err := b.c.reads.read(p[:min(int64(len(p)), b.framed.Rest())])
+	if n == 0 {
+		if err == nil {
+			err = io.ErrNoProgress
+		}
+		return 0, b.fail(err)
+	}
+	if _, _, err := b.framed.Next(p[:n]); err != nil {
+		b.err = err
+		return 0, err
+	}
+	if b.ended() {
+		return n, b.end()
+	}
+	return n, nil
+}
+
+func (b *laneBody) fail(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	b.err = err
+	b.c.over.Store(true)
+	return err
+}
+
+// end is the end of the body. A client that went while it was being read is gone now.
+func (b *laneBody) end() error {
+	if c := b.c; c.gone.Load() && c.from == c.to && c.ended() {
+		if ctx := c.now.Load(); ctx != nil {
+			ctx.cancel()
+		}
+	}
+	return io.EOF
+}

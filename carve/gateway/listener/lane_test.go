@@ -1,0 +1,186 @@
+package listener
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"whittle/internal/http1/smuggling"
+)
+
+// reader is a handler that notes what it is asked, and echoes it.
+type reader struct {
+	mu    sync.Mutex // guards the following
+	asked []string
+}
+
+func (h *reader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	var head bytes.Buffer
+	names := make([]string, 0, len(r.Header))
+	for name := range r.Header {
+		if name != "Pragma" && name != "Cache-Control" { // net/http adds the one where it sees the other
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintf(&head, "%s=%q ", name, r.Header[name])
+	}
+	asked := fmt.Sprintf("%s %q %q %q %q %s%q %d %v %q %v", r.Method, r.RequestURI, r.URL.Path, r.URL.RawPath, r.URL.RawQuery,
+		head.String(), r.Host, r.ContentLength, r.Close, body, err != nil)
+	h.mu.Lock()
+	h.asked = append(h.asked, asked)
+	h.mu.Unlock()
+	if err != nil {
+		c, _ := ConnOf(r)
+		c.EndRequests()
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if r.Method == http.MethodPut { // in pieces of unknown length
+		_, _ = w.Write(body)
+		w.(http.Flusher).Flush()
+	}
+	_, _ = w.Write(body)
+}
+
+// listening serves a handler over a port of its own until the test ends.
+func listening(t testing.TB, c Config) (addr string) {
+	t.Helper()
+	c.Log = slog.New(slog.DiscardHandler)
+	c.Connections, c.HeaderBytes, c.Streams = 1000, 64<<10, 10
+	c.HeaderTimeout, c.IdleTimeout, c.StallTimeout, c.Grace = 10*time.Second, 20*time.Second, 20*time.Second, 10*time.Second
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- New(c).Serve(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// conversation sends bytes, no more after them, and gives the statuses and bodies of
+// what comes back until the connection ends.
+func conversation(t testing.TB, addr string, sent []byte) (responses []string) {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	go func() {
+		_, _ = c.Write(sent)
+		_ = c.(*net.TCPConn).CloseWrite()
+	}()
+	r := bufio.NewReader(c)
+	methods := methodsOf(sent)
+	for i := 0; ; i++ {
+		q := &http.Request{Method: http.MethodGet}
+		if i < len(methods) {
+			q.Method = methods[i]
+		}
+		resp, err := http.ReadResponse(r, q)
+		if err != nil {
+			return responses
+		}
+		body, err := io.ReadAll(resp.Body)
+		text := fmt.Sprintf("%d %q %v", resp.StatusCode, body, err != nil)
+		if resp.StatusCode == http.StatusBadRequest {
+			text = "400" // the texts of handlers and of net/http
+		}
+		responses = append(responses, text)
+	}
+}
+
+// leading leaves out a refusal at the end: net/http sends none where what is malformed
+// came in the same block as a request before it.
+func leading(responses []string) []string {
+	if n := len(responses); n > 0 && responses[n-1] == "400" {
+		return responses[:n-1]
+	}
+	return responses
+}
+
+// methodsOf finds which of the requests are HEAD, as far as responses need it.
+func methodsOf(sent []byte) (methods []string) {
+	r := bufio.NewReader(bytes.NewReader(sent))
+	for {
+		q, err := http.ReadRequest(r)
+		if err != nil {
+			return methods
+		}
+		_, _ = io.Copy(io.Discard, q.Body)
+		methods = append(methods, q.Method)
+	}
+}
+
+// FuzzLane holds the lane to net/http's reading: the same requests, with the same
+// responses, up to the same end, whatever the bytes.
+func FuzzLane(f *testing.F) {
+	const host = "Host: h\r\n"
+	get := "GET / HTTP/1.1\r\n" + host + "\r\n"
+	post := "POST /a?b=c HTTP/1.1\r\n" + host + "Content-Length: 3\r\n\r\nabc"
+	chunks := "PUT /p%20q HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n2\r\nde\r\n0\r\nA: b\r\n\r\n"
+	for _, text := range []string{
+		get, get + get, post + get, chunks + post, get + "\r\n" + get, get + "\r\n\r\n" + get, "\r\n" + get,
+		get[:len(get)-2], get + get[:20], post[:len(post)-1], get + chunks[:len(chunks)-5], "HEAD / HTTP/1.1\r\n" + host + "\r\n" + get,
+		"GET / HTTP/1.0\r\n\r\n" + get, "GET / HTTP/1.1\r\n" + host + "Connection: close\r\n\r\n" + get,
+		"GET / HTTP/1.1\r\n" + host + "Connection: x, y\r\nX: 1\r\n\r\n", "GET http://h/a HTTP/1.1\r\n" + host + "\r\n" + get,
+		"OPTIONS * HTTP/1.1\r\n" + host + "\r\n" + get, "GET /% HTTP/1.1\r\n" + host + "\r\n", "GET //a//b?? HTTP/1.1\r\n" + host + "\r\n" + get,
+		"POST / HTTP/1.1\r\n" + host + "Expect: 100-continue\r\nContent-Length: 3\r\n\r\nabc" + get,
+		"POST / HTTP/1.1\r\n" + host + "Trailer: A\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n\r\n" + get,
+		"GET / HTTP/1.1\r\n" + host + "a: 1\r\nA: 2\r\naB-cD: \t3 \r\nPragma: no-cache\r\n\r\n",
+		"GET / HTTP/1.1\r\n" + host + "X: " + strings.Repeat("x", 9000) + "\r\n\r\n" + get,
+		"GET / HTTP/1.1\r\n" + host + strings.Repeat("X: y\r\n", 100) + "\r\n" + get,
+		"POST / HTTP/1.1\r\n" + host + "Content-Length: 20000\r\n\r\n" + strings.Repeat("x", 20000) + get,
+		"POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n4e20\r\n" + strings.Repeat("x", 20000) + "\r\n0\r\n\r\n" + get,
+	} {
+		f.Add([]byte(text))
+	}
+	for _, c := range smuggling.Cases("request") {
+		f.Add([]byte(c.Message))
+		f.Add([]byte(get + c.Message + get))
+	}
+	var lane, plain reader
+	laneAt, plainAt := listening(f, Config{Handler: &lane}), listening(f, Config{Handler: &plain, NetHTTP: true})
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		text := strings.ToLower(string(sent))
+		if strings.Contains(text, "pri *") || strings.Contains(text, "upgrade") {
+			return // another protocol, which net/http reads either way
+		}
+		if strings.Contains(text, " ;") || strings.Contains(text, "\t;") {
+			return // blanks before a chunk's extension: RFC 9112 allows them, net/http does not
+		}
+		lane.asked, plain.asked = nil, nil
+		got, want := conversation(t, laneAt, sent), conversation(t, plainAt, sent)
+		lane.mu.Lock()
+		defer lane.mu.Unlock()
+		plain.mu.Lock()
+		defer plain.mu.Unlock()
+		if !slices.Equal(lane.asked, plain.asked) {
+			t.Errorf("of %q\nthe lane read %q\nnet/http     %q", sent, lane.asked, plain.asked)
+		}
+		if !slices.Equal(leading(got), leading(want)) {
+			t.Errorf("to %q\nthe lane responds %q\nnet/http          %q", sent, got, want)
+		}
+	})
+}

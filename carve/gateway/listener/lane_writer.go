@@ -1,0 +1,339 @@
+package listener
+
+import (
+	"errors"
+	"net/http"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"whittle/internal/http1"
+	"whittle/internal/httpfield"
+)
+
+// laneHeld is how much of a body of unknown length is held back, so that a short one
+// gets its length: as much as net/http holds.
+const laneHeld = 2 << 10
+
+// laneOut are for responses being put together.
+var laneOut = sync.Pool{New: func() any {
+	b := make([]byte, 0, laneBuffer)
+	return &b
+}}
+
+// laneWriter is the http.ResponseWriter of a request on the lane, and does as that of
+// net/http. A response that is at hand in whole is sent in one piece when the handler
+// returns.
+type laneWriter struct {
+	c      *laneConn
+	header http.Header
+	out    *[]byte // what has not been sent; nil: nothing
+	held   []byte  // of a body whose framing is not settled
+
+	status   int   // the final response's; 0: none yet
+	length   int64 // as announced; -1: not
+	written  int64
+	trailers []string // announced
+	isHead   bool
+	// bodiless says that the response has no body; open, that its framing is not
+	// settled; chunked, that it is chunked.
+	bodiless, open, chunked bool
+	closes                  bool // no request is read after this response
+	err                     error
+}
+
+func (w *laneWriter) begin(c *laneConn, isHead, closes bool) {
+	w.c, w.header, w.isHead, w.closes, w.length = c, make(http.Header, 8), isHead, closes, -1
+}
+
+// Header implements http.ResponseWriter.
+func (w *laneWriter) Header() http.Header { return w.header }
+
+// SetReadDeadline is for http.ResponseController.
+func (w *laneWriter) SetReadDeadline(t time.Time) error { return w.c.reads.SetReadDeadline(t) }
+
+// SetWriteDeadline is for http.ResponseController.
+func (w *laneWriter) SetWriteDeadline(t time.Time) error { return w.c.net.SetWriteDeadline(t) }
+
+// EnableFullDuplex is for http.ResponseController: the lane is never anything else.
+func (w *laneWriter) EnableFullDuplex() error { return nil }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *laneWriter) WriteHeader(status int) {
+	if w.status != 0 {
+		return
+	}
+	if w.out == nil {
+		w.out = laneOut.Get().(*[]byte)
+	}
+	if status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
+		w.statusLine(status)
+		w.fields(true)
+		*w.out = http1.EndHead(*w.out)
+		_ = w.send(nil) // the next one meets the same error
+		return
+	}
+	w.status = status
+	w.bodiless = w.isHead || !allowsBody(status)
+	w.statusLine(status)
+	w.announced()
+	w.fields(false)
+	if w.header["Date"] == nil {
+		if _, ok := w.header["Date"]; !ok {
+			*w.out = append(*w.out, w.c.l.dateLine(time.Now())...)
+		}
+	}
+	switch {
+	case w.bodiless, w.length >= 0:
+		*w.out = http1.EndHead(*w.out)
+	default:
+		w.open = true
+	}
+}
+
+func allowsBody(status int) bool {
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+func (w *laneWriter) statusLine(status int) {
+	b := append(*w.out, "HTTP/1.1 "...)
+	b = strconv.AppendInt(b, int64(status), 10)
+	b = append(b, ' ')
+	if text := http.StatusText(status); text != "" {
+		b = append(b, text...)
+	} else {
+		b = append(b, "status code "...)
+		b = strconv.AppendInt(b, int64(status), 10)
+	}
+	*w.out = append(b, "\r\n"...)
+}
+
+// announced reads what the header says of the framing.
+func (w *laneWriter) announced() {
+	if lines := w.header["Content-Length"]; len(lines) > 0 {
+		n, err := strconv.ParseInt(textproto.TrimString(lines[0]), 10, 64)
+		if err == nil && n >= 0 {
+			w.length = n
+		}
+	}
+	for _, line := range w.header["Trailer"] {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = http.CanonicalHeaderKey(textproto.TrimString(name)); name != "" {
+				w.trailers = append(w.trailers, name)
+			}
+		}
+	}
+	if httpfield.HasToken(w.header["Connection"], "close") {
+		w.closes = true
+	}
+}
+
+// fields writes the header's fields but for those that do not belong here.
+func (w *laneWriter) fields(informational bool) {
+	for name, values := range w.header {
+		switch {
+		case name == "Transfer-Encoding", strings.HasPrefix(name, http.TrailerPrefix):
+			continue
+		case informational:
+		case name == "Content-Length" && (w.length < 0 || !allowsBody(w.status)),
+			name == "Content-Type" && w.status == http.StatusNotModified,
+			name == "Connection" && w.closes:
+			continue
+		}
+		for i, value := range values {
+			if name == "Content-Length" && i > 0 {
+				break
+			}
+			w.field(name, value)
+		}
+	}
+	if w.closes && !informational {
+		*w.out = append(*w.out, "Connection: close\r\n"...)
+	}
+}
+
+var spaced = strings.NewReplacer("\n", " ", "\r", " ")
+
+func (w *laneWriter) field(name, value string) {
+	var ok bool
+	if *w.out, ok = http1.AppendField(*w.out, name, value); !ok {
+		*w.out, _ = http1.AppendField(*w.out, name, textproto.TrimString(spaced.Replace(value))) // else it cannot be sent
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *laneWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	switch {
+	case len(p) == 0:
+		return 0, w.err
+	case !allowsBody(w.status):
+		return 0, http.ErrBodyNotAllowed
+	}
+	w.written += int64(len(p))
+	if w.length >= 0 && w.written > w.length {
+		w.written -= int64(len(p))
+		return 0, http.ErrContentLength
+	}
+	if w.isHead {
+		return len(p), w.err
+	}
+	if w.open {
+		if len(w.held)+len(p) <= laneHeld {
+			w.held = append(w.held, p...)
+			return len(p), w.err
+		}
+		w.settle(-1)
+	}
+	if w.err != nil {
+		return 0, w.err
+	}
+	return len(p), w.piece(p)
+}
+
+// settle ends the head of a response whose framing was open; length is that of the
+// whole body, -1 where it is not known.
+func (w *laneWriter) settle(length int64) {
+	w.open = false
+	if _, ok := w.header["Content-Type"]; !ok && len(w.held) > 0 && len(w.header["Content-Encoding"]) == 0 {
+		w.field("Content-Type", http.DetectContentType(w.held))
+	}
+	if length >= 0 {
+		*w.out = http1.AppendContentLength(*w.out, length)
+	} else {
+		w.chunked = true
+		*w.out = http1.AppendChunked(*w.out)
+	}
+	*w.out = http1.EndHead(*w.out)
+	held := w.held
+	w.held = nil
+	if len(held) > 0 {
+		_ = w.piece(held) // the next one meets the same error
+	}
+}
+
+// piece sends a piece of the body, or keeps it where there is room.
+func (w *laneWriter) piece(p []byte) error {
+	const framing = 20
+	if w.out == nil {
+		w.out = laneOut.Get().(*[]byte)
+	}
+	if len(*w.out)+len(p)+framing > cap(*w.out) && len(*w.out) > 0 && len(p) < laneBuffer/2 {
+		if err := w.send(nil); err != nil {
+			return err
+		}
+		w.out = laneOut.Get().(*[]byte)
+	}
+	fits := len(*w.out)+len(p)+framing <= cap(*w.out)
+	switch {
+	case w.chunked && fits:
+		*w.out = http1.AppendChunk(*w.out, p)
+	case fits:
+		*w.out = append(*w.out, p...)
+	case w.chunked:
+		*w.out = http1.AppendChunkSize(*w.out, len(p))
+		if err := w.send(p); err != nil {
+			return err
+		}
+		w.out = laneOut.Get().(*[]byte)
+		*w.out = append(*w.out, "\r\n"...)
+	default:
+		return w.send(p)
+	}
+	return nil
+}
+
+// send sends what has been put together, and more behind it.
+func (w *laneWriter) send(more []byte) error {
+	if w.out != nil {
+		if len(*w.out) > 0 && w.err == nil {
+			_, w.err = w.c.net.Write(*w.out)
+		}
+		if cap(*w.out) <= 4*laneBuffer {
+			*w.out = (*w.out)[:0]
+			laneOut.Put(w.out)
+		}
+		w.out = nil
+	}
+	if len(more) > 0 && w.err == nil {
+		_, w.err = w.c.net.Write(more)
+	}
+	return w.err
+}
+
+// Flush implements http.Flusher.
+func (w *laneWriter) Flush() {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.open {
+		w.settle(-1)
+	}
+	_ = w.send(nil) // the next write meets the same error
+}
+
+// errShort says that the handler wrote less than it announced.
+var errShort = errors.New("the response is shorter than announced")
+
+// finish ends the response, and reports whether another request may follow.
+func (w *laneWriter) finish() bool {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.open {
+		if w.trailing() {
+			w.settle(-1)
+		} else {
+			w.settle(int64(len(w.held)))
+		}
+	}
+	switch {
+	case w.bodiless:
+	case w.chunked:
+		w.lastChunk()
+	case w.length >= 0 && w.written != w.length:
+		_ = w.send(nil) // it is cut off either way
+		w.err = errShort
+	}
+	if w.c.over.Load() {
+		w.closes = true
+	}
+	return w.send(nil) == nil
+}
+
+// trailing reports whether fields are to follow the body.
+func (w *laneWriter) trailing() bool {
+	if len(w.trailers) > 0 {
+		return true
+	}
+	for name := range w.header {
+		if strings.HasPrefix(name, http.TrailerPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *laneWriter) lastChunk() {
+	if w.out == nil {
+		w.out = laneOut.Get().(*[]byte)
+	}
+	*w.out = http1.AppendLastChunk(*w.out)
+	for name, values := range w.header {
+		if name, ok := strings.CutPrefix(name, http.TrailerPrefix); ok {
+			for _, value := range values {
+				w.field(name, value)
+			}
+		}
+	}
+	for _, name := range w.trailers {
+		for _, value := range w.header[name] {
+			w.field(name, value)
+		}
+	}
+	*w.out = http1.EndHead(*w.out)
+}
