@@ -20,6 +20,7 @@ var rooms = map[string]int{
 	"whittle":                          0,
 	"whittle/internal/jsonpath":        0,
 	"whittle/internal/coding":          0,
+	"whittle/internal/checkout":        0,
 	"whittle/internal/http1":           0,
 	"whittle/internal/http1/smuggling": 0,
 	"whittle/internal/httpfield":       0,

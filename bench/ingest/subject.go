@@ -97,7 +97,7 @@ func (h *subjects) openKinesis(ctx context.Context, s settings) error {
 		fmt.Println("node is missing and left out, with the Kinesis API's measurements: apt-get install nodejs npm")
 		return nil //nolint:nilerr // as with a peer that is not there
 	}
-	h.api, err = kinesistest.Start(ctx, kinesistest.Options{NpmFolder: "systems/ingest/stream/kinesis/kinesistest"})
+	h.api, err = kinesistest.Start(ctx, kinesistest.Options{})
 	if err != nil {
 		fmt.Println("no Kinesis API, so node and ingest-kinesis are left out:", err)
 		return nil

@@ -45,7 +45,7 @@ func (f *demoFlags) play(ctx context.Context, s cmdline.Streams, name string, be
 		}
 		_ = os.RemoveAll(work)
 	}()
-	root, err := findCheckout()
+	root, err := findRepository()
 	if err != nil {
 		return err
 	}

@@ -59,8 +59,7 @@ func newIngestDemo(ctx context.Context, on *stage, scale float64, loops int64, s
 	d := &ingestDemo{stage: on, scale: scale, loops: loops, size: size}
 	d.figures = ingestFigures{Format: "whittle.demo-ingest/1", Started: time.Now(), Machine: table.ThisMachine(), Scale: scale}
 	on.screen.Heading("demo ingest: the ingestion API in Go, next to its counterpart in Node.js")
-	room := on.root.path("systems", "ingest", "stream", "kinesis", "kinesistest")
-	if d.api, err = kinesistest.Start(ctx, kinesistest.Options{NpmFolder: room}); err != nil {
+	if d.api, err = kinesistest.Start(ctx, kinesistest.Options{}); err != nil {
 		return nil, err
 	}
 	on.ends = append(on.ends, func() {

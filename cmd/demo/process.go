@@ -43,7 +43,7 @@ func (p *process) String() string {
 // stage is where a demo runs: it owns the processes.
 type stage struct {
 	screen *cmdline.Screen
-	root   checkout
+	root   repository
 	work   string   // a folder for configs, state and logs
 	ends   []func() // of what was started, the first first
 }

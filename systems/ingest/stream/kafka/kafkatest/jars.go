@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"whittle"
+	"whittle/internal/checkout"
 )
 
 // copyPlugin is the Maven plugin that gathers the jars, pinned.
@@ -31,20 +32,13 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `
 
-// cacheDir is .cache/kafka next to the go.mod above the working folder.
+// cacheDir is .cache/kafka in the checkout, or the user's cache folder outside of one.
 func cacheDir() string {
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, ".cache", "kafka")
-		}
-		above := filepath.Dir(dir)
-		if above == dir {
-			break
-		}
-		dir = above
+	if root := checkout.Root(); root != "" {
+		return filepath.Join(root, ".cache", "kafka")
 	}
-	if dir, err = os.UserCacheDir(); err != nil {
+	dir, err := os.UserCacheDir()
+	if err != nil {
 		dir = os.TempDir()
 	}
 	return filepath.Join(dir, "whittle", "kafka")

@@ -33,8 +33,8 @@ type Options struct {
 	// Dir holds its settings, data and output, and is kept when it ends.
 	// Empty: a folder of its own, deleted at Close.
 	Dir string
-	// Cache is where the jars are kept. Empty: .cache/kafka in the module's
-	// root, or the user's cache folder outside of a module.
+	// Cache is where the jars are kept. Empty: .cache/kafka in the checkout, or
+	// the user's cache folder outside of one.
 	Cache string
 	// Heap is Java's -Xmx. Empty: 512m.
 	Heap string

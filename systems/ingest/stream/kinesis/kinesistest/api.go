@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 
 	"whittle"
+	"whittle/internal/checkout"
 	"whittle/internal/child"
 )
 
@@ -39,10 +39,10 @@ type Options struct {
 	// StateDir keeps the streams there, so that an API started again with it
 	// has them still. ferrokinesis only. Empty: they are gone with the API.
 	StateDir string
-	// NpmFolder is the folder with kinesis-local's npm package installed. Empty:
-	// that of this package's sources.
-	NpmFolder string
 }
+
+// room is where kinesis-local's npm package is installed, from the checkout's root.
+const room = "systems/ingest/stream/kinesis/kinesistest"
 
 // The programs that can be the API.
 const (
@@ -167,12 +167,7 @@ func findFerrokinesis() (string, error) {
 }
 
 func (o Options) kinesisLocal(ctx context.Context, port int) (argv []string, how child.Options, err error) {
-	capacity := o.NpmFolder
-	if capacity == "" {
-		_, source, _, _ := runtime.Caller(0)
-		capacity = filepath.Dir(source)
-	}
-	dir := filepath.Join(capacity, "node_modules", "kinesis-local")
+	dir := filepath.Join(checkout.Root(), filepath.FromSlash(room), "node_modules", "kinesis-local")
 	if _, err := os.Stat(filepath.Join(dir, "main.js")); err != nil {
 		return nil, how, whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis, and no kinesis-local: %w", err).
 			WithHint(Install)
