@@ -9,22 +9,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-)
 
-const repository = "../.."
+	"whittle/e2e/process"
+)
 
 func TestTheCarveTakesTheLoadThatBrokeTheApplication(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := os.Stat(filepath.Join(repository, "systems/count/carved/node_modules/express")); err != nil {
+	if _, err := os.Stat(filepath.Join(process.Repository, "systems/count/carved/node_modules/express")); err != nil {
 		t.Fatal("the Node services' packages are not installed: run `make deps`")
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "./cmd/whittle", "./systems/count/cmd/count", "./bench/carve")
-	build.Dir = repository
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the commands: %v\n%s", err, out)
+	built, err := process.Build("./cmd/whittle", "./systems/count/cmd/count", "./bench/carve")
+	if err != nil {
+		t.Fatal(err)
 	}
-	bench := exec.CommandContext(t.Context(), filepath.Join(dir, "carve"), "-short", "-seconds", "5", "-patience", "3s",
-		"-root", repository, "-whittle", filepath.Join(dir, "whittle"), "-service", filepath.Join(dir, "count"), "-out", dir)
+	bench := exec.CommandContext(t.Context(), filepath.Join(built, "carve"), "-short", "-seconds", "5", "-patience", "3s",
+		"-root", process.Repository, "-whittle", filepath.Join(built, "whittle"), "-service", filepath.Join(built, "count"), "-out", dir)
 	said, err := bench.CombinedOutput()
 	if err != nil {
 		t.Fatalf("run the benchmark: %v\n%s", err, said)

@@ -24,11 +24,8 @@ func TestDemoIngest(t *testing.T) {
 		needs.Missing(t, "the Node.js ingestion server", "make deps")
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", dir+"/", "whittle/cmd/demo", "whittle/systems/ingest/cmd/ingest").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
 	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "demo"), "ingest", "--short", "--out", dir)
+	cmd := exec.CommandContext(t.Context(), demo, "ingest", "--short", "--out", dir)
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, said.String())

@@ -18,26 +18,19 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"whittle/e2e/process"
 )
 
-// binary is the service, built once.
-var binary string
+// binary is the service, demo the program that plays its story.
+var binary, demo string
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "e2e-ingest-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "ingest")
-		if out, err := exec.Command("go", "build", "-o", binary, "whittle/systems/ingest/cmd/ingest").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
-			return 1
-		}
-		return m.Run()
-	}())
+	process.Main(m, func() error {
+		built, err := process.Build("./systems/ingest/cmd/ingest", "./cmd/demo")
+		binary, demo = filepath.Join(built, "ingest"), filepath.Join(built, "demo")
+		return err
+	})
 }
 
 // rounds is how often a scene is played: a few in the suite, more in

@@ -19,9 +19,10 @@ import (
 var whittled string
 
 func TestMain(m *testing.M) {
-	process.Main(m, func(dir string) error {
-		whittled = filepath.Join(dir, "whittle")
-		return process.Build(dir, "./cmd/whittle")
+	process.Main(m, func() error {
+		built, err := process.Build("./cmd/whittle")
+		whittled = filepath.Join(built, "whittle")
+		return err
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,15 +25,10 @@ const (
 	Repository = "../.."
 )
 
-// Main runs a room's tests. Before, build makes their commands in a folder that
-// is theirs; after, none of their goroutines may be left, and the folder is
-// gone. It does not return.
-func Main(m *testing.M, build func(dir string) error) {
-	dir, err := os.MkdirTemp("", "whittle-e2e-")
-	if err == nil {
-		err = build(dir)
-	}
-	if err != nil {
+// Main runs a room's tests. Before, build makes their commands; after, none of
+// their goroutines may be left. It does not return.
+func Main(m *testing.M, build func() error) {
+	if err := build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -43,19 +39,44 @@ func Main(m *testing.M, build func(dir string) error) {
 			status = 1
 		}
 	}
-	_ = os.RemoveAll(dir) // it is the system's folder for what may be lost
 	os.Exit(status)
 }
 
-// Build makes commands of the repository in dir: args are flags of go build,
-// and packages.
-func Build(dir string, args ...string) error {
+// Build makes commands of the repository, as they are shipped, and gives the
+// folder where they are. The folder is the same for all rooms and all runs, so that
+// a command is linked again only when it has changed; rooms that build at the same
+// time wait for each other.
+func Build(packages ...string) (dir string, err error) {
+	return buildIn(".cache/built", append([]string{"-ldflags=-s -w"}, packages...))
+}
+
+// BuildRaced is Build with the race detector in the commands.
+func BuildRaced(packages ...string) (dir string, err error) {
+	return buildIn(".cache/built-race", append([]string{"-race"}, packages...))
+}
+
+func buildIn(folder string, args []string) (dir string, err error) {
+	dir, err = filepath.Abs(filepath.Join(Repository, folder))
+	if err == nil {
+		err = os.MkdirAll(dir, 0o750)
+	}
+	if err != nil {
+		return "", fmt.Errorf("make the commands' folder: %w", err)
+	}
+	lock, err := os.Open(dir)
+	if err != nil {
+		return "", fmt.Errorf("lock the commands' folder: %w", err)
+	}
+	defer lock.Close() // which unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("lock the commands' folder: %w", err)
+	}
 	cmd := exec.CommandContext(context.Background(), "go", append([]string{"build", "-trimpath", "-o", dir + "/"}, args...)...)
 	cmd.Dir = Repository
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the commands: %w\n%s", err, out)
+		return "", fmt.Errorf("build the commands: %w\n%s", err, out)
 	}
-	return nil
+	return dir, nil
 }
 
 // NeedMonolith says what is missing to run the Node monolith.

@@ -23,12 +23,12 @@ import (
 var built string
 
 func TestMain(m *testing.M) {
-	process.Main(m, func(dir string) error {
-		built = dir
+	process.Main(m, func() (err error) {
 		if err := process.NeedMonolith(); err != nil {
 			return err
 		}
-		return process.Build(dir, "./cmd/whittle", "./cmd/demo", "./systems/count/cmd/...", "./systems/emojify/cmd/...")
+		built, err = process.Build("./cmd/whittle", "./cmd/demo", "./systems/count/cmd/...", "./systems/emojify/cmd/...")
+		return err
 	})
 }
 

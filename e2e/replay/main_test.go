@@ -27,12 +27,12 @@ var built string
 
 func TestMain(m *testing.M) { process.Main(m, build) }
 
-func build(dir string) error {
-	built = dir
+func build() (err error) {
 	if err := process.NeedMonolith(); err != nil {
 		return err
 	}
-	return process.Build(dir, "./cmd/whittle", "./systems/count/cmd/...")
+	built, err = process.Build("./cmd/whittle", "./systems/count/cmd/...")
+	return err
 }
 
 // start runs a server until the test ends, and gives where it listens.

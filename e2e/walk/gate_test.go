@@ -108,7 +108,7 @@ func open(t *testing.T, s setting) *gate {
 // run starts whittle on the folder as it is.
 func (g *gate) run(t *testing.T) {
 	t.Helper()
-	g.Process = process.Start(t, filepath.Join(built, "whittle"), "run", "-c", g.path())
+	g.Process = process.Start(t, gateway, "run", "-c", g.path())
 	if g.client != nil {
 		g.client.Close()
 	}

@@ -4,7 +4,6 @@
 package walk
 
 import (
-	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -15,22 +14,24 @@ import (
 // pollEvery is how often a condition is looked at while it is waited for.
 const pollEvery = 5 * time.Millisecond
 
-// built is where the commands are.
-var built string
+// built is where the services are, gateway the whittle that is tested.
+var built, gateway string
 
 func TestMain(m *testing.M) { process.Main(m, build) }
 
 // build makes the commands: whittle with the race detector where the tests have
 // it, the services without, since they do nothing but draw.
-func build(dir string) error {
-	built = dir
+func build() (err error) {
 	if err := process.NeedMonolith(); err != nil {
 		return err
 	}
-	if err := process.Build(dir, fmt.Sprintf("-race=%t", raced), "./cmd/whittle"); err != nil {
+	if built, err = process.Build("./cmd/whittle", "./systems/count/cmd/..."); err != nil || !raced {
+		gateway = filepath.Join(built, "whittle")
 		return err
 	}
-	return process.Build(dir, "./systems/count/cmd/...")
+	withDetector, err := process.BuildRaced("./cmd/whittle")
+	gateway = filepath.Join(withDetector, "whittle")
+	return err
 }
 
 // service starts the count service, or the one as published with flaws.
