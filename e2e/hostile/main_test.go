@@ -82,7 +82,7 @@ func child(spec string) error {
 		Routes: []whittle.Route{{
 			Name: "/", Match: whittle.Match{Pattern: "/"}, Candidate: &candidate, Safe: true,
 			Mirror: whittle.Mirror{
-				Sample: whittle.All, Watch: whittle.All, Queue: 256, Concurrency: 16,
+				Sample: whittle.All, Watch: whittle.All, Queue: 96, Concurrency: 16,
 				MaxBody: maxBody, MaxMemory: 64 << 20,
 			},
 			Rollout: whittle.Rollout{Sticky: whittle.Sticky{By: "header", Name: "X-User"}},
