@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -57,11 +58,21 @@ func generate(ctx context.Context, v *view, dir string) ([]file, error) {
 	return out, nil
 }
 
+// goFlags are the user's flags of the go command, which are in force when they build
+// the project themselves, but for those that choose other modules than go.mod does.
+func goFlags() string {
+	flags := strings.Fields(os.Getenv("GOFLAGS"))
+	return strings.Join(slices.DeleteFunc(flags, func(f string) bool {
+		name, _, _ := strings.Cut(strings.TrimLeft(f, "-"), "=")
+		return name == "mod" || name == "modfile"
+	}), " ")
+}
+
 // goTool runs a go command in the project, apart from any workspace around it.
 func goTool(ctx context.Context, dir string, in []byte, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS="+goFlags())
 	cmd.Stdin = bytes.NewReader(in)
 	var stdout, stderr limited
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -7,6 +7,7 @@ package newservice
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,11 @@ var whittled string
 
 func TestMain(m *testing.M) {
 	process.Main(m, func() error {
+		// What two projects have in common, or an earlier run had, is in Go's cache
+		// if the names of their folders are not compiled into it.
+		if err := os.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -trimpath"); err != nil {
+			return err
+		}
 		built, err := process.Build("./cmd/whittle")
 		whittled = filepath.Join(built, "whittle")
 		return err

@@ -180,7 +180,7 @@ func TestTestsAreOfDistinctInputs(t *testing.T) {
 			t.Errorf("inputs %+v", r.Inputs)
 		}
 		cmd := exec.CommandContext(t.Context(), "go", "test", ".")
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "TARGET_URL="+url, "GOFLAGS=", "GOWORK=off")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "TARGET_URL="+url, "GOFLAGS=-trimpath", "GOWORK=off")
 		out, err := cmd.CombinedOutput()
 		for _, n := range []int{1000, 2000, 5000, 300000} {
 			if err == nil || !strings.Contains(string(out), fmt.Sprintf("-get-primes-%d ", n)) {
