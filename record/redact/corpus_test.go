@@ -117,7 +117,7 @@ func leftOf(r *Redactor, h held) string {
 func TestNoSecretOfTheCorpusIsLeft(t *testing.T) {
 	r, chance := mustNew(t, Rules{}), rand.New(rand.NewPCG(1, 2))
 	secrets, cases := 0, 0
-	for _, line := range linesOf(t, "secrets.txt") {
+	for _, line := range append(linesOf(t, "secrets.txt"), linesOf(t, "secrets_second.txt")...) {
 		name, form, ok := strings.Cut(line, "\t")
 		if !ok {
 			t.Fatalf("%q: a name, a tab and a form", line)
@@ -173,7 +173,7 @@ func TestNoNamedSecretIsLeft(t *testing.T) {
 // texts that look like secrets.
 func TestOrdinaryTextsStay(t *testing.T) {
 	r := mustNew(t, Rules{})
-	for _, s := range linesOf(t, "ordinary.txt") {
+	for _, s := range append(linesOf(t, "ordinary.txt"), linesOf(t, "ordinary_second.txt")...) {
 		if left := string(r.Text([]byte(s))); left != s {
 			t.Errorf("%s became %s", s, left)
 		}

@@ -21,6 +21,9 @@ const (
 	standard                 // url64 and "+", "/", "="
 	hexLower                 // 0 to 9, a to f
 	base32                   // A to Z, 2 to 7 (RFC 4648)
+	capitals                 // A to Z, 0 to 9, "-"
+	hexDash                  // 0 to 9, a to f, "-"
+	wide                     // standard and ".", "$", "@", ":"
 )
 
 func (a alphabet) has(c byte) bool {
@@ -29,6 +32,10 @@ func (a alphabet) has(c byte) bool {
 		return isDigit(c) || c >= 'a' && c <= 'f'
 	case base32:
 		return c >= '2' && c <= '7' || c >= 'A' && c <= 'Z'
+	case capitals:
+		return isDigit(c) || c >= 'A' && c <= 'Z' || c == '-'
+	case hexDash:
+		return hexLower.has(c) || c == '-'
 	}
 	switch {
 	case isLetter(c), isDigit(c):
@@ -36,9 +43,11 @@ func (a alphabet) has(c byte) bool {
 	case c == '-', c == '_':
 		return a != letters
 	case c == '.':
-		return a == dotted
+		return a == dotted || a == wide
 	case c == '+', c == '/', c == '=':
-		return a == standard
+		return a == standard || a == wide
+	case c == '$', c == '@', c == ':':
+		return a == wide
 	}
 	return false
 }
@@ -75,12 +84,22 @@ var issuers = []struct {
 	{url64, 16, none, "sq0atp- sq0csp- duffel_live_ duffel_test_"},
 	{url64, 20, digit, "access-production- access-sandbox-"},
 	{url64, 40, mixed, "EAAA"},
+	{letters, 16, none, "ek_live_ ek_test_"},
+	{letters, 50, mixed, "EZAK EZTK"},
+	{url64, 40, digit, "APP_USR-"},
 	{standard, 8, none, "whsec_"},
+	{wide, 40, none, "access_token$production$ access_token$sandbox$"},
 
 	// code hosts, packages and builds
 	{letters, 8, none, "ghp_ gho_ ghu_ ghs_ ghr_"},
 	{letters, 16, none, "bkua_ lin_api_ lin_oauth_ dp.pt. dp.ct. dp.sa."},
 	{letters, 20, digit, "npm_"},
+	{letters, 16, none, "sm_pat_ sm_aat_"},
+	{letters, 30, none, "ddp_ pnu_ pnb_"},
+	{letters, 40, digit, "oy2"},
+	{letters, 40, none, "cmVmdGtuOjAxOj"},
+	{capitals, 25, digit, "API-"},
+	{hexDash, 36, digit, "sdk- api- mob- waka_"},
 	{letters, 20, none, "CLOJARS_ rdme_"},
 	{letters, 24, digit, "ntn_"},
 	{letters, 24, mixed, "ATBB"},
@@ -96,6 +115,7 @@ var issuers = []struct {
 	{standard, 20, none, "sntrys_"},
 	{standard, 24, none, "ATATT3 ATCTT3"},
 	{hexLower, 16, none, "rubygems_"},
+	{hexLower, 40, none, "sgp_ e2b_ s-s4t2ud-"},
 	{hexLower, 20, none, "squ_ sqp_ sqa_ sntryu_"},
 
 	// clouds and what runs on them
@@ -105,6 +125,15 @@ var issuers = []struct {
 	{letters, 24, digit, "napi_"},
 	{letters, 24, mixed, "AKID rnd_"},
 	{letters, 24, none, "hcaik_"},
+	{letters, 24, digit, "aio_ ico- xau_"},
+	{capitals, 30, digit, "A3-"},
+	{dotted, 60, mixed, "pat."},
+	{dotted, 80, none, "ops_eyJ"},
+	{url64, 40, mixed, "tk-us- fio-u-"},
+	{url64, 40, none, "zpka_"},
+	{hexLower, 19, none, "NRJS-"},
+	{hexDash, 150, none, "v1.0-"},
+	{dotted, 60, mixed, "v1.local. v2.local. v3.local. v4.local."},
 	{url64, 12, none, "sb_secret_"},
 	{url64, 16, none, "AIza ya29. GOCSPX- vercel_blob_rw_ tskey-"},
 	{url64, 20, none, "hvs. hvb. hvr. HRKU- glsa_ NRII-"},
@@ -130,16 +159,88 @@ var issuers = []struct {
 	{url64, 20, mixed, "sk-"},
 	{url64, 24, mixed, "re_ nvapi-"},
 	{url64, 24, none, "xkeysib- xsmtpsib- pcsk_ tgp_v1_"},
+	{letters, 32, digit, "csk- tvly- jina_ cu_"},
+	{hexLower, 40, digit, "sk_ rootly_"},
+	{url64, 40, none, "lsv2_pt_ lsv2_sk_"},
 	{dotted, 16, none, "xoxe."},
+	{url64, 100, mixed, "sl."},
 	{dotted, 24, none, "sk.eyJ"},
 	{dotted, 32, mixed, "SG."},
 	{standard, 8, none, "xoxd-"},
 	{standard, 20, none, "hooks.slack.com/services/ discord.com/api/webhooks/ discordapp.com/api/webhooks/"},
+	{standard, 10, none, "hooks.zapier.com/hooks/catch/"},
+	{wide, 40, none, "webhook.office.com/webhookb2/"},
 	{hexLower, 24, none, "mlsn."},
 	{hexLower, 32, none, "SK key- sk-or-v1-"},
 
 	// single sign-on: CAS protocol 3.0, section 3
 	{url64, 20, digit, "ST- PT- TGT- PGT- PGTIOU-"},
+}
+
+// inner is a form of keys with its issuer's mark in the middle or at the end: n bytes
+// before the mark, which begin with a word, and at least m after it.
+type inner struct {
+	begin  string
+	before alphabet
+	n      int
+	mark   string
+	after  alphabet
+	m      int // 0: the key ends with the mark
+}
+
+// within are these forms.
+var within = []inner{
+	{"pat", letters, 17, ".", hexLower, 64},   // Airtable
+	{"", letters, 14, ".atlasv1.", url64, 60}, // Terraform Cloud
+	{"", letters, 76, "AZDO", letters, 4},     // Azure DevOps
+	{"", letters, 3, "8Q~", wide, 30},         // Azure, a client's secret
+	{"", url64, 11, ":APA91b", url64, 100},    // Firebase
+	{"", hexLower, 36, "NRAL", letters, 0},    // New Relic
+	{"", url64, 36, "_mmk", letters, 0},       // MaxMind
+}
+
+// withinBy has them by the first byte of marks in their mark.
+var withinBy = func() (by [256][]inner) {
+	for _, f := range within {
+		c := f.mark[strings.IndexAny(f.mark, marks)]
+		by[c] = append(by[c], f)
+	}
+	return by
+}()
+
+// keyWithin looks at a mark for such a key, and gives where it ended, 0 where there
+// is none.
+func (t *scan) keyWithin(i int) int {
+	b, forms := t.src, withinBy[t.src[i]]
+	for k := range forms {
+		f := &forms[k]
+		mark := i - strings.IndexByte(f.mark, b[i])
+		start := mark - f.n
+		if start < t.from || !bytes.HasPrefix(b[mark:], []byte(f.mark)) || !bytes.HasPrefix(b[start:], []byte(f.begin)) {
+			continue
+		}
+		after := mark + len(f.mark)
+		end := after
+		for end < len(b) && f.after.has(b[end]) {
+			end++
+		}
+		t.w.looked += end - start
+		if t.begins(start) && all(b[start:mark], f.before) &&
+			end-after >= f.m && (f.m > 0 || end == after) {
+			return t.replace(start, end)
+		}
+	}
+	return 0
+}
+
+// all reports whether all bytes are of an alphabet.
+func all(b []byte, of alphabet) bool {
+	for _, c := range b {
+		if !of.has(c) {
+			return false
+		}
+	}
+	return true
 }
 
 // marks are the bytes by which a prefix is found: the first of them in it.
@@ -178,8 +279,14 @@ var issuersBy, unmarked = func() (by [256]*[256][]issued, unmarked []issued) {
 // issued looks at a mark for a key that an issuer marked, and gives where it
 // ended, 0 where there is none.
 func (t *scan) issued(i int) int {
+	if !t.w.r.credential {
+		return 0
+	}
+	if end := t.keyWithin(i); end > 0 {
+		return end
+	}
 	b, forms := t.src, issuersBy[t.src[i]]
-	if !t.w.r.credential || forms == nil {
+	if forms == nil {
 		return 0
 	}
 	if i > 0 {

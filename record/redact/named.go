@@ -95,6 +95,9 @@ func (t *scan) nameBefore(i int) (name []byte, at int) {
 		}
 	}
 	t.w.looked += end - start
+	if start > 0 && b[start-1] == '\\' && bytes.HasPrefix(b[start:end], []byte("u0026")) {
+		start += len("u0026") // "&", as JSON in a script has it
+	}
 	return b[start:end], start
 }
 

@@ -67,8 +67,11 @@ func (w *work) path(s []byte) (_ []byte, changed bool) {
 // segment takes secrets out of one segment of a path, or of one of its
 // parameters (;jsessionid=…).
 func (w *work) segment(s []byte) ([]byte, bool) {
-	if name, value, ok := bytes.Cut(s, []byte("=")); ok && w.secretPath(unpercent(nil, name, false)) {
-		return append(append([]byte(nil), s[:len(name)+1]...), w.r.appendToken(nil, unpercent(nil, value, false))...), len(value) > 0
+	if name, value, ok := bytes.Cut(s, []byte("=")); ok {
+		plain := unpercent(nil, name, false) // one of several lines is no name, but a key in PEM may be
+		if bytes.IndexByte(plain, '\n') < 0 && w.secretPath(plain) {
+			return append(append([]byte(nil), s[:len(name)+1]...), w.r.appendToken(nil, unpercent(nil, value, false))...), len(value) > 0
+		}
 	}
 	plain := s
 	if bytes.IndexByte(s, '%') >= 0 {
