@@ -22,8 +22,7 @@ func (s *countFigures) flawedSection() chart.Section {
 		if b.Verdict == whittle.Different {
 			different++
 		}
-		ended := b.RolledBack
-		ended = cmp.Or(ended, "refused: "+b.Refused)
+		ended := cmp.Or(b.RolledBack, "refused: "+b.Refused)
 		table.Rows = append(table.Rows, []string{
 			b.Flaw, b.Finding.Summary, b.Finding.Cause, fmt.Sprintf("%d exchanges", b.Finding.DecidedAt),
 			fmt.Sprintf("%g %%", b.MaxShare), fmt.Sprintf("%d of %d", b.Wrong, b.Served), ended,

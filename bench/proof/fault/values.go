@@ -71,81 +71,68 @@ func amountOf(old any) (float64, int, bool) {
 	return x, len(after), err == nil
 }
 
-func places(n int, round func(float64) float64) func(*Candidate, any) any {
+// amounts is a change of amounts: to another one, with so many decimals.
+func amounts(change func(x float64, digits int) (y float64, as int)) func(*Candidate, any) any {
 	return func(_ *Candidate, old any) any {
 		x, digits, ok := amountOf(old)
 		if !ok {
 			return old
 		}
-		scale := math.Pow(10, float64(n))
-		return json.Number(strconv.FormatFloat(round(x*scale)/scale, 'f', digits, 64))
+		y, as := change(x, digits)
+		return json.Number(strconv.FormatFloat(y, 'f', as, 64))
 	}
 }
 
-func oneCent(_ *Candidate, old any) any {
-	x, digits, ok := amountOf(old)
-	if !ok || digits == 0 || hash(fmt.Sprint(old))%16 != 0 {
-		return old
-	}
-	return json.Number(strconv.FormatFloat(x+0.01, 'f', digits, 64))
-}
-
-func inQuotes(_ *Candidate, old any) any {
-	if n, ok := old.(json.Number); ok {
-		return n.String()
-	}
-	return old
-}
-
-func trailingZero(_ *Candidate, old any) any {
-	n, ok := old.(json.Number)
-	if !ok {
-		return old
-	}
-	return json.Number(strings.TrimSuffix(n.String(), "0"))
-}
-
-func float32s(_ *Candidate, old any) any {
-	x, _, ok := amountOf(old)
-	if !ok {
-		return old
-	}
-	return json.Number(strconv.FormatFloat(float64(float32(x)), 'f', -1, 64))
-}
-
-func plusOne(_ *Candidate, old any) any {
-	n, ok := old.(json.Number)
-	if !ok {
-		return old
-	}
-	i, err := n.Int64()
-	if err != nil {
-		return old
-	}
-	if i >= 10_000 { // a sum of thousands is not wrong by one, but by one in a hundred
-		return json.Number(strconv.FormatInt(i+i/100, 10))
-	}
-	return json.Number(strconv.FormatInt(i+1, 10))
-}
-
-func scaled(by float64) func(*Candidate, any) any {
+// each is a change of the values of a type.
+func each[T any](change func(T) any) func(*Candidate, any) any {
 	return func(_ *Candidate, old any) any {
-		x, _, ok := amountOf(old)
-		if !ok {
-			return old
+		if v, ok := old.(T); ok {
+			return change(v)
 		}
-		return json.Number(strconv.FormatFloat(math.Round(x*by), 'f', 0, 64))
+		return old
 	}
 }
 
 // words is a change of a text.
 func words(change func(string) string) func(*Candidate, any) any {
-	return func(_ *Candidate, old any) any {
-		if s, ok := old.(string); ok {
-			return change(s)
-		}
+	return each(func(s string) any { return change(s) })
+}
+
+func places(n int, round func(float64) float64) func(*Candidate, any) any {
+	scale := math.Pow(10, float64(n))
+	return amounts(func(x float64, digits int) (float64, int) { return round(x*scale) / scale, digits })
+}
+
+func oneCent(c *Candidate, old any) any {
+	if _, digits, _ := amountOf(old); digits == 0 || hash(fmt.Sprint(old))%16 != 0 {
 		return old
 	}
+	return amounts(func(x float64, digits int) (float64, int) { return x + 0.01, digits })(c, old)
+}
+
+var (
+	inQuotes     = each(func(n json.Number) any { return n.String() })
+	trailingZero = each(func(n json.Number) any { return json.Number(strings.TrimSuffix(n.String(), "0")) })
+	float32s     = amounts(func(x float64, _ int) (float64, int) { return float64(float32(x)), -1 })
+	inverted     = each(func(b bool) any { return !b })
+	plusOne      = each(func(n json.Number) any {
+		i, err := n.Int64()
+		switch {
+		case err != nil:
+			return n
+		case i >= 10_000: // a sum of thousands is not wrong by one, but by one in a hundred
+			return json.Number(strconv.FormatInt(i+i/100, 10))
+		}
+		return json.Number(strconv.FormatInt(i+1, 10))
+	})
+)
+
+func scaled(by float64) func(*Candidate, any) any {
+	return amounts(func(x float64, _ int) (float64, int) { return math.Round(x * by), 0 })
+}
+
+func scaledBy(by float64) func(*Candidate, any) any {
+	return amounts(func(x float64, digits int) (float64, int) { return x * by, digits })
 }
 
 // mojibake is what becomes of UTF-8 that is read as Latin-1.
@@ -168,13 +155,6 @@ func otherWord(s string) string {
 		return map[string]string{"created": "packed", "free": "pro", "EUR": "USD", "home": "car", "/home": "/cart"}[s]
 	}
 	return map[bool]string{true: "created", false: "free"}[strings.Contains(s, "_")]
-}
-
-func inverted(_ *Candidate, old any) any {
-	if b, ok := old.(bool); ok {
-		return !b
-	}
-	return old
 }
 
 func onNull(fresh any) func(*Candidate, any) any {
@@ -223,16 +203,6 @@ func tamper(c *Candidate, call *Call, a *whittle.Response) bool {
 	return true
 }
 
-func scaledBy(by float64) func(*Candidate, any) any {
-	return func(_ *Candidate, old any) any {
-		x, digits, ok := amountOf(old)
-		if !ok {
-			return old
-		}
-		return json.Number(strconv.FormatFloat(x*by, 'f', digits, 64))
-	}
-}
-
 func hash(s string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s)) // a hash takes all
@@ -255,14 +225,9 @@ func spread(_ *Candidate, call *Call, a *whittle.Response) bool {
 		return false
 	}
 	place, _ := call.Family.Has(family.Count)
-	return edit(a, place, func(old any) any {
-		x, _, ok := amountOf(old)
-		if !ok {
-			return old
-		}
-		mean := 50 * in.Times
-		return json.Number(strconv.FormatFloat(math.Round(mean+1.5*(x-mean)), 'f', 0, 64))
-	})
+	mean := 50 * in.Times
+	wider := amounts(func(x float64, _ int) (float64, int) { return math.Round(mean + 1.5*(x-mean)), 0 })
+	return edit(a, place, func(old any) any { return wider(nil, old) })
 }
 
 // sharedSeed gives all requests of a second the response of its first.

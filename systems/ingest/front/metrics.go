@@ -98,8 +98,7 @@ func (m *metrics) request(kind event.Kind, status int) {
 		c.Inc()
 		return
 	}
-	name := string(kind)
-	name = cmp.Or(name, "none")
+	name := cmp.Or(string(kind), "none")
 	m.requests.WithLabelValues(name, strconv.Itoa(status)).Inc()
 }
 

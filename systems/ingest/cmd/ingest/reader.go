@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strings"
-	"time"
 
 	"whittle"
 	"whittle/systems/ingest/stream"
@@ -44,68 +42,4 @@ func begins(ctx context.Context, s stream.Stream, from string) ([]stream.Partiti
 		}
 	}
 	return nil, whittle.Errorf(whittle.NotFound, "the stream has no partition %q", at.Partition)
-}
-
-// idleTimeout is how long a partition that does not report its end must be silent to be
-// taken as read to the end.
-const idleTimeout = 10 * time.Second
-
-// walk hands each entry of a partition from its First on to visit, in batches,
-// up to what is its Next now. A corrupt record goes to corrupt and is passed.
-func walk(ctx context.Context, s stream.Stream, p stream.Partition, visit func([]stream.Entry) error, corrupt func(*stream.CorruptError) error) error {
-	if p.Next.Offset != "" && !less(p.First.Offset, p.Next.Offset) {
-		return nil
-	}
-	r, err := s.Read(ctx, p.First)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }() // it was only read
-	batch := make([]stream.Entry, 256)
-	for {
-		n, err := next(ctx, r, batch, p.Next.Offset == "")
-		if broken, ok := errors.AsType[*stream.CorruptError](err); ok {
-			if err := corrupt(broken); err != nil {
-				return err
-			}
-			if last(broken.Position.Offset, p.Next.Offset) {
-				return nil
-			}
-			continue
-		}
-		if errors.Is(err, stream.ErrEnded) || errors.Is(err, stream.ErrIdle) { // ErrEnded: a shard that was closed for good
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := visit(batch[:n]); err != nil {
-			return err
-		}
-		if last(batch[n-1].Position.Offset, p.Next.Offset) {
-			return nil
-		}
-	}
-}
-
-// next reads on. With an open end, silence is the end.
-func next(ctx context.Context, r stream.Reader, into []stream.Entry, openEnd bool) (int, error) {
-	if openEnd {
-		return stream.NextBefore(ctx, r, into, idleTimeout)
-	}
-	return r.Next(ctx, into)
-}
-
-// less compares decimal numbers of any length.
-func less(a, b string) bool {
-	return stream.CompareOffsets(strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")) < 0
-}
-
-// last reports whether the record at offset is the last one before next, given
-// that offsets are dense or that a later record is at next or beyond.
-func last(offset, next string) bool {
-	if next == "" {
-		return false
-	}
-	return !less(stream.NextOffset(offset), next)
 }

@@ -40,7 +40,7 @@ func (*shardReader) Close() error { return nil }
 func TestAClosedShardIsWalkedToItsEnd(t *testing.T) {
 	n := 0
 	closed := closedShard{end: whittle.Errorf(whittle.FailedPrecondition, "a resharding closed it: %w", stream.ErrEnded)}
-	err := walk(t.Context(), closed, stream.Partition{Name: "0"}, func(batch []stream.Entry) error {
+	err := stream.Walk(t.Context(), closed, stream.Partition{Name: "0"}, func(batch []stream.Entry) error {
 		n += len(batch)
 		return nil
 	}, nil)
@@ -56,7 +56,7 @@ func TestADroppedConnectionIsNoEnd(t *testing.T) {
 		n := 0
 		dropped := closedShard{end: whittle.Errorf(whittle.Unavailable, "read shard: %w", io.EOF)}
 		p := stream.Partition{Name: "0", Next: stream.Position{Offset: end}}
-		err := walk(t.Context(), dropped, p, func(batch []stream.Entry) error {
+		err := stream.Walk(t.Context(), dropped, p, func(batch []stream.Entry) error {
 			n += len(batch)
 			return nil
 		}, nil)

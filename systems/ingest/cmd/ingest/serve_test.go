@@ -30,7 +30,7 @@ func held(t *testing.T, dir string) map[string]stream.Record {
 	}
 	all := map[string]stream.Record{}
 	for _, p := range parts {
-		err := walk(t.Context(), log, p, func(batch []stream.Entry) error {
+		err := stream.Walk(t.Context(), log, p, func(batch []stream.Entry) error {
 			for i := range batch {
 				r := batch[i].Record
 				r.Value = append([]byte(nil), r.Value...)

@@ -65,7 +65,7 @@ func (v *replayVerb) Run(ctx context.Context, s streams) error {
 	defer to.close()
 	p := &replay{to: to, within: v.Within, left: v.Limit, limited: v.Limit > 0, s: s}
 	for _, part := range parts {
-		if err := walk(ctx, src, part, func(b []stream.Entry) error { return p.batch(ctx, b) }, p.corrupt); err != nil && err != errEnough { //nolint:errorlint // a mark of our own that nobody wraps
+		if err := stream.Walk(ctx, src, part, func(b []stream.Entry) error { return p.batch(ctx, b) }, p.corrupt); err != nil && err != errEnough { //nolint:errorlint // a mark of our own that nobody wraps
 			p.printResume(part)
 			return err
 		}

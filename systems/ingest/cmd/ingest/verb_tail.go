@@ -45,7 +45,7 @@ func (v *tailVerb) Run(ctx context.Context, s streams) error {
 	out := &printer{to: s, values: v.Values}
 	if !v.Follow {
 		for _, p := range parts {
-			if err := walk(ctx, src, v.back(p), out.entries, out.corrupt); err != nil {
+			if err := stream.Walk(ctx, src, v.back(p), out.entries, out.corrupt); err != nil {
 				return err
 			}
 		}
@@ -72,7 +72,7 @@ func (v *tailVerb) back(p stream.Partition) stream.Partition {
 
 func follow(ctx context.Context, src stream.Stream, p stream.Partition, out *printer) error {
 	p.Next.Offset = endless
-	return walk(ctx, src, p, out.entries, out.corrupt)
+	return stream.Walk(ctx, src, p, out.entries, out.corrupt)
 }
 
 // endless is an offset that no stream reaches.

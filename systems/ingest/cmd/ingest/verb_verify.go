@@ -45,7 +45,7 @@ func (v *verifyVerb) Run(ctx context.Context, s streams) error {
 	for _, p := range parts {
 		records, bytes := 0, int64(0)
 		first, end := "", ""
-		err := walk(ctx, src, p, func(batch []stream.Entry) error {
+		err := stream.Walk(ctx, src, p, func(batch []stream.Entry) error {
 			for i := range batch {
 				if !batch[i].Intact() {
 					return whittle.Errorf(whittle.Internal, "the stream handed out a record at %s that is not intact", formatPosition(batch[i].Position))

@@ -53,7 +53,16 @@ func (l *Ledger) Audit(ctx context.Context, s stream.Stream) (Report, error) {
 		return a.report, err
 	}
 	for _, p := range parts {
-		if err := a.partition(ctx, s, p); err != nil {
+		err := stream.Walk(ctx, s, p, func(batch []stream.Entry) error {
+			for i := range batch {
+				a.entry(&batch[i])
+			}
+			return nil
+		}, func(*stream.CorruptError) error {
+			a.report.Strange++
+			return nil
+		})
+		if err != nil {
 			return a.report, err
 		}
 	}
@@ -74,35 +83,6 @@ func (l *Ledger) copy() map[string]map[int]stream.Position {
 		}
 	}
 	return all
-}
-
-// partition reads up to what is its end now.
-func (a *auditor) partition(ctx context.Context, s stream.Stream, p stream.Partition) (err error) {
-	if p.First == p.Next {
-		return nil
-	}
-	r, err := s.Read(ctx, p.First)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	into := make([]stream.Entry, 256)
-	for at := p.First.Offset; stream.CompareOffsets(at, p.Next.Offset) < 0; {
-		n, err := r.Next(ctx, into)
-		if corrupt, ok := errors.AsType[*stream.CorruptError](err); ok {
-			a.report.Strange++
-			at = stream.NextOffset(corrupt.Position.Offset)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		for i := range into[:n] {
-			a.entry(&into[i])
-		}
-		at = stream.NextOffset(into[n-1].Position.Offset)
-	}
-	return nil
 }
 
 func (a *auditor) entry(e *stream.Entry) {
