@@ -6,13 +6,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
 	"whittle/cmdline"
+	"whittle/systems/daemon"
 )
 
 // Program is one command that serves a Counter.
@@ -77,15 +77,7 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 		return fmt.Errorf("start counter: %w", err)
 	}
 	defer stop()
-	return serve(ctx, &c, counter, registry, c.logger(stderr), stdout)
-}
-
-func (c *config) logger(w io.Writer) *slog.Logger {
-	o := &slog.HandlerOptions{Level: c.level}
-	if c.json {
-		return slog.New(slog.NewJSONHandler(w, o))
-	}
-	return slog.New(slog.NewTextHandler(w, o))
+	return serve(ctx, &c, counter, registry, daemon.Logger(stderr, c.level, c.json), stdout)
 }
 
 func (p Program) help(f *flag.FlagSet, w io.Writer) {

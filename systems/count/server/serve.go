@@ -2,23 +2,19 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/netutil"
 
 	"whittle"
-	"whittle/internal/adminport"
 	"whittle/internal/label"
 	"whittle/systems/count/rpc"
+	"whittle/systems/daemon"
 )
 
 const (
@@ -48,65 +44,24 @@ func newPublic(counter Counter, deadline time.Duration, m *metrics, ready func()
 
 // serve opens both ports and responds until ctx ends or a port fails.
 func serve(ctx context.Context, c *config, counter Counter, registry *prometheus.Registry, log *slog.Logger, stdout io.Writer) error {
-	public, err := open(ctx, c.listen)
+	p := &daemon.Process{Log: log, Registry: registry, Drain: c.drain}
+	defer p.Close()
+	public, err := p.Listen(ctx, "-listen", c.listen)
 	if err != nil {
 		return err
 	}
-	admin, err := open(ctx, c.admin)
+	admin, err := p.ListenLocal(ctx, "-admin", c.admin)
 	if err != nil {
-		public.Close()
 		return err
 	}
-	if a, ok := admin.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		public.Close()
-		admin.Close()
-		return whittle.Errorf(whittle.Invalid, "-admin %s came to be %s, which is not loopback", c.admin, admin.Addr())
-	}
-
-	var ready atomic.Bool
 	base, abort := context.WithCancelCause(context.Background())
 	defer abort(nil)
-	front := newServer(newPublic(counter, c.deadline, newMetrics(registry), ready.Load), c.deadline, log)
+	front := newServer(newPublic(counter, c.deadline, newMetrics(registry), p.Ready), c.deadline, log)
 	front.BaseContext = func(net.Listener) context.Context { return base }
-	// A profile may be asked to run for longer than a call.
-	back := newServer(adminport.New(ready.Load, registry), 5*time.Minute, log)
-
-	var serving sync.WaitGroup
-	failed := make(chan error, 2)
-	start := func(s *http.Server, l net.Listener) {
-		serving.Go(func() {
-			if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
-			}
-		})
-	}
-	start(front, netutil.LimitListener(public, c.maxConns))
-	start(back, admin)
-	ready.Store(true)
-	log.Info("serving", "public", public.Addr().String(), "admin", admin.Addr().String())
-	if _, err = fmt.Fprintf(stdout, "listening public=%s admin=%s\n", public.Addr(), admin.Addr()); err == nil {
-		select {
-		case <-ctx.Done():
-		case err = <-failed:
-		}
-	}
-	ready.Store(false)
-	log.Info("draining", "at_most", c.drain.String())
-	drain(front, c.drain, abort, log)
-	err = errors.Join(err, back.Close())
-	serving.Wait()
-	log.Info("stopped")
-	return err
-}
-
-func open(ctx context.Context, address string) (net.Listener, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "open port: %w", err).
-			WithHint("another process may hold it; port 0 takes a free one")
-	}
-	return l, nil
+	one := p.HTTP(front, netutil.LimitListener(public, c.maxConns))
+	one.Shutdown = func(ctx context.Context) { drain(ctx, front, abort, log) }
+	p.Add(daemon.Public, public, one)
+	return p.Run(ctx, admin, stdout)
 }
 
 // newServer bounds what one client may take: header, time, streams.
@@ -127,19 +82,17 @@ func newServer(h http.Handler, deadline time.Duration, log *slog.Logger) *http.S
 	return s
 }
 
-// drain lets the calls in flight finish, then cancels them, then cuts them off.
-func drain(s *http.Server, bound time.Duration, abort context.CancelCauseFunc, log *slog.Logger) {
-	wait := func(d time.Duration) error {
-		ctx, cancel := context.WithTimeout(context.Background(), d)
-		defer cancel()
-		return s.Shutdown(ctx)
-	}
-	if wait(bound) == nil {
+// drain lets the calls in flight finish until ctx ends, then cancels them, then cuts
+// them off.
+func drain(ctx context.Context, s *http.Server, abort context.CancelCauseFunc, log *slog.Logger) {
+	if s.Shutdown(ctx) == nil {
 		return
 	}
 	log.Warn("cancelled calls still in flight")
 	abort(whittle.Errorf(whittle.Unavailable, "the service is closing down"))
-	if wait(unwind) == nil {
+	soon, cancel := context.WithTimeout(context.Background(), unwind)
+	defer cancel()
+	if s.Shutdown(soon) == nil {
 		return
 	}
 	log.Warn("closed connections that were still open")

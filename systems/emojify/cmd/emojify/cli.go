@@ -60,11 +60,3 @@ type processFlags struct {
 	LogLevel slog.Level    `default:"INFO" placeholder:"LEVEL" help:"DEBUG, INFO, WARN or ERROR (${default})."`
 	LogJSON  bool          `name:"log-json" help:"Log in JSON."`
 }
-
-func (p *processFlags) logger(w io.Writer) *slog.Logger {
-	o := &slog.HandlerOptions{Level: p.LogLevel}
-	if p.LogJSON {
-		return slog.New(slog.NewJSONHandler(w, o))
-	}
-	return slog.New(slog.NewTextHandler(w, o))
-}

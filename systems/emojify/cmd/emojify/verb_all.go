@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"net"
+
+	"whittle/systems/daemon"
 )
 
 type allVerb struct {
@@ -24,12 +26,12 @@ func (v *allVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	return v.serve(ctx, s, v.Listen, v.Admin, func(h *runner, port net.Listener) error {
-		cachePort, err := h.listen(ctx, "cache-listen", v.CacheListen)
+	return v.serve(ctx, s, v.Listen, v.Admin, func(h *daemon.Process, port net.Listener) error {
+		cachePort, err := h.Listen(ctx, "--cache-listen", v.CacheListen)
 		if err != nil {
 			return err
 		}
-		facePort, err := h.listen(ctx, "facebox-listen", v.FaceboxListen)
+		facePort, err := h.Listen(ctx, "--facebox-listen", v.FaceboxListen)
 		if err != nil {
 			return err
 		}

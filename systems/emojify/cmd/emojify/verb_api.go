@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"whittle"
+	"whittle/systems/daemon"
 	"whittle/systems/emojify/api"
 	"whittle/systems/emojify/draw"
 	"whittle/systems/emojify/facebox"
@@ -54,7 +55,7 @@ func (f *apiFlags) check() error {
 }
 
 // open adds the API to the process, before the two services at these addresses.
-func (f *apiFlags) open(h *runner, l net.Listener, limits picture.Limits, cacheAddress, faceboxURL string) error {
+func (f *apiFlags) open(h *daemon.Process, l net.Listener, limits picture.Limits, cacheAddress, faceboxURL string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -62,14 +63,14 @@ func (f *apiFlags) open(h *runner, l net.Listener, limits picture.Limits, cacheA
 	if err != nil {
 		return err
 	}
-	h.ends = append(h.ends, func() { _ = conn.Close() }) // which fails only when done before
+	h.OnEnd(func() { _ = conn.Close() }) // which fails only when done before
 	finder, err := facebox.NewClient(faceboxURL)
 	if err != nil {
 		return err
 	}
-	h.ends = append(h.ends, finder.Close)
+	h.OnEnd(finder.Close)
 	a, err := api.New(api.Options{
-		Cache: conn, Metrics: h.registry, Log: h.log,
+		Cache: conn, Metrics: h.Registry, Log: h.Log,
 		Workers: f.Workers, Queue: f.Queue, JobTimeout: f.JobTimeout, Origins: f.Origins,
 		CacheCalls:  api.Calls{Timeout: f.CacheTimeout, FailShare: f.CacheErrors, Delay: f.CacheDelay},
 		FinderCalls: api.Calls{Timeout: f.FaceboxTimeout, FailShare: f.FaceboxErrors, Delay: f.FaceboxDelay},
@@ -79,13 +80,13 @@ func (f *apiFlags) open(h *runner, l net.Listener, limits picture.Limits, cacheA
 	if err != nil {
 		return err
 	}
-	s := h.httpService(newServer(a, h.log), netutil.LimitListener(l, f.MaxConns))
-	shutdown := s.shutdown
-	s.shutdown = func(ctx context.Context) {
+	s := h.HTTP(daemon.NewServer(a, h.Log), netutil.LimitListener(l, f.MaxConns))
+	shutdown := s.Shutdown
+	s.Shutdown = func(ctx context.Context) {
 		shutdown(ctx)
 		a.Close(ctx)
 	}
-	h.add(public, l, s)
+	h.Add(daemon.Public, l, s)
 	return nil
 }
 
@@ -127,7 +128,7 @@ func (v *apiVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	return v.serve(ctx, s, v.Listen, v.Admin, func(h *runner, port net.Listener) error {
+	return v.serve(ctx, s, v.Listen, v.Admin, func(h *daemon.Process, port net.Listener) error {
 		return v.open(h, port, limits, v.Cache, v.Facebox)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/systems/daemon"
 	"whittle/systems/emojify/cache"
 )
 
@@ -18,7 +19,7 @@ type cacheFlags struct {
 }
 
 // open adds the cache to the process.
-func (f *cacheFlags) open(h *runner, said string, l net.Listener) error {
+func (f *cacheFlags) open(h *daemon.Process, said string, l net.Listener) error {
 	for name, bad := range map[string]bool{"--ttl": f.TTL <= 0, "--max-bytes": f.MaxBytes < 1, "--max-item": f.MaxItem < 1} {
 		if bad {
 			return whittle.Errorf(whittle.Invalid, "%s must be above 0", name)
@@ -28,13 +29,13 @@ func (f *cacheFlags) open(h *runner, said string, l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	h.ends = append(h.ends, func() {
+	h.OnEnd(func() {
 		if err := store.Close(); err != nil {
-			h.log.Warn("closing the cache failed", "err", err)
+			h.Log.Warn("closing the cache failed", "err", err)
 		}
 	})
-	s := cache.NewServer(store, h.registry, h.log)
-	h.add(said, l, service{serve: func() error { return s.Serve(l) }, shutdown: s.Shutdown})
+	s := cache.NewServer(store, h.Registry, h.Log)
+	h.Add(said, l, daemon.Service{Serve: func() error { return s.Serve(l) }, Shutdown: s.Shutdown})
 	return nil
 }
 
@@ -47,5 +48,5 @@ type cacheVerb struct {
 
 // Run serves the cache until ctx ends.
 func (v *cacheVerb) Run(ctx context.Context, s streams) error {
-	return v.serve(ctx, s, v.Listen, v.Admin, func(h *runner, port net.Listener) error { return v.open(h, public, port) })
+	return v.serve(ctx, s, v.Listen, v.Admin, func(h *daemon.Process, port net.Listener) error { return v.open(h, daemon.Public, port) })
 }

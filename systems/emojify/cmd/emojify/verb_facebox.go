@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"whittle"
+	"whittle/systems/daemon"
 	"whittle/systems/emojify/facebox"
 	"whittle/systems/emojify/picture"
 )
@@ -16,15 +17,15 @@ type faceboxFlags struct {
 
 // open adds face detection to the process. It is sent pictures, never URLs: one
 // place that fetches for untrusted URLs is enough.
-func (f *faceboxFlags) open(h *runner, said string, l net.Listener, limits picture.Limits) error {
+func (f *faceboxFlags) open(h *daemon.Process, said string, l net.Listener, limits picture.Limits) error {
 	if f.FaceboxWorkers < 0 {
 		return whittle.Errorf(whittle.Invalid, "--facebox-workers is %d, it must not be below 0", f.FaceboxWorkers)
 	}
-	s, err := facebox.New(facebox.Options{Limits: limits, Workers: f.FaceboxWorkers, Metrics: h.registry, Log: h.log})
+	s, err := facebox.New(facebox.Options{Limits: limits, Workers: f.FaceboxWorkers, Metrics: h.Registry, Log: h.Log})
 	if err != nil {
 		return err
 	}
-	h.add(said, l, h.httpService(s.Server(), l))
+	h.Add(said, l, h.HTTP(s.Server(), l))
 	return nil
 }
 
@@ -42,5 +43,5 @@ func (v *faceboxVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	return v.serve(ctx, s, v.Listen, v.Admin, func(h *runner, port net.Listener) error { return v.open(h, public, port, limits) })
+	return v.serve(ctx, s, v.Listen, v.Admin, func(h *daemon.Process, port net.Listener) error { return v.open(h, daemon.Public, port, limits) })
 }

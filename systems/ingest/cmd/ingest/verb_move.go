@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/systems/daemon"
 	"whittle/systems/ingest/stream/embedded"
 	"whittle/systems/ingest/stream/relay"
 )
@@ -47,7 +48,7 @@ func (v *moveVerb) Run(ctx context.Context, s streams) error {
 	}
 	defer closeQuietly(to)
 	o := relay.MoveOptions{
-		Dir: v.State, Label: v.describe() + " → " + v.To.describe(), Log: newLog(s.err, 0, false),
+		Dir: v.State, Label: v.describe() + " → " + v.To.describe(), Log: daemon.Logger(s.err, 0, false),
 		Progress: func(p relay.Progress) { printProgress(s, p) },
 	}
 	if v.Refused != "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -18,6 +17,7 @@ import (
 
 	"whittle"
 	"whittle/internal/adminport"
+	"whittle/systems/daemon"
 	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/front"
 )
@@ -99,7 +99,7 @@ Examples:
 // Run serves until ctx ends.
 func (v *serveVerb) Run(ctx context.Context, s streams) error {
 	tuneGC()
-	log := newLog(s.err, v.LogLevel, v.LogJSON)
+	log := daemon.Logger(s.err, v.LogLevel, v.LogJSON)
 	limits, err := v.limits()
 	if err != nil {
 		return err
@@ -136,14 +136,6 @@ func tuneGC() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
-}
-
-func newLog(w io.Writer, level slog.Level, asJSON bool) *slog.Logger {
-	o := &slog.HandlerOptions{Level: level}
-	if asJSON {
-		return slog.New(slog.NewJSONHandler(w, o))
-	}
-	return slog.New(slog.NewTextHandler(w, o))
 }
 
 func (v *serveVerb) readKeys(log *slog.Logger) (*front.Keys, error) {
