@@ -24,6 +24,9 @@ func TestCPUTakesTheUsersBack(t *testing.T) {
 		if s := h.status(); s.Phase != whittle.PhaseShadow || s.Monolith.CPU != 1000 || s.Candidate.CPU != 3000 {
 			t.Errorf("in shadow: %s, %+v, %+v", s.Phase, s.Monolith, s.Candidate)
 		}
+		if meters := h.status().Guards; len(meters) != 3 || meters[2].Name != "cpu" || meters[2].Count != 0 || meters[2].Breached {
+			t.Errorf("in shadow the guards count what no user met: %+v", meters)
+		}
 		h.say(whittle.Equivalent)
 		pass(time.Second)
 		if h.share() != 100 {

@@ -135,11 +135,14 @@ func (r *route) respec(ch change) error {
 	if fingerprint(r.spec.Rollout) != fingerprint(ch.spec.Rollout) {
 		r.endRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: the rollout's steps are being reloaded"))
 	}
+	old := r.epoch
 	r.spec, r.guardID, r.epoch, r.frozen = ch.spec, guardID, ch.epoch, false
 	var err error
 	switch {
 	case ch.other:
-		err = r.restart(otherCandidate)
+		if err = r.restart(otherCandidate); err != nil {
+			r.epoch, r.frozen = old, true // what was decided for the other one stays out of force, until a reload that can
+		}
 	case guard:
 		r.ev.guard, r.ev.exposed, r.ev.share, r.ev.changed = r.c.o.NewGuard(r.spec.Guard), false, 0, true
 	}

@@ -39,6 +39,10 @@ func TestStep(t *testing.T) {
 	if err := step(); err != nil || h.share() != 100 {
 		t.Fatalf("%v, share %d", err, h.share())
 	}
+	before := disk.attempts()
+	if err := step(); err != nil || disk.attempts() != before {
+		t.Errorf("%v, %d saves where nothing was decided", err, disk.attempts()-before)
+	}
 	h.say(whittle.Different)
 	if err := step(); err != nil || h.share() != 0 {
 		t.Errorf("%v, share %d of a candidate that is DIFFERENT", err, h.share())
