@@ -130,7 +130,7 @@ lint: need-go $(TOOL_gofumpt) $(TOOL_golangci-lint) $(TOOL_deadcode) check-gener
 
 # Rooms whose tests are held against mutants; ROOMS=carve/gateway/breaker takes another.
 # Gremlins lists the mutants; bench/mutants tries them, many in one build.
-ROOMS ?= carve/rollout carve/state carve/compare/eprocess internal/http1 internal/jsonscan internal/jsonpath
+ROOMS ?= carve/rollout carve/control carve/state carve/compare/eprocess internal/http1 internal/jsonscan internal/jsonpath
 MUTANTS := .cache/mutants
 
 .PHONY: mutants
