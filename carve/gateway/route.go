@@ -32,6 +32,8 @@ type routeEnv struct {
 	monolith *upstream.Upstream
 	// candidate is nil where the route has none.
 	candidate *upstream.Upstream
+	// shared bounds the exposure of all routes to the candidate.
+	shared *breaker.Shared
 	// adopt is the route of the same name in the table that is being replaced;
 	// nil: there was none. Its ledger and share go on in the new route; until
 	// its close is called it still serves, and newRoute must not disturb it,
@@ -89,6 +91,7 @@ type setting struct {
 // to the route.
 func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
 	rt := &route{spec: spec, env: env, split: newSplit(spec.Name, spec.Rollout.Sticky), bounds: breaker.BoundsOf(spec.Guard)}
+	rt.bounds.Shared = env.shared
 	var err error
 	if rt.codec, err = newCodec(&spec); err != nil {
 		return nil, err
@@ -141,6 +144,9 @@ func (s *routeState) apply(p whittle.Position) (inForce bool) {
 		return false
 	}
 	s.setting.Store(&next)
+	if next.phase == whittle.PhaseShadow && now.phase != whittle.PhaseShadow {
+		s.breaker.Forget() // a reset, or another candidate
+	}
 	s.breaker.Set(next.share > 0, next.phase == whittle.PhaseLive, next.generation)
 	return true
 }

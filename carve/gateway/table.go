@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"whittle"
+	"whittle/carve/gateway/breaker"
 	"whittle/carve/gateway/upstream"
 )
 
@@ -26,6 +27,8 @@ type table struct {
 	rest *entry
 	// entries has all of the above, in the order of the config.
 	entries []*entry
+	// candidates has what bounds the exposure to each candidate, by its address.
+	candidates map[string]*breaker.Shared
 	// upstreams has each distinct upstream once.
 	upstreams []*upstream.Upstream
 }
@@ -44,7 +47,7 @@ type entry struct {
 
 // newTable compiles the routes, and keeps of old what stays the same.
 func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old *table) (_ *table, err error) {
-	t := &table{routes: map[string]*route{}, literal: map[string][]*entry{}}
+	t := &table{routes: map[string]*route{}, literal: map[string][]*entry{}, candidates: map[string]*breaker.Shared{}}
 	defer func() {
 		if err != nil { // nothing that was made for this table may stay open
 			_ = t.retire(context.Background(), old) // never served: nothing to wait for
@@ -63,7 +66,32 @@ func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old
 		t.add(e)
 	}
 	t.order()
+	t.boundExposure()
 	return t, nil
+}
+
+// boundExposure has the largest bound of a candidate's routes hold for all of them.
+func (t *table) boundExposure() {
+	most := map[*breaker.Shared]int{}
+	for _, rt := range t.routes {
+		most[rt.bounds.Shared] = max(most[rt.bounds.Shared], rt.spec.Guard.Exposure)
+	}
+	for s, exposure := range most {
+		s.Bound(exposure)
+	}
+}
+
+// shared is what bounds the exposure to the candidate behind an upstream.
+func (t *table) shared(u *upstream.Upstream, old *table) *breaker.Shared {
+	s := t.candidates[u.Server()]
+	if s == nil && old != nil {
+		s = old.candidates[u.Server()]
+	}
+	if s == nil {
+		s = breaker.NewShared()
+	}
+	t.candidates[u.Server()] = s
+	return s
 }
 
 // rule makes the part of an entry that says which requests are its own, and
@@ -104,7 +132,7 @@ func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, er
 	if err != nil {
 		return nil, inField(err, "candidate")
 	}
-	env := routeEnv{g: g, monolith: t.monolith, candidate: u}
+	env := routeEnv{g: g, monolith: t.monolith, candidate: u, shared: t.shared(u, old)}
 	if old != nil {
 		env.adopt = old.routes[spec.Name]
 	}

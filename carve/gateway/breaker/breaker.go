@@ -23,7 +23,7 @@ import (
 // without one good response among them.
 //
 // At most Guard.Exposure users' requests meet a candidate that is broken from
-// one moment to the next. A request counts from its start until it is answered
+// one moment to the next, over all of its routes (Shared). A request counts from its start until it is answered
 // well. One that was not followed by a good response goes on counting until a request that
 // started after its end gets one: only that proves that the candidate
 // works again. A broken candidate can give no such proof, so what it has
@@ -65,10 +65,9 @@ type Breaker struct {
 	// waiting is since when Consecutive requests have been in flight without a
 	// good response; zero while fewer are.
 	waiting time.Time
-	// slowest is a slowly forgotten maximum of the candidate's good latencies,
-	// mirrored ones too; 0 until there is one.
-	slowest time.Duration
-	timer   *time.Timer
+	// pace is that of the candidate's good responses, mirrored ones too.
+	pace  pace
+	timer *time.Timer
 	// tripped is cancelled when the breaker trips, so that requests with a
 	// fallback need not wait for their own timeouts.
 	tripped       context.Context //nolint:containedctx // the share's own life, not a call's
@@ -76,7 +75,11 @@ type Breaker struct {
 }
 
 // Bounds are a guard's hard ones.
-type Bounds struct{ consecutive, exposure int }
+type Bounds struct {
+	consecutive, exposure int
+	// Shared bounds all routes of the candidate together. Nil: there is no other one.
+	Shared *Shared
+}
 
 // BoundsOf gives the bounds of a guard, each at least 1.
 func BoundsOf(g whittle.Guard) Bounds {
@@ -90,8 +93,6 @@ func BoundsOf(g whittle.Guard) Bounds {
 const (
 	minStallTimeout = 500 * time.Millisecond
 	stallFactor     = 4
-	// slowestDecay forgets half of the slowest response over about 700 responses.
-	slowestDecay = 0.999
 )
 
 // New makes a breaker that is open. trip is called once each time it trips, with
@@ -100,17 +101,29 @@ func New(trip func(reason string, position uint64)) *Breaker { return &Breaker{o
 
 // Permit lets one user's request go to the candidate; Done or Settle releases it.
 type Permit struct {
-	generation uint64
+	entry
 	// User identifies the user; 0: not known.
-	User uint64
+	User  uint64
+	start time.Time
+	// Tripped ends when the breaker trips while the request is under way.
+	Tripped context.Context //nolint:containedctx // the share's own life, not a call's
+	// common is the breaker that the candidate's routes share, and shared the entry
+	// there; nil: there is none.
+	common *Breaker
+	shared entry
+}
+
+// entry is where a breaker stood when it admitted a request.
+type entry struct {
+	generation uint64
 	// seen is how many unproven responses there were at the start.
 	seen int
 	// goods is how many good responses there were at the start.
 	goods uint64
-	start time.Time
-	// Tripped ends when the breaker trips while the request is under way.
-	Tripped context.Context //nolint:containedctx // the share's own life, not a call's
 }
+
+// other is the permit of the shared breaker.
+func (p *Permit) other() Permit { return Permit{entry: p.shared, User: p.User, start: p.start} }
 
 // Outcome is what a response says of the candidate.
 type Outcome uint8
@@ -156,6 +169,28 @@ func (b *Breaker) stopTimer() {
 
 // Admit acquires a permit. False: the monolith responds.
 func (b *Breaker) Admit(now time.Time, within Bounds) (Permit, bool) {
+	if within.Shared == nil {
+		return b.admit(now, within)
+	}
+	common, other, ok := within.Shared.admit(b, b.isLive(), now)
+	if !ok {
+		return Permit{}, false
+	}
+	p, ok := b.admit(now, within)
+	if !ok {
+		common.Done(other, Void, now)
+	}
+	p.common, p.shared = common, other.entry
+	return p, ok
+}
+
+func (b *Breaker) isLive() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.live
+}
+
+func (b *Breaker) admit(now time.Time, within Bounds) (Permit, bool) {
 	b.mu.Lock()
 	b.bounds = within
 	if !b.closed {
@@ -182,13 +217,16 @@ func (b *Breaker) Admit(now time.Time, within Bounds) (Permit, bool) {
 		b.waiting = now
 		b.startTimer(now)
 	}
-	p := Permit{generation: b.generation, seen: b.unproven, goods: b.goods, start: now, Tripped: b.tripped}
+	p := Permit{entry: entry{generation: b.generation, seen: b.unproven, goods: b.goods}, start: now, Tripped: b.tripped}
 	b.mu.Unlock()
 	return p, true
 }
 
 // Done reports how a request admitted has ended.
 func (b *Breaker) Done(p Permit, how Outcome, now time.Time) {
+	if p.common != nil {
+		p.common.Done(p.other(), how, now)
+	}
 	b.mu.Lock()
 	if b.endInFlight(p) {
 		b.count(p, how, now)
@@ -210,6 +248,9 @@ func (b *Breaker) endInFlight(p Permit) bool {
 // Suspect reports that the candidate failed at a request that the monolith is
 // asked now. Settle must follow.
 func (b *Breaker) Suspect(p Permit) {
+	if p.common != nil {
+		p.common.Suspect(p.other())
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.endInFlight(p) {
@@ -220,6 +261,9 @@ func (b *Breaker) Suspect(p Permit) {
 // Settle says of a suspect whether the monolith failed at the same request as
 // well: then the request says nothing of the candidate.
 func (b *Breaker) Settle(p Permit, monolithFailed bool, now time.Time) {
+	if p.common != nil {
+		p.common.Settle(p.other(), monolithFailed, now)
+	}
 	b.mu.Lock()
 	if p.generation != b.generation || !b.closed {
 		b.mu.Unlock()
@@ -240,7 +284,7 @@ func (b *Breaker) count(p Permit, how Outcome, now time.Time) {
 		b.goods++
 		b.forgiven = max(b.forgiven, p.seen)
 		b.consecutiveBad, b.sinceGood = 0, 0
-		b.observeLatency(now.Sub(p.start))
+		b.pace.observe(now.Sub(p.start), now)
 		b.restartTimer(now)
 	case Void:
 		b.restartTimer(now) // it is not silent
@@ -294,18 +338,22 @@ func (b *Breaker) countedDisconnect(p Permit, now time.Time) bool {
 func (b *Breaker) ObserveMirrored(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.observeLatency(d)
+	b.pace.observe(d, time.Now())
 }
 
-// observeLatency is called with mu held.
-func (b *Breaker) observeLatency(d time.Duration) {
-	b.slowest = max(d, time.Duration(float64(b.slowest)*slowestDecay))
+// Forget lets go of the candidate's pace, when another one, or a mended one, is to be
+// looked at.
+func (b *Breaker) Forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pace = pace{}
 }
 
 // stallTimeout is how long Consecutive requests may wait at once; false while
 // nothing is known of the candidate's pace. The caller holds mu.
 func (b *Breaker) stallTimeout() (time.Duration, bool) {
-	return max(minStallTimeout, stallFactor*b.slowest), b.slowest > 0
+	slowest := b.pace.slowest()
+	return max(minStallTimeout, stallFactor*slowest), slowest > 0
 }
 
 // startTimer arms the timer of the stall rule. The caller holds mu.
@@ -349,6 +397,16 @@ func (b *Breaker) checkStall(era uint64) {
 	b.open(fmt.Sprintf("%d requests have waited for the candidate without one good response for %v", b.inFlight, limit))
 }
 
+// Trip opens the breaker for a reason that it does not see itself.
+func (b *Breaker) Trip(reason string) {
+	b.mu.Lock()
+	if !b.closed {
+		b.mu.Unlock()
+		return
+	}
+	b.open(reason)
+}
+
 // open trips the breaker and reports it. The caller holds mu; open unlocks it.
 func (b *Breaker) open(reason string) {
 	b.closed = false
@@ -371,7 +429,7 @@ func (b *Breaker) InFlight() int {
 func (b *Breaker) Slowest() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.slowest
+	return b.pace.slowest()
 }
 
 // Stop opens the breaker and stops its timer, when its route is removed.

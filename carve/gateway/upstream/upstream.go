@@ -198,6 +198,9 @@ func (u *Upstream) Is(spec whittle.Upstream, http2 bool) bool {
 // Timeout bounds the wait for a response's head, and the whole of a Call.
 func (u *Upstream) Timeout() time.Duration { return u.timeout }
 
+// Server names the server: two upstreams that differ in their settings may be one.
+func (u *Upstream) Server() string { return withPort(u.base) }
+
 // Free is how many more requests can be under way.
 func (u *Upstream) Free() int { return u.slots.free() }
 
