@@ -2,50 +2,69 @@ package cmdline
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 
 	"whittle"
-	"whittle/internal/chart"
 
 	"golang.org/x/term"
 )
 
-// WriteJSON writes v to a file, or to standard output for "-".
-func WriteJSON(s Streams, path string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return whittle.Errorf(whittle.Internal, "encode %s: %w", path, err)
+// WriteFile makes a file, with its folder, of what write writes; no path, no
+// file.
+func WriteFile(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return nil
 	}
-	b = append(b, '\n')
-	if path == "-" {
-		_, err = s.Out.Write(b)
-		return err
-	}
+	fail := func(err error) error { return whittle.Errorf(whittle.Unavailable, "write report: %w", err) }
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write report: %w", err)
+		return fail(err)
 	}
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write report: %w", err)
+	f, err := os.Create(path)
+	if err != nil {
+		return fail(err)
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return fail(err)
 	}
 	return nil
 }
 
-// WritePage writes a page to a file, and makes its folder.
-func WritePage(path string, p *chart.Page) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write page: %w", err)
+// WriteJSON writes v to a file, or to standard output for "-"; no path, nothing.
+func WriteJSON(s Streams, path string, v any) error {
+	if path == "" {
+		return nil
 	}
-	f, err := os.Create(path)
+	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write page: %w", err)
+		return whittle.Errorf(whittle.Internal, "encode %s: %w", path, err)
 	}
-	defer f.Close()
-	if err := p.WriteHTML(f); err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write page: %w", err)
+	write := func(w io.Writer) error {
+		_, err := w.Write(append(b, '\n'))
+		return err
 	}
-	return f.Close()
+	if path == "-" {
+		return write(s.Out)
+	}
+	return WriteFile(path, write)
+}
+
+// WriteResult writes what a verb found as JSON and as a page, to the files that
+// were asked for, and in words, unless the JSON has standard output.
+func WriteResult(s Streams, jsonPath, htmlPath string, r interface {
+	WriteHTML(w io.Writer) error
+	WriteSummary(w io.Writer) error
+},
+) error {
+	if err := WriteJSON(s, jsonPath, r); err != nil {
+		return err
+	}
+	if err := WriteFile(htmlPath, r.WriteHTML); err != nil || jsonPath == "-" {
+		return err
+	}
+	return r.WriteSummary(s.Out)
 }
 
 // Streams are the command's three files, so that tests can hold them.

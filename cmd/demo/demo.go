@@ -67,7 +67,7 @@ func (f *demoFlags) play(ctx context.Context, s cmdline.Streams, name string, be
 	if err := cmdline.WriteJSON(s, jsonPath, figures); err != nil {
 		return err
 	}
-	if err := cmdline.WritePage(pagePath, page); err != nil {
+	if err := cmdline.WriteFile(pagePath, page.WriteHTML); err != nil {
 		return err
 	}
 	screen.Say("The figures: %s. The pictures: %s", jsonPath, pagePath)

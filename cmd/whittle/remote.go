@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 
 	"whittle/carve/admin"
@@ -32,17 +33,10 @@ func (r *remote) dial() (*admin.Client, error) {
 		f, err := config.Load(path)
 		switch {
 		case err == nil:
-			r.Admin, r.Token = either(r.Admin, f.Admin), either(r.Token, f.AdminToken)
+			r.Admin, r.Token = cmp.Or(r.Admin, f.Admin), cmp.Or(r.Token, f.AdminToken)
 		case r.Config != "":
 			return nil, err
 		}
 	}
-	return admin.Dial(either(r.Admin, defaultAdmin), r.Token)
-}
-
-func either(first, second string) string {
-	if first != "" {
-		return first
-	}
-	return second
+	return admin.Dial(cmp.Or(r.Admin, defaultAdmin), r.Token)
 }

@@ -74,18 +74,8 @@ func (v *compareVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	screen.Clear()
-	if v.JSON != "" {
-		if err := cmdline.WriteJSON(s, v.JSON, c); err != nil {
-			return err
-		}
-	}
-	if err := writeFile(v.HTML, c.WriteHTML); err != nil {
+	if err := cmdline.WriteResult(s, v.JSON, v.HTML, c); err != nil {
 		return err
-	}
-	if v.JSON != "-" {
-		if err := c.WriteSummary(s.Out); err != nil {
-			return err
-		}
 	}
 	return c.Err(q.Gates)
 }

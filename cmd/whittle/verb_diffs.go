@@ -34,11 +34,10 @@ func (v *diffsVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
-	if v.JSON != "" {
-		if err := cmdline.WriteJSON(s, v.JSON, r.Verdict); err != nil {
-			return err
-		}
-	} else {
+	if err := cmdline.WriteJSON(s, v.JSON, r.Verdict); err != nil {
+		return err
+	}
+	if v.JSON == "" {
 		show.Findings(s.Out, &r.Verdict)
 	}
 	if r.Verdict.State == whittle.Different {

@@ -58,16 +58,8 @@ func (v *findVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	}
 	screen.Clear()
 	r := rank.Endpoints(all)
-	if err := writeFile(v.HTML, r.WriteHTML); err != nil {
+	if err := cmdline.WriteResult(s, v.JSON, v.HTML, r); err != nil {
 		return err
-	}
-	if v.JSON != "" {
-		if err := cmdline.WriteJSON(s, v.JSON, r); err != nil {
-			return err
-		}
-	}
-	if v.JSON != "-" {
-		r.Print(s.Out)
 	}
 	return r.Err()
 }

@@ -3,9 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -146,18 +143,10 @@ func aboveZero[T int | int64 | float64](name string, flag *T) error {
 
 // write puts the report where it is wanted.
 func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
-	if err := v.loadOutputs.write(r); err != nil {
+	if err := cmdline.WriteFile(v.JSONArtillery, r.WriteArtillery); err != nil {
 		return err
 	}
-	if v.JSON != "" {
-		if err := cmdline.WriteJSON(s, v.JSON, r); err != nil {
-			return err
-		}
-	}
-	if v.JSON == "-" {
-		return nil
-	}
-	return r.WriteSummary(s.Out)
+	return cmdline.WriteResult(s, v.JSON, v.HTML, r)
 }
 
 // longNames are the flags of the load verb that may be written with one dash,
@@ -201,35 +190,4 @@ func secondDash(args []string) []string {
 type loadOutputs struct {
 	JSONArtillery string `group:"The run" name:"json-artillery" placeholder:"FILE" help:"Write the report as Artillery 2 would."`
 	HTML          string `group:"The run" name:"html" placeholder:"FILE" help:"Write the report as one HTML file with plots."`
-}
-
-func (o *loadOutputs) write(r *report.Report) error {
-	if err := writeFile(o.JSONArtillery, r.WriteArtillery); err != nil {
-		return err
-	}
-	return writeFile(o.HTML, r.WriteHTML)
-}
-
-// writeFile makes a file, with its folder, of what write writes; no path, no
-// file.
-func writeFile(path string, write func(io.Writer) error) error {
-	if path == "" {
-		return nil
-	}
-	fail := func(err error) error { return whittle.Errorf(whittle.Unavailable, "write report: %w", err) }
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fail(err)
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return fail(err)
-	}
-	if err := write(f); err != nil {
-		f.Close()
-		return fail(err)
-	}
-	if err := f.Close(); err != nil {
-		return fail(err)
-	}
-	return nil
 }

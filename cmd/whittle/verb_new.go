@@ -93,10 +93,8 @@ func (v *newVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if !v.NoBuild {
 		err = p.Build(ctx, func(what string) { screen.Say("%s", what) })
 	}
-	if v.JSON != "" {
-		if bad := cmdline.WriteJSON(s, v.JSON, source.NewReport(p, !v.NoBuild && err == nil)); bad != nil {
-			return bad
-		}
+	if bad := cmdline.WriteJSON(s, v.JSON, source.NewReport(p, !v.NoBuild && err == nil)); bad != nil {
+		return bad
 	}
 	if err != nil {
 		return whittle.Errorf(whittle.FallsShort, "build the project: %w", err).

@@ -64,18 +64,7 @@ func (v *takeVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		r = m.Report()
 	}
 	screen.Clear()
-	if v.JSON != "" {
-		if err := cmdline.WriteJSON(s, v.JSON, r); err != nil {
-			return err
-		}
-	}
-	if err := writeFile(v.HTML, r.WriteHTML); err != nil {
-		return err
-	}
-	if v.JSON == "-" {
-		return nil
-	}
-	return r.WriteSummary(s.Out)
+	return cmdline.WriteResult(s, v.JSON, v.HTML, r)
 }
 
 func kindsOf(names []string) []profile.Kind {
@@ -119,16 +108,5 @@ func (v *diffVerb) Run(s cmdline.Streams) error {
 		return whittle.Errorf(whittle.Invalid, "profile diff: %s is of %s, %s of %s", v.Before, sides[0].Kind, v.After, sides[1].Kind)
 	}
 	c := report.Compare(sides[0], sides[1], v.Same)
-	if v.JSON != "" {
-		if err := cmdline.WriteJSON(s, v.JSON, c); err != nil {
-			return err
-		}
-	}
-	if err := writeFile(v.HTML, c.WriteHTML); err != nil {
-		return err
-	}
-	if v.JSON == "-" {
-		return nil
-	}
-	return c.WriteSummary(s.Out)
+	return cmdline.WriteResult(s, v.JSON, v.HTML, c)
 }

@@ -64,10 +64,8 @@ func (v *guardVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return v.keep(now, screen)
 	}
 	verdict := guard.Check(base, now, limit)
-	if v.JSON != "" {
-		if err := cmdline.WriteJSON(s, v.JSON, verdict); err != nil {
-			return err
-		}
+	if err := cmdline.WriteJSON(s, v.JSON, verdict); err != nil {
+		return err
 	}
 	if v.JSON != "-" {
 		fmt.Fprintln(s.Out, verdict.Sentence())
@@ -82,7 +80,7 @@ func (v *guardVerb) Run(ctx context.Context, s cmdline.Streams) error {
 
 // keep writes the baseline.
 func (v *guardVerb) keep(b *guard.Baseline, screen *cmdline.Screen) error {
-	if err := writeFile(v.Baseline, b.Write); err != nil {
+	if err := cmdline.WriteFile(v.Baseline, b.Write); err != nil {
 		return err
 	}
 	screen.Say("kept %d runs of %s in %s", len(b.Runs), b.Service, v.Baseline)

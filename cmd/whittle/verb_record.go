@@ -55,10 +55,8 @@ func (v *recordLs) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	r := show.NewListing(l)
-	if v.JSON != "" {
-		if err := cmdline.WriteJSON(s, v.JSON, r); err != nil || v.JSON == "-" {
-			return err
-		}
+	if err := cmdline.WriteJSON(s, v.JSON, r); err != nil || v.JSON == "-" {
+		return err
 	}
 	show.PrintListing(s.Out, r, v.Limit)
 	screen := cmdline.NewScreen(s)
@@ -95,10 +93,8 @@ func (v *recordVerify) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
-	if v.JSON != "" {
-		if err := cmdline.WriteJSON(s, v.JSON, show.NewListing(l)); err != nil {
-			return err
-		}
+	if err := cmdline.WriteJSON(s, v.JSON, show.NewListing(l)); err != nil {
+		return err
 	}
 	screen.Say("%s in %s of %s can be read.", show.Counted(l.Entries, "exchange"), show.Counted(l.Segments, "segment"), units.Size(l.Bytes))
 	show.SayDamages(screen, l.Damages)

@@ -95,10 +95,8 @@ func (v *recordImport) Run(ctx context.Context, s cmdline.Streams) error {
 	}
 	screen.Clear()
 	im.say(screen, v.Dir)
-	if v.JSON != "" {
-		if failed := cmdline.WriteJSON(s, v.JSON, im); failed != nil && err == nil {
-			err = failed
-		}
+	if failed := cmdline.WriteJSON(s, v.JSON, im); failed != nil && err == nil {
+		err = failed
 	}
 	if err == nil && im.Exchanges == 0 {
 		err = whittle.Errorf(whittle.FallsShort, "record import: %s has nothing that can be imported", v.HAR)

@@ -99,9 +99,7 @@ func (v *recordLive) Run(ctx context.Context, s cmdline.Streams) error {
 	err = v.record(ctx, s, rec, redactor, log, &sum)
 	err = errors.Join(err, rec.Close())
 	sum.of(rec)
-	if v.JSON != "" {
-		err = errors.Join(err, cmdline.WriteJSON(s, v.JSON, sum))
-	}
+	err = errors.Join(err, cmdline.WriteJSON(s, v.JSON, sum))
 	if err == nil && sum.Lost > 0 {
 		err = whittle.Errorf(whittle.FallsShort, "%s lost because the disk failed", show.Counted(sum.Lost, "exchange"))
 	}

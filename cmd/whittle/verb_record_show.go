@@ -63,7 +63,7 @@ func (v *recordShow) Run(ctx context.Context, s cmdline.Streams) error {
 	if v.JSON == "" || v.JSON == "-" {
 		return v.show(ctx, s, s.Out, r, filter)
 	}
-	return writeFile(v.JSON, func(w io.Writer) error { return v.show(ctx, s, w, r, filter) })
+	return cmdline.WriteFile(v.JSON, func(w io.Writer) error { return v.show(ctx, s, w, r, filter) })
 }
 
 func (v *recordShow) show(ctx context.Context, s cmdline.Streams, w io.Writer, r *journal.Reader, filter journal.Filter) error {

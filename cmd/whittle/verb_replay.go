@@ -150,16 +150,8 @@ func (v *replayVerb) key() ([]byte, error) {
 
 // write puts the report where it is wanted.
 func (v *replayVerb) write(s cmdline.Streams, r *replay.Report, cases *replay.Cases) error {
-	if v.JSON != "" {
-		if err := cmdline.WriteJSON(s, v.JSON, r); err != nil {
-			return err
-		}
-	}
-	if err := writeFile(v.HTML, r.WriteHTML); err != nil {
+	if err := cmdline.WriteResult(s, v.JSON, v.HTML, r); err != nil {
 		return err
-	}
-	if v.JSON != "-" {
-		replay.Print(s.Out, r)
 	}
 	if v.ToTests == "" {
 		return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -34,7 +35,7 @@ func TestRemotePrecedence(t *testing.T) {
 			return
 		}
 		c.Close()
-		if either(r.Admin, defaultAdmin) != admin || r.Token != token {
+		if cmp.Or(r.Admin, defaultAdmin) != admin || r.Token != token {
 			t.Errorf("%s: %s with token %q, want %s with %q", name, r.Admin, r.Token, admin, token)
 		}
 	}

@@ -42,9 +42,9 @@ func (r *Ranking) words() string {
 	return "No advice: " + r.NoAdvice + "."
 }
 
-// Print writes the ranking for a terminal. What is missing for an advice is the
+// WriteSummary writes the ranking for a terminal. What is missing for an advice is the
 // hint of the error that ends the program.
-func (r *Ranking) Print(w io.Writer) {
+func (r *Ranking) WriteSummary(w io.Writer) error {
 	if rows := r.rows(); len(rows) > 0 {
 		fmt.Fprintf(w, "\n%s\n\n", r.words())
 		report.WriteTable(w, head, rows)
@@ -55,6 +55,7 @@ func (r *Ranking) Print(w io.Writer) {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "\nnote: %s\n", warning)
 	}
+	return nil
 }
 
 // WriteHTML writes the ranking as one file that needs nothing else.

@@ -42,8 +42,8 @@ func ProgressLine(p *Progress, speed float64) string {
 	return line
 }
 
-// Print writes a report for a terminal.
-func Print(w io.Writer, r *Report) {
+// WriteSummary writes a report for a terminal.
+func (r *Report) WriteSummary(w io.Writer) error {
 	fmt.Fprintln(w, r.Summary)
 	if r.Interrupted {
 		fmt.Fprintln(w, "The replay was ended early.")
@@ -66,6 +66,7 @@ func Print(w io.Writer, r *Report) {
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "note: %s\n", n)
 	}
+	return nil
 }
 
 func showReplayed(w io.Writer, o *Route) {
