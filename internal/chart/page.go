@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/template"
 )
 
 //go:embed page.css
 var style string
+
+//go:embed page.html
+var pageSource string
 
 // Page is one self-contained HTML file.
 type Page struct {
@@ -74,87 +78,21 @@ func (p *Page) policy() string {
 	return "default-src 'none'; " + scripts + "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 }
 
+// pageTemplate is the page with its sections, tables and figures.
+var pageTemplate = template.Must(template.New("").Funcs(template.FuncMap{
+	"esc": esc, "class": Tone.class, "align": (*Table).align,
+	"style": func() string { return style }, "policy": (*Page).policy,
+	"picture": func(f Figure) string { return f.svg }, "figures": func(f Figure) *Table { return f.table },
+}).Parse(pageSource))
+
 // WriteHTML writes the page. Every text is escaped.
 func (p *Page) WriteHTML(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="%s">
-<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer"><title>%s</title>
-<style>
-%s%s</style></head>
-<body><main>
-<header><h1>%s</h1>`, p.policy(), esc(p.Title), style, p.Style, esc(p.Title))
-	if p.Lead != "" {
-		fmt.Fprintf(&b, `<p class="lead">%s</p>`, esc(p.Lead))
+	if err := pageTemplate.Execute(&b, p); err != nil {
+		return err
 	}
-	b.WriteString("</header>\n")
-	for i := range p.Sections {
-		p.Sections[i].write(&b)
-	}
-	if p.Footer != "" {
-		fmt.Fprintf(&b, "<footer>%s</footer>\n", esc(p.Footer))
-	}
-	b.WriteString("</main>")
-	if p.Script != "" {
-		fmt.Fprintf(&b, "<script>%s</script>", p.Script)
-	}
-	b.WriteString("</body></html>\n")
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func (s *Section) write(b *strings.Builder) {
-	b.WriteString("<section>")
-	if s.Title != "" {
-		fmt.Fprintf(b, "<h2>%s</h2>\n", esc(s.Title))
-	}
-	for _, p := range s.Paragraphs {
-		fmt.Fprintf(b, "<p>%s</p>\n", esc(p))
-	}
-	if len(s.Facts) > 0 {
-		b.WriteString(`<dl class="facts">`)
-		for _, f := range s.Facts {
-			fmt.Fprintf(b, `<div class="%s"><dt>%s</dt><dd>%s</dd></div>`, f.Tone.class(), esc(f.Label), esc(f.Value))
-		}
-		b.WriteString("</dl>\n")
-	}
-	for i := range s.Tables {
-		s.Tables[i].write(b)
-	}
-	for i := range s.Figures {
-		s.Figures[i].write(b)
-	}
-	b.WriteString("</section>\n")
-}
-
-func (t *Table) write(b *strings.Builder) {
-	// A wide table scrolls by itself, and can be reached by keyboard to do so.
-	b.WriteString(`<div class="scroll" tabindex="0"><table>`)
-	if t.Caption != "" {
-		fmt.Fprintf(b, "<caption>%s</caption>", esc(t.Caption))
-	}
-	if len(t.Head) > 0 {
-		b.WriteString("<thead><tr>")
-		for i, h := range t.Head {
-			fmt.Fprintf(b, `<th scope="col"%s>%s</th>`, t.align(i), esc(h))
-		}
-		b.WriteString("</tr></thead>")
-	}
-	b.WriteString("<tbody>")
-	for _, row := range t.Rows {
-		b.WriteString("<tr>")
-		for i, c := range row {
-			if i == 0 {
-				fmt.Fprintf(b, `<th scope="row">%s</th>`, esc(c))
-				continue
-			}
-			fmt.Fprintf(b, "<td%s>%s</td>", t.align(i), esc(c))
-		}
-		b.WriteString("</tr>")
-	}
-	b.WriteString("</tbody></table></div>\n")
 }
 
 // longestNumber is the length from which on a cell is text, in bytes: a number
@@ -180,21 +118,6 @@ func (t *Table) align(col int) string {
 		return ""
 	}
 	return ` class="n"`
-}
-
-func (f *Figure) write(b *strings.Builder) {
-	fmt.Fprintf(b, "<figure><figcaption><strong>%s</strong>", esc(f.Title))
-	if f.Caption != "" {
-		fmt.Fprintf(b, " <span>%s</span>", esc(f.Caption))
-	}
-	b.WriteString("</figcaption>")
-	b.WriteString(f.svg)
-	if f.table != nil && len(f.table.Rows) > 0 {
-		b.WriteString("<details><summary>The figures as a table</summary>")
-		f.table.write(b)
-		b.WriteString("</details>")
-	}
-	b.WriteString("</figure>\n")
 }
 
 // Markup is a figure of HTML made elsewhere, for a page's Script. Its maker has

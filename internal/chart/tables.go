@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"strconv"
 )
 
@@ -10,10 +11,10 @@ const maxTableRows = 60
 // plotTable returns a plot's figures as text: one row for each x, thinned evenly
 // to maxTableRows, one column for each series.
 func plotTable(p Plot) *Table {
-	t := &Table{Head: []string{first(p.XLabel, "x")}}
+	t := &Table{Head: []string{cmp.Or(p.XLabel, "x")}}
 	var longest []Point
 	for _, s := range p.Series {
-		t.Head = append(t.Head, first(s.Name, p.YLabel))
+		t.Head = append(t.Head, cmp.Or(s.Name, p.YLabel))
 		if len(s.Points) > len(longest) {
 			longest = s.Points
 		}
@@ -65,13 +66,6 @@ func quantileTable(ds []Quantiles, unitName string) *Table {
 		t.Rows = append(t.Rows, row)
 	}
 	return t
-}
-
-func first(s, otherwise string) string {
-	if s != "" {
-		return s
-	}
-	return otherwise
 }
 
 func trimmed(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
