@@ -51,13 +51,15 @@ func WriteJSON(s Streams, path string, v any) error {
 	return WriteFile(path, write)
 }
 
-// WriteResult writes what a verb found as JSON and as a page, to the files that
-// were asked for, and in words, unless the JSON has standard output.
-func WriteResult(s Streams, jsonPath, htmlPath string, r interface {
+// Result is what a verb found: as a page, and in words for a terminal.
+type Result interface {
 	WriteHTML(w io.Writer) error
 	WriteSummary(w io.Writer) error
-},
-) error {
+}
+
+// WriteResult writes what a verb found as JSON and as a page, to the files that
+// were asked for, and in words, unless the JSON has standard output.
+func WriteResult(s Streams, jsonPath, htmlPath string, r Result) error {
 	if err := WriteJSON(s, jsonPath, r); err != nil {
 		return err
 	}

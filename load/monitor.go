@@ -7,7 +7,6 @@ import (
 
 	"whittle/internal/latency"
 	"whittle/load/cpu"
-	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -106,10 +105,7 @@ func (m *monitor) sample(last bool) {
 	m.sampledAt = at
 	m.sum.Elapsed = at
 	m.sum.Left = max(m.run.plan.End()-at, 0)
-	m.sum.Phase, m.sum.PhaseName = phaseAt(m.run.plan.Phases, at)
-	m.sum.Arrivals += p.arrivals
 	m.sum.Skipped = m.run.skipped.Load()
-	m.sum.Requests += p.requests
 	m.sum.Completed += p.completed
 	m.sum.Failed += p.failed
 	m.sum.InFlight = m.run.inFlight.Load()
@@ -156,13 +152,4 @@ func (m *monitor) add(at time.Duration, p *delta, now *windowCounts) {
 		m.windows = append(m.windows, windowCounts{})
 	}
 	m.windows[i].add(now)
-}
-
-func phaseAt(phases []plan.Phase, at time.Duration) (int, string) {
-	for i := range phases {
-		if at -= phases[i].Length(); at < 0 || i == len(phases)-1 {
-			return i, phases[i].Name
-		}
-	}
-	return 0, ""
 }

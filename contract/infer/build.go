@@ -19,7 +19,6 @@ type inference struct {
 	classes *classes
 	c       *contract.Contract
 	done    map[string]bool // messages that are in c
-	taken   map[string]bool // names of anything
 }
 
 func (i *inference) build() *contract.Contract {
@@ -35,7 +34,6 @@ func (i *inference) build() *contract.Contract {
 		i.c.Package = packageName(i.c.Service)
 	}
 	taken := i.takenNames()
-	i.taken = taken
 	for _, e := range endpoints {
 		e.settle()
 		m := newMethod(e, i.before, taken)

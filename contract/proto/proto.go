@@ -137,8 +137,7 @@ func nesting(b []byte) int {
 
 // reader makes a contract of a file.
 type reader struct {
-	c    *contract.Contract
-	file protoreflect.FileDescriptor
+	c *contract.Contract
 	// names are the contract's names for messages and enums.
 	names map[protoreflect.FullName]string
 	taken map[string]bool
@@ -147,7 +146,7 @@ type reader struct {
 
 func newReader(fd linker.File) *reader {
 	return &reader{
-		c: &contract.Contract{Package: string(fd.Package()), GoPackage: goPackage(fd)}, file: fd,
+		c:     &contract.Contract{Package: string(fd.Package()), GoPackage: goPackage(fd)},
 		names: map[protoreflect.FullName]string{}, taken: map[string]bool{},
 	}
 }

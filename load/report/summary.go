@@ -178,15 +178,12 @@ type Progress struct {
 	Elapsed time.Duration
 	// Left until the last arrival; 0 when only users under way remain.
 	Left time.Duration
-	// Phase is the phase in force, from 0, and its name.
-	Phase     int
-	PhaseName string
-	// Arrivals started, and Skipped because too many were under way.
-	Arrivals, Skipped int64
-	// Requests that ended: Completed with a complete response of any status;
-	// Failed by any error kind, a 5xx included.
-	Requests, Completed, Failed int64
-	InFlight                    int64
+	// Skipped arrivals would have been too many users under way.
+	Skipped int64
+	// Completed requests had a complete response of any status, Failed ones any
+	// error kind, a 5xx included.
+	Completed, Failed int64
+	InFlight          int64
 	// Rate is responses per second since the last progress.
 	Rate float64
 	// Recent are the latencies, from the intended times, of the last 5 s.

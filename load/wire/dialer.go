@@ -160,7 +160,7 @@ func (d *dialer) dialHTTP1(ctx context.Context, e *endpoint) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{stream: raw, endpoint: e}
+	c := &conn{stream: raw}
 	if e.tls != nil {
 		t := tls.Client(raw, e.tls)
 		if err := t.HandshakeContext(ctx); err != nil {
@@ -231,7 +231,6 @@ type stream interface {
 type conn struct {
 	stream
 	responseReader
-	endpoint *endpoint
 	// idleSince is when its last response ended.
 	idleSince time.Time
 }

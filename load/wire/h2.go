@@ -77,7 +77,7 @@ func (d *dialer) dialHTTP2(ctx context.Context, e *endpoint) (*conn, error) {
 		return nil, err
 	}
 	x.client = client
-	return &conn{stream: x, endpoint: e}, nil
+	return &conn{stream: x}, nil
 }
 
 // sharedRetries is how often a request is sent again whose shared connection ended,

@@ -63,7 +63,7 @@ func (l *LoopPools) dial(ctx context.Context, e *endpoint, deadline time.Time) (
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{stream: k, endpoint: e}
+	c := &conn{stream: k}
 	c.responseReader = newResponseReader(k, l.now, firstBuffer)
 	return c, nil
 }

@@ -44,7 +44,6 @@ type Config struct {
 // Network is what the users of a run share: its servers, its prepared requests and
 // its connections. It is safe for concurrent use.
 type Network struct {
-	plan     *plan.Plan
 	now      func() time.Time
 	keepBody int
 	prepared map[*plan.Request]*request
@@ -58,7 +57,7 @@ func NewNetwork(c Config) (*Network, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	n := &Network{plan: c.Plan, now: c.Now, keepBody: c.KeepBody, dialer: newDialer(c.Pool, c.Now)}
+	n := &Network{now: c.Now, keepBody: c.KeepBody, dialer: newDialer(c.Pool, c.Now)}
 	var err error
 	if n.prepared, n.origins, err = prepare(c.Plan, c.Target, c.Protocol); err != nil {
 		return nil, err

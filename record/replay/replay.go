@@ -158,7 +158,7 @@ func Run(ctx context.Context, log Log, o Options) (*Report, error) {
 	if o.Cases != nil {
 		o.Cases.given, o.Cases.show = o.Header, o.Show
 	}
-	p := &player{o: &o, log: log, router: routes, survey: s, results: newResults(&o, routes, s)}
+	p := &player{o: &o, log: log, router: routes, survey: s, results: newResults(&o, s)}
 	p.play(ctx)
 	return p.results.report(log), nil
 }

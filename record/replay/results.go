@@ -15,7 +15,6 @@ import (
 // goroutine while keep runs.
 type results struct {
 	o      *Options
-	router *router
 	survey *survey
 
 	routes map[*subject]*routeResults
@@ -63,8 +62,8 @@ type Redacted struct {
 	Responses int64 `json:"responses"`
 }
 
-func newResults(o *Options, d *router, s *survey) *results {
-	return &results{o: o, router: d, survey: s, routes: map[*subject]*routeResults{}, shapes: shapes{}, inputs: inputs{}, progress: Progress{Total: s.total}}
+func newResults(o *Options, s *survey) *results {
+	return &results{o: o, survey: s, routes: map[*subject]*routeResults{}, shapes: shapes{}, inputs: inputs{}, progress: Progress{Total: s.total}}
 }
 
 // showEvery is the interval between two progress reports.

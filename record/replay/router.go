@@ -40,7 +40,6 @@ type subject struct {
 	// credential. It is nil where all of them do. Where the others differ,
 	// which a missing credential may cause, its verdict is the route's.
 	withCredential *compare.Judge
-	n              int64        // exchanges in the log
 	asked          atomic.Int64 // counts to the monolith's turn
 }
 
@@ -249,7 +248,6 @@ func (d *router) settle(o *Options, s *survey) error {
 		if seen == nil {
 			continue
 		}
-		sub.n = seen.n
 		if d.routes == nil {
 			sub.spec.Compare = comparison(seen, len(s.routes))
 		}
