@@ -1,31 +1,14 @@
 package compare
 
 import (
-	"fmt"
-	"strings"
 	"testing"
-)
 
-// orders is a body of n entries; spaced writes the same with other white space.
-func orders(n int, spaced bool) string {
-	var b strings.Builder
-	colon := ":"
-	if spaced {
-		colon = ": "
-	}
-	fmt.Fprintf(&b, `{"total"%s%d,"items":[`, colon, n)
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, `{"id"%[1]s%[2]d,"name"%[1]s"item number %[2]d","price"%[1]s%[2]d.50,"tags"%[1]s["a","b"],"stock"%[1]strue}`, colon, i)
-	}
-	return b.String() + "]}"
-}
+	"whittle/carve/compare/comparetest"
+)
 
 func BenchmarkMatch(b *testing.B) {
 	m := matchOf(b, testMatch)
-	x := exchange(orders(50, false), orders(50, true))
+	x := exchange(comparetest.Orders(50, false), comparetest.Orders(50, true))
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Observe(x)

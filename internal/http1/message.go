@@ -13,6 +13,24 @@ type message struct {
 	chunked  bool
 }
 
+// over reports whether the next bytes begin another head.
+func (m *message) over() bool { return m.finished || m.length == 0 && !m.started }
+
+// start says that the first line ends at next.
+func (m *message) start(next int) { m.started, m.first, m.at, m.seen = true, next, next, next }
+
+// result is what Parse returns for what parse has.
+func (m *message) result(done bool, fault *Error) (n int, err error) {
+	m.finished = done || fault != nil
+	switch {
+	case fault != nil:
+		return 0, fault
+	case !done:
+		return 0, nil
+	}
+	return m.at, nil
+}
+
 func (m *message) reset() {
 	m.Fields.reset(0)
 	m.started, m.finished, m.http10, m.length, m.chunked = false, false, false, -1, false

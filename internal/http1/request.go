@@ -45,19 +45,10 @@ func (h *RequestHead) Reset() {
 // One empty line before the request line is ignored (RFC 9112, section 2.2), and
 // counts as part of the head.
 func (h *RequestHead) Parse(b []byte) (n int, err error) {
-	if h.finished || h.length == 0 && !h.started {
+	if h.over() {
 		h.Reset()
 	}
-	done, fault := h.parse(b)
-	if fault != nil {
-		h.finished = true
-		return 0, fault
-	}
-	if !done {
-		return 0, nil
-	}
-	h.finished = true
-	return h.at, nil
+	return h.result(h.parse(b))
 }
 
 // Stopped is how many bytes of b come before the line that is incomplete or was
@@ -74,7 +65,7 @@ func (h *RequestHead) parse(b []byte) (done bool, err *Error) {
 		if next < 0 {
 			return false, h.incomplete(b, &h.Limits)
 		}
-		h.started, h.first, h.at, h.seen = true, next, next, next
+		h.start(next)
 	}
 	done, err = h.lines(b, &h.Limits, 0)
 	if err != nil || !done {

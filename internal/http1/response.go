@@ -25,19 +25,10 @@ func (h *ResponseHead) Reset() {
 // and more behind them, at the same place or another. After a head or an
 // error, the next call begins a new head.
 func (h *ResponseHead) Parse(b []byte) (n int, err error) {
-	if h.finished || h.length == 0 && !h.started {
+	if h.over() {
 		h.Reset()
 	}
-	done, fault := h.parse(b)
-	if fault != nil {
-		h.finished = true
-		return 0, fault
-	}
-	if !done {
-		return 0, nil
-	}
-	h.finished = true
-	return h.at, nil
+	return h.result(h.parse(b))
 }
 
 func (h *ResponseHead) parse(b []byte) (done bool, err *Error) {
@@ -49,7 +40,7 @@ func (h *ResponseHead) parse(b []byte) (done bool, err *Error) {
 		if next < 0 {
 			return false, h.incomplete(b, &h.Limits)
 		}
-		h.started, h.first, h.at, h.seen = true, next, next, next
+		h.start(next)
 	}
 	done, err = h.lines(b, &h.Limits, h.Tolerance)
 	if err != nil || !done {

@@ -2,33 +2,16 @@ package jsondiff
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
 )
 
-// ordersBody is a body of n entries; spaced writes the same with other white space.
-func ordersBody(n int, spaced bool) string {
-	var b strings.Builder
-	colon := ":"
-	if spaced {
-		colon = ": "
-	}
-	fmt.Fprintf(&b, `{"total"%s%d,"items":[`, colon, n)
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, `{"id"%[1]s%[2]d,"name"%[1]s"item number %[2]d","price"%[1]s%[2]d.50,"tags"%[1]s["a","b"],"stock"%[1]strue}`, colon, i)
-	}
-	return b.String() + "]}"
-}
-
 func BenchmarkJSON(b *testing.B) {
-	plain, spaced := ordersBody(50, false), ordersBody(50, true)
+	plain, spaced := comparetest.Orders(50, false), comparetest.Orders(50, true)
 	cases := []struct {
 		name, a, b string
 		c          whittle.Comparison
