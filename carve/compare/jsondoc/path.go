@@ -81,9 +81,9 @@ func PlainKey(key []byte) bool {
 	return true
 }
 
-// looksLikeID tells keys that name an entity from keys that name a field: an
-// address, all digits, eight and more hexadecimal characters (and dashes) with a
-// digit, and what looksRandom.
+// looksLikeID reports whether a key names an entity rather than a field: an address,
+// all digits, eight and more hexadecimal characters (and dashes) with a digit, and
+// what looksRandom.
 func looksLikeID(key []byte) bool {
 	if bytes.IndexByte(key, '@') > 0 {
 		return true
@@ -102,24 +102,56 @@ func looksLikeID(key []byte) bool {
 	return digits > 0 && (hex == 0 || len(key) >= 8)
 }
 
-// looksRandom reports whether a key of 16 bytes and more was drawn, as tokens
-// and keys of APIs are: it has digits, and either no other letters than capitals, or
-// letters and digits that take turns four times.
+// looksRandom reports whether a key of 16 bytes and more was drawn, as tokens and keys
+// of APIs are. Within the words of a field name, digits and letters take turns at most
+// three times (secp256k1), and small letters, capitals and digits follow each other in
+// runs. In a random key they take turns more often, or it is of capitals and digits
+// alone. TestFieldNamesAgainstRandomKeys counts the mistakes.
 func looksRandom(key []byte) bool {
 	const least, turnsLeast = 16, 4
 	if len(key) < least {
 		return false
 	}
-	digits, turns, capitals := 0, 0, true
-	for i, c := range key {
-		isDigit := c >= '0' && c <= '9'
-		if isDigit {
+	digits, turns, changes, coded := 0, 0, 0, true
+	last := otherByte
+	for _, c := range key {
+		kind := kindOfByte(c)
+		if kind == digitByte {
 			digits++
 		}
-		if i > 0 && isDigit != (key[i-1] >= '0' && key[i-1] <= '9') {
-			turns++
+		if kind != last && kind != otherByte && last != otherByte {
+			changes++
+			if kind == digitByte || last == digitByte {
+				turns++
+			}
 		}
-		capitals = capitals && (isDigit || c >= 'A' && c <= 'Z')
+		coded = coded && (kind == digitByte || kind == capitalByte)
+		last = kind
 	}
-	return digits > 0 && (capitals || turns >= turnsLeast)
+	if digits == 0 {
+		return 2*changes > len(key)+2
+	}
+	return coded || turns >= turnsLeast || 2*changes >= len(key)
+}
+
+// byteKind is what a key's byte is, so far as looksRandom distinguishes it.
+type byteKind uint8
+
+const (
+	otherByte byteKind = iota // it separates words
+	smallByte
+	capitalByte
+	digitByte
+)
+
+func kindOfByte(c byte) byteKind {
+	switch {
+	case c >= 'a' && c <= 'z':
+		return smallByte
+	case c >= 'A' && c <= 'Z':
+		return capitalByte
+	case c >= '0' && c <= '9':
+		return digitByte
+	}
+	return otherByte
 }
