@@ -41,18 +41,67 @@ type Tab struct {
 	asked    []string
 }
 
-// Open starts a browser with an empty tab, in UTC, until the test ends. Without
-// one installed the test is skipped, and says so.
+// shared is the browser of all tests of a process, which Main ends.
+var shared browser
+
+type browser struct {
+	wanted bool
+	once   sync.Once
+	ctx    context.Context //nolint:containedctx // the browser's own life
+	end    context.CancelFunc
+	err    error
+}
+
+func (b *browser) start(path string) { b.ctx, b.end, b.err = start(path) }
+
+// Main runs a package's tests with one browser for all of them, since most of a short
+// test's time would go into starting one. Each test has a window of its own in it that
+// shares nothing with the others', neither cookies nor storage nor cache. Without Main
+// each test starts its own browser.
+func Main(m *testing.M) {
+	shared.wanted = true
+	code := m.Run()
+	if shared.end != nil {
+		shared.end()
+	}
+	os.Exit(code)
+}
+
+// start starts a browser, and says how to end it.
+func start(path string) (context.Context, context.CancelFunc, error) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.WindowSize(1280, 900))
+	ctx, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, endBrowser := chromedp.NewContext(ctx)
+	return ctx, func() { endBrowser(); endAllocator() }, chromedp.Do(ctx)
+}
+
+// window is a window of the shared browser, or of one of its own, and how to end it.
+func window(path string) (context.Context, context.CancelFunc, error) {
+	if !shared.wanted {
+		return start(path)
+	}
+	shared.once.Do(func() { shared.start(path) })
+	if shared.err != nil {
+		return nil, nil, shared.err
+	}
+	ctx, end := chromedp.NewContext(shared.ctx, chromedp.WithNewBrowserContext())
+	return ctx, end, chromedp.Do(ctx)
+}
+
+// Open opens an empty tab in a browser, in UTC, until the test ends. Without one
+// installed the test is skipped, and says so.
 func Open(t testing.TB) *Tab {
 	t.Helper()
 	path := needs.Browser(t)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.DisableGPU, chromedp.WindowSize(1280, 900))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, end, err := window(path)
+	if end != nil {
+		t.Cleanup(end)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
 	b := &Tab{t: t, ctx: ctx}
 	if err := chromedp.Listen(ctx, b.heard); err != nil {
