@@ -59,6 +59,7 @@ func TestSlowClientsHoldUpNobody(t *testing.T) {
 		{name: "HTTP/1.1, uploads", conns: 4, clients: 8, each: 1, path: "/upload", http1: true, sends: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // they wait
 			m := upstreamAt(hanging(t, false, says).URL)
 			m.MaxConns, m.WaitTimeout = tt.conns, time.Minute
 			spec := everything()

@@ -122,6 +122,7 @@ func TestAnUploadThatNobodyTakesIsGivenUp(t *testing.T) {
 func TestStreamsThatMayBeSilentAreNotGivenUp(t *testing.T) {
 	for _, how := range []string{"http", "https", "h2c"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel() // they wait
 			next := make(chan struct{})
 			srv := hanging(t, how == "https", func(w http.ResponseWriter, r *http.Request, end <-chan struct{}) {
 				_ = http.NewResponseController(w).EnableFullDuplex()
