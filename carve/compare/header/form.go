@@ -20,21 +20,21 @@ func formOf(value string) string {
 	if isDate(value) {
 		return "(a date)"
 	}
-	var b strings.Builder
+	form := make([]byte, 0, len(value))
 	for i := 0; i < len(value); {
 		end := i
-		for end < len(value) && isWordByte(value[end]) {
+		for end < len(value) && wordBytes[value[end]] {
 			end++
 		}
 		if end == i {
-			b.WriteByte(value[i])
+			form = append(form, value[i])
 			i++
 			continue
 		}
-		formOfRun(&b, value[i:end])
+		form = appendRun(form, value[i:end])
 		i = end
 	}
-	return joinFractions(b.String())
+	return joinFractions(string(form))
 }
 
 // isDate reports whether a value is a date as HTTP has them.
@@ -49,21 +49,25 @@ func isDate(value string) bool {
 	return err == nil
 }
 
-func isWordByte(c byte) bool {
-	return c == '-' || c == '_' || isASCIILetter(c) || isDecimal(c)
-}
+// wordBytes are those of runs.
+var wordBytes = func() (is [256]bool) {
+	for c := range is {
+		b := byte(c)
+		is[c] = b == '-' || b == '_' || isASCIILetter(b) || isDecimal(b)
+	}
+	return is
+}()
 
 func isASCIILetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// formOfRun writes the form of a run of letters, digits, - and _. One of eight bytes
+// appendRun appends the form of a run of letters, digits, - and _. One of eight bytes
 // and more in which a part mixes letters and digits, or upper and lower case as no
 // word does, is an id.
-func formOfRun(b *strings.Builder, run string) {
+func appendRun(form []byte, run string) []byte {
 	if len(run) >= 8 {
 		for part := range strings.FieldsFuncSeq(run, func(r rune) bool { return r == '-' || r == '_' }) {
 			if mixed(part) {
-				b.WriteByte('~')
-				return
+				return append(form, '~')
 			}
 		}
 	}
@@ -73,18 +77,19 @@ func formOfRun(b *strings.Builder, run string) {
 			end++
 		}
 		if end == i {
-			b.WriteByte(run[i])
+			form = append(form, run[i])
 			i++
 			continue
 		}
-		b.WriteByte('9')
+		form = append(form, '9')
 		i = end
 		for _, unit := range []string{"ns", "us", "ms", "s", "kB", "KB", "MB", "KiB", "MiB", "B"} {
-			if rest := run[i:]; rest == unit {
-				return
+			if run[i:] == unit {
+				return form
 			}
 		}
 	}
+	return form
 }
 
 // mixed reports whether a part of a run looks made: letters with digits, or capitals
