@@ -16,6 +16,7 @@ import (
 // coincidence that is allowed (a date a day off, a last digit one more) comes in 11
 // of 12 pairs is below 10^-9 for each.
 func TestNoCauseByChance(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
 	words := strings.Fields("open paid new closed waiting sent lost shipped in_progress ON_HOLD Ann Bob Zürich Ångström a b é 1.10.2 true null none")
 	kinds := map[string]func() string{

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/simtest"
 )
 
 // frameworkStyles are headers as frameworks and what stands in front of them set
@@ -69,48 +70,41 @@ func frameworkStyles() map[string]func(r *rand.Rand, i int) whittle.Header {
 
 // Hypothesis: both sides, and the monolith's second response, set their headers by one
 // distribution, independently. Promised error rate: at most 1 of 100 whole runs is ever
-// DIFFERENT, looked at after each tenth exchange; of 600 runs at most 6 are allowed
-// here, and each style must come to EQUIVALENT without any config. Source: Ville's
-// inequality (headers).
+// DIFFERENT, looked at after each tenth exchange, over all styles together, and in each at
+// most 10. A correct implementation may show 0.05 % (simtest.Rate). Each style must come
+// to EQUIVALENT without any config. Source: Ville's inequality (headers).
 func TestFrameworkStylesAreEquivalent(t *testing.T) {
-	const runs, exchanges = 50, 400
-	alarms, all := 0, 0
-	for name, style := range frameworkStyles() {
-		equal := 0
-		for run := range runs {
-			r := rand.New(rand.NewPCG(uint64(run), 77))
-			j := equivalenceJudge(t)
-			for i := range exchanges {
-				x := headed(style(r, i), style(r, i))
-				if i%20 == 19 {
-					x.Repeat = &whittle.Response{Status: 200, Header: style(r, i), Body: x.Monolith.Body}
-				}
-				j.Observe(x)
-				if i%10 == 9 && j.Verdict().State == whittle.Different {
-					alarms++
-					t.Logf("%s: %s", name, j.Verdict().Summary)
-					break
-				}
-			}
-			// The share of responses that may differ takes longer than headers do.
-			for i := exchanges; i < 3000 && run == 0; i++ {
-				x := headed(style(r, i), style(r, i))
-				if i%20 == 19 {
-					x.Repeat = &whittle.Response{Status: 200, Header: style(r, i), Body: x.Monolith.Body}
-				}
-				j.Observe(x)
-			}
-			if v := j.Verdict(); run == 0 && v.State == whittle.Equivalent {
-				equal++
-			} else if run == 0 {
-				t.Errorf("%s: %s %+v", name, v.Summary, v.Bounds)
-			}
-			all++
+	t.Parallel()
+	type styled = func(r *rand.Rand, i int) whittle.Header
+	observe := func(j *Judge, r *rand.Rand, style styled, i int) {
+		x := headed(style(r, i), style(r, i))
+		if i%20 == 19 {
+			x.Repeat = &whittle.Response{Status: 200, Header: style(r, i), Body: x.Monolith.Body}
 		}
+		j.Observe(x)
 	}
-	t.Logf("%d alarms in %d runs", alarms, all)
-	if alarms > all/100 {
-		t.Errorf("%d alarms in %d runs", alarms, all)
+	simtest.InTurn(t, 0.01, 0.0005, 0.1, frameworkStyles(), func(style styled, run int) bool {
+		r, j := rand.New(rand.NewPCG(uint64(run), 77)), equivalenceJudge(t)
+		for i := range 400 {
+			if observe(j, r, style, i); i%10 != 9 {
+				continue
+			}
+			if v := j.Verdict(); v.State == whittle.Different {
+				t.Log(v.Summary)
+				return true
+			}
+		}
+		return false
+	})
+	for name, style := range frameworkStyles() {
+		r, j := rand.New(rand.NewPCG(0, 77)), equivalenceJudge(t)
+		// The share of responses that may differ takes longer than headers do.
+		for i := range 3000 {
+			observe(j, r, style, i)
+		}
+		if v := j.Verdict(); v.State != whittle.Equivalent {
+			t.Errorf("%s: %s %+v", name, v.Summary, v.Bounds)
+		}
 	}
 }
 

@@ -47,6 +47,7 @@ func pick(there bool, h whittle.Header) whittle.Header {
 // sides, one change is declared. Only the other can be seen to differ, and which of
 // the two sides it was says nothing. The same promise as above.
 func TestADeclarationInOneDirectionRaisesNoAlarm(t *testing.T) {
+	t.Parallel()
 	const runs, exchanges = 100, 400
 	for _, every := range []int{0, 20} {
 		alarms := 0

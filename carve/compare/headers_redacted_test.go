@@ -76,6 +76,7 @@ func TestHeadersAreShownRedacted(t *testing.T) {
 
 // TestHeadersStayBounded: sixteen headers of ever new values, in JSON.
 func TestHeadersStayBounded(t *testing.T) {
+	t.Parallel()
 	c := testMatch
 	for i := range whittle.MaxHeaders {
 		c.Headers = append(c.Headers, fmt.Sprintf("X-%d", i))

@@ -183,6 +183,7 @@ func TestWhatIsMadeForEachResponse(t *testing.T) {
 // implementation may show 0.05 % (simtest.Rate). Source: Ville's inequality over bets that
 // are fair because the responses may change places (headers).
 func TestEqualServicesRaiseNoAlarmByHeaders(t *testing.T) {
+	t.Parallel()
 	const exchanges = 400
 	headers := map[string]func(r *rand.Rand) whittle.Header{
 		"a redirect at random": func(r *rand.Rand) whittle.Header {

@@ -38,6 +38,7 @@ func TestAJudgeGoesOnAfterARestart(t *testing.T) {
 
 // The state is bounded whatever comes: huge bodies, ever new shapes and sizes.
 func TestTheStateIsBounded(t *testing.T) {
+	t.Parallel()
 	c := countRoute()
 	for i := range whittle.MaxHeaders {
 		c.Headers = append(c.Headers, fmt.Sprintf("X-%d", i))

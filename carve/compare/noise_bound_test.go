@@ -297,6 +297,7 @@ func prices(r *rand.Rand, n, total int) string {
 // TestManyNoisyPlacesHideNothing: what lies beyond the places that are distinguished,
 // or that are remembered of an exchange, is not taken for the same.
 func TestManyNoisyPlacesHideNothing(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{20, 60, 100, 200} {
 		r := rand.New(rand.NewPCG(7, 8))
 		m := matchOf(t, testMatch)
@@ -320,6 +321,7 @@ func TestManyNoisyPlacesHideNothing(t *testing.T) {
 // TestManyPlacesOfAnEqualCandidate: where they are not distinguished it stays
 // undecided and says what to do, and ignoring them decides.
 func TestManyPlacesOfAnEqualCandidate(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(9, 10))
 	c := testMatch
 	for _, ignored := range []bool{false, true} {

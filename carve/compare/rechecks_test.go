@@ -121,6 +121,7 @@ var askedRoute = whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confid
 // both sides keep for some seconds. In each world by itself it is at most 6 of 100. A
 // correct implementation may show 0.15 % (simtest.Rate).
 func TestEqualServicesAreAskedInVain(t *testing.T) {
+	t.Parallel()
 	noisy := func(share float64) func(int, int, time.Time, *rand.Rand) string {
 		return func(q, turn int, now time.Time, r *rand.Rand) string {
 			if r.Float64() < share {
@@ -153,6 +154,7 @@ func TestEqualServicesAreAskedInVain(t *testing.T) {
 // TestWhatAskingFinds: what candidates that are wrong in rare ways are called, after
 // how many exchanges, and how many users met it.
 func TestWhatAskingFinds(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name      string
 		candidate func(q, turn int, now time.Time, r *rand.Rand) string

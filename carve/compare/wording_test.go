@@ -124,6 +124,7 @@ func TestARequestWithoutASizeIsLeftOutWhateverCame(t *testing.T) {
 // together, and in each one of them at most 2 in 100. A correct implementation may show
 // 0.04 % (simtest.Rate).
 func TestWordsRaiseNoFalseAlarm(t *testing.T) {
+	t.Parallel()
 	const exchanges = 300
 	worlds := map[string]func(r *rand.Rand) string{
 		"one of two": func(r *rand.Rand) string { return []string{"Counted", "Summed"}[r.IntN(2)] },
@@ -174,6 +175,7 @@ func wordsAlarm(j *Judge) bool {
 // some of them declared in one direction, over the three worlds together, and in each at
 // most 3 in 100. A correct implementation may show 0.06 % (simtest.Rate).
 func TestDeclaredWordsRaiseNoFalseAlarm(t *testing.T) {
+	t.Parallel()
 	const exchanges = 200
 	type world struct {
 		expect []whittle.Expectation
