@@ -65,7 +65,9 @@ func (c *Changed) Left(alpha float64) int {
 	if c.estimate >= Slack || c.Repeats == 0 {
 		return -1
 	}
-	for times := 1.25; times < 1e6; times *= 1.25 {
+	times := 1.0
+	for range 61 { // to 820,000 times as many
+		times *= 1.25
 		on := Changed{
 			Candidate: int(times * float64(c.Candidate)), N: int(times * float64(c.N)),
 			Monolith: int(times * float64(c.Monolith)), Repeats: int(times * float64(c.Repeats)),

@@ -1,0 +1,138 @@
+package noise
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"whittle/carve/compare/eprocess"
+)
+
+// TestBeyond: a candidate may change what is noise as often as the monolith and in
+// Slack of the responses more, or twice as often, whichever is more.
+func TestBeyond(t *testing.T) {
+	for _, c := range []struct{ candidate, monolith, want float64 }{
+		{0.5, 0.5, -0.48}, {0.05, 0, 0.05}, {0.01, 0.01, 0}, {0.03, 0.01, 0.02}, {1, 0.5, 0.02}, {0.9, 0.5, -0.08}, {0.06, 0.04, 0}, {0.05, 0.02, 0.03},
+	} {
+		got := Beyond(c.candidate, c.monolith)
+		if math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%v of the candidate's and %v of the monolith's: %v, want %v", c.candidate, c.monolith, got, c.want)
+		}
+		allowed := c.candidate <= c.monolith+Slack+1e-12 || c.candidate <= noiseFactor*c.monolith+1e-12
+		if (got <= Slack+1e-12) != allowed {
+			t.Errorf("%v and %v: within %v, allowed %v", c.candidate, c.monolith, got <= Slack, allowed)
+		}
+	}
+}
+
+// TestBound: the bound is what the candidate may change at most beyond what the
+// monolith changes at least, each at half of the error rate; the estimate lies below.
+func TestBound(t *testing.T) {
+	for _, c := range []Changed{
+		{Candidate: 20, N: 1000, Monolith: 10, Repeats: 500},
+		{Candidate: 900, N: 1000, Monolith: 450, Repeats: 500},
+		{Candidate: 3, N: 10, Monolith: 0, Repeats: 0},
+		{},
+	} {
+		c.Bound(0.01)
+		m, k := eprocess.NewShare(noiseAim), eprocess.NewShare(Slack)
+		m.N, m.Differing, k.N, k.Differing = c.Repeats, c.Monolith, c.N, c.Candidate
+		low, _ := m.Interval(0.005)
+		_, high := k.Interval(0.005)
+		if want := high - max(low, 2*low-Slack); c.Excess != want {
+			t.Errorf("%+v: want a bound of %v", c, want)
+		}
+		if want := Beyond(eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats)); c.estimate != want || c.estimate > c.Excess {
+			t.Errorf("%+v: want an estimate of %v", c, want)
+		}
+	}
+}
+
+// TestAsBound: what is shown is never below 0, and inside just up to the margin.
+func TestAsBound(t *testing.T) {
+	c := Changed{Path: "$.at", Candidate: 30, N: 1000, Monolith: 10, Repeats: 100}
+	for excess, inside := range map[float64]bool{-1: true, 0: true, Slack: true, math.Nextafter(Slack, 1): false, 0.5: false} {
+		c.estimate, c.Excess = excess/2, excess
+		b := c.AsBound("noise", 0.01)
+		if b.Inside != inside || b.MarginHigh != Slack || b.High != max(0, excess) || b.Estimate != max(0, excess/2) || b.What != "noise" {
+			t.Errorf("an excess of %v: %+v", excess, b)
+		}
+		for _, part := range []string{"$.at differs in 3", "in 10", "(99"} {
+			if !strings.Contains(b.Summary, part) {
+				t.Errorf("%q is not in %q", part, b.Summary)
+			}
+		}
+	}
+}
+
+// TestLeft: so many exchanges more at the same rates bring the bound to the margin, to
+// the quarter; none where it is there, and none ever where the rates are too far apart
+// or nothing was repeated.
+func TestLeft(t *testing.T) {
+	at := func(c Changed, times float64) Changed {
+		return Changed{
+			Candidate: int(times * float64(c.Candidate)), N: int(times * float64(c.N)),
+			Monolith: int(times * float64(c.Monolith)), Repeats: int(times * float64(c.Repeats)),
+		}
+	}
+	for _, c := range []Changed{
+		{Candidate: 10, N: 200, Monolith: 8, Repeats: 200}, {Candidate: 0, N: 100, Monolith: 0, Repeats: 30},
+	} {
+		c.Bound(0.01)
+		left := c.Left(0.01)
+		if c.Excess <= Slack || left <= 0 {
+			t.Errorf("%+v: %d more", c, left)
+			continue
+		}
+		then, before := at(c, float64(c.N+left+1)/float64(c.N)), at(c, float64(c.N+left)/float64(c.N)/1.3)
+		then.Bound(0.01)
+		before.Bound(0.01)
+		if then.Excess > Slack+1e-3 || before.Excess <= Slack {
+			t.Errorf("%+v: %d more bring it to %v, a quarter fewer to %v", c, left, then.Excess, before.Excess)
+		}
+	}
+	for _, c := range []Changed{
+		{Candidate: 50, N: 100, Monolith: 0, Repeats: 100}, {Candidate: 1, N: 100}, {Monolith: 1, Repeats: 100},
+	} {
+		c.Bound(0.01)
+		if got := c.Left(0.01); got != -1 {
+			t.Errorf("%+v: %d more", c, got)
+		}
+	}
+	for excess, want := range map[float64]int{Slack: 0, 0: 0, -1: 0} {
+		if got := (&Changed{Excess: excess, N: 5, Repeats: 5}).Left(0.01); got != want {
+			t.Errorf("an excess of %v: %d more", excess, got)
+		}
+	}
+	if got := (&Changed{Excess: 0.5, estimate: Slack, N: 100, Repeats: 100}).Left(0.01); got != -1 {
+		t.Errorf("an estimate at the margin: %d more", got)
+	}
+}
+
+// TestLearned: each place is learned once, no more than the bound of them are, and what
+// another one knows is added.
+func TestLearned(t *testing.T) {
+	n := New()
+	if !n.Learn(Key{"$.a", "value"}) || n.Learn(Key{"$.a", "value"}) || !n.Learn(Key{"$.a", "order"}) || n.Version != 2 {
+		t.Errorf("%+v", n)
+	}
+	other := New()
+	other.Learn(Key{"$.a", "value"})
+	other.Learn(Key{"$.b", "value"})
+	n.N, n.Repeats, n.Self[Key{"$.a", "value"}] = 10, 4, 3
+	other.N, other.Repeats, other.Self[Key{"$.a", "value"}], other.Self[Key{"$.b", "value"}] = 5, 2, 1, 2
+	n.Join(other)
+	if len(n.Learnt) != 3 || n.Version != 3 || n.N != 15 || n.Repeats != 6 || n.Self[Key{"$.a", "value"}] != 4 || n.Self[Key{"$.b", "value"}] != 2 {
+		t.Errorf("%+v", n)
+	}
+	for i := range 2 * Most {
+		learned := n.Learn(Key{fmt.Sprint("$.", i), "value"})
+		if want := i < Most-3; learned != want {
+			t.Fatalf("place %d is learned: %v", i+3, learned)
+		}
+	}
+	if len(n.Learnt) != Most || n.Version != Most {
+		t.Errorf("%d places, version %d", len(n.Learnt), n.Version)
+	}
+}
