@@ -99,6 +99,10 @@ type Gateway struct {
 	// reload guards the making of tables, so that two reloads cannot cross.
 	reload sync.Mutex
 	closed bool // guarded by reload
+	// retiring are the tables that have been replaced and still have work under way.
+	retiring sync.WaitGroup
+	ending   context.Context //nolint:containedctx // the gateway's own life, not a call's
+	cut      context.CancelFunc
 }
 
 // New makes a gateway; nothing listens until Serve.
@@ -122,6 +126,7 @@ func New(o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.table.Store(t)
+	g.ending, g.cut = context.WithCancel(context.Background())
 	return g, nil
 }
 
@@ -175,7 +180,7 @@ func (g *Gateway) Counts(route string) whittle.Counts {
 }
 
 // Reload puts another table in force at once. Requests under way finish on the
-// old one; a route that stays keeps its ledger and its share. On error nothing
+// old one, and mirrored work has Limits.Grace for it, which nobody waits for; a route that stays keeps its ledger and its share. On error nothing
 // has changed.
 func (g *Gateway) Reload(monolith whittle.Upstream, routes []whittle.Route) error {
 	g.reload.Lock()
@@ -189,11 +194,14 @@ func (g *Gateway) Reload(monolith whittle.Upstream, routes []whittle.Route) erro
 		return err
 	}
 	g.table.Store(t)
-	ctx, cancel := context.WithTimeout(context.Background(), g.opts.Limits.Grace)
-	defer cancel()
-	if err := old.retire(ctx, t); err != nil {
-		g.log.Warn("some mirrored work of the old routes did not end in time", "err", err)
-	}
+	g.retiring.Go(func() { // a candidate that hangs would hold up the other routes
+		ctx, cancel := context.WithTimeout(context.Background(), g.opts.Limits.Grace)
+		defer cancel()
+		defer context.AfterFunc(g.ending, cancel)()
+		if err := old.retire(ctx, t); err != nil {
+			g.log.Warn("some mirrored work of the old routes did not end in time", "err", err)
+		}
+	})
 	return nil
 }
 
@@ -203,5 +211,9 @@ func (g *Gateway) Close(ctx context.Context) error {
 	g.reload.Lock()
 	defer g.reload.Unlock()
 	g.closed = true
-	return g.table.Load().retire(ctx, nil)
+	defer g.cut()
+	defer context.AfterFunc(ctx, g.cut)() // before the others have had their grace
+	err := g.table.Load().retire(ctx, nil)
+	g.retiring.Wait()
+	return err
 }

@@ -111,7 +111,12 @@ func newRouteState(name string, tripped func(route, reason string, generation ui
 	s := &routeState{name: name, tripped: tripped, again: mirror.NewRechecks()}
 	s.mirrorQueue = mirror.NewQueue(
 		func(ctx context.Context, v *userRequest) { v.rt.runMirrored(ctx, v) },
-		func(v *userRequest) { v.skip(whittle.SkipInterrupted) },
+		func(v *userRequest, begun bool) {
+			v.skip(whittle.SkipInterrupted)
+			if !begun {
+				v.free()
+			}
+		},
 	)
 	s.breaker = breaker.New(s.trip)
 	s.setting.Store(&setting{phase: whittle.PhaseOff})

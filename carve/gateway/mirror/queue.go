@@ -16,8 +16,9 @@ type Queue[J any] struct {
 	// work does one job; ctx ends when the queue is closed for good.
 	work func(ctx context.Context, j J)
 	// abandon is called for each job that a closing queue gives up: those that
-	// wait, and those under way when the time to close ran out.
-	abandon func(J)
+	// wait, and those under way when the time to close ran out. Such a job has begun,
+	// and its worker still uses it.
+	abandon func(j J, begun bool)
 
 	ctx    context.Context //nolint:containedctx // the queue's own life, not a call's
 	cancel context.CancelFunc
@@ -48,7 +49,7 @@ const (
 
 // NewQueue makes a queue; its workers call work for each job, and Close calls
 // abandon for each that it gives up.
-func NewQueue[J any](work func(context.Context, J), abandon func(J)) *Queue[J] {
+func NewQueue[J any](work func(context.Context, J), abandon func(j J, begun bool)) *Queue[J] {
 	q := &Queue[J]{work: work, abandon: abandon, running: map[int]J{}, idle: make(chan struct{})}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
@@ -143,8 +144,12 @@ func (q *Queue[J]) Close(ctx, after context.Context) error {
 	case <-ctx.Done():
 	}
 	q.cancel()
-	for _, j := range q.giveUp() {
-		q.abandon(j)
+	begun, waiting := q.giveUp()
+	for _, j := range begun {
+		q.abandon(j, true)
+	}
+	for _, j := range waiting {
+		q.abandon(j, false)
 	}
 	select {
 	case <-q.idle:
@@ -154,17 +159,16 @@ func (q *Queue[J]) Close(ctx, after context.Context) error {
 	}
 }
 
-// giveUp empties the ring and lists it with the jobs under way.
-func (q *Queue[J]) giveUp() []J {
+// giveUp lists the jobs under way, and empties the ring.
+func (q *Queue[J]) giveUp() (begun, waiting []J) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	jobs := make([]J, 0, q.count+len(q.running))
 	for _, j := range q.running {
-		jobs = append(jobs, j)
+		begun = append(begun, j)
 	}
 	for i := range q.count {
-		jobs = append(jobs, q.waiting[(q.head+i)%len(q.waiting)])
+		waiting = append(waiting, q.waiting[(q.head+i)%len(q.waiting)])
 	}
 	q.waiting, q.head, q.count = nil, 0, 0
-	return jobs
+	return begun, waiting
 }

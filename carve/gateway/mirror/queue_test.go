@@ -25,7 +25,7 @@ func TestQueueBoundsWhatRunsAndWaits(t *testing.T) {
 			order = append(order, j)
 			mu.Unlock()
 			now.Add(-1)
-		}, func(int) { t.Error("a job was given up") })
+		}, func(int, bool) { t.Error("a job was given up") })
 
 		offers := map[Offered]int{}
 		for j := range 30 {
@@ -105,7 +105,12 @@ func TestQueueClosesWithinItsTime(t *testing.T) {
 					} else {
 						<-release
 					}
-				}, func(j int) { abandoned = append(abandoned, j) })
+				}, func(j int, begun bool) {
+					if begun != (j < 2) {
+						t.Errorf("job %d has begun: %v", j, begun)
+					}
+					abandoned = append(abandoned, j)
+				})
 				for j := range 5 {
 					q.Offer(j, 2, 10)
 				}
