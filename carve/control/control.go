@@ -3,9 +3,9 @@
 // asks the rollout what follows, keeps all of it in the state file and applies
 // the share to the gateway.
 //
-// A rise of the share is on disk before it is applied; a fall is applied
-// before it is on disk; what a status shows is on disk. Nothing here is ever
-// waited for by a user's request, and no fall waits for a disk.
+// A rise of the share is on disk before it is applied. A fall is applied before it is
+// on disk, so no fall waits for a disk. A status shows only what is on disk. No
+// user's request waits for anything here.
 package control
 
 import (
@@ -32,47 +32,46 @@ type Store interface {
 	Save(route string, r state.Record) error
 }
 
-// Judge compares the exchanges of one route. It is called by one goroutine at
-// a time. Its encoding is bounded, and reading one that is not its own is an
-// error.
+// Judge compares the exchanges of one route. One goroutine calls it at a time. Its
+// encoding is bounded, and decoding bytes of another origin is an error.
 type Judge interface {
 	// Observe takes one exchange.
 	Observe(x *whittle.Exchange) whittle.Observation
-	// Recheck takes what both sides said when they were asked again about a
-	// difference, so far; more says that they are to be asked once more after a time.
+	// Recheck takes both sides' responses to a request that was sent again about a
+	// difference. more: it must be sent once more, after that time.
 	Recheck(r *whittle.Recheck) (after time.Duration, more bool)
-	// Known reports whether a request has a shape of which a response was compared.
-	// It may be called at any time, by any goroutine.
+	// Known reports whether a response to a request of this shape has been compared.
+	// Any goroutine may call it at any time.
 	Known(q *whittle.Request) bool
-	// Served is what is known of responses that users got from the candidate, and
-	// ServedNeeded how many of them, none differing, bring the bound to most.
+	// Served sums up the comparison of responses that the candidate gave to users.
+	// ServedNeeded is how many more of them, none differing, bring the bound to most.
 	Served() whittle.Served
 	ServedNeeded(most float64) int
-	// Verdict is what is known so far. Its slices may belong to the judge.
+	// Verdict is the verdict so far. Its slices may belong to the judge.
 	Verdict() whittle.Verdict
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
 }
 
-// Guard watches the users of one route. It is called by one goroutine at a
-// time.
+// Guard watches the users of one route. One goroutine calls it at a time.
 type Guard interface {
 	Outcome(o whittle.Outcome)
-	// Pair takes a request that both sides were asked. Before users depend on the
-	// candidate, it says nothing against it.
+	// Pair takes a request that both sides got. Before users depend on the candidate,
+	// it is no evidence against it.
 	Pair(p whittle.Pair)
 	// Share sets the candidate's share of the users from now on.
 	Share(s whittle.Share)
-	// CPU takes what both sides' processes have used; serving says that users
-	// depend on the candidate.
+	// CPU takes the CPU time of both sides' processes. serving: users depend on the
+	// candidate.
 	CPU(r whittle.CPUReading, serving bool)
 	// Meters may be called after every outcome. A breach stays until Reset.
 	Meters() []whittle.Meter
-	// Wait says why a rise of the share waits, as a clause; empty: it does not. It
-	// lowers no share, and speaks before users depend on the candidate too.
+	// Wait is the reason why a rise of the share must wait, as a clause; empty: it
+	// need not. It never lowers a share. It may be set before users depend on the
+	// candidate.
 	Wait() string
-	// Reset begins another attempt: it forgets the breaches and all that is known
-	// of the candidate but why a rise waits.
+	// Reset begins another attempt. It forgets the breaches and all evidence on the
+	// candidate, except the reason why a rise waits.
 	Reset()
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
@@ -81,8 +80,8 @@ type Guard interface {
 // Options make a controller. Store and Apply are required.
 type Options struct {
 	Store Store
-	// Monolith is what the routes' candidates are compared with: evidence against
-	// another one is none.
+	// Monolith is the server that candidates are compared with. Evidence against
+	// another monolith does not count.
 	Monolith whittle.Upstream
 	// Routes as in the config; those without a candidate are left alone.
 	Routes []whittle.Route
@@ -91,11 +90,11 @@ type Options struct {
 	// ignores every share above 0 until a position's Zero shows that the trip is known.
 	// It must not block and must not call back.
 	Apply func(route string, p whittle.Position) (inForce bool)
-	// Watch puts in force which share of the candidate's responses to users is
-	// compared. As Apply. Nil: nobody wants it.
+	// Watch sets the share of the candidate's responses to users that is compared. It
+	// must not block and must not call back. Nil: not called.
 	Watch func(route string, share whittle.Share)
 	// Counts gives the gateway's report of a route. It must not block and must not
-	// call back. Nil: only what was compared is known.
+	// call back. Nil: the ledger has only compared exchanges.
 	Counts func(route string) whittle.Counts
 	// NewJudge and NewGuard make the evidence's two halves for a route. Nil:
 	// those of package compare.
@@ -103,9 +102,9 @@ type Options struct {
 	NewGuard func(whittle.Guard) Guard
 	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
-	// Tick is how often the rollout is asked when nothing presses. 0: 100 ms.
+	// Tick is how often the rollout is asked without a notification. 0: 100 ms.
 	Tick time.Duration
-	// Log gets decisions and troubles. Nil: discarded.
+	// Log gets decisions and errors. Nil: discarded.
 	Log *slog.Logger
 }
 
@@ -113,7 +112,7 @@ const (
 	defaultTick = 100 * time.Millisecond
 	// saveEvery is how old the evidence on disk may be while it changes.
 	saveEvery = time.Second
-	// retrySave is how long a disk that failed is left alone.
+	// retrySave is the wait before another save after one that failed.
 	retrySave = time.Second
 )
 
@@ -130,10 +129,9 @@ type Controller struct {
 	begin   func(*route) // starts a route's goroutines; nil unless Run is under way
 }
 
-// New loads what is known of each route. Nothing is applied until Start. A
-// damaged record costs its route the evidence and puts it back on the
-// monolith; it is not an error. A comparison that cannot be made is one, with
-// the route's Field.
+// New loads each route's record. Nothing is applied until Start. A damaged record is
+// not an error: its route loses the evidence and goes back to the monolith. A
+// comparison that cannot be compiled is an error, with the route's Field.
 func New(o Options) (*Controller, error) {
 	if o.Store == nil || o.Apply == nil {
 		return nil, whittle.Errorf(whittle.Internal, "control: Store and Apply are required")
@@ -177,7 +175,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Start gives the gateway what was loaded: the shares to go on with. Call it before the first request is taken; a second call does nothing.
+// Start applies the loaded shares to the gateway. Call it before the gateway accepts
+// requests. A second call does nothing.
 func (c *Controller) Start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,9 +189,9 @@ func (c *Controller) Start() {
 	}
 }
 
-// Run makes decisions until ctx ends, and then saves what is known a last time.
-// The error is of that last save. The order of an end is: the gateway stops
-// taking requests, its mirror workers end, Run's ctx ends, the store is closed.
+// Run makes decisions until ctx ends, and then saves every route a last time. The
+// error is of that last save. Shut down in this order: the gateway stops accepting
+// requests, its mirror workers end, Run's ctx ends, the store is closed.
 func (c *Controller) Run(ctx context.Context) error {
 	c.Start()
 	c.mu.Lock()
@@ -217,8 +216,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.Flush()
 }
 
-// Flush saves what is known of every route, on the caller's goroutine. It is not
-// called while Run is under way.
+// Flush saves every route, on the caller's goroutine. It must not be called while Run
+// is running.
 func (c *Controller) Flush() error {
 	var errs []error
 	for _, r := range c.routes() {
@@ -230,8 +229,8 @@ func (c *Controller) Flush() error {
 // Running is closed once Run takes orders.
 func (c *Controller) Running() <-chan struct{} { return c.running }
 
-// Observe compares one exchange, and says what became of it. The gateway calls it
-// on its mirror workers.
+// Observe compares one exchange, and returns the result. The gateway's mirror workers
+// call it.
 func (c *Controller) Observe(x *whittle.Exchange) whittle.Observation {
 	r := c.find(x.Route)
 	if r == nil {
@@ -240,8 +239,8 @@ func (c *Controller) Observe(x *whittle.Exchange) whittle.Observation {
 	return r.observe(x)
 }
 
-// Recheck takes what both sides said when they were asked again, so far. more says
-// that they are to be asked once more, after a time from now.
+// Recheck takes both sides' responses to a request that was sent again. more: it must
+// be sent once more, after that time.
 func (c *Controller) Recheck(again *whittle.Recheck) (after time.Duration, more bool) {
 	r := c.find(again.Exchange.Route)
 	if r == nil {
@@ -250,15 +249,15 @@ func (c *Controller) Recheck(again *whittle.Recheck) (after time.Duration, more 
 	return r.recheck(again)
 }
 
-// Known reports whether a request of a route has a shape of which a response was
-// compared. It never waits for a comparison.
+// Known reports whether a response to a request of this shape has been compared. It
+// never waits for a comparison.
 func (c *Controller) Known(name string, q *whittle.Request) bool {
 	r := c.find(name)
 	return r != nil && (*r.judge.Load()).Known(q)
 }
 
-// Outcome takes what became of one user's request. It never blocks; what comes
-// faster than it can be processed is dropped and counted.
+// Outcome takes the outcome of one user's request. It never blocks: outcomes that come
+// faster than they can be processed are dropped and counted.
 func (c *Controller) Outcome(o whittle.Outcome) {
 	if r := c.find(o.Route); r != nil {
 		r.box.put(o)
@@ -268,8 +267,8 @@ func (c *Controller) Outcome(o whittle.Outcome) {
 	}
 }
 
-// Tripped takes note that the gateway's breaker has put a route's share to 0, under
-// the position of a generation. It never blocks.
+// Tripped notes that the gateway's breaker has set a route's share to 0, under the
+// position of this generation. It never blocks.
 func (c *Controller) Tripped(name, reason string, generation uint64) {
 	if r := c.find(name); r != nil {
 		r.box.trip(trip{generation, reason})

@@ -13,9 +13,9 @@ import (
 	"whittle/carve/state"
 )
 
-// disk is a route's relation to its record; guarded by the route's mu.
+// disk says which of a route's decisions are on disk; guarded by the route's mu.
 type disk struct {
-	// open says that persist runs, so that waiting for it makes sense.
+	// open says that persist runs; only then may anyone wait for it.
 	open bool
 	// gen is raised by every decision; saved is the last one on disk.
 	gen, saved uint64
@@ -83,8 +83,8 @@ func (r *route) ask() {
 	r.save.Notify()
 }
 
-// saveWhenDue makes persist save evidence that is a second old, and try again
-// what has failed. The caller holds both locks.
+// saveWhenDue makes persist save evidence that is a second old, and retry a save that
+// failed. The caller holds both locks.
 func (r *route) saveWhenDue(now time.Time) {
 	since := now.Sub(r.disk.began)
 	if r.disk.asked || now.Before(r.disk.retryAt) || (since >= 0 && since < saveEvery) {
@@ -155,7 +155,7 @@ func (r *route) saved(d *draft) {
 	}
 }
 
-// failed keeps the share from rising, and leaves everything else in force.
+// failed blocks rises of the share. Everything else stays in force.
 func (r *route) failed(d *draft, err error) {
 	r.ev.mu.Lock()
 	r.ev.changed = true

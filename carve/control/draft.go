@@ -9,9 +9,9 @@ import (
 	"whittle/carve/state"
 )
 
-// draft is all that is known of a route at one moment, the rise included: the
-// evidence and the ledger that it stands on as they were together. It is taken
-// under the locks, and encoded and saved without them.
+// draft is a consistent snapshot of a route for the disk: the rollout with its pending
+// rise, the evidence, and the ledger. It is taken under the locks, and encoded and
+// saved without them.
 type draft struct {
 	rise *rise  // nil: there was none
 	gen  uint64 // of the decisions that are in it
@@ -27,8 +27,8 @@ type draft struct {
 	shown  *snapshot
 }
 
-// draft is never nil. The evidence is encoded under its own lock, while orders and
-// the status go on.
+// draft never returns nil. It encodes the evidence under the evidence's lock alone, so
+// orders and status calls go on.
 func (r *route) draft() (*draft, error) {
 	r.ev.mu.Lock()
 	defer r.ev.mu.Unlock()

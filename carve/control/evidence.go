@@ -8,14 +8,14 @@ import (
 	"whittle"
 )
 
-// evidence is what is known of one route's candidate, and the ledger of what it
-// stands on. Its lock is held for as long as a comparison or an encoding takes, so
-// nothing that lowers a share needs it. It is taken before the route's mu.
+// evidence is the evidence on one route's candidate, with its ledger. Its lock is held
+// while a comparison or an encoding runs, so nothing that lowers a share may need it.
+// It is taken before the route's mu.
 type evidence struct {
 	mu    sync.Mutex // guards the following
 	judge Judge
 	guard Guard
-	// begun is when the evidence was begun afresh; what arrived before it may
+	// begun is when the evidence last began at nothing. Exchanges from before it may
 	// be of another candidate. Zero: not in this process.
 	begun time.Time
 	// share is the last that the guard was given.
@@ -68,9 +68,8 @@ func (e *evidence) servedSince(step time.Time) int {
 	return e.served
 }
 
-// judged is the verdict on all that was observed. It is a copy of what belongs
-// to the judge, because a status is read long after the judge has gone on. The
-// caller holds mu.
+// judged is the verdict on all observed exchanges. It copies the judge's slices,
+// because a status is read while the judge goes on. The caller holds mu.
 func (e *evidence) judged() whittle.Verdict {
 	if e.stale {
 		v := e.judge.Verdict()
@@ -85,7 +84,7 @@ func (e *evidence) judged() whittle.Verdict {
 	return e.verdict
 }
 
-// compare shows an exchange to the judge and the guard. The caller holds mu.
+// compare gives an exchange to the judge and the guard. The caller holds mu.
 func (e *evidence) compare(x *whittle.Exchange) whittle.Observation {
 	o := e.judge.Observe(x)
 	e.stale = true
@@ -95,8 +94,8 @@ func (e *evidence) compare(x *whittle.Exchange) whittle.Observation {
 	return o
 }
 
-// count enters an exchange into the ledger, last of all: where the judge panics,
-// whoever showed it counts it. The caller holds mu.
+// count enters an exchange into the ledger, as the last step: if the judge panics, the
+// gateway counts the exchange. The caller holds mu.
 func (e *evidence) count(x *whittle.Exchange, o *whittle.Observation) {
 	fate, reason := o.Fate(x)
 	e.account.judged.Settle(fate, reason, 1)

@@ -6,17 +6,17 @@ import (
 	"whittle"
 )
 
-// account is a route's ledger in parts of which each has one owner: the gateway
-// counts the requests and the fates that it knows of, and what the judge was shown
-// is counted where the judge is. None is derived from another.
+// account is a route's ledger, in parts. Each part has one owner: the gateway counts
+// requests and the fates that it knows, control counts the exchanges that the judge
+// got. No part is derived from another.
 type account struct {
 	since time.Time
 	gap   *whittle.Gap
-	// earlier is what runs of the gateway that have ended came to.
+	// earlier is the total of the gateway's runs that have ended.
 	earlier whittle.Ledger
 	// report is the gateway's last one in this run.
 	report whittle.Counts
-	// judged has the fates of the exchanges that the judge was shown in this run.
+	// judged has the fates of the exchanges that the judge got in this run.
 	judged whittle.Ledger
 }
 
@@ -30,9 +30,9 @@ type keptAccount struct {
 	Saved time.Time `json:"saved"`
 }
 
-// resumed is an account that goes on in another run of the gateway: what was
-// pending was interrupted by the end of the one before. Counts below zero, which
-// only a damaged record could hold, are left out.
+// resumed is an account that goes on in another run of the gateway. Requests that were
+// pending count as interrupted, by the end of the run before. Counts below zero, which
+// only a damaged record could have, are dropped.
 func resumed(k *keptAccount, now time.Time) account {
 	a := account{since: k.Ledger.Since}
 	if !k.Saved.IsZero() {

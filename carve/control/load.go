@@ -15,9 +15,8 @@ import (
 
 const otherCandidate = "the candidate, the monolith, or how they are compared, is another one in the config"
 
-// epochOf names what a route's evidence is about: who the two sides are, how the
-// candidate is spoken to and what the same response means. Evidence of one epoch
-// says nothing of another.
+// epochOf names the epoch of a route's evidence: the two sides, the candidate's
+// protocol, and the comparison. Evidence of one epoch does not count in another.
 func epochOf(monolith whittle.Upstream, spec whittle.Route) string {
 	type side struct{ URL, Build string }
 	return fingerprint(struct {
@@ -51,7 +50,7 @@ func (c *Controller) newRoute(monolith whittle.Upstream, spec whittle.Route) (*r
 	return r, nil
 }
 
-// load makes a route of its spec and of what was saved of it.
+// load makes a route of its spec and its saved record.
 func (c *Controller) load(monolith whittle.Upstream, spec whittle.Route) (*route, error) {
 	r, err := c.newRoute(monolith, spec)
 	if err != nil {
@@ -88,8 +87,8 @@ func (c *Controller) load(monolith whittle.Upstream, spec whittle.Route) (*route
 	return r, nil
 }
 
-// take goes on with a record. Where it cannot, lost says why, and the judge and
-// the guard may hold half of what was read: restart makes others.
+// take resumes from a record. If it cannot, lost says why. The judge and the guard may
+// then be half read; restart replaces them.
 func (r *route) take(rec state.Record) (lost string) {
 	r.timeline = rec.Timeline
 	var account keptAccount
@@ -133,9 +132,9 @@ func (r *route) unreadable(what string, err error) string {
 	return "the saved " + what + " cannot be read"
 }
 
-// restart puts the route back into shadow with no evidence, because of
-// something that nobody ordered. A route that is off stays off. The caller holds
-// both locks, or is the only one to know of the route, and applies what follows.
+// restart puts the route back into shadow with no evidence, without an order. A route
+// that is off stays off. The caller holds both locks or has the only reference to the
+// route, and applies the new position.
 func (r *route) restart(why string) error {
 	judge, err := r.c.o.NewJudge(r.spec.Compare)
 	if err != nil {

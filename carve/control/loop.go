@@ -46,7 +46,7 @@ func (r *route) observe(x *whittle.Exchange) (o whittle.Observation) {
 	return o
 }
 
-// recheck takes what both sides said when they were asked again.
+// recheck takes both sides' responses to a request that was sent again.
 func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool) {
 	r.ev.mu.Lock()
 	defer r.ev.mu.Unlock()
@@ -61,7 +61,7 @@ func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool)
 	return after, more
 }
 
-// gather takes both locks, with everything taken in that has arrived. release
+// gather processes all outcomes that have arrived and takes both locks. release
 // releases them.
 func (r *route) gather() {
 	r.ev.mu.Lock()
@@ -87,7 +87,7 @@ func (r *route) release() {
 	r.log()
 }
 
-// input sums up what the rollout must know. The caller holds both locks.
+// input is the rollout's input. The caller holds both locks.
 func (r *route) input() rollout.Input {
 	v := &r.ev.verdict
 	r.in = rollout.Input{
@@ -100,7 +100,7 @@ func (r *route) input() rollout.Input {
 	return r.in
 }
 
-// breach is the trip, or the first guard that has spoken. The caller holds both
+// breach is the trip, or the first guard that is breached. The caller holds both
 // locks.
 func (r *route) breach() *rollout.Breach {
 	if r.trip.generation > 0 {
@@ -114,8 +114,8 @@ func (r *route) breach() *rollout.Breach {
 	return nil
 }
 
-// step asks the rollout what follows from what is known now. Without rises
-// only what needs no disk first is carried out.
+// step asks the rollout for the next state and carries it out. Without rises it
+// carries out only decisions that need not be on disk first.
 func (r *route) step(rises bool) {
 	r.gather()
 	defer r.release()
@@ -136,8 +136,8 @@ func (r *route) step(rises bool) {
 	r.saveWhenDue(now)
 }
 
-// settle takes a decision that raises nothing: it is in force at once, and on
-// disk as soon as may be. The caller holds mu.
+// settle puts a decision that is no rise in force at once, and on disk as soon as
+// possible. The caller holds mu.
 func (r *route) settle(next rollout.State, d whittle.Decision) {
 	r.endRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: %s", d.Reason))
 	d.Generation = r.issue()
@@ -165,8 +165,9 @@ func (r *route) propose(next rollout.State, d whittle.Decision) *rise {
 	return r.rise
 }
 
-// rose puts a rise in force that is on disk now, unless what it stood on has gone
-// in the meantime, or the gateway knows of a trip that is still on its way here.
+// rose puts a rise in force once it is on disk. It drops the rise if the evidence has
+// turned against it meanwhile, or if the gateway refuses it because of a trip that
+// control does not know yet.
 func (r *route) rose(up *rise, shown *snapshot) {
 	r.gather()
 	defer r.release()
@@ -198,8 +199,8 @@ func (r *route) endRise(err error) {
 	}
 }
 
-// dropRise gives up a rise, and puts what is in force over it on the disk, which
-// may have it already. The caller holds mu.
+// dropRise gives up a rise. The disk may already have it, so the position in force is
+// saved again under a higher generation. The caller holds mu.
 func (r *route) dropRise(err error) {
 	if r.rise != nil {
 		r.endRise(err)
@@ -225,9 +226,9 @@ func (r *route) issue() uint64 {
 	return r.issued
 }
 
-// renew lets what is decided go on under a new generation: for one that was issued
-// and is not in force, or where nothing was decided. A disk that has just failed is
-// left alone for a while. The caller holds mu.
+// renew puts the decided state in force under a new generation, where one was issued
+// and is not in force, or where nothing was decided. It does not save right after a
+// save that failed. The caller holds mu.
 func (r *route) renew() {
 	r.generation = r.issue()
 	r.apply()
@@ -237,11 +238,11 @@ func (r *route) renew() {
 	}
 }
 
-// apply puts what is decided in force. The caller holds mu.
+// apply puts the decided state in force. The caller holds mu.
 func (r *route) apply() { r.put(&r.st, r.generation) }
 
-// put puts a state in force under a generation, on the monolith while the config is
-// reloaded; false: the gateway knows better. The caller holds mu.
+// put puts a state in force under a generation; while the config is reloaded the share
+// is 0. False: the gateway refused it. The caller holds mu.
 func (r *route) put(st *rollout.State, generation uint64) (inForce bool) {
 	p := whittle.Position{Generation: generation, Zero: r.zero, Share: st.Share, Phase: st.Phase}
 	if r.frozen {
@@ -250,8 +251,8 @@ func (r *route) put(st *rollout.State, generation uint64) (inForce bool) {
 	return r.c.o.Apply(r.name, p)
 }
 
-// watch puts in force how many of the candidate's responses to users are compared
-// in a state, where that has changed. The caller holds both locks.
+// watch sets the share of the candidate's responses to users that are compared, if it
+// has changed. The caller holds both locks.
 func (r *route) watch(st rollout.State) {
 	share := rollout.Watch(r.spec.Rollout, st, r.ev.judge.Served(), r.ev.judge.ServedNeeded, r.spec.Mirror.Watch)
 	if share != r.watched || !r.everWatched {
@@ -260,14 +261,14 @@ func (r *route) watch(st rollout.State) {
 	}
 }
 
-// harm is where the harm budget stands in a state. The caller holds both locks.
+// harm is the state of the harm budget. The caller holds both locks.
 func (r *route) harm(st rollout.State) whittle.Harm {
 	perSecond := r.pace.shown(whittle.Candidate, r.c.o.Now()).PerSecond * r.watched.Percent() / 100
 	return rollout.Budget(r.spec.Rollout, st, r.ev.judge.Served(), r.ev.judge.ServedNeeded, perSecond)
 }
 
-// trouble is what an operator should know before anything else, as a sentence
-// with a space behind it. The caller holds mu.
+// trouble is the problem that an operator must know first, as a sentence with a
+// trailing space; empty: none. The caller holds mu.
 func (r *route) trouble() string {
 	if r.disk.err == nil {
 		return ""

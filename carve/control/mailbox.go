@@ -7,7 +7,7 @@ import (
 	"whittle"
 )
 
-// maxOutcomes bounds what waits between two ticks: at 100 ms, 80,000 requests
+// maxOutcomes bounds the outcomes between two ticks: at 100 ms, 80,000 requests
 // a second on one route.
 const maxOutcomes = 8192
 

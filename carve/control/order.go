@@ -7,11 +7,11 @@ import (
 	"whittle/carve/rollout"
 )
 
-// Order carries out what somebody asks for by hand. When it returns nil, the
-// order is in force and on disk. A fall is in force in any case; an error then
-// says that it is not on disk. Errors are *whittle.Error: NotFound for an
-// unknown route, what rollout.Command gives for an order that is wrong or
-// refused, Unavailable while the controller does not run.
+// Order carries out a manual order. When it returns nil, the order is in force and on
+// disk. A fall is in force even if Order returns an error, which then says that it is
+// not on disk. Errors are *whittle.Error: NotFound for an unknown route, those of
+// rollout.Command for an order that is wrong or refused, Unavailable while the
+// controller does not run.
 func (c *Controller) Order(ctx context.Context, name string, o rollout.Order) error {
 	r := c.find(name)
 	if r == nil {
@@ -29,9 +29,9 @@ func (c *Controller) Order(ctx context.Context, name string, o rollout.Order) er
 	}
 }
 
-// order gives a channel of one place that gets nil when the order is in force
-// and on disk; nil where there is nothing to wait for. An order that can only lower
-// the share waits for no comparison and no encoding.
+// order returns a buffered channel that gets nil when the order is in force and on
+// disk. It returns a nil channel if there is nothing to wait for. An order that can
+// only lower the share waits for no comparison and no encoding.
 func (r *route) order(o rollout.Order) (<-chan error, error) {
 	if o.Lowers() {
 		r.mu.Lock()
@@ -74,7 +74,7 @@ func (r *route) order(o rollout.Order) (<-chan error, error) {
 	return w.done, nil
 }
 
-// ground is what the verdict stands on. The caller holds both locks.
+// ground identifies the evidence behind the verdict. The caller holds both locks.
 func (r *route) ground() rollout.Ground {
 	v := &r.ev.verdict
 	g := rollout.Ground{Epoch: r.epoch, Compared: v.Compared, Least: r.spec.Compare.MinCompared}

@@ -10,17 +10,16 @@ import (
 )
 
 const (
-	// maxPast bounds the points of each series. When there are more, every
-	// second one goes and the spacing doubles, so that the whole past stays in
-	// sight at an ever coarser grain.
+	// maxPast bounds the points of each series. When it is full, every second point is
+	// dropped and the spacing doubles, so the whole past stays visible.
 	maxPast = 120
 	// evidenceEvery and trafficEvery are the finest spacings.
 	evidenceEvery = time.Second
 	trafficEvery  = 5 * time.Second
 )
 
-// past is how a route came to where it is. The evidence's part is kept with
-// the route's record, the traffic's is of this process.
+// past is a route's history for plots. The evidence's part is saved with the route's
+// record; the traffic's part is of this process only.
 type past struct {
 	evidence thinned[whittle.EvidencePoint]
 	traffic  thinned[whittle.TrafficPoint]
@@ -89,8 +88,8 @@ func evidencePoint(v whittle.Verdict, now time.Time) whittle.EvidencePoint {
 	return p
 }
 
-// identify gives each bound an identity that no other has: its own, else its
-// name, and behind that which of the name it is.
+// identify gives each bound a unique ID: its own or, without one, its name and a
+// number among those of that name.
 func identify(bounds []whittle.Bound) {
 	taken := make(map[string]bool, len(bounds))
 	for i := range bounds {

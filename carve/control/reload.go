@@ -17,10 +17,10 @@ type change struct {
 
 // Reload takes another monolith and list of routes. swap puts them in force in
 // the gateway (Gateway.Reload); on its error, or where a route cannot be made,
-// nothing has changed. A route whose candidate, monolith or comparison is another one is on
-// the monolith before swap is called, and starts afresh; one with another policy
-// goes on under it; one that is gone is saved and ended, and goes on where it
-// was when it comes back.
+// nothing has changed. A route with another candidate, monolith or comparison goes to
+// the monolith before swap is called, and starts with no evidence. A route with
+// another policy goes on under it. A route that is gone is saved and ended; should it
+// come back, it goes on from there.
 func (c *Controller) Reload(monolith whittle.Upstream, routes []whittle.Route, swap func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,8 +72,8 @@ func (c *Controller) Reload(monolith whittle.Upstream, routes []whittle.Route, s
 	return nil
 }
 
-// takeOff takes users off what is about to change, and saves what is about to go
-// while the gateway still has its ledger.
+// takeOff moves users off candidates that will change, and saves routes that will be
+// removed while the gateway still has their ledgers.
 func (c *Controller) takeOff(changes []change, gone map[string]*route) {
 	for _, ch := range changes {
 		if ch.other {

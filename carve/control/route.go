@@ -11,8 +11,8 @@ import (
 	"whittle/internal/notify"
 )
 
-// route is one route's evidence, rollout and record. Two goroutines belong to it:
-// decide, which never waits for a disk, and persist, which does nothing else.
+// route is one route's evidence, rollout and record. It owns two goroutines: decide
+// never waits for a disk, persist only writes to it.
 type route struct {
 	c    *Controller
 	name string
@@ -20,9 +20,9 @@ type route struct {
 	wake notify.Signal // decide
 	save notify.Signal // persist
 
-	// judge is the evidence's, for what may be asked without its lock.
+	// judge is the evidence's, for calls that need no lock.
 	judge atomic.Pointer[Judge]
-	// decided is the position in st, for what may be asked without mu.
+	// decided is the position in st, for readers without mu.
 	decided atomic.Pointer[whittle.Position]
 	ev      evidence
 	pace    pace
@@ -44,12 +44,12 @@ type route struct {
 	// zero is the generation of the last decision for a share of 0: a trip under
 	// an earlier one is of a shift that is over.
 	zero uint64
-	// in is what the rollout was last asked with.
+	// in is the rollout's last input.
 	in rollout.Input
 	// frozen keeps every user on the monolith while the config is reloaded.
 	frozen bool
-	// trip is the breaker's, kept until the share is 0: an order and a rise that
-	// ends see it as well, and neither of them makes the fall.
+	// trip is the breaker's, kept until the share is 0. An order and a rise that ends
+	// see it too, but only step makes the fall.
 	trip trip
 	// watched is the share of the candidate's responses that are compared, as last
 	// put in force.
@@ -90,7 +90,8 @@ func (r *route) enter() {
 	r.watch(r.st)
 }
 
-// stop ends the route's goroutines, waits for them, and answers whoever waits.
+// stop ends the route's goroutines, waits for them, and releases callers that wait for
+// an order.
 func (r *route) stop() {
 	if r.cancel == nil {
 		return
@@ -120,8 +121,8 @@ func (r *route) decide(ctx context.Context) {
 	}
 }
 
-// afresh forgets the evidence, and what is still on its way to it; the ledger goes
-// on. The caller holds both locks.
+// afresh drops the evidence, including exchanges still on their way to it. The ledger
+// goes on. The caller holds both locks.
 func (r *route) afresh(j Judge, g Guard) {
 	r.ev.judge, r.ev.guard, r.ev.begun = j, g, r.c.o.Now()
 	r.ev.share, r.ev.exposed = 0, false

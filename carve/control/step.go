@@ -2,12 +2,11 @@ package control
 
 import "errors"
 
-// Step makes the decisions that are due at the clock's present moment and puts
-// them into the store and in force, all on the caller's goroutine. It takes the
-// place of Run for a simulation on a clock of its own, and is not called while
-// Run is under way. The error is of the store; what it kept from rising is tried
-// again by a later Step. Orders are carried out from the first Step on; that one is
-// on disk is known after the next.
+// Step makes the decisions that are due now by the clock, saves them and puts them in
+// force, all on the caller's goroutine. A simulation with its own clock calls it
+// instead of Run; it must not be called while Run is running. The error is the
+// store's; a rise that it prevented is retried by a later Step. Orders are carried
+// out from the first Step on. Whether one is on disk is known after the next Step.
 func (c *Controller) Step() error {
 	c.Start()
 	var errs []error
