@@ -7,8 +7,8 @@ import (
 	"whittle/internal/notify"
 )
 
-// active counts the requests under way. It is a WaitGroup that may grow while
-// somebody waits, and that can be waited for within a time.
+// active counts the requests under way. Unlike a WaitGroup it may grow during a wait,
+// and a wait has a time limit.
 type active struct {
 	n     atomic.Int64
 	empty atomic.Pointer[notify.Signal] // set while somebody waits

@@ -12,27 +12,26 @@ import (
 	"whittle/carve/gateway/forward"
 )
 
-// holder is the ResponseWriter of a response that may still be given up: it
-// keeps head and body back until the response is whole, or has outgrown the
-// bound, so that a candidate which breaks in the middle is never seen by the
-// user. What has outgrown the bound, an event stream, and whatever comes
-// through a holder in pass-through mode, streams as usual.
+// holder is a ResponseWriter that buffers head and body until the response is whole
+// or exceeds the bound. Until then the response can still be replaced, so a user
+// does not see a candidate that breaks in the middle. A response above the bound, an
+// event stream, and every response of a holder in pass-through mode stream as usual.
 //
-// It has no Unwrap on purpose: reading deadlines on the client's connection are
-// not for requests whose body has already been read.
+// It has no Unwrap on purpose: the request's body has already been read, so nobody may
+// set read deadlines on the client's connection.
 type holder struct {
 	w    http.ResponseWriter
 	copy bodycopy.Copy
-	// stall bounds the writing of what was held; 0: the connection bounds it.
+	// stall bounds the writing of the buffered response; 0: the connection's bound holds.
 	stall time.Duration
-	// header is what the forwarder fills in until the head is let go.
+	// header is filled in by the forwarder until the head is written.
 	header http.Header
 	status int
 
 	mu sync.Mutex // guards the following
-	// through says that everything goes on to w at once.
+	// through says that writes go to w at once.
 	through bool
-	why     error // why it was given up: nothing may be written any more; nil: it was not
+	why     error // why it was given up, after which every write fails; nil: it was not
 	began   bool  // something has been written to w
 }
 
@@ -49,8 +48,7 @@ func (h *holder) committed() bool {
 	return h.began
 }
 
-// giveUp ends a response of which nothing has been written; false: it is too
-// late for that.
+// giveUp discards a response of which nothing has been written. False: something has.
 func (h *holder) giveUp(why error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,14 +59,14 @@ func (h *holder) giveUp(why error) bool {
 	return true
 }
 
-// givenUp gives why the response was given up, nil where it was not.
+// givenUp is the reason why the response was given up; nil: it was not.
 func (h *holder) givenUp() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.why
 }
 
-// commit lets everything through from now on; false: it has been given up.
+// commit writes through from now on. False: the response has been given up.
 func (h *holder) commit() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,7 +113,7 @@ func (h *holder) Write(p []byte) (int, error) {
 	return h.w.Write(p)
 }
 
-// Flush implements http.Flusher: what is held stays held.
+// Flush implements http.Flusher. The buffered part stays buffered.
 func (h *holder) Flush() {
 	if h.passes() {
 		if f, ok := h.w.(http.Flusher); ok {
@@ -124,8 +122,8 @@ func (h *holder) Flush() {
 	}
 }
 
-// SetWriteDeadline is for http.ResponseController: a user who takes nothing of
-// a streaming response stalls it as ever.
+// SetWriteDeadline is for http.ResponseController, so that a streaming response has
+// its usual deadline.
 func (h *holder) SetWriteDeadline(t time.Time) error {
 	if !h.passes() {
 		return nil // nothing is being written
@@ -133,7 +131,7 @@ func (h *holder) SetWriteDeadline(t time.Time) error {
 	return http.NewResponseController(h.w).SetWriteDeadline(t)
 }
 
-// release writes the head and what is held of the body.
+// release writes the head and the buffered part of the body.
 func (h *holder) release() error {
 	if !h.commit() {
 		return h.givenUp()
@@ -148,22 +146,22 @@ func (h *holder) emit() error {
 	return h.copy.WriteOut(h.w)
 }
 
-// settle lets everything through, whether or not it has been given up: who
-// holds a whole response need not ask anyone for another.
+// settle writes through even if the response was given up, because a whole response
+// needs no fallback.
 func (h *holder) settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.why, h.through, h.began = nil, true, true
 }
 
-// bound sets the stall's deadline. Whoever waits for the upstream lifts it.
+// bound sets the deadline for a stalled client. A wait for the upstream lifts it.
 func (h *holder) bound() {
 	if h.stall > 0 {
 		_ = http.NewResponseController(h.w).SetWriteDeadline(time.Now().Add(h.stall)) // where there is none, nothing waits
 	}
 }
 
-// finish writes a response that has turned out whole, with its trailer.
+// finish writes a response that is whole, with its trailer.
 func (h *holder) finish() {
 	if h.passes() {
 		return
@@ -177,8 +175,8 @@ func (h *holder) finish() {
 	}
 }
 
-// trailersOf takes the fields out of a header that are to follow the body: had
-// they been there when the head is written, they would be sent with it.
+// trailersOf removes the trailer's fields from a header. Otherwise they would be sent
+// with the head.
 func trailersOf(h http.Header) http.Header {
 	t := http.Header{}
 	for name, values := range h {
@@ -199,7 +197,7 @@ func trailersOf(h http.Header) http.Header {
 	return t
 }
 
-// hold writes a response that was held whole elsewhere.
+// hold writes a response that is already whole in memory.
 func (h *holder) hold(a *whittle.Response) {
 	h.settle()
 	h.bound()

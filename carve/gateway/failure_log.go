@@ -9,9 +9,8 @@ import (
 	"whittle"
 )
 
-// logFailureEvery is how often one kind of failure of one upstream is logged. An
-// upstream that is down fails every request, and a log line for each would be a
-// failure of its own.
+// logFailureEvery is how often one kind of failure of one upstream is logged. When an
+// upstream is down, every request fails, and a line for each would flood the log.
 const logFailureEvery = time.Second
 
 // maxFailureKeys bounds the kinds that are distinguished.
@@ -24,20 +23,20 @@ type failureLog struct {
 	last map[failureKey]*silence
 }
 
-// failureKey is what makes two failures the same to an operator.
+// failureKey identifies a kind of failure for an operator.
 type failureKey struct {
 	route   string
 	side    whittle.Side
 	failure whittle.Failure
 }
 
-// silence is what has not been said since the last time.
+// silence counts the failures that were not logged since the last line.
 type silence struct {
 	until time.Time
 	count int64
 }
 
-// due reports whether to speak now, and of how many unspoken ones before.
+// due reports whether to log now, and how many failures before were not logged.
 func (c *failureLog) due(k failureKey, now time.Time) (unspoken int64, speak bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +56,7 @@ func (c *failureLog) due(k failureKey, now time.Time) (unspoken int64, speak boo
 	return unspoken, true
 }
 
-// logFailure logs a request that an upstream failed. What the client itself ended
-// is nobody's failure.
+// logFailure logs an upstream's failure. A request that its client ended is none.
 func (g *Gateway) logFailure(ctx context.Context, route string, side whittle.Side, failure whittle.Failure, detail string, sent int) {
 	if failure == whittle.NoFailure || failure == whittle.FailedCanceled {
 		return

@@ -8,8 +8,8 @@ import (
 	"whittle"
 )
 
-// skipNames gives the reasons that the gateway and the judge are known to use a
-// counter each, found without a lock.
+// skipNames are the known reasons of gateway and judge. Each has a counter that is
+// found without a lock.
 var skipNames = [...]string{
 	whittle.SkipNotSafe, whittle.SkipSampled, whittle.SkipTooLarge, whittle.SkipStreaming,
 	whittle.SkipCanceled, whittle.SkipServed, whittle.SkipOff, whittle.SkipUntranslated,
@@ -17,19 +17,19 @@ var skipNames = [...]string{
 	whittle.SkipEncoded,
 }
 
-// maxOtherReasons bounds the reasons that Observe may make up.
+// maxOtherReasons bounds the number of other reasons that Observe may give.
 const maxOtherReasons = 32
 
 // otherReasons is where reasons beyond that bound are counted.
 const otherReasons = "other"
 
-// ledger counts what became of each request of a route in this run of the gateway.
-// Pending is not a counter of its own but what has been opened and not yet settled,
-// so Total = Sum holds in every snapshot and not only at rest.
+// ledger counts the fates of a route's requests in this run of the gateway. Total = Sum
+// holds in every snapshot, because Pending is no counter: it is the number opened less
+// the number settled.
 type ledger struct {
 	opened atomic.Int64
-	// own has the fates that are counted here and nowhere else, judged those of
-	// exchanges that whoever compares has Counted, or may still count.
+	// own has the fates that only the gateway counts. judged has those of exchanges that
+	// control has Counted, or may still count.
 	own, judged fates
 
 	mu sync.Mutex // guards the following
@@ -37,7 +37,7 @@ type ledger struct {
 	run, seq uint64
 }
 
-// fates counts requests by what became of them.
+// fates counts requests by their fate.
 type fates struct {
 	compared atomic.Int64
 	failed   atomic.Int64
@@ -59,7 +59,7 @@ type ledgerEntry struct {
 // The states of an entry.
 const (
 	entryOpen    int32 = iota
-	entryClaimed       // somebody is being shown the exchange, and will count it
+	entryClaimed       // control has the exchange, and will count it
 	entrySettled
 )
 
@@ -69,12 +69,11 @@ func (l *ledger) open(t *ledgerEntry) {
 	l.opened.Add(1)
 }
 
-// claim reports whether the caller may show the exchange to whoever compares; then
-// observed must follow.
+// claim reports whether the caller may pass the exchange to Observe; observed must
+// follow.
 func (t *ledgerEntry) claim() bool { return t.state.CompareAndSwap(entryOpen, entryClaimed) }
 
-// observed counts a request that was claimed; counted says that whoever compares
-// has counted it.
+// observed counts a request that was claimed; counted: control has counted it.
 func (t *ledgerEntry) observed(f whittle.Fate, reason string, counted bool) {
 	switch {
 	case !t.state.CompareAndSwap(entryClaimed, entrySettled): // given up meanwhile
@@ -85,8 +84,8 @@ func (t *ledgerEntry) observed(f whittle.Fate, reason string, counted bool) {
 	}
 }
 
-// settle counts a request, unless it is settled. One that is claimed is given up: it
-// stays pending in reports, since whoever compares may count it yet.
+// settle counts a request, unless it is settled. A claimed one is given up, but stays
+// pending in reports, because control may still count it.
 func (t *ledgerEntry) settle(f whittle.Fate, reason string) {
 	switch {
 	case t.state.CompareAndSwap(entryOpen, entrySettled):
@@ -148,7 +147,7 @@ func (c *fates) addTo(s *whittle.Ledger) {
 	}
 }
 
-// snapshot is everything that became of the requests of this run.
+// snapshot is the ledger of this run.
 func (l *ledger) snapshot() whittle.Ledger { return l.read(&l.own, &l.judged) }
 
 // read reads what is settled before what is opened: settled counts only rise and
@@ -164,8 +163,8 @@ func (l *ledger) read(parts ...*fates) whittle.Ledger {
 	return s
 }
 
-// report numbers what the gateway has counted of its own. Of two reports the one
-// with the higher number has counted as much or more of everything.
+// report gives the gateway's own counts, with a sequence number. In the report with the
+// higher number no count is lower.
 func (l *ledger) report() whittle.Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"whittle/carve/gateway/inbound"
 )
 
-// newLoopMark makes the name of this gateway in that field. It is of this process
-// alone, so that a gateway behind a gateway is no loop, and cannot be guessed,
-// so that nobody can have other people's requests refused.
+// newLoopMark makes this gateway's name for that field. It is unique to the process,
+// so a gateway behind a gateway is no loop. It cannot be guessed, so nobody can have
+// other users' requests refused.
 func newLoopMark() string { return "whittle-" + strings.ToLower(rand.Text()) }
 
 const loopText = "Loop Detected: this request has passed this gateway before, so one of its upstreams leads back to it.\n"
 
-// logLoop counts a request that came back, and logs it for the operator at a
-// bounded rate. Forwarded, it would come back again until no connection was left.
+// logLoop counts a request that came back, and logs it at a bounded rate. If such a
+// request were forwarded, it would come back until no connection was left.
 func (g *Gateway) logLoop(r *inbound.Request, route string) {
 	g.counts.loops.Add(1)
 	unspoken, speak := g.failureLog.due(failureKey{route: route, failure: "loop"}, time.Now())

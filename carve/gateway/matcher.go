@@ -9,8 +9,8 @@ import (
 	"whittle"
 )
 
-// Matcher finds the route of a request that no gateway serves, by the same
-// rules. It is immutable.
+// Matcher finds the route of a recorded request by the gateway's rules. It is
+// immutable.
 type Matcher struct {
 	t *table
 	// at is each rule's place among the routes.

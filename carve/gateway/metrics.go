@@ -10,8 +10,8 @@ import (
 // latencyBounds are the upper bounds of the latency buckets, in seconds.
 var latencyBounds = [...]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-// meter counts one rule's requests. It is found with the rule, so that counting
-// costs a few atomic additions and no look-up.
+// meter counts one rule's requests. The rule has a pointer to it, so counting costs a
+// few atomic additions and no look-up.
 type meter struct {
 	// class counts what clients got by the status's first digit; 0: none.
 	class   [6]atomic.Int64

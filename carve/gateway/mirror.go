@@ -11,8 +11,8 @@ import (
 // skipDefect is why an exchange is not compared when comparing it panicked.
 const skipDefect = "defect"
 
-// runMirrored is a worker's part: ask the other side, compare, account. It runs
-// after the user's response, and nobody waits for it.
+// runMirrored is a worker's job: ask the other side, compare, count. It runs after the
+// user's response, and nobody waits for it.
 func (rt *route) runMirrored(ctx context.Context, v *userRequest) {
 	kept := false
 	defer func() {
@@ -47,8 +47,8 @@ func (rt *route) runMirrored(ctx context.Context, v *userRequest) {
 	}
 }
 
-// complete fills in the side that has not answered yet. False: the budget has
-// no room for its response.
+// complete asks the side that has not responded yet. False: the budget has no room for
+// its response.
 func (rt *route) complete(ctx context.Context, v *userRequest, x *whittle.Exchange) (skip string, ok bool) {
 	switch {
 	case v.broken != nil: // both have been asked for the user's sake
@@ -76,8 +76,8 @@ func (rt *route) complete(ctx context.Context, v *userRequest, x *whittle.Exchan
 	return "", true
 }
 
-// repeat asks the monolith a second time, once in so many mirrored requests,
-// and only where that changes nothing and the monolith is at ease.
+// repeat asks the monolith a second time, for one in so many mirrored requests, if the
+// request is safe and the monolith is not slowed down.
 func (rt *route) repeat(ctx context.Context, v *userRequest, x *whittle.Exchange) {
 	every := rt.spec.Mirror.RepeatEvery
 	if every <= 0 || x.Monolith.Failure != whittle.NoFailure || !rt.safe(v.method) || rt.repeats.Add(1)%uint64(every) != 0 || rt.shedder.Sheds(v.at) {
@@ -104,15 +104,15 @@ func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream.Upstre
 	return a, spared && !outOfMemory
 }
 
-// mostResponse bounds a response read alongside the user's request, so that a route
-// of little memory can still hold a few at once.
+// mostResponse bounds a mirrored request's response, so that a route with little memory
+// can hold a few at once.
 func (rt *route) mostResponse(u *upstream.Upstream) int64 {
 	return min(u.MaxResponse(), max(rt.spec.Mirror.MaxMemory/4, 1))
 }
 
-// mostCompared bounds the copy of a response that a user got, where the other
-// side is asked as well. A response that is too long to be taken from that one is
-// left out for both: it would be a failure of the one and none of the other.
+// mostCompared bounds the copy of a user's response, if the other side is asked as
+// well. The bound is the same for both sides: otherwise equal long responses would be
+// a failure of one side only.
 func (rt *route) mostCompared(other *upstream.Upstream) int64 {
 	return min(rt.spec.Mirror.MaxBody, rt.mostResponse(other))
 }
@@ -130,10 +130,10 @@ func (rt *route) toCandidate(v *userRequest, x *whittle.Exchange) (*whittle.Requ
 	return rt.candidateRequest(rt.toMonolith(v, x))
 }
 
-// observe shows the exchange to whoever compares, and reports whether both sides
-// are to be asked again. A side that failed is shown too, since that is evidence,
-// but the exchange is not compared. The request is claimed before, so that it is not
-// counted as interrupted and compared.
+// observe passes the exchange to Observe, and reports whether both sides must be asked
+// again. A failed side is evidence, so its exchange is passed on too, though it is not
+// compared. The request is claimed first, so that it is not counted both as
+// interrupted and as compared.
 func (rt *route) observe(v *userRequest, x *whittle.Exchange) (ask bool) {
 	if !v.claim() {
 		return false

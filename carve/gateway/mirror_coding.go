@@ -8,12 +8,11 @@ import (
 	"whittle/internal/coding"
 )
 
-// uncoded takes the content coding off every response of the exchange, because
-// what is compared is what the two sides say, not how well they compress it:
-// one that compresses and one that does not may say the same. What the user got
-// stays as it was. A skip says that the monolith's response cannot be read; a
-// candidate's that cannot has failed. ok is false where the route's budget has
-// no room for what comes out.
+// uncoded decodes the content coding of every response of the exchange, so that two
+// sides of which one compresses are compared by content. The user's response is not
+// changed. skip: the monolith's response cannot be decoded. A candidate's that cannot
+// be decoded counts as a failure. ok is false if the route's budget has no room for
+// the decoded body.
 func (rt *route) uncoded(v *userRequest, x *whittle.Exchange) (skip string, ok bool) {
 	if err := rt.uncode(v, &x.Monolith); err != nil {
 		return whittle.SkipEncoded, !errors.Is(err, errNoCopyRoom)
@@ -37,7 +36,7 @@ func (rt *route) uncoded(v *userRequest, x *whittle.Exchange) (skip string, ok b
 	return "", true
 }
 
-// errNoCopyRoom says that the route's budget cannot hold a decoded answer.
+// errNoCopyRoom says that the route's budget cannot hold a decoded response.
 var errNoCopyRoom = errors.New("no room for the response once its content encoding is taken off")
 
 func (rt *route) uncode(v *userRequest, a *whittle.Response) error {

@@ -7,10 +7,9 @@ import (
 	"whittle"
 )
 
-// A pattern is a path pattern of net/http's ServeMux, cut into segments. Where
-// ServeMux cleans and redirects, a pattern only ever compares: the monolith
-// must see each target as it was sent, so a path with "//" or ".." in it
-// matches a pattern that says so, or none.
+// A pattern is a path pattern of net/http's ServeMux, split into segments. Unlike
+// ServeMux it never cleans or redirects, because the monolith must get each target as
+// it was sent. A path with "//" or ".." matches only a pattern that has them.
 type pattern struct {
 	segments []segment
 	// multi says that one or more further segments follow, of which the last
@@ -131,7 +130,7 @@ func (p pattern) match(path string, escaped bool) bool {
 	return more == p.multi
 }
 
-// patternOrder says how the requests that one rule matches relate to another's.
+// patternOrder is the relation between the sets of requests that two rules match.
 type patternOrder uint8
 
 const (

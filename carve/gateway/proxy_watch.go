@@ -8,20 +8,19 @@ import (
 	"whittle/carve/gateway/inbound"
 )
 
-// manyForwarded is how many requests with another's word on who the client is
-// make one address that is not trusted a proxy.
+// manyForwarded is how many requests with a forwarded client address make an untrusted
+// peer count as a proxy.
 const manyForwarded = 100
 
-// proxyWatch finds out that users come through a proxy which nobody named. It
-// follows the address that most such requests come from (Boyer and Moore's
-// majority vote), so it holds one address however many there are. The zero
-// value is ready.
+// proxyWatch detects that users come through a proxy that the config does not name. It
+// follows the peer of most such requests (Boyer and Moore's majority vote), so it
+// stores one address however many there are. The zero value is ready.
 type proxyWatch struct {
 	warned atomic.Bool
 
 	mu sync.Mutex // guards the following
-	// peer is followed; claim is the first that it said of a client, and several
-	// that it has said another thing of another.
+	// peer is followed; claim is the first client address that it forwarded, and several
+	// says that it has forwarded another one.
 	peer, claim string
 	count       int
 	several     bool
@@ -43,8 +42,8 @@ func (w *proxyWatch) see(peer, claim string) bool {
 	return w.count == manyForwarded && w.several && w.warned.CompareAndSwap(false, true)
 }
 
-// warnProxy logs once, for the operator, a proxy that is not trusted, where users
-// are distinguished by their address: all of that proxy's are one.
+// warnProxy logs once that there is an untrusted proxy, if users are distinguished by
+// their address: all users behind that proxy count as one.
 func (g *Gateway) warnProxy(q *inbound.Request, route string) {
 	if q.Trusted || g.proxies.warned.Load() {
 		return

@@ -9,8 +9,8 @@ import (
 	"whittle/carve/gateway/mirror"
 )
 
-// recheck asks both sides again about an exchange that was compared, if the route's
-// contract and budgets let it. True: it holds the request from now on, and frees it.
+// recheck asks both sides again about a compared exchange, if the route's write
+// contract and budgets allow it. True: it owns the request from now on, and frees it.
 func (rt *route) recheck(v *userRequest, x *whittle.Exchange) bool {
 	if rt.env.g.opts.Recheck == nil || !rt.safe(v.method) || rt.shedder.Sheds(v.at) ||
 		!rt.again.Acquire(rt.ledgerCounts.opened.Load()) {
@@ -29,8 +29,8 @@ func (rt *route) recheck(v *userRequest, x *whittle.Exchange) bool {
 	return true
 }
 
-// askAgain goes on until the difference is settled, or the budget or the route
-// ends it.
+// askAgain repeats rounds until the difference is settled, the budget is used up or the
+// route closes.
 func (rt *route) askAgain(ctx context.Context, v *userRequest, x *whittle.Exchange) {
 	r := whittle.Recheck{Exchange: x}
 	for range mirror.RecheckRounds {
@@ -48,8 +48,8 @@ func (rt *route) askAgain(ctx context.Context, v *userRequest, x *whittle.Exchan
 	rt.env.g.opts.Recheck(&r)
 }
 
-// round asks both sides once more. False: there was no room, or the request has no
-// meaning for the candidate.
+// round asks both sides once more. False: there was no room, or the request cannot be
+// transcoded for the candidate.
 func (rt *route) round(ctx context.Context, v *userRequest, x *whittle.Exchange) (whittle.Round, bool) {
 	round := whittle.Round{After: time.Since(v.at)}
 	var ok bool

@@ -81,10 +81,8 @@ func (s *records) collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// recording is one exchange being copied for the log. It stands between
-// whatever answers and the client, so that it sees what the user asked and what
-// the user got, whoever gave it. It is the ResponseWriter that it wraps, with a
-// look at what goes by.
+// recording copies one exchange for the log. It wraps the client's ResponseWriter, so
+// it sees the user's request and response whichever side responds.
 type recording struct {
 	http.ResponseWriter
 	g       *Gateway
@@ -135,9 +133,9 @@ func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
 	return rec
 }
 
-// recordedTurn places a connection for a while: what comes by one connection is
-// recorded without gaps, in its order, and yet a proxy in front with a handful
-// of connections is not always in or always out.
+// recordedTurn decides for a connection and a period whether its requests are in the
+// sample. So a connection's requests are recorded without gaps and in order, yet a
+// proxy with few connections is not always in or always out.
 func recordedTurn(conn uint64, peer string, at time.Time) position {
 	turn := uint64(at.UnixNano() / int64(recordTurn))
 	if conn == 0 {
@@ -213,13 +211,13 @@ func (c *recording) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// drop gives the copies back; more than once does no harm.
+// drop releases the copies. It may be called more than once.
 func (c *recording) drop() {
 	c.request.Drop()
 	c.response.Drop()
 }
 
-// finish hands the exchange over, or counts why not.
+// finish hands the exchange to Record, or counts the reason why it cannot.
 func (c *recording) finish(res *forward.Result) {
 	counts := &c.g.records.counts
 	switch {
@@ -265,8 +263,8 @@ func (c *recording) readWhole(size int64) bool {
 	return c.length >= 0 && size == c.length || c.length < 0 && c.ended.Load()
 }
 
-// body moves a copy into memory of its own; false where there was none for it.
-// A body that was too long, or not whole, is left out and said to be.
+// body moves a copy into memory of its own; false: there was no memory. A body that was
+// too long, or is not whole, is left out and marked as truncated.
 func (c *recording) body(from *bodycopy.Copy, into *[]byte, truncated *bool, whole func(size int64) bool) bool {
 	state, size := from.Now()
 	switch {

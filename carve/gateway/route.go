@@ -34,11 +34,10 @@ type routeEnv struct {
 	candidate *upstream.Upstream
 	// shared bounds the exposure of all routes to the candidate.
 	shared *breaker.Shared
-	// adopt is the route of the same name in the table that is being replaced;
-	// nil: there was none. Its ledger and share go on in the new route; until
-	// its close is called it still serves, and newRoute must not disturb it,
-	// since the reload may yet fail. (A route whose spec and upstreams are
-	// unchanged is kept as it is, and newRoute is not called.)
+	// adopt is the route of the same name in the table that is being replaced; nil:
+	// there was none. Its ledger and share go on in the new route. It serves until its
+	// close is called, and newRoute must not disturb it, because the reload may still
+	// fail. (A route whose spec and upstreams are unchanged is kept, without newRoute.)
 	adopt *route
 }
 
@@ -48,9 +47,9 @@ type transcoder interface {
 	Response(a *whittle.Response) whittle.Response
 }
 
-// routeState is what a route of one name keeps through reloads: its ledger, its
-// share and what is under way. Each runtime that uses it holds one claim, and
-// the last to let go closes it.
+// routeState is the state that a route of one name keeps over reloads: its ledger, its
+// share and the requests under way. Each route that uses it holds one claim; the last
+// release closes it.
 type routeState struct {
 	name         string
 	ledgerCounts ledger
@@ -156,8 +155,8 @@ func (s *routeState) apply(p whittle.Position) (inForce bool) {
 	return true
 }
 
-// trip is called by the breaker, which lets nobody pass any more, with the position
-// under which it tripped.
+// trip is called by the breaker when it has opened, with the position under which it
+// tripped.
 func (s *routeState) trip(reason string, generation uint64) {
 	s.mu.Lock()
 	if generation <= s.zero {
@@ -176,12 +175,11 @@ func (s *routeState) trip(reason string, generation uint64) {
 
 func (s *routeState) ledger() whittle.Ledger { return s.ledgerCounts.snapshot() }
 
-// stuckWait is how long a worker whose calls were canceled is waited for:
-// Observe is the only thing that can hold it up.
+// stuckWait bounds the wait for a worker whose calls were canceled. Only Observe can
+// hold it up.
 const stuckWait = time.Second
 
-// close releases a claim; whoever releases the last one ends what is under way,
-// within ctx.
+// close releases a claim. The last release ends the work under way, within ctx.
 func (s *routeState) close(ctx context.Context) error {
 	s.mu.Lock()
 	s.claims--
@@ -207,9 +205,8 @@ func (s *routeState) close(ctx context.Context) error {
 	return nil
 }
 
-// safe reports whether a request may be sent to a side that no user waits for:
-// its method changes nothing by definition (RFC 9110, section 9.2.1), or the
-// config says that it does not here.
+// safe reports whether a request may be mirrored as it is: its method is safe (RFC
+// 9110, section 9.2.1), or the config says that the route is.
 func (rt *route) safe(method string) bool { return rt.spec.Safe || safeMethod(method) }
 
 func safeMethod(method string) bool {

@@ -10,18 +10,17 @@ import (
 	"whittle/carve/gateway/inbound"
 )
 
-// split places a route's users between 0 and 1, once and for all: the place is
-// a hash of the user's key and the route's name, so it is the same after a
-// restart and on every replica, and a user who is on the candidate at 5 % is
-// still there at 25 %.
+// split gives each user of a route a fixed sticky position between 0 and 1: a hash of
+// the user's key and the route's name. It is the same after a restart and on every
+// replica. A user who is on the candidate at 5 % is still there at 25 %.
 type split struct {
 	by   string
 	name string
 	salt uint64
 }
 
-// The purposes that a place serves. Each has its own hash, so that being in the
-// mirrored sample says nothing about being in the candidate's share.
+// The purposes of a position. Each has its own hash, so that the mirrored sample is
+// independent of the candidate's share.
 const (
 	forShare  uint64 = 0x9e3779b97f4a7c15
 	forSample uint64 = 0xc2b2ae3d27d4eb4f
@@ -42,11 +41,11 @@ func newSplit(route string, s whittle.Sticky) split {
 	return split{by: s.By, name: name, salt: uint64(hashOf(fnvOffset, route))}
 }
 
-// position is where a user stands.
+// position is a user's sticky position.
 type position uint64
 
-// placeOf hashes the request's key. A request without the header or cookie is
-// placed by the client's address instead, and keyed is false.
+// placeOf hashes the request's key. For a request without the header or cookie it
+// hashes the client's address, and keyed is false.
 func (s *split) placeOf(r *inbound.Request) (p position, keyed bool) {
 	key := ""
 	switch s.by {
@@ -65,8 +64,7 @@ func (s *split) placeOf(r *inbound.Request) (p position, keyed bool) {
 	return hashOf(s.salt, key), true
 }
 
-// in reports whether the place lies within the first share of the line that
-// purpose draws.
+// in reports whether the position lies within a share, by the purpose's hash.
 func (p position) in(share whittle.Share, purpose uint64) bool {
 	if share >= whittle.All {
 		return true
@@ -75,16 +73,16 @@ func (p position) in(share whittle.Share, purpose uint64) bool {
 	return slot < uint64(share)
 }
 
-// evenly reports whether the n-th of many requests lies within a share: the
-// multiples of the golden ratio, which spread any share without runs.
+// evenly reports whether the n-th of many requests lies within a share. It takes
+// multiples of the golden ratio, which spread any share evenly.
 func evenly(n uint64, share whittle.Share) bool {
 	slot, _ := bits.Mul64(n*forShare, uint64(whittle.All))
 	return slot < uint64(share)
 }
 
-// firstChance is the chance that a user whose exchange is compared is one for whom
-// the candidate is asked first: all of those are watched, at most, and of the
-// others a sample is mirrored.
+// firstChance is the probability that, of the users whose exchanges are compared, one
+// has the candidate asked first. At most all users on the candidate are watched, and a
+// sample of the others is mirrored.
 func firstChance(share, sample whittle.Share) float64 {
 	first := float64(share)
 	return first / max(1, first+float64(whittle.All-share)*float64(sample)/float64(whittle.All))

@@ -23,7 +23,7 @@ type table struct {
 	// the others. Both are ordered, the narrowest rule first.
 	literal map[string][]*entry
 	open    []*entry
-	// rest is what nothing matched.
+	// rest is the entry for requests that match no rule.
 	rest *entry
 	// entries has all of the above, in the order of the config.
 	entries []*entry
@@ -45,7 +45,7 @@ type entry struct {
 	record whittle.Share
 }
 
-// newTable compiles the routes, and keeps of old what stays the same.
+// newTable compiles the routes. It reuses the parts of old that stay the same.
 func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old *table) (_ *table, err error) {
 	t := &table{routes: map[string]*route{}, literal: map[string][]*entry{}, candidates: map[string]*breaker.Shared{}}
 	defer func() {

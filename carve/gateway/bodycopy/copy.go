@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// A copied body lies in pieces: a small first one, since most bodies are
-// small, and larger ones after it. Growing never copies, so a long body costs
-// the user's goroutine no more per byte than a short one.
+// A copied body is a list of pieces: a small first one, because most bodies are small,
+// then larger ones. Growing copies nothing, so a long body costs the user's goroutine
+// no more per byte than a short one.
 const (
 	firstPiece = 2 << 10
 	nextPiece  = 32 << 10
@@ -23,8 +23,8 @@ var (
 	nextPieces  = sync.Pool{New: func() any { return new([nextPiece]byte) }}
 )
 
-// Budget bounds the bytes that many copies hold together. What is used is counted
-// outside of it, since it goes on when a reload brings another limit.
+// Budget bounds the bytes that many copies hold together. The counter lies outside,
+// because it goes on when a reload changes the limit.
 type Budget struct {
 	Limit int64
 	Used  *atomic.Int64
@@ -59,10 +59,9 @@ const (
 	Taken                  // flattened, or dropped
 )
 
-// Copy is a bounded copy of one body, made as the body goes by. The zero
-// value with a limit and a budget is ready. It only ever looks at the bytes:
-// whatever happens to the copy, the body goes on untouched. A copy that cannot
-// be whole is released at once, since half a body compares with nothing.
+// Copy is a bounded copy of one body, made as the body goes by. It never changes or
+// delays the body. A copy that cannot be whole is released at once, because half a
+// body cannot be compared. The zero value with a limit and a budget is ready.
 type Copy struct {
 	Limit  int64
 	Budget *Budget
@@ -89,8 +88,7 @@ func (c *Copy) Add(p []byte) {
 	}
 }
 
-// Hold copies p, or copies nothing and leaves what is held as it is: for an
-// owner who then makes room by writing it out.
+// Hold copies all of p or nothing. If nothing, the caller can make room with WriteOut.
 func (c *Copy) Hold(p []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,14 +177,14 @@ func (c *Copy) Drop() {
 	}
 }
 
-// Now says what the copy is at this moment, and how long its body.
+// Now returns the copy's state and the length of its body so far.
 func (c *Copy) Now() (State, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state, c.size
 }
 
-// WriteOut writes what is held and gives it up.
+// WriteOut writes the copied bytes to w and releases them.
 func (c *Copy) WriteOut(w io.Writer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,9 +216,8 @@ func (c *Copy) pieces() iter.Seq[[]byte] {
 	}
 }
 
-// Flatten moves the body into memory of its own, which whoever holds the
-// exchange may keep, and gives the pieces back. The bytes returned stay
-// reserved in the budget until the caller gives len(body) back. False where
+// Flatten moves the body into one slice that the caller owns, and releases the pieces.
+// len(body) bytes stay reserved in the budget until the caller gives them back. False:
 // the copy was given up, or the budget has no room for the move.
 func (c *Copy) Flatten() (body []byte, ok bool) {
 	c.mu.Lock()

@@ -23,9 +23,9 @@ type Tap interface {
 	RequestBody(p []byte)
 }
 
-// Body is a client's request body on its way upstream: limited, watched for
-// stalls, shown to the tap, and cut off for good by Detach, since net/http may
-// still be reading it then.
+// Body is a client's request body on its way upstream. It has a limit and a stall
+// timeout, and passes its bytes to the tap. Detach ends every further read, because
+// net/http may still be reading when the request is over.
 type Body struct {
 	// conn is the client's; nil as in Facts.
 	conn  listener.Client

@@ -15,10 +15,10 @@ func peerOf(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// Client is the address of the client that the request was made by, in the form
-// of Peer: the peer's, or, where the peer is trusted, the last one in
-// X-Forwarded-For (else in Forwarded) that is not trusted itself. What stands to
-// the left of that one anybody may have written, and it is not looked at.
+// Client is the client's address, in the form of Peer. It is the peer's or, if the peer
+// is trusted, the last address in X-Forwarded-For (else in Forwarded) that is not
+// trusted itself. Addresses to the left of that one are ignored, because anybody may
+// have written them.
 func (q *Request) Client() string {
 	if !q.Trusted {
 		return q.Peer
@@ -63,8 +63,8 @@ func eachHop(h http.Header, yield func(hop string) bool) {
 	}
 }
 
-// lastMember cuts a list at its last separator outside of quotes. It reads from
-// the right, since only what stands there was written by somebody trusted.
+// lastMember cuts a list at its last separator outside of quotes. It reads from the
+// right, because only the right end was written by a trusted proxy.
 func lastMember(list string, separator byte) (before, last string, more bool) {
 	quoted := false
 	for i := len(list) - 1; i >= 0; i-- {

@@ -47,8 +47,8 @@ func (q *Request) EachOutbound(yield func(name, value string)) {
 	}
 }
 
-// claims reports whether a field says who the client was. Those that are not
-// written anew are dropped when the peer is not believed.
+// claims reports whether a field says who the client was. If the peer is not trusted,
+// such fields are dropped, except those that this hop writes anew.
 func claims(name string) bool {
 	switch name {
 	case "Forwarded", "X-Real-Ip":

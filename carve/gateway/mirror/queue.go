@@ -90,7 +90,7 @@ func (q *Queue[J]) grow(bound int) {
 	q.waiting, q.head = ring, 0
 }
 
-// drain does jobs until none is waiting.
+// drain runs jobs until none is waiting.
 func (q *Queue[J]) drain(id int, j J) {
 	for more := true; more; j, more = q.next(id) {
 		q.work(q.ctx, j)
