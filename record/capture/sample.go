@@ -111,7 +111,7 @@ func (s *Sample[T]) insert(p *pick[T]) {
 	i, _ := s.place(p)
 	s.plain = slices.Insert(s.plain, i, p)
 	s.bytes += p.size
-	for len(s.plain) > s.Room || s.bytes > s.Bytes && len(s.plain) > 0 {
+	for len(s.plain) > s.Room || s.bytes > s.Bytes { // the firsts of their kinds fit by themselves
 		s.drop()
 	}
 }

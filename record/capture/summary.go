@@ -63,7 +63,6 @@ func (s *summary) add(e *Entry) {
 		s.rows[key] = row
 		s.size += len(key.route) + len(key.method) + len(key.path) + 64
 	}
-	row.Count++
 	row.Bytes += int64(len(e.Request.Body)) + int64(len(e.Response.Body))
 	if row.Statuses[e.Response.Status]++; row.Statuses[e.Response.Status] == 1 {
 		s.size += 8
