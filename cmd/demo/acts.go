@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -244,18 +243,6 @@ func (d *countDemo) sayFindings(v *whittle.Verdict) {
 
 // fetch reads a small text from a loopback URL.
 func fetch(ctx context.Context, url string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return "", whittle.Errorf(whittle.Internal, "make request: %w", err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", whittle.Errorf(whittle.Unavailable, "read %s: %w", url, err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
-	if err != nil {
-		return "", whittle.Errorf(whittle.Unavailable, "read %s: %w", url, err)
-	}
-	return string(b), nil
+	_, b, err := ask(ctx, http.MethodGet, url, "", nil)
+	return string(b), err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"os"
@@ -94,19 +93,9 @@ func wideEnough(c *contract.Contract, m *contract.Method) error {
 func (d *countDemo) ask(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.gateway.Public+"/Count", strings.NewReader(`{"times":`+strconv.Itoa(n)+`}`))
-	if err != nil {
-		return whittle.Errorf(whittle.Internal, "ask for a count: %w", err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return whittle.Errorf(whittle.Unavailable, "ask for a count: %w", err)
-	}
-	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the response is %s", resp.Status)
+	status, _, err := ask(ctx, http.MethodPost, "http://"+d.gateway.Public+"/Count", "application/json", strings.NewReader(`{"times":`+strconv.Itoa(n)+`}`))
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("the response is %d", status)
 	}
 	return err
 }
@@ -115,19 +104,15 @@ func (d *countDemo) ask(ctx context.Context, n int) error {
 func (d *countDemo) inferred(ctx context.Context, n int) (*contract.Contract, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	poll := time.NewTicker(100 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		c, err := d.infer(ctx)
-		if err == nil && len(c.Methods) > 0 && c.Methods[0].Seen >= n {
-			return c, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, whittle.Errorf(whittle.FallsShort, "waited 10s for %d exchanges to be recorded: %w", n, err)
-		case <-poll.C:
-		}
+	var c *contract.Contract
+	var err error
+	if poll(ctx, 100*time.Millisecond, func() bool {
+		c, err = d.infer(ctx)
+		return err == nil && len(c.Methods) > 0 && c.Methods[0].Seen >= n
+	}) {
+		return c, nil
 	}
+	return nil, whittle.Errorf(whittle.FallsShort, "waited 10s for %d exchanges to be recorded: %w", n, err)
 }
 
 func (d *countDemo) infer(ctx context.Context) (*contract.Contract, error) {

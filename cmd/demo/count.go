@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"text/template"
 	"time"
 
@@ -177,15 +175,8 @@ func (d *countDemo) counter(ctx context.Context, name string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	prefix := fmt.Sprintf("%s{route=%q} ", name, demoRoute)
-	for line := range strings.Lines(text) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), prefix); ok {
-			f, err := strconv.ParseFloat(v, 64)
-			if err != nil {
-				return 0, whittle.Errorf(whittle.Internal, "read metric %s: %w", name, err)
-			}
-			return int64(f), nil
-		}
+	if v, ok := metricOf(text, fmt.Sprintf("%s{route=%q}", name, demoRoute)); ok {
+		return int64(v), nil
 	}
 	return 0, whittle.Errorf(whittle.NotFound, "read metric %s: it is not there", name)
 }

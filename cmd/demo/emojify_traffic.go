@@ -54,23 +54,16 @@ func (d *emojifyDemo) finishPicture(ctx context.Context) error {
 		return whittle.Errorf(whittle.Unavailable, "send picture: status %d: %s", status, bytes.TrimSpace(body))
 	}
 	d.picture = "/cache/" + job.ID
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		status, body, err := ask(ctx, http.MethodGet, "http://"+d.api.Public+d.picture, "", nil)
-		if err != nil {
-			return err
-		}
-		if status == http.StatusOK {
-			d.screen.Say("a picture of %d bytes is finished and in the cache", len(body))
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return whittle.Errorf(whittle.Unavailable, "the picture was not finished in time: status %d: %s", status, bytes.TrimSpace(body))
-		}
+	if !poll(ctx, 50*time.Millisecond, func() bool {
+		status, body, err = ask(ctx, http.MethodGet, "http://"+d.api.Public+d.picture, "", nil)
+		return err != nil || status == http.StatusOK
+	}) {
+		return whittle.Errorf(whittle.Unavailable, "the picture was not finished in time: status %d: %s", status, bytes.TrimSpace(body))
 	}
+	if err == nil {
+		d.screen.Say("a picture of %d bytes is finished and in the cache", len(body))
+	}
+	return err
 }
 
 // ask sends one request of the demo's own.

@@ -105,7 +105,7 @@ func (p *process) batches(ctx context.Context) (batches, events float64, of stri
 	return 0, 0, "", whittle.Errorf(whittle.Internal, "demo ingest: %s does not say how many events go together", p.name)
 }
 
-// metricOf finds a metric without labels on a Prometheus page.
+// metricOf finds a metric, by its name with its labels, on a Prometheus page.
 func metricOf(page, name string) (v float64, ok bool) {
 	for line := range strings.Lines(page) {
 		if text, is := strings.CutPrefix(line, name+" "); is {

@@ -29,29 +29,41 @@ type watched struct {
 func (w *watched) await(ctx context.Context, bound time.Duration, what string, done func(*whittle.RouteStatus) bool) (*whittle.RouteStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	poll := time.NewTicker(pollEvery)
-	defer poll.Stop()
 	var last *whittle.RouteStatus
-	for {
+	var failed error
+	ended := poll(ctx, pollEvery, func() bool {
 		r, err := w.admin.Route(ctx, w.route)
-		switch {
-		case err == nil:
-			last = &r
-			if w.note != nil {
-				w.note(last)
+		if err != nil {
+			if whittle.CodeOf(err) != whittle.NotFound && ctx.Err() == nil {
+				failed = err
 			}
-			if done(last) {
-				return last, nil
-			}
-		case whittle.CodeOf(err) != whittle.NotFound && ctx.Err() == nil:
-			return last, err
+			return failed != nil
 		}
+		last = &r
+		if w.note != nil {
+			w.note(last)
+		}
+		return done(last)
+	})
+	if !ended {
+		return last, whittle.Errorf(whittle.FallsShort, "waited %s for %s: %s", bound, what, statusText(last))
+	}
+	return last, failed
+}
+
+// poll looks again and again until look says that it is over, and reports whether it
+// did before ctx ended.
+func poll(ctx context.Context, every time.Duration, look func() (over bool)) bool {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for !look() {
 		select {
 		case <-ctx.Done():
-			return last, whittle.Errorf(whittle.FallsShort, "waited %s for %s: %s", bound, what, statusText(last))
-		case <-poll.C:
+			return false
+		case <-tick.C:
 		}
 	}
+	return true
 }
 
 func statusText(r *whittle.RouteStatus) string {
