@@ -3,6 +3,23 @@
 // it are one, so whoever is woken looks at the state, and counts nothing.
 package notify
 
+import (
+	"context"
+	"time"
+)
+
+// Sleep waits for a time, and reports whether ctx did not end before.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // Signal is what is waited on, by a receive. It must be made with New. It is safe
 // for concurrent use; of several that wait, one is woken.
 type Signal chan struct{}

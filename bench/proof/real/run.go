@@ -23,6 +23,7 @@ import (
 	"whittle/bench/proof/fault"
 	"whittle/bench/server"
 	"whittle/carve/admin"
+	"whittle/internal/notify"
 )
 
 // ServeArg is the first argument of a binary that is to be the two sides: family,
@@ -221,7 +222,7 @@ func (u *users) send(ctx context.Context) {
 		due := u.next
 		u.next = due.Add(time.Duration(float64(time.Second) / u.s.Rate))
 		u.mu.Unlock()
-		wait(ctx, time.Until(due))
+		notify.Sleep(ctx, time.Until(due))
 		r, err := http.NewRequestWithContext(ctx, q.Method, u.base+q.Target, bytes.NewReader(q.Body))
 		if err != nil {
 			return

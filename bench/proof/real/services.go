@@ -19,6 +19,7 @@ import (
 	"whittle"
 	"whittle/bench/proof/family"
 	"whittle/bench/proof/fault"
+	"whittle/internal/notify"
 )
 
 // The paths under which one process is both sides, and counts.
@@ -116,7 +117,7 @@ func (s *services) monolith(w http.ResponseWriter, r *http.Request) {
 	world, latency := s.world(), s.latency()
 	s.mu.Unlock()
 	a := s.family.Monolith(world, q)
-	wait(r.Context(), latency)
+	notify.Sleep(r.Context(), latency)
 	respond(w, &a)
 }
 
@@ -132,7 +133,7 @@ func (s *services) candidate(w http.ResponseWriter, r *http.Request) {
 		s.busy--
 		s.mu.Unlock()
 	}()
-	wait(r.Context(), a.Latency)
+	notify.Sleep(r.Context(), a.Latency)
 	if a.Failure != whittle.NoFailure {
 		panic(http.ErrAbortHandler) // the connection breaks
 	}
@@ -162,15 +163,6 @@ func (s *services) count(w http.ResponseWriter, _ *http.Request) {
 	c := s.counts
 	s.mu.Unlock()
 	_ = json.NewEncoder(w).Encode(c) // whoever asked may have gone
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 func respond(w http.ResponseWriter, a *whittle.Response) {

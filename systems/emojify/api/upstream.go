@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
+	"whittle/internal/notify"
 )
 
 // Calls says how an upstream is called. The zero value is fit for service.
@@ -88,7 +89,7 @@ func (u *upstream) do(ctx context.Context, call func(context.Context) error) err
 		// Between half and all of 20, 40, 80 ms, so that those who failed
 		// together do not come again together.
 		pause := time.Duration((0.5 + u.random()/2) * float64(20*time.Millisecond<<min(attempt-1, 5)))
-		if !sleep(ctx, pause) {
+		if !notify.Sleep(ctx, pause) {
 			return err
 		}
 		u.metrics.retries.WithLabelValues(u.name).Inc()
@@ -123,7 +124,7 @@ func (u *upstream) attempt(ctx context.Context, call func(context.Context) error
 
 // faulty makes the call with the faults that were asked for.
 func (u *upstream) faulty(ctx context.Context, call func(context.Context) error) error {
-	if u.calls.Delay > 0 && !sleep(ctx, u.calls.Delay) {
+	if u.calls.Delay > 0 && !notify.Sleep(ctx, u.calls.Delay) {
 		return ctx.Err()
 	}
 	if u.calls.FailShare > 0 && u.random() < u.calls.FailShare {
@@ -152,16 +153,4 @@ func ended(ctx context.Context, name string) error {
 		return whittle.Errorf(whittle.DeadlineExceeded, "the %s did not respond in time", name)
 	}
 	return whittle.Errorf(whittle.Canceled, "the request was cancelled")
-}
-
-// sleep waits, and reports whether it was not cut short.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/front"
 	"whittle/systems/ingest/stream"
 )
@@ -26,16 +27,8 @@ const (
 )
 
 // pause waits before attempt n+1, or as long as the other side asked for.
-func pause(ctx context.Context, n int, asked time.Duration) error {
-	wait := max(asked, min(longestWait, firstWait<<min(n, 16)))
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+func pause(ctx context.Context, n int, asked time.Duration) bool {
+	return notify.Sleep(ctx, max(asked, min(longestWait, firstWait<<min(n, 16))))
 }
 
 // streamTarget replays onto a stream.
@@ -68,7 +61,7 @@ func (a *streamTarget) send(ctx context.Context, batch []stream.Entry) ([]reject
 			return rejected, nil
 		}
 		records, at = records[:left], at[:left]
-		if pause(ctx, attempt, 0) != nil {
+		if !pause(ctx, attempt, 0) {
 			return rejected, whittle.Errorf(whittle.Unavailable, "append: %w", last)
 		}
 	}
@@ -149,7 +142,7 @@ func (p *httpTarget) one(ctx context.Context, e *stream.Entry) (reason string, e
 		case err == nil:
 			err = fmt.Errorf("it responded with %d %s", status, said)
 		}
-		if pause(ctx, attempt, wait) != nil {
+		if !pause(ctx, attempt, wait) {
 			return "", whittle.Errorf(whittle.Unavailable, "post %s: %w", formatPosition(e.Position), err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
 
@@ -255,15 +256,11 @@ func (r *reader) wait(ctx context.Context) error {
 	if r.misses > 0 {
 		delay += backoff(r.misses, rand.Float64())
 	}
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if !notify.Sleep(ctx, delay) {
 		turn.Cancel()
 		return ofRequest("read shard "+r.shard, ctx.Err())
 	}
+	return nil
 }
 
 // resume gets a new iterator where one has expired.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
 
@@ -85,12 +86,7 @@ func (l *Ledger) append(s stream.Stream, producer int, random *rand.Rand, number
 		}
 	}
 	if failed {
-		pause := time.NewTimer(20 * time.Millisecond)
-		defer pause.Stop()
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		}
+		notify.Sleep(ctx, 20*time.Millisecond)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/inflight"
 )
@@ -80,16 +81,8 @@ func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 		bytes += j.Size
 	}
 	open := l.publish(ctx, jobs)
-	for len(open) > 0 && ctx.Err() == nil && time.Since(began) < l.log.o.DeliveryTimeout {
-		pause := time.NewTimer(retryAfter)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		}
-		pause.Stop()
-		if ctx.Err() == nil {
-			open = l.publish(ctx, open)
-		}
+	for len(open) > 0 && time.Since(began) < l.log.o.DeliveryTimeout && notify.Sleep(ctx, retryAfter) {
+		open = l.publish(ctx, open)
 	}
 	for _, j := range open {
 		l.settle(j, stream.Result{Err: outcome(j.err, j.uncertain)})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
 
@@ -123,7 +124,7 @@ func (d *fakeSink) Append(ctx context.Context, records []stream.Record) []stream
 	if down != nil {
 		return fail(down)
 	}
-	if f.lag > 0 && !sleep(ctx, f.lag) {
+	if f.lag > 0 && !notify.Sleep(ctx, f.lag) {
 		return fail(whittle.Errorf(whittle.Canceled, "append: %w", ctx.Err()))
 	}
 	gone := func(r *stream.Record) bool { // by key, so that no record passes another

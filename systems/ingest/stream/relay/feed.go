@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
 
@@ -26,7 +27,7 @@ func (r *Relay) feed(ctx context.Context) {
 			attempt = 0
 		}
 		r.drain.trouble.begin(atLog, err, time.Now())
-		sleep(ctx, r.o.backoff(attempt))
+		notify.Sleep(ctx, r.o.backoff(attempt))
 	}
 }
 

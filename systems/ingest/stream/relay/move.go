@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
 
@@ -276,7 +277,7 @@ func (m *move) feed(ctx context.Context) (uint64, error) {
 				attempt = 0
 			}
 			m.drain.trouble.begin(atLog, err, time.Now())
-			sleep(ctx, m.o.backoff(attempt))
+			notify.Sleep(ctx, m.o.backoff(attempt))
 		}
 	}
 	return f.seq, nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
 
@@ -84,11 +85,11 @@ func moveOverKills(t *testing.T, seed uint64) {
 		var left map[string][]byte
 		go func() {
 			defer cancel()
-			sleep(ctx, time.Duration(100+random.IntN(900))*time.Millisecond)
+			notify.Sleep(ctx, time.Duration(100+random.IntN(900))*time.Millisecond)
 			if ctx.Err() == nil && n%4 != 3 {
 				left = positionFiles(t, dir)
 			}
-			sleep(ctx, time.Duration(random.IntN(300))*time.Millisecond)
+			notify.Sleep(ctx, time.Duration(random.IntN(300))*time.Millisecond)
 		}()
 		_, err := run(ctx, n, bad)
 		cancel()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"whittle/internal/notify"
 )
 
 // initialize finds out what the sink already has, for as long as it takes, and
@@ -28,7 +30,7 @@ func (d *drain) initialize(ctx context.Context) bool {
 			silent++
 		}
 		d.trouble.begin(at, err, time.Now())
-		if !sleep(ctx, d.limits.backoff(attempt)) {
+		if !notify.Sleep(ctx, d.limits.backoff(attempt)) {
 			return false
 		}
 	}
@@ -109,7 +111,7 @@ func (d *drain) saveLoop(ctx context.Context) {
 		if !idle {
 			if err := d.save(false); err != nil {
 				d.trouble.begin(atCheckpoint, err, time.Now())
-				if !sleep(ctx, d.limits.backoff(attempt)) {
+				if !notify.Sleep(ctx, d.limits.backoff(attempt)) {
 					return
 				}
 				attempt++
