@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/internal/httpfield"
 )
 
 // notForwarded are the headers that a call does not inherit: those of one hop
@@ -47,7 +48,7 @@ func inherit(from whittle.Header, names map[string]bool, prefixes []string) whit
 	hop := from["Connection"]
 next:
 	for name, values := range from {
-		if names[name] || nominated(hop, name) || strings.HasSuffix(name, "-Bin") {
+		if names[name] || httpfield.HasToken(hop, name) || strings.HasSuffix(name, "-Bin") {
 			continue
 		}
 		for _, p := range prefixes {
@@ -58,19 +59,6 @@ next:
 		to[name] = values[:len(values):len(values)]
 	}
 	return to
-}
-
-// nominated reports whether a Connection header names a header as one of its
-// own hop.
-func nominated(connection []string, name string) bool {
-	for _, line := range connection {
-		for part := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(strings.TrimSpace(part), name) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // isMediaType compares without parameters and case.

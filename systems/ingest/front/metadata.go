@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"whittle/internal/httpfield"
 	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/stream"
 )
@@ -93,7 +94,7 @@ func (c *call) metadata(r *http.Request) []stream.Header {
 		if !usual {
 			lower = strings.ToLower(name)
 		}
-		if lower == "" || namedIn(connection, name) {
+		if lower == "" || httpfield.HasToken(connection, name) {
 			continue
 		}
 		for _, v := range values {
@@ -109,16 +110,4 @@ func (c *call) metadata(r *http.Request) []stream.Header {
 		}
 	}
 	return kept
-}
-
-// namedIn reports whether Connection makes a header one of this hop only.
-func namedIn(connection []string, name string) bool {
-	for _, line := range connection {
-		for part := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(strings.TrimSpace(part), name) {
-				return true
-			}
-		}
-	}
-	return false
 }
