@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/internal/units"
 )
 
 // Describe writes in words how every route will be treated, with all defaults
@@ -61,7 +62,7 @@ func (f *File) describeServer(b *strings.Builder) {
 		body = "at most " + size(l.BodyBytes)
 	}
 	line(b, "limits", "%d connections, header %s in %s, body %s and never still for %s, idle %s, %d streams, upgraded and silent %s, copies %s, %s to finish at the end",
-		l.Connections, size(int64(l.HeaderBytes)), brief(l.HeaderTimeout), body, brief(l.StallTimeout), brief(l.IdleTimeout), l.Streams, brief(l.UpgradeIdle), size(l.CopyBytes), brief(l.Grace))
+		l.Connections, size(int64(l.HeaderBytes)), units.Span(l.HeaderTimeout), body, units.Span(l.StallTimeout), units.Span(l.IdleTimeout), l.Streams, units.Span(l.UpgradeIdle), size(l.CopyBytes), units.Span(l.Grace))
 	trust := "believed from nobody"
 	if len(f.Forwarded.Trust) > 0 {
 		trust = "believed from"
@@ -85,7 +86,7 @@ func (f *File) describeServer(b *strings.Builder) {
 
 func upstream(u *whittle.Upstream) string {
 	s := fmt.Sprintf("%s, %s to its first byte, %s between bytes (%s in a stream), %s to take some of a body, at most %d connections, %s to get one",
-		u.URL, brief(u.Timeout), brief(u.ReadTimeout), brief(u.StreamTimeout), brief(u.WriteTimeout), u.MaxConns, brief(u.WaitTimeout))
+		u.URL, units.Span(u.Timeout), units.Span(u.ReadTimeout), units.Span(u.StreamTimeout), units.Span(u.WriteTimeout), u.MaxConns, units.Span(u.WaitTimeout))
 	if u.Build != "" {
 		s += ", build " + u.Build
 	}
@@ -101,7 +102,7 @@ func (f *File) describeRoute(b *strings.Builder, r *whittle.Route) {
 		line(b, "candidate", "none: passes to the monolith untouched")
 		return
 	}
-	line(b, "candidate", "%s, %s for a mirrored call, responses held up to %s", upstream(r.Candidate), brief(r.Candidate.Timeout), size(r.Candidate.MaxResponse))
+	line(b, "candidate", "%s, %s for a mirrored call, responses held up to %s", upstream(r.Candidate), units.Span(r.Candidate.Timeout), size(r.Candidate.MaxResponse))
 	if r.RPC != nil {
 		describeRPC(b, r.RPC)
 	}
@@ -319,13 +320,13 @@ func describeRollout(b *strings.Builder, p *whittle.Rollout, evidence bool) {
 	if p.Sticky.Name != "" {
 		by += " " + p.Sticky.Name
 	}
-	line(b, "shifted", "%s: %s %%, each for at least %s and %d requests; a user stays by %s", when, strings.Join(steps, " → "), brief(p.Hold), p.MinRequests, by)
+	line(b, "shifted", "%s: %s %%, each for at least %s and %d requests; a user stays by %s", when, strings.Join(steps, " → "), units.Span(p.Hold), p.MinRequests, by)
 	if p.Auto && evidence && p.Soak > 0 && len(p.Steps) > 1 {
 		line(b, "", "it rises above %s %% after responses were compared in %d different seconds", steps[0], int(p.Soak.Seconds()))
 	}
 	again := "only by hand"
 	if p.Retry > 0 {
-		again = "by itself after " + brief(p.Retry)
+		again = "by itself after " + units.Span(p.Retry)
 	}
 	line(b, "", "after a rollback it shifts again %s", again)
 }

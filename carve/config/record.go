@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/units"
 )
 
 const wantSample = "a share such as 10%, or off"
@@ -80,7 +81,7 @@ func (f *File) describeRecord(b *strings.Builder) {
 	if rec := f.Record; rec == nil {
 		line(b, "record", "nothing")
 	} else {
-		line(b, "record", "%s into %s, at most %s and %s old, bodies up to %s", recorded(rec.Sample), rec.Dir, size(rec.MaxBytes), brief(rec.MaxAge), size(rec.MaxBody))
+		line(b, "record", "%s into %s, at most %s and %s old, bodies up to %s", recorded(rec.Sample), rec.Dir, size(rec.MaxBytes), units.Span(rec.MaxAge), size(rec.MaxBody))
 	}
 	d, more := &f.Redact, ""
 	for _, list := range []struct {

@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/internal/http1"
+	"whittle/internal/units"
 )
 
 // The functions below read one written value each. Their errors say what was
@@ -106,7 +107,7 @@ func parseDuration(s string, least, most time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("%s is not a duration: write 30s, 500ms or 2m", quote(s))
 	}
 	if d < least || d > most {
-		return 0, fmt.Errorf("%s is out of range: from %s to %s", quote(s), brief(least), brief(most))
+		return 0, fmt.Errorf("%s is out of range: from %s to %s", quote(s), units.Span(least), units.Span(most))
 	}
 	return d, nil
 }
@@ -178,26 +179,7 @@ func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 func percent(v float64) string { return number(v*100) + "%" }
 
 // size is parseSize's inverse for whole binary units, and exact bytes otherwise.
-func size(n int64) string {
-	for i := 3; i >= 0; i-- {
-		if u := sizeUnits[i]; n >= u.bytes && n%u.bytes == 0 {
-			return strconv.FormatInt(n/u.bytes, 10) + u.suffix
-		}
-	}
-	return strconv.FormatInt(n, 10) + "B"
-}
-
-// brief drops the zeros of a duration: 2m, not 2m0s.
-func brief(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
+func size(n int64) string { return units.Bytes(n).String() }
 
 // ParseSize reads a size in bytes as a config has it: 64MiB, 256KiB, 512B.
 func ParseSize(s string) (int64, error) { return parseSize(s, 1, 1<<50) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/units"
 )
 
 // Self is the name under which decisions of the machine's own are kept.
@@ -63,9 +64,9 @@ func (s State) onward(p whittle.Rollout, in Input, now time.Time) (State, *whitt
 			"The verdict is EQUIVALENT%s; the shift starts at %s.", colon(in.Summary), percent(next)), Self, now)
 	case whittle.PhaseRolledBack:
 		return s.to(whittle.PhaseShift, next, fmt.Sprintf(
-			"%s have passed since the rollback and the verdict is EQUIVALENT; the shift starts again at %s.", span(p.Retry), percent(next)), Self, now)
+			"%s have passed since the rollback and the verdict is EQUIVALENT; the shift starts again at %s.", units.Span(p.Retry), percent(next)), Self, now)
 	case whittle.PhaseShift:
-		held := fmt.Sprintf("%s was held for %s and served %s", percent(s.Share), span(now.Sub(s.Since).Round(time.Second)), requests(in.StepServed))
+		held := fmt.Sprintf("%s was held for %s and served %s", percent(s.Share), units.Span(now.Sub(s.Since).Round(time.Second)), requests(in.StepServed))
 		if !more {
 			return s.to(whittle.PhaseLive, s.Share, held+"; the shift is over.", Self, now)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/units"
 )
 
 // Next says in one plain sentence what happens next and what it waits for.
@@ -74,17 +75,5 @@ func earliest(d time.Duration) string {
 	} else {
 		d = (d + time.Millisecond - 1).Truncate(time.Millisecond)
 	}
-	return soonest + span(d) + " at the earliest"
-}
-
-// span writes a duration without the zeros that time.Duration keeps: "5m".
-func span(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return soonest + units.Span(d) + " at the earliest"
 }

@@ -5,6 +5,8 @@ package units
 import (
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 )
 
 // Grouped writes a count with its thousands apart: "12,000".
@@ -70,4 +72,16 @@ func Plain(f float64) string {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// Span writes a duration without the zeros that time.Duration keeps: "5m".
+func Span(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/units"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/kafka"
 	"whittle/systems/ingest/stream/kinesis"
@@ -27,11 +28,11 @@ type streamFlags struct {
 	KafkaUser     string   `group:"kafka" env:"KAFKA_USER" placeholder:"NAME" help:"User for SASL."`
 	KafkaPassword string   `group:"kafka" env:"KAFKA_PASSWORD" placeholder:"WORD" help:"Its password; better in the environment or the .env file."`
 
-	KinesisStream    string `group:"kinesis" env:"KINESIS_STREAM,STREAM_NAME" placeholder:"NAME" help:"Stream, by name or ARN. Credentials are found as the AWS SDK does: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the machine's role."`
-	KinesisRegion    string `group:"kinesis" env:"AWS_REGION,AWS_DEFAULT_REGION" placeholder:"REGION" help:"AWS region."`
-	KinesisEndpoint  string `group:"kinesis" env:"KINESIS_ENDPOINT" placeholder:"URL" help:"A Kinesis API that is not Amazon's."`
-	KinesisRaw       bool   `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, for consumers that know nothing of ingest; ids and metadata do not survive, and with --log-first events may come twice after a failure."`
-	KinesisAggregate size   `group:"kinesis" env:"KINESIS_AGGREGATE" default:"0" placeholder:"SIZE" help:"Pack events into KPL records of this size. 0: one record an event."`
+	KinesisStream    string      `group:"kinesis" env:"KINESIS_STREAM,STREAM_NAME" placeholder:"NAME" help:"Stream, by name or ARN. Credentials are found as the AWS SDK does: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the machine's role."`
+	KinesisRegion    string      `group:"kinesis" env:"AWS_REGION,AWS_DEFAULT_REGION" placeholder:"REGION" help:"AWS region."`
+	KinesisEndpoint  string      `group:"kinesis" env:"KINESIS_ENDPOINT" placeholder:"URL" help:"A Kinesis API that is not Amazon's."`
+	KinesisRaw       bool        `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, for consumers that know nothing of ingest; ids and metadata do not survive, and with --log-first events may come twice after a failure."`
+	KinesisAggregate units.Bytes `group:"kinesis" env:"KINESIS_AGGREGATE" default:"0" placeholder:"SIZE" help:"Pack events into KPL records of this size. 0: one record an event."`
 
 	NatsURL         string `name:"nats-url" group:"nats" env:"NATS_URL" placeholder:"URL" help:"Servers, separated by commas. Empty: one inside this process, with its files in the folder of --data."`
 	NatsStream      string `group:"nats" env:"NATS_STREAM" default:"EVENTS" placeholder:"NAME" help:"Stream (${default})."`
@@ -43,8 +44,8 @@ type streamFlags struct {
 // logFlags are what only a server sets of an embedded log.
 type logFlags struct {
 	P99         time.Duration `name:"p99" group:"stream" env:"INGEST_P99" default:"0s" placeholder:"TIME" help:"Within which time the embedded log should have 99 of 100 requests on the disk: what the disk leaves of it is spent on gathering more into one sync. 0: as soon as it can."`
-	Reserve     size          `group:"stream" env:"INGEST_RESERVE" default:"64MiB" placeholder:"SIZE" help:"How much of the embedded log's disk stays free (${default})."`
-	RetainBytes size          `group:"stream" env:"INGEST_RETAIN_BYTES" default:"0" placeholder:"SIZE" help:"Drop the embedded log's oldest events beyond this size. 0: never."`
+	Reserve     units.Bytes   `group:"stream" env:"INGEST_RESERVE" default:"64MiB" placeholder:"SIZE" help:"How much of the embedded log's disk stays free (${default})."`
+	RetainBytes units.Bytes   `group:"stream" env:"INGEST_RETAIN_BYTES" default:"0" placeholder:"SIZE" help:"Drop the embedded log's oldest events beyond this size. 0: never."`
 	RetainAge   time.Duration `group:"stream" env:"INGEST_RETAIN_AGE" default:"0s" placeholder:"TIME" help:"Drop the embedded log's events older than this. 0: never."`
 }
 

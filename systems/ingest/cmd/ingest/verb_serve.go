@@ -17,6 +17,7 @@ import (
 
 	"whittle"
 	"whittle/internal/adminport"
+	"whittle/internal/units"
 	"whittle/systems/daemon"
 	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/front"
@@ -46,12 +47,12 @@ type serveVerb struct {
 
 // limitFlags bound what clients send and what all of them hold.
 type limitFlags struct {
-	MaxEvent      size          `group:"limits" env:"INGEST_MAX_EVENT" default:"32KiB" placeholder:"SIZE" help:"Largest event (${default})."`
-	MaxBatch      size          `group:"limits" env:"INGEST_MAX_BATCH" default:"500KiB" placeholder:"SIZE" help:"Largest batch (${default}), decompressed."`
+	MaxEvent      units.Bytes   `group:"limits" env:"INGEST_MAX_EVENT" default:"32KiB" placeholder:"SIZE" help:"Largest event (${default})."`
+	MaxBatch      units.Bytes   `group:"limits" env:"INGEST_MAX_BATCH" default:"500KiB" placeholder:"SIZE" help:"Largest batch (${default}), decompressed."`
 	MaxEvents     int           `group:"limits" env:"INGEST_MAX_EVENTS" default:"2500" placeholder:"N" help:"Most events in a batch (${default})."`
-	MaxImport     size          `group:"limits" env:"INGEST_MAX_IMPORT" default:"500KiB" placeholder:"SIZE" help:"Largest body of POST /import (${default}), decompressed."`
+	MaxImport     units.Bytes   `group:"limits" env:"INGEST_MAX_IMPORT" default:"500KiB" placeholder:"SIZE" help:"Largest body of POST /import (${default}), decompressed."`
 	MaxRatio      int           `group:"limits" env:"INGEST_MAX_RATIO" default:"200" placeholder:"N" help:"Most that a compressed body of more than 64 KiB may expand by (${default})."`
-	InFlight      size          `group:"limits" env:"INGEST_IN_FLIGHT" default:"6MiB" placeholder:"SIZE" help:"Bytes of bodies being read at once, and as many being worked on (${default}); JSON counts twice."`
+	InFlight      units.Bytes   `group:"limits" env:"INGEST_IN_FLIGHT" default:"6MiB" placeholder:"SIZE" help:"Bytes of bodies being read at once, and as many being worked on (${default}); JSON counts twice."`
 	MaxConns      int           `group:"limits" env:"INGEST_MAX_CONNS" default:"4096" placeholder:"N" help:"Connections open at once (${default}); more wait to be accepted."`
 	HeaderTimeout time.Duration `group:"limits" env:"INGEST_HEADER_TIMEOUT" default:"10s" placeholder:"TIME" help:"For a request's header (${default})."`
 	BodyTimeout   time.Duration `group:"limits" env:"INGEST_BODY_TIMEOUT" default:"30s" placeholder:"TIME" help:"For its body (${default})."`

@@ -1,4 +1,4 @@
-package main
+package units
 
 import (
 	"fmt"
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// size is a number of bytes as people write it: 32KiB, 500KB, 1.5G, 4096.
-type size int64
+// Bytes is a number of bytes as people write it: 32KiB, 500KB, 1.5G, 4096.
+type Bytes int64
 
-var units = []struct {
+var byteUnits = []struct {
 	suffix string
 	bytes  float64
 }{
@@ -30,9 +30,9 @@ var units = []struct {
 }
 
 // UnmarshalText reads one.
-func (s *size) UnmarshalText(text []byte) error {
+func (b *Bytes) UnmarshalText(text []byte) error {
 	word := strings.ToLower(strings.TrimSpace(string(text)))
-	for _, u := range units {
+	for _, u := range byteUnits {
 		number, ok := strings.CutSuffix(word, u.suffix)
 		if !ok {
 			continue
@@ -41,21 +41,24 @@ func (s *size) UnmarshalText(text []byte) error {
 		if err != nil || n < 0 || n*u.bytes >= 1<<62 {
 			break
 		}
-		*s = size(n * u.bytes)
+		*b = Bytes(n * u.bytes)
 		return nil
 	}
 	return fmt.Errorf("%q is no size: a number and a unit, such as 32KiB, 500KB or 10GiB", text)
 }
 
 // String writes it with the largest unit that gives a whole number.
-func (s size) String() string {
+func (b Bytes) String() string {
 	for _, u := range []struct {
 		name  string
-		bytes size
+		bytes Bytes
 	}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if s >= u.bytes && s%u.bytes == 0 {
-			return strconv.FormatInt(int64(s/u.bytes), 10) + u.name
+		if b >= u.bytes && b%u.bytes == 0 {
+			return strconv.FormatInt(int64(b/u.bytes), 10) + u.name
 		}
 	}
-	return strconv.FormatInt(int64(s), 10) + "B"
+	return strconv.FormatInt(int64(b), 10) + "B"
 }
+
+// MarshalText writes what UnmarshalText reads.
+func (b Bytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
