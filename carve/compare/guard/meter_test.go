@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -46,6 +47,29 @@ func TestMismatchFalseAlarms(t *testing.T) {
 		}
 		return g.mismatch.Breached
 	})
+}
+
+// TestAGuardOfAMonolithThatFails: where nearly all responses of both sides are bad and
+// many more are allowed, nothing breaches, and the evidence stays a number that can be
+// shown and saved.
+func TestAGuardOfAMonolithThatFails(t *testing.T) {
+	for _, allowed := range []float64{0.01, 0.1, 0.2, 0.9} {
+		cfg := testGuard
+		cfg.Errors = allowed
+		g := New(cfg)
+		both := traffic{share: 0.5, requests: 600, errors: constant(0.95), latency: constant(20), slower: 1}
+		if n := both.drive(g, rand.New(rand.NewPCG(7, 8))); n != 0 {
+			t.Errorf("%v more are allowed: breached after %d", allowed, n)
+		}
+		for _, m := range g.Meters() {
+			if math.IsNaN(m.EValue) || math.IsInf(m.EValue, 0) || m.EValue < 0 {
+				t.Errorf("%v more are allowed: %s has evidence of %v", allowed, m.Name, m.EValue)
+			}
+		}
+		if _, err := g.MarshalBinary(); err != nil {
+			t.Errorf("%v more are allowed: %v", allowed, err)
+		}
+	}
 }
 
 // TestGuardNeeded: what a meter says it takes at least is what it takes.
