@@ -44,9 +44,8 @@ type Match struct {
 type Upstream struct {
 	// URL has scheme (http, https or h2c), host and an optional path prefix.
 	URL string
-	// Build names what runs there, in the operator's words. Evidence is about one
-	// build: another name begins it afresh. Empty: whatever answers at the URL
-	// counts as one.
+	// Build is the operator's name of the running version. Evidence is about one build:
+	// another name discards it. Empty: all versions at the URL count as one.
 	Build string
 	// Timeout bounds a whole mirrored call, and the time to the first byte of
 	// a user's call.

@@ -85,9 +85,9 @@ type Asked struct {
 	LagMs int64 `json:"lag_ms,omitempty"`
 	// Noise: the monolith itself said something else than before.
 	Noise int `json:"noise"`
-	// AnotherRequest: what the candidate said is what the monolith gave to another
-	// request, or to another user's, in the last minutes, and to no other. In
-	// AnotherKept of them the candidate said it again each time.
+	// AnotherRequest counts responses of the candidate that the monolith had given, in
+	// the last minutes, only to another request or another user's request. In
+	// AnotherKept of them the candidate repeated it each time.
 	AnotherRequest int `json:"another_request,omitempty"`
 	AnotherKept    int `json:"another_kept,omitempty"`
 }
@@ -101,9 +101,9 @@ type Sample struct {
 	// Where is the place that differs: "$.items[3].price", "byte 812, line 14,
 	// column 9" or a header's name. Empty: the whole response.
 	Where string `json:"where,omitempty"`
-	// MonolithValue and CandidateValue are what stands there; "missing" where
-	// nothing does. Control characters, and what cannot be seen otherwise, are
-	// spelt out (␊, ␠ for a space at an end, \u00a0).
+	// MonolithValue and CandidateValue are the values there; "missing" where there is
+	// none. Control characters and other invisible ones are spelt out (␊, ␠ for a
+	// space at an end, \u00a0).
 	MonolithValue  string `json:"monolith_value,omitempty"`
 	CandidateValue string `json:"candidate_value,omitempty"`
 	// MonolithAround and CandidateAround are the same with what stands around it.

@@ -1,6 +1,6 @@
-// Package cmdline runs a program whose command line is a struct of verbs, and
-// tells the user what became of it in one form: the error once, its hint below
-// it, and the exit status that its code stands for.
+// Package cmdline runs a program whose command line is a struct of verbs. It reports
+// the result in one form: the error once, its hint below it, and the exit status of
+// its code.
 package cmdline
 
 import (

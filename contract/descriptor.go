@@ -12,9 +12,9 @@ import (
 	"whittle"
 )
 
-// Descriptor returns what a compiler makes of Proto, without comments, with
-// everything that it imports: what a gateway needs, without running a compiler.
-// It checks the contract as a whole; its error names what does not fit.
+// Descriptor returns the descriptor set of Proto with its imports and without comments,
+// as a gateway needs it, without running a compiler. It checks the contract as a
+// whole; its error names the part that is inconsistent.
 func (c *Contract) Descriptor() (*descriptorpb.FileDescriptorSet, error) {
 	f := &descriptorpb.FileDescriptorProto{
 		Name:    new(c.FileName()),

@@ -9,10 +9,10 @@ import (
 	"whittle/load/plan"
 )
 
-// Workload is what to send and how much of it, in a person's words: a plan's file, or
-// the URL of one request and what that request is. Rate or Users replace a plan's own
-// arrivals and users. Its errors name the settings as the command line does, and have
-// the code whittle.Invalid unless a file is missing or too large.
+// Workload says what load to send, as a person writes it: a plan's file, or the URL and
+// the details of one request. Rate or Users replace a plan's own arrivals and users.
+// Errors name the settings as the command line does, and have the code
+// whittle.Invalid unless a file is missing or too large.
 type Workload struct {
 	// Plan is the path of a plan's file, or an http or https URL.
 	Plan string

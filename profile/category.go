@@ -130,10 +130,10 @@ func nodeCategory(name, url string) Category {
 	return Work
 }
 
-// CategoryOf says what kind of work a sample is: the collector's where it is
-// anywhere on the stack, else the first category from the leaf up to the first
-// function of the service's own. What lies below a function of one's own is
-// what that function asked for; what lies above is not.
+// CategoryOf gives a sample's kind of work. If the garbage collector is anywhere on the
+// stack, it is the collector's. Otherwise it is the first category from the leaf up to
+// the first function of the service's own: frames below that one are work that it
+// asked for, frames above are not.
 func (p *Profile) CategoryOf(s *Sample) Category {
 	found := Work
 	for _, f := range s.Stack {

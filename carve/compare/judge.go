@@ -16,17 +16,15 @@ import (
 	"whittle/carve/compare/owner"
 )
 
-// Judge compares the two responses of each exchange of one route and says what
-// is known of the candidate. It is deterministic and not safe for concurrent
-// use, but for Known.
+// Judge compares the two responses of each exchange of one route and gives a verdict on
+// the candidate. It is deterministic. Only Known is safe for concurrent use.
 //
-// What it promises: if both sides respond by the same distribution and independently of
-// each other, the chance that it ever says DIFFERENT, looked at after every
-// exchange, is at most 1 - Confidence.
+// It promises: if both sides respond independently by the same distribution, the
+// probability that it ever says DIFFERENT is at most 1 - Confidence, even if it is
+// read after every exchange.
 //
-// Exchanges in which the monolith was asked first and those in which the candidate
-// was are evidence of their own, each with a part of the error rate; so is what
-// asking both sides again showed.
+// There are three bodies of evidence, each with a part of the error rate: exchanges in
+// which the monolith was asked first, those in which the candidate was, and rechecks.
 type Judge struct {
 	c    whittle.Comparison
 	show *display.View
@@ -117,9 +115,9 @@ func (j *Judge) seriesOf(x *whittle.Exchange) *series {
 // compared is how many exchanges were compared, in either order.
 func (j *Judge) compared() int { return j.mirrored.compared + j.served.compared }
 
-// Observe takes one exchange. One in which the monolith gave no response, or a
-// body was cut off, is not compared; but a status that differs differs whatever
-// the bodies are, and a candidate's error that was not waited for is such a one.
+// Observe takes one exchange. It does not compare one in which the monolith did not
+// respond or a body was cut off, with one exception: a different status counts
+// whatever the bodies are, as in a candidate's error whose body was not read.
 func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	switch {
 	case x.Monolith.Failure.Neutral() || x.Candidate.Failure.Neutral():

@@ -219,9 +219,9 @@ func (j *Judge) bodyKind() whittle.FindingKind {
 	return whittle.FoundBody
 }
 
-// orderFindings puts first what is shown and not declared, then what is suspected,
-// then what is declared; among these what touches the most requests, so that a
-// small effect with a known cause hides no larger one.
+// orderFindings sorts findings: shown and undeclared ones first, then suspected ones,
+// then declared ones. Within each group those that affect most requests come first, so
+// that a small effect with a known cause hides no larger one.
 func orderFindings(list []whittle.Finding) {
 	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
 		return cmp.Or(priority(&a)-priority(&b), cmp.Compare(b.Count, a.Count))

@@ -17,11 +17,10 @@ type Observation = whittle.Observation
 type method interface {
 	// Observe takes an exchange to which both responses came, whole.
 	Observe(x *whittle.Exchange) Observation
-	// Report gives what has been found so far. alpha is the method's part of
-	// the error rate, the same at every call and equal to what methodAlpha
-	// gives for the method's Comparison. moreNeeded estimates the exchanges
-	// still missing until every bound lies inside its margin: 0 where they do,
-	// -1 where it cannot be said.
+	// Report gives the findings and bounds so far. alpha is the method's part of the
+	// error rate: methodAlpha of the method's Comparison, the same at every call.
+	// moreNeeded estimates the exchanges that are still needed until every bound lies
+	// inside its margin: 0 if they do, -1 if that is unknown.
 	Report(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound, moreNeeded int)
 	// Open is how many exchanges differ undeclared at a place at which the
 	// monolith was not seen to vary.

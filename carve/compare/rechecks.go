@@ -109,10 +109,10 @@ type recheckOutcome struct {
 	after               time.Duration
 }
 
-// Recheck takes what both sides said when they were asked again, so far. more
-// says that they are to be asked once more, after a time from the last round;
-// otherwise the difference is settled and r is not to be shown again. A round in
-// which a side gave no response settles it without evidence.
+// Recheck takes both sides' responses to a request that was sent again, of all rounds
+// so far. more: it must be sent once more, that long after the last round. Otherwise
+// the difference is settled, and r must not be passed again. A round in which a side
+// did not respond settles it without evidence.
 func (j *Judge) Recheck(r *whittle.Recheck) (after time.Duration, more bool) {
 	x := r.Exchange
 	s := j.seriesOf(x)

@@ -55,8 +55,8 @@ type recheckWish struct {
 }
 
 // claim finds out whether the candidate's value at a place, or its whole body, is one
-// that the monolith gave to another request or user alone. Where nobody got it yet, it
-// waits. It decides nothing: what is bet on is who was odd.
+// that the monolith returned only to another request or user. If nobody has got it
+// yet, claim waits. It decides nothing: the bet is on which side was odd.
 func (t *rechecks) claim(s *series, o *owner.Memory, x *whittle.Exchange, w recheckWish) {
 	m, ok := s.method.(*match)
 	if !ok {

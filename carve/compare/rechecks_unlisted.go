@@ -29,11 +29,11 @@ func (p *recheckPlace) in(order int) *whittle.Asked {
 	return []*whittle.Asked{&p.Mirrored, &p.Served}[order]
 }
 
-// unlisted are findings of places that asking again has decided and that nobody
-// else lists, because the monolith was seen to vary there: noise explains that a
-// place varies, and not that the candidate does where the monolith does not. Of the
-// places of one proof those are named that show at least half as much of it as the
-// one which shows most.
+// unlisted are findings at places where the monolith was seen to vary, so that no other
+// method lists them, but where asking again has shown a difference: noise explains
+// that a place varies, not that the candidate varies where the monolith does not. Of
+// the places of one proof it names those with at least half the evidence of the
+// strongest.
 func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) (list []whittle.Finding) {
 	t.claimLate()
 	known := map[string]bool{}

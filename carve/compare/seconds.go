@@ -2,10 +2,10 @@ package compare
 
 import "time"
 
-// seconds counts the different seconds in which something was compared. Exchanges of
-// one second are alike: the same data, the same load, the same fault that comes and
-// goes. So a fault that comes back at least every so many seconds has shown itself,
-// with the chance that one exchange has of meeting it, once as many were counted.
+// seconds counts the different seconds with a compared exchange. Exchanges of one
+// second have much in common: the data, the load, a fault that comes and goes. A
+// fault that returns at least every n seconds has shown itself once n seconds were
+// counted, with the probability that one exchange meets it.
 type seconds struct {
 	N    int       `json:"n"`
 	Last time.Time `json:"last"`

@@ -12,10 +12,9 @@ import (
 	"whittle/carve/compare/header"
 )
 
-// series is the evidence of the exchanges in which one and the same side was
-// asked first. The monolith is asked first where a request is mirrored, the
-// candidate where a user depends on it. The two orders are judged apart, because
-// a candidate can be right in one of them alone.
+// series is the evidence of the exchanges in which one side was asked first: the
+// monolith for mirrored requests, the candidate for served ones. The two orders are
+// judged apart, because a candidate can be right in one of them only.
 type series struct {
 	c      whittle.Comparison
 	alpha  float64 // of each head

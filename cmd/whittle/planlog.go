@@ -13,10 +13,9 @@ import (
 // logQueue bounds the lines that wait to be printed.
 const logQueue = 1024
 
-// planLog prints what a load run has to say while it goes on: its progress, and
-// the lines of the plan's log steps. Users write those on the threads that send
-// load, so they are handed over and never waited for: what does not fit is left
-// out and counted.
+// planLog prints a load run's progress and the lines of the plan's log steps. Virtual
+// users write those on the threads that send load, so a line never waits: it is
+// queued, or dropped and counted if the queue is full.
 type planLog struct {
 	screen *cmdline.Screen // belongs to the goroutine of newPlanLog until close
 	queue  chan func()

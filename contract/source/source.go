@@ -1,5 +1,5 @@
-// Package source is what a contract is made of (recorded exchanges, a HAR file,
-// an OpenAPI document, .proto files), and what is said of what came of it.
+// Package source reads the inputs of a contract (recorded exchanges, a HAR file, an
+// OpenAPI document, .proto files), and reports the result.
 package source
 
 import (

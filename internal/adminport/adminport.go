@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// New gives what operators need and nobody else may see: GET /livez, GET
-// /readyz (503 while not ready), and what Inspect adds, by LocalOnly.
+// New serves operators on this machine only (LocalOnly): GET /livez, GET /readyz (503
+// while not ready), and the endpoints of Inspect.
 func New(ready func() bool, r *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {

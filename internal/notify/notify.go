@@ -1,6 +1,6 @@
-// Package notify wakes a goroutine that waits. A wake-up is never lost: one that
-// comes while nobody waits is there for the next who does. Many that come before
-// it are one, so whoever is woken looks at the state, and counts nothing.
+// Package notify wakes a waiting goroutine. A notification is never lost: one that
+// comes while nobody waits wakes the next waiter at once. Several before a wait become
+// one, so the woken goroutine must look at the state and not count notifications.
 package notify
 
 import (

@@ -231,8 +231,8 @@ var (
 	sexagesimal = regexp.MustCompile(`^[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?$`)
 )
 
-// plainText settles what a text without quotes is to Artillery, whose YAML is
-// that of version 1.1: 1e3 is a number, 2024-05-01 a time, 12:30 is 750.
+// plainText resolves an unquoted scalar as Artillery does, by YAML 1.1: 1e3 is a number,
+// 2024-05-01 a time, 12:30 is 750.
 func (n *node) plainText() {
 	switch {
 	case exponent.MatchString(n.text):

@@ -1,6 +1,6 @@
 // Package wire sends a plan's requests: connections and their pools, HTTP/1.1, HTTP/2
-// and gRPC exchanges, cookies and redirects. A Network is what a run's users share, a
-// Client what one user has. It measures each exchange and counts nothing.
+// and gRPC exchanges, cookies and redirects. A run's users share a Network; each has a
+// Client. It measures each exchange and counts nothing.
 package wire
 
 import (

@@ -32,10 +32,10 @@ type Count struct {
 	Classes map[string]int64
 }
 
-// Requests reads how many requests a process has served from its metrics
-// page: the first counter or histogram whose name says requests or calls, such
-// as http_requests_total or http_request_duration_seconds. Two readings'
-// difference is what there was between them.
+// Requests reads from a metrics page how many requests a process has served: the first
+// counter or histogram with requests or calls in its name, such as
+// http_requests_total or http_request_duration_seconds. The difference of two readings
+// is the number in between.
 func Requests(ctx context.Context, page string) (Count, error) {
 	families, err := metrics(ctx, page)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package flame draws flame graphs: of one profile, and of the difference of
-// two, in which what costs more is red and what costs less is green. The page
-// is self-contained, with search and zoom.
+// Package flame draws flame graphs of one profile and of the difference of two, with
+// higher cost in red and lower cost in green. The page is self-contained, with search
+// and zoom.
 package flame
 
 import (

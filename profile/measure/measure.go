@@ -90,9 +90,8 @@ func (m *Settings) Measure(ctx context.Context, target string, kinds []profile.K
 	return all[0], nil
 }
 
-// measureAll profiles several processes over the same time. The plan is nil
-// where what is live is measured. What is opened in a process is closed again,
-// whatever happens.
+// measureAll profiles several processes over the same time. The plan is nil if live
+// traffic is measured. An inspector that it opens in a process is closed in any case.
 func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []profile.Kind, under *plan.Plan, progress Progress) (all []*Measured, err error) {
 	var subjects []*subject
 	defer func() {

@@ -11,10 +11,9 @@ import (
 	"sync"
 )
 
-// Description says by which rules, and by which key, a log was redacted, so that
-// a reader knows what is in it and whether it can be compared. Nothing in
-// it is secret: a pattern, which may be a secret itself, is there as a token,
-// and so is what looks like one in a name or a path.
+// Description says by which rules and key a log was redacted, so that a reader knows
+// its content and whether it can be compared. It contains no secret: a pattern, which
+// may be one itself, is stored as a token, and so are secrets in names and paths.
 type Description struct {
 	// Format is "whittle.redaction/1".
 	Format string `json:"format"`

@@ -15,8 +15,8 @@ const (
 	codeMost  = 24
 )
 
-// spokenCode looks at a code whose first digit is at i for words before or after
-// it that say what it is; it gives where it ended, 0 where it is none.
+// spokenCode checks whether the code whose first digit is at i has words before or
+// after it that make it secret. It returns the code's end, or 0 if it is none.
 func (t *scan) spokenCode(i int) int {
 	if !t.w.r.credential {
 		return 0

@@ -76,9 +76,9 @@ type Options struct {
 	// recorded responses as well, in which a token stays as it is. Nil:
 	// responses are compared unchanged.
 	Redact func(*whittle.Response)
-	// Show redacts what a report shows of exchanges and what becomes tests: an
-	// archive is not redacted, nor is the candidate's response where the key is
-	// missing. Nil: everything is shown.
+	// Show redacts the parts of exchanges in reports and generated tests. An archive is
+	// not redacted, nor is the candidate's response if the key is missing. Nil:
+	// everything is shown.
 	Show compare.Redactor
 	// HasTokens says that the log was redacted. Without Redact, a number in it
 	// may then stand for another one.

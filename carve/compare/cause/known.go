@@ -1,8 +1,8 @@
 package cause
 
-// causesKnown has every kind of cause, with its words. Of causes that fit equally
-// many, the one with the lower rank is named: what is more special, and what would
-// make the others fit.
+// causesKnown has every kind of cause, with its words. Of causes that fit equally many
+// exchanges, the one with the lower rank is named: the more specific one, whose
+// presence makes the others fit too.
 var causesKnown = map[string]cause{
 	// Whose value it is, and which part of a list.
 	"other request": {words: "the monolith gave this to another request in the last minutes: it belongs there", weak: true, rank: 1},

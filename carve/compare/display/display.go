@@ -16,9 +16,9 @@ import (
 	"whittle/internal/jsonpath"
 )
 
-// Redactor takes what is secret out of what is kept and shown of exchanges. The
-// same secret must become the same token, so that what differs still does. None
-// of its methods may change the bytes that it is given.
+// Redactor replaces secrets in the parts of exchanges that are kept and shown. Equal
+// secrets must become equal tokens, so that differences stay visible. No method may
+// change the bytes that it gets.
 type Redactor interface {
 	Request(*whittle.Request)
 	Response(*whittle.Response)
@@ -123,9 +123,9 @@ func (d *View) Response(a whittle.Response) string {
 	return Snippet(a.Body, BodyShown)
 }
 
-// Again redacts what was kept by an earlier process, which may have known
-// fewer rules, or none. What is a token already stays. The samples are of one
-// place; what stood around it is no longer known by its names, so it is left out.
+// Again redacts samples of an earlier process, which may have had fewer rules or none.
+// Tokens stay as they are. The samples are of one place. The values around it are
+// dropped, because their names are no longer known.
 func (d *View) Again(samples []whittle.Sample, at []jsonpath.Element) {
 	for i := range samples {
 		s := &samples[i]

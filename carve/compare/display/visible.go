@@ -7,12 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Visible makes bytes fit to be shown where it matters which they are: at most
-// most bytes and a sign that there are more. Two texts that differ in what cannot
-// be seen are shown differently: control characters are ␊ and the like, bytes that
-// are no UTF-8 \xe4, spaces at an end or next to each other ␠, and other spaces,
-// marks without a width of their own and accents that stand apart from their
-// letter \u00a0, \u200b, \u0301.
+// Visible writes bytes so that different texts look different: at most most bytes, and
+// a sign if there are more. Control characters become ␊ and the like, bytes that are
+// no UTF-8 \xe4, spaces at an end or next to each other ␠. Other spaces, marks without
+// a width and accents apart from their letter become \u00a0, \u200b, \u0301.
 func Visible(b []byte, most int) string {
 	var out strings.Builder
 	for i := 0; i < len(b); {

@@ -251,11 +251,11 @@ func (s *Method) weigh(x *whittle.Exchange, per float64, a, b number) whittle.Ob
 	return whittle.Observation{Differs: yOutlier && !xOutlier && s.expected(whittle.FoundWrongValue, "") == ""}
 }
 
-// predict finds what the monolith's past says of the next pair: that of its own
-// stratum, or of the elder's where that has seen more of the monolith. Either is the
-// past alone and the same for both responses, so the pair stays exchangeable; a
-// candidate that is wrong only when users ask it is not spared while the few responses
-// that they got teach what is usual.
+// predict gives the monolith's past for the next pair: that of its own stratum, or of
+// the elder one if that has seen more of the monolith. It uses the past alone, the same
+// for both responses, so the pair stays exchangeable. Thanks to the elder stratum, a
+// candidate that is wrong only when users ask it is found while few such responses
+// have been seen.
 func (s *Method) predict(p *pair, t *stratum) (past *stratum, known bool) {
 	past, of := t, &s.Strata
 	if s.elder != nil {

@@ -1,8 +1,8 @@
 // Package eprocess holds the sequential statistics that findings, bounds and
 // guards stand on: tests by betting, e-processes of proportions, and
-// time-uniform confidence sequences. Each guarantee holds at all times at once,
-// however often one looks, given what its comment says of the payoffs. It is
-// pure: numbers in, evidence out.
+// time-uniform confidence sequences. Each guarantee holds at all times at once, under
+// the conditions on the payoffs that its comment states. It is pure: numbers in,
+// evidence out.
 package eprocess
 
 import (

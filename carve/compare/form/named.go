@@ -11,9 +11,9 @@ import (
 // The following compares by form values that stand in no JSON body but have names
 // of their own, such as cookies: their place is a name.
 
-// NewNamed compares values that have names, of which nothing is declared. sample
-// shows an exchange in which the candidate's form at a place was unusual, with what
-// the forms of both sides are in words.
+// NewNamed compares values that have names, none of them declared. sample shows an
+// exchange in which the candidate's form at a place was unusual, with both sides'
+// forms in words.
 func NewNamed(show *display.View, sample func(x *whittle.Exchange, path, from, to string) whittle.Sample) *Forms {
 	f := &Forms{index: map[uint64]int{}, below: map[uint64]bool{}, fields: newFieldCount(), Show: show}
 	f.sampleOf = func(x *whittle.Exchange, path string, e *formExchange) whittle.Sample {

@@ -284,9 +284,9 @@ func (g *Guard) referenceRisk() float64 {
 	return 0.1 * g.level() / (k * (k + 1))
 }
 
-// userSetBits bounds what is remembered of who was seen. Two users on one bit
-// count as one, which costs evidence and favours no side: the bit and the side
-// are drawn by hashes of their own.
+// userSetBits is the size of the set of users that were seen. Two users on one bit
+// count as one. That costs evidence but favours no side, because bit and side are
+// drawn by different hashes.
 const userSetBits = 1 << 14
 
 // userSet is a set of users by one bit each. The zero value is empty.

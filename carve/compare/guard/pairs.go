@@ -13,10 +13,10 @@ const (
 	minOwnFirst, minMonolithFirst = 16, 64
 )
 
-// pairs knows what being asked second does to a latency. What is asked second
-// often finds a cache that the first has warmed, so that the candidate looks
-// quick in mirrored exchanges and slow in served ones. Both orders are measured,
-// and half of what lies between them is the effect of the order.
+// pairs estimates the effect of the order on latency. The side that is asked second
+// often finds a warm cache, so the candidate looks quick in mirrored exchanges and
+// slow in served ones. Both orders are measured; half of their difference is the
+// effect of the order.
 type pairs struct {
 	// CandidateFirst and MonolithFirst are medians of log(candidate ÷ monolith).
 	CandidateFirst running `json:"candidate_first"`

@@ -25,9 +25,9 @@ const (
 	slowShown = 1024
 )
 
-// slowness is the test that holds a rise back while mirrored responses of the
-// candidate are slow. It moves no user: what is asked second, for nobody, under
-// another load and with other caches, is not what a user gets.
+// slowness is the test that delays a rise while mirrored responses of the candidate are
+// slow. It never rolls back: a mirrored request is sent second, under another load and
+// with other caches, so its latency is not a user's.
 //
 // Hypothesis: in each second, whatever went before, the mirrored exchanges of
 // which more candidate's responses than monolith's are slow are no likelier than

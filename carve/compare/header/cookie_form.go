@@ -24,10 +24,10 @@ const (
 	cookieFormPart = 1.0 / 6
 )
 
-// Cookies compares the values of cookies by form, as forms does with fields of
-// JSON: a session id is another one in each response. Each name is a place, from the
-// exchange on in which it is first set. The value of a cookie that is removed says
-// nothing. No value is kept, and none is shown.
+// Cookies compares the values of cookies by form, as Forms does with fields of JSON,
+// because a session id is new in each response. Each name is a place, from the first
+// exchange that sets it. The value of a cookie that is being removed does not count.
+// No value is kept or shown.
 type Cookies struct {
 	*form.Forms
 	// named are the places by the cookies' names as they came; more says that there

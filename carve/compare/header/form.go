@@ -8,9 +8,9 @@ import (
 // formMost bounds how much of a value has a form.
 const formMost = 4 << 10
 
-// formOf is what stays of a header's value where the values that a service makes for
-// each response are taken out: numbers (with a unit of time or size), ids, dates.
-// Two services that make them alike have one form, whatever the values are.
+// formOf is a header's value without the parts that a service makes for each response:
+// numbers (with a unit of time or size), ids, dates. Services that make them in the
+// same way have the same form.
 //
 //	/orders/17?state=8f3kq92x   /orders/9?state=~
 //	max-age=60                  max-age=9

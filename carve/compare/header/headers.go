@@ -23,17 +23,17 @@ const (
 	otherValues    = "other values"
 )
 
-// Headers holds the headers of two responses against each other that are compared:
-// in one head where a side does not have a header, in the other where both have it
-// and it says something else. A head bets on one header of an exchange. The choice
-// is of what came before and of which headers differ, so it is the same when the
-// responses change places.
+// Headers compares the headers of two responses. One head is for headers that a side
+// lacks, the other for headers with different values. A head bets on one header of an
+// exchange. It chooses by the past and by which headers differ, so the choice is the
+// same when the responses are swapped.
 //
-// Where the monolith was asked twice, what must be rejected as well is that the
-// candidate differs from its first response in no more headers than its second
-// does: of those that were not seen to vary, and where these are as many, of all.
-// Both counts have one distribution where the two services have, so a bet on which
-// is the larger is fair, and a header that always varies hides no other.
+// Where the monolith was asked twice, a second hypothesis must be rejected too: that
+// the candidate differs from the monolith's first response in no more headers than
+// the monolith's second response does. Headers never seen to vary are counted first
+// and, if these counts are equal, all headers. For equivalent services both counts
+// have the same distribution, so a bet on which is larger is fair. A header that
+// always varies hides no other.
 //
 // With learned noise two ways lead to a decision. By direction (headerName): one
 // side never had the header, or the same two texts came again and again and never
@@ -103,14 +103,14 @@ type Level struct {
 	N            int
 }
 
-// headerRound is what one exchange has for one head: the headers in which the
-// candidate differs from the monolith's response, and those in which the
-// monolith's second one does.
+// headerRound is one exchange's part for one head: the headers in which the candidate
+// differs from the monolith's response, and those in which the monolith's second
+// response does.
 type headerRound struct{ candidate, again []Pair }
 
-// See takes one exchange in which the status is the same. loose says that a header
-// differs undeclared which the monolith was not seen to vary in, differs that one
-// does which it is known not to.
+// See takes one exchange in which the status is the same. loose: an undeclared header
+// differs that the monolith was never seen to vary. differs: one differs that the
+// monolith is known not to vary.
 func (h *Headers) See(x *whittle.Exchange, shape uint64, at Level) (loose, differs bool) {
 	again := x.Repeat
 	if again != nil && (again.Failure != whittle.NoFailure || again.Status != x.Monolith.Status) {

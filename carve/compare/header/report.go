@@ -101,9 +101,9 @@ func (h *Headers) fastAt(t *headerHead, c *Change, limit float64) int {
 	return max(t.Same.At, t.Share.At)
 }
 
-// blamed reports whether a change of text has its part in what repeats have shown:
-// among those repeated, the candidate makes it at least a quarter as often as the
-// one that it makes most often, beyond what the monolith does by itself.
+// blamed reports whether a change of text is part of what repeats have shown: in
+// repeated exchanges the candidate makes it, beyond the monolith's own changes, at
+// least a quarter as often as its most frequent change.
 func (h *Headers) blamed(t *headerHead, c *Change) bool {
 	if !h.withNoise || t != &h.Text {
 		return true

@@ -9,9 +9,9 @@ import (
 // headerHead is one of the two heads of headers.
 type headerHead struct{ Head }
 
-// settle takes one exchange's headers to the head; repeated says that the monolith
-// was asked twice, bet settles the bet on one difference. open says that one differs
-// undeclared, clean that one does which was not seen to vary.
+// settle gives one exchange's headers to the head. repeated: the monolith was asked
+// twice; bet settles the bet on one difference. open: a header differs that is not
+// declared; clean: one of these was never seen to vary.
 func (t *headerHead) settle(r *headerRound, repeated bool, at Level, bet func(*Pair, float64, int)) (open, clean bool) {
 	t.N++
 	opens, cleans, on := 0, 0, -1
@@ -52,8 +52,8 @@ func (t *headerHead) settle(r *headerRound, repeated bool, at Level, bet func(*P
 	return open, clean
 }
 
-// before orders what to bet on: what is declared in neither direction first, then
-// what was not seen to vary, then what leaned to one side the most.
+// before orders the candidates for a bet: first headers that are declared in neither
+// direction, then those never seen to vary, then those that leaned to one side most.
 func (t *headerHead) before(a, b *Pair) bool {
 	rank := func(p *Pair) int {
 		return 2*int(eprocess.Indicator(p.OneWay || p.Reason != "")) + int(eprocess.Indicator(p.noisy))

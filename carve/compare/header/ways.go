@@ -84,14 +84,13 @@ func (w *headerWay) see(p *Pair, repeated bool) {
 	}
 }
 
-// leanText makes the bet on what a text differs in. Without learned noise it is that
-// of status and content type (lean). With it, the bet is that the monolith says again
-// what it said, and the candidate too: on a pair of forms, by all that it was before,
-// and on a pair of values, if there never was another one. So what is made for each
-// response is not bet on: two counters, or the times at which the two were asked, lie
-// the same way each time and say nothing.
+// leanText bets on a header with different values. Without learned noise the bet is the
+// one of status and content type (lean). With it, the bet is that each side repeats
+// its value: on a pair of forms, by their past, and on a pair of values, if no other
+// was ever seen. So it does not bet on values made for each response: two counters or
+// two clocks always differ in the same direction, which is no evidence.
 //
-// If the two services are the same, either may say either, so the bet is fair.
+// For equivalent services each may have either value, so the bet is fair.
 func (h *Headers) leanText(r *headerRound) func(*Pair, float64, int) {
 	if !h.withNoise {
 		return func(p *Pair, alpha float64, n int) { h.Text.lean(p, alpha*directionPart, n) }

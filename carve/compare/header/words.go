@@ -11,8 +11,8 @@ import (
 	"whittle/carve/compare/form"
 )
 
-// What stands for a header that is not there, which none can say, and what is
-// shown of it and of one without a word.
+// The words for a header that is missing, which no header can have as its value, and
+// the words shown for it and for one with an empty value.
 const (
 	absent      = "\x00"
 	Missing     = "missing"
@@ -67,9 +67,9 @@ func onHost(address, host string) (path string, ok bool) {
 	return path, true
 }
 
-// headerWord is what a header says, without what no client reads a meaning into:
-// the order and case of directives. Of cookies it is all but the value. x tells what
-// time it was; nil: that is not asked.
+// headerWord is a header's value in a normal form, without details that no client acts
+// on: the order and case of directives. Of cookies it has all but the value. x gives
+// the time; nil: times are not compared.
 func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 	values := h[name]
 	if len(values) == 0 {

@@ -81,8 +81,8 @@ func (j *JSON) sequence(i, k, n int) {
 
 // permuted reports whether two lists of n elements are the same but for their
 // order and for the fields whose values differ as a whole; if so it leaves the
-// items paired. A field whose values are the same multiset on both sides tells
-// which element is which; one whose values are not (an id made anew) cannot.
+// items paired. A field pairs the elements if its values are the same multiset on both
+// sides; a field with new values in each response (an id) does not.
 func (j *JSON) permuted(i, k, n int) bool {
 	j.suspect(i, i+n, k, k+n)
 	j.hashAll(&j.a, i, i+n)
@@ -128,9 +128,9 @@ func (j *JSON) lengths(i, endA, k, endB int) {
 // Elements says how many elements there are.
 func Elements(n int) string { return strconv.Itoa(n) + " elements" }
 
-// multiset compares lists regardless of order: what is the same on both sides
-// is set aside, then what is the same but for fields that differ as a whole,
-// then each is paired with the one that differs least.
+// multiset compares lists regardless of order. First it pairs equal elements, then those
+// that are equal except for fields that differ as a whole, then each of the rest with
+// the one that differs least.
 func (j *JSON) multiset(i, endA, k, endB int) {
 	if endA-i != endB-k {
 		j.report(HowLength, nil, nil, Elements(endA-i), Elements(endB-k))

@@ -1,6 +1,6 @@
-// Package owner remembers for some minutes, as hashes, which values the monolith gave
-// to which request, so that a response that belongs to another one is distinguished from one
-// that is wrong otherwise.
+// Package owner remembers for some minutes, as hashes, which values the monolith
+// returned to which request. So a response that belongs to another request is
+// distinguished from one that is wrong otherwise.
 package owner
 
 import (
@@ -46,11 +46,11 @@ const (
 	SameRequest
 )
 
-// Memory remembers which values and whole bodies the monolith gave in the last
-// minutes and to which request, to distinguish a response that belongs to another
-// request from one that is wrong otherwise. It keeps hashes only, at most
-// bodiesMost and valuesMost of them, and nothing is written to disk. Time is that
-// of the exchanges. The zero value is ready.
+// Memory remembers which values and bodies the monolith returned to which request in
+// the last minutes. So a response that belongs to another request is distinguished
+// from one that is wrong otherwise. It stores hashes only, at most bodiesMost and
+// valuesMost, and never on disk. Time is that of the exchanges. The zero value is
+// ready.
 type Memory struct {
 	bodies, values ring
 	wanted         map[uint64][]*Wish

@@ -1,6 +1,6 @@
-// Package shape gathers what was seen of the values at each place of many JSON
-// texts: kinds, ranges of numbers, formats and words of texts, names of members.
-// Memory is bounded, whatever comes.
+// Package shape collects statistics on the values at each place of many JSON texts:
+// kinds, ranges of numbers, formats and words of texts, names of members. Memory is
+// bounded for any input.
 package shape
 
 import (
