@@ -6,30 +6,31 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"whittle/carve/rollout"
 	"whittle/cmdline"
 )
 
 // cli is the command line: one field per verb, one file per verb.
 type cli struct {
-	Run      runVerb      `cmd:"" help:"Run the gateway with its admin API."`
-	Check    checkVerb    `cmd:"" help:"Validate a config and show every route as it will be treated."`
-	Status   statusVerb   `cmd:"" help:"Show the routes of a running gateway: share, verdict, ledger, guardrails."`
-	Diffs    diffsVerb    `cmd:"" help:"Show what differs on a route, by how much, in how many of how many, with samples."`
-	Promote  promoteVerb  `cmd:"" help:"Take a route one step further."`
-	Hold     holdVerb     `cmd:"" help:"Keep a route's share where it is."`
-	Resume   resumeVerb   `cmd:"" help:"Let a held route go on by itself."`
-	Rollback rollbackVerb `cmd:"" help:"Give a route back to the monolith, now."`
-	Off      offVerb      `cmd:"" help:"Switch a route's candidate off: no mirroring, no share."`
-	Reset    resetVerb    `cmd:"" help:"Begin a route's evidence afresh, in shadow: the candidate has been mended."`
-	Load     loadVerb     `cmd:"" help:"Load a server by an Artillery or JMeter plan, or by flags, and report the latency that its users saw."`
-	Compare  compareVerb  `cmd:"" help:"Compare two targets under one schedule: ratios with intervals, and a verdict."`
-	Profile  profileVerb  `cmd:"" help:"Say which line of a Go or Node service uses the CPU, and what changed; guard it."`
-	Find     findVerb     `cmd:"" help:"Rank a service's endpoints by what they cost: which to carve first."`
-	Record   recordVerb   `cmd:"" help:"Record what passes to a monolith, redacted; look at it, check it, take it from and to HAR files."`
-	Replay   replayVerb   `cmd:"" help:"Send recorded exchanges to a candidate and compare its answers with the recorded ones."`
-	New      newVerb      `cmd:"" help:"Make a contract and a whole service of recorded exchanges, a HAR file, an OpenAPI document or a .proto file."`
-	Demo     demoVerb     `cmd:"" help:"Say where the worked systems' demos are."`
-	Version  versionVerb  `cmd:"" help:"Print the version."`
+	Run      runVerb     `cmd:"" help:"Run the gateway with its admin API."`
+	Check    checkVerb   `cmd:"" help:"Validate a config and show every route as it will be treated."`
+	Status   statusVerb  `cmd:"" help:"Show the routes of a running gateway: share, verdict, ledger, guardrails."`
+	Diffs    diffsVerb   `cmd:"" help:"Show what differs on a route, by how much, in how many of how many, with samples."`
+	Promote  promoteVerb `cmd:"" help:"Take a route one step further."`
+	Hold     orderVerb   `cmd:"" help:"Keep a route's share where it is."`
+	Resume   orderVerb   `cmd:"" help:"Let a held route go on by itself."`
+	Rollback orderVerb   `cmd:"" help:"Give a route back to the monolith, now."`
+	Off      orderVerb   `cmd:"" help:"Switch a route's candidate off: no mirroring, no share."`
+	Reset    orderVerb   `cmd:"" help:"Begin a route's evidence afresh, in shadow: the candidate has been mended."`
+	Load     loadVerb    `cmd:"" help:"Load a server by an Artillery or JMeter plan, or by flags, and report the latency that its users saw."`
+	Compare  compareVerb `cmd:"" help:"Compare two targets under one schedule: ratios with intervals, and a verdict."`
+	Profile  profileVerb `cmd:"" help:"Say which line of a Go or Node service uses the CPU, and what changed; guard it."`
+	Find     findVerb    `cmd:"" help:"Rank a service's endpoints by what they cost: which to carve first."`
+	Record   recordVerb  `cmd:"" help:"Record what passes to a monolith, redacted; look at it, check it, take it from and to HAR files."`
+	Replay   replayVerb  `cmd:"" help:"Send recorded exchanges to a candidate and compare its answers with the recorded ones."`
+	New      newVerb     `cmd:"" help:"Make a contract and a whole service of recorded exchanges, a HAR file, an OpenAPI document or a .proto file."`
+	Demo     demoVerb    `cmd:"" help:"Say where the worked systems' demos are."`
+	Version  versionVerb `cmd:"" help:"Print the version."`
 }
 
 const description = `whittle carves a hot endpoint out of a monolith into a fast service, and proves on real traffic that the replacement answers the same and costs less before any user depends on it.
@@ -39,7 +40,10 @@ Exit status: 0 as asked; 1 the thing measured falls short; 2 bad usage or a bad 
 // Run parses args and runs one verb. It returns the exit status of the process
 // and has printed every message for the user.
 func Run(ctx context.Context, args []string, s cmdline.Streams) (status int) {
-	var c cli
+	c := cli{
+		Hold: orderVerb{kind: rollout.Hold}, Resume: orderVerb{kind: rollout.Resume}, Rollback: orderVerb{kind: rollout.Rollback},
+		Off: orderVerb{kind: rollout.Off}, Reset: orderVerb{kind: rollout.Reset},
+	}
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}

@@ -63,74 +63,37 @@ func (v *promoteVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	return v.send(ctx, s, rollout.Order{Kind: rollout.Promote, Force: v.Force, To: whittle.Percent(v.To)})
 }
 
-type holdVerb struct{ order }
+// orderVerb is a verb that says no more than what is to be done.
+type orderVerb struct {
+	order
+	kind rollout.Kind
+}
 
 // Help gives the examples.
-func (holdVerb) Help() string {
-	return `Nothing moves by itself until "whittle resume", except a fall to the monolith.
+func (v orderVerb) Help() string { return orderHelp[v.kind] }
+
+// Run gives the order.
+func (v *orderVerb) Run(ctx context.Context, s cmdline.Streams) error {
+	return v.send(ctx, s, rollout.Order{Kind: v.kind})
+}
+
+var orderHelp = map[rollout.Kind]string{
+	rollout.Hold: `Nothing moves by itself until "whittle resume", except a fall to the monolith.
 
 Example:
-  whittle hold "POST /Count" -m "release freeze"`
-}
-
-// Run holds.
-func (v *holdVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	return v.send(ctx, s, rollout.Order{Kind: rollout.Hold})
-}
-
-type resumeVerb struct{ order }
-
-// Help gives the examples.
-func (resumeVerb) Help() string {
-	return "Example:\n  whittle resume \"POST /Count\""
-}
-
-// Run resumes.
-func (v *resumeVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	return v.send(ctx, s, rollout.Order{Kind: rollout.Resume})
-}
-
-type rollbackVerb struct{ order }
-
-// Help gives the examples.
-func (rollbackVerb) Help() string {
-	return `The monolith serves everything from the next request on. The route stays there until it is promoted or reset by hand.
+  whittle hold "POST /Count" -m "release freeze"`,
+	rollout.Resume: `Example:
+  whittle resume "POST /Count"`,
+	rollout.Rollback: `The monolith serves everything from the next request on. The route stays there until it is promoted or reset by hand.
 
 Example:
-  whittle rollback "POST /Count" -m "support sees odd totals"`
-}
-
-// Run rolls back.
-func (v *rollbackVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	return v.send(ctx, s, rollout.Order{Kind: rollout.Rollback})
-}
-
-type offVerb struct{ order }
-
-// Help gives the examples.
-func (offVerb) Help() string {
-	return `Like a rollback, and nothing is mirrored either. "whittle promote" switches the route on again, in shadow.
+  whittle rollback "POST /Count" -m "support sees odd totals"`,
+	rollout.Off: `Like a rollback, and nothing is mirrored either. "whittle promote" switches the route on again, in shadow.
 
 Example:
-  whittle off "POST /Count"`
-}
-
-// Run switches off.
-func (v *offVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	return v.send(ctx, s, rollout.Order{Kind: rollout.Off})
-}
-
-type resetVerb struct{ order }
-
-// Help gives the examples.
-func (resetVerb) Help() string {
-	return `For a candidate that was mended behind the same URL: what was learned of the old one says nothing of the new one. The time line and the ledger go on. If the verdict was DIFFERENT, no promotion can be forced until enough was compared afresh; "build:" in the config names another build.
+  whittle off "POST /Count"`,
+	rollout.Reset: `For a candidate that was mended behind the same URL: what was learned of the old one says nothing of the new one. The time line and the ledger go on. If the verdict was DIFFERENT, no promotion can be forced until enough was compared afresh; "build:" in the config names another build.
 
 Example:
-  whittle reset "POST /Count" -m "deployed 1.4.1"`
-}
-
-// Run begins afresh.
-func (v *resetVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	return v.send(ctx, s, rollout.Order{Kind: rollout.Reset})
+  whittle reset "POST /Count" -m "deployed 1.4.1"`,
 }

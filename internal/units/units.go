@@ -85,3 +85,17 @@ func Span(d time.Duration) string {
 	}
 	return s
 }
+
+// Figure writes a measured figure with three digits, and no fewer before the
+// point than there are.
+func Figure(f float64) string {
+	switch {
+	case f >= 100:
+		return fmt.Sprintf("%.0f", f)
+	case f >= 10:
+		return fmt.Sprintf("%.1f", f)
+	case f >= 1:
+		return fmt.Sprintf("%.2f", f)
+	}
+	return fmt.Sprintf("%.3f", f)
+}

@@ -39,39 +39,41 @@ func (j *reader) addCapture(q *plan.Request, name string, other *expr.Template, 
 	}})
 }
 
-// defaultValue reads an extractor's default. Nil: it has none.
-func (j *reader) defaultValue(e *element, prefix string) *expr.Template {
-	text := e.value(prefix + ".default")
-	if text == "" && !e.is(prefix+".default_empty_value") {
-		return nil
-	}
-	t := j.compile(e.where(prefix+".default"), text, expr.AsText)
-	return &t
+// extraction is what extractors of texts have in common.
+type extraction struct {
+	field  responseField
+	name   string
+	number int            // which of several matches is taken, from 1; 0: one at random
+	other  *expr.Template // the default; nil: there is none
 }
 
-// matchNumber is which of several matches is taken, from 1; 0: one at random.
-func (j *reader) matchNumber(e *element, name string) int {
-	n := j.whole(e.tag, name, -1, 1e6, 1)
-	if n < 0 {
-		panic(e.where(name).Errorf(whittle.Unsupported, "%s: to take all matches is not supported", e.title()))
+// extraction reads it; own are the properties that only this extractor has.
+func (j *reader) extraction(e *element, own ...string) extraction {
+	p := e.name
+	j.refuseOthers(e, append(own, p+".useHeaders", p+".refname", p+".default", p+".default_empty_value", p+".match_number", "Sample.scope")...)
+	x := extraction{field: j.responseField(e, p+".useHeaders"), name: strings.TrimSpace(e.value(p + ".refname"))}
+	if x.number = int(j.whole(e.tag, p+".match_number", -1, 1e6, 1)); x.number < 0 {
+		panic(e.where(p+".match_number").Errorf(whittle.Unsupported, "%s: to take all matches is not supported", e.title()))
 	}
-	return int(n)
+	if text := e.value(p + ".default"); text != "" || e.is(p+".default_empty_value") {
+		t := j.compile(e.where(p+".default"), text, expr.AsText)
+		x.other = &t
+	}
+	return x
 }
 
-// matchIndex is the index of match number n of so many; −1 where there is none.
-func matchIndex(s *expr.Scope, n, found int) int {
+// picked gives match number n, from 1; 0 is one at random. False: there is none.
+func picked[T any](s *expr.Scope, n int, found []T, text func(T) string) (string, bool) {
 	switch {
-	case found == 0:
-		return -1
+	case len(found) == 0 || n > len(found):
+		return "", false
 	case n == 0:
-		return s.RNG.IntN(found)
-	case n > found:
-		return -1
+		n = 1 + s.RNG.IntN(len(found))
 	}
-	return n - 1
+	return text(found[n-1]), true
 }
 
-// source is the part of a response that an extractor looks at.
+// responseField is the part of a response that an extractor looks at.
 func (j *reader) responseField(e *element, name string) responseField {
 	fields := map[string]string{"": "response_data", "false": "response_data", "true": "response_headers", "code": "response_code"}
 	field, ok := fields[e.value(name)]
@@ -88,21 +90,16 @@ func (j *reader) responseField(e *element, name string) responseField {
 var groupWord = regexp.MustCompile(`\$(\d+)\$`)
 
 func (j *reader) regexExtractor(e *element, q *plan.Request) {
-	j.refuseOthers(e, "RegexExtractor.useHeaders", "RegexExtractor.refname", "RegexExtractor.regex", "RegexExtractor.template",
-		"RegexExtractor.default", "RegexExtractor.default_empty_value", "RegexExtractor.match_number", "Sample.scope")
-	field := j.responseField(e, "RegexExtractor.useHeaders")
+	x := j.extraction(e, "RegexExtractor.regex", "RegexExtractor.template")
 	pattern := j.fixed(e.tag, "RegexExtractor.regex")
 	rx, err := expr.CompilePattern(pattern, "")
 	if err != nil {
 		panic(e.where("RegexExtractor.regex").Errorf(whittle.Unsupported, "%v", err))
 	}
-	number := j.matchNumber(e, "RegexExtractor.match_number")
-	other := j.defaultValue(e, "RegexExtractor")
 	shape := e.value("RegexExtractor.template")
 	if shape == "" {
 		shape = "$1$"
 	}
-	name := strings.TrimSpace(e.value("RegexExtractor.refname"))
 	for _, g := range groupWord.FindAllStringSubmatch(shape, -1) {
 		if n, err := strconv.Atoi(g[1]); err != nil || n > rx.NumSubexp() {
 			panic(e.where("RegexExtractor.template").Invalid("the pattern has no group %s", g[1]))
@@ -110,25 +107,19 @@ func (j *reader) regexExtractor(e *element, q *plan.Request) {
 	}
 	find := func(shape string) func(*expr.Response) (string, bool) {
 		return func(a *expr.Response) (string, bool) {
-			text := field.of(a)
-			limit := number
-			if number == 0 {
+			text, limit := x.field.of(a), x.number
+			if x.number == 0 {
 				limit = expr.MaxMatches
 			}
-			found := rx.FindAllStringSubmatchIndex(text, limit)
-			i := matchIndex(a.Scope, number, len(found))
-			if i < 0 {
-				return "", false
-			}
-			return expandGroups(shape, text, found[i]), true
+			return picked(a.Scope, x.number, rx.FindAllStringSubmatchIndex(text, limit), func(at []int) string { return expandGroups(shape, text, at) })
 		}
 	}
-	j.addCapture(q, name, other, field.body, find(shape))
+	j.addCapture(q, x.name, x.other, x.field.body, find(shape))
 	// The groups are variables of their own: name_g0, name_g1 …
 	for g := range rx.NumSubexp() + 1 {
-		own := name + "_g" + strconv.Itoa(g)
+		own := x.name + "_g" + strconv.Itoa(g)
 		if bytes.Contains(j.raw, []byte("${"+own+"}")) {
-			j.addCapture(q, own, nil, field.body, find("$"+strconv.Itoa(g)+"$"))
+			j.addCapture(q, own, nil, x.field.body, find("$"+strconv.Itoa(g)+"$"))
 		}
 	}
 }
@@ -145,21 +136,12 @@ func expandGroups(shape, text string, at []int) string {
 }
 
 func (j *reader) boundaryExtractor(e *element, q *plan.Request) {
-	j.refuseOthers(e, "BoundaryExtractor.useHeaders", "BoundaryExtractor.refname", "BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary",
-		"BoundaryExtractor.default", "BoundaryExtractor.default_empty_value", "BoundaryExtractor.match_number", "Sample.scope")
-	field := j.responseField(e, "BoundaryExtractor.useHeaders")
-	number := j.matchNumber(e, "BoundaryExtractor.match_number")
-	other := j.defaultValue(e, "BoundaryExtractor")
+	x := j.extraction(e, "BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary")
 	left := j.compile(e.where("BoundaryExtractor.lboundary"), e.value("BoundaryExtractor.lboundary"), expr.AsText)
 	right := j.compile(e.where("BoundaryExtractor.rboundary"), e.value("BoundaryExtractor.rboundary"), expr.AsText)
-	j.addCapture(q, strings.TrimSpace(e.value("BoundaryExtractor.refname")), other, field.body, func(a *expr.Response) (string, bool) {
+	j.addCapture(q, x.name, x.other, x.field.body, func(a *expr.Response) (string, bool) {
 		from, to := string(left.Render(nil, a.Scope)), string(right.Render(nil, a.Scope))
-		found := between(field.of(a), from, to)
-		i := matchIndex(a.Scope, number, len(found))
-		if i < 0 {
-			return "", false
-		}
-		return found[i], true
+		return picked(a.Scope, x.number, between(x.field.of(a), from, to), func(piece string) string { return piece })
 	})
 }
 
@@ -217,12 +199,7 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 			if doc == nil {
 				return "", false
 			}
-			found := path.Find(doc)
-			at := matchIndex(a.Scope, number, len(found))
-			if at < 0 {
-				return "", false
-			}
-			return found[at].Value().Text, true
+			return picked(a.Scope, number, path.Find(doc), func(d *expr.Document) string { return d.Value().Text })
 		})
 	}
 }

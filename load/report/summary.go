@@ -120,18 +120,7 @@ func (r *Report) summarizeCosts(b *strings.Builder) {
 }
 
 // milliseconds prints a latency with three significant digits.
-func milliseconds(d time.Duration) string {
-	ms := latency.Milliseconds(d)
-	switch {
-	case ms >= 100:
-		return fmt.Sprintf("%.0f", ms)
-	case ms >= 10:
-		return fmt.Sprintf("%.1f", ms)
-	case ms >= 1:
-		return fmt.Sprintf("%.2f", ms)
-	}
-	return fmt.Sprintf("%.3f", ms)
-}
+func milliseconds(d time.Duration) string { return units.Figure(latency.Milliseconds(d)) }
 
 func seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"whittle/internal/chart"
+	"whittle/internal/units"
 	"whittle/profile"
 	"whittle/profile/flame"
 )
@@ -82,9 +83,9 @@ func (c *Comparison) amount(v float64) string {
 	case profile.CPU, profile.Mutex, profile.Block:
 		return milliseconds(v)
 	case profile.Allocations, profile.Heap:
-		return number(v/1024) + " KiB"
+		return units.Figure(v/1024) + " KiB"
 	}
-	return number(v)
+	return units.Figure(v)
 }
 
 func (c *Comparison) per() string {
@@ -114,9 +115,9 @@ func (c *Comparison) Sentence() string {
 	case a <= 0 || b <= 0:
 		words = "not comparable: one side spent nothing"
 	case b/a >= 1.05:
-		words = number(b/a) + " times cheaper"
+		words = units.Figure(b/a) + " times cheaper"
 	case a/b >= 1.05:
-		words = number(a/b) + " times dearer"
+		words = units.Figure(a/b) + " times dearer"
 	}
 	what := ""
 	if c.Kind == profile.CPU {

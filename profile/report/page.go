@@ -63,7 +63,7 @@ func (r *Report) tables() []chart.Table {
 	add("Hot functions, with what they call", head, list(r.Total))
 	rows = nil
 	for _, p := range r.Phases {
-		rows = append(rows, []string{p.Name, number(p.Seconds) + " s", number(p.Cores), cost(p.CPUPerRequest), fmt.Sprint(p.Requests), p.Dearest})
+		rows = append(rows, []string{p.Name, units.Figure(p.Seconds) + " s", units.Figure(p.Cores), cost(p.CPUPerRequest), fmt.Sprint(p.Requests), p.Dearest})
 	}
 	add("By phase of the load", []string{"phase", "length", "cores", "CPU per request", "requests", "dearest line"}, rows)
 	for _, o := range r.Others {
@@ -81,7 +81,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	page := chart.Page{Title: "Where " + r.name() + " spends its CPU", Lead: r.Sentence()}
 	flame.Equip(&page)
 	first := chart.Section{Facts: []chart.Fact{
-		{Value: number(r.Cores), Label: "cores in use"},
+		{Value: units.Figure(r.Cores), Label: "cores in use"},
 		{Value: fmt.Sprint(len(r.Smells)), Label: "known smells", Tone: tone(len(r.Smells) > 0)},
 	}}
 	if r.Requests > 0 {
@@ -115,7 +115,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		}})
 	}
 	page.Sections = append(page.Sections, chart.Section{Title: "In figures", Tables: r.tables()})
-	page.Footer = fmt.Sprintf("%s, %s s of %s, begun %s. Made by whittle profile.", r.Service, number(r.Seconds), r.Runtime, r.Started.Format("2006-01-02 15:04:05 MST"))
+	page.Footer = fmt.Sprintf("%s, %s s of %s, begun %s. Made by whittle profile.", r.Service, units.Figure(r.Seconds), r.Runtime, r.Started.Format("2006-01-02 15:04:05 MST"))
 	for _, warning := range r.Warnings {
 		page.Footer += " Note: " + warning + "."
 	}

@@ -16,7 +16,7 @@ import (
 func (r *Report) Sentence() string {
 	if r.cpu == nil || len(r.Sites) == 0 {
 		if r.cpu != nil && r.cpu.Total() > 0 {
-			return fmt.Sprintf("%s used %s of a core, none of it for code of its own.", r.name(), number(r.Cores))
+			return fmt.Sprintf("%s used %s of a core, none of it for code of its own.", r.name(), units.Figure(r.Cores))
 		}
 		return r.name() + " used no CPU time that was seen."
 	}
@@ -57,7 +57,7 @@ func (r *Report) WriteFindings(w io.Writer) error {
 func (r *Report) WriteSummary(w io.Writer) error {
 	var b strings.Builder
 	r.findings(&b)
-	fmt.Fprintf(&b, "\n%s (%s), %s s, %s of a core", r.name(), r.Runtime, number(r.Seconds), number(r.Cores))
+	fmt.Fprintf(&b, "\n%s (%s), %s s, %s of a core", r.name(), r.Runtime, units.Figure(r.Seconds), units.Figure(r.Cores))
 	if r.Requests > 0 {
 		fmt.Fprintf(&b, ", %d requests, %s of CPU each", r.Requests, milliseconds(r.CPUPerRequest))
 	}
@@ -170,24 +170,11 @@ func milliseconds(ms float64) string {
 	case ms == 0:
 		return "0"
 	case ms >= 1000:
-		return number(ms/1000) + " s"
+		return units.Figure(ms/1000) + " s"
 	case ms >= 1:
-		return number(ms) + " ms"
+		return units.Figure(ms) + " ms"
 	}
-	return number(ms*1000) + " µs"
-}
-
-// number gives three digits.
-func number(f float64) string {
-	switch {
-	case f >= 100:
-		return fmt.Sprintf("%.0f", f)
-	case f >= 10:
-		return fmt.Sprintf("%.1f", f)
-	case f >= 1:
-		return fmt.Sprintf("%.2f", f)
-	}
-	return fmt.Sprintf("%.3f", f)
+	return units.Figure(ms*1000) + " µs"
 }
 
 // short drops the path of a Go function's package, and its type arguments. What
@@ -206,13 +193,13 @@ func short(name string) string {
 func (o *Other) amount() string {
 	switch o.Kind {
 	case profile.Allocations:
-		return number(o.PerSecond/1e6) + " MB/s allocated"
+		return units.Figure(o.PerSecond/1e6) + " MB/s allocated"
 	case profile.Heap:
-		return number(o.PerSecond/1e6) + " MB live"
+		return units.Figure(o.PerSecond/1e6) + " MB live"
 	case profile.Mutex:
-		return number(o.PerSecond/1e9) + " goroutines at locks"
+		return units.Figure(o.PerSecond/1e9) + " goroutines at locks"
 	case profile.Block:
-		return number(o.PerSecond/1e9) + " goroutines blocked"
+		return units.Figure(o.PerSecond/1e9) + " goroutines blocked"
 	}
-	return number(o.PerSecond) + " goroutines"
+	return units.Figure(o.PerSecond) + " goroutines"
 }
