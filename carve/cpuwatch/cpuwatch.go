@@ -1,5 +1,5 @@
-// Package cpuwatch reads the pages on which the processes behind guarded routes
-// say how much CPU they have used, and hands on what they say.
+// Package cpuwatch reads the CPU time of the processes behind guarded routes from their
+// metrics pages, for the CPU guard.
 package cpuwatch
 
 import (

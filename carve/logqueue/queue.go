@@ -1,7 +1,7 @@
-// Package logqueue lets nobody wait for a log. Lines are queued within a bound and
-// written by one goroutine; what does not fit is dropped, counted, and reported once the
-// log takes lines again. A pipe that nobody reads, or a full disk, costs lines and
-// nothing else.
+// Package logqueue writes log lines without making the caller wait. Lines are queued
+// within a bound and written by one goroutine; what does not fit is dropped, counted,
+// and reported once the log takes lines again. A pipe that nobody reads, or a full
+// disk, costs lines and nothing else.
 package logqueue
 
 import (

@@ -1,4 +1,4 @@
-// Package recording is what a running gateway redacts and records, changed by
+// Package recording is the redactor and the recorder of a running gateway, replaced by
 // reloads of its config.
 package recording
 

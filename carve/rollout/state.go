@@ -1,14 +1,13 @@
-// Package rollout decides which share of a route's users the candidate
-// answers. It is a pure state machine: policy, state, evidence and the time go
-// in, a new state and the reason for it come out. It does no I/O, starts no
-// goroutine and reads no clock.
+// Package rollout decides which share of a route's users the candidate serves. It is a
+// pure state machine: policy, state, evidence and the time go in, a new state and the
+// reason for it come out. It does no I/O, starts no goroutine and reads no clock.
 //
 //	off → shadow → shift (one step of share after the other) → live
 //	                 ↘ rolled_back ↙
 //
-// Three rules hold whatever the inputs: the share rises only while the verdict
-// is EQUIVALENT or by a forced order; it rises to the next step and never past
-// it; a breach, or the verdict DIFFERENT, ends in share 0.
+// Three rules hold whatever the inputs: the share rises only while the verdict is
+// EQUIVALENT or by a forced order; it rises to the next step and never past it; a
+// breach, or the verdict DIFFERENT, ends in share 0.
 package rollout
 
 import (

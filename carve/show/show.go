@@ -1,5 +1,5 @@
-// Package show writes what a gateway says of its routes (verdicts, findings, the
-// state of a shift) for a terminal.
+// Package show writes the status of a gateway's routes (verdicts, findings, the state
+// of a shift) for a terminal.
 package show
 
 import (

@@ -1,6 +1,6 @@
-// Package state keeps what must survive a restart in one embedded file: for
-// each route the rollout's position, the evidence, the ledger and the time
-// line, written together in one transaction that is on disk when Save returns.
+// Package state keeps each route's rollout position, evidence, ledger and time line in
+// one embedded file, over restarts. They are written in one transaction that is on
+// disk when Save returns.
 // A process that is killed at any moment leaves the whole of the last record
 // that was acknowledged, or the whole of the one being written.
 package state

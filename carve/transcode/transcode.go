@@ -1,47 +1,46 @@
-// Package transcode turns a JSON request into a call of a protobuf service and
-// the service's response into what the monolith's clients expect. The contract
-// comes from a descriptor at run time; no generated code is needed. It turns
-// bytes into bytes and makes no calls.
+// Package transcode turns a JSON request into a call of a protobuf service, and the
+// service's response into the form that the monolith's clients expect. The contract
+// comes from a descriptor at run time; no generated code is needed. It turns bytes into
+// bytes and makes no calls.
 //
 // # Requests
 //
-// A JSON body becomes the method's message by the proto3 JSON mapping: fields
-// by their JSON or proto name, numbers also as strings, unknown fields left
-// out, as a monolith would that reads only what it knows. An empty body is an
-// empty message. Query parameters fill fields where there is no body, and
-// wildcards of the route's pattern always; where those are not called as their
-// fields are, RPC.Query and RPC.Path say which they fill, and a parameter that
-// is named there is read where there is a body too; RPC.Form does so for a form. With
-// RPC.Strict an unknown name is an error and not left out, for candidates that
-// ask the monolith, which may know it. RPC.Body names the field that is
-// the whole body: a list, a number, a text. RPC.Words are what enum values are
-// called in JSON; an enum with words is read from these alone, and not from
-// names, numbers or null. What does not fit (a word that an enum does not have,
-// a fraction for an integer, null, an array, a body that is not declared to be
-// JSON) is an error, so that the monolith serves it in its own way.
+// A JSON body becomes the method's message by the proto3 JSON mapping: fields by their
+// JSON or proto name, numbers also as strings, unknown fields left out, as a monolith
+// would that reads only what it knows. An empty body is an empty message. Query
+// parameters fill fields where there is no body, and wildcards of the route's pattern
+// always; where those are not called as their fields are, RPC.Query and RPC.Path say
+// which they fill, and a parameter that is named there is read where there is a body
+// too; RPC.Form does so for a form. With RPC.Strict an unknown name is an error and not
+// left out, for candidates that ask the monolith, which may know it. RPC.Body names the
+// field that is the whole body: a list, a number, a text. RPC.Words are what enum
+// values are called in JSON; an enum with words is read from these alone, and not from
+// names, numbers or null. What does not fit (a word that an enum does not have, a
+// fraction for an integer, null, an array, a body that is not declared to be JSON) is
+// an error, so that the monolith serves it in its own way.
 //
-// A candidate that asks the monolith itself has nothing to ask it with but the
-// message. With RPC.Lossless a request is an error, too, of which the message
-// does not hold all: one that, written from the message again, would have a zero
-// where nothing stood, nothing where null stood, or 7 where 007 stood.
+// A candidate that asks the monolith itself has nothing to ask it with but the message.
+// With RPC.Lossless a request is an error, too, of which the message does not hold all:
+// one that, written from the message again, would have a zero where nothing stood,
+// nothing where null stood, or 7 where 007 stood.
 //
-// All end-to-end headers go along (authorization, cookies, trace context, what
-// a user is kept by) but those that describe the body, negotiate the response, or
-// belong to the RPC protocols themselves.
+// All end-to-end headers go along (authorization, cookies, trace context, what a user
+// is kept by) but those that describe the body, negotiate the response, or belong to
+// the RPC protocols themselves.
 //
 // # Answers
 //
-// A message becomes JSON or text by a template. In JSON every number stays a
-// number, 64-bit ones too, with all of their digits: a client that reads them
-// as doubles loses what is beyond 2^53, as it would with the monolith. Fields
-// that are zero are present, in the order of the contract; unset fields that
-// can distinguish unset from zero (messages, optional) are left out. A template sees
-// fields by their proto and their JSON names; enums as words, or as names where
-// they have none, bytes as base64, messages as maps, unset ones as nil. It does
-// not escape: in HTML, write {{html .Name}} for a text.
+// A message becomes JSON or text by a template. In JSON every number stays a number,
+// 64-bit ones too, with all of their digits: a client that reads them as doubles loses
+// what is beyond 2^53, as it would with the monolith. Fields that are zero are present,
+// in the order of the contract; unset fields that can distinguish unset from zero
+// (messages, optional) are left out. A template sees fields by their proto and their
+// JSON names; enums as words, or as names where they have none, bytes as base64,
+// messages as maps, unset ones as nil. It does not escape: in HTML, write {{html
+// .Name}} for a text.
 //
-// A value of an enum with words that has none itself (the unset one, a number of
-// a later contract) makes no response but a failure, which names the field.
+// A value of an enum with words that has none itself (the unset one, a number of a
+// later contract) makes no response but a failure, which names the field.
 //
 // RPC.Answer names the field that is the whole body: a list, a scalar, a text.
 // RPC.Nulls and RPC.Absent are the fields whose absence is written otherwise.
@@ -50,20 +49,18 @@
 //
 // # Failures, word for word
 //
-// A monolith's clients know its failures by their bodies too. With RPC.Verbatim
-// an RPC error may carry the whole response that its user is to get, under these
-// names:
+// A monolith's clients know its failures by their bodies too. With RPC.Verbatim an RPC
+// error may carry the whole response that its user is to get, under these names:
 //
 //	http_status        200 to 599, in decimal
 //	http_content_type  possibly empty
 //	http_body          the body, where it is UTF-8
 //	http_body_base64   the body, where it is not
 //
-// Twirp has them in the error's metadata. Connect and gRPC have them as the
-// members of a google.protobuf.Struct among the error's details. The body has
-// at most 1 MiB, and what the way itself bears: gRPC puts it into a trailer. An
-// error without them, or with such as HTTP cannot send, has the status of its
-// code.
+// Twirp has them in the error's metadata. Connect and gRPC have them as the members of
+// a google.protobuf.Struct among the error's details. The body has at most 1 MiB, and
+// what the way itself bears: gRPC puts it into a trailer. An error without them, or
+// with such as HTTP cannot send, has the status of its code.
 package transcode
 
 import (

@@ -1,6 +1,6 @@
-// Command whittle carves a hot endpoint out of a monolith into a fast service,
-// and proves on real traffic that the replacement answers the same and costs
-// less before any user depends on it.
+// Command whittle carves a hot endpoint out of a monolith into a fast service, and
+// proves on real traffic that the replacement gives the same responses and costs less
+// before any user depends on it.
 package main
 
 import (

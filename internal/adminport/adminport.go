@@ -1,5 +1,5 @@
-// Package adminport is what every one of the worked systems answers on its
-// admin port: health, metrics and profiles, to this machine alone.
+// Package adminport is the admin port of the worked systems: health, metrics and
+// profiles, for this machine alone.
 package adminport
 
 import (

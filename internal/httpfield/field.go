@@ -1,5 +1,5 @@
-// Package httpfield says which fields of a net/http header concern one connection
-// only, and what a list of tokens holds. The syntax of HTTP/1.1 is in http1.
+// Package httpfield says which fields of a net/http header are hop by hop, and parses
+// lists of tokens. The syntax of HTTP/1.1 is in http1.
 package httpfield
 
 import (

@@ -1,5 +1,5 @@
-// Package latency keeps how long things took: HDR histograms that merge
-// without loss, and windows over time in bounded memory however long it runs.
+// Package latency stores latencies in bounded memory: HDR histograms that merge without
+// loss, and windows over time.
 package latency
 
 import (

@@ -1,7 +1,7 @@
-// Package needs is how a test says that it could not be run here, for a tool is
-// missing. Every such skip goes through it: with REQUIRE_ALL in the environment
-// the test fails instead, and where NOT_TRIED names a file, a line is added to
-// it, so that a run can end with one list of what it did not try.
+// Package needs lets a test say that it cannot run here because a tool is missing.
+// Every such skip goes through it: with REQUIRE_ALL in the environment the test fails
+// instead, and where NOT_TRIED names a file, a line is added to it, so that a run can
+// end with one list of what it did not try.
 package needs
 
 import (

@@ -1,5 +1,5 @@
-// Package simtest is what tests that simulate share: they hold a rate that
-// comments and docs state, and keep the tables of docs as they were measured.
+// Package simtest is shared by simulation tests: it holds rates that comments and docs
+// state, and keeps the tables of docs as measured.
 package simtest
 
 import (

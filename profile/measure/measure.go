@@ -1,5 +1,5 @@
-// Package measure profiles running processes, as they are or under a load, and
-// keeps and reads what came of it.
+// Package measure profiles running processes, as they are or under a load, and saves
+// and loads the profiles.
 package measure
 
 import (

@@ -1,6 +1,6 @@
-// Package cause finds what makes the candidate's value of the monolith's: a rounding
-// mode, a time zone, another order, text cut off. It guesses, counts in how many
-// exchanges each guess fits, and says so.
+// Package cause explains how the candidate's value derives from the monolith's: by a
+// rounding mode, a time zone, another order, text cut off. It guesses, counts in how
+// many exchanges each guess fits, and says so.
 package cause
 
 import (

@@ -1,4 +1,4 @@
-// Package digest hashes what is to be recognized again: places, values, requests.
+// Package digest hashes places, values and requests, so that they are recognized again.
 // The hashes are quick and the same in every process, so that they can be saved;
 // they are not cryptographic.
 package digest

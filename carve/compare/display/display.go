@@ -1,6 +1,6 @@
-// Package display makes what findings show: values with what cannot be seen spelt
-// out, samples of exchanges, figures. Whatever it shows of an exchange is redacted
-// and bounded.
+// Package display formats the evidence that findings show: values with invisible
+// characters spelt out, samples of exchanges, figures. Whatever it shows of an exchange
+// is redacted and bounded.
 package display
 
 import (

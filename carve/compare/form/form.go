@@ -1,5 +1,5 @@
-// Package form compares by form what the monolith changes by itself: ids, times,
-// counters. Their format, length, age and order are features that a faithful
+// Package form compares by form the values that the monolith changes by itself: ids,
+// times, counters. Their format, length, age and order are features that a faithful
 // candidate shares, and each is tested by betting.
 package form
 

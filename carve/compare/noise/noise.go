@@ -1,5 +1,5 @@
-// Package noise keeps what the monolith was seen to change by itself, and bounds how
-// much more often the candidate changes it.
+// Package noise keeps the changes that the monolith was seen to make by itself, and
+// bounds how much more often the candidate makes them.
 package noise
 
 // Key names one thing that the monolith changes by itself.

@@ -1,5 +1,5 @@
-// Package novelty knows the shapes of requests: which have been compared, and what
-// share of the requests has a shape that has not been seen.
+// Package novelty counts the shapes of requests: which have been compared, and which
+// share of the requests has an unseen shape.
 package novelty
 
 import (

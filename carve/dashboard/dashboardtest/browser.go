@@ -1,5 +1,5 @@
-// Package dashboardtest is a headless Chromium for the dashboard's tests, which
-// fails a test for whatever its page complains of.
+// Package dashboardtest is a headless Chromium for the dashboard's tests. Any error on
+// the page's console fails the test.
 package dashboardtest
 
 import (
