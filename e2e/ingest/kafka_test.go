@@ -17,22 +17,36 @@ import (
 	"whittle/systems/ingest/stream/kafka/kafkatest"
 )
 
-// broker starts a real Apache Kafka, or says loudly that nothing was tested.
+// shared is the one real broker of this room, started by the first test that asks for
+// it. Each test has a topic of its own; one that kills the broker starts it again.
+var shared *kafkatest.Broker
+
+// broker is a real Apache Kafka, or says loudly that nothing was tested.
 func broker(t testing.TB) *kafkatest.Broker {
 	t.Helper()
 	if kafkatest.Missing() != nil {
 		needs.Missing(t, "a real Apache Kafka", kafkatest.Install)
 	}
-	b, err := kafkatest.Start(t.Context(), kafkatest.Options{})
-	if err != nil {
-		t.Fatal(err)
+	if shared == nil {
+		b, err := kafkatest.Start(context.WithoutCancel(t.Context()), kafkatest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared = b
 	}
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
+		if t.Failed() { // who knows in what state
+			closeBroker()
 		}
 	})
-	return b
+	return shared
+}
+
+func closeBroker() {
+	if shared != nil {
+		_ = shared.Close() // what it holds is a test's
+		shared = nil
+	}
 }
 
 // run returns what one of the binary's verbs prints.
@@ -83,7 +97,7 @@ func (s *service) figure(name string) float64 {
 func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 	b := broker(t)
 	s := serve(t, t.TempDir(), "--log-first", filepath.Join(t.TempDir(), "first"),
-		"--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "events", "--kafka-create")
+		"--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "first", "--kafka-create")
 	l := newLedger()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -118,7 +132,7 @@ func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 	}
 	s.kill()
 
-	out, err := run(t, "tail", "--env-file", "", "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "events", "-n", "1000000", "--values")
+	out, err := run(t, "tail", "--env-file", "", "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "first", "-n", "1000000", "--values")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +159,7 @@ func TestDrainCatchesUp(t *testing.T) {
 	const backlog = 20_000
 	b := broker(t)
 	s := serve(t, t.TempDir(), "--log-first", filepath.Join(t.TempDir(), "first"),
-		"--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "events", "--kafka-create")
+		"--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "caught", "--kafka-create")
 	// stand is how many events are in the log, and how many of them are drained.
 	stand := func() (logged, drained float64) {
 		f := s.figures()
@@ -237,12 +251,12 @@ func TestMoveToKafka(t *testing.T) {
 // TestStraightToKafka is acknowledged when all of Kafka's replicas have the event.
 func TestStraightToKafka(t *testing.T) {
 	b := broker(t)
-	s := serve(t, t.TempDir(), "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "events", "--kafka-create")
+	s := serve(t, t.TempDir(), "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "straight", "--kafka-create")
 	a, err := post(t.Context(), http.DefaultClient, s.public, "one", body("one"))
 	if err != nil || a.code != http.StatusOK || a.Durability != "kafka-all" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	out, err := run(t, "tail", "--env-file", "", "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "events", "-n", "10", "--values")
+	out, err := run(t, "tail", "--env-file", "", "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "straight", "-n", "10", "--values")
 	if err != nil || out != body("one")+"\n" {
 		t.Errorf("Kafka holds %q (%v)", out, err)
 	}

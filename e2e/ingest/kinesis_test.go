@@ -117,7 +117,7 @@ func moved(t *testing.T, out string, events int) {
 // others have arrived. Run again it goes on, both sides count and hash the
 // same, and the source is what it was.
 func TestMoveToKinesis(t *testing.T) {
-	const events = 1000
+	const events = 300
 	proxy := kinesisAPI(t, "moved")
 	data := filled(t, events)
 	before := files(t, data)

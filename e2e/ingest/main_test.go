@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		built, err := process.Build("./systems/ingest/cmd/ingest", "./cmd/demo")
 		binary, demo = filepath.Join(built, "ingest"), filepath.Join(built, "demo")
 		return err
-	})
+	}, closeBroker)
 }
 
 // rounds is how often a scene is played: a few in the suite, more in

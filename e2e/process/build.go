@@ -25,14 +25,17 @@ const (
 	Repository = "../.."
 )
 
-// Main runs a room's tests. Before, build makes their commands; after, none of
-// their goroutines may be left. It does not return.
-func Main(m *testing.M, build func() error) {
+// Main runs a room's tests. Before, build makes their commands; after, what they
+// share is ended, and none of their goroutines may be left. It does not return.
+func Main(m *testing.M, build func() error, end ...func()) {
 	if err := build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	status := m.Run()
+	for _, f := range end {
+		f()
+	}
 	if status == 0 {
 		if err := goleak.Find(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -47,6 +47,9 @@ const (
 	// waits is how many times as many requests a faithful candidate has, so that the
 	// end of its shift is seen.
 	waits = 3
+	// afterwards is how many requests a faithful candidate has, at most, when it has all
+	// users.
+	afterwards = 5000
 	// fewUsers is how many users every fifth run has.
 	fewUsers = 200
 	// nearby: below so many times Rare a share is measured again by ten times as
@@ -125,7 +128,7 @@ func (j job) run(p Plan) error {
 		s.Users = fewUsers
 	}
 	if j.pair.Mutation == nil {
-		s.Requests, s.Live = waits*s.Requests, 5000
+		s.Requests, s.Live = waits*s.Requests, min(s.Live, afterwards)
 	}
 	r, err := engine.Run(j.pair.Family, j.pair.Mutation, p.First+uint64(j.i), s)
 	if err != nil {
