@@ -245,6 +245,65 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+// reached are the packages of this module that a program is made of, by what imports
+// them first.
+func reached(all []listed, program string) map[string]string {
+	imports := map[string][]string{}
+	for _, p := range all {
+		imports[p.ImportPath] = p.Imports
+	}
+	by := map[string]string{program: ""}
+	for todo := []string{program}; len(todo) > 0; todo = todo[1:] {
+		for _, imp := range imports[todo[0]] {
+			if _, seen := by[imp]; !seen {
+				by[imp] = todo[0]
+				todo = append(todo, imp)
+			}
+		}
+	}
+	return by
+}
+
+// forNoUser reports whether a package is there for tests, audits and demos alone: the
+// test's own, Go's testing, the services with the flaws that they were published
+// with, and what stands around the house.
+func forNoUser(pkg string) bool {
+	if strings.HasPrefix(pkg, "whittle/") {
+		_, leaf := rooms[pkg]
+		return strings.HasSuffix(pkg, "test") || strings.Contains(pkg, "published") || isOutside(pkg) && !leaf
+	}
+	return pkg == "testing" || strings.HasPrefix(pkg, "testing/")
+}
+
+// TestTheProductHasNoTests holds that the product's binary has nothing in it that
+// only tests, audits and demos need.
+func TestTheProductHasNoTests(t *testing.T) {
+	by := reached(packages(t), "whittle/cmd/whittle")
+	if len(by) < 100 {
+		t.Fatalf("the product is made of %d packages only", len(by))
+	}
+	for pkg, from := range by {
+		if forNoUser(pkg) {
+			t.Errorf("%s imports %s, which is for tests: so the product's binary has it", from, pkg)
+		}
+	}
+	// It bites through a package in between.
+	wrong := reached([]listed{
+		{ImportPath: "a", Imports: []string{"b", "os"}}, {ImportPath: "b", Imports: []string{"whittle/systems/count/published", "testing/iotest"}},
+	}, "a")
+	for pkg, want := range map[string]bool{
+		"b": false, "os": false, "whittle/systems/count/published": true, "testing/iotest": true,
+		"whittle/bench/table": false, "whittle/bench/proof": true, "whittle/e2e/process": true, "whittle/internal/simtest": true,
+	} {
+		if forNoUser(pkg) != want {
+			t.Errorf("%s: for no user is %v", pkg, forNoUser(pkg))
+		}
+	}
+	if wrong["whittle/systems/count/published"] != "b" || wrong["testing/iotest"] != "b" {
+		t.Errorf("what b imports is not seen: %v", wrong)
+	}
+}
+
 // bans are imports that a room must not have, each with its reason. A room that
 // ends in /... is that package and all below it.
 var bans = []struct{ room, imports, why string }{
