@@ -140,16 +140,17 @@ func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 	for line := range strings.Lines(out) {
 		times[strings.TrimSuffix(line, "\n")]++
 	}
-	doubled := 0
+	lost, doubled := 0, 0
 	for id := range l.kept {
 		switch n := times[body(id)]; {
 		case n == 0:
+			lost++
 			t.Errorf("LOST: %s", id)
 		case n > 1:
 			doubled++
 		}
 	}
-	t.Logf("AUDIT log first over Kafka, broker killed and restarted: %d acknowledged, %d refused, %d doubled in the sink", len(l.kept), l.refused.Load(), doubled)
+	t.Logf("AUDIT log first over Kafka, broker killed and restarted: %d acknowledged, %d refused, %d lost, %d doubled in the sink", len(l.kept), l.refused.Load(), lost, doubled)
 }
 
 // TestDrainCatchesUp kills Kafka until there is a backlog, with producers that go
