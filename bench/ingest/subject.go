@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"whittle"
 	"whittle/bench/server"
+	"whittle/bench/table"
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
 )
 
@@ -98,9 +100,12 @@ func (h *subjects) openKinesis(ctx context.Context, s settings) error {
 		return nil //nolint:nilerr // as with a peer that is not there
 	}
 	h.api, err = kinesistest.Start(ctx, kinesistest.Options{})
-	if err != nil {
+	if whittle.CodeOf(err) == whittle.Unsupported {
 		fmt.Println("no Kinesis API, so node and ingest-kinesis are left out:", err)
 		return nil
+	}
+	if err != nil { // one that is there and does not start fails the benchmark, as ours would
+		return err
 	}
 	fmt.Println("the Kinesis API is", h.api.Program)
 	env := []string{"AWS_REGION=" + kinesistest.Region, "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_ENDPOINT_URL=" + h.api.URL}
@@ -150,6 +155,9 @@ func startBenthos(ctx context.Context, s settings) (*server.Server, error) {
 	if err != nil {
 		fmt.Println("benthos is missing and left out: build github.com/redpanda-data/benthos/v4/cmd/benthos (v4.51.0), then -benthos PATH or BENTHOS=PATH")
 		return nil, nil //nolint:nilerr // a peer that is not there is left out, which is no error
+	}
+	if err := table.PinnedModule(benthos, binary, "v4.51.0"); err != nil {
+		return nil, err
 	}
 	addr, err := server.FreeAddr(ctx)
 	if err != nil {

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"debug/buildinfo"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,9 +24,26 @@ func Pinned(ctx context.Context, name, binary, want string, args ...string) erro
 		return nil
 	}
 	out, _ := exec.CommandContext(ctx, binary, args...).CombinedOutput() // some print it and fail
-	got := versionNumber.FindString(string(out))
+	said := string(out)
+	if i := strings.LastIndex(said, "version: "); i >= 0 { // before it may be the program's path, with numbers
+		said = said[i:]
+	}
+	got := versionNumber.FindString(said)
+	return pinned(name, got, want, got == want || strings.HasPrefix(got, want+"."))
+}
+
+// PinnedModule is Pinned for a peer in Go, whose version Go has written into it.
+func PinnedModule(name, binary, want string) error {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return fmt.Errorf("read the version of %s: %w", name, err)
+	}
+	return pinned(name, info.Main.Version, want, info.Main.Version == want)
+}
+
+func pinned(name, got, want string, is bool) error {
 	switch {
-	case got == want || strings.HasPrefix(got, want+"."):
+	case is:
 		return nil
 	case os.Getenv(AnyPeers) != "":
 		fmt.Printf("%s is %s, and %s is pinned\n", name, got, want)

@@ -3,6 +3,7 @@ package table
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -20,6 +21,23 @@ func TestPeersArePinned(t *testing.T) {
 	}
 	if err := Pinned(t.Context(), "nothing", tool+"-none", "1.0"); err == nil {
 		t.Error("a tool that is not there is of every version")
+	}
+	// As Envoy does, it says where it is before it says what it is.
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\necho '/opt/versions/3.11.7/bin/envoy  version: 9e558/1.40.0/Clean'\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Pinned(t.Context(), "envoy", tool, "1.40", "--version"); err != nil {
+		t.Error(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := PinnedModule("test", self, "v9.9.9"); err == nil || !strings.Contains(err.Error(), "v9.9.9") {
+		t.Errorf("a program of another version: %v", err)
+	}
+	if err := PinnedModule("test", tool, "v1.0.0"); err == nil {
+		t.Error("a script has a module")
 	}
 	t.Setenv(AnyPeers, "1")
 	if err := Pinned(t.Context(), "tool", tool, "9.9", "-v"); err != nil {
