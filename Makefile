@@ -64,6 +64,7 @@ demo-ingest: build deps ## events onto a stream, Go next to Node.js, every ackno
 demo-emojify: build ## profile a service, name the line that costs, take it out, guard against its return
 	@$(BIN)/demo emojify
 
+# go vet looks at every package, so go test does not vet again those with tests.
 # One package more than there are cores at once, since many tests wait for other
 # processes. What the machine lacks for is listed at the end, with the command
 # that installs it; with REQUIRE_ALL=1 it fails (internal/needs).
@@ -71,7 +72,7 @@ demo-emojify: build ## profile a service, name the line that costs, take it out,
 test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a tool is missing
 	@go vet ./...
 	@export NOT_TRIED=$$(mktemp); trap 'rm -f "$$NOT_TRIED"' EXIT; status=0; \
-	 ( go test -shuffle=on -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) $(TESTED) && for room in $(NODE_ROOMS); do \
+	 ( go test -vet=off -shuffle=on -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) $(TESTED) && for room in $(NODE_ROOMS); do \
 	   echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }) || exit 1; done ) || status=$$?; \
 	 if [ -s "$$NOT_TRIED" ]; then echo "NOT TRIED, since something is missing here (with REQUIRE_ALL=1 that fails):"; \
 	   awk -F'\t' '{ n[$$1 ": " $$2]++ } END { for (k in n) printf "  %s  (%d)\n", k, n[k] }' "$$NOT_TRIED" | sort; fi; \
