@@ -15,12 +15,12 @@ const breakAt = 25
 // actBreak lets the shift run to a quarter of the users, and then kills the
 // candidate.
 func (d *countDemo) actBreak(ctx context.Context) error {
-	t, err := d.send(ctx, "steady.yml", steadyRate, mostShift)
+	t, err := d.send(ctx, "steady.yml", d.size.rate, mostShift)
 	if err != nil {
 		return err
 	}
 	defer t.end()
-	d.screen.Say("%s", budgetNote)
+	d.screen.Say("%s", d.figures.Rollout.budgetNote())
 	if err := d.climb(ctx, breakAt); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	if err := d.afresh(ctx); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "steady.yml", steadyRate, mostShadow+mostShift)
+	t, err := d.send(ctx, "steady.yml", d.size.rate, mostShadow+mostShift)
 	if err != nil {
 		return err
 	}

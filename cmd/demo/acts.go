@@ -19,16 +19,13 @@ import (
 // The seed's plan, for fewer seconds: 20 arrivals a second of 10,000,000 draws
 // each, of which the monolith manages about four.
 const (
-	seedPlan    = "baseAppLoadTest.yml"
-	seedRate    = 20
-	seedSeconds = 4
+	seedPlan = "baseAppLoadTest.yml"
+	seedRate = 20
 )
 
 // The loads of the other acts. Mixed has counts whose sums pass 32 bits, which
 // hold the monolith for more than a second each; steady has none.
 const (
-	mixedRate  = 16
-	steadyRate = 120
 	mostShadow = 60 * time.Second
 	mostShift  = 90 * time.Second
 )
@@ -80,7 +77,7 @@ func (d *countDemo) seedLoad(ctx context.Context, watch ...*process) (*report.Re
 	for _, w := range append(watch, d.gateway) {
 		watched = append(watched, cpu.Process{Name: w.name, PID: w.Pid()})
 	}
-	r, err := load.Run(ctx, patient(p.WithPhases(plan.Constant(seedRate, seedSeconds*time.Second))), d.loadOptions(d.gateway, watched))
+	r, err := load.Run(ctx, patient(p.WithPhases(plan.Constant(seedRate, d.size.seed))), d.loadOptions(d.gateway, watched))
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +96,9 @@ func (d *countDemo) actSuffer(ctx context.Context) error {
 	d.figures.before, d.figures.Monolith = r, newLoadBlock(r)
 	d.sayLoad(&d.figures.Monolith)
 	m := &d.figures.Monolith
+	if m.Void != "" {
+		return fmt.Errorf("the generator distrusts this run: %s", m.Void)
+	}
 	if m.Failed > 0 || m.Completed != m.Requests {
 		return fmt.Errorf("%d of %d requests came to a response, and %d of them failed", m.Completed, m.Requests, m.Failed)
 	}
@@ -113,7 +113,7 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 	if err := d.shadow(ctx, d.published); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "mixed.yml", mixedRate, mostShadow)
+	t, err := d.send(ctx, "mixed.yml", d.size.mixed, mostShadow)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (d *countDemo) actProve(ctx context.Context) error {
 	if err := d.shadow(ctx, d.mended); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "steady.yml", steadyRate, mostShadow)
+	t, err := d.send(ctx, "steady.yml", d.size.rate, mostShadow)
 	if err != nil {
 		return err
 	}
@@ -211,6 +211,8 @@ func (d *countDemo) actCompare(ctx context.Context) error {
 	d.sayLoad(&d.figures.After)
 	a, b := &d.figures.After, &d.figures.Monolith
 	switch {
+	case a.Void != "":
+		return fmt.Errorf("the generator distrusts this run: %s", a.Void)
 	case a.Failed > 0 || a.Completed != a.Requests:
 		return fmt.Errorf("%d of %d requests came to a response, and %d of them failed", a.Completed, a.Requests, a.Failed)
 	case a.MedianMS >= b.MedianMS || a.P99MS >= b.P99MS || a.CPUPerRequest >= b.CPUPerRequest:

@@ -9,7 +9,9 @@ import (
 )
 
 // budgetNote says why the demo's harm budget is another one than the default.
-var budgetNote = fmt.Sprintf("the harm budget is %d %% of the requests here, not the default of 0.5 %%, for which the demo's traffic is too short", demoHarm)
+func (b *rolloutBlock) budgetNote() string {
+	return fmt.Sprintf("the harm budget is %d %% of the requests here, not the default of 0.5 %%, for which the demo's traffic is too short", b.budget)
+}
 
 // harmPoint is the harm budget as a step began, and what the next step waited for.
 type harmPoint struct {

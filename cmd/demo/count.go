@@ -19,14 +19,34 @@ const (
 	// demoUsers is how many users the load pretends to be; stickiness is by
 	// their X-User header, so a share of 1 % is a few of them.
 	demoUsers = 500
-	// demoHarm is the budget of users' wrong responses, in percent, that its short
-	// traffic can show to be kept.
-	demoHarm = 3
+)
+
+// countSize is how long the demo takes.
+type countSize struct {
+	seed time.Duration // of the seed's plan
+	// mixed is the rate of the load with counts that hold the monolith for a second.
+	mixed float64
+	rate  float64 // of the loads by which the mended service is proved and shifted to
+	// hold and soak are the rollout's.
+	hold, soak time.Duration
+	// harm is the budget of users' wrong responses, in percent, that so little traffic
+	// can show to be kept.
+	harm int
+	// late is how late a request may be sent before a run is void.
+	late time.Duration
+}
+
+// The demo's own size, and the short form, which a machine that is busy with other
+// things may not void.
+var (
+	countFull  = countSize{seed: 4 * time.Second, mixed: 16, rate: 120, hold: 2 * time.Second, soak: 5 * time.Second, harm: 3, late: 100 * time.Millisecond}
+	countShort = countSize{seed: time.Second, mixed: 5, rate: 120, hold: 100 * time.Millisecond, soak: 2 * time.Second, harm: 10, late: time.Minute}
 )
 
 // countDemo owns the processes and runs the acts.
 type countDemo struct {
 	*stage
+	size                                 countSize
 	monolith, published, mended, gateway *process
 	admin                                *admin.Client
 	recorded                             bool // enough is
@@ -35,9 +55,10 @@ type countDemo struct {
 
 // newCountDemo starts every server but the gateway's candidates' routes: the
 // first config passes everything through.
-func newCountDemo(ctx context.Context, on *stage) (*countDemo, error) {
-	d := &countDemo{stage: on}
+func newCountDemo(ctx context.Context, on *stage, size countSize) (*countDemo, error) {
+	d := &countDemo{stage: on, size: size}
 	d.figures = countFigures{Format: "whittle.demo-count/1", Started: time.Now(), Machine: table.ThisMachine()}
+	d.figures.Rollout.budget = size.harm
 	node, err := on.root.node("systems/count/monolith")
 	if err != nil {
 		return nil, err
@@ -98,7 +119,7 @@ routes:
     compare: {kind: statistical, value: number in the body, per: request.times}
     mirror: {shed_above: off}       # sizes differ by the million, so latency says nothing here
     # At 120 requests a second the default budget of 0.5% takes some minutes, and soak: 5m as long: a demo has less.
-    rollout: {steps: [1, 5, 25, 50, 100], hold: 2s, soak: 5s, min_requests: 5, harm: {{.Harm}}%, sticky_by: header:X-User}
+    rollout: {steps: [1, 5, 25, 50, 100], hold: {{.Hold}}, soak: {{.Soak}}, min_requests: 5, harm: {{.Harm}}%, sticky_by: header:X-User}
     guard: {errors: 1%, p99: 3x, mismatch: 0.1%}
 {{end}}
 `))
@@ -109,7 +130,8 @@ func (d *countDemo) writeConfig(candidate *process) error {
 	at := struct {
 		Monolith, Work, Record, Candidate, Descriptor string
 		Harm                                          int
-	}{Monolith: d.monolith.Public, Work: d.work, Descriptor: d.root.path("systems/count/count.binpb"), Harm: demoHarm}
+		Hold, Soak                                    time.Duration
+	}{Monolith: d.monolith.Public, Work: d.work, Descriptor: d.root.path("systems/count/count.binpb"), Harm: d.size.harm, Hold: d.size.hold, Soak: d.size.soak}
 	if !d.recorded {
 		at.Record = d.recordedPath()
 	}

@@ -74,7 +74,10 @@ func (f *demoFlags) play(ctx context.Context, s cmdline.Streams, name string, be
 	return played
 }
 
-type demoCountVerb struct{ demoFlags }
+type demoCountVerb struct {
+	demoFlags
+	Short bool `help:"A minute: shorter loads and steps, for CI."`
+}
 
 // Help gives the examples.
 func (demoCountVerb) Help() string {
@@ -82,12 +85,19 @@ func (demoCountVerb) Help() string {
 
 Examples:
   demo count
+  demo count --short
   demo count --out /tmp/demo --keep`
 }
 
 // Run runs the demo; its error says which act failed.
 func (v *demoCountVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	return v.play(ctx, s, "count", func(on *stage) (demo, error) { return newCountDemo(ctx, on) })
+	return v.play(ctx, s, "count", func(on *stage) (demo, error) {
+		size := countFull
+		if v.Short {
+			size = countShort
+		}
+		return newCountDemo(ctx, on, size)
+	})
 }
 
 type demoIngestVerb struct {

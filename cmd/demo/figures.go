@@ -128,6 +128,8 @@ type rolloutBlock struct {
 	// Requests counts all users' requests of that time.
 	Requests int64              `json:"requests"`
 	Timeline []whittle.Decision `json:"timeline"`
+
+	budget int // the harm budget, in percent
 }
 
 type sharePoint struct {

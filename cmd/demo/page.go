@@ -252,7 +252,7 @@ func (s *countFigures) shiftSection() chart.Section {
 			{Label: "requests that met the dead service", Value: fmt.Sprint(s.Rollout.RequestsTouched), Tone: tone(s.Rollout.RequestsTouched <= 50)},
 			{Label: "errors users saw", Value: fmt.Sprintf("%d of %d", s.Rollout.UserErrors, s.Rollout.Requests), Tone: tone(s.Rollout.UserErrors == 0)},
 		},
-		Paragraphs: []string{"The wrong responses that users could have got, by those of the candidate's that were compared: " + budgetNote + "."},
+		Paragraphs: []string{"The wrong responses that users could have got, by those of the candidate's that were compared: " + s.Rollout.budgetNote() + "."},
 		Tables:     []chart.Table{s.Rollout.budgetTable(), timeline},
 	}
 	if len(share.Points) > 1 {

@@ -132,7 +132,7 @@ func (d *countDemo) loadOptions(gateway *process, watch []cpu.Process) load.Opti
 		Watch:  watch,
 		Grace:  30 * time.Second,
 		// The generator shares two cores with what it loads.
-		MaxLate:    100 * time.Millisecond,
+		MaxLate:    d.size.late,
 		OnProgress: func(p report.Progress) { d.screen.Progress("%s", p) },
 		Headers: func(pairs []string, i int64) []string {
 			return append(pairs, "X-User", "user-"+strconv.FormatInt(i%demoUsers, 10))
