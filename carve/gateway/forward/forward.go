@@ -56,6 +56,14 @@ func (p *Forwarder) Forward(w http.ResponseWriter, q inbound.Request, u *upstrea
 	return f.res
 }
 
+// Respond is the second half of Forward, for a request that was sent to u at a time,
+// with its response or what went wrong. Nothing of the request's body is left.
+func (p *Forwarder) Respond(w http.ResponseWriter, q inbound.Request, u *upstream.Upstream, a *upstream.Response, err error, at time.Time) Result {
+	f := forwarding{p: p, w: w, r: q, u: u, started: at}
+	f.pass(a, err)
+	return f.res
+}
+
 // forwarding is one call of Forward.
 type forwarding struct {
 	p *Forwarder
@@ -79,7 +87,11 @@ type forwarding struct {
 func (f *forwarding) stop() { f.res.Latency = time.Since(f.started) - f.away }
 
 func (f *forwarding) plain() {
-	a, err := f.send(false)
+	f.pass(f.send(false))
+}
+
+// pass passes a response on, or says what went wrong.
+func (f *forwarding) pass(a *upstream.Response, err error) {
 	if err != nil {
 		f.failed(err)
 		return

@@ -1,6 +1,7 @@
 package inbound
 
 import (
+	"bytes"
 	"net/netip"
 	"slices"
 	"strings"
@@ -90,20 +91,83 @@ func listed(earlier []string, last string) string {
 	return strings.Join(earlier, ", ") + ", " + last
 }
 
+// AppendRaw writes what EachOutbound yields for a request in bytes: every field but
+// Host, each a line, as it came. False: the request has to be looked at by name.
+func (d *Door) AppendRaw(b []byte, h *http1.RequestHead, peer string, https bool) (out []byte, ok bool) {
+	if len(d.Trusted) > 0 {
+		return b, false
+	}
+	for i := range h.Len() {
+		f := h.Field(i)
+		switch {
+		case is(f.Name, "cdn-loop"):
+			if bytes.Contains(f.Value, []byte(d.Mark)) || h.HopByHop(i) {
+				return b, false
+			}
+		case is(f.Name, "te"):
+			return b, false
+		case is(f.Name, "host"), is(f.Name, "content-length"), is(f.Name, "forwarded"), is(f.Name, "x-real-ip"),
+			len(f.Name) > len("x-forwarded-") && is(f.Name[:len("x-forwarded-")], "x-forwarded-"),
+			!d.KeepUnderscores && bytes.IndexByte(f.Name, '_') >= 0, h.HopByHop(i):
+			continue
+		}
+		b = append(b, f.Name...)
+		b = append(b, ": "...)
+		b = append(b, f.Value...)
+		b = append(b, "\r\n"...)
+	}
+	if n := h.ContentLength(); n >= 0 {
+		b = http1.AppendContentLength(b, n)
+	}
+	proto := "http"
+	if https {
+		proto = "https"
+	}
+	b = append(b, "Forwarded: "...)
+	b = appendElement(b, strings.Trim(peer, "[]"), h.Host(), proto)
+	b = append(b, "\r\nX-Forwarded-For: "...)
+	b = append(b, strings.Trim(peer, "[]")...)
+	b = append(b, "\r\nX-Forwarded-Host: "...)
+	b = append(b, h.Host()...)
+	b = append(b, "\r\nX-Forwarded-Proto: "...)
+	b = append(b, proto...)
+	b = append(b, "\r\n"+LoopHeader+": "...)
+	b = append(b, d.Mark...)
+	return append(b, "\r\n"...), true
+}
+
+// is reports whether a field's name is one that is given in lower case.
+func is(name []byte, lower string) bool {
+	return len(name) == len(lower) && (name[0]|0x20 == lower[0]) && strings.EqualFold(string(name), lower)
+}
+
+// appendElement writes a hop's element of Forwarded (RFC 7239, section 4).
+func appendElement[H string | []byte](b []byte, node string, host H, proto string) []byte {
+	b = append(b, "for="...)
+	if strings.IndexByte(node, ':') >= 0 {
+		b = append(b, '"', '[')
+		b = append(b, node...)
+		b = append(b, ']', '"')
+	} else {
+		b = append(b, node...)
+	}
+	b = append(b, ";host="...)
+	if http1.IsToken(host) {
+		b = append(b, host...)
+	} else {
+		b = append(b, '"')
+		if !strings.ContainsAny(string(host), `"\`) {
+			b = append(b, host...)
+		}
+		b = append(b, '"')
+	}
+	b = append(b, ";proto="...)
+	return append(b, proto...)
+}
+
 // element is this hop's element of Forwarded (RFC 7239, section 4).
 func (q *Request) element() string {
-	node := q.address()
-	if strings.IndexByte(node, ':') >= 0 {
-		node = `"[` + node + `]"`
-	}
-	host := q.Host
-	if !http1.IsToken(host) {
-		if strings.ContainsAny(host, `"\`) {
-			host = ""
-		}
-		host = `"` + host + `"`
-	}
-	return "for=" + node + ";host=" + host + ";proto=" + q.proto()
+	return string(appendElement(nil, q.address(), q.Host, q.proto()))
 }
 
 // address of the peer without brackets.

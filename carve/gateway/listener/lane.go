@@ -19,7 +19,9 @@ import (
 type lanes struct {
 	s *Server
 	// odd is where net/http accepts what is handed to it.
-	odd     *channel
+	odd *channel
+	// raw is the handler where it can serve requests in bytes; nil: it cannot.
+	raw     RawHandler
 	hangups *hangups
 	date    atomic.Pointer[date]
 	closing atomic.Bool
@@ -34,7 +36,8 @@ func newLanes(s *Server, odd *channel) (*lanes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lanes{s: s, odd: odd, hangups: h, conns: map[*laneConn]struct{}{}}, nil
+	raw, _ := s.c.Handler.(RawHandler)
+	return &lanes{s: s, odd: odd, raw: raw, hangups: h, conns: map[*laneConn]struct{}{}}, nil
 }
 
 // start serves a connection on a goroutine of its own. A nil state: nothing is

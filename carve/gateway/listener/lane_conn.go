@@ -61,6 +61,10 @@ type laneConn struct {
 	now atomic.Pointer[laneContext]
 
 	reads laneReads
+	// spare is a context that nobody has seen the end of; raw, the present request in
+	// bytes.
+	spare *laneContext
+	raws  Raw
 }
 
 func newLaneConn(l *lanes, c net.Conn, state *tls.ConnectionState) *laneConn {
@@ -354,22 +358,38 @@ func (c *laneConn) ended() bool { return c.tls != nil || !c.watch.pending() }
 
 // respond has the handler respond to the request whose head has been read.
 func (c *laneConn) respond() nextStep {
-	x := newLaneRequest(c)
-	if x == nil {
+	if !everyday(&c.head) {
 		return handOver
 	}
-	c.used = true
-	c.now.Store(&x.ctx)
-	if c.state.Load() == laneClosed || c.gone.Load() && c.ended() {
-		x.ctx.cancel()
+	ctx := c.spare
+	c.spare = nil
+	if ctx == nil {
+		ctx = newLaneContext(&c.numbered)
 	}
-	whole := x.call()
+	c.now.Store(ctx)
+	if c.state.Load() == laneClosed || c.gone.Load() && c.ended() {
+		ctx.cancel()
+	}
+	step, served := c.respondRaw(ctx)
+	if !served {
+		x := newLaneRequest(c, ctx)
+		if x == nil {
+			c.now.Store(nil)
+			return handOver
+		}
+		c.used = true
+		step = x.finish(c.call(func() { c.l.s.c.Handler.ServeHTTP(&x.w, &x.Request) }))
+	}
+	return step
+}
+
+// finish ends a request whose handler has returned, or panicked before the response
+// was whole.
+func (x *laneRequest) finish(whole bool) nextStep {
+	c := x.c
 	c.now.Store(nil)
 	x.ctx.cancel()
-	if !whole || !x.w.finish() {
-		return closeConn
-	}
-	if c.over.Load() {
+	if !whole || !x.w.finish() || c.over.Load() {
 		return closeConn
 	}
 	if !x.body.ended() { // nobody wanted it
@@ -383,16 +403,16 @@ func (c *laneConn) respond() nextStep {
 }
 
 // call calls the handler. False: it panicked, and the response is not whole.
-func (x *laneRequest) call() (whole bool) {
+func (c *laneConn) call(handler func()) (whole bool) {
 	defer func() {
 		if whole {
 			return
 		}
 		p := recover()
 		if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
-			log.New(remarks{x.c.l.s.log}, "", 0).Printf("http: panic serving %v: %v\n%s", x.c.remote, p, debug.Stack())
+			log.New(remarks{c.l.s.log}, "", 0).Printf("http: panic serving %v: %v\n%s", c.remote, p, debug.Stack())
 		}
 	}()
-	x.c.l.s.c.Handler.ServeHTTP(&x.w, &x.Request)
+	handler()
 	return true
 }

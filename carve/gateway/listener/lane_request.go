@@ -18,7 +18,7 @@ import (
 type laneRequest struct {
 	http.Request
 	c    *laneConn
-	ctx  laneContext
+	ctx  *laneContext
 	url  url.URL
 	body laneBody
 	w    laneWriter
@@ -26,19 +26,15 @@ type laneRequest struct {
 
 // newLaneRequest makes the request of the connection's head, and takes the head out of
 // the buffer. It gives nil, and leaves all as it is, where the request is net/http's.
-func newLaneRequest(c *laneConn) *laneRequest {
+func newLaneRequest(c *laneConn, ctx *laneContext) *laneRequest {
 	h := &c.head
-	if h.HTTP10() || h.Form() != http1.Origin || h.Upgrades() || has(h, "expect") || has(h, "trailer") {
-		return nil
-	}
-	x := &laneRequest{c: c}
+	x := &laneRequest{c: c, ctx: ctx}
 	raw := h.Raw()
 	if !setURL(&x.url, string(h.Target())) {
 		return nil
 	}
 	x.fields(h, string(raw))
 	c.from += len(raw)
-	x.ctx.numbered = &c.numbered
 	x.URL, x.Proto, x.ProtoMajor, x.ProtoMinor = &x.url, "HTTP/1.1", 1, 1
 	x.RemoteAddr, x.TLS, x.Close = c.remote, c.tls, h.Closes()
 	f := h.Framing()
@@ -51,8 +47,13 @@ func newLaneRequest(c *laneConn) *laneRequest {
 		x.body.framed.Begin(f)
 	}
 	x.w.begin(c, x.Method == http.MethodHead, x.Close)
-	x.Request = *x.WithContext(&x.ctx)
+	x.Request = *x.WithContext(ctx)
 	return x
+}
+
+// everyday reports whether a head is one for the lane.
+func everyday(h *http1.RequestHead) bool {
+	return !h.HTTP10() && h.Form() == http1.Origin && !h.Upgrades() && !has(h, "expect") && !has(h, "trailer")
 }
 
 var chunkedCoding = []string{"chunked"}
@@ -91,19 +92,28 @@ func (x *laneRequest) fields(h *http1.RequestHead, text string) {
 // setURL reads a target as net/http does. False: it refuses it.
 func setURL(u *url.URL, target string) bool {
 	path, query, asked := strings.Cut(target, "?")
+	if !isPlain(path) {
+		full, err := url.ParseRequestURI(target)
+		if err != nil {
+			return false
+		}
+		*u = *full
+		return true
+	}
+	u.Path, u.RawQuery, u.ForceQuery = path, query, asked && query == ""
+	return true
+}
+
+// isPlain reports whether a path means what it says: no byte of it is, or would have
+// to be, escaped.
+func isPlain[P string | []byte](path P) bool {
 	for i := range len(path) {
 		switch c := path[i]; {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '/', c == '-', c == '_', c == '.', c == '~':
 		default:
-			full, err := url.ParseRequestURI(target)
-			if err != nil {
-				return false
-			}
-			*u = *full
-			return true
+			return false
 		}
 	}
-	u.Path, u.RawQuery, u.ForceQuery = path, query, asked && query == ""
 	return true
 }
 
@@ -116,6 +126,34 @@ type laneContext struct {
 	err   error
 	done  chan struct{}
 	after map[*func()]struct{}
+	// watched is what Watch was given; unwatch is its stop, made once.
+	watched func()
+	unwatch func() bool
+}
+
+func newLaneContext(n *numbered) *laneContext {
+	c := &laneContext{numbered: n}
+	c.unwatch = func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		stopped := c.watched != nil
+		c.watched = nil
+		return stopped
+	}
+	return c
+}
+
+// Watch is AfterFunc for one at a time, whose stop is called once: it allocates
+// nothing.
+func (c *laneContext) Watch(f func()) (stop func() bool) {
+	c.mu.Lock()
+	if c.err == nil && c.watched == nil {
+		c.watched = f
+		c.mu.Unlock()
+		return c.unwatch
+	}
+	c.mu.Unlock()
+	return c.AfterFunc(f)
 }
 
 // Deadline implements context.Context.
@@ -183,7 +221,10 @@ func (c *laneContext) cancel() {
 	for f := range c.after {
 		go (*f)()
 	}
-	c.after = nil
+	if c.watched != nil {
+		go c.watched()
+	}
+	c.after, c.watched = nil, nil
 }
 
 // laneBody is a request's body. One goroutine at a time reads it.

@@ -55,6 +55,30 @@ func (h *reader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
+// taken gives what was asked since the last time.
+func (h *reader) taken() (asked []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	asked, h.asked = h.asked, nil
+	return asked
+}
+
+// rawReader takes requests in bytes, some of which it sends on in net/http's form.
+type rawReader struct{ *reader }
+
+func (h rawReader) ServeRaw(r *Raw) bool {
+	if len(r.Path)%3 == 0 {
+		return false
+	}
+	body := bytes.Clone(r.Body)
+	length := r.Head.ContentLength()
+	w, full := r.Full()
+	full.Body = io.NopCloser(bytes.NewReader(body))
+	full.ContentLength = max(0, length)
+	h.ServeHTTP(w, full)
+	return true
+}
+
 // listening serves a handler over a port of its own until the test ends.
 func listening(t testing.TB, c Config) (addr string) {
 	t.Helper()
@@ -160,7 +184,8 @@ func FuzzLane(f *testing.F) {
 		f.Add([]byte(c.Message))
 		f.Add([]byte(get + c.Message + get))
 	}
-	var lane, plain reader
+	var lane, plain, raw reader
+	rawAt := listening(f, Config{Handler: rawReader{&raw}})
 	laneAt, plainAt := listening(f, Config{Handler: &lane}), listening(f, Config{Handler: &plain, NetHTTP: true})
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		text := strings.ToLower(string(sent))
@@ -170,14 +195,13 @@ func FuzzLane(f *testing.F) {
 		if strings.Contains(text, " ;") || strings.Contains(text, "\t;") {
 			return // blanks before a chunk's extension: RFC 9112 allows them, net/http does not
 		}
-		lane.asked, plain.asked = nil, nil
-		got, want := conversation(t, laneAt, sent), conversation(t, plainAt, sent)
-		lane.mu.Lock()
-		defer lane.mu.Unlock()
-		plain.mu.Lock()
-		defer plain.mu.Unlock()
-		if !slices.Equal(lane.asked, plain.asked) {
-			t.Errorf("of %q\nthe lane read %q\nnet/http     %q", sent, lane.asked, plain.asked)
+		got, want, inBytes := conversation(t, laneAt, sent), conversation(t, plainAt, sent), conversation(t, rawAt, sent)
+		read, readPlain, readBytes := lane.taken(), plain.taken(), raw.taken()
+		if !slices.Equal(read, readPlain) {
+			t.Errorf("of %q\nthe lane read %q\nnet/http     %q", sent, read, readPlain)
+		}
+		if !slices.Equal(readBytes, read) || !slices.Equal(inBytes, got) {
+			t.Errorf("of %q\nin bytes %q, %q\nelse     %q, %q", sent, readBytes, inBytes, read, got)
 		}
 		if !slices.Equal(leading(got), leading(want)) {
 			t.Errorf("to %q\nthe lane responds %q\nnet/http          %q", sent, got, want)

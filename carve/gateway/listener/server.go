@@ -1,9 +1,9 @@
 // Package listener accepts clients' connections and reads requests from them,
 // HTTP/1.1 and HTTP/2, with and without TLS: the everyday ones itself, the others
-// by net/http. It guarantees that no
-// request reaches the handler whose framing has two readings, that the number
-// of connections, the time for a header and the wait for a client that takes
-// nothing are bounded, and that a server which ends loses no request under way.
+// by net/http. It guarantees that no request reaches the handler whose framing has
+// two readings, that the number of connections, the time for a header and the wait
+// for a client that takes nothing are bounded, and that a server which ends loses no
+// request under way.
 package listener
 
 import (

@@ -21,6 +21,7 @@ type body struct {
 	piece []byte
 	// done says that all of the body has been returned.
 	done bool
+	kind http1.FramingKind
 	err  error
 	big  *[64 << 10]byte
 }
@@ -34,6 +35,7 @@ func (b *body) begin(h *responseHead, headOnly bool) {
 		method = http.MethodHead
 	}
 	f := h.parser.Framing(method)
+	b.kind = f.Kind
 	if f.Kind == http1.UntilClose {
 		h.last = true
 	}

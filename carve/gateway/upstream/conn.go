@@ -44,6 +44,8 @@ type conn struct {
 	// the body's next bytes otherwise.
 	total bool
 	until time.Time
+	// bounded is the deadline in force for both directions; zero: they differ.
+	bounded time.Time
 	// reused says that an earlier request went through here; sent, that the
 	// kernel took any of this one; heard, that the upstream has said anything
 	// to it.
@@ -85,11 +87,15 @@ func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit ti
 	c.ctx, c.total, c.until, c.sent, c.heard = ctx, total, time.Time{}, false, false
 	c.trailer = nil
 	c.now = time.Now()
-	if err := c.net.SetDeadline(c.now.Add(limit)); err != nil {
+	if err := c.bound(limit); err != nil {
 		return err
 	}
 	// After the deadline: once ctx has ended, none but kill's may be set.
-	c.stop = context.AfterFunc(ctx, c.kill)
+	if w, ok := ctx.(Watcher); ok {
+		c.stop = w.Watch(c.kill)
+	} else {
+		c.stop = context.AfterFunc(ctx, c.kill)
+	}
 	n, err := c.net.Write(request)
 	c.sent = n > 0
 	if err != nil {
@@ -113,6 +119,26 @@ func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit ti
 		}
 	}
 	return ErrMalformed
+}
+
+// Watcher is a context that watches its end for one at a time, without an
+// allocation; otherwise Watch is context.AfterFunc, whose stop is called once.
+type Watcher interface {
+	Watch(f func()) (stop func() bool)
+}
+
+// bound sets the deadline for an exchange that begins now. One that is in force stays
+// where it is later by a sixteenth at most, for moving it costs as much as a read.
+func (c *conn) bound(limit time.Duration) error {
+	if c.total {
+		c.bounded = time.Time{}
+		return c.net.SetDeadline(c.now.Add(limit))
+	}
+	if left := c.bounded.Sub(c.now); left >= limit && left <= limit+limit/16 {
+		return nil
+	}
+	c.bounded = c.now.Add(limit + limit/16)
+	return c.net.SetDeadline(c.bounded)
 }
 
 func (c *conn) readHead() error {
@@ -184,7 +210,7 @@ func (c *conn) await() error {
 	if c.until.Sub(now) >= silence {
 		return nil
 	}
-	c.until = now.Add(silence + silence/4)
+	c.until, c.bounded = now.Add(silence+silence/4), time.Time{}
 	if err := c.net.SetReadDeadline(c.until); err != nil {
 		return err
 	}

@@ -1,0 +1,135 @@
+package listener
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"whittle/internal/http1"
+)
+
+// RawHandler is a handler that can serve some requests in bytes.
+type RawHandler interface {
+	http.Handler
+	// ServeRaw serves a request that has come in whole, by Send or by Full. False: it
+	// has done nothing, and ServeHTTP is to serve the request.
+	ServeRaw(r *Raw) bool
+}
+
+// Raw is a request on the lane in bytes, which are valid until ServeRaw returns.
+type Raw struct {
+	Head *http1.RequestHead
+	// Path is the target's, of which nothing is or had to be escaped.
+	Path []byte
+	Body []byte
+	// Peer is the client's address without its port.
+	Peer  string
+	HTTPS bool
+	// Inform sends an informational response.
+	Inform func(status int, fields map[string][]string)
+
+	c       *laneConn
+	ctx     *laneContext
+	scratch *[]byte
+	full    *laneRequest
+	failed  bool
+}
+
+// Context ends when the client goes. It may not be used after ServeRaw unless Full was
+// called.
+func (r *Raw) Context() context.Context { return r.ctx }
+
+// Scratch gives an empty buffer, in which what an earlier call gave is overwritten.
+func (r *Raw) Scratch() []byte { return (*r.scratch)[:0] }
+
+// Bytes reports whether the response may still be sent by Send: Full was not called.
+func (r *Raw) Bytes() bool { return r.full == nil }
+
+// EndHead ends the head of a response; dated says that it has a Date.
+func (r *Raw) EndHead(b []byte, dated bool) []byte {
+	if !dated {
+		b = append(b, r.c.l.dateLine(time.Now())...)
+	}
+	if r.Head.Closes() {
+		b = append(b, "Connection: close\r\n"...)
+	}
+	return http1.EndHead(b)
+}
+
+// Send sends the whole response, which the handler has put together in Scratch.
+func (r *Raw) Send(b []byte) {
+	if cap(b) <= 2*laneBuffer {
+		*r.scratch = b[:0]
+	}
+	_, err := r.c.net.Write(b)
+	r.failed = err != nil
+}
+
+// Full gives the request and its writer in net/http's form, its body taken.
+func (r *Raw) Full() (http.ResponseWriter, *http.Request) {
+	if r.full == nil {
+		c := r.c
+		r.full = newLaneRequest(c, r.ctx) // a plain path is always read
+		r.full.Body, r.full.body = http.NoBody, laneBody{}
+		c.from += len(r.Body)
+	}
+	return &r.full.w, &r.full.Request
+}
+
+func (r *Raw) inform(status int, fields map[string][]string) {
+	w, _ := r.Full()
+	h := w.Header()
+	for name, values := range fields {
+		h[name] = values
+	}
+	w.WriteHeader(status)
+	clear(h) // they belong to this head only
+}
+
+// respondRaw has the handler respond in bytes, where it and the request allow it.
+func (c *laneConn) respondRaw(ctx *laneContext) (step nextStep, served bool) {
+	if c.l.raw == nil {
+		return 0, false
+	}
+	h, r := &c.head, &c.raws
+	f := h.Framing()
+	rest := c.buf[c.from+len(h.Raw()) : c.to]
+	if f.Kind == http1.Chunked || f.Length > int64(len(rest)) {
+		return 0, false
+	}
+	path, _, _ := bytes.Cut(h.Target(), []byte("?"))
+	if !isPlain(path) {
+		return 0, false
+	}
+	if r.c == nil {
+		*r = Raw{c: c, Head: h, Peer: c.remote, HTTPS: c.tls != nil}
+		if i := strings.LastIndexByte(c.remote, ':'); i >= 0 {
+			r.Peer = c.remote[:i]
+		}
+		r.Inform = r.inform
+	}
+	r.Path, r.Body, r.ctx, r.full, r.failed = path, rest[:f.Length], ctx, nil, false
+	r.scratch = laneOut.Get().(*[]byte)
+	whole := c.call(func() { served = c.l.raw.ServeRaw(r) })
+	laneOut.Put(r.scratch)
+	r.scratch = nil
+	switch {
+	case whole && !served:
+		return 0, false
+	case r.full != nil:
+		c.used = true
+		return r.full.finish(whole), true
+	}
+	c.now.Store(nil)
+	c.used = true
+	c.from += len(h.Raw()) + len(r.Body)
+	if ctx.Err() == nil {
+		c.spare = ctx
+	}
+	if !whole || r.failed || c.over.Load() || h.Closes() {
+		return closeConn, true
+	}
+	return keepOpen, true
+}

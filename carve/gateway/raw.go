@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"net/http"
+	"time"
+
+	"whittle/carve/gateway/listener"
+	"whittle/carve/gateway/upstream"
+	"whittle/internal/http1"
+)
+
+// ServeRaw serves a request that only passes through, in bytes from one side to the
+// other: no header is taken apart into a map, and no route, recorder or tracer looks
+// at it. Where the response turns out not to be everyday, it goes on as any other.
+func (g *Gateway) ServeRaw(r *listener.Raw) bool {
+	if g.opts.Tracer != nil || g.opts.Access != nil || g.opts.Record != nil || g.clients.Draining() {
+		return false
+	}
+	t := g.table.Load()
+	e := t.matchRaw(r)
+	if e == nil || e.route != nil || !t.monolith.TakesRaw() || len(r.Body) > upstream.MaxRaw ||
+		g.opts.Limits.BodyBytes >= 0 && int64(len(r.Body)) > g.opts.Limits.BodyBytes {
+		return false
+	}
+	h := r.Head
+	fields, ok := g.door.AppendRaw(r.Scratch(), h, r.Peer, r.HTTPS)
+	if !ok {
+		return false
+	}
+	g.active.enter()
+	defer g.active.exit()
+	at := time.Now()
+	e.meter.running.Add(1)
+	a, err := t.monolith.SendRaw(r.Context(), &upstream.Raw{
+		Method: h.Method(), Target: h.Target(), Host: h.Host(), Fields: fields, Body: r.Body,
+		Repeatable: repeatable(h), Inform: r.Inform,
+	})
+	if err == nil && passRaw(r, a) {
+		e.meter.running.Add(-1)
+		e.meter.add(a.Status, time.Since(at))
+		return true
+	}
+	w, full := r.Full()
+	c := tracked{entry: e, request: g.door.Read(full), at: at}
+	res := g.forwarder.Respond(w, c.request, t.monolith, a, err, at)
+	g.end(&c, &res)
+	if res.Abort {
+		panic(http.ErrAbortHandler)
+	}
+	return true
+}
+
+// passRaw passes a response on that is at hand in whole; false: nothing is done.
+func passRaw(r *listener.Raw, a *upstream.Response) bool {
+	if !r.Bytes() || a.Status == http.StatusNoContent || a.Status == http.StatusNotModified || http.StatusText(a.Status) == "" {
+		return false
+	}
+	b, ok := http1.AppendStatusLine(r.Scratch(), a.Status, http.StatusText(a.Status))
+	if !ok {
+		return false
+	}
+	b, dated, ok := a.AppendFields(b)
+	if !ok {
+		return false
+	}
+	body, ok := a.Whole()
+	if !ok {
+		return false
+	}
+	b = r.EndHead(b, dated)
+	b = append(b, body...)
+	a.Close() // whatever the client takes, the upstream is done
+	r.Send(b)
+	return true
+}
+
+// repeatable reports whether a request may be sent a second time without asking:
+// net/http's rule.
+func repeatable(h *http1.RequestHead) bool {
+	switch string(h.Method()) {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	for _, name := range []string{"idempotency-key", "x-idempotency-key"} {
+		if _, ok := h.Value(name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// matchRaw is match for a request in bytes; nil where a header decides.
+func (t *table) matchRaw(r *listener.Raw) *entry {
+	if len(t.entries) == 1 {
+		return t.rest
+	}
+	for _, e := range t.literal[string(r.Path)] {
+		if e.match.HeaderName != "" {
+			return nil
+		}
+		if e.admitsMethod(r.Head.Method()) {
+			return e
+		}
+	}
+	if len(t.open) == 0 {
+		return t.rest
+	}
+	path := string(r.Path)
+	for _, e := range t.open {
+		if e.admitsMethod(r.Head.Method()) && e.pattern.match(path, false) {
+			if e.match.HeaderName != "" {
+				return nil
+			}
+			return e
+		}
+	}
+	return t.rest
+}
+
+func (e *entry) admitsMethod(method []byte) bool {
+	return e.match.Method == "" || string(method) == e.match.Method
+}
