@@ -91,6 +91,7 @@ func passThrough(ctx context.Context, r *table.Results, s settings, wrk string) 
 	for _, x := range subjects {
 		for _, metric := range []string{cpuMetric, "p50", "p99"} {
 			r.Conclude(x.name, metric+"_to_envoy", all.Ratio(metric, x.name, "envoy"), "x")
+			r.Conclude(x.name, metric+"_to_nginx", all.Ratio(metric, x.name, "nginx"), "x")
 		}
 	}
 	return nil

@@ -49,7 +49,7 @@ http {
   upstream up { server {{upstream}}; keepalive 64; keepalive_requests 100000000; }
   server {
     listen {{listen}} reuseport;
-    location / { proxy_pass http://up; proxy_http_version 1.1; proxy_set_header Connection ""; }
+    location / { proxy_pass http://up; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_max_temp_file_size 0; }
   }
 }
 `,
@@ -185,6 +185,8 @@ type setup struct {
 	candidate string
 	// log is the folder into which every exchange is recorded.
 	log string
+	// routes is how many routes there are that no request is of.
+	routes int
 }
 
 // startWhittle runs the real binary.
@@ -198,6 +200,9 @@ func startWhittle(ctx context.Context, s settings, name, upstream string, with s
 	if with.candidate != "" {
 		text += fmt.Sprintf("routes:\n  - match: GET /api/small\n    candidate: http://%s\n    compare: json\n"+
 			"    mirror: {sample: 100%%, repeat_every: 0, shed_above: off}\n    rollout: {auto: false}\n", with.candidate)
+	}
+	if with.routes > 0 {
+		text += "routes:\n" + routesFor(with.routes)
 	}
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write config of whittle: %w", err)

@@ -44,6 +44,14 @@ func shadow(ctx context.Context, r *table.Results, s settings) error {
 	}
 	defer record.Stop()
 	subjects := []subject{{direct, monolith}, {ours, pass}, {oursShadow, mirror}, {oursRecord, record}}
+	other, err := peers[0].start(ctx, s, monolith.Addr)
+	if err != nil {
+		return err
+	}
+	if other != nil {
+		defer other.Stop()
+		subjects = append(subjects, subject{peers[0].name, other})
+	}
 	all, sent := table.Rounds{}, map[string]int{} // requests, those of the warm-up too
 	for round := range s.rounds + 1 {
 		for _, x := range table.Rotated(subjects, round) {
@@ -63,6 +71,10 @@ func shadow(ctx context.Context, r *table.Results, s settings) error {
 	}
 	concludeMedians(r, all, subjects, map[string]string{pacedMetric: "us", "paced_p99": "us", "paced_" + cpuMetric: "us"})
 	r.Conclude(ours, pacedMetric+"_added", all.Difference(pacedMetric, ours, direct), "us")
+	if other != nil {
+		r.Conclude(peers[0].name, pacedMetric+"_added", all.Difference(pacedMetric, peers[0].name, direct), "us")
+		r.Conclude(ours, "paced_"+cpuMetric+"_to_nginx", all.Ratio("paced_"+cpuMetric, ours, peers[0].name), "x")
+	}
 	r.Conclude(oursShadow, pacedMetric+"_added_by_shadow", all.Difference(pacedMetric, oursShadow, ours), "us")
 	r.Conclude(oursShadow, "paced_"+cpuMetric+"_to_whittle", all.Ratio("paced_"+cpuMetric, oursShadow, ours), "x")
 	r.Conclude(oursRecord, pacedMetric+"_added_by_recording", all.Difference(pacedMetric, oursRecord, ours), "us")
