@@ -6,8 +6,10 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,9 +63,9 @@ func randomKeys(n int) map[string][]string {
 		"an AWS request id":                   func() string { return draw(digits+capitals, 16) },
 	}
 	all := map[string][]string{}
-	for kind, one := range kinds {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) { // in one order: they draw from one source
 		for range n {
-			all[kind] = append(all[kind], one())
+			all[kind] = append(all[kind], kinds[kind]())
 		}
 	}
 	return all
@@ -85,7 +87,7 @@ func TestFieldNamesAgainstRandomKeys(t *testing.T) {
 		}
 	}
 	keys, missed := 0, []string(nil)
-	for kind, all := range randomKeys(20) {
+	for kind, all := range randomKeys(250) {
 		for _, key := range all {
 			if keys++; !looksLikeID([]byte(key)) {
 				missed = append(missed, kind+": "+key)
@@ -93,11 +95,11 @@ func TestFieldNamesAgainstRandomKeys(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d field names are taken for ids: %q", len(taken), len(names), taken)
-	t.Logf("%d of %d random keys are taken for field names: %q", len(missed), keys, missed)
+	t.Logf("%d of %d random keys are taken for field names", len(missed), keys)
 	if float64(len(taken)) > wrongFieldsMost*float64(len(names)) {
 		t.Errorf("%d of %d field names are taken for ids: %q", len(taken), len(names), taken)
 	}
 	if keys < 200 || float64(len(missed)) > missedKeysMost*float64(keys) {
-		t.Errorf("%d of %d random keys are taken for field names: %q", len(missed), keys, missed)
+		t.Errorf("%d of %d random keys are taken for field names: %q", len(missed), keys, missed[:min(len(missed), 30)])
 	}
 }
