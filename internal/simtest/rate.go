@@ -72,7 +72,7 @@ func (r Rate) Open() bool {
 // Hold fails a test unless it has been shown that the rate is below the stated one.
 func (r *Rate) Hold(t testing.TB, what string) {
 	t.Helper()
-	t.Logf("%s: %d of %d runs", what, r.bad, r.runs)
+	t.Logf("%s: %d of %d runs (held against %.4g %% with a confidence of %g %%)", what, r.bad, r.runs, 100*r.stated, 100*(1-doubt))
 	if !r.held {
 		t.Errorf("%s: %d of %d runs, stated are at most %.4g %%, and a correct implementation shows %.4g %%", what, r.bad, r.runs, 100*r.stated, 100*r.own)
 	}
