@@ -102,5 +102,12 @@ func FuzzDecode(f *testing.F) {
 		if err == nil && len(out) > 1<<12 && !coding.Plain(header(name)) {
 			t.Fatalf("%d bytes came out", len(out))
 		}
+		// Whatever is packed comes out again, or is too much.
+		for _, coded := range []string{"gzip", "br", "zstd", "deflate"} {
+			back, err := coding.Decode(header(coded), packed(t, coded, wire), 1<<12)
+			if fits := len(wire) <= 1<<12; fits != (err == nil) || fits && !bytes.Equal(back, wire) {
+				t.Fatalf("%s: %d bytes became %d, %v", coded, len(wire), len(back), err)
+			}
+		}
 	})
 }

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,15 @@ func FuzzStat(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if d, err := parseStat(b, true); err == nil && !strings.Contains(string(b), ")") {
 			t.Errorf("%q gave %v", b, d)
+		}
+		// Whatever a program calls itself, its time is what stands behind the name.
+		if len(b) > 100 {
+			return
+		}
+		line := slices.Concat([]byte("42 ("), b, []byte(") S 1 42 42 0 -1 4194560 90 80 7 6 150 50 30 20 20 0"))
+		want, err := parseStat([]byte("42 (x) S 1 42 42 0 -1 4194560 90 80 7 6 150 50 30 20 20 0"), true)
+		if got, named := parseStat(line, true); err != nil || named != nil || got != want {
+			t.Errorf("%q: %v, %v, want %v", line, got, named, want)
 		}
 	})
 }

@@ -205,5 +205,17 @@ func FuzzReport(f *testing.F) {
 		if err := r.WriteArtillery(&out); err != nil {
 			t.Fatal(err)
 		}
+		// What is read is kept: written and read again it is written the same.
+		once, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse(once)
+		if err != nil {
+			t.Fatalf("%v: %s", err, once)
+		}
+		if twice, err := json.Marshal(again); err != nil || !bytes.Equal(once, twice) {
+			t.Fatalf("%s became %s, %v", once, twice, err)
+		}
 	})
 }
