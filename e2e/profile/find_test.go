@@ -28,7 +28,7 @@ type ranking struct {
 func TestFindSaysWhatToCarveFirst(t *testing.T) {
 	first, second := process.Monolith(t, "--inspect-port=0"), process.Monolith(t, "--inspect-port=0")
 	config := write(t, "whittle.yaml", "listen: 127.0.0.1:0\nadmin: off\nmonolith: http://"+first.Public+"\n")
-	list := []string{"--endpoint", `POST /Count {"times": 8000000}`, "--endpoint", "GET /", "--rate", "10", "--duration", "4s"}
+	list := []string{"--endpoint", `POST /Count {"times": 8000000}`, "--endpoint", "GET /", "--rate", "5", "--duration", "4s"}
 	for name, target := range map[string][]string{
 		"a config":          {"-c", config},
 		"a process":         {pid(first), "--target", "http://" + first.Public},
