@@ -102,6 +102,9 @@ func (d *Door) Read(r *http.Request) Request {
 		q.TwoHosts = len(hosts) > 1 || !strings.EqualFold(hosts[0], r.Host)
 		delete(r.Header, "Host")
 	}
+	if r.Header["Expect"] != nil && listener.BodyCame(r) {
+		delete(r.Header, "Expect") // the client has not waited for a 100, and neither does the upstream
+	}
 	q.Streams = q.Upgrade != "" || AcceptsStream(r.Header)
 	return q
 }

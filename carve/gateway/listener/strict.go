@@ -133,6 +133,14 @@ func (g *Conn) Close() error {
 // connKey finds, in a request's context, the *numbered that it came by.
 type connKey struct{}
 
+// BodyCame reports whether the body of a request that came by net/http is here
+// already. It is asked by the request's own goroutine, before the body is read.
+func BodyCame(r *http.Request) bool {
+	c, _ := ConnOf(r)
+	g, ok := c.(*Conn)
+	return ok && g.body.Done()
+}
+
 // Client is a client's connection of HTTP/1.1.
 type Client interface {
 	// EndRequests ends the connection after the response under way: no further
