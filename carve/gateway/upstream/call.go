@@ -140,7 +140,7 @@ func (u *Upstream) callLean(ctx context.Context, q *whittle.Request, hold *holdi
 		return whittle.Response{}, err
 	}
 	*buf = append(*buf, q.Body...)
-	c, err := u.pool.do(ctx, leanCall{request: *buf, method: q.Method, again: again(q), limit: u.timeout, total: true, aside: hold.aside})
+	c, err := u.pool.do(ctx, leanCall{request: *buf, method: q.Method, again: again(q), limit: u.timeout, total: true, last: authenticates(q.Header), aside: hold.aside})
 	if err != nil {
 		return whittle.Response{}, err
 	}
@@ -176,7 +176,7 @@ func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 	out := &http.Request{
 		Method: q.Method, URL: u.url(target), Host: u.hostFor(q.Host), Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(q.Body)),
-		Body: http.NoBody,
+		Body: http.NoBody, Close: authenticates(header),
 	}
 	if len(q.Body) > 0 {
 		out.Body = io.NopCloser(bytes.NewReader(q.Body))

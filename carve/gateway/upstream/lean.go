@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,7 +34,7 @@ func (u *Upstream) sendLean(ctx context.Context, q *Request) (*Response, error) 
 	if *buf, err = u.compose((*buf)[:0], q); err != nil {
 		return nil, err
 	}
-	call := leanCall{request: *buf, method: q.In.Method, again: replayable(q.In.Request), limit: u.timeout, inform: q.Inform}
+	call := leanCall{request: *buf, method: q.In.Method, again: replayable(q.In.Request), limit: u.timeout, last: authenticates(q.In.Header), inform: q.Inform}
 	c, err := u.pool.do(ctx, call)
 	if err != nil {
 		return nil, err
@@ -96,6 +97,19 @@ func replayable(r *http.Request) bool {
 	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
 }
 
+// authenticates reports whether a request authenticates its connection and not only
+// itself: NTLM, and Negotiate, which may be NTLM. Another user's request on that
+// connection would be taken for the first user's.
+func authenticates(h map[string][]string) bool {
+	for _, v := range h["Authorization"] {
+		scheme, _, _ := strings.Cut(v, " ")
+		if strings.EqualFold(scheme, "NTLM") || strings.EqualFold(scheme, "Negotiate") {
+			return true
+		}
+	}
+	return false
+}
+
 // leanCall is one request through a pool.
 type leanCall struct {
 	request []byte
@@ -107,6 +121,8 @@ type leanCall struct {
 	// total is set.
 	limit time.Duration
 	total bool
+	// last says that no other request may follow on the connection.
+	last bool
 	// aside says that no user waits: a connection is taken only where one is to
 	// spare.
 	aside bool
@@ -128,6 +144,7 @@ func (p *pool) do(ctx context.Context, call leanCall) (*conn, error) {
 		}
 		err = c.exchange(ctx, call.request, call.method == http.MethodHead, call.limit, call.total, call.inform)
 		if err == nil {
+			c.head.last = c.head.last || call.last
 			return c, nil
 		}
 		stale := c.reused && !c.heard && Classify(err) == whittle.FailedReset

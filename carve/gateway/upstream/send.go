@@ -67,6 +67,7 @@ func (u *Upstream) sendTransport(ctx context.Context, t *http.Transport, q *Requ
 	out := &http.Request{
 		Method: q.In.Method, URL: u.url(target), Host: q.In.Host, Header: header, Trailer: q.In.Trailer,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: q.In.ContentLength,
+		Close: authenticates(header),
 	}
 	if u.host != "" {
 		out.Host = u.host
