@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"whittle"
 	"whittle/carve/admin"
 	"whittle/carve/dashboard"
 )
@@ -22,6 +21,8 @@ import (
 // adminServer serves the admin API on a listener of its own.
 type adminServer struct {
 	listener net.Listener
+	address  string
+	log      *slog.Logger
 	server   *http.Server
 	ready    atomic.Bool
 	ending   chan struct{} // closed when live pages are to go
@@ -36,7 +37,7 @@ func newAdminServer(ctx context.Context, d *deployment) (*adminServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &adminServer{listener: l, ending: make(chan struct{})}
+	a := &adminServer{listener: l, address: l.Addr().String(), log: d.log, ending: make(chan struct{})}
 	handler, err := admin.New(admin.Options{
 		Controller:  d.control,
 		Address:     l.Addr().String(),
@@ -87,15 +88,14 @@ func metricsOf(d *deployment) http.Handler {
 // between the two the last requests are answered, and health, metrics and the
 // page can still be looked at.
 func (a *adminServer) serve(ctx, leaving context.Context) error {
-	served := make(chan error, 1)
-	go func() { served <- a.server.Serve(a.listener) }()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		a.accept(ctx)
+	}()
 	a.ready.Store(true)
 	defer context.AfterFunc(leaving, func() { a.ready.Store(false) })()
-	select {
-	case err := <-served:
-		return whittle.Errorf(whittle.Unavailable, "serve admin API: %w", err)
-	case <-ctx.Done():
-	}
+	<-ctx.Done()
 	close(a.ending)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -103,8 +103,31 @@ func (a *adminServer) serve(ctx, leaving context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = a.server.Close()
 	}
-	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
-		err = errors.Join(err, serveErr)
-	}
+	<-served
 	return err
+}
+
+// listenAgain is how long is waited before the admin address is bound anew.
+const listenAgain = 100 * time.Millisecond
+
+// accept serves until the server is shut down. A listener that fails is no reason to
+// end the gateway: it is bound anew.
+func (a *adminServer) accept(ctx context.Context) {
+	for l := a.listener; ; {
+		err := a.server.Serve(l)
+		if errors.Is(err, http.ErrServerClosed) {
+			return
+		}
+		a.log.Error("the admin API accepts no connections; its address is bound anew", "error", err)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(listenAgain):
+			}
+			if l, err = listen(ctx, a.address, "admin"); err == nil {
+				break
+			}
+		}
+	}
 }
