@@ -33,6 +33,7 @@ var rooms = map[string]int{
 	"whittle/internal/chart":        0,
 	"whittle/internal/jsonscan":     0,
 	"whittle/internal/notify":       0,
+	"whittle/internal/openfiles":    0,
 	"whittle/internal/paired":       0,
 	"whittle/internal/units":        0,
 	"whittle/internal/simtest":      0,

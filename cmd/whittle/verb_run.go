@@ -27,6 +27,7 @@ import (
 	"whittle/carve/state"
 	"whittle/carve/trace"
 	"whittle/cmdline"
+	"whittle/internal/openfiles"
 )
 
 type runVerb struct {
@@ -123,10 +124,12 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, metrics ...prom
 	if d.records, err = recording.New(f, log); err != nil {
 		return nil, err
 	}
+	limits := gateway.Limits(f.Limits)
+	limits.Connections = fitConnections(f, log)
 	d.gateway, err = gateway.New(gateway.Options{
 		Monolith: f.Monolith,
 		Routes:   f.Routes,
-		Limits:   gateway.Limits(f.Limits),
+		Limits:   limits,
 		TLS:      tlsFiles(f.TLS),
 		Trusted:  f.Forwarded.Trust,
 
@@ -188,6 +191,28 @@ func openStore(path string, log *slog.Logger) (*state.Store, error) {
 	return state.Open(path)
 }
 
+// otherFiles is room for what is open other than connections: listeners, the state, logs,
+// the admin API's clients.
+const otherFiles = 128
+
+// fitConnections gives how many clients' connections there may be with the
+// upstreams', and warns where that is fewer than configured.
+func fitConnections(f *config.File, log *slog.Logger) int {
+	others := otherFiles + 2*f.Monolith.MaxConns // upgraded ones are counted for themselves
+	for i := range f.Routes {
+		if c := f.Routes[i].Candidate; c != nil {
+			others += c.MaxConns
+		}
+	}
+	limit, wanted := openfiles.Limit(), f.Limits.Connections
+	fits := openfiles.Fit(limit, wanted, others)
+	if fits < wanted {
+		log.Warn("the limit of open files is too low for limits.connections, which is lowered; raise it (ulimit -n, LimitNOFILE=), or lower limits.connections and max_conns",
+			"open_files", limit, "needed", wanted+others, "connections", fits, "configured", wanted)
+	}
+	return fits
+}
+
 func tlsFiles(t *config.TLS) *listener.TLS {
 	if t == nil {
 		return nil
@@ -224,7 +249,7 @@ func (d *deployment) adminAddr() string {
 	if d.admin == nil {
 		return "off"
 	}
-	return d.admin.listener.Addr().String()
+	return d.admin.address
 }
 
 // serve runs until ctx ends, then winds down in the order in which nothing is

@@ -1,0 +1,23 @@
+package openfiles
+
+import "testing"
+
+func TestFit(t *testing.T) {
+	for _, tt := range []struct {
+		limit                uint64
+		wanted, others, fits int
+	}{
+		{0, 16_384, 100, 16_384}, // not known
+		{1 << 20, 16_384, 100, 16_384},
+		{200, 100, 100, 100},
+		{199, 100, 100, 99},
+		{4096, 16_384, 198, 3898},
+		{64, 16_384, 100, 16}, // the others do not fit themselves
+		{64, 10, 100, 10},
+		{2, 16_384, 100, 1},
+	} {
+		if got := Fit(tt.limit, tt.wanted, tt.others); got != tt.fits {
+			t.Errorf("%d connections and %d files with a limit of %d: %d, want %d", tt.wanted, tt.others, tt.limit, got, tt.fits)
+		}
+	}
+}
