@@ -61,8 +61,8 @@ type laneConn struct {
 	now atomic.Pointer[laneContext]
 
 	reads laneReads
-	// spare is a context that nobody has seen the end of; raw, the present request in
-	// bytes.
+	// spare is a context that has not ended and that nobody holds; raws is the present
+	// request in bytes.
 	spare *laneContext
 	raws  Raw
 }
