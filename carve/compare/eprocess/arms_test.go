@@ -262,3 +262,21 @@ func TestLogSum(t *testing.T) {
 		t.Error("an e-value is not shown as what it is")
 	}
 }
+
+// TestMostIsAboveTheEValue: what the e-value cannot exceed is the best arm's wealth, and
+// never less than the first one.
+func TestMostIsAboveTheEValue(t *testing.T) {
+	for best, arms := range map[float64]Arms{0: {-1, -5, -2, -1, -1, -1, -1, -1}, 3: {0, -2, 3, 1}, 1: {7: 1}, 2: {2, 1, 1, 1, 1, 1, 1, 1.5}} {
+		s := Staked{Arms: arms, Plays: 40}
+		if got := s.Most(); !near(got, math.Exp(best), 1e-12) || got < AsNumber(s.LogEValue()) {
+			t.Errorf("%v: %v, and the e-value is %v", arms, got, AsNumber(s.LogEValue()))
+		}
+	}
+	var s Staked
+	for n := range 200 {
+		s.Play(func(a *Arms) { a.Single(0.1, n/50%2, 1-n/50%2) })
+		if s.Most() < AsNumber(s.LogEValue())*(1-1e-12) {
+			t.Fatalf("after %d plays: %v, and the e-value is %v", n+1, s.Most(), AsNumber(s.LogEValue()))
+		}
+	}
+}

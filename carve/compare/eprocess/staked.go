@@ -59,9 +59,7 @@ func (s *Staked) LogEValue() float64 {
 func (s *Staked) Most() float64 {
 	top := 0.0
 	for _, l := range s.Arms {
-		if l > top {
-			top = l
-		}
+		top = max(top, l)
 	}
 	if top == 0 {
 		return 1

@@ -160,3 +160,17 @@ func TestBreakerForgetsTheLastOneMadeUpFor(t *testing.T) {
 		t.Errorf("remembered are %v", b.disconnected)
 	}
 }
+
+// TestASlowResponseIsRememberedForMinutes: one is remembered for five minutes at least
+// and for no more than ten, where others come now and then.
+func TestASlowResponseIsRememberedForMinutes(t *testing.T) {
+	var p pace
+	start := time.Unix(0, 0)
+	p.observe(time.Second, start)
+	for at := 30 * time.Second; at <= 11*time.Minute; at += 30 * time.Second {
+		p.observe(time.Millisecond, start.Add(at))
+		if slow := p.slowest() > 900*time.Millisecond; at < 5*time.Minute && !slow || at > 10*time.Minute && slow {
+			t.Errorf("after %v the slowest is %v", at, p.slowest())
+		}
+	}
+}
