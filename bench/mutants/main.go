@@ -7,7 +7,8 @@
 //	mutants -least 95 -argued bench/mutants/argued.txt carve-state.json …
 //
 // What became of a mutant is written into the report, so that a run that was
-// interrupted goes on where it was; -again tries the survivors once more.
+// interrupted goes on where it was; -again tries the survivors once more. How mutants
+// are tried is in docs/mutants.md.
 package main
 
 import (
