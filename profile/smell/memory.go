@@ -2,6 +2,7 @@ package smell
 
 import (
 	"fmt"
+	"slices"
 
 	"whittle/internal/units"
 	"whittle/profile"
@@ -17,24 +18,9 @@ const (
 // collector finds pressure on the garbage collector, and the line that makes
 // most of what it collects, where allocations were profiled too.
 func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
-	var collecting, samples, total int64
-	for i := range cpu.Samples {
-		s := &cpu.Samples[i]
-		switch cpu.CategoryOf(s) {
-		case profile.Idle:
-			continue
-		case profile.Collecting, profile.Allocating:
-			collecting += max(s.Objects, 1)
-		}
-		samples += max(s.Objects, 1)
-	}
-	for _, part := range cpu.Parts() {
-		if part.Category == profile.Collecting || part.Category == profile.Allocating {
-			total += part.Value
-		}
-	}
-	share := float64(total) / float64(max(cpu.Total(), 1))
-	if share < collectorShare || collecting < minSamples || lowerBound(collecting, samples) < collectorShare*3/4 {
+	memory, whole := collecting(cpu)
+	share := float64(memory.value) / float64(max(whole.value, 1))
+	if share < collectorShare || memory.samples < minSamples || lowerBound(memory.samples, whole.samples) < collectorShare*3/4 {
 		return nil
 	}
 	s := Smell{
@@ -68,6 +54,40 @@ func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
 		}
 	}
 	return []Smell{s}
+}
+
+// cost is a part of a profile.
+type cost struct{ samples, value int64 }
+
+func (c *cost) add(s *profile.Sample) {
+	c.samples += max(s.Objects, 1)
+	c.value += s.Value
+}
+
+// collecting gives what allocating and collecting cost, and what all work did.
+// Neither has what Go's collector does on processors that nothing else wants: that
+// takes time from nobody, and there is most of it where a service waits for a busy
+// machine.
+func collecting(cpu *profile.Profile) (memory, whole cost) {
+	for i := range cpu.Samples {
+		s := &cpu.Samples[i]
+		category := cpu.CategoryOf(s)
+		if category == profile.Idle || category == profile.Collecting && marksIdly(cpu, s) {
+			continue
+		}
+		whole.add(s)
+		if category == profile.Collecting || category == profile.Allocating {
+			memory.add(s)
+		}
+	}
+	return memory, whole
+}
+
+// marksIdly reports whether a sample is of Go's collector on an idle processor.
+func marksIdly(cpu *profile.Profile, s *profile.Sample) bool {
+	return slices.ContainsFunc(s.Stack, func(f profile.Frame) bool {
+		return cpu.Functions[f.Function].Name == "runtime.gcDrainMarkWorkerIdle"
+	})
 }
 
 // interrupted gives the function of the service's own into which most of the
