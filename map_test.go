@@ -89,3 +89,15 @@ func writePackage(t *testing.T, b *strings.Builder, p *listed) {
 	}
 	b.WriteString("\n")
 }
+
+// TestDesignIsRead: the design stays short enough to be read whole.
+func TestDesignIsRead(t *testing.T) {
+	const most = 250
+	b, err := os.ReadFile("DESIGN.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(b), "\n"); n > most {
+		t.Errorf("DESIGN.md has %d lines, %d are the most: what is of one system, or says how something came to be, goes to docs/", n, most)
+	}
+}

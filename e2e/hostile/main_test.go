@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 // netHTTP has net/http read all requests of the gateways under test.
 var netHTTP bool
 
-// bothWays runs all tests over the fast lane, and then over net/http.
+// bothWays runs all tests over the fast path, and then over net/http.
 type bothWays struct{ *testing.M }
 
 func (m bothWays) Run() int {

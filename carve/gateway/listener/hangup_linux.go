@@ -27,7 +27,7 @@ type hangups struct {
 type hangup struct {
 	h   *hangups
 	raw syscall.RawConn
-	c   *laneConn
+	c   *fastConn
 	id  int32
 }
 
@@ -59,8 +59,11 @@ func (h *hangups) run() {
 		n := 0
 		var failed error
 		err := h.raw.Read(func(fd uintptr) bool {
-			n, failed = unix.EpollWait(int(fd), events[:], 0)
-			return n != 0 && !errors.Is(failed, unix.EINTR)
+			for {
+				if n, failed = unix.EpollWait(int(fd), events[:], 0); !errors.Is(failed, unix.EINTR) {
+					return n != 0
+				}
+			}
 		})
 		if err != nil || failed != nil {
 			return
@@ -78,7 +81,7 @@ func (h *hangups) run() {
 }
 
 // watch registers a connection until the hangup's end; nil where that cannot be.
-func (h *hangups) watch(raw syscall.RawConn, c *laneConn) *hangup {
+func (h *hangups) watch(raw syscall.RawConn, c *fastConn) *hangup {
 	w := &hangup{h: h, raw: raw, c: c}
 	h.mu.Lock()
 	for w.id == 0 || h.open[w.id] != nil {
@@ -127,6 +130,14 @@ func (w *hangup) pending() (yes bool) {
 	return yes && err == nil
 }
 
-func wouldBlock(err error) bool { return err == unix.EAGAIN || err == unix.EINTR } //nolint:errorlint // both come as they are
+func wouldBlock(err error) bool { return err == unix.EAGAIN } //nolint:errorlint // it comes as it is
 
-func readNow(fd int, p []byte) (int, error) { return unix.Read(fd, p) }
+// readNow reads what is there. An interrupted call is made again: no event would
+// tell again of what is there already.
+func readNow(fd int, p []byte) (n int, err error) {
+	for {
+		if n, err = unix.Read(fd, p); err != unix.EINTR { //nolint:errorlint // as above
+			return n, err
+		}
+	}
+}

@@ -16,7 +16,7 @@ func newHangups() (*hangups, error) { return nil, errors.ErrUnsupported }
 
 func (h *hangups) close() {}
 
-func (h *hangups) watch(syscall.RawConn, *laneConn) *hangup { return nil }
+func (h *hangups) watch(syscall.RawConn, *fastConn) *hangup { return nil }
 
 func (w *hangup) end() {}
 

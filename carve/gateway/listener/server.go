@@ -23,7 +23,7 @@ import (
 type Config struct {
 	// Handler serves the requests.
 	Handler http.Handler
-	// NetHTTP has net/http read all requests, and nothing take the fast lane.
+	// NetHTTP has net/http read all requests, and nothing take the fast path.
 	NetHTTP bool
 	// TLS is nil for a plain listener (HTTP/1.1 and h2c).
 	TLS *TLS
@@ -97,7 +97,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	sorted := newSorter(s, s.bound(l), cert)
 	if !s.c.NetHTTP {
 		var err error
-		if sorted.lanes, err = newLanes(s, sorted.http1); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		if sorted.fastPath, err = newFastPath(s, sorted.http1); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			s.log.Warn("net/http serves all requests", "err", err)
 		}
 	}
@@ -136,8 +136,8 @@ func (s *Server) run(ctx context.Context, sorted *sorter, servers ...server) err
 	defer cancel()
 	_ = sorted.close() // nothing is to be told of a listener that is done with
 	s.drain(grace)
-	if sorted.lanes != nil {
-		running.Go(func() { sorted.lanes.shutdown(grace) })
+	if sorted.fastPath != nil {
+		running.Go(func() { sorted.fastPath.shutdown(grace) })
 	}
 	for _, one := range servers {
 		running.Go(func() {

@@ -10,15 +10,15 @@ import (
 )
 
 // sorter accepts connections, finishes TLS handshakes and gives each connection to
-// whoever speaks its protocol: HTTP/1.1 goes to the lanes, or past a Conn to
+// whoever speaks its protocol: HTTP/1.1 goes to the fast path, or past a Conn to
 // net/http, which still sees HTTP/2 as a TLS connection.
 type sorter struct {
-	server *Server
-	l      *bounded
-	conf   *tls.Config // nil: connections are not encrypted
-	lanes  *lanes      // nil: net/http takes everything
-	http1  *channel
-	http2  *channel
+	server   *Server
+	l        *bounded
+	conf     *tls.Config // nil: connections are not encrypted
+	fastPath *fastPath   // nil: net/http takes everything
+	http1    *channel
+	http2    *channel
 
 	accepting sync.WaitGroup
 	ctx       context.Context //nolint:containedctx // ends with the accepting
@@ -86,8 +86,8 @@ func (s *sorter) sort(c net.Conn) {
 
 // serve has a connection of HTTP/1.1 served.
 func (s *sorter) serve(c net.Conn, state *tls.ConnectionState) {
-	if s.lanes != nil {
-		s.lanes.start(c, state)
+	if s.fastPath != nil {
+		s.fastPath.start(c, state)
 		return
 	}
 	g := newStrictConn(c, s.server.c.HeaderBytes, &s.server.malformed)

@@ -13,21 +13,21 @@ import (
 	"whittle/internal/httpfield"
 )
 
-// laneHeld is how much of a body of unknown length is held back, so that a short one
+// fastHeld is how much of a body of unknown length is held back, so that a short one
 // gets its length: as much as net/http holds.
-const laneHeld = 2 << 10
+const fastHeld = 2 << 10
 
-// laneOut are for responses being put together.
-var laneOut = sync.Pool{New: func() any {
-	b := make([]byte, 0, laneBuffer)
+// fastOut are for responses being put together.
+var fastOut = sync.Pool{New: func() any {
+	b := make([]byte, 0, fastBuffer)
 	return &b
 }}
 
-// laneWriter is the http.ResponseWriter of a request on the lane, and does as that of
+// fastWriter is the http.ResponseWriter of a request on the fast path, and does as that of
 // net/http. A response that is at hand in whole is sent in one piece when the handler
 // returns.
-type laneWriter struct {
-	c      *laneConn
+type fastWriter struct {
+	c      *fastConn
 	header http.Header
 	out    *[]byte // what has not been sent; nil: nothing
 	held   []byte  // of a body whose framing is not settled
@@ -44,29 +44,29 @@ type laneWriter struct {
 	err                     error
 }
 
-func (w *laneWriter) begin(c *laneConn, isHead, closes bool) {
+func (w *fastWriter) begin(c *fastConn, isHead, closes bool) {
 	w.c, w.header, w.isHead, w.closes, w.length = c, make(http.Header, 8), isHead, closes, -1
 }
 
 // Header implements http.ResponseWriter.
-func (w *laneWriter) Header() http.Header { return w.header }
+func (w *fastWriter) Header() http.Header { return w.header }
 
 // SetReadDeadline is for http.ResponseController.
-func (w *laneWriter) SetReadDeadline(t time.Time) error { return w.c.reads.SetReadDeadline(t) }
+func (w *fastWriter) SetReadDeadline(t time.Time) error { return w.c.reads.SetReadDeadline(t) }
 
 // SetWriteDeadline is for http.ResponseController.
-func (w *laneWriter) SetWriteDeadline(t time.Time) error { return w.c.net.SetWriteDeadline(t) }
+func (w *fastWriter) SetWriteDeadline(t time.Time) error { return w.c.net.SetWriteDeadline(t) }
 
-// EnableFullDuplex is for http.ResponseController: the lane is never anything else.
-func (w *laneWriter) EnableFullDuplex() error { return nil }
+// EnableFullDuplex is for http.ResponseController: the fast path is never anything else.
+func (w *fastWriter) EnableFullDuplex() error { return nil }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *laneWriter) WriteHeader(status int) {
+func (w *fastWriter) WriteHeader(status int) {
 	if w.status != 0 {
 		return
 	}
 	if w.out == nil {
-		w.out = laneOut.Get().(*[]byte)
+		w.out = fastOut.Get().(*[]byte)
 	}
 	if status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
 		w.statusLine(status)
@@ -97,7 +97,7 @@ func allowsBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-func (w *laneWriter) statusLine(status int) {
+func (w *fastWriter) statusLine(status int) {
 	b := append(*w.out, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, ' ')
@@ -111,7 +111,7 @@ func (w *laneWriter) statusLine(status int) {
 }
 
 // announced reads what the header says of the framing.
-func (w *laneWriter) announced() {
+func (w *fastWriter) announced() {
 	if lines := w.header["Content-Length"]; len(lines) > 0 {
 		n, err := strconv.ParseInt(textproto.TrimString(lines[0]), 10, 64)
 		if err == nil && n >= 0 {
@@ -131,7 +131,7 @@ func (w *laneWriter) announced() {
 }
 
 // fields writes the header's fields but for those that do not belong here.
-func (w *laneWriter) fields(informational bool) {
+func (w *fastWriter) fields(informational bool) {
 	for name, values := range w.header {
 		switch {
 		case name == "Transfer-Encoding", strings.HasPrefix(name, http.TrailerPrefix):
@@ -156,7 +156,7 @@ func (w *laneWriter) fields(informational bool) {
 
 var spaced = strings.NewReplacer("\n", " ", "\r", " ")
 
-func (w *laneWriter) field(name, value string) {
+func (w *fastWriter) field(name, value string) {
 	var ok bool
 	if *w.out, ok = http1.AppendField(*w.out, name, value); !ok {
 		*w.out, _ = http1.AppendField(*w.out, name, textproto.TrimString(spaced.Replace(value))) // else it cannot be sent
@@ -164,7 +164,7 @@ func (w *laneWriter) field(name, value string) {
 }
 
 // Write implements http.ResponseWriter.
-func (w *laneWriter) Write(p []byte) (int, error) {
+func (w *fastWriter) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -183,7 +183,7 @@ func (w *laneWriter) Write(p []byte) (int, error) {
 		return len(p), w.err
 	}
 	if w.open {
-		if len(w.held)+len(p) <= laneHeld {
+		if len(w.held)+len(p) <= fastHeld {
 			w.held = append(w.held, p...)
 			return len(p), w.err
 		}
@@ -197,7 +197,7 @@ func (w *laneWriter) Write(p []byte) (int, error) {
 
 // settle ends the head of a response whose framing was open; length is that of the
 // whole body, -1 where it is not known.
-func (w *laneWriter) settle(length int64) {
+func (w *fastWriter) settle(length int64) {
 	w.open = false
 	if _, ok := w.header["Content-Type"]; !ok && len(w.held) > 0 && len(w.header["Content-Encoding"]) == 0 {
 		w.field("Content-Type", http.DetectContentType(w.held))
@@ -217,16 +217,16 @@ func (w *laneWriter) settle(length int64) {
 }
 
 // piece sends a piece of the body, or keeps it where there is room.
-func (w *laneWriter) piece(p []byte) error {
+func (w *fastWriter) piece(p []byte) error {
 	const framing = 20
 	if w.out == nil {
-		w.out = laneOut.Get().(*[]byte)
+		w.out = fastOut.Get().(*[]byte)
 	}
-	if len(*w.out)+len(p)+framing > cap(*w.out) && len(*w.out) > 0 && len(p) < laneBuffer/2 {
+	if len(*w.out)+len(p)+framing > cap(*w.out) && len(*w.out) > 0 && len(p) < fastBuffer/2 {
 		if err := w.send(nil); err != nil {
 			return err
 		}
-		w.out = laneOut.Get().(*[]byte)
+		w.out = fastOut.Get().(*[]byte)
 	}
 	fits := len(*w.out)+len(p)+framing <= cap(*w.out)
 	switch {
@@ -239,7 +239,7 @@ func (w *laneWriter) piece(p []byte) error {
 		if err := w.send(p); err != nil {
 			return err
 		}
-		w.out = laneOut.Get().(*[]byte)
+		w.out = fastOut.Get().(*[]byte)
 		*w.out = append(*w.out, "\r\n"...)
 	default:
 		return w.send(p)
@@ -248,14 +248,14 @@ func (w *laneWriter) piece(p []byte) error {
 }
 
 // send sends what has been put together, and more behind it.
-func (w *laneWriter) send(more []byte) error {
+func (w *fastWriter) send(more []byte) error {
 	if w.out != nil {
 		if len(*w.out) > 0 && w.err == nil {
 			_, w.err = w.c.net.Write(*w.out)
 		}
-		if cap(*w.out) <= 4*laneBuffer {
+		if cap(*w.out) <= 4*fastBuffer {
 			*w.out = (*w.out)[:0]
-			laneOut.Put(w.out)
+			fastOut.Put(w.out)
 		}
 		w.out = nil
 	}
@@ -266,7 +266,7 @@ func (w *laneWriter) send(more []byte) error {
 }
 
 // Flush implements http.Flusher.
-func (w *laneWriter) Flush() {
+func (w *fastWriter) Flush() {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -280,7 +280,7 @@ func (w *laneWriter) Flush() {
 var errShort = errors.New("the response is shorter than announced")
 
 // finish ends the response, and reports whether another request may follow.
-func (w *laneWriter) finish() bool {
+func (w *fastWriter) finish() bool {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -306,7 +306,7 @@ func (w *laneWriter) finish() bool {
 }
 
 // trailing reports whether fields are to follow the body.
-func (w *laneWriter) trailing() bool {
+func (w *fastWriter) trailing() bool {
 	if len(w.trailers) > 0 {
 		return true
 	}
@@ -318,9 +318,9 @@ func (w *laneWriter) trailing() bool {
 	return false
 }
 
-func (w *laneWriter) lastChunk() {
+func (w *fastWriter) lastChunk() {
 	if w.out == nil {
-		w.out = laneOut.Get().(*[]byte)
+		w.out = fastOut.Get().(*[]byte)
 	}
 	*w.out = http1.AppendLastChunk(*w.out)
 	for name, values := range w.header {

@@ -157,9 +157,9 @@ func methodsOf(sent []byte) (methods []string) {
 	}
 }
 
-// FuzzLane holds the lane to net/http's reading: the same requests, with the same
+// FuzzFastPath holds the fast path to net/http's reading: the same requests, with the same
 // responses, up to the same end, whatever the bytes.
-func FuzzLane(f *testing.F) {
+func FuzzFastPath(f *testing.F) {
 	const host = "Host: h\r\n"
 	get := "GET / HTTP/1.1\r\n" + host + "\r\n"
 	post := "POST /a?b=c HTTP/1.1\r\n" + host + "Content-Length: 3\r\n\r\nabc"
@@ -184,9 +184,9 @@ func FuzzLane(f *testing.F) {
 		f.Add([]byte(c.Message))
 		f.Add([]byte(get + c.Message + get))
 	}
-	var lane, plain, raw reader
+	var fast, plain, raw reader
 	rawAt := listening(f, Config{Handler: rawReader{&raw}})
-	laneAt, plainAt := listening(f, Config{Handler: &lane}), listening(f, Config{Handler: &plain, NetHTTP: true})
+	fastAt, plainAt := listening(f, Config{Handler: &fast}), listening(f, Config{Handler: &plain, NetHTTP: true})
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		text := strings.ToLower(string(sent))
 		if strings.Contains(text, "pri *") || strings.Contains(text, "upgrade") {
@@ -195,16 +195,16 @@ func FuzzLane(f *testing.F) {
 		if strings.Contains(text, " ;") || strings.Contains(text, "\t;") {
 			return // blanks before a chunk's extension: RFC 9112 allows them, net/http does not
 		}
-		got, want, inBytes := conversation(t, laneAt, sent), conversation(t, plainAt, sent), conversation(t, rawAt, sent)
-		read, readPlain, readBytes := lane.taken(), plain.taken(), raw.taken()
+		got, want, inBytes := conversation(t, fastAt, sent), conversation(t, plainAt, sent), conversation(t, rawAt, sent)
+		read, readPlain, readBytes := fast.taken(), plain.taken(), raw.taken()
 		if !slices.Equal(read, readPlain) {
-			t.Errorf("of %q\nthe lane read %q\nnet/http     %q", sent, read, readPlain)
+			t.Errorf("of %q\nthe fast path read %q\nnet/http     %q", sent, read, readPlain)
 		}
 		if !slices.Equal(readBytes, read) || !slices.Equal(inBytes, got) {
 			t.Errorf("of %q\nin bytes %q, %q\nelse     %q, %q", sent, readBytes, inBytes, read, got)
 		}
 		if !slices.Equal(leading(got), leading(want)) {
-			t.Errorf("to %q\nthe lane responds %q\nnet/http          %q", sent, got, want)
+			t.Errorf("to %q\nthe fast path responds %q\nnet/http          %q", sent, got, want)
 		}
 	})
 }

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// lanes serves the everyday HTTP/1.1 request without net/http's server: each
+// fastPath serves the everyday HTTP/1.1 request without net/http's server: each
 // connection has one goroutine, which reads a request by internal/http1, calls the
 // handler and writes the response. What is odd (another version, an upgrade, Expect,
 // a trailer, a long head, whatever is malformed) goes to net/http together with the
 // bytes that were read, and the connection stays there. So whatever is wrong with a
 // request is responded to in one place.
-type lanes struct {
+type fastPath struct {
 	s *Server
 	// odd is where net/http accepts what is handed to it.
 	odd *channel
@@ -28,22 +28,22 @@ type lanes struct {
 	running sync.WaitGroup
 
 	mu    sync.Mutex // guards the following
-	conns map[*laneConn]struct{}
+	conns map[*fastConn]struct{}
 }
 
-func newLanes(s *Server, odd *channel) (*lanes, error) {
+func newFastPath(s *Server, odd *channel) (*fastPath, error) {
 	h, err := newHangups()
 	if err != nil {
 		return nil, err
 	}
 	raw, _ := s.c.Handler.(RawHandler)
-	return &lanes{s: s, odd: odd, raw: raw, hangups: h, conns: map[*laneConn]struct{}{}}, nil
+	return &fastPath{s: s, odd: odd, raw: raw, hangups: h, conns: map[*fastConn]struct{}{}}, nil
 }
 
 // start serves a connection on a goroutine of its own. A nil state: nothing is
 // encrypted.
-func (l *lanes) start(c net.Conn, state *tls.ConnectionState) {
-	n := newLaneConn(l, c, state)
+func (l *fastPath) start(c net.Conn, state *tls.ConnectionState) {
+	n := newFastConn(l, c, state)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing.Load() {
@@ -57,7 +57,7 @@ func (l *lanes) start(c net.Conn, state *tls.ConnectionState) {
 	})
 }
 
-func (l *lanes) remove(c *laneConn) {
+func (l *fastPath) remove(c *fastConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.conns, c)
@@ -65,8 +65,8 @@ func (l *lanes) remove(c *laneConn) {
 
 // shutdown closes idle connections, and waits until every request under way has its
 // response or ctx ends: then it cuts what is left.
-func (l *lanes) shutdown(ctx context.Context) {
-	l.end(func(c *laneConn) bool { return c.state.CompareAndSwap(laneIdle, laneClosed) })
+func (l *fastPath) shutdown(ctx context.Context) {
+	l.end(func(c *fastConn) bool { return c.state.CompareAndSwap(fastIdle, fastClosed) })
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
@@ -75,14 +75,14 @@ func (l *lanes) shutdown(ctx context.Context) {
 	select {
 	case <-finished:
 	case <-ctx.Done():
-		l.end(func(c *laneConn) bool { c.state.Store(laneClosed); return true })
+		l.end(func(c *fastConn) bool { c.state.Store(fastClosed); return true })
 		<-finished
 	}
 	l.hangups.close()
 }
 
 // end closes the connections that match.
-func (l *lanes) end(is func(*laneConn) bool) {
+func (l *fastPath) end(is func(*fastConn) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closing.Store(true)
@@ -100,7 +100,7 @@ type date struct {
 }
 
 // dateLine gives the Date field for now.
-func (l *lanes) dateLine(now time.Time) []byte {
+func (l *fastPath) dateLine(now time.Time) []byte {
 	d, second := l.date.Load(), now.Unix()
 	if d == nil || d.second != second {
 		d = &date{second, []byte("Date: " + now.UTC().Format(http.TimeFormat) + "\r\n")}

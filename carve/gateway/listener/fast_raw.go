@@ -18,7 +18,7 @@ type RawHandler interface {
 	ServeRaw(r *Raw) bool
 }
 
-// Raw is a request on the lane in bytes, which are valid until ServeRaw returns.
+// Raw is a request on the fast path in bytes, which are valid until ServeRaw returns.
 type Raw struct {
 	Head *http1.RequestHead
 	// Path is the target's, of which nothing is or had to be escaped.
@@ -30,10 +30,10 @@ type Raw struct {
 	// Inform sends an informational response.
 	Inform func(status int, fields map[string][]string)
 
-	c       *laneConn
-	ctx     *laneContext
+	c       *fastConn
+	ctx     *requestContext
 	scratch *[]byte
-	full    *laneRequest
+	full    *fastRequest
 	failed  bool
 }
 
@@ -60,7 +60,7 @@ func (r *Raw) EndHead(b []byte, dated bool) []byte {
 
 // Send sends the whole response, which the handler has put together in Scratch.
 func (r *Raw) Send(b []byte) {
-	if cap(b) <= 2*laneBuffer {
+	if cap(b) <= 2*fastBuffer {
 		*r.scratch = b[:0]
 	}
 	_, err := r.c.net.Write(b)
@@ -71,8 +71,8 @@ func (r *Raw) Send(b []byte) {
 func (r *Raw) Full() (http.ResponseWriter, *http.Request) {
 	if r.full == nil {
 		c := r.c
-		r.full = newLaneRequest(c, r.ctx) // a plain path is always read
-		r.full.Body, r.full.body = http.NoBody, laneBody{}
+		r.full = newFastRequest(c, r.ctx) // a plain path is always read
+		r.full.Body, r.full.body = http.NoBody, fastBody{}
 		c.from += len(r.Body)
 	}
 	return &r.full.w, &r.full.Request
@@ -89,7 +89,7 @@ func (r *Raw) inform(status int, fields map[string][]string) {
 }
 
 // respondRaw has the handler respond in bytes, where it and the request allow it.
-func (c *laneConn) respondRaw(ctx *laneContext) (step nextStep, served bool) {
+func (c *fastConn) respondRaw(ctx *requestContext) (step nextStep, served bool) {
 	if c.l.raw == nil {
 		return 0, false
 	}
@@ -111,9 +111,9 @@ func (c *laneConn) respondRaw(ctx *laneContext) (step nextStep, served bool) {
 		r.Inform = r.inform
 	}
 	r.Path, r.Body, r.ctx, r.full, r.failed = path, rest[:f.Length], ctx, nil, false
-	r.scratch = laneOut.Get().(*[]byte)
+	r.scratch = fastOut.Get().(*[]byte)
 	whole := c.call(func() { served = c.l.raw.ServeRaw(r) })
-	laneOut.Put(r.scratch)
+	fastOut.Put(r.scratch)
 	r.scratch = nil
 	switch {
 	case whole && !served:

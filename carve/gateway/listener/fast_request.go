@@ -14,21 +14,21 @@ import (
 	"whittle/internal/http1"
 )
 
-// laneRequest is one request on the lane, with all that belongs to it.
-type laneRequest struct {
+// fastRequest is one request on the fast path, with all that belongs to it.
+type fastRequest struct {
 	http.Request
-	c    *laneConn
-	ctx  *laneContext
+	c    *fastConn
+	ctx  *requestContext
 	url  url.URL
-	body laneBody
-	w    laneWriter
+	body fastBody
+	w    fastWriter
 }
 
-// newLaneRequest makes the request of the connection's head, and takes the head out of
+// newFastRequest makes the request of the connection's head, and takes the head out of
 // the buffer. It gives nil, and leaves all as it is, where the request is net/http's.
-func newLaneRequest(c *laneConn, ctx *laneContext) *laneRequest {
+func newFastRequest(c *fastConn, ctx *requestContext) *fastRequest {
 	h := &c.head
-	x := &laneRequest{c: c, ctx: ctx}
+	x := &fastRequest{c: c, ctx: ctx}
 	raw := h.Raw()
 	if !setURL(&x.url, string(h.Target())) {
 		return nil
@@ -51,7 +51,7 @@ func newLaneRequest(c *laneConn, ctx *laneContext) *laneRequest {
 	return x
 }
 
-// everyday reports whether a head is one for the lane.
+// everyday reports whether a head is one for the fast path.
 func everyday(h *http1.RequestHead) bool {
 	return !h.HTTP10() && h.Form() == http1.Origin && !h.Upgrades() && !has(h, "expect") && !has(h, "trailer")
 }
@@ -64,7 +64,7 @@ func has(h *http1.RequestHead, name string) bool {
 }
 
 // fields fills in the parts of the head, which are parts of text.
-func (x *laneRequest) fields(h *http1.RequestHead, text string) {
+func (x *fastRequest) fields(h *http1.RequestHead, text string) {
 	at := strings.IndexByte(text, ' ')
 	x.Method = strings.TrimPrefix(text[:at], "\r\n")
 	x.RequestURI = text[at+1:][:len(h.Target())]
@@ -117,9 +117,9 @@ func isPlain[P string | []byte](path P) bool {
 	return true
 }
 
-// laneContext is the context of one request: it ends when the client goes, or the
+// requestContext is the context of one request: it ends when the client goes, or the
 // request does.
-type laneContext struct {
+type requestContext struct {
 	numbered *numbered
 
 	mu    sync.Mutex // guards the following
@@ -131,8 +131,8 @@ type laneContext struct {
 	unwatch func() bool
 }
 
-func newLaneContext(n *numbered) *laneContext {
-	c := &laneContext{numbered: n}
+func newRequestContext(n *numbered) *requestContext {
+	c := &requestContext{numbered: n}
 	c.unwatch = func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -145,7 +145,7 @@ func newLaneContext(n *numbered) *laneContext {
 
 // Watch is AfterFunc for one at a time, whose stop is called once: it allocates
 // nothing.
-func (c *laneContext) Watch(f func()) (stop func() bool) {
+func (c *requestContext) Watch(f func()) (stop func() bool) {
 	c.mu.Lock()
 	if c.err == nil && c.watched == nil {
 		c.watched = f
@@ -157,10 +157,10 @@ func (c *laneContext) Watch(f func()) (stop func() bool) {
 }
 
 // Deadline implements context.Context.
-func (c *laneContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (c *requestContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
 // Done implements context.Context.
-func (c *laneContext) Done() <-chan struct{} {
+func (c *requestContext) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done == nil {
@@ -173,14 +173,14 @@ func (c *laneContext) Done() <-chan struct{} {
 }
 
 // Err implements context.Context.
-func (c *laneContext) Err() error {
+func (c *requestContext) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
 // Value implements context.Context.
-func (c *laneContext) Value(key any) any {
+func (c *requestContext) Value(key any) any {
 	if _, ok := key.(connKey); ok {
 		return c.numbered
 	}
@@ -188,7 +188,7 @@ func (c *laneContext) Value(key any) any {
 }
 
 // AfterFunc is for package context: what derives from this one needs no goroutine.
-func (c *laneContext) AfterFunc(f func()) (stop func() bool) {
+func (c *requestContext) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
@@ -208,7 +208,7 @@ func (c *laneContext) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-func (c *laneContext) cancel() {
+func (c *requestContext) cancel() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
@@ -227,9 +227,9 @@ func (c *laneContext) cancel() {
 	c.after, c.watched = nil, nil
 }
 
-// laneBody is a request's body. One goroutine at a time reads it.
-type laneBody struct {
-	c      *laneConn
+// fastBody is a request's body. One goroutine at a time reads it.
+type fastBody struct {
+	c      *fastConn
 	framed http1.Body
 	piece  []byte // content that has been found in the buffer
 	err    error
@@ -237,14 +237,14 @@ type laneBody struct {
 
 // ended reports whether all of the body has been returned, so that what follows in the
 // buffer is the next request.
-func (b *laneBody) ended() bool { return len(b.piece) == 0 && b.framed.Done() && b.err == nil }
+func (b *fastBody) ended() bool { return len(b.piece) == 0 && b.framed.Done() && b.err == nil }
 
 // Close implements io.Closer.
-func (b *laneBody) Close() error { return nil }
+func (b *fastBody) Close() error { return nil }
 
 // Read implements io.Reader. The end comes with the last bytes wherever it is known
 // by then.
-func (b *laneBody) Read(p []byte) (n int, err error) {
+func (b *fastBody) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -273,7 +273,7 @@ func (b *laneBody) Read(p []byte) (n int, err error) {
 }
 
 // advance finds the next content in what has been read.
-func (b *laneBody) advance() error {
+func (b *fastBody) advance() error {
 	c := b.c
 	for b.err == nil && len(b.piece) == 0 && c.from < c.to && !b.framed.Done() {
 		piece, n, err := b.framed.Next(c.buf[c.from:c.to])
@@ -295,7 +295,7 @@ func (b *laneBody) advance() error {
 }
 
 // direct reads content to where it is wanted.
-func (b *laneBody) direct(p []byte) (int, error) {
+func (b *fastBody) direct(p []byte) (int, error) {
 	n, err := b.c.reads.read(p[:min(int64(len(p)), b.framed.Rest())])
 	if n == 0 {
 		if err == nil {
@@ -313,7 +313,7 @@ func (b *laneBody) direct(p []byte) (int, error) {
 	return n, nil
 }
 
-func (b *laneBody) fail(err error) error {
+func (b *fastBody) fail(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -323,7 +323,7 @@ func (b *laneBody) fail(err error) error {
 }
 
 // end is the end of the body. A client that went while it was being read is gone now.
-func (b *laneBody) end() error {
+func (b *fastBody) end() error {
 	if c := b.c; c.gone.Load() && c.from == c.to && c.ended() {
 		if ctx := c.now.Load(); ctx != nil {
 			ctx.cancel()

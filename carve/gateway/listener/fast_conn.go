@@ -17,24 +17,24 @@ import (
 	"whittle/internal/notify"
 )
 
-// laneBuffer is how much of a connection is read at once, and the longest head that
-// the lane takes.
-const laneBuffer = 8 << 10
+// fastBuffer is how much of a connection is read at once, and the longest head that
+// the fast path takes.
+const fastBuffer = 8 << 10
 
-// laneBuffers are for connections with a request; idle ones hold none.
-var laneBuffers = sync.Pool{New: func() any { return new([laneBuffer]byte) }}
+// fastBuffers are for connections with a request; idle ones hold none.
+var fastBuffers = sync.Pool{New: func() any { return new([fastBuffer]byte) }}
 
 // The states of a connection: shutdown closes the idle ones.
 const (
-	laneIdle int32 = iota // waits for the first byte of a request
-	laneBusy
-	laneClosed
+	fastIdle int32 = iota // waits for the first byte of a request
+	fastBusy
+	fastClosed
 )
 
-// laneConn is a client's connection on the lane. It belongs to its goroutine, but
+// fastConn is a client's connection on the fast path. It belongs to its goroutine, but
 // for what is said to be others' too.
-type laneConn struct {
-	l   *lanes
+type fastConn struct {
+	l   *fastPath
 	net net.Conn
 	raw syscall.RawConn // nil where bytes are encrypted
 	// numbered is what the requests' contexts give.
@@ -44,7 +44,7 @@ type laneConn struct {
 	watch    *hangup
 	state    atomic.Int32 // any goroutine's
 
-	buf      *[laneBuffer]byte // nil while the connection is idle
+	buf      *[fastBuffer]byte // nil while the connection is idle
 	from, to int               // the part of buf that has been read and not used
 	head     http1.RequestHead
 	used     bool // a request has come
@@ -58,19 +58,19 @@ type laneConn struct {
 	gone atomic.Bool
 	went atomic.Pointer[notify.Signal] // set while somebody waits for gone
 	// now is the request under way; nil between requests. The watch reads it.
-	now atomic.Pointer[laneContext]
+	now atomic.Pointer[requestContext]
 
-	reads laneReads
+	reads fastReads
 	// spare is a context that has not ended and that nobody holds; raws is the present
 	// request in bytes.
-	spare *laneContext
+	spare *requestContext
 	raws  Raw
 }
 
-func newLaneConn(l *lanes, c net.Conn, state *tls.ConnectionState) *laneConn {
-	n := &laneConn{l: l, net: c, remote: c.RemoteAddr().String(), tls: state}
+func newFastConn(l *fastPath, c net.Conn, state *tls.ConnectionState) *fastConn {
+	n := &fastConn{l: l, net: c, remote: c.RemoteAddr().String(), tls: state}
 	n.numbered = numbered{client: n, number: l.s.conns.Add(1)}
-	n.head.Limits = http1.Limits{Head: min(laneBuffer, l.s.c.HeaderBytes), Fields: keptFields}
+	n.head.Limits = http1.Limits{Head: min(fastBuffer, l.s.c.HeaderBytes), Fields: keptFields}
 	n.reads.net = c
 	plain := c
 	if tc, ok := c.(*tls.Conn); ok {
@@ -101,11 +101,11 @@ func rawOf(c net.Conn) syscall.RawConn {
 }
 
 // EndRequests implements Client.
-func (c *laneConn) EndRequests() { c.over.Store(true) }
+func (c *fastConn) EndRequests() { c.over.Store(true) }
 
 // cut closes the connection under whoever uses it, and ends the request under way;
 // any goroutine may call it.
-func (c *laneConn) cut() {
+func (c *fastConn) cut() {
 	if ctx := c.now.Load(); ctx != nil {
 		ctx.cancel()
 	}
@@ -126,7 +126,7 @@ const (
 )
 
 // serve serves requests, one after the other.
-func (c *laneConn) serve() {
+func (c *fastConn) serve() {
 	if c.watch == nil { // nothing would tell that the client has gone
 		c.handOver()
 		return
@@ -154,16 +154,16 @@ func (c *laneConn) serve() {
 
 // markIdle marks the connection as idle, unless more of it has been read already.
 // False: the server is closing.
-func (c *laneConn) markIdle() bool {
+func (c *fastConn) markIdle() bool {
 	if c.from == c.to {
-		c.state.CompareAndSwap(laneBusy, laneIdle)
+		c.state.CompareAndSwap(fastBusy, fastIdle)
 	}
 	// Either shutdown has seen it idle, or its flag is seen here.
 	return !c.l.closing.Load()
 }
 
 // handOver gives the connection to net/http, with the bytes that were read in front.
-func (c *laneConn) handOver() {
+func (c *fastConn) handOver() {
 	_ = c.net.SetReadDeadline(time.Time{}) // where this fails, so does what net/http does next
 	under := c.net
 	if c.from < c.to {
@@ -205,7 +205,7 @@ func closeWrite(c net.Conn) error {
 
 // close closes the connection. Where something was sent that is not read, the client
 // is given time to read the response first: closing would reset the connection.
-func (c *laneConn) close() {
+func (c *fastConn) close() {
 	if (c.over.Load() || c.from < c.to) && closeWrite(c.net) == nil {
 		c.awaitGone(lingerTime / 2)
 		if c.net.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
@@ -221,7 +221,7 @@ func (c *laneConn) close() {
 // awaitGone waits until the client sends no more. Nothing is read for that time: a
 // client may still be sending what nobody wants, and stops when it has read the
 // response.
-func (c *laneConn) awaitGone(limit time.Duration) {
+func (c *fastConn) awaitGone(limit time.Duration) {
 	went := notify.New()
 	c.went.Store(&went)
 	t := time.NewTimer(limit)
@@ -235,20 +235,20 @@ func (c *laneConn) awaitGone(limit time.Duration) {
 	}
 }
 
-func (c *laneConn) release() {
+func (c *fastConn) release() {
 	if c.buf != nil {
-		laneBuffers.Put(c.buf)
+		fastBuffers.Put(c.buf)
 		c.buf, c.from, c.to = nil, 0, 0
 	}
 }
 
 // readHead waits for a request's head and reads it.
-func (c *laneConn) readHead() nextStep {
+func (c *fastConn) readHead() nextStep {
 	if c.from == c.to && !c.awaitRequest() {
 		return closeConn
 	}
-	c.state.CompareAndSwap(laneIdle, laneBusy)
-	if c.state.Load() == laneClosed {
+	c.state.CompareAndSwap(fastIdle, fastBusy)
+	if c.state.Load() == fastClosed {
 		return closeConn
 	}
 	c.head.Reset()
@@ -277,7 +277,7 @@ func (c *laneConn) readHead() nextStep {
 
 // headTime is how long the rest of a head may take: an empty line behind the last
 // request is none yet.
-func (c *laneConn) headTime() time.Duration {
+func (c *fastConn) headTime() time.Duration {
 	if string(c.buf[c.from:c.to]) == "\r\n" {
 		return c.l.s.c.IdleTimeout
 	}
@@ -286,7 +286,7 @@ func (c *laneConn) headTime() time.Duration {
 
 // awaitRequest waits for the first bytes of a request, without a buffer as long as
 // none have come. A new connection has as much time for them as for a whole head.
-func (c *laneConn) awaitRequest() bool {
+func (c *fastConn) awaitRequest() bool {
 	timeout := c.l.s.c.IdleTimeout
 	if !c.used {
 		timeout = c.l.s.c.HeaderTimeout
@@ -304,7 +304,7 @@ func (c *laneConn) awaitRequest() bool {
 		return c.firstErr == nil && c.to > 0
 	}
 	if c.buf == nil {
-		c.buf = laneBuffers.Get().(*[laneBuffer]byte)
+		c.buf = fastBuffers.Get().(*[fastBuffer]byte)
 	}
 	c.from, c.to = 0, 0
 	return c.readMore() == nil
@@ -312,11 +312,11 @@ func (c *laneConn) awaitRequest() bool {
 
 // readFirst reads into a buffer that it takes for as long as there is something to
 // be read. False: there is nothing yet.
-func (c *laneConn) readFirst(fd uintptr) bool {
-	buf := laneBuffers.Get().(*[laneBuffer]byte)
+func (c *fastConn) readFirst(fd uintptr) bool {
+	buf := fastBuffers.Get().(*[fastBuffer]byte)
 	n, err := readNow(int(fd), buf[:])
 	if wouldBlock(err) {
-		laneBuffers.Put(buf)
+		fastBuffers.Put(buf)
 		return false
 	}
 	c.buf, c.firstN, c.firstErr = buf, n, err
@@ -324,7 +324,7 @@ func (c *laneConn) readFirst(fd uintptr) bool {
 }
 
 // readMore reads more into the buffer, which must not be full.
-func (c *laneConn) readMore() error {
+func (c *fastConn) readMore() error {
 	if c.from > 0 {
 		c.to = copy(c.buf[:], c.buf[c.from:c.to])
 		c.from = 0
@@ -342,7 +342,7 @@ func (c *laneConn) readMore() error {
 
 // hungUp is called by the watch when the client sends no more: broken says that it
 // takes no more either.
-func (c *laneConn) hungUp(broken bool) {
+func (c *fastConn) hungUp(broken bool) {
 	c.gone.Store(true)
 	if s := c.went.Load(); s != nil {
 		s.Notify()
@@ -354,25 +354,25 @@ func (c *laneConn) hungUp(broken bool) {
 
 // ended reports whether what the client has sent has been read to its end. What is
 // encrypted ends with a message that nobody has read.
-func (c *laneConn) ended() bool { return c.tls != nil || !c.watch.pending() }
+func (c *fastConn) ended() bool { return c.tls != nil || !c.watch.pending() }
 
 // respond has the handler respond to the request whose head has been read.
-func (c *laneConn) respond() nextStep {
+func (c *fastConn) respond() nextStep {
 	if !everyday(&c.head) {
 		return handOver
 	}
 	ctx := c.spare
 	c.spare = nil
 	if ctx == nil {
-		ctx = newLaneContext(&c.numbered)
+		ctx = newRequestContext(&c.numbered)
 	}
 	c.now.Store(ctx)
-	if c.state.Load() == laneClosed || c.gone.Load() && c.ended() {
+	if c.state.Load() == fastClosed || c.gone.Load() && c.ended() {
 		ctx.cancel()
 	}
 	step, served := c.respondRaw(ctx)
 	if !served {
-		x := newLaneRequest(c, ctx)
+		x := newFastRequest(c, ctx)
 		if x == nil {
 			c.now.Store(nil)
 			return handOver
@@ -385,7 +385,7 @@ func (c *laneConn) respond() nextStep {
 
 // finish ends a request whose handler has returned, or panicked before the response
 // was whole.
-func (x *laneRequest) finish(whole bool) nextStep {
+func (x *fastRequest) finish(whole bool) nextStep {
 	c := x.c
 	c.now.Store(nil)
 	x.ctx.cancel()
@@ -403,7 +403,7 @@ func (x *laneRequest) finish(whole bool) nextStep {
 }
 
 // call calls the handler. False: it panicked, and the response is not whole.
-func (c *laneConn) call(handler func()) (whole bool) {
+func (c *fastConn) call(handler func()) (whole bool) {
 	defer func() {
 		if whole {
 			return

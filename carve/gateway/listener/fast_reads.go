@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// laneReads sets a connection's read deadline only when somebody is about to wait,
+// fastReads sets a connection's read deadline only when somebody is about to wait,
 // and only where the one in force will not do. Any goroutine may ask for one.
-type laneReads struct {
+type fastReads struct {
 	net net.Conn
 
 	mu      sync.Mutex // guards the following
@@ -19,7 +19,7 @@ type laneReads struct {
 
 // until asks for a deadline a timeout after since. One that is in force already and is
 // earlier by no more than slack does.
-func (r *laneReads) until(since time.Time, timeout, slack time.Duration) {
+func (r *fastReads) until(since time.Time, timeout, slack time.Duration) {
 	to := since.Add(timeout)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -31,7 +31,7 @@ func (r *laneReads) until(since time.Time, timeout, slack time.Duration) {
 
 // SetReadDeadline asks for a deadline. One for a read that is waiting is in force at
 // once.
-func (r *laneReads) SetReadDeadline(t time.Time) error {
+func (r *fastReads) SetReadDeadline(t time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.want = t
@@ -41,7 +41,7 @@ func (r *laneReads) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-func (r *laneReads) apply() error {
+func (r *fastReads) apply() error {
 	if r.want.Equal(r.inForce) {
 		return nil
 	}
@@ -50,13 +50,13 @@ func (r *laneReads) apply() error {
 }
 
 // begin puts the deadline in force before a read that nobody but shutdown ends.
-func (r *laneReads) begin() {
+func (r *fastReads) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.apply() // the read fails then, too
 }
 
-func (r *laneReads) read(p []byte) (int, error) {
+func (r *fastReads) read(p []byte) (int, error) {
 	r.mu.Lock()
 	r.waiting = true
 	err := r.apply()
