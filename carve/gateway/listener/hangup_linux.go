@@ -136,7 +136,7 @@ func wouldBlock(err error) bool { return err == unix.EAGAIN } //nolint:errorlint
 // tell again of what is there already.
 func readNow(fd int, p []byte) (n int, err error) {
 	for {
-		if n, err = unix.Read(fd, p); err != unix.EINTR { //nolint:errorlint // as above
+		if n, err = unix.Read(fd, p); err != unix.EINTR {
 			return n, err
 		}
 	}
