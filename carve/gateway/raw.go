@@ -22,8 +22,7 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 		g.opts.Limits.BodyBytes >= 0 && int64(len(r.Body)) > g.opts.Limits.BodyBytes {
 		return false
 	}
-	h := r.Head
-	fields, ok := g.door.AppendRaw(r.Scratch(), h, r.Peer, r.HTTPS)
+	fields, ok := g.door.AppendRaw(r.Scratch(), r.Head, r.Peer, r.HTTPS)
 	if !ok {
 		return false
 	}
@@ -32,8 +31,7 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 	at := time.Now()
 	e.meter.running.Add(1)
 	a, err := t.monolith.SendRaw(r.Context(), &upstream.Raw{
-		Method: h.Method(), Target: h.Target(), Host: h.Host(), Fields: fields, Body: r.Body,
-		Repeatable: repeatable(h), Inform: r.Inform,
+		Head: r.Head, Fields: fields, Body: r.Body, Inform: r.Inform,
 	})
 	if err == nil && passRaw(r, a) {
 		e.meter.running.Add(-1)
@@ -72,21 +70,6 @@ func passRaw(r *listener.Raw, a *upstream.Response) bool {
 	a.Close() // whatever the client takes, the upstream is done
 	r.Send(b)
 	return true
-}
-
-// repeatable reports whether a request may be sent a second time without asking:
-// net/http's rule.
-func repeatable(h *http1.RequestHead) bool {
-	switch string(h.Method()) {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return true
-	}
-	for _, name := range []string{"idempotency-key", "x-idempotency-key"} {
-		if _, ok := h.Value(name); ok {
-			return true
-		}
-	}
-	return false
 }
 
 // matchRaw is match for a request in bytes; nil where a header decides.

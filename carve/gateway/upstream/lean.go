@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,9 +102,14 @@ func replayable(r *http.Request) bool {
 // itself: NTLM, and Negotiate, which may be NTLM. Another user's request on that
 // connection would be taken for the first user's.
 func authenticates(h map[string][]string) bool {
-	for _, v := range h["Authorization"] {
-		scheme, _, _ := strings.Cut(v, " ")
-		if strings.EqualFold(scheme, "NTLM") || strings.EqualFold(scheme, "Negotiate") {
+	return slices.ContainsFunc(h["Authorization"], forConn[string])
+}
+
+// forConn reports whether an Authorization field is for the connection.
+func forConn[V string | []byte](authorization V) bool {
+	for _, scheme := range []string{"NTLM", "Negotiate"} {
+		n := len(scheme)
+		if len(authorization) >= n && strings.EqualFold(string(authorization[:n]), scheme) && (len(authorization) == n || authorization[n] == ' ') {
 			return true
 		}
 	}

@@ -3,18 +3,18 @@ package upstream
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"whittle/internal/http1"
 )
 
 // Raw is a client's request in bytes, on its way to an upstream.
 type Raw struct {
-	Method, Target, Host []byte
-	// Fields are all lines but Host, each with its line end.
+	// Head is the request's as it came: its target is in origin form.
+	Head *http1.RequestHead
+	// Fields are all lines that go upstream but Host, each with its line end.
 	Fields []byte
 	Body   []byte
-	// Repeatable says that the request may be sent again on a new connection.
-	Repeatable bool
 	// Inform is as in Request.
 	Inform func(status int, fields map[string][]string)
 }
@@ -25,37 +25,53 @@ func (u *Upstream) TakesRaw() bool { return u.pool != nil }
 // MaxRaw is the longest body of a Raw.
 const MaxRaw = maxLeanBody
 
-// SendRaw is Send for a request in bytes, whose target is in origin form.
+// SendRaw is Send for a request in bytes.
 func (u *Upstream) SendRaw(ctx context.Context, q *Raw) (*Response, error) {
 	buf := requests.Get().(*[]byte)
 	defer func() {
 		*buf = (*buf)[:0]
 		requests.Put(buf)
 	}()
-	b := (*buf)[:0]
-	b = append(b, q.Method...)
+	h := q.Head
+	b := append((*buf)[:0], h.Method()...)
 	b = append(b, ' ')
 	b = append(b, u.prefix...)
-	b = append(b, q.Target...)
+	b = append(b, h.Target()...)
 	b = append(b, " HTTP/1.1\r\nHost: "...)
-	if u.host != "" {
-		b = append(b, u.host...)
-	} else {
-		b = append(b, q.Host...)
-	}
+	b = append(b, u.hostFor(string(h.Host()))...)
 	b = append(b, "\r\n"...)
 	b = append(b, q.Fields...)
 	b = append(http1.EndHead(b), q.Body...)
 	*buf = b
-	method := http.MethodGet
-	if string(q.Method) == http.MethodHead {
-		method = http.MethodHead
-	}
-	c, err := u.pool.do(ctx, leanCall{request: b, method: method, again: q.Repeatable, limit: u.timeout, inform: q.Inform})
+	call := rawCall(h)
+	call.request, call.limit, call.inform = b, u.timeout, q.Inform
+	c, err := u.pool.do(ctx, call)
 	if err != nil {
 		return nil, err
 	}
 	return &Response{Status: c.head.status, Length: c.head.length, body: &c.framed, conn: c}, nil
+}
+
+// rawCall is what the head of a request in bytes says of its call.
+func rawCall(h *http1.RequestHead) (call leanCall) {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace} {
+		if string(h.Method()) == method {
+			call.method, call.again = method, true
+		}
+	}
+	for i := range h.Len() {
+		f := h.Field(i)
+		if len(f.Name) > len("X-Idempotency-Key") {
+			continue
+		}
+		switch name := string(f.Name); {
+		case strings.EqualFold(name, "Authorization"):
+			call.last = call.last || forConn(f.Value)
+		case strings.EqualFold(name, "Idempotency-Key"), strings.EqualFold(name, "X-Idempotency-Key"):
+			call.again = true
+		}
+	}
+	return call
 }
 
 // Whole takes the response's body where it has come in whole, is of known length and

@@ -1,0 +1,59 @@
+package gateway
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestPassingThroughInBytesIsAsByName: what a monolith sees of a request that only
+// passes through is the same however it goes. With an access log, none goes in bytes.
+func TestPassingThroughInBytesIsAsByName(t *testing.T) {
+	var mu sync.Mutex
+	users := map[string]string{} // by connection, as NTLM has it
+	m := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if a := r.Header.Get("Authorization"); a != "" {
+			users[r.RemoteAddr] = a
+		}
+		_, _ = io.WriteString(w, r.Host+" is asked by "+users[r.RemoteAddr])
+	}))
+	t.Cleanup(m.Close)
+	at := strings.TrimPrefix(m.URL, "http://")
+	ls, _ := facing(t, 2)
+	behind(t, ls[0], Options{Monolith: upstreamAt(m.URL)})
+	behind(t, ls[1], Options{Monolith: upstreamAt(m.URL), Access: slog.New(slog.DiscardHandler)})
+	for i, way := range []string{"in bytes", "by name"} {
+		c, err := net.Dial("tcp", ls[i].Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		from := bufio.NewReader(c)
+		for _, tt := range []struct{ fields, want string }{
+			{"Host: h\r\nAuthorization: NTLM alice\r\n", "h is asked by NTLM alice"},
+			{"Host: h\r\n", "h is asked by "},
+			{"Host: h\r\nauthorization: negotiate bob\r\n", "h is asked by negotiate bob"},
+			{"Host: \r\n", at + " is asked by "},
+		} {
+			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n"+tt.fields+"\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(from, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(resp.Body)
+			if err != nil || string(got) != tt.want {
+				t.Errorf("%s, %q: %q, %v, want %q", way, tt.fields, got, err, tt.want)
+			}
+		}
+	}
+}
