@@ -1,0 +1,24 @@
+package child
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// TestEndsWithParent kills the parent of a server: the server does not outlive it.
+func TestEndsWithParent(t *testing.T) {
+	p, err := Start(t.Context(), options("parent"), os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reached(t.Context(), p.Public); err != nil {
+		t.Errorf("the server of the parent: %v", err)
+	}
+	p.Kill()
+	for began := time.Now(); reached(t.Context(), p.Public) == nil; { // until the kernel has ended it
+		if time.Since(began) > time.Minute {
+			t.Fatal("it is still there")
+		}
+	}
+}
