@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"whittle"
+	"whittle/internal/filelock"
 	"whittle/record/capture"
 )
 
@@ -56,7 +57,7 @@ func Create(dir string, o Options) (*Writer, error) {
 	if err != nil {
 		return nil, coded(err, "open log")
 	}
-	if err := lock(held); err != nil {
+	if err := filelock.Hold(held); err != nil {
 		held.Close()
 		return nil, whittle.Errorf(whittle.Unavailable, "open log: another process records into %s", dir).
 			WithHint("give this one a folder of its own, or end the other one")
