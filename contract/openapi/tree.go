@@ -153,8 +153,8 @@ func (p *jsonParser) value(depth int) *node {
 	return n
 }
 
-// parseYAML reads one YAML document. It does not panic, whatever the bytes: the
-// parser is not ours.
+// parseYAML reads one YAML document. Whatever the bytes, it ends with a node or with
+// an error of this package: the parser is not ours, and may panic.
 func parseYAML(data []byte) *node {
 	defer func() {
 		switch r := recover().(type) {
