@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// quietDisk returns a folder where so many bytes are free and hardly anybody else
+// idleDisk returns a folder where so many bytes are free and hardly anybody else
 // writes or deletes meanwhile: in memory, where there is enough of it.
 func idleDisk(t *testing.T, capacity int64) string {
 	t.Helper()
