@@ -1,6 +1,7 @@
 package newservice
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -57,7 +58,7 @@ func newProject(t *testing.T, monolith string, n int, next func(i int) request, 
 
 // hurry shortens a config's times, and lets the walk get on by fewer responses to
 // users: the same steps in seconds. That users' requests earn the shipped budget is
-// held by e2e/walk; these walks ask each request that they have hundreds of times.
+// held by e2e/walk, and by one route of TestShop.
 var hurry = strings.NewReplacer(
 	"listen: 127.0.0.1:8080", "listen: 127.0.0.1:0",
 	"admin: 127.0.0.1:8081", "admin: 127.0.0.1:0",
@@ -211,6 +212,7 @@ func TestOwnLogic(t *testing.T) {
 		logic := fmt.Sprintf(`package service
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 
@@ -255,6 +257,16 @@ func TestShop(t *testing.T) {
 	// other, and is given every request.
 	later.Store(true)
 	defer later.Store(false)
+	// One route's users earn the budget and the counts that whittle ships.
+	path := filepath.Join(dir, "whittle.yaml")
+	config, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = bytes.Replace(config, []byte("      hold: 30s\n"), []byte("      hold: 50ms\n"), 1)
+	if err := os.WriteFile(path, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	said := walk(t, monolith, dir, shopRequests, true)
 	if n := said.routes["POST /quotes"].Ledger.Skipped[whittle.SkipUntranslated]; n != 0 {
 		t.Errorf("%d requests were left to the monolith: %+v", n, said.routes["POST /quotes"].Ledger)
