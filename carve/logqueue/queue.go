@@ -1,10 +1,11 @@
 // Package logqueue writes log lines without making the caller wait. Lines are queued
-// within a bound and written by one goroutine; what does not fit is dropped, counted,
-// and reported once the log takes lines again. A pipe that nobody reads, or a full
-// disk, costs lines and nothing else.
+// within a bound and written by one goroutine. A line that does not fit, or whose write
+// fails, is dropped and counted, and the log gets the count once it takes lines again. A
+// pipe that nobody reads, or a full disk, costs lines and nothing else.
 package logqueue
 
 import (
+	"bytes"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -21,7 +22,7 @@ const bound = 1 << 20
 // Queue is an io.Writer of lines, one a call. It is safe for concurrent use.
 type Queue struct {
 	w      io.Writer
-	report func(dropped int64)
+	report func(to io.Writer, dropped int64)
 
 	wake    notify.Signal
 	ended   chan struct{} // closed when all has been written after Close
@@ -32,9 +33,9 @@ type Queue struct {
 	closed  bool
 }
 
-// New begins to write to w what the queue gets. report is called when lines were
-// dropped and the log takes some again; it may write to the queue.
-func New(w io.Writer, report func(dropped int64)) *Queue {
+// New begins to write to w what the queue gets. report writes one line, on how many were
+// dropped since it was called last, to the log itself: in the queue it could be dropped.
+func New(w io.Writer, report func(to io.Writer, dropped int64)) *Queue {
 	q := &Queue{w: w, report: report, wake: notify.New(), ended: make(chan struct{})}
 	go q.run()
 	return q
@@ -57,7 +58,7 @@ func (q *Queue) Write(line []byte) (int, error) {
 func (q *Queue) run() {
 	defer close(q.ended)
 	var buf []byte
-	var said int64
+	var reported int64
 	for {
 		var closed bool
 		if buf, closed = q.take(buf); len(buf) == 0 {
@@ -67,10 +68,13 @@ func (q *Queue) run() {
 			<-q.wake
 			continue
 		}
-		_, _ = q.w.Write(buf) // there is no other place to say that the log fails
-		if n := q.dropped.Load(); n > said && !closed {
-			q.report(n - said)
-			said = n
+		if n, err := q.w.Write(buf); err != nil {
+			q.dropped.Add(int64(bytes.Count(buf[n:], []byte("\n"))))
+			continue // there is no other place to say that the log fails
+		}
+		if n := q.dropped.Load(); n > reported {
+			q.report(q.w, n-reported)
+			reported = n
 		}
 	}
 }
@@ -83,7 +87,7 @@ func (q *Queue) take(written []byte) (lines []byte, closed bool) {
 	return lines, q.closed
 }
 
-// Dropped is how many lines had no room.
+// Dropped is how many lines are not in the log.
 func (q *Queue) Dropped() int64 { return q.dropped.Load() }
 
 // Close writes what waits, for as long as within at most. Lines that come after it
@@ -102,7 +106,7 @@ func (q *Queue) Close(within time.Duration) {
 }
 
 var descDropped = prometheus.NewDesc("whittle_log_lines_dropped_total",
-	"Log lines that were dropped because nobody took those before them.", nil, nil)
+	"Log lines that were dropped because nobody took those before them, or the log could not be written.", nil, nil)
 
 // Describe implements prometheus.Collector.
 func (q *Queue) Describe(ch chan<- *prometheus.Desc) { ch <- descDropped }

@@ -18,13 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // others told of.
 func TestNobodyWaitsForALog(t *testing.T) {
 	r, w := io.Pipe()
-	var q *Queue
-	ready := make(chan struct{})
-	q = New(w, func(dropped int64) {
-		<-ready
-		fmt.Fprintf(q, "dropped %d\n", dropped)
-	})
-	close(ready)
+	q := New(w, func(to io.Writer, dropped int64) { fmt.Fprintf(to, "dropped %d\n", dropped) })
 	const line = 1 << 10
 	sent := 3 * bound / line
 	for i := range sent {
@@ -46,7 +40,8 @@ func TestNobodyWaitsForALog(t *testing.T) {
 		var n int
 		switch {
 		case strings.HasPrefix(l, "dropped "):
-			fmt.Sscanf(l, "dropped %d", &reported)
+			fmt.Sscanf(l, "dropped %d", &n)
+			reported += int64(n)
 		default:
 			if _, err := fmt.Sscanf(l, "%d", &n); err != nil || n <= last || len(l) != line-1 {
 				t.Fatalf("after line %d came %.40q", last, l)
@@ -57,20 +52,23 @@ func TestNobodyWaitsForALog(t *testing.T) {
 	if kept := int64(len(lines)); kept < int64(sent)-dropped {
 		t.Errorf("%d lines written, %d dropped of %d", kept, dropped, sent)
 	}
+	if reported != dropped {
+		t.Errorf("reported %d of %d dropped", reported, dropped)
+	}
 }
 
-// TestDropsAreTold: when the log takes lines again, it is told how many are missing.
+// TestDropsAreReported: when the log takes lines again, it gets the number that is missing.
 func TestDropsAreReported(t *testing.T) {
 	r, w := io.Pipe()
 	reported := make(chan int64, 1)
-	q := New(w, func(dropped int64) { reported <- dropped })
+	q := New(w, func(_ io.Writer, dropped int64) { reported <- dropped })
 	for range 3 * bound / 1024 {
 		_, _ = q.Write(make([]byte, 1024))
 	}
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = io.Copy(io.Discard, r) })
 	if n := <-reported; n != q.Dropped() {
-		t.Errorf("told of %d of %d", n, q.Dropped())
+		t.Errorf("reported %d of %d", n, q.Dropped())
 	}
 	q.Close(time.Minute)
 	w.Close()
@@ -80,12 +78,44 @@ func TestDropsAreReported(t *testing.T) {
 // TestCloseIsBounded: a log that takes nothing does not keep a process from ending.
 func TestCloseIsBounded(t *testing.T) {
 	r, w := io.Pipe()
-	q := New(w, func(int64) {})
+	q := New(w, func(io.Writer, int64) {})
 	fmt.Fprintln(q, "nobody reads this")
 	q.Close(time.Millisecond)
 	r.Close()
 	<-q.ended
-	if fmt.Fprintln(q, "too late"); q.Dropped() != 1 {
-		t.Errorf("%d dropped", q.Dropped())
+	if fmt.Fprintln(q, "too late"); q.Dropped() != 2 {
+		t.Errorf("%d of 2 dropped", q.Dropped())
+	}
+}
+
+// full is a disk: it takes room bytes and no more, until somebody makes room.
+type full struct {
+	taken strings.Builder
+	room  int
+	fails chan struct{}
+}
+
+func (f *full) Write(p []byte) (int, error) {
+	n := min(f.room, len(p))
+	f.taken.Write(p[:n])
+	if n < len(p) {
+		f.room = 1 << 10
+		f.fails <- struct{}{}
+		return n, io.ErrShortWrite
+	}
+	return n, nil
+}
+
+// TestAFailedWriteCountsItsLines: the lines that a full disk does not take are counted
+// as dropped, and reported once it has room again.
+func TestAFailedWriteCountsItsLines(t *testing.T) {
+	disk := &full{room: 6, fails: make(chan struct{})}
+	q := New(disk, func(to io.Writer, dropped int64) { fmt.Fprintf(to, "dropped %d\n", dropped) })
+	fmt.Fprint(q, "lost at once\n")
+	<-disk.fails
+	fmt.Fprint(q, "kept\n")
+	q.Close(time.Minute)
+	if got, want := disk.taken.String(), "lost akept\ndropped 1\n"; got != want || q.Dropped() != 1 {
+		t.Errorf("the log has %q instead of %q, %d dropped", got, want, q.Dropped())
 	}
 }

@@ -53,12 +53,11 @@ func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
-	var log *slog.Logger
-	lines := logqueue.New(s.Err, func(dropped int64) {
-		log.Warn("log lines were dropped, since nobody took those before them", "lines", dropped)
+	lines := logqueue.New(s.Err, func(to io.Writer, dropped int64) {
+		newLog(to, f.Log).Warn("log lines were dropped, since nobody took those before them", "lines", dropped)
 	})
 	defer lines.Close(logFlush)
-	log = newLog(lines, f.Log)
+	log := newLog(lines, f.Log)
 	for _, w := range f.Warnings {
 		log.Warn(w)
 	}
