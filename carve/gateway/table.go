@@ -66,18 +66,26 @@ func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old
 		t.add(e)
 	}
 	t.order()
-	t.boundExposure()
+	t.boundExposure(old)
 	return t, nil
 }
 
 // boundExposure has the largest bound of a candidate's routes hold for all of them.
-func (t *table) boundExposure() {
-	most := map[*breaker.Shared]int{}
+// A candidate of old that serves none any more trips none.
+func (t *table) boundExposure(old *table) {
+	most, breakers := map[*breaker.Shared]int{}, map[*breaker.Shared][]*breaker.Breaker{}
+	if old != nil {
+		for _, s := range old.candidates {
+			most[s] = 0
+		}
+	}
 	for _, rt := range t.routes {
-		most[rt.bounds.Shared] = max(most[rt.bounds.Shared], rt.spec.Guard.Exposure)
+		s := rt.bounds.Shared
+		most[s] = max(most[s], rt.spec.Guard.Exposure)
+		breakers[s] = append(breakers[s], rt.breaker)
 	}
 	for s, exposure := range most {
-		s.Bound(exposure)
+		s.Bound(exposure, breakers[s])
 	}
 }
 

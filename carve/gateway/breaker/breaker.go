@@ -19,14 +19,14 @@ import (
 //
 // The breaker trips after so many bad responses in a row
 // (Guard.Consecutive), not counting requests at which the monolith, asked after
-// the candidate, failed as well; or when that many requests have waited for longer than the candidate's stall timeout
-// without one good response among them.
+// the candidate, failed as well; or when that many requests have waited for longer
+// than the candidate's stall timeout without one good response among them.
 //
 // At most Guard.Exposure users' requests meet a candidate that is broken from
-// one moment to the next, over all of its routes (Shared). A request counts from its start until it is answered
-// well. One that was not followed by a good response goes on counting until a request that
-// started after its end gets one: only that proves that the candidate
-// works again. A broken candidate can give no such proof, so what it has
+// one moment to the next, over all of its routes (Shared). A request counts from its
+// start until it gets a good response. One that was not followed by a good response
+// goes on counting until a request that started after its end gets one: only that
+// proves that the candidate works again. A broken candidate can give no such proof, so what it has
 // touched can only grow up to the bound. A user who goes away before the
 // candidate has had its time counts once and not per request: nobody can trip the
 // breaker by disconnecting. In phase live there is no bound on
@@ -79,6 +79,13 @@ type Bounds struct {
 	consecutive, exposure int
 	// Shared bounds all routes of the candidate together. Nil: there is no other one.
 	Shared *Shared
+}
+
+// opened takes note that the breaker has opened.
+func (w Bounds) opened() {
+	if w.Shared != nil {
+		w.Shared.opened()
+	}
 }
 
 // BoundsOf gives the bounds of a guard, each at least 1.
@@ -141,17 +148,35 @@ const (
 
 // Set closes the breaker, for a shift or for live service, or opens it, under the
 // position of a generation.
-func (b *Breaker) Set(open, live bool, position uint64) {
+func (b *Breaker) Set(closed, live bool, position uint64) {
+	b.mu.Lock()
+	b.live, b.position = live, position
+	switch {
+	case closed == b.closed:
+	case closed:
+		b.close()
+	default:
+		b.closed = false
+		b.stopTimer()
+		defer b.bounds.opened() // when mu is free
+	}
+	b.mu.Unlock()
+}
+
+// restart has a closed breaker count from 0: what began before is no evidence.
+func (b *Breaker) restart() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.live, b.position = live, position
-	if open == b.closed {
-		return
-	}
-	if b.closed = open; !open {
+	if b.closed {
 		b.stopTimer()
-		return
+		b.cancelTripped()
+		b.close()
 	}
+}
+
+// close has requests flow, and begins to count them. The caller holds mu.
+func (b *Breaker) close() {
+	b.closed = true
 	b.generation++
 	b.unproven, b.forgiven, b.consecutiveBad, b.sinceGood, b.suspects = 0, 0, 0, 0, 0
 	b.disconnected = nil
@@ -172,7 +197,7 @@ func (b *Breaker) Admit(now time.Time, within Bounds) (Permit, bool) {
 	if within.Shared == nil {
 		return b.admit(now, within)
 	}
-	common, other, ok := within.Shared.admit(b, b.isLive(), now)
+	common, other, ok := within.Shared.admit(b.isLive(), now)
 	if !ok {
 		return Permit{}, false
 	}
@@ -182,6 +207,12 @@ func (b *Breaker) Admit(now time.Time, within Bounds) (Permit, bool) {
 	}
 	p.common, p.shared = common, other.entry
 	return p, ok
+}
+
+func (b *Breaker) isClosed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
 }
 
 func (b *Breaker) isLive() bool {
@@ -412,9 +443,10 @@ func (b *Breaker) open(reason string) {
 	b.closed = false
 	b.stopTimer()
 	b.cancelTripped()
-	position := b.position
+	position, within := b.position, b.bounds
 	b.mu.Unlock()
 	b.onTrip(reason, position)
+	within.opened()
 }
 
 // InFlight is how many requests hold a permit.

@@ -2,6 +2,7 @@ package breaker
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -10,17 +11,18 @@ import (
 // routes that it serves: as many as a breaker admits on a route alone, where the
 // largest bound of the routes holds. Routes in phase live are counted for themselves,
 // since others bound what is in flight. When it trips, the breakers of its routes do.
+// Once all of them are open it counts from 0, as each of them does.
 type Shared struct {
 	shift, live *Breaker
 
 	mu       sync.Mutex // guards the following
 	exposure int
-	members  map[*Breaker]struct{}
+	routes   []*Breaker
 }
 
 // NewShared makes the bound of one candidate.
 func NewShared() *Shared {
-	s := &Shared{members: map[*Breaker]struct{}{}}
+	s := &Shared{}
 	s.shift, s.live = s.part(false), s.part(true)
 	return s
 }
@@ -30,25 +32,25 @@ func (s *Shared) part(live bool) *Breaker {
 	var b *Breaker
 	b = New(func(reason string, _ uint64) {
 		b.Set(true, live, 0)
-		for _, m := range s.all() {
-			m.Trip(reason + " over all routes of the candidate")
+		for _, r := range s.all() {
+			r.Trip(reason + " over all routes of the candidate")
 		}
 	})
 	b.Set(true, live, 0)
 	return b
 }
 
-// Bound sets how many users' requests may meet the candidate.
-func (s *Shared) Bound(exposure int) {
+// Bound sets how many users' requests may meet the candidate, and the breakers of the
+// routes that it serves.
+func (s *Shared) Bound(exposure int, routes []*Breaker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.exposure = max(exposure, 1)
+	s.exposure, s.routes = max(exposure, 1), routes
 }
 
 // admit acquires a permit for a request of a route's breaker.
-func (s *Shared) admit(of *Breaker, live bool, now time.Time) (*Breaker, Permit, bool) {
+func (s *Shared) admit(live bool, now time.Time) (*Breaker, Permit, bool) {
 	s.mu.Lock()
-	s.members[of] = struct{}{}
 	// A row of bad responses is a matter of one route.
 	within := Bounds{consecutive: math.MaxInt, exposure: s.exposure}
 	s.mu.Unlock()
@@ -60,13 +62,16 @@ func (s *Shared) admit(of *Breaker, live bool, now time.Time) (*Breaker, Permit,
 	return b, p, ok
 }
 
+// opened takes note that the breaker of a route has opened.
+func (s *Shared) opened() {
+	if !slices.ContainsFunc(s.all(), (*Breaker).isClosed) {
+		s.shift.restart()
+		s.live.restart()
+	}
+}
+
 func (s *Shared) all() []*Breaker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []*Breaker
-	for m := range s.members {
-		all = append(all, m)
-	}
-	clear(s.members) // whoever is closed again comes again
-	return all
+	return s.routes
 }

@@ -16,7 +16,6 @@ func TestRoutesShareTheExposure(t *testing.T) {
 			t.Run(fmt.Sprintf("live %v, hangs %v", live, hangs), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := NewShared()
-					s.Bound(50)
 					var routes [10]*Breaker
 					var trips int
 					within := Bounds{consecutive: 1000, exposure: 50, Shared: s}
@@ -24,6 +23,7 @@ func TestRoutesShareTheExposure(t *testing.T) {
 						routes[i] = New(func(string, uint64) { trips++ })
 						routes[i].Set(true, live, 1)
 					}
+					s.Bound(50, routes[:])
 					round := func(how Outcome, end bool) (met int) {
 						var under []func()
 						for i := range 500 {
@@ -65,4 +65,119 @@ func TestRoutesShareTheExposure(t *testing.T) {
 			})
 		}
 	}
+}
+
+// closed makes routes of one candidate whose breakers are closed, and counts their trips.
+func closed(s *Shared, n int) (routes []*Breaker, trips *int) {
+	trips = new(int)
+	for range n {
+		b := New(func(string, uint64) { *trips++ })
+		b.Set(true, false, 1)
+		routes = append(routes, b)
+	}
+	s.Bound(50, routes)
+	return routes, trips
+}
+
+// TestANewAttemptBeginsAfresh: what a broken candidate's last requests have used of the
+// common bound is not held against the next attempt, once all its routes have tripped.
+func TestANewAttemptBeginsAfresh(t *testing.T) {
+	s := NewShared()
+	routes, trips := closed(s, 2)
+	within, now := Bounds{consecutive: 5, exposure: 50, Shared: s}, time.Unix(0, 0)
+	var under []func()
+	for i := range 50 {
+		b := routes[i%2]
+		p, ok := b.Admit(now, within)
+		if !ok {
+			t.Fatalf("request %d is refused", i)
+		}
+		under = append(under, func() { b.Done(p, Bad, now) })
+	}
+	for _, done := range under {
+		done()
+	}
+	if *trips != 2 {
+		t.Fatalf("%d routes tripped", *trips)
+	}
+	for _, b := range routes {
+		b.Set(true, false, 2)
+	}
+	if _, ok := routes[0].Admit(now, within); !ok || *trips != 2 {
+		t.Errorf("the first request of the next attempt: admitted %v, %d trips", ok, *trips)
+	}
+}
+
+// TestOneRoutesTripGivesNothingBack: while another route is closed, what the tripped
+// one has exposed counts, also after it is closed again.
+func TestOneRoutesTripGivesNothingBack(t *testing.T) {
+	s := NewShared()
+	routes, _ := closed(s, 2)
+	within, now := Bounds{consecutive: 5, exposure: 50, Shared: s}, time.Unix(0, 0)
+	met := 0
+	for range 20 {
+		for range 5 {
+			if p, ok := routes[0].Admit(now, within); ok {
+				met++
+				routes[0].Done(p, Bad, now)
+			}
+		}
+		routes[0].Set(false, false, 2)
+		routes[0].Set(true, false, 3)
+		if met == 50 {
+			break
+		}
+	}
+	if _, ok := routes[1].Admit(now, within); ok || met != 50 {
+		t.Errorf("%d met the broken candidate on one route, and one more on the other: %v", met, ok)
+	}
+}
+
+// TestARouteThatHasLeftIsNotTripped: a route that was removed, or has another candidate
+// now, does not trip with the one it had.
+func TestARouteThatHasLeftIsNotTripped(t *testing.T) {
+	s, other := NewShared(), NewShared()
+	routes, trips := closed(s, 2)
+	within, now := Bounds{consecutive: 1000, exposure: 50, Shared: s}, time.Unix(0, 0)
+	moved := within
+	moved.Shared = other
+	if p, ok := routes[1].Admit(now, within); ok {
+		routes[1].Done(p, Good, now)
+	}
+	s.Bound(50, routes[:1])
+	other.Bound(50, routes[1:])
+	for range 51 {
+		if p, ok := routes[0].Admit(now, within); ok {
+			routes[0].Done(p, Bad, now)
+		}
+	}
+	if _, ok := routes[1].Admit(now, moved); !ok || *trips != 1 {
+		t.Errorf("on the sound candidate: admitted %v, %d trips", ok, *trips)
+	}
+}
+
+// TestTheNextAttemptIsWatchedForStalls: once all routes have tripped, the common bound
+// forgets what waited before, and its timer is armed anew for what waits then.
+func TestTheNextAttemptIsWatchedForStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewShared()
+		routes, _ := closed(s, 1)
+		b := s.shift
+		within := Bounds{consecutive: 1, exposure: 50}
+		b.ObserveMirrored(time.Millisecond)
+		b.Admit(time.Now(), within)
+		if b.timer == nil {
+			t.Fatal("the first attempt has no timer")
+		}
+		routes[0].Admit(time.Now(), Bounds{consecutive: 1, exposure: 50, Shared: s})
+		routes[0].Trip("broken")
+		if b.timer != nil {
+			t.Error("the timer of the first attempt still runs")
+		}
+		b.Admit(time.Now(), within)
+		if b.timer == nil {
+			t.Error("the second attempt has no timer")
+		}
+		b.Set(false, false, 0)
+	})
 }
