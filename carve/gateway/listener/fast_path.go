@@ -99,7 +99,7 @@ type date struct {
 	line   []byte
 }
 
-// dateLine gives the Date field for now.
+// dateLine gives the Date field of the current second.
 func (l *fastPath) dateLine(now time.Time) []byte {
 	d, second := l.date.Load(), now.Unix()
 	if d == nil || d.second != second {
