@@ -1,38 +1,15 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
-
-	"whittle/carve/config"
 )
 
 // TestTheAdminListenersEndIsNotTheGateways: when the admin API's listener fails, users
 // are served on, and the API comes back at its address.
 func TestTheAdminListenersEndIsNotTheGateways(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "whittle.yaml")
-	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: http://127.0.0.1:9\nstate: %s.db\n", path)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := config.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := open(t.Context(), f, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, end := context.WithCancel(t.Context())
-	ready, served := make(chan struct{}), make(chan error, 1)
-	go func() { served <- d.serve(ctx, func() { close(ready) }) }()
-	<-ready
+	d, end, served := deployBefore(t, "http://127.0.0.1:9")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	asks := func(url string) int {
 		resp, err := client.Get(url)

@@ -25,23 +25,7 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 		_, _ = io.WriteString(w, "done")
 	}))
 	defer monolith.Close()
-	path := filepath.Join(t.TempDir(), "whittle.yaml")
-	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: %s\nstate: %s.db\n", monolith.URL, path)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := config.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := open(t.Context(), f, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, end := context.WithCancel(t.Context())
-	ready, served := make(chan struct{}), make(chan error, 1)
-	go func() { served <- d.serve(ctx, func() { close(ready) }) }()
-	<-ready
+	d, end, served := deployBefore(t, monolith.URL)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	responded := make(chan string, 1)
 	go func() {
@@ -82,4 +66,28 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
+}
+
+// deployBefore serves before a monolith until end is called; served then gives what
+// serving came to.
+func deployBefore(t *testing.T, monolith string) (d *deployment, end func(), served <-chan error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "whittle.yaml")
+	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: %s\nstate: %s.db\n", monolith, path)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := config.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err = open(t.Context(), f, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	ready, result := make(chan struct{}), make(chan error, 1)
+	go func() { result <- d.serve(ctx, func() { close(ready) }) }()
+	<-ready
+	return d, end, result
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/e2e/process"
 )
 
 const (
@@ -51,8 +52,8 @@ func TestShadow(t *testing.T) {
 	for _, c := range candidates {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, setup{NetHTTP: netHTTP, Monolith: monolithAt(t), Candidate: c.serve(t), Timeout: patience})
-			plain := start(t, setup{NetHTTP: netHTTP, Monolith: monolithAt(t), Candidate: monolithAt(t), Timeout: patience})
+			p := start(t, setup{NetHTTP: process.NetHTTP, Monolith: monolithAt(t), Candidate: c.serve(t), Timeout: patience})
+			plain := start(t, setup{NetHTTP: process.NetHTTP, Monolith: monolithAt(t), Candidate: monolithAt(t), Timeout: patience})
 			both := clients(t, expectMonolith, p.url, plain.url)
 			took := both[0]
 			for _, q := range []struct {
@@ -80,7 +81,7 @@ func TestServed(t *testing.T) {
 	for _, c := range candidates {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, setup{NetHTTP: netHTTP, Monolith: monolithAt(t), Candidate: c.serve(t), Timeout: 200 * time.Millisecond, Share: whittle.All})
+			p := start(t, setup{NetHTTP: process.NetHTTP, Monolith: monolithAt(t), Candidate: c.serve(t), Timeout: 200 * time.Millisecond, Share: whittle.All})
 			took := clients(t, func(t *testing.T, sent int, resp *http.Response) {
 				if c.streams && resp.Header.Get("Content-Type") == "" {
 					// A response of any length in good health: it streams, and

@@ -21,6 +21,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway"
+	"whittle/e2e/process"
 )
 
 // childEnv marks the test's own binary as the gateway's process.
@@ -34,19 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(bothWays{m})
-}
-
-// netHTTP has net/http read all requests of the gateways under test.
-var netHTTP bool
-
-// bothWays runs all tests over the fast path, and then over net/http.
-type bothWays struct{ *testing.M }
-
-func (m bothWays) Run() int {
-	code := m.M.Run()
-	netHTTP = true
-	return max(code, m.M.Run())
+	goleak.VerifyTestMain(process.BothWays{M: m})
 }
 
 // setup configures the gateway's process.
@@ -135,15 +124,15 @@ func child(spec string) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// process is a running gateway.
-type process struct {
+// running is a gateway in a process of its own.
+type running struct {
 	url   string
 	cmd   *exec.Cmd
 	stdin io.Closer
 	out   *bufio.Reader
 }
 
-func start(t *testing.T, s setup) *process {
+func start(t *testing.T, s setup) *running {
 	t.Helper()
 	spec, err := json.Marshal(s)
 	if err != nil {
@@ -153,7 +142,7 @@ func start(t *testing.T, s setup) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(self)}
+	p := &running{cmd: exec.Command(self)}
 	p.cmd.Env = append(os.Environ(), childEnv+"="+string(spec))
 	p.cmd.Stderr = os.Stderr
 	p.stdin, err = p.cmd.StdinPipe()
@@ -178,7 +167,7 @@ func start(t *testing.T, s setup) *process {
 }
 
 // stop ends the process and gives its report and its peak memory in bytes.
-func (p *process) stop(t *testing.T) (report, int64) {
+func (p *running) stop(t *testing.T) (report, int64) {
 	t.Helper()
 	p.stdin.Close()
 	var r report

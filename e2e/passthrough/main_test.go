@@ -19,6 +19,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway"
+	"whittle/e2e/process"
 )
 
 // patience bounds every wait of these tests; nothing is asserted about how much
@@ -29,19 +30,7 @@ func TestMain(m *testing.M) {
 	if upstream := os.Getenv(childUpstream); upstream != "" {
 		os.Exit(child(upstream))
 	}
-	goleak.VerifyTestMain(bothWays{m})
-}
-
-// netHTTP has net/http read all requests of the gateways under test.
-var netHTTP bool
-
-// bothWays runs all tests over the fast path, and then over net/http.
-type bothWays struct{ *testing.M }
-
-func (m bothWays) Run() int {
-	code := m.M.Run()
-	netHTTP = true
-	return max(code, m.M.Run())
+	goleak.VerifyTestMain(process.BothWays{M: m})
 }
 
 // gate is a running gateway.
@@ -57,7 +46,7 @@ func (g gate) url(path string) string { return "http://" + g.addr + path }
 // through starts a gateway before an upstream, and ends it with the test.
 func through(t *testing.T, upstream string, change ...func(*gateway.Options)) gate {
 	t.Helper()
-	o := gateway.Options{Monolith: whittle.Upstream{URL: upstream, Timeout: patience}, NetHTTP: netHTTP}
+	o := gateway.Options{Monolith: whittle.Upstream{URL: upstream, Timeout: patience}, NetHTTP: process.NetHTTP}
 	o.Limits.Grace = 5 * time.Second
 	for _, c := range change {
 		c(&o)

@@ -15,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway"
+	"whittle/e2e/process"
 	"whittle/internal/needs"
 )
 
@@ -52,7 +53,7 @@ func startChild(t *testing.T, upstream string) (addr string, peak func() int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childUpstream+"="+upstream)
-	if netHTTP {
+	if process.NetHTTP {
 		cmd.Env = append(cmd.Env, childNetHTTP+"=1")
 	}
 	cmd.Stderr = os.Stderr
