@@ -35,6 +35,7 @@ var rooms = map[string]int{
 	"whittle/internal/notify":       0,
 	"whittle/internal/openfiles":    0,
 	"whittle/internal/paired":       0,
+	"whittle/internal/proxyproto":   0,
 	"whittle/internal/units":        0,
 	"whittle/internal/simtest":      0,
 	"whittle/systems/ingest/stream": 10,
