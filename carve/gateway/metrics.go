@@ -49,7 +49,8 @@ func (m *meter) add(sent int, took time.Duration) {
 
 // counts are the gateway's own, whatever the route.
 type counts struct {
-	loops atomic.Int64 // requests that came back
+	loops   atomic.Int64 // requests that came back
+	inBytes atomic.Int64 // requests that went in bytes
 }
 
 var (
@@ -67,6 +68,8 @@ var (
 		"Requests refused because their framing was not exact.", nil, nil)
 	descLoops = prometheus.NewDesc("whittle_loops_total",
 		"Requests refused because this gateway had forwarded them before.", nil, nil)
+	descInBytes = prometheus.NewDesc("whittle_requests_in_bytes_total",
+		"Requests that passed through in bytes, both messages as they came: the cheapest way.", nil, nil)
 	descUpgrades = prometheus.NewDesc("whittle_upgrades",
 		"Upgraded connections (WebSocket and the like) open.", nil, nil)
 )
@@ -87,6 +90,7 @@ func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
 	counter(descWaiting, g.clients.Waits())
 	counter(descMalformed, g.clients.Malformed())
 	counter(descLoops, g.counts.loops.Load())
+	counter(descInBytes, g.counts.inBytes.Load())
 	gauge(descUpgrades, g.forwarder.Upgrades())
 	if g.opts.Record != nil {
 		g.records.collect(ch)

@@ -13,12 +13,12 @@ import (
 // other: no header is taken apart into a map, and no route, recorder or tracer looks
 // at it. Where the response turns out not to be everyday, it goes on as any other.
 func (g *Gateway) ServeRaw(r *listener.Raw) bool {
-	if g.opts.Tracer != nil || g.opts.Access != nil || g.opts.Record != nil || g.clients.Draining() {
+	if g.opts.Tracer != nil || g.opts.Access != nil || g.clients.Draining() {
 		return false
 	}
 	t := g.table.Load()
 	e := t.matchRaw(r)
-	if e == nil || e.route != nil || !t.monolith.TakesRaw() || len(r.Body) > upstream.MaxRaw ||
+	if e == nil || e.route != nil || g.recordedShare(e) > 0 || !t.monolith.TakesRaw() || len(r.Body) > upstream.MaxRaw ||
 		g.opts.Limits.BodyBytes >= 0 && int64(len(r.Body)) > g.opts.Limits.BodyBytes {
 		return false
 	}
@@ -34,6 +34,7 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 		Head: r.Head, Fields: fields, Body: r.Body, Inform: r.Inform,
 	})
 	if err == nil && passRaw(r, a) {
+		g.counts.inBytes.Add(1)
 		e.meter.running.Add(-1)
 		e.meter.add(a.Status, time.Since(at))
 		return true

@@ -104,14 +104,10 @@ type recording struct {
 // newRecording begins a copy where the request is in the sample; nil where it
 // is not.
 func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
-	if g.opts.Record == nil || c.request.Looped {
+	if c.request.Looped {
 		return nil
 	}
-	share := c.entry.record
-	if c.entry.name == "" {
-		share = whittle.Share(g.records.rest.Load())
-	}
-	r := &c.request
+	r, share := &c.request, g.recordedShare(c.entry)
 	if share == 0 || !recordedTurn(r.ConnNumber, r.RemoteAddr, c.at).in(share, forRecord) {
 		return nil
 	}
@@ -131,6 +127,17 @@ func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
 		r.Body = &recordedBody{r.Body, rec}
 	}
 	return rec
+}
+
+// recordedShare is the share of a rule's requests that are recorded.
+func (g *Gateway) recordedShare(e *entry) whittle.Share {
+	switch {
+	case g.opts.Record == nil:
+		return 0
+	case e.name == "":
+		return whittle.Share(g.records.rest.Load())
+	}
+	return e.record
 }
 
 // recordedTurn decides for a connection and a period whether its requests are in the
