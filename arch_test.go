@@ -26,6 +26,7 @@ var rooms = map[string]int{
 	"whittle/internal/httpfield":       0,
 
 	"whittle/internal/latency":      0,
+	"whittle/carve/account":         10,
 	"whittle/carve/rollout":         10,
 	"whittle/carve/transcode":       10,
 	"whittle/carve/config":          20,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/account"
 	"whittle/carve/rollout"
 	"whittle/carve/state"
 )
@@ -19,7 +20,7 @@ type draft struct {
 	epoch        string
 	st           rollout.State
 	own          kept
-	account      keptAccount
+	account      account.Kept
 	judge, guard []byte
 	timeline     []whittle.Decision
 	// report is the gateway's part of the ledger.
@@ -51,8 +52,8 @@ func (r *route) draft() (*draft, error) {
 func (d *draft) cut(r *route, now time.Time) {
 	d.rise, d.gen, d.epoch = r.rise, r.disk.gen, r.epoch
 	r.disk.began, r.disk.asked, r.ev.changed = now, false, false
-	r.ev.account.take(r.c.o.Counts(r.name))
-	d.account, d.report = r.ev.account.kept(now), r.ev.account.report.Ledger
+	r.ev.account.Take(account.Local, r.c.o.Counts(r.name))
+	d.account, d.report = r.ev.account.Kept(now), r.ev.account.Report(account.Local).Ledger
 	d.st, d.timeline = r.st, r.timeline
 	d.own = kept{
 		Version: keptVersion, Generation: r.generation, Served: r.ev.servedSince(r.st.Since), Exposed: r.ev.exposed,
@@ -88,7 +89,7 @@ func (r *route) snapshot(st rollout.State, generation uint64, timeline []whittle
 		status: whittle.RouteStatus{
 			Route: r.name, Phase: st.Phase, Share: st.Share, Percent: st.Share.Percent(), Held: st.Held, Since: st.Since,
 			Generation: generation,
-			Verdict:    v, Ledger: r.ev.account.total(), Guards: r.ev.guard.Meters(), Harm: harm, Timeline: timeline,
+			Verdict:    v, Ledger: r.ev.account.Total(), Guards: r.ev.guard.Meters(), Harm: harm, Timeline: timeline,
 		},
 	}
 }

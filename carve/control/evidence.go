@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/account"
 )
 
 // evidence is the evidence on one route's candidate, with its ledger. Its lock is held
@@ -30,7 +31,7 @@ type evidence struct {
 	// began at step.
 	served  int
 	step    time.Time
-	account account
+	account account.Account
 	// changed says that something has come since the last save began.
 	changed bool
 	spare   []whittle.Outcome
@@ -98,7 +99,7 @@ func (e *evidence) compare(x *whittle.Exchange) whittle.Observation {
 // gateway counts the exchange. The caller holds mu.
 func (e *evidence) count(x *whittle.Exchange, o *whittle.Observation) {
 	fate, reason := o.Fate(x)
-	e.account.judged.Settle(fate, reason, 1)
+	e.account.Judged(account.Local, 0, fate, reason)
 	o.Counted, e.changed = true, true
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"whittle"
+	"whittle/carve/account"
 	"whittle/carve/rollout"
 	"whittle/carve/state"
 	"whittle/internal/notify"
@@ -91,11 +92,11 @@ func (c *Controller) load(monolith whittle.Upstream, spec whittle.Route) (*route
 // then be half read; restart replaces them.
 func (r *route) take(rec state.Record) (lost string) {
 	r.timeline = rec.Timeline
-	var account keptAccount
-	if err := json.Unmarshal(rec.Ledger, &account); err != nil {
+	var ledger account.Kept
+	if err := json.Unmarshal(rec.Ledger, &ledger); err != nil {
 		return r.unreadable("ledger", err)
 	}
-	r.ev.account = resumed(&account, r.c.o.Now())
+	r.ev.account = account.Resumed(&ledger, r.c.o.Now())
 	var own kept
 	if err := json.Unmarshal(rec.Rollout, &own); err != nil {
 		return r.unreadable("position", err)

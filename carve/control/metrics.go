@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
+	"whittle/carve/account"
 )
 
 var (
@@ -98,8 +99,8 @@ func (r *route) collectLedger(ch chan<- prometheus.Metric) {
 func (r *route) ledger() whittle.Ledger {
 	r.ev.mu.Lock()
 	defer r.ev.mu.Unlock()
-	r.ev.account.take(r.c.o.Counts(r.name))
-	return r.ev.account.total()
+	r.ev.account.Take(account.Local, r.c.o.Counts(r.name))
+	return r.ev.account.Total()
 }
 
 func one(b bool) float64 {

@@ -11,6 +11,8 @@ import (
 	"whittle/carve/state"
 )
 
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
 // TestTrafficCountsWholeSeconds: a request is seen from the next second on for ten
 // seconds, and requests of each of those count.
 func TestTrafficCountsWholeSeconds(t *testing.T) {
@@ -121,20 +123,6 @@ func TestTheFirstReasonOfATripStays(t *testing.T) {
 	m.trip(trip{5, ""})
 	if _, got := m.take(nil); got.generation != 5 || got.reason == "" {
 		t.Errorf("%+v", got)
-	}
-}
-
-// TestALedgerHasNoEmptyReasons: what did not come is not listed, and a report with a
-// number that was taken is not taken again, whatever it says.
-func TestALedgerHasNoEmptyReasons(t *testing.T) {
-	a := resumed(&keptAccount{Ledger: whittle.Ledger{Compared: 1, Skipped: map[string]int64{"x": 0}}}, noon)
-	if l := a.total(); l.Compared != 1 || len(l.Skipped) != 0 {
-		t.Errorf("%+v", l)
-	}
-	a.take(whittle.Counts{Run: 1, Seq: 4, Ledger: whittle.Ledger{Shed: 1}})
-	a.take(whittle.Counts{Run: 1, Seq: 4, Ledger: whittle.Ledger{Shed: 2}})
-	if l := a.total(); l.Shed != 1 {
-		t.Errorf("%+v", l)
 	}
 }
 

@@ -77,10 +77,10 @@ func (r *route) enter() {
 	r.gather()
 	defer r.release()
 	now := r.c.o.Now()
-	if a := &r.ev.account; a.since.IsZero() {
-		a.since = now
-	} else if a.gap != nil {
-		a.gap = &whittle.Gap{From: a.gap.From, To: now}
+	if a := &r.ev.account; a.Since.IsZero() {
+		a.Since = now
+	} else if a.Gap != nil {
+		a.Gap = &whittle.Gap{From: a.Gap.From, To: now}
 	}
 	if next, d := rollout.Step(r.spec.Rollout, r.st, r.input(), now); d != nil && next.Share < r.st.Share {
 		r.settle(next, *d)

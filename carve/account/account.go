@@ -1,0 +1,222 @@
+// Package account adds up a route's ledger from the reports of one gateway or of
+// many: each gateway counts the fates that it knows, whoever has the evidence counts
+// the exchanges that were judged, and no part is derived from another.
+package account
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"whittle"
+)
+
+// Account is a route's ledger, in parts. The zero value is ready; it is for one
+// goroutine.
+type Account struct {
+	// Since is when the counting began, Gap the last time that was not counted.
+	Since time.Time
+	Gap   *whittle.Gap
+	// earlier is the total of the gateways' runs that have ended.
+	earlier whittle.Ledger
+	// parts are the runs that count now, by gateway.
+	parts map[string]*part
+}
+
+// Local names the gateway of this process, where there is no fleet.
+const Local = ""
+
+// maxEnded bounds the runs of a gateway that are remembered as ended.
+const maxEnded = 16
+
+// part is one gateway's run.
+type part struct {
+	// run is known from a report or from an exchange; 0: from neither.
+	run uint64
+	// report is the last one of the run.
+	report whittle.Counts
+	// judged has the fates of the run's exchanges that were judged.
+	judged whittle.Ledger
+	// ended are earlier runs, of which nothing counts any more.
+	ended []uint64
+}
+
+func (a *Account) part(gateway string) *part {
+	if a.parts == nil {
+		a.parts = map[string]*part{}
+	}
+	p := a.parts[gateway]
+	if p == nil {
+		p = &part{}
+		a.parts[gateway] = p
+	}
+	return p
+}
+
+// enter makes run the gateway's current one. False: it has ended.
+func (a *Account) enter(p *part, run uint64) bool {
+	switch {
+	case run == p.run || run == 0:
+		return true
+	case slices.Contains(p.ended, run):
+		return false
+	case p.run != 0:
+		a.end(p)
+	}
+	p.run = run
+	return true
+}
+
+// end closes a part's run: what was pending is interrupted.
+func (a *Account) end(p *part) {
+	l := p.total()
+	a.close(&l)
+	if p.run != 0 {
+		p.ended = append(p.ended, p.run)
+		p.ended = p.ended[max(0, len(p.ended)-maxEnded):]
+	}
+	p.run, p.report, p.judged = 0, whittle.Counts{}, whittle.Ledger{}
+}
+
+// close adds a ledger to the earlier ones. Counts below zero, which only a damaged
+// record could have, are dropped.
+func (a *Account) close(l *whittle.Ledger) {
+	settle := func(f whittle.Fate, reason string, n int64) {
+		if n > 0 {
+			a.earlier.Settle(f, reason, n)
+			a.earlier.Total += n
+		}
+	}
+	settle(whittle.FateCompared, "", l.Compared)
+	settle(whittle.FateFailed, "", l.Failed)
+	settle(whittle.FateShed, "", l.Shed)
+	for _, reason := range slices.Sorted(maps.Keys(l.Skipped)) {
+		settle(whittle.FateSkipped, reason, l.Skipped[reason])
+	}
+	settle(whittle.FateSkipped, whittle.SkipInterrupted, l.Pending)
+}
+
+// Take keeps a report of a gateway's, unless a later one was taken. The first report
+// of another run ends the one before.
+func (a *Account) Take(gateway string, c whittle.Counts) {
+	if p := a.part(gateway); a.enter(p, c.Run) && c.Seq > p.report.Seq {
+		p.report = c
+	}
+}
+
+// Judged counts an exchange of a gateway's run; run is 0 where it is not known. One of
+// a run that has ended is there already, as interrupted.
+func (a *Account) Judged(gateway string, run uint64, f whittle.Fate, reason string) {
+	if p := a.part(gateway); a.enter(p, run) {
+		p.judged.Settle(f, reason, 1)
+	}
+}
+
+// Total adds the parts up. A report must have been taken after the last exchange of
+// its run was judged, so that each of those is among its pending ones.
+func (a *Account) Total() whittle.Ledger {
+	l := whittle.Ledger{Skipped: map[string]int64{}, Since: a.Since, Gap: a.Gap}
+	l.Add(&a.earlier)
+	for _, gateway := range slices.Sorted(maps.Keys(a.parts)) {
+		t := a.parts[gateway].total()
+		l.Add(&t)
+	}
+	l.Total = l.Sum()
+	return l
+}
+
+// Of is what a gateway's present run came to.
+func (a *Account) Of(gateway string) whittle.Ledger {
+	l := whittle.Ledger{Skipped: map[string]int64{}}
+	if p := a.parts[gateway]; p != nil {
+		t := p.total()
+		l.Add(&t)
+	}
+	return l
+}
+
+// Report is the last one of a gateway's present run.
+func (a *Account) Report(gateway string) whittle.Counts {
+	if p := a.parts[gateway]; p != nil {
+		return p.report
+	}
+	return whittle.Counts{}
+}
+
+func (p *part) total() (l whittle.Ledger) {
+	l.Add(&p.report.Ledger)
+	l.Add(&p.judged)
+	l.Pending = max(0, p.report.Ledger.Pending-p.judged.Sum())
+	l.Total = l.Sum()
+	return l
+}
+
+// Kept is an account on disk.
+type Kept struct {
+	// Ledger is the total.
+	Ledger whittle.Ledger `json:"ledger"`
+	// Run and Seq name the last report of this process that is in it.
+	Run uint64 `json:"run"`
+	Seq uint64 `json:"seq"`
+	// Saved is when that report was taken.
+	Saved time.Time `json:"saved"`
+	// Earlier and Gateways are the total in parts, for whoever goes on with the
+	// runs of a fleet. Nil: there is no fleet.
+	Earlier  *whittle.Ledger     `json:"earlier,omitempty"`
+	Gateways map[string]KeptPart `json:"gateways,omitempty"`
+}
+
+// KeptPart is one gateway's run on disk.
+type KeptPart struct {
+	Run    uint64         `json:"run"`
+	Report whittle.Counts `json:"report"`
+	Judged whittle.Ledger `json:"judged"`
+	Ended  []uint64       `json:"ended,omitempty"`
+}
+
+// Kept is the account as it is saved.
+func (a *Account) Kept(now time.Time) Kept {
+	r := a.Report(Local)
+	k := Kept{Ledger: a.Total(), Run: r.Run, Seq: r.Seq, Saved: now}
+	for gateway, p := range a.parts {
+		if gateway == Local {
+			continue
+		}
+		if k.Gateways == nil {
+			k.Gateways = map[string]KeptPart{}
+		}
+		k.Gateways[gateway] = KeptPart{Run: p.run, Report: p.report, Judged: copied(&p.judged), Ended: slices.Clone(p.ended)}
+	}
+	if k.Gateways != nil {
+		earlier := copied(&a.earlier)
+		k.Earlier = &earlier
+	}
+	return k
+}
+
+func copied(l *whittle.Ledger) (c whittle.Ledger) {
+	c.Add(l)
+	return c
+}
+
+// Resumed is an account that goes on in another process. The runs of a fleet's gateways
+// go on; those of a process that has ended are over, by the end of the run before.
+func Resumed(k *Kept, now time.Time) Account {
+	a := Account{Since: k.Ledger.Since}
+	if k.Gateways != nil && k.Earlier != nil {
+		a.close(k.Earlier)
+		for gateway, p := range k.Gateways {
+			if p.Report.Ledger.Sum() < 0 || p.Judged.Sum() < 0 {
+				continue // damaged
+			}
+			a.part(gateway)
+			a.parts[gateway] = &part{run: p.Run, report: p.Report, judged: p.Judged, ended: p.Ended}
+		}
+		return a
+	}
+	if !k.Saved.IsZero() {
+		a.Gap = &whittle.Gap{From: k.Saved, To: now}
+	}
+	a.close(&k.Ledger)
+	return a
+}

@@ -1,0 +1,132 @@
+package account
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func TestLedgerContinuesAfterARestart(t *testing.T) {
+	before := Account{Since: noon}
+	before.Take(Local, whittle.Counts{Run: 1, Seq: 1, Ledger: whittle.Ledger{
+		Total: 6, Shed: 1, Skipped: map[string]int64{whittle.SkipNotSafe: 1}, Pending: 4,
+	}})
+	for fate, reason := range map[whittle.Fate]string{whittle.FateCompared: "", whittle.FateFailed: "", whittle.FateSkipped: "of the judge"} {
+		before.Judged(Local, 0, fate, reason)
+	}
+	was := before.Total()
+	if was.Total != 6 || was.Pending != 1 || was.Compared != 1 || was.Failed != 1 || was.Total != was.Sum() || was.Gap != nil {
+		t.Errorf("before: %+v", was)
+	}
+	kept := before.Kept(noon.Add(time.Hour))
+	if kept.Run != 1 || kept.Seq != 1 {
+		t.Errorf("saved with report %d of run %d", kept.Seq, kept.Run)
+	}
+	after := Resumed(&kept, noon.Add(2*time.Hour))
+	after.Take(Local, whittle.Counts{Run: 2, Seq: 1, Ledger: whittle.Ledger{Total: 1, Pending: 1}})
+	after.Judged(Local, 0, whittle.FateCompared, "")
+	got := after.Total()
+	want := map[string]int64{whittle.SkipNotSafe: 1, "of the judge": 1, whittle.SkipInterrupted: 1}
+	if got.Total != 7 || got.Compared != 2 || got.Failed != 1 || got.Shed != 1 || got.Pending != 0 || !maps.Equal(got.Skipped, want) {
+		t.Errorf("after the restart: %+v", got)
+	}
+	if got.Total != got.Sum() {
+		t.Errorf("total %d, sum %d", got.Total, got.Sum())
+	}
+	if !got.Since.Equal(noon) || got.Gap == nil || !got.Gap.From.Equal(noon.Add(time.Hour)) || !got.Gap.To.Equal(noon.Add(2*time.Hour)) {
+		t.Errorf("counted since %s, but for %+v", got.Since, got.Gap)
+	}
+}
+
+func TestLedgerDistrustsADamagedRecord(t *testing.T) {
+	a := Resumed(&Kept{Ledger: whittle.Ledger{
+		Total: 99, Compared: -4, Failed: 2, Pending: -1, Skipped: map[string]int64{"x": -7},
+	}}, noon)
+	if s := a.Total(); s.Total != 2 || s.Failed != 2 || s.Total != s.Sum() {
+		t.Errorf("%+v, want only the 2 failed", s)
+	}
+}
+
+// A report that is late or arrives twice changes nothing, and one that is lost is in
+// the next.
+func TestLedgerTakesEachReportOnce(t *testing.T) {
+	report := func(run, seq uint64, total int64) whittle.Counts {
+		return whittle.Counts{Run: run, Seq: seq, Ledger: whittle.Ledger{Total: total, Shed: total}}
+	}
+	var a Account
+	for _, step := range []struct {
+		report whittle.Counts
+		total  int64
+	}{
+		{report(1, 1, 10), 10},
+		{report(1, 1, 10), 10}, // twice
+		{report(1, 4, 40), 40}, // two were lost
+		{report(1, 3, 30), 40}, // late
+		{report(1, 5, 41), 41},
+	} {
+		a.Take(Local, step.report)
+		if got := a.Total(); got.Total != step.total || got.Shed != step.total {
+			t.Errorf("after report %d of %d: %+v", step.report.Seq, step.report.Ledger.Total, got)
+		}
+	}
+}
+
+// What was judged after the report was taken is more than that report's pending
+// ones: the ledger adds up all the same.
+func TestLedgerAddsUpWithoutAReport(t *testing.T) {
+	var a Account
+	for range 3 {
+		a.Judged(Local, 0, whittle.FateCompared, "")
+	}
+	if l := a.Total(); l.Total != 3 || l.Pending != 0 || l.Total != l.Sum() {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestALedgerHasNoEmptyReasons: what did not come is not listed, and a report with a
+// number that was taken is not taken again, whatever it says.
+func TestALedgerHasNoEmptyReasons(t *testing.T) {
+	a := Resumed(&Kept{Ledger: whittle.Ledger{Compared: 1, Skipped: map[string]int64{"x": 0}}}, noon)
+	if l := a.Total(); l.Compared != 1 || len(l.Skipped) != 0 {
+		t.Errorf("%+v", l)
+	}
+	a.Take(Local, whittle.Counts{Run: 1, Seq: 4, Ledger: whittle.Ledger{Shed: 1}})
+	a.Take(Local, whittle.Counts{Run: 1, Seq: 4, Ledger: whittle.Ledger{Shed: 2}})
+	if l := a.Total(); l.Shed != 1 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// The runs of a fleet's gateways are counted each once, whatever comes late, twice or
+// from a run that has ended, and by whoever leads next.
+func TestTheRunsOfManyGateways(t *testing.T) {
+	report := func(run, seq uint64, shed, pending int64) whittle.Counts {
+		return whittle.Counts{Run: run, Seq: seq, Ledger: whittle.Ledger{Total: shed + pending, Shed: shed, Pending: pending}}
+	}
+	a := Account{Since: noon}
+	a.Judged("b", 7, whittle.FateCompared, "") // before the run's first report
+	a.Take("a", report(1, 1, 3, 2))
+	a.Take("b", report(7, 1, 1, 1))
+	a.Judged("a", 1, whittle.FateCompared, "")
+	if l := a.Total(); l.Total != 7 || l.Pending != 1 || l.Compared != 2 || l.Total != l.Sum() {
+		t.Errorf("%+v", l)
+	}
+	kept := a.Kept(noon)
+	a.Judged("a", 1, whittle.FateCompared, "") // lost with the leader, and judged again by the next
+	next := Resumed(&kept, noon.Add(time.Hour))
+	next.Judged("a", 1, whittle.FateCompared, "")
+	next.Take("a", report(2, 1, 5, 0)) // restarted
+	next.Judged("a", 1, whittle.FateCompared, "")
+	next.Take("a", report(1, 9, 99, 99))
+	l := next.Total()
+	if l.Total != 12 || l.Compared != 3 || l.Shed != 9 || l.Pending != 0 || l.Gap != nil || l.Total != l.Sum() {
+		t.Errorf("%+v", l)
+	}
+	if of := next.Of("b"); of.Total != 2 || of.Compared != 1 || next.Of("c").Total != 0 {
+		t.Errorf("%+v", of)
+	}
+}
