@@ -44,6 +44,9 @@ type Match struct {
 type Upstream struct {
 	// URL has scheme (http, https or h2c), host and an optional path prefix.
 	URL string
+	// Others are the URLs of more instances of the same server, which share its
+	// requests; scheme and path are URL's. Empty: there is one.
+	Others []string
 	// Build is the operator's name of the running version. Evidence is about one build:
 	// another name discards it. Empty: all versions at the URL count as one.
 	Build string

@@ -116,7 +116,7 @@ func (d *router) open(o *Options) (err error) {
 		}
 		known = append(known, r.Name)
 		to := *r.Candidate
-		to.URL, to.MaxConns, to.Insecure = o.Against, o.Connections, to.Insecure || o.Insecure
+		to.URL, to.Others, to.MaxConns, to.Insecure = o.Against, nil, o.Connections, to.Insecure || o.Insecure
 		to.Timeout, to.MaxResponse = cmp.Or(o.Timeout, to.Timeout), cmp.Or(o.MaxResponse, to.MaxResponse)
 		r.Candidate = &to
 		s := &subject{spec: r}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"whittle"
 )
 
 // repeated is a connection on which the same response comes again and again.
@@ -22,6 +24,7 @@ func (r *repeated) Write(p []byte) (int, error)      { return len(p), nil }
 func (r *repeated) SetDeadline(time.Time) error      { return nil }
 func (r *repeated) SetReadDeadline(time.Time) error  { return nil }
 func (r *repeated) SetWriteDeadline(time.Time) error { return nil }
+func (r *repeated) Close() error                     { return nil }
 
 // BenchmarkExchange reads a response with its body, and copies its header.
 func BenchmarkExchange(b *testing.B) {
@@ -33,7 +36,7 @@ func BenchmarkExchange(b *testing.B) {
 		"long":   "Content-Length: 6000\r\n\r\n" + strings.Repeat("x", 6000),
 	} {
 		b.Run(name, func(b *testing.B) {
-			c := newConn(newPool("", time.Second, &slots{limit: 1}), &repeated{response: []byte(head + rest)})
+			c := newConn(newPool(nil, &slots{limit: 1}, patienceOf(&whittle.Upstream{})), &repeated{response: []byte(head + rest)})
 			fields := http.Header{}
 			b.ReportAllocs()
 			for b.Loop() {

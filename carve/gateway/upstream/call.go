@@ -80,7 +80,7 @@ func (u *Upstream) call(ctx context.Context, q *whittle.Request, h *holding) (a 
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
 	at := time.Now()
-	if u.pool != nil {
+	if u.lean {
 		a, err = u.callLean(ctx, q, h)
 	} else {
 		a, err = u.callTransport(ctx, q, h)
@@ -140,7 +140,7 @@ func (u *Upstream) callLean(ctx context.Context, q *whittle.Request, hold *holdi
 		return whittle.Response{}, err
 	}
 	*buf = append(*buf, q.Body...)
-	c, err := u.pool.do(ctx, leanCall{request: *buf, method: q.Method, again: again(q), limit: u.timeout, total: true, last: authenticates(q.Header), aside: hold.aside})
+	c, err := u.do(ctx, &leanCall{request: *buf, method: q.Method, again: again(q), limit: u.timeout, total: true, last: authenticates(q.Header), aside: hold.aside})
 	if err != nil {
 		return whittle.Response{}, err
 	}
@@ -182,19 +182,20 @@ func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 		out.Body = io.NopCloser(bytes.NewReader(q.Body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(q.Body)), nil }
 	}
-	t := u.transport
+	way := wayKept
 	if !again(q) {
-		t = u.once
+		way = wayOnce
 	}
 	if err := u.slots.acquire(ctx, hold.aside); err != nil {
 		return whittle.Response{}, err
 	}
-	defer u.slots.release()
-	resp, err := t.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // Response.Close does
+	resp, i, err := u.roundTrip(out.WithContext(ctx), way) //nolint:bodyclose // Response.Close does
 	if err != nil {
+		u.slots.release()
 		return whittle.Response{}, err
 	}
 	a := newResponse(resp, nil, &u.patience) // the whole call has its deadline
+	a.held = &lease{&u.slots, i}
 	defer a.Close()
 	w := whittle.Response{Status: a.Status, Header: a.Header()}
 	if a.Length > hold.limit && q.Method != http.MethodHead {

@@ -228,8 +228,14 @@ func (c *conn) silence() time.Duration {
 	return c.pool.patience.read
 }
 
-// finish gives the connection back.
+// finish gives the connection back, and its slot.
 func (c *conn) finish() {
+	c.leave()
+	c.pool.slots.release()
+}
+
+// leave gives the connection back.
+func (c *conn) leave() {
 	clean := c.framed.done && !c.head.last && c.r == c.w
 	if c.stop != nil && !c.stop() {
 		clean = false // kill has run or is about to
@@ -245,7 +251,7 @@ func (c *conn) finish() {
 // abandon gives the connection back after a failure.
 func (c *conn) abandon() {
 	c.framed.done = false
-	c.finish()
+	c.leave()
 }
 
 // response reads the rest into memory.

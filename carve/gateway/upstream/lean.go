@@ -36,7 +36,7 @@ func (u *Upstream) sendLean(ctx context.Context, q *Request) (*Response, error) 
 		return nil, err
 	}
 	call := leanCall{request: *buf, method: q.In.Method, again: replayable(q.In.Request), limit: u.timeout, last: authenticates(q.In.Header), inform: q.Inform}
-	c, err := u.pool.do(ctx, call)
+	c, err := u.do(ctx, &call)
 	if err != nil {
 		return nil, err
 	}
@@ -136,15 +136,36 @@ type leanCall struct {
 	inform func(status int, fields map[string][]string)
 }
 
-// do sends a request and reads the response's head. The caller finishes or
-// abandons the connection.
-func (p *pool) do(ctx context.Context, call leanCall) (*conn, error) {
+// do sends a request over a pooled connection, by another instance where none could
+// be opened to the one that was chosen, and reads the response's head. The caller
+// finishes the connection.
+func (u *Upstream) do(ctx context.Context, call *leanCall) (*conn, error) {
+	if err := u.slots.acquire(ctx, call.aside); err != nil {
+		return nil, err
+	}
+	var tries attempts
+	for {
+		i := u.choose(&tries)
+		c, err := i.pool.do(ctx, call)
+		if err == nil {
+			return c, nil
+		}
+		if !tries.further(ctx, u, i, err) {
+			u.slots.release()
+			return nil, err
+		}
+	}
+}
+
+// do sends a request and reads the response's head. The caller, who has a slot,
+// finishes the connection.
+func (p *pool) do(ctx context.Context, call *leanCall) (*conn, error) {
 	may := reuseAny
 	if !call.again {
 		may = reuseTrusted
 	}
 	for {
-		c, err := p.get(ctx, may, call.aside)
+		c, err := p.get(ctx, may)
 		if err != nil {
 			return nil, err
 		}

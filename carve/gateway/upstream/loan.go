@@ -98,5 +98,5 @@ func (a *Response) slots() *slots {
 	if a.conn != nil {
 		return a.conn.pool.slots
 	}
-	return a.held
+	return a.held.slots
 }

@@ -5,21 +5,21 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"whittle"
 )
 
-// pool keeps connections to one plain HTTP/1.1 upstream. A request takes one
-// for itself, works on it from its own goroutine, and puts it back after a
-// clean end.
+// pool keeps connections to one instance that speaks plain HTTP/1.1. A request
+// takes one for itself, works on it from its own goroutine, and puts it back after
+// a clean end.
 type pool struct {
-	addr   string
-	dialer net.Dialer
-	// slots bounds the connections: a request holds one while it runs, and
-	// takes an idle connection before it dials.
+	dial func(context.Context) (net.Conn, error)
+	// slots bounds the connections of all the upstream's pools: a request holds one
+	// while it runs, and takes an idle connection before it dials.
 	slots    *slots
 	patience patience
+	// running counts the requests that have or open a connection.
+	running atomic.Int64
 
 	mu     sync.Mutex // guards the following
 	idle   []*conn    // the most recently used last
@@ -44,19 +44,17 @@ const (
 	reuseAny
 )
 
-func newPool(addr string, dialing time.Duration, slots *slots) *pool {
-	p := &pool{addr: addr, dialer: net.Dialer{Timeout: dialing}, slots: slots, patience: patienceOf(&whittle.Upstream{})}
+func newPool(dial func(context.Context) (net.Conn, error), slots *slots, patience patience) *pool {
+	p := &pool{dial: dial, slots: slots, patience: patience}
 	p.reaper = time.AfterFunc(time.Hour, p.reap)
 	p.reaper.Stop()
 	return p
 }
 
 // get gives a connection that nobody else uses: an idle one as far as may
-// allows, else a new one. What is done aside waits for none.
-func (p *pool) get(ctx context.Context, may reuse, aside bool) (*conn, error) {
-	if err := p.slots.acquire(ctx, aside); err != nil {
-		return nil, err
-	}
+// allows, else a new one. The caller has a slot.
+func (p *pool) get(ctx context.Context, may reuse) (*conn, error) {
+	p.running.Add(1)
 	for c := p.pop(may); c != nil; c = p.pop(may) {
 		if c.usable() {
 			c.reused = true
@@ -64,9 +62,9 @@ func (p *pool) get(ctx context.Context, may reuse, aside bool) (*conn, error) {
 		}
 		_ = c.net.Close() // the upstream had ended it already
 	}
-	nc, err := p.dialer.DialContext(ctx, "tcp", p.addr)
+	nc, err := p.dial(ctx)
 	if err != nil {
-		p.slots.release()
+		p.running.Add(-1)
 		return nil, err
 	}
 	return newConn(p, nc), nil
@@ -97,7 +95,7 @@ func (p *pool) put(c *conn, usable bool) {
 	if !usable || !p.keep(c) {
 		_ = c.net.Close() // its result changes nothing
 	}
-	p.slots.release()
+	p.running.Add(-1)
 }
 
 func (p *pool) keep(c *conn) bool {

@@ -58,6 +58,11 @@ func patient(t *testing.T) (addr string, conns func() int) {
 	}
 }
 
+func dialing(addr string) func(context.Context) (net.Conn, error) {
+	var d net.Dialer
+	return func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) }
+}
+
 // age makes the pool's idle connections look unused for d.
 func (p *pool) age(d time.Duration) (idle int) {
 	p.mu.Lock()
@@ -73,7 +78,7 @@ func (p *pool) age(d time.Duration) (idle int) {
 // that can be repeated does not pay for that.
 func TestOnlyOnceGoesOverTrustedConnections(t *testing.T) {
 	addr, conns := patient(t)
-	p := newPool(addr, time.Second, &slots{limit: 8, wait: time.Second})
+	p := newPool(dialing(addr), &slots{limit: 8, wait: time.Second}, patienceOf(&whittle.Upstream{}))
 	t.Cleanup(p.close)
 	const justNow = -time.Minute // however long the machine stood since
 	for i, step := range []struct {
@@ -90,7 +95,8 @@ func TestOnlyOnceGoesOverTrustedConnections(t *testing.T) {
 		{again: true, age: 2 * trusted, conns: 3},
 	} {
 		p.age(step.age)
-		c, err := p.do(context.Background(), leanCall{
+		p.slots.taken++
+		c, err := p.do(context.Background(), &leanCall{
 			request: []byte("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),
 			method:  http.MethodPost, again: step.again, limit: 10 * time.Second,
 		})
@@ -118,7 +124,7 @@ func TestOnlyOnceGoesOverTrustedConnectionsByTLSToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(u.Close)
-	u.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+	u.group.Load().all[0].ways[wayKept].DialContext = func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("this is the transport that keeps connections")
 	}
 	for _, tt := range []struct {
@@ -150,15 +156,17 @@ func (shut) Write([]byte) (int, error) { return 0, &net.OpError{Op: "write", Err
 // repeated whatever its method.
 func TestNothingSentIsSentAgain(t *testing.T) {
 	addr, conns := patient(t)
-	p := newPool(addr, time.Second, &slots{limit: 8, wait: time.Second})
+	p := newPool(dialing(addr), &slots{limit: 8, wait: time.Second}, patienceOf(&whittle.Upstream{}))
 	t.Cleanup(p.close)
-	call := leanCall{request: []byte("POST / HTTP/1.1\r\nHost: x\r\n\r\n"), method: http.MethodPost, limit: 10 * time.Second}
+	call := &leanCall{request: []byte("POST / HTTP/1.1\r\nHost: x\r\n\r\n"), method: http.MethodPost, limit: 10 * time.Second}
+	p.slots.taken++
 	c, err := p.do(context.Background(), call)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.finish()
 	c.net = shut{c.net} // idle in the pool
+	p.slots.taken++
 	if c, err = p.do(context.Background(), call); err != nil {
 		t.Fatalf("%v (%s)", err, whittle.FailedReset)
 	}

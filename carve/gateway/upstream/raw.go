@@ -20,7 +20,7 @@ type Raw struct {
 }
 
 // TakesRaw reports whether SendRaw can be called: the upstream speaks plain HTTP/1.1.
-func (u *Upstream) TakesRaw() bool { return u.pool != nil }
+func (u *Upstream) TakesRaw() bool { return u.lean }
 
 // MaxRaw is the longest body of a Raw.
 const MaxRaw = maxLeanBody
@@ -45,7 +45,7 @@ func (u *Upstream) SendRaw(ctx context.Context, q *Raw) (*Response, error) {
 	*buf = b
 	call := rawCall(h)
 	call.request, call.limit, call.inform = b, u.timeout, q.Inform
-	c, err := u.pool.do(ctx, call)
+	c, err := u.do(ctx, &call)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type Response struct {
 	conn   *conn
 	closed bool
 	loan   *loan  // nil: the slot is not to be taken back
-	held   *slots // has the response's slot until Close; nil: the conn's pool has
+	held   *lease // the response's slot until Close; nil: the conn's pool has it
 	// names of the trailer's fields as far as the head of resp gave them.
 	names []string
 }
@@ -104,7 +104,7 @@ func (a *Response) Close() {
 		a.slots().unlend(a.loan)
 	}
 	if a.held != nil {
-		defer a.held.release()
+		defer a.held.end()
 	}
 	if s, ok := a.body.(*readerSource); ok {
 		s.release()

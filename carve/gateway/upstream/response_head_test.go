@@ -106,7 +106,7 @@ func FuzzResponseHead(f *testing.F) {
 func pipeTo(t *testing.T, packets ...string) *conn {
 	t.Helper()
 	near, far := net.Pipe()
-	p := newPool("", time.Second, &slots{limit: 1})
+	p := newPool(nil, &slots{limit: 1}, patienceOf(&whittle.Upstream{}))
 	p.slots.taken = 1
 	done := make(chan struct{})
 	go func() {

@@ -6,6 +6,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"sync"
+	"sync/atomic"
 
 	"whittle/carve/gateway/inbound"
 	"whittle/internal/http1"
@@ -26,7 +27,7 @@ type Request struct {
 
 // Short reports whether Send reads the body of a request, if it has one, in whole
 // before it sends anything.
-func (u *Upstream) Short(q *Request) bool { return !q.Upgrade && u.pool != nil && lean(q.In.Request) }
+func (u *Upstream) Short(q *Request) bool { return !q.Upgrade && u.lean && lean(q.In.Request) }
 
 // Send sends a request and reads the response's head. Its error says, by
 // Classify, how the upstream failed, unless the request could not be sent
@@ -34,13 +35,13 @@ func (u *Upstream) Short(q *Request) bool { return !q.Upgrade && u.pool != nil &
 func (u *Upstream) Send(ctx context.Context, q *Request) (*Response, error) {
 	switch {
 	case q.Upgrade:
-		return u.sendTransport(ctx, u.upgrader, q)
+		return u.sendTransport(ctx, wayUpgrade, q)
 	case u.Short(q):
 		return u.sendLean(ctx, q)
 	case q.Body == nil && replayable(q.In.Request):
-		return u.sendTransport(ctx, u.transport, q)
+		return u.sendTransport(ctx, wayKept, q)
 	}
-	return u.sendTransport(ctx, u.once, q)
+	return u.sendTransport(ctx, wayOnce, q)
 }
 
 // lean reports whether the pool's own client can send a request: no body or a
@@ -52,7 +53,7 @@ func lean(r *http.Request) bool {
 }
 
 // sendTransport goes through net/http.
-func (u *Upstream) sendTransport(ctx context.Context, t *http.Transport, q *Request) (*Response, error) {
+func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Response, error) {
 	target := u.target(q.In.RequestURI)
 	if !http1.IsTarget(target) {
 		return nil, ErrTarget
@@ -72,11 +73,12 @@ func (u *Upstream) sendTransport(ctx context.Context, t *http.Transport, q *Requ
 	if u.host != "" {
 		out.Host = u.host
 	}
-	if q.Body != nil {
-		out.Body = q.Body
-	}
 	ctx, w := watched(ctx, q.Body, &u.patience)
 	trace := httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { w.sent() }}
+	if q.Body != nil {
+		body := &upload{Body: q.Body}
+		out.Body, trace.GotConn = body, func(httptrace.GotConnInfo) { body.begun.Store(true) }
+	}
 	if q.Inform != nil {
 		hints := &informer{inform: q.Inform}
 		defer hints.mute()
@@ -91,11 +93,11 @@ func (u *Upstream) sendTransport(ctx context.Context, t *http.Transport, q *Requ
 		return nil, err
 	}
 	if q.Body != nil {
-		upload := &loan{cut: q.Body.Hurry, waited: q.Body.Awaited}
-		held.lend(upload)
-		defer held.unlend(upload)
+		slow := &loan{cut: q.Body.Hurry, waited: q.Body.Awaited}
+		held.lend(slow)
+		defer held.unlend(slow)
 	}
-	resp, err := t.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, &trace))) //nolint:bodyclose // Response.Close does
+	resp, i, err := u.roundTrip(out.WithContext(httptrace.WithClientTrace(ctx, &trace)), by) //nolint:bodyclose // Response.Close does
 	w.rest()
 	if err != nil {
 		held.release()
@@ -106,8 +108,42 @@ func (u *Upstream) sendTransport(ctx context.Context, t *http.Transport, q *Requ
 		held.share()
 	}
 	a := newResponse(resp, w, &u.patience)
-	a.held = held
+	a.held = &lease{held, i}
 	return a, nil
+}
+
+// roundTrip sends a request through net/http, by another instance where no
+// connection could be opened to the one that was chosen. It counts as running there
+// until its response is closed.
+func (u *Upstream) roundTrip(out *http.Request, by way) (*http.Response, *instance, error) {
+	var tries attempts
+	for {
+		i := u.choose(&tries)
+		i.running.Add(1)
+		resp, err := i.ways[by].RoundTrip(out)
+		if err == nil {
+			return resp, i, nil
+		}
+		i.running.Add(-1)
+		if !tries.further(out.Context(), u, i, err) {
+			return nil, nil, err
+		}
+	}
+}
+
+// upload is a request's body that outlives attempts of which none of it was sent:
+// net/http closes it after each.
+type upload struct {
+	*inbound.Body
+	begun atomic.Bool // there is a connection to send it over
+}
+
+// Close implements io.Closer.
+func (u *upload) Close() error {
+	if !u.begun.Load() {
+		return nil
+	}
+	return u.Body.Close()
 }
 
 // informer passes informational responses on until the final one has come.

@@ -1,17 +1,18 @@
-// Package upstream talks to one server: it sends a client's request and gives the
-// response piece by piece, or makes a call on the side and holds the response in
-// whole. The everyday request (plain HTTP/1.1, no body or a short one) goes over
+// Package upstream talks to a server, or to several that are the same: it sends a
+// client's request to one of them and gives the response piece by piece, or makes a
+// call on the side and holds the response in whole. The everyday request (plain HTTP/1.1, no body or a short one) goes over
 // a pooled connection on its own goroutine, everything else through net/http's
 // transport. A connection is used again only after an exchange on it that ended
 // cleanly, and a response that broke off is never given as whole.
 package upstream
 
 import (
-	"crypto/tls"
+	"cmp"
 	"net"
-	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -36,42 +37,40 @@ const (
 	// continueTimeout is how long an upstream may take to say 100 before the
 	// body is sent anyway, as RFC 9110, section 10.1.1 asks for.
 	continueTimeout = time.Second
+	// sendPing and pingTimeout find a dead peer behind a silent HTTP/2 stream.
+	sendPing    = 15 * time.Second
+	pingTimeout = 10 * time.Second
 )
 
-// Upstream is one server, with the connections kept open to it. The everyday
-// request (HTTP/1.1 in plain text, no body or a short one) goes through pool;
+// Upstream is one server, or several instances of one. The everyday request
+// (HTTP/1.1 in plain text, no body or a short one) goes through an instance's pool;
 // everything else through net/http's transport.
 type Upstream struct {
 	spec whittle.Upstream
-	// http2 says that HTTP/2 is spoken without asking (gRPC).
-	http2 bool
-	base  *url.URL
+	// http2 says that HTTP/2 is spoken without asking (gRPC), lean that the everyday
+	// request goes through a pool.
+	http2, lean bool
+	// base is the first URL.
+	base *url.URL
 	// prefix is put before each request's target.
 	prefix string
 	// host replaces the client's Host; empty: the client's is kept.
 	host     string
 	timeout  time.Duration
 	patience patience
-	// slots bounds the requests under way, upgraded the connections that have changed
-	// to another protocol.
+	// slots bounds the requests under way at all instances, upgraded the connections
+	// that have changed to another protocol.
 	slots, upgraded slots
-	pool            *pool // nil unless base is plain http
-	transport       *http.Transport
-	// once is for requests that net/http will not send again.
-	once *http.Transport
-	// upgrader speaks HTTP/1.1 only, since HTTP/2 has no Upgrade.
-	upgrader *http.Transport
+	group           atomic.Pointer[group]
 }
 
 // New checks spec and opens nothing yet.
 func New(spec whittle.Upstream, http2, rewriteHost bool) (*Upstream, error) {
-	base, err := url.Parse(spec.URL)
-	if err != nil || base.Host == "" {
-		return nil, badURL(spec.URL, "it has no host")
+	bases, err := parseURLs(&spec)
+	if err != nil {
+		return nil, err
 	}
-	if base.RawQuery != "" || base.Fragment != "" || base.User != nil {
-		return nil, badURL(spec.URL, "user, query and fragment cannot be used here")
-	}
+	base := bases[0]
 	u := &Upstream{spec: spec, http2: http2, base: base, timeout: spec.Timeout, patience: patienceOf(&spec)}
 	switch base.Scheme {
 	case "http", "https":
@@ -83,10 +82,7 @@ func New(spec whittle.Upstream, http2, rewriteHost bool) (*Upstream, error) {
 	if u.timeout <= 0 {
 		u.timeout = defaultTimeout
 	}
-	conns := spec.MaxConns
-	if conns <= 0 {
-		conns = defaultConns
-	}
+	conns := u.conns()
 	wait := spec.WaitTimeout
 	if wait <= 0 {
 		wait = defaultWait
@@ -97,18 +93,35 @@ func New(spec whittle.Upstream, http2, rewriteHost bool) (*Upstream, error) {
 	if rewriteHost {
 		u.host = base.Host
 	}
-	if base.Scheme == "http" && !u.http2 {
-		u.pool = newPool(withPort(base), min(dialTimeout, u.timeout), &u.slots)
-		u.pool.patience = u.patience
+	u.lean = base.Scheme == "http" && !u.http2
+	g := &group{}
+	for _, b := range bases {
+		g.all = append(g.all, u.newInstance(withPort(b), b.Hostname()))
 	}
-	u.transport = u.newTransport(u.http2, true, conns)
-	if u.once = u.transport; !u.http2 { // HTTP/2 says which streams it has not begun
-		u.once = u.newTransport(false, true, conns)
-		u.once.IdleConnTimeout = trusted
-	}
-	u.upgrader = u.newTransport(false, false, conns)
+	u.group.Store(g)
 	return u, nil
 }
+
+// parseURLs reads the URLs of an upstream's instances, which differ in their hosts.
+func parseURLs(spec *whittle.Upstream) ([]*url.URL, error) {
+	var all []*url.URL
+	for _, raw := range append([]string{spec.URL}, spec.Others...) {
+		u, err := url.Parse(raw)
+		switch {
+		case err != nil || u.Host == "":
+			return nil, badURL(raw, "it has no host")
+		case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+			return nil, badURL(raw, "user, query and fragment cannot be used here")
+		case len(all) > 0 && (u.Scheme != all[0].Scheme || strings.TrimSuffix(u.EscapedPath(), "/") != strings.TrimSuffix(all[0].EscapedPath(), "/")):
+			return nil, badURL(raw, "the instances of an upstream have one scheme and one path")
+		}
+		all = append(all, u)
+	}
+	return all, nil
+}
+
+// conns is how many requests may be under way.
+func (u *Upstream) conns() int { return cmp.Or(max(u.spec.MaxConns, 0), defaultConns) }
 
 func badURL(raw, why string) error {
 	return whittle.Errorf(whittle.Invalid, "read upstream %q: %s", raw, why).
@@ -123,34 +136,6 @@ func withPort(u *url.URL) string {
 		return net.JoinHostPort(u.Hostname(), "443")
 	}
 	return net.JoinHostPort(u.Hostname(), "80")
-}
-
-// newTransport makes the general way upstream: always HTTP/2 where forced,
-// HTTP/2 by ALPN where it is allowed, else HTTP/1.1.
-func (u *Upstream) newTransport(forced, allowed bool, conns int) *http.Transport {
-	var p http.Protocols
-	p.SetHTTP1(!forced)
-	p.SetHTTP2(forced || allowed)
-	p.SetUnencryptedHTTP2(forced)
-	dialer := &net.Dialer{Timeout: min(dialTimeout, u.timeout)}
-	return &http.Transport{
-		DialContext: dialer.DialContext,
-		// The operator asked for it, by name, for this upstream.
-		TLSClientConfig:        &tls.Config{InsecureSkipVerify: u.spec.Insecure}, //nolint:gosec // see above
-		TLSHandshakeTimeout:    min(dialTimeout, u.timeout),
-		DisableCompression:     true, // bodies pass as they are
-		MaxConnsPerHost:        conns,
-		MaxIdleConnsPerHost:    min(conns, 64),
-		IdleConnTimeout:        idleTimeout,
-		ResponseHeaderTimeout:  u.timeout,
-		ExpectContinueTimeout:  continueTimeout,
-		MaxResponseHeaderBytes: maxResponseHead,
-		Protocols:              &p,
-		HTTP2: &http.HTTP2Config{
-			SendPingTimeout: 15 * time.Second, // finds a dead peer behind a silent stream
-			PingTimeout:     10 * time.Second,
-		},
-	}
 }
 
 // target is what stands on the request line for a target as the client sent
@@ -192,13 +177,14 @@ func (u *Upstream) url(target string) *url.URL {
 
 // Is reports whether the upstream is the one that New makes of these.
 func (u *Upstream) Is(spec whittle.Upstream, http2 bool) bool {
-	return u.spec == spec && u.http2 == http2
+	return u.http2 == http2 && reflect.DeepEqual(u.spec, spec)
 }
 
 // Timeout bounds the wait for a response's head, and the whole of a Call.
 func (u *Upstream) Timeout() time.Duration { return u.timeout }
 
-// Server names the server: two upstreams that differ in their settings may be one.
+// Server names the first instance: two upstreams that differ in their settings may be
+// one server.
 func (u *Upstream) Server() string { return withPort(u.base) }
 
 // Free is how many more requests can be under way.
@@ -206,10 +192,7 @@ func (u *Upstream) Free() int { return u.slots.free() }
 
 // Close lets idle connections go; those in use are closed when they are done.
 func (u *Upstream) Close() {
-	if u.pool != nil {
-		u.pool.close()
+	for _, i := range u.group.Load().all {
+		i.close()
 	}
-	u.transport.CloseIdleConnections()
-	u.once.CloseIdleConnections()
-	u.upgrader.CloseIdleConnections()
 }
