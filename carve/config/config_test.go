@@ -135,7 +135,7 @@ routes:
 	if f.Listen != ":8080" || f.Admin != "127.0.0.1:8081" || f.AdminToken != "" || f.State != "whittle.db" || f.TLS != nil {
 		t.Errorf("server %+v", f)
 	}
-	if want := (whittle.Upstream{URL: "http://127.0.0.1:3000", Timeout: time.Minute, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 10 * time.Second, MaxResponse: 4 << 20, MaxConns: 1024}); f.Monolith != want {
+	if want := (whittle.Upstream{URL: "http://127.0.0.1:3000", Timeout: time.Minute, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 10 * time.Second, MaxResponse: 4 << 20, MaxConns: 1024}); !reflect.DeepEqual(f.Monolith, want) {
 		t.Errorf("monolith %+v", f.Monolith)
 	}
 	want := whittle.Route{

@@ -86,7 +86,7 @@ func (f *File) describeServer(b *strings.Builder) {
 
 func upstream(u *whittle.Upstream) string {
 	s := fmt.Sprintf("%s, %s to its first byte, %s between bytes (%s in a stream), %s to take some of a body, at most %d connections, %s to get one",
-		u.URL, units.Span(u.Timeout), units.Span(u.ReadTimeout), units.Span(u.StreamTimeout), units.Span(u.WriteTimeout), u.MaxConns, units.Span(u.WaitTimeout))
+		strings.Join(append([]string{u.URL}, u.Others...), " and "), units.Span(u.Timeout), units.Span(u.ReadTimeout), units.Span(u.StreamTimeout), units.Span(u.WriteTimeout), u.MaxConns, units.Span(u.WaitTimeout))
 	if u.Build != "" {
 		s += ", build " + u.Build
 	}

@@ -35,12 +35,14 @@ func (r *reader) checkLoops(f *File) {
 // admin address.
 func (f *File) eachLoop(listen string, of func() machine, yield func(field, why string)) {
 	look := func(field string, u *whittle.Upstream) {
-		switch {
-		case isServer(listen, u.URL, of):
-			yield(field, fmt.Sprintf("%s leads back to whittle itself, which listens on %s, so each request would go round in a circle; write where the application listens, or listen on another port",
-				quote(u.URL), listen))
-		case f.Admin != "" && isServer(f.Admin, u.URL, of):
-			yield(field, fmt.Sprintf("%s is whittle's own admin API, on %s; write where the application listens", quote(u.URL), f.Admin))
+		for _, to := range append([]string{u.URL}, u.Others...) {
+			switch {
+			case isServer(listen, to, of):
+				yield(field, fmt.Sprintf("%s leads back to whittle itself, which listens on %s, so each request would go round in a circle; write where the application listens, or listen on another port",
+					quote(to), listen))
+			case f.Admin != "" && isServer(f.Admin, to, of):
+				yield(field, fmt.Sprintf("%s is whittle's own admin API, on %s; write where the application listens", quote(to), f.Admin))
+			}
 		}
 	}
 	look("monolith", &f.Monolith)

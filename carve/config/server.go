@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"whittle"
 )
@@ -193,42 +191,6 @@ func (r *reader) limits(o *object, l *Limits) {
 	o.duration("upgrade_idle", &l.UpgradeIdle, time.Millisecond, 30*day)
 	o.duration("grace", &l.Grace, time.Millisecond, time.Hour)
 	o.done()
-}
-
-// upstream reads a URL, or a mapping with one, over the defaults in u. Where it
-// was a mapping it comes back still open, for more fields to be read from.
-func (r *reader) upstream(n *node, path string, u *whittle.Upstream) (*object, bool) {
-	parse := func(s string) (string, error) { return parseURL(s, "http", "https", "h2c") }
-	const want = "a URL such as http://127.0.0.1:3000, or {url: …, timeout: …}"
-	if n.kind != isMapping {
-		readNode(r, n, path, want, &u.URL, parse)
-		return nil, false
-	}
-	o, _ := r.object(n, path, want)
-	if !read(o, "url", "a URL such as http://127.0.0.1:3000", &u.URL, parse) && !r.failed(o.sub("url")) {
-		r.fail(n.at, o.sub("url"), "is missing; write url: http://127.0.0.1:3000")
-	}
-	read(o, "build", "a name such as 1.4.1", &u.Build, parseBuild)
-	o.duration("timeout", &u.Timeout, time.Millisecond, day)
-	o.duration("read_timeout", &u.ReadTimeout, time.Millisecond, day)
-	o.duration("stream_timeout", &u.StreamTimeout, time.Millisecond, day)
-	o.duration("write_timeout", &u.WriteTimeout, time.Millisecond, day)
-	o.duration("wait_timeout", &u.WaitTimeout, time.Millisecond, day)
-	o.size("max_response", &u.MaxResponse, kib, gib)
-	o.count("max_conns", &u.MaxConns, 1, maxNum)
-	o.flag("insecure", &u.Insecure)
-	read(o, "metrics", "the URL of a Prometheus page such as http://127.0.0.1:6667/metrics", &u.Metrics, func(s string) (string, error) {
-		return parseURL(s, "http", "https")
-	})
-	return o, true
-}
-
-// parseBuild reads the name of a build: one short line.
-func parseBuild(s string) (string, error) {
-	if s == "" || len(s) > 200 || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
-		return "", fmt.Errorf("%s names no build: write one line of at most 200 bytes, such as 1.4.1 or a commit", quote(s))
-	}
-	return s, nil
 }
 
 func parseURL(s string, schemes ...string) (string, error) {
