@@ -323,30 +323,6 @@ routes:
 	}
 }
 
-// TestGuide holds the guide to the reader: every field that can be set is
-// named in docs/config.md, in a code span.
-func TestGuide(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/config.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newReader("whittle.yaml")
-	src, err := os.ReadFile("testdata/everything.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.parse(src, readable(t))
-	if len(r.known) < 60 {
-		t.Errorf("only %d fields are known", len(r.known))
-	}
-	for path := range r.known {
-		key := path[strings.LastIndexByte(path, '.')+1:]
-		if !strings.Contains(string(guide), "`"+key+"`") {
-			t.Errorf("docs/config.md does not name `%s` (%s)", key, path)
-		}
-	}
-}
-
 // FuzzParse: whatever the bytes, a config that can be described, or coded
 // errors that each begin with a place.
 func FuzzParse(f *testing.F) {

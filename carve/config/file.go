@@ -179,6 +179,11 @@ func (r *reader) parse(src []byte, read func(path string) ([]byte, error)) *File
 		}
 		return nil
 	}
+	return r.file(root, read)
+}
+
+// file reads the whole tree.
+func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File {
 	f := &File{Path: r.name, where: r.where}
 	o, ok := r.object(root, "", "listen:, monolith:, routes: and so on")
 	if !ok {

@@ -29,13 +29,11 @@ type reader struct {
 	problems []problem
 	warnings []problem
 	env      func(string) (string, bool)
-	// known is every field that was ever asked for, by its path without
-	// indices, so that a test can hold the guide to it.
-	known map[string]bool
+	survey   *survey // nil but where the schema is made
 }
 
 func newReader(name string) *reader {
-	return &reader{name: name, where: map[string]position{}, env: os.LookupEnv, known: map[string]bool{}}
+	return &reader{name: name, where: map[string]position{}, env: os.LookupEnv}
 }
 
 func (r *reader) fail(at position, field, format string, args ...any) {
@@ -105,6 +103,7 @@ func (r *reader) object(n *node, path, want string) (o *object, ok bool) {
 		return nil, false
 	}
 	o = &object{r: r, path: path, n: n}
+	r.survey.mapping(path)
 	seen := map[string]position{}
 	for _, e := range n.entries {
 		if first, twice := seen[e.key]; twice {
@@ -132,6 +131,7 @@ var renamed = map[string]string{
 
 // done reports the fields that nothing asked for.
 func (o *object) done() {
+	o.r.survey.close(o.path)
 	for _, e := range o.n.entries {
 		if slices.Contains(o.known, e.key) {
 			continue
@@ -151,7 +151,7 @@ func (o *object) done() {
 // get finds a field's value, and notes that the field exists.
 func (o *object) get(key string) (*node, bool) {
 	o.known = append(o.known, key)
-	o.r.known[withoutIndices(o.sub(key))] = true
+	o.r.survey.key(o.path, key)
 	for _, e := range o.n.entries {
 		if e.key != key {
 			continue
@@ -180,6 +180,7 @@ func (r *reader) scalar(n *node, path, want string) (string, bool) {
 		r.fail(n.at, path, "this is %s; write %s", n.kind, want)
 		return "", false
 	}
+	r.survey.text(path, func(string) error { return nil })
 	s, err := expand(n.text, r.env)
 	if err != nil {
 		r.fail(n.at, path, "%v", err)
@@ -203,6 +204,10 @@ func readNode[T any](r *reader, n *node, path, want string, dst *T, parse func(s
 	if !ok {
 		return false
 	}
+	r.survey.text(path, func(s string) error {
+		_, err := parse(s)
+		return err
+	})
 	v, err := parse(s)
 	if err != nil {
 		r.fail(n.at, path, "%v", err)
@@ -287,11 +292,20 @@ func oneOf(s string, words []string) (string, error) {
 	if slices.Contains(words, s) {
 		return s, nil
 	}
+	text := fmt.Sprintf("%s is unknown; write one of: %s", quote(s), strings.Join(words, ", "))
 	if near := closest(s, words); near != "" {
-		return "", fmt.Errorf("%s is unknown; did you mean %s?", quote(s), near)
+		text = fmt.Sprintf("%s is unknown; did you mean %s?", quote(s), near)
 	}
-	return "", fmt.Errorf("%s is unknown; write one of: %s", quote(s), strings.Join(words, ", "))
+	return "", &unknownWord{text: text, words: words}
 }
+
+// unknownWord refuses a text that is none of the words that a value may be.
+type unknownWord struct {
+	text  string
+	words []string
+}
+
+func (u *unknownWord) Error() string { return u.text }
 
 // list gives the items of a list with their paths, at most most of them.
 func (o *object) list(key, want string, most int, item func(n *node, path string)) bool {
@@ -303,6 +317,7 @@ func (o *object) list(key, want string, most int, item func(n *node, path string
 		o.r.fail(n.at, o.sub(key), "this is %s; write a list: %s", n.kind, want)
 		return false
 	}
+	o.r.survey.list(o.sub(key), most)
 	if len(n.items) > most {
 		o.r.fail(n.items[most].at, o.sub(key), "has %d entries, and at most %d are read", len(n.items), most)
 		return false

@@ -153,16 +153,16 @@ func parseHeader(s string) ([2]string, error) {
 // dryRun reads a mapping of one header to its value.
 func (r *reader) dryRun(o *object, route *whittle.Route) {
 	const want = "one header and its value, such as {X-Dry-Run: yes}"
-	n, ok := o.get("dry_run")
+	c, ok := o.child("dry_run", want)
 	if !ok {
 		return
 	}
-	if n.kind != isMapping || len(n.entries) != 1 {
-		r.fail(n.at, o.sub("dry_run"), "is not a header; write %s", want)
+	if len(c.n.entries) != 1 {
+		r.fail(c.n.at, c.path, "is not a header; write %s", want)
 		return
 	}
-	e := n.entries[0]
-	value, ok := r.scalar(e.value, o.sub("dry_run"), want)
+	e := c.n.entries[0]
+	value, ok := r.scalar(e.value, c.sub(e.key), want)
 	if !ok {
 		return
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/alecthomas/kong"
 
@@ -30,6 +29,7 @@ type cli struct {
 	Replay   replayVerb  `cmd:"" help:"Send recorded exchanges to a candidate and compare its answers with the recorded ones."`
 	New      newVerb     `cmd:"" help:"Make a contract and a whole service of recorded exchanges, a HAR file, an OpenAPI document or a .proto file."`
 	Demo     demoVerb    `cmd:"" help:"Say where the worked systems' demos are."`
+	Schema   schemaVerb  `cmd:"" help:"Print the JSON Schema of whittle.yaml, for editors."`
 	Version  versionVerb `cmd:"" help:"Print the version."`
 }
 
@@ -54,13 +54,3 @@ func Run(ctx context.Context, args []string, s cmdline.Streams) (status int) {
 	}
 	return p.Run(ctx, secondDash(args))
 }
-
-type versionVerb struct{}
-
-// Run prints the module's version and the Go release it was built with.
-func (versionVerb) Run(s cmdline.Streams) error {
-	fmt.Fprintln(s.Out, version())
-	return nil
-}
-
-func version() string { return cmdline.Version("whittle") }
