@@ -302,9 +302,22 @@ type Rollout struct {
 	// Unseen says who serves requests of a shape that was never compared, while
 	// the share rises.
 	Unseen Unseen
+	// Preview lets testers' requests go to the candidate at any share. Nil: none do.
+	Preview *Preview
 	// Retry is how long after a rollback the route may shift by itself again.
 	// 0: only after a promotion by hand.
 	Retry time.Duration
+}
+
+// Preview says which requests go to the candidate by a signed token, whatever the share
+// is. They are a tester's: neither evidence nor exposure.
+type Preview struct {
+	// Key signs the tokens. It is a secret.
+	Key string `json:"-"`
+	// Header, in canonical form, and Cookie are where a token is looked for.
+	Header, Cookie string
+	// AfterRollback lets tokens count after a rollback and a trip, too.
+	AfterRollback bool
 }
 
 // Unseen is who serves requests of a shape that was never compared.

@@ -110,6 +110,7 @@ func (f *File) describeRoute(b *strings.Builder, r *whittle.Route) {
 	describeCompare(b, &r.Compare)
 	describeHarm(b, r)
 	describeRollout(b, &r.Rollout, r.Mirror.Sample > 0 && mirrored(r) != notMirrored)
+	describePreview(b, r.Rollout.Preview)
 	if r.Rollout.Sticky.By == "address" {
 		line(b, "users", "%s", f.addresses())
 	}

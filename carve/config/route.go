@@ -37,7 +37,7 @@ func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Rou
 		route.Mirror.RepeatEvery = 0
 	}
 	r.mirror(o, &route.Mirror)
-	r.rollout(o, &route.Rollout)
+	r.rollout(o, &route.Rollout, files)
 	r.guard(o, &route.Guard)
 	r.checkExcuses(o, &route)
 	r.checkCPU(o, &route, &f.Monolith)
@@ -192,7 +192,7 @@ func (r *reader) mirror(o *object, m *whittle.Mirror) {
 	}
 }
 
-func (r *reader) rollout(o *object, p *whittle.Rollout) {
+func (r *reader) rollout(o *object, p *whittle.Rollout, files folder) {
 	c, ok := o.child("rollout", "{steps: [1, 5, 25, 50, 100], hold: 30s}")
 	if !ok {
 		return
@@ -243,6 +243,7 @@ func (r *reader) rollout(o *object, p *whittle.Rollout) {
 		}
 		return parseDuration(s, time.Second, 30*day)
 	})
+	r.preview(c, p, files)
 	c.done()
 }
 

@@ -138,38 +138,46 @@ func (r *reader) failed(field string) bool {
 }
 
 // token reads a token of the admin API, the operator's or, by the prefix
-// "viewer_", the viewer's, from a file or the environment; the config itself,
-// which lies in repositories, cannot hold it.
+// "viewer_", the viewer's.
 func (r *reader) token(a *object, prefix string, into *string, files folder) {
+	r.secret(a, prefix+"token", into, files)
+}
+
+// secret reads one word from a file or the environment, by the keys NAME_file and
+// NAME_env; the config itself, which lies in repositories, cannot hold it. It reports
+// whether one of them was given.
+func (r *reader) secret(o *object, name string, into *string, files folder) (given bool) {
 	var path, env string
-	inFile, inEnv := prefix+"token_file", prefix+"token_env"
-	fromFile, fromEnv := a.text(inFile, &path), a.text(inEnv, &env)
-	field := "admin." + inFile
+	inFile, inEnv := name+"_file", name+"_env"
+	fromFile, fromEnv := o.text(inFile, &path), o.text(inEnv, &env)
+	field := o.sub(inFile)
 	switch {
 	case fromFile && fromEnv:
-		r.failField("admin."+inEnv, "cannot be set together with %s; keep one of them", inFile)
-		return
+		r.failField(o.sub(inEnv), "cannot be set together with %s; keep one of them", inFile)
+		return true
 	case fromFile:
 		b, err := files.read(files.path(path))
 		if err != nil {
 			r.failField(field, "cannot be read: %v", err)
-			return
+			return true
 		}
 		*into = strings.TrimSpace(string(b))
 	case fromEnv:
-		field = "admin." + inEnv
+		field = o.sub(inEnv)
 		v, ok := r.env(env)
 		if !ok {
 			r.failField(field, "the environment variable %s is not set", quote(env))
-			return
+			return true
 		}
 		*into = strings.TrimSpace(v)
 	default:
-		return
+		return false
 	}
 	if len(*into) < minToken || strings.ContainsAny(*into, " \t\r\n") {
-		r.failField(field, "holds no token: one word of at least %d characters is needed, such as 32 random hex digits", minToken)
+		what := name[strings.LastIndexByte(name, '_')+1:] // "token" or "key"
+		r.failField(field, "holds no %s: one word of at least %d characters is needed, such as 32 random hex digits", what, minToken)
 	}
+	return true
 }
 
 func (r *reader) limits(o *object, l *Limits) {

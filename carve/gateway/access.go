@@ -52,6 +52,9 @@ func (g *Gateway) accessAttrs(c *tracked, res *forward.Result, took time.Duratio
 		slog.Int("status", res.Sent),
 		slog.Duration("took", took),
 	}
+	if c.preview {
+		attrs = append(attrs, slog.Bool("preview", true))
+	}
 	if res.Failure != "" {
 		attrs = append(attrs, slog.String("failure", string(res.Failure)), slog.String("detail", g.loggedDetail(res.Detail)))
 	}

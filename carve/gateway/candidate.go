@@ -56,6 +56,7 @@ func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (forward.Result, 
 	permit.User = v.user
 	rt.counts.served.Add(1)
 	c := candidateCall{rt: rt, v: v, user: *u, permit: permit, hasFallback: idempotent}
+	c.watched = rt.safe(v.method) && evenly(rt.watched.Add(1), rt.watch())
 	c.begin()
 	defer c.end()
 	if out != nil {
@@ -217,7 +218,6 @@ func (c *candidateCall) begin() {
 			context.AfterFunc(c.permit.Tripped, giveUp(errTripped)),
 			time.AfterFunc(rt.env.candidate.Timeout(), giveUp(errCandidateSlow)).Stop)
 	}
-	c.watched = rt.safe(c.v.method) && evenly(rt.watched.Add(1), rt.watch())
 }
 
 // end releases whatever begin has set up. The permit is still held only where

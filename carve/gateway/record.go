@@ -104,7 +104,7 @@ type recording struct {
 // newRecording begins a copy where the request is in the sample; nil where it
 // is not.
 func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
-	if c.request.Looped {
+	if c.request.Looped || c.preview {
 		return nil
 	}
 	r, share := &c.request, g.recordedShare(c.entry)

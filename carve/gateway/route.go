@@ -11,6 +11,7 @@ import (
 	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/breaker"
 	"whittle/carve/gateway/mirror"
+	"whittle/carve/gateway/preview"
 	"whittle/carve/gateway/upstream"
 )
 
@@ -20,6 +21,7 @@ type route struct {
 	env  routeEnv
 	*routeState
 	split   split
+	preview *preview.Reader // nil: nobody's requests are previewed
 	bounds  breaker.Bounds
 	budget  bodycopy.Budget
 	shedder mirror.Shedder
@@ -83,6 +85,8 @@ type setting struct {
 	share      whittle.Share
 	phase      whittle.Phase
 	generation uint64
+	// tripped says that the share is 0 for the breaker's sake.
+	tripped bool
 }
 
 // newRoute makes the runtime of a route that has a candidate. Until a share is
@@ -99,6 +103,9 @@ func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
 		rt.routeState = env.adopt.routeState
 	} else {
 		rt.routeState = newRouteState(spec.Name, env.g.opts.Tripped)
+	}
+	if p := spec.Rollout.Preview; p != nil {
+		rt.preview = preview.New(*p, spec.Name)
 	}
 	rt.claim()
 	rt.budget = bodycopy.Budget{Limit: spec.Mirror.MaxMemory, Used: &rt.held, Whole: &env.g.copies}
@@ -165,7 +172,7 @@ func (s *routeState) trip(reason string, generation uint64) {
 	}
 	s.trippedUnder = generation
 	now := s.setting.Load()
-	s.setting.Store(&setting{share: 0, phase: now.phase, generation: now.generation})
+	s.setting.Store(&setting{share: 0, phase: now.phase, generation: now.generation, tripped: true})
 	s.mu.Unlock()
 	s.counts.trips.Add(1)
 	if s.tripped != nil {

@@ -24,7 +24,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	q := g.door.Read(r)
 	t := g.table.Load()
-	c := g.begin(t.match(r), q)
+	e := t.match(r)
+	previewed := e.route != nil && e.route.takePreview(&q)
+	c := g.begin(e, q)
+	c.preview = previewed
 	rec := g.newRecording(w, &c)
 	if rec != nil {
 		w = rec
@@ -49,6 +52,7 @@ type tracked struct {
 	request inbound.Request
 	at      time.Time
 	span    Span
+	preview bool // a tester's, for the candidate
 }
 
 func (g *Gateway) begin(e *entry, r inbound.Request) tracked {
@@ -75,7 +79,7 @@ func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.R
 	case limit >= 0 && r.ContentLength > limit:
 		return refuse(w, r, http.StatusRequestEntityTooLarge, http.StatusText(http.StatusRequestEntityTooLarge)+"\n")
 	case c.entry.route != nil:
-		return c.entry.route.serve(w, *r)
+		return c.entry.route.serve(w, *r, c.preview)
 	}
 	return g.forwarder.Forward(w, *r, t.monolith, forward.Options{})
 }
@@ -104,7 +108,7 @@ func (g *Gateway) end(c *tracked, res *forward.Result) {
 
 // serve lets the candidate or the monolith respond on a route that has both, and
 // accounts for the request.
-func (rt *route) serve(w http.ResponseWriter, r inbound.Request) forward.Result {
+func (rt *route) serve(w http.ResponseWriter, r inbound.Request, preview bool) forward.Result {
 	if rt.dryRunHeader != "" {
 		delete(r.Header, rt.dryRunHeader) // a client must not declare its write a dry run
 	}
@@ -115,9 +119,14 @@ func (rt *route) serve(w http.ResponseWriter, r inbound.Request) forward.Result 
 	rt.ledgerCounts.open(&v.ledgerEntry)
 	defer v.finish()
 	set := rt.setting.Load()
+	u := user{w, r}
+	if preview {
+		if res, ok := rt.byPreview(v, &u); ok {
+			return res
+		}
+	}
 	at := rt.place(v, &r, set)
 	plan := rt.plan(v, &r, set, at)
-	u := user{w, r}
 	if set.share > 0 && at.in(set.share, forShare) {
 		if res, ok := rt.byCandidate(v, &u, &plan); ok {
 			return res

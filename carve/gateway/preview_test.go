@@ -1,0 +1,254 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/carve/gateway/preview"
+)
+
+const previewKey = "0123456789abcdef"
+
+func previewing(after bool) *whittle.Preview {
+	return &whittle.Preview{Key: previewKey, Header: "X-Whittle-Preview", Cookie: "whittle_preview", AfterRollback: after}
+}
+
+// seen says who responds, and what of tokens has reached it.
+func seen(side string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Cache-Control", "public, max-age=3600")
+		_, _ = fmt.Fprintf(w, "%s %s %q %q %s", side, r.Method, r.Header["X-Whittle-Preview"], r.Header["Cookie"], body)
+	})
+}
+
+// TestPreview sends tokens by the fast path, by net/http and by HTTP/2, at every
+// position that a route can have.
+func TestPreview(t *testing.T) {
+	const route = "/work"
+	good := preview.Sign(previewKey, route, time.Now().Add(time.Hour))
+	of := func(side string, h http.Handler) string {
+		s := httptest.NewServer(h)
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	m, c := of("monolith", seen("monolith")), of("candidate", seen("candidate"))
+	for _, way := range []string{"fast path", "net/http", "HTTP/2"} {
+		for _, after := range []bool{false, true} {
+			ls, urls := facing(t, 1)
+			var mu sync.Mutex
+			var outcomes, exchanges, records int
+			count := func(n *int) { mu.Lock(); defer mu.Unlock(); *n++ }
+			up := upstreamAt(c)
+			g := behind(t, ls[0], Options{
+				Monolith: upstreamAt(m), NetHTTP: way == "net/http",
+				Routes: []whittle.Route{{
+					Name: route, Match: whittle.Match{Pattern: route}, Candidate: &up, Safe: true, Record: whittle.All,
+					Mirror:  whittle.Mirror{Sample: whittle.All, Queue: 8, Concurrency: 2, MaxBody: 1 << 10, MaxMemory: 1 << 20},
+					Rollout: whittle.Rollout{Preview: previewing(after)}, Guard: whittle.Guard{Exposure: 5, Consecutive: 5},
+				}},
+				Outcome: func(whittle.Outcome) { count(&outcomes) },
+				Observe: func(*whittle.Exchange) whittle.Observation { count(&exchanges); return whittle.Observation{} },
+				Record:  func(*whittle.Exchange) bool { count(&records); return true },
+			})
+			client := &http.Client{Transport: &http.Transport{Protocols: new(http.Protocols)}}
+			client.Transport.(*http.Transport).Protocols.SetHTTP1(way != "HTTP/2")
+			client.Transport.(*http.Transport).Protocols.SetUnencryptedHTTP2(way == "HTTP/2")
+			t.Cleanup(client.CloseIdleConnections)
+			ask := func(method, header, cookie string) (body string, h http.Header) {
+				t.Helper()
+				var in io.Reader
+				if method == http.MethodPost {
+					in = strings.NewReader("body")
+				}
+				r, err := http.NewRequestWithContext(t.Context(), method, urls[0]+route, in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if header != "" {
+					r.Header.Set("X-Whittle-Preview", header)
+				}
+				if cookie != "" {
+					r.Header.Set("Cookie", "a=1; whittle_preview="+cookie)
+				}
+				resp, err := client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				b, err := io.ReadAll(resp.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(b), resp.Header
+			}
+			generation := uint64(0)
+			previewed := int64(0)
+			for _, at := range []struct {
+				phase   whittle.Phase
+				tripped bool
+				takes   bool
+			}{
+				{whittle.PhaseOff, false, false},
+				{whittle.PhaseShadow, false, true},
+				{whittle.PhaseShift, false, true},
+				{whittle.PhaseShift, true, after},
+				{whittle.PhaseRolledBack, false, after},
+				{whittle.PhaseShadow, false, true},
+			} {
+				generation++
+				g.Apply(route, whittle.Position{Generation: generation, Phase: at.phase, Share: map[bool]whittle.Share{true: 1}[at.phase == whittle.PhaseShift], Zero: map[bool]uint64{true: generation}[at.phase != whittle.PhaseShift]})
+				if at.tripped {
+					g.table.Load().routes[route].trip("a test's", generation)
+				}
+				for _, tt := range []struct {
+					method, header, cookie string
+					valid                  bool
+				}{
+					{"GET", good, "", true},
+					{"GET", "", good, true},
+					{"POST", good, "", true},
+					{"GET", "forged", "", false},
+					{"GET", "", "", false},
+					{"GET", preview.Sign(previewKey, "/other", time.Now().Add(time.Hour)), "", false},
+				} {
+					body, h := ask(tt.method, tt.header, tt.cookie)
+					want, mark := "monolith", ""
+					if tt.valid && at.takes {
+						want, mark = "candidate", "candidate"
+						previewed++
+					}
+					cookies := "[]"
+					if tt.cookie != "" {
+						cookies = `["a=1"]`
+					}
+					text := fmt.Sprintf("%s %s [] %s ", want, tt.method, cookies)
+					if tt.method == http.MethodPost {
+						text += "body"
+					}
+					if body != text || h.Get("X-Whittle-Preview") != mark || (mark != "") != (h.Get("Cache-Control") == "no-store") {
+						t.Errorf("%s, %+v, %+v: %q, want %q; %v", way, at, tt, body, text, h)
+					}
+				}
+			}
+			l := await(t, g, route)
+			mu.Lock()
+			if l.Skipped[whittle.SkipPreview] != previewed || l.Total != l.Sum() || int64(outcomes) != l.Total-previewed || int64(records) != l.Total-previewed || int64(exchanges) > l.Total-previewed {
+				t.Errorf("%s: %d previewed, %d outcomes, %d records, %d exchanges, ledger %s", way, previewed, outcomes, records, exchanges, l.Account())
+			}
+			mu.Unlock()
+			rt := g.table.Load().routes[route]
+			if n := rt.counts.previewed.Load(); n != previewed || rt.counts.served.Load() != 0 || rt.counts.unsigned.Load() != 12 {
+				t.Errorf("%s: %d of %d previewed, %d served, %d unsigned", way, n, previewed, rt.counts.served.Load(), rt.counts.unsigned.Load())
+			}
+		}
+	}
+}
+
+// await waits until nothing of a route is pending.
+func await(t *testing.T, g *Gateway, route string) whittle.Ledger {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		l := g.table.Load().routes[route].ledger()
+		if l.Pending == 0 {
+			return l
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("still pending: %s", l.Account())
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// TestPreviewOfABrokenCandidate: a tester sees the candidate's own failure; the breaker
+// and the users do not.
+func TestPreviewOfABrokenCandidate(t *testing.T) {
+	for _, b := range broken {
+		s := open(t, whittle.Route{
+			Name: "/work", Match: whittle.Match{Pattern: "/work"}, Safe: true, Candidate: candidateAt(t, b.talk),
+			Rollout: whittle.Rollout{Preview: previewing(false)}, Guard: whittle.Guard{Exposure: 3, Consecutive: 2},
+		}, says(200, "monolith"), nil)
+		s.apply(0, whittle.PhaseShadow)
+		token := preview.Sign(previewKey, "/work", time.Now().Add(time.Hour))
+		for range 5 {
+			resp, err := http.DefaultClient.Do(s.sends("GET", "", "X-Whittle-Preview", token))
+			if err != nil {
+				continue // cut, since it broke off
+			}
+			_, err = io.Copy(io.Discard, resp.Body)
+			if resp.StatusCode < 500 && err == nil || resp.Header.Get("X-Whittle-Preview") != "candidate" {
+				t.Errorf("%s: %d, %v, %v", b.name, resp.StatusCode, err, resp.Header)
+			}
+			resp.Body.Close()
+		}
+		l := s.rests()
+		s.mu.Lock()
+		if l.Skipped[whittle.SkipPreview] != 5 || len(s.outcomes) != 0 || len(s.trips) != 0 {
+			t.Errorf("%s: %s, %d outcomes, trips %v", b.name, l.Account(), len(s.outcomes), s.trips)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// candidateAt is a candidate that fails in its own way, soon.
+func candidateAt(t *testing.T, talk func(net.Conn)) *whittle.Upstream {
+	u := upstreamAt(nobody)
+	if talk != nil {
+		u = upstreamAt(rawServer(t, talk))
+	}
+	u.Timeout, u.ReadTimeout = 50*time.Millisecond, 50*time.Millisecond
+	return &u
+}
+
+// TestPreviewOfAnRPC: a tester's request is mapped as a user's is; one without a meaning
+// in the contract is served as if it had no token.
+func TestPreviewOfAnRPC(t *testing.T) {
+	for _, tt := range []struct {
+		body, want string
+		status     int
+		previewed  int64
+	}{
+		{"hello", "rpc: hello", 200, 1},
+		{"oops", "rpc: oops", 500, 1},
+		{"empty", "Bad Gateway\n", 502, 1},
+		{"bad", "monolith", 200, 0},
+		{strings.Repeat("a", 1<<20), "monolith", 200, 0},
+	} {
+		spec := everything()
+		spec.Safe, spec.Rollout.Preview = true, previewing(false)
+		s := open(t, spec, says(200, "monolith"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			switch string(b) {
+			case "EMPTY":
+			case "OOPS":
+				w.WriteHeader(500)
+				fallthrough
+			default:
+				_, _ = io.WriteString(w, "RPC: "+string(b))
+			}
+		}))
+		s.g.table.Load().routes["/work"].rpc = shouting{}
+		status, body := s.gets(s.sends("POST", tt.body, "X-Whittle-Preview", preview.Sign(previewKey, "/work", time.Now().Add(time.Hour))))
+		if status != tt.status || body != tt.want {
+			t.Errorf("%.9s: %d %q, want %d %q", tt.body, status, body, tt.status, tt.want)
+		}
+		l := s.rests()
+		s.mu.Lock()
+		if l.Skipped[whittle.SkipPreview] != tt.previewed || l.Total != 1 || int64(len(s.outcomes)) != 1-tt.previewed {
+			t.Errorf("%.9s: %s, %d outcomes", tt.body, l.Account(), len(s.outcomes))
+		}
+		s.mu.Unlock()
+	}
+}
