@@ -106,7 +106,7 @@ func (c *cpuContest) restart() {
 
 func (c *cpuContest) valid() bool {
 	for _, t := range c.Recent {
-		if t.Monolith.CPU < 0 || t.Monolith.Requests <= 0 || t.Candidate.CPU < 0 || t.Candidate.Requests <= 0 {
+		if !cpuEnough(t.Monolith) || !cpuEnough(t.Candidate) {
 			return false
 		}
 	}
