@@ -20,7 +20,7 @@ type Matcher struct {
 // NewMatcher compiles the routes' matches. Errors carry the Field
 // "routes[i].match".
 func NewMatcher(routes []whittle.Route) (*Matcher, error) {
-	t := &table{literal: map[string][]*entry{}, rest: &entry{}}
+	t := &table{rest: &entry{}}
 	t.entries = []*entry{t.rest}
 	m := &Matcher{t: t, at: map[*entry]int{t.rest: -1}}
 	for i := range routes {

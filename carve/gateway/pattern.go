@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"math"
 	"net/url"
 	"strings"
 
@@ -85,49 +86,108 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// literalPath gives the one decoded path that a pattern without wildcards
-// matches; ok is false where there are several, or where an escaped slash makes
-// the decoded form ambiguous.
-func (p pattern) literalPath() (path string, ok bool) {
-	if p.multi {
-		return "", false
-	}
-	var b strings.Builder
-	for _, s := range p.segments {
-		if s.wildcard || strings.Contains(s.literal, "/") {
-			return "", false
-		}
-		b.WriteByte('/')
-		b.WriteString(s.literal)
-	}
-	return b.String(), true
+// index finds the first of many entries whose pattern matches a path, in a time that
+// grows with the path's segments and not with the entries.
+type index struct {
+	// first is the lowest rank in this index.
+	first int
+	// ends are the entries whose pattern ends here, goesOn those that take any further
+	// segments, each by rank.
+	ends, goesOn []ranked
+	// literal and wildcard are for what follows one more segment.
+	literal  map[string]*index
+	wildcard *index
 }
 
-// match reports whether the path fits. Where escaped is set the segments of
-// path are still percent-encoded, and "%2F" does not separate.
-func (p pattern) match(path string, escaped bool) bool {
+type ranked struct {
+	rank int
+	*entry
+}
+
+// newIndex makes the index of entries that are given in their order.
+func newIndex(entries []*entry) *index {
+	root := &index{first: len(entries)}
+	for rank, e := range entries {
+		x := root
+		for _, s := range e.pattern.segments {
+			x.first = min(x.first, rank)
+			x = x.below(s, rank)
+		}
+		x.first = min(x.first, rank)
+		if e.pattern.multi {
+			x.goesOn = append(x.goesOn, ranked{rank, e})
+		} else {
+			x.ends = append(x.ends, ranked{rank, e})
+		}
+	}
+	return root
+}
+
+// below is the index behind a segment, made where there is none.
+func (x *index) below(s segment, rank int) *index {
+	if s.wildcard {
+		if x.wildcard == nil {
+			x.wildcard = &index{first: rank}
+		}
+		return x.wildcard
+	}
+	if x.literal == nil {
+		x.literal = map[string]*index{}
+	}
+	if x.literal[s.literal] == nil {
+		x.literal[s.literal] = &index{first: rank}
+	}
+	return x.literal[s.literal]
+}
+
+// find gives the first entry that matches a path and is admitted; nil: there is none.
+// Where escaped is set the path's segments are still percent-encoded, and "%2F" does
+// not separate.
+func (x *index) find(path string, escaped bool, admits func(*entry) bool) *entry {
 	rest, ok := strings.CutPrefix(path, "/")
 	if !ok {
-		return false
+		return nil
 	}
-	more := true
-	for _, s := range p.segments {
-		if !more {
-			return false
-		}
-		var part string
-		part, rest, more = strings.Cut(rest, "/")
-		if escaped {
-			var err error
-			if part, err = url.PathUnescape(part); err != nil {
-				return false
-			}
-		}
-		if s.wildcard && part == "" || !s.wildcard && part != s.literal {
-			return false
+	s := search{escaped: escaped, admits: admits, found: ranked{rank: math.MaxInt}}
+	s.visit(x, rest, true)
+	return s.found.entry
+}
+
+// search is one find.
+type search struct {
+	escaped bool
+	admits  func(*entry) bool
+	found   ranked // the best so far
+}
+
+// visit looks for a better entry in x. There are segments in rest if more is set.
+func (s *search) visit(x *index, rest string, more bool) {
+	if x == nil || x.first >= s.found.rank {
+		return
+	}
+	here := x.ends
+	if more {
+		here = x.goesOn
+	}
+	for _, r := range here {
+		if r.rank < s.found.rank && s.admits(r.entry) {
+			s.found = r
 		}
 	}
-	return more == p.multi
+	if !more || x.literal == nil && x.wildcard == nil {
+		return
+	}
+	part, rest, more := strings.Cut(rest, "/")
+	if s.escaped {
+		var err error
+		if part, err = url.PathUnescape(part); err != nil {
+			return
+		}
+	}
+	s.visit(x.literal[part], rest, more)
+	if part != "" {
+		s.visit(x.wildcard, rest, more)
+	}
 }
 
 // patternOrder is the relation between the sets of requests that two rules match.

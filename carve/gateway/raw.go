@@ -78,27 +78,15 @@ func (t *table) matchRaw(r *listener.Raw) *entry {
 	if len(t.entries) == 1 {
 		return t.rest
 	}
-	for _, e := range t.literal[string(r.Path)] {
-		if e.match.HeaderName != "" {
-			return nil
-		}
-		if e.admitsMethod(r.Head.Method()) {
-			return e
-		}
-	}
-	if len(t.open) == 0 {
+	method := r.Head.Method()
+	switch e := t.index.find(string(r.Path), false, func(e *entry) bool { return e.admitsMethod(method) }); {
+	case e == nil:
 		return t.rest
+	case e.match.HeaderName != "":
+		return nil
+	default:
+		return e
 	}
-	path := string(r.Path)
-	for _, e := range t.open {
-		if e.admitsMethod(r.Head.Method()) && e.pattern.match(path, false) {
-			if e.match.HeaderName != "" {
-				return nil
-			}
-			return e
-		}
-	}
-	return t.rest
 }
 
 func (e *entry) admitsMethod(method []byte) bool {

@@ -19,10 +19,8 @@ type table struct {
 	monolith *upstream.Upstream
 	// routes has the routes with a candidate, by name.
 	routes map[string]*route
-	// literal has the rules whose pattern is one path, by that path; open has
-	// the others. Both are ordered, the narrowest rule first.
-	literal map[string][]*entry
-	open    []*entry
+	// index finds a request's rule: the narrowest that matches.
+	index *index
 	// rest is the entry for requests that match no rule.
 	rest *entry
 	// entries has all of the above, in the order of the config.
@@ -47,7 +45,7 @@ type entry struct {
 
 // newTable compiles the routes. It reuses the parts of old that stay the same.
 func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old *table) (_ *table, err error) {
-	t := &table{routes: map[string]*route{}, literal: map[string][]*entry{}, candidates: map[string]*breaker.Shared{}}
+	t := &table{routes: map[string]*route{}, candidates: map[string]*breaker.Shared{}}
 	defer func() {
 		if err != nil { // nothing that was made for this table may stay open
 			_ = t.retire(context.Background(), old) // never served: nothing to wait for
@@ -183,21 +181,14 @@ func (t *table) add(e *entry) {
 	if e.route != nil {
 		t.routes[e.name] = e.route
 	}
-	if path, ok := e.pattern.literalPath(); ok {
-		t.literal[path] = append(t.literal[path], e)
-	} else {
-		t.open = append(t.open, e)
-	}
 }
 
 // order puts the narrower of two rules that overlap first. Rules never cross,
 // and whatever makes a rule narrower raises its weight, so the weight decides.
 func (t *table) order() {
-	byWeight := func(a, b *entry) int { return b.weight() - a.weight() }
-	slices.SortStableFunc(t.open, byWeight)
-	for _, es := range t.literal {
-		slices.SortStableFunc(es, byWeight)
-	}
+	rules := slices.Clone(t.entries[1:])
+	slices.SortStableFunc(rules, func(a, b *entry) int { return b.weight() - a.weight() })
+	t.index = newIndex(rules)
 }
 
 func (e *entry) weight() int {
@@ -250,25 +241,8 @@ func (t *table) match(r *http.Request) *entry {
 	if r.URL.RawPath != "" {
 		path, escaped = r.URL.RawPath, true
 	}
-	if !escaped {
-		for _, e := range t.literal[path] {
-			if e.admits(r) {
-				return e
-			}
-		}
-	} else {
-		for _, es := range t.literal {
-			for _, e := range es {
-				if e.admits(r) && e.pattern.match(path, true) {
-					return e
-				}
-			}
-		}
-	}
-	for _, e := range t.open {
-		if e.admits(r) && e.pattern.match(path, escaped) {
-			return e
-		}
+	if e := t.index.find(path, escaped, func(e *entry) bool { return e.admits(r) }); e != nil {
+		return e
 	}
 	return t.rest
 }
