@@ -48,7 +48,7 @@ func growth(ctx context.Context, r *table.Results, s settings, wrk string) error
 		return err
 	}
 	defer up.Stop()
-	other, err := peers[0].start(ctx, s, up.Addr)
+	other, err := peers[0].start(ctx, s, up.Addr, false)
 	if err != nil || other == nil {
 		return err
 	}

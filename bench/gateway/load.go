@@ -32,12 +32,12 @@ var wrkLines = map[string]*regexp.Regexp{
 }
 
 // closedLoad sends as fast as responses come back, by wrk or, where it is
-// missing, from here.
-func closedLoad(ctx context.Context, wrk, addr string, conns int, d time.Duration) (figures, error) {
+// missing and nothing is encrypted, from here.
+func closedLoad(ctx context.Context, wrk, scheme, addr string, conns int, d time.Duration) (figures, error) {
 	if wrk == "" {
 		return ownLoad(ctx, addr, conns, d)
 	}
-	out, err := exec.CommandContext(ctx, wrk, "-t1", "-c", strconv.Itoa(conns), "-d", strconv.Itoa(int(d.Seconds()))+"s", "--latency", "http://"+addr+path).CombinedOutput()
+	out, err := exec.CommandContext(ctx, wrk, "-t1", "-c", strconv.Itoa(conns), "-d", strconv.Itoa(int(d.Seconds()))+"s", "--latency", scheme+"://"+addr+path).CombinedOutput()
 	if err != nil {
 		return figures{}, fmt.Errorf("run wrk: %w: %s", err, out)
 	}
@@ -60,6 +60,30 @@ func closedLoad(ctx context.Context, wrk, addr string, conns int, d time.Duratio
 		return figures{}, fmt.Errorf("read wrk's figures: %w\n%s", err, out)
 	}
 	return f, nil
+}
+
+var h2loadLines = map[string]*regexp.Regexp{
+	"requests": regexp.MustCompile(`, (\d+) succeeded, 0 failed, 0 errored, 0 timeout`),
+	"rate":     regexp.MustCompile(`finished in [^,]+, ([\d.]+) req/s`),
+}
+
+// streamLoad sends over HTTP/2, by h2load: as many streams as closedLoad has
+// connections, over a quarter as many connections. h2load tells no quantiles.
+func streamLoad(ctx context.Context, h2load, addr string, streams int, d time.Duration) (figures, error) {
+	out, err := exec.CommandContext(ctx, h2load, "-t1", "-c", strconv.Itoa(max(streams/4, 1)), "-m", "4",
+		"-D", strconv.Itoa(int(d.Seconds())), "https://"+addr+path).CombinedOutput()
+	if err != nil {
+		return figures{}, fmt.Errorf("run h2load: %w: %s", err, out)
+	}
+	requests, rate := h2loadLines["requests"].FindSubmatch(out), h2loadLines["rate"].FindSubmatch(out)
+	if requests == nil || rate == nil {
+		return figures{}, fmt.Errorf("read h2load's figures: %s", out)
+	}
+	var f figures
+	var errs [2]error
+	f.requests, errs[0] = strconv.Atoi(string(requests[1]))
+	f.rate, errs[1] = strconv.ParseFloat(string(rate[1]), 64)
+	return f, errors.Join(errs[:]...)
 }
 
 // session is one keep-alive connection.

@@ -1,10 +1,12 @@
 // Gateway compares what passing a request on costs: through whittle and through
-// the proxies that are installed, in turn, for several rounds; what a user waits for
+// the proxies that are installed, in turn, for several rounds, in plain text, over TLS
+// and over HTTP/2; what a user waits for
 // 100 % shadowing with comparison, and for recording of everything; and how the cost
 // grows with connections, bodies, fields and routes, next to nginx's.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -25,7 +27,8 @@ type settings struct {
 	rate     int           // requests per second of the paced load
 	workers  int           // threads of each proxy: the machine's cores
 	whittle  string
-	envoy    string
+	// binaries has the peers' that need not be in PATH, by peer.
+	binaries map[string]string
 	folder   string // for configs, state and logs
 }
 
@@ -42,9 +45,10 @@ func run(ctx context.Context, args []string) (err error) {
 	f.IntVar(&s.rounds, "rounds", 5, "how often each subject is measured, 2 to 100")
 	f.DurationVar(&s.duration, "duration", 4*time.Second, "of one measurement, 1s to 1m")
 	f.IntVar(&s.conns, "conns", 32, "keep-alive connections of the load")
-	f.IntVar(&s.rate, "rate", 400, "requests per second of the paced load, well below saturation")
+	f.IntVar(&s.rate, "rate", 1000, "requests per second of the paced load, well below saturation")
 	f.StringVar(&s.whittle, "whittle", "bin/whittle", "the `binary` under test")
-	f.StringVar(&s.envoy, "envoy", os.Getenv("ENVOY"), "Envoy's `binary`, where it is not in PATH; also by the variable ENVOY")
+	envoy := f.String("envoy", os.Getenv("ENVOY"), "Envoy's `binary`, where it is not in PATH; also by the variable ENVOY")
+	pingora := f.String("pingora", cmp.Or(os.Getenv("PINGORA"), "bench/gateway/pingora/target/release/pass"), "the `binary` of the proxy with Pingora; also by the variable PINGORA")
 	out := f.String("out", "out", "`folder` for bench-gateway.json")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -52,6 +56,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if s.rounds < 2 || s.rounds > 100 || s.duration < time.Second || s.duration > time.Minute || s.conns < 1 || s.conns > 1000 || s.rate < 1 || s.rate > 2000 {
 		return errors.New("a flag is out of its range: rounds 2 to 100, duration 1s to 1m, conns 1 to 1000, rate 1 to 2000")
 	}
+	s.binaries = map[string]string{"envoy": *envoy, "pingora": *pingora}
 	if s.folder, err = os.MkdirTemp("", "bench-gateway-"); err != nil {
 		return fmt.Errorf("make folder for configs: %w", err)
 	}
@@ -59,6 +64,9 @@ func run(ctx context.Context, args []string) (err error) {
 	wrk, err := exec.LookPath("wrk")
 	if err != nil {
 		fmt.Println("wrk is missing (apt-get install wrk): the load comes from this process instead")
+	}
+	if err := makeCertificate(s.folder); err != nil {
+		return err
 	}
 	r := table.NewResults("gateway")
 	if err := passThrough(ctx, r, s, wrk); err != nil {

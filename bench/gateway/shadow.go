@@ -44,7 +44,7 @@ func shadow(ctx context.Context, r *table.Results, s settings) error {
 	}
 	defer record.Stop()
 	subjects := []subject{{direct, monolith}, {ours, pass}, {oursShadow, mirror}, {oursRecord, record}}
-	other, err := peers[0].start(ctx, s, monolith.Addr)
+	other, err := peers[0].start(ctx, s, monolith.Addr, false)
 	if err != nil {
 		return err
 	}
