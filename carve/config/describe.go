@@ -61,8 +61,12 @@ func (f *File) describeServer(b *strings.Builder) {
 	if l.BodyBytes >= 0 {
 		body = "at most " + size(l.BodyBytes)
 	}
-	line(b, "limits", "%d connections, header %s in %s, body %s and never still for %s, idle %s, %d streams, upgraded and silent %s, copies %s, %s to finish at the end",
-		l.Connections, size(int64(l.HeaderBytes)), units.Span(l.HeaderTimeout), body, units.Span(l.StallTimeout), units.Span(l.IdleTimeout), l.Streams, units.Span(l.UpgradeIdle), size(l.CopyBytes), units.Span(l.Grace))
+	buffers := "off"
+	if l.BuffersBytes >= 0 {
+		buffers = size(l.BufferBytes) + " each and " + size(l.BuffersBytes) + " in all"
+	}
+	line(b, "limits", "%d connections, header %s in %s, body %s and never still for %s, idle %s, %d streams, upgraded and silent %s, copies %s, buffers %s, %s to finish at the end",
+		l.Connections, size(int64(l.HeaderBytes)), units.Span(l.HeaderTimeout), body, units.Span(l.StallTimeout), units.Span(l.IdleTimeout), l.Streams, units.Span(l.UpgradeIdle), size(l.CopyBytes), buffers, units.Span(l.Grace))
 	trust := "believed from nobody"
 	if len(f.Forwarded.Trust) > 0 {
 		trust = "believed from"

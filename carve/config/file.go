@@ -71,6 +71,10 @@ type Limits struct {
 	// CopyBytes bounds what the copies of all routes hold together. Default
 	// 96 MiB.
 	CopyBytes int64
+	// BufferBytes bounds what is read of one response while its client is slow to take
+	// it, and the body of a request that is read before an upstream is turned to;
+	// BuffersBytes, what is held so of all (−1: nothing). Default 256 KiB and 64 MiB.
+	BufferBytes, BuffersBytes int64
 	// Streams of one HTTP/2 connection at once. Default 250.
 	Streams int
 	// HeaderTimeout is how long a header may take. Default 10 s.

@@ -41,7 +41,8 @@ func (r *reader) server(o *object, f *File, files folder) {
 		f.State = files.path(f.State)
 	}
 	f.Limits = Limits{
-		Connections: 16_384, HeaderBytes: 64 << 10, BodyBytes: -1, CopyBytes: 96 * mib, Streams: 250,
+		Connections: 16_384, HeaderBytes: 64 << 10, BodyBytes: -1, CopyBytes: 96 * mib,
+		BufferBytes: 256 * kib, BuffersBytes: 64 * mib, Streams: 250,
 		HeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, StallTimeout: time.Minute,
 		UpgradeIdle: time.Hour, Grace: 30 * time.Second,
 	}
@@ -185,13 +186,21 @@ func (r *reader) limits(o *object, l *Limits) {
 	header := int64(l.HeaderBytes)
 	o.size("header", &header, kib, 16*mib)
 	l.HeaderBytes = int(header)
-	read(o, "body", "a size such as 10MiB, or off", &l.BodyBytes, func(s string) (int64, error) {
-		if s == "off" {
-			return -1, nil
+	sizeOrOff := func(least int64) func(string) (int64, error) {
+		return func(s string) (int64, error) {
+			if s == "off" {
+				return -1, nil
+			}
+			return parseSize(s, least, 1<<50)
 		}
-		return parseSize(s, 1, 1<<50)
-	})
+	}
+	read(o, "body", "a size such as 10MiB, or off", &l.BodyBytes, sizeOrOff(1))
 	o.size("copies", &l.CopyBytes, mib, 1<<50)
+	o.size("buffer", &l.BufferBytes, 4*kib, gib)
+	read(o, "buffers", "a size such as 64MiB, or off", &l.BuffersBytes, sizeOrOff(mib))
+	if l.BuffersBytes >= 0 && l.BuffersBytes < l.BufferBytes {
+		r.failField(o.sub("buffers"), "holds less than one buffer (%s): write at least that, or off", size(l.BufferBytes))
+	}
 	o.count("streams", &l.Streams, 1, 100_000)
 	o.duration("header_timeout", &l.HeaderTimeout, time.Millisecond, time.Hour)
 	o.duration("idle_timeout", &l.IdleTimeout, time.Millisecond, day)

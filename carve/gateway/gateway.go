@@ -93,8 +93,10 @@ type Gateway struct {
 	// copies bounds what the copies of all routes hold together.
 	copies     bodycopy.Budget
 	copiesHeld atomic.Int64
-	active     active
-	records    records
+	// buffered is what is held of bodies whose clients are slow, in bytes.
+	buffered atomic.Int64
+	active   active
+	records  records
 
 	// reload guards the making of tables, so that two reloads cannot cross.
 	reload sync.Mutex
@@ -113,6 +115,8 @@ func New(o Options) (*Gateway, error) {
 		g.log = slog.New(slog.DiscardHandler)
 	}
 	g.forwarder.BodyBytes, g.forwarder.Stall, g.forwarder.UpgradeIdle = o.Limits.BodyBytes, o.Limits.StallTimeout, o.Limits.UpgradeIdle
+	g.forwarder.Buffer = o.Limits.BufferBytes
+	g.forwarder.Buffers = bodycopy.Budget{Limit: max(o.Limits.BuffersBytes, 0), Used: &g.buffered}
 	g.clients = listener.New(listener.Config{
 		Handler: g, TLS: o.TLS, Log: g.log, NetHTTP: o.NetHTTP,
 		Connections: o.Limits.Connections, HeaderBytes: o.Limits.HeaderBytes, Streams: o.Limits.Streams,

@@ -54,14 +54,59 @@ func (h *h2Client) must(_ int, err error) {
 // asks sends a request without a body; fields are pairs of name and value.
 func (h *h2Client) asks(fields ...string) (stream uint32) {
 	h.t.Helper()
+	return h.request(true, fields...)
+}
+
+// begins sends a request whose body is to follow.
+func (h *h2Client) begins(fields ...string) (stream uint32) {
+	h.t.Helper()
+	return h.request(false, fields...)
+}
+
+func (h *h2Client) request(whole bool, fields ...string) (stream uint32) {
+	h.t.Helper()
 	h.head.Reset()
 	for pair := range slices.Chunk(fields, 2) {
 		h.must(0, h.enc.WriteField(hpack.HeaderField{Name: pair[0], Value: pair[1]}))
 	}
 	stream = h.stream
 	h.stream += 2
-	h.must(0, h.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: h.head.Bytes(), EndStream: true, EndHeaders: true}))
+	h.must(0, h.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: h.head.Bytes(), EndStream: whole, EndHeaders: true}))
 	return stream
+}
+
+// sends sends a part of a request's body.
+func (h *h2Client) sends(stream uint32, p []byte, last bool) {
+	h.t.Helper()
+	for piece := range slices.Chunk(p, 16<<10) {
+		h.must(0, h.fr.WriteData(stream, false, piece))
+	}
+	if last {
+		h.must(0, h.fr.WriteData(stream, true, nil))
+	}
+}
+
+// body reads the body of a response to its end.
+func (h *h2Client) body(stream uint32) (body []byte) {
+	h.t.Helper()
+	for {
+		switch f := h.read().(type) {
+		case *http2.MetaHeadersFrame:
+			if f.StreamID == stream && f.StreamEnded() {
+				return body
+			}
+		case *http2.DataFrame:
+			if f.StreamID != stream {
+				continue
+			}
+			if body = append(body, f.Data()...); f.StreamEnded() {
+				return body
+			}
+		case *http2.RSTStreamFrame:
+			h.t.Errorf("stream %d was reset: %v", f.StreamID, f.ErrCode)
+			return body
+		}
+	}
 }
 
 // read gives the next frame, and acknowledges settings.

@@ -19,6 +19,10 @@ type Limits struct {
 	// notice nothing. Default 96 MiB: with as much garbage again the process stays
 	// below 256 MiB.
 	CopyBytes int64
+	// BufferBytes bounds what is read of one response while its client is slow to take
+	// it, and BuffersBytes what is held so of all bodies together. Negative: nothing is
+	// buffered. Default 256 KiB and 64 MiB.
+	BufferBytes, BuffersBytes int64
 	// Streams is how many HTTP/2 streams one connection has at once.
 	// Default 250.
 	Streams int
@@ -45,6 +49,8 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.HeaderBytes, 64<<10)
 	fill(&l.BodyBytes, -1)
 	fill(&l.CopyBytes, 96<<20)
+	fill(&l.BufferBytes, 256<<10)
+	fill(&l.BuffersBytes, 64<<20)
 	fill(&l.Streams, 250)
 	fill(&l.HeaderTimeout, 10*time.Second)
 	fill(&l.IdleTimeout, 2*time.Minute)

@@ -70,6 +70,8 @@ var (
 		"Requests refused because this gateway had forwarded them before.", nil, nil)
 	descInBytes = prometheus.NewDesc("whittle_requests_in_bytes_total",
 		"Requests that passed through in bytes, both messages as they came: the cheapest way.", nil, nil)
+	descBuffered = prometheus.NewDesc("whittle_buffered_bytes",
+		"Bytes held of bodies whose clients are slow.", nil, nil)
 	descUpgrades = prometheus.NewDesc("whittle_upgrades",
 		"Upgraded connections (WebSocket and the like) open.", nil, nil)
 )
@@ -91,6 +93,7 @@ func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
 	counter(descMalformed, g.clients.Malformed())
 	counter(descLoops, g.counts.loops.Load())
 	counter(descInBytes, g.counts.inBytes.Load())
+	gauge(descBuffered, g.buffered.Load())
 	gauge(descUpgrades, g.forwarder.Upgrades())
 	if g.opts.Record != nil {
 		g.records.collect(ch)

@@ -7,16 +7,16 @@
 package forward
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"net/http"
 	"slices"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/inbound"
 	"whittle/carve/gateway/upstream"
 	"whittle/internal/httpfield"
@@ -36,6 +36,11 @@ type Forwarder struct {
 	// UpgradeIdle is how long an upgraded connection may be silent in both
 	// directions.
 	UpgradeIdle time.Duration
+	// Buffer bounds what is read of one response while its client is waited for, and
+	// the body of a request that is read before the upstream is turned to, in bytes.
+	// Buffers bounds what is held so of all.
+	Buffer  int64
+	Buffers bodycopy.Budget
 
 	upgrades upgrades
 }
@@ -73,18 +78,22 @@ type forwarding struct {
 	Options
 	body    *inbound.Body // nil where the request has none
 	started time.Time
-	// away is the time since then that was spent waiting for the client.
+	// away is the time since then that was spent waiting for the request's body.
 	away time.Duration
-	// wait is that of a response whose connection may be taken back.
-	wait upstream.Wait
-	late atomic.Bool // it was
+	// wait counts the waits for the client to take the response.
+	wait  upstream.Wait
+	late  atomic.Bool // the response's connection was taken back
+	spill spill
 	// until is the deadline for writing to an HTTP/2 client, zero for none.
 	until time.Time
 	res   Result
 }
 
 // stop sets the latency when the last of the upstream's response has arrived.
-func (f *forwarding) stop() { f.res.Latency = time.Since(f.started) - f.away }
+func (f *forwarding) stop() {
+	now := time.Now()
+	f.res.Latency = now.Sub(f.started) - f.away - f.wait.Total(now)
+}
 
 func (f *forwarding) plain() {
 	f.pass(f.send(false))
@@ -116,11 +125,31 @@ func (f *forwarding) send(upgrade bool) (*upstream.Response, error) {
 		_ = http.NewResponseController(f.w).EnableFullDuplex()
 	}
 	f.started = time.Now()
+	if f.holds(&q) {
+		err := f.body.Hold(bodycopy.Queue{Limit: f.r.Length + 1, Budget: &f.p.Buffers}) // the end may come behind the last byte
+		f.away = f.body.Waiting()
+		if err != nil {
+			return nil, err
+		}
+	}
 	a, err := f.u.Send(f.r.Context(), &q)
 	if f.body != nil {
 		f.away = f.body.Waiting() // later waits are not part of the latency
 	}
 	return a, err
+}
+
+// holds reports whether a request's body is read before the upstream is turned to, so
+// that a slow client holds no connection: where it is short enough, and its client
+// waits for nothing but the final response. Who does not announce the length may wait
+// for a response to what has been sent.
+func (f *forwarding) holds(q *upstream.Request) bool {
+	return f.body != nil && !f.r.Whole && f.r.Length > 0 && f.r.Length <= f.p.Buffer && !q.Upgrade &&
+		f.r.Header["Expect"] == nil && !f.u.Short(q) && !isGRPC(f.r.Header)
+}
+
+func isGRPC(h http.Header) bool {
+	return strings.HasPrefix(h.Get("Content-Type"), "application/grpc")
 }
 
 // inform passes an informational response on.
@@ -176,99 +205,63 @@ func IsStream(h http.Header) bool {
 	return len(ct) >= len(eventStream) && ct[:len(eventStream)] == eventStream
 }
 
-// copyBody forwards pieces as they come. It flushes what it has written before it
-// waits for more. The latency ends with the last piece and excludes waits for the
-// client.
+// copyBody forwards pieces as they come, by a spill. It flushes what it has written
+// before it waits for more. The latency ends with the last piece and excludes waits for
+// the client.
 func (f *forwarding) copyBody(a *upstream.Response) error {
-	if f.r.ProtoMajor == 2 && a.Length >= 0 && a.Length <= lastBytes {
-		return f.copyWhole(a)
-	}
+	s := &f.spill
+	s.start(f, a)
+	defer s.stop()
 	if len(a.Announced()) > 0 {
+		s.begin()
 		f.flush() // the trailer needs a chunked response, settled at the first flush
+		s.end()
 	}
 	// Where the body's length is known, the head waits for the first piece: a
 	// client can do nothing with it alone, and both mostly arrive together.
 	pending := a.Length < 0
-	for {
-		if !a.Ready() {
+	for first := true; ; first = false {
+		if !s.ready() {
 			if pending {
-				at := f.lend(a)
+				s.begin()
 				f.flush()
-				f.back(at)
+				s.end()
 				pending = false
 			}
 			f.unbound()
 		}
-		p, err := a.Next()
-		if err != nil {
-			f.stop()
-			return f.last(a, p, ended(err))
-		}
-		at := f.lend(a)
-		err = f.writePiece(p)
-		f.back(at)
-		if err != nil {
+		p, end := s.next()
+		if err := f.give(p, first && end != nil && len(p) <= buffered); err != nil {
+			s.stop()
 			f.stop()
 			return err
+		}
+		if end != nil {
+			if end = ended(end); end == nil {
+				f.trailer(s.trailer, a.Announced())
+			}
+			return end
 		}
 		pending = pending || len(p) > 0
 	}
 }
 
-// lastBytes bounds what is kept of a response whose connection has been released.
-const lastBytes = 64 << 10
-
-// lasts holds buffers for the last pieces of responses whose connections have been
-// released.
-var lasts = sync.Pool{New: func() any { return new([lastBytes]byte) }}
-
-// copyWhole reads a short body of known length to its end before an HTTP/2 client
-// gets any of it. In however many pieces it comes, the upstream's connection is
-// released before a client without a window is waited for.
-func (f *forwarding) copyWhole(a *upstream.Response) error {
-	buf, n := lasts.Get().(*[lastBytes]byte), 0
-	defer lasts.Put(buf)
-	for {
-		if !a.Ready() {
-			f.unbound()
-		}
-		p, err := a.Next()
-		n += copy(buf[n:], p)
-		if err == nil {
-			continue
-		}
-		f.stop()
-		if err = ended(err); err == nil {
-			a.Close()
-		}
-		return cmp.Or(f.writePiece(buf[:n]), err)
-	}
-}
-
-// last releases the upstream's connection, then writes the last piece and the
-// trailer. So an HTTP/2 client that reads slowly holds no connection of the
-// upstream. (For an HTTP/1.1 client the kernel buffers them.)
-func (f *forwarding) last(a *upstream.Response, p []byte, err error) error {
-	if f.r.ProtoMajor == 2 && err == nil {
-		if buf := lasts.Get().(*[lastBytes]byte); len(p) <= len(buf) {
-			defer lasts.Put(buf)
-			p = buf[:copy(buf[:], p)]
-			defer f.trailer(a.Trailer(), a.Announced())
-			a.Close()
-			return f.writePiece(p)
-		}
-	}
-	if err = cmp.Or(f.writePiece(p), err); err == nil {
-		f.trailer(a.Trailer(), a.Announced())
-	}
-	return err
-}
-
-// writePiece shows a piece to the tap and gives it to the client.
-func (f *forwarding) writePiece(p []byte) error {
+// give gives a piece to the client, and has the upstream wait for it no longer than
+// need be. atOnce says that the writer takes the piece without waiting.
+func (f *forwarding) give(p []byte, atOnce bool) error {
 	if len(p) == 0 {
 		return nil
 	}
+	if atOnce {
+		return f.writePiece(p)
+	}
+	f.spill.begin()
+	defer f.spill.end()
+	return f.writePiece(p)
+}
+
+// writePiece shows a piece to the tap and writes it to the client.
+func (f *forwarding) writePiece(p []byte) error {
 	if f.Tap != nil {
 		f.Tap.ResponseBody(p)
 	}
@@ -295,22 +288,6 @@ func (f *forwarding) bound() {
 	if f.late.Load() {
 		f.hurry()
 	}
-}
-
-// lend begins to wait for the client, from whom the upstream's connection may be
-// taken back.
-func (f *forwarding) lend(a *upstream.Response) (at time.Time) {
-	at = time.Now()
-	f.wait.Begin(at)
-	a.Lend(&f.wait, f.hurry)
-	return at
-}
-
-// back ends what lend began.
-func (f *forwarding) back(at time.Time) {
-	now := time.Now()
-	f.wait.End(now)
-	f.away += now.Sub(at)
 }
 
 // hurry ends the wait for a client that takes nothing.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/listener"
 )
 
@@ -43,6 +44,7 @@ type Body struct {
 	detached bool
 	done     bool // the body's end has been read
 	err      error
+	held     bodycopy.Queue // what Hold has read, and nobody since
 }
 
 // NewBody gives the body of q, whose response goes to w. limit bounds its bytes
@@ -52,9 +54,56 @@ func NewBody(w http.ResponseWriter, q *Request, limit int64, stall time.Duration
 	return &Body{conn: q.Conn, w: w, rc: q.Body, left: limit, stall: stall, tap: tap, last: time.Now()}
 }
 
-// Read implements io.Reader. It gives one byte more than allowed a chance to
-// come, to distinguish a body of the limit's length from a longer one.
+// Hold reads the body ahead into q, to its end or as far as there is room, so that
+// meanwhile no upstream has to wait for the client. It comes before any Read. Its error
+// is the body's.
+func (b *Body) Hold(q bodycopy.Queue) error {
+	for {
+		room := q.Room(nextRead)
+		if len(room) == 0 {
+			break
+		}
+		n, err := b.readOn(room)
+		q.Filled(n)
+		if err != nil {
+			break
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = q
+	return b.err
+}
+
+// nextRead is how much is read ahead at a time.
+const nextRead = 32 << 10
+
+// Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {
+	if n, ok, err := b.readHeld(p); ok {
+		return n, err
+	}
+	return b.readOn(p)
+}
+
+// readHeld is Read from what is held; false: nothing is.
+func (b *Body) readHeld(p []byte) (n int, ok bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held.Len() == 0 {
+		return 0, false, nil
+	}
+	n = b.held.Read(p)
+	b.last = time.Now()
+	if b.held.Len() == 0 && b.done {
+		err = io.EOF
+	}
+	return n, true, err
+}
+
+// readOn reads from the client. It gives one byte more than allowed a chance to
+// come, to distinguish a body of the limit's length from a longer one.
+func (b *Body) readOn(p []byte) (int, error) {
 	bounded, err := b.enter(len(p))
 	if err != nil {
 		return 0, err
@@ -75,6 +124,8 @@ func (b *Body) enter(room int) (bounded int, err error) {
 		return 0, errDetached
 	case b.err != nil:
 		return 0, b.err
+	case b.done:
+		return 0, io.EOF
 	}
 	b.reading, b.since = true, time.Now()
 	if b.left >= 0 && int64(room) > b.left+1 {
@@ -129,6 +180,7 @@ func (b *Body) Detach() {
 		return
 	}
 	b.detached = true
+	b.held.Drop()
 	if b.done {
 		return
 	}

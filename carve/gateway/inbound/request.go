@@ -64,6 +64,8 @@ type Facts struct {
 	Streams bool
 	// Length is that of the body; -1 where it is not announced.
 	Length int64
+	// Whole says that the body has been read from the client, and is in memory.
+	Whole bool
 
 	// Named are the fields that the Connection header lists, canonically.
 	Named []string
@@ -117,4 +119,4 @@ func AcceptsStream(h map[string][]string) bool {
 // HoldsBody says that the request's body has been read and is r's new one, of so
 // many bytes. Whatever becomes of it, there is nothing left on the client's
 // connection to be stalled by, or to be taken for another request.
-func (f *Facts) HoldsBody(length int64) { f.Conn, f.Length = nil, length }
+func (f *Facts) HoldsBody(length int64) { f.Conn, f.Length, f.Whole = nil, length, true }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,6 +41,8 @@ type conn struct {
 	ctx  context.Context //nolint:containedctx // the request's that holds the connection now
 	stop func() bool     // ends the watch on ctx
 	kill func()          // made once
+	// cut says that the response is not wanted any more; any goroutine sets it.
+	cut atomic.Bool
 	// total says that the deadline in force covers the body; until is the one for
 	// the body's next bytes otherwise.
 	total bool
@@ -86,6 +89,7 @@ func (c *conn) usable() bool {
 func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit time.Duration, total bool, inform func(status int, fields map[string][]string)) error {
 	c.ctx, c.total, c.until, c.sent, c.heard = ctx, total, time.Time{}, false, false
 	c.trailer = nil
+	c.cut.Store(false)
 	c.now = time.Now()
 	if err := c.bound(limit); err != nil {
 		return err
@@ -197,6 +201,9 @@ func (c *conn) because(err error) error {
 	if cause := c.ctx.Err(); cause != nil {
 		return cause
 	}
+	if c.cut.Load() {
+		return errCut
+	}
 	return err
 }
 
@@ -215,7 +222,11 @@ func (c *conn) await() error {
 		return err
 	}
 	// The context may have ended, and kill's deadline been overwritten, in
-	// between; if it ends later than this line, kill comes later as well.
+	// between; if it ends later than this line, kill comes later as well. So it is
+	// with Cut.
+	if c.cut.Load() {
+		return errCut
+	}
 	return c.ctx.Err()
 }
 

@@ -74,6 +74,15 @@ func (w *Wait) End(now time.Time) {
 	w.total.Add(now.UnixNano() - w.since.Swap(0))
 }
 
+// Total is how long the client has been waited for in all.
+func (w *Wait) Total(now time.Time) time.Duration {
+	total := w.total.Load()
+	if since := w.since.Load(); since != 0 {
+		total += now.UnixNano() - since
+	}
+	return time.Duration(total)
+}
+
 // waited is as in loan.
 func (w *Wait) waited() time.Duration {
 	since := w.since.Load()

@@ -1,0 +1,251 @@
+package forward
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"whittle/carve/gateway/bodycopy"
+	"whittle/carve/gateway/upstream"
+)
+
+const (
+	// readily is how long a client may take over a piece of a response before the rest
+	// is read without it.
+	readily = 10 * time.Millisecond
+	// roomAgain is how long a response waits before it asks again for memory.
+	roomAgain = 50 * time.Millisecond
+	// buffered is how much of a response every ResponseWriter takes at once.
+	buffered = 2 << 10
+)
+
+// spill reads a response. As long as the client takes what is given to it, the pieces
+// come from the upstream as they are, and are flushed before more is waited for. Where
+// the client takes longer over one, a goroutine reads on into memory meanwhile, as far
+// as the buffer's bound and the budget allow, and gives the upstream's connection back
+// at the response's end. So no slow client holds a connection for a response that fits.
+type spill struct {
+	f     *forwarding
+	a     *upstream.Response
+	timer *time.Timer
+
+	mu sync.Mutex // guards the following
+	// changed is of what either goroutine waits for.
+	changed sync.Cond
+	// waiting says that the client is being waited for.
+	waiting bool
+	// reading says that the other goroutine reads a; done, that it does not any more,
+	// and a is closed.
+	reading, done bool
+	stopped       bool // the response is given up
+	// atEnd says that all of a has been read.
+	atEnd   bool
+	err     error // what a has ended with
+	trailer http.Header
+	queue   bodycopy.Queue
+	// direct is a piece for which there was no room in the queue; given, that the
+	// client's goroutine has it.
+	direct []byte
+	given  bool
+	piece  *bodycopy.Piece // the last one that was given
+	left   int64           // bytes of the budget for what a's reader left to the client's
+}
+
+func (s *spill) start(f *forwarding, a *upstream.Response) {
+	s.f, s.a = f, a
+	s.changed.L = &s.mu
+	s.queue = bodycopy.Queue{Limit: f.p.Buffer, Budget: &f.p.Buffers}
+}
+
+// ready reports whether next will not wait.
+func (s *spill) ready() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.reading {
+		return s.a.Ready()
+	}
+	return s.queue.Len() > 0 || s.direct != nil || s.done
+}
+
+// next gives the next piece, valid until the following call; the error io.EOF comes
+// with the last piece or after it.
+func (s *spill) next() ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.reading {
+		return s.fromUpstream()
+	}
+	s.took()
+	for s.queue.Len() == 0 && s.direct == nil && !s.done {
+		s.changed.Wait()
+	}
+	switch s.piece = s.queue.Next(); {
+	case s.piece != nil:
+		return s.piece.Bytes(), nil
+	case s.direct != nil:
+		s.given = true
+		return s.direct, nil
+	}
+	return nil, s.err
+}
+
+// fromUpstream is next while nobody else reads. The caller holds mu, which is not held
+// while the upstream is waited for.
+func (s *spill) fromUpstream() ([]byte, error) {
+	s.mu.Unlock()
+	p, err := s.a.Next()
+	s.mu.Lock()
+	if err != nil {
+		s.f.stop()
+		s.atEnd, s.err = true, err
+		s.trailer = s.a.Trailer()
+	}
+	return p, err
+}
+
+// took takes back the memory of the last piece. The caller holds mu.
+func (s *spill) took() {
+	if s.left > 0 {
+		s.queue.Budget.Give(s.left)
+		s.left = 0
+	}
+	if s.given {
+		s.direct, s.given = nil, false
+	}
+	if s.piece != nil {
+		s.queue.Free(s.piece)
+		s.piece = nil
+	}
+	s.changed.Broadcast()
+}
+
+// begin begins to wait for the client.
+func (s *spill) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.f.wait.Begin(now)
+	if s.reading {
+		return
+	}
+	s.waiting = true
+	s.a.Lend(&s.f.wait, s.f.hurry)
+	if s.queue.Budget.Limit == 0 {
+		return // nothing is buffered
+	}
+	if s.timer == nil {
+		s.timer = time.AfterFunc(readily, s.readOn)
+		return
+	}
+	s.timer.Reset(readily)
+}
+
+// end ends what begin began.
+func (s *spill) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.f.wait.End(time.Now())
+	if s.waiting = false; s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// readOn reads the rest while the client is waited for. It is the timer's goroutine,
+// for which stop waits.
+func (s *spill) readOn() {
+	if !s.takeOver() {
+		return
+	}
+	for {
+		if s.isAtEnd() {
+			s.finish()
+			return
+		}
+		p, err := s.a.Next()
+		s.put(p)
+		s.mu.Lock()
+		if err != nil {
+			s.atEnd, s.err = true, err
+			s.trailer = s.a.Trailer()
+			s.f.stop()
+		}
+		s.mu.Unlock()
+	}
+}
+
+// takeOver makes the caller the one who reads. False: the client has come, or there is
+// no room yet for what it is taking.
+func (s *spill) takeOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.waiting || s.reading || s.stopped {
+		return false
+	}
+	left, ok := s.a.Leave(s.queue.Budget.Take)
+	if !ok {
+		s.timer.Reset(roomAgain)
+		return false
+	}
+	s.left, s.reading = left, true
+	return true
+}
+
+func (s *spill) isAtEnd() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.atEnd || s.stopped
+}
+
+// finish gives the upstream's connection back.
+func (s *spill) finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.a.Close()
+	s.done = true
+	s.changed.Broadcast()
+}
+
+// put gives a piece to the client's goroutine, and returns when it is not needed any
+// more.
+func (s *spill) put(p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(p) > 0 && !s.stopped {
+		n := s.queue.Put(p)
+		p = p[n:]
+		if n > 0 {
+			s.changed.Broadcast()
+		}
+		if len(p) == 0 {
+			return
+		}
+		if s.queue.Len() == 0 && s.piece == nil { // the budget is used up by others
+			s.direct = p
+			s.changed.Broadcast()
+			for s.direct != nil && !s.stopped {
+				s.changed.Wait()
+			}
+			return
+		}
+		s.changed.Wait()
+	}
+}
+
+// stop ends the reading, wherever it has come to.
+func (s *spill) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	if s.reading && !s.done {
+		s.a.Cut()
+		s.changed.Broadcast()
+		for !s.done {
+			s.changed.Wait()
+		}
+	}
+	s.took()
+	s.queue.Drop()
+}
