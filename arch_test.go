@@ -35,6 +35,7 @@ var rooms = map[string]int{
 	"whittle/internal/jsonscan":     0,
 	"whittle/internal/notify":       0,
 	"whittle/internal/openfiles":    0,
+	"whittle/internal/socket":       0,
 	"whittle/internal/paired":       0,
 	"whittle/internal/proxyproto":   0,
 	"whittle/internal/units":        0,

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"whittle/internal/socket"
 )
 
 // Socket is a connection on an event loop. Reads and writes wait by yielding to
@@ -129,7 +131,7 @@ func (k *Socket) Read(b []byte) (int, error) {
 				return 0, err
 			}
 		}
-		n, err := readNow(k.fd, b)
+		n, err := socket.ReadNow(k.fd, b)
 		switch {
 		case n > 0:
 			// A short read has emptied the socket, and later data makes a new event
@@ -148,7 +150,7 @@ func (k *Socket) Read(b []byte) (int, error) {
 
 func (k *Socket) Write(b []byte) (sent int, err error) {
 	for sent < len(b) {
-		n, err := writeNow(k.fd, b[sent:])
+		n, err := socket.WriteNow(k.fd, b[sent:])
 		switch {
 		case err == nil:
 			sent += n

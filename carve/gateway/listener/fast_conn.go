@@ -15,6 +15,7 @@ import (
 
 	"whittle/internal/http1"
 	"whittle/internal/notify"
+	"whittle/internal/socket"
 )
 
 // fastBuffer is how much of a connection is read at once, and the longest head that
@@ -314,8 +315,11 @@ func (c *fastConn) awaitRequest() bool {
 // be read. False: there is nothing yet.
 func (c *fastConn) readFirst(fd uintptr) bool {
 	buf := fastBuffers.Get().(*[fastBuffer]byte)
-	n, err := readNow(int(fd), buf[:])
-	if wouldBlock(err) {
+	n, err := socket.ReadNow(int(fd), buf[:])
+	for errors.Is(err, syscall.EINTR) { // no event would tell again of what is there already
+		n, err = socket.ReadNow(int(fd), buf[:])
+	}
+	if errors.Is(err, syscall.EAGAIN) {
 		fastBuffers.Put(buf)
 		return false
 	}

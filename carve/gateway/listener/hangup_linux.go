@@ -129,15 +129,3 @@ func (w *hangup) pending() (yes bool) {
 	})
 	return yes && err == nil
 }
-
-func wouldBlock(err error) bool { return err == unix.EAGAIN } //nolint:errorlint // it comes as it is
-
-// readNow reads what is there. An interrupted call is made again: no event would
-// tell again of what is there already.
-func readNow(fd int, p []byte) (n int, err error) {
-	for {
-		if n, err = unix.Read(fd, p); err != unix.EINTR {
-			return n, err
-		}
-	}
-}

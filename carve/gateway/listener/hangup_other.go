@@ -21,7 +21,3 @@ func (h *hangups) watch(syscall.RawConn, *fastConn) *hangup { return nil }
 func (w *hangup) end() {}
 
 func (w *hangup) pending() bool { return false }
-
-func wouldBlock(error) bool { return false }
-
-func readNow(int, []byte) (int, error) { return 0, errors.ErrUnsupported }

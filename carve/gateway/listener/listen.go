@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"whittle/internal/socket"
 )
 
 // maxWrite is the longest single write to a client. It is short enough that a write
@@ -43,6 +45,9 @@ func (l *bounded) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	l.s.open.Add(1)
+	if quick := socket.Of(c); quick != nil {
+		c = quick
+	}
 	return &client{Conn: c, l: l, stall: l.s.c.StallTimeout}, nil
 }
 

@@ -6,11 +6,11 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"whittle"
 	"whittle/internal/http1"
+	"whittle/internal/socket"
 )
 
 const (
@@ -26,10 +26,6 @@ var longAgo = time.Unix(1, 0)
 type conn struct {
 	pool *pool
 	net  net.Conn
-	raw  syscall.RawConn
-	peek func(fd uintptr) bool // made once, so that usable allocates nothing
-	// peeked is peek's result: nothing to read, and not closed.
-	peeked bool
 
 	buf  []byte
 	r, w int // buf[r:w] has been read and not used
@@ -61,14 +57,8 @@ func newConn(p *pool, nc net.Conn) *conn {
 	c := &conn{pool: p, net: nc, buf: make([]byte, connBuffer)}
 	c.kill = func() { _ = c.net.SetDeadline(longAgo) } // whoever uses it sees the error
 	c.framed.c = c
-	if sc, ok := nc.(syscall.Conn); ok {
-		if raw, err := sc.SyscallConn(); err == nil {
-			c.raw = raw
-			c.peek = func(fd uintptr) bool {
-				c.peeked = nothingToRead(fd)
-				return true
-			}
-		}
+	if q := socket.Of(nc); q != nil {
+		c.net = q
 	}
 	return c
 }
@@ -77,11 +67,8 @@ func newConn(p *pool, nc net.Conn) *conn {
 // Bytes that came without a request would be taken for the response to the next
 // one.
 func (c *conn) usable() bool {
-	if c.raw == nil {
-		return true
-	}
-	c.peeked = false
-	return c.raw.Read(c.peek) == nil && c.peeked
+	quick, ok := c.net.(*socket.Conn)
+	return !ok || quick.Silent()
 }
 
 // exchange writes a request and reads the final response's head. limit is for
@@ -100,9 +87,7 @@ func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit ti
 	} else {
 		c.stop = context.AfterFunc(ctx, c.kill)
 	}
-	n, err := c.net.Write(request)
-	c.sent = n > 0
-	if err != nil {
+	if err := c.ask(request); err != nil {
 		return c.because(err)
 	}
 	for range maxInformational {
@@ -123,6 +108,19 @@ func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit ti
 		}
 	}
 	return ErrMalformed
+}
+
+// ask writes a request, and reads the first of the response where that saves a call.
+func (c *conn) ask(request []byte) (err error) {
+	var sent int
+	if quick, ok := c.net.(*socket.Conn); ok {
+		c.r = 0
+		sent, c.w, err = quick.Ask(request, c.buf)
+	} else {
+		sent, err = c.net.Write(request)
+	}
+	c.sent, c.heard = sent > 0, c.w > 0
+	return err
 }
 
 // Watcher is a context that watches its end for one at a time, without an
