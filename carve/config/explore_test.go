@@ -46,6 +46,17 @@ var explore = sync.OnceValue(func() *explored {
 // try reads a config in which the field is of a kind, and notes whether it was taken as
 // one.
 func (x *explored) try(path string, k kind) {
+	s := x.read(x.whole("", forced(path, k)))
+	_, list := s.lists[path]
+	list = list || s.texts[path+"[]"] != nil
+	switch {
+	case k == isScalar && s.texts[path] != nil, k == isMapping && s.mappings[path], k == isSequence && list:
+		x.kinds[path][k] = true
+	}
+}
+
+// forced says of which kind a field is to be, and what it is in.
+func forced(path string, k kind) map[string]kind {
 	as := map[string]kind{path: k}
 	for i := range path {
 		switch path[i] {
@@ -57,12 +68,7 @@ func (x *explored) try(path string, k kind) {
 			as[path[:i]] = isSequence
 		}
 	}
-	s := x.read(x.whole("", as))
-	_, list := s.lists[path]
-	switch {
-	case k == isScalar && s.texts[path] != nil, k == isMapping && s.mappings[path], k == isSequence && list:
-		x.kinds[path][k] = true
-	}
+	return as
 }
 
 // read surveys one reading and adds what it asked for to what is known.
@@ -88,6 +94,9 @@ func (x *explored) read(root *node) *survey {
 	}
 	for list := range s.lists {
 		note(list + "[]")
+	}
+	for text := range s.texts {
+		note(text)
 	}
 	maps.Copy(x.texts, s.texts)
 	maps.Copy(x.lists, s.lists)
@@ -191,9 +200,9 @@ func (x *explored) required(mapping, key string) bool {
 	return x.misses[path]
 }
 
-// faultsAt are the problems of the field itself where the config has it as it is given.
-func (x *explored) faultsAt(path string, change func(*node)) []string {
-	root := x.whole("", nil)
+// faultsAt are the problems of the field itself where it is of a kind, and was changed.
+func (x *explored) faultsAt(path string, k kind, change func(*node)) []string {
+	root := x.whole("", forced(path, k))
 	at := []*node{root}
 	for _, part := range strings.Split(strings.ReplaceAll(path, "[]", ".[]"), ".") {
 		var next []*node

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
 )
 
 // validator is the schema that stands in the repository, as an editor uses it.
@@ -74,7 +74,9 @@ var corpus = []struct{ verdict, src string }{
 	{bad, "monolith: ftp://127.0.0.1"},
 	{bad, "monolith: 127.0.0.1:3000"},
 	{bad, "monolith: 3000"},
-	{bad, "monolith: [http://127.0.0.1:3000]"},
+	{good, "monolith: [http://127.0.0.1:3000, http://127.0.0.1:3001]"},
+	{bad, "monolith: []"},
+	{bad, "monolith: [3000]"},
 	{bad, "monolith:"},
 	{bad, "monolith: {}"},
 	{bad, "monolith: {url: http://h, urk: 1}"},
@@ -163,6 +165,7 @@ var corpus = []struct{ verdict, src string }{
 	{bad, " compare: {ignore: [id]}"},
 	{good, " compare: {ignore: [$.id, \"$..etag\"], tolerance: 10%}"},
 	{bad, " compare: {tolerance: 2}"},
+	{beyond, " compare: {tolerance: 1.0e-9}"},
 	{beyond, " compare: {value: json.sum}"},
 	{good, " compare: {form: {$.id: uuid}}"},
 	{bad, " compare: {form: {$.id: guid}}"},

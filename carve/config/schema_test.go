@@ -211,8 +211,11 @@ func schemaOf(t testing.TB, x *explored, g guide, path string) map[string]any {
 		ways = append(ways, each...)
 	}
 	if x.kinds[path][isSequence] {
-		list := map[string]any{"type": "array", "items": schemaOf(t, x, g, path+"[]"), "maxItems": x.lists[path]}
-		if more(x.faultsAt(path, func(n *node) { n.items = nil }), x.faultsAt(path, func(*node) {})) {
+		list := map[string]any{"type": "array", "items": schemaOf(t, x, g, path+"[]")}
+		if most := x.lists[path]; most > 0 {
+			list["maxItems"] = most
+		}
+		if more(x.faultsAt(path, isSequence, func(n *node) { n.items = nil }), x.faultsAt(path, isSequence, func(*node) {})) {
 			list["minItems"] = 1
 		}
 		ways = append(ways, list)
@@ -263,11 +266,11 @@ func mappingOf(t testing.TB, x *explored, g guide, path string) map[string]any {
 	if path == "" {
 		return out
 	}
-	asGiven := x.faultsAt(path, func(*node) {})
-	if more(x.faultsAt(path, func(n *node) { n.entries = nil }), asGiven) {
+	asGiven := x.faultsAt(path, isMapping, func(*node) {})
+	if more(x.faultsAt(path, isMapping, func(n *node) { n.entries = nil }), asGiven) {
 		out["minProperties"] = 1
 	}
-	if !x.closed[path] && more(x.faultsAt(path, func(n *node) {
+	if !x.closed[path] && more(x.faultsAt(path, isMapping, func(n *node) {
 		n.entries = append(slices.Clone(n.entries), entry{key: anyKey + "y", value: n.entries[0].value})
 	}), asGiven) {
 		out["maxProperties"] = 1
@@ -483,11 +486,14 @@ func (x *explored) written(t testing.TB, path string) string {
 		}
 	}
 	if x.kinds[path][isSequence] {
-		item := "mappings"
+		form, item := "list of: ", "mappings"
+		if most := x.lists[path]; most > 0 {
+			form = fmt.Sprintf("list (%d at most) of: ", most)
+		}
 		if x.kinds[path+"[]"][isScalar] {
 			item = x.written(t, path+"[]")
 		}
-		forms = append(forms, fmt.Sprintf("list (%d at most) of: %s", x.lists[path], item))
+		forms = append(forms, form+item)
 	}
 	if x.kinds[path][isMapping] {
 		form := "mapping"
@@ -503,8 +509,8 @@ func (x *explored) written(t testing.TB, path string) string {
 func TestTheReaderIsExplored(t *testing.T) {
 	x := explore()
 	for path, want := range map[string][]kind{
-		"monolith":                           {isScalar, isMapping},
-		"monolith.url":                       {isScalar},
+		"monolith":                           {isScalar, isMapping, isSequence},
+		"monolith.url":                       {isScalar, isSequence},
 		"admin":                              {isScalar, isMapping},
 		"limits.connections":                 {isScalar},
 		"routes":                             {isSequence},
