@@ -56,6 +56,9 @@ func (f *File) describeServer(b *strings.Builder) {
 	}
 	line(b, "monolith", "%s", upstream(&f.Monolith))
 	line(b, "state", "%s", f.State)
+	for _, s := range f.sources[min(1, len(f.sources)):] {
+		line(b, "include", "%s", s.name)
+	}
 	l := f.Limits
 	body := "any length"
 	if l.BodyBytes >= 0 {

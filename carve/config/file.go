@@ -53,7 +53,8 @@ type File struct {
 	// with its place in front, in the order of the file.
 	Warnings []string
 
-	where map[string]position
+	where   map[string]position
+	sources sources
 }
 
 // TLS names the files of a certificate chain and its key, in PEM.
@@ -157,17 +158,23 @@ func Load(path string) (*File, error) {
 		}
 		return nil, whittle.Errorf(whittle.Invalid, "read config: %w", err)
 	}
-	return Parse(path, src, func(p string) ([]byte, error) { return readBounded(p, maxDescriptor) })
+	r := newReader(path)
+	r.listed = matchFiles
+	return r.parsed(src, func(p string) ([]byte, error) { return readBounded(p, maxDescriptor) })
 }
 
 // Parse reads src as the config called name. Files that it names (descriptors,
 // the admin token) are read with read, by a path that is relative to name's
-// folder already resolved. Environment variables are the process's own.
+// folder already resolved. Environment variables are the process's own. It includes
+// nothing: include: is a fault.
 //
 // The error joins up to 20 *whittle.Error, one for each fault, in the order of
 // the file.
 func Parse(name string, src []byte, read func(path string) ([]byte, error)) (*File, error) {
-	r := newReader(name)
+	return newReader(name).parsed(src, read)
+}
+
+func (r *reader) parsed(src []byte, read func(path string) ([]byte, error)) (*File, error) {
 	f := r.parse(src, read)
 	if err := r.err(); err != nil {
 		return nil, err
@@ -179,6 +186,9 @@ func (r *reader) parse(src []byte, read func(path string) ([]byte, error)) *File
 	root, err := parseYAML(src)
 	if err != nil {
 		if e, ok := errors.AsType[*syntaxError](err); ok {
+			if e.text == emptyFile {
+				e.text += "; it needs at least: monolith: http://127.0.0.1:3000"
+			}
 			r.fail(e.at, "", "%s", e.text)
 		}
 		return nil
@@ -193,16 +203,16 @@ func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File 
 	if !ok {
 		return nil
 	}
-	files := folder{dir: filepath.Dir(r.name), read: read}
+	files := folder{dir: filepath.Dir(r.name), read: read, match: r.listed}
 	r.server(o, f, files)
 	r.record(o, f, files)
 	r.redact(o, &f.Redact)
 	o.list("routes", "one entry with match: for each route", maxRoutes, func(n *node, path string) {
-		if route, ok := r.route(n, path, f, files); ok {
-			f.Routes = append(f.Routes, route)
-		}
+		r.oneRoute(n, path, f, files)
 	})
+	r.include(o, f, files)
 	o.done()
+	f.sources = r.sources
 	if len(r.problems) == 0 {
 		r.checkOverlap(f.Routes)
 		r.checkLoops(f)
@@ -211,7 +221,7 @@ func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File 
 	}
 	sortProblems(r.warnings)
 	for _, w := range r.warnings {
-		f.Warnings = append(f.Warnings, placed(r.name, w))
+		f.Warnings = append(f.Warnings, r.sources.placed(w))
 	}
 	return f
 }
@@ -220,6 +230,8 @@ func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File 
 type folder struct {
 	dir  string
 	read func(path string) ([]byte, error)
+	// match gives the files that include: means; nil where there are none.
+	match func(pattern string) ([]string, error)
 }
 
 func (d folder) path(p string) string {

@@ -16,7 +16,7 @@ func nearest(where map[string]position, field string) position {
 		}
 		field = field[:max(strings.LastIndexByte(field, '.'), strings.LastIndexByte(field, '['), 0)]
 	}
-	return position{1, 1}
+	return top
 }
 
 // withoutIndices is "routes[].guard" for "routes[3].guard".
@@ -57,11 +57,11 @@ func (f *File) Locate(err error) error {
 		return errors.Join(out...)
 	}
 	e, ok := errors.AsType[*whittle.Error](err)
-	if !ok || e.Field == "" || strings.HasPrefix(err.Error(), f.Path+":") {
+	if !ok || e.Field == "" || f.sources.placedIn(err.Error()) {
 		return err
 	}
 	c := *e
-	text := placed(f.Path, problem{nearest(f.where, e.Field), e.Field, err.Error()})
+	text := f.sources.placed(problem{nearest(f.where, e.Field), e.Field, err.Error()})
 	if e.Err == nil {
 		c.Message = text
 	} else {

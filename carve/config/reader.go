@@ -25,6 +25,10 @@ type problem struct {
 // tells all of it.
 type reader struct {
 	name     string
+	sources  sources
+	listed   func(pattern string) ([]string, error)
+	included int64               // bytes of included files
+	routes   int                 // entries of routes:, of all files
 	where    map[string]position // of each field's value, by its path
 	problems []problem
 	warnings []problem
@@ -33,7 +37,7 @@ type reader struct {
 }
 
 func newReader(name string) *reader {
-	return &reader{name: name, where: map[string]position{}, env: os.LookupEnv}
+	return &reader{name: name, sources: sources{{name: name}}, where: map[string]position{}, env: os.LookupEnv}
 }
 
 func (r *reader) fail(at position, field, format string, args ...any) {
@@ -62,14 +66,7 @@ func sortProblems(ps []problem) {
 }
 
 func (r *reader) coded(p problem) *whittle.Error {
-	return whittle.Errorf(whittle.Invalid, "%s", placed(r.name, p)).WithField(p.field)
-}
-
-func placed(name string, p problem) string {
-	if p.field == "" {
-		return fmt.Sprintf("%s:%d:%d: %s", name, p.at.line, p.at.column, p.text)
-	}
-	return fmt.Sprintf("%s:%d:%d: %s: %s", name, p.at.line, p.at.column, p.field, p.text)
+	return whittle.Errorf(whittle.Invalid, "%s", r.sources.placed(p)).WithField(p.field)
 }
 
 // err joins the problems in the order in which they stand in the file.

@@ -34,7 +34,7 @@ func (r *reader) server(o *object, f *File, files folder) {
 			u.done()
 		}
 	} else if _, given := r.where["monolith"]; !given {
-		r.fail(position{1, 1}, "monolith", "is missing; write monolith: http://127.0.0.1:3000, the server that responds today")
+		r.fail(top, "monolith", "is missing; write monolith: http://127.0.0.1:3000, the server that responds today")
 	}
 	f.State = files.path("whittle.db")
 	if o.text("state", &f.State) {

@@ -21,6 +21,12 @@ const (
 	maxDepth    = 16
 )
 
+// emptyFile is what is wrong with a file that holds nothing.
+const emptyFile = "the file is empty"
+
+// top is where a file begins.
+var top = position{line: 1, column: 1}
+
 type kind uint8
 
 const (
@@ -35,10 +41,13 @@ func (k kind) String() string {
 	return [...]string{"nothing", "a single value", "a mapping", "a list"}[k]
 }
 
-// position counts lines and columns from 1.
-type position struct{ line, column int }
+// position counts lines and columns from 1, and the files of a config from 0, its own.
+type position struct{ line, column, file int }
 
 func (p position) before(q position) bool {
+	if p.file != q.file {
+		return p.file < q.file
+	}
 	return p.line < q.line || p.line == q.line && p.column < q.column
 }
 
@@ -69,13 +78,13 @@ func (e *syntaxError) Error() string { return e.text }
 // parseYAML reads one document. It does not panic, whatever the bytes.
 func parseYAML(src []byte) (root *node, err error) {
 	if len(src) > maxSource {
-		return nil, &syntaxError{position{1, 1}, fmt.Sprintf("the file has %d bytes, and a config has at most %d", len(src), maxSource)}
+		return nil, &syntaxError{top, fmt.Sprintf("the file has %d bytes, and a config has at most %d", len(src), maxSource)}
 	}
 	// The parser is not ours and the bytes are not either: whatever it stumbles
 	// over is a fault of the file, never the end of a running gateway.
 	defer func() {
 		if r := recover(); r != nil {
-			root, err = nil, &syntaxError{position{1, 1}, fmt.Sprintf("not readable as YAML: %v", r)}
+			root, err = nil, &syntaxError{top, fmt.Sprintf("not readable as YAML: %v", r)}
 		}
 	}()
 	tokens := lexer.Tokenize(string(src))
@@ -97,7 +106,7 @@ func parseYAML(src []byte) (root *node, err error) {
 		}
 	}
 	if body == nil {
-		return nil, &syntaxError{position{1, 1}, "the file is empty; it needs at least: monolith: http://127.0.0.1:3000"}
+		return nil, &syntaxError{top, emptyFile}
 	}
 	return convert(body, 0)
 }
@@ -151,14 +160,14 @@ func fromParser(err error) error {
 	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
 		return &syntaxError{at(e.GetToken()), "not readable as YAML: " + e.GetMessage()}
 	}
-	return &syntaxError{position{1, 1}, "not readable as YAML: " + err.Error()}
+	return &syntaxError{top, "not readable as YAML: " + err.Error()}
 }
 
 func at(t *token.Token) position {
 	if t == nil || t.Position == nil {
-		return position{1, 1}
+		return top
 	}
-	return position{max(t.Position.Line, 1), max(t.Position.Column, 1)}
+	return position{line: max(t.Position.Line, 1), column: max(t.Position.Column, 1)}
 }
 
 // positionOf is where a value begins: for a block mapping its first key, which

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestGatewayScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup:         setupGateway,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "ready": ready, "send": send, "await": await,
+			"exits": exits, "ready": ready, "send": send, "await": await, "routes": routes,
 		},
 	})
 }
@@ -170,5 +171,24 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 		b, err := json.Marshal(r)
 		ts.Check(err)
 		return strings.Contains(string(b), args[0]), string(b)
+	})
+}
+
+// routes waits until the routes in force are these: routes NAME...
+func routes(ts *testscript.TestScript, _ bool, args []string) {
+	client, err := admin.Dial(ts.Getenv("ADMIN"), "")
+	ts.Check(err)
+	defer client.Close()
+	eventually(ts, strings.Join(args, ", "), func() (bool, string) {
+		s, err := client.Status(context.Background())
+		if err != nil {
+			return false, err.Error()
+		}
+		var names []string
+		for _, r := range s.Routes {
+			names = append(names, r.Route)
+		}
+		slices.Sort(names)
+		return slices.Equal(names, args), strings.Join(names, ", ")
 	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,8 +20,8 @@ import (
 // several steps.
 const settle = 100 * time.Millisecond
 
-// watchConfig reads the config again on SIGHUP and when its file changes. It
-// watches the folder, because editors and deploys replace the file.
+// watchConfig reads the config again on SIGHUP and when one of its files changes. It
+// watches the folders, because editors and deploys replace files.
 func (d *deployment) watchConfig(ctx context.Context, hup <-chan os.Signal) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -28,9 +29,6 @@ func (d *deployment) watchConfig(ctx context.Context, hup <-chan os.Signal) erro
 		return d.reloadOn(ctx, hup, nil)
 	}
 	defer func() { _ = watcher.Close() }()
-	if err := watcher.Add(filepath.Dir(d.config().Path)); err != nil {
-		d.log.Warn("the config file is not watched; send SIGHUP after a change", "error", err)
-	}
 	return d.reloadOn(ctx, hup, watcher)
 }
 
@@ -43,21 +41,23 @@ func (d *deployment) reloadOn(ctx context.Context, hup <-chan os.Signal, watcher
 	settled := time.NewTimer(0)
 	<-settled.C
 	defer settled.Stop()
-	seen := statOf(d.config().Path)
+	if !d.seen.same(d.watch(watcher)) {
+		settled.Reset(settle)
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-hup:
-			seen = statOf(d.config().Path)
+			d.seen = d.watch(watcher)
 			d.reload("SIGHUP")
 		case <-settled.C:
-			if now := statOf(d.config().Path); now != nil && !sameFile(seen, now) {
-				seen = now
+			if now := d.watch(watcher); now.whole() && !d.seen.same(now) {
+				d.seen = now
 				d.reload("the file changed")
 			}
 		case e, ok := <-events:
-			if ok && concerns(e, d.config().Path) {
+			if ok && d.seen.concernedBy(e) {
 				settled.Reset(settle)
 			}
 		case err, ok := <-failures:
@@ -68,25 +68,67 @@ func (d *deployment) reloadOn(ctx context.Context, hup <-chan os.Signal, watcher
 	}
 }
 
-// concerns reports whether what happened in the folder may be another config
-// under the same name: it was written, or something was put into its place,
-// which a deploy also does by turning a link that the name goes through.
-func concerns(e fsnotify.Event, path string) bool {
-	return e.Has(fsnotify.Create) || e.Has(fsnotify.Rename) ||
-		e.Has(fsnotify.Write) && filepath.Clean(e.Name) == filepath.Clean(path)
-}
-
-// statOf follows links; nil where there is no file at the moment.
-func statOf(path string) os.FileInfo {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil
+// watch looks at the files of the config as they are now, and has the folders watched
+// in which that could change. Watched first, so no change falls between the two.
+func (d *deployment) watch(watcher *fsnotify.Watcher) fileStates {
+	path := d.config().Path
+	_, folders := config.Sources(path)
+	if watcher != nil {
+		for _, folder := range folders {
+			if err := watcher.Add(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				d.log.Warn("a folder of the config is not watched; send SIGHUP after a change", "folder", folder, "error", err)
+			}
+		}
 	}
-	return info
+	return statesAt(path)
 }
 
-func sameFile(a, b os.FileInfo) bool {
-	return a != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+// fileState is a file as it was found. Its info is that of what links lead to; nil where
+// there is nothing at the moment.
+type fileState struct {
+	name string
+	info os.FileInfo
+}
+
+// fileStates are the files of a config, itself first.
+type fileStates []fileState
+
+// statesAt are those of the config at path.
+func statesAt(path string) fileStates {
+	files, _ := config.Sources(path)
+	return statesOf(files)
+}
+
+func statesOf(files []string) fileStates {
+	out := make(fileStates, len(files))
+	for i, name := range files {
+		out[i].name = name
+		if info, err := os.Stat(name); err == nil {
+			out[i].info = info
+		}
+	}
+	return out
+}
+
+// whole reports whether every file is there: one that is being replaced may be away for
+// a moment.
+func (f fileStates) whole() bool {
+	return !slices.ContainsFunc(f, func(s fileState) bool { return s.info == nil })
+}
+
+func (f fileStates) same(now fileStates) bool {
+	return slices.EqualFunc(f, now, func(a, b fileState) bool {
+		return a.name == b.name && a.info != nil && b.info != nil &&
+			os.SameFile(a.info, b.info) && a.info.Size() == b.info.Size() && a.info.ModTime().Equal(b.info.ModTime())
+	})
+}
+
+// concernedBy reports whether what happened in a folder may be another config: one of its
+// files was written, or something came, went, or was put into another's place, which a
+// deploy also does by turning a link that a name goes through.
+func (f fileStates) concernedBy(e fsnotify.Event) bool {
+	return e.Has(fsnotify.Create) || e.Has(fsnotify.Rename) || e.Has(fsnotify.Remove) ||
+		e.Has(fsnotify.Write) && slices.ContainsFunc(f, func(s fileState) bool { return filepath.Clean(s.name) == filepath.Clean(e.Name) })
 }
 
 // reload puts a new config in force, or says why the old one stays.

@@ -61,13 +61,19 @@ func TestWhatConcernsTheConfig(t *testing.T) {
 	}
 	link("one", data)
 	link(filepath.Join("..data", "whittle.yaml"), path)
-	before := statOf(path)
-	if !sameFile(before, statOf(path)) {
+	before := statesOf([]string{path})
+	if !before.same(statesOf([]string{path})) {
 		t.Error("nothing has changed, and it seems so")
 	}
 	link("two", data)
-	if sameFile(before, statOf(path)) {
+	if before.same(statesOf([]string{path})) {
 		t.Error("the link leads elsewhere, and nothing seems changed")
+	}
+	if further := statesOf([]string{path, data}); before.same(further) || !further.whole() {
+		t.Error("a file more, and nothing seems changed")
+	}
+	if gone := statesOf([]string{filepath.Join(dir, "none")}); gone.whole() || gone.same(gone) {
+		t.Error("a file that is not there seems to be")
 	}
 	for _, tt := range []struct {
 		e    fsnotify.Event
@@ -76,9 +82,10 @@ func TestWhatConcernsTheConfig(t *testing.T) {
 		{fsnotify.Event{Name: path, Op: fsnotify.Write}, true},
 		{fsnotify.Event{Name: data, Op: fsnotify.Create}, true},
 		{fsnotify.Event{Name: filepath.Join(dir, "whittle.db"), Op: fsnotify.Write}, false},
+		{fsnotify.Event{Name: path, Op: fsnotify.Remove}, true},
 		{fsnotify.Event{Name: path, Op: fsnotify.Chmod}, false},
 	} {
-		if got := concerns(tt.e, path); got != tt.want {
+		if got := before.concernedBy(tt.e); got != tt.want {
 			t.Errorf("%v: %v", tt.e, got)
 		}
 	}

@@ -35,7 +35,7 @@ type newVerb struct {
 
 // Help gives the examples.
 func (newVerb) Help() string {
-	return `Infers a contract from recorded exchanges (or reads it from a document) and makes a whole small project of it: the .proto file, a Go service over Connect, gRPC and Twirp, tests of the recorded exchanges, a typed Node client, a Dockerfile, whittle.yaml and a load plan. Each guess is printed with its evidence and kept in CONTRACT.md.
+	return `Infers a contract from recorded exchanges (or reads it from a document) and makes a whole small project of it: the .proto file, a Go service over Connect, gRPC and Twirp, tests of the recorded exchanges, a typed Node client, a Dockerfile, a config for the gateway with routes that another config can include, and a load plan. Each guess is printed with its evidence and kept in CONTRACT.md.
 
 Until you write its logic the service lets the monolith respond, so it is right from its first minute. The project needs nothing of whittle; to make it, Go must be installed.
 
@@ -128,6 +128,7 @@ func (v *newVerb) next(screen *cmdline.Screen, p *scaffold.Project) {
 		{"cd " + v.To + " && make run", "the service; the monolith responds through it"},
 		{"whittle run -c " + filepath.Join(v.To, "whittle.yaml"), "the gateway on 127.0.0.1:8080, in another terminal"},
 		{"whittle load " + filepath.Join(v.To, "load.yaml"), "users, as they were recorded"},
+		{"include: " + filepath.Join(v.To, "routes.yaml"), "in the config of a gateway that you have already"},
 		{filepath.Join(v.To, "CONTRACT.md"), "the guesses, to be read"},
 		{filepath.Join(v.To, "internal", "service"), "a file for each method, for its own logic"},
 	} {

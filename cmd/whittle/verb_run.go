@@ -49,6 +49,7 @@ const logFlush = 2 * time.Second
 
 // Run serves until ctx ends.
 func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
+	seen := statesAt(v.Config) // before it is read, so that no change is missed
 	f, err := readConfig(v.Config)
 	if err != nil {
 		return err
@@ -65,6 +66,7 @@ func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return f.Locate(err)
 	}
+	d.seen = seen
 	return d.serve(ctx, func() {
 		fmt.Fprintf(s.Out, "listening public=%s admin=%s\n", d.public.Addr(), d.adminAddr())
 	})
@@ -89,6 +91,7 @@ func accessLog(log *slog.Logger, c config.Log) *slog.Logger {
 // deployment is a running gateway with everything around it, wired once.
 type deployment struct {
 	file    atomic.Pointer[config.File] // as last put in force
+	seen    fileStates                  // of its files, when it was last read
 	log     *slog.Logger
 	store   *state.Store
 	gateway *gateway.Gateway

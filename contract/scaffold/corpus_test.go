@@ -160,7 +160,7 @@ func tried(t *testing.T, c *contract.Contract, e *capture.Entry) error {
 		return err
 	}
 	for _, f := range files {
-		if f.path != configName && !strings.HasSuffix(f.path, ".binpb") {
+		if f.path != configName && f.path != routesName && !strings.HasSuffix(f.path, ".binpb") {
 			continue
 		}
 		if err := put(filepath.Join(dir, f.path), f.content); err != nil {

@@ -119,6 +119,7 @@ func (v *view) files() ([]file, error) {
 		file{v.Name + ".binpb", descriptor, true},
 		file{"CONTRACT.md", v.contractPage(), true},
 		file{configName, v.gatewayConfig(), false},
+		file{routesName, v.gatewayRoutes(), false},
 		file{"load.yaml", plan, false},
 	), nil
 }

@@ -14,19 +14,27 @@ import (
 	"whittle/contract"
 )
 
-// gatewayConfig is the project's whittle.yaml: a route for each method, safe to
-// run unchanged.
+// gatewayConfig is the project's whittle.yaml, safe to run unchanged.
 func (v *view) gatewayConfig() []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, `# The gateway in front of the monolith and of this service:
+	return fmt.Appendf(nil, `# The gateway in front of the monolith and of this service:
 #   whittle check -c whittle.yaml    every route in words
 #   whittle run -c whittle.yaml      users then ask port 8080
 # It is written once: what you change here stays.
 listen: 127.0.0.1:8080
 admin: 127.0.0.1:8081
 monolith: %s
+include: %s
+`, quoted(v.Monolith), routesName)
+}
+
+// gatewayRoutes is the project's routes.yaml: a route for each method.
+func (v *view) gatewayRoutes() []byte {
+	var b strings.Builder
+	b.WriteString(`# This service's routes. A gateway that has routes already includes this file:
+#   include: services/*/routes.yaml
+# It is written once: what you change here stays.
 routes:
-`, quoted(v.Monolith))
+`)
 	for i := range v.Methods {
 		v.route(&b, &v.Methods[i])
 	}
@@ -215,7 +223,10 @@ func quotedAll(list []string) string {
 	return strings.Join(out, ", ")
 }
 
-const configName = "whittle.yaml"
+const (
+	configName = "whittle.yaml"
+	routesName = "routes.yaml"
+)
 
 // readConfig reads a project's config as the gateway does when it starts: the
 // file, its routes' contracts, templates and comparisons.
@@ -240,7 +251,7 @@ func readConfig(dir string) (*config.File, error) {
 // holdConfig reads the config that was made, so that a project is not called
 // good whose gateway does not start. What a person has changed is theirs.
 func (p *Project) holdConfig() error {
-	if slices.Contains(p.Kept, configName) {
+	if slices.Contains(p.Kept, configName) || slices.Contains(p.Kept, routesName) {
 		return nil
 	}
 	if _, err := readConfig(p.Dir); err != nil {

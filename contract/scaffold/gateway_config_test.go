@@ -30,7 +30,7 @@ func TestGatewayConfigIsSafe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := string(v.gatewayConfig())
+	got := string(v.gatewayRoutes())
 	for _, want := range []string{
 		`- match: "POST /send:"` + "\n",
 		"        query:\n          \"Null\": \"null\"\n",

@@ -51,6 +51,7 @@ func TestEveryTextMakesAConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	put(configName, made(id).gatewayConfig())
 	for _, f := range files {
 		if strings.HasSuffix(f.path, ".binpb") {
 			put(f.path, f.content)
@@ -59,7 +60,7 @@ func TestEveryTextMakesAConfig(t *testing.T) {
 	for _, before := range odd {
 		for _, after := range odd {
 			parts := []contract.Part{{Literal: before}, id, {Literal: after}, name, {Literal: before}, {Literal: after}}
-			put(configName, made(parts...).gatewayConfig())
+			put(routesName, made(parts...).gatewayRoutes())
 			f, err := readConfig(dir)
 			if err != nil {
 				t.Errorf("%q before a field and %q behind it: %v", before, after, err)

@@ -1,0 +1,317 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bounds on what a config includes.
+const (
+	maxIncludes = 1000     // files, and folders that are watched for them
+	maxIncluded = 16 * mib // bytes of all of them
+	maxListed   = 100_000  // names in a folder
+)
+
+const wantInclude = "a folder such as routes, or a pattern such as services/*/routes.yaml"
+
+// source is a file of a config: its name, and the number of its first route among all.
+type source struct {
+	name  string
+	first int
+}
+
+// sources are the config's own file and those that it includes; positions name them by
+// their index.
+type sources []source
+
+// placed puts a problem's place in front of it. The routes of an included file are
+// counted as they stand there.
+func (s sources) placed(p problem) string {
+	from, field := s[p.at.file], p.field
+	if rest, ok := strings.CutPrefix(field, "routes["); ok && from.first > 0 {
+		number, rest, _ := strings.Cut(rest, "]")
+		if n, err := strconv.Atoi(number); err == nil {
+			field = fmt.Sprintf("routes[%d]%s", n-from.first, rest)
+		}
+	}
+	if field != "" {
+		field += ": "
+	}
+	return fmt.Sprintf("%s:%d:%d: %s%s", from.name, p.at.line, p.at.column, field, p.text)
+}
+
+// placedIn reports whether a text begins with a place.
+func (s sources) placedIn(text string) bool {
+	return slices.ContainsFunc(s, func(from source) bool { return strings.HasPrefix(text, from.name+":") })
+}
+
+// place says where a position is, for the text of a problem elsewhere.
+func (s sources) place(at position) string {
+	if at.file == 0 {
+		return fmt.Sprintf("line %d", at.line)
+	}
+	return fmt.Sprintf("%s, line %d", s[at.file].name, at.line)
+}
+
+// include reads the routes of further files.
+func (r *reader) include(o *object, f *File, files folder) {
+	n, ok := o.get("include")
+	if !ok {
+		return
+	}
+	if n.kind == isSequence {
+		o.list("include", "[routes, services/*/routes.yaml]", maxIncludes, func(n *node, path string) {
+			r.includeAll(n, path, f, files)
+		})
+		return
+	}
+	r.includeAll(n, "include", f, files)
+}
+
+// includeAll reads the files that a folder has or a pattern matches, in the order of
+// their names. A file that comes again, or is the config itself, is passed over.
+func (r *reader) includeAll(n *node, path string, f *File, files folder) {
+	var pattern string
+	if !readNode(r, n, path, wantInclude, &pattern, parsePattern) {
+		return
+	}
+	if files.match == nil {
+		r.fail(n.at, path, "cannot be followed, since this config was not read from a file")
+		return
+	}
+	names, err := files.match(files.path(pattern))
+	if err != nil {
+		r.fail(n.at, path, "%v", err)
+		return
+	}
+	if len(names) == 0 {
+		r.warn(path, "%s includes no file", quote(pattern))
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(r.sources, func(s source) bool { return filepath.Clean(s.name) == name }) {
+			continue
+		}
+		if len(r.sources) > maxIncludes {
+			r.fail(n.at, path, "more than %d files are included", maxIncludes)
+			return
+		}
+		r.includeFile(n, path, name, f, folder{dir: filepath.Dir(name), read: files.read})
+	}
+}
+
+func (r *reader) includeFile(n *node, path, name string, f *File, files folder) {
+	src, err := files.read(name)
+	if err != nil {
+		r.fail(n.at, path, "cannot be read: %v", err)
+		return
+	}
+	if r.included += int64(len(src)); r.included > maxIncluded {
+		r.fail(n.at, path, "the included files have more than %s", size(maxIncluded))
+		return
+	}
+	file := len(r.sources)
+	r.sources = append(r.sources, source{name: name, first: r.routes})
+	root, err := parseYAML(src)
+	if err != nil {
+		at, text := top, err.Error()
+		if e, ok := errors.AsType[*syntaxError](err); ok {
+			at, text = e.at, e.text
+		}
+		at.file = file
+		r.fail(at, "", "%s", text)
+		return
+	}
+	root.setFile(file)
+	r.includedRoutes(root, f, files)
+}
+
+// includedRoutes reads what an included file may have: routes.
+func (r *reader) includedRoutes(root *node, f *File, files folder) {
+	if root.kind != isMapping {
+		r.fail(root.at, "", "this is %s; write routes: and the routes below it", root.kind)
+		return
+	}
+	given := false
+	for _, e := range root.entries {
+		switch {
+		case e.key == "include":
+			r.fail(e.at, e.key, "is not read in an included file; write it in %s", r.name)
+		case e.key != "routes":
+			r.fail(e.at, e.key, "does not belong in an included file, which has routes: alone; write it in %s", r.name)
+		case given:
+			r.fail(e.at, e.key, "given twice")
+		case e.value.kind == isNull:
+			r.fail(e.at, e.key, "has no value; write a list of routes, or [] for none")
+		case e.value.kind != isSequence:
+			r.fail(e.value.at, e.key, "this is %s; write a list of routes", e.value.kind)
+		case r.routes+len(e.value.items) > maxRoutes:
+			r.fail(e.value.at, e.key, "there are more than %d routes with these", maxRoutes)
+		default:
+			given = true
+			for _, it := range e.value.items {
+				r.oneRoute(it, fmt.Sprintf("routes[%d]", r.routes), f, files)
+			}
+		}
+	}
+}
+
+// oneRoute reads the next entry of routes, of whichever file.
+func (r *reader) oneRoute(n *node, path string, f *File, files folder) {
+	r.routes++
+	r.where[path] = n.at
+	if route, ok := r.route(n, path, f, files); ok {
+		f.Routes = append(f.Routes, route)
+	}
+}
+
+func (n *node) setFile(file int) {
+	n.at.file = file
+	for i := range n.entries {
+		n.entries[i].at.file = file
+		n.entries[i].value.setFile(file)
+	}
+	for _, it := range n.items {
+		it.setFile(file)
+	}
+}
+
+func parsePattern(s string) (string, error) {
+	if s == "" {
+		return "", errors.New("is empty; write " + wantInclude)
+	}
+	if _, err := filepath.Match(s, ""); err != nil {
+		return "", fmt.Errorf("%s is not a pattern: %w; write %s", quote(s), err, wantInclude)
+	}
+	return s, nil
+}
+
+func isPattern(s string) bool { return strings.ContainsAny(s, `*?[`) }
+
+// matchFiles gives the files of a folder that end in .yaml or .yml, those that a pattern
+// matches, or the one file, sorted. Hidden ones are none, so what Kubernetes puts next to
+// a volume's files (..data) is passed over.
+func matchFiles(pattern string) ([]string, error) {
+	if isPattern(pattern) {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		return regular(found), nil
+	}
+	info, err := os.Stat(pattern)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s is no file and no folder; write %s", pattern, wantInclude)
+	case err != nil:
+		return nil, err
+	case info.Mode().IsRegular():
+		return []string{filepath.Clean(pattern)}, nil
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s is neither a file nor a folder", pattern)
+	}
+	dir, err := os.Open(pattern)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(maxListed)
+	if err != nil && len(names) > 0 {
+		return nil, err
+	}
+	var found []string
+	for _, name := range names {
+		if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
+			found = append(found, filepath.Join(pattern, name))
+		}
+	}
+	return regular(found), nil
+}
+
+// regular keeps the files that are not hidden. Anything else could block whoever reads it.
+func regular(found []string) []string {
+	var names []string
+	for _, name := range found {
+		info, err := os.Stat(name)
+		if err == nil && info.Mode().IsRegular() && !strings.HasPrefix(filepath.Base(name), ".") {
+			names = append(names, filepath.Clean(name))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Sources gives the files that the config at path consists of now, itself first, and the
+// folders in which a change may change them: those of the files, those that patterns go
+// through, and those of the links on the way. It looks at nothing but includes, so a
+// config that is refused for now has sources, too.
+func Sources(path string) (files, folders []string) {
+	files = []string{path}
+	add := func(name string) {
+		if len(folders) <= maxIncludes && !slices.Contains(folders, name) {
+			folders = append(folders, name)
+		}
+	}
+	along := func(name string) {
+		add(filepath.Dir(name))
+		for part := filepath.Clean(name); part != filepath.Dir(part); part = filepath.Dir(part) {
+			if info, err := os.Lstat(part); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+				add(filepath.Dir(part))
+			}
+		}
+	}
+	along(path)
+	for _, pattern := range patterns(path) {
+		if !filepath.IsAbs(pattern) {
+			pattern = filepath.Join(filepath.Dir(path), pattern)
+		}
+		for part := pattern; part != filepath.Dir(part); part = filepath.Dir(part) {
+			found, _ := filepath.Glob(part) // a pattern that is none matches nothing
+			for _, name := range found {
+				along(name)
+				if info, err := os.Stat(name); err == nil && info.IsDir() {
+					add(name)
+				}
+			}
+			if !isPattern(filepath.Dir(part)) {
+				add(filepath.Dir(part))
+				break
+			}
+		}
+		found, _ := matchFiles(pattern) // what is not there, is none of them
+		for _, name := range found {
+			if len(files) <= maxIncludes && !slices.Contains(files, name) {
+				files = append(files, name)
+			}
+		}
+	}
+	return files, folders
+}
+
+// patterns are those of include:, whatever else a config says.
+func patterns(path string) (list []string) {
+	src, err := readBounded(path, maxSource)
+	if err != nil {
+		return nil
+	}
+	root, err := parseYAML(src)
+	if err != nil {
+		return nil
+	}
+	for _, e := range root.entries {
+		if e.key != "include" {
+			continue
+		}
+		for _, n := range append([]*node{e.value}, e.value.items...) {
+			if s, err := expand(n.text, os.LookupEnv); err == nil && s != "" {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
