@@ -81,21 +81,23 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 	t.Helper()
 	run(t, dir, 0, "go", "build", "-o", "bin/carved", "./cmd/carved")
 	service := process.StartIn(t, dir, filepath.Join(dir, "bin/carved"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-monolith", monolith)
-	path := filepath.Join(dir, "whittle.yaml")
-	pristine := path + ".made"
-	if _, err := os.Stat(pristine); err != nil {
-		if err := os.Rename(path, pristine); err != nil {
+	for _, name := range []string{"whittle.yaml", "routes.yaml"} {
+		path := filepath.Join(dir, name)
+		pristine := path + ".made"
+		if _, err := os.Stat(pristine); err != nil {
+			if err := os.Rename(path, pristine); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text, err := os.ReadFile(pristine)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	text, err := os.ReadFile(pristine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := strings.ReplaceAll(hurry.Replace(string(text)), "127.0.0.1:8090", service.Public)
-	config = strings.ReplaceAll(config, "    rollout:\n", "    mirror: {shed_above: off}\n    rollout:\n")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
+		config := strings.ReplaceAll(hurry.Replace(string(text)), "127.0.0.1:8090", service.Public)
+		config = strings.ReplaceAll(config, "    rollout:\n", "    mirror: {shed_above: off}\n    rollout:\n")
+		if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	gateway := process.StartIn(t, dir, whittled, "run", "-c", "whittle.yaml")
 	client, err := admin.Dial(gateway.Admin, "")
@@ -186,9 +188,9 @@ func TestCount(t *testing.T) {
 			t.Errorf("the contract has no %q:\n%s", want, m.Proto)
 		}
 	}
-	config, err := os.ReadFile(filepath.Join(dir, "whittle.yaml"))
+	config, err := os.ReadFile(filepath.Join(dir, "routes.yaml"))
 	if err != nil || !strings.Contains(string(config), "kind: statistical") || !strings.Contains(string(config), `"request.times"`) {
-		t.Errorf("whittle.yaml does not suggest a statistical comparison by times:\n%s", config)
+		t.Errorf("routes.yaml does not suggest a statistical comparison by times:\n%s", config)
 	}
 	walk(t, monolith, dir, map[string]func(int) request{"POST /Count": countRequest}, true)
 }
@@ -212,7 +214,6 @@ func TestOwnLogic(t *testing.T) {
 		logic := fmt.Sprintf(`package service
 
 import (
-	"bytes"
 	"context"
 	"math/rand/v2"
 
@@ -258,7 +259,7 @@ func TestShop(t *testing.T) {
 	later.Store(true)
 	defer later.Store(false)
 	// One route's users earn the budget and the counts that whittle ships.
-	path := filepath.Join(dir, "whittle.yaml")
+	path := filepath.Join(dir, "routes.yaml")
 	config, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
