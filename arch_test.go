@@ -115,6 +115,9 @@ var rooms = map[string]int{
 	"whittle/carve/trace":            30,
 	"whittle/carve/recording":        40,
 	"whittle/carve/cpuwatch":         30,
+	"whittle/carve/gate":             30,
+	"whittle/carve/notification":     30,
+	"whittle/carve/webhook":          10,
 	"whittle/carve/logqueue":         10,
 
 	"whittle/load/expr":      10,

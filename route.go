@@ -302,6 +302,8 @@ type Rollout struct {
 	// Unseen says who serves requests of a shape that was never compared, while
 	// the share rises.
 	Unseen Unseen
+	// Gates are asked before the share rises by itself.
+	Gates []Gate
 	// Preview lets testers' requests go to the candidate at any share. Nil: none do.
 	Preview *Preview
 	// Retry is how long after a rollback the route may shift by itself again.

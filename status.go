@@ -112,12 +112,14 @@ type RouteStatus struct {
 	NextShare Share `json:"next_bp"`
 	// Withheld is why a promotion to it would have to be forced. Empty: it would not,
 	// or cannot be.
-	Withheld string     `json:"withheld,omitempty"`
-	Verdict  Verdict    `json:"evidence"`
-	Ledger   Ledger     `json:"ledger"`
-	Guards   []Meter    `json:"guards"`
-	Harm     Harm       `json:"harm"`
-	Timeline []Decision `json:"timeline"`
+	Withheld string  `json:"withheld,omitempty"`
+	Verdict  Verdict `json:"evidence"`
+	Ledger   Ledger  `json:"ledger"`
+	Guards   []Meter `json:"guards"`
+	// Gates are those before the next step. Empty: there are none.
+	Gates    []GateStatus `json:"gates,omitempty"`
+	Harm     Harm         `json:"harm"`
+	Timeline []Decision   `json:"timeline"`
 	// Monolith and Candidate are what each side did lately, up to this moment:
 	// these two alone are not on disk.
 	Monolith  Traffic `json:"monolith"`

@@ -86,7 +86,7 @@ func (c *Client) Route(ctx context.Context, name string) (whittle.RouteStatus, e
 // and the reason.
 func (c *Client) Order(ctx context.Context, name string, o rollout.Order) (whittle.RouteStatus, error) {
 	var s whittle.RouteStatus
-	body := Order{Reason: o.Reason, By: o.By, Force: o.Force, To: o.To, Generation: o.Generation}
+	body := Order{Reason: o.Reason, By: o.By, Force: o.Force, To: o.To, Gate: o.Gate, Generation: o.Generation}
 	return s, c.call(ctx, http.MethodPost, routePath(name)+"/"+url.PathEscape(string(o.Kind)), body, &s)
 }
 

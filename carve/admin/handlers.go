@@ -31,6 +31,8 @@ type Order struct {
 	// To is the share, in basis points, that a promotion is meant to reach. 0:
 	// the next step, whichever it is.
 	To whittle.Share `json:"to_bp,omitempty"`
+	// Gate is the gate that an approval is for. Empty: all that are opened by hand.
+	Gate string `json:"gate,omitempty"`
 	// Generation is the route's in the status that the order follows: where the route
 	// has moved on, it is refused unless it can only lower the share. 0: it is carried
 	// out on whatever is in force.
@@ -72,7 +74,7 @@ func (s *server) history(w http.ResponseWriter, r *http.Request) error {
 func (s *server) order(w http.ResponseWriter, r *http.Request) error {
 	kind := rollout.Kind(r.PathValue("verb"))
 	if !slices.Contains(rollout.Kinds, kind) {
-		return whittle.Errorf(whittle.NotFound, "there is no verb %q", kind).WithHint("the verbs are promote, hold, resume, rollback, off and reset")
+		return whittle.Errorf(whittle.NotFound, "there is no verb %q", kind).WithHint("the verbs are promote, hold, resume, rollback, off, reset and approve")
 	}
 	var body Order
 	if err := read(w, r, &body, `send {} or {"reason": "...", "force": true}`); err != nil {
@@ -81,7 +83,7 @@ func (s *server) order(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), orderTime)
 	defer cancel()
 	name := r.PathValue("name")
-	err := s.o.Controller.Order(ctx, name, rollout.Order{Kind: kind, Reason: body.Reason, By: body.By, Force: body.Force, To: body.To, Generation: body.Generation})
+	err := s.o.Controller.Order(ctx, name, rollout.Order{Kind: kind, Reason: body.Reason, By: body.By, Force: body.Force, To: body.To, Gate: body.Gate, Generation: body.Generation})
 	if err != nil {
 		return err
 	}

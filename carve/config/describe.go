@@ -87,6 +87,7 @@ func (f *File) describeServer(b *strings.Builder) {
 		line(b, "trace", "%s of requests to %s", percent(f.Trace.Sample.Percent()/100), f.Trace.Endpoint)
 	}
 	line(b, "log", "%s and above, as %s", strings.ToLower(f.Log.Level.String()), f.Log.Format)
+	f.describeNotices(b)
 	f.describeRecord(b)
 	line(b, "otherwise", "every request without a route passes to the monolith untouched")
 }
@@ -117,6 +118,7 @@ func (f *File) describeRoute(b *strings.Builder, r *whittle.Route) {
 	describeCompare(b, &r.Compare)
 	describeHarm(b, r)
 	describeRollout(b, &r.Rollout, r.Mirror.Sample > 0 && mirrored(r) != notMirrored)
+	describeGates(b, &r.Rollout)
 	describePreview(b, r.Rollout.Preview)
 	if r.Rollout.Sticky.By == "address" {
 		line(b, "users", "%s", f.addresses())

@@ -49,6 +49,8 @@ type File struct {
 	// Record is nil where nothing is recorded.
 	Record *Record
 	Redact Redact
+	// Notices say who is told of events. Default: nobody.
+	Notices []whittle.Notice
 	// Warnings are what is allowed and probably not meant, each one sentence
 	// with its place in front, in the order of the file.
 	Warnings []string
@@ -207,6 +209,7 @@ func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File 
 	r.server(o, f, files)
 	r.record(o, f, files)
 	r.redact(o, &f.Redact)
+	r.notify(o, f, files)
 	o.list("routes", "one entry with match: for each route", maxRoutes, func(n *node, path string) {
 		r.oneRoute(n, path, f, files)
 	})
@@ -215,6 +218,7 @@ func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File 
 	f.sources = r.sources
 	if len(r.problems) == 0 {
 		r.checkOverlap(f.Routes)
+		r.checkNotices(f)
 		r.checkLoops(f)
 		r.checkUnderscores(f)
 		r.checkWarnings(f)

@@ -243,6 +243,7 @@ func (r *reader) rollout(o *object, p *whittle.Rollout, files folder) {
 		}
 		return parseDuration(s, time.Second, 30*day)
 	})
+	r.gates(c, p, files)
 	r.preview(c, p, files)
 	c.done()
 }

@@ -96,6 +96,9 @@ type Options struct {
 	// Counts gives the gateway's report of a route. It must not block and must not
 	// call back. Nil: the ledger has only compared exchanges.
 	Counts func(route string) whittle.Counts
+	// Notify takes each decision as it is in force, and each change of a verdict. It must
+	// not block and must not call back. Nil: not called.
+	Notify func(whittle.Event)
 	// NewJudge and NewGuard make the evidence's two halves for a route. Nil:
 	// those of package compare.
 	NewJudge func(whittle.Comparison) (Judge, error)

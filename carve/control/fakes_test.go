@@ -263,6 +263,7 @@ type rig struct {
 	inForce  map[string]whittle.Share
 	latest   map[string]whittle.Position
 	refused  error // of NewJudge
+	events   []string
 	monolith whittle.Upstream
 
 	end   chan struct{}
@@ -312,6 +313,11 @@ func (h *rig) options(routes []whittle.Route) control.Options {
 			return &judge{mu: &h.mu, word: &h.word, skip: &h.skip}, nil
 		},
 		NewGuard: func(whittle.Guard) control.Guard { return &guard{} },
+		Notify: func(e whittle.Event) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.events = append(h.events, fmt.Sprintf("%s %d→%d by %s: %s", e.Kind, e.From, e.To, e.By, e.Reason))
+		},
 	}
 }
 

@@ -82,7 +82,7 @@ func (c *Controller) load(monolith whittle.Upstream, spec whittle.Route) (*route
 		r.zero = r.generation
 	}
 	r.decided.Store(&whittle.Position{Generation: r.generation, Share: r.st.Share, Phase: r.st.Phase})
-	r.ev.judged()
+	r.announced = r.ev.judged().State
 	r.input()
 	r.disk.shown = r.snapshot(r.st, r.generation, r.timeline, r.ev.servedSince(r.st.Since))
 	return r, nil

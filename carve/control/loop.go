@@ -92,7 +92,7 @@ func (r *route) input() rollout.Input {
 	v := &r.ev.verdict
 	r.in = rollout.Input{
 		Verdict: v.State, Summary: v.Summary, Ground: r.ground(),
-		StepServed: r.ev.servedSince(r.st.Since), Harm: r.harm(r.st), Wait: r.ev.guard.Wait(),
+		StepServed: r.ev.servedSince(r.st.Since), Harm: r.harm(r.st), Wait: r.ev.guard.Wait(), Gates: r.gates.states(&r.st),
 	}
 	if r.st.Share > 0 { // or whatever a guard still says is about users of the past
 		r.in.Breach = r.breach()
@@ -131,6 +131,8 @@ func (r *route) step(rises bool) {
 		r.propose(next, *d)
 	}
 	r.ev.servedSince(r.st.Since) // what comes from now on is of this step
+	r.tellVerdict()
+	r.askGates(now)
 	r.watch(r.st)
 	r.remember(now)
 	r.saveWhenDue(now)
@@ -210,6 +212,7 @@ func (r *route) dropRise(err error) {
 
 // adopt makes a decision part of the route. The caller holds mu.
 func (r *route) adopt(next rollout.State, d whittle.Decision) {
+	r.tell(&next, &d)
 	r.st, r.generation = next, d.Generation
 	if next.Share == 0 {
 		r.zero, r.trip = d.Generation, trip{} // this is the fall, and whoever adopts it applies it

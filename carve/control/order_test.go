@@ -167,7 +167,12 @@ func TestAnOrderAgainstAnOlderView(t *testing.T) {
 	for _, kind := range rollout.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := shifted(t, &memory{})
+				h := newRig(t, &memory{}, spec(func(r *whittle.Route) {
+					if kind == rollout.Approve {
+						r.Rollout.Gates = []whittle.Gate{{Name: "board", Before: []whittle.GateMoment{whittle.GateStep}}}
+					}
+				}))
+				shift(h)
 				if kind == rollout.Resume {
 					if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Hold}); err != nil {
 						t.Fatal(err)
@@ -175,6 +180,11 @@ func TestAnOrderAgainstAnOlderView(t *testing.T) {
 				}
 				seen := h.status().Generation
 				h.users(whittle.Candidate, 200, 5)
+				if kind == rollout.Approve {
+					if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Approve}); err != nil {
+						t.Fatal(err)
+					}
+				}
 				if kind == rollout.Resume {
 					if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Hold, Reason: "another"}); err != nil {
 						t.Fatal(err)

@@ -46,6 +46,10 @@ type route struct {
 	zero uint64
 	// in is the rollout's last input.
 	in rollout.Input
+	// gates are asked about the next step.
+	gates questions
+	// announced is the last verdict that was handed on as an event.
+	announced whittle.State
 	// frozen keeps every user on the monolith while the config is reloaded.
 	frozen bool
 	// trip is the breaker's, kept until the share is 0. An order and a rise that ends

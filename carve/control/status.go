@@ -34,8 +34,11 @@ func (r *route) status() whittle.RouteStatus {
 	now := r.c.o.Now()
 	s.Monolith, s.Candidate = r.pace.shown(whittle.Monolith, now), r.pace.shown(whittle.Candidate, now)
 	addCPU(&s)
+	s.Gates = r.gateStatus()
+	in := shown.in
+	in.Gates = r.gates.states(&shown.st)
 	s.NextShare = rollout.Promotion(r.spec.Rollout, shown.st)
 	s.Withheld = rollout.Withheld(r.spec.Rollout, shown.st, shown.in)
-	s.Next = r.trouble() + rollout.Next(r.spec.Rollout, shown.st, shown.in, now)
+	s.Next = r.trouble() + rollout.Next(r.spec.Rollout, shown.st, in, now)
 	return s
 }

@@ -22,10 +22,11 @@ const (
 	Rollback Kind = "rollback" // share 0 until it is promoted by hand
 	Off      Kind = "off"      // share 0, and nothing is mirrored
 	Reset    Kind = "reset"    // share 0, evidence afresh, in shadow
+	Approve  Kind = "approve"  // opens gates before the next step
 )
 
 // Kinds lists every order, in the order in which they are documented.
-var Kinds = []Kind{Promote, Hold, Resume, Rollback, Off, Reset}
+var Kinds = []Kind{Promote, Hold, Resume, Rollback, Off, Reset, Approve}
 
 // MaxReason bounds an order's reason, in bytes; MaxBy bounds its author.
 const (
@@ -49,6 +50,9 @@ type Order struct {
 	// is another one, the order is refused, so that an order sent twice does
 	// not move two steps. 0: whichever step is next.
 	To whittle.Share
+	// Gate is the gate that an approval is for, or that orders a rollback. Empty: all that
+	// are opened by hand, and none.
+	Gate string
 	// Generation is that of the position which whoever gives the order has seen.
 	// Where the route has moved on, an order that could raise the share or forget
 	// evidence is refused; one that can only lower the share is carried out. 0: the
@@ -96,7 +100,11 @@ func (s State) carriedOut(p whittle.Rollout, in Input, c Order, now time.Time) (
 		if s.Phase == whittle.PhaseOff {
 			return s, nil, refuse("the route is off, so there is nothing to roll back", "")
 		}
-		next, d := s.rolledBack(said("Rolled back by hand", c), c.By, now)
+		how := "by hand"
+		if c.Gate != "" {
+			how = "by gate " + c.Gate
+		}
+		next, d := s.rolledBack(said("Rolled back "+how, c), c.By, now)
 		return next, d, nil
 	case Off:
 		if s.Phase == whittle.PhaseOff {
@@ -107,6 +115,8 @@ func (s State) carriedOut(p whittle.Rollout, in Input, c Order, now time.Time) (
 	case Reset:
 		next, d := s.to(whittle.PhaseShadow, 0, said("Evidence starts afresh, back in shadow", c)+s.afreshUntil(in), c.By, now)
 		return next.unheld(), d, nil
+	case Approve:
+		return s.approved(p, c, now)
 	}
 	return s, nil, whittle.Errorf(whittle.Invalid, "unknown order %q", c.Kind)
 }
@@ -210,7 +220,7 @@ func (c Order) cleaned() (Order, error) {
 	for _, f := range []struct {
 		name, text string
 		max        int
-	}{{"reason", c.Reason, MaxReason}, {"by", c.By, MaxBy}} {
+	}{{"reason", c.Reason, MaxReason}, {"by", c.By, MaxBy}, {"gate", c.Gate, MaxBy}} {
 		if len(f.text) > f.max {
 			return c, whittle.Errorf(whittle.Invalid, "the %s has %d bytes; %d are the limit", f.name, len(f.text), f.max)
 		}

@@ -41,6 +41,9 @@ type State struct {
 	Forced string `json:"forced,omitempty"`
 	// ByHand says that a rollback was ordered, so that it is not retried.
 	ByHand bool `json:"by_hand,omitempty"`
+	// Approved has the names of the gates that were opened by hand for the next step,
+	// with commas between them.
+	Approved string `json:"approved,omitempty"`
 	// Refused is that the verdict was DIFFERENT, kept through a reset. Zero: it
 	// was not, or has been EQUIVALENT since.
 	Refused Refusal `json:"refused,omitzero"`
@@ -63,6 +66,15 @@ type Input struct {
 	Wait string
 	// Ground is what the verdict stands on.
 	Ground Ground
+	// Gates is how gates stand that were asked about the next step, by name.
+	Gates map[string]GateState
+}
+
+// GateState is what a gate has said.
+type GateState struct {
+	Open bool
+	// Wait is what is waited for, as a clause; empty: it has not responded yet.
+	Wait string
 }
 
 // Breach is a guard that has spoken.

@@ -76,8 +76,18 @@ func (s State) onward(p whittle.Rollout, in Input, now time.Time) (State, *whitt
 }
 
 // waits lists what the next automatic step waits for, in words; waiting is
-// true where it may not be taken now.
+// true where it may not be taken now. Gates come last: they are asked about a step that
+// waits for nothing else.
 func waits(p whittle.Rollout, s State, in Input, now time.Time) (needs []string, waiting bool) {
+	needs, waiting = unready(p, s, in, now)
+	if !waiting || len(needs) > 0 {
+		needs = append(needs, closed(p, s, in, !waiting)...)
+	}
+	return needs, waiting || len(needs) > 0
+}
+
+// unready is waits without the gates.
+func unready(p whittle.Rollout, s State, in Input, now time.Time) (needs []string, waiting bool) {
 	_, more := nextStep(p, s.Share)
 	switch s.Phase {
 	case whittle.PhaseOff, whittle.PhaseLive:
@@ -161,7 +171,7 @@ func steps(p whittle.Rollout) []whittle.Share {
 // to enters a phase or a step and writes the decision.
 func (s State) to(phase whittle.Phase, share whittle.Share, reason, by string, now time.Time) (State, *whittle.Decision) {
 	d := &whittle.Decision{At: now, From: s.Share, To: share, Phase: phase, Reason: reason, By: by}
-	s.Phase, s.Share, s.Since, s.Decided, s.Reason, s.ByHand = phase, share, now, now, reason, false
+	s.Phase, s.Share, s.Since, s.Decided, s.Reason, s.ByHand, s.Approved = phase, share, now, now, reason, false, ""
 	if share == 0 {
 		s.Forced = ""
 	}

@@ -107,6 +107,29 @@ func Route(w io.Writer, r *whittle.RouteStatus) {
 	fmt.Fprintf(w, "  next      %s\n", r.Next)
 }
 
+// showGate writes how a gate before the next step stands.
+func showGate(w io.Writer, g *whittle.GateStatus) {
+	state := "closed"
+	switch {
+	case g.Open:
+		state = "open"
+	case g.ByHand:
+		state = "needs whittle approve"
+	case g.Since.IsZero():
+		state = "not asked yet, since the step waits for other things"
+	}
+	fmt.Fprintf(w, "  gate      %s, before %s: %s", g.Name, gateMoments[g.Before], state)
+	if !g.Since.IsZero() {
+		fmt.Fprintf(w, "; asked %d times since %s", g.Asked, clock(g.Since))
+	}
+	if g.Last != "" {
+		fmt.Fprintf(w, ", %s", g.Last)
+	}
+	fmt.Fprintln(w)
+}
+
+var gateMoments = map[whittle.GateMoment]string{whittle.GateFirst: "the first users", whittle.GateStep: "the next step", whittle.GateLive: "the end of the shift"}
+
 // countedFrom says from when a ledger's requests are.
 func countedFrom(l *whittle.Ledger) string {
 	if l.Since.IsZero() {
@@ -131,6 +154,9 @@ func Detail(w io.Writer, r *whittle.RouteStatus) {
 	}
 	for _, g := range r.Guards {
 		fmt.Fprintf(w, "  guard     %s\n", g.Summary)
+	}
+	for i := range r.Gates {
+		showGate(w, &r.Gates[i])
 	}
 	for _, d := range r.Timeline {
 		fmt.Fprintf(w, "  %s  %g %% → %g %%  %s (%s)\n", d.At.Local().Format("2006-01-02 15:04:05"), d.From.Percent(), d.To.Percent(), d.Reason, d.By)

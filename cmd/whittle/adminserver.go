@@ -79,7 +79,7 @@ func describeConfig(d *deployment) map[string]string {
 func metricsOf(d *deployment) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(d.metrics...)
-	registry.MustRegister(d.gateway, d.control, d.records,
+	registry.MustRegister(d.gateway, d.control, d.records, d.notices,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry})
 }

@@ -18,6 +18,7 @@ type cli struct {
 	Promote  promoteVerb `cmd:"" help:"Take a route one step further."`
 	Hold     orderVerb   `cmd:"" help:"Keep a route's share where it is."`
 	Resume   orderVerb   `cmd:"" help:"Let a held route go on by itself."`
+	Approve  approveVerb `cmd:"" help:"Open the gates before a route's next step by hand."`
 	Rollback orderVerb   `cmd:"" help:"Give a route back to the monolith, now."`
 	Off      orderVerb   `cmd:"" help:"Switch a route's candidate off: no mirroring, no share."`
 	Reset    orderVerb   `cmd:"" help:"Begin a route's evidence afresh, in shadow: the candidate has been mended."`

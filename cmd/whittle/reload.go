@@ -168,6 +168,7 @@ func (d *deployment) swap(next *config.File) error {
 		return errors.Join(err, d.records.Put(d.config()))
 	}
 	recording.SetOn(d.gateway, next)
+	d.notices.Put(next.Notices)
 	return nil
 }
 

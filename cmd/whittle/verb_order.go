@@ -63,6 +63,25 @@ func (v *promoteVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	return v.send(ctx, s, rollout.Order{Kind: rollout.Promote, Force: v.Force, To: whittle.Percent(v.To)})
 }
 
+type approveVerb struct {
+	order
+	Gate string `placeholder:"NAME" help:"Only this gate, which may be one that is asked by a webhook. Default: all with confirm: manual."`
+}
+
+// Help gives the examples.
+func (approveVerb) Help() string {
+	return `Opens gates before the route's next step (rollout.gates in the config). An approval is kept over a restart and is good for one step; a fall ends it.
+
+Examples:
+  whittle approve "POST /Count" -m "board of Monday"
+  whittle approve "POST /Count" --gate qa -m "its server is down, tests were run by hand"`
+}
+
+// Run approves.
+func (v *approveVerb) Run(ctx context.Context, s cmdline.Streams) error {
+	return v.send(ctx, s, rollout.Order{Kind: rollout.Approve, Gate: v.Gate})
+}
+
 // orderVerb is a verb that says no more than what is to be done.
 type orderVerb struct {
 	order

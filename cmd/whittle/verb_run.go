@@ -20,9 +20,11 @@ import (
 	"whittle/carve/config"
 	"whittle/carve/control"
 	"whittle/carve/cpuwatch"
+	"whittle/carve/gate"
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/listener"
 	"whittle/carve/logqueue"
+	"whittle/carve/notification"
 	"whittle/carve/recording"
 	"whittle/carve/state"
 	"whittle/carve/trace"
@@ -98,6 +100,7 @@ type deployment struct {
 	control *control.Controller
 	admin   *adminServer // nil where it is switched off
 	records *recording.Recording
+	notices *notification.Sender
 	public  net.Listener
 	// metrics are those that no part has of its own.
 	metrics []prometheus.Collector
@@ -126,6 +129,7 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, metrics ...prom
 	if d.records, err = recording.New(f, log); err != nil {
 		return nil, err
 	}
+	d.notices = notification.New(d.redacted, log)
 	limits := gateway.Limits(f.Limits)
 	limits.Connections = fitConnections(f, log)
 	d.gateway, err = gateway.New(gateway.Options{
@@ -161,11 +165,13 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, metrics ...prom
 		Watch:    d.gateway.Watch,
 		Counts:   d.gateway.Counts,
 		NewJudge: control.Redacting(d.records),
+		Notify:   d.notices.Tell,
 		Log:      log,
 	})
 	if err != nil {
 		return nil, err
 	}
+	d.notices.Put(f.Notices)
 	if d.public, err = listen(ctx, f.Listen, "listen"); err != nil {
 		return nil, err
 	}
@@ -237,6 +243,9 @@ func (d *deployment) abandon() {
 	if d.public != nil {
 		d.public.Close()
 	}
+	if d.notices != nil {
+		d.notices.Close(0)
+	}
 	d.records.Close()
 	if d.store != nil {
 		if err := d.store.Close(); err != nil {
@@ -279,6 +288,7 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 	})
 	group.Go(func() error { return d.watchConfig(serving, hup) })
 	group.Go(func() error { return d.cpuWatch().Run(serving) })
+	group.Go(func() error { return d.gates().Run(serving) })
 	if d.admin != nil {
 		group.Go(func() error { return d.admin.serve(watched, serving) })
 	}
@@ -290,10 +300,25 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 	d.records.Close()
 	stopDeciding()
 	err = errors.Join(err, <-decided, d.store.Close())
+	d.notices.Close(noticeFlush)
 	if flush := d.stopTraces(grace); flush != nil {
 		d.log.Warn("the last spans were not exported", "error", flush)
 	}
 	return err
+}
+
+// noticeFlush is how long notifications of the last decisions may take at the end.
+const noticeFlush = 3 * time.Second
+
+func (d *deployment) gates() *gate.Keeper {
+	return &gate.Keeper{Controller: d.control, Redact: d.redacted, Log: d.log}
+}
+
+// redacted takes what is secret out of a text, by the rules in force.
+func (d *deployment) redacted(text string) string {
+	a := whittle.Response{Detail: text}
+	d.records.Response(&a)
+	return a.Detail
 }
 
 func (d *deployment) cpuWatch() *cpuwatch.Watch {

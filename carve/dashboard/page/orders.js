@@ -24,6 +24,12 @@ export const orders = {
     barred: r => (r.held ? '' : 'The route is not held.'),
     done: () => 'Resumed',
   },
+  approve: {
+    label: () => 'Approve…', title: () => 'Approve',
+    does: r => `Opens for the next step: ${closedByHand(r).map(g => `gate ${g.name}`).join(', ')}. One approval is good for one step, and a fall ends it.`,
+    barred: r => (closedByHand(r).length ? '' : 'No gate waits for an approval.'),
+    done: () => 'Approved',
+  },
   rollback: {
     label: () => 'Roll back…', title: () => 'Roll back', danger: true, urgent: true,
     does: r => `The monolith serves everybody at once. ${byHand}${r.share_bp === 0 ? ' No user is on the candidate now.' : ''}`,
@@ -44,5 +50,8 @@ export const orders = {
   },
 };
 
-// shownFor lists the orders that a route's page offers: hold or resume, not both.
-export const shownFor = r => ['promote', r.held ? 'resume' : 'hold', 'rollback', 'reset', 'off'];
+const closedByHand = r => (r.gates ?? []).filter(g => g.by_hand && !g.open);
+
+// shownFor lists the orders that a route's page offers: hold or resume, not both, and an
+// approval where a gate waits for one.
+export const shownFor = r => ['promote', ...(closedByHand(r).length ? ['approve'] : []), r.held ? 'resume' : 'hold', 'rollback', 'reset', 'off'];

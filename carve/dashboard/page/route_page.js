@@ -4,6 +4,7 @@ import { html, useEffect, useRef, useState } from './dom.js';
 import { Evidence } from './evidence.js';
 import { Findings } from './findings.js';
 import { basis, visible } from './format.js';
+import { Gates } from './gates.js';
 import { Guards } from './guards.js';
 import { Harm } from './harm.js';
 import { Ledger } from './ledger.js';
@@ -28,7 +29,7 @@ export function RoutePage({ name, role }) {
       <${Controls} route=${r} role=${role} onDone=${take} />
       <div class="columns">
         <div><${Evidence} evidence=${r.evidence} past=${past} /><${Findings} name=${name} turn=${turn} /><${Traffic} route=${r} past=${past} /></div>
-        <div><${Harm} harm=${r.harm} phase=${r.phase} /><${Guards} guards=${r.guards} phase=${r.phase} /><${Ledger} ledger=${r.ledger} /><${Timeline} decisions=${r.timeline} /></div>
+        <div><${Harm} harm=${r.harm} phase=${r.phase} /><${Gates} gates=${r.gates} /><${Guards} guards=${r.guards} phase=${r.phase} /><${Ledger} ledger=${r.ledger} /><${Timeline} decisions=${r.timeline} /></div>
       </div>`}
     ${!r && !problem && html`<p class="quiet wait">Reading…</p>`}
   </div>`;

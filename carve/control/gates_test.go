@@ -1,0 +1,220 @@
+package control_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"whittle"
+	"whittle/carve/rollout"
+)
+
+// gated is a route with a gate of each kind.
+func gated(before ...whittle.GateMoment) whittle.Route {
+	return spec(func(r *whittle.Route) {
+		r.Rollout.Gates = []whittle.Gate{{Name: "qa", Before: before, Hook: &whittle.Hook{URL: "http://127.0.0.1:1"}, Every: time.Second}}
+	})
+}
+
+// due is the one question that is asked now, or none.
+func (h *rig) due() (ask whittle.GateAsk, is bool) {
+	h.t.Helper()
+	asks := h.c.Gates()
+	if len(asks) > 1 {
+		h.t.Errorf("asked: %+v", asks)
+	}
+	if len(asks) == 0 {
+		return ask, false
+	}
+	return asks[0], true
+}
+
+// TestAGateHoldsUpARiseAlone: a gate is asked once everything else is there, its wait is
+// said, what it says of an older step is ignored, and a fall does not wait for it.
+func TestAGateHoldsUpARiseAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRig(t, &memory{}, gated(whittle.GateFirst, whittle.GateStep, whittle.GateLive))
+		h.run()
+		pass(time.Second)
+		if ask, is := h.due(); is {
+			t.Errorf("asked before the verdict: %+v", ask)
+		}
+		h.say(whittle.Equivalent)
+		pass(time.Second)
+		ask, is := h.due()
+		if !is || ask.Before != whittle.GateFirst || ask.From != 0 || ask.To != 100 || ask.Verdict != whittle.Equivalent || h.share() != 0 {
+			t.Fatalf("before the first users: %v %+v at %d", is, ask, h.share())
+		}
+		if s := h.status(); s.Next != "shadow → 1 %: waiting for gate qa, which has not responded yet." || len(s.Gates) != 1 || s.Gates[0].Open || s.Gates[0].Since.IsZero() {
+			t.Errorf("%q, %+v", s.Next, s.Gates)
+		}
+		for range 3 {
+			h.c.Gated(&ask, false, "last response 503")
+			pass(time.Second)
+		}
+		s := h.status()
+		if !strings.HasPrefix(s.Next, "shadow → 1 %: waiting for gate qa since 20") || !strings.HasSuffix(s.Next, ", last response 503.") || s.Gates[0].Asked != 3 {
+			t.Errorf("%q, %+v", s.Next, s.Gates)
+		}
+		if n := len(s.Timeline); n != 1 || !strings.Contains(s.Timeline[0].Reason, "shadow → 1 % waits for gate qa since") {
+			t.Errorf("time line %+v", s.Timeline)
+		}
+		h.say(whittle.Undecided) // it is not due any more, and what it says then is of the past
+		pass(time.Second)
+		h.c.Gated(&ask, true, "last response 200")
+		h.say(whittle.Equivalent)
+		pass(time.Second)
+		again, is := h.due()
+		if !is || again.ID == ask.ID || h.share() != 0 {
+			t.Errorf("after it was not due: %v %+v at %d", is, again, h.share())
+		}
+		h.c.Gated(&again, true, "last response 200")
+		pass(time.Second)
+		if h.share() != 100 {
+			t.Fatalf("an open gate holds up: %s", h.status().Next)
+		}
+		h.c.Gated(&again, true, "last response 200") // of the step before
+		h.users(whittle.Candidate, 200, 5)
+		pass(11 * time.Second)
+		step, is := h.due()
+		if !is || step.Before != whittle.GateStep || step.From != 100 || step.To != 2500 || h.share() != 100 {
+			t.Errorf("before the next step: %v %+v at %d", is, step, h.share())
+		}
+		h.users(whittle.Candidate, 500, 3)
+		pass(time.Second)
+		if s := h.status(); h.share() != 0 || s.Phase != whittle.PhaseRolledBack {
+			t.Errorf("a fall waited: %+v", s)
+		}
+		if _, is := h.due(); is {
+			t.Error("asked after a rollback that is not retried")
+		}
+		h.mu.Lock()
+		kinds := strings.Join(h.events, "\n")
+		h.mu.Unlock()
+		for _, want := range []string{"gate 0→0 by whittle: shadow → 1 % waits for gate qa", "rise 0→100 by whittle: ", "rollback 100→0 by whittle: The errors guard"} {
+			if strings.Count(kinds, want) != 1 {
+				t.Errorf("%d times %q in\n%s", strings.Count(kinds, want), want, kinds)
+			}
+		}
+		_ = h.stop()
+	})
+}
+
+// TestApprovalOutlivesARestart: what somebody has approved is on disk, is good for one
+// step, and an approval that was sent twice is one.
+func TestApprovalOutlivesARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		board := spec(func(r *whittle.Route) {
+			r.Rollout.Gates = []whittle.Gate{{Name: "board", Before: []whittle.GateMoment{whittle.GateFirst, whittle.GateStep}}}
+		})
+		h := newRig(t, disk, board)
+		h.run()
+		pass(time.Second)
+		if s := h.status(); !strings.Contains(s.Next, "needs the approval of gate board") || !s.Gates[0].ByHand {
+			t.Errorf("%q, %+v", s.Next, s.Gates)
+		}
+		for _, o := range []rollout.Order{{Kind: rollout.Approve, Gate: "qa"}, {Kind: rollout.Approve, Gate: strings.Repeat("x", 200)}} {
+			if err := h.c.Order(t.Context(), name, o); err == nil {
+				t.Errorf("%+v is taken", o)
+			}
+		}
+		for range 2 {
+			if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Approve, By: "ann", Reason: "board of Monday"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = h.stop()
+
+		h = newRig(t, disk, board)
+		h.run()
+		h.say(whittle.Equivalent)
+		pass(time.Second)
+		s := h.status()
+		if h.share() != 100 || !slices.ContainsFunc(s.Timeline, func(d whittle.Decision) bool {
+			return d.Reason == "Approved by ann for shadow → 1 %: gate board: board of Monday."
+		}) || len(s.Timeline) != 2 {
+			t.Errorf("at %d, %+v", h.share(), s.Timeline)
+		}
+		h.users(whittle.Candidate, 200, 5)
+		pass(time.Minute)
+		if h.share() != 100 {
+			t.Errorf("one approval was good for two steps: %d", h.share())
+		}
+		_ = h.stop()
+	})
+}
+
+// TestAGateTakesUsersOff: a gate of rollback is asked while users are on the candidate,
+// and its word is an order that is not retried.
+func TestAGateTakesUsersOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := gated(whittle.GateRollback)
+		r.Rollout.Retry = time.Second
+		h := newRig(t, &memory{}, r)
+		h.run()
+		pass(time.Second)
+		if _, is := h.due(); is {
+			t.Error("asked in shadow")
+		}
+		h.say(whittle.Equivalent)
+		pass(time.Second)
+		ask, is := h.due()
+		if !is || ask.Before != whittle.GateRollback {
+			t.Fatalf("%v %+v", is, ask)
+		}
+		h.c.Gated(&ask, false, "last response 404")
+		pass(time.Second)
+		if h.share() != 100 {
+			t.Errorf("share %d", h.share())
+		}
+		h.c.Gated(&ask, true, "last response 200")
+		pass(time.Minute)
+		s := h.status()
+		if last := s.Timeline[len(s.Timeline)-1]; h.share() != 0 || last.Reason != "Rolled back by gate qa: last response 200." || last.By != "gate qa" {
+			t.Errorf("at %d: %+v", h.share(), last)
+		}
+		_ = h.stop()
+	})
+}
+
+// TestEvents names what each event is about.
+func TestEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRig(t, &memory{}, spec())
+		h.run()
+		mirror(h, 200, 1)
+		h.say(whittle.Equivalent)
+		pass(time.Second)
+		give := func(k rollout.Kind) {
+			t.Helper()
+			if err := h.c.Order(t.Context(), name, rollout.Order{Kind: k, By: "ann"}); err != nil {
+				t.Fatal(k, err)
+			}
+		}
+		give(rollout.Hold)
+		give(rollout.Promote)
+		give(rollout.Promote)
+		give(rollout.Promote)
+		give(rollout.Rollback)
+		give(rollout.Promote)
+		h.trip("five in a row")
+		pass(time.Second)
+		give(rollout.Reset)
+		give(rollout.Off)
+		_ = h.stop()
+		want := []string{
+			"verdict 0→0 by whittle", "rise 0→100 by whittle", "order 100→100 by ann", "rise 100→2500 by ann", "rise 2500→10000 by ann", "finished 10000→10000 by ann",
+			"rollback 10000→0 by ann", "rise 0→100 by ann", "trip 100→0 by whittle", "order 0→0 by ann", "order 0→0 by ann",
+		}
+		got := slices.Clone(h.events)
+		for i := range got {
+			got[i], _, _ = strings.Cut(got[i], ":")
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(h.events, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
