@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -19,8 +20,8 @@ import (
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.active.enter()
 	defer g.active.exit()
-	if r.ProtoMajor == 1 && g.clients.Draining() {
-		w.Header()["Connection"] = forward.Closing["Connection"]
+	if g.clients.Draining() {
+		maps.Copy(w.Header(), forward.Closing(r))
 	}
 	q := g.door.Read(r)
 	t := g.table.Load()
@@ -89,7 +90,7 @@ func refuse(w http.ResponseWriter, r *inbound.Request, status int, text string) 
 	if r.Conn != nil {
 		r.Conn.EndRequests() // a body that is not read would be taken for the next one
 	}
-	forward.WriteErrorText(w, forward.Closing, status, text)
+	forward.WriteErrorText(w, forward.Closing(r.Request), status, text)
 	return forward.Result{Sent: status, Wrote: true, Failure: whittle.FailedCanceled, Detail: "refused with " + strconv.Itoa(status)}
 }
 

@@ -15,8 +15,16 @@ import (
 // WriteError responds in whittle's own name: short, and without the cause.
 func WriteError(w http.ResponseWriter, status int) { writeErrorHeader(w, nil, status) }
 
-// Closing ends an HTTP/1.1 connection after the response.
-var Closing = http.Header{"Connection": {"close"}}
+var closing = http.Header{"Connection": {"close"}}
+
+// Closing are the fields that end the request's connection after its response, or
+// none: over HTTP/2 they would end the requests of others on the connection, too.
+func Closing(r *http.Request) http.Header {
+	if r.ProtoMajor != 1 {
+		return nil
+	}
+	return closing
+}
 
 func writeErrorHeader(w http.ResponseWriter, extra http.Header, status int) {
 	WriteErrorText(w, extra, status, http.StatusText(status)+"\n")

@@ -347,7 +347,7 @@ func (f *forwarding) failed(err error) {
 	status := FailureStatus(f.res.Failure, f.bodyErr(), err)
 	f.res.Sent, f.res.Wrote = status, true
 	if f.body != nil && !f.body.Ended() || f.r.Upgrade != "" {
-		writeErrorHeader(f.w, Closing, status) // what comes next was not checked for framing
+		writeErrorHeader(f.w, Closing(f.r.Request), status) // what comes next was not checked for framing
 		return
 	}
 	WriteError(f.w, status)
