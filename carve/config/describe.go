@@ -70,6 +70,7 @@ func (f *File) describeServer(b *strings.Builder) {
 	}
 	line(b, "limits", "%d connections, header %s in %s, body %s and never still for %s, idle %s, %d streams, upgraded and silent %s, copies %s, buffers %s, %s to finish at the end",
 		l.Connections, size(int64(l.HeaderBytes)), units.Span(l.HeaderTimeout), body, units.Span(l.StallTimeout), units.Span(l.IdleTimeout), l.Streams, units.Span(l.UpgradeIdle), size(l.CopyBytes), buffers, units.Span(l.Grace))
+	line(b, "clients", "%s", describeClients(&f.Clients))
 	trust := "believed from nobody"
 	if len(f.Forwarded.Trust) > 0 {
 		trust = "believed from"
@@ -106,6 +107,9 @@ func upstream(u *whittle.Upstream) string {
 
 func (f *File) describeRoute(b *strings.Builder, r *whittle.Route) {
 	fmt.Fprintf(b, "%s\n", r.Name)
+	if r.Rate.PerSecond > 0 {
+		line(b, "rate", "of each client %s", describeRate(&r.Rate))
+	}
 	if r.Candidate == nil {
 		line(b, "candidate", "none: passes to the monolith untouched")
 		return

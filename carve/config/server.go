@@ -49,6 +49,7 @@ func (r *reader) server(o *object, f *File, files folder) {
 	if l, ok := o.child("limits", "connections:, header:, body: and so on"); ok {
 		r.limits(l, &f.Limits)
 	}
+	r.clients(o, f)
 	o.flag("underscores_in_headers", &f.Underscores)
 	if fw, ok := o.child("forwarded", "trust: [10.0.0.0/8]"); ok {
 		fw.list("trust", "networks such as 10.0.0.0/8", 1000, func(n *node, path string) {
