@@ -53,6 +53,23 @@ func Parse(b []byte) (h Header, n int, err error) {
 	return Header{}, 0, ErrNone
 }
 
+// Wants is how many bytes at least are missing from the part of a header that has come,
+// so that nothing behind the header is read with it.
+func Wants(part []byte) int {
+	const shortest = len("PROXY UNKNOWN\r\n")
+	switch {
+	case len(part) < shortest:
+		return shortest - len(part)
+	case !begins(part, signature) && part[len(part)-1] == '\r':
+		return 1
+	case !begins(part, signature):
+		return 2
+	case len(part) < fixed:
+		return fixed - len(part)
+	}
+	return max(1, fixed+int(binary.BigEndian.Uint16(part[fixed-2:]))-len(part))
+}
+
 // begins reports whether b begins with what is wanted, so far as there is any of b.
 func begins(b []byte, want string) bool {
 	n := min(len(b), len(want))

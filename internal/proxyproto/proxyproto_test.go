@@ -54,12 +54,24 @@ func TestParse(t *testing.T) {
 				t.Errorf("%s: %d bytes: %d, %v", c.by, i, n, err)
 			}
 		}
+		part := []byte(c.header[:0])
+		for n := 0; n == 0; n, _, _ = parsed(part) {
+			part = []byte((c.header + rest)[:len(part)+Wants(part)])
+		}
+		if string(part) != c.header {
+			t.Errorf("%s: read as %q", c.by, part)
+		}
 		h, n, err := Parse([]byte(c.header + rest))
 		want := Header{Version: c.version, Source: at(c.from), Destination: at(c.to), TLS: c.tls}
 		if err != nil || n != len(c.header) || h != want {
 			t.Errorf("%s: %+v, %d of %d, %v; want %+v", c.by, h, n, len(c.header), err, want)
 		}
 	}
+}
+
+func parsed(b []byte) (int, Header, error) {
+	h, n, err := Parse(b)
+	return n, h, err
 }
 
 // TestRefused holds what is no header, or one that two readers could read differently.

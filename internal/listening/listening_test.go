@@ -1,0 +1,285 @@
+//go:build unix
+
+package listening
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"whittle/internal/needs"
+)
+
+// TestMain is also the process that sockets are passed on to: it responds to one
+// connection of each address that its arguments name.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "successor" {
+		if err := succeed(os.Args[2:]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func succeed(addresses []string) error {
+	s, err := Inherited()
+	if err != nil {
+		return err
+	}
+	for _, a := range addresses {
+		at := Address{TCP: a}
+		if path, ok := strings.CutPrefix(a, "unix:"); ok {
+			at = Address{Unix: path}
+		}
+		l, err := s.Listen(context.Background(), at)
+		if err != nil {
+			return err
+		}
+		fmt.Println("on", l.Addr())
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(c, "successor")
+		if err := c.Close(); err != nil {
+			return err
+		}
+	}
+	if rest := s.Unused(); len(rest) > 0 {
+		fmt.Println("unused", rest)
+	}
+	return s.Close()
+}
+
+func said(t *testing.T, network, address string) string {
+	t.Helper()
+	c, err := net.Dial(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+func listen(t *testing.T, s *Set, at Address) net.Listener {
+	t.Helper()
+	l, err := s.Listen(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestPass: what was bound goes to another process, which knows it by what was
+// configured, and the first process may end.
+func TestPass(t *testing.T) {
+	s := &Set{}
+	path := filepath.Join(t.TempDir(), "s")
+	tcp := listen(t, s, Address{TCP: "127.0.0.1:0"})
+	unused := listen(t, s, Address{TCP: "localhost:0"})
+	listen(t, s, Address{Unix: path, Mode: 0o600})
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "successor", "127.0.0.1:0", "unix:"+path)
+	cmd.Env = os.Environ()
+	if err := s.Pass(cmd); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range cmd.ExtraFiles {
+		_ = f.Close() // the child has its own
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []net.Addr{tcp.Addr(), &net.UnixAddr{Name: path, Net: "unix"}} {
+		if got := said(t, at.Network(), at.String()); got != "successor\n" {
+			t.Errorf("%s says %q", at, got)
+		}
+	}
+	b, _ := io.ReadAll(out)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, b)
+	}
+	if want := "unused [localhost:0]"; !strings.Contains(string(b), want) || !strings.Contains(string(b), "on "+tcp.Addr().String()) {
+		t.Errorf("it said %s, want %s (%s)", b, want, unused.Addr())
+	}
+}
+
+// TestSystemd has systemd's own tool bind the sockets.
+func TestSystemd(t *testing.T) {
+	tool, err := exec.LookPath("systemd-socket-activate")
+	if err != nil {
+		needs.Missing(t, "systemd-socket-activate", "apt-get install systemd")
+	}
+	path := filepath.Join(t.TempDir(), "s")
+	probe := listen(t, &Set{}, Address{TCP: "127.0.0.1:0"})
+	tcp := probe.Addr().String()
+	if err := probe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), tool, "-l", tcp, "-l", path, os.Args[0], "successor", tcp, "unix:"+path)
+	errs, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(errs)
+	for range 2 { // it says that it listens, then where
+		if _, err := r.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for network, at := range map[string]string{"tcp": tcp, "unix": path} {
+		if got := said(t, network, at); got != "successor\n" {
+			t.Errorf("%s says %q", at, got)
+		}
+	}
+	_, _ = io.Copy(io.Discard, r)
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOthersFiles: what is not for this process, or makes no sense, is not taken.
+func TestOthersFiles(t *testing.T) {
+	for _, c := range []struct {
+		pid, fds, passed string
+		bad              bool
+	}{
+		{pid: "1", fds: "3"},
+		{pid: "", fds: "3"},
+		{pid: "own", fds: "x", bad: true},
+		{pid: "own", fds: "-1", bad: true},
+		{pid: "own", fds: "99999", bad: true},
+		{passed: "x", bad: true},
+		{passed: "3 a", bad: true},
+		{passed: "3"},
+	} {
+		pid := c.pid
+		if pid == "own" {
+			pid = fmt.Sprint(os.Getpid())
+		}
+		t.Setenv("LISTEN_PID", pid)
+		t.Setenv("LISTEN_FDS", c.fds)
+		t.Setenv(passedEnv, c.passed)
+		if s, err := Inherited(); (err != nil) != c.bad || err == nil && len(s.passed) > 0 {
+			t.Errorf("%+v: %+v, %v", c, s, err)
+		}
+		if os.Getenv("LISTEN_FDS")+os.Getenv(passedEnv) != "" {
+			t.Errorf("%+v is left for whoever is started", c)
+		}
+	}
+}
+
+// TestUnixSocket: a file that is left of a process that has ended makes room, and
+// nothing else does.
+func TestUnixSocket(t *testing.T) {
+	dir := t.TempDir()
+	at := Address{Unix: filepath.Join(dir, "s"), Mode: 0o620}
+	first := listen(t, &Set{}, at)
+	if info, err := os.Stat(at.Unix); err != nil || info.Mode().Perm() != 0o620 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := (&Set{}).Listen(t.Context(), at); err == nil || !strings.Contains(err.Error(), "another process listens") {
+		t.Error(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(at.Unix); err != nil {
+		t.Errorf("closing removes what another process may listen on: %v", err)
+	}
+	listen(t, &Set{}, at)
+
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(at.Unix, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, link, dir} {
+		if _, err := (&Set{}).Listen(t.Context(), Address{Unix: path}); err == nil || !strings.Contains(err.Error(), "is no socket") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := (&Set{}).Listen(t.Context(), Address{Unix: filepath.Join(dir, "none", "s")}); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// TestBound holds the address that systemd was given to what is configured.
+func TestBound(t *testing.T) {
+	for _, c := range []struct {
+		at, want string
+		is       bool
+	}{
+		{"127.0.0.1:80", "127.0.0.1:80", true},
+		{"127.0.0.1:80", "localhost:80", true},
+		{"127.0.0.1:80", ":80", false},
+		{"[::]:80", ":80", true},
+		{"0.0.0.0:80", ":80", true},
+		{"[::]:80", "0.0.0.0:80", true},
+		{"[::]:81", ":80", false},
+		{"[::ffff:127.0.0.1]:80", "127.0.0.1:80", true},
+		{"127.0.0.1:80", "unix:/s", false},
+		{"unix:/s", "unix:/s", true},
+		{"unix:/s", ":80", false},
+	} {
+		var a net.Addr = &net.UnixAddr{Name: strings.TrimPrefix(c.at, "unix:"), Net: "unix"}
+		if !strings.HasPrefix(c.at, "unix:") {
+			a, _ = net.ResolveTCPAddr("tcp", c.at)
+		}
+		want := Address{TCP: c.want}
+		if path, ok := strings.CutPrefix(c.want, "unix:"); ok {
+			want = Address{Unix: path}
+		}
+		if bound(a, want) != c.is {
+			t.Errorf("%s for %s: want %v", c.at, c.want, c.is)
+		}
+	}
+}
+
+func TestNotify(t *testing.T) {
+	t.Setenv("NOTIFY_SOCKET", "")
+	if err := Notify("READY=1"); err != nil {
+		t.Error(err)
+	}
+	path := filepath.Join(t.TempDir(), "n")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	t.Setenv("NOTIFY_SOCKET", path)
+	if err := Notify("READY=1", "MAINPID=5"); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 100)
+	if n, err := l.Read(b); err != nil || string(b[:n]) != "READY=1\nMAINPID=5" {
+		t.Errorf("%q, %v", b[:n], err)
+	}
+}
