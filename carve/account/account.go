@@ -6,6 +6,8 @@ package account
 import (
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"whittle"
@@ -25,6 +27,12 @@ type Account struct {
 
 // Local names the gateway of this process, where there is no fleet.
 const Local = ""
+
+// Replaced names the gateway of a run that this process's gateway has replaced, and that
+// still has requests under way.
+func Replaced(run uint64) string { return replaced + strconv.FormatUint(run, 16) }
+
+const replaced = "replaced "
 
 // maxEnded bounds the runs of a gateway that are remembered as ended.
 const maxEnded = 16
@@ -65,6 +73,14 @@ func (a *Account) enter(p *part, run uint64) bool {
 	}
 	p.run = run
 	return true
+}
+
+// End ends a gateway's run: what was pending is interrupted.
+func (a *Account) End(gateway string) {
+	if p := a.parts[gateway]; p != nil {
+		a.end(p)
+		delete(a.parts, gateway)
+	}
 }
 
 // end closes a part's run: what was pending is interrupted.
@@ -164,6 +180,11 @@ type Kept struct {
 	// runs of a fleet. Nil: there is no fleet.
 	Earlier  *whittle.Ledger     `json:"earlier,omitempty"`
 	Gateways map[string]KeptPart `json:"gateways,omitempty"`
+	// Runs are the parts of this process's gateway and of those that it has replaced,
+	// and Before what they leave of the total, for a process that takes over while
+	// their requests go on.
+	Runs   []KeptPart      `json:"runs,omitempty"`
+	Before *whittle.Ledger `json:"before,omitempty"`
 }
 
 // KeptPart is one gateway's run on disk.
@@ -179,24 +200,48 @@ func (a *Account) Kept(now time.Time) Kept {
 	r := a.Report(Local)
 	k := Kept{Ledger: a.Total(), Run: r.Run, Seq: r.Seq, Saved: now}
 	for gateway, p := range a.parts {
-		if gateway == Local {
+		if gateway == Local || strings.HasPrefix(gateway, replaced) {
+			k.Runs = append(k.Runs, p.kept())
 			continue
 		}
 		if k.Gateways == nil {
 			k.Gateways = map[string]KeptPart{}
 		}
-		k.Gateways[gateway] = KeptPart{Run: p.run, Report: p.report, Judged: copied(&p.judged), Ended: slices.Clone(p.ended)}
+		k.Gateways[gateway] = p.kept()
 	}
-	if k.Gateways != nil {
-		earlier := copied(&a.earlier)
+	earlier := copied(&a.earlier)
+	if k.Before = &earlier; k.Gateways != nil {
 		k.Earlier = &earlier
 	}
 	return k
 }
 
+func (p *part) kept() KeptPart {
+	return KeptPart{Run: p.run, Report: p.report, Judged: copied(&p.judged), Ended: slices.Clone(p.ended)}
+}
+
 func copied(l *whittle.Ledger) (c whittle.Ledger) {
 	c.Add(l)
 	return c
+}
+
+// TakenOver is an account that goes on in another process while gateways still have
+// requests under way: alive are their runs. Those of others are over.
+func TakenOver(k *Kept, alive []uint64) Account {
+	if k.Before == nil { // nothing was counted yet
+		return Account{Since: k.Ledger.Since}
+	}
+	a := Account{Since: k.Ledger.Since, Gap: k.Ledger.Gap, parts: map[string]*part{}}
+	a.close(k.Before)
+	for _, p := range k.Runs {
+		one := &part{run: p.Run, report: p.Report, judged: p.Judged, ended: p.Ended}
+		if slices.Contains(alive, p.Run) {
+			a.parts[Replaced(p.Run)] = one
+		} else {
+			a.end(one)
+		}
+	}
+	return a
 }
 
 // Resumed is an account that goes on in another process. The runs of a fleet's gateways

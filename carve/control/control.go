@@ -99,6 +99,14 @@ type Options struct {
 	// Notify takes each decision as it is in force, and each change of a verdict. It must
 	// not block and must not call back. Nil: not called.
 	Notify func(whittle.Event)
+	// Others gives the reports of the gateways that this one has replaced and that
+	// still have requests under way, which are judged here. It must not block and must
+	// not call back. Nil: there are none.
+	Others func(route string) []whittle.Counts
+	// Alive has, by route, the runs of gateways that go on while their records are
+	// loaded: what they have under way is pending. Nil: what was under way when the
+	// record was saved is interrupted.
+	Alive map[string][]uint64
 	// NewJudge and NewGuard make the evidence's two halves for a route. Nil:
 	// those of package compare.
 	NewJudge func(whittle.Comparison) (Judge, error)
@@ -158,6 +166,9 @@ func New(o Options) (*Controller, error) {
 func (o Options) withDefaults() Options {
 	if o.NewJudge == nil {
 		o.NewJudge = NewJudge
+	}
+	if o.Others == nil {
+		o.Others = func(string) []whittle.Counts { return nil }
 	}
 	if o.NewGuard == nil {
 		o.NewGuard = NewGuard
@@ -239,7 +250,31 @@ func (c *Controller) Observe(x *whittle.Exchange) whittle.Observation {
 	if r == nil {
 		return whittle.Observation{Skip: whittle.SkipOff}
 	}
-	return r.observe(x)
+	return r.observe(0, x)
+}
+
+// ObserveOf is Observe for an exchange of a gateway that this process's has replaced,
+// by its run.
+func (c *Controller) ObserveOf(run uint64, x *whittle.Exchange) whittle.Observation {
+	r := c.find(x.Route)
+	if r == nil {
+		return whittle.Observation{Skip: whittle.SkipOff}
+	}
+	return r.observe(run, x)
+}
+
+// Ended takes the last report of a gateway that was replaced and has ended. What it had
+// under way by then is interrupted.
+func (c *Controller) Ended(name string, last whittle.Counts) {
+	r := c.find(name)
+	if r == nil {
+		return
+	}
+	r.ev.mu.Lock()
+	defer r.ev.mu.Unlock()
+	r.ev.account.Take(gatewayOf(last.Run), last)
+	r.ev.account.End(gatewayOf(last.Run))
+	r.ev.changed = true
 }
 
 // Recheck takes both sides' responses to a request that was sent again. more: it must

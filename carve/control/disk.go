@@ -23,8 +23,8 @@ type disk struct {
 	asked bool
 	// began is when the last save began, retryAt when one may follow an error.
 	began, retryAt time.Time
-	report         whittle.Ledger // of the gateway's, as saved
-	err            error          // of the last save
+	reports        reports // as saved
+	err            error   // of the last save
 	failures       int64
 	waiters        []waiter
 	// shown is what a status shows.
@@ -55,6 +55,8 @@ type kept struct {
 	Exposed    bool   `json:"exposed"`
 	// Guard names the policy that the guard's evidence was taken under.
 	Guard string `json:"guard"`
+	// Begun is when the evidence last began at nothing, as far as that is known.
+	Begun time.Time `json:"begun,omitzero"`
 	// Past is the evidence's past.
 	Past thinned[whittle.EvidencePoint] `json:"past"`
 }
@@ -94,7 +96,7 @@ func (r *route) saveWhenDue(now time.Time) {
 		r.ask()
 		return
 	}
-	if l := r.c.o.Counts(r.name).Ledger; l.Total != r.disk.report.Total || l.Pending != r.disk.report.Pending {
+	if r.c.reportsOf(r.name) != r.disk.reports {
 		r.ask()
 	}
 }
@@ -148,7 +150,7 @@ func (r *route) saved(d *draft) {
 	if r.disk.err != nil {
 		r.say("state is saved again")
 	}
-	r.disk.err, r.disk.retryAt, r.disk.report = nil, time.Time{}, d.report
+	r.disk.err, r.disk.retryAt, r.disk.reports = nil, time.Time{}, d.reports
 	r.disk.saved = max(r.disk.saved, d.gen)
 	if d.rise == nil {
 		r.disk.shown = d.shown

@@ -23,9 +23,9 @@ type draft struct {
 	account      account.Kept
 	judge, guard []byte
 	timeline     []whittle.Decision
-	// report is the gateway's part of the ledger.
-	report whittle.Ledger
-	shown  *snapshot
+	// reports is how far the gateways' parts of the ledger have come.
+	reports reports
+	shown   *snapshot
 }
 
 // draft never returns nil. It encodes the evidence under the evidence's lock alone, so
@@ -52,12 +52,13 @@ func (r *route) draft() (*draft, error) {
 func (d *draft) cut(r *route, now time.Time) {
 	d.rise, d.gen, d.epoch = r.rise, r.disk.gen, r.epoch
 	r.disk.began, r.disk.asked, r.ev.changed = now, false, false
-	r.ev.account.Take(account.Local, r.c.o.Counts(r.name))
-	d.account, d.report = r.ev.account.Kept(now), r.ev.account.Report(account.Local).Ledger
+	d.reports = r.c.reportsOf(r.name)
+	r.takeReports()
+	d.account = r.ev.account.Kept(now)
 	d.st, d.timeline = r.st, r.timeline
 	d.own = kept{
 		Version: keptVersion, Generation: r.generation, Served: r.ev.servedSince(r.st.Since), Exposed: r.ev.exposed,
-		Guard: r.guardID, Past: r.past.evidence,
+		Guard: r.guardID, Past: r.past.evidence, Begun: r.ev.begun,
 	}
 	if up := r.rise; up != nil {
 		d.st, d.timeline = up.next, appendTimeline(d.timeline, up.decision)

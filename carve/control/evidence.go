@@ -96,10 +96,11 @@ func (e *evidence) compare(x *whittle.Exchange) whittle.Observation {
 }
 
 // count enters an exchange into the ledger, as the last step: if the judge panics, the
-// gateway counts the exchange. The caller holds mu.
-func (e *evidence) count(x *whittle.Exchange, o *whittle.Observation) {
+// gateway counts the exchange. run is that of a gateway that was replaced, 0 of this
+// process's. The caller holds mu.
+func (e *evidence) count(run uint64, x *whittle.Exchange, o *whittle.Observation) {
 	fate, reason := o.Fate(x)
-	e.account.Judged(account.Local, 0, fate, reason)
+	e.account.Judged(gatewayOf(run), run, fate, reason)
 	o.Counted, e.changed = true, true
 }
 

@@ -96,7 +96,11 @@ func (r *route) take(rec state.Record) (lost string) {
 	if err := json.Unmarshal(rec.Ledger, &ledger); err != nil {
 		return r.unreadable("ledger", err)
 	}
-	r.ev.account = account.Resumed(&ledger, r.c.o.Now())
+	if alive := r.c.o.Alive[r.name]; alive != nil {
+		r.ev.account = account.TakenOver(&ledger, alive)
+	} else {
+		r.ev.account = account.Resumed(&ledger, r.c.o.Now())
+	}
 	var own kept
 	if err := json.Unmarshal(rec.Rollout, &own); err != nil {
 		return r.unreadable("position", err)
@@ -109,7 +113,7 @@ func (r *route) take(rec state.Record) (lost string) {
 		return r.unreadable("position", err)
 	}
 	r.st, r.issued = rollout.Resumed(st, r.c.o.Now()), own.Generation
-	r.ev.served, r.ev.step = max(0, own.Served), r.st.Since
+	r.ev.served, r.ev.step, r.ev.begun = max(0, own.Served), r.st.Since, own.Begun
 	if rec.Epoch != r.epoch {
 		return otherCandidate
 	}

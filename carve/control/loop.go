@@ -22,7 +22,7 @@ import (
 // of the other that it does not know of.
 
 // observe compares one exchange, and enters its fate into the ledger with the evidence.
-func (r *route) observe(x *whittle.Exchange) (o whittle.Observation) {
+func (r *route) observe(run uint64, x *whittle.Exchange) (o whittle.Observation) {
 	r.ev.mu.Lock()
 	defer r.ev.mu.Unlock()
 	at := r.decided.Load()
@@ -42,7 +42,7 @@ func (r *route) observe(x *whittle.Exchange) (o whittle.Observation) {
 			}
 		}
 	}
-	r.ev.count(x, &o)
+	r.ev.count(run, x, &o)
 	return o
 }
 

@@ -4,7 +4,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
-	"whittle/carve/account"
 )
 
 var (
@@ -99,7 +98,7 @@ func (r *route) collectLedger(ch chan<- prometheus.Metric) {
 func (r *route) ledger() whittle.Ledger {
 	r.ev.mu.Lock()
 	defer r.ev.mu.Unlock()
-	r.ev.account.Take(account.Local, r.c.o.Counts(r.name))
+	r.takeReports()
 	return r.ev.account.Total()
 }
 
