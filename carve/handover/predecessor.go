@@ -1,0 +1,257 @@
+package handover
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"net/rpc"
+	"sync"
+	"time"
+
+	"whittle"
+	"whittle/internal/notify"
+)
+
+// The names of the two processes' calls.
+const (
+	predecessorName = "Predecessor"
+	successorName   = "Successor"
+)
+
+// perProcess is added to the numbers of a replaced gateway's connections, so that they
+// are not taken for this one's.
+const perProcess = 1 << 40
+
+// Predecessor is the process that this one is to replace.
+type Predecessor struct {
+	client *rpc.Client
+	calls  io.ReadWriteCloser
+	gone   chan struct{} // closed when it has ended
+	wake   notify.Signal
+
+	mu sync.Mutex // guards the following
+	// positions and watches are to be put in force there.
+	positions map[string]whittle.Position
+	watches   map[string]whittle.Share
+	reports   map[string][]whittle.Counts
+	ending    bool
+}
+
+// Join finds the process that has started this one to be replaced by it; nil: there is
+// none.
+func Join() (*Predecessor, error) {
+	calls, orders, err := inherited()
+	if calls == nil || err != nil {
+		return nil, err
+	}
+	return &Predecessor{client: rpc.NewClient(orders), calls: calls, gone: make(chan struct{}), wake: notify.New(), reports: map[string][]whittle.Counts{}}, nil
+}
+
+// Take waits until the predecessor has let go of its state, and gives the runs of the
+// gateways that go on, by route. On an error the predecessor goes on.
+func (p *Predecessor) Take() (alive map[string][]uint64, err error) {
+	err = p.client.Call(predecessorName+".Release", struct{}{}, &alive)
+	if err == nil && alive == nil {
+		alive = map[string][]uint64{}
+	}
+	return alive, err
+}
+
+// Abandon lets go of a predecessor that goes on.
+func (p *Predecessor) Abandon() { _ = errors.Join(p.client.Close(), p.calls.Close()) }
+
+// Commit takes over: the predecessor accepts no more, and its requests are judged by
+// the relay's controller, which is told what came in between. Whatever the controller
+// decides after this is in force there too.
+func (r *Relay) Commit(p *Predecessor) error {
+	s := rpc.NewServer()
+	if err := s.RegisterName(successorName, &successorCalls{r, p}); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.predecessors = append(r.predecessors, p)
+	r.mu.Unlock()
+	go func() {
+		defer close(p.gone)
+		s.ServeConn(p.calls) // until the predecessor ends
+		r.forget(p)
+	}()
+	var b Batch
+	if err := p.client.Call(predecessorName+".Commit", struct{}{}, &b); err != nil {
+		return err
+	}
+	p.take(b.Reports)
+	r.deliver(b)
+	go p.order()
+	return nil
+}
+
+// order puts positions and watches in force in the predecessor until it ends.
+func (p *Predecessor) order() {
+	defer func() { _ = p.client.Close() }() // it has ended
+	for {
+		select {
+		case <-p.gone:
+			return
+		case <-p.wake:
+		}
+		p.mu.Lock()
+		o := Orders{p.positions, p.watches, p.ending}
+		p.positions, p.watches = nil, nil
+		p.mu.Unlock()
+		if p.client.Call(predecessorName+".Order", o, &struct{}{}) != nil {
+			return // it has ended
+		}
+	}
+}
+
+func (p *Predecessor) apply(route string, at whittle.Position) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.positions == nil {
+		p.positions = map[string]whittle.Position{}
+	}
+	if at.Generation > p.positions[route].Generation {
+		p.positions[route] = at
+	}
+	p.wake.Notify()
+}
+
+func (p *Predecessor) watch(route string, share whittle.Share) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.watches == nil {
+		p.watches = map[string]whittle.Share{}
+	}
+	p.watches[route] = share
+	p.wake.Notify()
+}
+
+func (p *Predecessor) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ending = true
+	p.wake.Notify()
+}
+
+// reported gives the last reports of a route.
+func (p *Predecessor) reported(route string) []whittle.Counts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reports[route]
+}
+
+func (p *Predecessor) last() map[string][]whittle.Counts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.reports)
+}
+
+func (p *Predecessor) take(reports map[string][]whittle.Counts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.Copy(p.reports, reports)
+}
+
+// takeRoute takes the reports that came with an exchange, unless later ones were taken.
+func (p *Predecessor) takeRoute(route string, reports []whittle.Counts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !later(p.reports[route], reports) {
+		p.reports[route] = reports
+	}
+}
+
+// later reports whether one of a list is later than that of the same run in another.
+func later(list, than []whittle.Counts) bool {
+	for _, a := range list {
+		for _, b := range than {
+			if a.Run == b.Run && a.Seq > b.Seq {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// The messages.
+type (
+	// Observed is an exchange to be compared, with its gateway's counts.
+	Observed struct {
+		Run      uint64
+		Exchange *whittle.Exchange
+		Reports  []whittle.Counts
+	}
+	// NextRound says when both sides are to be asked again, if at all.
+	NextRound struct {
+		After time.Duration
+		More  bool
+	}
+	// Orders are what the controller has decided for a gateway.
+	Orders struct {
+		Positions map[string]whittle.Position
+		Watches   map[string]whittle.Share
+		End       bool
+	}
+)
+
+// successorCalls are what the predecessor calls in the successor.
+type successorCalls struct {
+	relay *Relay
+	from  *Predecessor
+}
+
+// Observe compares an exchange of the predecessor's.
+func (c *successorCalls) Observe(in Observed, o *whittle.Observation) error {
+	c.from.takeRoute(in.Exchange.Route, in.Reports)
+	if in.Exchange.Conn > 0 {
+		in.Exchange.Conn += perProcess
+	}
+	*o = c.relay.ObserveOf(in.Run, in.Exchange)
+	return nil
+}
+
+// Recheck takes both sides' responses to a request that the predecessor has sent again.
+func (c *successorCalls) Recheck(in *whittle.Recheck, next *NextRound) error {
+	if in.Exchange.Conn > 0 {
+		in.Exchange.Conn += perProcess
+	}
+	next.After, next.More = c.relay.Recheck(in)
+	return nil
+}
+
+// Tell takes what the predecessor's gateway has to tell.
+func (c *successorCalls) Tell(in Batch, _ *struct{}) error {
+	c.from.take(in.Reports)
+	c.relay.deliver(in)
+	return nil
+}
+
+// predecessorCalls are what the successor calls in the predecessor.
+type predecessorCalls struct{ *replaced }
+
+// Release lets go of control and of the state.
+func (c *predecessorCalls) Release(_ struct{}, alive *map[string][]uint64) (err error) {
+	*alive, err = c.release()
+	return err
+}
+
+// Commit hands over.
+func (c *predecessorCalls) Commit(_ struct{}, b *Batch) (err error) {
+	*b, err = c.commit()
+	return err
+}
+
+// Order puts in force what the successor has decided.
+func (c *predecessorCalls) Order(o Orders, _ *struct{}) error {
+	for route, at := range o.Positions {
+		c.relay.Apply(route, at)
+	}
+	for route, share := range o.Watches {
+		c.relay.Watch(route, share)
+	}
+	if o.End {
+		c.hooks.End()
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package handover
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/rpc"
+	"os/exec"
+	"sync"
+	"time"
+
+	"whittle"
+)
+
+const (
+	// startTime is how long a successor may take until it serves.
+	startTime = time.Minute
+	// reportEvery is how often a process that was replaced reports its counts.
+	reportEvery = 100 * time.Millisecond
+)
+
+// Hooks are what the process that is replaced does. No two are called at a time.
+type Hooks struct {
+	// Release ends deciding and lets go of what one process at a time may have. On an
+	// error nothing has changed.
+	Release func() error
+	// Resume undoes Release.
+	Resume func()
+	// Leave is called once the successor has taken over: it accepts from the same
+	// sockets.
+	Leave func()
+	// End is called when the successor ends too: what is under way is to end soon.
+	End func()
+	// Routes are the names of the routes with a candidate.
+	Routes []string
+	Log    *slog.Logger
+}
+
+// successor is the process that takes over, as the one that is replaced sees it.
+type successor struct {
+	client *rpc.Client
+	log    *slog.Logger
+	lost   sync.Once
+	routes []string
+
+	stop    context.CancelFunc
+	telling sync.WaitGroup
+}
+
+// Replace starts a command that is to take over, and returns when it has, or has not:
+// then it has ended, and everything is as before. Environment and files of the command
+// may have more in them.
+func (r *Relay) Replace(cmd *exec.Cmd, h Hooks) error {
+	calls, orders, err := pair(cmd)
+	if err != nil {
+		return err
+	}
+	p := &replaced{relay: r, hooks: h, calls: rpc.NewClient(calls), done: make(chan struct{})}
+	err = cmd.Start()
+	for _, f := range cmd.ExtraFiles {
+		_ = f.Close() // the process has its own
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("start the new process: %w", err), p.calls.Close(), orders.Close())
+	}
+	ended := make(chan struct{})
+	var status error
+	go func() { // it outlives this process, which does not wait for it
+		defer close(ended)
+		status = cmd.Wait()
+	}()
+	s := rpc.NewServer()
+	if err := s.RegisterName(predecessorName, &predecessorCalls{p}); err != nil {
+		return err // a defect of this package
+	}
+	go s.ServeConn(orders) // until the successor ends, or this process does
+	late := time.NewTimer(startTime)
+	defer late.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-ended:
+		err = fmt.Errorf("the new process ended before it served: %w", cmp.Or(status, io.EOF))
+	case <-late.C:
+		err = fmt.Errorf("the new process did not serve within %v", startTime)
+		_ = cmd.Process.Kill() // it may have ended by itself
+		<-ended
+	}
+	if !p.abort() {
+		return nil // it had taken over just before
+	}
+	return errors.Join(err, p.calls.Close(), orders.Close())
+}
+
+// replaced is one attempt to replace this process.
+type replaced struct {
+	relay *Relay
+	hooks Hooks
+	calls *rpc.Client
+	done  chan struct{} // closed once the successor has taken over
+
+	mu    sync.Mutex // guards the following; held while a step is made
+	state attempt
+}
+
+// attempt is how far an attempt has come.
+type attempt uint8
+
+const (
+	starting attempt = iota
+	released
+	takenOver
+	aborted
+)
+
+// release lets go of control and of the state.
+func (p *replaced) release() (alive map[string][]uint64, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != starting {
+		return nil, errors.New("out of turn")
+	}
+	r := p.relay
+	r.turn.Lock()
+	if err := p.hooks.Release(); err != nil {
+		r.turn.Unlock()
+		return nil, err
+	}
+	p.state = released
+	alive = map[string][]uint64{}
+	for _, route := range p.hooks.Routes {
+		alive[route] = []uint64{}
+		for _, c := range r.reports(route) {
+			alive[route] = append(alive[route], c.Run)
+		}
+	}
+	return alive, nil
+}
+
+// commit gives the successor what nobody has taken meanwhile. From then on it decides.
+func (p *replaced) commit() (Batch, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != released {
+		return Batch{}, errors.New("out of turn")
+	}
+	p.state = takenOver
+	r := p.relay
+	ctx, stop := context.WithCancel(context.Background())
+	up := &successor{client: p.calls, log: p.hooks.Log, routes: p.hooks.Routes, stop: stop}
+	p.hooks.Leave()
+	b := r.box.take()
+	b.Reports = r.allReports(p.hooks.Routes)
+	r.up = up
+	r.turn.Unlock()
+	up.telling.Go(func() { r.tell(ctx, up) })
+	close(p.done)
+	return b, nil
+}
+
+// abort has this process go on, if nobody has taken over.
+func (p *replaced) abort() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.state
+	if was == takenOver {
+		return false
+	}
+	p.state = aborted
+	if was != released {
+		return true
+	}
+	r := p.relay
+	p.hooks.Resume()
+	r.turn.Unlock()
+	r.deliver(r.box.take())
+	return true
+}
+
+// deliver gives what waited to this process's own controller.
+func (r *Relay) deliver(b Batch) {
+	for _, t := range b.Trips {
+		r.Tripped(t.Route, t.Reason, t.Generation)
+	}
+	for _, e := range b.Ended {
+		r.Ended(e.Route, e.Last)
+	}
+	for _, o := range b.Outcomes {
+		r.Outcome(o)
+	}
+	for _, x := range b.Exchanges {
+		r.Record(x)
+	}
+}
+
+func (r *Relay) allReports(routes []string) map[string][]whittle.Counts {
+	all := make(map[string][]whittle.Counts, len(routes))
+	for _, route := range routes {
+		all[route] = r.reports(route)
+	}
+	return all
+}
+
+// tell tells the successor what the gateway has to tell, until ctx ends.
+func (r *Relay) tell(ctx context.Context, up *successor) {
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-r.wake:
+		}
+		up.tell(r.box.take(), r.allReports(up.routes))
+	}
+}
+
+// Finish tells the successor the rest, once the gateway and all that is done on its side
+// have ended. It does nothing in a process that was not replaced.
+func (r *Relay) Finish() {
+	r.turn.RLock()
+	up := r.up
+	r.turn.RUnlock()
+	if up == nil {
+		return
+	}
+	up.stop()
+	up.telling.Wait()
+	for b := r.box.take(); ; b = r.box.take() {
+		up.tell(b, r.allReports(up.routes))
+		if b.empty() {
+			break
+		}
+	}
+	_ = up.client.Close() // it has been told all
+}
+
+func (s *successor) tell(b Batch, reports map[string][]whittle.Counts) {
+	b.Reports = reports
+	s.gone(s.client.Call(successorName+".Tell", b, &struct{}{}))
+}
+
+func (s *successor) observe(run uint64, x *whittle.Exchange, reports []whittle.Counts) (o whittle.Observation) {
+	if s.gone(s.client.Call(successorName+".Observe", Observed{run, x, reports}, &o)) {
+		return whittle.Observation{Skip: whittle.SkipInterrupted}
+	}
+	return o
+}
+
+func (s *successor) recheck(again *whittle.Recheck) (after time.Duration, more bool) {
+	var next NextRound
+	if s.gone(s.client.Call(successorName+".Recheck", again, &next)) {
+		return 0, false
+	}
+	return next.After, next.More
+}
+
+// gone reports whether a call failed, and says once that the successor is gone.
+func (s *successor) gone(err error) bool {
+	if err == nil {
+		return false
+	}
+	s.lost.Do(func() {
+		s.log.Error("the process that took over is gone: what is still under way here is not compared, and the share stays", "error", err)
+	})
+	return true
+}
