@@ -133,7 +133,7 @@ routes:
     candidate: http://127.0.0.1:6666/v2/
   - {match: GET /b, candidate: http://127.0.0.1:6666, compare: statistical}
 `)
-	if f.Listen != ":8080" || f.Admin != "127.0.0.1:8081" || f.AdminToken != "" || f.State != "whittle.db" || f.TLS != nil {
+	if len(f.Listen) != 1 || !reflect.DeepEqual(f.Listen[0], Listener{Address: ":8080"}) || f.Admin != "127.0.0.1:8081" || f.AdminToken != "" || f.State != "whittle.db" {
 		t.Errorf("server %+v", f)
 	}
 	if want := (whittle.Upstream{URL: "http://127.0.0.1:3000", Timeout: time.Minute, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 10 * time.Second, MaxResponse: 4 << 20, MaxConns: 1024}); !reflect.DeepEqual(f.Monolith, want) {
@@ -223,8 +223,8 @@ func TestLoad(t *testing.T) {
 	if f.AdminToken != "0123456789abcdef0123456789abcdef" || f.State != filepath.Join(dir, "whittle.db") {
 		t.Errorf("token %q, state %q", f.AdminToken, f.State)
 	}
-	if f.TLS.Cert != filepath.Join(dir, "c.pem") || f.TLS.Key != "/k.pem" {
-		t.Errorf("tls %+v", f.TLS)
+	if tls := f.Listen[0].TLS; tls.Cert != filepath.Join(dir, "c.pem") || tls.Key != "/k.pem" {
+		t.Errorf("tls %+v", tls)
 	}
 	if _, err := Load(filepath.Join(dir, "none.yaml")); whittle.CodeOf(err) != whittle.NotFound {
 		t.Errorf("no file: %v", err)

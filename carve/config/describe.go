@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"maps"
@@ -41,11 +42,10 @@ func line(b *strings.Builder, name, format string, args ...any) {
 
 func (f *File) describeServer(b *strings.Builder) {
 	fmt.Fprintf(b, "%s\n", f.Path)
-	protocol := "plain HTTP/1.1 and HTTP/2"
-	if f.TLS != nil {
-		protocol = "TLS with " + f.TLS.Cert
+	for i := range f.Listen {
+		l := &f.Listen[i]
+		line(b, [...]string{"listen", ""}[min(i, 1)], "%s, %s", l.Address, l.describe())
 	}
-	line(b, "listen", "%s, %s", f.Listen, protocol)
 	switch {
 	case f.Admin == "":
 		line(b, "admin", "off")
@@ -70,7 +70,11 @@ func (f *File) describeServer(b *strings.Builder) {
 	}
 	line(b, "limits", "%d connections, header %s in %s, body %s and never still for %s, idle %s, %d streams, upgraded and silent %s, copies %s, buffers %s, %s to finish at the end",
 		l.Connections, size(int64(l.HeaderBytes)), units.Span(l.HeaderTimeout), body, units.Span(l.StallTimeout), units.Span(l.IdleTimeout), l.Streams, units.Span(l.UpgradeIdle), size(l.CopyBytes), buffers, units.Span(l.Grace))
-	line(b, "clients", "%s", describeClients(&f.Clients))
+	leave := "new connections are refused at once"
+	if f.Drain.LameDuck > 0 {
+		leave = fmt.Sprintf("for %s /readyz fails and new connections are still served", units.Span(f.Drain.LameDuck))
+	}
+	line(b, "drain", "%s; upgraded connections have %s", leave, units.Span(f.Drain.Upgraded))
 	trust := "believed from nobody"
 	if len(f.Forwarded.Trust) > 0 {
 		trust = "believed from"
@@ -93,6 +97,39 @@ func (f *File) describeServer(b *strings.Builder) {
 	line(b, "otherwise", "every request without a route passes to the monolith untouched")
 }
 
+// describe says what a listener speaks.
+func (l *Listener) describe() string {
+	s := "plain HTTP/1.1 and HTTP/2"
+	switch {
+	case l.Redirect != nil:
+		s = fmt.Sprintf("requests are sent to HTTPS on port %d by %d", l.Redirect.Port, l.Redirect.Status)
+	case l.TLS != nil:
+		s = "TLS with " + l.TLS.Cert
+		if l.TLS.Cert == "" {
+			s = "TLS with the certificates in " + l.TLS.Folder
+		} else if l.TLS.Folder != "" {
+			s += ", and by host those in " + l.TLS.Folder
+		}
+		if l.TLS.MinVersion == tls.VersionTLS13 {
+			s += ", 1.3 or later"
+		}
+		if l.TLS.ClientCA != "" {
+			show := ", clients show a certificate of "
+			if l.TLS.ClientOptional {
+				show = ", clients may show a certificate of "
+			}
+			s += show + l.TLS.ClientCA
+		}
+	}
+	for i, p := range l.Proxies {
+		s += [...]string{", after a PROXY protocol header of ", " "}[min(i, 1)] + p.String()
+	}
+	if l.Mode != 0 {
+		s += fmt.Sprintf(", mode %04o", l.Mode)
+	}
+	return s
+}
+
 func upstream(u *whittle.Upstream) string {
 	s := fmt.Sprintf("%s, %s to its first byte, %s between bytes (%s in a stream), %s to take some of a body, at most %d connections, %s to get one",
 		strings.Join(append([]string{u.URL}, u.Others...), " and "), units.Span(u.Timeout), units.Span(u.ReadTimeout), units.Span(u.StreamTimeout), units.Span(u.WriteTimeout), u.MaxConns, units.Span(u.WaitTimeout))
@@ -107,9 +144,6 @@ func upstream(u *whittle.Upstream) string {
 
 func (f *File) describeRoute(b *strings.Builder, r *whittle.Route) {
 	fmt.Fprintf(b, "%s\n", r.Name)
-	if r.Rate.PerSecond > 0 {
-		line(b, "rate", "of each client %s", describeRate(&r.Rate))
-	}
 	if r.Candidate == nil {
 		line(b, "candidate", "none: passes to the monolith untouched")
 		return

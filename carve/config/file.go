@@ -20,11 +20,8 @@ import (
 type File struct {
 	// Path is the file's name as it was given; errors begin with it.
 	Path string
-	// Listen is where users' requests arrive, host:port with the host possibly
-	// empty. Default ":8080".
-	Listen string
-	// TLS is nil where users speak plain HTTP.
-	TLS *TLS
+	// Listen is where users' requests arrive. Default ":8080".
+	Listen []Listener
 	// Admin is the address of the admin API, host:port. Default
 	// "127.0.0.1:8081"; empty where it is switched off.
 	Admin string
@@ -40,7 +37,7 @@ type File struct {
 	// config.
 	State     string
 	Limits    Limits
-	Clients   Clients
+	Drain     Drain
 	Forwarded Forwarded
 	// Underscores says that fields whose names have an underscore are passed on.
 	// Default: they are dropped.
@@ -59,9 +56,6 @@ type File struct {
 	where   map[string]position
 	sources sources
 }
-
-// TLS names the files of a certificate chain and its key, in PEM.
-type TLS struct{ Cert, Key string }
 
 // Limits bound what one client can make the gateway hold. Its fields are those
 // of gateway.Limits, into which it converts.
@@ -92,18 +86,6 @@ type Limits struct {
 	UpgradeIdle time.Duration
 	// Grace is how long requests may take to finish at the end. Default 30 s.
 	Grace time.Duration
-}
-
-// Clients are the bounds on each client; 0: none.
-type Clients struct {
-	// By tells clients apart: by header, cookie or address. Default: address.
-	By whittle.Sticky
-	// Connections of one address. Default: three quarters of Limits.Connections.
-	Connections int
-	// Requests of one client under way. Default 16,384.
-	Requests int
-	// Rate is for all routes together. Default: none.
-	Rate whittle.Rate
 }
 
 // Forwarded says whom to believe about who the client is.

@@ -14,13 +14,13 @@ import (
 )
 
 // LeadsBack refuses upstreams that can be seen to be the gateway itself, which
-// listens on address (HOST:PORT, as it was bound): every request would come back
+// listens on these addresses (HOST:PORT, as they were bound): every request would come back
 // to it, again and again. Names are not resolved, so what it does not see is
 // left to the gateway's own loop detection. The errors are Invalid and carry
 // their field; nil: none leads back.
-func (f *File) LeadsBack(address string) error {
+func (f *File) LeadsBack(addresses ...string) error {
 	var errs []error
-	f.eachLoop(address, thisMachine, func(field, why string) {
+	f.eachLoop(addresses, thisMachine, func(field, why string) {
 		errs = append(errs, whittle.Errorf(whittle.Invalid, "%s", why).WithField(field))
 	})
 	return errors.Join(errs...)
@@ -28,18 +28,23 @@ func (f *File) LeadsBack(address string) error {
 
 // checkLoops refuses what leads back to the addresses that the file itself says.
 func (r *reader) checkLoops(f *File) {
-	f.eachLoop(f.Listen, thisMachine, func(field, why string) { r.failField(field, "%s", why) })
+	var addresses []string
+	for _, l := range f.Listen {
+		addresses = append(addresses, l.Address)
+	}
+	f.eachLoop(addresses, thisMachine, func(field, why string) { r.failField(field, "%s", why) })
 }
 
 // eachLoop yields the upstreams that are the gateway's users' address, or its
 // admin address.
-func (f *File) eachLoop(listen string, of func() machine, yield func(field, why string)) {
+func (f *File) eachLoop(listen []string, of func() machine, yield func(field, why string)) {
 	look := func(field string, u *whittle.Upstream) {
 		for _, to := range append([]string{u.URL}, u.Others...) {
+			i := slices.IndexFunc(listen, func(l string) bool { return isServer(l, to, of) })
 			switch {
-			case isServer(listen, to, of):
+			case i >= 0:
 				yield(field, fmt.Sprintf("%s leads back to whittle itself, which listens on %s, so each request would go round in a circle; write where the application listens, or listen on another port",
-					quote(to), listen))
+					quote(to), listen[i]))
 			case f.Admin != "" && isServer(f.Admin, to, of):
 				yield(field, fmt.Sprintf("%s is whittle's own admin API, on %s; write where the application listens", quote(to), f.Admin))
 			}

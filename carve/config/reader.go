@@ -224,12 +224,7 @@ func (o *object) text(key string, dst *string) bool {
 }
 
 func (o *object) flag(key string, dst *bool) bool {
-	return read(o, key, "true or false", dst, func(s string) (bool, error) {
-		if s != "true" && s != "false" {
-			return false, fmt.Errorf("%s is neither true nor false", quote(s))
-		}
-		return s == "true", nil
-	})
+	return read(o, key, "true or false", dst, parseFlag)
 }
 
 func (o *object) count(key string, dst *int, least, most int) bool {

@@ -62,12 +62,13 @@ var families = []family{
 	{name: "`http://` or `https://` URL", samples: []string{"http://h"}, not: "http://h/?k=1", pattern: `^https?://[^?#\s]+$`},
 	{name: "`http://` or `https://` URL, with a query or without", samples: []string{"http://h/?k=1"}, pattern: `^https?://[^#\s]+$`},
 	{name: "HOST:PORT", samples: []string{"127.0.0.1:8080"}, pattern: `^[^/@\s]*:[0-9]{1,5}$`},
+	{name: "`unix:PATH`", samples: []string{"unix:/run/s"}, not: "none/s", pattern: `^unix:.`},
+	{name: "mode, such as `\"0660\"`", samples: []string{"0660"}, not: "x", pattern: `^0[0-7]{3}$`},
 	{name: "network, such as `10.0.0.0/8`", samples: []string{"10.0.0.0/8"}, not: "p.S/M", pattern: `^[0-9A-Fa-f.:]+(/[0-9]{1,3})?$`},
 	{name: "`header:NAME` or `cookie:NAME`", samples: []string{"header:X-User"}, pattern: `^(header|cookie): *[^\s:]+ *$`},
 	{name: "`METHOD /path` or `/path`", samples: []string{"GET /a"}, pattern: `^\s*([A-Z0-9_-]+\s+)?/[^\s?#]*\s*$`},
 	{name: "`package.Service/Method`", samples: []string{"p.S/M"}, not: "text/plain; charset=utf-8", pattern: `^/?[^/\s]+/[^/\s]+$`},
 	{name: "path, such as `/twirp`", samples: []string{"/twirp"}, not: "GET /a", pattern: `^/[^?#\s]*$`},
-	{name: "rate, such as `100/s`, `30/m` or `500/h`", samples: []string{"100/s"}, not: "text/plain; charset=utf-8", pattern: `^[1-9][0-9]*/[smh]$`},
 	{name: "media type", samples: []string{"text/plain; charset=utf-8"}, pattern: `^[^/\s]+/[^/\s]`},
 	{name: "`NAME=VALUE`", samples: []string{"X-Beta=1"}, pattern: `^[^=\s]+\s*=`},
 	{name: "JSON path", samples: []string{"$.x"}, pattern: `^\$([.\[]|$)`},
@@ -87,10 +88,16 @@ func ways(t testing.TB, path string, taken func(string) error) []described {
 	if u, ok := errors.AsType[*unknownWord](taken("no such word")); ok {
 		words = u.words
 		names := make([]string, len(words))
+		values := []any{}
 		for i, w := range words {
-			names[i] = "`" + w + "`"
+			names[i], values = "`"+w+"`", append(values, w)
 		}
-		out = append(out, described{map[string]any{"enum": words}, strings.Join(names, ", ")})
+		for _, w := range words {
+			if n, err := strconv.ParseFloat(w, 64); err == nil {
+				values = append(values, n) // without quotes
+			}
+		}
+		out = append(out, described{map[string]any{"enum": values}, strings.Join(names, ", ")})
 	}
 	if d, ok := numeric(taken); ok {
 		out = append(out, d)

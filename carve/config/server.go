@@ -24,9 +24,7 @@ const (
 
 // server reads everything but the routes.
 func (r *reader) server(o *object, f *File, files folder) {
-	f.Listen = ":8080"
-	read(o, "listen", "an address such as :8080", &f.Listen, parseAddress)
-	r.tls(o, f, files)
+	r.listen(o, f, files)
 	r.admin(o, f, files)
 	f.Monolith = whittle.Upstream{Timeout: time.Minute, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 10 * time.Second, MaxResponse: 4 * mib, MaxConns: 1024}
 	if n, ok := o.get("monolith"); ok {
@@ -49,15 +47,10 @@ func (r *reader) server(o *object, f *File, files folder) {
 	if l, ok := o.child("limits", "connections:, header:, body: and so on"); ok {
 		r.limits(l, &f.Limits)
 	}
-	r.clients(o, f)
+	r.drain(o, f)
 	o.flag("underscores_in_headers", &f.Underscores)
 	if fw, ok := o.child("forwarded", "trust: [10.0.0.0/8]"); ok {
-		fw.list("trust", "networks such as 10.0.0.0/8", 1000, func(n *node, path string) {
-			var p netip.Prefix
-			if readNode(r, n, path, "a network such as 10.0.0.0/8", &p, parseNetwork) {
-				f.Forwarded.Trust = append(f.Forwarded.Trust, p)
-			}
-		})
+		f.Forwarded.Trust = fw.networks("trust")
 		fw.done()
 	}
 	f.Trace.Sample = whittle.Percent(1)
@@ -77,25 +70,6 @@ func (r *reader) server(o *object, f *File, files folder) {
 		f.Log.Level = map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[level]
 		l.done()
 	}
-}
-
-func (r *reader) tls(o *object, f *File, files folder) {
-	t, ok := o.child("tls", "{cert: FILE, key: FILE}")
-	if !ok {
-		return
-	}
-	f.TLS = &TLS{}
-	for _, part := range []struct {
-		key string
-		dst *string
-	}{{"cert", &f.TLS.Cert}, {"key", &f.TLS.Key}} {
-		if t.text(part.key, part.dst) {
-			*part.dst = files.path(*part.dst)
-		} else if _, given := r.where[t.sub(part.key)]; !given {
-			r.fail(t.n.at, t.sub(part.key), "is missing; tls needs both cert: and key:, files in PEM")
-		}
-	}
-	t.done()
 }
 
 // minToken is what an online guesser cannot get through.
@@ -270,6 +244,17 @@ func isLoopback(address string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// networks reads a list of networks.
+func (o *object) networks(key string) (nets []netip.Prefix) {
+	o.list(key, "networks such as 10.0.0.0/8", 1000, func(n *node, path string) {
+		var p netip.Prefix
+		if readNode(o.r, n, path, "a network such as 10.0.0.0/8", &p, parseNetwork) {
+			nets = append(nets, p)
+		}
+	})
+	return nets
 }
 
 // parseNetwork reads "10.0.0.0/8" or one address.

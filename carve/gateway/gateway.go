@@ -5,9 +5,9 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
-	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -18,7 +18,6 @@ import (
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
 	"whittle/carve/gateway/listener"
-	"whittle/carve/gateway/quota"
 )
 
 // Options make a gateway. Monolith is required; everything else has a useful
@@ -29,14 +28,13 @@ type Options struct {
 	// Routes in any order: the most specific match wins.
 	Routes []whittle.Route
 	Limits Limits
-	// Clients are bounds on each client; the zero value is none. Limit changes them.
-	Clients Clients
-	// TLS is nil for a plain listener (HTTP/1.1 and h2c).
-	TLS *listener.TLS
 	// Trusted lists the networks of proxies whose Forwarded and X-Forwarded-*
 	// headers are believed and added to. A request from anywhere else has them
 	// replaced. Empty: nobody is believed.
 	Trusted []netip.Prefix
+	// UpgradeGrace is how long upgraded connections (WebSocket) may go on when the
+	// gateway is asked to end, or another process has replaced it. 0: Limits.Grace.
+	UpgradeGrace time.Duration
 	// KeepUnderscores passes on fields of requests whose names have an underscore;
 	// they are dropped otherwise, since many servers read X_Forwarded_For as
 	// X-Forwarded-For.
@@ -92,9 +90,6 @@ type Gateway struct {
 	forwarder  forward.Forwarder
 
 	clients *listener.Server
-	// quotas are the bounds on each client, and underWay counts its requests.
-	quotas   atomic.Pointer[quotas]
-	underWay quota.Count
 
 	// copies bounds what the copies of all routes hold together.
 	copies     bodycopy.Budget
@@ -116,6 +111,7 @@ type Gateway struct {
 // New makes a gateway; nothing listens until Serve.
 func New(o Options) (*Gateway, error) {
 	o.Limits = o.Limits.withDefaults()
+	o.UpgradeGrace = cmp.Or(o.UpgradeGrace, o.Limits.Grace)
 	g := &Gateway{opts: o, log: o.Log, door: inbound.Door{Trusted: o.Trusted, Mark: newLoopMark(), KeepUnderscores: o.KeepUnderscores}}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -124,12 +120,11 @@ func New(o Options) (*Gateway, error) {
 	g.forwarder.Buffer = o.Limits.BufferBytes
 	g.forwarder.Buffers = bodycopy.Budget{Limit: max(o.Limits.BuffersBytes, 0), Used: &g.buffered}
 	g.clients = listener.New(listener.Config{
-		Handler: g, TLS: o.TLS, Log: g.log, NetHTTP: o.NetHTTP,
+		Handler: g, Log: g.log, NetHTTP: o.NetHTTP,
 		Connections: o.Limits.Connections, HeaderBytes: o.Limits.HeaderBytes, Streams: o.Limits.Streams,
 		HeaderTimeout: o.Limits.HeaderTimeout, IdleTimeout: o.Limits.IdleTimeout, StallTimeout: o.Limits.StallTimeout,
-		Grace: o.Limits.Grace, Exempt: o.Trusted,
+		Grace: o.Limits.Grace,
 	})
-	g.Limit(o.Clients)
 	g.copies = bodycopy.Budget{Limit: o.Limits.CopyBytes, Used: &g.copiesHeld}
 	g.records.budget = bodycopy.Budget{Limit: recordMemory, Used: &g.records.held, Whole: &g.copies}
 	t, err := g.newTable(o.Monolith, o.Routes, nil)
@@ -141,17 +136,28 @@ func New(o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// Serve accepts connections from l until ctx ends: HTTP/1.1 and h2c, or, with
-// Options.TLS, HTTP/1.1 and HTTP/2 over TLS. When ctx ends it accepts no more,
-// responds for a moment to whoever asks over a connection that is open, lets
-// requests under way finish within Limits.Grace, cuts what is left, and returns
-// nil. It closes l.
-func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
-	err := g.clients.Serve(ctx, l)
+// Serve accepts connections from ls until ctx ends. Then it accepts no more, responds
+// for a moment to whoever asks over a connection that is open, lets requests under way
+// finish within Limits.Grace and upgraded connections within Options.UpgradeGrace, cuts
+// what is left, and returns nil. It closes ls.
+func (g *Gateway) Serve(ctx context.Context, ls ...listener.Listener) error {
+	leaving := make(chan time.Time, 1)
+	defer context.AfterFunc(ctx, func() { leaving <- time.Now() })()
+	err := g.clients.Serve(ctx, ls...)
+	since := time.Now()
+	select {
+	case since = <-leaving:
+	default:
+	}
+	g.forwarder.AwaitUpgrades(time.Until(since.Add(g.opts.UpgradeGrace)))
 	g.forwarder.EndUpgrades()
 	g.active.wait(5 * time.Second)
 	return err
 }
+
+// Replace has Serve accept no more, since another process accepts from the same
+// sockets, and end when its clients have gone. Idle ones have Limits.Grace for that.
+func (g *Gateway) Replace() { g.clients.Replace() }
 
 // Apply puts a position in force for a route, and reports whether it is. It ignores
 // one whose generation is not above that of the last. After the breaker has tripped

@@ -17,6 +17,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/inbound"
+	"whittle/carve/gateway/listener"
 	"whittle/internal/http1"
 )
 
@@ -43,7 +44,7 @@ func behind(t *testing.T, l net.Listener, o Options) *Gateway {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(ctx, l) }()
+	go func() { served <- g.Serve(ctx, listener.Listener{Listener: l}) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-served; err != nil {

@@ -13,7 +13,7 @@ import (
 // other: no header is taken apart into a map, and no route, recorder or tracer looks
 // at it. Where the response turns out not to be everyday, it goes on as any other.
 func (g *Gateway) ServeRaw(r *listener.Raw) bool {
-	if g.opts.Tracer != nil || g.opts.Access != nil || g.clients.Draining() {
+	if g.opts.Tracer != nil || g.opts.Access != nil || g.clients.Draining() || r.Origin.Certificate != "" {
 		return false
 	}
 	t := g.table.Load()
@@ -25,11 +25,6 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 	fields, ok := g.door.AppendRaw(r.Scratch(), r.Head, r.Peer, r.HTTPS)
 	if !ok {
 		return false
-	}
-	admitted := g.admitRaw(e, r.Peer)
-	defer g.leave(&admitted)
-	if admitted.late != "" {
-		return false // it is refused by name
 	}
 	g.active.enter()
 	defer g.active.exit()

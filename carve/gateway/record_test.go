@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/listener"
 )
 
 // tape is what a gateway recorded.
@@ -196,7 +197,7 @@ func TestRecordKeepsConnections(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- g.Serve(ctx, l) }()
+	go func() { ended <- g.Serve(ctx, listener.Listener{Listener: l}) }()
 	const conns, each = 60, 4
 	for c := range conns {
 		conn, err := net.Dial("tcp", l.Addr().String())

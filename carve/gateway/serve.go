@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"maps"
+	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"whittle"
@@ -34,8 +36,6 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w = rec
 		defer rec.drop()
 	}
-	c.admission = g.admit(e, &q)
-	defer g.leave(&c.admission)
 	res := g.respond(w, &c, t)
 	if r.ProtoMajor == 2 { // what is left is written when this returns, and would wait for ever
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(g.opts.Limits.StallTimeout))
@@ -55,7 +55,6 @@ type tracked struct {
 	request inbound.Request
 	at      time.Time
 	span    Span
-	admission
 	preview bool // a tester's, for the candidate
 }
 
@@ -73,11 +72,11 @@ func (g *Gateway) begin(e *entry, r inbound.Request) tracked {
 func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.Result {
 	r, limit := &c.request, g.opts.Limits.BodyBytes
 	switch {
+	case r.Origin.Redirect != nil:
+		return redirect(w, r)
 	case r.Looped:
 		g.logLoop(r, c.entry.name)
 		return refuse(w, r, http.StatusLoopDetected, loopText)
-	case c.late != "":
-		return g.tooMany(w, c, &c.admission)
 	case r.TwoHosts: // the upstream may choose the other one
 		return refuse(w, r, http.StatusBadRequest, "Bad Request: the host field names another host than :authority.\n")
 	case r.Method == http.MethodConnect: // only forward proxies serve it
@@ -89,6 +88,35 @@ func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.R
 	}
 	return g.forwarder.Forward(w, *r, t.monolith, forward.Options{})
 }
+
+// redirect sends a request to the same URL by HTTPS.
+func redirect(w http.ResponseWriter, r *inbound.Request) forward.Result {
+	to := r.Origin.Redirect
+	host := r.Host
+	if h, port, err := net.SplitHostPort(host); err == nil && port != "" {
+		if host = h; strings.Contains(h, ":") {
+			host = "[" + h + "]"
+		}
+	}
+	target := r.URL.RequestURI()
+	if host == "" || r.Method == http.MethodConnect || !strings.HasPrefix(target, "/") {
+		return refuse(w, r, http.StatusBadRequest, "Bad Request: there is no URL to redirect to.\n")
+	}
+	if to.Port != httpsPort {
+		host += ":" + strconv.Itoa(to.Port)
+	}
+	extra := http.Header{}
+	if r.Length != 0 && r.Conn != nil {
+		r.Conn.EndRequests() // as refuse
+		extra = forward.Closing(r.Request)
+	}
+	extra["Location"] = []string{"https://" + host + target}
+	forward.WriteErrorText(w, extra, to.Status, http.StatusText(to.Status)+"\n")
+	return forward.Result{Sent: to.Status, Wrote: true}
+}
+
+// httpsPort is the one that a URL need not name.
+const httpsPort = 443
 
 // refuse responds in whittle's own name to a request that no upstream gets.
 func refuse(w http.ResponseWriter, r *inbound.Request, status int, text string) forward.Result {

@@ -34,15 +34,11 @@ const (
 )
 
 func newSplit(route string, s whittle.Sticky) split {
-	return split{by: s.By, name: canonicalName(s), salt: uint64(hashOf(fnvOffset, route))}
-}
-
-// canonicalName is the name of the header or cookie, as it is looked up.
-func canonicalName(s whittle.Sticky) string {
+	name := s.Name
 	if s.By == "header" {
-		return textproto.CanonicalMIMEHeaderKey(s.Name)
+		name = textproto.CanonicalMIMEHeaderKey(name)
 	}
-	return s.Name
+	return split{by: s.By, name: name, salt: uint64(hashOf(fnvOffset, route))}
 }
 
 // position is a user's sticky position.

@@ -16,11 +16,13 @@ import (
 
 	"whittle/carve/admin"
 	"whittle/carve/dashboard"
+	"whittle/internal/listening"
 )
 
 // adminServer serves the admin API on a listener of its own.
 type adminServer struct {
 	listener net.Listener
+	sockets  *listening.Set
 	address  string
 	log      *slog.Logger
 	server   *http.Server
@@ -33,11 +35,11 @@ func newAdminServer(ctx context.Context, d *deployment) (*adminServer, error) {
 	if d.config().Admin == "" {
 		return nil, nil
 	}
-	l, err := listen(ctx, d.config().Admin, "admin")
+	l, err := listen(ctx, d.sockets, listening.Address{TCP: d.config().Admin}, "admin")
 	if err != nil {
 		return nil, err
 	}
-	a := &adminServer{listener: l, address: l.Addr().String(), log: d.log, ending: make(chan struct{})}
+	a := &adminServer{listener: l, sockets: d.sockets, address: l.Addr().String(), log: d.log, ending: make(chan struct{})}
 	handler, err := admin.New(admin.Options{
 		Controller:  d.control,
 		Address:     l.Addr().String(),
@@ -125,7 +127,7 @@ func (a *adminServer) accept(ctx context.Context) {
 				return
 			case <-time.After(listenAgain):
 			}
-			if l, err = listen(ctx, a.address, "admin"); err == nil {
+			if l, err = listen(ctx, a.sockets, listening.Address{TCP: a.address}, "admin"); err == nil {
 				break
 			}
 		}

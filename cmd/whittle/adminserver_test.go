@@ -28,7 +28,7 @@ func TestTheAdminListenersEndIsNotTheGateways(t *testing.T) {
 	d.admin.listener.Close()
 	back := false
 	for deadline := time.Now().Add(time.Minute); !back && time.Now().Before(deadline); {
-		if got := asks("http://" + d.public.Addr().String() + "/"); got != http.StatusBadGateway { // nobody is at the monolith's address
+		if got := asks("http://" + d.public[0].Addr().String() + "/"); got != http.StatusBadGateway { // nobody is at the monolith's address
 			t.Fatalf("a user got %d", got)
 		}
 		back = asks(health) == http.StatusOK

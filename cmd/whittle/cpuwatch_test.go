@@ -15,6 +15,7 @@ import (
 	"whittle"
 	"whittle/carve/config"
 	"whittle/carve/cpuwatch"
+	"whittle/internal/listening"
 )
 
 // metricsPage is a process that has used more each time it is asked.
@@ -52,7 +53,7 @@ routes:
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	d, err := open(t.Context(), f, slog.New(slog.NewTextHandler(&said, nil)))
+	d, err := open(t.Context(), f, slog.New(slog.NewTextHandler(&said, nil)), inherited{sockets: &listening.Set{}})
 	if err != nil {
 		t.Fatal(err)
 	}

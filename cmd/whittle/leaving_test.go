@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle/carve/config"
+	"whittle/internal/listening"
 )
 
 // TestTheLastRequestsAreWatched asks for health and metrics between the order
@@ -29,7 +30,7 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	responded := make(chan string, 1)
 	go func() {
-		resp, err := client.Get("http://" + d.public.Addr().String() + "/")
+		resp, err := client.Get("http://" + d.public[0].Addr().String() + "/")
 		if err != nil {
 			responded <- err.Error()
 			return
@@ -81,7 +82,7 @@ func deployBefore(t *testing.T, monolith string) (d *deployment, end func(), ser
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err = open(t.Context(), f, slog.New(slog.DiscardHandler))
+	d, err = open(t.Context(), f, slog.New(slog.DiscardHandler), inherited{sockets: &listening.Set{}})
 	if err != nil {
 		t.Fatal(err)
 	}

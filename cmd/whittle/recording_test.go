@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"whittle/cmdline"
+	"whittle/internal/listening"
 	"whittle/record/capture"
 	"whittle/record/journal"
 )
@@ -76,10 +77,10 @@ func runs(t *testing.T, text string) *heldGateway {
 	}
 	var ctx context.Context
 	ctx, h.stop = context.WithCancel(context.Background())
-	if h.d, err = open(ctx, f, slog.New(slog.DiscardHandler)); err != nil {
+	if h.d, err = open(ctx, f, slog.New(slog.DiscardHandler), inherited{sockets: &listening.Set{}}); err != nil {
 		t.Fatal(err)
 	}
-	h.url = "http://" + h.d.public.Addr().String()
+	h.url = "http://" + h.d.public[0].Addr().String()
 	ready := make(chan struct{})
 	go func() { h.ended <- h.d.serve(ctx, func() { close(ready) }) }()
 	<-ready

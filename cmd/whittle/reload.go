@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"time"
 
@@ -133,6 +134,11 @@ func (f fileStates) concernedBy(e fsnotify.Event) bool {
 
 // reload puts a new config in force, or says why the old one stays.
 func (d *deployment) reload(why string) {
+	if !d.reloading.TryLock() {
+		d.log.Info("config not read: a process that is about to take over reads it", "cause", why)
+		return
+	}
+	defer d.reloading.Unlock()
 	next, err := readConfig(d.config().Path)
 	if err == nil {
 		err = next.Locate(d.put(next))
@@ -153,7 +159,7 @@ func (d *deployment) reload(why string) {
 }
 
 func (d *deployment) put(next *config.File) error {
-	if err := next.LeadsBack(d.public.Addr().String()); err != nil {
+	if err := next.LeadsBack(d.addresses()...); err != nil {
 		return err // another listen: in the file is in force only after a restart
 	}
 	return d.control.Reload(next.Monolith, next.Routes, func() error { return d.swap(next) })
@@ -169,7 +175,6 @@ func (d *deployment) swap(next *config.File) error {
 	}
 	recording.SetOn(d.gateway, next)
 	d.notices.Put(next.Notices)
-	d.gateway.Limit(d.clients(next))
 	return nil
 }
 
@@ -187,13 +192,13 @@ func needRestart(old, next *config.File) []string {
 		name    string
 		differs bool
 	}{
-		{"listen", old.Listen != next.Listen},
+		{"listen", !reflect.DeepEqual(old.Listen, next.Listen)},
 		{"admin", old.Admin != next.Admin || old.AdminToken != next.AdminToken || old.ViewerToken != next.ViewerToken},
 		{"state", old.State != next.State},
 		{"limits", old.Limits != next.Limits},
 		{"log", old.Log != next.Log},
 		{"trace", old.Trace != next.Trace},
-		{"tls", (old.TLS == nil) != (next.TLS == nil) || old.TLS != nil && *old.TLS != *next.TLS},
+		{"drain", old.Drain != next.Drain},
 		{"forwarded", !slices.Equal(old.Forwarded.Trust, next.Forwarded.Trust)},
 	} {
 		if s.differs {
@@ -208,5 +213,5 @@ func needRestart(old, next *config.File) []string {
 func keepStarted(next, old *config.File) {
 	next.Listen, next.Admin, next.AdminToken, next.ViewerToken = old.Listen, old.Admin, old.AdminToken, old.ViewerToken
 	next.State, next.Limits, next.Log, next.Trace = old.State, old.Limits, old.Log, old.Trace
-	next.TLS, next.Forwarded = old.TLS, old.Forwarded
+	next.Drain, next.Forwarded = old.Drain, old.Forwarded
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"whittle/carve/config"
+	"whittle/carve/gateway/listener"
 )
 
 // A token that was changed because it leaked must not seem to be in force.
 func TestNeedRestart(t *testing.T) {
-	base := config.File{Listen: ":1", Admin: "127.0.0.1:2", AdminToken: "one"}
+	base := config.File{Listen: []config.Listener{{Address: ":1"}}, Admin: "127.0.0.1:2", AdminToken: "one"}
 	for _, tt := range []struct {
 		name   string
 		change func(*config.File)
@@ -24,8 +25,10 @@ func TestNeedRestart(t *testing.T) {
 		{"nothing", func(*config.File) {}, nil},
 		{"the admin's token", func(f *config.File) { f.AdminToken = "another" }, []string{"admin"}},
 		{"the admin's address", func(f *config.File) { f.Admin = "" }, []string{"admin"}},
-		{"a certificate", func(f *config.File) { f.TLS = &config.TLS{Cert: "c", Key: "k"} }, []string{"tls"}},
-		{"two", func(f *config.File) { f.Listen, f.State = ":3", "other.db" }, []string{"listen", "state"}},
+		{"a certificate", func(f *config.File) {
+			f.Listen = []config.Listener{{Address: ":1", TLS: &config.TLS{Cert: "c", Key: "k"}}}
+		}, []string{"listen"}},
+		{"two", func(f *config.File) { f.Listen, f.State = nil, "other.db" }, []string{"listen", "state"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			next := base
@@ -104,7 +107,7 @@ func TestReloadThatLeadsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &deployment{public: public}
+	d := &deployment{public: []listener.Listener{{Listener: public}}}
 	if err := next.Locate(d.put(next)); err == nil || !strings.Contains(err.Error(), "w.yaml:2:11: monolith: ") || !strings.Contains(err.Error(), "leads back to whittle itself") {
 		t.Errorf("put = %v", err)
 	}

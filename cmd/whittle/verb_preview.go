@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,7 +85,12 @@ func cookiePath(pattern string) string {
 
 // curl is a command that asks the gateway, as its config says where it is.
 func curl(f *config.File, r *whittle.Route, header string) string {
-	host, port, err := net.SplitHostPort(f.Listen)
+	served := slices.IndexFunc(f.Listen, func(l config.Listener) bool { return l.Unix == "" && l.Redirect == nil })
+	if served < 0 {
+		return "" // none that curl can reach by a URL
+	}
+	l := &f.Listen[served]
+	host, port, err := net.SplitHostPort(l.Address)
 	if err != nil {
 		return "" // the config was checked
 	}
@@ -92,7 +98,7 @@ func curl(f *config.File, r *whittle.Route, header string) string {
 		host = "127.0.0.1"
 	}
 	scheme := "http"
-	if f.TLS != nil {
+	if l.TLS != nil {
 		scheme = "https"
 	}
 	args := []string{"curl", "-i", "-H", quoted(header)}

@@ -11,6 +11,7 @@ import (
 	"whittle"
 	"whittle/carve/config"
 	"whittle/carve/gateway"
+	"whittle/carve/gateway/listener"
 	"whittle/cmdline"
 	"whittle/record/journal"
 	"whittle/record/recorder"
@@ -131,7 +132,7 @@ func (v *recordLive) record(ctx context.Context, s cmdline.Streams, rec *recorde
 	screen := cmdline.NewScreen(s)
 	screen.Say("recording public=%s monolith=%s to=%s", l.Addr(), v.Monolith, v.To)
 	ended := make(chan error, 1)
-	go func() { ended <- g.Serve(ctx, l) }()
+	go func() { ended <- g.Serve(ctx, listener.Listener{Listener: l}) }()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -23,12 +24,14 @@ import (
 	"whittle/carve/gate"
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/listener"
+	"whittle/carve/handover"
 	"whittle/carve/logqueue"
 	"whittle/carve/notification"
 	"whittle/carve/recording"
 	"whittle/carve/state"
 	"whittle/carve/trace"
 	"whittle/cmdline"
+	"whittle/internal/listening"
 	"whittle/internal/openfiles"
 )
 
@@ -38,11 +41,12 @@ type runVerb struct {
 
 // Help gives the examples.
 func (runVerb) Help() string {
-	return `Listens, passes requests on, mirrors and compares what the config's routes say, and shifts their traffic by the evidence. Prints one line "listening public=ADDRESS admin=ADDRESS" when it is ready. The config is read again on SIGHUP and when the file changes; a bad one is refused and the old one stays in force. SIGTERM ends it after the requests under way.
+	return `Listens, passes requests on, mirrors and compares what the config's routes say, and shifts their traffic by the evidence. Prints one line "listening public=ADDRESS admin=ADDRESS" when it is ready. The config is read again on SIGHUP and when the file changes; a bad one is refused and the old one stays in force. On SIGUSR2 another process takes over, of the binary and the config as they are then, and no request is lost; if it does not get as far as serving, nothing changes. SIGTERM ends it after the requests under way, a second one at once.
 
 Examples:
   whittle run -c whittle.yaml
   kill -HUP $PID                 # read the config again
+  kill -USR2 $PID                # be replaced by a new binary or config
   whittle status                 # in another terminal`
 }
 
@@ -56,6 +60,13 @@ func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
+	requests := make(chan os.Signal, 1)
+	handover.Requests(requests) // from the beginning, since the signal would end the process
+	defer signal.Stop(requests)
+	in, err := inherit()
+	if err != nil {
+		return err
+	}
 	lines := logqueue.New(s.Err, func(to io.Writer, dropped int64) {
 		newLog(to, f.Log).Warn("log lines were dropped, since nobody took those before them", "lines", dropped)
 	})
@@ -64,13 +75,15 @@ func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	for _, w := range f.Warnings {
 		log.Warn(w)
 	}
-	d, err := open(ctx, f, log, lines)
+	d, err := open(ctx, f, log, in, lines)
 	if err != nil {
 		return f.Locate(err)
 	}
 	d.seen = seen
+	d.requests = requests
 	return d.serve(ctx, func() {
-		fmt.Fprintf(s.Out, "listening public=%s admin=%s\n", d.public.Addr(), d.adminAddr())
+		fmt.Fprintf(s.Out, "listening public=%s admin=%s\n", strings.Join(d.addresses(), ","), d.adminAddr())
+		d.notify("READY=1")
 	})
 }
 
@@ -95,64 +108,62 @@ type deployment struct {
 	file    atomic.Pointer[config.File] // as last put in force
 	seen    fileStates                  // of its files, when it was last read
 	log     *slog.Logger
-	store   *state.Store
+	store   stateFile
 	gateway *gateway.Gateway
 	control *control.Controller
 	admin   *adminServer // nil where it is switched off
 	records *recording.Recording
 	notices *notification.Sender
-	public  net.Listener
-	// connections is how many clients may have open, which the limit of open files may
-	// have lowered.
-	connections int
+	public  []listener.Listener
 	// metrics are those that no part has of its own.
 	metrics []prometheus.Collector
 	// stopTraces flushes the spans that wait for export.
 	stopTraces func(context.Context) error
+	replacement
 }
 
 // open makes every part and binds the addresses; nothing is served yet. What
-// it opened is closed again if a later part fails.
-func open(ctx context.Context, f *config.File, log *slog.Logger, metrics ...prometheus.Collector) (_ *deployment, err error) {
-	d := &deployment{log: log, metrics: metrics}
+// it opened is closed again if a later part fails. The process that is to be replaced
+// goes on until all that can fail without its state has not failed.
+func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, metrics ...prometheus.Collector) (_ *deployment, err error) {
+	d := &deployment{log: log, metrics: metrics, replacement: newReplacement(in)}
 	d.file.Store(f)
 	defer func() {
 		if err != nil {
 			d.abandon()
 		}
 	}()
-	if d.store, err = openStore(f.State, log); err != nil {
-		return nil, err
+	if d.before == nil {
+		if err = d.store.open(f.State, log); err != nil {
+			return nil, err
+		}
 	}
 	tracer, stop, err := trace.New(ctx, f.Trace)
 	if err != nil {
 		return nil, err
 	}
 	d.stopTraces = stop
-	if d.records, err = recording.New(f, log); err != nil {
+	if d.records, err = recording.New(d.recordedFirst(f), log); err != nil {
 		return nil, err
 	}
 	d.notices = notification.New(d.redacted, log)
 	limits := gateway.Limits(f.Limits)
 	limits.Connections = fitConnections(f, log)
-	d.connections = limits.Connections
 	d.gateway, err = gateway.New(gateway.Options{
 		Monolith: f.Monolith,
 		Routes:   f.Routes,
 		Limits:   limits,
-		Clients:  d.clients(f),
-		TLS:      tlsFiles(f.TLS),
 		Trusted:  f.Forwarded.Trust,
 
 		KeepUnderscores: f.Underscores,
-		// The controller is made next and before anything is served, so these
-		// are never called while it is nil.
-		Observe: func(x *whittle.Exchange) whittle.Observation { return d.control.Observe(x) },
-		Recheck: func(r *whittle.Recheck) (time.Duration, bool) { return d.control.Recheck(r) },
-		Known:   func(route string, q *whittle.Request) bool { return d.control.Known(route, q) },
-		Outcome: func(o whittle.Outcome) { d.control.Outcome(o) },
-		Tripped: func(route, reason string, generation uint64) { d.control.Tripped(route, reason, generation) },
-		Record:  d.records.Take,
+		UpgradeGrace:    f.Drain.Upgraded,
+		// The relay is bound before anything is served.
+		Observe: d.relay.Observe,
+		Recheck: d.relay.Recheck,
+		Known:   d.relay.Known,
+		Outcome: d.relay.Outcome,
+		Tripped: d.relay.Tripped,
+		Record:  d.relay.Record,
 		Tracer:  tracer,
 		Access:  accessLog(log, f.Log),
 		Log:     log,
@@ -161,14 +172,23 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, metrics ...prom
 	if err != nil {
 		return nil, err
 	}
+	if err = d.listen(ctx); err != nil {
+		return nil, err
+	}
+	alive, err := d.takeOver(f)
+	if err != nil {
+		return nil, err
+	}
 	recording.SetOn(d.gateway, f)
 	d.control, err = control.New(control.Options{
-		Store:    d.store,
+		Store:    &d.store,
 		Monolith: f.Monolith,
 		Routes:   f.Routes,
-		Apply:    d.gateway.Apply,
-		Watch:    d.gateway.Watch,
+		Apply:    d.relay.Apply,
+		Watch:    d.relay.Watch,
 		Counts:   d.gateway.Counts,
+		Others:   d.relay.Others,
+		Alive:    alive,
 		NewJudge: control.Redacting(d.records),
 		Notify:   d.notices.Tell,
 		Log:      log,
@@ -177,14 +197,11 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, metrics ...prom
 		return nil, err
 	}
 	d.notices.Put(f.Notices)
-	if d.public, err = listen(ctx, f.Listen, "listen"); err != nil {
-		return nil, err
-	}
-	// The port may have been the system's to choose.
-	if err = f.LeadsBack(d.public.Addr().String()); err != nil {
-		return nil, err
-	}
+	d.relay.Bind(d.control, d.gateway, d.records.Take)
 	d.admin, err = newAdminServer(ctx, d)
+	for _, name := range d.sockets.Unused() {
+		log.Warn("an inherited socket is for no address of the config, and was closed", "socket", name)
+	}
 	return d, err
 }
 
@@ -226,28 +243,58 @@ func fitConnections(f *config.File, log *slog.Logger) int {
 	return fits
 }
 
-// clients gives the bounds on each client. None may have all connections, where there are
-// fewer than configured.
-func (d *deployment) clients(f *config.File) gateway.Clients {
-	c := gateway.Clients(f.Clients)
-	if d.connections < f.Limits.Connections && c.Connections > 0 {
-		c.Connections = min(c.Connections, max(1, d.connections*3/4))
+// listen binds the users' addresses, or takes their sockets over, and reads the
+// certificates.
+func (d *deployment) listen(ctx context.Context) error {
+	f := d.config()
+	for i, c := range f.Listen {
+		field := "listen"
+		if len(f.Listen) > 1 {
+			field = fmt.Sprintf("listen[%d]", i)
+		}
+		l := listener.Listener{Proxies: c.Proxies}
+		if c.TLS != nil {
+			var err error
+			if l.TLS, err = listener.LoadTLS(tlsFiles(c.TLS), d.log); err != nil {
+				return err
+			}
+		}
+		if c.Redirect != nil {
+			to := listener.Redirect(*c.Redirect)
+			l.Redirect = &to
+		}
+		at := listening.Address{Unix: c.Unix, Mode: c.Mode}
+		if c.Unix == "" {
+			at.TCP = c.Address
+		}
+		var err error
+		if l.Listener, err = listen(ctx, d.sockets, at, field); err != nil {
+			return err
+		}
+		d.public = append(d.public, l)
 	}
-	return c
+	return f.LeadsBack(d.addresses()...) // a port may have been the system's to choose
 }
 
-func tlsFiles(t *config.TLS) *listener.TLS {
-	if t == nil {
-		return nil
+// addresses are where users' requests arrive.
+func (d *deployment) addresses() []string {
+	var all []string
+	for _, l := range d.public {
+		all = append(all, l.Addr().String())
 	}
-	return &listener.TLS{Certificate: t.Cert, Key: t.Key}
+	return all
 }
 
-func listen(ctx context.Context, address, field string) (net.Listener, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", address)
+func tlsFiles(t *config.TLS) listener.TLS {
+	return listener.TLS{
+		Certificate: t.Cert, Key: t.Key, Folder: t.Folder, ClientCA: t.ClientCA, ClientOptional: t.ClientOptional, MinVersion: t.MinVersion,
+	}
+}
+
+func listen(ctx context.Context, from *listening.Set, at listening.Address, field string) (net.Listener, error) {
+	l, err := from.Listen(ctx, at)
 	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "listen on %s: %w", address, err).
+		return nil, whittle.Errorf(whittle.Unavailable, "listen on %s: %w", at, err).
 			WithField(field).WithHint("is another process there? Choose another address in the config.")
 	}
 	return l, nil
@@ -255,17 +302,18 @@ func listen(ctx context.Context, address, field string) (net.Listener, error) {
 
 // abandon closes what was opened of a deployment that was never served.
 func (d *deployment) abandon() {
-	if d.public != nil {
-		d.public.Close()
+	if d.before != nil {
+		d.before.Abandon()
+	}
+	if err := d.sockets.Close(); err != nil {
+		d.log.Error("close sockets", "error", err)
 	}
 	if d.notices != nil {
 		d.notices.Close(0)
 	}
 	d.records.Close()
-	if d.store != nil {
-		if err := d.store.Close(); err != nil {
-			d.log.Error("close state", "error", err)
-		}
+	if err := d.store.Close(); err != nil {
+		d.log.Error("close state", "error", err)
 	}
 }
 
@@ -278,43 +326,74 @@ func (d *deployment) adminAddr() string {
 	return d.admin.address
 }
 
-// serve runs until ctx ends, then winds down in the order in which nothing is
-// lost: no new requests, mirror workers, the last decision, the state file,
-// the traces. It says ready once orders are taken; who asks before that waits.
+// serve runs until ctx ends, or until another process has taken over, then winds down in
+// the order in which nothing is lost: no new requests, mirror workers, the last decision,
+// the state file, the traces. It says ready once orders are taken; who asks before that
+// waits.
 func (d *deployment) serve(ctx context.Context, ready func()) error {
+	d.commit()
 	d.control.Start()
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 
-	// decide outlives the requests, so that what they taught is kept.
-	decide, stopDeciding := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopDeciding()
-	decided := make(chan error, 1)
-	go func() { decided <- d.control.Run(decide) }()
+	d.decide(ctx)
 	<-d.control.Running()
 	ready()
 
-	group, serving := errgroup.WithContext(ctx)
+	group, failing := errgroup.WithContext(ctx)
+	failed, fail := context.WithCancel(failing)
+	defer fail()
+	staying, leave := context.WithCancel(failed) // until this process is asked to end, or is replaced
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	watched, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	d.endSoon = fail
+	d.left = func() {
+		leave()
+		stopWatching() // the admin address is the other process's
+	}
 	group.Go(func() error {
+		defer fail()
 		defer stopWatching() // the last request has its response
-		return d.gateway.Serve(serving, d.public)
+		return d.gateway.Serve(serving, d.public...)
 	})
-	group.Go(func() error { return d.watchConfig(serving, hup) })
-	group.Go(func() error { return d.cpuWatch().Run(serving) })
-	group.Go(func() error { return d.gates().Run(serving) })
+	group.Go(func() error {
+		defer stopServing()
+		d.awaitEnd(failed)
+		return nil
+	})
+	group.Go(func() error { return d.watchConfig(staying, hup) })
+	group.Go(func() error { return d.cpuWatch().Run(staying) })
+	group.Go(func() error { return d.replaceOnRequest(staying) })
+	group.Go(func() error { return d.gates().Run(staying) })
 	if d.admin != nil {
-		group.Go(func() error { return d.admin.serve(watched, serving) })
+		group.Go(func() error { return d.admin.serve(watched, failed) })
 	}
 	err := group.Wait()
+	return errors.Join(err, d.windDown(ctx))
+}
 
+// awaitEnd returns when new connections are to be refused.
+func (d *deployment) awaitEnd(ctx context.Context) {
+	<-ctx.Done()
+	d.notify("STOPPING=1")
+	select {
+	case <-d.replaced: // others serve them
+	case <-time.After(d.config().Drain.LameDuck):
+	}
+}
+
+// windDown ends what is left when no request is under way any more.
+func (d *deployment) windDown(ctx context.Context) error {
+	d.relay.AwaitPredecessors(ctx, d.config().Limits.Grace)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.config().Limits.Grace)
 	defer cancel()
-	err = errors.Join(err, d.gateway.Close(grace))
-	d.records.Close()
-	stopDeciding()
-	err = errors.Join(err, <-decided, d.store.Close())
+	err := d.gateway.Close(grace)
+	d.relay.Finish()
+	if !d.isReplaced() {
+		d.records.Close()
+		err = errors.Join(err, d.stopDeciding(), d.store.Close())
+	}
 	d.notices.Close(noticeFlush)
 	if flush := d.stopTraces(grace); flush != nil {
 		d.log.Warn("the last spans were not exported", "error", flush)

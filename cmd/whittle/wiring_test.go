@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"whittle"
 	"whittle/carve/config"
@@ -58,8 +59,8 @@ func TestRemotePrecedence(t *testing.T) {
 func TestWhatNeedsARestart(t *testing.T) {
 	base := func() *config.File {
 		return &config.File{
-			Listen: ":8080", Admin: "127.0.0.1:8081", State: "whittle.db", Monolith: whittle.Upstream{URL: "http://a"},
-			TLS: &config.TLS{Cert: "c", Key: "k"},
+			Listen: []config.Listener{{Address: ":8080", TLS: &config.TLS{Cert: "c", Key: "k"}}}, Admin: "127.0.0.1:8081", State: "whittle.db", Monolith: whittle.Upstream{URL: "http://a"},
+			Drain: config.Drain{LameDuck: time.Second},
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -69,14 +70,16 @@ func TestWhatNeedsARestart(t *testing.T) {
 		"nothing":    {func(*config.File) {}, nil},
 		"monolith":   {func(f *config.File) { f.Monolith.URL = "http://b" }, nil},
 		"routes":     {func(f *config.File) { f.Routes = []whittle.Route{{Name: "a"}} }, nil},
-		"listen":     {func(f *config.File) { f.Listen = ":9" }, []string{"listen"}},
+		"listen":     {func(f *config.File) { f.Listen[0].Address = ":9" }, []string{"listen"}},
 		"two":        {func(f *config.File) { f.Admin, f.State = "", "x" }, []string{"admin", "state"}},
 		"limits":     {func(f *config.File) { f.Limits.Streams = 7 }, []string{"limits"}},
 		"log":        {func(f *config.File) { f.Log.Level = slog.LevelDebug }, []string{"log"}},
 		"trace":      {func(f *config.File) { f.Trace.Endpoint = "http://x" }, []string{"trace"}},
-		"no TLS":     {func(f *config.File) { f.TLS = nil }, []string{"tls"}},
-		"other cert": {func(f *config.File) { f.TLS = &config.TLS{Cert: "d", Key: "k"} }, []string{"tls"}},
-		"same cert":  {func(f *config.File) { f.TLS = &config.TLS{Cert: "c", Key: "k"} }, nil},
+		"no TLS":     {func(f *config.File) { f.Listen[0].TLS = nil }, []string{"listen"}},
+		"other cert": {func(f *config.File) { f.Listen[0].TLS = &config.TLS{Cert: "d", Key: "k"} }, []string{"listen"}},
+		"same cert":  {func(f *config.File) { f.Listen[0].TLS = &config.TLS{Cert: "c", Key: "k"} }, nil},
+		"another":    {func(f *config.File) { f.Listen = append(f.Listen, config.Listener{Address: ":10"}) }, []string{"listen"}},
+		"drain":      {func(f *config.File) { f.Drain.Upgraded = 1 }, []string{"drain"}},
 		"trust": {func(f *config.File) {
 			f.Forwarded.Trust = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 		}, []string{"forwarded"}},

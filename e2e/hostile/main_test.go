@@ -21,6 +21,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway"
+	"whittle/carve/gateway/listener"
 	"whittle/e2e/process"
 )
 
@@ -89,7 +90,7 @@ func child(spec string) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(ctx, l) }()
+	go func() { served <- g.Serve(ctx, listener.Listener{Listener: l}) }()
 	phase := whittle.PhaseShadow
 	if s.Share > 0 {
 		phase = whittle.PhaseShift

@@ -16,8 +16,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"whittle/carve/gateway"
 )
 
 // heard is a request line and header as an upstream saw them on the wire.
@@ -182,7 +180,7 @@ func TestHeadersPass(t *testing.T) {
 
 func TestTrustedProxyIsAddedTo(t *testing.T) {
 	url, last := wiretap(t, okResponse)
-	g := through(t, url, func(o *gateway.Options) {
+	g := through(t, url, func(o *options) {
 		o.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 		o.RewriteHost = true
 	})

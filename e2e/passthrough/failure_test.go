@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"whittle/carve/gateway"
 	"whittle/internal/needs"
 )
 
@@ -60,7 +59,7 @@ func TestNoResponse(t *testing.T) {
 		"NUL in a field":  {say("HTTP/1.1 200 OK\r\nX: a\x00b\r\n\r\n"), 502},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := through(t, tc.upstream(t), func(o *gateway.Options) {
+			g := through(t, tc.upstream(t), func(o *options) {
 				if tc.status == 504 {
 					o.Monolith.Timeout = 50 * time.Millisecond
 				}
@@ -295,7 +294,7 @@ func TestStalledClients(t *testing.T) {
 			}
 		}
 	})
-	g := through(t, u.URL, func(o *gateway.Options) { o.Limits.StallTimeout = 100 * time.Millisecond })
+	g := through(t, u.URL, func(o *options) { o.Limits.StallTimeout = 100 * time.Millisecond })
 	t.Run("sends no more of its body", func(t *testing.T) {
 		for _, size := range []int{10, 100_000} {
 			got := raw(t, g.addr, fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\nbegin", size))
@@ -351,7 +350,7 @@ func TestUpstreamConnectionLimit(t *testing.T) {
 		running <- struct{}{}
 		<-release
 	})
-	g := through(t, u.URL, func(o *gateway.Options) { o.Monolith.MaxConns = 2 })
+	g := through(t, u.URL, func(o *options) { o.Monolith.MaxConns = 2 })
 	results := make(chan int, 5)
 	for range 5 {
 		go func() {

@@ -30,7 +30,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"whittle/carve/gateway"
 	"whittle/carve/gateway/listener"
 )
 
@@ -91,10 +90,10 @@ func TestGRPC(t *testing.T) {
 	for name, secure := range map[string]bool{"h2c": false, "tls": true} {
 		t.Run(name, func(t *testing.T) {
 			creds := insecure.NewCredentials()
-			var change []func(*gateway.Options)
+			var change []func(*options)
 			if secure {
 				files, roots := certificate(t, t.TempDir(), "one")
-				change = append(change, func(o *gateway.Options) { o.TLS = &files })
+				change = append(change, func(o *options) { o.TLS = &files })
 				creds = credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: "localhost"})
 			}
 			g := through(t, grpcUpstream(t), change...)
@@ -220,7 +219,7 @@ func TestTLS(t *testing.T) {
 	})
 	dir := t.TempDir()
 	files, roots := certificate(t, dir, "one")
-	g := through(t, u.URL, func(o *gateway.Options) { o.TLS = &files })
+	g := through(t, u.URL, func(o *options) { o.TLS = &files })
 	for _, http2 := range []bool{false, true} {
 		for _, size := range []int{0, 10, 100_000} {
 			resp, err := tlsClient(t, roots, http2).Post("https://"+g.addr+"/", "text/plain", strings.NewReader(strings.Repeat("x", size)))
@@ -251,7 +250,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	u := upstream(t, func(http.ResponseWriter, *http.Request) {})
 	dir := t.TempDir()
 	files, _ := certificate(t, dir, "one")
-	g := through(t, u.URL, func(o *gateway.Options) { o.TLS = &files })
+	g := through(t, u.URL, func(o *options) { o.TLS = &files })
 	name := func() string {
 		c, err := tls.Dial("tcp", g.addr, &tls.Config{InsecureSkipVerify: true})
 		if err != nil {
@@ -281,7 +280,7 @@ func TestTLSUpstream(t *testing.T) {
 		s.EnableHTTP2 = http2
 		s.StartTLS()
 		t.Cleanup(s.Close)
-		g := through(t, s.URL, func(o *gateway.Options) { o.Monolith.Insecure = true })
+		g := through(t, s.URL, func(o *options) { o.Monolith.Insecure = true })
 		resp, err := client(t).Get(g.url("/a%2fb?c"))
 		if err != nil {
 			t.Fatal(err)

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/gateway"
 )
 
 // TestConnectionLimit lets the third client wait until one of the two before it
 // has gone.
 func TestConnectionLimit(t *testing.T) {
 	u := upstream(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
-	g := through(t, u.URL, func(o *gateway.Options) { o.Limits.Connections = 2 })
+	g := through(t, u.URL, func(o *options) { o.Limits.Connections = 2 })
 	ask := func(c net.Conn) (*http.Response, error) {
 		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
 		return http.ReadResponse(bufio.NewReader(c), nil)
@@ -117,7 +116,7 @@ func TestStopCutsWhatNeverEnds(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	g := through(t, u.URL, func(o *gateway.Options) { o.Limits.Grace = 50 * time.Millisecond })
+	g := through(t, u.URL, func(o *options) { o.Limits.Grace = 50 * time.Millisecond })
 	events, tunnel := dial(t, g.addr), dial(t, g.addr)
 	_, _ = io.WriteString(events, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
 	_, _ = io.WriteString(tunnel, "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway"
+	"whittle/carve/gateway/listener"
 	"whittle/e2e/process"
 )
 
@@ -43,15 +45,21 @@ type gate struct {
 
 func (g gate) url(path string) string { return "http://" + g.addr + path }
 
+// options are those of a gateway and of the listener that it has.
+type options struct {
+	gateway.Options
+	TLS *listener.TLS
+}
+
 // through starts a gateway before an upstream, and ends it with the test.
-func through(t *testing.T, upstream string, change ...func(*gateway.Options)) gate {
+func through(t *testing.T, upstream string, change ...func(*options)) gate {
 	t.Helper()
-	o := gateway.Options{Monolith: whittle.Upstream{URL: upstream, Timeout: patience}, NetHTTP: process.NetHTTP}
+	o := options{Options: gateway.Options{Monolith: whittle.Upstream{URL: upstream, Timeout: patience}, NetHTTP: process.NetHTTP}}
 	o.Limits.Grace = 5 * time.Second
 	for _, c := range change {
 		c(&o)
 	}
-	g, err := gateway.New(o)
+	g, err := gateway.New(o.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +67,15 @@ func through(t *testing.T, upstream string, change ...func(*gateway.Options)) ga
 	if err != nil {
 		t.Fatal(err)
 	}
+	front := listener.Listener{Listener: l}
+	if o.TLS != nil {
+		if front.TLS, err = listener.LoadTLS(*o.TLS, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(ctx, l) }()
+	go func() { served <- g.Serve(ctx, front) }()
 	stopped := false
 	stop := func() error {
 		stopped = true

@@ -15,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway"
+	"whittle/carve/gateway/listener"
 	"whittle/e2e/process"
 	"whittle/internal/needs"
 )
@@ -40,7 +41,7 @@ func child(upstream string) int {
 	fmt.Println(l.Addr())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := g.Serve(ctx, l); err != nil {
+	if err := g.Serve(ctx, listener.Listener{Listener: l}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 3
 	}

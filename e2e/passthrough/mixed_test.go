@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/gateway"
 )
 
 // soakFor, where it is set, is how long TestMixedClientsGetTheirOwn goes on.
@@ -71,7 +70,7 @@ func TestMixedClientsGetTheirOwn(t *testing.T) {
 		}
 	}
 	monolith, candidate := upstream(t, echoing), upstream(t, echoing)
-	route := func(o *gateway.Options) {
+	route := func(o *options) {
 		to := whittle.Upstream{URL: candidate.URL, Timeout: patience}
 		o.Routes = []whittle.Route{{
 			Name: "/{id}", Match: whittle.Match{Pattern: "/{id}", HeaderName: "X-Route", HeaderValue: "yes"}, Candidate: &to,
@@ -87,7 +86,7 @@ func TestMixedClientsGetTheirOwn(t *testing.T) {
 		}
 	}
 	files, _ := certificate(t, t.TempDir(), "one")
-	encrypted := func(o *gateway.Options) { o.TLS = &files }
+	encrypted := func(o *options) { o.TLS = &files }
 	a, b := through(t, monolith.URL, route), through(t, monolith.URL, route, encrypted)
 	for _, g := range []gate{a, b} {
 		g.Apply("/{id}", whittle.Position{Generation: 1, Share: whittle.All / 2, Phase: whittle.PhaseShift})

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"whittle/carve/gateway"
 	"whittle/internal/http1/smuggling"
 )
 
@@ -281,7 +280,7 @@ func TestLimits(t *testing.T) {
 			_, _ = io.WriteString(w, "ok")
 		}
 	})
-	g := through(t, u.URL, func(o *gateway.Options) {
+	g := through(t, u.URL, func(o *options) {
 		o.Limits.BodyBytes, o.Limits.HeaderBytes = 5000, 2000
 	})
 	for name, tc := range map[string]struct {

@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
-
-	"whittle/carve/gateway"
 )
 
 // TestFullDuplex sends each line only after the answer to the one before has
@@ -344,7 +342,7 @@ func TestSilentUpgradeEnds(t *testing.T) {
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
 		_, _ = io.ReadAll(r)
 	})
-	g := through(t, u, func(o *gateway.Options) { o.Limits.UpgradeIdle = 50_000_000 })
+	g := through(t, u, func(o *options) { o.Limits.UpgradeIdle = 50_000_000 })
 	got := raw(t, g.addr, "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 101") {
 		t.Errorf("got %q", got)

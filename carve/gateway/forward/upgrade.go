@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/upstream"
+	"whittle/internal/notify"
 )
 
 // Upgrades is how many upgraded connections are open.
@@ -19,12 +20,18 @@ func (p *Forwarder) Upgrades() int64 { return p.upgrades.count() }
 // EndUpgrades closes all upgraded connections, and any that comes later.
 func (p *Forwarder) EndUpgrades() { p.upgrades.end() }
 
+// AwaitUpgrades waits until no upgraded connection is open, for as long as limit at
+// most.
+func (p *Forwarder) AwaitUpgrades(limit time.Duration) { p.upgrades.await(limit) }
+
 // upgrades are the connections that have left HTTP. net/http's Shutdown does
 // not know them, so the gateway waits for them itself.
 type upgrades struct {
 	mu     sync.Mutex // guards the following
 	open   map[*tunnel]struct{}
 	closed bool
+	// none is set while somebody waits until none is open.
+	none *notify.Signal
 }
 
 func (s *upgrades) add(t *tunnel) bool {
@@ -44,6 +51,25 @@ func (s *upgrades) remove(t *tunnel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, t)
+	if s.none != nil && len(s.open) == 0 {
+		s.none.Notify()
+	}
+}
+
+func (s *upgrades) await(limit time.Duration) {
+	none := notify.New()
+	s.mu.Lock()
+	s.none = &none
+	s.mu.Unlock()
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	for s.count() > 0 {
+		select {
+		case <-none:
+		case <-t.C:
+			return
+		}
+	}
 }
 
 func (s *upgrades) count() int64 {

@@ -64,17 +64,23 @@ func (q *Request) eachClaim(yield func(name, value string)) {
 		yield("X-Forwarded-For", q.address())
 		yield("X-Forwarded-Host", q.Host)
 		yield("X-Forwarded-Proto", q.proto())
+		if q.Origin.Certificate != "" {
+			yield(clientCertificate, q.Origin.Certificate)
+		}
 		return
 	}
 	h := q.Header
 	yield("Forwarded", listed(h["Forwarded"], q.element()))
 	yield("X-Forwarded-For", listed(h["X-Forwarded-For"], q.address()))
 	for name, values := range h {
-		if claims(name) && name != "Forwarded" && name != "X-Forwarded-For" {
+		if claims(name) && name != "Forwarded" && name != "X-Forwarded-For" && (name != clientCertificate || q.Origin.Certificate == "") {
 			for _, v := range values {
 				yield(name, v)
 			}
 		}
+	}
+	if q.Origin.Certificate != "" {
+		yield(clientCertificate, listedBy(h[clientCertificate], ",", q.Origin.Certificate))
 	}
 	if h["X-Forwarded-Host"] == nil {
 		yield("X-Forwarded-Host", q.Host)
@@ -84,11 +90,16 @@ func (q *Request) eachClaim(yield func(name, value string)) {
 	}
 }
 
-func listed(earlier []string, last string) string {
+// clientCertificate is the field that says whose certificate the client has shown.
+const clientCertificate = "X-Forwarded-Client-Cert"
+
+func listed(earlier []string, last string) string { return listedBy(earlier, ", ", last) }
+
+func listedBy(earlier []string, comma, last string) string {
 	if len(earlier) == 0 {
 		return last
 	}
-	return strings.Join(earlier, ", ") + ", " + last
+	return strings.Join(earlier, comma) + comma + last
 }
 
 // AppendRaw writes what EachOutbound yields for a request in bytes: every field but

@@ -51,6 +51,8 @@ type Facts struct {
 	Peer string
 	// Trusted says that the peer is believed about its own client.
 	Trusted bool
+	// Origin is what the connection itself says.
+	Origin listener.Origin
 	// HTTPS says that the request came by TLS.
 	HTTPS bool
 	// Looped says that this gateway has forwarded the request before.
@@ -85,9 +87,11 @@ func (d *Door) Read(r *http.Request) Request {
 		}
 	}
 	conn, number := listener.ConnOf(r)
+	origin := listener.OriginOf(r)
 	q := Request{r, Facts{
-		Conn: conn, ConnNumber: number,
-		Peer: peerOf(r), HTTPS: r.TLS != nil, Upgrade: listener.UpgradeOf(r), Length: r.ContentLength,
+		Origin: origin,
+		Conn:   conn, ConnNumber: number,
+		Peer: peerOf(r), HTTPS: r.TLS != nil || origin.HTTPS, Upgrade: listener.UpgradeOf(r), Length: r.ContentLength,
 		door: d, Named: httpfield.ConnectionNames(r.Header),
 	}}
 	if r.Body == nil || r.Body == http.NoBody {

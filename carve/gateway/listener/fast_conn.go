@@ -70,7 +70,7 @@ type fastConn struct {
 
 func newFastConn(l *fastPath, c net.Conn, state *tls.ConnectionState) *fastConn {
 	n := &fastConn{l: l, net: c, remote: c.RemoteAddr().String(), tls: state}
-	n.numbered = numbered{client: n, number: l.s.conns.Add(1)}
+	n.numbered = numbered{client: n, number: l.s.conns.Add(1), under: accepted(c)}
 	n.head.Limits = http1.Limits{Head: min(fastBuffer, l.s.c.HeaderBytes), Fields: keptFields}
 	n.reads.net = c
 	plain := c

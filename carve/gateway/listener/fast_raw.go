@@ -27,6 +27,8 @@ type Raw struct {
 	// Peer is the client's address without its port.
 	Peer  string
 	HTTPS bool
+	// Origin is what the connection says.
+	Origin Origin
 	// Inform sends an informational response.
 	Inform func(status int, fields map[string][]string)
 
@@ -104,7 +106,7 @@ func (c *fastConn) respondRaw(ctx *requestContext) (step nextStep, served bool) 
 		return 0, false
 	}
 	if r.c == nil {
-		*r = Raw{c: c, Head: h, Peer: c.remote, HTTPS: c.tls != nil}
+		*r = Raw{c: c, Head: h, Peer: c.remote, HTTPS: c.tls != nil || c.numbered.origin().HTTPS, Origin: c.numbered.origin()}
 		if i := strings.LastIndexByte(c.remote, ':'); i >= 0 {
 			r.Peer = c.remote[:i]
 		}

@@ -91,7 +91,7 @@ func listening(t testing.TB, c Config) (addr string) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- New(c).Serve(ctx, l) }()
+	go func() { done <- New(c).Serve(ctx, Listener{Listener: l}) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {

@@ -1,13 +1,13 @@
 package listener
 
 import (
-	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"whittle/carve/gateway/quota"
+	"whittle/internal/proxyproto"
 	"whittle/internal/socket"
 )
 
@@ -18,74 +18,31 @@ const maxWrite = 16 << 10
 // bounded is a listener with a limited number of open connections. At the limit it
 // stops accepting: further clients wait in the kernel's queue.
 type bounded struct {
-	net.Listener
-	s     *Server
-	slots chan struct{}
-	done  chan struct{}
-	once  sync.Once
+	Listener
+	s    *Server
+	done chan struct{}
+	once sync.Once
 }
 
-func (s *Server) bound(l net.Listener) *bounded {
-	return &bounded{Listener: l, s: s, slots: make(chan struct{}, s.c.Connections), done: make(chan struct{})}
+func (s *Server) bound(l Listener) *bounded {
+	return &bounded{Listener: l, s: s, done: make(chan struct{})}
 }
 
-// Accept implements net.Listener.
-func (l *bounded) Accept() (net.Conn, error) {
-	for {
-		c, err := l.accept()
-		if err != nil {
-			return nil, err
-		}
-		if c.counted, err = l.s.admit(c.RemoteAddr()); err == nil {
-			return c, nil
-		}
-		_ = c.Close() // nothing was sent
-	}
-}
-
-// errCrowded says that a client has as many connections as it may have.
-var errCrowded = errors.New("the client has too many connections")
-
-// admit counts a connection of an address; nil: it is not counted.
-func (s *Server) admit(addr net.Addr) (counted *quota.Key, err error) {
-	limit := s.perClient.Load()
-	tcp, ok := addr.(*net.TCPAddr)
-	if limit <= 0 || !ok {
-		return nil, nil
-	}
-	ip := tcp.AddrPort().Addr().Unmap()
-	for _, p := range s.c.Exempt {
-		if p.Contains(ip) {
-			return nil, nil
-		}
-	}
-	k := quota.OfIP(ip)
-	if s.clients.Enter(k, int(limit)) {
-		return &k, nil
-	}
-	s.crowded.Add(1)
-	now, last := time.Now(), s.crowdedLog.Load()
-	if now.UnixNano()-last > int64(time.Second) && s.crowdedLog.CompareAndSwap(last, now.UnixNano()) {
-		s.log.Warn("a client has as many connections as it may have; further ones are closed",
-			"client", ip.String(), "limit", limit, "closed_since_the_start", s.crowded.Load())
-	}
-	return nil, errCrowded
-}
-
-func (l *bounded) accept() (*client, error) {
+// Accept waits for a slot and the next connection.
+func (l *bounded) Accept() (*client, error) {
 	select {
-	case l.slots <- struct{}{}:
+	case l.s.slots <- struct{}{}:
 	default:
 		l.s.waits.Add(1)
 		select {
-		case l.slots <- struct{}{}:
+		case l.s.slots <- struct{}{}:
 		case <-l.done:
 			return nil, net.ErrClosed
 		}
 	}
 	c, err := l.Listener.Accept()
 	if err != nil {
-		<-l.slots
+		<-l.s.slots
 		return nil, err
 	}
 	l.s.open.Add(1)
@@ -95,7 +52,7 @@ func (l *bounded) accept() (*client, error) {
 	return &client{Conn: c, l: l, stall: l.s.c.StallTimeout}, nil
 }
 
-// Close implements net.Listener.
+// Close ends accepting.
 func (l *bounded) Close() error {
 	l.once.Do(func() { close(l.done) })
 	return l.Listener.Close()
@@ -104,12 +61,14 @@ func (l *bounded) Close() error {
 // client is a client's connection as accepted.
 type client struct {
 	net.Conn
-	l     *bounded
-	once  sync.Once
-	stall time.Duration
-	until atomic.Int64 // the write deadline in force, Unix ns
-	// counted is whose connection it is counted as; nil: nobody's.
-	counted *quota.Key
+	l *bounded
+	// proxied is what a PROXY protocol header says of it; the zero Header: there was none.
+	proxied proxyproto.Header
+	// certificate says whose certificate the client has shown; empty: it showed none.
+	certificate string
+	once        sync.Once
+	stall       time.Duration
+	until       atomic.Int64 // the write deadline in force, Unix ns
 }
 
 // Write implements net.Conn. The deadline moves with the bytes, so that it cuts
@@ -132,6 +91,20 @@ func (c *client) Write(p []byte) (n int, err error) {
 	}
 }
 
+// local is the address of whoever connects by a Unix socket: a process of this machine.
+var local = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
+
+// RemoteAddr implements net.Conn: the address of the client behind a proxy that tells it.
+func (c *client) RemoteAddr() net.Addr {
+	if c.proxied.Source.IsValid() {
+		return net.TCPAddrFromAddrPort(netip.AddrPortFrom(c.proxied.Source.Addr().Unmap(), c.proxied.Source.Port()))
+	}
+	if _, ok := c.Conn.RemoteAddr().(*net.TCPAddr); !ok {
+		return local
+	}
+	return c.Conn.RemoteAddr()
+}
+
 // SetDeadline implements net.Conn for reads only: writes have their own.
 func (c *client) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
@@ -148,11 +121,8 @@ func (c *client) SetWriteDeadline(t time.Time) error {
 // Close implements net.Conn.
 func (c *client) Close() error {
 	c.once.Do(func() {
-		if c.counted != nil {
-			c.l.s.clients.Leave(*c.counted)
-		}
 		c.l.s.open.Add(-1)
-		<-c.l.slots
+		<-c.l.s.slots
 	})
 	return c.Conn.Close()
 }

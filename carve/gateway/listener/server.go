@@ -18,8 +18,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"whittle/carve/gateway/quota"
 )
 
 // Config makes a server. Every bound must be above zero.
@@ -28,14 +26,10 @@ type Config struct {
 	Handler http.Handler
 	// NetHTTP has net/http read all requests, and nothing take the fast path.
 	NetHTTP bool
-	// TLS is nil for a plain listener (HTTP/1.1 and h2c).
-	TLS *TLS
-	Log *slog.Logger
+	Log     *slog.Logger
 	// Connections is how many client connections are open at once; further
 	// ones wait in the kernel's queue until one ends.
 	Connections int
-	// Exempt are the networks whose connections PerClient does not count.
-	Exempt []netip.Prefix
 	// HeaderBytes bounds a request's line and header; above it the response is
 	// 431.
 	HeaderBytes int
@@ -62,19 +56,46 @@ type Server struct {
 	// open connections, times that accepting had to wait, and requests refused
 	// as not well framed.
 	open, waits, malformed atomic.Int64
-	// perClient bounds the connections of one address; crowded counts those that were
-	// closed because of it.
-	perClient, crowded atomic.Int64
-	clients            quota.Count
-	crowdedLog         atomic.Int64 // when it was last logged, Unix ns
 	// conns numbers the connections.
 	conns atomic.Uint64
 	// draining says that no connection is to be kept.
 	draining atomic.Bool
+	// slots are what client connections hold, on whichever listener.
+	slots chan struct{}
+	// replaced is closed when another process accepts connections.
+	replaced chan struct{}
 }
 
 // New makes a server; nothing listens until Serve.
-func New(c Config) *Server { return &Server{c: c, log: c.Log} }
+func New(c Config) *Server {
+	return &Server{c: c, log: c.Log, slots: make(chan struct{}, c.Connections), replaced: make(chan struct{})}
+}
+
+// Listener is a socket with what is spoken on it.
+type Listener struct {
+	net.Listener
+	// TLS is nil where connections are not encrypted (HTTP/1.1 and h2c); else they
+	// speak HTTP/1.1 and HTTP/2 over TLS.
+	TLS *Certificates
+	// Proxies are the networks of load balancers that begin each connection with a
+	// PROXY protocol header. Nobody else may connect. Empty: there is no header.
+	Proxies []netip.Prefix
+	// Redirect has every request go to HTTPS. Nil: they are served.
+	Redirect *Redirect
+}
+
+// Redirect says where requests go instead of being served.
+type Redirect struct {
+	// Status is the response's: 301, 302, 307 or 308.
+	Status int
+	// Port is that of HTTPS, as clients see it.
+	Port int
+}
+
+// Replace has Serve accept no more, as when its context ends, but leave idle
+// connections to their clients for as long as Config.Grace: other connections are
+// another process's, which listens on the same sockets.
+func (s *Server) Replace() { close(s.replaced) }
 
 // Open is how many client connections are open now.
 func (s *Server) Open() int64 { return s.open.Load() }
@@ -82,13 +103,6 @@ func (s *Server) Open() int64 { return s.open.Load() }
 // Waits is how often accepting waited because the limit of connections was
 // reached.
 func (s *Server) Waits() int64 { return s.waits.Load() }
-
-// PerClient bounds the connections that one address has open at once; 0: nothing does.
-// Further ones are closed.
-func (s *Server) PerClient(limit int) { s.perClient.Store(int64(limit)) }
-
-// Crowded is how many connections were closed because their client had too many.
-func (s *Server) Crowded() int64 { return s.crowded.Load() }
 
 // Malformed is how many requests were refused because their framing was not
 // exact.
@@ -98,28 +112,39 @@ func (s *Server) Malformed() int64 { return s.malformed.Load() }
 // kept after the response under way.
 func (s *Server) Draining() bool { return s.draining.Load() }
 
-// Serve accepts connections from l until ctx ends: HTTP/1.1 and h2c, or, with
-// Config.TLS, HTTP/1.1 and HTTP/2 over TLS. When ctx ends it accepts no more,
-// responds for a moment to whoever asks over a connection that is open, lets
-// requests under way finish within Config.Grace, cuts what is left, and returns
-// nil. It closes l. Connections that were upgraded are their handler's to end.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	var cert *certificate
-	if s.c.TLS != nil {
-		var err error
-		if cert, err = loadCertificate(*s.c.TLS, s.log); err != nil {
-			return err
-		}
+// Serve accepts connections from ls until ctx ends. Then it accepts no more, responds
+// for a moment to whoever asks over a connection that is open, lets requests under way
+// finish within Config.Grace, cuts what is left, and returns nil. It closes ls.
+// Connections that were upgraded are their handler's to end.
+func (s *Server) Serve(ctx context.Context, ls ...Listener) error {
+	var all []*serving
+	var servers []server
+	for _, l := range ls {
+		one := s.listen(l)
+		all = append(all, one)
+		servers = append(servers, server{one.http1, one.sorted.http1}, server{one.http2, one.sorted.http2})
 	}
-	sorted := newSorter(s, s.bound(l), cert)
-	if !s.c.NetHTTP {
+	for _, one := range all {
+		one.sorted.start()
+	}
+	return s.run(ctx, all, servers)
+}
+
+// serving is a listener with all that serves its connections.
+type serving struct {
+	sorted       *sorter
+	http1, http2 *http.Server
+}
+
+func (s *Server) listen(l Listener) *serving {
+	sorted := newSorter(s, s.bound(l))
+	if !s.c.NetHTTP && l.Redirect == nil {
 		var err error
 		if sorted.fastPath, err = newFastPath(s, sorted.http1); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			s.log.Warn("net/http serves all requests", "err", err)
 		}
 	}
-	sorted.start()
-	one := s.server(cert == nil)
+	one := s.server(l.TLS == nil)
 	one.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, _ := ConnOf(r); c != nil { // it hides the TLS connection from net/http
 			if c, ok := c.(*Conn); ok {
@@ -128,7 +153,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		}
 		s.c.Handler.ServeHTTP(w, r)
 	})
-	return s.run(ctx, sorted, server{one, sorted.http1}, server{s.server(false), sorted.http2})
+	return &serving{sorted: sorted, http1: one, http2: s.server(false)}
 }
 
 // server is an HTTP server with the listener it is to have.
@@ -138,7 +163,7 @@ type server struct {
 }
 
 // run serves until ctx ends or one server fails, and waits for all of it.
-func (s *Server) run(ctx context.Context, sorted *sorter, servers ...server) error {
+func (s *Server) run(ctx context.Context, all []*serving, servers []server) error {
 	failed := make(chan error, len(servers))
 	var running sync.WaitGroup
 	for _, one := range servers {
@@ -147,14 +172,24 @@ func (s *Server) run(ctx context.Context, sorted *sorter, servers ...server) err
 	var err error
 	select {
 	case <-ctx.Done():
+		err = http.ErrServerClosed
+	case <-s.replaced:
+		err = http.ErrServerClosed
 	case err = <-failed:
 	}
+	for _, one := range all {
+		one.sorted.close()
+	}
+	s.draining.Store(true)
+	s.leave(ctx)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.c.Grace)
 	defer cancel()
-	_ = sorted.close() // nothing is to be told of a listener that is done with
-	s.drain(grace)
-	if sorted.fastPath != nil {
-		running.Go(func() { sorted.fastPath.shutdown(grace) })
+	s.drain(grace, drainTime)
+	for _, one := range all {
+		one.sorted.end()
+		if one.sorted.fastPath != nil {
+			running.Go(func() { one.sorted.fastPath.shutdown(grace) })
+		}
 	}
 	for _, one := range servers {
 		running.Go(func() {
@@ -170,16 +205,25 @@ func (s *Server) run(ctx context.Context, sorted *sorter, servers ...server) err
 	return err
 }
 
+// leave gives clients of a server that was replaced all of Config.Grace to go, or until
+// ctx ends.
+func (s *Server) leave(ctx context.Context) {
+	select {
+	case <-s.replaced:
+		s.drain(ctx, s.c.Grace)
+	default:
+	}
+}
+
 // drainTime is for how long an idle connection of a client is still waited for.
 const drainTime = time.Second
 
-// drain lets clients go by themselves: for a moment, each response says that it
+// drain lets clients go by themselves: for some time, each response says that it
 // is the last on its connection. Shutdown closes idle connections at once, and a
 // request on its way over one would be lost; after this, the idle ones have been
 // idle for a while.
-func (s *Server) drain(grace context.Context) {
-	s.draining.Store(true)
-	end := time.NewTimer(drainTime)
+func (s *Server) drain(grace context.Context, limit time.Duration) {
+	end := time.NewTimer(limit)
 	defer end.Stop()
 	look := time.NewTicker(drainTime / 100)
 	defer look.Stop()

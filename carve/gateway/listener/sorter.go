@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,22 +21,19 @@ type sorter struct {
 	http1    *channel
 	http2    *channel
 
-	accepting sync.WaitGroup
-	ctx       context.Context //nolint:containedctx // ends with the accepting
-	stop      context.CancelFunc
+	accepting, beginning sync.WaitGroup
+	closed               atomic.Bool
+
+	ctx  context.Context //nolint:containedctx // ends with the accepting
+	stop context.CancelFunc
 }
 
-// newSorter makes a sorter, which accepts nothing until start. A nil cert is for
-// connections that are not encrypted.
-func newSorter(server *Server, l *bounded, cert *certificate) *sorter {
+// newSorter makes a sorter, which accepts nothing until start.
+func newSorter(server *Server, l *bounded) *sorter {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &sorter{server: server, l: l, ctx: ctx, stop: stop, http1: newChannel(ctx, l.Addr()), http2: newChannel(ctx, l.Addr())}
-	if cert != nil {
-		s.conf = &tls.Config{
-			MinVersion:     tls.VersionTLS12,
-			NextProtos:     []string{"h2", "http/1.1"},
-			GetCertificate: cert.get,
-		}
+	if l.TLS != nil {
+		s.conf = l.TLS.config()
 	}
 	return s
 }
@@ -43,16 +41,20 @@ func newSorter(server *Server, l *bounded, cert *certificate) *sorter {
 func (s *sorter) start() { s.accepting.Go(s.accept) }
 
 func (s *sorter) accept() {
-	defer s.stop() // both servers learn that nothing more comes
+	defer func() {
+		if !s.closed.Load() {
+			s.stop() // the socket was closed: both servers learn that nothing more comes
+		}
+	}()
 	for wait := time.Millisecond; ; {
 		c, err := s.l.Accept()
 		switch {
-		case err == nil && s.conf == nil:
+		case err == nil && s.conf == nil && len(s.l.Proxies) == 0:
 			wait = time.Millisecond
 			s.serve(c, nil)
 		case err == nil:
 			wait = time.Millisecond
-			s.accepting.Go(func() { s.sort(c) })
+			s.beginning.Go(func() { s.sort(c) })
 		case errors.Is(err, net.ErrClosed) || s.ctx.Err() != nil:
 			return
 		default: // out of file descriptors, most likely: it passes
@@ -67,16 +69,31 @@ func (s *sorter) accept() {
 	}
 }
 
-func (s *sorter) sort(c net.Conn) {
-	tc := tls.Server(c, s.conf)
-	shaking, cancel := context.WithTimeout(s.ctx, s.server.c.HeaderTimeout)
+// sort reads what comes before the first request: a PROXY protocol header, a TLS
+// handshake. Both together have as long as a request's header.
+func (s *sorter) sort(c *client) {
+	beginning, cancel := context.WithTimeout(s.ctx, s.server.c.HeaderTimeout)
 	defer cancel()
-	if err := tc.HandshakeContext(shaking); err != nil {
+	if len(s.l.Proxies) > 0 {
+		if err := c.readProxyHeader(beginning, s.l.Proxies); err != nil {
+			s.server.log.Debug("PROXY protocol", "peer", c.Conn.RemoteAddr().String(), "err", err)
+			s.server.malformed.Add(1)
+			_ = c.Close() // nobody is there to whom it could be said
+			return
+		}
+	}
+	if s.conf == nil {
+		s.serve(c, nil)
+		return
+	}
+	tc := tls.Server(c, s.conf)
+	if err := tc.HandshakeContext(beginning); err != nil {
 		s.server.log.Debug("TLS handshake", "peer", c.RemoteAddr().String(), "err", err)
 		_ = c.Close() // there is no TLS session to shut down
 		return
 	}
 	state := tc.ConnectionState()
+	c.identify(&state)
 	if state.NegotiatedProtocol == "h2" {
 		s.http2.give(tc)
 		return
@@ -95,12 +112,17 @@ func (s *sorter) serve(c net.Conn, state *tls.ConnectionState) {
 	s.http1.give(g)
 }
 
-// close ends accepting and waits for handshakes under way.
-func (s *sorter) close() error {
-	err := s.l.Close()
-	s.stop()
+// close ends accepting. Connections that were accepted go on.
+func (s *sorter) close() {
+	s.closed.Store(true)
+	_ = s.l.Close() // nothing is to be told of a listener that is done with
 	s.accepting.Wait()
-	return err
+}
+
+// end ends what has not come as far as a request.
+func (s *sorter) end() {
+	s.stop()
+	s.beginning.Wait()
 }
 
 // channel is a listener whose connections are handed to it.

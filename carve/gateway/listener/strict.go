@@ -152,6 +152,53 @@ type Client interface {
 type numbered struct {
 	client Client
 	number uint64
+	under  *client // nil where it was not accepted here
+}
+
+// Origin is what a connection itself says of where its requests come from.
+type Origin struct {
+	// HTTPS says that what the client sent was encrypted up to the load balancer that
+	// told so.
+	HTTPS bool
+	// Certificate says whose certificate the client has shown, in the form of
+	// X-Forwarded-Client-Cert; empty: it showed none.
+	Certificate string
+	// Redirect is set where requests are to go to HTTPS.
+	Redirect *Redirect
+}
+
+func (n *numbered) origin() Origin {
+	if n.under == nil {
+		return Origin{}
+	}
+	return Origin{HTTPS: n.under.proxied.TLS, Certificate: n.under.certificate, Redirect: n.under.l.Redirect}
+}
+
+// OriginOf gives what the connection of a request says; the zero Origin where the
+// request did not come by Serve.
+func OriginOf(r *http.Request) Origin {
+	if n, ok := r.Context().Value(connKey{}).(*numbered); ok {
+		return n.origin()
+	}
+	return Origin{}
+}
+
+// accepted finds the connection as it was accepted; nil: it was not accepted here.
+func accepted(c net.Conn) *client {
+	for {
+		switch at := c.(type) {
+		case *client:
+			return at
+		case *Conn:
+			c = at.Conn
+		case *resumed:
+			c = at.Conn
+		case *tls.Conn:
+			c = at.NetConn()
+		default:
+			return nil
+		}
+	}
 }
 
 // ConnOf finds the client's connection and its number, counted from 1. The
@@ -170,7 +217,7 @@ func ConnOf(r *http.Request) (c Client, number uint64) {
 
 // connContext is http.Server's ConnContext.
 func (s *Server) connContext(ctx context.Context, c net.Conn) context.Context {
-	n := &numbered{}
+	n := &numbered{under: accepted(c)}
 	if conn, ok := c.(*Conn); ok {
 		n.client, n.number = conn, conn.number
 	}

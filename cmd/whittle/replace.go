@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"whittle"
+	"whittle/carve/config"
+	"whittle/carve/handover"
+	"whittle/carve/state"
+	"whittle/internal/listening"
+)
+
+// inherited is what a process has of the one that it replaces, or of systemd.
+type inherited struct {
+	sockets *listening.Set
+	before  *handover.Predecessor // nil: it replaces none
+}
+
+func inherit() (in inherited, err error) {
+	if in.sockets, err = listening.Inherited(); err != nil {
+		return in, err
+	}
+	in.before, err = handover.Join()
+	return in, err
+}
+
+// replacement is the part of a deployment that is about being replaced.
+type replacement struct {
+	inherited
+	relay *handover.Relay
+	// requests are those to be replaced by another process.
+	requests <-chan os.Signal
+	// replaced is closed once another process has taken over, and left is called then.
+	replaced chan struct{}
+	left     func()
+	// endSoon is called when the process that has taken over ends as well.
+	endSoon func()
+	// reloading is held while a config is put in force, and while another process is
+	// about to take over.
+	reloading sync.Mutex
+
+	stopDecisions context.CancelFunc
+	decided       chan error
+}
+
+func newReplacement(in inherited) replacement {
+	return replacement{inherited: in, relay: handover.NewRelay(), replaced: make(chan struct{})}
+}
+
+func (r *replacement) isReplaced() bool {
+	select {
+	case <-r.replaced:
+		return true
+	default:
+		return false
+	}
+}
+
+// stateFile is the state file. It is let go of while another process is about to take
+// over, and opened again if that does not.
+type stateFile struct {
+	mu sync.RWMutex // guards the following
+	*state.Store
+}
+
+func (s *stateFile) open(path string, log *slog.Logger) error {
+	store, err := openStore(path, log)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Store = store
+	return err
+}
+
+// Load implements control.Store.
+func (s *stateFile) Load(route string) (state.Record, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.Store.Load(route)
+}
+
+// Save implements control.Store.
+func (s *stateFile) Save(route string, r state.Record) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.Store == nil {
+		return whittle.Errorf(whittle.Unavailable, "the state file could not be opened again")
+	}
+	return s.Store.Save(route, r)
+}
+
+// Close lets go of the file; more than once does no harm.
+func (s *stateFile) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	store := s.Store
+	s.Store = nil
+	if store == nil {
+		return nil
+	}
+	return store.Close()
+}
+
+// recordedFirst is the config by which recording begins: another process may still have
+// the folder.
+func (d *deployment) recordedFirst(f *config.File) *config.File {
+	if d.before == nil {
+		return f
+	}
+	first := *f
+	first.Record = nil
+	return &first
+}
+
+// takeOver takes state and records over from the process that is to be replaced, which
+// goes on if this fails. alive has the runs of its gateways, by route.
+func (d *deployment) takeOver(f *config.File) (alive map[string][]uint64, err error) {
+	if d.before == nil {
+		return nil, nil
+	}
+	if alive, err = d.before.Take(); err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "take over: %w", err)
+	}
+	if err := d.store.open(f.State, d.log); err != nil {
+		return nil, err
+	}
+	return alive, d.records.Put(f)
+}
+
+// commit has the process that is to be replaced accept no more. One that has gone by
+// now has let go of everything.
+func (d *deployment) commit() {
+	if d.before == nil {
+		return
+	}
+	if err := d.relay.Commit(d.before); err != nil {
+		d.log.Error("the process that was to be replaced is gone", "error", err)
+	}
+	d.log.Info("took over", "pid", os.Getpid(), "from", os.Getppid())
+}
+
+// decide has the controller decide until stopDeciding. It outlives the requests, so that
+// what they taught is kept.
+func (d *deployment) decide(ctx context.Context) {
+	ctx, d.stopDecisions = context.WithCancel(context.WithoutCancel(ctx))
+	decided := make(chan error, 1)
+	d.decided = decided
+	go func() { decided <- d.control.Run(ctx) }()
+}
+
+// stopDeciding ends what decide began. The error is of the last save.
+func (d *deployment) stopDeciding() error {
+	d.stopDecisions()
+	return <-d.decided
+}
+
+// replaceOnRequest has this process replaced on each request, until one has taken over or
+// ctx ends.
+func (d *deployment) replaceOnRequest(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.requests:
+			if err := d.replace(); err != nil {
+				d.log.Error("not replaced: this process goes on serving", "error", err)
+				continue
+			}
+			d.log.Info("replaced: this process ends when its clients have gone", "pid", os.Getpid())
+			return nil
+		}
+	}
+}
+
+// replace starts this command again and waits until the new process has taken over.
+func (d *deployment) replace() error {
+	path, err := program()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(path, os.Args[1:]...) //nolint:noctx // it is to outlive this process
+	cmd.Env, cmd.Stdout, cmd.Stderr = os.Environ(), os.Stdout, os.Stderr
+	if err := d.sockets.Pass(cmd); err != nil {
+		return err
+	}
+	d.reloading.Lock() // a config in between would be in force in one of the two
+	defer d.reloading.Unlock()
+	ctx := context.Background()
+	return d.relay.Replace(cmd, handover.Hooks{
+		Release: func() error {
+			if err := d.stopDeciding(); err != nil {
+				d.decide(ctx)
+				return err
+			}
+			d.records.Close()
+			return d.store.Close()
+		},
+		Resume: func() {
+			err := d.store.open(d.config().State, d.log)
+			if err = errors.Join(err, d.records.Put(d.config())); err != nil {
+				d.log.Error("go on after another process did not take over", "error", err)
+			}
+			d.decide(ctx)
+		},
+		Leave: func() {
+			d.notify("MAINPID=" + strconv.Itoa(cmd.Process.Pid))
+			close(d.replaced)
+			d.gateway.Replace()
+			d.left()
+		},
+		End:    d.endSoon,
+		Routes: d.candidates(),
+		Log:    d.log,
+	})
+}
+
+// candidates are the names of the routes that have one.
+func (d *deployment) candidates() []string {
+	var names []string
+	for _, r := range d.config().Routes {
+		if r.Candidate != nil {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// started is the folder in which this process was started.
+var started, _ = os.Getwd()
+
+// program is the path by which this process was started, which another binary may have
+// by now.
+func program() (string, error) {
+	path, err := exec.LookPath(os.Args[0])
+	if err == nil && !filepath.IsAbs(path) {
+		path = filepath.Join(started, path)
+	}
+	return path, err
+}
+
+// notify tells systemd.
+func (d *deployment) notify(state string) {
+	if err := listening.Notify(state); err != nil {
+		d.log.Warn("systemd is not told", "state", state, "error", err)
+	}
+}
