@@ -49,6 +49,7 @@ var rooms = map[string]int{
 	"whittle/internal/filelock":     0,
 	"whittle/internal/adminport":    0,
 	"whittle/cmdline":               10,
+	"whittle/cmdline/manual":        10,
 
 	"whittle/carve/compare/digest":       1,
 	"whittle/carve/compare/eprocess":     1,

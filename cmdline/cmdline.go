@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -87,17 +89,43 @@ func apart(err error) []error {
 	return []error{err}
 }
 
-// Version is a program's version and the Go release it was built with.
+// Version is a program's version, the commit and day that it was built of, and the Go
+// release that it was built with; what is not known is left out.
 func Version(name string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return name + " (unknown build)"
 	}
-	revision := ""
+	return name + " " + strings.Join(versionOf(info), " ")
+}
+
+// BuiltOn is the day of the commit that the program was built of, or "".
+func BuiltOn() string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return ""
+	}
 	for _, kv := range info.Settings {
-		if kv.Key == "vcs.revision" {
-			revision = " " + kv.Value
+		if kv.Key == "vcs.time" {
+			day, _, _ := strings.Cut(kv.Value, "T")
+			return day
 		}
 	}
-	return fmt.Sprintf("%s %s%s %s", name, info.Main.Version, revision, info.GoVersion)
+	return ""
+}
+
+func versionOf(info *debug.BuildInfo) []string {
+	version, commit, date := info.Main.Version, "", ""
+	for _, kv := range info.Settings {
+		switch {
+		case kv.Key == "vcs.revision":
+			commit = kv.Value
+		case kv.Key == "vcs.time":
+			date = kv.Value
+		case kv.Key == "vcs.modified" && kv.Value == "true" && !strings.Contains(version, "dirty"):
+			version += "+dirty"
+		}
+	}
+	parts := []string{version, commit, date, info.GoVersion}
+	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 }

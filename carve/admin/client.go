@@ -96,6 +96,18 @@ func (c *Client) Config(ctx context.Context) (json.RawMessage, error) {
 	return raw, c.call(ctx, http.MethodGet, "/api/v1/config", nil, &raw)
 }
 
+// Ready asks whether the gateway takes requests; an error says why not. It needs no token.
+func (c *Client) Ready(ctx context.Context) error {
+	var said struct{ Ready bool }
+	if err := c.call(ctx, http.MethodGet, "/readyz", nil, &said); err != nil {
+		return err
+	}
+	if !said.Ready {
+		return c.foreign("it did not say that it is ready")
+	}
+	return nil
+}
+
 func routePath(name string) string { return "/api/v1/routes/" + url.PathEscape(name) }
 
 func (c *Client) call(ctx context.Context, method, path string, body, into any) error {

@@ -37,10 +37,16 @@ type cli struct {
 	New      newVerb     `cmd:"" help:"Make a contract and a whole service of recorded exchanges, a HAR file, an OpenAPI document or a .proto file."`
 	Demo     demoVerb    `cmd:"" help:"Say where the worked systems' demos are."`
 	Schema   schemaVerb  `cmd:"" help:"Print the JSON Schema of whittle.yaml, for editors."`
-	Version  versionVerb `cmd:"" help:"Print the version."`
+
+	Man        manVerb        `cmd:"" help:"Print the manual page: whittle man | man -l -"`
+	Completion completionVerb `cmd:"" help:"Print what a shell sources to complete verbs and flags."`
+	Health     healthVerb     `cmd:"" help:"Ask a running gateway whether it is ready: for health checks of containers."`
+	Version    versionVerb    `cmd:"" help:"Print the version, commit, date and Go release."`
+
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and exit."`
 }
 
-const description = `whittle carves a hot endpoint out of a monolith into a fast service, and proves on real traffic that the replacement answers the same and costs less before any user depends on it.
+const description = `whittle carves a hot endpoint out of a monolith into a fast service, and tests on real traffic, at a stated error rate and within stated margins, that the replacement gives the same responses and costs less before users depend on it.
 
 Exit status: 0 as asked; 1 the thing measured falls short; 2 bad usage or a bad config; 3 could not run.`
 
@@ -56,7 +62,7 @@ func Run(ctx context.Context, args []string, s cmdline.Streams) (status int) {
 	}
 	p := cmdline.Program{
 		Name: "whittle", Description: description, Verbs: &c, Bind: []any{s},
-		Options: []kong.Option{kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true})},
+		Options: []kong.Option{kong.UsageOnError(), kong.Vars{"version": version()}, kong.ConfigureHelp(kong.HelpOptions{Compact: true})},
 		Out:     s.Out, Err: s.Err,
 	}
 	return p.Run(ctx, secondDash(args))

@@ -1,6 +1,6 @@
 // Command whittle carves a hot endpoint out of a monolith into a fast service, and
-// proves on real traffic that the replacement gives the same responses and costs less
-// before any user depends on it.
+// tests on real traffic, at a stated error rate and within stated margins, that the
+// replacement gives the same responses and costs less before users depend on it.
 package main
 
 import (

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"time"
+
+	"github.com/alecthomas/kong"
 
 	"whittle/carve/config"
 	"whittle/cmdline"
+	"whittle/cmdline/manual"
 )
 
 type versionVerb struct{}
@@ -32,6 +37,73 @@ Examples:
 func (schemaVerb) Run(s cmdline.Streams) error {
 	_, err := s.Out.Write(config.Schema())
 	return err
+}
+
+type manVerb struct{}
+
+// Help gives the examples.
+func (manVerb) Help() string {
+	return `Prints the manual page of section 1 with every verb and flag, made of what --help shows.
+
+Examples:
+  whittle man | man -l -
+  whittle man > /usr/local/share/man/man1/whittle.1`
+}
+
+// Run prints the page.
+func (manVerb) Run(s cmdline.Streams, c *kong.Context) error {
+	return manual.Man(s.Out, c.Model, version(), cmdline.BuiltOn())
+}
+
+type completionVerb struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Help gives the examples.
+func (completionVerb) Help() string {
+	return `Prints what completes verbs, flags, and the words and files that flags take.
+
+Examples:
+  source <(whittle completion bash)
+  whittle completion zsh > "${fpath[1]}/_whittle"
+  whittle completion fish > ~/.config/fish/completions/whittle.fish`
+}
+
+// Run prints the shell's script.
+func (v *completionVerb) Run(s cmdline.Streams, c *kong.Context) error {
+	return manual.Completion(s.Out, v.Shell, c.Model)
+}
+
+type healthVerb struct {
+	remote
+	Timeout time.Duration `default:"3s" help:"How long the gateway may take to respond (${default})."`
+}
+
+// Help gives the examples.
+func (healthVerb) Help() string {
+	return `Asks the admin address of a running gateway, by --admin or its config, for /readyz. It needs no token and no shell, so a container without one can check itself.
+
+Exit status: 0 ready; 3 not ready yet, leaving, or nothing responds.
+
+Examples:
+  whittle health --admin 127.0.0.1:8081
+  HEALTHCHECK CMD ["/usr/bin/whittle", "health", "--admin", "127.0.0.1:8081"]`
+}
+
+// Run asks once.
+func (v *healthVerb) Run(ctx context.Context, s cmdline.Streams) error {
+	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
+	defer cancel()
+	client, err := v.dial()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := client.Ready(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(s.Out, "ready")
+	return nil
 }
 
 type demoVerb struct{}
