@@ -108,7 +108,7 @@ func redirect(w http.ResponseWriter, r *inbound.Request) forward.Result {
 	extra := http.Header{}
 	if r.Length != 0 && r.Conn != nil {
 		r.Conn.EndRequests() // as refuse
-		extra = forward.Closing(r.Request)
+		extra = maps.Clone(forward.Closing(r.Request))
 	}
 	extra["Location"] = []string{"https://" + host + target}
 	forward.WriteErrorText(w, extra, to.Status, http.StatusText(to.Status)+"\n")

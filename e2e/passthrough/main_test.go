@@ -49,6 +49,8 @@ func (g gate) url(path string) string { return "http://" + g.addr + path }
 type options struct {
 	gateway.Options
 	TLS *listener.TLS
+	// Front changes the listener.
+	Front func(*listener.Listener)
 }
 
 // through starts a gateway before an upstream, and ends it with the test.
@@ -72,6 +74,9 @@ func through(t *testing.T, upstream string, change ...func(*options)) gate {
 		if front.TLS, err = listener.LoadTLS(*o.TLS, slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if o.Front != nil {
+		o.Front(&front)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

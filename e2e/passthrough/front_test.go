@@ -1,0 +1,443 @@
+package passthrough
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle/carve/gateway/listener"
+	"whittle/internal/needs"
+)
+
+// whoUpstream responds with who the client is said to be.
+func whoUpstream(t *testing.T) string {
+	t.Helper()
+	return upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "%s %s", r.Header.Get("X-Forwarded-For"), r.Header.Get("X-Forwarded-Proto"))
+	}).URL
+}
+
+// behindProxies is a listener to which the loopback is a load balancer.
+func behindProxies(o *options) {
+	o.Front = func(l *listener.Listener) { l.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }
+}
+
+// exchange sends text and gives all that comes back.
+func exchange(t *testing.T, addr, text string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	b, _ := io.ReadAll(c) // a reset is as good as an end
+	return string(b)
+}
+
+// TestProxyProtocol: the client is who the load balancer says, on both ways, in whatever
+// pieces the header comes; nobody is served without one.
+func TestProxyProtocol(t *testing.T) {
+	g := through(t, whoUpstream(t), behindProxies)
+	const (
+		get    = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+		last   = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+		binary = "\r\n\r\n\x00\r\nQUIT\n"
+	)
+	for _, c := range []struct{ header, want string }{
+		{"PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\n", "192.0.2.7 http"},
+		{"PROXY TCP6 2001:db8::7 ::1 4711 80\r\n", "2001:db8::7 http"},
+		{"PROXY TCP6 ::ffff:192.0.2.8 ::1 4711 80\r\n", "192.0.2.8 http"},
+		{"PROXY UNKNOWN\r\n", "127.0.0.1 http"},
+		{binary + "\x20\x00\x00\x00", "127.0.0.1 http"},
+		{binary + "\x21\x11\x00\x0c\xc0\x00\x02\x09\xc6\x33\x64\x02\x00\x50\x01\xbb", "192.0.2.9 http"},
+		{binary + "\x21\x11\x00\x14\xc0\x00\x02\x09\xc6\x33\x64\x02\x00\x50\x01\xbb\x20\x00\x05\x01\x00\x00\x00\x00", "192.0.2.9 https"},
+	} {
+		if got := exchange(t, g.addr, c.header+get+last); strings.Count(got, c.want) != 2 {
+			t.Errorf("%q: %q, want %s", c.header, got, c.want)
+		}
+		conn, err := net.Dial("tcp", g.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		for _, b := range []byte(c.header + last) { // each byte in a packet of its own, mostly
+			_, _ = conn.Write([]byte{b})
+		}
+		if got, _ := io.ReadAll(conn); !strings.Contains(string(got), c.want) {
+			t.Errorf("%q byte by byte: %q, want %s", c.header, got, c.want)
+		}
+		_ = conn.Close()
+	}
+	for _, bad := range []string{last, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcde", "PROXY TCP4 1.2.3.4\r\n" + last, binary + "\x21\x11\xff\xff" + last} {
+		if got := exchange(t, g.addr, bad); got != "" {
+			t.Errorf("%q got %q", bad, got)
+		}
+	}
+}
+
+// TestProxyProtocolInTime: a header that does not come ends the connection, and so does
+// a peer that is no load balancer.
+func TestProxyProtocolInTime(t *testing.T) {
+	g := through(t, whoUpstream(t), behindProxies, func(o *options) { o.Limits.HeaderTimeout = 50 * time.Millisecond })
+	for _, part := range []string{"", "PROXY TCP4 192.0.2.7 ", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c"} {
+		if got := exchange(t, g.addr, part); got != "" {
+			t.Errorf("%q got %q", part, got)
+		}
+	}
+	g = through(t, whoUpstream(t), func(o *options) {
+		o.Front = func(l *listener.Listener) { l.Proxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }
+	})
+	if got := exchange(t, g.addr, "PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\nGET / HTTP/1.0\r\n\r\n"); got != "" {
+		t.Errorf("a peer that is not trusted got %q", got)
+	}
+}
+
+// TestProxyProtocolBeforeTLS has the header in front of the handshake, for HTTP/1.1 and
+// HTTP/2.
+func TestProxyProtocolBeforeTLS(t *testing.T) {
+	files, roots := certificate(t, t.TempDir(), "one")
+	g := through(t, whoUpstream(t), behindProxies, func(o *options) { o.TLS = &files })
+	for _, http2 := range []bool{false, true} {
+		client := tlsClient(t, roots, http2)
+		client.Transport.(*http.Transport).Dial = func(network, addr string) (net.Conn, error) { //nolint:staticcheck // it needs no context
+			c, err := net.Dial(network, addr)
+			if err == nil {
+				_, err = io.WriteString(c, "PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\n")
+			}
+			return c, err
+		}
+		resp, err := client.Get("https://" + g.addr + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := mustRead(t, resp.Body); got != "192.0.2.7 https" || (resp.ProtoMajor == 2) != http2 {
+			t.Errorf("%s: %q", resp.Proto, got)
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+// TestProxyProtocolOfTools takes the headers that curl and HAProxy send.
+func TestProxyProtocolOfTools(t *testing.T) {
+	g := through(t, whoUpstream(t), behindProxies)
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		needs.Missing(t, "PROXY protocol of curl", "apt-get install curl")
+	}
+	out, err := exec.CommandContext(t.Context(), curl, "-sS", "--haproxy-protocol", "-m", "20", "http://"+g.addr).CombinedOutput()
+	if err != nil || string(out) != "127.0.0.1 http" {
+		t.Errorf("curl got %q, %v", out, err)
+	}
+	haproxy, err := exec.LookPath("haproxy")
+	if err != nil {
+		needs.Missing(t, "PROXY protocol of HAProxy", "apt-get install haproxy")
+	}
+	for _, send := range []string{"send-proxy", "send-proxy-v2", "send-proxy-v2 proxy-v2-options crc32c,authority,unique-id"} {
+		path := filepath.Join(t.TempDir(), "s")
+		conf := filepath.Join(t.TempDir(), "haproxy.cfg")
+		text := fmt.Sprintf("defaults\n mode http\n timeout connect 9s\n timeout client 9s\n timeout server 9s\nlisten a\n bind unix@%s\n source 127.0.0.1\n server s %s %s\n", path, g.addr, send)
+		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), haproxy, "-q", "-db", "-f", conf)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var got []byte
+		eventually(t, "a response by "+send, func() bool {
+			got, err = exec.CommandContext(t.Context(), curl, "-sS", "-m", "20", "--unix-socket", path, "http://h/").CombinedOutput()
+			return err == nil
+		})
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if string(got) != "127.0.0.1 http" {
+			t.Errorf("%s: %q", send, got)
+		}
+	}
+}
+
+// TestRedirect: every request gets its own URL by HTTPS, and no upstream sees any.
+func TestRedirect(t *testing.T) {
+	u := upstream(t, func(http.ResponseWriter, *http.Request) { t.Error("it was passed on") }).URL
+	for _, to := range []listener.Redirect{{Status: 308, Port: 443}, {Status: 301, Port: 8443}} {
+		g := through(t, u, func(o *options) { o.Front = func(l *listener.Listener) { l.Redirect = &to } })
+		port := ""
+		if to.Port != 443 {
+			port = fmt.Sprintf(":%d", to.Port)
+		}
+		for _, c := range []struct{ request, location string }{
+			{"GET /a/b?c=d%20e HTTP/1.1\r\nHost: shop.example\r\n", "https://shop.example" + port + "/a/b?c=d%20e"},
+			{"GET // HTTP/1.1\r\nHost: shop.example:8080\r\n", "https://shop.example" + port + "//"},
+			{"GET //evil.example/ HTTP/1.1\r\nHost: h\r\n", "https://h" + port + "//evil.example/"},
+			{"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n", "https://h" + port + "/a"},
+			{"HEAD /a HTTP/1.1\r\nHost: h\r\n", "https://h" + port + "/a"},
+			{"GET / HTTP/1.1\r\nHost: [2001:db8::1]:80\r\n", "https://[2001:db8::1]" + port + "/"},
+			{"GET http://other.example/x?y HTTP/1.1\r\nHost: other.example\r\n", "https://other.example" + port + "/x?y"},
+			{"GET /a HTTP/1.0\r\nHost: h\r\n", "https://h" + port + "/a"},
+			{"GET /%zz HTTP/1.1\r\nHost: h\r\n", ""},
+			{"GET /a HTTP/1.0\r\n", ""},
+			{"OPTIONS * HTTP/1.1\r\nHost: h\r\n", ""},
+			{"CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n", ""},
+			{"GET / HTTP/1.1\r\nHost: a/b\r\n", ""},
+			{"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n", ""},
+		} {
+			body := ""
+			if strings.HasPrefix(c.request, "POST") {
+				body = "abc"
+			}
+			got := exchange(t, g.addr, c.request+"Connection: close\r\n\r\n"+body)
+			resp, err := http.ReadResponse(bufio.NewReader(strings.NewReader(got)), nil)
+			if err != nil {
+				t.Errorf("%q: %q, %v", c.request, got, err)
+				continue
+			}
+			_ = resp.Body.Close()
+			if c.location == "" && (resp.StatusCode != http.StatusBadRequest || resp.Header.Get("Location") != "") || c.location != "" && (resp.StatusCode != to.Status || resp.Header.Get("Location") != c.location) {
+				t.Errorf("%q: %d %q, want %q", c.request, resp.StatusCode, resp.Header.Get("Location"), c.location)
+			}
+		}
+	}
+}
+
+// authority signs certificates.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{key: key, certificate: &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}}
+	der, err := x509.CreateCertificate(rand.Reader, a.certificate, a.certificate, &key.PublicKey, key)
+	if err == nil {
+		a.certificate, err = x509.ParseCertificate(der)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (a *authority) pem() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
+}
+
+func (a *authority) roots() *x509.CertPool {
+	p := x509.NewCertPool()
+	p.AddCert(a.certificate)
+	return p
+}
+
+// sign makes a pair in PEM.
+func (a *authority) sign(t *testing.T, of x509.Certificate) (chain, key []byte) {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.SerialNumber, of.NotBefore, of.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	of.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	der, err := x509.CreateCertificate(rand.Reader, &of, a.certificate, &k.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
+}
+
+func put(t *testing.T, path string, content ...[]byte) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, bytes.Join(content, nil), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCertificatesByHost has a folder in every layout that tools make, in use by host,
+// and read again when it changes.
+func TestCertificatesByHost(t *testing.T) {
+	a, dir := newAuthority(t), t.TempDir()
+	host := func(names ...string) x509.Certificate {
+		return x509.Certificate{Subject: pkix.Name{CommonName: names[0]}, DNSNames: names}
+	}
+	chain, key := a.sign(t, host("one.example", "www.one.example"))
+	put(t, filepath.Join(dir, "one.crt"), chain)
+	put(t, filepath.Join(dir, "one.key"), key)
+	chain, key = a.sign(t, host("*.wild.example"))
+	put(t, filepath.Join(dir, "wild.pem"), key, chain)
+	chain, key = a.sign(t, host("bot.example"))
+	put(t, filepath.Join(dir, "bot.example", "fullchain.pem"), chain)
+	put(t, filepath.Join(dir, "bot.example", "privkey.pem"), key)
+	chain, key = a.sign(t, host("cube.example"))
+	put(t, filepath.Join(dir, "cube", "tls.crt"), chain)
+	put(t, filepath.Join(dir, "cube", "tls.key"), key)
+	chain, key = a.sign(t, host("other.example"))
+	put(t, filepath.Join(dir, "default.crt"), chain)
+	put(t, filepath.Join(dir, "default.key"), key)
+	put(t, filepath.Join(dir, "readme.txt"), []byte("none"))
+	put(t, filepath.Join(dir, "..data", "tls.crt"), []byte("hidden"))
+	g := through(t, whoUpstream(t), func(o *options) { o.TLS = &listener.TLS{Folder: dir} })
+	name := func(host string) string {
+		c, err := tls.Dial("tcp", g.addr, &tls.Config{InsecureSkipVerify: true, ServerName: host})
+		if err != nil {
+			return err.Error()
+		}
+		defer c.Close()
+		return c.ConnectionState().PeerCertificates[0].Subject.CommonName
+	}
+	for asked, want := range map[string]string{
+		"one.example": "one.example", "WWW.One.Example": "one.example", "one.example.": "one.example", "a.wild.example": "*.wild.example",
+		"wild.example": "other.example", "a.b.wild.example": "other.example", "bot.example": "bot.example", "cube.example": "cube.example",
+		"nobody.example": "other.example", "": "other.example", "127.0.0.1": "other.example",
+	} {
+		if got := name(asked); got != want {
+			t.Errorf("%q got %s, want %s", asked, got, want)
+		}
+	}
+	// Another host comes, one pair becomes bad, and one goes.
+	put(t, filepath.Join(dir, "cube", "tls.crt"), []byte("half written"))
+	if err := os.Remove(filepath.Join(dir, "wild.pem")); err != nil {
+		t.Fatal(err)
+	}
+	chain, key = a.sign(t, host("new.example"))
+	put(t, filepath.Join(dir, "new.pem"), chain)
+	put(t, filepath.Join(dir, "new.key"), key)
+	eventually(t, "the new certificate in use", func() bool { return name("new.example") == "new.example" })
+	if name("cube.example") != "cube.example" || name("a.wild.example") != "other.example" {
+		t.Errorf("a bad one: %s; one that is gone: %s", name("cube.example"), name("a.wild.example"))
+	}
+}
+
+// TestClientCertificates: who shows one is named upstream, on both ways and by HTTP/2,
+// and nobody can claim to be somebody else.
+func TestClientCertificates(t *testing.T) {
+	a, stranger, dir := newAuthority(t), newAuthority(t), t.TempDir()
+	serverChain, serverKey := a.sign(t, x509.Certificate{Subject: pkix.Name{CommonName: "server"}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	files := listener.TLS{Certificate: filepath.Join(dir, "c"), Key: filepath.Join(dir, "k"), ClientCA: filepath.Join(dir, "ca")}
+	put(t, files.Certificate, serverChain)
+	put(t, files.Key, serverKey)
+	put(t, files.ClientCA, a.pem())
+	spiffe, _ := url.Parse("spiffe://shop/alice")
+	alice := x509.Certificate{Subject: pkix.Name{CommonName: "alice \"the\" first\r\nX: é", Organization: []string{"Shop"}}, URIs: []*url.URL{spiffe}, DNSNames: []string{"alice.example"}}
+	chain, key := a.sign(t, alice)
+	block, _ := pem.Decode(chain)
+	sum := sha256.Sum256(block.Bytes)
+	of := "Hash=" + hex.EncodeToString(sum[:]) + `;Subject="CN=alice \\\"the\\\" first%0D%0AX: %C3%A9,O=Shop";URI="spiffe://shop/alice";DNS="alice.example"`
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, strings.Join(r.Header["X-Forwarded-Client-Cert"], "|"))
+	}).URL
+	strangers, strangersKey := stranger.sign(t, alice)
+	for _, c := range []struct {
+		name            string
+		optional, trust bool
+		chain, key      []byte
+		forged, want    string
+		refused         bool
+	}{
+		{name: "required, shown", chain: chain, key: key, want: of},
+		{name: "required, shown and claimed", chain: chain, key: key, forged: "Hash=1", want: of},
+		{name: "required, none", refused: true},
+		{name: "required, a stranger's", chain: strangers, key: strangersKey, refused: true},
+		{name: "optional, none", optional: true},
+		{name: "optional, claimed", optional: true, forged: "Hash=1"},
+		{name: "optional, shown", optional: true, chain: chain, key: key, want: of},
+		{name: "optional, a stranger's", optional: true, chain: strangers, key: strangersKey, refused: true},
+		{name: "a trusted proxy's word", optional: true, trust: true, forged: "Hash=1", want: "Hash=1"},
+		{name: "a trusted proxy with its own", trust: true, chain: chain, key: key, forged: "Hash=1", want: "Hash=1," + of},
+	} {
+		files.ClientOptional = c.optional
+		g := through(t, u, func(o *options) {
+			o.TLS = &files
+			if c.trust {
+				o.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+			}
+		})
+		for _, http2 := range []bool{false, true} {
+			client := tlsClient(t, a.roots(), http2)
+			if c.chain != nil {
+				pair, err := tls.X509KeyPair(c.chain, c.key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				client.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+			}
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+g.addr+"/", http.NoBody)
+			if c.forged != "" {
+				req.Header.Set("X-Forwarded-Client-Cert", c.forged)
+			}
+			resp, err := client.Do(req)
+			if err != nil {
+				if !c.refused {
+					t.Errorf("%s: %v", c.name, err)
+				}
+				continue
+			}
+			if got := mustRead(t, resp.Body); got != c.want || c.refused {
+				t.Errorf("%s, %s: %q, want %q", c.name, resp.Proto, got, c.want)
+			}
+			_ = resp.Body.Close()
+		}
+	}
+}
+
+// TestUnixSocketClients: they count as of this machine.
+func TestUnixSocketClients(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	through(t, whoUpstream(t), func(o *options) {
+		o.Front = func(l *listener.Listener) {
+			_ = l.Close()
+			var err error
+			if l.Listener, err = net.Listen("unix", path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	for range 2 {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(patience))
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\n\r\nPOST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx")
+		b, _ := io.ReadAll(c)
+		if strings.Count(string(b), "127.0.0.1 http") != 2 {
+			t.Errorf("%q", b)
+		}
+		_ = c.Close()
+	}
+}
