@@ -24,6 +24,8 @@ type Route struct {
 	Compare Comparison
 	Rollout Rollout
 	Guard   Guard
+	// Rate bounds the requests of each client on the route.
+	Rate Rate
 	// Record is the part of the route's exchanges that are kept in the log of
 	// recorded traffic, with or without a candidate.
 	Record Share
@@ -277,6 +279,15 @@ type Sticky struct {
 	By string
 	// Name of the header or cookie.
 	Name string
+}
+
+// Rate bounds how many requests of one client are served; the zero value bounds none.
+type Rate struct {
+	// PerSecond is how many may come in the long run, and Burst at once.
+	PerSecond float64
+	Burst     int
+	// DryRun counts what is above it, and refuses nothing.
+	DryRun bool
 }
 
 // Rollout is the policy of shifting.

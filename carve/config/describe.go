@@ -75,6 +75,7 @@ func (f *File) describeServer(b *strings.Builder) {
 		leave = fmt.Sprintf("for %s /readyz fails and new connections are still served", units.Span(f.Drain.LameDuck))
 	}
 	line(b, "drain", "%s; upgraded connections have %s", leave, units.Span(f.Drain.Upgraded))
+	line(b, "clients", "%s", describeClients(&f.Clients))
 	trust := "believed from nobody"
 	if len(f.Forwarded.Trust) > 0 {
 		trust = "believed from"
@@ -144,6 +145,9 @@ func upstream(u *whittle.Upstream) string {
 
 func (f *File) describeRoute(b *strings.Builder, r *whittle.Route) {
 	fmt.Fprintf(b, "%s\n", r.Name)
+	if r.Rate.PerSecond > 0 {
+		line(b, "rate", "of each client %s", describeRate(&r.Rate))
+	}
 	if r.Candidate == nil {
 		line(b, "candidate", "none: passes to the monolith untouched")
 		return

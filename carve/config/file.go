@@ -38,6 +38,7 @@ type File struct {
 	State     string
 	Limits    Limits
 	Drain     Drain
+	Clients   Clients
 	Forwarded Forwarded
 	// Underscores says that fields whose names have an underscore are passed on.
 	// Default: they are dropped.
@@ -86,6 +87,18 @@ type Limits struct {
 	UpgradeIdle time.Duration
 	// Grace is how long requests may take to finish at the end. Default 30 s.
 	Grace time.Duration
+}
+
+// Clients are the bounds on each client; 0: none.
+type Clients struct {
+	// By tells clients apart: by header, cookie or address. Default: address.
+	By whittle.Sticky
+	// Connections of one address. Default: three quarters of Limits.Connections.
+	Connections int
+	// Requests of one client under way. Default 16,384.
+	Requests int
+	// Rate is for all routes together. Default: none.
+	Rate whittle.Rate
 }
 
 // Forwarded says whom to believe about who the client is.

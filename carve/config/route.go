@@ -42,10 +42,11 @@ func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Rou
 	r.checkExcuses(o, &route)
 	r.checkCPU(o, &route, &f.Monolith)
 	r.routeRecord(o, f, &route)
+	r.rate(o, &route.Rate)
 	o.done()
 	if route.Candidate == nil && !r.failed(o.sub("candidate")) {
 		r.withoutCandidate(o)
-		return whittle.Route{Name: route.Name, Match: route.Match, Record: route.Record}, true
+		return whittle.Route{Name: route.Name, Match: route.Match, Record: route.Record, Rate: route.Rate}, true
 	}
 	return route, true
 }

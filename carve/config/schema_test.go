@@ -69,6 +69,7 @@ var families = []family{
 	{name: "`METHOD /path` or `/path`", samples: []string{"GET /a"}, pattern: `^\s*([A-Z0-9_-]+\s+)?/[^\s?#]*\s*$`},
 	{name: "`package.Service/Method`", samples: []string{"p.S/M"}, not: "text/plain; charset=utf-8", pattern: `^/?[^/\s]+/[^/\s]+$`},
 	{name: "path, such as `/twirp`", samples: []string{"/twirp"}, not: "GET /a", pattern: `^/[^?#\s]*$`},
+	{name: "rate, such as `100/s`, `30/m` or `500/h`", samples: []string{"100/s"}, not: "text/plain; charset=utf-8", pattern: `^[1-9][0-9]*/[smh]$`},
 	{name: "media type", samples: []string{"text/plain; charset=utf-8"}, pattern: `^[^/\s]+/[^/\s]`},
 	{name: "`NAME=VALUE`", samples: []string{"X-Beta=1"}, pattern: `^[^=\s]+\s*=`},
 	{name: "JSON path", samples: []string{"$.x"}, pattern: `^\$([.\[]|$)`},

@@ -48,6 +48,7 @@ func (r *reader) server(o *object, f *File, files folder) {
 		r.limits(l, &f.Limits)
 	}
 	r.drain(o, f)
+	r.clients(o, f)
 	o.flag("underscores_in_headers", &f.Underscores)
 	if fw, ok := o.child("forwarded", "trust: [10.0.0.0/8]"); ok {
 		f.Forwarded.Trust = fw.networks("trust")

@@ -18,6 +18,7 @@ import (
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
 	"whittle/carve/gateway/listener"
+	"whittle/carve/gateway/quota"
 )
 
 // Options make a gateway. Monolith is required; everything else has a useful
@@ -28,6 +29,8 @@ type Options struct {
 	// Routes in any order: the most specific match wins.
 	Routes []whittle.Route
 	Limits Limits
+	// Clients are bounds on each client; the zero value is none. Limit changes them.
+	Clients Clients
 	// Trusted lists the networks of proxies whose Forwarded and X-Forwarded-*
 	// headers are believed and added to. A request from anywhere else has them
 	// replaced. Empty: nobody is believed.
@@ -90,6 +93,9 @@ type Gateway struct {
 	forwarder  forward.Forwarder
 
 	clients *listener.Server
+	// quotas are the bounds on each client, and underWay counts its requests.
+	quotas   atomic.Pointer[quotas]
+	underWay quota.Count
 
 	// copies bounds what the copies of all routes hold together.
 	copies     bodycopy.Budget
@@ -123,8 +129,9 @@ func New(o Options) (*Gateway, error) {
 		Handler: g, Log: g.log, NetHTTP: o.NetHTTP,
 		Connections: o.Limits.Connections, HeaderBytes: o.Limits.HeaderBytes, Streams: o.Limits.Streams,
 		HeaderTimeout: o.Limits.HeaderTimeout, IdleTimeout: o.Limits.IdleTimeout, StallTimeout: o.Limits.StallTimeout,
-		Grace: o.Limits.Grace,
+		Grace: o.Limits.Grace, Exempt: o.Trusted,
 	})
+	g.Limit(o.Clients)
 	g.copies = bodycopy.Budget{Limit: o.Limits.CopyBytes, Used: &g.copiesHeld}
 	g.records.budget = bodycopy.Budget{Limit: recordMemory, Used: &g.records.held, Whole: &g.copies}
 	t, err := g.newTable(o.Monolith, o.Routes, nil)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -21,13 +22,9 @@ type meter struct {
 	running atomic.Int64
 }
 
-func meterOf(old *table, name string) *meter {
-	if old != nil {
-		for _, e := range old.entries {
-			if e.name == name {
-				return e.meter
-			}
-		}
+func meterOf(earlier *entry) *meter {
+	if earlier != nil {
+		return earlier.meter
 	}
 	return &meter{}
 }
@@ -51,6 +48,8 @@ func (m *meter) add(sent int, took time.Duration) {
 type counts struct {
 	loops   atomic.Int64 // requests that came back
 	inBytes atomic.Int64 // requests that went in bytes
+	// crowded counts requests refused because their client had too many under way.
+	crowded atomic.Int64
 }
 
 var (
@@ -72,6 +71,9 @@ var (
 		"Requests that passed through in bytes, both messages as they came: the cheapest way.", nil, nil)
 	descBuffered = prometheus.NewDesc("whittle_buffered_bytes",
 		"Bytes held of bodies whose clients are slow.", nil, nil)
+	descLate = prometheus.NewDesc("whittle_client_limit_total",
+		"What was above the bounds on one client: connections that were closed, and requests, by bound and route (empty: all routes together). A dry run refuses none.",
+		[]string{"bound", "route", "dry_run"}, nil)
 	descUpgrades = prometheus.NewDesc("whittle_upgrades",
 		"Upgraded connections (WebSocket and the like) open.", nil, nil)
 )
@@ -94,6 +96,7 @@ func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
 	counter(descLoops, g.counts.loops.Load())
 	counter(descInBytes, g.counts.inBytes.Load())
 	gauge(descBuffered, g.buffered.Load())
+	g.collectLate(counter)
 	gauge(descUpgrades, g.forwarder.Upgrades())
 	if g.opts.Record != nil {
 		g.records.collect(ch)
@@ -107,6 +110,21 @@ func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
 		if e.route != nil {
 			e.route.collect(ch)
 		}
+	}
+}
+
+// collectLate counts what was above the bounds on one client.
+func (g *Gateway) collectLate(counter func(d *prometheus.Desc, v int64, labels ...string)) {
+	counter(descLate, g.clients.Crowded(), "connections", "", "false")
+	counter(descLate, g.counts.crowded.Load(), lateRequests, "", "false")
+	late := func(r *rate, route string) {
+		if r != nil {
+			counter(descLate, r.above.Load(), lateRate, route, strconv.FormatBool(r.spec.DryRun))
+		}
+	}
+	late(g.quotas.Load().rate, "")
+	for _, e := range g.table.Load().entries {
+		late(e.rate, e.name)
 	}
 }
 

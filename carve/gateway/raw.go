@@ -26,6 +26,11 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 	if !ok {
 		return false
 	}
+	admitted := g.admitRaw(e, r.Peer)
+	defer g.leave(&admitted)
+	if admitted.late != "" {
+		return false // it is refused by name
+	}
 	g.active.enter()
 	defer g.active.exit()
 	at := time.Now()

@@ -36,6 +36,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w = rec
 		defer rec.drop()
 	}
+	c.admission = g.admit(e, &q)
+	defer g.leave(&c.admission)
 	res := g.respond(w, &c, t)
 	if r.ProtoMajor == 2 { // what is left is written when this returns, and would wait for ever
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(g.opts.Limits.StallTimeout))
@@ -55,6 +57,7 @@ type tracked struct {
 	request inbound.Request
 	at      time.Time
 	span    Span
+	admission
 	preview bool // a tester's, for the candidate
 }
 
@@ -77,6 +80,8 @@ func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.R
 	case r.Looped:
 		g.logLoop(r, c.entry.name)
 		return refuse(w, r, http.StatusLoopDetected, loopText)
+	case c.late != "":
+		return g.tooMany(w, c, &c.admission)
 	case r.TwoHosts: // the upstream may choose the other one
 		return refuse(w, r, http.StatusBadRequest, "Bad Request: the host field names another host than :authority.\n")
 	case r.Method == http.MethodConnect: // only forward proxies serve it

@@ -34,11 +34,15 @@ const (
 )
 
 func newSplit(route string, s whittle.Sticky) split {
-	name := s.Name
+	return split{by: s.By, name: canonicalName(s), salt: uint64(hashOf(fnvOffset, route))}
+}
+
+// canonicalName is the name of the header or cookie, as it is looked up.
+func canonicalName(s whittle.Sticky) string {
 	if s.By == "header" {
-		name = textproto.CanonicalMIMEHeaderKey(name)
+		return textproto.CanonicalMIMEHeaderKey(s.Name)
 	}
-	return split{by: s.By, name: name, salt: uint64(hashOf(fnvOffset, route))}
+	return s.Name
 }
 
 // position is a user's sticky position.

@@ -41,6 +41,8 @@ type entry struct {
 	meter *meter
 	// record is the share of the route's exchanges that are recorded.
 	record whittle.Share
+	// rate bounds each client's requests; nil: nothing does.
+	rate *rate
 }
 
 // newTable compiles the routes. It reuses the parts of old that stay the same.
@@ -54,7 +56,7 @@ func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old
 	if t.monolith, err = t.upstream(g, monolith, false, old); err != nil {
 		return nil, inField(err, "monolith")
 	}
-	t.rest = &entry{meter: meterOf(old, "")}
+	t.rest = &entry{meter: meterOf(old.entry(""))}
 	t.entries = []*entry{t.rest}
 	for i, spec := range specs {
 		e, err := t.newEntry(g, spec, old)
@@ -66,6 +68,18 @@ func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old
 	t.order()
 	t.boundExposure(old)
 	return t, nil
+}
+
+// entry finds the rule of a name; nil: t, or the rule, does not exist.
+func (t *table) entry(name string) *entry {
+	if t != nil {
+		for _, e := range t.entries {
+			if e.name == name {
+				return e
+			}
+		}
+	}
+	return nil
 }
 
 // boundExposure has the largest bound of a candidate's routes hold for all of them.
@@ -130,7 +144,12 @@ func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, er
 	if err != nil {
 		return nil, err
 	}
-	e.meter = meterOf(old, spec.Name)
+	earlier := old.entry(spec.Name)
+	e.meter = meterOf(earlier)
+	if earlier != nil {
+		e.rate = earlier.rate
+	}
+	e.rate = rateOf(spec.Rate, e.rate)
 	if spec.Candidate == nil {
 		return e, nil
 	}

@@ -175,6 +175,7 @@ func (d *deployment) swap(next *config.File) error {
 	}
 	recording.SetOn(d.gateway, next)
 	d.notices.Put(next.Notices)
+	d.gateway.Limit(d.clients(next))
 	return nil
 }
 

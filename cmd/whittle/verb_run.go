@@ -115,6 +115,9 @@ type deployment struct {
 	records *recording.Recording
 	notices *notification.Sender
 	public  []listener.Listener
+	// connections is how many clients may have open, which the limit of open files may
+	// have lowered.
+	connections int
 	// metrics are those that no part has of its own.
 	metrics []prometheus.Collector
 	// stopTraces flushes the spans that wait for export.
@@ -149,10 +152,12 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, m
 	d.notices = notification.New(d.redacted, log)
 	limits := gateway.Limits(f.Limits)
 	limits.Connections = fitConnections(f, log)
+	d.connections = limits.Connections
 	d.gateway, err = gateway.New(gateway.Options{
 		Monolith: f.Monolith,
 		Routes:   f.Routes,
 		Limits:   limits,
+		Clients:  d.clients(f),
 		Trusted:  f.Forwarded.Trust,
 
 		KeepUnderscores: f.Underscores,
@@ -241,6 +246,16 @@ func fitConnections(f *config.File, log *slog.Logger) int {
 			"open_files", limit, "needed", wanted+others, "connections", fits, "configured", wanted)
 	}
 	return fits
+}
+
+// clients gives the bounds on each client. None may have all connections, where there are
+// fewer than configured.
+func (d *deployment) clients(f *config.File) gateway.Clients {
+	c := gateway.Clients(f.Clients)
+	if d.connections < f.Limits.Connections && c.Connections > 0 {
+		c.Connections = min(c.Connections, max(1, d.connections*3/4))
+	}
+	return c
 }
 
 // listen binds the users' addresses, or takes their sockets over, and reads the

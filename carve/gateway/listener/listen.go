@@ -1,12 +1,14 @@
 package listener
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"whittle/carve/gateway/quota"
 	"whittle/internal/proxyproto"
 	"whittle/internal/socket"
 )
@@ -30,6 +32,51 @@ func (s *Server) bound(l Listener) *bounded {
 
 // Accept waits for a slot and the next connection.
 func (l *bounded) Accept() (*client, error) {
+	for {
+		c, err := l.accept()
+		if err != nil {
+			return nil, err
+		}
+		if len(l.Proxies) > 0 { // many clients' connections come from one address
+			return c, nil
+		}
+		if c.counted, err = l.s.admit(c.RemoteAddr()); err == nil {
+			return c, nil
+		}
+		_ = c.Close() // nothing was sent
+	}
+}
+
+// errCrowded says that a client has as many connections as it may have.
+var errCrowded = errors.New("the client has too many connections")
+
+// admit counts a connection of an address; nil: it is not counted.
+func (s *Server) admit(addr net.Addr) (counted *quota.Key, err error) {
+	limit := s.perClient.Load()
+	tcp, ok := addr.(*net.TCPAddr)
+	if limit <= 0 || !ok {
+		return nil, nil
+	}
+	ip := tcp.AddrPort().Addr().Unmap()
+	for _, p := range s.c.Exempt {
+		if p.Contains(ip) {
+			return nil, nil
+		}
+	}
+	k := quota.OfIP(ip)
+	if s.clients.Enter(k, int(limit)) {
+		return &k, nil
+	}
+	s.crowded.Add(1)
+	now, last := time.Now(), s.crowdedLog.Load()
+	if now.UnixNano()-last > int64(time.Second) && s.crowdedLog.CompareAndSwap(last, now.UnixNano()) {
+		s.log.Warn("a client has as many connections as it may have; further ones are closed",
+			"client", ip.String(), "limit", limit, "closed_since_the_start", s.crowded.Load())
+	}
+	return nil, errCrowded
+}
+
+func (l *bounded) accept() (*client, error) {
 	select {
 	case l.s.slots <- struct{}{}:
 	default:
@@ -69,6 +116,8 @@ type client struct {
 	once        sync.Once
 	stall       time.Duration
 	until       atomic.Int64 // the write deadline in force, Unix ns
+	// counted is whose connection it is counted as; nil: nobody's.
+	counted *quota.Key
 }
 
 // Write implements net.Conn. The deadline moves with the bytes, so that it cuts
@@ -121,6 +170,9 @@ func (c *client) SetWriteDeadline(t time.Time) error {
 // Close implements net.Conn.
 func (c *client) Close() error {
 	c.once.Do(func() {
+		if c.counted != nil {
+			c.l.s.clients.Leave(*c.counted)
+		}
 		c.l.s.open.Add(-1)
 		<-c.l.s.slots
 	})

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"whittle/carve/gateway/quota"
 )
 
 // Config makes a server. Every bound must be above zero.
@@ -30,6 +32,8 @@ type Config struct {
 	// Connections is how many client connections are open at once; further
 	// ones wait in the kernel's queue until one ends.
 	Connections int
+	// Exempt are the networks whose connections PerClient does not count.
+	Exempt []netip.Prefix
 	// HeaderBytes bounds a request's line and header; above it the response is
 	// 431.
 	HeaderBytes int
@@ -56,6 +60,11 @@ type Server struct {
 	// open connections, times that accepting had to wait, and requests refused
 	// as not well framed.
 	open, waits, malformed atomic.Int64
+	// perClient bounds the connections of one address; crowded counts those that were
+	// closed because of it.
+	perClient, crowded atomic.Int64
+	clients            quota.Count
+	crowdedLog         atomic.Int64 // when it was last logged, Unix ns
 	// conns numbers the connections.
 	conns atomic.Uint64
 	// draining says that no connection is to be kept.
@@ -103,6 +112,13 @@ func (s *Server) Open() int64 { return s.open.Load() }
 // Waits is how often accepting waited because the limit of connections was
 // reached.
 func (s *Server) Waits() int64 { return s.waits.Load() }
+
+// PerClient bounds the connections that one address has open at once; 0: nothing does.
+// Further ones are closed.
+func (s *Server) PerClient(limit int) { s.perClient.Store(int64(limit)) }
+
+// Crowded is how many connections were closed because their client had too many.
+func (s *Server) Crowded() int64 { return s.crowded.Load() }
 
 // Malformed is how many requests were refused because their framing was not
 // exact.
