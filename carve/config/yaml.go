@@ -196,6 +196,10 @@ func convert(n ast.Node, depth int) (*node, error) {
 	case *ast.SequenceNode:
 		out := &node{at: positionOf(n), kind: isSequence}
 		for _, item := range v.Values {
+			if whole := unsplit(item); whole != nil {
+				out.items = append(out.items, whole)
+				continue
+			}
 			c, err := convert(item, depth+1)
 			if err != nil {
 				return nil, err
@@ -213,6 +217,30 @@ func convert(n ast.Node, depth int) (*node, error) {
 		return &node{at: positionOf(n), kind: isScalar, text: n.GetToken().Value, plain: true}, nil
 	}
 	return nil, &syntaxError{positionOf(n), fmt.Sprintf("a %s has no place in a config", n.Type().YAMLName())}
+}
+
+// unsplit puts a plain text of a list together again that the parser has taken for
+// a mapping: in {url: [http://10.0.0.1:3000]} it splits at the second colon, though
+// what follows is no space (YAML 1.2.2, section 7.3.3). Nil: it is no such text.
+func unsplit(n ast.Node) *node {
+	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) == 1 {
+		n = m.Values[0]
+	}
+	pair, ok := n.(*ast.MappingValueNode)
+	if !ok {
+		return nil
+	}
+	key, value := pair.Key.GetToken(), pair.Value.GetToken()
+	switch pair.Value.(type) {
+	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode:
+	default:
+		return nil
+	}
+	end := at(pair.GetToken())
+	if at(value) != (position{end.line, end.column + 1}) || value.Type == token.SingleQuoteType || value.Type == token.DoubleQuoteType {
+		return nil
+	}
+	return &node{at: at(key), kind: isScalar, text: key.Value + ":" + value.Value, plain: true}
 }
 
 func convertMapping(n ast.Node, values []*ast.MappingValueNode, depth int) (*node, error) {
