@@ -1,0 +1,172 @@
+// Package resolve asks DNS which addresses a name has, and for how long that holds.
+// It follows a name: whoever does is told when the addresses have changed, and a
+// lookup that fails, or finds none, changes nothing.
+package resolve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const (
+	// MaxAddresses bounds the addresses that are taken of a name.
+	MaxAddresses = 256
+	// lookupTimeout bounds one lookup, with all its queries.
+	lookupTimeout = 10 * time.Second
+	// A name is asked for again when its records' time to live is over, but neither
+	// sooner nor later than this.
+	leastTTL, mostTTL = time.Second, time.Hour
+	// unknownTTL is for addresses that came without one (from the hosts file).
+	unknownTTL = 10 * time.Second
+	// After a lookup that failed the next comes so soon, and each further one after
+	// twice the time, up to mostWait.
+	firstWait, mostWait = time.Second, 30 * time.Second
+)
+
+// Name is what is looked up.
+type Name struct {
+	// Host has A and AAAA records, or SRV records where Service is set.
+	Host string
+	// Port goes with each address; SRV records have their own.
+	Port string
+	// Service says that the name is that of a service: _web._tcp.shop.example. Of its
+	// records those with the lowest priority are taken, whatever their weight.
+	Service bool
+	// Server is the DNS server that is asked, host:port. Empty: the system's.
+	Server string
+}
+
+// errNone says that a name exists and has no address.
+var errNone = errors.New("the name has no address")
+
+// Lookup gives the addresses of a name, host:port, sorted, and how long they hold.
+// Addresses of a family that this machine has no way to are left out, unless all are.
+func (n Name) Lookup(ctx context.Context) (addresses []string, ttl time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	var seen ttls
+	r := n.resolver(&seen)
+	if n.Service {
+		addresses, err = n.service(ctx, r)
+	} else if addresses, err = host(ctx, r, n.Host, n.Port); err != nil && n.Server == "" {
+		// The system may know names that DNS does not: mDNS, containers, NIS.
+		if addresses, fallback := host(ctx, net.DefaultResolver, n.Host, n.Port); fallback == nil {
+			return addresses, unknownTTL, nil
+		}
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if addresses = reachable(addresses); len(addresses) == 0 {
+		return nil, 0, errNone
+	}
+	slices.Sort(addresses)
+	addresses = slices.Compact(addresses)
+	return addresses[:min(len(addresses), MaxAddresses)], seen.least(), nil
+}
+
+// resolver asks n's server and notes the times to live. One is for one lookup.
+func (n Name) resolver(seen *ttls) *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		var d net.Dialer
+		c, err := d.DialContext(ctx, network, cmp.Or(n.Server, address))
+		if err != nil {
+			return nil, err
+		}
+		return seen.watch(c), nil
+	}}
+}
+
+func host(ctx context.Context, r *net.Resolver, name, port string) ([]string, error) {
+	ips, err := r.LookupNetIP(ctx, "ip", name)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, ip := range ips {
+		all = append(all, net.JoinHostPort(ip.Unmap().String(), port))
+	}
+	return all, nil
+}
+
+func (n Name) service(ctx context.Context, r *net.Resolver) ([]string, error) {
+	_, records, err := r.LookupSRV(ctx, "", "", n.Host)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	var failed error
+	for _, s := range records { // the lowest priority first
+		if s.Priority != records[0].Priority || s.Target == "." || len(all) >= MaxAddresses {
+			continue
+		}
+		some, err := host(ctx, r, s.Target, strconv.Itoa(int(s.Port)))
+		if err != nil {
+			failed = err
+			continue
+		}
+		all = append(all, some...)
+	}
+	if len(all) == 0 {
+		return nil, cmp.Or(failed, errNone)
+	}
+	return all, nil
+}
+
+// reachable leaves out the family that this machine has no route to, if the other
+// one has: to look for a route sends nothing.
+func reachable(addresses []string) []string {
+	var some []string
+	for _, a := range addresses {
+		to, err := netip.ParseAddrPort(a)
+		if err != nil {
+			continue
+		}
+		c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+		if err != nil {
+			continue
+		}
+		_ = c.Close()
+		some = append(some, a)
+	}
+	if len(some) == 0 {
+		return addresses
+	}
+	return some
+}
+
+// Found is called with what a lookup found. On an error, what was found before holds
+// on.
+type Found func(addresses []string, err error)
+
+// Follow looks a name up again and again until ctx ends, each time when what was
+// found holds no longer, and calls found after each lookup.
+func (n Name) Follow(ctx context.Context, found Found) {
+	wait := firstWait
+	for {
+		addresses, ttl, err := n.Lookup(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		found(addresses, err)
+		if err != nil {
+			ttl = wait
+			wait = min(2*wait, mostWait)
+		} else {
+			wait = firstWait
+		}
+		next := time.NewTimer(ttl)
+		select {
+		case <-ctx.Done():
+			next.Stop()
+			return
+		case <-next.C:
+		}
+	}
+}

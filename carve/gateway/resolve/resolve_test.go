@@ -1,0 +1,194 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"whittle/carve/gateway/resolve/dnstest"
+)
+
+// TestLookup holds what comes of the responses that DNS servers give.
+func TestLookup(t *testing.T) {
+	s := dnstest.New(t)
+	s.Set("one.example", 60, "127.0.0.1")
+	s.Set("many.example", 5, "127.0.0.3", "127.0.0.1", "127.0.0.2", "127.0.0.1")
+	s.Set("six.example", 60, "::1")
+	s.Set("mapped.example", 60, "::ffff:127.0.0.1")
+	s.Set("briefly.example", 0, "127.0.0.1")
+	s.Set("eternal.example", 1<<31-1, "127.0.0.1")
+	s.Set("empty.example", 60)
+	s.Alias("alias.example", 7, "one.example")
+	s.Alias("short.example", 70, "many.example")
+	s.SetServices("_web._tcp.example", 9,
+		dnstest.Service{Priority: 1, Port: 80, Target: "one.example"},
+		dnstest.Service{Priority: 1, Port: 81, Target: "many.example"},
+		dnstest.Service{Priority: 1, Port: 82, Target: "gone.example"},
+		dnstest.Service{Priority: 2, Port: 83, Target: "one.example"})
+	s.SetServices("_closed._tcp.example", 9, dnstest.Service{Target: "."})
+	s.SetServices("_lost._tcp.example", 9, dnstest.Service{Target: "gone.example"})
+	s.SetServices("_none._tcp.example", 9)
+	for _, tt := range []struct {
+		name string
+		want []string
+		ttl  time.Duration
+	}{
+		{"one.example", []string{"127.0.0.1:80"}, time.Minute},
+		{"ONE.example.", []string{"127.0.0.1:80"}, time.Minute},
+		{"many.example", []string{"127.0.0.1:80", "127.0.0.2:80", "127.0.0.3:80"}, 5 * time.Second},
+		{"six.example", []string{"[::1]:80"}, time.Minute},
+		{"mapped.example", []string{"127.0.0.1:80"}, time.Minute},
+		{"briefly.example", []string{"127.0.0.1:80"}, leastTTL},
+		{"eternal.example", []string{"127.0.0.1:80"}, mostTTL},
+		{"alias.example", []string{"127.0.0.1:80"}, 7 * time.Second},
+		{"short.example", []string{"127.0.0.1:80", "127.0.0.2:80", "127.0.0.3:80"}, 5 * time.Second},
+		{"127.0.0.9", []string{"127.0.0.9:80"}, unknownTTL},
+		{"empty.example", nil, 0},
+		{"gone.example", nil, 0},
+		{"_web._tcp.example", []string{"127.0.0.1:80", "127.0.0.1:81", "127.0.0.2:81", "127.0.0.3:81"}, 5 * time.Second},
+		{"_closed._tcp.example", nil, 0},
+		{"_lost._tcp.example", nil, 0},
+		{"_none._tcp.example", nil, 0},
+	} {
+		n := Name{Host: tt.name, Port: "80", Service: tt.name[0] == '_', Server: s.Address}
+		got, ttl, err := n.Lookup(t.Context())
+		if (err != nil) != (tt.want == nil) || !slices.Equal(got, tt.want) || ttl != tt.ttl {
+			t.Errorf("%s: %q for %v, %v; want %q for %v", tt.name, got, ttl, err, tt.want, tt.ttl)
+		}
+	}
+}
+
+// TestFamiliesWithoutARouteAreLeftOut: of a name's addresses those that this machine
+// has no way to are not taken, unless there are no others.
+func TestFamiliesWithoutARouteAreLeftOut(t *testing.T) {
+	const away = "[2001:db8::1]:80" // for documentation: routed nowhere, but by a default route
+	if c, err := net.Dial("udp", away); err == nil {
+		c.Close()
+		if got := reachable([]string{away, "127.0.0.1:80"}); len(got) != 2 {
+			t.Errorf("%q", got)
+		}
+		return
+	}
+	if got := reachable([]string{away, "127.0.0.1:80"}); !slices.Equal(got, []string{"127.0.0.1:80"}) {
+		t.Errorf("%q", got)
+	}
+	if got := reachable([]string{away}); !slices.Equal(got, []string{away}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestLongResponsesComeByTCP: their times to live are known as well.
+func TestLongResponsesComeByTCP(t *testing.T) {
+	s := dnstest.New(t)
+	s.Truncate()
+	s.Set("long.example", 33, "127.0.0.1", "127.0.0.2")
+	got, ttl, err := Name{Host: "long.example", Port: "80", Server: s.Address}.Lookup(t.Context())
+	if err != nil || len(got) != 2 || ttl != 33*time.Second {
+		t.Errorf("%q for %v, %v", got, ttl, err)
+	}
+}
+
+// TestAddressesAreBounded: a name with more is no way to fill the memory.
+func TestAddressesAreBounded(t *testing.T) {
+	s := dnstest.New(t)
+	s.Truncate()
+	var many []string
+	for i := range MaxAddresses + 10 {
+		many = append(many, net.IPv4(127, 0, byte(i>>8), byte(i)).String())
+	}
+	s.Set("many.example", 33, many...)
+	got, _, err := Name{Host: "many.example", Port: "80", Server: s.Address}.Lookup(t.Context())
+	if err != nil || len(got) != MaxAddresses {
+		t.Errorf("%d, %v", len(got), err)
+	}
+}
+
+// TestFollow: each change is reported when the time to live is over, a lookup that
+// fails is reported as that and tried again, and the end ends it.
+func TestFollow(t *testing.T) {
+	s := dnstest.New(t)
+	s.Set("app.example", 1, "127.0.0.1")
+	ctx, cancel := context.WithCancel(t.Context())
+	type found struct {
+		addresses []string
+		err       error
+	}
+	came, ended := make(chan found), make(chan struct{})
+	go func() {
+		defer close(ended)
+		Name{Host: "app.example", Port: "80", Server: s.Address}.Follow(ctx, func(addresses []string, err error) {
+			came <- found{addresses, err}
+		})
+	}()
+	if f := <-came; !slices.Equal(f.addresses, []string{"127.0.0.1:80"}) || f.err != nil {
+		t.Error(f)
+	}
+	s.Fail(dnsmessage.RCodeServerFailure)
+	if f := <-came; f.err == nil {
+		t.Error(f)
+	}
+	s.Fail(dnsmessage.RCodeSuccess)
+	s.Set("app.example", 3600, "127.0.0.2", "127.0.0.1")
+	if f := <-came; !slices.Equal(f.addresses, []string{"127.0.0.1:80", "127.0.0.2:80"}) || f.err != nil {
+		t.Error(f)
+	}
+	cancel()
+	<-ended
+}
+
+// TestASilentServerIsGivenUp: whoever waits for a lookup can end it.
+func TestASilentServerIsGivenUp(t *testing.T) {
+	s := dnstest.New(t)
+	s.Silence(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, _, err := Name{Host: "app.example", Port: "80", Server: s.Address}.Lookup(ctx)
+		done <- err
+	}()
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("found")
+	}
+	var failed *net.DNSError
+	if _, _, err := (Name{Host: "app.example", Port: "80", Server: nowhere(t)}).Lookup(t.Context()); !errors.As(err, &failed) {
+		t.Error(err)
+	}
+}
+
+// nowhere is an address at which no DNS server listens.
+func nowhere(t *testing.T) string {
+	p, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	return p.LocalAddr().String()
+}
+
+// FuzzTTL: whatever a server sends, its times to live are read without harm.
+func FuzzTTL(f *testing.F) {
+	m := dnsmessage.Message{Header: dnsmessage.Header{Response: true}, Answers: []dnsmessage.Resource{{
+		Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName("a.example."), Class: dnsmessage.ClassINET, TTL: 5},
+		Body:   &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
+	}}}
+	b, err := m.Pack()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add(b[:len(b)-1])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var seen ttls
+		seen.message(b)
+		if d := seen.least(); d < leastTTL || d > mostTTL {
+			t.Error(d)
+		}
+	})
+}
