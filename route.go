@@ -9,6 +9,9 @@ type Route struct {
 	// was written ("POST /Count"), unique in a config.
 	Name  string
 	Match Match
+	// Timeout bounds the monolith's time to the first byte of a response on this route,
+	// and a whole mirrored call of it. 0: that of the monolith.
+	Timeout time.Duration
 	// Candidate is nil for a route that only passes through.
 	Candidate *Upstream
 	// RPC is nil for a candidate that speaks the monolith's own HTTP.
@@ -40,41 +43,6 @@ type Match struct {
 	Pattern string
 	// Header must be present with this value. HeaderName empty: no condition.
 	HeaderName, HeaderValue string
-}
-
-// Upstream is a server that the gateway calls.
-type Upstream struct {
-	// URL has scheme (http, https or h2c), host and an optional path prefix.
-	URL string
-	// Others are the URLs of more instances of the same server, which share its
-	// requests; scheme and path are URL's. Empty: there is one.
-	Others []string
-	// Build is the operator's name of the running version. Evidence is about one build:
-	// another name discards it. Empty: all versions at the URL count as one.
-	Build string
-	// Timeout bounds a whole mirrored call, and the time to the first byte of
-	// a user's call.
-	Timeout time.Duration
-	// ReadTimeout bounds the silence of the upstream within a response's body,
-	// StreamTimeout that within an event stream or a gRPC response. 0: a minute,
-	// and an hour.
-	ReadTimeout, StreamTimeout time.Duration
-	// WriteTimeout bounds how long the upstream may take nothing of a request's
-	// body. 0: a minute.
-	WriteTimeout time.Duration
-	// WaitTimeout bounds how long a user's request waits for one of MaxConns. 0: ten
-	// seconds.
-	WaitTimeout time.Duration
-	// MaxResponse bounds the bytes read of a response that must be held whole
-	// (mirrored or transcoded).
-	MaxResponse int64
-	// MaxConns bounds the connections in use at once.
-	MaxConns int
-	// Insecure accepts any TLS certificate.
-	Insecure bool
-	// Metrics is the URL of the process's own Prometheus page, with its CPU time
-	// and its count of requests. Empty: they are not known.
-	Metrics string
 }
 
 // Protocol is how an RPC candidate is spoken to.

@@ -88,8 +88,9 @@ func NewCaller(spec whittle.Route) (*Caller, error) {
 		return nil, err
 	}
 	at := *spec.Candidate
-	at.WaitTimeout = at.Timeout // nobody else can respond instead
-	u, err := upstream.New(at, spec.RPC != nil && spec.RPC.Protocol == whittle.GRPC, false)
+	at.WaitTimeout = at.Timeout                                   // nobody else can respond instead
+	at.Health, at.Ejection = whittle.Health{}, whittle.Ejection{} // no instance is spared
+	u, err := upstream.New(at, spec.RPC != nil && spec.RPC.Protocol == whittle.GRPC, nil)
 	if err != nil {
 		return nil, inField(err, "candidate")
 	}

@@ -42,8 +42,6 @@ type Options struct {
 	// they are dropped otherwise, since many servers read X_Forwarded_For as
 	// X-Forwarded-For.
 	KeepUnderscores bool
-	// RewriteHost sends the upstream its own host instead of the client's.
-	RewriteHost bool
 	// NetHTTP has net/http read all requests; otherwise it reads only those that are
 	// odd. It is for tests, which hold the two ways to each other.
 	NetHTTP bool

@@ -1,15 +1,21 @@
 package gateway
 
 import (
+	"bytes"
+	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"whittle"
+	"whittle/internal/proxyproto"
 )
 
 // instances is an upstream at all of these URLs.
@@ -68,5 +74,164 @@ func TestWhatWasSentIsNotTriedElsewhere(t *testing.T) {
 		if got := asked.Load(); got != int64(n+1) {
 			t.Errorf("%d instances were asked for %d requests", got, n+1)
 		}
+	}
+}
+
+// prefaced accepts connections that begin with the PROXY protocol's header, and knows
+// whom each says to be of.
+type prefaced struct{ net.Listener }
+
+type prefacedConn struct {
+	net.Conn
+	of   proxyproto.Header
+	rest *bytes.Reader
+}
+
+func (c *prefacedConn) Read(b []byte) (int, error) {
+	if c.rest.Len() > 0 {
+		return c.rest.Read(b)
+	}
+	return c.Conn.Read(b)
+}
+
+func (l prefaced) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		var had []byte
+		b := make([]byte, 512)
+		for {
+			n, err := c.Read(b)
+			had = append(had, b[:n]...)
+			h, size, wrong := proxyproto.Parse(had)
+			if size > 0 {
+				return &prefacedConn{Conn: c, of: h, rest: bytes.NewReader(had[size:])}, nil
+			}
+			if err != nil || wrong != nil {
+				c.Close()
+				break
+			}
+		}
+	}
+}
+
+type prefaceKey struct{}
+
+// TestEachClientHasItsOwnConnections: with the PROXY protocol an upstream is told whose
+// each connection is, and gets no other client's request over it, by whichever way
+// requests come and are sent.
+func TestEachClientHasItsOwnConnections(t *testing.T) {
+	var conns atomic.Int64
+	for _, tt := range []struct {
+		scheme  string
+		version int
+		nethttp bool
+	}{{"http", 1, false}, {"http", 2, true}, {"h2c", 2, false}, {"https", 1, false}} {
+		t.Run(fmt.Sprint(tt), func(t *testing.T) {
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				h := r.Context().Value(prefaceKey{}).(proxyproto.Header)
+				_, _ = fmt.Fprint(w, h.Source, " ", h.Destination, " ", h.Version)
+			}))
+			s.Listener = prefaced{s.Listener}
+			s.Config.ErrorLog = unmirroredLog
+			s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+				conns.Add(1)
+				if by, ok := c.(*tls.Conn); ok {
+					c = by.NetConn()
+				}
+				return context.WithValue(ctx, prefaceKey{}, c.(*prefacedConn).of)
+			}
+			s.Config.Protocols = new(http.Protocols)
+			s.Config.Protocols.SetHTTP1(true)
+			s.Config.Protocols.SetUnencryptedHTTP2(true)
+			if tt.scheme == "https" {
+				s.StartTLS()
+			} else {
+				s.Start()
+			}
+			t.Cleanup(s.Close)
+			m := instances(tt.scheme + "://" + s.Listener.Addr().String())
+			m.ProxyProtocol = tt.version
+			ls, urls := facing(t, 1)
+			behind(t, ls[0], Options{Monolith: m, NetHTTP: tt.nethttp})
+			before := conns.Load()
+			const clients, rounds = 3, 3
+			var all [clients]http.Transport
+			for range rounds {
+				for i := range all {
+					for _, length := range []int{0, 100, 128 << 10} {
+						var mine net.Conn
+						ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { mine = c.Conn }})
+						req, err := http.NewRequestWithContext(ctx, http.MethodPost, urls[0], strings.NewReader(strings.Repeat("x", length)))
+						if err != nil {
+							t.Fatal(err)
+						}
+						resp, err := all[i].RoundTrip(req)
+						if err != nil {
+							t.Fatal(err)
+						}
+						text, err := io.ReadAll(resp.Body)
+						resp.Body.Close()
+						if want := fmt.Sprint(mine.LocalAddr(), " ", mine.RemoteAddr(), " ", tt.version); err != nil || string(text) != want {
+							t.Fatalf("%d bytes: the upstream was told %q, not %q (%v)", length, text, want, err)
+						}
+					}
+				}
+			}
+			for i := range all {
+				all[i].CloseIdleConnections()
+			}
+			if n := conns.Load() - before; tt.scheme == "h2c" && n != clients || n > clients*rounds {
+				t.Errorf("%d clients had %d connections", clients, n)
+			}
+		})
+	}
+}
+
+// TestARoutesOwnTimeout: what the monolith serves on a route has the route's time to
+// its first byte, by whichever way it is sent, and all else the monolith's.
+func TestARoutesOwnTimeout(t *testing.T) {
+	hang := func(w http.ResponseWriter, r *http.Request, end <-chan struct{}) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if r.URL.Query().Get("hang") != "" {
+			<-end
+		}
+		_, _ = io.WriteString(w, "served")
+	}
+	for _, scheme := range []string{"http", "https", "h2c"} {
+		t.Run(scheme, func(t *testing.T) {
+			_, there, _ := strings.Cut(hanging(t, scheme == "https", hang).URL, "://")
+			ls, urls := facing(t, 1)
+			brief := func(pattern string, candidate *whittle.Upstream) whittle.Route {
+				r := everything()
+				r.Name, r.Match.Pattern, r.Timeout, r.Candidate = pattern, pattern, short, candidate
+				return r
+			}
+			c := upstreamAt(nobody)
+			g := behind(t, ls[0], Options{Monolith: instances(scheme + "://" + there), Routes: []whittle.Route{brief("/bare", nil), brief("/work", &c)}})
+			for _, length := range []int{0, 100, 128 << 10} {
+				for _, path := range []string{"/bare", "/work"} {
+					if status, text := ask(t, http.MethodPost, urls[0]+path+"?hang=1", strings.Repeat("x", length)); status != http.StatusGatewayTimeout {
+						t.Errorf("%s with %d bytes: %d %q", path, length, status, text)
+					}
+				}
+				if status, _ := ask(t, http.MethodPost, urls[0]+"/else", strings.Repeat("x", length)); status != http.StatusOK {
+					t.Errorf("elsewhere: %d", status)
+				}
+			}
+			before := g.table.Load().routes["/work"]
+			if rt := before; rt.env.monolith.Timeout() != short || g.table.Load().monolith.Timeout() != upstreamAt("").Timeout {
+				t.Error("the timeouts are mixed up")
+			}
+			if err := g.Reload(instances(scheme+"://"+there), []whittle.Route{brief("/work", &c)}); err != nil {
+				t.Fatal(err)
+			}
+			if g.table.Load().routes["/work"] != before {
+				t.Error("a reload that changes nothing made the route anew")
+			}
+		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle/carve/gateway/upstream"
 )
 
 // latencyBounds are the upper bounds of the latency buckets, in seconds.
@@ -101,7 +103,9 @@ func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
 	if g.opts.Record != nil {
 		g.records.collect(ch)
 	}
-	for _, e := range g.table.Load().entries {
+	t := g.table.Load()
+	upstream.Collect(t.upstreams, ch)
+	for _, e := range t.entries {
 		gauge(descRunning, e.meter.running.Load(), e.name)
 		for class := range e.meter.class {
 			counter(descRequests, e.meter.class[class].Load(), e.name, string(rune('0'+class))+"xx")

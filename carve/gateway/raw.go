@@ -18,7 +18,7 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 	}
 	t := g.table.Load()
 	e := t.matchRaw(r)
-	if e == nil || e.route != nil || g.recordedShare(e) > 0 || !t.monolith.TakesRaw() || len(r.Body) > upstream.MaxRaw ||
+	if e == nil || e.route != nil || g.recordedShare(e) > 0 || !e.monolith.TakesRaw() || len(r.Body) > upstream.MaxRaw ||
 		g.opts.Limits.BodyBytes >= 0 && int64(len(r.Body)) > g.opts.Limits.BodyBytes {
 		return false
 	}
@@ -35,7 +35,7 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 	defer g.active.exit()
 	at := time.Now()
 	e.meter.running.Add(1)
-	a, err := t.monolith.SendRaw(r.Context(), &upstream.Raw{
+	a, err := e.monolith.SendRaw(r.Context(), &upstream.Raw{
 		Head: r.Head, Fields: fields, Body: r.Body, Inform: r.Inform,
 	})
 	if err == nil && passRaw(r, a) {
@@ -46,7 +46,7 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 	}
 	w, full := r.Full()
 	c := tracked{entry: e, request: g.door.Read(full), at: at}
-	res := g.forwarder.Respond(w, c.request, t.monolith, a, err, at)
+	res := g.forwarder.Respond(w, c.request, e.monolith, a, err, at)
 	g.end(&c, &res)
 	if res.Abort {
 		panic(http.ErrAbortHandler)

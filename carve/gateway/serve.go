@@ -91,7 +91,7 @@ func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.R
 	case c.entry.route != nil:
 		return c.entry.route.serve(w, *r, c.preview)
 	}
-	return g.forwarder.Forward(w, *r, t.monolith, forward.Options{})
+	return g.forwarder.Forward(w, *r, c.entry.monolith, forward.Options{})
 }
 
 // redirect sends a request to the same URL by HTTPS.

@@ -39,6 +39,8 @@ type entry struct {
 	// route is nil where requests only pass through.
 	route *route
 	meter *meter
+	// monolith is asked within the route's own timeout, if it has one.
+	monolith *upstream.Upstream
 	// record is the share of the route's exchanges that are recorded.
 	record whittle.Share
 	// rate bounds each client's requests; nil: nothing does.
@@ -56,7 +58,7 @@ func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old
 	if t.monolith, err = t.upstream(g, monolith, false, old); err != nil {
 		return nil, inField(err, "monolith")
 	}
-	t.rest = &entry{meter: meterOf(old.entry(""))}
+	t.rest = &entry{meter: meterOf(old.entry("")), monolith: t.monolith}
 	t.entries = []*entry{t.rest}
 	for i, spec := range specs {
 		e, err := t.newEntry(g, spec, old)
@@ -145,7 +147,7 @@ func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, er
 		return nil, err
 	}
 	earlier := old.entry(spec.Name)
-	e.meter = meterOf(earlier)
+	e.meter, e.monolith = meterOf(earlier), t.monolith.Within(spec.Timeout)
 	if earlier != nil {
 		e.rate = earlier.rate
 	}
@@ -157,11 +159,11 @@ func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, er
 	if err != nil {
 		return nil, inField(err, "candidate")
 	}
-	env := routeEnv{g: g, monolith: t.monolith, candidate: u, shared: t.shared(u, old)}
+	env := routeEnv{g: g, monolith: e.monolith, candidate: u, shared: t.shared(u, old)}
 	if old != nil {
 		env.adopt = old.routes[spec.Name]
 	}
-	if a := env.adopt; a != nil && a.env.monolith == env.monolith && a.env.candidate == u && reflect.DeepEqual(a.spec, spec) {
+	if a := env.adopt; a != nil && a.env.monolith.Same(env.monolith) && a.env.candidate.Same(u) && reflect.DeepEqual(a.spec, spec) {
 		e.route = a
 		return e, nil
 	}
@@ -188,7 +190,7 @@ func (t *table) upstream(g *Gateway, spec whittle.Upstream, http2 bool, old *tab
 			}
 		}
 	}
-	u, err := upstream.New(spec, http2, g.opts.RewriteHost)
+	u, err := upstream.New(spec, http2, g.log)
 	if err == nil {
 		t.upstreams = append(t.upstreams, u)
 	}

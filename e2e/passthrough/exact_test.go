@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"whittle"
 )
 
 // heard is a request line and header as an upstream saw them on the wire.
@@ -182,7 +184,7 @@ func TestTrustedProxyIsAddedTo(t *testing.T) {
 	url, last := wiretap(t, okResponse)
 	g := through(t, url, func(o *options) {
 		o.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-		o.RewriteHost = true
+		o.Monolith.Host = whittle.HostOfURL
 	})
 	raw(t, g.addr, "GET / HTTP/1.1\r\nHost: inner\r\nConnection: close, X-Forwarded-For\r\nForwarded: for=1.1.1.1\r\nX-Forwarded-For: 1.1.1.1, 2.2.2.2\r\n"+
 		"X-Forwarded-Host: outer\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Port: 443\r\nX-Real-IP: 1.1.1.1\r\n\r\n")

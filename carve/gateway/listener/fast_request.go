@@ -184,6 +184,9 @@ func (c *requestContext) Value(key any) any {
 	if _, ok := key.(connKey); ok {
 		return c.numbered
 	}
+	if key == http.LocalAddrContextKey { // as net/http's server has it
+		return c.numbered.client.(*fastConn).net.LocalAddr()
+	}
 	return nil
 }
 

@@ -36,7 +36,7 @@ func BenchmarkExchange(b *testing.B) {
 		"long":   "Content-Length: 6000\r\n\r\n" + strings.Repeat("x", 6000),
 	} {
 		b.Run(name, func(b *testing.B) {
-			c := newConn(newPool(nil, &slots{limit: 1}, patienceOf(&whittle.Upstream{})), &repeated{response: []byte(head + rest)})
+			c := newConn(newPool(nil, &slots{limit: 1}, patienceOf(&whittle.Upstream{})), &repeated{response: []byte(head + rest)}, "")
 			fields := http.Header{}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -80,7 +80,7 @@ func (u *Upstream) call(ctx context.Context, q *whittle.Request, h *holding) (a 
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
 	at := time.Now()
-	if u.lean {
+	if u.http1.Load() {
 		a, err = u.callLean(ctx, q, h)
 	} else {
 		a, err = u.callTransport(ctx, q, h)
@@ -96,7 +96,7 @@ func (u *Upstream) call(ctx context.Context, q *whittle.Request, h *holding) (a 
 }
 
 // MaxResponse bounds the response of a Call, in bytes.
-func (u *Upstream) MaxResponse() int64 {
+func (u *shared) MaxResponse() int64 {
 	if u.spec.MaxResponse > 0 {
 		return u.spec.MaxResponse
 	}
@@ -104,7 +104,7 @@ func (u *Upstream) MaxResponse() int64 {
 }
 
 // hostFor is the Host that goes upstream for a client's.
-func (u *Upstream) hostFor(client string) string {
+func (u *shared) hostFor(client string) string {
 	switch {
 	case u.host != "":
 		return u.host
@@ -140,7 +140,7 @@ func (u *Upstream) callLean(ctx context.Context, q *whittle.Request, hold *holdi
 		return whittle.Response{}, err
 	}
 	*buf = append(*buf, q.Body...)
-	c, err := u.do(ctx, &leanCall{request: *buf, method: q.Method, again: again(q), limit: u.timeout, total: true, last: authenticates(q.Header), aside: hold.aside})
+	c, err := u.do(ctx, &leanCall{request: *buf, method: q.Method, again: again(q), limit: u.timeout, total: true, last: authenticates(q.Header), aside: hold.aside, client: u.preface("", "")})
 	if err != nil {
 		return whittle.Response{}, err
 	}
@@ -189,7 +189,7 @@ func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 	if err := u.slots.acquire(ctx, hold.aside); err != nil {
 		return whittle.Response{}, err
 	}
-	resp, i, err := u.roundTrip(out.WithContext(ctx), way) //nolint:bodyclose // Response.Close does
+	resp, i, err := u.roundTrip(out.WithContext(ctx), way, u.preface("", ""), hold.aside) //nolint:bodyclose // Response.Close does
 	if err != nil {
 		u.slots.release()
 		return whittle.Response{}, err

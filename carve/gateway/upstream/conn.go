@@ -2,9 +2,13 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +30,14 @@ var longAgo = time.Unix(1, 0)
 type conn struct {
 	pool *pool
 	net  net.Conn
+	// client is whose the connection is; "": anybody's.
+	client string
+	// born is when it was opened, some tenth of the pool's maxAge earlier: not all
+	// that were opened together end together. requests counts those it has carried.
+	born     time.Time
+	requests int
+	secure   *tls.Conn    // net, where it speaks TLS
+	quick    *socket.Conn // net, or what is below secure; nil: it has no quick calls
 
 	buf  []byte
 	r, w int // buf[r:w] has been read and not used
@@ -53,12 +65,18 @@ type conn struct {
 	idleSince           time.Time
 }
 
-func newConn(p *pool, nc net.Conn) *conn {
-	c := &conn{pool: p, net: nc, buf: make([]byte, connBuffer)}
+func newConn(p *pool, nc net.Conn, client string) *conn {
+	c := &conn{pool: p, net: nc, client: client, buf: make([]byte, connBuffer)}
+	if p.maxAge > 0 {
+		c.born = time.Now().Add(-rand.N(p.maxAge/10 + 1))
+	}
 	c.kill = func() { _ = c.net.SetDeadline(longAgo) } // whoever uses it sees the error
 	c.framed.c = c
-	if q := socket.Of(nc); q != nil {
-		c.net = q
+	if t, ok := nc.(*tls.Conn); ok {
+		c.secure = t
+		c.quick, _ = t.NetConn().(*socket.Conn)
+	} else if c.quick = socket.Of(nc); c.quick != nil {
+		c.net = c.quick
 	}
 	return c
 }
@@ -67,8 +85,22 @@ func newConn(p *pool, nc net.Conn) *conn {
 // Bytes that came without a request would be taken for the response to the next
 // one.
 func (c *conn) usable() bool {
-	quick, ok := c.net.(*socket.Conn)
-	return !ok || quick.Silent()
+	if c.secure != nil && c.holds() {
+		return false
+	}
+	return c.quick == nil || c.quick.Silent()
+}
+
+// holds reports whether there is something left of what TLS has read, which the
+// socket knows nothing of, or whether that has ended.
+func (c *conn) holds() bool {
+	c.bounded = time.Time{}
+	if c.net.SetReadDeadline(longAgo) != nil {
+		return true
+	}
+	var b [1]byte
+	n, err := c.net.Read(b[:])
+	return n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || c.net.SetReadDeadline(time.Time{}) != nil
 }
 
 // exchange writes a request and reads the final response's head. limit is for
@@ -77,6 +109,7 @@ func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit ti
 	c.ctx, c.total, c.until, c.sent, c.heard = ctx, total, time.Time{}, false, false
 	c.trailer = nil
 	c.cut.Store(false)
+	c.requests++
 	c.now = time.Now()
 	if err := c.bound(limit); err != nil {
 		return err

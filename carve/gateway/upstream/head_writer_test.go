@@ -50,7 +50,7 @@ func FuzzTarget(f *testing.F) {
 	for _, s := range []string{"/", "//a", "http://h/x?y", "http://h", "*", "/a b", "/%2f|?q"} {
 		f.Add(s)
 	}
-	u, err := New(whittle.Upstream{URL: "http://127.0.0.1:1/base"}, false, false)
+	u, err := New(whittle.Upstream{URL: "http://127.0.0.1:1/base"}, false, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -2,22 +2,56 @@ package upstream
 
 import (
 	"context"
-	"crypto/tls"
+	"encoding/hex"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // instance is one of an upstream's servers, at one address, with the connections
 // kept open to it.
 type instance struct {
-	// address is what is dialled: host:port.
-	address string
-	dialer  net.Dialer
-	pool    *pool // nil unless the upstream is lean
-	ways    transports
+	u *shared
+	// network and address are what is dialled: host:port, or the path of a socket;
+	// server is whom its certificate is for.
+	network, address, server string
+
+	pool *pool // nil: HTTP/2 is spoken without asking
+	ways atomic.Pointer[transports]
 	// running counts the requests under way through net/http.
 	running atomic.Int64
+	// failed counts the requests in a row that failed.
+	failed atomic.Int32
+	// end ends the checks.
+	end context.CancelFunc
+
+	// The following are guarded by the upstream's mu.
+
+	closed bool
+	health health
+	// unhealthy and ejected are settled when a group is made.
+	unhealthy, ejected bool
+	ejection           ejection
+}
+
+// newInstance makes the one of an origin that is at an address. The caller holds mu.
+func (u *shared) newInstance(s origin, address string) *instance {
+	i := &instance{u: u, network: s.network, address: address, server: s.server}
+	if !u.http2 {
+		i.pool = newPool(func(ctx context.Context, client string) (net.Conn, error) {
+			return i.connect(ctx, client, onlyHTTP1)
+		}, &u.slots, u.patience)
+		i.pool.maxAge, i.pool.maxRequests = u.spec.MaxAge, u.spec.MaxRequests
+	}
+	i.ways.Store(i.newTransports())
+	var ctx context.Context
+	ctx, i.end = context.WithCancel(context.Background())
+	if u.spec.Health.Interval > 0 && !u.closed {
+		u.work.Go(func() { i.check(ctx) })
+	}
+	return i
 }
 
 // way is one of those in which net/http sends a request.
@@ -29,44 +63,61 @@ const (
 	wayOnce
 	// wayUpgrade speaks HTTP/1.1 only, since HTTP/2 has no Upgrade.
 	wayUpgrade
+	// wayCheck opens a connection for each request, where that can be said.
+	wayCheck
 	ways
 )
 
-// transports has one for each way.
-type transports [ways]*http.Transport
+// transports has one for each way. Their connections are as old as they are at most.
+type transports struct {
+	by    [ways]*http.Transport
+	made  time.Time
+	taken atomic.Int64 // requests
+}
 
-// newInstance makes one at host:port, whose certificate is for server.
-func (u *Upstream) newInstance(address, server string) *instance {
-	i := &instance{address: address, dialer: net.Dialer{Timeout: min(dialTimeout, u.timeout)}}
-	if u.lean {
-		i.pool = newPool(i.dial, &u.slots, u.patience)
+func (i *instance) newTransports() *transports {
+	t := &transports{made: time.Now()}
+	http2 := i.u.http2
+	t.by[wayKept] = i.newTransport(http2, true)
+	if t.by[wayOnce] = t.by[wayKept]; !http2 { // HTTP/2 says which streams it has not begun
+		t.by[wayOnce] = i.newTransport(false, true)
+		t.by[wayOnce].IdleConnTimeout = trusted
 	}
-	i.ways[wayKept] = u.newTransport(i, server, u.http2, true)
-	if i.ways[wayOnce] = i.ways[wayKept]; !u.http2 { // HTTP/2 says which streams it has not begun
-		i.ways[wayOnce] = u.newTransport(i, server, false, true)
-		i.ways[wayOnce].IdleConnTimeout = trusted
-	}
-	i.ways[wayUpgrade] = u.newTransport(i, server, false, false)
-	return i
+	t.by[wayUpgrade] = i.newTransport(false, false)
+	t.by[wayCheck] = i.newTransport(http2, true)
+	t.by[wayCheck].DisableKeepAlives = !http2
+	return t
 }
 
 // newTransport makes a way through net/http: always HTTP/2 where forced, HTTP/2 by
 // ALPN where it is allowed, else HTTP/1.1.
-func (u *Upstream) newTransport(i *instance, server string, forced, allowed bool) *http.Transport {
+func (i *instance) newTransport(forced, allowed bool) *http.Transport {
 	var p http.Protocols
 	p.SetHTTP1(!forced)
 	p.SetHTTP2(forced || allowed)
 	p.SetUnencryptedHTTP2(forced)
+	spoken := onlyHTTP1
+	switch {
+	case forced:
+		spoken = onlyHTTP2
+	case allowed:
+		spoken = bothHTTP
+	}
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
+		client := ""
+		if i.u.spec.ProxyProtocol > 0 {
+			client = clientOf(address)
+		}
+		return i.connect(ctx, client, spoken)
+	}
 	return &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return i.dial(ctx) },
-		// The operator asked for it, by name, for this upstream.
-		TLSClientConfig:        &tls.Config{ServerName: server, InsecureSkipVerify: u.spec.Insecure}, //nolint:gosec // see above
-		TLSHandshakeTimeout:    min(dialTimeout, u.timeout),
+		DialContext:            dial,
+		DialTLSContext:         dial,
 		DisableCompression:     true, // bodies pass as they are
-		MaxConnsPerHost:        u.conns(),
-		MaxIdleConnsPerHost:    min(u.conns(), 64),
+		MaxConnsPerHost:        i.u.conns(),
+		MaxIdleConnsPerHost:    min(i.u.conns(), 64),
+		MaxIdleConns:           maxIdle,
 		IdleConnTimeout:        idleTimeout,
-		ResponseHeaderTimeout:  u.timeout,
 		ExpectContinueTimeout:  continueTimeout,
 		MaxResponseHeaderBytes: maxResponseHead,
 		Protocols:              &p,
@@ -77,8 +128,42 @@ func (u *Upstream) newTransport(i *instance, server string, forced, allowed bool
 	}
 }
 
-func (i *instance) dial(ctx context.Context) (net.Conn, error) {
-	return i.dialer.DialContext(ctx, "tcp", i.address)
+// hostOf is the URL's host by which net/http keeps the connections of clients apart
+// that may share none; clientOf is whose a host and port is. Nobody resolves it.
+func hostOf(client string) string { return hex.EncodeToString([]byte(client)) + ".client" }
+
+func clientOf(address string) string {
+	host, _, _ := net.SplitHostPort(address)
+	b, _ := hex.DecodeString(strings.TrimSuffix(host, ".client")) // as hostOf made it
+	return string(b)
+}
+
+// transport gives the way for a request. Where connections may not be older, or have
+// carried more, the transports are replaced and the old ones end with what they have
+// under way.
+func (i *instance) transport(by way) *http.Transport {
+	t := i.ways.Load()
+	age, most := i.u.spec.MaxAge, int64(i.u.spec.MaxRequests)
+	if age <= 0 && most <= 0 {
+		return t.by[by]
+	}
+	if age > 0 && time.Since(t.made) > age || t.taken.Add(1) > most && most > 0 {
+		next := i.newTransports()
+		next.taken.Store(1)
+		if i.ways.CompareAndSwap(t, next) {
+			t.retire()
+		}
+		t = i.ways.Load()
+	}
+	return t.by[by]
+}
+
+// retire lets idle connections go. What is in use is closed when it has been idle
+// for as long as the transport keeps it.
+func (t *transports) retire() {
+	for _, tr := range t.by {
+		tr.CloseIdleConnections()
+	}
 }
 
 // lease is a slot that a request through net/http holds, at an instance.
@@ -101,12 +186,14 @@ func (i *instance) load() int64 {
 	return n
 }
 
-// close lets idle connections go; those in use are closed when they are done.
+// close lets idle connections go and ends the checks; connections in use are closed
+// when they are done. The caller holds the upstream's mu.
 func (i *instance) close() {
+	i.closed = true
+	i.end()
+	i.ejection.stop()
 	if i.pool != nil {
 		i.pool.close()
 	}
-	for _, t := range i.ways {
-		t.CloseIdleConnections()
-	}
+	i.ways.Load().retire()
 }

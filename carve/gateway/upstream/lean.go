@@ -35,7 +35,7 @@ func (u *Upstream) sendLean(ctx context.Context, q *Request) (*Response, error) 
 	if *buf, err = u.compose((*buf)[:0], q); err != nil {
 		return nil, err
 	}
-	call := leanCall{request: *buf, method: q.In.Method, again: replayable(q.In.Request), limit: u.timeout, last: authenticates(q.In.Header), inform: q.Inform}
+	call := leanCall{request: *buf, method: q.In.Method, again: replayable(q.In.Request), limit: u.timeout, last: authenticates(q.In.Header), inform: q.Inform, client: u.clientOf(q.In)}
 	c, err := u.do(ctx, &call)
 	if err != nil {
 		return nil, err
@@ -127,6 +127,8 @@ type leanCall struct {
 	// total is set.
 	limit time.Duration
 	total bool
+	// client is whose connection it has to be; "": anybody's.
+	client string
 	// last says that no other request may follow on the connection.
 	last bool
 	// aside says that no user waits: a connection is taken only where one is to
@@ -145,11 +147,17 @@ func (u *Upstream) do(ctx context.Context, call *leanCall) (*conn, error) {
 	}
 	var tries attempts
 	for {
-		i := u.choose(&tries)
+		i, err := u.choose(ctx, &tries, call.aside)
+		if err != nil {
+			u.slots.release()
+			return nil, err
+		}
 		c, err := i.pool.do(ctx, call)
 		if err == nil {
+			u.saw(ctx, i, c.head.status, nil)
 			return c, nil
 		}
+		u.saw(ctx, i, 0, err)
 		if !tries.further(ctx, u, i, err) {
 			u.slots.release()
 			return nil, err
@@ -165,7 +173,7 @@ func (p *pool) do(ctx context.Context, call *leanCall) (*conn, error) {
 		may = reuseTrusted
 	}
 	for {
-		c, err := p.get(ctx, may)
+		c, err := p.get(ctx, call.client, may)
 		if err != nil {
 			return nil, err
 		}

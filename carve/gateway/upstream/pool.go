@@ -13,11 +13,16 @@ import (
 // takes one for itself, works on it from its own goroutine, and puts it back after
 // a clean end.
 type pool struct {
-	dial func(context.Context) (net.Conn, error)
+	// dial opens a connection for a client, or for whoever comes ("").
+	dial func(ctx context.Context, client string) (net.Conn, error)
 	// slots bounds the connections of all the upstream's pools: a request holds one
 	// while it runs, and takes an idle connection before it dials.
 	slots    *slots
 	patience patience
+	// maxAge is how long a connection takes further requests, maxRequests how many it
+	// has in all. 0: any.
+	maxAge      time.Duration
+	maxRequests int
 	// running counts the requests that have or open a connection.
 	running atomic.Int64
 
@@ -44,7 +49,7 @@ const (
 	reuseAny
 )
 
-func newPool(dial func(context.Context) (net.Conn, error), slots *slots, patience patience) *pool {
+func newPool(dial func(ctx context.Context, client string) (net.Conn, error), slots *slots, patience patience) *pool {
 	p := &pool{dial: dial, slots: slots, patience: patience}
 	p.reaper = time.AfterFunc(time.Hour, p.reap)
 	p.reaper.Stop()
@@ -52,41 +57,44 @@ func newPool(dial func(context.Context) (net.Conn, error), slots *slots, patienc
 }
 
 // get gives a connection that nobody else uses: an idle one as far as may
-// allows, else a new one. The caller has a slot.
-func (p *pool) get(ctx context.Context, may reuse) (*conn, error) {
+// allows, else a new one. One that was opened for a client serves no other. The
+// caller has a slot.
+func (p *pool) get(ctx context.Context, client string, may reuse) (*conn, error) {
 	p.running.Add(1)
-	for c := p.pop(may); c != nil; c = p.pop(may) {
+	for c := p.pop(client, may); c != nil; c = p.pop(client, may) {
 		if c.usable() {
 			c.reused = true
 			return c, nil
 		}
 		_ = c.net.Close() // the upstream had ended it already
 	}
-	nc, err := p.dial(ctx)
+	nc, err := p.dial(ctx, client)
 	if err != nil {
 		p.running.Add(-1)
 		return nil, err
 	}
-	return newConn(p, nc), nil
+	return newConn(p, nc, client), nil
 }
 
-// pop takes the idle connection used last. Where even that one may not be used,
-// the oldest makes room for the one that is dialled instead.
-func (p *pool) pop(may reuse) *conn {
+// pop takes the client's idle connection that was used last. Where even that one may
+// not be used, the oldest makes room for the one that is dialled instead.
+func (p *pool) pop(client string, may reuse) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := len(p.idle)
+	at := len(p.idle) - 1
+	for at >= 0 && p.idle[at].client != client {
+		at--
+	}
 	switch {
-	case n == 0 || may == reuseNone:
+	case at < 0 || may == reuseNone:
 		return nil
-	case may == reuseTrusted && time.Since(p.idle[n-1].idleSince) > trusted:
+	case may == reuseTrusted && time.Since(p.idle[at].idleSince) > trusted:
 		_ = p.idle[0].net.Close() // idle: nothing is lost
 		p.idle = slices.Delete(p.idle, 0, 1)
 		return nil
 	}
-	c := p.idle[n-1]
-	p.idle[n-1] = nil
-	p.idle = p.idle[:n-1]
+	c := p.idle[at]
+	p.idle = slices.Delete(p.idle, at, at+1)
 	return c
 }
 
@@ -101,7 +109,7 @@ func (p *pool) put(c *conn, usable bool) {
 func (p *pool) keep(c *conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.closed || p.spent(c) {
 		return false
 	}
 	c.idleSince = c.now
@@ -110,6 +118,11 @@ func (p *pool) keep(c *conn) bool {
 	}
 	p.idle = append(p.idle, c)
 	return true
+}
+
+// spent reports whether a connection takes no further request.
+func (p *pool) spent(c *conn) bool {
+	return p.maxRequests > 0 && c.requests >= p.maxRequests || p.maxAge > 0 && c.now.Sub(c.born) >= p.maxAge
 }
 
 // reap closes what has been idle too long: the oldest are first.

@@ -58,9 +58,9 @@ func patient(t *testing.T) (addr string, conns func() int) {
 	}
 }
 
-func dialing(addr string) func(context.Context) (net.Conn, error) {
+func dialing(addr string) func(context.Context, string) (net.Conn, error) {
 	var d net.Dialer
-	return func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) }
+	return func(ctx context.Context, _ string) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) }
 }
 
 // age makes the pool's idle connections look unused for d.
@@ -119,12 +119,12 @@ func TestOnlyOnceGoesOverTrustedConnections(t *testing.T) {
 func TestOnlyOnceGoesOverTrustedConnectionsByTLSToo(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }))
 	t.Cleanup(srv.Close)
-	u, err := New(whittle.Upstream{URL: srv.URL, Insecure: true}, false, false)
+	u, err := New(whittle.Upstream{URL: srv.URL, Insecure: true}, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(u.Close)
-	u.group.Load().all[0].ways[wayKept].DialContext = func(context.Context, string, string) (net.Conn, error) {
+	u.group.Load().all[0].ways.Load().by[wayKept].DialTLSContext = func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("this is the transport that keeps connections")
 	}
 	for _, tt := range []struct {
@@ -137,6 +137,7 @@ func TestOnlyOnceGoesOverTrustedConnectionsByTLSToo(t *testing.T) {
 		{http.MethodGet, nil, false},
 		{http.MethodPost, []string{}, false}, // of a route that is safe
 	} {
+		u.http1.Store(false) // as long as it is not known, net/http's transport is used
 		q := &whittle.Request{Method: tt.method, Target: "/", Host: "h", Header: whittle.Header{}, Body: []byte("x")}
 		if tt.key != nil {
 			q.Header["X-Idempotency-Key"] = tt.key

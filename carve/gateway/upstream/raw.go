@@ -19,8 +19,9 @@ type Raw struct {
 	Inform func(status int, fields map[string][]string)
 }
 
-// TakesRaw reports whether SendRaw can be called: the upstream speaks plain HTTP/1.1.
-func (u *Upstream) TakesRaw() bool { return u.lean }
+// TakesRaw reports whether SendRaw can be called: the upstream speaks HTTP/1.1, and
+// its connections are shared by all clients.
+func (u *Upstream) TakesRaw() bool { return u.http1.Load() && u.spec.ProxyProtocol == 0 }
 
 // MaxRaw is the longest body of a Raw.
 const MaxRaw = maxLeanBody

@@ -127,7 +127,7 @@ func pipeTo(t *testing.T, packets ...string) *conn {
 		<-done
 		p.close()
 	})
-	return newConn(p, near)
+	return newConn(p, near, "")
 }
 
 func exchange(t *testing.T, packets ...string) (whittle.Response, error) {

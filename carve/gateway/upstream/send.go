@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -27,7 +28,7 @@ type Request struct {
 
 // Short reports whether Send reads the body of a request, if it has one, in whole
 // before it sends anything.
-func (u *Upstream) Short(q *Request) bool { return !q.Upgrade && u.lean && lean(q.In.Request) }
+func (u *Upstream) Short(q *Request) bool { return !q.Upgrade && u.http1.Load() && lean(q.In.Request) }
 
 // Send sends a request and reads the response's head. Its error says, by
 // Classify, how the upstream failed, unless the request could not be sent
@@ -74,7 +75,10 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 		out.Host = u.host
 	}
 	ctx, w := watched(ctx, q.Body, &u.patience)
-	trace := httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { w.sent() }}
+	if q.Body == nil {
+		w.await(u.timeout)
+	}
+	trace := httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { w.sent(u.timeout) }}
 	if q.Body != nil {
 		body := &upload{Body: q.Body}
 		out.Body, trace.GotConn = body, func(httptrace.GotConnInfo) { body.begun.Store(true) }
@@ -97,7 +101,7 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 		held.lend(slow)
 		defer held.unlend(slow)
 	}
-	resp, i, err := u.roundTrip(out.WithContext(httptrace.WithClientTrace(ctx, &trace)), by) //nolint:bodyclose // Response.Close does
+	resp, i, err := u.roundTrip(out.WithContext(httptrace.WithClientTrace(ctx, &trace)), by, u.clientOf(q.In), false) //nolint:bodyclose // Response.Close does
 	w.rest()
 	if err != nil {
 		held.release()
@@ -115,20 +119,50 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 // roundTrip sends a request through net/http, by another instance where no
 // connection could be opened to the one that was chosen. It counts as running there
 // until its response is closed.
-func (u *Upstream) roundTrip(out *http.Request, by way) (*http.Response, *instance, error) {
+func (u *Upstream) roundTrip(out *http.Request, by way, client string, aside bool) (*http.Response, *instance, error) {
+	ctx := out.Context()
+	if client != "" {
+		out.URL.Host = hostOf(client)
+	}
 	var tries attempts
 	for {
-		i := u.choose(&tries)
+		i, err := u.choose(ctx, &tries, aside)
+		if err != nil {
+			return nil, nil, err
+		}
 		i.running.Add(1)
-		resp, err := i.ways[by].RoundTrip(out)
+		resp, err := i.transport(by).RoundTrip(out)
 		if err == nil {
+			u.saw(ctx, i, resp.StatusCode, nil)
+			u.learn(resp, by)
 			return resp, i, nil
 		}
 		i.running.Add(-1)
-		if !tries.further(out.Context(), u, i, err) {
+		u.saw(ctx, i, 0, err)
+		if !tries.further(ctx, u, i, err) {
 			return nil, nil, err
 		}
 	}
+}
+
+// learn takes from a response by TLS whether the upstream chose HTTP/1.1 where it
+// could have had HTTP/2.
+func (u *shared) learn(resp *http.Response, by way) {
+	if by != wayUpgrade && resp.ProtoMajor == 1 && !u.http2 && !u.http1.Load() {
+		u.http1.Store(true)
+	}
+}
+
+// clientOf is whose connection a request has to go over; "": anybody's.
+func (u *shared) clientOf(q *inbound.Request) string {
+	if u.spec.ProxyProtocol == 0 {
+		return ""
+	}
+	local := ""
+	if a, ok := q.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		local = a.String()
+	}
+	return u.preface(q.RemoteAddr, local)
 }
 
 // upload is a request's body that outlives attempts of which none of it was sent:

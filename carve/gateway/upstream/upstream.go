@@ -8,14 +8,18 @@ package upstream
 
 import (
 	"cmp"
-	"net"
+	"context"
+	"log/slog"
+	"net/netip"
 	"net/url"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"whittle"
+	"whittle/internal/proxyproto"
 )
 
 const (
@@ -27,11 +31,12 @@ const (
 	defaultConns = 512
 	// defaultResponse stands in for an Upstream.MaxAnswer of 0.
 	defaultResponse = 1 << 20
-	// dialTimeout bounds connecting, TLS included, unless the whole call's
-	// bound is shorter.
-	dialTimeout = 5 * time.Second
+	// defaultConnect stands in for an Upstream.ConnectTimeout of 0.
+	defaultConnect = 5 * time.Second
 	// idleTimeout is how long an unused connection is kept.
 	idleTimeout = 60 * time.Second
+	// maxIdle bounds the idle connections of a transport whose clients share none.
+	maxIdle = 1024
 	// maxResponseHead bounds a response's status line and header.
 	maxResponseHead = 256 << 10
 	// continueTimeout is how long an upstream may take to say 100 before the
@@ -42,105 +47,148 @@ const (
 	pingTimeout = 10 * time.Second
 )
 
-// Upstream is one server, or several instances of one. The everyday request
-// (HTTP/1.1 in plain text, no body or a short one) goes through an instance's pool;
-// everything else through net/http's transport.
+// Upstream is one server, or several instances of one, as they are asked within a
+// timeout. The everyday request (HTTP/1.1, no body or a short one) goes through an
+// instance's pool; everything else through net/http's transport.
 type Upstream struct {
+	*shared
+	timeout time.Duration
+}
+
+// shared is what an upstream has whatever the timeout.
+type shared struct {
 	spec whittle.Upstream
-	// http2 says that HTTP/2 is spoken without asking (gRPC), lean that the everyday
-	// request goes through a pool.
-	http2, lean bool
+	log  *slog.Logger
+	// http2 says that HTTP/2 is spoken without asking (gRPC).
+	http2 bool
 	// base is the first URL.
 	base *url.URL
 	// prefix is put before each request's target.
 	prefix string
 	// host replaces the client's Host; empty: the client's is kept.
 	host     string
-	timeout  time.Duration
 	patience patience
+	tls      *clientTLS // nil: none is spoken
+	// http1 says that the instances are known to speak HTTP/1.1, so that the everyday
+	// request goes through a pool. By TLS that shows with the first response.
+	http1 atomic.Bool
 	// slots bounds the requests under way at all instances, upgraded the connections
 	// that have changed to another protocol.
 	slots, upgraded slots
-	group           atomic.Pointer[group]
+
+	group   atomic.Pointer[group]
+	origins []origin
+	counts
+	// work is what follows names and checks instances, until end is called.
+	work sync.WaitGroup
+	end  context.CancelFunc
+
+	mu     sync.Mutex // guards the following, and the making of groups
+	found  []found    // by origin
+	closed bool
 }
 
-// New checks spec and opens nothing yet.
-func New(spec whittle.Upstream, http2, rewriteHost bool) (*Upstream, error) {
-	bases, err := parseURLs(&spec)
+// New checks spec. It follows the names in it and checks instances until Close. A
+// nil log is told nothing.
+func New(spec whittle.Upstream, http2 bool, log *slog.Logger) (*Upstream, error) {
+	origins, err := parseURLs(&spec)
 	if err != nil {
 		return nil, err
 	}
-	base := bases[0]
-	u := &Upstream{spec: spec, http2: http2, base: base, timeout: spec.Timeout, patience: patienceOf(&spec)}
-	switch base.Scheme {
-	case "http", "https":
-	case "h2c":
-		u.http2, base.Scheme = true, "http"
-	default:
-		return nil, badURL(spec.URL, "the scheme must be http, https or h2c")
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
 	}
-	if u.timeout <= 0 {
-		u.timeout = defaultTimeout
+	base := origins[0].url
+	if base.Scheme == "h2c" {
+		http2 = true
+		base = &url.URL{Scheme: "http", Host: base.Host, Path: base.Path, RawPath: base.RawPath}
 	}
-	conns := u.conns()
+	u := &shared{spec: spec, log: log, http2: http2, base: base, patience: patienceOf(&spec), origins: origins, found: make([]found, len(origins))}
+	if base.Scheme == "https" {
+		if u.tls, err = newClientTLS(&spec, log); err != nil {
+			return nil, err
+		}
+	}
 	wait := spec.WaitTimeout
 	if wait <= 0 {
 		wait = defaultWait
 	}
-	u.slots.limit, u.slots.wait, u.slots.shared = conns, wait, u.http2
-	u.upgraded.limit, u.upgraded.wait = conns, wait
+	u.slots.limit, u.slots.wait, u.slots.shared = u.conns(), wait, u.http2
+	u.upgraded.limit, u.upgraded.wait = u.conns(), wait
 	u.prefix = strings.TrimSuffix(base.EscapedPath(), "/")
-	if rewriteHost {
+	if u.host = spec.Host; u.host == whittle.HostOfURL {
 		u.host = base.Host
 	}
-	u.lean = base.Scheme == "http" && !u.http2
-	g := &group{}
-	for _, b := range bases {
-		g.all = append(g.all, u.newInstance(withPort(b), b.Hostname()))
+	u.http1.Store(base.Scheme == "http" && !u.http2)
+	u.begin()
+	timeout := spec.Timeout
+	if timeout <= 0 {
+		timeout = defaultTimeout
 	}
-	u.group.Store(g)
-	return u, nil
+	return &Upstream{shared: u, timeout: timeout}, nil
 }
 
-// parseURLs reads the URLs of an upstream's instances, which differ in their hosts.
-func parseURLs(spec *whittle.Upstream) ([]*url.URL, error) {
-	var all []*url.URL
-	for _, raw := range append([]string{spec.URL}, spec.Others...) {
-		u, err := url.Parse(raw)
-		switch {
-		case err != nil || u.Host == "":
-			return nil, badURL(raw, "it has no host")
-		case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-			return nil, badURL(raw, "user, query and fragment cannot be used here")
-		case len(all) > 0 && (u.Scheme != all[0].Scheme || strings.TrimSuffix(u.EscapedPath(), "/") != strings.TrimSuffix(all[0].EscapedPath(), "/")):
-			return nil, badURL(raw, "the instances of an upstream have one scheme and one path")
+// begin makes the instances that are known, and looks for the others.
+func (u *shared) begin() {
+	var ctx context.Context
+	ctx, u.end = context.WithCancel(context.Background())
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.group.Store(&group{replaced: make(chan struct{})})
+	u.regroup()
+	for at, s := range u.origins {
+		if s.name != nil {
+			u.work.Go(func() {
+				s.name.Follow(ctx, func(addresses []string, err error) { u.follow(at, addresses, err) })
+			})
 		}
-		all = append(all, u)
 	}
-	return all, nil
 }
+
+// Within is the same upstream, asked within another timeout. 0: u itself.
+func (u *Upstream) Within(timeout time.Duration) *Upstream {
+	if timeout <= 0 || timeout == u.timeout {
+		return u
+	}
+	return &Upstream{shared: u.shared, timeout: timeout}
+}
+
+// Same reports whether two are one upstream within one timeout.
+func (u *Upstream) Same(v *Upstream) bool { return *u == *v }
 
 // conns is how many requests may be under way.
-func (u *Upstream) conns() int { return cmp.Or(max(u.spec.MaxConns, 0), defaultConns) }
+func (u *shared) conns() int { return cmp.Or(max(u.spec.MaxConns, 0), defaultConns) }
 
-func badURL(raw, why string) error {
-	return whittle.Errorf(whittle.Invalid, "read upstream %q: %s", raw, why).
-		WithHint("write it as http://127.0.0.1:3000, https://host or h2c://host:port").WithField("url")
+// connectTimeout bounds the opening of a connection.
+func (u *shared) connectTimeout() time.Duration {
+	bound := u.spec.ConnectTimeout
+	if bound <= 0 {
+		bound = defaultConnect
+	}
+	if u.spec.Timeout > 0 {
+		bound = min(bound, u.spec.Timeout)
+	}
+	return bound
 }
 
-func withPort(u *url.URL) string {
-	if port := u.Port(); port != "" {
-		return u.Host
+// name is that of the upstream in logs and metrics.
+func (u *shared) name() string { return u.spec.URL }
+
+// preface is the header of the PROXY protocol for a client's connection, of which
+// both addresses are given, or for none; "" where the upstream wants none.
+func (u *shared) preface(client, local string) string {
+	if u.spec.ProxyProtocol == 0 {
+		return ""
 	}
-	if u.Scheme == "https" {
-		return net.JoinHostPort(u.Hostname(), "443")
-	}
-	return net.JoinHostPort(u.Hostname(), "80")
+	h := proxyproto.Header{Version: u.spec.ProxyProtocol}
+	h.Source, _ = netip.ParseAddrPort(client) // what cannot be read is not told
+	h.Destination, _ = netip.ParseAddrPort(local)
+	return string(h.Append(nil))
 }
 
 // target is what stands on the request line for a target as the client sent
 // it.
-func (u *Upstream) target(sent string) string {
+func (u *shared) target(sent string) string {
 	if i := strings.Index(sent, "://"); i > 0 && sent[0] != '/' { // absolute form
 		rest := sent[i+len("://"):]
 		j := strings.IndexAny(rest, "/?")
@@ -161,7 +209,7 @@ func (u *Upstream) target(sent string) string {
 
 // url wraps a target so that net/http writes it as it is: Opaque is written
 // without encoding it again.
-func (u *Upstream) url(target string) *url.URL {
+func (u *shared) url(target string) *url.URL {
 	v := &url.URL{Scheme: u.base.Scheme, Host: u.base.Host, Opaque: target}
 	if strings.HasPrefix(target, "//") {
 		// Opaque would be taken for an authority here. A path of "//" keeps its
@@ -176,8 +224,8 @@ func (u *Upstream) url(target string) *url.URL {
 }
 
 // Is reports whether the upstream is the one that New makes of these.
-func (u *Upstream) Is(spec whittle.Upstream, http2 bool) bool {
-	return u.http2 == http2 && reflect.DeepEqual(u.spec, spec)
+func (u *shared) Is(spec whittle.Upstream, http2 bool) bool {
+	return (u.http2 == http2 || u.origins[0].url.Scheme == "h2c") && reflect.DeepEqual(u.spec, spec)
 }
 
 // Timeout bounds the wait for a response's head, and the whole of a Call.
@@ -185,14 +233,27 @@ func (u *Upstream) Timeout() time.Duration { return u.timeout }
 
 // Server names the first instance: two upstreams that differ in their settings may be
 // one server.
-func (u *Upstream) Server() string { return withPort(u.base) }
+func (u *shared) Server() string {
+	if s := u.origins[0]; s.network == "unix" {
+		return s.address
+	}
+	return withPort(u.base)
+}
 
 // Free is how many more requests can be under way.
-func (u *Upstream) Free() int { return u.slots.free() }
+func (u *shared) Free() int { return u.slots.free() }
 
-// Close lets idle connections go; those in use are closed when they are done.
-func (u *Upstream) Close() {
-	for _, i := range u.group.Load().all {
-		i.close()
+// Close ends what follows names and checks instances, and waits for it. It lets idle
+// connections go; those in use are closed when they are done.
+func (u *shared) Close() {
+	u.mu.Lock()
+	if !u.closed {
+		u.closed = true
+		u.end()
+		for _, i := range u.group.Load().all {
+			i.close()
+		}
 	}
+	u.mu.Unlock()
+	u.work.Wait()
 }

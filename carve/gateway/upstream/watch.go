@@ -57,6 +57,7 @@ func (p *patience) silence(contentType string) time.Duration {
 // What an upstream did not do in its time.
 var (
 	errUntaken = fmt.Errorf("the upstream took no more of the request's body: %w", os.ErrDeadlineExceeded)
+	errSlow    = fmt.Errorf("the upstream gave no response: %w", os.ErrDeadlineExceeded)
 	errSilent  = fmt.Errorf("the upstream fell silent in its response's body: %w", os.ErrDeadlineExceeded)
 )
 
@@ -102,14 +103,22 @@ func (w *watch) wait(limit time.Duration) {
 	w.timer.Reset(limit)
 }
 
-// sent ends the watch over the request's body: for the head that is to come the
-// transport has a bound of its own.
-func (w *watch) sent() {
+// await begins to wait for the head of the response.
+func (w *watch) await(limit time.Duration) {
+	w.wait(limit)
 	w.mu.Lock()
-	uploading := errors.Is(w.late, errUntaken)
+	w.late = errSlow
 	w.mu.Unlock()
-	if uploading {
-		w.rest()
+}
+
+// sent says that the request's body has been sent, unless nobody waits for that any
+// more: what is waited for then is the head of the response.
+func (w *watch) sent(limit time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.limit > 0 && errors.Is(w.late, errUntaken) {
+		w.limit, w.since, w.late = limit, time.Now(), errSlow
+		w.timer.Reset(limit)
 	}
 }
 

@@ -24,13 +24,12 @@ type Server struct {
 	fails    dnsmessage.RCode
 	silent   bool
 	truncate bool
-	asked    map[string]int
 }
 
 // New starts a server that ends with the test.
 func New(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{records: map[string][]dnsmessage.Resource{}, asked: map[string]int{}}
+	s := &Server{records: map[string][]dnsmessage.Resource{}}
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -129,13 +128,6 @@ func (s *Server) Truncate() {
 	s.truncate = true
 }
 
-// Asked is how often a name was asked for.
-func (s *Server) Asked(name string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.asked[strings.ToLower(dotted(name))]
-}
-
 func header(name string, ttl uint32) dnsmessage.ResourceHeader {
 	return dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName(dotted(name)), Class: dnsmessage.ClassINET, TTL: ttl}
 }
@@ -150,7 +142,7 @@ func (s *Server) packets(p net.PacketConn) {
 			return
 		}
 		if reply := s.reply(b[:n], true); reply != nil {
-			_, _ = p.WriteTo(reply, from) // whoever asked asks again
+			_, _ = p.WriteTo(reply, from) // whoever does not get it looks the name up again
 		}
 	}
 }
@@ -186,7 +178,6 @@ func (s *Server) reply(query []byte, packet bool) []byte {
 	}
 	of := q.Questions[0]
 	name := strings.ToLower(of.Name.String())
-	s.asked[name]++
 	m := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: q.ID, Response: true, Authoritative: true, RCode: s.fails, Truncated: packet && s.truncate},
 		Questions: q.Questions,

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -11,10 +12,10 @@ import (
 func unreached(t *testing.T, n int) (*Upstream, []*instance) {
 	t.Helper()
 	spec := whittle.Upstream{URL: "http://127.0.0.1:1"}
-	for range n - 1 {
-		spec.Others = append(spec.Others, spec.URL)
+	for i := range n - 1 {
+		spec.Others = append(spec.Others, fmt.Sprintf("http://127.0.0.1:%d", i+2))
 	}
-	u, err := New(spec, false, false)
+	u, err := New(spec, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,21 +23,30 @@ func unreached(t *testing.T, n int) (*Upstream, []*instance) {
 	return u, u.group.Load().all
 }
 
+func chosen(t *testing.T, u *Upstream) *instance {
+	t.Helper()
+	i, err := u.choose(t.Context(), &attempts{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
 // TestTheLessBusyOfTwoIsChosen: with two instances that is always the less busy one.
 func TestTheLessBusyOfTwoIsChosen(t *testing.T) {
 	u, all := unreached(t, 2)
 	all[1].running.Add(3)
 	for range 3 {
-		if got := u.choose(&attempts{}); got != all[0] {
+		if got := chosen(t, u); got != all[0] {
 			t.Fatal("the busier one was chosen")
 		}
 		all[0].running.Add(1)
 	}
-	chosen := map[*instance]int{}
+	drawn := map[*instance]int{}
 	for range 200 { // a draw of 200 alike has a chance of 2^-199
-		chosen[u.choose(&attempts{})]++
+		drawn[chosen(t, u)]++
 	}
-	if len(chosen) != 2 {
+	if len(drawn) != 2 {
 		t.Error("of two that are equally busy only one is ever chosen")
 	}
 }
@@ -49,7 +59,7 @@ func TestLoadIsSpread(t *testing.T) {
 	const n, each = 10, 100
 	u, all := unreached(t, n)
 	for range n * each {
-		u.choose(&attempts{}).running.Add(1)
+		chosen(t, u).running.Add(1)
 	}
 	for _, i := range all {
 		if load := i.load(); math.Abs(float64(load-each)) > 8 {
@@ -68,7 +78,7 @@ func TestAnIdleInstanceDoesNotDrawEverything(t *testing.T) {
 	const draws = 4000
 	drawn := 0
 	for range draws {
-		if u.choose(&attempts{}) == all[0] {
+		if chosen(t, u) == all[0] {
 			drawn++
 		}
 	}

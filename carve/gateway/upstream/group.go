@@ -1,0 +1,180 @@
+package upstream
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"time"
+
+	"whittle"
+)
+
+// group is an upstream's instances as they are at a moment. It is immutable.
+type group struct {
+	all []*instance
+	// sound are those that their checks find healthy, ready those of them that are
+	// not ejected. Where they are too few to bear all requests, either is all.
+	sound, ready []*instance
+	// why is why all is empty; nil: the first lookup is under way.
+	why error
+	// replaced is closed when another group is in force.
+	replaced chan struct{}
+}
+
+// attempts are the instances that a request could not be sent to.
+type attempts struct {
+	failed []*instance
+	since  time.Time // when the first one failed
+}
+
+// choose picks the instance for a request: of two that are drawn at random the one
+// with fewer requests under way. With two instances that is the less busy one. With
+// more it comes close to it, and one that has just begun, or that fails fast and so
+// never has much under way, gets at most twice its part: the least busy of all would
+// get everything.
+//
+// What is done aside goes to ejected instances too: ejection spares users, and must
+// not improve what is seen of the server.
+func (u *Upstream) choose(ctx context.Context, tries *attempts, aside bool) (*instance, error) {
+	g := u.group.Load()
+	if len(g.all) == 1 {
+		return g.all[0], nil
+	}
+	for len(g.all) == 0 {
+		if g.why != nil {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: g.why}
+		}
+		select {
+		case <-g.replaced:
+			g = u.group.Load()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	among := g.ready
+	if aside {
+		among = g.sound
+	}
+	if len(tries.failed) > 0 {
+		if among = tries.others(among); len(among) == 0 {
+			among = tries.others(g.all)
+		}
+		if len(among) == 0 {
+			among = g.all // they have changed meanwhile
+		}
+	}
+	return lessBusy(among), nil
+}
+
+func lessBusy(among []*instance) *instance {
+	n := len(among)
+	at := rand.IntN(n)
+	a := among[at]
+	if n == 1 {
+		return a
+	}
+	b := among[(at+1+rand.IntN(n-1))%n]
+	if b.load() < a.load() {
+		return b
+	}
+	return a
+}
+
+// further reports whether a request that failed at i may be sent to another
+// instance: no connection came about, so that nothing was sent, there is one that
+// was not tried, and the upstream's timeout has not passed since the first attempt
+// failed.
+func (a *attempts) further(ctx context.Context, u *Upstream, i *instance, err error) bool {
+	if !isDial(err) || ctx.Err() != nil {
+		return false
+	}
+	now := time.Now()
+	if len(a.failed) == 0 {
+		a.since = now
+	}
+	a.failed = append(a.failed, i)
+	if now.Sub(a.since) >= u.timeout || len(a.others(u.group.Load().all)) == 0 {
+		return false
+	}
+	u.elsewhere.Add(1)
+	return true
+}
+
+// others are those of all that were not tried.
+func (a *attempts) others(all []*instance) []*instance {
+	return slices.DeleteFunc(slices.Clone(all), func(i *instance) bool { return slices.Contains(a.failed, i) })
+}
+
+// regroup puts the instances in force that the origins have now. Those that are
+// still there stay as they are; the others take no further request. The caller
+// holds mu.
+func (u *shared) regroup() {
+	old := u.group.Load()
+	next := &group{replaced: make(chan struct{})}
+	var failed error
+	for at, s := range u.origins {
+		addresses := []string{s.address}
+		if s.name != nil {
+			addresses, failed = u.found[at].addresses, cmp.Or(failed, u.found[at].err)
+		}
+		for _, address := range addresses {
+			next.add(u, old, s, address)
+		}
+	}
+	if len(next.all) == 0 {
+		next.why = failed
+	}
+	for _, i := range old.all {
+		if !slices.Contains(next.all, i) {
+			i.close()
+		}
+	}
+	next.sort(u.spec.Panic)
+	if next.panics() != old.panics() && len(old.all) > 0 {
+		u.log.Warn("whether so few instances are fit that all get requests has changed", "upstream", u.name(), "all", next.panics())
+	}
+	u.group.Store(next)
+	close(old.replaced)
+}
+
+// add takes old's instance of that address, or makes it.
+func (g *group) add(u *shared, old *group, s origin, address string) {
+	is := func(i *instance) bool { return i.address == address && i.network == s.network && i.server == s.server }
+	if slices.ContainsFunc(g.all, is) {
+		return // two names have it
+	}
+	if at := slices.IndexFunc(old.all, is); at >= 0 {
+		g.all = append(g.all, old.all[at])
+		return
+	}
+	g.all = append(g.all, u.newInstance(s, address))
+}
+
+// sort finds the instances that are fit.
+func (g *group) sort(panicBelow whittle.Share) {
+	for _, i := range g.all {
+		if i.unhealthy {
+			continue
+		}
+		g.sound = append(g.sound, i)
+		if !i.ejected {
+			g.ready = append(g.ready, i)
+		}
+	}
+	tooFew := func(some []*instance) bool {
+		return len(some) == 0 || len(some)*int(whittle.All) < int(panicBelow)*len(g.all)
+	}
+	if tooFew(g.sound) {
+		g.sound = g.all
+	}
+	if tooFew(g.ready) {
+		g.ready = g.all
+	}
+}
+
+// panics reports whether instances get requests that are not fit for them.
+func (g *group) panics() bool {
+	return slices.ContainsFunc(g.ready, func(i *instance) bool { return i.unhealthy || i.ejected })
+}

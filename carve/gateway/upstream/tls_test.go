@@ -1,0 +1,310 @@
+package upstream
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// authority signs certificates.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pem  []byte
+}
+
+var serial int64
+
+func newAuthority(t *testing.T, name string) *authority {
+	t.Helper()
+	a := &authority{}
+	a.pem, _, a.key = a.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true})
+	block, _ := pem.Decode(a.pem)
+	var err error
+	if a.cert, err = x509.ParseCertificate(block.Bytes); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// sign makes a certificate and its key, in PEM. An authority without a certificate
+// signs its own.
+func (a *authority) sign(t *testing.T, c *x509.Certificate) (cert, key []byte, private *ecdsa.PrivateKey) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serial++
+	c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(serial), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		parent, signer = c, private
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, &private.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: b}), private
+}
+
+func (a *authority) pool() *x509.CertPool {
+	p := x509.NewCertPool()
+	p.AddCert(a.cert)
+	return p
+}
+
+// pair is a certificate for server names or addresses, to use.
+func (a *authority) pair(t *testing.T, names ...string) tls.Certificate {
+	t.Helper()
+	c := &x509.Certificate{}
+	for _, n := range names {
+		if ip := net.ParseIP(n); ip != nil {
+			c.IPAddresses = append(c.IPAddresses, ip)
+		} else {
+			c.DNSNames = append(c.DNSNames, n)
+		}
+	}
+	cert, key, _ := a.sign(t, c)
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair
+}
+
+func write(t *testing.T, path string, b []byte) string {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// secured serves by TLS, and tells of each request's connection: the name that was
+// asked for, whom the client says to be, and the version of HTTP.
+func secured(t *testing.T, c *tls.Config) (*named, func() (sni, client, proto string, resumed bool)) {
+	t.Helper()
+	var mu sync.Mutex
+	var last tls.ConnectionState
+	proto := ""
+	s := serve(t, "secured", func(s *httptest.Server) {
+		inner := s.Config.Handler
+		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			last, proto = *r.TLS, r.Proto
+			mu.Unlock()
+			inner.ServeHTTP(w, r)
+		})
+		s.Config.ErrorLog = nobodysLog
+		s.TLS = c
+		s.EnableHTTP2 = len(c.NextProtos) == 0
+		s.StartTLS()
+	})
+	return s, func() (string, string, string, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		name := ""
+		if len(last.PeerCertificates) > 0 {
+			name = last.PeerCertificates[0].Subject.CommonName
+		}
+		return last.ServerName, name, proto, last.DidResume
+	}
+}
+
+// TestUpstreamTLS: whom an upstream's certificate must be from and for, and what is
+// asked for.
+func TestUpstreamTLS(t *testing.T) {
+	dir := t.TempDir()
+	ours, theirs := newAuthority(t, "ours"), newAuthority(t, "theirs")
+	ca, other := write(t, filepath.Join(dir, "ca.pem"), ours.pem), write(t, filepath.Join(dir, "other.pem"), theirs.pem)
+	byAddress := ours.pair(t, "127.0.0.1")
+	byName := ours.pair(t, "app.internal")
+	for _, tt := range []struct {
+		name   string
+		server *tls.Config
+		tls    whittle.UpstreamTLS
+		sni    string
+		fails  string
+	}{
+		{"the system's authorities", &tls.Config{Certificates: []tls.Certificate{byAddress}}, whittle.UpstreamTLS{}, "", "unknown authority"},
+		{"its own authority", &tls.Config{Certificates: []tls.Certificate{byAddress}}, whittle.UpstreamTLS{CA: ca}, "", ""},
+		{"another authority", &tls.Config{Certificates: []tls.Certificate{byAddress}}, whittle.UpstreamTLS{CA: other}, "", "unknown authority"},
+		{"another name", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: ca}, "", "127.0.0.1"},
+		{"a name that is asked for", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: ca, ServerName: "app.internal"}, "app.internal", ""},
+		{"a name that is verified only", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: ca, VerifyName: "app.internal"}, "", ""},
+		{"one name asked for, another verified", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: ca, ServerName: "front.example", VerifyName: "app.internal"}, "front.example", ""},
+		{"verified in vain", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: ca, ServerName: "app.internal", VerifyName: "db.internal"}, "", "db.internal"},
+		{"verified from another authority", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: other, VerifyName: "app.internal"}, "", "unknown authority"},
+		{"an old version", &tls.Config{Certificates: []tls.Certificate{byAddress}, MaxVersion: tls.VersionTLS12}, whittle.UpstreamTLS{CA: ca, MinVersion: tls.VersionTLS13}, "", "protocol version"},
+		{"a version that will do", &tls.Config{Certificates: []tls.Certificate{byAddress}, MaxVersion: tls.VersionTLS12}, whittle.UpstreamTLS{CA: ca}, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, last := secured(t, tt.server)
+			u := upstreamOf(t, whittle.Upstream{URL: s.URL, TLS: tt.tls})
+			a := asks(t.Context(), u)
+			switch {
+			case tt.fails != "":
+				if a.Failure != whittle.FailedConnect || !strings.Contains(a.Detail, tt.fails) {
+					t.Errorf("%s %d: %s", a.Failure, a.Status, a.Detail)
+				}
+			case a.Failure != whittle.NoFailure:
+				t.Errorf("%s: %s", a.Failure, a.Detail)
+			default:
+				if sni, _, _, _ := last(); sni != tt.sni {
+					t.Errorf("asked for %q", sni)
+				}
+			}
+		})
+	}
+}
+
+// TestClientCertificatesAreReadAgain: an upstream that asks for one gets the one that
+// is in the files now; a pair that does not fit leaves the last in use.
+func TestClientCertificatesAreReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	ours := newAuthority(t, "ours")
+	ca := write(t, filepath.Join(dir, "ca.pem"), ours.pem)
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	issue := func(name string) (c, k []byte) {
+		c, k, _ = ours.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		return c, k
+	}
+	c, k := issue("first")
+	write(t, cert, c)
+	write(t, key, k)
+	s, last := secured(t, &tls.Config{
+		Certificates: []tls.Certificate{ours.pair(t, "127.0.0.1")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ours.pool(),
+	})
+	u := upstreamOf(t, whittle.Upstream{URL: s.URL, TLS: whittle.UpstreamTLS{CA: ca, Certificate: cert, Key: key}})
+	shown := func(want string) {
+		t.Helper()
+		u.tls.mu.Lock()
+		u.tls.looked = time.Time{} // the files are looked at again at once
+		u.tls.mu.Unlock()
+		u.group.Load().all[0].ways.Load().retire()
+		a := asks(t.Context(), u)
+		if _, client, _, _ := last(); a.Failure != whittle.NoFailure || client != want {
+			t.Errorf("%q was shown, not %q: %s", client, want, a.Detail)
+		}
+	}
+	shown("first")
+	c, k = issue("the second")
+	write(t, cert, c)
+	shown("first") // its key is not there yet
+	write(t, key, k)
+	shown("the second")
+	write(t, ca, []byte("nothing"))
+	shown("the second")
+	bare := upstreamOf(t, whittle.Upstream{URL: s.URL, Insecure: true})
+	if a := asks(t.Context(), bare); a.Failure == whittle.NoFailure {
+		t.Error("the server takes clients without a certificate")
+	}
+	for field, spec := range map[string]whittle.UpstreamTLS{
+		"tls.ca":   {CA: ca},
+		"tls.cert": {Certificate: cert, Key: key + ".gone"},
+	} {
+		if _, err := New(whittle.Upstream{URL: s.URL, TLS: spec}, false, nil); whittle.CodeOf(err) != whittle.Invalid || fieldOf(err) != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+// TestHTTP1ByTLSIsPooled: what the upstream has chosen by ALPN settles how the next
+// requests are sent, and nothing that TLS holds back is taken for a response.
+func TestHTTP1ByTLSIsPooled(t *testing.T) {
+	ours := newAuthority(t, "ours")
+	for want, protocols := range map[string][]string{"HTTP/2.0": nil, "HTTP/1.1": {"http/1.1"}} {
+		s, last := secured(t, &tls.Config{Certificates: []tls.Certificate{ours.pair(t, "127.0.0.1")}, NextProtos: protocols})
+		u := upstreamOf(t, whittle.Upstream{URL: s.URL, Insecure: true})
+		if got := whoAnswers(t, u, 10); got[s.name] != 10 {
+			t.Errorf("%v", got)
+		}
+		if _, _, proto, _ := last(); proto != want {
+			t.Errorf("%s was spoken", proto)
+		}
+		if pooled := u.http1.Load(); pooled != (want == "HTTP/1.1") {
+			t.Errorf("%s: pooled %v", want, pooled)
+		}
+		if n := s.conns.Load(); want == "HTTP/1.1" && n != 2 || want == "HTTP/2.0" && n != 1 {
+			t.Errorf("%s: ten requests went over %d connections", want, n)
+		}
+	}
+}
+
+// TestWhatTLSHoldsIsNoResponse: an upstream that says more than its response, in the
+// same record, does not answer the next request by it.
+func TestWhatTLSHoldsIsNoResponse(t *testing.T) {
+	ours := newAuthority(t, "ours")
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{ours.pair(t, "127.0.0.1")}, NextProtos: []string{"http/1.1"}, DynamicRecordSizingDisabled: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer c.Close()
+				b := make([]byte, 4096)
+				for {
+					if _, err := c.Read(b); err != nil {
+						return
+					}
+					// The response ends where the reader's buffer does, and TLS has the rest.
+					const head = "HTTP/1.1 200 OK\r\nContent-Length: 8000\r\n\r\n"
+					body := strings.Repeat("x", 8000)
+					fill := connBuffer - len(head) - len(body)
+					text := strings.Replace(head, "OK", "OK"+strings.Repeat("k", fill), 1) + body
+					_, _ = io.WriteString(c, text+"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged")
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		all.Wait()
+	})
+	u := upstreamOf(t, whittle.Upstream{URL: "https://" + l.Addr().String(), Insecure: true})
+	u.http1.Store(true)
+	for range 5 {
+		if a := asks(t.Context(), u); a.Failure != whittle.NoFailure || len(a.Body) != 8000 {
+			t.Fatalf("%q %s %s", a.Body[:min(len(a.Body), 20)], a.Failure, a.Detail)
+		}
+	}
+}
+
+var nobodysLog = log.New(io.Discard, "", 0)
+
+func fieldOf(err error) string {
+	if e, ok := errors.AsType[*whittle.Error](err); ok {
+		return e.Field
+	}
+	return ""
+}

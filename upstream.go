@@ -1,0 +1,110 @@
+package whittle
+
+import "time"
+
+// Upstream is a server that the gateway calls.
+type Upstream struct {
+	// URL has scheme (http, https or h2c), host and an optional path prefix. A name
+	// stands for all of its addresses; srv+http and the like are followed by a name
+	// with SRV records, unix by the path of a socket.
+	URL string
+	// Others are the URLs of more instances of the same server, which share its
+	// requests; scheme and path are URL's. Empty: there is one.
+	Others []string
+	// Resolver is the DNS server, host:port, that is asked for the names in URL and
+	// Others. Empty: the system's.
+	Resolver string
+	// Host is the Host that goes upstream: HostOfURL, or a name. Empty: the client's.
+	Host string
+	// TLS says how an upstream with https is spoken to.
+	TLS UpstreamTLS
+	// ConnectTimeout bounds the opening of a connection, TLS included. 0: five seconds.
+	ConnectTimeout time.Duration
+	// MaxAge is how long a connection takes further requests, MaxRequests how many it
+	// has in all. 0: any.
+	MaxAge      time.Duration
+	MaxRequests int
+	// Health says how instances are checked. A zero Interval: they are not.
+	Health Health
+	// Ejection says when an instance that fails gets no more requests for a time. A
+	// zero Consecutive: never.
+	Ejection Ejection
+	// Panic is the share of the instances below which those that can be had are too
+	// few to bear all requests: then all of them get some, ejected or not.
+	Panic Share
+	// ProxyProtocol is the version of the PROXY protocol's header, 1 or 2, that each
+	// connection begins with, so that clients share none. 0: there is none.
+	ProxyProtocol int
+	// Build is the operator's name of the running version. Evidence is about one build:
+	// another name discards it. Empty: all versions at the URL count as one.
+	Build string
+	// Timeout bounds a whole mirrored call, and the time to the first byte of
+	// a user's call.
+	Timeout time.Duration
+	// ReadTimeout bounds the silence of the upstream within a response's body,
+	// StreamTimeout that within an event stream or a gRPC response. 0: a minute,
+	// and an hour.
+	ReadTimeout, StreamTimeout time.Duration
+	// WriteTimeout bounds how long the upstream may take nothing of a request's
+	// body. 0: a minute.
+	WriteTimeout time.Duration
+	// WaitTimeout bounds how long a user's request waits for one of MaxConns. 0: ten
+	// seconds.
+	WaitTimeout time.Duration
+	// MaxResponse bounds the bytes read of a response that must be held whole
+	// (mirrored or transcoded).
+	MaxResponse int64
+	// MaxConns bounds the connections in use at once.
+	MaxConns int
+	// Insecure accepts any TLS certificate.
+	Insecure bool
+	// Metrics is the URL of the process's own Prometheus page, with its CPU time
+	// and its count of requests. Empty: they are not known.
+	Metrics string
+}
+
+// HostOfURL is an Upstream.Host: that of its first URL.
+const HostOfURL = "url"
+
+// UpstreamTLS says how an upstream is spoken to by TLS. Its files are PEM, and are
+// read again when they change.
+type UpstreamTLS struct {
+	// CA has the certificates of the authorities that the upstream's is accepted
+	// from. Empty: the system's.
+	CA string
+	// Certificate and Key are shown to an upstream that asks for one. Empty: none.
+	Certificate, Key string
+	// ServerName is asked for (SNI), VerifyName is what the certificate must be for.
+	// Empty: the URL's host, and ServerName.
+	ServerName, VerifyName string
+	// MinVersion is the least version, as in crypto/tls. 0: 1.2.
+	MinVersion uint16
+}
+
+// Health says how each instance of an upstream is checked, by requests of whittle's
+// own.
+type Health struct {
+	// Path is asked for with GET. Empty: a connection that can be opened is enough.
+	Path string
+	// Interval is the time between two checks of an instance, give or take a tenth;
+	// Timeout bounds each.
+	Interval, Timeout time.Duration
+	// Unhealthy is how many checks in a row fail until an instance is unhealthy,
+	// Healthy how many succeed until it is not.
+	Unhealthy, Healthy int
+	// Least and Most are the statuses of a check that succeeds.
+	Least, Most int
+}
+
+// Ejection says when an instance that fails gets no more requests for a time.
+type Ejection struct {
+	// Consecutive is how many requests in a row fail until then: with a 5xx, or no
+	// response.
+	Consecutive int
+	// Base is for how long the first time; each further time it is so much longer,
+	// up to Most.
+	Base, Most time.Duration
+	// Share bounds the instances that are ejected at once; one may always be, if there
+	// are others.
+	Share Share
+}
