@@ -19,8 +19,10 @@ import (
 // otherSense are identifiers that contain a word of the glossary's right column
 // in another sense, by folder.
 var otherSense = map[string][]string{
-	"systems/emojify/fetch": {"answers"}, // a field of the DNS library's
-	"systems/emojify/draw":  {"tongue"},  // of a face
+	"systems/emojify/fetch":         {"answers"},           // a field of the DNS library's
+	"carve/gateway/resolve":         {"answer", "answers"}, // of DNS
+	"carve/gateway/resolve/dnstest": {"answers"},
+	"systems/emojify/draw":          {"tongue"}, // of a face
 }
 
 var (

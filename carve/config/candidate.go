@@ -17,9 +17,10 @@ func (r *reader) candidate(o *object, route *whittle.Route, files folder) {
 	if !ok {
 		return
 	}
-	u := whittle.Upstream{Timeout: 5 * time.Second, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 100 * time.Millisecond, MaxResponse: 4 * mib, MaxConns: 256}
+	u := upstreamDefaults()
+	u.Timeout, u.WaitTimeout, u.MaxConns = 5*time.Second, 100*time.Millisecond, 256
 	route.Candidate = &u
-	c, ok := r.upstream(n, o.sub("candidate"), &u)
+	c, ok := r.upstream(n, o.sub("candidate"), &u, files)
 	if !ok {
 		return
 	}

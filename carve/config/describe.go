@@ -54,7 +54,8 @@ func (f *File) describeServer(b *strings.Builder) {
 	default:
 		line(b, "admin", "%s, without a token", f.Admin)
 	}
-	line(b, "monolith", "%s", upstream(&f.Monolith))
+	line(b, "monolith", "%s", describeUpstream(&f.Monolith))
+	describeInstances(b, &f.Monolith)
 	line(b, "state", "%s", f.State)
 	for _, s := range f.sources[min(1, len(f.sources)):] {
 		line(b, "include", "%s", s.name)
@@ -131,28 +132,20 @@ func (l *Listener) describe() string {
 	return s
 }
 
-func upstream(u *whittle.Upstream) string {
-	s := fmt.Sprintf("%s, %s to its first byte, %s between bytes (%s in a stream), %s to take some of a body, at most %d connections, %s to get one",
-		strings.Join(append([]string{u.URL}, u.Others...), " and "), units.Span(u.Timeout), units.Span(u.ReadTimeout), units.Span(u.StreamTimeout), units.Span(u.WriteTimeout), u.MaxConns, units.Span(u.WaitTimeout))
-	if u.Build != "" {
-		s += ", build " + u.Build
-	}
-	if u.Insecure {
-		s += ", any certificate"
-	}
-	return s
-}
-
 func (f *File) describeRoute(b *strings.Builder, r *whittle.Route) {
 	fmt.Fprintf(b, "%s\n", r.Name)
 	if r.Rate.PerSecond > 0 {
 		line(b, "rate", "of each client %s", describeRate(&r.Rate))
 	}
+	if r.Timeout > 0 {
+		line(b, "timeout", "%s for the monolith's first byte", units.Span(r.Timeout))
+	}
 	if r.Candidate == nil {
 		line(b, "candidate", "none: passes to the monolith untouched")
 		return
 	}
-	line(b, "candidate", "%s, %s for a mirrored call, responses held up to %s", upstream(r.Candidate), units.Span(r.Candidate.Timeout), size(r.Candidate.MaxResponse))
+	line(b, "candidate", "%s, %s for a mirrored call, responses held up to %s", describeUpstream(r.Candidate), units.Span(r.Candidate.Timeout), size(r.Candidate.MaxResponse))
+	describeInstances(b, r.Candidate)
 	if r.RPC != nil {
 		describeRPC(b, r.RPC)
 	}

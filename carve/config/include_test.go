@@ -88,7 +88,7 @@ func TestInclude(t *testing.T) {
 		}, []string{
 			`DIR/whittle.yaml:4:14: log.level: "loud" is unknown; write one of: debug, info, warn, error`,
 			`DIR/routes/a.yaml:2:12: routes[0].match: "GET a": the path does not begin with /: write POST /Count, or /Count for every method`,
-			`DIR/routes/b.yaml:4:17: routes[1].candidate: "ftp://c": the scheme "ftp" is unknown; write one of: http, https, h2c`,
+			`DIR/routes/b.yaml:4:17: routes[1].candidate: "ftp://c": the scheme "ftp" is unknown; write one of: http, https, h2c, srv+http, srv+https, srv+h2c, unix`,
 		}},
 		{"what belongs into the config", map[string]string{
 			"whittle.yaml": head + "include: a.yaml\n", "a.yaml": "monolith: http://h\ninclude: b.yaml\nroutes: []\nroutes: []\n", "b.yaml": "",

@@ -81,7 +81,7 @@ func thisMachine() machine {
 func isServer(listen, to string, of func() machine) bool {
 	host, port, err := net.SplitHostPort(listen)
 	u, bad := url.Parse(to)
-	if err != nil || bad != nil || port == "0" || portOf(u) != port {
+	if err != nil || bad != nil || port == "0" || u.Scheme == "unix" || strings.HasPrefix(u.Scheme, "srv+") || portOf(u) != port {
 		return false
 	}
 	there := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))

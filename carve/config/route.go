@@ -26,6 +26,7 @@ func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Rou
 	}
 	route := withDefaults()
 	r.match(o, &route)
+	o.duration("timeout", &route.Timeout, time.Millisecond, day)
 	r.candidate(o, &route, files)
 	o.flag("safe", &route.Safe)
 	r.dryRun(o, &route)
@@ -46,7 +47,7 @@ func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Rou
 	o.done()
 	if route.Candidate == nil && !r.failed(o.sub("candidate")) {
 		r.withoutCandidate(o)
-		return whittle.Route{Name: route.Name, Match: route.Match, Record: route.Record, Rate: route.Rate}, true
+		return whittle.Route{Name: route.Name, Match: route.Match, Timeout: route.Timeout, Record: route.Record, Rate: route.Rate}, true
 	}
 	return route, true
 }

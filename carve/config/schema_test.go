@@ -48,6 +48,8 @@ const decimals = `-?[0-9]*\.?[0-9]*`
 // anything comes first: a value that takes any text is of no other family.
 var families = []family{
 	{name: "text", samples: []string{"no such word ☃ {}"}, types: []string{"number", "boolean"}, only: true},
+	{name: "name of a server", samples: []string{"app.internal"}, not: "no+name", pattern: `^[A-Za-z0-9._:-]+$`, only: true},
+	{name: "path with an optional query", samples: []string{"/healthz?full=1"}, not: "GET /a", pattern: `^/[^#\s]*$`, only: true},
 	{name: "header's name", samples: []string{"X-Build", "ETag", "Location"}, pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", only: true},
 	{name: "`true` or `false`", samples: []string{"true"}, pattern: `^(true|false)$`, types: []string{"boolean"}},
 	{name: "`off`", samples: []string{"off"}, pattern: `^off$`},
@@ -61,6 +63,9 @@ var families = []family{
 	{name: "`h2c://` URL", samples: []string{"h2c://h"}, pattern: `^h2c://[^?#\s]+$`},
 	{name: "`http://` or `https://` URL", samples: []string{"http://h"}, not: "http://h/?k=1", pattern: `^https?://[^?#\s]+$`},
 	{name: "`http://` or `https://` URL, with a query or without", samples: []string{"http://h/?k=1"}, pattern: `^https?://[^#\s]+$`},
+	{name: "`srv+http://`, `srv+https://` or `srv+h2c://` URL", samples: []string{"srv+http://h"}, pattern: `^srv\+(https?|h2c)://[^?#\s]+$`},
+	{name: "`unix:///` URL", samples: []string{"unix:///a"}, pattern: `^unix:///[^?#%]+$`},
+	{name: "range, such as `200-399`", samples: []string{"200-399"}, pattern: `^[0-9]+\s*-\s*[0-9]+$`},
 	{name: "HOST:PORT", samples: []string{"127.0.0.1:8080"}, pattern: `^[^/@\s]*:[0-9]{1,5}$`},
 	{name: "`unix:PATH`", samples: []string{"unix:/run/s"}, not: "none/s", pattern: `^unix:.`},
 	{name: "mode, such as `\"0660\"`", samples: []string{"0660"}, not: "x", pattern: `^0[0-7]{3}$`},

@@ -26,9 +26,10 @@ const (
 func (r *reader) server(o *object, f *File, files folder) {
 	r.listen(o, f, files)
 	r.admin(o, f, files)
-	f.Monolith = whittle.Upstream{Timeout: time.Minute, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 10 * time.Second, MaxResponse: 4 * mib, MaxConns: 1024}
+	f.Monolith = upstreamDefaults()
+	f.Monolith.Timeout, f.Monolith.WaitTimeout, f.Monolith.MaxConns = time.Minute, 10*time.Second, 1024
 	if n, ok := o.get("monolith"); ok {
-		if u, ok := r.upstream(n, "monolith", &f.Monolith); ok {
+		if u, ok := r.upstream(n, "monolith", &f.Monolith, files); ok {
 			u.done()
 		}
 	} else if _, given := r.where["monolith"]; !given {

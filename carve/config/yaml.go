@@ -237,7 +237,7 @@ func unsplit(n ast.Node) *node {
 		return nil
 	}
 	end := at(pair.GetToken())
-	if at(value) != (position{end.line, end.column + 1}) || value.Type == token.SingleQuoteType || value.Type == token.DoubleQuoteType {
+	if at(value) != (position{line: end.line, column: end.column + 1}) || value.Type == token.SingleQuoteType || value.Type == token.DoubleQuoteType {
 		return nil
 	}
 	return &node{at: at(key), kind: isScalar, text: key.Value + ":" + value.Value, plain: true}

@@ -100,8 +100,8 @@ func asks(ctx context.Context, u *Upstream) whittle.Response {
 	return u.Call(ctx, &whittle.Request{Method: http.MethodGet, Target: "/", Host: "h", Header: whittle.Header{}}, 0, nil)
 }
 
-// whoAnswers counts who responds to n requests.
-func whoAnswers(t *testing.T, u *Upstream, n int) map[string]int {
+// responders counts by whom to n requests.
+func responders(t *testing.T, u *Upstream, n int) map[string]int {
 	t.Helper()
 	got := map[string]int{}
 	for range n {
@@ -136,17 +136,17 @@ func TestNamesAreFollowed(t *testing.T) {
 	dns.Set("host.example", 3600, "127.0.0.1")
 	dns.SetServices("_app._tcp.example", 0, at(a))
 	u := upstreamOf(t, whittle.Upstream{URL: "srv+http://_app._tcp.example", Resolver: dns.Address})
-	if got := whoAnswers(t, u, 3); got["a"] != 3 {
+	if got := responders(t, u, 3); got["a"] != 3 {
 		t.Errorf("%v", got)
 	}
 	dns.SetServices("_app._tcp.example", 0, at(a), at(b))
 	until(t, "two instances", func() bool { return len(u.State().Instances) == 2 })
-	if got := whoAnswers(t, u, 100); got["a"] == 0 || got["b"] == 0 {
+	if got := responders(t, u, 100); got["a"] == 0 || got["b"] == 0 {
 		t.Errorf("%v", got)
 	}
 	dns.SetServices("_app._tcp.example", 0, at(b))
 	until(t, "the first is no more", func() bool { return len(u.State().Instances) == 1 })
-	if got := whoAnswers(t, u, 3); got["b"] != 3 {
+	if got := responders(t, u, 3); got["b"] != 3 {
 		t.Errorf("%v", got)
 	}
 	until(t, "its connections are closed", func() bool { return a.open.Load() == 0 })
@@ -158,7 +158,7 @@ func TestNamesAreFollowed(t *testing.T) {
 		failed := u.State().LookupsFailed
 		broken()
 		until(t, "a lookup that fails", func() bool { return u.State().LookupsFailed > failed })
-		if got := whoAnswers(t, u, 3); got["b"] != 3 {
+		if got := responders(t, u, 3); got["b"] != 3 {
 			t.Errorf("%v", got)
 		}
 	}
@@ -203,13 +203,13 @@ func TestFailuresInARowEject(t *testing.T) {
 	})
 	a.status.Store(http.StatusInternalServerError)
 	for u.State().Ejections == 0 {
-		whoAnswers(t, u, 1)
+		responders(t, u, 1)
 	}
 	before := a.asked.Load()
 	if before != 3 {
 		t.Errorf("ejected after %d failures", before)
 	}
-	if got := whoAnswers(t, u, 50); got["a"] > 0 {
+	if got := responders(t, u, 50); got["a"] > 0 {
 		t.Errorf("an ejected instance had %d users' requests", got["a"])
 	}
 	q := &whittle.Request{Method: http.MethodGet, Target: "/", Host: "h", Header: whittle.Header{}}
@@ -220,7 +220,7 @@ func TestFailuresInARowEject(t *testing.T) {
 	}
 	b.status.Store(http.StatusBadGateway)
 	c.status.Store(http.StatusBadGateway)
-	whoAnswers(t, u, 50)
+	responders(t, u, 50)
 	if s := u.State(); s.Ejections != 1 || s.Panic {
 		t.Errorf("%d ejected, panic %v", s.Ejections, s.Panic)
 	}
@@ -237,7 +237,7 @@ func TestEjectionsEnd(t *testing.T) {
 	a.status.Store(http.StatusInternalServerError)
 	for n := int64(1); n <= 3; n++ {
 		for u.State().Ejections < n {
-			whoAnswers(t, u, 1)
+			responders(t, u, 1)
 		}
 		until(t, "it is admitted", func() bool { return !u.State().Instances[0].Ejected })
 	}
@@ -258,7 +258,7 @@ func TestRefusalsEject(t *testing.T) {
 		URL: a.URL, Others: []string{b.URL},
 		Ejection: whittle.Ejection{Consecutive: 5, Base: time.Hour, Most: time.Hour, Share: whittle.Percent(50)},
 	})
-	if got := whoAnswers(t, u, 100); got["b"] != 100 {
+	if got := responders(t, u, 100); got["b"] != 100 {
 		t.Errorf("%v", got)
 	}
 	if s := u.State(); s.Elsewhere != 5 || !s.Instances[0].Ejected {
@@ -289,24 +289,24 @@ func TestChecks(t *testing.T) {
 			if path == "" {
 				a.Close()
 				until(t, "the one that is closed is unhealthy", healthy(false, true))
-				if got := whoAnswers(t, u, 20); got["b"] != 20 || u.State().Elsewhere > 0 {
+				if got := responders(t, u, 20); got["b"] != 20 || u.State().Elsewhere > 0 {
 					t.Errorf("%v", got)
 				}
 				return
 			}
 			a.health.Store(http.StatusServiceUnavailable)
 			until(t, "the first is unhealthy", healthy(false, true))
-			if got := whoAnswers(t, u, 20); got["b"] != 20 {
+			if got := responders(t, u, 20); got["b"] != 20 {
 				t.Errorf("%v", got)
 			}
 			b.health.Store(http.StatusNotFound)
 			until(t, "both are", healthy(false, false))
-			if got := whoAnswers(t, u, 100); got["a"] == 0 || got["b"] == 0 || !u.State().Panic {
+			if got := responders(t, u, 100); got["a"] == 0 || got["b"] == 0 || !u.State().Panic {
 				t.Errorf("with none that is healthy: %v", got)
 			}
 			a.health.Store(http.StatusNoContent)
 			until(t, "the first is healthy again", healthy(true, false))
-			if got := whoAnswers(t, u, 20); got["a"] != 20 || u.State().Panic {
+			if got := responders(t, u, 20); got["a"] != 20 || u.State().Panic {
 				t.Errorf("%v", got)
 			}
 			u.Close() // waits for the checks
@@ -322,13 +322,13 @@ func TestConnectionsAge(t *testing.T) {
 			a := serve(t, "a")
 			url := scheme + "://" + a.Listener.Addr().String()
 			u := upstreamOf(t, whittle.Upstream{URL: url, MaxRequests: 3})
-			whoAnswers(t, u, 9)
+			responders(t, u, 9)
 			if n := a.conns.Load(); n != 3 {
 				t.Errorf("nine requests went over %d connections", n)
 			}
 			b := serve(t, "b")
 			u = upstreamOf(t, whittle.Upstream{URL: scheme + "://" + b.Listener.Addr().String(), MaxAge: time.Hour})
-			whoAnswers(t, u, 4)
+			responders(t, u, 4)
 			young := b.conns.Load() // net/http may have opened a second one
 			if young != 1 && scheme == "http" {
 				t.Errorf("young connections: %d", young)
@@ -338,7 +338,7 @@ func TestConnectionsAge(t *testing.T) {
 			if i.pool != nil {
 				i.pool.idle[0].born = time.Now().Add(-2 * time.Hour)
 			}
-			whoAnswers(t, u, 2) // the first of them may be the old one's last
+			responders(t, u, 2) // the first of them may be the old one's last
 			if n := b.conns.Load(); n <= young {
 				t.Errorf("with an old one: %d", n)
 			}
@@ -370,7 +370,7 @@ func TestUnixSockets(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(u.Close)
-		if got := whoAnswers(t, u, 3); got[s.name] != 3 {
+		if got := responders(t, u, 3); got[s.name] != 3 {
 			t.Errorf("%v", got)
 		}
 	}

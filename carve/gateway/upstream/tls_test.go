@@ -240,7 +240,7 @@ func TestHTTP1ByTLSIsPooled(t *testing.T) {
 	for want, protocols := range map[string][]string{"HTTP/2.0": nil, "HTTP/1.1": {"http/1.1"}} {
 		s, last := secured(t, &tls.Config{Certificates: []tls.Certificate{ours.pair(t, "127.0.0.1")}, NextProtos: protocols})
 		u := upstreamOf(t, whittle.Upstream{URL: s.URL, Insecure: true})
-		if got := whoAnswers(t, u, 10); got[s.name] != 10 {
+		if got := responders(t, u, 10); got[s.name] != 10 {
 			t.Errorf("%v", got)
 		}
 		if _, _, proto, _ := last(); proto != want {
