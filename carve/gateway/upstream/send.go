@@ -92,7 +92,7 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 	if q.Upgrade {
 		held = &u.upgraded
 	}
-	if err := held.acquire(ctx, false); err != nil {
+	if err := held.acquire(ctx, false, q.In); err != nil {
 		w.end()
 		return nil, err
 	}
