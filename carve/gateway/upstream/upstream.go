@@ -39,13 +39,14 @@ const (
 	maxIdle = 1024
 	// maxResponseHead bounds a response's status line and header.
 	maxResponseHead = 256 << 10
-	// continueTimeout is how long an upstream may take to say 100 before the
-	// body is sent anyway, as RFC 9110, section 10.1.1 asks for.
-	continueTimeout = time.Second
 	// sendPing and pingTimeout find a dead peer behind a silent HTTP/2 stream.
 	sendPing    = 15 * time.Second
 	pingTimeout = 10 * time.Second
 )
+
+// continueTimeout is how long an upstream may take to say 100 before the body is sent
+// anyway, as RFC 9110, section 10.1.1 asks for. It is changed by tests alone.
+var continueTimeout = time.Second
 
 // Upstream is one server, or several instances of one, as they are asked within a
 // timeout. The everyday request (HTTP/1.1, no body or a short one) goes through an
