@@ -58,6 +58,7 @@ func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old
 	if t.monolith, err = t.upstream(g, monolith, false, old); err != nil {
 		return nil, inField(err, "monolith")
 	}
+	t.monolith = t.monolith.Repeating()
 	t.rest = &entry{meter: meterOf(old.entry("")), monolith: t.monolith}
 	t.entries = []*entry{t.rest}
 	for i, spec := range specs {

@@ -160,7 +160,7 @@ func (u *Upstream) do(ctx context.Context, call *leanCall) (*conn, error) {
 			return c, nil
 		}
 		u.saw(ctx, i, 0, err)
-		if !tries.further(ctx, u, i, err) {
+		if !tries.further(ctx, u, i, err, call.again) {
 			u.slots.release()
 			return nil, err
 		}

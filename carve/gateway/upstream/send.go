@@ -149,7 +149,7 @@ func (u *Upstream) roundTrip(out *http.Request, by way, client string, aside boo
 		}
 		i.running.Add(-1)
 		u.saw(ctx, i, 0, err)
-		if !tries.further(ctx, u, i, err) {
+		if !tries.further(ctx, u, i, err, by == wayKept && out.Body == nil) {
 			return nil, nil, err
 		}
 	}

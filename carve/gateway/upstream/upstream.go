@@ -54,6 +54,8 @@ var continueTimeout = time.Second
 type Upstream struct {
 	*shared
 	timeout time.Duration
+	// repeats is as in Repeating.
+	repeats bool
 }
 
 // shared is what an upstream has whatever the timeout.
@@ -151,10 +153,21 @@ func (u *Upstream) Within(timeout time.Duration) *Upstream {
 	if timeout <= 0 || timeout == u.timeout {
 		return u
 	}
-	return &Upstream{shared: u.shared, timeout: timeout}
+	v := *u
+	v.timeout = timeout
+	return &v
 }
 
-// Same reports whether two are one upstream within one timeout.
+// Repeating is the same upstream, of which another instance is asked as well where
+// one has hung up on a request that may be repeated, before its response. Where that
+// is not so the failure shows, as a candidate's has to.
+func (u *Upstream) Repeating() *Upstream {
+	v := *u
+	v.repeats = true
+	return &v
+}
+
+// Same reports whether two are one upstream, asked in one way.
 func (u *Upstream) Same(v *Upstream) bool { return *u == *v }
 
 // conns is how many requests may be under way.
