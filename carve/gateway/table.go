@@ -191,7 +191,11 @@ func (t *table) upstream(g *Gateway, spec whittle.Upstream, http2 bool, old *tab
 			}
 		}
 	}
-	u, err := upstream.New(spec, http2, g.log)
+	var earlier []*upstream.Upstream
+	if old != nil {
+		earlier = old.upstreams
+	}
+	u, err := upstream.New(spec, http2, g.log, earlier...)
 	if err == nil {
 		t.upstreams = append(t.upstreams, u)
 	}

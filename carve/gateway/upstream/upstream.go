@@ -92,8 +92,9 @@ type shared struct {
 }
 
 // New checks spec. It follows the names in it and checks instances until Close. A
-// nil log is told nothing.
-func New(spec whittle.Upstream, http2 bool, log *slog.Logger) (*Upstream, error) {
+// nil log is told nothing. What earlier upstreams know of the same names holds until
+// the first look-up, so that a reload neither waits for DNS nor depends on it.
+func New(spec whittle.Upstream, http2 bool, log *slog.Logger, earlier ...*Upstream) (*Upstream, error) {
 	origins, err := parseURLs(&spec)
 	if err != nil {
 		return nil, err
@@ -123,6 +124,9 @@ func New(spec whittle.Upstream, http2 bool, log *slog.Logger) (*Upstream, error)
 		u.host = base.Host
 	}
 	u.http1.Store(base.Scheme == "http" && !u.http2)
+	for _, e := range earlier {
+		u.inherit(e)
+	}
 	u.begin()
 	timeout := spec.Timeout
 	if timeout <= 0 {
