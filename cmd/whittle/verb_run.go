@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -53,6 +54,11 @@ Examples:
 // logFlush is how long a log that takes nothing may hold up the end.
 const logFlush = 2 * time.Second
 
+// heapBallast is memory that is allocated and never touched, so that the machine has
+// to give none for it. Go collects garbage when the heap has doubled: a gateway's few
+// megabytes double many times a second, and these with the ballast seldom.
+const heapBallast = 32 << 20
+
 // Run serves until ctx ends.
 func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	seen := statesAt(v.Config) // before it is read, so that no change is missed
@@ -71,6 +77,8 @@ func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		newLog(to, f.Log).Warn("log lines were dropped, since nobody took those before them", "lines", dropped)
 	})
 	defer lines.Close(logFlush)
+	ballast := make([]byte, heapBallast)
+	defer runtime.KeepAlive(ballast)
 	log := newLog(lines, f.Log)
 	for _, w := range f.Warnings {
 		log.Warn(w)
