@@ -113,9 +113,13 @@ func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
 	return rt, nil
 }
 
+// workerRest is how long a route's worker stays without a request to mirror. It is
+// longer than from one request to the next where that matters.
+const workerRest = time.Second
+
 func newRouteState(name string, tripped func(route, reason string, generation uint64)) *routeState {
 	s := &routeState{name: name, tripped: tripped, again: mirror.NewRechecks()}
-	s.mirrorQueue = mirror.NewQueue(
+	s.mirrorQueue = mirror.NewQueue(workerRest,
 		func(ctx context.Context, v *userRequest) { v.rt.runMirrored(ctx, v) },
 		func(v *userRequest, begun bool) {
 			v.skip(whittle.SkipInterrupted)

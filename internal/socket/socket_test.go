@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -178,5 +179,47 @@ func TestAskAllocatesNothing(t *testing.T) {
 		}
 	}); n > 0 {
 		t.Errorf("%v allocations for a request", n)
+	}
+}
+
+// TestNoRingIsLost: whatever was put down before the ring is seen.
+func TestNoRingIsLost(t *testing.T) {
+	b, err := NewBell()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	const rings = 10_000
+	var put, seen atomic.Int64
+	step := make(chan struct{}, 1)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.Attend(func() (more bool) {
+			seen.Store(put.Load())
+			select {
+			case step <- struct{}{}:
+			default:
+			}
+			return seen.Load() < rings
+		})
+	}()
+	for range rings {
+		n := put.Add(1)
+		b.Ring()
+		for seen.Load() < n {
+			<-step
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := b.SetDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Attend(func() bool { return true }); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("attended beyond the deadline: %v", err)
 	}
 }

@@ -6,12 +6,17 @@ package mirror
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"time"
+
+	"whittle/internal/socket"
 )
 
 // Queue runs jobs alongside the users' requests, a bounded number at once, with a
 // bounded number waiting. Its workers are started when there is work and end
-// when there is none, so an idle route costs nothing.
+// soon after there is none, so an idle route costs nothing. A worker that rests is
+// woken by a socket.Bell, so that no thread is woken for work that nobody waits for.
 type Queue[J any] struct {
 	// work does one job; ctx ends when the queue is closed for good.
 	work func(ctx context.Context, j J)
@@ -23,7 +28,13 @@ type Queue[J any] struct {
 	ctx    context.Context //nolint:containedctx // the queue's own life, not a call's
 	cancel context.CancelFunc
 
+	// rest is how long a worker without work stays; 0: it ends at once.
+	rest time.Duration
+
 	mu sync.Mutex // guards the following
+	// workers are all that have not ended, resting those that wait for work.
+	workers int
+	resting []*worker[J]
 	// waiting is a ring: count jobs from head on.
 	waiting     []J
 	head, count int
@@ -48,9 +59,9 @@ const (
 )
 
 // NewQueue makes a queue; its workers call work for each job, and Close calls
-// abandon for each that it gives up.
-func NewQueue[J any](work func(context.Context, J), abandon func(j J, begun bool)) *Queue[J] {
-	q := &Queue[J]{work: work, abandon: abandon, running: map[int]J{}, idle: make(chan struct{})}
+// abandon for each that it gives up. A worker stays for rest without work.
+func NewQueue[J any](rest time.Duration, work func(context.Context, J), abandon func(j J, begun bool)) *Queue[J] {
+	q := &Queue[J]{rest: rest, work: work, abandon: abandon, running: map[int]J{}, idle: make(chan struct{})}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }
@@ -68,7 +79,7 @@ func (q *Queue[J]) Offer(j J, workers, wait int) Offered {
 		id := q.serial
 		q.serial++
 		q.running[id] = j
-		go q.drain(id, j)
+		q.start(id)
 		return Accepted
 	case q.count >= wait:
 		return Full
@@ -90,22 +101,138 @@ func (q *Queue[J]) grow(bound int) {
 	q.waiting, q.head = ring, 0
 }
 
-// drain runs jobs until none is waiting.
-func (q *Queue[J]) drain(id int, j J) {
+// worker runs jobs on a goroutine of its own.
+type worker[J any] struct {
+	bell  *socket.Bell
+	until time.Time // when it ends if it has rested all the while
+
+	id    int  // of the job that it is to run; below 0: none. Guarded by the queue's mu
+	rests bool // it is among the resting; guarded by the queue's mu
+}
+
+// start has a worker run the job under way as id. The caller holds mu.
+func (q *Queue[J]) start(id int) {
+	n := len(q.resting)
+	if n == 0 {
+		q.workers++
+		go q.serve(&worker[J]{id: id})
+		return
+	}
+	w := q.resting[n-1]
+	q.resting[n-1] = nil
+	q.resting = q.resting[:n-1]
+	w.id, w.rests = id, false
+	w.bell.Ring()
+}
+
+// bells bounds the descriptors that resting workers of all queues hold. Further
+// workers end when they have no work.
+var bells = make(chan struct{}, 256)
+
+// serve is a worker's life.
+func (q *Queue[J]) serve(w *worker[J]) {
+	q.drain(w.id)
+	w.id = -1
+	if q.rest > 0 {
+		q.attendBell(w)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.workers--
+	q.endIfDone()
+}
+
+// attendBell has a worker run what it is given, until it has rested for its time.
+func (q *Queue[J]) attendBell(w *worker[J]) {
+	select {
+	case bells <- struct{}{}:
+		defer func() { <-bells }()
+	default:
+		return
+	}
+	var err error
+	if w.bell, err = socket.NewBell(); err != nil {
+		return // without one, it ends at once
+	}
+	defer w.bell.Close()
+	for q.attend(w) && q.stays(w) {
+		_ = w.bell.Attend(func() (more bool) { return q.attend(w) }) // its time is over, or the queue's
+	}
+}
+
+// drain runs jobs until none is waiting, first the one under way as id.
+func (q *Queue[J]) drain(id int) {
+	q.mu.Lock()
+	j := q.running[id]
+	q.mu.Unlock()
 	for more := true; more; j, more = q.next(id) {
 		q.work(q.ctx, j)
 	}
 }
 
-// next takes the job that has waited longest, or ends the worker.
+// stays reports whether a worker is to wait for its bell. It is not once it has rested
+// for its time.
+func (q *Queue[J]) stays(w *worker[J]) bool {
+	now := time.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case w.id >= 0: // it has work, and its bell has rung
+	case !w.rests:
+		q.lieDown(w)
+		q.keepUp(w, now)
+	case !now.Before(w.until):
+		q.resting = slices.DeleteFunc(q.resting, func(o *worker[J]) bool { return o == w })
+		return false
+	}
+	return true
+}
+
+// keepUp has a worker stay for its time from now on.
+func (q *Queue[J]) keepUp(w *worker[J], now time.Time) {
+	w.until = now.Add(q.rest)
+	_ = w.bell.SetDeadline(w.until) // the bell is open
+}
+
+// lieDown has a worker rest. The caller holds mu.
+func (q *Queue[J]) lieDown(w *worker[J]) {
+	w.rests = true
+	q.resting = append(q.resting, w)
+}
+
+// attend runs the job that a worker was given, if it was. False: it is to end.
+func (q *Queue[J]) attend(w *worker[J]) (more bool) {
+	for {
+		q.mu.Lock()
+		id, closed := w.id, q.closed
+		w.id = -1
+		q.mu.Unlock()
+		if id < 0 {
+			return !closed
+		}
+		q.drain(id)
+		if now := time.Now(); w.until.Sub(now) < q.rest/2 {
+			q.keepUp(w, now)
+		}
+		q.mu.Lock()
+		q.lieDown(w)
+		q.mu.Unlock()
+	}
+}
+
+// endIfDone tells Close that no worker is left. The caller holds mu.
+func (q *Queue[J]) endIfDone() {
+	if q.closed && q.workers == 0 {
+		close(q.idle)
+	}
+}
+
+// next takes the job that has waited longest, or ends the work under an id.
 func (q *Queue[J]) next(id int) (j J, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.count == 0 {
 		delete(q.running, id)
-		if q.closed && len(q.running) == 0 {
-			close(q.idle)
-		}
 		return j, false
 	}
 	var none J
@@ -132,9 +259,12 @@ func (q *Queue[J]) Close(ctx, after context.Context) error {
 	q.mu.Lock()
 	if !q.closed {
 		q.closed = true
-		if len(q.running) == 0 {
-			close(q.idle)
+		for _, w := range q.resting {
+			w.rests = false
+			w.bell.Ring()
 		}
+		q.resting = nil
+		q.endIfDone()
 	}
 	q.mu.Unlock()
 	defer q.cancel()

@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,7 @@ func TestQueueBoundsWhatRunsAndWaits(t *testing.T) {
 		release := make(chan struct{})
 		var order []int
 		var mu sync.Mutex
-		q := NewQueue(func(_ context.Context, j int) {
+		q := NewQueue(0, func(_ context.Context, j int) {
 			n := now.Add(1)
 			most.Store(max(most.Load(), n))
 			<-release
@@ -63,7 +64,7 @@ func TestQueueKeepsOrderAsItGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []int
 		step := make(chan struct{})
-		q := NewQueue(func(_ context.Context, j int) { <-step; got = append(got, j) }, nil)
+		q := NewQueue(0, func(_ context.Context, j int) { <-step; got = append(got, j) }, nil)
 		next := 0
 		for _, burst := range []int{5, 17, 40, 1, 90} {
 			for range burst {
@@ -99,7 +100,7 @@ func TestQueueClosesWithinItsTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
 				var abandoned []int
-				q := NewQueue(func(ctx context.Context, _ int) {
+				q := NewQueue(0, func(ctx context.Context, _ int) {
 					if tt.heeds {
 						<-ctx.Done()
 					} else {
@@ -131,6 +132,47 @@ func TestQueueClosesWithinItsTime(t *testing.T) {
 				}
 				close(release)
 			})
+		})
+	}
+}
+
+// TestRestingWorkersLoseNoJob: jobs come while workers rest, end and begin to rest, and
+// each is done once; with no more workers than allowed.
+func TestRestingWorkersLoseNoJob(t *testing.T) {
+	for _, rest := range []time.Duration{time.Nanosecond, 50 * time.Microsecond, time.Hour} {
+		t.Run(rest.String(), func(t *testing.T) {
+			var now, most, done atomic.Int64
+			q := NewQueue(rest, func(context.Context, int) {
+				most.Store(max(most.Load(), now.Add(1)))
+				done.Add(1)
+				now.Add(-1)
+			}, nil)
+			const each, senders = 200, 4
+			var sending sync.WaitGroup
+			for range senders {
+				sending.Go(func() {
+					for range each {
+						for before := done.Load(); q.Offer(1, 3, 1) == Full; {
+							if done.Load() == before {
+								runtime.Gosched()
+							}
+						}
+						if rest < time.Hour && done.Load()%7 == 0 {
+							<-time.After(rest) // a worker's time ends with the next job
+						}
+					}
+				})
+			}
+			sending.Wait()
+			if err := q.Close(t.Context(), t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if done.Load() != each*senders || most.Load() > 3 {
+				t.Errorf("%d jobs of %d were done, at most %d at once", done.Load(), each*senders, most.Load())
+			}
+			if q.workers != 0 || len(bells) != 0 {
+				t.Errorf("%d workers and %d bells are left", q.workers, len(bells))
+			}
 		})
 	}
 }
