@@ -34,12 +34,16 @@ func Replaced(run uint64) string { return replaced + strconv.FormatUint(run, 16)
 
 const replaced = "replaced "
 
-// maxEnded bounds the runs of a gateway that are remembered as ended.
-const maxEnded = 16
+// maxEnded bounds the runs of a gateway that are remembered as ended, maxStrangers those
+// that are not known yet.
+const (
+	maxEnded     = 16
+	maxStrangers = 4
+)
 
 // part is one gateway's run.
 type part struct {
-	// run is known from a report or from an exchange; 0: from neither.
+	// run is known from a report; 0: there was none.
 	run uint64
 	// report is the last one of the run.
 	report whittle.Counts
@@ -47,6 +51,9 @@ type part struct {
 	judged whittle.Ledger
 	// ended are earlier runs, of which nothing counts any more.
 	ended []uint64
+	// strangers are judged exchanges of runs that no report has told of: a later run's,
+	// which a report will begin, or an earlier one's, which are there as interrupted.
+	strangers map[uint64]whittle.Ledger
 }
 
 func (a *Account) part(gateway string) *part {
@@ -64,7 +71,7 @@ func (a *Account) part(gateway string) *part {
 // enter makes run the gateway's current one. False: it has ended.
 func (a *Account) enter(p *part, run uint64) bool {
 	switch {
-	case run == p.run || run == 0:
+	case run == p.run:
 		return true
 	case slices.Contains(p.ended, run):
 		return false
@@ -72,6 +79,10 @@ func (a *Account) enter(p *part, run uint64) bool {
 		a.end(p)
 	}
 	p.run = run
+	if l, ok := p.strangers[run]; ok {
+		p.judged.Add(&l)
+		delete(p.strangers, run)
+	}
 	return true
 }
 
@@ -120,11 +131,24 @@ func (a *Account) Take(gateway string, c whittle.Counts) {
 	}
 }
 
-// Judged counts an exchange of a gateway's run; run is 0 where it is not known. One of
+// Judged counts an exchange of a gateway's run; run is 0 for this process's own. One of
 // a run that has ended is there already, as interrupted.
 func (a *Account) Judged(gateway string, run uint64, f whittle.Fate, reason string) {
-	if p := a.part(gateway); a.enter(p, run) {
+	p := a.part(gateway)
+	switch {
+	case run == 0 || run == p.run:
 		p.judged.Settle(f, reason, 1)
+	case slices.Contains(p.ended, run):
+	default:
+		l, known := p.strangers[run]
+		if !known && len(p.strangers) >= maxStrangers {
+			return
+		}
+		if p.strangers == nil {
+			p.strangers = map[uint64]whittle.Ledger{}
+		}
+		l.Settle(f, reason, 1)
+		p.strangers[run] = l
 	}
 }
 
@@ -193,6 +217,8 @@ type KeptPart struct {
 	Report whittle.Counts `json:"report"`
 	Judged whittle.Ledger `json:"judged"`
 	Ended  []uint64       `json:"ended,omitempty"`
+
+	Strangers map[uint64]whittle.Ledger `json:"strangers,omitempty"`
 }
 
 // Kept is the account as it is saved.
@@ -217,7 +243,15 @@ func (a *Account) Kept(now time.Time) Kept {
 }
 
 func (p *part) kept() KeptPart {
-	return KeptPart{Run: p.run, Report: p.report, Judged: copied(&p.judged), Ended: slices.Clone(p.ended)}
+	return KeptPart{Run: p.run, Report: p.report, Judged: copied(&p.judged), Ended: slices.Clone(p.ended), Strangers: strangers(p)}
+}
+
+func strangers(p *part) map[uint64]whittle.Ledger {
+	c := maps.Clone(p.strangers)
+	for run, l := range c {
+		c[run] = copied(&l)
+	}
+	return c
 }
 
 func copied(l *whittle.Ledger) (c whittle.Ledger) {
@@ -255,7 +289,7 @@ func Resumed(k *Kept, now time.Time) Account {
 				continue // damaged
 			}
 			a.part(gateway)
-			a.parts[gateway] = &part{run: p.Run, report: p.Report, judged: p.Judged, ended: p.Ended}
+			a.parts[gateway] = &part{run: p.Run, report: p.Report, judged: p.Judged, ended: p.Ended, strangers: p.Strangers}
 		}
 		return a
 	}
