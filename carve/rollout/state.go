@@ -94,10 +94,14 @@ func Start(whittle.Rollout) State {
 
 // Resumed is a stored state taken up again at now, after a restart: the same
 // share, and the step's hold counted from now, because nobody watched while
-// the gateway was down.
+// the gateway was down. What another clock has put into the future is of now: it
+// would hold everything up until this clock is there.
 func Resumed(s State, now time.Time) State {
-	if s.Phase == whittle.PhaseShift && s.Since.Before(now) {
+	if s.Phase == whittle.PhaseShift || s.Since.After(now) {
 		s.Since = now
+	}
+	if s.Decided.After(now) {
+		s.Decided = now
 	}
 	return s
 }

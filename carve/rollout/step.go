@@ -201,3 +201,13 @@ func colon(sentence string) string {
 	}
 	return ": " + sentence
 }
+
+// Lowered is a state whose share goes down because of what is known elsewhere in a
+// fleet. It keeps its phase where users stay on the candidate.
+func Lowered(s State, to whittle.Share, reason string, now time.Time) (State, *whittle.Decision) {
+	now = s.clamp(now)
+	if to == 0 {
+		return s.rolledBack(reason+monolithAgain, Self, now)
+	}
+	return s.to(whittle.PhaseShift, min(to, s.Share), reason+".", Self, now)
+}
