@@ -27,6 +27,8 @@ var rooms = map[string]int{
 
 	"whittle/internal/latency":      0,
 	"whittle/carve/account":         10,
+	"whittle/carve/fleet":           10,
+	"whittle/carve/fleet/jetstream": 20,
 	"whittle/carve/rollout":         10,
 	"whittle/carve/transcode":       10,
 	"whittle/carve/config":          20,
@@ -327,6 +329,7 @@ var bans = []struct{ room, imports, why string }{
 	{"whittle/carve/compare/...", "log/slog", "compare is pure: what it has to say is in the verdict"},
 	{"whittle/carve/rollout", "os", "rollout is a pure state machine"},
 	{"whittle/carve/rollout", "log/slog", "rollout is a pure state machine: its decisions are returned"},
+	{"whittle/carve/fleet", "os", "a fleet's parts are state machines: what they write is returned"},
 	{"whittle/internal/paired", "os", "paired is pure: samples and a random source in, ratios out"},
 	{"whittle/internal/paired", "time", "paired knows no clock: samples are numbers"},
 	{"whittle/load/expr", "net/http", "expressions look at a response's bytes; the load room gets them"},

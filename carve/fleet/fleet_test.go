@@ -1,0 +1,221 @@
+package fleet
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// bench/fleet simulates whole fleets; here is what one gateway does by itself.
+
+const path = "GET /x"
+
+// log is a store without faults.
+type log struct {
+	at   Instant
+	node *Node
+	rev  uint64
+	kv   map[string]Entry
+}
+
+func start(t *testing.T, kept []byte) *log {
+	t.Helper()
+	l := &log{at: Instant{Mono: time.Hour, Wall: time.Hour}, kv: map[string]Entry{}}
+	l.node = New(Config{
+		Member: "a b", Run: 1, Lease: 4 * time.Second, Kept: kept,
+		Routes: []Route{{Name: path, Digest: "d", Candidate: "c", Exposure: 10}},
+	}, l.at)
+	l.node.Synced(l.at)
+	return l
+}
+
+func (l *log) put(key string, v any) {
+	b, _ := json.Marshal(v)
+	l.rev++
+	l.kv[key] = Entry{Key: key, Value: b, Revision: l.rev}
+	l.node.Saw(l.kv[key], l.at)
+}
+
+// run lets time pass, with the store there or not.
+func (l *log) run(d time.Duration, up bool) {
+	for end := l.at.Mono + d; l.at.Mono < end; {
+		l.at.Mono += 100 * time.Millisecond
+		l.at.Wall += 100 * time.Millisecond
+		l.node.Tick(l.at)
+		for _, w := range l.node.Writes() {
+			if up && (w.Expect == nil || *w.Expect == l.kv[w.Key].Revision) {
+				l.rev++
+				l.kv[w.Key] = Entry{Key: w.Key, Value: w.Value, Revision: l.rev}
+				l.node.Saw(l.kv[w.Key], l.at)
+			}
+			l.node.Wrote(w)
+		}
+	}
+}
+
+func (l *log) share() whittle.Share { return l.node.InForce(path, l.at).Share }
+
+func (l *log) position(generation uint64, share whittle.Share) Position {
+	return Position{Version: 1, Route: path, Generation: generation, Zero: 1, Share: share, Phase: whittle.PhaseShift, Digest: "d"}
+}
+
+func TestAGatewayAlone(t *testing.T) {
+	l := start(t, nil)
+	l.run(5*time.Second, true)
+	if _, leads := l.node.Leads(l.at); !leads || l.node.Leader() != "a b" {
+		t.Fatal("it does not lead")
+	}
+	up := func(generation uint64, share whittle.Share) bool {
+		return l.node.Propose(path, whittle.Position{Generation: generation, Zero: 1, Share: share, Phase: whittle.PhaseShift}, l.at)
+	}
+	if up(1, 0) != true || up(2, 100) == true {
+		t.Error("a rise before the fall is shown")
+	}
+	l.run(time.Second, true)
+	if !l.node.MayRise(path, l.at) || !up(2, 100) {
+		t.Fatal("no rise")
+	}
+	l.run(time.Second, true)
+	if l.share() != 100 || l.node.Limit("c", l.at) != 10 {
+		t.Errorf("share %d, %d permits", l.share(), l.node.Limit("c", l.at))
+	}
+	local := l.node.InForce(path, l.at).Generation
+	l.run(5*time.Second, false)
+	if p := l.node.InForce(path, l.at); p.Share != 0 || p.Generation <= local || l.node.Limit("c", l.at) != 0 {
+		t.Errorf("cut off, it has %+v", p)
+	}
+	l.run(10*time.Second, true) // it leads again
+	if f := l.node.Floor(path); f.Generation != 2 || f.Share != 100 || !up(3, 100) {
+		t.Fatalf("it goes on from %+v", f)
+	}
+	l.run(time.Second, true)
+	l.node.Tripped(path, "broken", l.node.InForce(path, l.at).Generation)
+	if p := l.node.InForce(path, l.at); p.Share != 0 || p.Phase != whittle.PhaseRolledBack {
+		t.Errorf("tripped, it has %+v", p)
+	}
+	l.run(time.Second, true)
+	if g, reason := l.node.Tripping(path); g != 3 || reason != "broken" {
+		t.Errorf("the leader knows of the trip at %d: %s", g, reason)
+	}
+	l.node.Leave(l.at)
+	if _, leads := l.node.Leads(l.at); leads {
+		t.Error("it has left, and leads")
+	}
+}
+
+// A suspension is noticed by the wall's clock, also where that was set back before.
+func TestASuspensionAfterAClockWasSetBack(t *testing.T) {
+	l := start(t, nil)
+	l.run(time.Second, true)
+	l.put("position."+RouteKey(path), l.position(2, 100))
+	if l.share() != 100 {
+		t.Fatal("no share")
+	}
+	l.at.Wall -= time.Hour
+	l.node.Tick(l.at)
+	l.at.Wall += 4 * time.Second // and none by the clock that stands still
+	if l.share() != 0 {
+		t.Error("a share after a suspension")
+	}
+	l.at.Wall -= time.Minute
+	if l.share() != 0 {
+		t.Error("a share after the clock was set back again")
+	}
+}
+
+func TestAnEarlierRunIsRemembered(t *testing.T) {
+	l := start(t, nil)
+	l.run(time.Second, true)
+	l.put("position."+RouteKey(path), l.position(9, 500))
+	next := start(t, l.node.Kept())
+	next.run(time.Second, true)
+	next.put("position."+RouteKey(path), next.position(8, 1000))
+	if next.share() != 500 || next.node.Taken(path).Generation != 9 {
+		t.Errorf("share %d", next.share())
+	}
+}
+
+// What a later version writes has no share here, and nothing that comes is believed.
+func TestWhatCannotBeRead(t *testing.T) {
+	for name, value := range map[string]func(Position) any{
+		"a later format":   func(p Position) any { p.Version = 2; return p },
+		"no format":        func(p Position) any { p.Version = 0; return p },
+		"another route":    func(p Position) any { p.Route = "GET /y"; return p },
+		"another config":   func(p Position) any { p.Digest = "e"; return p },
+		"no position":      func(Position) any { return "x" },
+		"before a fall":    func(p Position) any { p.Zero = 0; return p },
+		"an earlier one":   func(p Position) any { p.Generation = 1; return p },
+		"too large for us": func(Position) any { return make([]byte, maxValue) },
+	} {
+		l := start(t, nil)
+		l.run(time.Second, true)
+		l.put("position."+RouteKey(path), Position{Version: 1, Route: path, Generation: 1, Zero: 1, Phase: whittle.PhaseShadow, Digest: "d"})
+		l.put("position."+RouteKey(path), value(l.position(2, 100)))
+		if l.share() != 0 {
+			t.Errorf("%s: share %d", name, l.share())
+		}
+	}
+}
+
+func TestWatchedKeys(t *testing.T) {
+	want := []string{"lease", "grants", "position.>", "trip.>", "member.612062"}
+	if got := Watched("a b"); !slices.Equal(got, want) || Reports != "member.>" {
+		t.Errorf("%v", got)
+	}
+}
+
+// FuzzSaw: whatever the store shows, a gateway goes by no earlier generation, and has
+// no share that nobody wrote for its config.
+func FuzzSaw(f *testing.F) {
+	for _, s := range []string{`{"version":1,"route":"GET /x","generation":3,"share_bp":500,"digest":"d"}`, `{"version":1,"generation":9}`, `[]`, `{"version":1,"candidates":{"c":{"a b@1":{"limit":5}}}}`} {
+		for i := range 5 {
+			f.Add(i, []byte(s))
+		}
+	}
+	f.Fuzz(func(t *testing.T, kind int, value []byte) {
+		at := Instant{Mono: time.Hour}
+		n := New(Config{Member: "a b", Run: 1, Lease: time.Second, Routes: []Route{{Name: path, Digest: "d", Candidate: "c", Exposure: 10}}}, at)
+		keys := []string{"lease", "grants", "position." + RouteKey(path), "trip." + RouteKey(path), memberKey("a b"), "?"}
+		n.Saw(Entry{Key: keys[2], Value: []byte(`{"version":1,"route":"GET /x","generation":7,"zero":2,"digest":"d"}`), Revision: 1}, at)
+		n.Saw(Entry{Key: keys[uint(kind)%uint(len(keys))], Value: value, Revision: 2}, at)
+		n.Tick(at)
+		if n.Taken(path).Generation < 7 || n.InForce(path, at).Share != 0 {
+			t.Errorf("%+v", n.Taken(path))
+		}
+	})
+}
+
+// What a leader has decided goes down to what gateways know of, and never up.
+func TestALeaderGoesByWhatIsKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		floor Floor
+		to    whittle.Share
+	}{
+		"nothing more":          {Floor{Generation: 5, Zero: 1, Share: 500}, 500},
+		"an earlier position":   {Floor{Generation: 4, Zero: 1, Share: 100}, 500},
+		"a later one, lower":    {Floor{Generation: 6, Zero: 1, Share: 100}, 100},
+		"a later one, higher":   {Floor{Generation: 6, Zero: 1, Share: 900}, 500},
+		"a fall":                {Floor{Generation: 6, Zero: 6, Share: 500}, 0},
+		"a trip":                {Floor{Generation: 5, Zero: 1, Trip: 5, Share: 500}, 0},
+		"another leader's word": {Floor{Generation: 5, Zero: 1, Share: 100}, 100},
+	} {
+		if to, why := c.floor.Lowers(5, 500); to != c.to || (why == "") != (to == 500) {
+			t.Errorf("%s: to %d, %q", name, to, why)
+		}
+		if to, _ := c.floor.Lowers(5, 0); to != 0 {
+			t.Errorf("%s: up to %d", name, to)
+		}
+	}
+	f := Floor{Generation: 5, Zero: 1, Share: 500}
+	f.add(RouteReport{Generation: 7, Zero: 1, Share: 100, Trip: 4, Reason: "x"})
+	f.add(RouteReport{})
+	if (f != Floor{Generation: 7, Zero: 1, Share: 100, Trip: 4, Reason: "x"}) {
+		t.Errorf("%+v", f)
+	}
+	if f.add(RouteReport{Generation: 6, Zero: 6, Share: 900}); f.Zero != 6 || f.Share != 0 {
+		t.Errorf("%+v", f)
+	}
+}
