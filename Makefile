@@ -90,7 +90,7 @@ RACE_SKIP := 'Scripts/(help|record|replay|profile|load)|Face(sAreFound|sAreCover
 
 # The hostile matrix and the walk are left to make test: their gateways are other
 # processes, and the detector makes them too slow for the times they hold.
-RACE_ROOMS := ./carve/gateway/... ./carve/control/... ./load/... ./carve/state/... ./carve/admin/... ./internal/latency/... ./systems/... ./cmd/... ./systems/ingest/stream/embedded ./systems/ingest/stream/inflight ./systems/ingest/stream/relay ./systems/ingest/stream/nats ./record/recorder ./record/journal ./record/replay ./profile/collect ./e2e/passthrough/...
+RACE_ROOMS := ./carve/gateway/... ./carve/fleet/... ./carve/control/... ./load/... ./carve/state/... ./carve/admin/... ./internal/latency/... ./systems/... ./cmd/... ./systems/ingest/stream/embedded ./systems/ingest/stream/inflight ./systems/ingest/stream/relay ./systems/ingest/stream/nats ./record/recorder ./record/journal ./record/replay ./profile/collect ./e2e/passthrough/...
 
 .PHONY: build
 build: need-go $(CASCADE) ## bin/whittle, one static binary, and bin/demo with its services
@@ -188,6 +188,10 @@ bench-ingest: build deps ## an event kept: ours, Node, Benthos, bare net/http; -
 .PHONY: proof
 proof: build ## the mutation campaign: what whittle finds of what can be wrong, and how many users meet it
 	@go run ./bench/proof -doc docs/proof.md $(ARGS)
+
+.PHONY: fleet-sim
+fleet-sim: need-go ## ten million steps of simulated fleets, and mutations of the protocol, each of which must be found
+	@go run ./bench/fleet -doc docs/fleet.md $(ARGS)
 
 .PHONY: bench-carve
 bench-carve: build deps ## the seed's load plan on the application before and after the carve
