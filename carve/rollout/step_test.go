@@ -381,18 +381,18 @@ func TestARiseTakesEvidenceSpreadOverTime(t *testing.T) {
 func TestAStateOfAnotherClock(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	later := now.Add(time.Hour)
-	s := Resumed(State{Phase: whittle.PhaseRolledBack, Since: later, Decided: later}, now)
+	s := rollout.Resumed(rollout.State{Phase: whittle.PhaseRolledBack, Since: later, Decided: later}, now)
 	if !s.Since.Equal(now) || !s.Decided.Equal(now) {
 		t.Errorf("since %s, decided %s", s.Since, s.Decided)
 	}
-	high := State{Phase: whittle.PhaseLive, Share: 5000, Since: now, Decided: now}
-	if s, d := Lowered(high, 1000, "Why", now); s.Share != 1000 || s.Phase != whittle.PhaseShift || d.From != 5000 || d.Reason != "Why." {
+	high := rollout.State{Phase: whittle.PhaseLive, Share: 5000, Since: now, Decided: now}
+	if s, d := rollout.Lowered(high, 1000, "Why", now); s.Share != 1000 || s.Phase != whittle.PhaseShift || d.From != 5000 || d.Reason != "Why." {
 		t.Errorf("%+v, %+v", s, d)
 	}
-	if s, d := Lowered(high, 0, "Why", now); s.Share != 0 || s.Phase != whittle.PhaseRolledBack || s.ByHand || d.By != Self {
+	if s, d := rollout.Lowered(high, 0, "Why", now); s.Share != 0 || s.Phase != whittle.PhaseRolledBack || s.ByHand || d.By != rollout.Self {
 		t.Errorf("%+v, %+v", s, d)
 	}
-	if s, _ := Lowered(high, 9000, "Why", now); s.Share != 5000 {
+	if s, _ := rollout.Lowered(high, 9000, "Why", now); s.Share != 5000 {
 		t.Errorf("a lowered share of %d", s.Share)
 	}
 }

@@ -1,0 +1,365 @@
+// Package jetstream runs one gateway's part in a fleet over NATS JetStream: a bucket of
+// its key-value store is the fleet's log.
+package jetstream
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"whittle"
+	"whittle/carve/fleet"
+	"whittle/internal/notify"
+)
+
+// Options say which fleet, and where. Servers and Name are required.
+type Options struct {
+	// Servers are one or several, nats://host:port separated by commas.
+	Servers string
+	// Credentials is a .creds file. Empty: none.
+	Credentials string
+	// TLS encrypts the connection. Nil: as the URL says.
+	TLS *tls.Config
+	// Name is the fleet's.
+	Name string
+	// Replicas is how many servers keep a copy of the log. 0: three in a cluster,
+	// otherwise one.
+	Replicas int
+	// Node is this gateway.
+	Node fleet.Config
+	// Changed is called after everything that may have changed what is in force, on
+	// the member's goroutine. It must not block and must not call the Member. Nil: not
+	// called.
+	Changed func(n *fleet.Node, now fleet.Instant)
+	// Save keeps Node.Kept for the next run. Its errors are logged, and it is called
+	// again later. Nil: nothing is kept.
+	Save func([]byte) error
+	// Log gets what an operator should know. Nil: discarded.
+	Log *slog.Logger
+}
+
+const (
+	// tick is how often time passes for the node.
+	tick = 50 * time.Millisecond
+	// maxBucket bounds the log, in bytes: a few kilobytes a gateway, one value a key.
+	maxBucket = 256 << 20
+	// buffered bounds the entries between the watch and the node; the watch waits.
+	buffered = 256
+)
+
+// Member is a gateway in a fleet. Its methods may be called by several goroutines.
+type Member struct {
+	o     Options
+	conn  *client.Conn
+	begun time.Time
+	calls chan func(*fleet.Node)
+	shown chan shown
+	done  chan *fleet.Write
+	again notify.Signal // the connection is back
+	ended chan struct{}
+}
+
+// shown is what a watch has shown. Of the members' own watch, number says which; what
+// comes of an earlier one is dropped.
+type shown struct {
+	number uint64
+	begins bool
+	whole  bool
+	entry  fleet.Entry
+}
+
+// Open connects. NATS may be away: the gateway is then cut off until it is there.
+func Open(o Options) (*Member, error) {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	m := &Member{
+		o: o, begun: time.Now(), calls: make(chan func(*fleet.Node)), shown: make(chan shown, buffered),
+		done: make(chan *fleet.Write, buffered), again: notify.New(), ended: make(chan struct{}),
+	}
+	opts := []client.Option{
+		client.Name("whittle " + o.Node.Member), client.MaxReconnects(-1), client.RetryOnFailedConnect(true),
+		client.ReconnectWait(200 * time.Millisecond), client.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		client.ReconnectBufSize(-1), // what is sent while it is away is late when it is back
+		client.PingInterval(2 * time.Second), client.MaxPingsOutstanding(2), client.Timeout(time.Second),
+		client.ReconnectHandler(func(*client.Conn) { m.again.Notify() }),
+		client.DisconnectErrHandler(func(_ *client.Conn, err error) {
+			o.Log.Warn("NATS is away; the candidate gets no users here until it is back", "err", err)
+		}),
+	}
+	if o.Credentials != "" {
+		opts = append(opts, client.UserCredentials(o.Credentials))
+	}
+	if o.TLS != nil {
+		opts = append(opts, client.Secure(o.TLS))
+	}
+	var err error
+	if m.conn, err = client.Connect(o.Servers, opts...); err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "connect to NATS: %w", err).WithField("fleet.nats").
+			WithHint("write it as nats://host:4222, several separated by commas")
+	}
+	return m, nil
+}
+
+// now reads both clocks.
+func (m *Member) now() fleet.Instant {
+	now := time.Now()
+	return fleet.Instant{Mono: time.Hour + now.Sub(m.begun), Wall: time.Duration(now.UnixNano())}
+}
+
+// Do runs f with the node, on the node's goroutine. False: the member has ended.
+func (m *Member) Do(f func(n *fleet.Node, now fleet.Instant)) bool {
+	over := make(chan struct{})
+	select {
+	case m.calls <- func(n *fleet.Node) {
+		defer close(over)
+		f(n, m.now())
+	}:
+		<-over
+		return true
+	case <-m.ended:
+		return false
+	}
+}
+
+// Run takes part until ctx ends, and leaves then: another gateway leads at once.
+func (m *Member) Run(ctx context.Context) {
+	defer m.conn.Close()
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer close(m.ended)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	n := fleet.New(m.o.Node, m.now())
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	work.Go(func() { m.watch(ctx) })
+	number := uint64(0)
+	reports := watcher{run: m.reports, work: &work}
+	defer reports.set(ctx, false)
+	for {
+		select {
+		case <-ctx.Done():
+			m.leave(n)
+			return
+		case <-ticker.C:
+			n.Tick(m.now())
+		case s := <-m.shown:
+			number = max(number, s.number)
+			m.take(n, s, number)
+		case w := <-m.done:
+			n.Wrote(w)
+			n.Tick(m.now())
+		case f := <-m.calls:
+			f(n)
+		}
+		_, leads := n.Leads(m.now())
+		reports.set(ctx, leads)
+		m.carryOut(ctx, n, &work)
+	}
+}
+
+// watcher runs while it is on.
+type watcher struct {
+	run  func(context.Context)
+	work *sync.WaitGroup
+	stop context.CancelFunc // nil: it is off
+}
+
+func (w *watcher) set(ctx context.Context, on bool) {
+	switch {
+	case on && w.stop == nil:
+		ctx, w.stop = context.WithCancel(ctx)
+		w.work.Go(func() { w.run(ctx) })
+	case !on && w.stop != nil:
+		w.stop()
+		w.stop = nil
+	}
+}
+
+// take passes on what a watch has shown.
+func (m *Member) take(n *fleet.Node, s shown, number uint64) {
+	switch {
+	case s.number != 0 && s.number < number:
+	case s.begins:
+		n.Restarted()
+	case s.whole:
+		n.Synced(m.now())
+	default:
+		n.Saw(s.entry, m.now())
+	}
+}
+
+// carryOut puts in force what has come, keeps it, and writes what is to be written.
+func (m *Member) carryOut(ctx context.Context, n *fleet.Node, work *sync.WaitGroup) {
+	if m.o.Changed != nil {
+		m.o.Changed(n, m.now())
+	}
+	if m.o.Save != nil && n.Unsaved() {
+		if err := m.o.Save(n.Kept()); err != nil {
+			m.o.Log.Error("what this gateway knows of the fleet cannot be saved", "err", err)
+		}
+	}
+	for _, w := range n.Writes() { // at most one a key
+		work.Go(func() {
+			m.write(ctx, w)
+			select {
+			case m.done <- w:
+			case <-ctx.Done():
+			}
+		})
+	}
+}
+
+// leave gives the lease back, if this gateway has it.
+func (m *Member) leave(n *fleet.Node) {
+	n.Leave(m.now())
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, w := range n.Writes() {
+		m.write(ctx, w)
+	}
+}
+
+// write writes a key. Its result is not looked at: the watch shows what has become of
+// it.
+func (m *Member) write(ctx context.Context, w *fleet.Write) {
+	ctx, cancel := context.WithTimeout(ctx, m.o.Node.Lease/4)
+	defer cancel()
+	kv, err := m.bucket(ctx)
+	if err != nil {
+		notify.Sleep(ctx, tick)
+		return
+	}
+	switch {
+	case w.Expect == nil:
+		_, err = kv.Put(ctx, w.Key, w.Value)
+	case *w.Expect == 0:
+		_, err = kv.Create(ctx, w.Key, w.Value)
+	default:
+		_, err = kv.Update(ctx, w.Key, w.Value, *w.Expect)
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrKeyExists) {
+		notify.Sleep(ctx, tick)
+	}
+}
+
+// bucket looks the fleet's bucket up, or makes it.
+func (m *Member) bucket(ctx context.Context) (jetstream.KeyValue, error) {
+	js, err := jetstream.New(m.conn)
+	if err != nil {
+		return nil, err
+	}
+	name := "whittle_" + m.o.Name
+	kv, err := js.KeyValue(ctx, name)
+	if !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return kv, err
+	}
+	replicas := m.o.Replicas
+	if replicas == 0 {
+		replicas = 1
+		if m.conn.ConnectedClusterName() != "" {
+			replicas = 3
+		}
+	}
+	return js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: name, Description: "a fleet of whittle gateways", History: 1, Storage: jetstream.FileStorage,
+		Replicas: replicas, MaxBytes: maxBucket,
+	})
+}
+
+// watch shows the node what a member has to see, from the beginning after each break:
+// what has been lost meanwhile is not shown again.
+func (m *Member) watch(ctx context.Context) {
+	for number := uint64(1); ctx.Err() == nil; number++ {
+		if err := m.watchOnce(ctx, number); err != nil && ctx.Err() == nil {
+			m.o.Log.Debug("the fleet's log is watched again", "err", err)
+		}
+		notify.Sleep(ctx, tick)
+	}
+}
+
+func (m *Member) watchOnce(ctx context.Context, number uint64) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	updates, err := m.open(ctx, fleet.Watched(m.o.Node.Member)...)
+	if err != nil {
+		return err
+	}
+	if !m.show(ctx, shown{number: number, begins: true}) {
+		return nil
+	}
+	// A gateway's own reports come often: a watch that shows nothing is none.
+	silence := time.NewTimer(m.o.Node.Lease)
+	defer silence.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-m.again:
+			return errors.New("the connection was lost")
+		case <-silence.C:
+			return errors.New("it shows nothing")
+		case e, open := <-updates.Updates():
+			if !open {
+				return errors.New("the watch has ended")
+			}
+			silence.Reset(m.o.Node.Lease)
+			if !m.show(ctx, shownOf(e, number)) {
+				return nil
+			}
+		}
+	}
+}
+
+// reports shows the node the other members' reports, while it leads.
+func (m *Member) reports(ctx context.Context) {
+	own := fleet.Watched(m.o.Node.Member)
+	for ctx.Err() == nil {
+		updates, err := m.open(ctx, fleet.Reports)
+		for err == nil && ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case e, open := <-updates.Updates():
+				switch {
+				case !open:
+					err = errors.New("the watch has ended")
+				case e != nil && e.Key() != own[len(own)-1]: // the own one comes in order with all else
+					m.show(ctx, shownOf(e, 0))
+				}
+			}
+		}
+		notify.Sleep(ctx, tick)
+	}
+}
+
+func (m *Member) open(ctx context.Context, keys ...string) (jetstream.KeyWatcher, error) {
+	short, cancel := context.WithTimeout(ctx, m.o.Node.Lease/2)
+	defer cancel()
+	kv, err := m.bucket(short)
+	if err != nil {
+		return nil, err
+	}
+	return kv.WatchFiltered(ctx, keys)
+}
+
+func shownOf(e jetstream.KeyValueEntry, number uint64) shown {
+	if e == nil {
+		return shown{number: number, whole: true}
+	}
+	return shown{number: number, entry: fleet.Entry{Key: e.Key(), Value: e.Value(), Revision: e.Revision()}}
+}
+
+func (m *Member) show(ctx context.Context, s shown) bool {
+	select {
+	case m.shown <- s:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,208 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/goleak"
+
+	"whittle"
+	"whittle/carve/fleet"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const path = "GET /x"
+
+// serve starts a NATS server on a port of its own, or again on one that it had.
+func serve(t *testing.T, dir string, port int) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true, SyncAlways: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the NATS server does not start")
+	}
+	return s
+}
+
+func stop(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
+}
+
+// gateway is a member with what it has in force.
+type gateway struct {
+	*Member
+	end context.CancelFunc
+
+	mu    sync.Mutex
+	share whittle.Share
+	at    time.Time // of the last change
+	kept  []byte
+}
+
+func (g *gateway) now() (whittle.Share, time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.share, g.at
+}
+
+func join(t *testing.T, url, name string, lease time.Duration) *gateway {
+	t.Helper()
+	g := &gateway{}
+	m, err := Open(Options{
+		Servers: url, Name: "test",
+		Node: fleet.Config{
+			Member: name, Run: 1, Lease: lease,
+			Routes: []fleet.Route{{Name: path, Digest: "d", Candidate: "c", Exposure: 50}},
+		},
+		Changed: func(n *fleet.Node, now fleet.Instant) {
+			share := n.InForce(path, now).Share
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if share != g.share {
+				g.share, g.at = share, time.Now()
+			}
+		},
+		Save: func(b []byte) error { g.kept = b; return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Member = m
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		m.Run(ctx)
+	}()
+	g.end = func() { cancel(); <-over }
+	t.Cleanup(g.end)
+	return g
+}
+
+// until waits for something to become true.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatal("not within 30 s: " + what)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+func (g *gateway) leads() (leads bool) {
+	g.Do(func(n *fleet.Node, now fleet.Instant) { _, leads = n.Leads(now) })
+	return leads
+}
+
+// propose has the leader put a share in force.
+func propose(t *testing.T, all []*gateway, generation uint64, share whittle.Share) {
+	t.Helper()
+	until(t, fmt.Sprintf("share %d is proposed", share), func() bool {
+		for _, g := range all {
+			done := false
+			g.Do(func(n *fleet.Node, now fleet.Instant) {
+				f := n.Floor(path)
+				p := whittle.Position{Generation: max(generation, f.Generation+1), Zero: f.Zero, Share: share, Phase: whittle.PhaseShift}
+				if share == 0 {
+					p.Zero, p.Phase = p.Generation, whittle.PhaseRolledBack
+				}
+				done = n.Propose(path, p, now)
+			})
+			if done {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func everywhere(t *testing.T, all []*gateway, share whittle.Share) {
+	t.Helper()
+	until(t, fmt.Sprintf("share %d everywhere", share), func() bool {
+		return !slices.ContainsFunc(all, func(g *gateway) bool { s, _ := g.now(); return s != share })
+	})
+}
+
+func fleetOf(t *testing.T, url string, n int, lease time.Duration) (all []*gateway) {
+	t.Helper()
+	for i := range n {
+		all = append(all, join(t, url, fmt.Sprintf("gateway-%d", i), lease))
+	}
+	return all
+}
+
+// TestAFleet: one leads, a share is everyone's, a trip is, a leader that ends is
+// followed by another, and without NATS nobody has a share.
+func TestAFleet(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, dir, server.RANDOM_PORT)
+	all := fleetOf(t, "nats://"+s.Addr().String(), 3, time.Second)
+	propose(t, all, 1, 0)
+	propose(t, all, 2, 100)
+	everywhere(t, all, 100)
+
+	old := slices.IndexFunc(all, (*gateway).leads)
+	all[old].end()
+	all = slices.Delete(all, old, old+1)
+	until(t, "another leads", func() bool { return slices.ContainsFunc(all, (*gateway).leads) })
+	propose(t, all, 1, 1000)
+	everywhere(t, all, 1000)
+
+	all[0].Do(func(n *fleet.Node, now fleet.Instant) {
+		n.Tripped(path, "broken", n.InForce(path, now).Generation)
+	})
+	everywhere(t, all, 0)
+	propose(t, all, 1, 0)
+	propose(t, all, 1, 100)
+	everywhere(t, all, 100)
+
+	port := s.Addr().(*net.TCPAddr).Port
+	stop(s)
+	everywhere(t, all, 0)
+	s = serve(t, dir, port)
+	defer stop(s)
+	everywhere(t, all, 100)
+}
+
+// TestRollbackReachesAll: a trip is in force in all gateways within a second.
+func TestRollbackReachesAll(t *testing.T) {
+	s := serve(t, t.TempDir(), server.RANDOM_PORT)
+	defer stop(s)
+	all := fleetOf(t, "nats://"+s.Addr().String(), 30, 5*time.Second)
+	var took []time.Duration
+	for round := range 5 {
+		propose(t, all, 1, 0)
+		everywhere(t, all, 0)
+		propose(t, all, 1, 100)
+		everywhere(t, all, 100)
+		began := time.Now()
+		all[round].Do(func(n *fleet.Node, now fleet.Instant) {
+			n.Tripped(path, "broken", n.InForce(path, now).Generation)
+		})
+		everywhere(t, all, 0)
+		for _, g := range all {
+			_, at := g.now()
+			took = append(took, at.Sub(began))
+		}
+	}
+	slices.Sort(took)
+	p50, p99 := took[len(took)/2], took[len(took)*99/100]
+	t.Logf("30 gateways, %d times: half within %v, 99 %% within %v", len(took), p50, p99)
+	if p99 > time.Second {
+		t.Errorf("99 %% within %v", p99)
+	}
+}
