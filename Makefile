@@ -98,6 +98,13 @@ build: need-go $(CASCADE) ## bin/whittle, one static binary, and bin/demo with i
 	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(BIN)/whittle ./cmd/whittle
 	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/demo ./systems/count/cmd/... ./systems/ingest/cmd/... ./systems/emojify/cmd/... ./bench/proof
 
+# Packaging has a module of its own (deploy/go.mod): what it imports is not whittle's.
+.PHONY: release release-check
+release: need-go ## out/release: archives, packages, parts lists and checksums of the commit, the same bytes anywhere
+	@cd deploy && go run ./release -root .. -out ../out/release
+release-check: need-go ## build the release twice, in two folders, and compare every byte
+	@cd deploy && go test -count=1 -timeout 30m ./release
+
 # Embedded where it is; without it everything builds, and face detection says
 # which command is missing.
 .PHONY: cascade

@@ -89,8 +89,11 @@ func apart(err error) []error {
 	return []error{err}
 }
 
-// Version is a program's version, the commit and day that it was built of, and the Go
-// release that it was built with; what is not known is left out.
+// What a release's linker sets (-X); a build without it says what Go knows of it.
+var version, commit, date string
+
+// Version is a program's version, the commit that it was built of with its time, and the
+// Go release that it was built with; what is not known is left out.
 func Version(name string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -101,20 +104,25 @@ func Version(name string) string {
 
 // BuiltOn is the day of the commit that the program was built of, or "".
 func BuiltOn() string {
-	info, _ := debug.ReadBuildInfo()
-	if info == nil {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
 		return ""
 	}
-	for _, kv := range info.Settings {
-		if kv.Key == "vcs.time" {
-			day, _, _ := strings.Cut(kv.Value, "T")
-			return day
-		}
-	}
-	return ""
+	_, _, date := builtOf(info)
+	day, _, _ := strings.Cut(date, "T")
+	return day
 }
 
 func versionOf(info *debug.BuildInfo) []string {
+	version, commit, date := builtOf(info)
+	parts := []string{version, commit, date, info.GoVersion}
+	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+}
+
+func builtOf(info *debug.BuildInfo) (string, string, string) {
+	if version != "" {
+		return version, commit, date
+	}
 	version, commit, date := info.Main.Version, "", ""
 	for _, kv := range info.Settings {
 		switch {
@@ -126,6 +134,5 @@ func versionOf(info *debug.BuildInfo) []string {
 			version += "+dirty"
 		}
 	}
-	parts := []string{version, commit, date, info.GoVersion}
-	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return version, commit, date
 }

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// copied is the commit that is checked out, in a folder of its own.
+func copied(t *testing.T, depth string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), depth)
+	clone := exec.CommandContext(t.Context(), "git", "clone", "-q", "--no-hardlinks", "--depth", "1", "file://"+top(t), dir)
+	if out, err := clone.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
+}
+
+func top(t *testing.T) string {
+	t.Helper()
+	root, err := output(exec.CommandContext(t.Context(), "git", "rev-parse", "--show-toplevel"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func contents(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]byte{}
+	for _, e := range entries {
+		if found[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// TestTheSameBytes builds twice, in two folders, and compares every byte; then it looks
+// into what was made.
+func TestTheSameBytes(t *testing.T) {
+	made := make([]map[string][]byte, 2)
+	for i, depth := range []string{"a", "another/and deeper"} {
+		out := filepath.Join(t.TempDir(), "out")
+		if err := run(t.Context(), copied(t, depth), out, "linux_amd64"); err != nil {
+			t.Fatal(err)
+		}
+		made[i] = contents(t, out)
+	}
+	if len(made[0]) != 4 || len(made[1]) != 4 {
+		t.Fatalf("%d and %d files", len(made[0]), len(made[1]))
+	}
+	for name, b := range made[0] {
+		if !bytes.Equal(b, made[1][name]) {
+			t.Errorf("%s is another one in another folder", name)
+		}
+		switch {
+		case strings.HasSuffix(name, ".tar.gz"):
+			lookIntoArchive(t, b)
+		case strings.HasSuffix(name, ".cdx.json"):
+			lookIntoParts(t, b)
+		case strings.HasSuffix(name, ".deb"):
+			lookIntoPackage(t, b)
+		}
+	}
+}
+
+func lookIntoArchive(t *testing.T, b []byte) {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, name, _ := strings.Cut(h.Name, "/")
+		names = append(names, name)
+		if name != "whittle" {
+			continue
+		}
+		binary, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "whittle")
+		if err := os.WriteFile(path, binary, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if said, err := output(exec.CommandContext(t.Context(), path, "--version")); err != nil || len(strings.Fields(said)) != 5 {
+			t.Errorf("--version says %q, %v", said, err)
+		}
+		if root := top(t); bytes.Contains(binary, []byte(root)) {
+			t.Error("the binary names the folder that it was built in")
+		}
+	}
+	want := []string{"whittle", "CHANGELOG.md", "LICENSE", "README.md", "completions/_whittle", "completions/whittle.bash", "completions/whittle.fish", "etc/whittle.yaml", "man/whittle.1", "systemd/whittle.service", "whittle.schema.json"}
+	if !slices.Equal(names, want) {
+		t.Errorf("the archive has %q", names)
+	}
+}
+
+func lookIntoParts(t *testing.T, b []byte) {
+	t.Helper()
+	var bom struct {
+		BOMFormat  string `json:"bomFormat"`
+		Components []struct{ Name, Version, PURL string }
+	}
+	if err := json.Unmarshal(b, &bom); err != nil || bom.BOMFormat != "CycloneDX" || len(bom.Components) < 20 {
+		t.Errorf("%v: %s with %d components", err, bom.BOMFormat, len(bom.Components))
+	}
+	if !slices.ContainsFunc(bom.Components, func(c struct{ Name, Version, PURL string }) bool {
+		return c.Name == "github.com/alecthomas/kong" && strings.HasPrefix(c.PURL, "pkg:golang/github.com/alecthomas/kong@v1.")
+	}) {
+		t.Error("kong is no part")
+	}
+}
+
+// lookIntoPackage installs a package's files into a folder and asks Debian's own tool of it.
+func lookIntoPackage(t *testing.T, b []byte) {
+	t.Helper()
+	dpkg, err := exec.LookPath("dpkg-deb")
+	if err != nil {
+		t.Skip("NOT TRIED: the package: apt-get install dpkg")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "whittle.deb")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fields, err := output(exec.CommandContext(t.Context(), dpkg, "--field", path, "Package", "Architecture", "Version"))
+	if err != nil || !strings.Contains(fields, "Package: whittle") || !strings.Contains(fields, "Architecture: amd64") {
+		t.Errorf("%q, %v", fields, err)
+	}
+	if out, err := exec.CommandContext(t.Context(), dpkg, "-x", path, filepath.Join(dir, "root")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	root := filepath.Join(dir, "root")
+	for _, to := range places {
+		if _, err := os.Stat(filepath.Join(root, to)); err != nil {
+			t.Errorf("%v", err)
+		}
+	}
+	config, err := os.ReadFile(filepath.Join(root, "etc/whittle/whittle.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its own binary takes its own config.
+	here := filepath.Join(root, "etc/whittle/here.yaml")
+	if err := os.WriteFile(here, bytes.ReplaceAll(config, []byte("/etc/whittle"), []byte(filepath.Join(root, "etc/whittle"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := output(exec.CommandContext(t.Context(), filepath.Join(root, "usr/bin/whittle"), "check", "-c", here)); err != nil || !strings.Contains(said, "is good") {
+		t.Errorf("%s: %v", said, err)
+	}
+	if verify, err := exec.LookPath("systemd-analyze"); err == nil {
+		unit, err := os.ReadFile(filepath.Join(root, "usr/lib/systemd/system/whittle.service"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, "whittle.service")
+		// man: knows no page of a package that is not installed.
+		text := strings.ReplaceAll(string(unit), "/usr/bin/whittle", filepath.Join(root, "usr/bin/whittle"))
+		text = strings.ReplaceAll(text, "Documentation=man:whittle(1)\n", "")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), verify, "verify", file).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("systemd-analyze verify: %v: %s", err, out)
+		}
+		if out, err := exec.CommandContext(t.Context(), verify, "security", "--offline=true", "--threshold=20", file).CombinedOutput(); err != nil {
+			t.Errorf("systemd-analyze security: %v: %s", err, out)
+		}
+	}
+}
