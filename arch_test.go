@@ -107,6 +107,7 @@ var rooms = map[string]int{
 	"whittle/carve/gateway/bodycopy":        10,
 	"whittle/carve/gateway/breaker":         10,
 	"whittle/carve/gateway/preview":         10,
+	"whittle/carve/gateway/accesslog":       12,
 	"whittle/carve/gateway/quota":           10,
 	"whittle/carve/gateway/mirror":          10,
 	"whittle/carve/gateway/listener":        12,

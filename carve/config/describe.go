@@ -95,8 +95,31 @@ func (f *File) describeServer(b *strings.Builder) {
 	}
 	line(b, "log", "%s and above, as %s", strings.ToLower(f.Log.Level.String()), f.Log.Format)
 	f.describeNotices(b)
+	f.describeAccess(b)
 	f.describeRecord(b)
 	line(b, "otherwise", "every request without a route passes to the monolith untouched")
+}
+
+func (f *File) describeAccess(b *strings.Builder) {
+	a := f.Access
+	if a == nil {
+		return
+	}
+	where, which := "into the log", "each request"
+	if a.File != "" {
+		where = "into " + a.File
+	}
+	if a.Sample > 1 {
+		which = fmt.Sprintf("each request that failed and 1 in %d others", a.Sample)
+	}
+	line(b, "access", "%s %s: %s", which, where, strings.Join(a.Fields, ", "))
+	if a.RequestID != "" {
+		also := ""
+		if a.Respond {
+			also = ", in responses too"
+		}
+		line(b, "", "named by %s%s", a.RequestID, also)
+	}
 }
 
 // describe says what a listener speaks.

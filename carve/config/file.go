@@ -45,6 +45,8 @@ type File struct {
 	Underscores bool
 	Trace       Trace
 	Log         Log
+	// Access is nil where requests are not logged.
+	Access *Access
 	// Record is nil where nothing is recorded.
 	Record *Record
 	Redact Redact
@@ -153,8 +155,6 @@ type Log struct {
 	Level slog.Level
 	// Format is "text" or "json". Default "text".
 	Format string
-	// Access writes one record for each request. Default false.
-	Access bool
 }
 
 // Load reads the config at path; the files it names are looked for in its folder.

@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/accesslog"
+	"whittle/internal/http1"
 )
 
 const (
@@ -68,10 +72,14 @@ func (r *reader) server(o *object, f *File, files folder) {
 		level := "info"
 		l.oneOf("level", &level, "debug", "info", "warn", "error")
 		l.oneOf("format", &f.Log.Format, "text", "json")
-		l.flag("access", &f.Log.Access)
+		access := false
+		if l.flag("access", &access); access {
+			f.Access = defaultAccess()
+		}
 		f.Log.Level = map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[level]
 		l.done()
 	}
+	r.access(o, f, files)
 }
 
 // minToken is what an online guesser cannot get through.
@@ -269,4 +277,104 @@ func parseNetwork(s string) (netip.Prefix, error) {
 		return netip.Prefix{}, fmt.Errorf("%s is not a network: write 10.0.0.0/8 or 127.0.0.1", quote(s))
 	}
 	return p.Masked(), nil
+}
+
+// Access says what is logged of each request.
+type Access struct {
+	// File is where lines go. Empty: to the log.
+	File string
+	// Fields of a line. Default accesslog.Default.
+	Fields []string
+	// Sample is how many requests that went well there are for one that is logged.
+	// Default 1.
+	Sample int
+	// RequestID is the field that names requests, canonically. Empty: they have no
+	// names. Respond says that responses have it too.
+	RequestID string
+	Respond   bool
+}
+
+// defaultAccess is what is logged where nothing more is said.
+func defaultAccess() *Access {
+	return &Access{Fields: accesslog.Default, Sample: 1}
+}
+
+const maxFields = 100
+
+// access reads what is logged of each request; in log.access it is only said that it is.
+func (r *reader) access(o *object, f *File, files folder) {
+	a, ok := o.child("access", "{file: access.log}")
+	if !ok {
+		return
+	}
+	f.Access = defaultAccess()
+	f.Access.RequestID = "X-Request-Id"
+	if a.text("file", &f.Access.File) {
+		f.Access.File = files.path(f.Access.File)
+	}
+	if n, given := a.get("fields"); given {
+		r.fields(a, n, f.Access)
+	}
+	a.count("sample", &f.Access.Sample, 1, 1_000_000)
+	if n, given := a.get("request_id"); given {
+		r.requestID(a, n, f.Access)
+	}
+	a.done()
+}
+
+func (r *reader) fields(a *object, n *node, into *Access) {
+	into.Fields = nil
+	a.list("fields", "["+strings.Join(accesslog.Default[:3], ", ")+"]", maxFields, func(n *node, path string) {
+		var field string
+		if readNode(r, n, path, "a field such as status, or header:NAME", &field, parseField) {
+			if slices.Contains(into.Fields, field) {
+				r.fail(n.at, path, "%s is given twice", quote(field))
+			}
+			into.Fields = append(into.Fields, field)
+		}
+	})
+	if n.kind == isSequence && len(n.items) == 0 {
+		r.fail(n.at, a.sub("fields"), "is empty; leave it out for the usual ones")
+	}
+}
+
+func (r *reader) requestID(a *object, n *node, into *Access) {
+	const want = "a header such as X-Request-ID, off, or {header: X-Request-ID, respond: true}"
+	if n.kind != isMapping {
+		readNode(r, n, a.sub("request_id"), want, &into.RequestID, func(s string) (string, error) {
+			if s == "off" {
+				return "", nil
+			}
+			return parseFieldName(s)
+		})
+		return
+	}
+	c, _ := r.object(n, a.sub("request_id"), want)
+	read(c, "header", "a header such as X-Request-ID", &into.RequestID, parseFieldName)
+	c.flag("respond", &into.Respond)
+	c.done()
+}
+
+func parseFieldName(s string) (string, error) {
+	if !http1.IsToken(s) {
+		return "", fmt.Errorf("%s is not the name of a header: write X-Request-ID", quote(s))
+	}
+	switch name := http.CanonicalHeaderKey(s); name {
+	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Cdn-Loop", "Forwarded":
+		return "", fmt.Errorf("%s has a meaning of its own: write X-Request-ID", quote(s))
+	default:
+		return name, nil
+	}
+}
+
+func parseField(s string) (string, error) {
+	for _, prefix := range []string{accesslog.RequestHeader, accesslog.ResponseHeader} {
+		if name, ok := strings.CutPrefix(s, prefix); ok {
+			if !http1.IsToken(name) {
+				return "", fmt.Errorf("%s names no header: write %sX-Tenant", quote(s), prefix)
+			}
+			return s, nil
+		}
+	}
+	return oneOf(s, accesslog.Names)
 }

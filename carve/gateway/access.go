@@ -2,11 +2,18 @@ package gateway
 
 import (
 	"context"
-	"log/slog"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/accesslog"
 	"whittle/carve/gateway/forward"
+	"whittle/carve/gateway/inbound"
 )
 
 // Redactor takes what is secret out of a request or a response; see package
@@ -17,14 +24,14 @@ type Redactor interface {
 	Response(*whittle.Response)
 }
 
-// loggedPath is a request's path without its secrets.
-func (g *Gateway) loggedPath(path string) string {
-	if g.opts.Redact == nil {
-		return path
-	}
-	q := whittle.Request{Target: path}
-	g.opts.Redact.Request(&q)
-	return q.Target
+// RequestID says how requests are named, so that a request can be found in everybody's
+// logs.
+type RequestID struct {
+	// Header is the field that has the id, canonically: taken from a trusted peer, else
+	// made, and passed on. Empty: requests have no ids.
+	Header string
+	// Respond says that the response has it as well.
+	Respond bool
 }
 
 // loggedDetail is why a request failed, without secrets.
@@ -37,28 +44,111 @@ func (g *Gateway) loggedDetail(detail string) string {
 	return a.Detail
 }
 
-// accessAttrs are the fields of one access record. The query is left out: it
-// is where secrets end up.
-func (g *Gateway) accessAttrs(c *tracked, res *forward.Result, took time.Duration) []slog.Attr {
-	r := c.request
-	attrs := []slog.Attr{
-		slog.String("method", r.Method),
-		slog.String("host", r.Host),
-		slog.String("path", g.loggedPath(r.URL.Path)),
-		slog.String("proto", r.Proto),
-		slog.String("peer", r.RemoteAddr),
-		slog.String("route", c.entry.name),
-		slog.String("side", res.Side.String()),
-		slog.Int("status", res.Sent),
-		slog.Duration("took", took),
+// accessed counts what a request comes to for the access log, and gives the response the
+// request's id. It wraps the client's ResponseWriter.
+type accessed struct {
+	http.ResponseWriter
+	id      string
+	in, out atomic.Int64
+	begun   bool
+	header  http.Header // the response's, as it was begun
+	// respond is the field of the response that gets the id; empty: none does.
+	respond string
+}
+
+// newAccessed gives the request its id, and begins to count; nil where there is no
+// access log, and no ids.
+func (g *Gateway) newAccessed(w http.ResponseWriter, q *inbound.Request) *accessed {
+	if g.opts.Access == nil && g.opts.RequestID.Header == "" {
+		return nil
 	}
-	if c.preview {
-		attrs = append(attrs, slog.Bool("preview", true))
+	a := &accessed{ResponseWriter: w}
+	if name := g.opts.RequestID.Header; name != "" {
+		if a.id = requestID(q, name); g.opts.RequestID.Respond {
+			a.respond = name
+		}
+		q.Header[name] = []string{a.id}
 	}
-	if res.Failure != "" {
-		attrs = append(attrs, slog.String("failure", string(res.Failure)), slog.String("detail", g.loggedDetail(res.Detail)))
+	if q.Body != nil && q.Body != http.NoBody {
+		q.Body = &countedBody{q.Body, a}
 	}
-	return attrs
+	return a
+}
+
+// maxRequestID is the longest id that is taken from a proxy.
+const maxRequestID = 200
+
+// requestID is the id that a trusted proxy gave the request, or a new one.
+func requestID(q *inbound.Request, name string) string {
+	if ids := q.Header[name]; q.Trusted && len(ids) == 1 && ids[0] != "" && len(ids[0]) <= maxRequestID &&
+		!strings.ContainsFunc(ids[0], func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return ids[0]
+	}
+	return fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
+}
+
+// countedBody counts a request's body as it is read.
+type countedBody struct {
+	io.ReadCloser
+	a *accessed
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.a.in.Add(int64(n))
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (a *accessed) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (a *accessed) Flush() {
+	if f, ok := a.ResponseWriter.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *accessed) WriteHeader(status int) {
+	a.begin(status)
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *accessed) begin(status int) {
+	if a.begun || status < http.StatusOK {
+		return
+	}
+	a.begun, a.header = true, a.Header()
+	if a.respond != "" {
+		a.header[a.respond] = []string{a.id}
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (a *accessed) Write(p []byte) (int, error) {
+	a.begin(http.StatusOK)
+	n, err := a.ResponseWriter.Write(p)
+	a.out.Add(int64(n))
+	return n, err
+}
+
+// logAccess writes a request's line. The query is left out: it is where secrets end up.
+func (g *Gateway) logAccess(c *tracked, res *forward.Result, took time.Duration) {
+	r, a := &c.request, c.accessed
+	e := accesslog.Entry{
+		RequestID: a.id, Method: r.Method, Host: r.Host, Path: r.URL.Path, Proto: r.Proto, Peer: r.RemoteAddr, Client: strings.Trim(r.Client(), "[]"),
+		Route: c.entry.name, Status: res.Sent, In: a.in.Load() + res.In, Out: a.out.Load() + res.Out, Took: took,
+		Upstream: res.Upstream, UpstreamTime: res.Latency, Preview: c.preview, Failure: res.Failure, Detail: res.Detail,
+		Header: r.Header, Reply: a.header,
+	}
+	if res.Upstream != "" {
+		e.Side = res.Side.String()
+	}
+	if r.TLS != nil {
+		e.TLS = r.TLS.Version
+	}
+	g.opts.Access.Write(r.Context(), &e)
 }
 
 // Tracer starts spans. Package cmd implements it over OpenTelemetry's SDK, so

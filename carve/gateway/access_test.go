@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/gateway/accesslog"
 	"whittle/record/redact"
 )
 
@@ -23,7 +24,7 @@ func TestLogsAreRedacted(t *testing.T) {
 	var access, failures bytes.Buffer
 	g, err := New(Options{
 		Monolith: whittle.Upstream{URL: nobody},
-		Access:   slog.New(slog.NewJSONHandler(&access, nil)), Log: slog.New(slog.NewJSONHandler(&failures, nil)), Redact: r,
+		Access:   accesslog.New(slog.New(slog.NewJSONHandler(&access, nil)), accesslog.Default, 1, r), Log: slog.New(slog.NewJSONHandler(&failures, nil)), Redact: r,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/accesslog"
 	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
@@ -69,11 +70,13 @@ type Options struct {
 	// Tracer starts a span for each request. Nil: trace headers only pass
 	// through.
 	Tracer Tracer
-	// Access gets one record per request. Nil: none is written.
-	Access *slog.Logger
+	// Access gets a line of each request. Nil: none is written.
+	Access *accesslog.Log
+	// RequestID names requests.
+	RequestID RequestID
 	// Log gets what an operator should know. Nil: discarded.
 	Log *slog.Logger
-	// Redact takes secrets out of what Access and Log get of requests. Nil: they get
+	// Redact takes secrets out of what Log gets of requests. Nil: they get
 	// it as it came.
 	Redact Redactor
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
+	"whittle/carve/gateway/accesslog"
 )
 
 // traced is a Tracer that keeps its spans.
@@ -75,7 +76,7 @@ func TestAccessRecord(t *testing.T) {
 	var out bytes.Buffer
 	g, err := New(Options{
 		Monolith: whittle.Upstream{URL: "http://127.0.0.1:1"},
-		Access:   slog.New(slog.NewJSONHandler(&out, nil)),
+		Access:   accesslog.New(slog.New(slog.NewJSONHandler(&out, nil)), accesslog.Default, 1, nil),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 // other: no header is taken apart into a map, and no route, recorder or tracer looks
 // at it. Where the response turns out not to be everyday, it goes on as any other.
 func (g *Gateway) ServeRaw(r *listener.Raw) bool {
-	if g.opts.Tracer != nil || g.opts.Access != nil || g.clients.Draining() || r.Origin.Certificate != "" {
+	if g.opts.Tracer != nil || g.opts.Access != nil || g.opts.RequestID.Header != "" || g.clients.Draining() || r.Origin.Certificate != "" {
 		return false
 	}
 	t := g.table.Load()

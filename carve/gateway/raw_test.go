@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"whittle/carve/gateway/accesslog"
 )
 
 // TestPassingThroughInBytesIsAsByName: what a monolith sees of a request that only
@@ -29,7 +31,7 @@ func TestPassingThroughInBytesIsAsByName(t *testing.T) {
 	at := strings.TrimPrefix(m.URL, "http://")
 	ls, _ := facing(t, 2)
 	behind(t, ls[0], Options{Monolith: upstreamAt(m.URL)})
-	behind(t, ls[1], Options{Monolith: upstreamAt(m.URL), Access: slog.New(slog.DiscardHandler)})
+	behind(t, ls[1], Options{Monolith: upstreamAt(m.URL), Access: accesslog.New(slog.New(slog.DiscardHandler), accesslog.Default, 1, nil)})
 	for i, way := range []string{"in bytes", "by name"} {
 		c, err := net.Dial("tcp", ls[i].Addr().String())
 		if err != nil {

@@ -31,6 +31,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	previewed := e.route != nil && e.route.takePreview(&q)
 	c := g.begin(e, q)
 	c.preview = previewed
+	if a := g.newAccessed(w, &c.request); a != nil {
+		c.accessed, w = a, a
+	}
 	rec := g.newRecording(w, &c)
 	if rec != nil {
 		w = rec
@@ -59,6 +62,8 @@ type tracked struct {
 	span    Span
 	admission
 	preview bool // a tester's, for the candidate
+	// accessed is nil where no request is logged or named.
+	accessed *accessed
 }
 
 func (g *Gateway) begin(e *entry, r inbound.Request) tracked {
@@ -141,7 +146,7 @@ func (g *Gateway) end(c *tracked, res *forward.Result) {
 		c.span.End(res.Sent, res.Failure)
 	}
 	if g.opts.Access != nil {
-		g.opts.Access.LogAttrs(c.request.Context(), 0, "request", g.accessAttrs(c, res, took)...)
+		g.logAccess(c, res, took)
 	}
 }
 

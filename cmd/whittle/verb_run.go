@@ -24,6 +24,7 @@ import (
 	"whittle/carve/cpuwatch"
 	"whittle/carve/gate"
 	"whittle/carve/gateway"
+	"whittle/carve/gateway/accesslog"
 	"whittle/carve/gateway/listener"
 	"whittle/carve/handover"
 	"whittle/carve/logqueue"
@@ -69,6 +70,9 @@ func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	requests := make(chan os.Signal, 1)
 	handover.Requests(requests) // from the beginning, since the signal would end the process
 	defer signal.Stop(requests)
+	rotations := make(chan os.Signal, 1)
+	accesslog.Rotations(rotations) // likewise, also without a file
+	defer signal.Stop(rotations)
 	in, err := inherit()
 	if err != nil {
 		return err
@@ -88,7 +92,7 @@ func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return f.Locate(err)
 	}
 	d.seen = seen
-	d.requests = requests
+	d.requests, d.rotations = requests, rotations
 	return d.serve(ctx, func() {
 		fmt.Fprintf(s.Out, "listening public=%s admin=%s\n", strings.Join(d.addresses(), ","), d.adminAddr())
 		d.notify("READY=1")
@@ -103,12 +107,51 @@ func newLog(w io.Writer, c config.Log) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
-// accessLog is where each request is recorded, or nil.
-func accessLog(log *slog.Logger, c config.Log) *slog.Logger {
-	if !c.Access {
-		return nil
+// accessLog is where each request is logged, or nil.
+func (d *deployment) accessLog() (*accesslog.Log, error) {
+	c := d.config().Access
+	if c == nil {
+		return nil, nil
 	}
-	return log
+	to := d.log
+	if c.File != "" {
+		var err error
+		if d.access, err = accesslog.ToFile(c.File); err != nil {
+			return nil, whittle.Errorf(whittle.Unavailable, "open the access log: %w", err).WithField("access.file").
+				WithHint("give the user that runs whittle the right to write this file and its folder")
+		}
+		d.metrics = append(d.metrics, d.access.Dropped())
+		to = d.access.Logger()
+	}
+	return accesslog.New(to, c.Fields, c.Sample, d.records), nil
+}
+
+// rotateAccess opens the access log again on request, until ctx ends.
+func (d *deployment) rotateAccess(ctx context.Context) error {
+	if d.access != nil {
+		d.access.Rotate(ctx, d.rotations, func(err error) {
+			d.log.Error("open the access log again: the one before is written on", "error", err)
+		})
+	}
+	return nil
+}
+
+// closeAccess writes what is left of the access log.
+func (d *deployment) closeAccess() {
+	if d.access == nil {
+		return
+	}
+	if err := d.access.Close(logFlush); err != nil {
+		d.log.Error("close the access log", "error", err)
+	}
+}
+
+// requestID says how requests are named.
+func requestID(c *config.Access) gateway.RequestID {
+	if c == nil {
+		return gateway.RequestID{}
+	}
+	return gateway.RequestID{Header: c.RequestID, Respond: c.Respond}
 }
 
 // deployment is a running gateway with everything around it, wired once.
@@ -126,6 +169,9 @@ type deployment struct {
 	// connections is how many clients may have open, which the limit of open files may
 	// have lowered.
 	connections int
+	access      *accesslog.Output // nil: no file of its own
+	// rotations are requests to open it again.
+	rotations <-chan os.Signal
 	// metrics are those that no part has of its own.
 	metrics []prometheus.Collector
 	// stopTraces flushes the spans that wait for export.
@@ -158,6 +204,10 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, m
 		return nil, err
 	}
 	d.notices = notification.New(d.redacted, log)
+	access, err := d.accessLog()
+	if err != nil {
+		return nil, err
+	}
 	limits := gateway.Limits(f.Limits)
 	limits.Connections = fitConnections(f, log)
 	d.connections = limits.Connections
@@ -170,6 +220,7 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, m
 
 		KeepUnderscores: f.Underscores,
 		UpgradeGrace:    f.Drain.Upgraded,
+		RequestID:       requestID(f.Access),
 		// The relay is bound before anything is served.
 		Observe: d.relay.Observe,
 		Recheck: d.relay.Recheck,
@@ -178,7 +229,7 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, m
 		Tripped: d.relay.Tripped,
 		Record:  d.relay.Record,
 		Tracer:  tracer,
-		Access:  accessLog(log, f.Log),
+		Access:  access,
 		Log:     log,
 		Redact:  d.records,
 	})
@@ -325,6 +376,7 @@ func listen(ctx context.Context, from *listening.Set, at listening.Address, fiel
 
 // abandon closes what was opened of a deployment that was never served.
 func (d *deployment) abandon() {
+	d.closeAccess()
 	if d.before != nil {
 		d.before.Abandon()
 	}
@@ -388,6 +440,7 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 	group.Go(func() error { return d.watchConfig(staying, hup) })
 	group.Go(func() error { return d.cpuWatch().Run(staying) })
 	group.Go(func() error { return d.replaceOnRequest(staying) })
+	group.Go(func() error { return d.rotateAccess(serving) })
 	group.Go(func() error { return d.gates().Run(staying) })
 	if d.admin != nil {
 		group.Go(func() error { return d.admin.serve(watched, failed) })
@@ -418,6 +471,7 @@ func (d *deployment) windDown(ctx context.Context) error {
 		err = errors.Join(err, d.stopDeciding(), d.store.Close())
 	}
 	d.notices.Close(noticeFlush)
+	d.closeAccess()
 	if flush := d.stopTraces(grace); flush != nil {
 		d.log.Warn("the last spans were not exported", "error", flush)
 	}

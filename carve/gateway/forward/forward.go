@@ -170,7 +170,7 @@ func writeInformational(w http.ResponseWriter, code int, fields map[string][]str
 
 // writeResponse passes a response on, head, body and trailer.
 func (f *forwarding) writeResponse(a *upstream.Response) {
-	f.res.Status = a.Status
+	f.res.Status, f.res.Upstream = a.Status, a.Address()
 	if f.Accept != nil && !f.Accept(a.Status, a.Header()) {
 		f.res.Refused = true
 		f.stop()
@@ -334,7 +334,7 @@ func (f *forwarding) trailer(t http.Header, announced []string) {
 // failed is the end of a request that has no response.
 func (f *forwarding) failed(err error) {
 	f.stop()
-	f.res.Failure, f.res.Detail = f.blame(err), err.Error()
+	f.res.Failure, f.res.Detail, f.res.Upstream = f.blame(err), err.Error(), f.u.Server()
 	if f.Accept != nil && f.res.Failure != whittle.FailedCanceled {
 		return
 	}

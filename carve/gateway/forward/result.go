@@ -19,6 +19,12 @@ type Result struct {
 	Failure whittle.Failure
 	// Detail explains the failure to an operator; never sent to a client.
 	Detail string
+	// Upstream is the address of the instance that responded, or that of the upstream
+	// where none did.
+	Upstream string
+	// In and Out are the bytes that passed through an upgraded connection, from the
+	// client and to it.
+	In, Out int64
 	// Latency is from turning to the upstream to the last byte read of it, without
 	// the time in which the client was waited for: for the request's body, and to
 	// take the response.

@@ -105,7 +105,7 @@ func (f *forwarding) upgrade() {
 		f.writeResponse(a)
 		return
 	}
-	f.res.Status, f.res.Streamed = a.Status, true
+	f.res.Status, f.res.Streamed, f.res.Upstream = a.Status, true, a.Address()
 	up, protocol, ok := a.Upgraded()
 	if !ok {
 		f.failed(upstream.ErrMalformed)
@@ -148,6 +148,7 @@ func (f *forwarding) join(a *upstream.Response, up io.ReadWriteCloser, protocol 
 	}
 	defer f.p.upgrades.remove(t)
 	t.run(brw)
+	f.res.In, f.res.Out = t.in.Load(), t.out.Load()
 }
 
 // buffers are for what goes through a tunnel.
@@ -160,6 +161,8 @@ type tunnel struct {
 	idle   time.Duration
 	last   atomic.Int64 // when either side last said something, in Unix ns
 	once   sync.Once
+	// in and out are bytes from the client and to it.
+	in, out atomic.Int64
 
 	mu    sync.Mutex
 	watch *time.Timer // guarded by mu: its first run may precede run's keeping it
@@ -185,9 +188,9 @@ func (t *tunnel) run(early io.Reader) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		t.copy(t.up, early)
+		t.copy(t.up, early, &t.in)
 	}()
-	t.copy(t.client, t.up)
+	t.copy(t.client, t.up, &t.out)
 	<-done
 }
 
@@ -206,13 +209,14 @@ func (t *tunnel) check() {
 
 // copy moves one direction until its end, which it passes to the other side by
 // closing only that direction.
-func (t *tunnel) copy(dst io.Writer, src io.Reader) {
+func (t *tunnel) copy(dst io.Writer, src io.Reader, count *atomic.Int64) {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
 	for {
 		n, err := src.Read(buf[:])
 		if n > 0 {
 			t.last.Store(time.Now().UnixNano())
+			count.Add(int64(n))
 			if _, werr := dst.Write(buf[:n]); werr != nil {
 				t.close()
 				return

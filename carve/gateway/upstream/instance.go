@@ -43,6 +43,7 @@ func (u *shared) newInstance(s origin, address string) *instance {
 		i.pool = newPool(func(ctx context.Context, client string) (net.Conn, error) {
 			return i.connect(ctx, client, onlyHTTP1)
 		}, &u.slots, u.patience)
+		i.pool.address = address
 		i.pool.maxAge, i.pool.maxRequests = u.spec.MaxAge, u.spec.MaxRequests
 	}
 	i.ways.Store(i.newTransports())

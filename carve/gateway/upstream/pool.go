@@ -13,6 +13,8 @@ import (
 // takes one for itself, works on it from its own goroutine, and puts it back after
 // a clean end.
 type pool struct {
+	// address is that of the instance.
+	address string
 	// dial opens a connection for a client, or for whoever comes ("").
 	dial func(ctx context.Context, client string) (net.Conn, error)
 	// slots bounds the connections of all the upstream's pools: a request holds one

@@ -48,6 +48,17 @@ func newResponse(resp *http.Response, w *watch, p *patience) *Response {
 	return a
 }
 
+// Address is that of the instance that responds; empty: not known.
+func (a *Response) Address() string {
+	switch {
+	case a.conn != nil && a.conn.pool != nil:
+		return a.conn.pool.address
+	case a.held != nil:
+		return a.held.at.address
+	}
+	return ""
+}
+
 // Header gives the end-to-end header in a map of its own.
 func (a *Response) Header() whittle.Header {
 	h := http.Header{}

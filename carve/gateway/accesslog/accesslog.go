@@ -1,0 +1,195 @@
+// Package accesslog writes a line for each request, of the fields that an operator has
+// chosen, without what is secret.
+package accesslog
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"whittle"
+)
+
+// Redactor takes what is secret out of a request or a response.
+type Redactor interface {
+	Request(*whittle.Request)
+	Response(*whittle.Response)
+}
+
+// Names are the fields that a line may have, in addition to header:NAME and
+// response_header:NAME.
+var Names = []string{
+	"request_id", "method", "host", "path", "proto", "tls", "peer", "client", "route", "side", "status", "bytes_in", "bytes_out",
+	"took", "upstream", "upstream_time", "user_agent", "referer", "preview", "failure", "detail",
+}
+
+// Default are the fields of a line where nobody has chosen any.
+var Default = slices.DeleteFunc(slices.Clone(Names), func(name string) bool { return name == "tls" || name == "client" || name == "referer" })
+
+// The prefixes of fields that are headers.
+const (
+	RequestHeader  = "header:"
+	ResponseHeader = "response_header:"
+)
+
+// Log writes lines. It is safe for concurrent use.
+type Log struct {
+	out    *slog.Logger
+	fields []string
+	every  uint64
+	redact Redactor
+	n      atomic.Uint64
+	// headers and responses are the names in fields that are headers, canonically.
+	headers, responses []string
+}
+
+// New makes a log of fields of Names, or headers. Of the requests that went well one in
+// every is logged, and of the others all. A nil redact leaves lines as they are.
+func New(out *slog.Logger, fields []string, every int, redact Redactor) *Log {
+	l := &Log{out: out, fields: fields, every: uint64(max(1, every)), redact: redact}
+	for _, f := range fields {
+		if name, ok := strings.CutPrefix(f, RequestHeader); ok {
+			l.headers = append(l.headers, http.CanonicalHeaderKey(name))
+		} else if name, ok := strings.CutPrefix(f, ResponseHeader); ok {
+			l.responses = append(l.responses, http.CanonicalHeaderKey(name))
+		}
+		if name, ok := asHeader[f]; ok {
+			l.headers = append(l.headers, name)
+		}
+	}
+	return l
+}
+
+// asHeader are the fields that are headers with a name of their own.
+var asHeader = map[string]string{"user_agent": "User-Agent", "referer": "Referer"}
+
+// Entry is what is known of a request when it has ended.
+type Entry struct {
+	RequestID           string
+	Method, Host, Path  string
+	Proto, Peer, Client string
+	TLS                 uint16
+	Route               string
+	// Side is empty where no upstream was asked.
+	Side          string
+	Status        int
+	In, Out       int64
+	Took          time.Duration
+	Upstream      string
+	UpstreamTime  time.Duration
+	Preview       bool
+	Failure       whittle.Failure
+	Detail        string
+	Header, Reply map[string][]string
+}
+
+// failed reports whether an operator should see the request in any case.
+func (e *Entry) failed() bool {
+	return e.Status == 0 || e.Status >= http.StatusInternalServerError || e.Failure != whittle.NoFailure
+}
+
+// Write writes a request's line, if it is one of those that are logged.
+func (l *Log) Write(ctx context.Context, e *Entry) {
+	if l.every > 1 && !e.failed() && l.n.Add(1)%l.every != 1 {
+		return
+	}
+	header, response := l.redacted(e)
+	attrs := make([]slog.Attr, 0, len(l.fields))
+	for _, name := range l.fields {
+		if a, ok := e.attr(name, header, response); ok {
+			attrs = append(attrs, a)
+		}
+	}
+	l.out.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+}
+
+// redacted takes secrets out of the entry's path and detail, and gives the headers that
+// are logged, without theirs.
+func (l *Log) redacted(e *Entry) (header, response whittle.Header) {
+	q := whittle.Request{Target: e.Path, Header: chosen(e.Header, l.headers)}
+	a := whittle.Response{Detail: e.Detail, Header: chosen(e.Reply, l.responses)}
+	if l.redact != nil {
+		l.redact.Request(&q)
+		if e.Detail != "" || len(a.Header) > 0 {
+			l.redact.Response(&a)
+		}
+	}
+	e.Path, e.Detail = q.Target, a.Detail
+	return q.Header, a.Header
+}
+
+func chosen(h map[string][]string, names []string) whittle.Header {
+	if len(names) == 0 {
+		return nil
+	}
+	out := make(whittle.Header, len(names))
+	for _, name := range names {
+		if v := h[name]; len(v) > 0 {
+			out[name] = slices.Clone(v)
+		}
+	}
+	return out
+}
+
+// attr gives a field; false: the request has none.
+func (e *Entry) attr(name string, header, response whittle.Header) (slog.Attr, bool) {
+	text := func(s string) (slog.Attr, bool) { return slog.String(name, s), s != "" }
+	if h, ok := strings.CutPrefix(name, RequestHeader); ok {
+		return text(strings.Join(header[http.CanonicalHeaderKey(h)], ", "))
+	}
+	if h, ok := strings.CutPrefix(name, ResponseHeader); ok {
+		return text(strings.Join(response[http.CanonicalHeaderKey(h)], ", "))
+	}
+	switch name {
+	case "request_id":
+		return text(e.RequestID)
+	case "method":
+		return slog.String(name, e.Method), true
+	case "host":
+		return slog.String(name, e.Host), true
+	case "path":
+		return slog.String(name, e.Path), true
+	case "proto":
+		return slog.String(name, e.Proto), true
+	case "tls":
+		return slog.String(name, tls.VersionName(e.TLS)), e.TLS != 0
+	case "peer":
+		return slog.String(name, e.Peer), true
+	case "client":
+		return slog.String(name, e.Client), true
+	case "route":
+		return slog.String(name, e.Route), true
+	case "side":
+		return text(e.Side)
+	case "status":
+		return slog.Int(name, e.Status), true
+	case "bytes_in":
+		return slog.Int64(name, e.In), true
+	case "bytes_out":
+		return slog.Int64(name, e.Out), true
+	case "took":
+		return seconds(name, e.Took), true
+	case "upstream":
+		return text(e.Upstream)
+	case "upstream_time":
+		return seconds(name, e.UpstreamTime), e.Upstream != ""
+	case "preview":
+		return slog.Bool(name, true), e.Preview
+	case "failure":
+		return text(string(e.Failure))
+	case "detail":
+		return text(e.Detail)
+	}
+	return text(strings.Join(header[asHeader[name]], ", "))
+}
+
+// seconds is a duration as log readers take it, to the microsecond.
+func seconds(name string, d time.Duration) slog.Attr {
+	return slog.Float64(name, math.Round(d.Seconds()*1e6)/1e6)
+}

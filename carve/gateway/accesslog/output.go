@@ -1,0 +1,69 @@
+package accesslog
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle/carve/logqueue"
+)
+
+// Output is a log file that nobody waits for: lines are queued, as in package logqueue.
+type Output struct {
+	file  *File
+	queue *logqueue.Queue
+}
+
+// ToFile opens a log file for lines of JSON.
+func ToFile(path string) (*Output, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Output{file: f, queue: logqueue.New(f, func(to io.Writer, dropped int64) {
+		_, _ = fmt.Fprintf(to, `{"time":%q,"dropped":%d}`+"\n", time.Now().Format(time.RFC3339Nano), dropped) // the log's own writing fails likewise
+	})}, nil
+}
+
+// Logger writes lines without a level and a message.
+func (o *Output) Logger() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(o.queue, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && (a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+}
+
+// Rotate opens the file again at each of the requests, until ctx ends. failed gets what
+// goes wrong.
+func (o *Output) Rotate(ctx context.Context, requests <-chan os.Signal, failed func(error)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-requests:
+		}
+		if err := o.file.Reopen(); err != nil {
+			failed(err)
+		}
+	}
+}
+
+// Dropped counts the lines that are not in the file.
+func (o *Output) Dropped() prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "whittle_access_lines_dropped_total", Help: "Lines of the access log that were dropped because the file took none, or not soon enough.",
+	}, func() float64 { return float64(o.queue.Dropped()) })
+}
+
+// Close writes what waits, for as long as within at most.
+func (o *Output) Close(within time.Duration) error {
+	o.queue.Close(within)
+	return o.file.Close()
+}
