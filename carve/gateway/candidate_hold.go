@@ -27,6 +27,7 @@ type holder struct {
 	// header is filled in by the forwarder until the head is written.
 	header http.Header
 	status int
+	reason string
 
 	mu sync.Mutex // guards the following
 	// through says that writes go to w at once.
@@ -100,6 +101,15 @@ func (h *holder) WriteHeader(status int) {
 	}
 }
 
+// SetReason is for forward.SetReason.
+func (h *holder) SetReason(reason string) {
+	if h.passes() {
+		forward.SetReason(h.w, reason)
+		return
+	}
+	h.reason = reason
+}
+
 // Write implements http.ResponseWriter.
 func (h *holder) Write(p []byte) (int, error) {
 	if !h.passes() {
@@ -142,6 +152,7 @@ func (h *holder) release() error {
 func (h *holder) emit() error {
 	h.bound()
 	maps.Copy(h.w.Header(), h.header)
+	forward.SetReason(h.w, h.reason)
 	h.w.WriteHeader(h.status)
 	return h.copy.WriteOut(h.w)
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -56,10 +57,10 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 
 // passRaw passes a response on that is at hand in whole; false: nothing is done.
 func passRaw(r *listener.Raw, a *upstream.Response) bool {
-	if !r.Bytes() || a.Status == http.StatusNoContent || a.Status == http.StatusNotModified || http.StatusText(a.Status) == "" {
+	if !r.Bytes() || a.Status == http.StatusNoContent || a.Status == http.StatusNotModified {
 		return false
 	}
-	b, ok := http1.AppendStatusLine(r.Scratch(), a.Status, http.StatusText(a.Status))
+	b, ok := http1.AppendStatusLine(r.Scratch(), a.Status, cmp.Or(a.Reason(), http.StatusText(a.Status)))
 	if !ok {
 		return false
 	}

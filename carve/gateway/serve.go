@@ -155,6 +155,7 @@ func (g *Gateway) end(c *tracked, res *forward.Result) {
 func (rt *route) serve(w http.ResponseWriter, r inbound.Request, preview bool) forward.Result {
 	if rt.dryRunHeader != "" {
 		delete(r.Header, rt.dryRunHeader) // a client must not declare its write a dry run
+		delete(r.Trailer, rt.dryRunHeader)
 	}
 	if r.Header["X-Idempotency-Key"] == nil && rt.idempotent(r.Method) {
 		r.Header["X-Idempotency-Key"] = noValues

@@ -187,6 +187,7 @@ func (f *forwarding) writeResponse(a *upstream.Response) {
 	f.res.Streamed = IsStream(h)
 	f.res.Wrote, f.res.Sent = true, a.Status
 	f.bound()
+	SetReason(f.w, a.Reason())
 	f.w.WriteHeader(a.Status)
 	if err := f.copyBody(a); err != nil {
 		f.broke(err)
@@ -195,6 +196,22 @@ func (f *forwarding) writeResponse(a *upstream.Response) {
 	if f.Tap != nil {
 		a.Close() // whatever the client takes, the upstream is done
 		f.flush() // the user must not wait for what the tap's owner does next
+	}
+}
+
+// SetReason sets the reason phrase of the response, where w, or what is below it, can
+// send another one than the usual.
+func SetReason(w http.ResponseWriter, reason string) {
+	for reason != "" && w != nil {
+		switch under := w.(type) {
+		case interface{ SetReason(reason string) }:
+			under.SetReason(reason)
+			return
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = under.Unwrap()
+		default:
+			return
+		}
 	}
 }
 

@@ -3,7 +3,9 @@ package inbound
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,6 +36,10 @@ type Body struct {
 	rc    io.ReadCloser
 	stall time.Duration
 	tap   Tap // nil: nobody does
+	// trailer is the request's, which the body's end fills in; announced are the names
+	// of those that go on.
+	trailer   http.Header
+	announced []string
 
 	// gate holds back who reads; nil: nothing does. awaiting are those who wait for
 	// something to come.
@@ -57,7 +63,11 @@ type Body struct {
 // (negative: any number), stall each wait for the next of them. A nil tap sees
 // nothing.
 func NewBody(w http.ResponseWriter, q *Request, limit int64, stall time.Duration, tap Tap) *Body {
-	return &Body{conn: q.Conn, w: w, rc: q.Body, left: limit, stall: stall, tap: tap, last: time.Now()}
+	b := &Body{conn: q.Conn, w: w, rc: q.Body, left: limit, stall: stall, tap: tap, last: time.Now()}
+	if q.Trailer != nil {
+		b.trailer, b.announced = q.Trailer, slices.Collect(maps.Keys(q.Trailer))
+	}
+	return b
 }
 
 // Hold reads the body ahead into q, to its end or as far as there is room, so that
@@ -192,10 +202,10 @@ func (b *Body) finishRead(p []byte, n int, err error) (int, error) {
 	}
 	b.deadline(time.Time{}) // left behind, it would cut whatever reads next
 	if err != nil {
-		b.done = errors.Is(err, io.EOF)
-		if !b.done {
+		if b.done = errors.Is(err, io.EOF); !b.done {
 			b.err = err
 		}
+		maps.DeleteFunc(b.trailer, func(name string, _ []string) bool { return !slices.Contains(b.announced, name) })
 	}
 	return n, err
 }

@@ -58,6 +58,19 @@ func claims(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-")
 }
 
+// trails reports whether a field of a request may come behind its body. What says who
+// the client is, or how the request is to be read, routed or answered, may not: servers
+// that take such fields for those of the header would believe them (RFC 9110, section
+// 6.5.1).
+func (d *Door) trails(name string) bool {
+	switch name {
+	case "Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Host", "Expect", "Range",
+		"Authorization", "Cookie", LoopHeader:
+		return false
+	}
+	return !httpfield.HopByHop(name) && !claims(name) && (d.KeepUnderscores || strings.IndexByte(name, '_') < 0)
+}
+
 func (q *Request) eachClaim(yield func(name, value string)) {
 	if !q.Trusted {
 		yield("Forwarded", q.element())

@@ -77,13 +77,19 @@ type Facts struct {
 
 // Read works out a request's facts. It removes two kinds of fields from the header:
 // a host field that came in addition to HTTP/2's :authority, so that one Host is
-// forwarded, and fields that the door does not keep.
+// forwarded, and fields that the door does not keep. From the trailer it removes what
+// may not be there.
 func (d *Door) Read(r *http.Request) Request {
 	if !d.KeepUnderscores {
 		for name := range r.Header {
 			if strings.IndexByte(name, '_') >= 0 {
 				delete(r.Header, name)
 			}
+		}
+	}
+	for name := range r.Trailer {
+		if !d.trails(name) {
+			delete(r.Trailer, name)
 		}
 	}
 	conn, number := listener.ConnOf(r)

@@ -32,8 +32,9 @@ type fastWriter struct {
 	out    *[]byte // what has not been sent; nil: nothing
 	held   []byte  // of a body whose framing is not settled
 
-	status   int   // the final response's; 0: none yet
-	length   int64 // as announced; -1: not
+	status   int    // the final response's; 0: none yet
+	reason   string // its phrase, where it is not the usual one
+	length   int64  // as announced; -1: not
 	written  int64
 	trailers []string // announced
 	isHead   bool
@@ -69,7 +70,7 @@ func (w *fastWriter) WriteHeader(status int) {
 		w.out = fastOut.Get().(*[]byte)
 	}
 	if status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
-		w.statusLine(status)
+		w.statusLine(status, "")
 		w.fields(true)
 		*w.out = http1.EndHead(*w.out)
 		_ = w.send(nil) // the next one meets the same error
@@ -77,7 +78,7 @@ func (w *fastWriter) WriteHeader(status int) {
 	}
 	w.status = status
 	w.bodiless = w.isHead || !allowsBody(status)
-	w.statusLine(status)
+	w.statusLine(status, w.reason)
 	w.announced()
 	w.fields(false)
 	if w.header["Date"] == nil {
@@ -97,17 +98,22 @@ func allowsBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-func (w *fastWriter) statusLine(status int) {
-	b := append(*w.out, "HTTP/1.1 "...)
-	b = strconv.AppendInt(b, int64(status), 10)
-	b = append(b, ' ')
-	if text := http.StatusText(status); text != "" {
-		b = append(b, text...)
-	} else {
-		b = append(b, "status code "...)
-		b = strconv.AppendInt(b, int64(status), 10)
+// SetReason sets the final response's reason phrase, which net/http's writers do not
+// know. What is none is left out.
+func (w *fastWriter) SetReason(reason string) { w.reason = reason }
+
+func (w *fastWriter) statusLine(status int, reason string) {
+	if reason == "" {
+		reason = http.StatusText(status)
 	}
-	*w.out = append(b, "\r\n"...)
+	if reason == "" {
+		reason = "status code " + strconv.Itoa(status)
+	}
+	b, ok := http1.AppendStatusLine(*w.out, status, reason)
+	if !ok {
+		b, _ = http1.AppendStatusLine(*w.out, status, "") // the status may be none either
+	}
+	*w.out = b
 }
 
 // announced reads what the header says of the framing.

@@ -66,6 +66,18 @@ func (a *Response) Header() whittle.Header {
 	return whittle.Header(h)
 }
 
+// Reason is the reason phrase; "" where it says no more than the status.
+func (a *Response) Reason() string {
+	if a.conn != nil {
+		return a.conn.head.reason
+	}
+	_, reason, _ := strings.Cut(a.resp.Status, " ")
+	if reason == http.StatusText(a.Status) {
+		return ""
+	}
+	return reason
+}
+
 // CopyHeader adds the end-to-end header to dst.
 func (a *Response) CopyHeader(dst http.Header) {
 	if a.conn != nil {

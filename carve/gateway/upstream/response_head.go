@@ -18,6 +18,8 @@ type field struct{ name, value string }
 type responseHead struct {
 	parser http1.ResponseHead
 	status int
+	// reason is the reason phrase where it is not the usual one.
+	reason string
 	// fields has what goes on to the client, in the order that it came.
 	fields []field
 	// announced are the names in Trailer.
@@ -62,6 +64,10 @@ func refusal(err error) error {
 func (h *responseHead) take() {
 	p := &h.parser
 	h.status, h.length = p.Status(), p.ContentLength()
+	h.reason = ""
+	if reason := p.Reason(); string(reason) != http.StatusText(h.status) {
+		h.reason = string(reason)
+	}
 	h.last = p.Closes() || p.HTTP10() // HTTP/1.0's keep-alive is an extension that is not worth having
 	h.fields, h.announced = h.fields[:0], nil
 	for i := range p.Len() {
