@@ -200,6 +200,10 @@ proof: build ## the mutation campaign: what whittle finds of what can be wrong, 
 fleet-sim: need-go ## ten million steps of simulated fleets, and mutations of the protocol, each of which must be found
 	@go run ./bench/fleet -doc docs/fleet.md $(ARGS)
 
+.PHONY: soak
+soak: build ## everything at once for DURATION (10m): faults, reloads, restarts, real clients, every response checked
+	@go run ./bench/soak -for $${DURATION:-10m} $(ARGS)
+
 .PHONY: bench-carve
 bench-carve: build deps ## the seed's load plan on the application before and after the carve
 	@go run ./bench/carve

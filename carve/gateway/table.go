@@ -58,7 +58,6 @@ func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old
 	if t.monolith, err = t.upstream(g, monolith, false, old); err != nil {
 		return nil, inField(err, "monolith")
 	}
-	t.monolith = t.monolith.Repeating()
 	t.rest = &entry{meter: meterOf(old.entry("")), monolith: t.monolith}
 	t.entries = []*entry{t.rest}
 	for i, spec := range specs {
@@ -191,11 +190,7 @@ func (t *table) upstream(g *Gateway, spec whittle.Upstream, http2 bool, old *tab
 			}
 		}
 	}
-	var earlier []*upstream.Upstream
-	if old != nil {
-		earlier = old.upstreams
-	}
-	u, err := upstream.New(spec, http2, g.log, earlier...)
+	u, err := upstream.New(spec, http2, g.log)
 	if err == nil {
 		t.upstreams = append(t.upstreams, u)
 	}

@@ -1,14 +1,15 @@
 package upstream
 
 import (
+	"container/list"
 	"context"
 	"sync"
 	"time"
 )
 
 // slots bound how many requests are under way at one upstream, by whichever way they
-// are sent. Users wait for one, their addresses in turn, and not for long; what is done
-// aside waits for none.
+// are sent. Users wait for one in the order in which they came, and not for long;
+// what is done aside waits for none.
 type slots struct {
 	limit int
 	// wait bounds a user's wait.
@@ -18,13 +19,13 @@ type slots struct {
 	taken int
 	// shared says that requests share a connection (HTTP/2): there are slots for all.
 	shared bool
-	queue  waiters
+	queue  list.List // of chan struct{}, closed when the slot is there
 	// loans are those of the slots taken that may be taken back.
 	loans map[*loan]struct{}
 }
 
-// acquire takes a slot, for a request of a user's or for what is done aside.
-func (s *slots) acquire(ctx context.Context, aside bool, of peer) error {
+// acquire takes a slot, for a user or for what is done aside.
+func (s *slots) acquire(ctx context.Context, aside bool) error {
 	s.mu.Lock()
 	free := s.shared || s.taken < s.limit
 	if aside {
@@ -39,7 +40,8 @@ func (s *slots) acquire(ctx context.Context, aside bool, of peer) error {
 		s.mu.Unlock()
 		return errNoSpare
 	}
-	w := s.queue.add(of)
+	ready := make(chan struct{})
+	at := s.queue.PushBack(ready)
 	s.mu.Unlock()
 	t := time.NewTimer(s.wait)
 	defer t.Stop()
@@ -47,14 +49,14 @@ func (s *slots) acquire(ctx context.Context, aside bool, of peer) error {
 	defer look.Stop()
 	for {
 		select {
-		case <-w.ready:
+		case <-ready:
 			return nil
 		case <-look.C:
 			s.reclaim()
 		case <-ctx.Done():
-			return s.leave(w, ctx.Err())
+			return s.leave(at, ctx.Err())
 		case <-t.C:
-			return s.leave(w, errNoSlot)
+			return s.leave(at, errNoSlot)
 		}
 	}
 }
@@ -67,22 +69,27 @@ func (s *slots) free() int {
 }
 
 // leave gives up waiting, unless the slot has come meanwhile.
-func (s *slots) leave(w *waiter, why error) error {
+func (s *slots) leave(at *list.Element, why error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.queue.remove(w) {
+	select {
+	case <-at.Value.(chan struct{}):
+		return nil
+	default:
+		s.queue.Remove(at)
 		return why
 	}
-	return nil
 }
 
-// release gives a slot to whose turn it is, or back.
+// release gives a slot to whoever waits longest, or back.
 func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.queue.wake() {
-		s.taken--
+	if first := s.queue.Front(); first != nil {
+		close(s.queue.Remove(first).(chan struct{}))
+		return
 	}
+	s.taken--
 }
 
 // share says that the upstream speaks HTTP/2.
@@ -90,8 +97,9 @@ func (s *slots) share() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shared = true
-	for s.queue.wake() {
+	for s.queue.Len() > 0 {
 		s.taken++
+		close(s.queue.Remove(s.queue.Front()).(chan struct{}))
 	}
 }
 

@@ -1,0 +1,130 @@
+package run
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"whittle/bench/server"
+	"whittle/bench/soak/origin"
+	"whittle/internal/child"
+)
+
+// playEnv marks a binary as an upstream of a soak: its part, its address, the file of
+// the writes.
+const playEnv = "WHITTLE_SOAK_PLAY"
+
+// Play is called first in main, and in TestMain: a process that was started as an
+// upstream is one, and does not return.
+func Play() {
+	text := os.Getenv(playEnv)
+	if text == "" {
+		return
+	}
+	if err := play(strings.Fields(text)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func play(as []string) error {
+	const parts = 3
+	if len(as) != parts {
+		return fmt.Errorf("play an upstream: %q", as)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", as[1])
+	if err != nil {
+		return err
+	}
+	writes, err := origin.OpenWrites(as[2])
+	if err != nil {
+		return err
+	}
+	defer func() { _ = writes.Close() }() // the file has them
+	fmt.Println("listening public=" + l.Addr().String())
+	if as[0] == "calls" {
+		return origin.ServeCalls(ctx, l)
+	}
+	s := origin.Server{Candidate: as[0] == "candidate", Writes: writes}
+	return s.Serve(ctx, l)
+}
+
+// upstream is one that can be restarted where it is.
+type upstream struct {
+	part, writes string
+	addr         string
+	gone         outages
+	process      *child.Process
+	restarts     int
+}
+
+// start starts it; the first time at any port, then at that one.
+func (u *upstream) start(ctx context.Context) (err error) {
+	at := u.addr
+	if at == "" {
+		at = "127.0.0.1:0"
+	}
+	u.process, err = child.Start(ctx, child.Options{Env: []string{playEnv + "=" + strings.Join([]string{u.part, at, u.writes}, " ")}}, server.Self())
+	if err == nil {
+		u.addr = u.process.Public
+	}
+	return err
+}
+
+// restart ends it, by a crash or by a signal, and starts it again.
+func (u *upstream) restart(ctx context.Context) error {
+	defer u.gone.begin()()
+	if u.restarts++; u.restarts%2 == 0 {
+		u.process.Kill()
+	} else {
+		u.process.Stop()
+	}
+	return u.start(ctx)
+}
+
+// certificate makes a key and a certificate for 127.0.0.1 in a folder, and gives a
+// client's side that trusts it.
+func certificate(dir string) (*tls.Config, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "soak.example"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(48 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"soak.example"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for name, text := range map[string][]byte{"cert.pem": public, "key.pem": pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(public)
+	return &tls.Config{RootCAs: roots, ServerName: "soak.example", MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+}

@@ -1,0 +1,58 @@
+package run
+
+import (
+	"testing"
+	"time"
+
+	"whittle/bench/soak/client"
+	"whittle/bench/soak/plan"
+)
+
+// TestTally says of each outcome whether it is a user's error.
+func TestTally(t *testing.T) {
+	u := &client.HTTP1{}
+	for name, tt := range map[string]struct {
+		a                                asked
+		fails, exempt, restarted, direct int64
+	}{
+		"whole":                            {asked{plan: &plan.Plan{}}, 0, 0, 0, 0},
+		"broken":                           {asked{plan: &plan.Plan{}, out: client.Outcome{Class: client.Broken}}, 1, 0, 0, 0},
+		"broken by its fault":              {asked{plan: &plan.Plan{Fault: plan.ResetBody}, out: client.Outcome{Class: client.Broken}}, 0, 0, 0, 0},
+		"refused for its fault":            {asked{plan: &plan.Plan{Fault: plan.Silence}, out: client.Outcome{Class: client.Refused}}, 0, 0, 0, 0},
+		"broken with a harmless fault":     {asked{plan: &plan.Plan{Fault: plan.Sliced}, out: client.Outcome{Class: client.Broken}}, 1, 0, 0, 0},
+		"wrong with a fault":               {asked{plan: &plan.Plan{Fault: plan.ResetBody}, out: client.Outcome{Class: client.Wrong}}, 1, 0, 0, 0},
+		"mixed in an outage":               {asked{plan: &plan.Plan{}, exempt: true, out: client.Outcome{Class: client.Mixed}}, 1, 0, 0, 0},
+		"refused in an outage":             {asked{plan: &plan.Plan{}, exempt: true, out: client.Outcome{Class: client.Refused}}, 0, 1, 0, 0},
+		"refused without the candidate":    {asked{plan: &plan.Plan{Route: "live"}, unrepeatable: true, out: client.Outcome{Class: client.Refused}}, 1, 0, 0, 0},
+		"a write without the candidate":    {asked{plan: &plan.Plan{Route: "once"}, unrepeatable: true, out: client.Outcome{Class: client.Refused}}, 0, 1, 0, 0},
+		"broken while whittle was not up":  {asked{plan: &plan.Plan{}, restarting: true, out: client.Outcome{Class: client.Broken}}, 0, 0, 1, 0},
+		"doubled while whittle was not up": {asked{plan: &plan.Plan{}, restarting: true, out: client.Outcome{Class: client.Doubled}}, 1, 0, 0, 0},
+		"direct":                           {asked{gateway: "-", plan: &plan.Plan{}, out: client.Outcome{Class: client.Broken}}, 0, 0, 0, 1},
+	} {
+		tally := newTally(1)
+		tt.a.user = u
+		if tt.a.gateway = "plain"; tt.direct > 0 {
+			tt.a.gateway = ""
+		}
+		tally.add(&tt.a)
+		all, _, _ := tally.errorCount()
+		if all != tt.fails || tally.exempt.Load() != tt.exempt || tally.restarted.Load() != tt.restarted || tally.unfit != tt.direct || tally.requests.Load() != 1 {
+			t.Errorf("%s: %s, %d direct", name, tally, tally.unfit)
+		}
+	}
+}
+
+// TestOutages: a time meets one that it touches, also one that lasts.
+func TestOutages(t *testing.T) {
+	var o outages
+	before := time.Now()
+	end := o.begin()
+	if !o.meets(before, time.Now()) || !o.meets(time.Now(), time.Now()) || o.meets(before.Add(-2*time.Second), before.Add(-time.Second)) {
+		t.Error("one that lasts")
+	}
+	end()
+	after := time.Now().Add(time.Millisecond)
+	if !o.meets(before, after) || o.meets(after, after.Add(time.Second)) {
+		t.Error("one that is over")
+	}
+}
