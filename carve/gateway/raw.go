@@ -37,7 +37,7 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 	at := time.Now()
 	e.meter.running.Add(1)
 	a, err := e.monolith.SendRaw(r.Context(), &upstream.Raw{
-		Head: r.Head, Fields: fields, Body: r.Body, Inform: r.Inform,
+		Head: r.Head, Fields: fields, Body: r.Body, Peer: r.Peer, Inform: r.Inform,
 	})
 	if err == nil && passRaw(r, a) {
 		g.counts.inBytes.Add(1)

@@ -58,6 +58,7 @@ func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old
 	if t.monolith, err = t.upstream(g, monolith, false, old); err != nil {
 		return nil, inField(err, "monolith")
 	}
+	t.monolith = t.monolith.Repeating()
 	t.rest = &entry{meter: meterOf(old.entry("")), monolith: t.monolith}
 	t.entries = []*entry{t.rest}
 	for i, spec := range specs {
@@ -190,7 +191,11 @@ func (t *table) upstream(g *Gateway, spec whittle.Upstream, http2 bool, old *tab
 			}
 		}
 	}
-	u, err := upstream.New(spec, http2, g.log)
+	var earlier []*upstream.Upstream
+	if old != nil {
+		earlier = old.upstreams
+	}
+	u, err := upstream.New(spec, http2, g.log, earlier...)
 	if err == nil {
 		t.upstreams = append(t.upstreams, u)
 	}

@@ -441,3 +441,20 @@ func TestUnixSocketClients(t *testing.T) {
 		_ = c.Close()
 	}
 }
+
+// TestConnectionsBehindABalancerAreTheirClients: a client that a balancer names has as
+// many connections as it may have, and those of others are not counted as its own.
+func TestConnectionsBehindABalancerAreTheirClients(t *testing.T) {
+	g := through(t, whoUpstream(t), behindProxies, func(o *options) { o.Clients.Connections = 2 })
+	served := func(client string) bool {
+		c := dial(t, g.addr)
+		_, _ = io.WriteString(c, "PROXY TCP4 "+client+" 127.0.0.1 4711 80\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n")
+		n, _ := c.Read(make([]byte, 1))
+		return n == 1
+	}
+	for i, client := range []string{"192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.2", "192.0.2.2"} {
+		if got := served(client); got != (i%3 < 2) {
+			t.Errorf("connection %d, of %s, is served: %v", i, client, got)
+		}
+	}
+}

@@ -41,7 +41,13 @@ type Body struct {
 	trailer   http.Header
 	announced []string
 
+	// gate holds back who reads; nil: nothing does. awaiting are those who wait for
+	// something to come.
+	gate     chan struct{}
+	awaiting sync.WaitGroup
+
 	mu       sync.Mutex // guards the following
+	open     bool       // the gate is
 	left     int64      // bytes still allowed; negative from the start: any number
 	reading  bool
 	since    time.Time     // when the last read began
@@ -88,8 +94,40 @@ func (b *Body) Hold(q bodycopy.Queue) error {
 // nextRead is how much is read ahead at a time.
 const nextRead = 32 << 10
 
+// Gate holds back who reads the body, which has a 100 sent to the client, until Open,
+// or Detach, or something of it comes by itself.
+func (b *Body) Gate() {
+	b.gate = make(chan struct{})
+	c, ok := b.conn.(*listener.Conn)
+	if !ok {
+		return
+	}
+	b.awaiting.Go(func() {
+		c.Await()
+		b.Open()
+	})
+}
+
+// Open ends what Gate began.
+func (b *Body) Open() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opens()
+}
+
+// opens is Open. The caller holds mu.
+func (b *Body) opens() {
+	if b.gate != nil && !b.open {
+		b.open = true
+		close(b.gate)
+	}
+}
+
 // Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {
+	if b.gate != nil {
+		<-b.gate
+	}
 	if n, ok, err := b.readHeld(p); ok {
 		return n, err
 	}
@@ -184,12 +222,18 @@ func (b *Body) Close() error {
 // next request, as net/http would after a read that failed, so an HTTP/1.1
 // connection takes no further one.
 func (b *Body) Detach() {
+	b.detach()
+	b.awaiting.Wait()
+}
+
+func (b *Body) detach() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.detached {
 		return
 	}
 	b.detached = true
+	b.opens()
 	b.held.Drop()
 	if b.done {
 		return
@@ -197,7 +241,7 @@ func (b *Body) Detach() {
 	if b.conn != nil {
 		b.conn.EndRequests()
 	}
-	if b.reading {
+	if b.reading || b.gate != nil {
 		b.deadline(time.Now())
 	}
 }

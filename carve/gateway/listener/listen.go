@@ -30,21 +30,25 @@ func (s *Server) bound(l Listener) *bounded {
 	return &bounded{Listener: l, s: s, done: make(chan struct{})}
 }
 
-// Accept waits for a slot and the next connection.
+// Accept waits for a slot and the next connection of a client that may have one more.
 func (l *bounded) Accept() (*client, error) {
 	for {
 		c, err := l.accept()
 		if err != nil {
 			return nil, err
 		}
-		if len(l.Proxies) > 0 { // many clients' connections come from one address
-			return c, nil
-		}
-		if c.counted, err = l.s.admit(c.RemoteAddr()); err == nil {
+		if len(l.Proxies) > 0 || c.admitted() { // a proxy says later whose it is
 			return c, nil
 		}
 		_ = c.Close() // nothing was sent
 	}
+}
+
+// admitted counts the connection as its client's. False: it has too many.
+func (c *client) admitted() bool {
+	var err error
+	c.counted, err = c.l.s.admit(c.RemoteAddr())
+	return err == nil
 }
 
 // errCrowded says that a client has as many connections as it may have.

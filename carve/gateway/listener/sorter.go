@@ -81,6 +81,10 @@ func (s *sorter) sort(c *client) {
 			_ = c.Close() // nobody is there to whom it could be said
 			return
 		}
+		if !c.admitted() {
+			_ = c.Close() // nothing was sent
+			return
+		}
 	}
 	if s.conf == nil {
 		s.serve(c, nil)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,12 +33,19 @@ type Conn struct {
 	net.Conn
 	malformed *atomic.Int64
 
+	// ahead is what Await has read, and nobody since; reading guards it, and reads of
+	// Conn.
+	reading sync.Mutex
+	ahead   []byte
+
 	first bool // no request has come yet
 	free  bool // the protocol is no longer HTTP/1.1, and nothing is checked
 	// empty counts the bytes of an empty line before the present head.
 	empty int
 	head  http1.RequestHead
 	body  http1.Body
+	// begun says that something of the present body has come.
+	begun bool
 	// part is the beginning of a head or trailer section that has not come whole.
 	part []byte
 	err  error
@@ -73,7 +81,7 @@ func (g *Conn) Read(p []byte) (int, error) {
 		if g.err != nil {
 			return 0, g.refused(p)
 		}
-		n, err := g.Conn.Read(p)
+		n, err := g.source(p)
 		if n == 0 || g.free {
 			return n, err
 		}
@@ -94,6 +102,37 @@ func (g *Conn) Read(p []byte) (int, error) {
 	}
 }
 
+// source reads what comes next from the client.
+func (g *Conn) source(p []byte) (int, error) {
+	g.reading.Lock()
+	defer g.reading.Unlock()
+	if len(g.ahead) == 0 {
+		return g.Conn.Read(p)
+	}
+	n := copy(p, g.ahead)
+	if g.ahead = g.ahead[n:]; len(g.ahead) == 0 {
+		g.ahead = nil
+	}
+	return n, nil
+}
+
+// maxAhead bounds what Await reads.
+const maxAhead = 512
+
+// Await waits until the client has sent something that was not read yet, or its
+// connection's deadline has passed or it has gone. A Read at the same time waits for the
+// same.
+func (g *Conn) Await() {
+	g.reading.Lock()
+	defer g.reading.Unlock()
+	if len(g.ahead) > 0 {
+		return
+	}
+	b := make([]byte, maxAhead)
+	n, _ := g.Conn.Read(b) // the next Read meets the same error
+	g.ahead = b[:n]
+}
+
 // refused gives the error to who reads a request. Reads of one byte are net/http's
 // watch for the client's going, while the request before is being served: an error
 // would take its response. What stands behind the garbage is dropped until the
@@ -104,7 +143,7 @@ func (g *Conn) refused(p []byte) error {
 	}
 	var dropped [512]byte
 	for {
-		if _, err := g.Conn.Read(dropped[:]); err != nil {
+		if _, err := g.source(dropped[:]); err != nil {
 			return err
 		}
 	}
@@ -133,12 +172,12 @@ func (g *Conn) Close() error {
 // connKey finds, in a request's context, the *numbered that it came by.
 type connKey struct{}
 
-// BodyCame reports whether the body of a request that came by net/http is here
-// already. It is asked by the request's own goroutine, before the body is read.
+// BodyCame reports whether the body of a request that came by net/http, or a part of
+// it, is here already: its client has not waited for a 100. It is asked by the request's own goroutine, before the body is read.
 func BodyCame(r *http.Request) bool {
 	c, _ := ConnOf(r)
 	g, ok := c.(*Conn)
-	return ok && g.body.Done()
+	return ok && (g.body.Done() || g.begun)
 }
 
 // Client is a client's connection of HTTP/1.1.
@@ -289,7 +328,7 @@ func (g *Conn) checkHead(in []byte) (n int, ok bool) {
 		g.keep(b)
 		return len(in), true
 	}
-	g.first, g.empty, g.part = false, 0, nil
+	g.first, g.empty, g.part, g.begun = false, 0, nil, false
 	if g.free = g.leavesHTTP(); !g.free {
 		g.body.Begin(g.head.Framing())
 	}
@@ -330,6 +369,7 @@ func (g *Conn) leavesHTTP() bool {
 func (g *Conn) checkBody(in []byte) (n int, ok bool) {
 	b := g.joined(in)
 	before := len(b) - len(in)
+	g.begun = true
 	at := 0
 	for at < len(b) && !g.body.Done() {
 		_, used, err := g.body.Next(b[at:])

@@ -186,7 +186,7 @@ func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 	if !again(q) {
 		way = wayOnce
 	}
-	if err := u.slots.acquire(ctx, hold.aside); err != nil {
+	if err := u.slots.acquire(ctx, hold.aside, nil); err != nil {
 		return whittle.Response{}, err
 	}
 	resp, i, err := u.roundTrip(out.WithContext(ctx), way, u.preface("", ""), hold.aside) //nolint:bodyclose // Response.Close does

@@ -40,3 +40,16 @@ func (u *shared) follow(at int, addresses []string, err error) {
 	}
 	u.regroup()
 }
+
+// inherit takes over what another upstream has found for the same names.
+func (u *shared) inherit(e *Upstream) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for at, o := range u.origins {
+		for i, known := range e.origins {
+			if o.name != nil && known.name != nil && *o.name == *known.name && e.found[i].addresses != nil {
+				u.found[at].addresses = e.found[i].addresses
+			}
+		}
+	}
+}

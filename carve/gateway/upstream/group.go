@@ -83,11 +83,12 @@ func lessBusy(among []*instance) *instance {
 }
 
 // further reports whether a request that failed at i may be sent to another
-// instance: no connection came about, so that nothing was sent, there is one that
-// was not tried, and the upstream's timeout has not passed since the first attempt
-// failed.
-func (a *attempts) further(ctx context.Context, u *Upstream, i *instance, err error) bool {
-	if !isDial(err) || ctx.Err() != nil {
+// instance: no connection came about, so that nothing was sent, or the request may be
+// sent again; there is one that was not tried, and the upstream's timeout has not
+// passed since the first attempt failed.
+func (a *attempts) further(ctx context.Context, u *Upstream, i *instance, err error, again bool) bool {
+	again = again && u.repeats && Classify(err) == whittle.FailedReset
+	if !isDial(err) && !again || ctx.Err() != nil {
 		return false
 	}
 	now := time.Now()

@@ -119,7 +119,6 @@ func (i *instance) newTransport(forced, allowed bool) *http.Transport {
 		MaxIdleConnsPerHost:    min(i.u.conns(), 64),
 		MaxIdleConns:           maxIdle,
 		IdleConnTimeout:        idleTimeout,
-		ExpectContinueTimeout:  continueTimeout,
 		MaxResponseHeaderBytes: maxResponseHead,
 		Protocols:              &p,
 		HTTP2: &http.HTTP2Config{

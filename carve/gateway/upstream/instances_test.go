@@ -182,6 +182,17 @@ func TestANameThatCannotBeFound(t *testing.T) {
 	dns.Set("host.example", 3600, "127.0.0.1")
 	dns.SetServices("_late._tcp.example", 0, dnstest.Service{Port: s.port(t), Target: "host.example"})
 	until(t, "it is found", func() bool { return asks(t.Context(), late).Failure == whittle.NoFailure })
+	dns.Fail(dnsmessage.RCodeServerFailure)
+	again, err := New(whittle.Upstream{URL: "srv+http://_late._tcp.example", Resolver: dns.Address, MaxConns: 7}, false, nil, late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(again.Close)
+	for again.State().LookupsFailed == 0 {
+		if a := asks(t.Context(), again); a.Failure != whittle.NoFailure {
+			t.Errorf("after a reload, with DNS failing: %s", a.Detail)
+		}
+	}
 	silent := dnstest.New(t)
 	silent.Silence(true)
 	mute := upstreamOf(t, whittle.Upstream{URL: "http://app.example", Resolver: silent.Address})

@@ -35,7 +35,7 @@ func (u *Upstream) sendLean(ctx context.Context, q *Request) (*Response, error) 
 	if *buf, err = u.compose((*buf)[:0], q); err != nil {
 		return nil, err
 	}
-	call := leanCall{request: *buf, method: q.In.Method, again: replayable(q.In.Request), limit: u.timeout, last: authenticates(q.In.Header), inform: q.Inform, client: u.clientOf(q.In)}
+	call := leanCall{request: *buf, method: q.In.Method, again: replayable(q.In.Request), limit: u.timeout, last: authenticates(q.In.Header), inform: q.Inform, client: u.clientOf(q.In), of: q.In}
 	c, err := u.do(ctx, &call)
 	if err != nil {
 		return nil, err
@@ -134,6 +134,8 @@ type leanCall struct {
 	// aside says that no user waits: a connection is taken only where one is to
 	// spare.
 	aside bool
+	// of is whose request it is; nil: not known.
+	of peer
 	// inform gets the 1xx responses before the final one. Nil: nobody does.
 	inform func(status int, fields map[string][]string)
 }
@@ -142,7 +144,7 @@ type leanCall struct {
 // be opened to the one that was chosen, and reads the response's head. The caller
 // finishes the connection.
 func (u *Upstream) do(ctx context.Context, call *leanCall) (*conn, error) {
-	if err := u.slots.acquire(ctx, call.aside); err != nil {
+	if err := u.slots.acquire(ctx, call.aside, call.of); err != nil {
 		return nil, err
 	}
 	var tries attempts
@@ -158,7 +160,7 @@ func (u *Upstream) do(ctx context.Context, call *leanCall) (*conn, error) {
 			return c, nil
 		}
 		u.saw(ctx, i, 0, err)
-		if !tries.further(ctx, u, i, err) {
+		if !tries.further(ctx, u, i, err, call.again) {
 			u.slots.release()
 			return nil, err
 		}

@@ -15,9 +15,14 @@ type Raw struct {
 	// Fields are all lines that go upstream but Host, each with its line end.
 	Fields []byte
 	Body   []byte
+	// Peer is the client's address.
+	Peer string
 	// Inform is as in Request.
 	Inform func(status int, fields map[string][]string)
 }
+
+// Client is the client's address.
+func (q *Raw) Client() string { return q.Peer }
 
 // TakesRaw reports whether SendRaw can be called: the upstream speaks HTTP/1.1, and
 // its connections are shared by all clients.
@@ -45,7 +50,7 @@ func (u *Upstream) SendRaw(ctx context.Context, q *Raw) (*Response, error) {
 	b = append(http1.EndHead(b), q.Body...)
 	*buf = b
 	call := rawCall(h)
-	call.request, call.limit, call.inform = b, u.timeout, q.Inform
+	call.request, call.limit, call.inform, call.of = b, u.timeout, q.Inform, q
 	c, err := u.do(ctx, &call)
 	if err != nil {
 		return nil, err

@@ -8,9 +8,11 @@ import (
 	"net/textproto"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"whittle/carve/gateway/inbound"
 	"whittle/internal/http1"
+	"whittle/internal/httpfield"
 )
 
 // Request is a client's request on its way to an upstream.
@@ -83,16 +85,20 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 		body := &upload{Body: q.Body}
 		out.Body, trace.GotConn = body, func(httptrace.GotConnInfo) { body.begun.Store(true) }
 	}
-	if q.Inform != nil {
-		hints := &informer{inform: q.Inform}
-		defer hints.mute()
+	hints := &informer{inform: q.Inform}
+	defer hints.mute()
+	expects := q.Body != nil && httpfield.HasToken(header["Expect"], "100-continue")
+	if expects {
+		hints.goOn = q.Body.Open
+	}
+	if q.Inform != nil || expects {
 		trace.Got1xxResponse = hints.relay
 	}
 	held := &u.slots
 	if q.Upgrade {
 		held = &u.upgraded
 	}
-	if err := held.acquire(ctx, false); err != nil {
+	if err := held.acquire(ctx, false, q.In); err != nil {
 		w.end()
 		return nil, err
 	}
@@ -100,6 +106,10 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 		slow := &loan{cut: q.Body.Hurry, waited: q.Body.Awaited}
 		held.lend(slow)
 		defer held.unlend(slow)
+	}
+	if expects {
+		q.Body.Gate()
+		defer time.AfterFunc(continueTimeout, q.Body.Open).Stop()
 	}
 	resp, i, err := u.roundTrip(out.WithContext(httptrace.WithClientTrace(ctx, &trace)), by, u.clientOf(q.In), false) //nolint:bodyclose // Response.Close does
 	w.rest()
@@ -139,7 +149,7 @@ func (u *Upstream) roundTrip(out *http.Request, by way, client string, aside boo
 		}
 		i.running.Add(-1)
 		u.saw(ctx, i, 0, err)
-		if !tries.further(ctx, u, i, err) {
+		if !tries.further(ctx, u, i, err, by == wayKept && out.Body == nil) {
 			return nil, nil, err
 		}
 	}
@@ -182,7 +192,9 @@ func (u *upload) Close() error {
 
 // informer passes informational responses on until the final one has come.
 type informer struct {
-	inform func(status int, fields map[string][]string)
+	inform func(status int, fields map[string][]string) // nil: nobody wants them
+	// goOn is called where the upstream says 100.
+	goOn func()
 
 	mu    sync.Mutex // guards the following
 	muted bool
@@ -193,8 +205,14 @@ type informer struct {
 func (i *informer) relay(code int, h textproto.MIMEHeader) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.muted && code != http.StatusContinue {
-		i.inform(code, h)
+	switch {
+	case i.muted:
+	case code != http.StatusContinue:
+		if i.inform != nil {
+			i.inform(code, h)
+		}
+	case i.goOn != nil:
+		i.goOn()
 	}
 	return nil
 }

@@ -1,15 +1,14 @@
 package upstream
 
 import (
-	"container/list"
 	"context"
 	"sync"
 	"time"
 )
 
 // slots bound how many requests are under way at one upstream, by whichever way they
-// are sent. Users wait for one in the order in which they came, and not for long;
-// what is done aside waits for none.
+// are sent. Users wait for one, their addresses in turn, and not for long; what is done
+// aside waits for none.
 type slots struct {
 	limit int
 	// wait bounds a user's wait.
@@ -19,13 +18,13 @@ type slots struct {
 	taken int
 	// shared says that requests share a connection (HTTP/2): there are slots for all.
 	shared bool
-	queue  list.List // of chan struct{}, closed when the slot is there
+	queue  waiters
 	// loans are those of the slots taken that may be taken back.
 	loans map[*loan]struct{}
 }
 
-// acquire takes a slot, for a user or for what is done aside.
-func (s *slots) acquire(ctx context.Context, aside bool) error {
+// acquire takes a slot, for a request of a user's or for what is done aside.
+func (s *slots) acquire(ctx context.Context, aside bool, of peer) error {
 	s.mu.Lock()
 	free := s.shared || s.taken < s.limit
 	if aside {
@@ -40,8 +39,7 @@ func (s *slots) acquire(ctx context.Context, aside bool) error {
 		s.mu.Unlock()
 		return errNoSpare
 	}
-	ready := make(chan struct{})
-	at := s.queue.PushBack(ready)
+	w := s.queue.add(of)
 	s.mu.Unlock()
 	t := time.NewTimer(s.wait)
 	defer t.Stop()
@@ -49,14 +47,14 @@ func (s *slots) acquire(ctx context.Context, aside bool) error {
 	defer look.Stop()
 	for {
 		select {
-		case <-ready:
+		case <-w.ready:
 			return nil
 		case <-look.C:
 			s.reclaim()
 		case <-ctx.Done():
-			return s.leave(at, ctx.Err())
+			return s.leave(w, ctx.Err())
 		case <-t.C:
-			return s.leave(at, errNoSlot)
+			return s.leave(w, errNoSlot)
 		}
 	}
 }
@@ -69,27 +67,22 @@ func (s *slots) free() int {
 }
 
 // leave gives up waiting, unless the slot has come meanwhile.
-func (s *slots) leave(at *list.Element, why error) error {
+func (s *slots) leave(w *waiter, why error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-at.Value.(chan struct{}):
-		return nil
-	default:
-		s.queue.Remove(at)
+	if s.queue.remove(w) {
 		return why
 	}
+	return nil
 }
 
-// release gives a slot to whoever waits longest, or back.
+// release gives a slot to whose turn it is, or back.
 func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if first := s.queue.Front(); first != nil {
-		close(s.queue.Remove(first).(chan struct{}))
-		return
+	if !s.queue.wake() {
+		s.taken--
 	}
-	s.taken--
 }
 
 // share says that the upstream speaks HTTP/2.
@@ -97,9 +90,8 @@ func (s *slots) share() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shared = true
-	for s.queue.Len() > 0 {
+	for s.queue.wake() {
 		s.taken++
-		close(s.queue.Remove(s.queue.Front()).(chan struct{}))
 	}
 }
 

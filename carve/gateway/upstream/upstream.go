@@ -39,13 +39,14 @@ const (
 	maxIdle = 1024
 	// maxResponseHead bounds a response's status line and header.
 	maxResponseHead = 256 << 10
-	// continueTimeout is how long an upstream may take to say 100 before the
-	// body is sent anyway, as RFC 9110, section 10.1.1 asks for.
-	continueTimeout = time.Second
 	// sendPing and pingTimeout find a dead peer behind a silent HTTP/2 stream.
 	sendPing    = 15 * time.Second
 	pingTimeout = 10 * time.Second
 )
+
+// continueTimeout is how long an upstream may take to say 100 before the body is sent
+// anyway, as RFC 9110, section 10.1.1 asks for. It is changed by tests alone.
+var continueTimeout = time.Second
 
 // Upstream is one server, or several instances of one, as they are asked within a
 // timeout. The everyday request (HTTP/1.1, no body or a short one) goes through an
@@ -53,6 +54,8 @@ const (
 type Upstream struct {
 	*shared
 	timeout time.Duration
+	// repeats is as in Repeating.
+	repeats bool
 }
 
 // shared is what an upstream has whatever the timeout.
@@ -89,8 +92,9 @@ type shared struct {
 }
 
 // New checks spec. It follows the names in it and checks instances until Close. A
-// nil log is told nothing.
-func New(spec whittle.Upstream, http2 bool, log *slog.Logger) (*Upstream, error) {
+// nil log is told nothing. What earlier upstreams know of the same names holds until
+// the first look-up, so that a reload neither waits for DNS nor depends on it.
+func New(spec whittle.Upstream, http2 bool, log *slog.Logger, earlier ...*Upstream) (*Upstream, error) {
 	origins, err := parseURLs(&spec)
 	if err != nil {
 		return nil, err
@@ -120,6 +124,9 @@ func New(spec whittle.Upstream, http2 bool, log *slog.Logger) (*Upstream, error)
 		u.host = base.Host
 	}
 	u.http1.Store(base.Scheme == "http" && !u.http2)
+	for _, e := range earlier {
+		u.inherit(e)
+	}
 	u.begin()
 	timeout := spec.Timeout
 	if timeout <= 0 {
@@ -150,10 +157,21 @@ func (u *Upstream) Within(timeout time.Duration) *Upstream {
 	if timeout <= 0 || timeout == u.timeout {
 		return u
 	}
-	return &Upstream{shared: u.shared, timeout: timeout}
+	v := *u
+	v.timeout = timeout
+	return &v
 }
 
-// Same reports whether two are one upstream within one timeout.
+// Repeating is the same upstream, of which another instance is asked as well where
+// one has hung up on a request that may be repeated, before its response. Where that
+// is not so the failure shows, as a candidate's has to.
+func (u *Upstream) Repeating() *Upstream {
+	v := *u
+	v.repeats = true
+	return &v
+}
+
+// Same reports whether two are one upstream, asked in one way.
 func (u *Upstream) Same(v *Upstream) bool { return *u == *v }
 
 // conns is how many requests may be under way.

@@ -1,0 +1,149 @@
+package instances
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"whittle/carve/gateway/resolve/dnstest"
+	"whittle/e2e/process"
+)
+
+const (
+	readers, writers = 6, 4
+	// some responses show that there is load.
+	some = 100
+)
+
+// TestInstancesKilledInTurn kills two instances in turn, as no instance should end,
+// and starts them again, with the config read again in the middle. No user who reads
+// sees an error. A write fails only if it was under way at the instance that was
+// killed; none is done twice, and each that was answered was done.
+func TestInstancesKilledInTurn(t *testing.T) {
+	done := filepath.Join(t.TempDir(), "done")
+	both := []*process.Process{start(t, "a", "127.0.0.1:0", done), start(t, "b", "127.0.0.1:0", done)}
+	names := []string{"a", "b"}
+	config := fmt.Sprintf("monolith:\n  url: [http://%s, http://%s]\n  eject: {consecutive: 3, time: 50ms}\n  health: {interval: 20ms, timeout: 10s, unhealthy: 1, healthy: 1}\n",
+		both[0].Public, both[1].Public)
+	g := run(t, config)
+	l := begin("http://"+g.Public, readers, writers)
+	more := func(name string) {
+		t.Helper()
+		want := l.count(name) + some
+		until(t, "requests at "+name, func() bool { return l.count(name) >= want })
+	}
+	const kills = 4
+	for i := range kills {
+		at, other := i%2, (i+1)%2
+		more(names[at])
+		if i == kills/2 {
+			g.write(t, config+"routes:\n  - {match: GET /other, timeout: 1s}\n")
+			g.Signal(t, syscall.SIGHUP)
+		}
+		both[at].Kill()
+		more(names[other])
+		both[at] = start(t, names[at], both[at].Public, done)
+	}
+	more(names[1])
+	l.end()
+	for _, f := range l.faults {
+		t.Error(f)
+	}
+	if n := len(l.failed); n > kills*writers {
+		t.Errorf("%d writes failed, and at most %d were under way at instances that were killed", n, kills*writers)
+	}
+	const class = `whittle_requests_total{class="5xx",route=""}`
+	if got := g.metric(t, class); got != fmt.Sprint(len(l.failed)) {
+		t.Errorf("%d writes failed, and the gateway counts %s", len(l.failed), got)
+	}
+	text, err := os.ReadFile(done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := map[string]int{}
+	for _, id := range strings.Fields(string(text)) {
+		times[id]++
+	}
+	for id, n := range times {
+		if n > 1 {
+			t.Errorf("write %s was done %d times", id, n)
+		}
+		if !l.written[id] && !l.failed[id] {
+			t.Errorf("write %s was done, and nobody was told", id)
+		}
+	}
+	for id := range l.written {
+		if times[id] == 0 {
+			t.Errorf("write %s was answered and not done", id)
+		}
+	}
+	t.Logf("%d requests, %d writes done, %d failed", l.n, len(l.written), len(l.failed))
+}
+
+// TestDNSMovesUnderLoad moves an upstream from one instance to the next by its SRV
+// records, with the config read again and DNS failing in between. Nobody sees an error,
+// and an instance that is no longer in DNS gets no requests.
+func TestDNSMovesUnderLoad(t *testing.T) {
+	done := filepath.Join(t.TempDir(), "done")
+	dns := dnstest.New(t)
+	dns.Set("host.example", 3600, "127.0.0.1")
+	at := func(p *process.Process) dnstest.Service {
+		var port uint16
+		if _, err := fmt.Sscanf(p.Public, "127.0.0.1:%d", &port); err != nil {
+			t.Fatal(err)
+		}
+		return dnstest.Service{Port: port, Target: "host.example"}
+	}
+	const name = "_app._tcp.example"
+	old := start(t, "0", "127.0.0.1:0", done)
+	dns.SetServices(name, 0, at(old))
+	config := fmt.Sprintf("monolith: {url: srv+http://%s, resolver: %q}\n", name, dns.Address)
+	g := run(t, config)
+	l := begin("http://"+g.Public, readers, writers)
+	more := func(name string) {
+		t.Helper()
+		want := l.count(name) + some
+		until(t, "requests at "+name, func() bool { return l.count(name) >= want })
+	}
+	more("0")
+	ready := func(n int) {
+		t.Helper()
+		line := fmt.Sprintf(`whittle_upstream_instances{state="ready",upstream="srv+http://%s"}`, name)
+		until(t, fmt.Sprintf("%d instances", n), func() bool { return g.metric(t, line) == fmt.Sprint(n) })
+	}
+	for i := 1; i <= 2; i++ {
+		next := fmt.Sprint(i)
+		p := start(t, next, "127.0.0.1:0", done)
+		dns.SetServices(name, 0, at(old), at(p))
+		ready(2)
+		more(next)
+		dns.SetServices(name, 0, at(p))
+		ready(1)
+		// What was chosen before may still be under way: a round of all users ends it.
+		want := l.count("") + 10*(readers+writers)
+		until(t, "all users have asked again", func() bool { return l.count("") >= want })
+		before := l.count(fmt.Sprint(i - 1))
+		more(next)
+		if after := l.count(fmt.Sprint(i - 1)); after != before {
+			t.Errorf("an instance that is not in DNS any more had %d requests", after-before)
+		}
+		old.Kill()
+		if i == 1 {
+			dns.Remove(name)
+			g.write(t, strings.Replace(config, "resolver:", "timeout: 50s, resolver:", 1)) // an upstream that has found nothing yet
+			g.Signal(t, syscall.SIGHUP)
+			more(next)
+		}
+		old = p
+	}
+	l.end()
+	for _, f := range l.faults {
+		t.Error(f)
+	}
+	if len(l.failed) > 0 {
+		t.Errorf("%d writes failed", len(l.failed))
+	}
+}

@@ -1,0 +1,230 @@
+// Package instances runs the built whittle before upstreams of several real
+// instances, which are killed, replaced and moved in DNS while users ask.
+package instances
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"whittle/e2e/process"
+)
+
+var gateway string
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "instance" {
+		if err := instance(os.Args[2], os.Args[3], os.Args[4]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	process.Main(m, func() error {
+		built, err := process.Build("./cmd/whittle")
+		gateway = filepath.Join(built, "whittle")
+		return err
+	})
+}
+
+// instance is one of an upstream's servers: a process of its own at an address. It
+// answers with its name and the request's id, and notes each write in a file that all
+// share, before it answers.
+func instance(name, address, done string) error {
+	notes, err := os.OpenFile(done, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	l, err := bind(address)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("listening public=%s admin=off\n", l.Addr())
+	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return
+		}
+		id := r.URL.Query().Get("id")
+		if r.Method == http.MethodPost {
+			if _, err := notes.WriteString(id + "\n"); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+		}
+		_, _ = fmt.Fprintf(w, "%s %s", name, id)
+	}))
+}
+
+// bind waits for the address of an instance that was killed a moment ago.
+func bind(address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	for end := time.Now().Add(10 * time.Second); ; {
+		l, err := lc.Listen(context.Background(), "tcp", address)
+		if err == nil || !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
+			return l, err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// start starts an instance.
+func start(t *testing.T, name, address, done string) *process.Process {
+	t.Helper()
+	return process.Start(t, os.Args[0], "instance", name, address, done)
+}
+
+// gate is the gateway with its config.
+type gate struct {
+	*process.Process
+	config string
+}
+
+func run(t *testing.T, config string) *gate {
+	t.Helper()
+	g := &gate{config: filepath.Join(t.TempDir(), "whittle.yaml")}
+	g.write(t, config)
+	g.Process = process.Start(t, gateway, "run", "-c", g.config)
+	return g
+}
+
+func (g *gate) write(t *testing.T, config string) {
+	t.Helper()
+	if err := os.WriteFile(g.config, []byte("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"+config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// metric is a line's value, "" if there is none that begins so.
+func (g *gate) metric(t *testing.T, line string) string {
+	t.Helper()
+	resp, err := http.Get("http://" + g.Admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(l, line+" "); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return ""
+}
+
+func until(t *testing.T, what string, come func() bool) {
+	t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for end := time.Now().Add(process.Patience); !come(); <-poll.C {
+		if time.Now().After(end) {
+			t.Fatal("never came about: " + what)
+		}
+	}
+}
+
+// load is what users ask, and what came of it.
+type load struct {
+	url  string
+	stop chan struct{}
+	all  sync.WaitGroup
+
+	mu sync.Mutex // guards the following
+	// served counts what instances answered, by name.
+	served map[string]int
+	// written are the writes that were answered, failed those that were not.
+	written, failed map[string]bool
+	faults          []string
+	n               int
+}
+
+// begin has so many users read and write until end is called, with bodies that are
+// sent in both ways.
+func begin(url string, readers, writers int) *load {
+	l := &load{url: url, stop: make(chan struct{}), served: map[string]int{}, written: map[string]bool{}, failed: map[string]bool{}}
+	for i := range readers + writers {
+		l.all.Go(func() {
+			method, body := http.MethodPost, strings.Repeat("x", i%2*20_000)
+			if i < readers {
+				method, body = http.MethodGet, ""
+			}
+			l.user(i, method, body)
+		})
+	}
+	return l
+}
+
+func (l *load) user(i int, method, body string) {
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	for n := 0; ; n++ {
+		select {
+		case <-l.stop:
+			return
+		default:
+		}
+		id := fmt.Sprintf("%d-%d", i, n)
+		q, err := http.NewRequestWithContext(context.Background(), method, l.url+"/?id="+id, strings.NewReader(body))
+		if err != nil {
+			panic(err)
+		}
+		if method == http.MethodGet {
+			q.Body = nil
+		}
+		status, text := 0, ""
+		resp, err := tr.RoundTrip(q)
+		if err == nil {
+			var b []byte
+			if b, err = io.ReadAll(resp.Body); err == nil {
+				status, text = resp.StatusCode, string(b)
+			}
+			resp.Body.Close()
+		}
+		l.note(method, id, status, text, err)
+	}
+}
+
+func (l *load) note(method, id string, status int, text string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.n++
+	name, of, _ := strings.Cut(text, " ")
+	switch {
+	case err == nil && status == http.StatusOK && of == id:
+		l.served[name]++
+		if method == http.MethodPost {
+			l.written[id] = true
+		}
+	case method == http.MethodPost && status == http.StatusBadGateway:
+		l.failed[id] = true
+	default:
+		l.faults = append(l.faults, fmt.Sprintf("%s %s: %d %.80q %v", method, id, status, text, err))
+	}
+}
+
+// count is how many responses an instance gave; "": all did.
+func (l *load) count(name string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if name == "" {
+		return l.n
+	}
+	return l.served[name]
+}
+
+func (l *load) end() {
+	close(l.stop)
+	l.all.Wait()
+}
