@@ -106,6 +106,33 @@ func TestAGatewayAlone(t *testing.T) {
 	}
 }
 
+// A leader that finds a later position than its own, or a later fall, is behind: the
+// store had lost something when it began to lead.
+func TestALeaderThatIsBehind(t *testing.T) {
+	l := start(t, nil)
+	l.run(5*time.Second, true)
+	propose := func(generation uint64) bool {
+		return l.node.Propose(path, whittle.Position{Generation: generation, Zero: generation, Phase: whittle.PhaseShadow}, l.at)
+	}
+	if !propose(1) {
+		t.Fatal("it does not lead")
+	}
+	l.run(time.Second, true)
+	if _, behind := l.node.Behind(path); behind || !l.node.MayRise(path, l.at) {
+		t.Error("it is behind itself")
+	}
+	l.put(memberKey("b"), Report{Version: 1, Member: "b", Run: 1, Seq: 1, Routes: map[string]RouteReport{
+		RouteKey(path): {Digest: "d", Generation: 7, Zero: 6, Share: 100},
+	}})
+	f, behind := l.node.Behind(path)
+	if !behind || f.Generation != 7 || f.Zero != 6 || l.node.MayRise(path, l.at) || propose(7) {
+		t.Errorf("behind: %v, %+v", behind, f)
+	}
+	if !propose(8) {
+		t.Error("it cannot decide anew")
+	}
+}
+
 // A suspension is noticed by the wall's clock, also where that was set back before.
 func TestASuspensionAfterAClockWasSetBack(t *testing.T) {
 	l := start(t, nil)

@@ -64,6 +64,9 @@ type Member struct {
 	done  chan *fleet.Write
 	again notify.Signal // the connection is back
 	ended chan struct{}
+
+	mu sync.Mutex // guards the following
+	kv jetstream.KeyValue
 }
 
 // shown is what a watch has shown. Of the members' own watch, number says which; what
@@ -249,8 +252,33 @@ func (m *Member) write(ctx context.Context, w *fleet.Write) {
 	}
 }
 
-// bucket looks the fleet's bucket up, or makes it.
+// bucket is the fleet's, which is looked up once.
 func (m *Member) bucket(ctx context.Context) (jetstream.KeyValue, error) {
+	m.mu.Lock()
+	kv := m.kv
+	m.mu.Unlock()
+	if kv != nil {
+		return kv, nil
+	}
+	kv, err := m.lookUp(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kv = kv
+	return kv, nil
+}
+
+// forget has the bucket looked up again: it may be gone, with the servers' disks.
+func (m *Member) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kv = nil
+}
+
+// lookUp looks the bucket up, or makes it.
+func (m *Member) lookUp(ctx context.Context) (jetstream.KeyValue, error) {
 	js, err := jetstream.New(m.conn)
 	if err != nil {
 		return nil, err
@@ -278,6 +306,7 @@ func (m *Member) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 func (m *Member) watch(ctx context.Context) {
 	for number := uint64(1); ctx.Err() == nil; number++ {
 		if err := m.watchOnce(ctx, number); err != nil && ctx.Err() == nil {
+			m.forget()
 			m.o.Log.Debug("the fleet's log is watched again", "err", err)
 		}
 		notify.Sleep(ctx, tick)
