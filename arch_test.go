@@ -58,6 +58,7 @@ var rooms = map[string]int{
 	"whittle/carve/compare/display":      1,
 	"whittle/carve/compare/novelty":      2,
 	"whittle/carve/compare/guard":        2,
+	"whittle/carve/compare/query":        2,
 	"whittle/carve/compare/jsondoc":      2,
 	"whittle/carve/compare/jsondiff":     3,
 	"whittle/carve/compare/noise":        2,
@@ -128,6 +129,7 @@ var rooms = map[string]int{
 	"whittle/carve/logqueue":                10,
 	"whittle/carve/gateway/resolve":         10,
 	"whittle/carve/gateway/resolve/dnstest": 1,
+	"whittle/carve/promquery":               30,
 
 	"whittle/load/expr":      10,
 	"whittle/load/report":    20,

@@ -29,6 +29,8 @@ type Route struct {
 	Guard   Guard
 	// Rate bounds the requests of each client on the route.
 	Rate Rate
+	// Queries are guardrails on a team's own figures.
+	Queries []Query
 	// Record is the part of the route's exchanges that are kept in the log of
 	// recorded traffic, with or without a candidate.
 	Record Share

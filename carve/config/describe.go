@@ -96,6 +96,7 @@ func (f *File) describeServer(b *strings.Builder) {
 	line(b, "log", "%s and above, as %s", strings.ToLower(f.Log.Level.String()), f.Log.Format)
 	f.describeNotices(b)
 	f.describeAccess(b)
+	f.describePrometheus(b)
 	f.describeRecord(b)
 	line(b, "otherwise", "every request without a route passes to the monolith untouched")
 }
@@ -192,6 +193,7 @@ func (f *File) describeRoute(b *strings.Builder, r *whittle.Route) {
 	}
 	line(b, "", "confidence %s; %d bad responses in a row, or %d requests with no good response since, are a hard breach",
 		percent(g.Confidence), g.Consecutive, g.Exposure)
+	describeQueries(b, r)
 }
 
 func describeRPC(b *strings.Builder, rpc *whittle.RPC) {

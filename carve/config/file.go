@@ -50,6 +50,8 @@ type File struct {
 	// Record is nil where nothing is recorded.
 	Record *Record
 	Redact Redact
+	// Prometheus has the figures of routes' queries. Nil: there is none.
+	Prometheus *whittle.Prometheus
 	// Notices say who is told of events. Default: nobody.
 	Notices []whittle.Notice
 	// Warnings are what is allowed and probably not meant, each one sentence
@@ -218,6 +220,7 @@ func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File 
 	r.record(o, f, files)
 	r.redact(o, &f.Redact)
 	r.notify(o, f, files)
+	r.prometheus(o, f, files)
 	o.list("routes", "one entry with match: for each route", maxRoutes, func(n *node, path string) {
 		r.oneRoute(n, path, f, files)
 	})
@@ -227,6 +230,7 @@ func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File 
 	if len(r.problems) == 0 {
 		r.checkOverlap(f.Routes)
 		r.checkNotices(f)
+		r.checkQueries(f)
 		r.checkLoops(f)
 		r.checkUnderscores(f)
 		r.checkWarnings(f)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Rou
 	}
 	r.mirror(o, &route.Mirror)
 	r.rollout(o, &route.Rollout, files)
-	r.guard(o, &route.Guard)
+	r.guard(o, &route)
 	r.checkExcuses(o, &route)
 	r.checkCPU(o, &route, &f.Monolith)
 	r.routeRecord(o, f, &route)
@@ -250,7 +251,8 @@ func (r *reader) rollout(o *object, p *whittle.Rollout, files folder) {
 	c.done()
 }
 
-func (r *reader) guard(o *object, g *whittle.Guard) {
+func (r *reader) guard(o *object, route *whittle.Route) {
+	g := &route.Guard
 	c, ok := o.child("guard", "{errors: 1%, p99: 1.5x, mismatch: 0.1%}")
 	if !ok {
 		return
@@ -262,6 +264,7 @@ func (r *reader) guard(o *object, g *whittle.Guard) {
 	c.confidence("confidence", &g.Confidence)
 	c.count("consecutive", &g.Consecutive, 1, 1000)
 	c.count("exposure", &g.Exposure, 1, 100_000)
+	r.queries(c, route)
 	c.done()
 }
 
@@ -273,4 +276,66 @@ func jsonPath(s string) error {
 		return errors.New("is empty; write a JSON path such as $.id")
 	}
 	return fmt.Errorf("%s is not a JSON path: write $.%s", quote(s), strings.TrimLeft(s, ".$"))
+}
+
+// Where a preview token is looked for by default.
+const (
+	previewHeader = "X-Whittle-Preview"
+	previewCookie = "whittle_preview"
+)
+
+// preview reads how testers' requests go to the candidate.
+func (r *reader) preview(o *object, p *whittle.Rollout, files folder) {
+	c, ok := o.child("preview", "{key_file: FILE} or {key_env: NAME}")
+	if !ok {
+		return
+	}
+	v := &whittle.Preview{Header: previewHeader, Cookie: previewCookie}
+	if !r.secret(c, "key", &v.Key, files) {
+		r.fail(c.n.at, c.path, "has no key to sign with: write key_file: FILE or key_env: NAME; whoever has the key can send requests to the candidate")
+	}
+	read(c, "header", "the name of a header", &v.Header, parsePreviewHeader)
+	read(c, "cookie", "the name of a cookie", &v.Cookie, func(s string) (string, error) {
+		switch {
+		case !http1.IsToken(s):
+			return "", fmt.Errorf("%s is not the name of a cookie: write one such as %s", quote(s), previewCookie)
+		case p.Sticky.By == "cookie" && p.Sticky.Name == s:
+			return "", fmt.Errorf("%s keeps users on one side (sticky_by), and the cookie of a preview is removed: write another name", quote(s))
+		}
+		return s, nil
+	})
+	c.flag("after_rollback", &v.AfterRollback)
+	c.done()
+	if p.Sticky.By == "header" && p.Sticky.Name == v.Header {
+		r.failField(c.sub("header"), "%s keeps users on one side (sticky_by), and the header of a preview is removed: write another name", quote(v.Header))
+	}
+	p.Preview = v
+}
+
+// parsePreviewHeader reads the name of a header that has no other sense, since it is
+// removed from every request.
+func parsePreviewHeader(s string) (string, error) {
+	name := textproto.CanonicalMIMEHeaderKey(s)
+	switch {
+	case !http1.IsToken(s):
+		return "", fmt.Errorf("%s is not the name of a header: write one such as %s", quote(s), previewHeader)
+	case strings.Contains(s, "_"):
+		return "", fmt.Errorf("%s has an underscore, and many servers drop such headers: write one such as %s", quote(s), previewHeader)
+	case slices.Contains([]string{"Authorization", "Cookie", "Host", "Connection", "Expect", "Upgrade", "Accept", "Forwarded", "Te", "Trailer", "Transfer-Encoding"}, name),
+		strings.HasPrefix(name, "Content-"), strings.HasPrefix(name, "X-Forwarded-"):
+		return "", fmt.Errorf("%s has a sense of its own, and the header of a preview is removed from every request: write one such as %s", quote(s), previewHeader)
+	}
+	return name, nil
+}
+
+// describePreview says who sees the candidate before its share.
+func describePreview(b *strings.Builder, p *whittle.Preview) {
+	if p == nil {
+		return
+	}
+	after := "not after a rollback or a trip"
+	if p.AfterRollback {
+		after = "after a rollback and a trip, too"
+	}
+	line(b, "preview", "requests with a signed token (header %s or cookie %s) go to the candidate at any share; %s", p.Header, p.Cookie, after)
 }

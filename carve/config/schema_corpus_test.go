@@ -271,7 +271,7 @@ func TestTheSchemaAgreesWithCheck(t *testing.T) {
 }
 
 // faultsBeyond are the configs in testdata whose faults no schema could name.
-var faultsBeyond = []string{"wrong-environment", "wrong-notice", "wrong-overlap", "wrong-token-env", "wrong-token-file", "wrong-underscores"}
+var faultsBeyond = []string{"wrong-environment", "wrong-notice", "wrong-overlap", "wrong-query-server", "wrong-token-env", "wrong-token-file", "wrong-underscores"}
 
 func TestTheSchemaAgreesWithTheGoldenFiles(t *testing.T) {
 	s := validator(t)

@@ -135,6 +135,11 @@ func ways(t testing.TB, path string, taken func(string) error) []described {
 func numeric(taken func(string) error) (described, bool) {
 	write := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	takes := func(v float64) bool { return taken(write(v)) == nil }
+	if takes(-1) && takes(0.75) && takes(1e12) {
+		return described{map[string]any{"anyOf": []any{
+			map[string]any{"type": "number"}, map[string]any{"type": "string", "pattern": `^-?[0-9]*\.?[0-9]+$`},
+		}}, "number"}, true
+	}
 	for _, inside := range []float64{1, 0.75, 7, 50, 250, 5000, 1e6} {
 		if !takes(inside) || takes(-1) || takes(1e12) {
 			continue

@@ -57,6 +57,8 @@ type kept struct {
 	Guard string `json:"guard"`
 	// Begun is when the evidence last began at nothing, as far as that is known.
 	Begun time.Time `json:"begun,omitzero"`
+	// Queries are the states of the queries' guardrails, by the queries' fingerprints.
+	Queries map[string]json.RawMessage `json:"queries,omitempty"`
 	// Past is the evidence's past.
 	Past thinned[whittle.EvidencePoint] `json:"past"`
 }

@@ -22,6 +22,7 @@ type draft struct {
 	own          kept
 	account      account.Kept
 	judge, guard []byte
+	queries      map[string]json.RawMessage
 	timeline     []whittle.Decision
 	// reports is how far the gateways' parts of the ledger have come.
 	reports reports
@@ -41,6 +42,8 @@ func (r *route) draft() (*draft, error) {
 		err = whittle.Errorf(whittle.Internal, "encode the evidence of %s: %w", r.name, err)
 	} else if d.guard, err = r.ev.guard.MarshalBinary(); err != nil {
 		err = whittle.Errorf(whittle.Internal, "encode the guards of %s: %w", r.name, err)
+	} else if d.queries, err = r.ev.queries.kept(); err != nil {
+		err = whittle.Errorf(whittle.Internal, "encode the queries of %s: %w", r.name, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,7 +61,7 @@ func (d *draft) cut(r *route, now time.Time) {
 	d.st, d.timeline = r.st, r.timeline
 	d.own = kept{
 		Version: keptVersion, Generation: r.generation, Served: r.ev.servedSince(r.st.Since), Exposed: r.ev.exposed,
-		Guard: r.guardID, Past: r.past.evidence, Begun: r.ev.begun,
+		Guard: r.guardID, Past: r.past.evidence, Begun: r.ev.begun, Queries: d.queries,
 	}
 	if up := r.rise; up != nil {
 		d.st, d.timeline = up.next, appendTimeline(d.timeline, up.decision)
@@ -86,11 +89,11 @@ func (r *route) snapshot(st rollout.State, generation uint64, timeline []whittle
 	v, harm := r.ev.verdict, r.harm(st)
 	return &snapshot{
 		st: st,
-		in: rollout.Input{Verdict: v.State, Summary: v.Summary, StepServed: served, Harm: harm, Wait: r.ev.guard.Wait()},
+		in: rollout.Input{Verdict: v.State, Summary: v.Summary, StepServed: served, Harm: harm, Wait: r.ev.queries.wait(r.ev.guard.Wait())},
 		status: whittle.RouteStatus{
 			Route: r.name, Phase: st.Phase, Share: st.Share, Percent: st.Share.Percent(), Held: st.Held, Since: st.Since,
 			Generation: generation,
-			Verdict:    v, Ledger: r.ev.account.Total(), Guards: r.ev.guard.Meters(), Harm: harm, Timeline: timeline,
+			Verdict:    v, Ledger: r.ev.account.Total(), Guards: r.ev.queries.meters(r.ev.guard.Meters()), Harm: harm, Timeline: timeline,
 		},
 	}
 }

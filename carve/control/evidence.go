@@ -16,6 +16,8 @@ type evidence struct {
 	mu    sync.Mutex // guards the following
 	judge Judge
 	guard Guard
+	// queries are guardrails next to it.
+	queries queries
 	// begun is when the evidence last began at nothing. Exchanges from before it may
 	// be of another candidate. Zero: not in this process.
 	begun time.Time

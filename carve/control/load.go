@@ -47,6 +47,7 @@ func (c *Controller) newRoute(monolith whittle.Upstream, spec whittle.Route) (*r
 		st: rollout.Start(spec.Rollout),
 	}
 	r.ev.judge, r.ev.guard, r.ev.stale = judge, c.o.NewGuard(spec.Guard), true
+	r.ev.queries = newQueries(&spec, nil)
 	r.judge.Store(&judge)
 	return r, nil
 }
@@ -124,6 +125,9 @@ func (r *route) take(rec state.Record) (lost string) {
 	if len(own.Past.Points) <= maxPast {
 		r.past.evidence = own.Past
 	}
+	for _, err := range r.ev.queries.restore(own.Queries) {
+		r.c.o.Log.Error("the saved state of a query's guardrail cannot be read; it begins anew", "route", r.name, "err", err)
+	}
 	if own.Guard != r.guardID {
 		r.ev.exposed = false
 	} else if err := r.ev.guard.UnmarshalBinary(rec.Guard); err != nil {
@@ -145,6 +149,7 @@ func (r *route) restart(why string) error {
 	if err != nil {
 		return err
 	}
+	r.ev.queries = newQueries(&r.spec, nil)
 	r.afresh(judge, r.c.o.NewGuard(r.spec.Guard))
 	if r.st.Phase == whittle.PhaseOff {
 		return nil

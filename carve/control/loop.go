@@ -92,7 +92,7 @@ func (r *route) input() rollout.Input {
 	v := &r.ev.verdict
 	r.in = rollout.Input{
 		Verdict: v.State, Summary: v.Summary, Ground: r.ground(),
-		StepServed: r.ev.servedSince(r.st.Since), Harm: r.harm(r.st), Wait: r.ev.guard.Wait(), Gates: r.gates.states(&r.st),
+		StepServed: r.ev.servedSince(r.st.Since), Harm: r.harm(r.st), Wait: r.ev.queries.wait(r.ev.guard.Wait()), Gates: r.gates.states(&r.st),
 	}
 	if r.st.Share > 0 { // or whatever a guard still says is about users of the past
 		r.in.Breach = r.breach()
@@ -106,7 +106,7 @@ func (r *route) breach() *rollout.Breach {
 	if r.trip.generation > 0 {
 		return &rollout.Breach{Guard: "breaker", Hard: true, Reason: r.trip.reason}
 	}
-	for _, m := range r.ev.guard.Meters() {
+	for _, m := range r.ev.queries.meters(r.ev.guard.Meters()) {
 		if m.Breached {
 			return &rollout.Breach{Guard: m.Name, Reason: m.Summary}
 		}
@@ -159,6 +159,7 @@ type rise struct {
 func (r *route) propose(next rollout.State, d whittle.Decision) *rise {
 	if r.st.Share == 0 && r.ev.exposed {
 		r.ev.guard.Reset()
+		r.ev.queries.reset()
 		r.ev.exposed = false
 	}
 	d.Generation = r.issue()

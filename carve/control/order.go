@@ -66,6 +66,7 @@ func (r *route) order(o rollout.Order) (<-chan error, error) {
 			return nil, err
 		}
 		r.ev.guard.Reset()
+		r.ev.queries.reset()
 		r.afresh(judge, r.ev.guard)
 	}
 	r.settle(next, *d)

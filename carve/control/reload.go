@@ -146,6 +146,7 @@ func (r *route) respec(ch change) error {
 	case guard:
 		r.ev.guard, r.ev.exposed, r.ev.share, r.ev.changed = r.c.o.NewGuard(r.spec.Guard), false, 0, true
 	}
+	r.ev.queries = newQueries(&r.spec, r.ev.queries)
 	r.watch(r.st)
 	if r.rise == nil {
 		r.renew()

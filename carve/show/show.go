@@ -130,6 +130,15 @@ func showGate(w io.Writer, g *whittle.GateStatus) {
 
 var gateMoments = map[whittle.GateMoment]string{whittle.GateFirst: "the first users", whittle.GateStep: "the next step", whittle.GateLive: "the end of the shift"}
 
+// Queries writes what the guardrails on a team's own queries have looked at.
+func Queries(w io.Writer, guards []whittle.Meter) {
+	for _, g := range guards {
+		if strings.HasPrefix(g.Name, "query ") {
+			fmt.Fprintf(w, "\n%s: %s\n", g.Name, g.Summary)
+		}
+	}
+}
+
 // countedFrom says from when a ledger's requests are.
 func countedFrom(l *whittle.Ledger) string {
 	if l.Since.IsZero() {

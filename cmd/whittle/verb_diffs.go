@@ -39,6 +39,7 @@ func (v *diffsVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	}
 	if v.JSON == "" {
 		show.Findings(s.Out, &r.Verdict)
+		show.Queries(s.Out, r.Guards)
 	}
 	if r.Verdict.State == whittle.Different {
 		return whittle.Errorf(whittle.FallsShort, "%s: the candidate is DIFFERENT", r.Route)

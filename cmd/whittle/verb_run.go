@@ -29,6 +29,7 @@ import (
 	"whittle/carve/handover"
 	"whittle/carve/logqueue"
 	"whittle/carve/notification"
+	"whittle/carve/promquery"
 	"whittle/carve/recording"
 	"whittle/carve/state"
 	"whittle/carve/trace"
@@ -442,6 +443,7 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 	group.Go(func() error { return d.replaceOnRequest(staying) })
 	group.Go(func() error { return d.rotateAccess(serving) })
 	group.Go(func() error { return d.gates().Run(staying) })
+	group.Go(func() error { return d.queries().Run(staying) })
 	if d.admin != nil {
 		group.Go(func() error { return d.admin.serve(watched, failed) })
 	}
@@ -483,6 +485,10 @@ const noticeFlush = 3 * time.Second
 
 func (d *deployment) gates() *gate.Keeper {
 	return &gate.Keeper{Controller: d.control, Redact: d.redacted, Log: d.log}
+}
+
+func (d *deployment) queries() *promquery.Poller {
+	return &promquery.Poller{Config: d.config, Reading: d.control.Query, Redact: d.redacted, Log: d.log}
 }
 
 // redacted takes what is secret out of a text, by the rules in force.

@@ -18,7 +18,8 @@ export function Guards({ guards, phase }) {
 }
 
 function Guard({ guard: g }) {
-  const { title, write } = Object.hasOwn(kinds, g.name) ? kinds[g.name] : { title: visible(g.name), write: digits };
+  const { title, write } = Object.hasOwn(kinds, g.name) ? kinds[g.name]
+    : { title: visible(g.name), write: g.name.startsWith('query ') && g.threshold > 1 ? percent : digits };
   const near = nearness(g);
   return html`<div class=${`guard ${g.breached ? 'breached' : near > 0.75 ? 'near' : ''}`}>
     <div class="guard-head"><h3>${title}</h3>${g.breached ? html`<span class="tag shown">breached</span>` : near > 0.75 ? html`<span class="tag suspected">near</span>` : html`<span class="tag calm">${g.count ? 'within' : 'no responses yet'}</span>`}</div>
@@ -47,7 +48,7 @@ export function nearness(g) {
 }
 
 // Weight is the evidence that the limit is passed, on its logarithmic scale.
-const Weight = ({ guard: g, title, near }) => html`<div class="weight">
+const Weight = ({ guard: g, title, near }) => !(g.threshold > 1) ? html`<p class="quiet small">A limit rule: no error rate is claimed.</p>` : html`<div class="weight">
   <span class="of quiet">evidence ${digits(g.e_value)} of ${digits(g.threshold)}</span>
   <div class="gauge log" role="meter" aria-label=${`${title}: evidence that the limit is passed, logarithmic`} aria-valuemin="0" aria-valuemax="1" aria-valuenow=${near}
     aria-valuetext=${`${digits(g.e_value)} of ${digits(g.threshold)}`}><span class="value" style=${{ width: `${100 * near}%` }}></span>

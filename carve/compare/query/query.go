@@ -1,0 +1,378 @@
+// Package query judges the readings of a team's own Prometheus queries, as guardrails of
+// a rollout: by a sequential test of proportions where they are counters, else by a plain
+// limit rule. It is pure: readings in, a meter out.
+package query
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
+	"whittle/internal/units"
+)
+
+// Guard is the guardrail of one query on one route.
+type Guard struct {
+	cfg   whittle.Query
+	alpha float64
+	state
+	from whittle.QueryReading // the last with data; At zero: none
+	last time.Time            // of the last that was not missing
+	// served says that users were on the candidate then.
+	served bool
+}
+
+// state is what outlives a restart.
+type state struct {
+	Attempt int  `json:"attempt"`
+	Looked  int  `json:"looked"`  // readings, in this attempt
+	Without int  `json:"without"` // of them, those with no data
+	Gone    int  `json:"gone"`    // readings with no data in a row, to the last
+	Missing bool `json:"missing"` // no reading came yet
+	// Why there is no data; empty: there is.
+	Why string `json:"why,omitempty"`
+
+	// Of a test: the wealth, what it was played on, and how many intervals were left out.
+	Test              eprocess.Staked `json:"test"`
+	Bet, Idle, Broken int
+	// Still is in how many intervals in a row, to the last, the candidate counted nothing.
+	Still int `json:"still"`
+	// Seen says that there was a series of bad events.
+	Seen      bool    `json:"seen"`
+	Monolith  counted `json:"monolith"`
+	Candidate counted `json:"candidate"`
+	Past      counted `json:"past"` // the monolith's, of all time
+
+	// Of a limit rule: the last figures, and how many in a row were beyond the limit.
+	Last   whittle.SideValues `json:"last"`
+	Beyond int                `json:"beyond"`
+
+	Spoke  bool   `json:"breached"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// counted are events of one side.
+type counted struct {
+	Bad float64 `json:"bad"`
+	All float64 `json:"all"`
+}
+
+func (c counted) rate() float64 {
+	if c.All == 0 {
+		return 0
+	}
+	return c.Bad / c.All
+}
+
+// New makes the guardrail; alpha is the chance that a test of an equal candidate speaks
+// over all attempts.
+func New(q whittle.Query, alpha float64) *Guard {
+	return &Guard{cfg: q, alpha: alpha, state: state{Attempt: 1, Missing: true}}
+}
+
+// Query is what the guardrail is about.
+func (g *Guard) Query() whittle.Query { return g.cfg }
+
+// Is reports whether the guardrail is that of a query at an error rate.
+func (g *Guard) Is(q whittle.Query, alpha float64) bool { return g.cfg == q && g.alpha == alpha }
+
+// level is the error rate of this attempt: four fifths for the first, and 1/(5i(i−1)) for
+// the i-th after it, which make 1 in all.
+func (g *Guard) level() float64 {
+	if g.Attempt == 1 {
+		return 0.8 * g.alpha
+	}
+	i := float64(g.Attempt)
+	return 0.2 * g.alpha / (i * (i - 1))
+}
+
+func (g *Guard) threshold() float64 { return 1 / g.level() }
+
+// Reset begins another attempt: it forgets the evidence and the breach, and keeps what is
+// known of the monolith.
+func (g *Guard) Reset() {
+	g.state = state{Attempt: g.Attempt + 1, Missing: g.Missing, Gone: g.Gone, Why: g.Why, Past: g.Past, Seen: g.Seen, Last: g.Last}
+	g.from, g.served = whittle.QueryReading{}, false
+}
+
+// Take takes a reading; share is the candidate's part of the users. While it has none,
+// readings are no evidence, but what is missing, or beyond a limit, holds up a rise.
+func (g *Guard) Take(r whittle.QueryReading, share whittle.Share) {
+	serving := share > 0
+	g.Missing = false
+	g.Looked++
+	if g.Why = g.lacks(&r, serving); g.Why != "" {
+		g.Without++
+		g.Gone++
+		g.from = whittle.QueryReading{}
+		if g.cfg.FallWithoutData && serving && g.Gone >= g.cfg.For {
+			g.breach(fmt.Sprintf("no data in %d intervals in a row: %s", g.Gone, g.Why))
+		}
+		return
+	}
+	g.Gone = 0
+	if g.cfg.Tests() {
+		g.test(&r, serving)
+	} else {
+		g.rule(&r, serving)
+	}
+}
+
+func (g *Guard) breach(why string) {
+	if !g.Spoke {
+		g.Spoke, g.Reason = true, why
+	}
+}
+
+// lacks is why a reading says nothing, as a clause, or "". Before users are on it, the
+// candidate need not have figures to be compared with the monolith's.
+func (g *Guard) lacks(r *whittle.QueryReading, serving bool) string {
+	switch {
+	case r.Missing != "":
+		return r.Missing
+	case !r.At.After(g.last):
+		return "the server has no newer figures"
+	}
+	g.last = r.At
+	for _, v := range g.values(r) {
+		switch {
+		case v.NoCandidate && (serving || g.alone()):
+			return "there is no series of the candidate"
+		case v.NoMonolith && !g.alone():
+			return "there is no series of the monolith"
+		case !finite(v.Monolith) || !finite(v.Candidate):
+			return "a figure is no number"
+		case g.cfg.Tests() && (v.Monolith < 0 || v.Candidate < 0):
+			return "a counter is below 0"
+		}
+	}
+	return ""
+}
+
+func (g *Guard) values(r *whittle.QueryReading) []whittle.SideValues {
+	if g.cfg.Tests() {
+		return []whittle.SideValues{r.Bad, r.Total}
+	}
+	return []whittle.SideValues{r.Value}
+}
+
+// alone reports whether the candidate's figure is held against a limit only.
+func (g *Guard) alone() bool { return !g.cfg.Tests() && g.cfg.Value.Monolith == "" }
+
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+
+// most bounds the events of one interval that a bet is placed on.
+const most = 1 << 40
+
+// test bets on what was counted since the last reading.
+//
+// Hypothesis: in each interval in which users are on the candidate, whatever went before,
+// the candidate's mean probability of a bad event is at most the monolith's plus Excess,
+// and events are independent of each other given the past. Each interval is a block of
+// eprocess.Arms.Block, whose odds are made of earlier intervals; blocks multiply to a
+// nonnegative supermartingale, so the chance that it ever reaches 1/α is at most α
+// (Ville's inequality), however often one looks and whatever the rates do from interval
+// to interval. Part of the wealth is staked bit by bit (eprocess.Staked). Source: Turner,
+// Ly & Grünwald, arXiv 2106.02693.
+//
+// What breaks it: events that come in lumps of one cause (a user who retries a hundred
+// times, a batch), since they count as a hundred.
+func (g *Guard) test(r *whittle.QueryReading, serving bool) {
+	from, served := g.from, g.served
+	g.from, g.served = *r, serving
+	g.Seen = g.Seen || !r.NoBad
+	if from.At.IsZero() {
+		return
+	}
+	m, okM := between(&from, r, monolith)
+	c, okC := between(&from, r, candidate)
+	if !okM || serving && !okC {
+		g.Broken++
+		return
+	}
+	past := g.Past
+	g.Past.Bad, g.Past.All = g.Past.Bad+m.Bad, g.Past.All+m.All
+	if !serving || !served {
+		return
+	}
+	if g.Still++; c.All > 0 {
+		g.Still = 0
+	}
+	if c.All == 0 || m.All == 0 {
+		g.Idle++
+		return
+	}
+	guess := eprocess.RoundRate((past.Bad + 0.5) / (past.All + 1))
+	odds := eprocess.NewOdds(guess, g.cfg.Excess, int(m.All), int(c.All))
+	g.Test.Play(func(a *eprocess.Arms) {
+		a.Block(odds, int(m.Bad), int(m.All-m.Bad), int(c.Bad), int(c.All-c.Bad))
+	})
+	g.Bet++
+	g.Monolith.Bad, g.Monolith.All = g.Monolith.Bad+m.Bad, g.Monolith.All+m.All
+	g.Candidate.Bad, g.Candidate.All = g.Candidate.Bad+c.Bad, g.Candidate.All+c.All
+	if g.Test.LogEValue() >= math.Log(g.threshold()) {
+		g.breach("")
+	}
+}
+
+func monolith(v *whittle.SideValues) float64  { return v.Monolith }
+func candidate(v *whittle.SideValues) float64 { return v.Candidate }
+
+// between is what a side counted from one reading to the next, in whole events; false: a
+// counter went back, or more was bad than there was.
+func between(from, to *whittle.QueryReading, of func(*whittle.SideValues) float64) (counted, bool) {
+	c := counted{Bad: math.Round(of(&to.Bad) - of(&from.Bad)), All: math.Round(of(&to.Total) - of(&from.Total))}
+	return c, c.Bad >= 0 && c.All >= c.Bad && c.All <= most
+}
+
+// rule counts how many figures in a row are beyond the limit. It claims no error rate.
+func (g *Guard) rule(r *whittle.QueryReading, serving bool) {
+	g.Last = r.Value
+	if !g.beyond(&r.Value) {
+		g.Beyond = 0
+		return
+	}
+	g.Beyond++
+	if serving && g.Beyond >= g.cfg.For {
+		g.breach("")
+	}
+}
+
+func (g *Guard) beyond(v *whittle.SideValues) bool {
+	if v.NoCandidate {
+		return false // before users are on it
+	}
+	limit := g.limit(v)
+	if g.cfg.Below {
+		return v.Candidate < limit
+	}
+	return v.Candidate > limit
+}
+
+func (g *Guard) limit(v *whittle.SideValues) float64 {
+	if g.cfg.Ratio {
+		return g.cfg.Limit * v.Monolith
+	}
+	return g.cfg.Limit
+}
+
+// Breached reports whether the guardrail has spoken in this attempt.
+func (g *Guard) Breached() bool { return g.Spoke }
+
+// Wait is why a rise must wait, as a clause; empty: it need not.
+func (g *Guard) Wait() string {
+	switch {
+	case g.Missing:
+		return fmt.Sprintf("query %s has no reading yet", g.cfg.Name)
+	case g.Why != "":
+		return fmt.Sprintf("query %s has no data: %s", g.cfg.Name, g.Why)
+	case g.Still >= g.cfg.For:
+		return fmt.Sprintf("query %s counted nothing of the candidate in %d intervals in a row", g.cfg.Name, g.Still)
+	case g.Beyond > 0:
+		return fmt.Sprintf("query %s is beyond its limit: %s", g.cfg.Name, g.figures())
+	}
+	return ""
+}
+
+// Meter reads the guardrail.
+func (g *Guard) Meter() whittle.Meter {
+	m := whittle.Meter{Name: "query " + g.cfg.Name, Breached: g.Spoke}
+	if g.cfg.Tests() {
+		g.testMeter(&m)
+	} else {
+		m.Monolith, m.Candidate, m.Limit = g.Last.Monolith, g.Last.Candidate, g.limit(&g.Last)
+		m.Count, m.Needed = g.Looked-g.Without, g.cfg.For
+		m.Summary = g.ruleSummary()
+	}
+	if g.Why != "" {
+		m.Summary += "; no data now: " + g.Why
+	}
+	if g.Spoke {
+		m.Summary += ": breached"
+		if g.Reason != "" {
+			m.Summary += ", " + g.Reason
+		}
+	}
+	return m
+}
+
+func (g *Guard) testMeter(m *whittle.Meter) {
+	m.EValue, m.Threshold = eprocess.AsNumber(g.Test.LogEValue()), g.threshold()
+	m.Monolith, m.Candidate, m.Count = g.Monolith.rate(), g.Candidate.rate(), int(g.Candidate.All)
+	m.Limit = m.Monolith + g.cfg.Excess
+	left := ""
+	for _, l := range []struct {
+		n    int
+		what string
+	}{{g.Without, "without data"}, {g.Idle, "in which a side counted nothing"}, {g.Broken, "in which a counter went back"}} {
+		if l.n > 0 {
+			left += fmt.Sprintf(", %s %s", units.Grouped(l.n), l.what)
+		}
+	}
+	m.Summary = fmt.Sprintf("bad events: candidate %s of %s, monolith %s of %s, in %s intervals%s; allowed %s more; evidence %s of %s",
+		share(m.Candidate), units.Grouped(int(g.Candidate.All)), share(m.Monolith), units.Grouped(int(g.Monolith.All)),
+		units.Grouped(g.Bet), left, share(g.cfg.Excess), display.Figure(m.EValue), display.Figure(m.Threshold))
+	if !g.Seen && !g.Missing {
+		m.Summary += "; no series of bad events was ever there, so they count as 0: is the query right?"
+	}
+}
+
+func (g *Guard) ruleSummary() string {
+	if g.Looked == g.Without {
+		return fmt.Sprintf("looked at %s times, without data; a limit rule, no error rate is claimed", units.Grouped(g.Looked))
+	}
+	return fmt.Sprintf("%s; beyond the limit %d times in a row, of %d that decide; looked at %s times, %s without data; a limit rule, no error rate is claimed",
+		g.figures(), g.Beyond, g.cfg.For, units.Grouped(g.Looked), units.Grouped(g.Without))
+}
+
+func (g *Guard) figures() string {
+	v, word := &g.Last, "at most"
+	if g.cfg.Below {
+		word = "at least"
+	}
+	if v.NoCandidate {
+		return "candidate not known before users are on it"
+	}
+	text := "candidate " + display.Figure(v.Candidate)
+	if !g.alone() {
+		text += ", monolith " + display.Figure(v.Monolith)
+	}
+	return fmt.Sprintf("%s, %s %s", text, word, display.Figure(g.limit(v)))
+}
+
+func share(f float64) string { return fmt.Sprintf("%.3g %%", 100*f) }
+
+// MarshalJSON gives the state.
+func (g *Guard) MarshalJSON() ([]byte, error) { return json.Marshal(&g.state) }
+
+// UnmarshalJSON restores what MarshalJSON gave. What no run could have given is an error,
+// and leaves the guardrail as it was.
+func (g *Guard) UnmarshalJSON(b []byte) error {
+	var s state
+	if err := json.Unmarshal(b, &s); err != nil {
+		return whittle.Errorf(whittle.Invalid, "read the state of query %s: %w", g.cfg.Name, err)
+	}
+	if !s.possible() {
+		return whittle.Errorf(whittle.Invalid, "the state of query %s contradicts itself", g.cfg.Name)
+	}
+	g.state, g.from, g.served = s, whittle.QueryReading{}, false
+	return nil
+}
+
+func (s *state) possible() bool {
+	for _, n := range []int{s.Looked, s.Without, s.Gone, s.Bet, s.Idle, s.Broken, s.Beyond, s.Still, s.Test.Plays} {
+		if n < 0 {
+			return false
+		}
+	}
+	for _, c := range []counted{s.Monolith, s.Candidate, s.Past} {
+		if !(c.Bad >= 0 && c.Bad <= c.All && finite(c.All)) {
+			return false
+		}
+	}
+	return s.Attempt >= 1 && s.Attempt <= 1<<30 && s.Without <= s.Looked && s.Test.Arms.Valid() && len(s.Why) <= 1000 && len(s.Reason) <= 2000
+}
