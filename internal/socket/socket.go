@@ -17,6 +17,8 @@ type Conn struct {
 	net.Conn
 	raw     syscall.RawConn
 	in, out direction
+	// once says that the present write ends with the first bytes that are taken.
+	once bool
 	// request is what Ask has still to write; nil: all was written.
 	request []byte
 	asked   int
@@ -105,6 +107,12 @@ func (c *Conn) Write(p []byte) (int, error) {
 	d := &c.out
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return c.write(p)
+}
+
+// write writes p, or of it what the peer takes at once. The caller holds out's mu.
+func (c *Conn) write(p []byte) (int, error) {
+	d := &c.out
 	d.begin(p)
 	err := c.raw.Write(d.step)
 	d.p = nil
@@ -114,13 +122,26 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return d.n, err
 }
 
+// Push writes as much as the peer takes at once, and waits while it takes nothing.
+func (c *Conn) Push(p []byte) (int, error) {
+	d := &c.out
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c.once = true
+	n, err := c.write(p)
+	c.once = false
+	return n, err
+}
+
 func (c *Conn) writeStep(fd uintptr) bool {
 	d := &c.out
 	for d.n < len(d.p) {
 		n, err := WriteNow(int(fd), d.p[d.n:min(len(d.p), d.n+longest)])
 		switch {
 		case err == nil:
-			d.n += n
+			if d.n += n; c.once {
+				return true
+			}
 		case wouldBlock(err):
 			return false
 		case !interrupted(err):

@@ -56,8 +56,17 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			_ = far.Close()
 		})
 		running.Go(func() {
-			if n, err := near.Write(sent); n != len(sent) || err != nil {
+			half := len(sent) / 2
+			if n, err := near.Write(sent[:half]); n != half || err != nil {
 				t.Errorf("wrote %d, %v", n, err)
+			}
+			for left := sent[half:]; len(left) > 0; {
+				n, err := near.Push(left)
+				if n == 0 || err != nil {
+					t.Errorf("pushed %d of %d, %v", n, len(left), err)
+					break
+				}
+				left = left[n:]
 			}
 			if err := near.CloseWrite(); err != nil {
 				t.Error(err)
@@ -127,6 +136,13 @@ func TestDeadlinesAndClosing(t *testing.T) {
 		"read":  func(c *Conn) error { _, err := c.Read(make([]byte, 1)); return err },
 		"ask":   func(c *Conn) error { _, _, err := c.Ask([]byte("q"), make([]byte, 1)); return err },
 		"write": func(c *Conn) error { _, err := c.Write(make([]byte, 1<<23)); return err },
+		"push": func(c *Conn) error {
+			for {
+				if _, err := c.Push(make([]byte, 1<<16)); err != nil {
+					return err
+				}
+			}
+		},
 	}
 	for name, wait := range waits {
 		for how, want := range map[string]error{"deadline": os.ErrDeadlineExceeded, "closing": net.ErrClosed} {

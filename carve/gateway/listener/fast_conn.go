@@ -292,9 +292,6 @@ func (c *fastConn) awaitRequest() bool {
 	if !c.used {
 		timeout = c.l.s.c.HeaderTimeout
 	}
-	if c.head.Len() > keptFields/2 {
-		c.head = http1.RequestHead{Limits: c.head.Limits}
-	}
 	c.reads.until(time.Now(), timeout, timeout/8)
 	if c.raw != nil {
 		c.release()

@@ -13,8 +13,9 @@ import (
 	"whittle/internal/socket"
 )
 
-// maxWrite is the longest single write to a client. It is short enough that a write
-// fails at its deadline only if the client reads nothing, not if it reads slowly.
+// maxWrite is the longest single write to a client of which it is not known what was
+// taken meanwhile. It is short enough that a write fails at its deadline only if the
+// client reads nothing, not if it reads slowly.
 const maxWrite = 16 << 10
 
 // bounded is a listener with a limited number of open connections. At the limit it
@@ -135,13 +136,21 @@ func (c *client) Write(p []byte) (n int, err error) {
 				return n, err
 			}
 		}
-		m, err := c.Conn.Write(p[:min(len(p), maxWrite)])
+		m, err := c.some(p)
 		n += m
 		p = p[m:]
 		if err != nil || len(p) == 0 {
 			return n, err
 		}
 	}
+}
+
+// some writes as much as the client takes at once, where that can be said.
+func (c *client) some(p []byte) (int, error) {
+	if quick, ok := c.Conn.(*socket.Conn); ok {
+		return quick.Push(p)
+	}
+	return c.Conn.Write(p[:min(len(p), maxWrite)])
 }
 
 // local is the address of whoever connects by a Unix socket: a process of this machine.
