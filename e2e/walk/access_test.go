@@ -18,7 +18,7 @@ func TestAccessLogIsRotated(t *testing.T) {
 	m := process.Monolith(t)
 	dir := t.TempDir()
 	log := filepath.Join(dir, "access.log")
-	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true, More: "access: {file: " + log + "}\nlimits: {grace: 2s}\n"})
+	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true, Top: "access: {file: " + log + "}\nlimits: {grace: 2s}\n"})
 	c := gather(r.Public, 8, func(u *user, _ int) error { return u.count(1000) })
 	for i, signal := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGHUP, 0, syscall.SIGUSR1} {
 		c.more(t, 100)

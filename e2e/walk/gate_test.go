@@ -39,6 +39,8 @@ type setting struct {
 	Timeout string
 	// More routes, as YAML lines.
 	More string
+	// Top are more lines of the config itself.
+	Top string
 }
 
 var configText = template.Must(template.New("whittle.yaml").Parse(`listen: {{or .Listen "127.0.0.1:0"}}
@@ -66,6 +68,7 @@ routes:
     guard: {{or .Guard "{p99: off}"}}
 {{- end}}
 {{.More}}
+{{.Top}}
 `))
 
 // gate is a running whittle with its client.

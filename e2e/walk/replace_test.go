@@ -1,7 +1,12 @@
 package walk
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"whittle"
 	"whittle/carve/admin"
@@ -107,7 +113,7 @@ func TestReplace(t *testing.T) {
 	const rounds, users = 5, 12
 	m := process.Monolith(t)
 	candidate := newFake(t)
-	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: candidate.address(), Plain: true, More: "limits: {grace: 2s}\n"})
+	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: candidate.address(), Plain: true, Top: "limits: {grace: 2s}\n"})
 	c := gather(r.Public, users, func(u *user, i int) error {
 		if i%3 == 2 && u.name != "user-0" {
 			u.close()
@@ -132,7 +138,7 @@ func TestReplace(t *testing.T) {
 	until(t, "the processes that were replaced to end", func() (bool, string) {
 		all := r.pids(t)
 		for _, pid := range all[:len(all)-1] {
-			if syscall.Kill(pid, 0) == nil {
+			if !gone(pid) {
 				return false, fmt.Sprint(pid)
 			}
 		}
@@ -188,4 +194,165 @@ func TestReplaceFails(t *testing.T) {
 	if l := r.atRestReplaced(t); l.Total != c.served.Load() {
 		t.Errorf("%d were served, and the ledger has %s", c.served.Load(), l.Account())
 	}
+}
+
+// echoUpstream responds with a name, and echoes what comes after an upgrade.
+func echoUpstream(t *testing.T) (address string) {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "" {
+			_, _ = io.WriteString(w, "plain")
+			return
+		}
+		c, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_ = rw.Flush()
+		_, _ = io.Copy(c, rw)
+		_ = c.Close()
+	}))
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+// echo says something over an upgraded connection and gives what comes back.
+func echo(c net.Conn, what string) (string, error) {
+	if err := c.SetDeadline(time.Now().Add(process.Patience)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(c, what); err != nil {
+		return "", err
+	}
+	b := make([]byte, len(what))
+	_, err := io.ReadFull(c, b)
+	return string(b), err
+}
+
+func upgraded(t *testing.T, address string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(resp, err)
+	}
+	return c
+}
+
+// TestReplaceUpgraded: an upgraded connection goes on in the process that was replaced,
+// for its own grace; others come about in the new one. Two replacements follow each other
+// while it is open. When the last process is asked to end, so is the first.
+func TestReplaceUpgraded(t *testing.T) {
+	r := openReplaceable(t, setting{Monolith: echoUpstream(t), Top: "limits: {grace: 100ms}\ndrain: {upgraded: 1h}\n"})
+	var open []net.Conn
+	for range 3 {
+		open = append(open, upgraded(t, r.Public))
+		for i, c := range open {
+			if got, err := echo(c, "hello"); got != "hello" {
+				t.Fatalf("connection %d: %q, %v\n%s", i, got, err, r.said(t))
+			}
+		}
+		if len(open) < 3 {
+			r.replace(t)
+		}
+	}
+	all := r.pids(t)
+	for _, pid := range all {
+		if err := syscall.Kill(pid, 0); err != nil {
+			t.Errorf("process %d has ended with a connection open: %v", pid, err)
+		}
+	}
+	for _, c := range open {
+		_ = c.Close()
+	}
+	until(t, "the processes that were replaced to end", func() (bool, string) {
+		return syscall.Kill(all[0], 0) != nil && syscall.Kill(all[1], 0) != nil, r.said(t)
+	})
+	if err := syscall.Kill(all[2], syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the last process to end", func() (bool, string) { return gone(all[2]), r.said(t) })
+}
+
+// gone reports whether a process that is no child of the test's has ended: it may wait
+// as a zombie for whoever adopted it.
+func gone(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(b), ") Z ")
+}
+
+// TestReplaceChangesListeners has another config take effect: a listener that stays is
+// never closed, one that is new is bound, and one that is not in it any more is closed.
+func TestReplaceChangesListeners(t *testing.T) {
+	r := openReplaceable(t, setting{Monolith: echoUpstream(t), Listen: "[\"127.0.0.1:0\", \"unix:a\"]", Top: "limits: {grace: 100ms}\n"})
+	path := func(name string) string { return filepath.Join(r.setting.Work, name) }
+	r.Public, _, _ = strings.Cut(r.Public, ",")
+	ask := func(network, address string) string {
+		c, err := net.Dial(network, address)
+		if err != nil {
+			return err.Error()
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(process.Patience))
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+		b, err := io.ReadAll(c)
+		return fmt.Sprint(string(b), err)
+	}
+	served := func(said string) bool { return strings.HasSuffix(said, "plain<nil>") }
+	if got := ask("unix", path("a")); !served(got) {
+		t.Fatal(got)
+	}
+	s := r.setting
+	s.Listen = "[\"127.0.0.1:0\", {address: \"unix:b\", mode: \"0600\"}]"
+	r.write(t, s)
+	r.replace(t)
+	until(t, "the old socket to be closed", func() (bool, string) {
+		got := ask("unix", path("a"))
+		return strings.Contains(got, "refused"), got
+	})
+	for network, address := range map[string]string{"tcp": r.Public, "unix": path("b")} {
+		if got := ask(network, address); !served(got) {
+			t.Errorf("%s: %s", address, got)
+		}
+	}
+}
+
+// TestLameDuck: asked to end, whittle says that it is not ready, and goes on serving whoever
+// comes.
+func TestLameDuck(t *testing.T) {
+	r := openReplaceable(t, setting{Monolith: echoUpstream(t), Top: "drain: {lame_duck: 1h}\n"})
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: process.Patience}
+	status := func(url string) int {
+		resp, err := client.Get(url) //nolint:noctx // it has a time limit
+		if err != nil {
+			return 0
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	if got := status("http://" + r.Admin + "/readyz"); got != http.StatusOK {
+		t.Fatalf("ready: %d", got)
+	}
+	if err := syscall.Kill(r.pid, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it to be no longer ready", func() (bool, string) {
+		return status("http://"+r.Admin+"/readyz") == http.StatusServiceUnavailable, r.said(t)
+	})
+	for range 20 {
+		if got := status("http://" + r.Public + "/"); got != http.StatusOK {
+			t.Fatalf("a fresh connection got %d", got)
+		}
+	}
+	if err := syscall.Kill(r.pid, syscall.SIGTERM); err != nil { // a second one ends it at once
+		t.Fatal(err)
+	}
+	until(t, "it to end", func() (bool, string) { return gone(r.pid), r.said(t) })
 }
