@@ -130,3 +130,53 @@ func TestTheRunsOfManyGateways(t *testing.T) {
 		t.Errorf("%+v", of)
 	}
 }
+
+// TestTakenOver: what a gateway that was replaced has under way is pending until its last
+// report, in the ledger of whoever has taken over, through two replacements. What one that
+// is killed had under way is interrupted.
+func TestTakenOver(t *testing.T) {
+	report := func(run, seq uint64, shed, pending int64) whittle.Counts {
+		return whittle.Counts{Run: run, Seq: seq, Ledger: whittle.Ledger{Total: shed + pending, Shed: shed, Pending: pending}}
+	}
+	check := func(what string, a *Account, total, pending, interrupted int64) {
+		t.Helper()
+		l := a.Total()
+		if l.Total != total || l.Pending != pending || l.Skipped[whittle.SkipInterrupted] != interrupted || l.Total != l.Sum() || l.Gap != nil || !l.Since.Equal(noon) {
+			t.Errorf("%s: %+v", what, l)
+		}
+	}
+	first := Account{Since: noon}
+	first.Take(Local, report(1, 1, 2, 5))
+	first.Judged(Local, 0, whittle.FateCompared, "")
+	check("before", &first, 7, 4, 0)
+	kept := first.Kept(noon)
+
+	second := TakenOver(&kept, []uint64{1})
+	check("taken over", &second, 7, 4, 0)
+	second.Take(Local, report(2, 1, 0, 3))
+	second.Judged(Replaced(1), 1, whittle.FateCompared, "")
+	second.Judged(Local, 0, whittle.FateFailed, "")
+	check("both serve", &second, 10, 5, 0)
+	kept = second.Kept(noon)
+
+	third := TakenOver(&kept, []uint64{1, 2})
+	third.Take(Local, report(3, 1, 1, 0))
+	check("all three", &third, 11, 5, 0)
+	third.Take(Replaced(1), report(1, 9, 5, 2)) // three more were shed, two were judged
+	third.End(Replaced(1))
+	check("the first has ended", &third, 11, 2, 0)
+	third.End(Replaced(2))
+	check("the second was killed", &third, 11, 0, 2)
+
+	kept = second.Kept(noon)
+	lone := TakenOver(&kept, []uint64{2}) // the first was killed between the two
+	check("one is alive", &lone, 10, 2, 3)
+	after := Resumed(&kept, noon)
+	if l := after.Total(); l.Total != 10 || l.Pending != 0 || l.Skipped[whittle.SkipInterrupted] != 5 {
+		t.Errorf("after a restart: %+v", l)
+	}
+	empty := TakenOver(&Kept{}, nil)
+	if l := empty.Total(); l.Total != 0 {
+		t.Errorf("%+v", l)
+	}
+}

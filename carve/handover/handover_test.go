@@ -1,0 +1,300 @@
+//go:build unix
+
+package handover
+
+import (
+	"log/slog"
+	"net/rpc"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/internal/notify"
+)
+
+// world is a controller and a gateway of one process.
+type world struct {
+	mu       sync.Mutex
+	run, seq uint64
+	observed []uint64 // the runs, 0 for its own
+	outcomes []int
+	trips    []uint64
+	recorded int
+	ended    []uint64
+	applied  []uint64
+	watched  whittle.Share
+}
+
+func (w *world) Observe(x *whittle.Exchange) whittle.Observation { return w.ObserveOf(0, x) }
+
+func (w *world) ObserveOf(run uint64, _ *whittle.Exchange) whittle.Observation {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.observed = append(w.observed, run)
+	return whittle.Observation{Counted: true, Differs: true}
+}
+
+func (w *world) Ended(_ string, last whittle.Counts) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = append(w.ended, last.Run)
+}
+
+func (w *world) Recheck(again *whittle.Recheck) (time.Duration, bool) {
+	return time.Duration(len(again.Rounds)), again.Exchange.Conn > perProcess
+}
+
+func (w *world) Known(string, *whittle.Request) bool { return true }
+
+func (w *world) Outcome(o whittle.Outcome) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outcomes = append(w.outcomes, o.Status)
+}
+
+func (w *world) Tripped(_, _ string, generation uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trips = append(w.trips, generation)
+}
+
+func (w *world) record(*whittle.Exchange) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.recorded++
+	return true
+}
+
+func (w *world) Apply(_ string, p whittle.Position) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.applied = append(w.applied, p.Generation)
+	return true
+}
+
+func (w *world) Watch(_ string, s whittle.Share) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watched = s
+}
+
+func (w *world) Counts(string) whittle.Counts {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seq++
+	return whittle.Counts{Run: w.run, Seq: w.seq, Ledger: whittle.Ledger{Total: int64(w.seq)}}
+}
+
+// soon waits until a condition holds.
+func (w *world) soon(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for end := time.Now().Add(time.Minute); ; <-look.C {
+		w.mu.Lock()
+		ok := holds()
+		w.mu.Unlock()
+		if ok {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("never: %s: %+v", what, w)
+		}
+	}
+}
+
+func relayOf(run uint64) (*Relay, *world) {
+	w := &world{run: run}
+	r := NewRelay()
+	r.Bind(w, w, w.record)
+	return r, w
+}
+
+// attempted begins to replace a relay's process by one in this process.
+func attempted(t *testing.T, r *Relay, h Hooks) (*replaced, *Predecessor) {
+	t.Helper()
+	cmd := &exec.Cmd{}
+	calls, orders, err := pair(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Routes, h.Log = []string{"a"}, slog.New(slog.DiscardHandler)
+	p := &replaced{relay: r, hooks: h, calls: rpc.NewClient(calls), done: make(chan struct{})}
+	s := rpc.NewServer()
+	if err := s.RegisterName(predecessorName, &predecessorCalls{p}); err != nil {
+		t.Fatal(err)
+	}
+	go s.ServeConn(orders)
+	var ends [2]interface {
+		Read([]byte) (int, error)
+		Write([]byte) (int, error)
+		Close() error
+	}
+	for i, f := range cmd.ExtraFiles {
+		c, err := connOf(int(f.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends[i] = c
+	}
+	return p, &Predecessor{client: rpc.NewClient(ends[1]), calls: ends[0], gone: make(chan struct{}), wake: notify.New(), reports: map[string][]whittle.Counts{}}
+}
+
+func hooks(said *[]string) Hooks {
+	return Hooks{
+		Release: func() error { *said = append(*said, "release"); return nil },
+		Resume:  func() { *said = append(*said, "resume") },
+		Leave:   func() { *said = append(*said, "leave") },
+		End:     func() {},
+	}
+}
+
+// TestHandOver: whoever waits in between is responded to by the successor, and nothing of
+// what came meanwhile is lost.
+func TestHandOver(t *testing.T) {
+	old, before := relayOf(1)
+	var said []string
+	attempt, p := attempted(t, old, hooks(&said))
+	old.Observe(&whittle.Exchange{Route: "a"})
+	alive, err := p.Take()
+	if err != nil || !slices.Equal(alive["a"], []uint64{1}) {
+		t.Fatal(alive, err)
+	}
+	old.Outcome(whittle.Outcome{Route: "a", Status: 1})
+	old.Tripped("a", "why", 5)
+	old.Tripped("a", "late", 4)
+	old.Record(&whittle.Exchange{Route: "a"})
+	waiting := make(chan whittle.Observation, 1)
+	go func() {
+		waiting <- old.Observe(&whittle.Exchange{Route: "a", Conn: 3, Repeat: &whittle.Response{Status: 7}})
+	}()
+
+	next, after := relayOf(2)
+	if err := next.Commit(p); err != nil {
+		t.Fatal(err)
+	}
+	if o := <-waiting; !o.Counted || !o.Differs {
+		t.Errorf("%+v", o)
+	}
+	old.Outcome(whittle.Outcome{Route: "a", Status: 2})
+	if d, more := old.Recheck(&whittle.Recheck{Exchange: &whittle.Exchange{Route: "a", Conn: 3}, Rounds: make([]whittle.Round, 4)}); d != 4 || !more {
+		t.Error(d, more)
+	}
+	after.soon(t, "the outcomes came", func() bool { return slices.Equal(after.outcomes, []int{1, 2}) })
+	if !slices.Equal(after.trips, []uint64{5}) || after.recorded != 1 || !slices.Equal(after.observed, []uint64{1}) || len(before.outcomes) != 0 || !slices.Equal(before.observed, []uint64{0}) {
+		t.Errorf("the successor %+v, the predecessor %+v", after, before)
+	}
+	next.Apply("a", whittle.Position{Generation: 9})
+	next.Apply("a", whittle.Position{Generation: 8})
+	next.Watch("a", 7)
+	before.soon(t, "the decision is in force there too", func() bool { return slices.Contains(before.applied, 9) && before.watched == 7 })
+	if others := next.Others("a"); len(others) != 1 || others[0].Run != 1 {
+		t.Errorf("%+v", others)
+	}
+	if attempt.abort() {
+		t.Error("it was taken back from who had taken over")
+	}
+	old.Outcome(whittle.Outcome{Route: "a", Status: 3})
+	old.Finish()
+	after.soon(t, "the end is known", func() bool {
+		return slices.Equal(after.ended, []uint64{1}) && slices.Equal(after.outcomes, []int{1, 2, 3})
+	})
+	if others := next.Others("a"); len(others) != 0 {
+		t.Errorf("%+v", others)
+	}
+	if !slices.Equal(said, []string{"release", "leave"}) {
+		t.Error(said)
+	}
+}
+
+// TestTakenBack: a successor that does not serve leaves everything as it was.
+func TestTakenBack(t *testing.T) {
+	old, before := relayOf(1)
+	var said []string
+	attempt, p := attempted(t, old, hooks(&said))
+	if _, err := p.Take(); err != nil {
+		t.Fatal(err)
+	}
+	old.Outcome(whittle.Outcome{Route: "a", Status: 1})
+	old.Tripped("a", "why", 5)
+	waiting := make(chan whittle.Observation, 1)
+	go func() { waiting <- old.Observe(&whittle.Exchange{Route: "a"}) }()
+	p.Abandon()
+	if !attempt.abort() {
+		t.Fatal("not taken back")
+	}
+	<-waiting
+	old.Outcome(whittle.Outcome{Route: "a", Status: 2})
+	before.soon(t, "all of it came", func() bool {
+		return slices.Equal(before.outcomes, []int{1, 2}) && slices.Equal(before.trips, []uint64{5}) && slices.Equal(before.observed, []uint64{0})
+	})
+	if !slices.Equal(said, []string{"release", "resume"}) {
+		t.Error(said)
+	}
+	if _, err := attempt.commit(); err == nil {
+		t.Error("committed after it was taken back")
+	}
+}
+
+// TestRefusedRelease: where the state cannot be saved nobody takes over.
+func TestRefusedRelease(t *testing.T) {
+	old, before := relayOf(1)
+	var said []string
+	h := hooks(&said)
+	h.Release = func() error { return whittle.Errorf(whittle.ResourceExhausted, "the disk is full") }
+	attempt, p := attempted(t, old, h)
+	if _, err := p.Take(); err == nil {
+		t.Error("released")
+	}
+	old.Outcome(whittle.Outcome{Route: "a", Status: 1})
+	if !slices.Equal(before.outcomes, []int{1}) {
+		t.Errorf("%+v", before)
+	}
+	if !attempt.abort() || len(said) > 0 {
+		t.Error(said)
+	}
+}
+
+// TestLost: when the successor is gone, what is left of its predecessor goes on by itself.
+func TestLost(t *testing.T) {
+	old, _ := relayOf(1)
+	var said []string
+	_, p := attempted(t, old, hooks(&said))
+	if _, err := p.Take(); err != nil {
+		t.Fatal(err)
+	}
+	next, after := relayOf(2)
+	if err := next.Commit(p); err != nil {
+		t.Fatal(err)
+	}
+	p.Abandon()
+	if o := old.Observe(&whittle.Exchange{Route: "a"}); o.Skip != whittle.SkipInterrupted {
+		t.Errorf("%+v", o)
+	}
+	old.Outcome(whittle.Outcome{})
+	old.Finish()
+	after.soon(t, "the end is known", func() bool { return slices.Equal(after.ended, []uint64{1}) })
+}
+
+// TestBoxIsBounded: what waits for a decision on who decides takes so much and no more.
+func TestBoxIsBounded(t *testing.T) {
+	var b box
+	for range 2 * maxOutcomes {
+		b.outcome(whittle.Outcome{})
+	}
+	taken := 0
+	for range 100 {
+		if b.exchange(&whittle.Exchange{Request: whittle.Request{Body: make([]byte, 1<<20)}}) {
+			taken++
+		}
+	}
+	if n := len(b.take().Outcomes); n != maxOutcomes || taken != 15 {
+		t.Errorf("%d outcomes, %d exchanges", n, taken)
+	}
+	if again := b.take(); !again.empty() {
+		t.Errorf("%+v", again)
+	}
+}
