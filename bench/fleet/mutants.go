@@ -35,7 +35,6 @@ var mutations = []mutation{
 	{"a suspension is not noticed", "carve/fleet/fleet.go", "return max(t.Mono-o.Mono, t.Wall-o.Wall)", "return t.Mono - o.Mono"},
 	{"a gateway forgets what it knew when it restarts", "carve/fleet/fleet.go", "n.restore(c.Kept)", ""},
 	{"a new leader resumes from its record, whatever is known", "carve/fleet/lead.go", "case share == 0:\n\t\treturn 0, \"\"", "case f.Generation >= 0:\n\t\treturn share, \"\""},
-	{"a store that went back is not noticed", "carve/fleet/lead.go", "return f, f.Generation > p.Generation || f.Zero > p.Zero || conflict", "return f, conflict && !conflict"},
 	{"the next step is decided before the store shows the last one", "carve/fleet/lead.go", "return r.proposed != nil && r.stored.Generation < r.proposed.Generation", "return r.proposed != nil && r.stored.Generation == 0"},
 	{"the lease is taken while it is renewed", "carve/fleet/lead.go", "silent -= n.c.Lease", "silent += n.c.Lease"},
 }

@@ -110,6 +110,9 @@ func (n *Node) deal(candidate string, next *Grants) map[string]Grant {
 		}
 	}
 	d.share()
+	// Nothing is the same as no entry, so the table grows with the bound and not with
+	// the gateways.
+	maps.DeleteFunc(d.table, func(_ string, g Grant) bool { return g.Limit == 0 && g.Owed == 0 })
 	if d.spent >= d.bound && able == 0 && !d.idle {
 		n.exhausted(candidate, d.spent)
 	}

@@ -34,14 +34,14 @@ const lease = 2 * time.Second
 
 // cluster is three NATS servers.
 type cluster struct {
-	t       *testing.T
+	t       testing.TB
 	clients []string // their addresses
 	routes  []string
 	dirs    []string
 	servers []*child.Process
 }
 
-func startCluster(t *testing.T) *cluster {
+func startCluster(t testing.TB) *cluster {
 	c := &cluster{t: t, servers: make([]*child.Process, 3)}
 	free := freePorts(t, 6)
 	c.clients, c.routes = free[:3], free[3:]
@@ -129,7 +129,7 @@ func (g *gateway) state() (s state) {
 	return s
 }
 
-func until(t *testing.T, what string, holds func() bool) {
+func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(process.Patience); !holds(); {
 		if time.Now().After(deadline) {

@@ -217,7 +217,7 @@ func (k *link) pass(c net.Conn) {
 }
 
 // freePorts are addresses that nobody listens on.
-func freePorts(t *testing.T, n int) (all []string) {
+func freePorts(t testing.TB, n int) (all []string) {
 	t.Helper()
 	for range n {
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

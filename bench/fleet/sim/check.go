@@ -179,7 +179,7 @@ func (w *world) settled() {
 			leader = g
 		}
 	}
-	if leader == nil {
+	if leader == nil || leader.decider == nil {
 		w.fail("nobody leads")
 		return
 	}
@@ -217,6 +217,10 @@ func (w *world) settledRoute(t *truth, leader *gateway) {
 // settledLedger holds the ledger against what was sent.
 func (w *world) settledLedger(t *truth, leader *gateway) {
 	d := leader.decider.routes[t]
+	if d == nil {
+		w.fail("%s leads, and decides nothing on %s", leader.name, t.spec.Name)
+		return
+	}
 	for _, g := range w.gateways {
 		compared := int64(0)
 		for _, x := range w.store.stream[:d.place] {
