@@ -108,3 +108,29 @@ type Ejection struct {
 	// are others.
 	Share Share
 }
+
+// UpstreamStatus is what an upstream has at a moment, and what happened at it since
+// it was made.
+type UpstreamStatus struct {
+	// URL is its first.
+	URL string `json:"url"`
+	// Instances in the order of the config; empty while no address of a name is known.
+	Instances []InstanceStatus `json:"instances"`
+	// Panic says that so few instances are fit that all of them get requests.
+	Panic bool `json:"panic,omitempty"`
+	// Elsewhere counts requests that went to another instance than the first chosen.
+	Elsewhere     int64 `json:"elsewhere"`
+	Ejections     int64 `json:"ejections"`
+	ChecksFailed  int64 `json:"checks_failed"`
+	LookupsFailed int64 `json:"lookups_failed"`
+}
+
+// InstanceStatus is one of an upstream's servers.
+type InstanceStatus struct {
+	Address string `json:"address"`
+	// Running is how many requests are under way there.
+	Running int64 `json:"running"`
+	// Unhealthy says that its checks fail; Ejected, that requests in a row failed there.
+	Unhealthy bool `json:"unhealthy,omitempty"`
+	Ejected   bool `json:"ejected,omitempty"`
+}

@@ -18,6 +18,8 @@ import (
 type Status struct {
 	Version string                `json:"version"`
 	Routes  []whittle.RouteStatus `json:"routes"`
+	// Upstreams are those that requests are forwarded to, the monolith first.
+	Upstreams []whittle.UpstreamStatus `json:"upstreams"`
 }
 
 // Order is the body of POST /api/v1/routes/{name}/{verb}.
@@ -47,7 +49,11 @@ type Problem struct {
 }
 
 func (s *server) status(w http.ResponseWriter, _ *http.Request) error {
-	return reply(w, Status{Version: s.o.Version, Routes: filledAll(s.o.Controller.Status())})
+	st := Status{Version: s.o.Version, Routes: filledAll(s.o.Controller.Status()), Upstreams: []whittle.UpstreamStatus{}}
+	if s.o.Upstreams != nil {
+		st.Upstreams = s.o.Upstreams()
+	}
+	return reply(w, st)
 }
 
 func (s *server) route(w http.ResponseWriter, r *http.Request) error {

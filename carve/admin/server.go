@@ -41,6 +41,9 @@ type Options struct {
 	// ViewerToken lets its callers look and order nothing. It needs a Token.
 	// Empty: there are operators only.
 	ViewerToken string
+	// Upstreams gives the state of the servers that requests are forwarded to. Nil:
+	// there are none.
+	Upstreams func() []whittle.UpstreamStatus
 	// Config gives the config as it is treated, fit to be shown and encoded as
 	// JSON. Nil: there is none.
 	Config func() any

@@ -194,6 +194,16 @@ func (g *Gateway) Ledger(route string) whittle.Ledger {
 	return whittle.Ledger{}
 }
 
+// Upstreams reports how the servers are that requests are forwarded to, the monolith
+// first.
+func (g *Gateway) Upstreams() []whittle.UpstreamStatus {
+	all := []whittle.UpstreamStatus{}
+	for _, u := range g.table.Load().upstreams {
+		all = append(all, u.Status())
+	}
+	return all
+}
+
 // Counts reports the requests of a route whose fate the gateway knows of itself. An
 // exchange that Observe has Counted is pending in it. The zero Counts for a route
 // that has no candidate or does not exist.

@@ -107,6 +107,36 @@ func Route(w io.Writer, r *whittle.RouteStatus) {
 	fmt.Fprintf(w, "  next      %s\n", r.Next)
 }
 
+// Upstream writes how an upstream's instances are. Of a single one that gets requests
+// there is nothing to say.
+func Upstream(w io.Writer, u *whittle.UpstreamStatus) {
+	fit := 0
+	for _, i := range u.Instances {
+		if !i.Unhealthy && !i.Ejected {
+			fit++
+		}
+	}
+	if len(u.Instances) == 1 && fit == 1 && u.LookupsFailed == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%s\n", u.URL)
+	fmt.Fprintf(w, "  instances %d of %d fit", fit, len(u.Instances))
+	if u.Panic {
+		fmt.Fprint(w, ", so few that all get requests")
+	}
+	fmt.Fprintf(w, "; %d ejections, %d requests sent elsewhere, %d checks and %d look-ups failed\n", u.Ejections, u.Elsewhere, u.ChecksFailed, u.LookupsFailed)
+	for _, i := range u.Instances {
+		state := "ready"
+		switch {
+		case i.Unhealthy:
+			state = "unhealthy"
+		case i.Ejected:
+			state = "ejected"
+		}
+		fmt.Fprintf(w, "  %-9s %s, %d under way\n", state, i.Address, i.Running)
+	}
+}
+
 // showGate writes how a gate before the next step stands.
 func showGate(w io.Writer, g *whittle.GateStatus) {
 	state := "closed"

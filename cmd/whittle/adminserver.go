@@ -47,6 +47,7 @@ func newAdminServer(ctx context.Context, d *deployment) (*adminServer, error) {
 		ViewerToken: d.config().ViewerToken,
 		Ending:      a.ending,
 		Config:      func() any { return describeConfig(d) },
+		Upstreams:   d.gateway.Upstreams,
 		Metrics:     metricsOf(d),
 		Page:        dashboard.Handler(),
 		Ready:       a.ready.Load,

@@ -54,5 +54,8 @@ func (v *statusVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	for i := range all.Routes {
 		show.Route(s.Out, &all.Routes[i])
 	}
+	for i := range all.Upstreams {
+		show.Upstream(s.Out, &all.Upstreams[i])
+	}
 	return nil
 }

@@ -3,6 +3,7 @@ package instances
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -47,6 +48,7 @@ func TestInstancesKilledInTurn(t *testing.T) {
 		more(names[other])
 		both[at] = start(t, names[at], both[at].Public, done)
 	}
+	more(names[0])
 	more(names[1])
 	l.end()
 	for _, f := range l.faults {
@@ -58,6 +60,12 @@ func TestInstancesKilledInTurn(t *testing.T) {
 	const class = `whittle_requests_total{class="5xx",route=""}`
 	if got := g.metric(t, class); got != fmt.Sprint(len(l.failed)) {
 		t.Errorf("%d writes failed, and the gateway counts %s", len(l.failed), got)
+	}
+	said, err := exec.CommandContext(t.Context(), gateway, "status", "--admin", "http://"+g.Admin).CombinedOutput()
+	for i := range both {
+		if err != nil || !strings.Contains(string(said), "  ready     "+both[i].Public) {
+			t.Errorf("whittle status: %v\n%s", err, said)
+		}
 	}
 	text, err := os.ReadFile(done)
 	if err != nil {

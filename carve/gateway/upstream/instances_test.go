@@ -140,12 +140,12 @@ func TestNamesAreFollowed(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	dns.SetServices("_app._tcp.example", 0, at(a), at(b))
-	until(t, "two instances", func() bool { return len(u.State().Instances) == 2 })
+	until(t, "two instances", func() bool { return len(u.Status().Instances) == 2 })
 	if got := responders(t, u, 100); got["a"] == 0 || got["b"] == 0 {
 		t.Errorf("%v", got)
 	}
 	dns.SetServices("_app._tcp.example", 0, at(b))
-	until(t, "the first is no more", func() bool { return len(u.State().Instances) == 1 })
+	until(t, "the first is no more", func() bool { return len(u.Status().Instances) == 1 })
 	if got := responders(t, u, 3); got["b"] != 3 {
 		t.Errorf("%v", got)
 	}
@@ -155,9 +155,9 @@ func TestNamesAreFollowed(t *testing.T) {
 		func() { dns.Remove("_app._tcp.example") },
 		func() { dns.Fail(dnsmessage.RCodeServerFailure) },
 	} {
-		failed := u.State().LookupsFailed
+		failed := u.Status().LookupsFailed
 		broken()
-		until(t, "a lookup that fails", func() bool { return u.State().LookupsFailed > failed })
+		until(t, "a lookup that fails", func() bool { return u.Status().LookupsFailed > failed })
 		if got := responders(t, u, 3); got["b"] != 3 {
 			t.Errorf("%v", got)
 		}
@@ -188,7 +188,7 @@ func TestANameThatCannotBeFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(again.Close)
-	for again.State().LookupsFailed == 0 {
+	for again.Status().LookupsFailed == 0 {
 		if a := asks(t.Context(), again); a.Failure != whittle.NoFailure {
 			t.Errorf("after a reload, with DNS failing: %s", a.Detail)
 		}
@@ -213,7 +213,7 @@ func TestFailuresInARowEject(t *testing.T) {
 		Ejection: whittle.Ejection{Consecutive: 3, Base: time.Hour, Most: time.Hour, Share: whittle.Percent(50)},
 	})
 	a.status.Store(http.StatusInternalServerError)
-	for u.State().Ejections == 0 {
+	for u.Status().Ejections == 0 {
 		responders(t, u, 1)
 	}
 	before := a.asked.Load()
@@ -232,7 +232,7 @@ func TestFailuresInARowEject(t *testing.T) {
 	b.status.Store(http.StatusBadGateway)
 	c.status.Store(http.StatusBadGateway)
 	responders(t, u, 50)
-	if s := u.State(); s.Ejections != 1 || s.Panic {
+	if s := u.Status(); s.Ejections != 1 || s.Panic {
 		t.Errorf("%d ejected, panic %v", s.Ejections, s.Panic)
 	}
 }
@@ -247,10 +247,10 @@ func TestEjectionsEnd(t *testing.T) {
 	})
 	a.status.Store(http.StatusInternalServerError)
 	for n := int64(1); n <= 3; n++ {
-		for u.State().Ejections < n {
+		for u.Status().Ejections < n {
 			responders(t, u, 1)
 		}
-		until(t, "it is admitted", func() bool { return !u.State().Instances[0].Ejected })
+		until(t, "it is admitted", func() bool { return !u.Status().Instances[0].Ejected })
 	}
 	u.mu.Lock()
 	times := u.group.Load().all[0].ejection.times
@@ -272,7 +272,7 @@ func TestRefusalsEject(t *testing.T) {
 	if got := responders(t, u, 100); got["b"] != 100 {
 		t.Errorf("%v", got)
 	}
-	if s := u.State(); s.Elsewhere != 5 || !s.Instances[0].Ejected {
+	if s := u.Status(); s.Elsewhere != 5 || !s.Instances[0].Ejected {
 		t.Errorf("%+v", s)
 	}
 }
@@ -289,7 +289,7 @@ func TestChecks(t *testing.T) {
 			})
 			healthy := func(want ...bool) func() bool {
 				return func() bool {
-					for i, in := range u.State().Instances {
+					for i, in := range u.Status().Instances {
 						if in.Unhealthy == want[i] {
 							return false
 						}
@@ -300,7 +300,7 @@ func TestChecks(t *testing.T) {
 			if path == "" {
 				a.Close()
 				until(t, "the one that is closed is unhealthy", healthy(false, true))
-				if got := responders(t, u, 20); got["b"] != 20 || u.State().Elsewhere > 0 {
+				if got := responders(t, u, 20); got["b"] != 20 || u.Status().Elsewhere > 0 {
 					t.Errorf("%v", got)
 				}
 				return
@@ -312,12 +312,12 @@ func TestChecks(t *testing.T) {
 			}
 			b.health.Store(http.StatusNotFound)
 			until(t, "both are", healthy(false, false))
-			if got := responders(t, u, 100); got["a"] == 0 || got["b"] == 0 || !u.State().Panic {
+			if got := responders(t, u, 100); got["a"] == 0 || got["b"] == 0 || !u.Status().Panic {
 				t.Errorf("with none that is healthy: %v", got)
 			}
 			a.health.Store(http.StatusNoContent)
 			until(t, "the first is healthy again", healthy(true, false))
-			if got := responders(t, u, 20); got["a"] != 20 || u.State().Panic {
+			if got := responders(t, u, 20); got["a"] != 20 || u.Status().Panic {
 				t.Errorf("%v", got)
 			}
 			u.Close() // waits for the checks

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle"
 )
 
 // counts are what happened at an upstream since it was made.
@@ -13,39 +15,18 @@ type counts struct {
 	elsewhere, ejections, checksFailed, lookupsFailed atomic.Int64
 }
 
-// State is what an upstream has at a moment, and what happened at it since it was
-// made.
-type State struct {
-	// Upstream is its first URL.
-	Upstream  string
-	Instances []Instance
-	// Panic says that so few instances are fit that all of them get requests.
-	Panic bool
-	// Elsewhere counts requests that went to another instance, since no connection
-	// could be opened to the first.
-	Elsewhere, Ejections, ChecksFailed, LookupsFailed int64
-}
-
-// Instance is one of an upstream's servers.
-type Instance struct {
-	Address string
-	// Running is how many requests are under way there.
-	Running            int64
-	Unhealthy, Ejected bool
-}
-
-// State reports how the upstream and its instances are.
-func (u *shared) State() State {
+// Status reports how the upstream and its instances are.
+func (u *shared) Status() whittle.UpstreamStatus {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	g := u.group.Load()
-	s := State{
-		Upstream: u.name(), Panic: g.panics(),
+	s := whittle.UpstreamStatus{
+		URL: u.name(), Instances: []whittle.InstanceStatus{}, Panic: g.panics(),
 		Elsewhere: u.elsewhere.Load(), Ejections: u.ejections.Load(),
 		ChecksFailed: u.checksFailed.Load(), LookupsFailed: u.lookupsFailed.Load(),
 	}
 	for _, i := range g.all {
-		s.Instances = append(s.Instances, Instance{i.address, i.load(), i.unhealthy, i.ejected})
+		s.Instances = append(s.Instances, whittle.InstanceStatus{Address: i.address, Running: i.load(), Unhealthy: i.unhealthy, Ejected: i.ejected})
 	}
 	return s
 }
@@ -70,11 +51,11 @@ func Collect(all []*Upstream, ch chan<- prometheus.Metric) {
 	var order []string
 	sums := map[string]*totals{}
 	for _, u := range all {
-		s := u.State()
-		t := sums[s.Upstream]
+		s := u.Status()
+		t := sums[s.URL]
 		if t == nil {
 			t = &totals{}
-			sums[s.Upstream], order = t, append(order, s.Upstream)
+			sums[s.URL], order = t, append(order, s.URL)
 		}
 		t.add(&s)
 	}
@@ -83,13 +64,13 @@ func Collect(all []*Upstream, ch chan<- prometheus.Metric) {
 	}
 }
 
-// totals are States summed up.
+// totals are the states of upstreams summed up.
 type totals struct {
-	State
+	whittle.UpstreamStatus
 	ready, ejected, unhealthy int
 }
 
-func (t *totals) add(s *State) {
+func (t *totals) add(s *whittle.UpstreamStatus) {
 	t.Panic = t.Panic || s.Panic
 	t.Elsewhere += s.Elsewhere
 	t.Ejections += s.Ejections
