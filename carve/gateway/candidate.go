@@ -50,6 +50,9 @@ func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (forward.Result, 
 	}
 	permit, ok := rt.breaker.Admit(time.Now(), rt.bounds)
 	if !ok {
+		if permit.Full {
+			rt.full()
+		}
 		rt.counts.diverted.Add(1)
 		return forward.Result{}, false
 	}
@@ -73,6 +76,20 @@ func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (forward.Result, 
 	}
 	c.report()
 	return c.res, true
+}
+
+// full counts and logs a request that the bound on exposure has sent to the monolith.
+// Nothing else would show that a sound candidate gets less than its share.
+func (rt *route) full() {
+	n := rt.counts.full.Add(1)
+	if _, speak := rt.env.g.failureLog.due(failureKey{route: rt.name, failure: "exposure"}, time.Now()); !speak {
+		return
+	}
+	served := rt.counts.served.Load()
+	refused, admitted := n-rt.counts.fullLogged.Swap(n), max(served-rt.counts.servedLogged.Swap(served), 1)
+	exposure := int64(rt.spec.Guard.Exposure)
+	rt.env.g.log.Warn("the candidate has as many requests under way as guard.exposure allows, and the monolith serves the others; raise it if the candidate is to serve them",
+		"route", rt.name, "exposure", exposure, "to_the_monolith", refused, "to_the_candidate", admitted, "all_would_need", exposure+exposure*refused/admitted)
 }
 
 // unseen reports whether the monolith is to respond, and the request to be mirrored,

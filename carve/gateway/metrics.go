@@ -147,6 +147,9 @@ func (m *meter) histogram(route string) prometheus.Metric {
 // ledger shows that.
 type routeCounts struct {
 	served, fellBack, diverted, unseen, trips atomic.Int64
+	// full counts those of diverted for which the bound on exposure had no room;
+	// fullLogged and servedLogged are what the last line of the log was about.
+	full, fullLogged, servedLogged atomic.Int64
 	// Of requests with a preview token: previewed were served by the candidate,
 	// unsigned had no valid one, and withheld were the monolith's all the same.
 	previewed, unsigned, withheld atomic.Int64
@@ -161,8 +164,10 @@ var (
 		"Users' requests that the candidate was asked.", []string{"route"}, nil)
 	descFallbacks = prometheus.NewDesc("whittle_fallback_requests_total",
 		"Users' requests that the candidate failed and the monolith then answered.", []string{"route"}, nil)
+	descFull = prometheus.NewDesc("whittle_exposure_full_total",
+		"Requests of the candidate's users that went to the monolith because guard.exposure requests were on the candidate.", []string{"route"}, nil)
 	descDiverted = prometheus.NewDesc("whittle_diverted_requests_total",
-		"Users' requests in the candidate's share that went to the monolith because of the bound on exposure.", []string{"route"}, nil)
+		"Users' requests in the candidate's share that went to the monolith for want of room: guard.exposure, memory, the candidate's connections.", []string{"route"}, nil)
 	descUnseen = prometheus.NewDesc("whittle_unseen_requests_total",
 		"Users' requests in the candidate's share that went to the monolith because no response to one of their shape was compared yet.", []string{"route"}, nil)
 	descTrips = prometheus.NewDesc("whittle_breaker_trips_total",
@@ -185,6 +190,7 @@ func (rt *route) collect(ch chan<- prometheus.Metric) {
 	counter(descAsked, rt.counts.served.Load())
 	counter(descFallbacks, rt.counts.fellBack.Load())
 	counter(descDiverted, rt.counts.diverted.Load())
+	counter(descFull, rt.counts.full.Load())
 	counter(descUnseen, rt.counts.unseen.Load())
 	counter(descTrips, rt.counts.trips.Load())
 	if rt.preview == nil {

@@ -118,6 +118,9 @@ type Permit struct {
 	// there; nil: there is none.
 	common *Breaker
 	shared entry
+	// Full says of a permit that was refused that the bound on exposure has no room for
+	// it: the candidate may be as sound as it can be.
+	Full bool
 }
 
 // entry is where a breaker stood when it admitted a request.
@@ -199,7 +202,7 @@ func (b *Breaker) Admit(now time.Time, within Bounds) (Permit, bool) {
 	}
 	common, other, ok := within.Shared.admit(b.isLive(), now)
 	if !ok {
-		return Permit{}, false
+		return Permit{Full: other.Full && b.isClosed()}, false
 	}
 	p, ok := b.admit(now, within)
 	if !ok {
@@ -240,7 +243,7 @@ func (b *Breaker) admit(now time.Time, within Bounds) (Permit, bool) {
 			return Permit{}, false
 		}
 		b.mu.Unlock()
-		return Permit{}, false
+		return Permit{Full: true}, false
 	}
 	b.inFlight++
 	b.sinceGood++
