@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -52,6 +53,9 @@ type report struct {
 	Ledger whittle.Ledger
 	Trips  int
 	Leak   string
+	// Peak is the most memory that the process held, in bytes, as far as the system
+	// says so; unlike that in its resource usage it has nothing of its parent's.
+	Peak int64
 }
 
 // maxBody is the bound on copied bodies, above what the tests send.
@@ -119,6 +123,12 @@ func child(spec string) error {
 	}
 	close(tripped)
 	r := report{Trips: <-reopened, Ledger: g.Ledger("/")}
+	if status, err := os.ReadFile("/proc/self/status"); err == nil {
+		if _, rest, ok := strings.Cut(string(status), "VmHWM:"); ok {
+			_, _ = fmt.Sscan(rest, &r.Peak)
+			r.Peak <<= 10
+		}
+	}
 	if err := goleak.Find(); err != nil {
 		r.Leak = err.Error()
 	}
