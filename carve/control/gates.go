@@ -175,6 +175,9 @@ func (r *route) gated(id uint64, open bool, said string) {
 
 // recall takes the users off the candidate for a gate's sake.
 func (r *route) recall(ask *whittle.GateAsk, said string) {
+	if r.decided.Load().Share == 0 {
+		return // somebody was faster, and may have begun something else
+	}
 	_, err := r.order(rollout.Order{
 		Kind: rollout.Rollback, By: "gate " + ask.Gate.Name, Gate: ask.Gate.Name, Reason: said,
 	})

@@ -176,6 +176,15 @@ func TestAGateTakesUsersOff(t *testing.T) {
 		if last := s.Timeline[len(s.Timeline)-1]; h.share() != 0 || last.Reason != "Rolled back by gate qa: last response 200." || last.By != "gate qa" {
 			t.Errorf("at %d: %+v", h.share(), last)
 		}
+		h.say(whittle.Undecided)
+		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Reset}); err != nil {
+			t.Fatal(err)
+		}
+		h.c.Gated(&ask, true, "last response 200") // that came late
+		pass(time.Second)
+		if s := h.status(); s.Phase != whittle.PhaseShadow {
+			t.Errorf("a response from before the reset: %s", s.Phase)
+		}
 		_ = h.stop()
 	})
 }

@@ -23,6 +23,8 @@ var (
 		"Evidence at which the guard speaks.", []string{"route", "guard"}, nil)
 	descGuardBreached = prometheus.NewDesc("whittle_guard_breached",
 		"1 for a guard that has spoken.", []string{"route", "guard"}, nil)
+	descGateOpen = prometheus.NewDesc("whittle_gate_open",
+		"1 for a gate before the route's next step that is open, 0 for one that is not.", []string{"route", "gate"}, nil)
 	descDecisions = prometheus.NewDesc("whittle_decisions_kept",
 		"Decisions in the route's time line, at most 500.", []string{"route"}, nil)
 	descLedger = prometheus.NewDesc("whittle_exchanges_total",
@@ -70,6 +72,9 @@ func (r *route) collect(ch chan<- prometheus.Metric) {
 		gauge(descGuardEValue, m.EValue, m.Name)
 		gauge(descGuardThreshold, m.Threshold, m.Name)
 		gauge(descGuardBreached, one(m.Breached), m.Name)
+	}
+	for _, g := range s.Gates {
+		gauge(descGateOpen, one(g.Open), g.Name)
 	}
 	r.collectLedger(ch)
 	gauge(descDecisions, float64(len(s.Timeline)))

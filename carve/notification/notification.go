@@ -226,13 +226,14 @@ func (r *receiver) fail(e *whittle.Event, why string) {
 
 // body is an event as the receiver takes it.
 func (r *receiver) body(e *whittle.Event) ([]byte, error) {
-	reason := r.s.redact(e.Reason)
+	shown := *e
+	shown.Reason, shown.By = r.s.redact(e.Reason), r.s.redact(e.By)
 	if r.notice.Slack {
-		return json.Marshal(slackOf(e, reason))
+		return json.Marshal(slackOf(&shown))
 	}
 	return json.Marshal(Message{
 		Version: 1, Event: e.Kind, Route: e.Route, At: e.At.UTC(), From: e.From, To: e.To, Phase: e.Phase,
-		Reason: reason, By: r.s.redact(e.By), Generation: e.Generation, Verdict: e.Verdict, Text: sentence(e, reason),
+		Reason: shown.Reason, By: shown.By, Generation: e.Generation, Verdict: e.Verdict, Text: sentence(&shown),
 	})
 }
 
@@ -268,8 +269,8 @@ func heading(e *whittle.Event) string {
 	return text
 }
 
-func sentence(e *whittle.Event, reason string) string {
-	return fmt.Sprintf("%s: %s. %s (%s)", e.Route, heading(e), reason, e.By)
+func sentence(e *whittle.Event) string {
+	return fmt.Sprintf("%s: %s. %s (%s)", e.Route, heading(e), e.Reason, e.By)
 }
 
 // slack is what Slack's incoming webhooks take: text is for notifications and for
@@ -293,15 +294,15 @@ type slackText struct {
 // maxSlack is how long a text of Slack's may be, in characters (3,000 in a section).
 const maxSlack = 2900
 
-func slackOf(e *whittle.Event, reason string) slack {
+func slackOf(e *whittle.Event) slack {
 	mark := map[whittle.EventKind]string{
 		whittle.EventRise: ":arrow_up:", whittle.EventFall: ":arrow_down:", whittle.EventRollback: ":rotating_light:", whittle.EventTrip: ":rotating_light:",
 		whittle.EventFinished: ":white_check_mark:", whittle.EventGate: ":hourglass_flowing_sand:",
 	}[e.Kind]
-	section := strings.TrimSpace(fmt.Sprintf("%s *%s*: %s\n%s", mark, escaped(e.Route), escaped(heading(e)), escaped(reason)))
+	section := strings.TrimSpace(fmt.Sprintf("%s *%s*: %s\n%s", mark, escaped(e.Route), escaped(heading(e)), escaped(e.Reason)))
 	about := fmt.Sprintf("%s · %s · verdict %s · %s", e.Phase, escaped(e.By), e.Verdict, e.At.UTC().Format("2006-01-02 15:04:05 MST"))
 	return slack{
-		Text: shortened(escaped(sentence(e, reason))),
+		Text: shortened(escaped(sentence(e))),
 		Blocks: []slackBlock{
 			{Type: "section", Text: &slackText{"mrkdwn", shortened(section)}},
 			{Type: "context", Elements: []slackText{{"mrkdwn", shortened(about)}}},

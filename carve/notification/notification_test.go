@@ -72,7 +72,7 @@ func to(in *inbox, change ...func(*whittle.Notice)) whittle.Notice {
 func event(kind whittle.EventKind) whittle.Event {
 	return whittle.Event{
 		Kind: kind, Route: "POST /Count", At: time.Unix(1_800_000_000, 0), From: 100, To: 0, Phase: whittle.PhaseRolledBack,
-		Reason: "Rolled back by hand: password hunter2 <!channel> & *x*.", By: "ann", Generation: 7, Verdict: whittle.Different,
+		Reason: "Rolled back by hand: password hunter2 <!channel> & *x*.", By: "ann hunter2", Generation: 7, Verdict: whittle.Different,
 	}
 }
 
@@ -87,8 +87,8 @@ func TestForms(t *testing.T) {
 	var m Message
 	d := json.NewDecoder(strings.NewReader(body))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&m); err != nil || m.Version != 1 || m.Event != "rollback" || m.From != 100 || m.To != 0 || m.By != "ann" || m.Generation != 7 || m.Verdict != whittle.Different ||
-		m.Text != "POST /Count: rolled back 1 % → 0 %. Rolled back by hand: password redacted <!channel> & *x*. (ann)" {
+	if err := d.Decode(&m); err != nil || m.Version != 1 || m.Event != "rollback" || m.From != 100 || m.To != 0 || m.By != "ann redacted" || m.Generation != 7 || m.Verdict != whittle.Different ||
+		m.Text != "POST /Count: rolled back 1 % → 0 %. Rolled back by hand: password redacted <!channel> & *x*. (ann redacted)" {
 		t.Errorf("%v %s", err, body)
 	}
 	_, body = slackIn.next(t)
@@ -103,6 +103,9 @@ func TestForms(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &w); err != nil || w.Text == "" || len(w.Blocks) != 2 || w.Blocks[0].Type != "section" || w.Blocks[0].Text.Type != "mrkdwn" || w.Blocks[1].Type != "context" || len(w.Blocks[1].Elements) != 1 {
 		t.Fatalf("%v %s", err, body)
 	}
+	if strings.Contains(body, "hunter2") {
+		t.Errorf("not redacted: %s", body)
+	}
 	for _, text := range []string{w.Text, w.Blocks[0].Text.Text} {
 		if strings.Contains(text, "<!") || !strings.Contains(text, "&lt;!channel&gt; &amp;") || strings.Contains(text, "hunter2") {
 			t.Errorf("%q", text)
@@ -110,7 +113,7 @@ func TestForms(t *testing.T) {
 	}
 	long := event(whittle.EventVerdict)
 	long.Reason = strings.Repeat("é<", 5000)
-	for _, text := range []string{slackOf(&long, long.Reason).Text, slackOf(&long, long.Reason).Blocks[0].Text.Text} {
+	for _, text := range []string{slackOf(&long).Text, slackOf(&long).Blocks[0].Text.Text} {
 		if n := len([]rune(text)); n > 3000 {
 			t.Errorf("%d characters", n)
 		}

@@ -33,12 +33,15 @@ function Guard({ guard: g }) {
 function Reading({ guard: g, title, write }) {
   const full = Math.max(g.limit * 1.25, g.candidate * 1.05, g.monolith * 1.05) || 1;
   const at = v => `${Math.min(100, 100 * v / full)}%`;
-  return html`<div class="reading"><span class="of"><strong>${write(g.candidate)}</strong> <span class="quiet">limit ${write(g.limit)}</span>${g.name !== 'mismatch' && html`<span class="other-side"><${Side} of="monolith" /> ${write(g.monolith)}</span>`}</span>
+  return html`<div class="reading"><span class="of"><strong>${write(g.candidate)}</strong> <span class="quiet">limit ${write(g.limit)}</span>${!alone(g) && html`<span class="other-side"><${Side} of="monolith" /> ${write(g.monolith)}</span>`}</span>
     <div class="gauge" role="meter" aria-label=${`${title}: the candidate’s figure`} aria-valuemin="0" aria-valuemax=${full} aria-valuenow=${Math.min(g.candidate, full)}
-      aria-valuetext=${`${write(g.candidate)}, limit ${write(g.limit)}${g.name === 'mismatch' ? '' : `, monolith ${write(g.monolith)}`}`}>
+      aria-valuetext=${`${write(g.candidate)}, limit ${write(g.limit)}${alone(g) ? '' : `, monolith ${write(g.monolith)}`}`}>
       <span class="value" style=${{ width: at(g.candidate) }}></span><span class="limit" style=${{ left: at(g.limit) }}></span>
-      ${g.name !== 'mismatch' && html`<span class="monolith-mark" style=${{ left: at(g.monolith) }} title=${`monolith ${write(g.monolith)}`}></span>`}</div></div>`;
+      ${!alone(g) && html`<span class="monolith-mark" style=${{ left: at(g.monolith) }} title=${`monolith ${write(g.monolith)}`}></span>`}</div></div>`;
 }
+
+// alone are figures that stand without the monolith's.
+const alone = g => g.name === 'mismatch' || (!(g.threshold > 1) && !g.monolith);
 
 // nearness is how much of the way to the threshold the evidence has gone, 0 to
 // 1, on a logarithmic scale: evidence multiplies.

@@ -1,0 +1,36 @@
+package dashboard_test
+
+import (
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/carve/rollout"
+)
+
+// TestGatesAndQueries: a gate's wait and a limit rule are shown, and what waits for an
+// approval can be approved.
+func TestGatesAndQueries(t *testing.T) {
+	r := shifting("POST /Count")
+	r.Gates = []whittle.GateStatus{
+		{Name: "ci", Before: whittle.GateStep, Since: time.Now().Add(-time.Minute), Asked: 3, Last: `last response 503 "<b>tests</b> are running"`},
+		{Name: "board", Before: whittle.GateStep, ByHand: true},
+	}
+	r.Guards = append(r.Guards, whittle.Meter{Name: "query depth", Candidate: 12, Limit: 1000, Count: 4, Summary: "candidate 12, at most 1,000"})
+	g := serve(t, []whittle.RouteStatus{r})
+	b := open(t, g, "#/route/"+counted)
+	b.UntilText("before the next step, asked 3 times since ")
+	b.UntilText(`last response 503 "<b>tests</b> are running"`)
+	b.UntilText("needs approval")
+	b.UntilText("A limit rule: no error rate is claimed.")
+	b.Click("[data-verb=approve]", "Approve")
+	b.UntilText("Opens for the next step: gate board.")
+	b.Type("dialog [name=reason]", "board of Monday")
+	b.Click("dialog form button:not([type])", "Approve")
+	b.Until(`!document.querySelector('dialog')`)
+	given := g.given()
+	if want := (order{"POST /Count", rollout.Order{Kind: rollout.Approve, Reason: "board of Monday", By: "somebody"}}); len(given) != 1 || given[0].Kind != want.Kind || given[0].Reason != want.Reason {
+		t.Errorf("the orders were %+v, not %+v", given, want)
+	}
+	b.Clean(g.url)
+}
