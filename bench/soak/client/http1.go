@@ -90,7 +90,10 @@ func (u *HTTP1) Ask(ctx context.Context, plans []*plan.Plan) []Outcome {
 	if out.Class == Broken && u.Direct && reused && !u.heard && p.Repeatable() {
 		out = u.one(ctx, p)
 	}
-	if u.used = time.Now(); u.Fresh || u.Direct && p.Fault != plan.None {
+	// Where a response came before the body was read, its connection may end behind it
+	// unannounced.
+	early := p.Candidate == plan.Early || p.Candidate == plan.EarlyClose || p.Fault == plan.Early || p.Fault == plan.EarlyClose
+	if u.used = time.Now(); u.Fresh || early || u.Direct && p.Fault != plan.None {
 		u.Close()
 	}
 	return []Outcome{out}

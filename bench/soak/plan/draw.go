@@ -9,8 +9,8 @@ import (
 type Client struct {
 	// Ways that it can, each as often as it stands here.
 	Ways []Way
-	// Calm says that no response may break off: in a pipeline one that does takes
-	// those behind it along.
+	// Calm says that no response may break off, not by a candidate's restart either: in a
+	// pipeline one that does takes those behind it along.
 	Calm bool
 	// Largest bounds bodies, in bytes.
 	Largest int
@@ -52,7 +52,7 @@ func Draw(seed, number uint64, c *Client) *Plan {
 		}
 	case Post, Chunked, Expect:
 		p.Upload = 1 + size(r, c.Largest)
-		if p.Once = one(r, 2); p.Once {
+		if p.Once = !c.Calm && one(r, 2); p.Once {
 			p.Route = Writes[r.IntN(len(Writes))]
 		}
 		p.draw(r, c)
