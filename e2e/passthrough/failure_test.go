@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -217,6 +218,45 @@ func TestUnaskedResponseIsNotAnotherUsers(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 	}
+}
+
+// TestUnaskedBehindAnUpload is the same for uploads, many at once, whose length is not
+// known or which are long.
+func TestUnaskedBehindAnUpload(t *testing.T) {
+	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		for {
+			req, body, err := readRequest(r)
+			if err != nil {
+				return
+			}
+			name := fmt.Sprint(req.URL.Path[1:], len(body))
+			response := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(name), name)
+			_, _ = io.WriteString(c, response+"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
+		}
+	})
+	g := through(t, u)
+	var wg sync.WaitGroup
+	for k := range 8 {
+		wg.Go(func() {
+			for i := range 100 {
+				size := []int{10, 10_000}[i%2]
+				var body io.Reader = strings.NewReader(strings.Repeat("x", size))
+				if i%2 == 0 {
+					body = io.MultiReader(body) // of no known length
+				}
+				resp, err := client(t).Post(g.url(fmt.Sprintf("/%d.%d.", k, i)), "text/plain", body)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got, want := mustRead(t, resp.Body), fmt.Sprintf("%d.%d.%d", k, i, size); got != want {
+					t.Errorf("request for %s got %d %q", want, resp.StatusCode, got)
+				}
+				_ = resp.Body.Close()
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // TestClientGoneCancelsTheUpstream for both ways of asking, before and in an

@@ -1,11 +1,16 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"io"
 	"net"
+	"net/http"
+	"sync"
 	"time"
 
+	"whittle/internal/http1"
 	"whittle/internal/socket"
 )
 
@@ -52,4 +57,136 @@ func (i *instance) connect(ctx context.Context, client string, spoken []string) 
 
 func (i *instance) notConnected(c net.Conn, err error) error {
 	return &net.OpError{Op: "dial", Net: i.network, Addr: c.RemoteAddr(), Err: err}
+}
+
+// single is a connection for net/http's transport that gives one response to each
+// request. net/http takes what comes behind it for the response to the next request,
+// if that is on its way by the time at which it looks. Here a response that has
+// anything behind it is the connection's last: its end comes with the connection's.
+// What arrives later than the response's end cannot be told from the next one.
+type single struct {
+	net.Conn
+
+	mu sync.Mutex // guards the following
+	at singleState
+	// rest is what was read of a head or a trailer that is not whole yet.
+	rest []byte
+	// seen bytes of it have no empty line in them.
+	seen int
+	head http1.ResponseHead
+	body http1.Body
+}
+
+type singleState uint8
+
+const (
+	singleIdle   singleState = iota
+	singleHead               // of the response, or of an informational one before it
+	singleBody               // of it
+	singlePassed             // the rest is not looked at
+	singleOver               // nothing more is given
+)
+
+// Write sees the beginning of a request. The response to HEAD, which has no body, is
+// rare enough not to be looked at.
+func (s *single) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	switch {
+	case bytes.HasPrefix(p, []byte("HEAD ")), bytes.HasPrefix(p, []byte("CONNECT ")):
+		s.at = singlePassed
+	case s.at == singleIdle:
+		s.at = singleHead
+	}
+	s.mu.Unlock()
+	return s.Conn.Write(p)
+}
+
+func (s *single) Read(p []byte) (int, error) {
+	if s.over() {
+		return 0, io.EOF
+	}
+	n, err := s.Conn.Read(p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if used := s.follow(p[:n]); used < n {
+		s.at = singleOver
+		return used, io.EOF
+	}
+	return n, err
+}
+
+func (s *single) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at == singleOver
+}
+
+// follow goes through what was read. It gives how many bytes are of a response.
+func (s *single) follow(p []byte) (used int) {
+	had := len(s.rest)
+	s.rest = append(s.rest, p...)
+	in := s.rest
+	for len(in) > 0 && s.at != singlePassed && s.at != singleIdle {
+		n, more := s.step(in)
+		in, s.seen = in[n:], 0
+		if !more {
+			s.seen = len(in)
+			break
+		}
+	}
+	used = len(s.rest) - len(in) - had
+	switch s.at {
+	case singlePassed:
+		s.rest = nil
+		return len(p)
+	case singleHead, singleBody: // all of it is: a part waits for more
+		s.rest = append(s.rest[:0], in...)
+		return len(p)
+	}
+	s.rest = nil
+	return used
+}
+
+// step goes on by a head or a stretch of the body; false: more is to be read first.
+func (s *single) step(in []byte) (n int, more bool) {
+	if s.at == singleHead {
+		return s.readHead(in)
+	}
+	_, n, err := s.body.Next(in)
+	switch {
+	case err != nil:
+		s.at = singlePassed // net/http says what is wrong with it
+	case s.body.Done():
+		s.at = singleIdle
+	}
+	return n, n > 0
+}
+
+func (s *single) readHead(in []byte) (n int, more bool) {
+	if !endsHead(in[max(0, s.seen-3):]) { // parsed once and not with each byte
+		return 0, false
+	}
+	s.head.Limits, s.head.Tolerance = responseLimits, tolerated
+	n, err := s.head.Parse(bytes.Clone(in)) // which it changes
+	switch status := s.head.Status(); {
+	case err != nil, n > 0 && status == http.StatusSwitchingProtocols:
+		s.at = singlePassed
+	case n > 0 && status >= http.StatusOK:
+		f := s.head.Framing(http.MethodGet)
+		if f.Kind == http1.UntilClose {
+			s.at = singlePassed
+			break
+		}
+		s.body.Limits, s.body.Tolerance = responseLimits, tolerated
+		s.body.Begin(f)
+		if s.at = singleBody; s.body.Done() {
+			s.at = singleIdle
+		}
+	}
+	return n, n > 0
+}
+
+// endsHead reports whether there is an empty line.
+func endsHead(b []byte) bool {
+	return bytes.Contains(b, []byte("\n\n")) || bytes.Contains(b, []byte("\n\r\n"))
 }

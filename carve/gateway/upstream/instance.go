@@ -111,8 +111,18 @@ func (i *instance) newTransport(forced, allowed bool) *http.Transport {
 		}
 		return i.connect(ctx, client, spoken)
 	}
+	plain := dial
+	if allowed && !forced { // HTTP/1.1 without TLS, and nothing that is upgraded
+		plain = func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := dial(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &single{Conn: c}, nil
+		}
+	}
 	return &http.Transport{
-		DialContext:            dial,
+		DialContext:            plain,
 		DialTLSContext:         dial,
 		DisableCompression:     true, // bodies pass as they are
 		MaxConnsPerHost:        i.u.conns(),
