@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"context"
-	"fmt"
+	"encoding/binary"
+	"encoding/hex"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -68,6 +70,9 @@ func (g *Gateway) newAccessed(w http.ResponseWriter, q *inbound.Request) *access
 			a.respond = name
 		}
 		q.Header[name] = []string{a.id}
+		if slices.Contains(q.Named, name) { // it is for everybody, whatever the client says
+			q.Named = slices.DeleteFunc(slices.Clone(q.Named), func(n string) bool { return n == name })
+		}
 	}
 	if q.Body != nil && q.Body != http.NoBody {
 		q.Body = &countedBody{q.Body, a}
@@ -84,7 +89,14 @@ func requestID(q *inbound.Request, name string) string {
 		!strings.ContainsFunc(ids[0], func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return ids[0]
 	}
-	return fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
+	return newRequestID()
+}
+
+func newRequestID() string {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], rand.Uint64())
+	binary.BigEndian.PutUint64(b[8:], rand.Uint64())
+	return hex.EncodeToString(b[:])
 }
 
 // countedBody counts a request's body as it is read.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -119,7 +120,7 @@ type Gateway struct {
 func New(o Options) (*Gateway, error) {
 	o.Limits = o.Limits.withDefaults()
 	o.UpgradeGrace = cmp.Or(o.UpgradeGrace, o.Limits.Grace)
-	g := &Gateway{opts: o, log: o.Log, door: inbound.Door{Trusted: o.Trusted, Mark: newLoopMark(), KeepUnderscores: o.KeepUnderscores}}
+	g := &Gateway{opts: o, log: o.Log, door: inbound.Door{Trusted: o.Trusted, RequestID: strings.ToLower(o.RequestID.Header), Mark: newLoopMark(), KeepUnderscores: o.KeepUnderscores}}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}

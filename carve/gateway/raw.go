@@ -3,8 +3,11 @@ package gateway
 import (
 	"cmp"
 	"net/http"
+	"strings"
 	"time"
 
+	"whittle"
+	"whittle/carve/gateway/accesslog"
 	"whittle/carve/gateway/listener"
 	"whittle/carve/gateway/upstream"
 	"whittle/internal/http1"
@@ -14,7 +17,8 @@ import (
 // other: no header is taken apart into a map, and no route, recorder or tracer looks
 // at it. Where the response turns out not to be everyday, it goes on as any other.
 func (g *Gateway) ServeRaw(r *listener.Raw) bool {
-	if g.opts.Tracer != nil || g.opts.Access != nil || g.opts.RequestID.Header != "" || g.clients.Draining() || r.Origin.Certificate != "" {
+	if g.opts.Tracer != nil || g.opts.RequestID.Respond || g.clients.Draining() || r.Origin.Certificate != "" ||
+		g.opts.Access != nil && g.opts.Access.WantsResponse() {
 		return false
 	}
 	t := g.table.Load()
@@ -27,6 +31,7 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 	if !ok {
 		return false
 	}
+	fields, id := g.nameRaw(fields)
 	admitted := g.admitRaw(e, r.Peer)
 	defer g.leave(&admitted)
 	if admitted.late != "" {
@@ -39,14 +44,24 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 	a, err := e.monolith.SendRaw(r.Context(), &upstream.Raw{
 		Head: r.Head, Fields: fields, Body: r.Body, Peer: r.Peer, Inform: r.Inform,
 	})
-	if err == nil && passRaw(r, a) {
-		g.counts.inBytes.Add(1)
-		e.meter.running.Add(-1)
-		e.meter.add(a.Status, time.Since(at))
-		return true
+	if err == nil {
+		latency := time.Since(at)
+		if sent, passed := passRaw(r, a); passed {
+			took := time.Since(at)
+			g.counts.inBytes.Add(1)
+			e.meter.running.Add(-1)
+			e.meter.add(a.Status, took)
+			g.logRaw(r, a, accesslog.Entry{RequestID: id, Route: e.name, Out: int64(sent), Took: took, UpstreamTime: latency})
+			return true
+		}
 	}
 	w, full := r.Full()
 	c := tracked{entry: e, request: g.door.Read(full), at: at}
+	if g.opts.Access != nil {
+		c.accessed = &accessed{ResponseWriter: w, id: id}
+		c.accessed.in.Add(int64(len(r.Body)))
+		w = c.accessed
+	}
 	res := g.forwarder.Respond(w, c.request, e.monolith, a, err, at)
 	g.end(&c, &res)
 	if res.Abort {
@@ -55,28 +70,63 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 	return true
 }
 
-// passRaw passes a response on that is at hand in whole; false: nothing is done.
-func passRaw(r *listener.Raw, a *upstream.Response) bool {
+// nameRaw adds the request's id to its fields.
+func (g *Gateway) nameRaw(fields []byte) (named []byte, id string) {
+	name := g.opts.RequestID.Header
+	if name == "" {
+		return fields, ""
+	}
+	id = newRequestID()
+	named, _ = http1.AppendField(fields, name, id) // both are of this package's making
+	return named, id
+}
+
+// logRaw writes the line of a request in bytes, whose entry has what is not known of the
+// request and the response themselves.
+func (g *Gateway) logRaw(r *listener.Raw, a *upstream.Response, e accesslog.Entry) {
+	if g.opts.Access == nil {
+		return
+	}
+	e.Method, e.Host, e.Path, e.Proto = string(r.Head.Method()), string(r.Head.Host()), string(r.Path), "HTTP/1.1"
+	e.Peer, e.Client, e.TLS = r.Remote, strings.Trim(r.Peer, "[]"), r.TLS
+	e.Side, e.Status, e.In, e.Upstream = whittle.Monolith.String(), a.Status, int64(len(r.Body)), a.Address()
+	for _, name := range g.opts.Access.Headers() {
+		for i := range r.Head.Len() {
+			if f := r.Head.Field(i); len(f.Name) == len(name) && strings.EqualFold(string(f.Name), name) {
+				if e.Header == nil {
+					e.Header = map[string][]string{}
+				}
+				e.Header[name] = append(e.Header[name], string(f.Value))
+			}
+		}
+	}
+	g.opts.Access.Write(r.Context(), &e)
+}
+
+// passRaw passes a response on that is at hand in whole, and says how long its body was;
+// false: nothing is done.
+func passRaw(r *listener.Raw, a *upstream.Response) (sent int, passed bool) {
 	if !r.Bytes() || a.Status == http.StatusNoContent || a.Status == http.StatusNotModified {
-		return false
+		return 0, false
 	}
 	b, ok := http1.AppendStatusLine(r.Scratch(), a.Status, cmp.Or(a.Reason(), http.StatusText(a.Status)))
 	if !ok {
-		return false
+		return 0, false
 	}
 	b, dated, ok := a.AppendFields(b)
 	if !ok {
-		return false
+		return 0, false
 	}
 	body, ok := a.Whole()
 	if !ok {
-		return false
+		return 0, false
 	}
+	sent = len(body)
 	b = r.EndHead(b, dated)
 	b = append(b, body...)
 	a.Close() // whatever the client takes, the upstream is done
 	r.Send(b)
-	return true
+	return sent, true
 }
 
 // matchRaw is match for a request in bytes; nil where a header decides.

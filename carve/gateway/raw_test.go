@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
@@ -10,12 +12,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"whittle/carve/gateway/accesslog"
 )
 
 // TestPassingThroughInBytesIsAsByName: what a monolith sees of a request that only
-// passes through is the same however it goes. With an access log, none goes in bytes.
+// passes through is the same however it goes. With a response's
+// header in the access log, none goes in bytes.
 func TestPassingThroughInBytesIsAsByName(t *testing.T) {
 	var mu sync.Mutex
 	users := map[string]string{} // by connection, as NTLM has it
@@ -31,7 +35,7 @@ func TestPassingThroughInBytesIsAsByName(t *testing.T) {
 	at := strings.TrimPrefix(m.URL, "http://")
 	ls, _ := facing(t, 2)
 	behind(t, ls[0], Options{Monolith: upstreamAt(m.URL)})
-	behind(t, ls[1], Options{Monolith: upstreamAt(m.URL), Access: accesslog.New(slog.New(slog.DiscardHandler), accesslog.Default, 1, nil)})
+	behind(t, ls[1], Options{Monolith: upstreamAt(m.URL), Access: accesslog.New(slog.New(slog.DiscardHandler), []string{"response_header:x"}, 1, nil)})
 	for i, way := range []string{"in bytes", "by name"} {
 		c, err := net.Dial("tcp", ls[i].Addr().String())
 		if err != nil {
@@ -57,5 +61,35 @@ func TestPassingThroughInBytesIsAsByName(t *testing.T) {
 				t.Errorf("%s, %q: %q, %v, want %q", way, tt.fields, got, err, tt.want)
 			}
 		}
+	}
+}
+
+// TestAccessLogInBytes: the usual access log takes no request out of the way in bytes.
+func TestAccessLogInBytes(t *testing.T) {
+	m := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X-Request-Id")) }))
+	t.Cleanup(m.Close)
+	var out bytes.Buffer
+	ls, _ := facing(t, 1)
+	g := behind(t, ls[0], Options{
+		Monolith: upstreamAt(m.URL), RequestID: RequestID{Header: "X-Request-Id"},
+		Access: accesslog.New(slog.New(slog.NewJSONHandler(&out, nil)), accesslog.Default, 1, nil),
+	})
+	resp, err := http.Get("http://" + ls[0].Addr().String() + "/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if err != nil || g.counts.inBytes.Load() != 1 {
+		t.Fatalf("%d in bytes, %v", g.counts.inBytes.Load(), err)
+	}
+	var line struct {
+		ID, Path, Side string
+		RequestID      string `json:"request_id"`
+	}
+	g.active.wait(time.Minute)
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.RequestID != string(id) || len(id) != 32 || line.Path != "/a" || line.Side != "monolith" {
+		t.Errorf("%+v, %v; the monolith got %s", line, err, id)
 	}
 }

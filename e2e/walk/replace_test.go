@@ -330,7 +330,7 @@ func TestLameDuck(t *testing.T) {
 	r := openReplaceable(t, setting{Monolith: echoUpstream(t), Top: "drain: {lame_duck: 1h}\n"})
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: process.Patience}
 	status := func(url string) int {
-		resp, err := client.Get(url) //nolint:noctx // it has a time limit
+		resp, err := client.Get(url)
 		if err != nil {
 			return 0
 		}

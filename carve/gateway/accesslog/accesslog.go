@@ -66,6 +66,12 @@ func New(out *slog.Logger, fields []string, every int, redact Redactor) *Log {
 	return l
 }
 
+// Headers are the request's headers that a line has, canonically.
+func (l *Log) Headers() []string { return l.headers }
+
+// WantsResponse reports whether a line has headers of the response.
+func (l *Log) WantsResponse() bool { return len(l.responses) > 0 }
+
 // asHeader are the fields that are headers with a name of their own.
 var asHeader = map[string]string{"user_agent": "User-Agent", "referer": "Referer"}
 

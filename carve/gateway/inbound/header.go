@@ -130,7 +130,8 @@ func (d *Door) AppendRaw(b []byte, h *http1.RequestHead, peer string, https bool
 			}
 		case is(f.Name, "te"):
 			return b, false
-		case is(f.Name, "host"), is(f.Name, "content-length"), is(f.Name, "forwarded"), is(f.Name, "x-real-ip"),
+		case d.RequestID != "" && is(f.Name, d.RequestID),
+			is(f.Name, "host"), is(f.Name, "content-length"), is(f.Name, "forwarded"), is(f.Name, "x-real-ip"),
 			len(f.Name) > len("x-forwarded-") && is(f.Name[:len("x-forwarded-")], "x-forwarded-"),
 			!d.KeepUnderscores && bytes.IndexByte(f.Name, '_') >= 0, h.HopByHop(i):
 			continue

@@ -26,6 +26,9 @@ type Door struct {
 	// Mark is the name of this gateway in LoopHeader. Empty: requests are not
 	// marked, and none is known again.
 	Mark string
+	// RequestID is the field that the gateway itself writes to name requests, in lower
+	// case: a client's is dropped from a request in bytes. Empty: there is none.
+	RequestID string
 	// KeepUnderscores keeps fields whose names have an underscore, which many
 	// servers read as a dash.
 	KeepUnderscores bool

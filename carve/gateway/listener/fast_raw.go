@@ -27,6 +27,9 @@ type Raw struct {
 	// Peer is the client's address without its port.
 	Peer  string
 	HTTPS bool
+	// Remote is the client's address with its port, and TLS the version; 0: not encrypted.
+	Remote string
+	TLS    uint16
 	// Origin is what the connection says.
 	Origin Origin
 	// Inform sends an informational response.
@@ -110,7 +113,10 @@ func (c *fastConn) respondRaw(ctx *requestContext) (step nextStep, served bool) 
 		if i := strings.LastIndexByte(c.remote, ':'); i >= 0 {
 			r.Peer = c.remote[:i]
 		}
-		r.Inform = r.inform
+		r.Inform, r.Remote = r.inform, c.remote
+		if c.tls != nil {
+			r.TLS = c.tls.Version
+		}
 	}
 	r.Path, r.Body, r.ctx, r.full, r.failed = path, rest[:f.Length], ctx, nil, false
 	r.scratch = fastOut.Get().(*[]byte)
