@@ -105,6 +105,10 @@ release: need-go ## out/release: archives, packages, parts lists and checksums o
 release-check: need-go ## build the release twice, in two folders, and compare every byte
 	@cd deploy && go test -count=1 -timeout 30m ./release
 
+.PHONY: deploy-check
+deploy-check: need-go ## the chart, manifests, Dockerfiles, Compose files and alert rules, by their own projects' readers
+	@cd deploy && go vet ./... && go test ./check
+
 # Embedded where it is; without it everything builds, and face detection says
 # which command is missing.
 .PHONY: cascade

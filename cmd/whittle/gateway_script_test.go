@@ -11,7 +11,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +40,7 @@ func TestGatewayScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup:         setupGateway,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "ready": ready, "send": send, "await": await, "routes": routes,
+			"exits": exits, "ready": ready, "send": send, "await": await, "routes": routes, "metrics": metrics,
 		},
 	})
 }
@@ -61,6 +64,11 @@ func setupGateway(e *testscript.Env) error {
 		e.Defer(srv.Close)
 		e.Setenv(name, srv.Listener.Addr().String())
 	}
+	deploy, err := filepath.Abs("../../deploy")
+	if err != nil {
+		return err
+	}
+	e.Setenv("DEPLOY", deploy)
 	for _, name := range []string{"PUBLIC", "ADMIN"} {
 		address, err := unused()
 		if err != nil {
@@ -191,4 +199,42 @@ func routes(ts *testscript.TestScript, _ bool, args []string) {
 		slices.Sort(names)
 		return slices.Equal(names, args), strings.Join(names, ", ")
 	})
+}
+
+var (
+	named  = regexp.MustCompile(`(whittle_[a-z_]+)(?:\{([^}]*)\})?`)
+	chosen = regexp.MustCompile(`([a-z]+)=(~?)\\?"([^"\\]*)`)
+)
+
+// metrics holds what deploy/ asks of a gateway's metrics to those at $ADMIN.
+func metrics(ts *testscript.TestScript, _ bool, _ []string) {
+	resp, err := http.Get("http://" + ts.Getenv("ADMIN") + "/metrics")
+	ts.Check(err)
+	page, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	resp.Body.Close()
+	seen := 0
+	for _, file := range []string{"grafana/whittle.json", "prometheus/whittle.rules.yaml"} {
+		text, err := os.ReadFile(filepath.Join(ts.Getenv("DEPLOY"), file))
+		ts.Check(err)
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			seen++
+			series := regexp.MustCompile(`(?m)^`+m[1]+`(\{.*\})? `).FindAllString(string(page), -1)
+			if len(series) == 0 {
+				ts.Fatalf("%s: no gateway has %s", file, m[1])
+			}
+			for _, label := range chosen.FindAllStringSubmatch(m[2], -1) {
+				want := label[1] + `="` + regexp.QuoteMeta(label[3]) + `"`
+				if label[2] == "~" { // each word, or whichever
+					want = label[1] + `="(` + strings.ReplaceAll(label[3], "$route", ".*") + `)"`
+				}
+				if is := regexp.MustCompile(want); !slices.ContainsFunc(series, is.MatchString) {
+					ts.Fatalf("%s: no %s has %s", file, m[1], label[0])
+				}
+			}
+		}
+	}
+	if seen < 40 {
+		ts.Fatalf("only %d metrics are named", seen)
+	}
 }

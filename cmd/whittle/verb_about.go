@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"whittle"
 	"whittle/carve/config"
 	"whittle/cmdline"
 	"whittle/cmdline/manual"
@@ -76,6 +78,7 @@ func (v *completionVerb) Run(s cmdline.Streams, c *kong.Context) error {
 
 type healthVerb struct {
 	remote
+	URL     string        `arg:"" optional:"" placeholder:"URL" help:"Ask this page of any service instead: a status of 200 is ready."`
 	Timeout time.Duration `default:"3s" help:"How long the gateway may take to respond (${default})."`
 }
 
@@ -85,8 +88,11 @@ func (healthVerb) Help() string {
 
 Exit status: 0 ready; 3 not ready yet, leaving, or nothing responds.
 
+With a URL it asks that page, so a service next to it in an image needs no health check of its own.
+
 Examples:
   whittle health --admin 127.0.0.1:8081
+  whittle health http://127.0.0.1:8091/readyz
   HEALTHCHECK CMD ["/usr/bin/whittle", "health", "--admin", "127.0.0.1:8081"]`
 }
 
@@ -94,6 +100,9 @@ Examples:
 func (v *healthVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
 	defer cancel()
+	if v.URL != "" {
+		return v.page(ctx, s)
+	}
 	client, err := v.dial()
 	if err != nil {
 		return err
@@ -101,6 +110,25 @@ func (v *healthVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	defer client.Close()
 	if err := client.Ready(ctx); err != nil {
 		return err
+	}
+	fmt.Fprintln(s.Out, "ready")
+	return nil
+}
+
+// page asks a page once, without going where it redirects to.
+func (v *healthVerb) page(ctx context.Context, s cmdline.Streams) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.URL, nil)
+	if err != nil {
+		return whittle.Errorf(whittle.Invalid, "ask %s: %w", v.URL, err)
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "no service responds: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return whittle.Errorf(whittle.Unavailable, "%s responds with %s", v.URL, resp.Status)
 	}
 	fmt.Fprintln(s.Out, "ready")
 	return nil
