@@ -18,9 +18,18 @@ import (
 
 // Why a call of the candidate was given up, apart from the user's going.
 var (
-	errCandidateSlow = errors.New("the candidate took longer than its bound")
+	errCandidateSlow = error(slowError{})
 	errTripped       = errors.New("the breaker tripped while the candidate was still to respond")
 )
+
+// slowError is a timeout, which tells it from a user who has gone: so the upstream
+// counts it as a failure of the instance that was asked.
+type slowError struct{}
+
+func (slowError) Error() string { return "the candidate took longer than its bound" }
+
+// Timeout is as in net.Error.
+func (slowError) Timeout() bool { return true }
 
 // byCandidate has the candidate serve the user, with the monolith as fallback.
 // False: nothing has been written, and the monolith must serve the request by the
@@ -193,7 +202,7 @@ type candidateCall struct {
 	hasFallback bool
 
 	ctx    context.Context //nolint:containedctx // asking is one call, and lives as long
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	stops  []func() bool
 	held   *holder
 	// watched says that the exchange will be compared, so the monolith is asked as
@@ -218,7 +227,7 @@ type candidateCall struct {
 // begin sets the bounds within which a response can still be given up.
 func (c *candidateCall) begin() {
 	rt := c.rt
-	c.ctx, c.cancel = context.WithCancel(c.user.r.Context())
+	c.ctx, c.cancel = context.WithCancelCause(c.user.r.Context())
 	c.held = &holder{w: c.user.w, copy: bodycopy.Copy{Limit: rt.spec.Mirror.MaxBody, Budget: &rt.budget}, through: !c.hasFallback}
 	if c.user.r.ProtoMajor == 2 {
 		c.held.stall = rt.env.g.opts.Limits.StallTimeout // a stream has no deadline of its own
@@ -227,7 +236,7 @@ func (c *candidateCall) begin() {
 		giveUp := func(why error) func() {
 			return func() {
 				if c.held.giveUp(why) {
-					c.cancel()
+					c.cancel(why)
 				}
 			}
 		}
@@ -245,7 +254,7 @@ func (c *candidateCall) end() {
 	for _, stop := range c.stops {
 		stop()
 	}
-	c.cancel()
+	c.cancel(nil)
 	c.held.drop()
 }
 

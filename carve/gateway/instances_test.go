@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"whittle"
 	"whittle/internal/proxyproto"
@@ -106,6 +107,110 @@ func TestWhatWasSentIsTriedElsewhereOnlyIfItMayBe(t *testing.T) {
 			}
 			if got := byCandidate.Load(); got != 1 {
 				t.Errorf("%d of the candidate's instances were asked", got)
+			}
+		})
+	}
+}
+
+// ejecting has instances that fail twice in a row ejected for as long as a test runs.
+func ejecting(u whittle.Upstream) whittle.Upstream {
+	u.Ejection = whittle.Ejection{Consecutive: 2, Base: time.Hour, Most: time.Hour, Share: whittle.Percent(50)}
+	return u
+}
+
+// TestEjectionDoesNotFlatter: a candidate of which one instance in three is broken is
+// seen to fail after that instance has been ejected as it was before, since what is
+// mirrored still goes there; users are spared.
+func TestEjectionDoesNotFlatter(t *testing.T) {
+	good, bad := httptest.NewServer(says(http.StatusOK, "x")), httptest.NewServer(says(http.StatusInternalServerError, "x"))
+	t.Cleanup(good.Close)
+	t.Cleanup(bad.Close)
+	other := httptest.NewServer(says(http.StatusOK, "x"))
+	t.Cleanup(other.Close)
+	spec := everything()
+	candidate := ejecting(instances(good.URL, bad.URL, other.URL))
+	spec.Candidate, spec.Guard.Consecutive, spec.Mirror.Watch = &candidate, 1000, 0
+	seen := make(chan int, 1)
+	var outcomes atomic.Int64
+	s := open(t, spec, says(http.StatusOK, "x"), nil, func(o *Options) {
+		o.Observe = func(x *whittle.Exchange) whittle.Observation {
+			seen <- x.Candidate.Status
+			return whittle.Observation{}
+		}
+		o.Outcome = func(o whittle.Outcome) {
+			if o.Side == whittle.Candidate && o.Bad() {
+				outcomes.Add(1)
+			}
+		}
+	})
+	mirrored := func() int {
+		s.gets(s.sends(http.MethodGet, "", "X-User", "u"))
+		return <-seen
+	}
+	ejections := func() int64 { return s.g.Upstreams()[1].Ejections }
+	for ejections() == 0 {
+		mirrored()
+	}
+	for mirrored() != http.StatusInternalServerError { // it is drawn as often as the others
+	}
+	s.apply(whittle.All, whittle.PhaseLive)
+	for range 50 {
+		if status, _ := s.gets(s.sends(http.MethodGet, "", "X-User", "u")); status != http.StatusOK {
+			t.Errorf("a user got %d", status)
+		}
+	}
+	if n := outcomes.Load(); n > 0 {
+		t.Errorf("%d users' requests were at the ejected instance", n)
+	}
+}
+
+// TestOneBadInstanceIsTheCandidatesFailure: what users' requests meet at one instance
+// counts for the guards, until that is ejected: as an instance with a 5xx does, so does
+// one that hangs. Where no instance can be reached, each request is a failure.
+func TestOneBadInstanceIsTheCandidatesFailure(t *testing.T) {
+	hung := hanging(t, false, func(_ http.ResponseWriter, _ *http.Request, end <-chan struct{}) { <-end })
+	bad := httptest.NewServer(says(http.StatusInternalServerError, "x"))
+	t.Cleanup(bad.Close)
+	good := httptest.NewServer(says(http.StatusOK, "x"))
+	t.Cleanup(good.Close)
+	for _, tt := range []struct {
+		name string
+		u    whittle.Upstream
+		// bad is how many of the outcomes are; -1: all.
+		bad int64
+	}{
+		{"a 5xx", instances(good.URL, bad.URL), 2},
+		{"one that hangs", instances(good.URL, hung.URL), 2},
+		{"none can be reached", instances(nobody, strings.Replace(nobody, "127.0.0.1", "127.0.0.2", 1)), -1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := everything()
+			candidate := ejecting(tt.u)
+			if tt.name == "one that hangs" {
+				candidate.Timeout = 100 * time.Millisecond
+			}
+			spec.Candidate, spec.Guard.Consecutive, spec.Mirror.Watch = &candidate, 1000, 0
+			var all, failed atomic.Int64
+			s := open(t, spec, says(http.StatusOK, "x"), nil, func(o *Options) {
+				o.Outcome = func(o whittle.Outcome) {
+					if o.Side == whittle.Candidate {
+						all.Add(1)
+						if o.Bad() {
+							failed.Add(1)
+						}
+					}
+				}
+			})
+			s.apply(whittle.All, whittle.PhaseLive)
+			for i := 0; i < 40 || tt.bad > 0 && failed.Load() < tt.bad; i++ {
+				if status, _ := s.gets(s.sends(http.MethodGet, "", "X-User", "u")); status != http.StatusOK {
+					t.Errorf("the user got %d", status)
+				}
+			}
+			n, ejections := failed.Load(), s.g.Upstreams()[1].Ejections
+			exact := tt.name == "a 5xx" // a good one may be late on a busy machine
+			if tt.bad < 0 && n != all.Load() || tt.bad > 0 && (ejections != 1 || exact && n != tt.bad) {
+				t.Errorf("%d of %d were bad, %d ejections", n, all.Load(), ejections)
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func (u *Upstream) saw(ctx context.Context, i *instance, status int, err error) 
 		return
 	}
 	switch {
-	case err != nil && errors.Is(ctx.Err(), context.Canceled):
+	case err != nil && errors.Is(ctx.Err(), context.Canceled) && !isTimeout(context.Cause(ctx)):
 	case err != nil || status >= http.StatusInternalServerError:
 		if int(i.failed.Add(1)) == limit {
 			u.eject(i, status, err)

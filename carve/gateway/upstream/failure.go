@@ -70,8 +70,11 @@ func isDial(err error) bool {
 }
 
 func isTimeout(err error) bool {
-	ne, ok := errors.AsType[net.Error](err)
-	return ok && ne.Timeout()
+	late, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && late.Timeout()
 }
 
 func isBroken(err error) bool {

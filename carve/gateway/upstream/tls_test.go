@@ -308,3 +308,28 @@ func fieldOf(err error) string {
 	}
 	return ""
 }
+
+// BenchmarkTLS makes a call to an upstream that speaks HTTP/1.1 by TLS, over a pooled
+// connection and by net/http. The server is net/http's, in the same process, so that
+// its part is in both.
+func BenchmarkTLS(b *testing.B) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
+	s.StartTLS()
+	defer s.Close()
+	u, err := New(whittle.Upstream{URL: s.URL, Insecure: true}, false, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer u.Close()
+	for name, pooled := range map[string]bool{"pooled": true, "nethttp": false} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				u.http1.Store(pooled)
+				if a := asks(b.Context(), u); a.Failure != whittle.NoFailure {
+					b.Fatal(a.Detail)
+				}
+			}
+		})
+	}
+}
