@@ -103,9 +103,16 @@ func (b *Body) Gate() {
 		return
 	}
 	b.awaiting.Go(func() {
-		c.Await()
+		c.Await(b.gated)
 		b.Open()
 	})
+}
+
+// gated reports whether the gate is still closed.
+func (b *Body) gated() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.open
 }
 
 // Open ends what Gate began.
