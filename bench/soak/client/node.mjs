@@ -27,7 +27,9 @@ function overHTTP1(q, done) {
 }
 
 let session;
-function overHTTP2(q, done) {
+// A stream that is refused was not processed, so it is sent again, as browsers do (RFC 9113, 8.7).
+const REFUSED = http2.constants.NGHTTP2_REFUSED_STREAM;
+function overHTTP2(q, done, left = 3) {
   if (!session || session.closed || session.destroyed) {
     session = http2.connect(url, trust);
     session.on('error', () => {});
@@ -38,8 +40,10 @@ function overHTTP2(q, done) {
   r.on('response', (h) => { head = h; });
   r.on('trailers', (t) => { trailers = flat(t); });
   r.on('data', (p) => parts.push(p));
-  r.on('error', (e) => done({ error: String(e), heard: head !== undefined }));
-  r.on('close', () => r.rstCode === 0 && head
+  r.on('error', (e) => r.rstCode === REFUSED && left > 0 || done({ error: String(e), heard: head !== undefined }));
+  r.on('close', () => r.rstCode === REFUSED && left > 0
+    ? (session = undefined, overHTTP2(q, done, left - 1))
+    : r.rstCode === 0 && head
     ? done({ status: head[':status'], fields: flat(head), trailers, body: Buffer.concat(parts).toString('base64') })
     : done({ error: `closed with ${r.rstCode}`, heard: head !== undefined }));
   if (q.body !== '') r.end(Buffer.from(q.body, 'base64'));
