@@ -454,7 +454,9 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 // awaitEnd returns when new connections are to be refused.
 func (d *deployment) awaitEnd(ctx context.Context) {
 	<-ctx.Done()
-	d.notify("STOPPING=1")
+	if !d.isReplaced() {
+		d.notify("STOPPING=1")
+	}
 	select {
 	case <-d.replaced: // others serve them
 	case <-time.After(d.config().Drain.LameDuck):

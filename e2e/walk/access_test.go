@@ -2,8 +2,10 @@ package walk
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -13,12 +15,13 @@ import (
 )
 
 // TestAccessLogIsRotated renames the log under load, as logrotate does, and has the process
-// replaced in between: each request is in one of the files, once and whole.
+// replaced in between: each request is in one of the files, once and whole, and in the
+// recorded log.
 func TestAccessLogIsRotated(t *testing.T) {
 	m := process.Monolith(t)
 	dir := t.TempDir()
-	log := filepath.Join(dir, "access.log")
-	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true, Top: "access: {file: " + log + "}\nlimits: {grace: 2s}\n"})
+	log, recorded := filepath.Join(dir, "access.log"), filepath.Join(dir, "recorded")
+	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true, Top: "access: {file: " + log + "}\nlimits: {grace: 2s}\nrecord: {dir: " + recorded + ", sample: 100%}\n"})
 	c := gather(r.Public, 8, func(u *user, _ int) error { return u.count(1000) })
 	for i, signal := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGHUP, 0, syscall.SIGUSR1} {
 		c.more(t, 100)
@@ -66,4 +69,12 @@ func TestAccessLogIsRotated(t *testing.T) {
 	if int64(len(ids)) != c.served.Load() {
 		t.Errorf("%d requests, %d lines", c.served.Load(), len(ids))
 	}
+	until(t, "each request to be recorded, whoever served it", func() (bool, string) {
+		out, err := exec.CommandContext(t.Context(), gateway, "record", "ls", recorded, "--json=-").Output()
+		var ls struct{ Routes []struct{ Count int64 } }
+		if err = errors.Join(err, json.Unmarshal(out, &ls)); err != nil || len(ls.Routes) != 1 {
+			return false, fmt.Sprintf("%v %s", err, out)
+		}
+		return ls.Routes[0].Count == c.served.Load(), fmt.Sprintf("%d of %d", ls.Routes[0].Count, c.served.Load())
+	})
 }

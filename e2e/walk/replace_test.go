@@ -356,3 +356,47 @@ func TestLameDuck(t *testing.T) {
 	}
 	until(t, "it to end", func() (bool, string) { return gone(r.pid), r.said(t) })
 }
+
+// TestSystemd: the service manager is told when whittle is ready, which process is the main one
+// after a replacement, and when it ends.
+func TestSystemd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	next := func() string {
+		b := make([]byte, 1000)
+		_ = l.SetReadDeadline(time.Now().Add(process.Patience))
+		n, err := l.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[:n])
+	}
+	t.Setenv("NOTIFY_SOCKET", path)
+	r := openReplaceable(t, setting{Monolith: echoUpstream(t), Top: "limits: {grace: 100ms}\n"})
+	if got := next(); got != "READY=1" {
+		t.Errorf("at the start: %s", got)
+	}
+	r.replace(t)
+	all := r.pids(t)
+	for _, want := range []string{fmt.Sprintf("MAINPID=%d", all[1]), "READY=1"} {
+		if got := next(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	until(t, "the first process to end", func() (bool, string) { return gone(all[0]), r.said(t) })
+	_ = l.SetReadDeadline(time.Now())
+	if n, err := l.Read(make([]byte, 1)); err == nil {
+		t.Errorf("the process that was replaced said %d bytes when it ended", n)
+	}
+	if err := syscall.Kill(all[1], syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(); got != "STOPPING=1" {
+		t.Errorf("at the end: %s", got)
+	}
+	until(t, "the last process to end", func() (bool, string) { return gone(all[1]), r.said(t) })
+}
