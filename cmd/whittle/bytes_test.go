@@ -27,7 +27,7 @@ func TestARunPassesOnInBytes(t *testing.T) {
 		{"all recorded", "record: {sample: 100%}\n", 0},
 		{"a route recorded", "record: {sample: 0%}\nroutes:\n  - {match: GET /a, record: 100%}\n", 0},
 		{"none recorded", "record: {sample: 0%}\n", 3},
-		{"an access log", "log: {access: true}\n", 0},
+		{"an access log", "log: {access: true}\n", 3},
 	} {
 		if !strings.Contains(tt.more, "admin:") {
 			tt.more = "admin: off\n" + tt.more
