@@ -1,0 +1,186 @@
+package instances
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle/internal/needs"
+)
+
+// issue writes a certificate and its key as NAME.pem and NAME.key, signed by ca.pem, or
+// by itself where it is that one.
+func issue(t *testing.T, dir, name string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: name == "ca", BasicConstraintsValid: true,
+	}
+	parent, signer := c, key
+	if name != "ca" {
+		parent, signer = load509(t, dir)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "EC PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func load509(t *testing.T, dir string) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	read := func(name string) []byte {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, _ := pem.Decode(text)
+		return block.Bytes
+	}
+	cert, err := x509.ParseCertificate(read("ca.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := x509.ParseECPrivateKey(read("ca.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert, key
+}
+
+// ports are so many that are free now.
+func ports(t *testing.T, n int) (all []any) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		all = append(all, l.Addr().String())
+	}
+	return all
+}
+
+// TestNginxAsUpstream speaks to a real server in each way that the config has: by a
+// socket, with the PROXY protocol, by TLS with a certificate for a name that is asked
+// for and one that is shown, and by HTTP/2.
+func TestNginxAsUpstream(t *testing.T) {
+	nginx := needs.Tool(t, "nginx as an upstream", "apt-get install nginx", "nginx")
+	dir, err := os.MkdirTemp("", "whittle") // t.TempDir's names are too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for _, name := range []string{"ca", "app.internal", "gateway"} {
+		issue(t, dir, name)
+	}
+	at := ports(t, 3)
+	tls := fmt.Sprintf("ssl_certificate %s/app.internal.pem; ssl_certificate_key %[1]s/app.internal.key; ssl_client_certificate %[1]s/ca.pem; ssl_protocols TLSv1.3;", dir)
+	const said = `return 200 "$request_method $server_protocol host=$host proxied=$proxy_protocol_addr:$proxy_protocol_port sni=$ssl_server_name $ssl_protocol client=$ssl_client_s_dn\n";`
+	conf := fmt.Sprintf(`
+daemon off; pid %[1]s/pid; error_log %[1]s/error.log; worker_processes 1;
+events { worker_connections 256; }
+http {
+  access_log off; client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
+  server { listen unix:%[1]s/app.sock; location / { %[2]s } }
+  server { listen unix:%[1]s/proxied.sock proxy_protocol; location / { %[2]s } }
+  server { listen %[4]s proxy_protocol; location / { %[2]s } }
+  server { listen %[5]s ssl; %[3]s ssl_verify_client on; location / { %[2]s } }
+  server { listen %[6]s ssl http2 proxy_protocol; %[3]s location / { %[2]s } }
+}`, dir, said, tls, at[0], at[1], at[2])
+	file := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	cmd := exec.CommandContext(ctx, nginx, "-p", dir, "-c", file)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	var heard strings.Builder
+	cmd.Stdout, cmd.Stderr = &heard, &heard
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		_ = cmd.Wait() // it was told to end
+		if t.Failed() {
+			t.Log(heard.String())
+		}
+	})
+	until(t, "nginx listens", func() bool {
+		c, err := net.Dial("unix", filepath.Join(dir, "app.sock"))
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	secure := fmt.Sprintf("tls: {ca: %[1]s/ca.pem, cert: %[1]s/gateway.pem, key: %[1]s/gateway.key, server_name: app.internal}", dir)
+	for _, tt := range []struct{ name, upstream, want string }{
+		{"a socket", fmt.Sprintf(`url: "unix://%s/app.sock"`, dir), "HTTP/1.1 host=user.example proxied=: sni= client="},
+		{"a socket, proxied", fmt.Sprintf(`url: "unix://%s/proxied.sock", proxy_protocol: v1`, dir), "HTTP/1.1 host=user.example proxied=CLIENT sni= client="},
+		{"proxied, version 2", fmt.Sprintf("url: http://%s, proxy_protocol: v2, host: url, health: {path: /up, interval: 10ms}", at[0]), "HTTP/1.1 host=127.0.0.1 proxied=CLIENT sni= client="},
+		{"both certificates", fmt.Sprintf("url: https://%s, %s, host: app.internal", at[1], secure), "HTTP/1.1 host=app.internal proxied=: sni=app.internal TLSv1.3 client=CN=gateway"},
+		{"HTTP/2, proxied", fmt.Sprintf("url: https://%s, %s, proxy_protocol: v2", at[2], secure), "HTTP/2.0 host=user.example proxied=CLIENT sni=app.internal TLSv1.3 client="},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := run(t, "monolith: {"+tt.upstream+"}\n")
+			tr := &http.Transport{}
+			defer tr.CloseIdleConnections()
+			for n, length := range []int{0, 0, 100, 20_000, 0} {
+				method := []string{http.MethodGet, http.MethodPost}[min(length, 1)]
+				q, err := http.NewRequestWithContext(t.Context(), method, "http://"+g.Public+"/", strings.NewReader(strings.Repeat("x", length)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				q.Host = "user.example"
+				mine := ""
+				resp, err := tr.RoundTrip(traced(q, &mine))
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				want := method + " " + strings.Replace(tt.want, "CLIENT", mine, 1)
+				if got := strings.Join(strings.Fields(string(text)), " "); err != nil || got != want {
+					t.Errorf("request %d: %d %q, not %q", n, resp.StatusCode, got, want)
+				}
+			}
+		})
+	}
+}
+
+// traced notes the client's address of the connection that a request goes over.
+func traced(q *http.Request, mine *string) *http.Request {
+	return q.WithContext(httptrace.WithClientTrace(q.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+		*mine = c.Conn.LocalAddr().String()
+	}}))
+}
