@@ -2,6 +2,7 @@ package walk
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -113,7 +114,7 @@ func TestReplace(t *testing.T) {
 	const rounds, users = 5, 12
 	m := process.Monolith(t)
 	candidate := newFake(t)
-	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: candidate.address(), Plain: true, Top: "limits: {grace: 2s}\n"})
+	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: candidate.address(), Plain: true, Top: "limits: {grace: 2s}\naccess: {file: access.log, fields: [side, \"header:X-User\"]}\n"})
 	c := gather(r.Public, users, func(u *user, i int) error {
 		if i%3 == 2 && u.name != "user-0" {
 			u.close()
@@ -122,7 +123,8 @@ func TestReplace(t *testing.T) {
 	})
 	c.more(t, users)
 	r.climb(t, 1, 10)
-	before := r.route(t)
+	c.more(t, 4*users)
+	before, from := r.route(t), time.Now()
 	for range rounds {
 		c.more(t, 4*users)
 		r.replace(t)
@@ -147,6 +149,39 @@ func TestReplace(t *testing.T) {
 	l := r.atRestReplaced(t)
 	if l.Total != c.served.Load() || l.Skipped[whittle.SkipInterrupted] != 0 {
 		t.Errorf("%d were served, and the ledger has %s\n%s", c.served.Load(), l.Account(), r.said(t))
+	}
+	r.oneSide(t, from)
+}
+
+// oneSide holds that since a time no user was served by both sides, and each side served
+// somebody.
+func (r *replaceable) oneSide(t *testing.T, from time.Time) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(r.setting.Work, "access.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sides, seen := map[string]string{}, map[string]int{}
+	for line := range strings.Lines(string(b)) {
+		var e struct {
+			Time time.Time
+			Side string
+			User string `json:"header:X-User"`
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if e.Time.Before(from) {
+			continue
+		}
+		seen[e.Side]++
+		if was := sides[e.User]; was != "" && was != e.Side {
+			t.Errorf("%s was served by both sides", e.User)
+		}
+		sides[e.User] = e.Side
+	}
+	if seen["monolith"] == 0 || seen["candidate"] == 0 || len(seen) != 2 {
+		t.Errorf("served by %v", seen)
 	}
 }
 
