@@ -248,6 +248,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	defer g.reload.Unlock()
 	g.closed = true
 	defer g.cut()
+	defer g.forwarder.Close()
 	defer context.AfterFunc(ctx, g.cut)() // before the others have had their grace
 	err := g.table.Load().retire(ctx, nil)
 	g.retiring.Wait()

@@ -43,7 +43,12 @@ type Forwarder struct {
 	Buffers bodycopy.Budget
 
 	upgrades upgrades
+	lookout  lookout
 }
+
+// Close ends what is done next to passing requests on, and waits for it. Requests under
+// way go on.
+func (p *Forwarder) Close() { p.lookout.close() }
 
 // Forward sends q to u and streams the response to w. It returns when both
 // bodies have passed or cannot pass any further.

@@ -13,8 +13,6 @@ const (
 	// readily is how long a client may take over a piece of a response before the rest
 	// is read without it.
 	readily = 10 * time.Millisecond
-	// roomAgain is how long a response waits before it asks again for memory.
-	roomAgain = 50 * time.Millisecond
 	// buffered is how much of a response every ResponseWriter takes at once.
 	buffered = 2 << 10
 )
@@ -25,15 +23,17 @@ const (
 // as the buffer's bound and the budget allow, and gives the upstream's connection back
 // at the response's end. So no slow client holds a connection for a response that fits.
 type spill struct {
-	f     *forwarding
-	a     *upstream.Response
-	timer *time.Timer
+	f *forwarding
+	a *upstream.Response
+	// looked says that the lookout has an eye on it.
+	looked bool
 
 	mu sync.Mutex // guards the following
 	// changed is of what either goroutine waits for.
 	changed sync.Cond
-	// waiting says that the client is being waited for.
+	// waiting says that the client is being waited for, from began on.
 	waiting bool
+	began   time.Time
 	// reading says that the other goroutine reads a; done, that it does not any more,
 	// and a is closed.
 	reading, done bool
@@ -128,16 +128,12 @@ func (s *spill) begin() {
 	if s.reading {
 		return
 	}
-	s.waiting = true
+	s.waiting, s.began = true, now
 	s.a.Lend(&s.f.wait, s.f.hurry)
-	if s.queue.Budget.Limit == 0 {
-		return // nothing is buffered
+	if !s.looked && s.queue.Budget.Limit > 0 {
+		s.looked = true
+		s.f.p.lookout.add(s)
 	}
-	if s.timer == nil {
-		s.timer = time.AfterFunc(readily, s.readOn)
-		return
-	}
-	s.timer.Reset(readily)
 }
 
 // end ends what begin began.
@@ -145,17 +141,12 @@ func (s *spill) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.f.wait.End(time.Now())
-	if s.waiting = false; s.timer != nil {
-		s.timer.Stop()
-	}
+	s.waiting = false
 }
 
-// readOn reads the rest while the client is waited for. It is the timer's goroutine,
-// for which stop waits.
+// readOn reads the rest while the client is waited for, on a goroutine for which stop
+// waits.
 func (s *spill) readOn() {
-	if !s.takeOver() {
-		return
-	}
 	for {
 		if s.isAtEnd() {
 			s.finish()
@@ -173,21 +164,18 @@ func (s *spill) readOn() {
 	}
 }
 
-// takeOver makes the caller the one who reads. False: the client has come, or there is
-// no room yet for what it is taking.
-func (s *spill) takeOver() bool {
+// look has the rest read where the client takes long, and there is room for what it is
+// taking.
+func (s *spill) look(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.waiting || s.reading || s.stopped {
-		return false
+	if !s.waiting || s.reading || s.stopped || now.Sub(s.began) < readily {
+		return
 	}
-	left, ok := s.a.Leave(s.queue.Budget.Take)
-	if !ok {
-		s.timer.Reset(roomAgain)
-		return false
+	if left, ok := s.a.Leave(s.queue.Budget.Take); ok {
+		s.left, s.reading = left, true
+		go s.readOn()
 	}
-	s.left, s.reading = left, true
-	return true
 }
 
 func (s *spill) isAtEnd() bool {
@@ -233,12 +221,12 @@ func (s *spill) put(p []byte) {
 
 // stop ends the reading, wherever it has come to.
 func (s *spill) stop() {
+	if s.looked {
+		s.f.p.lookout.remove(s)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopped = true
-	if s.timer != nil {
-		s.timer.Stop()
-	}
 	if s.reading && !s.done {
 		s.a.Cut()
 		s.changed.Broadcast()
