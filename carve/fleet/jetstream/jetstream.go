@@ -32,6 +32,8 @@ type Options struct {
 	// Replicas is how many servers keep a copy of the log. 0: three in a cluster,
 	// otherwise one.
 	Replicas int
+	// Evidence bounds the stream of exchanges.
+	Evidence Limits
 	// Node is this gateway.
 	Node fleet.Config
 	// Changed is called after everything that may have changed what is in force, on
@@ -65,8 +67,9 @@ type Member struct {
 	again notify.Signal // the connection is back
 	ended chan struct{}
 
-	mu sync.Mutex // guards the following
-	kv jetstream.KeyValue
+	mu       sync.Mutex // guards the following
+	kv       jetstream.KeyValue
+	evidence opened
 }
 
 // shown is what a watch has shown. Of the members' own watch, number says which; what
@@ -270,11 +273,11 @@ func (m *Member) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 	return kv, nil
 }
 
-// forget has the bucket looked up again: it may be gone, with the servers' disks.
+// forget has the bucket and the stream looked up again: they may be gone, with the servers' disks.
 func (m *Member) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.kv = nil
+	m.kv, m.evidence = nil, opened{}
 }
 
 // lookUp looks the bucket up, or makes it.
@@ -288,17 +291,20 @@ func (m *Member) lookUp(ctx context.Context) (jetstream.KeyValue, error) {
 	if !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return kv, err
 	}
-	replicas := m.o.Replicas
-	if replicas == 0 {
-		replicas = 1
-		if m.conn.ConnectedClusterName() != "" {
-			replicas = 3
-		}
-	}
 	return js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 		Bucket: name, Description: "a fleet of whittle gateways", History: 1, Storage: jetstream.FileStorage,
-		Replicas: replicas, MaxBytes: maxBucket,
+		Replicas: m.replicas(), MaxBytes: maxBucket,
 	})
+}
+
+func (m *Member) replicas() int {
+	switch {
+	case m.o.Replicas > 0:
+		return m.o.Replicas
+	case m.conn.ConnectedClusterName() != "":
+		return 3
+	}
+	return 1
 }
 
 // watch shows the node what a member has to see, from the beginning after each break:

@@ -206,3 +206,48 @@ func TestRollbackReachesAll(t *testing.T) {
 		t.Errorf("99 %% within %v", p99)
 	}
 }
+
+// TestEvidence: exchanges are there once each, in one order for all, and a leader goes
+// on after the last that the one before has judged.
+func TestEvidence(t *testing.T) {
+	s := serve(t, t.TempDir(), server.RANDOM_PORT)
+	defer stop(s)
+	all := fleetOf(t, "nats://"+s.Addr().String(), 2, time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for i := range 20 {
+		until(t, "it is published", func() bool {
+			return all[i%2].Publish(ctx, path, fmt.Sprint(i), []byte{byte(i)}) == nil
+		})
+	}
+	if err := all[0].Publish(ctx, path, "3", []byte{3}); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+	if err := all[0].Publish(ctx, "GET /y", "y", []byte{99}); err != nil {
+		t.Error(err)
+	}
+	read := func(g *gateway, after uint64, most int) (places []uint64, got []byte) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		g.Follow(ctx, path, after, func(place uint64, b []byte) {
+			places, got = append(places, place), append(got, b...)
+			if len(got) == most {
+				cancel()
+			}
+		})
+		return places, got
+	}
+	places, first := read(all[0], 0, 7)
+	_, rest := read(all[1], places[len(places)-1], 13)
+	for i, b := range append(first, rest...) {
+		if int(b) != i {
+			t.Fatalf("%v and then %v", first, rest)
+		}
+	}
+	if len(first)+len(rest) != 20 {
+		t.Errorf("%d and %d of 20", len(first), len(rest))
+	}
+	if err := all[0].Publish(ctx, path, "large", make([]byte, 2<<20)); whittle.CodeOf(err) != whittle.Unavailable {
+		t.Errorf("a message that is too large: %v", err)
+	}
+}

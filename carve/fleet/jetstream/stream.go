@@ -1,0 +1,138 @@
+package jetstream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"whittle"
+	"whittle/carve/fleet"
+	"whittle/carve/fleet/evidence"
+	"whittle/internal/notify"
+)
+
+// Limits bound the stream of evidence. The oldest goes first: what is not judged by then
+// is not judged.
+type Limits struct {
+	// Bytes of the stream. 0: 1 GiB.
+	Bytes int64
+	// Age of a message. 0: an hour.
+	Age time.Duration
+}
+
+const (
+	defaultBytes = 1 << 30
+	defaultAge   = time.Hour
+	// duplicates is within which time a message that is sent again is not stored again.
+	duplicates = 2 * time.Minute
+)
+
+// Publish appends a route's message to the stream, once for each id. An error that is
+// not coded Unavailable leaves open whether it is there.
+func (m *Member) Publish(ctx context.Context, route, id string, message []byte) error {
+	s, err := m.stream(ctx)
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "look up the fleet's stream: %w", err)
+	}
+	_, err = s.js.PublishMsg(ctx, &client.Msg{Subject: m.subject(route), Data: message}, jetstream.WithMsgID(id))
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, client.ErrConnectionClosed), errors.Is(err, client.ErrDisconnected), errors.Is(err, client.ErrReconnectBufExceeded), errors.Is(err, client.ErrMaxPayload):
+		return whittle.Errorf(whittle.Unavailable, "publish an exchange: %w", err) // it was not sent
+	}
+	return whittle.Errorf(whittle.DeadlineExceeded, "publish an exchange: %w", err)
+}
+
+// Follow gives take each message of a route in the stream's order, with its place, from
+// the one after a place on, until ctx ends. A stream that has lost its end goes on at
+// the end that it has.
+func (m *Member) Follow(ctx context.Context, route string, after uint64, take func(place uint64, message []byte)) {
+	for ctx.Err() == nil {
+		after = m.followOnce(ctx, route, after, take)
+		notify.Sleep(ctx, tick)
+	}
+}
+
+func (m *Member) followOnce(ctx context.Context, route string, after uint64, take func(uint64, []byte)) uint64 {
+	short, cancel := context.WithTimeout(ctx, m.o.Node.Lease)
+	defer cancel()
+	s, err := m.stream(short)
+	if err != nil {
+		return after
+	}
+	info, err := s.stream.Info(short)
+	if err != nil {
+		m.forget()
+		return after
+	}
+	after = min(after, info.State.LastSeq)
+	consumer, err := s.stream.OrderedConsumer(short, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{m.subject(route)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+	})
+	if err != nil {
+		return after
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return after
+	}
+	defer messages.Stop()
+	for {
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil || ctx.Err() != nil { // what is at hand comes even so
+			return after
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return after
+		}
+		after = meta.Sequence.Stream
+		take(after, msg.Data())
+	}
+}
+
+func (m *Member) subject(route string) string {
+	return "whittle." + m.o.Name + ".evidence." + fleet.RouteKey(route)
+}
+
+// opened is the stream with its client.
+type opened struct {
+	js     jetstream.JetStream
+	stream jetstream.Stream
+}
+
+// stream looks the fleet's stream up, once, or makes it.
+func (m *Member) stream(ctx context.Context) (opened, error) {
+	m.mu.Lock()
+	s := m.evidence
+	m.mu.Unlock()
+	if s.stream != nil {
+		return s, nil
+	}
+	var err error
+	if s.js, err = jetstream.New(m.conn); err != nil {
+		return s, err
+	}
+	name := "whittle_" + m.o.Name + "_evidence"
+	s.stream, err = s.js.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s.stream, err = s.js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: name, Description: "exchanges of a fleet of whittle gateways, redacted", Subjects: []string{"whittle." + m.o.Name + ".evidence.>"},
+			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+			MaxBytes: cmp.Or(m.o.Evidence.Bytes, defaultBytes), MaxAge: cmp.Or(m.o.Evidence.Age, defaultAge),
+			MaxMsgSize: evidence.MaxMessage, Replicas: m.replicas(), Duplicates: min(duplicates, cmp.Or(m.o.Evidence.Age, defaultAge)),
+		})
+	}
+	if err != nil {
+		return s, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.evidence = s
+	return s, nil
+}
