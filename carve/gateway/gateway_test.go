@@ -163,7 +163,7 @@ func TestReloadKeepsCounting(t *testing.T) {
 	}
 	ask()
 	after := g.table.Load()
-	if after.monolith != before.monolith {
+	if !after.monolith.Same(before.monolith) {
 		t.Error("the same monolith lost its connections")
 	}
 	if n := after.entries[1].meter.class[5].Load(); n != 2 {

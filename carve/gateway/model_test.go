@@ -209,6 +209,8 @@ func (m *model) carry(o rollout.Order, now time.Time) bool {
 	case rollout.Reset:
 		m.zero(whittle.PhaseShadow, false, now)
 		m.held = false
+	case rollout.Approve:
+		return false // the route has no gates
 	}
 	return true
 }

@@ -137,6 +137,13 @@ func TestRotate(t *testing.T) {
 			t.Fatal(err)
 		}
 		requests <- os.Interrupt
+		for began := time.Now(); ; {
+			if _, err := os.Stat(path); err == nil {
+				break
+			} else if time.Since(began) > time.Minute {
+				t.Fatalf("not opened again: %v", err)
+			}
+		}
 	}
 	l.Write(t.Context(), &Entry{Path: "last", Status: 200})
 	stop()
