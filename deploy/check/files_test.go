@@ -126,23 +126,6 @@ func TestComposeFiles(t *testing.T) {
 	}
 }
 
-func TestAlertRules(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		if os.Getenv("REQUIRE_ALL") != "" {
-			t.Fatal("NOT TRIED: alert rules: apt-get install prometheus")
-		}
-		t.Skip("NOT TRIED: alert rules: apt-get install prometheus")
-	}
-	for _, args := range [][]string{{"check", "rules", "whittle.rules.yaml"}, {"test", "rules", "whittle.test.yaml"}} {
-		cmd := exec.CommandContext(t.Context(), promtool, args...)
-		cmd.Dir = "../prometheus"
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("promtool %s: %v: %s", strings.Join(args, " "), err, out)
-		}
-	}
-}
-
 func TestTheDashboardsExpressions(t *testing.T) {
 	text, err := os.ReadFile("../grafana/whittle.json")
 	if err != nil {
