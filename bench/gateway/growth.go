@@ -138,7 +138,7 @@ func keptConnection(ctx context.Context, s settings, upstream string) (float64, 
 		return 0, err
 	}
 	defer one.c.Close()
-	for range 20_000 { // what the first requests take is no connection's
+	for range 200_000 { // until garbage is collected: what the first requests take is no connection's
 		if err := one.ask(); err != nil {
 			return 0, err
 		}
