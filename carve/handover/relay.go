@@ -191,16 +191,24 @@ func (r *Relay) all() []*Predecessor {
 	return slices.Clone(r.predecessors)
 }
 
-// forget lets go of a process that has ended.
+// forget lets go of a process that has ended. It waits while control is being handed
+// over: the process is among those alive until whoever decides has its last report.
 func (r *Relay) forget(p *Predecessor) {
+	r.turn.RLock()
+	defer r.turn.RUnlock()
 	r.mu.Lock()
 	r.predecessors = slices.DeleteFunc(r.predecessors, func(had *Predecessor) bool { return had == p })
 	r.mu.Unlock()
 	for route, reports := range p.last() {
 		for _, c := range reports {
-			r.Ended(route, c)
+			if r.up == nil {
+				r.control.Ended(route, c)
+			} else {
+				r.box.end(Ended{route, c})
+			}
 		}
 	}
+	r.wake.Notify()
 }
 
 // AwaitPredecessors waits for the processes that were replaced. Once ctx ends they are

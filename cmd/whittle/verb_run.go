@@ -463,10 +463,17 @@ func (d *deployment) awaitEnd(ctx context.Context) {
 	}
 }
 
+// unhurried is how long mirrored requests of a process that was replaced may take.
+const unhurried = time.Minute
+
 // windDown ends what is left when no request is under way any more.
 func (d *deployment) windDown(ctx context.Context) error {
 	d.relay.AwaitPredecessors(ctx, d.config().Limits.Grace)
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.config().Limits.Grace)
+	limit := d.config().Limits.Grace
+	if d.isReplaced() {
+		limit = max(limit, unhurried) // nobody waits for it
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	err := d.gateway.Close(grace)
 	d.relay.Finish()
