@@ -69,8 +69,8 @@ type asked struct {
 	out     client.Outcome
 	began   time.Time
 	exempt  bool // the monolith was not there
-	// unrepeatable says that the candidate was not, which takes along what may be sent
-	// once only and was on its way to it.
+	// unrepeatable says that a candidate was not, which takes along what may be sent once
+	// only and was on its way to it, and a body whose end is that of its connection.
 	unrepeatable bool
 	restarting   bool // the gateway was not there
 }
@@ -95,7 +95,7 @@ func (t *tally) add(a *asked) {
 		switch {
 		case !p.Fault.Harmless():
 			return
-		case a.exempt, a.unrepeatable && p.Route == "once":
+		case a.exempt, a.unrepeatable && (p.Route == "once" || p.Framing == plan.ByClose && p.Route != ""):
 			t.exempt.Add(1)
 			return
 		case a.restarting:

@@ -24,6 +24,7 @@ func TestTally(t *testing.T) {
 		"mixed in an outage":               {asked{plan: &plan.Plan{}, exempt: true, out: client.Outcome{Class: client.Mixed}}, 1, 0, 0, 0},
 		"refused in an outage":             {asked{plan: &plan.Plan{}, exempt: true, out: client.Outcome{Class: client.Refused}}, 0, 1, 0, 0},
 		"refused without the candidate":    {asked{plan: &plan.Plan{Route: "live"}, unrepeatable: true, out: client.Outcome{Class: client.Refused}}, 1, 0, 0, 0},
+		"cut by the candidate's end":       {asked{plan: &plan.Plan{Route: "live", Framing: plan.ByClose}, unrepeatable: true, out: client.Outcome{Class: client.Broken}}, 0, 1, 0, 0},
 		"a write without the candidate":    {asked{plan: &plan.Plan{Route: "once"}, unrepeatable: true, out: client.Outcome{Class: client.Refused}}, 0, 1, 0, 0},
 		"broken while whittle was not up":  {asked{plan: &plan.Plan{}, restarting: true, out: client.Outcome{Class: client.Broken}}, 0, 0, 1, 0},
 		"doubled while whittle was not up": {asked{plan: &plan.Plan{}, restarting: true, out: client.Outcome{Class: client.Doubled}}, 1, 0, 0, 0},
