@@ -7,6 +7,17 @@ import (
 	"testing"
 )
 
+// entered says when somebody reads.
+type entered struct {
+	net.Conn
+	in chan struct{}
+}
+
+func (c *entered) Read(p []byte) (int, error) {
+	close(c.in)
+	return c.Conn.Read(p)
+}
+
 // TestAwaitComesTooLate: whoever was to wait for a body's first bytes may be scheduled
 // when they have been read. It must not wait for the next request, which comes only
 // when this one has had its response.
@@ -15,6 +26,17 @@ func TestAwaitComesTooLate(t *testing.T) {
 	defer client.Close()
 	g := newStrictConn(server, 1<<10, new(atomic.Int64))
 	g.Await(func() bool { return false }) // of a client that says nothing
+	reads := &entered{Conn: server, in: make(chan struct{})}
+	watch := newStrictConn(reads, 1<<10, new(atomic.Int64))
+	ended := make(chan struct{})
+	go func() { // net/http watches for the client's going
+		defer close(ended)
+		_, _ = watch.Read(make([]byte, 1))
+	}()
+	<-reads.in
+	watch.Await(func() bool { return true })
+	_, _ = client.Write([]byte("G"))
+	<-ended
 	go func() { _, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost: a\r\n\r\n") }()
 	g.Await(func() bool { return true })
 	if len(g.ahead) == 0 {

@@ -121,10 +121,12 @@ const maxAhead = 512
 
 // Await waits until the client has sent something that was not read yet, or its
 // connection's deadline has passed or it has gone. A Read at the same time waits for the
-// same. Where nobody waits any more by the time at which it may read, it does not: the
-// body may have been read by then, and nothing would come but the next request.
+// same. Where another reads already, or nobody waits any more, it does not: the body may
+// have been read by then, and nothing would come but the next request.
 func (g *Conn) Await(waits func() bool) {
-	g.reading.Lock()
+	if !g.reading.TryLock() {
+		return
+	}
 	defer g.reading.Unlock()
 	if len(g.ahead) > 0 || !waits() {
 		return
