@@ -237,6 +237,10 @@ func (r *soak) soak(ctx context.Context, kinds []*kind) time.Duration {
 	return took
 }
 
+// hang is more than a request takes whose upstream is not there for a moment: what takes
+// longer hangs, and meets some restart in any case.
+const hang = 15 * time.Second
+
 // ask is one user's requests. What is under way when ctx ends is finished.
 func (r *soak) ask(ctx context.Context, index int, k *kind, u client.User) {
 	under := context.WithoutCancel(ctx)
@@ -262,7 +266,8 @@ func (r *soak) ask(ctx context.Context, index int, k *kind, u client.User) {
 		}
 		if failed(outs) {
 			now := time.Now()
-			a.exempt = gone.meets(began, now) || g == nil && gone.meets(last, now) // its own kept connection
+			soon := now.Sub(began) < hang
+			a.exempt = soon && gone.meets(began, now) || g == nil && gone.meets(last, now) // its own kept connection
 			a.unrepeatable = g != nil && (g.lenient.gone.meets(began, now) || g.strict.gone.meets(began, now))
 			a.restarting = g != nil && g.gone.meets(last, now) // a kept connection may have ended with it
 		}
