@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net/rpc"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +35,9 @@ type Predecessor struct {
 	positions map[string]whittle.Position
 	watches   map[string]whittle.Share
 	reports   map[string][]whittle.Counts
-	ending    bool
+	// over are runs that have ended: an older report may still be on its way.
+	over   []uint64
+	ending bool
 }
 
 // Join finds the process that has started this one to be replaced by it; nil: there is
@@ -81,6 +84,7 @@ func (r *Relay) Commit(p *Predecessor) error {
 		return err
 	}
 	p.take(b.Reports)
+	p.ended(b.Ended)
 	r.deliver(b)
 	go p.order()
 	return nil
@@ -138,13 +142,26 @@ func (p *Predecessor) end() {
 func (p *Predecessor) reported(route string) []whittle.Counts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.reports[route]
+	return slices.DeleteFunc(slices.Clone(p.reports[route]), func(c whittle.Counts) bool { return slices.Contains(p.over, c.Run) })
+}
+
+// ended notes runs that have ended, before anybody has their last report.
+func (p *Predecessor) ended(runs []Ended) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range runs {
+		p.over = append(p.over, e.Last.Run)
+	}
 }
 
 func (p *Predecessor) last() map[string][]whittle.Counts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return maps.Clone(p.reports)
+	last := maps.Clone(p.reports)
+	for route, reports := range last {
+		last[route] = slices.DeleteFunc(slices.Clone(reports), func(c whittle.Counts) bool { return slices.Contains(p.over, c.Run) })
+	}
+	return last
 }
 
 func (p *Predecessor) take(reports map[string][]whittle.Counts) {
@@ -223,6 +240,7 @@ func (c *successorCalls) Recheck(in *whittle.Recheck, next *NextRound) error {
 // Tell takes what the predecessor's gateway has to tell.
 func (c *successorCalls) Tell(in Batch, _ *struct{}) error {
 	c.from.take(in.Reports)
+	c.from.ended(in.Ended)
 	c.relay.deliver(in)
 	return nil
 }
