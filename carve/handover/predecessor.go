@@ -167,28 +167,32 @@ func (p *Predecessor) last() map[string][]whittle.Counts {
 func (p *Predecessor) take(reports map[string][]whittle.Counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.Copy(p.reports, reports)
+	for route, reports := range reports {
+		p.merge(route, reports)
+	}
+}
+
+// merge takes the reports that are later than those of the same runs. A run is there
+// until it is over. The caller holds mu.
+func (p *Predecessor) merge(route string, reports []whittle.Counts) {
+	had := slices.Clone(p.reports[route])
+	for _, c := range reports {
+		i := slices.IndexFunc(had, func(h whittle.Counts) bool { return h.Run == c.Run })
+		switch {
+		case i < 0:
+			had = append(had, c)
+		case c.Seq > had[i].Seq:
+			had[i] = c
+		}
+	}
+	p.reports[route] = had
 }
 
 // takeRoute takes the reports that came with an exchange, unless later ones were taken.
 func (p *Predecessor) takeRoute(route string, reports []whittle.Counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !later(p.reports[route], reports) {
-		p.reports[route] = reports
-	}
-}
-
-// later reports whether one of a list is later than that of the same run in another.
-func later(list, than []whittle.Counts) bool {
-	for _, a := range list {
-		for _, b := range than {
-			if a.Run == b.Run && a.Seq > b.Seq {
-				return true
-			}
-		}
-	}
-	return false
+	p.merge(route, reports)
 }
 
 // The messages.
@@ -239,8 +243,7 @@ func (c *successorCalls) Recheck(in *whittle.Recheck, next *NextRound) error {
 
 // Tell takes what the predecessor's gateway has to tell.
 func (c *successorCalls) Tell(in Batch, _ *struct{}) error {
-	c.from.take(in.Reports)
-	c.from.ended(in.Ended)
+	c.relay.take(c.from, &in)
 	c.relay.deliver(in)
 	return nil
 }

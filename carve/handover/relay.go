@@ -191,6 +191,29 @@ func (r *Relay) all() []*Predecessor {
 	return slices.Clone(r.predecessors)
 }
 
+// take takes what a process reports, and which runs are over. It waits while control is
+// being handed over, for the reason of forget.
+func (r *Relay) take(p *Predecessor, b *Batch) {
+	r.turn.RLock()
+	defer r.turn.RUnlock()
+	p.take(b.Reports)
+	p.ended(b.Ended)
+	for _, e := range b.Ended {
+		r.endNow(e)
+	}
+	b.Ended = nil
+	r.wake.Notify()
+}
+
+// endNow is Ended for who has the turn.
+func (r *Relay) endNow(e Ended) {
+	if r.up == nil {
+		r.control.Ended(e.Route, e.Last)
+	} else {
+		r.box.end(e)
+	}
+}
+
 // forget lets go of a process that has ended. It waits while control is being handed
 // over: the process is among those alive until whoever decides has its last report.
 func (r *Relay) forget(p *Predecessor) {
@@ -201,11 +224,7 @@ func (r *Relay) forget(p *Predecessor) {
 	r.mu.Unlock()
 	for route, reports := range p.last() {
 		for _, c := range reports {
-			if r.up == nil {
-				r.control.Ended(route, c)
-			} else {
-				r.box.end(Ended{route, c})
-			}
+			r.endNow(Ended{route, c})
 		}
 	}
 	r.wake.Notify()
