@@ -1,15 +1,13 @@
 package gateway
 
 import (
-	"crypto/tls"
+	"context"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"golang.org/x/net/http2"
 )
 
 // TestARefusalIsOfOneStream: what ends an HTTP/1.1 client's connection, since the rest
@@ -28,10 +26,11 @@ func TestARefusalIsOfOneStream(t *testing.T) {
 	o.Limits.BodyBytes = most
 	behind(t, ls[0], o)
 	var dialled atomic.Int64
-	client := &http2.Transport{AllowHTTP: true, DialTLS: func(network, addr string, _ *tls.Config) (net.Conn, error) {
+	client := &http.Transport{Protocols: new(http.Protocols), DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		dialled.Add(1)
-		return net.Dial(network, addr)
+		return new(net.Dialer).DialContext(ctx, network, addr)
 	}}
+	client.Protocols.SetUnencryptedHTTP2(true)
 	defer client.CloseIdleConnections()
 	for i, tt := range []struct {
 		method string
