@@ -218,9 +218,11 @@ func TestClosingFinishesWhatWaits(t *testing.T) {
 	h.becomes(ids[0], processing)
 	closed := make(chan struct{})
 	go func() { h.api.Close(t.Context()); close(closed) }()
+	late := 0 // one that was taken before is not refused when it is sent again
 	h.eventually("nothing more is taken", func() bool {
-		a, _ := h.submit(faces + "?late")
-		return a.code == http.StatusServiceUnavailable
+		late++
+		a, _ := h.submit(fmt.Sprintf("%s?late%d", faces, late))
+		return a.code == http.StatusServiceUnavailable && strings.Contains(string(a.body), "closing down")
 	})
 	close(h.parts.gate)
 	<-closed
