@@ -192,6 +192,11 @@ bench-load: build ## CPU per request sent, against wrk, oha, hey, k6, vegeta
 bench-compare: build ## a server compared with itself 200 times, and with one 3 % slower
 	@go run ./bench/duel
 
+FIND_NODE := bench/find/services/node
+.PHONY: bench-find
+bench-find: build need-node $(FIND_NODE)/node_modules/.installed ## whittle find and profile on a small service of each framework: endpoint, line, share, smells, advice
+	@go run ./bench/find $(ARGS)
+
 .PHONY: bench-ingest
 bench-ingest: build deps ## an event kept: ours, Node, Benthos, bare net/http; -recovery 10GB by ARGS
 	@go run ./bench/ingest $(ARGS)
@@ -227,4 +232,4 @@ fuzz: need-go ## each fuzz target for FUZZTIME (10s)
 
 .PHONY: clean
 clean: ## all that was built or installed here
-	@rm -rf $(BIN) out .cache $(TOOLS) $(CASCADE) $(NODE_ROOMS:%=%/node_modules) carve/dashboard/parts/node_modules
+	@rm -rf $(BIN) out .cache $(TOOLS) $(CASCADE) $(NODE_ROOMS:%=%/node_modules) bench/find/services/node/node_modules carve/dashboard/parts/node_modules

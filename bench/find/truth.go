@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"whittle/internal/child"
+)
+
+// truth is the part of the CPU that is spent below the planted function, by
+// the runtime's own tool and without whittle: Node's --cpu-prof, Go's pprof.
+func (s *service) truth(ctx context.Context, o settings, work string) (float64, error) {
+	if s.Planted.Share > 0 {
+		return s.Planted.Share, nil
+	}
+	if s.binary != "" {
+		return s.truthOfGo(ctx, o)
+	}
+	folder := filepath.Join(work, "cpu-prof")
+	if err := s.under(ctx, o, true, []string{"--cpu-prof", "--cpu-prof-dir=" + folder}, func(*child.Process) error {
+		return sleep(ctx, o.length)
+	}); err != nil {
+		return 0, err
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.cpuprofile"))
+	if err != nil || len(files) == 0 {
+		return 0, fmt.Errorf("node --cpu-prof wrote nothing: %w", err)
+	}
+	var below, all float64
+	for _, file := range files {
+		if err := s.readV8(file, &below, &all); err != nil {
+			return 0, err
+		}
+	}
+	return below / max(all, 1), nil
+}
+
+// sleep waits, unless ctx ends before.
+func sleep(ctx context.Context, d time.Duration) error {
+	wait := time.NewTimer(d)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// readV8 adds up a .cpuprofile: the samples below the function, and all but idle ones.
+// What came before the first of the function is the start of the process.
+func (s *service) readV8(file string, below, all *float64) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var p struct {
+		Nodes []struct {
+			ID        int
+			CallFrame struct{ FunctionName string }
+			Children  []int
+		}
+		Samples    []int
+		TimeDeltas []float64
+	}
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	name, parent := map[int]string{}, map[int]int{}
+	for _, n := range p.Nodes {
+		name[n.ID] = n.CallFrame.FunctionName
+		for _, c := range n.Children {
+			parent[c] = n.ID
+		}
+	}
+	inside := func(id int) bool {
+		for ; id != 0; id = parent[id] {
+			if name[id] == s.Planted.Function {
+				return true
+			}
+		}
+		return false
+	}
+	begun, is := false, false
+	for i, id := range p.Samples {
+		if name[id] != "(garbage collector)" { // it works in the midst of a call
+			is = inside(id)
+		}
+		begun = begun || is
+		if !begun || name[id] == "(idle)" || i+1 >= len(p.TimeDeltas) {
+			continue
+		}
+		*all += p.TimeDeltas[i+1]
+		if is {
+			*below += p.TimeDeltas[i+1]
+		}
+	}
+	return nil
+}
+
+func (s *service) truthOfGo(ctx context.Context, o settings) (share float64, err error) {
+	err = s.under(ctx, o, true, nil, func(p *child.Process) error {
+		url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", p.Admin, int(o.length.Seconds()))
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(io.LimitReader(resp.Body, 32<<20))
+		if err != nil {
+			return err
+		}
+		share, err = s.readPprof(b)
+		return err
+	})
+	return share, err
+}
+
+func (s *service) readPprof(b []byte) (float64, error) {
+	p, err := pprof.ParseData(b)
+	if err != nil {
+		return 0, err
+	}
+	var below, all int64
+	for _, sample := range p.Sample {
+		spent := sample.Value[len(sample.Value)-1]
+		all += spent
+		if s.isBelow(sample) {
+			below += spent
+		}
+	}
+	return float64(below) / float64(max(all, 1)), nil
+}
+
+func (s *service) isBelow(sample *pprof.Sample) bool {
+	for _, l := range sample.Location {
+		for _, line := range l.Line {
+			if line.Function.Name == s.Planted.Function {
+				return true
+			}
+		}
+	}
+	return false
+}
