@@ -259,6 +259,15 @@ func (s *Scanner) fail(i int, why Error) Kind {
 	return None
 }
 
+// Pass goes on behind the item of an array that ends at a place, whatever the
+// item is. It is for the copy of a Scanner that was made before it read an item
+// which is not JSON.
+func (s *Scanner) Pass(end int) {
+	s.token(End, s.at, end)
+	s.behind = s.stack.behind()
+	s.expect = s.behind
+}
+
 // Finish reads to the end of the text, behind its value: nil where there is only
 // space, Syntax where there is more.
 func (s *Scanner) Finish() error {

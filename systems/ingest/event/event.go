@@ -90,6 +90,9 @@ type Call struct {
 type Batch struct {
 	// WriteKey is the call's, else the body's. Empty: neither has one.
 	WriteKey string
+	// Shared is what the batch gives to its events in addition to the write key, as
+	// members of an object with a comma behind each: `"context":{},"sentAt":"",`.
+	Shared []byte
 	// Items are the events in the body's order. One body of a kind that is not
 	// a batch has one.
 	Items []Item
@@ -105,6 +108,10 @@ type Item struct {
 	// is wrong, ResourceExhausted where it is too large. Its text is made for
 	// the client. Nil: it is.
 	Err error
+	// Raw is the event as it was sent, and Offset the byte of the body at which
+	// it begins or, where it is not JSON, at which that shows.
+	Raw    []byte
+	Offset int
 }
 
 // The names of a record's own metadata.

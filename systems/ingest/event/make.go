@@ -42,7 +42,7 @@ func (p *Parser) make() error {
 	p.places = p.places[:0]
 	for i := range p.events {
 		f := &p.events[i]
-		item := Item{Err: f.err}
+		item := Item{Err: f.err, Raw: f.at.of(p.body), Offset: max(int(f.at.from), f.wrong)}
 		var s splicing
 		if item.Err == nil {
 			s, item.Err = p.judge(f)

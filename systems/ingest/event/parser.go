@@ -24,6 +24,8 @@ type Parser struct {
 	places []place
 	// shared is what a batch gives to each of its events.
 	shared shared
+	// sharedText is what the batch itself said of them.
+	sharedText []byte
 	// out has the values of all records, text their ids and keys.
 	out, text []byte
 	scratch   []byte
@@ -56,7 +58,11 @@ func (p *Parser) Parse(l Limits, c Call, body []byte) (Batch, error) {
 	if err != nil {
 		return Batch{}, err
 	}
-	return Batch{WriteKey: p.call.WriteKey, Items: p.items}, nil
+	b := Batch{WriteKey: p.call.WriteKey, Items: p.items}
+	if len(p.sharedText) > 0 {
+		b.Shared = p.sharedText
+	}
+	return b, nil
 }
 
 // begin makes ready for a body, and releases what a large one has left.
@@ -67,9 +73,12 @@ func (p *Parser) begin(l Limits, c Call, body []byte) {
 	p.limits, p.call, p.shared, p.body = l, c, shared{}, body
 	p.scan.Reset(body, 0, math.MaxInt) // an event's own depth is bounded in read
 	p.events, p.items, p.headers = p.events[:0], p.items[:0], p.headers[:0]
-	p.out, p.text = p.out[:0], p.text[:0]
+	p.out, p.text, p.sharedText = p.out[:0], p.text[:0], p.sharedText[:0]
 	if cap(p.out) > kept {
 		p.out = nil
+	}
+	if cap(p.sharedText) > kept {
+		p.sharedText = nil
 	}
 	p.received = appendTime(p.received[:0], c.Received)
 }
@@ -89,6 +98,9 @@ func (p *Parser) single() error {
 		}
 	}
 	if kind := p.scan.Next(); kind == jsonscan.None || !p.read(kind, 0) || p.scan.Finish() != nil {
+		if len(b) > p.limits.Event {
+			return tooLarge(len(b), p.limits.Event)
+		}
 		return errBody
 	}
 	f := &p.events[0]
@@ -152,16 +164,18 @@ func (p *Parser) array() error {
 	s := &p.scan
 	for base := s.Depth(); ; {
 		s.Mark()
+		before, known := *s, len(p.events)
 		kind := s.Next()
 		switch {
 		case kind == jsonscan.End:
 			return nil
-		case kind == jsonscan.None:
-			return errBody
 		case len(p.events) >= p.limits.Events:
 			return whittle.Errorf(whittle.ResourceExhausted, "the batch has more than %d events", p.limits.Events)
-		case !p.read(kind, base):
-			return errBody
+		case kind == jsonscan.None || !p.read(kind, base):
+			p.events = p.events[:known]
+			if !p.pass(&before) {
+				return errBody
+			}
 		}
 	}
 }
@@ -173,6 +187,12 @@ func (p *Parser) share(value *[names]span) error {
 		return err
 	}
 	p.offer(key)
+	for _, n := range [...]name{contextName, integrations, sentAt} {
+		if v := value[n]; !v.none() {
+			p.sharedText = append(append(append(p.sharedText, '"'), nameText[n]...), '"', ':')
+			p.sharedText = append(append(p.sharedText, v.of(p.body)...), ',')
+		}
+	}
 	if p.shared.context, err = p.extras(value[contextName], contextName); err != nil {
 		return err
 	}

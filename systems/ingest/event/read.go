@@ -77,6 +77,8 @@ type facts struct {
 	// hasIP says that the context has a member ip.
 	hasIP bool
 	err   error
+	// wrong is the byte at which it shows that the event is not JSON.
+	wrong int
 }
 
 // has reports whether the event has a member, and not as null.
