@@ -21,7 +21,7 @@ const chunk = 32 << 10
 // overload refuses the call for lack of memory.
 func (c *call) overload() *refusal {
 	c.overloaded = true
-	return &refusal{http.StatusTooManyRequests, "too much is under way: come back later"}
+	return &refusal{status: http.StatusTooManyRequests, reason: "too much is under way: come back later"}
 }
 
 // admit makes the checks that need only the header, and acquires the body's
@@ -41,7 +41,7 @@ func (c *call) admit(r *http.Request) *refusal {
 	case r.ContentLength > int64(most):
 		return tooLarge(most)
 	case r.ContentLength == 0:
-		return &refusal{http.StatusBadRequest, "the body is empty"}
+		return &refusal{status: http.StatusBadRequest, reason: "the body is empty"}
 	}
 	need := r.ContentLength
 	if need < 0 {
@@ -98,10 +98,14 @@ func (c *call) releaseUnauthenticated() {
 func (c *call) authenticate(r *http.Request) *refusal {
 	key, ok := credential(r)
 	if !ok {
-		return &refusal{http.StatusUnauthorized, "the credentials cannot be read: Basic auth with the write key as user name, or Bearer"}
+		return &refusal{status: http.StatusUnauthorized, reason: "the credentials cannot be read: Basic auth with the write key as user name, or Bearer"}
 	}
 	c.key = key
-	if c.f.o.Keys == nil || c.f.o.Keys.Known(key) {
+	if c.f.o.Keys == nil {
+		return nil
+	}
+	c.source = c.f.sourceOf(key)
+	if c.source.name != unknownSource {
 		return nil
 	}
 	if key == "" && (c.kind != event.Import || isJSON(r.Header)) {
@@ -113,9 +117,9 @@ func (c *call) authenticate(r *http.Request) *refusal {
 
 func unknownKey(key string) *refusal {
 	if key == "" {
-		return &refusal{http.StatusUnauthorized, "a write key is missing: Basic auth with the key as user name, Bearer, ?writeKey=, or writeKey in the body"}
+		return &refusal{status: http.StatusUnauthorized, reason: "a write key is missing: Basic auth with the key as user name, Bearer, ?writeKey=, or writeKey in the body"}
 	}
-	return &refusal{http.StatusUnauthorized, "the write key is not known here"}
+	return &refusal{status: http.StatusUnauthorized, reason: "the write key is not known here"}
 }
 
 // isJSON reports whether the content type is JSON.
@@ -146,10 +150,10 @@ func (c *call) contentType(r *http.Request) *refusal {
 	}
 	media, params, err := mime.ParseMediaType(values[0])
 	if err != nil || len(values) > 1 || !c.json && media != "text/plain" {
-		return &refusal{http.StatusUnsupportedMediaType, "events are JSON: Content-Type application/json, or text/plain for beacons"}
+		return &refusal{status: http.StatusUnsupportedMediaType, reason: "events are JSON: Content-Type application/json, or text/plain for beacons"}
 	}
 	if set := params["charset"]; set != "" && !strings.EqualFold(set, "utf-8") && !strings.EqualFold(set, "us-ascii") {
-		return &refusal{http.StatusUnsupportedMediaType, "events are JSON in UTF-8"}
+		return &refusal{status: http.StatusUnsupportedMediaType, reason: "events are JSON in UTF-8"}
 	}
 	c.json = true
 	return nil
@@ -162,7 +166,7 @@ func (c *call) contentEncoding(r *http.Request) *refusal {
 	}
 	coding, err := codingOf(strings.Join(values, ","))
 	if err != nil {
-		return &refusal{http.StatusUnsupportedMediaType, err.Error()}
+		return &refusal{status: http.StatusUnsupportedMediaType, reason: err.Error()}
 	}
 	c.coding = coding
 	return nil
@@ -179,7 +183,7 @@ func (c *call) maxContent() int {
 	case c.kind == event.Bulk:
 		return l.Event.Batch
 	}
-	return l.Event.Event
+	return max(l.Event.Event, l.Import) // more than an event may have, so that one that is too large becomes a dead letter
 }
 
 // maxWire is the largest body as it is transferred: incompressible content
@@ -197,10 +201,10 @@ func (c *call) checkCapacity(need int64) *refusal {
 	capacity := c.f.o.Stream.Capacity()
 	if capacity.Err != nil {
 		c.f.failureLog.warn(c.f.o.Log, c.received, "the stream takes nothing", capacity.Err)
-		return &refusal{http.StatusServiceUnavailable, "events cannot be kept at this moment"}
+		return &refusal{status: http.StatusServiceUnavailable, reason: "events cannot be kept at this moment"}
 	}
 	if capacity.Free < need+slack+c.f.appendBytes.Load() {
-		return &refusal{http.StatusTooManyRequests, "there is no room for more at this moment"}
+		return &refusal{status: http.StatusTooManyRequests, reason: "there is no room for more at this moment"}
 	}
 	return nil
 }

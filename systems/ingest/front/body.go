@@ -29,7 +29,7 @@ func (c *call) read(w http.ResponseWriter, r *http.Request) *refusal {
 		c.f.metrics.cut.Inc()
 		c.overloaded = true
 		c.last = true // nothing can be read from the connection any more
-		return &refusal{http.StatusTooManyRequests, slowBodyReason}
+		return &refusal{status: http.StatusTooManyRequests, reason: slowBodyReason}
 	}
 	return no
 }
@@ -58,7 +58,7 @@ func (c *call) fill(w http.ResponseWriter, r *http.Request) *refusal {
 		c.addReceived(len(c.wire))
 		switch {
 		case errors.Is(err, io.EOF) && len(c.wire) == 0:
-			return &refusal{http.StatusBadRequest, "the body is empty"}
+			return &refusal{status: http.StatusBadRequest, reason: "the body is empty"}
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
@@ -111,13 +111,13 @@ func badBody(err error, most int) *refusal {
 		return tooLarge(most)
 	}
 	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() {
-		return &refusal{http.StatusRequestTimeout, "the body took too long"}
+		return &refusal{status: http.StatusRequestTimeout, reason: "the body took too long"}
 	}
-	return &refusal{http.StatusBadRequest, "the body broke off"}
+	return &refusal{status: http.StatusBadRequest, reason: "the body broke off"}
 }
 
 func tooLarge(most int) *refusal {
-	return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", most)}
+	return &refusal{status: http.StatusRequestEntityTooLarge, reason: fmt.Sprintf("the body is larger than %d bytes", most)}
 }
 
 // expansion bounds what the content encoding may make of the body.
@@ -146,11 +146,11 @@ func (c *call) decode() ([]byte, *refusal) {
 	case errors.Is(err, errTooLarge):
 		return nil, tooLarge(e.size)
 	case errors.Is(err, errRatio):
-		return nil, &refusal{http.StatusRequestEntityTooLarge, err.Error()}
+		return nil, &refusal{status: http.StatusRequestEntityTooLarge, reason: err.Error()}
 	case err != nil:
-		return nil, &refusal{http.StatusBadRequest, err.Error()}
+		return nil, &refusal{status: http.StatusBadRequest, reason: err.Error()}
 	case len(out) == 0:
-		return nil, &refusal{http.StatusBadRequest, "the body is empty"}
+		return nil, &refusal{status: http.StatusBadRequest, reason: "the body is empty"}
 	}
 	rest := c.working - c.cost(len(out))
 	c.f.working.Release(rest)

@@ -20,6 +20,7 @@ type call struct {
 	received        time.Time
 	appended        time.Time // when the stream responded last; zero: it was not asked, or something was waited for since
 	key             string    // the write key that came outside the body
+	source          *source
 	address         string
 	unauthenticated bool // a key is asked for, and none was shown outside the body
 	json            bool // the body is to be read as JSON
@@ -38,6 +39,8 @@ type call struct {
 	overloaded bool         // there was no room for it in memory
 	last       bool         // no other request can come over the connection
 	items      []event.Item // the parser's, or raw
+	body       []byte       // the decoded body, once it is that
+	shared     []byte       // what a batch gives to its events
 	out        []byte       // the response's body
 }
 
@@ -114,20 +117,25 @@ func (c *call) release() {
 type refusal struct {
 	status int
 	reason string
+	letter string // the dead letter that has the body; empty: there is none
 }
 
 // handle does all of a request but the writing of its response.
 func (c *call) handle(w http.ResponseWriter, r *http.Request) response {
 	if no := c.admit(r); no != nil {
+		c.noteUnread(r, no)
 		return c.refusalResponse(*no)
 	}
 	if no := c.read(w, r); no != nil {
+		c.noteUnread(r, no)
 		return c.refusalResponse(*no)
 	}
 	if no := c.decodeAndParse(r); no != nil {
+		c.keepBody(r, no)
 		return c.refusalResponse(*no)
 	}
 	c.store(c.f.deadlines.context(c.f.o.Now())) // the body may have taken its time
+	c.keepRejected(r)
 	return c.buildResponse(r)
 }
 
@@ -147,6 +155,7 @@ func (c *call) decodeAndParse(r *http.Request) *refusal {
 	if no != nil {
 		return no
 	}
+	c.body = body
 	c.f.metrics.bytes.Add(float64(len(body)))
 	return c.parse(r, body)
 }
@@ -163,13 +172,16 @@ func (c *call) parse(r *http.Request, body []byte) *refusal {
 	case errors.Is(err, event.ErrNoBatch) && c.kind == event.Import:
 		return c.rawRecord(r, body)
 	case err != nil:
-		return &refusal{statusOf(whittle.CodeOf(err)), err.Error()}
+		return &refusal{status: statusOf(whittle.CodeOf(err)), reason: err.Error()}
 	case c.f.o.Keys != nil && !c.f.o.Keys.Known(b.WriteKey):
 		return unknownKey(b.WriteKey)
 	case len(b.Items) == 0:
-		return &refusal{http.StatusBadRequest, "the batch is empty"}
+		return &refusal{status: http.StatusBadRequest, reason: "the batch is empty"}
 	}
-	c.items = b.Items
+	if c.f.o.Keys != nil {
+		c.source = c.f.sourceOf(b.WriteKey)
+	}
+	c.items, c.shared = b.Items, b.Shared
 	return c.reserveRecords(len(body))
 }
 
@@ -200,7 +212,7 @@ func (c *call) rawRecord(r *http.Request, body []byte) *refusal {
 	if given := r.Header["Idempotency-Key"]; len(given) > 0 {
 		var ok bool
 		if id, ok = idOf(given[0]); !ok || len(given) > 1 {
-			return &refusal{http.StatusBadRequest, "the Idempotency-Key is neither 1 to 256 visible ASCII characters nor a Display String (RFC 9651) of 1 to 256 bytes"}
+			return &refusal{status: http.StatusBadRequest, reason: "the Idempotency-Key is neither 1 to 256 visible ASCII characters nor a Display String (RFC 9651) of 1 to 256 bytes"}
 		}
 	}
 	c.raw[0].Record = stream.Record{ID: id, Time: c.received, Header: c.metadata(r), Value: body}

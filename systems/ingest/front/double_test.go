@@ -191,10 +191,14 @@ type result struct {
 	Rejected    int
 	Unavailable int
 	Unknown     int
-	Results     []struct{ Status, Position, Reason, MessageID string }
-	Runs        []struct {
-		From, Count              int
-		Status, Position, Reason string
+	DeadLetter  string `json:"deadLetter"`
+	Results     []struct {
+		Status, Position, Reason, MessageID, DeadLetter string
+		Index, Offset                                   int
+	}
+	Runs []struct {
+		From, Count, Index, Offset           int
+		Status, Position, Reason, DeadLetter string
 	}
 }
 

@@ -95,6 +95,9 @@ type Options struct {
 	Stream stream.Stream
 	// Seen knows the events that the stream holds. Nil: duplicates are kept.
 	Seen *dedup.Window
+	// Dead keeps what was rejected, as dead letters (package deadletter). Nil:
+	// nothing of it is kept.
+	Dead stream.Stream
 	// Keys holds the write keys. Nil: every key is accepted, and none is
 	// needed.
 	Keys *Keys
@@ -120,6 +123,7 @@ type Front struct {
 	limits  Limits
 	cors    cors
 	metrics *metrics
+	sources sources
 	// reading bounds the bytes of bodies that are being read, working those
 	// that are being parsed and stored. They are two, so that a body that was
 	// read can be processed however many others are still coming in.
@@ -157,6 +161,7 @@ func New(o Options) (*Front, error) {
 	f.reading, f.unauthenticated = f.newBodyLimiter(f.limits.InFlight), f.newBodyLimiter(f.limits.unauthenticated())
 	f.working = semaphore.NewWeighted(f.limits.InFlight)
 	f.metrics, err = newMetrics(o.Metrics, f)
+	f.sources.metrics = f.metrics
 	return f, err
 }
 
@@ -192,17 +197,17 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kind, known := routes[r.URL.Path]
 	switch {
 	case !known:
-		f.refuse(w, kind, id, refusal{http.StatusNotFound, "there is no such endpoint: POST /import, or /v1/ with track, identify, page, screen, group, alias or batch"})
+		f.refuse(w, kind, id, refusal{status: http.StatusNotFound, reason: "there is no such endpoint: POST /import, or /v1/ with track, identify, page, screen, group, alias or batch"})
 	case r.Method == http.MethodOptions:
 		f.cors.preflight(h, r.Header)
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method != http.MethodPost:
 		h["Allow"] = allowed
-		f.refuse(w, kind, id, refusal{http.StatusMethodNotAllowed, "events are sent by POST"})
+		f.refuse(w, kind, id, refusal{status: http.StatusMethodNotAllowed, reason: "events are sent by POST"})
 	default:
 		f.activeRequests.Add(1)
 		defer f.activeRequests.Add(-1)
-		c := call{f: f, kind: kind, id: id, received: f.o.Now(), address: f.clientAddress(r)}
+		c := call{f: f, kind: kind, id: id, received: f.o.Now(), address: f.clientAddress(r), source: f.sourceOf("")}
 		defer c.release()
 		c.respond(w, c.handle(w, r))
 		c.finished = true

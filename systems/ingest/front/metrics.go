@@ -17,11 +17,15 @@ type metrics struct {
 	good     map[event.Kind]prometheus.Counter
 	refused  *prometheus.CounterVec
 	events   [statuses]prometheus.Counter
-	bytes    prometheus.Counter
-	cut      prometheus.Counter
-	append   prometheus.Histogram
-	duration prometheus.Histogram
-	batch    prometheus.Histogram
+	// By source: events by outcome, refused requests by code, dead letters; and
+	// what should have become one and could not be kept.
+	sources, refusedOf, deadLetters *prometheus.CounterVec
+	lostLetters                     prometheus.Counter
+	bytes                           prometheus.Counter
+	cut                             prometheus.Counter
+	append                          prometheus.Histogram
+	duration                        prometheus.Histogram
+	batch                           prometheus.Histogram
 }
 
 func newMetrics(r prometheus.Registerer, f *Front) (*metrics, error) {
@@ -48,6 +52,18 @@ func newMetrics(r prometheus.Registerer, f *Front) (*metrics, error) {
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "ingest_batch_events", Help: "Events a request.", Buckets: prometheus.ExponentialBuckets(1, 2, 13),
 		}),
+		sources: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingest_source_events_total", Help: "Events by who sent them and what became of them.",
+		}, []string{"source", "outcome"}),
+		refusedOf: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingest_source_refused_total", Help: "Requests refused as a whole, by who sent them and HTTP status.",
+		}, []string{"source", "code"}),
+		deadLetters: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingest_dead_letters_total", Help: "Rejected events and bodies that were kept as dead letters, by who sent them.",
+		}, []string{"source"}),
+		lostLetters: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ingest_dead_letters_lost_total", Help: "Rejected events and bodies that could not be kept as dead letters.",
+		}),
 		good: map[event.Kind]prometheus.Counter{},
 	}
 	outcomes := prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -62,7 +78,8 @@ func newMetrics(r prometheus.Registerer, f *Front) (*metrics, error) {
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range append(gauges(f), m.requests, m.refused, outcomes, m.bytes, m.cut, m.append, m.duration, m.batch) {
+	for _, c := range append(gauges(f), m.requests, m.refused, outcomes, m.bytes, m.cut, m.append, m.duration, m.batch,
+		m.sources, m.refusedOf, m.deadLetters, m.lostLetters) {
 		if err := r.Register(c); err != nil {
 			return nil, whittle.Errorf(whittle.Internal, "register metrics: %w", err)
 		}

@@ -76,20 +76,22 @@ func (c *call) refusalResponse(no refusal) response {
 			a.retry = c.f.retryAfterMemory(c.cost(int(c.need)))
 		}
 	}
-	c.out = appendRefusal(nil, s, no.reason, c.id)
+	c.f.metrics.refusedOf.WithLabelValues(c.source.name, strconv.Itoa(no.status)).Inc()
+	c.out = appendRefusal(nil, s, no, c.id)
 	return a
 }
 
 // refuse responds to a request that is not for an endpoint.
 func (f *Front) refuse(w http.ResponseWriter, kind event.Kind, id string, no refusal) {
 	f.metrics.request(kind, no.status)
-	send(w, response{status: no.status}, appendRefusal(nil, rejected, no.reason, id))
+	send(w, response{status: no.status}, appendRefusal(nil, rejected, no, id))
 }
 
-func appendRefusal(b []byte, s status, reason, id string) []byte {
+func appendRefusal(b []byte, s status, no refusal, id string) []byte {
 	b = append(b, `{"v":`+version+`,"success":false,"status":"`...)
 	b = append(append(b, statusNames[s]...), `","reason":`...)
-	b = append(appendString(b, reason), `,"requestId":`...)
+	b = appendLetter(appendString(b, no.reason), no.letter)
+	b = append(b, `,"requestId":`...)
 	return append(appendString(b, id), "}\n"...)
 }
 
@@ -100,7 +102,8 @@ func (c *call) buildResponse(r *http.Request) response {
 		t.add(&c.outcomes[i])
 	}
 	c.f.metrics.count(&t)
-	batch := c.kind == event.Bulk || c.kind == event.Import && len(c.items) > 0 && &c.items[0] != &c.raw[0]
+	c.source.count(&t)
+	batch := c.batch()
 	a := response{status: t.httpStatus(batch)}
 	if a.status == http.StatusTooManyRequests || a.status >= 500 {
 		a.retry = c.f.retryAfter(c.need)

@@ -49,6 +49,7 @@ func (c *call) appendEach(b []byte) []byte {
 		}
 		b = append(b, `{"status":"`...)
 		b = append(append(b, statusNames[o.status]...), '"')
+		b = c.appendWhere(b, i)
 		b = append(o.appendDetail(b), '}')
 	}
 	return append(b, ']')
@@ -71,24 +72,51 @@ func (c *call) appendRuns(b []byte) []byte {
 		b = strconv.AppendInt(append(b, `,"count":`...), int64(to-from), 10)
 		b = append(b, `,"status":"`...)
 		b = append(append(b, statusNames[o.status]...), '"')
+		b = c.appendWhere(b, from)
 		b = append(o.appendPlace(b), '}')
 		from = to
 	}
 	return append(b, ']')
 }
 
+// appendWhere writes which event of the batch was rejected, and at which byte of
+// the body it begins or is wrong.
+func (c *call) appendWhere(b []byte, i int) []byte {
+	if c.outcomes[i].status != rejected {
+		return b
+	}
+	b = strconv.AppendInt(append(b, `,"index":`...), int64(i), 10)
+	return strconv.AppendInt(append(b, `,"offset":`...), int64(c.items[i].Offset), 10)
+}
+
+// appendLetter writes which dead letter has what was rejected.
+func appendLetter(b []byte, letter string) []byte {
+	if letter == "" {
+		return b
+	}
+	return appendString(append(b, `,"deadLetter":`...), letter)
+}
+
 func follows(a, b *outcome) bool {
+	if a.letter != b.letter && !isNext(a.letter, b.letter) {
+		return false
+	}
 	if a.status != b.status || a.reason != b.reason || a.position.Partition != b.position.Partition {
 		return false
 	}
 	if a.position == (stream.Position{}) && b.position == a.position {
 		return true
 	}
-	x, err := strconv.ParseUint(a.position.Offset, 10, 64)
+	return isNext(a.position.Offset, b.position.Offset)
+}
+
+// isNext reports whether b is the offset behind a.
+func isNext(a, b string) bool {
+	x, err := strconv.ParseUint(a, 10, 64)
 	if err != nil {
 		return false
 	}
-	y, err := strconv.ParseUint(b.position.Offset, 10, 64)
+	y, err := strconv.ParseUint(b, 10, 64)
 	return err == nil && y == x+1
 }
 
@@ -101,7 +129,7 @@ func (o *outcome) appendPlace(b []byte) []byte {
 	if o.reason != "" {
 		b = appendString(append(b, `,"reason":`...), o.reason)
 	}
-	return b
+	return appendLetter(b, o.letter)
 }
 
 func (o *outcome) appendDetail(b []byte) []byte {

@@ -32,6 +32,7 @@ type outcome struct {
 	code     whittle.Code // of what is not kept
 	reason   string       // of what is not kept
 	id       string
+	letter   string          // the dead letter of a rejected event
 	position stream.Position // of what is kept; the zero one where it is not known any more
 }
 

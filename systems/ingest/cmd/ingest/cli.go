@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -25,7 +26,10 @@ type cli struct {
 	Verify  verifyVerb  `cmd:"" help:"Read a whole stream and check every record."`
 	Replay  replayVerb  `cmd:"" help:"Send a stream's events again: to a URL or onto another stream."`
 	Move    moveVerb    `cmd:"" help:"Move an embedded log onto another stream, and prove by counts and hashes that it arrived."`
+	Dead    deadVerb    `cmd:"" help:"List, print and send again what was rejected."`
 	Version versionVerb `cmd:"" help:"Print the version."`
+
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and exit."`
 }
 
 const description = `ingest takes events over HTTP and keeps them on a durable stream: an embedded log, Kafka, Kinesis or NATS JetStream. It responds when they are durable and says how durable they are.
@@ -42,8 +46,11 @@ func Run(ctx context.Context, args []string, s streams) (status int) {
 	var c cli
 	p := cmdline.Program{
 		Name: "ingest", Description: description, Verbs: &c, Bind: []any{s},
-		Options: []kong.Option{kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}), kong.ExplicitGroups(groups)},
+		Options: []kong.Option{kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}), kong.Vars{"version": cmdline.Version("ingest")}, kong.ExplicitGroups(groups)},
 		Out:     s.out, Err: s.err,
+	}
+	if len(args) > 0 && args[0] == "help" { // as people type it
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	if err := loadEnvFile(args); err != nil {
 		return p.Report(err)

@@ -8,17 +8,31 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// shown is an entry as a line of JSON. One of JSON, Text and Base64 holds the
-// value: whichever can.
+// shown is an entry as a line of JSON.
 type shown struct {
 	Position string            `json:"position"`
 	Time     time.Time         `json:"time"`
 	ID       string            `json:"id,omitempty"`
 	Key      string            `json:"key,omitempty"`
 	Header   map[string]string `json:"header,omitempty"`
-	JSON     json.RawMessage   `json:"value,omitempty"`
-	Text     string            `json:"text,omitempty"`
-	Base64   []byte            `json:"base64,omitempty"`
+	body
+}
+
+// body is a value in whichever form can hold it.
+type body struct {
+	JSON   json.RawMessage `json:"value,omitempty"`
+	Text   string          `json:"text,omitempty"`
+	Base64 []byte          `json:"base64,omitempty"`
+}
+
+func bodyOf(value []byte) body {
+	switch {
+	case json.Valid(value):
+		return body{JSON: value}
+	case utf8.Valid(value):
+		return body{Text: string(value)}
+	}
+	return body{Base64: value}
 }
 
 func show(e *stream.Entry) shown {
@@ -33,13 +47,6 @@ func show(e *stream.Entry) shown {
 			s.Header[h.Name] = h.Value
 		}
 	}
-	switch {
-	case json.Valid(e.Value):
-		s.JSON = e.Value
-	case utf8.Valid(e.Value):
-		s.Text = string(e.Value)
-	default:
-		s.Base64 = e.Value
-	}
+	s.body = bodyOf(e.Value)
 	return s
 }

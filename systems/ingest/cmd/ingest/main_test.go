@@ -169,7 +169,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
-			for _, name := range []string{"PORT1", "PORT2"} {
+			for _, name := range []string{"PORT1", "PORT2", "PORT3", "PORT4"} {
 				address, err := unused()
 				if err != nil {
 					return err

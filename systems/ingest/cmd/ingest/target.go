@@ -173,6 +173,11 @@ func (p *httpTarget) post(ctx context.Context, e *stream.Entry) (status int, wai
 	if err != nil {
 		return 0, 0, "", fmt.Errorf("read response: %w", err)
 	}
-	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
-	return res.StatusCode, min(time.Minute, time.Duration(seconds)*time.Second), string(bytes.TrimSpace(text)), nil
+	return res.StatusCode, retryAfter(res.Header), string(bytes.TrimSpace(text)), nil
+}
+
+// retryAfter is how long the other side asks to be left alone, at most a minute.
+func retryAfter(h http.Header) time.Duration {
+	seconds, _ := strconv.Atoi(h.Get("Retry-After"))
+	return min(time.Minute, time.Duration(max(seconds, 0))*time.Second)
 }

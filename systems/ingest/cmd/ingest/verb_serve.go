@@ -36,6 +36,9 @@ type serveVerb struct {
 	logFlags
 	LogFirst string `group:"stream" env:"INGEST_LOG_FIRST" placeholder:"DIR" help:"Respond when an event is on this machine's disk, in a log in this folder, and drain it to the sink in order: a sink that is down costs nothing while the disk lasts."`
 
+	deadFlags
+	deadBytes
+
 	DedupEntries int           `group:"limits" env:"INGEST_DEDUP_ENTRIES" default:"500000" placeholder:"N" help:"How many ids are remembered to know duplicates (${default}). 0: none."`
 	DedupAge     time.Duration `group:"limits" env:"INGEST_DEDUP_AGE" default:"24h" placeholder:"TIME" help:"And for how long (${default})."`
 	limitFlags
@@ -115,11 +118,21 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	dead, err := v.openDead(log)
+	if err != nil {
+		closeQuietly(kept.stream)
+		return err
+	}
 	err = v.serve(ctx, s, log, front.Options{
-		Stream: kept.stream, Keys: keys, Limits: limits, Origins: v.Origins, Proxies: v.Proxies, Metrics: registry, Log: log,
+		Stream: kept.stream, Dead: dead, Keys: keys, Limits: limits, Origins: v.Origins, Proxies: v.Proxies, Metrics: registry, Log: log,
 	}, kept, registry)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), kept.closing)
 	defer cancel()
+	if dead != nil {
+		if closeErr := dead.Close(closing); closeErr != nil {
+			err = errors.Join(err, whittle.Errorf(whittle.CodeOf(closeErr), "close dead letters: %w", closeErr))
+		}
+	}
 	if closeErr := kept.stream.Close(closing); closeErr != nil {
 		err = errors.Join(err, whittle.Errorf(whittle.CodeOf(closeErr), "close stream: %w", closeErr))
 	}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"whittle"
+	"whittle/internal/units"
+	"whittle/systems/ingest/deadletter"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
+	"whittle/systems/ingest/stream/relay"
+)
+
+// deadFlags say where the dead letters are.
+type deadFlags struct {
+	Dead string `group:"stream" env:"INGEST_DEAD" placeholder:"DIR" help:"Folder of the dead letters: rejected events and bodies that could not be read. Default: the folder dead in --log-first or --data. \"none\" keeps none."`
+}
+
+// noDead switches the dead letters off.
+const noDead = "none"
+
+func (f *deadFlags) folder(data, logFirst string) string {
+	switch {
+	case f.Dead != "":
+		return f.Dead
+	case logFirst != "":
+		return filepath.Join(logFirst, "dead")
+	}
+	return filepath.Join(data, "dead")
+}
+
+// deadSegment is how much space the log of the dead letters takes at once, at
+// least.
+const deadSegment = 4 << 20
+
+// openDead opens the log of what is rejected. Its oldest letters go where all
+// would take more than --dead-bytes, so that nobody can fill the disk by it.
+func (v *serveVerb) openDead(log *slog.Logger) (stream.Stream, error) {
+	dir := v.folder(v.Data, v.LogFirst)
+	if dir == noDead {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	o := embedded.Options{
+		MaxRecord: max(1<<20, int(max(v.MaxEvent, v.MaxImport, v.MaxBatch))+deadletter.Overhead+metadataOverhead),
+		MaxBatch:  1 << 20,
+		Reserve:   int64(v.Reserve), RetainBytes: int64(v.DeadBytes), ScrubRate: -1, Log: log,
+	}
+	o.SegmentBytes = deadSegment + 4*int64(o.MaxRecord)
+	return opened(embedded.Open(dir, o))
+}
+
+// letter is a dead letter of either kind: what the front rejected, or a record
+// that the sink behind a log refused.
+type letter struct {
+	deadletter.Letter
+	name string
+	at   uint64
+	// record is what the sink refused. Nil: the front rejected it.
+	record *stream.Record
+	done   bool
+}
+
+// sinkLetter begins the names of the letters that the sink refused.
+const sinkLetter = "sink/"
+
+// letters are a folder of dead letters.
+type letters struct {
+	dir  string
+	log  stream.Stream
+	sink bool
+}
+
+// openLetters opens the folders of dead letters that are there: the front's, and
+// with --log-first the one of the sink.
+func (v *deadPlace) openLetters() (all []letters, err error) {
+	places := []letters{{dir: v.folder(v.Data, v.LogFirst)}}
+	if v.LogFirst != "" {
+		places = append(places, letters{dir: filepath.Join(v.LogFirst, "refused"), sink: true})
+	}
+	for _, p := range places {
+		p.log, err = opened(embedded.Open(p.dir, embedded.Options{ReadOnly: true}))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			closeLetters(all)
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	if len(all) == 0 {
+		return nil, whittle.Errorf(whittle.NotFound, "there are no dead letters in %s", places[0].dir).
+			WithHint("name the server's folder by --data or --log-first, or that of the dead letters by --dead")
+	}
+	return all, nil
+}
+
+func closeLetters(all []letters) {
+	for _, p := range all {
+		closeQuietly(p.log)
+	}
+}
+
+// walk hands out the letters from the oldest on. Their memory is valid until
+// visit returns.
+func (p *letters) walk(ctx context.Context, visit func(*letter) error, corrupt func(*stream.CorruptError) error) error {
+	parts, err := p.log.Partitions(ctx)
+	if err != nil {
+		return err
+	}
+	done, err := deadletter.ReadDone(p.dir)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		err := stream.Walk(ctx, p.log, part, func(batch []stream.Entry) error {
+			for i := range batch {
+				l, err := p.read(&batch[i])
+				if err != nil {
+					return err
+				}
+				l.done = done.Has(l.at)
+				if err := visit(&l); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, corrupt)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *letters) read(e *stream.Entry) (letter, error) {
+	at, err := strconv.ParseUint(e.Position.Offset, 10, 64)
+	if err != nil {
+		return letter{}, whittle.Errorf(whittle.Internal, "a dead letter at %q", e.Position.Offset)
+	}
+	if !p.sink {
+		l, err := deadletter.Read(&e.Record)
+		return letter{Letter: l, name: e.Position.Offset, at: at}, err
+	}
+	d, err := relay.ReadDeadLetter(&e.Record)
+	if err != nil {
+		return letter{}, err
+	}
+	l := letter{name: sinkLetter + e.Position.Offset, at: at, record: &d.Record}
+	l.Letter = deadletter.Letter{Time: d.Record.Time, Reason: d.Reason, ID: d.Record.ID, Whole: true, Body: d.Record.Value, Path: "the sink"}
+	for _, h := range d.Record.Header {
+		if h.Name == "source" {
+			l.Source = h.Value
+		}
+	}
+	return l, nil
+}
+
+// named reports whether a letter is asked for: by name, or by source where no
+// name is given.
+func (l *letter) named(names []string, source string) bool {
+	if len(names) > 0 {
+		return slices.Contains(names, l.name)
+	}
+	return source == "" || l.Source == source
+}
+
+// checkNames finds what is no name of a letter.
+func checkNames(names []string) error {
+	for _, n := range names {
+		if _, err := strconv.ParseUint(strings.TrimPrefix(n, sinkLetter), 10, 64); err != nil {
+			return whittle.Errorf(whittle.Invalid, "%q is no dead letter's name", n).
+				WithHint("ingest dead ls lists them: numbers, and with --log-first also sink/ and a number")
+		}
+	}
+	return nil
+}
+
+// deadBytes bounds the log of the dead letters.
+type deadBytes struct {
+	DeadBytes units.Bytes `group:"stream" env:"INGEST_DEAD_BYTES" default:"64MiB" placeholder:"SIZE" help:"Drop the oldest dead letters beyond this size (${default})."`
+}

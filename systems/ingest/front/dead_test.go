@@ -1,0 +1,249 @@
+package front
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"whittle"
+	"whittle/systems/ingest/deadletter"
+	"whittle/systems/ingest/stream"
+)
+
+// serveDead is a front that keeps dead letters, and where they are.
+func serveDead(t *testing.T, change func(*Options)) (*testFront, *double) {
+	t.Helper()
+	dead := newDouble()
+	return serve(t, func(o *Options) {
+		o.Dead = dead
+		if change != nil {
+			change(o)
+		}
+	}), dead
+}
+
+func letters(t *testing.T, dead *double) (all []deadletter.Letter) {
+	t.Helper()
+	for _, r := range dead.records() {
+		l, err := deadletter.Read(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+func gzipOf(text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(text))
+	_ = w.Close()
+	return b.String()
+}
+
+// TestRejectedBodiesAreDeadLetters sends what nobody can make an event of: the
+// client is told so, and its bytes are there to be mended and sent again.
+func TestRejectedBodiesAreDeadLetters(t *testing.T) {
+	const isJSON = "Content-Type: application/json"
+	for _, c := range []struct {
+		name, path, body string
+		lines            []string
+		code             int
+		kept, encoding   string // what the letter has; kept "-": there is none
+	}{
+		{"cut off", "/v1/batch", `{"batch":[{"type":`, nil, 400, "", ""},
+		{"no object", "/v1/track", `[]`, nil, 400, "", ""},
+		{"nobody's", "/v1/track", `{"event":"e"}`, nil, 400, "", ""},
+		{"NaN", "/v1/t", `{"userId":"u","x":NaN}`, nil, 400, "", ""},
+		{"an import that is no JSON", "/import", `{`, []string{isJSON}, 400, "", ""},
+		{"an empty batch", "/v1/batch", `{"batch":[]}`, nil, 400, "", ""},
+		{"one twice", "/v1/batch", `{"batch":[],"batch":[]}`, nil, 400, "", ""},
+		{"zipped", "/v1/track", gzipOf(`{"event":"e"}`), []string{"Content-Encoding: gzip"}, 400, `{"event":"e"}`, ""},
+		{"not zipped", "/v1/track", `{}`, []string{"Content-Encoding: gzip"}, 400, `{}`, "gzip"},
+		{"a bomb", "/v1/batch", gzipOf(strings.Repeat("x", 600<<10)), []string{"Content-Encoding: gzip"}, 413, gzipOf(strings.Repeat("x", 600<<10)), "gzip"},
+		{"an event too large", "/v1/track", `{"userId":"` + strings.Repeat("u", 40<<10) + `"}`, nil, 413, "", ""},
+		{"a body too large to be read", "/v1/track", strings.Repeat("x", 600<<10), nil, 413, "-", ""},
+		{"an id that is none", "/import", "x", []string{"Idempotency-Key: a b"}, 400, "", ""},
+		{"what is taken", "/import", "x", nil, 200, "-", ""},
+		{"no body", "/v1/track", "", nil, 400, "-", ""},
+	} {
+		s, dead := serveDead(t, nil)
+		a := s.post(c.path, c.body, c.lines...)
+		if a.code != c.code {
+			t.Errorf("%s: %d %s", c.name, a.code, a.text)
+		}
+		all := letters(t, dead)
+		if c.kept == "-" {
+			if len(all) != 0 || a.DeadLetter != "" {
+				t.Errorf("%s: %+v", c.name, all)
+			}
+			continue
+		}
+		if c.kept == "" {
+			c.kept = c.body
+		}
+		if len(all) != 1 || a.DeadLetter != "0" {
+			t.Errorf("%s: %d letters, and the response is %s", c.name, len(all), a.text)
+			continue
+		}
+		l := all[0]
+		if string(l.Body) != c.kept || l.ContentEncoding != c.encoding || l.Path != c.path || !l.Whole || l.Reason != a.Reason || l.Source != anySource || l.RequestID != a.RequestID || l.Address == "" || l.Time.IsZero() {
+			t.Errorf("%s: %+v after %s", c.name, l, a.text)
+		}
+	}
+}
+
+// TestRejectedEventsAreDeadLetters: each rejected event of a batch can be sent
+// again by itself, with what its batch gave it.
+func TestRejectedEventsAreDeadLetters(t *testing.T) {
+	s, dead := serveDead(t, nil)
+	body := `{"writeKey":"k","context":{"app":1},"batch":[` + eventOf("a") + `,{"type":"track","userId":"u","x":NaN},` + eventOf("b") + `,7],"sentAt":"2026-03-01T12:00:09Z"}`
+	a := s.post("/v1/batch", body)
+	if a.code != 400 || a.Accepted != 2 || a.Rejected != 2 || len(a.Results) != 4 {
+		t.Fatalf("%d %s", a.code, a.text)
+	}
+	all := letters(t, dead)
+	if len(all) != 2 {
+		t.Fatalf("%+v", all)
+	}
+	for i, at := range []int{1, 3} {
+		r, l := a.Results[at], all[i]
+		if r.Index != at || r.DeadLetter != strconv.Itoa(i) || r.Reason == "" || l.Index != at || l.Whole || l.Offset != r.Offset || l.Reason != r.Reason || l.Path != "/v1/batch" {
+			t.Errorf("%+v, %+v", r, l)
+		}
+	}
+	if !strings.HasPrefix(body[a.Results[1].Offset:], "NaN}") || !strings.HasPrefix(body[a.Results[3].Offset:], "7]") {
+		t.Errorf("wrong places: %s", a.text)
+	}
+	mended := strings.Replace(string(all[0].Body), "NaN", "null", 1)
+	again := s.post(all[0].Path, mended, "Content-Type: "+all[0].ContentType)
+	if again.code != 200 || again.Accepted != 1 {
+		t.Fatalf("%s: %d %s", mended, again.code, again.text)
+	}
+	got := string(s.stream.records()[2].Value)
+	for _, want := range []string{`"app":1`, `"x":null`, `"sentAt":"2026-03-01T12:00:09Z"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("without %s: %s", want, got)
+		}
+	}
+}
+
+// TestALargeContextIsNotKeptThousandsOfTimes bounds what one body makes of dead letters.
+func TestALargeContextIsNotKeptThousandsOfTimes(t *testing.T) {
+	for _, size := range []int{100, 10 << 10, 400 << 10} {
+		s, dead := serveDead(t, nil)
+		body := `{"context":{"x":"` + strings.Repeat("x", size) + `"},"batch":[` + strings.Repeat("1,", 2000) + `1]}`
+		if a := s.post("/v1/batch", body); a.code != 400 || a.Rejected != 2001 {
+			t.Fatalf("%d %.300s", a.code, a.text)
+		}
+		total := 0
+		for _, l := range letters(t, dead) {
+			total += len(l.Body)
+		}
+		if n := len(dead.records()); n != 2001 || total > 3*len(body)+2001*20+maxShared {
+			t.Errorf("%d letters with %d bytes of a body of %d", n, total, len(body))
+		}
+	}
+}
+
+// TestWhoMayNotSendLeavesNoLetter: without a write key of the list nothing is
+// kept, and one inside a body that cannot be read counts.
+func TestWhoMayNotSendLeavesNoLetter(t *testing.T) {
+	keys, err := ReadKeys(keysFile(t, "k1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, dead := serveDead(t, func(o *Options) { o.Keys = keys })
+	for _, body := range []string{`{`, `{"writeKey":"k2","x":NaN}`, `{"writeKey"`, `{"writeKey" :`, `{"writeKey":"`, `{"writeKey":7,`, `{"batch":[1],"writeKey":"k2"}`, `{"batch":[NaN]}`} {
+		if a := s.post("/v1/batch", body); a.code != 400 && a.code != 401 || a.DeadLetter != "" {
+			t.Errorf("%s: %d %s", body, a.code, a.text)
+		}
+	}
+	if n := len(dead.records()); n != 0 {
+		t.Errorf("%d letters", n)
+	}
+	for i, body := range []string{`{"writeKey": "k1","x":NaN}`, `{"batch":[1],"writeKey":"k1"}`} {
+		s.post("/v1/batch", body)
+		if n := len(dead.records()); n != i+1 {
+			t.Errorf("%s: %d letters", body, n)
+		}
+	}
+	if a := s.post("/v1/track", "{", "Authorization: Bearer k1"); a.DeadLetter != "2" {
+		t.Errorf("%s", a.text)
+	}
+	for _, l := range letters(t, dead) {
+		if l.Source == unknownSource || l.Source == anySource || l.Source == "" {
+			t.Errorf("the source is %q", l.Source)
+		}
+	}
+}
+
+// TestAFullDeadLetterLog: what cannot be kept is counted, and the client is told
+// the same.
+func TestAFullDeadLetterLog(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	var log bytes.Buffer
+	s, dead := serveDead(t, func(o *Options) {
+		o.Metrics, o.Log = registry, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	dead.fate = func(int, *stream.Record) error { return fails(whittle.ResourceExhausted) }
+	if a := s.post("/v1/track", "{"); a.code != 400 || a.DeadLetter != "" || a.Status != "rejected" {
+		t.Errorf("%d %s", a.code, a.text)
+	}
+	if a := s.post("/v1/batch", batchOf(eventOf("a"), "7")); a.code != 400 || a.Accepted != 1 || a.Rejected != 1 || a.Results[1].DeadLetter != "" {
+		t.Errorf("%d %s", a.code, a.text)
+	}
+	if n := testutil.ToFloat64(s.front.metrics.lostLetters); n != 2 {
+		t.Errorf("%v lost letters are counted", n)
+	}
+	for _, want := range []string{"events were rejected", "source=any", "endpoint=/v1/track", "could not be kept"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, &log)
+		}
+	}
+}
+
+// TestWhatIsSentAddsUp sends batches with events that are spoilt at random:
+// sent is kept, duplicate and rejected, and each rejected one is a letter.
+func TestWhatIsSentAddsUp(t *testing.T) {
+	s, dead := serveDead(t, nil)
+	random := rand.New(rand.NewPCG(5, 6))
+	sent, kept, again, gone := 0, 0, 0, 0
+	spoilt := map[string]bool{}
+	for range 60 {
+		var events []string
+		for range 1 + random.IntN(50) {
+			e := eventOf(fmt.Sprint(random.IntN(1000)))
+			if random.IntN(4) == 0 {
+				e = []string{`{"n":%d,"x":NaN}`, `{"n":%d}`, `[%d,tru]`, `{"n":%d,"type":"x"}`}[random.IntN(4)]
+				e = fmt.Sprintf(e, len(spoilt))
+				spoilt[e] = true
+			}
+			events = append(events, e)
+		}
+		a := s.post("/v1/batch?results=each", batchOf(events...))
+		sent, kept, again, gone = sent+len(events), kept+a.Accepted, again+a.Duplicate, gone+a.Rejected
+	}
+	if sent != kept+again+gone || gone != len(spoilt) || len(s.stream.records()) != kept {
+		t.Errorf("%d sent, %d kept, %d duplicates, %d rejected, %d spoilt, %d records", sent, kept, again, gone, len(spoilt), len(s.stream.records()))
+	}
+	for _, l := range letters(t, dead) {
+		event := strings.TrimSuffix(strings.TrimPrefix(string(l.Body), `{"batch":[`), "]}")
+		if !spoilt[event] {
+			t.Errorf("a letter of what was not sent: %s", l.Body)
+		}
+		delete(spoilt, event)
+	}
+	if len(spoilt) > 0 {
+		t.Errorf("without a letter: %v", spoilt)
+	}
+}
