@@ -42,7 +42,7 @@ type Body struct {
 	announced []string
 
 	// gate holds back who reads; nil: nothing does. awaiting are those who wait for
-	// something to come.
+	// something to come: Detach ends their waiting.
 	gate     chan struct{}
 	awaiting sync.WaitGroup
 
@@ -107,6 +107,9 @@ func (b *Body) Gate() {
 		b.Open()
 	})
 }
+
+// Beside runs f on a goroutine of its own, which Detach waits for.
+func (b *Body) Beside(f func()) { b.awaiting.Go(f) }
 
 // gated reports whether the gate is still closed.
 func (b *Body) gated() bool {

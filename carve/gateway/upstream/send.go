@@ -6,8 +6,9 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"whittle/carve/gateway/inbound"
@@ -81,9 +82,12 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 		w.await(u.timeout)
 	}
 	trace := httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { w.sent(u.timeout) }}
+	var body *upload
 	if q.Body != nil {
-		body := &upload{Body: q.Body}
-		out.Body, trace.GotConn = body, func(httptrace.GotConnInfo) { body.begun.Store(true) }
+		body = newUpload(q.Body, u.http2)
+		out.Body = body.last
+		body.follow(&trace)
+		defer body.settle()
 	}
 	hints := &informer{inform: q.Inform}
 	defer hints.mute()
@@ -111,7 +115,13 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 		q.Body.Gate()
 		defer time.AfterFunc(continueTimeout, q.Body.Open).Stop()
 	}
-	resp, i, err := u.roundTrip(out.WithContext(httptrace.WithClientTrace(ctx, &trace)), by, u.clientOf(q.In), false) //nolint:bodyclose // Response.Close does
+	out = out.WithContext(httptrace.WithClientTrace(ctx, &trace))
+	resp, i, err := u.roundTrip(out, by, u.clientOf(q.In), false) //nolint:bodyclose // Response.Close does
+	for tries := 0; err != nil && body != nil && tries < maxGoodbyes && ctx.Err() == nil && body.again(err); tries++ {
+		next := *out // net/http may still hold the one before
+		next.Body = body.last
+		resp, i, err = u.roundTrip(&next, by, u.clientOf(q.In), false) //nolint:bodyclose // Response.Close does
+	}
 	w.rest()
 	if err != nil {
 		held.release()
@@ -175,19 +185,178 @@ func (u *shared) clientOf(q *inbound.Request) string {
 	return u.preface(q.RemoteAddr, local)
 }
 
-// upload is a request's body that outlives attempts of which none of it was sent:
-// net/http closes it after each.
+// upload is a request's body that outlives attempts of which the upstream has begun
+// nothing. net/http closes the body after each attempt.
 type upload struct {
-	*inbound.Body
-	begun atomic.Bool // there is a connection to send it over
+	body *inbound.Body
+
+	mu        sync.Mutex    // guards the following
+	connected bool          // there is a connection for the present attempt
+	headed    bool          // the request's head was written to it
+	last      *uploadReader // the only one that gets anything
+	settled   bool          // there is no further attempt
+	spent     bool          // it cannot be read again
+	kept      []byte        // what was read, while it can be read again
+	fetching  chan struct{} // is closed when more is kept; nil: nothing is on its way
+	err       error         // that ended the body
 }
 
-// Close implements io.Closer.
-func (u *upload) Close() error {
-	if !u.begun.Load() {
-		return nil
+const (
+	// maxAgain bounds what is kept of a body: it is what HTTP/2 sends before the
+	// upstream's first window update, and most calls are shorter.
+	maxAgain = 64 << 10
+	// maxGoodbyes bounds the further attempts.
+	maxGoodbyes = 3
+)
+
+// newUpload gives the upload of a body. again: it is kept for further attempts.
+func newUpload(b *inbound.Body, again bool) *upload {
+	u := &upload{body: b, spent: !again}
+	u.last = u.reader()
+	return u
+}
+
+// follow has u learn how far an attempt gets.
+func (u *upload) follow(t *httptrace.ClientTrace) {
+	t.GotConn = func(httptrace.GotConnInfo) { u.reaches(&u.connected) }
+	t.WroteHeaders = func() { u.reaches(&u.headed) }
+}
+
+func (u *upload) reaches(point *bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	*point = true
+}
+
+// again reports whether the body can be read once more after an attempt over HTTP/2
+// has failed, and makes last read it from its beginning. The upstream has begun nothing
+// where not even the head was written, and where it said so.
+func (u *upload) again(failure error) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.spent || u.headed && !leftOut(failure) {
+		return false
 	}
-	return u.Body.Close()
+	u.last = u.reader()
+	u.connected, u.headed = false, false
+	return true
+}
+
+// leftOut reports whether an HTTP/2 server said that it has begun nothing of a stream:
+// GOAWAY named an earlier one as the last (RFC 9113 6.8), or the stream was refused
+// (8.7). net/http gives that as text only.
+func leftOut(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "cannot retry err [http2: Transport received Server's graceful shutdown GOAWAY]") ||
+		strings.Contains(text, "cannot retry err [stream error:") && strings.Contains(text, "; REFUSED_STREAM; received from peer]")
+}
+
+// settle says that the present attempt is the last one.
+func (u *upload) settle() {
+	u.mu.Lock()
+	u.settled = true
+	ends := u.last.closed
+	u.mu.Unlock()
+	if ends {
+		_ = u.body.Close() // it returns no error
+	}
+}
+
+// fetch keeps more of the body, beside the reader: one that is closed does not wait for
+// the client. The caller holds mu.
+func (u *upload) fetch() {
+	begin := len(u.kept)
+	u.kept = slices.Grow(u.kept, min(max(begin, 4<<10), maxAgain-begin))
+	room := u.kept[begin:min(cap(u.kept), maxAgain)]
+	u.fetching = make(chan struct{})
+	u.body.Beside(func() {
+		n, err := u.body.Read(room)
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.kept, u.err = u.kept[:begin+n], err
+		close(u.fetching)
+		u.fetching = nil
+	})
+}
+
+// uploadReader reads an upload for one attempt.
+type uploadReader struct {
+	u      *upload
+	at     int // in what is kept
+	closed bool
+	end    chan struct{} // is closed with it
+}
+
+func (u *upload) reader() *uploadReader { return &uploadReader{u: u, end: make(chan struct{})} }
+
+// Read implements io.Reader.
+func (r *uploadReader) Read(p []byte) (int, error) {
+	u := r.u
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for {
+		switch {
+		case u.last != r, r.closed:
+			return 0, http.ErrBodyReadAfterClose
+		case r.at < len(u.kept):
+			n := copy(p, u.kept[r.at:])
+			r.at += n
+			return n, nil
+		case u.err != nil:
+			return 0, u.err
+		case u.fetching != nil:
+			r.await(u.fetching)
+		case u.spent, u.settled, len(u.kept) == maxAgain:
+			return r.readOn(p)
+		default:
+			u.fetch()
+		}
+	}
+}
+
+// await waits for what is fetched, without mu, which the caller holds.
+func (r *uploadReader) await(fetched <-chan struct{}) {
+	r.u.mu.Unlock()
+	defer r.u.mu.Lock()
+	select {
+	case <-fetched:
+	case <-r.end:
+	}
+}
+
+// readOn reads without keeping anything. The caller holds mu.
+func (r *uploadReader) readOn(p []byte) (int, error) {
+	u := r.u
+	u.spent, u.kept, r.at = true, nil, 0
+	u.mu.Unlock()
+	n, err := u.body.Read(p)
+	u.mu.Lock()
+	u.err = err
+	return n, err
+}
+
+// Close implements io.Closer. A read under way ends.
+func (r *uploadReader) Close() error {
+	u := r.u
+	if r.close() {
+		return u.body.Close()
+	}
+	return nil
+}
+
+// close reports whether the body ends with the reader.
+func (r *uploadReader) close() bool {
+	u := r.u
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.last != r || !u.connected {
+		return false
+	}
+	if !r.closed {
+		r.closed = true
+		close(r.end)
+	}
+	return u.settled || u.spent
 }
 
 // informer passes informational responses on until the final one has come.
