@@ -114,7 +114,7 @@ func TestReplace(t *testing.T) {
 	const rounds, users = 5, 12
 	m := process.Monolith(t)
 	candidate := newFake(t)
-	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: candidate.address(), Plain: true, Top: "limits: {grace: 2s}\naccess: {file: access.log, fields: [side, \"header:X-User\"]}\n"})
+	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: candidate.address(), Plain: true, Top: "limits: {grace: 60s}\naccess: {file: access.log, fields: [side, \"header:X-User\"]}\n"})
 	c := gather(r.Public, users, func(u *user, i int) error {
 		if i%3 == 2 && u.name != "user-0" {
 			u.close()

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // Address is where to listen.
@@ -162,11 +163,7 @@ func (s *Set) Pass(cmd *exec.Cmd) error {
 	text := strconv.Itoa(firstFile + len(cmd.ExtraFiles))
 	var files []*os.File
 	for i, k := range s.open {
-		l, ok := k.l.(interface{ File() (*os.File, error) })
-		if !ok {
-			return fmt.Errorf("pass the socket of %s on: %T has no file", k.name, k.l)
-		}
-		f, err := l.File()
+		f, err := copyOf(k.l)
 		if err != nil {
 			for _, f := range files {
 				_ = f.Close() // nothing was written
@@ -182,6 +179,25 @@ func (s *Set) Pass(cmd *exec.Cmd) error {
 	cmd.ExtraFiles = append(cmd.ExtraFiles, files...)
 	cmd.Env = append(cmd.Env, passedEnv+"="+text)
 	return nil
+}
+
+// copyOf gives a listener's socket as a file. The file of net's own File would make the
+// socket block for whoever starts a process with it, in this process too: Accept would
+// wait in a system call that Close does not end, and take the successor's next client.
+func copyOf(l net.Listener) (*os.File, error) {
+	c, ok := l.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("%T has no file", l)
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var f *os.File
+	if failed := raw.Control(func(fd uintptr) { f, err = duplicate(fd) }); failed != nil {
+		return nil, failed
+	}
+	return f, err
 }
 
 // Close closes all sockets.

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"whittle/internal/needs"
 )
 
@@ -106,6 +108,9 @@ func TestPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range cmd.ExtraFiles {
+		if flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK == 0 {
+			t.Errorf("the socket blocks whoever accepts from it: %#x, %v", flags, err)
+		}
 		_ = f.Close() // the child has its own
 	}
 	if err := s.Close(); err != nil {
