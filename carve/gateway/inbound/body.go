@@ -108,8 +108,8 @@ func (b *Body) Gate() {
 	})
 }
 
-// Beside runs f on a goroutine of its own, which Detach waits for.
-func (b *Body) Beside(f func()) { b.awaiting.Go(f) }
+// Go runs f on a goroutine of its own, which Detach waits for.
+func (b *Body) Go(f func()) { b.awaiting.Go(f) }
 
 // gated reports whether the gate is still closed.
 func (b *Body) gated() bool {

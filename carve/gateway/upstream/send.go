@@ -262,14 +262,14 @@ func (u *upload) settle() {
 	}
 }
 
-// fetch keeps more of the body, beside the reader: one that is closed does not wait for
+// fetch keeps more of the body, without its reader: one that is closed does not wait for
 // the client. The caller holds mu.
 func (u *upload) fetch() {
 	begin := len(u.kept)
 	u.kept = slices.Grow(u.kept, min(max(begin, 4<<10), maxAgain-begin))
 	room := u.kept[begin:min(cap(u.kept), maxAgain)]
 	u.fetching = make(chan struct{})
-	u.body.Beside(func() {
+	u.body.Go(func() {
 		n, err := u.body.Read(room)
 		u.mu.Lock()
 		defer u.mu.Unlock()
