@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // Window is a figure over one window of a run, and the window's weight.
@@ -118,16 +118,27 @@ func meanError(xs []float64) (mean, deviation float64) {
 // student puts interval and p-value around a ratio whose logarithm has the
 // standard error.
 func (r Ratio) student(deviation, freedom float64) Ratio {
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}
-	half := t.Quantile(1-Alpha/2) * deviation
+	half := studentQuantile(Alpha, freedom) * deviation
 	r.Low, r.High = r.Ratio*math.Exp(-half), r.Ratio*math.Exp(half)
 	switch gap := math.Abs(math.Log(r.Ratio)); {
 	case deviation > 0:
-		r.P = 2 * t.Survival(gap/deviation)
+		r.P = studentTails(gap/deviation, freedom)
 	case gap == 0:
 		r.P = 1
 	default:
 		r.P = 0
 	}
 	return r
+}
+
+// studentTails is the probability that Student's t is at least so far from 0, to either
+// side, and studentQuantile how far it is with such a probability. They are incomplete
+// beta functions; gonum's distuv, which has them too, would link its linear algebra.
+func studentTails(t, freedom float64) float64 {
+	return mathext.RegIncBeta(freedom/2, 0.5, freedom/(t*t+freedom))
+}
+
+func studentQuantile(tails, freedom float64) float64 {
+	x := mathext.InvRegIncBeta(freedom/2, 0.5, tails)
+	return math.Sqrt(freedom * (1 - x) / x)
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // Named is a figure of a comparison.
@@ -169,7 +169,7 @@ func (r Ratio) Detectable(figures int) float64 {
 	if math.IsNaN(half) || math.IsInf(half, 1) {
 		return math.Inf(1)
 	}
-	z := distuv.UnitNormal.Quantile
+	z := mathext.NormalQuantile
 	deviation := half / z(1-Alpha/2)
 	return math.Exp(deviation*(z(1-FamilyAlpha/2/float64(max(figures, 1)))+z(power))) - 1
 }
