@@ -133,6 +133,7 @@ var rooms = map[string]int{
 	"whittle/carve/promquery":               30,
 
 	"whittle/load/expr":      10,
+	"whittle/load/script":    10,
 	"whittle/load/report":    20,
 	"whittle/load/plan":      20,
 	"whittle/load/artillery": 30,

@@ -1,0 +1,2 @@
+module.exports = {EOL: '\n', hostname: () => 'whittle', platform: () => 'linux', type: () => 'Linux', arch: () => 'x64', release: () => '', tmpdir: () => '/tmp', homedir: () => '/',
+  cpus: () => [{model: '', speed: 0, times: {}}], totalmem: () => 0, freemem: () => 0, loadavg: () => [0, 0, 0], uptime: () => 0, networkInterfaces: () => ({}), userInfo: () => ({username: 'whittle'}), endianness: () => 'LE'};

@@ -1,0 +1,117 @@
+package script
+
+import (
+	"context"
+	"errors"
+
+	"github.com/grafana/sobek"
+	"github.com/grafana/sobek/parser"
+
+	"whittle"
+)
+
+// Program is compiled script. One serves any number of runtimes.
+type Program struct{ compiled *sobek.Program }
+
+// parserOptions keep the engine from reading source maps, which are files anywhere.
+var parserOptions = []parser.Option{parser.WithDisableSourceMaps}
+
+// Compile compiles a script; name is the file's, for errors, which carry line and column
+// and have the code whittle.Invalid.
+func Compile(name, src string) (*Program, error) {
+	if len(src) > maxSource {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "%s: a script has at most %d bytes, this one %d", name, maxSource, len(src))
+	}
+	tree, err := parser.ParseFile(nil, name, src, 0, parserOptions...)
+	if err != nil {
+		return nil, syntaxError(name, err)
+	}
+	compiled, err := sobek.CompileAST(tree, false)
+	if err != nil {
+		return nil, compileError(name, err)
+	}
+	return &Program{compiled}, nil
+}
+
+func syntaxError(name string, err error) error {
+	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
+		first := list[0]
+		return whittle.Errorf(whittle.Invalid, "%s: SyntaxError: %s", first.Position.String(), first.Message)
+	}
+	return compileError(name, err)
+}
+
+// Run runs a program with the given global variables, which are there for its time only,
+// and returns the value of its last expression as Export gives it. If that is a promise,
+// it waits for it. Values may be texts, numbers, booleans, nil, lists, maps and functions
+// of Go: a function's error is thrown as an exception.
+func (r *Runtime) Run(ctx context.Context, p *Program, globals map[string]any) (result any, err error) {
+	_, err = r.Invoke(ctx, func(vm *VM, done func(error)) error {
+		restore := setGlobals(vm, globals)
+		defer restore()
+		v, err := vm.RunProgram(p.compiled)
+		if err != nil {
+			return err
+		}
+		r.Await(vm, v, func(v Value, err error) {
+			if err == nil {
+				result, err = Export(v)
+			}
+			done(err)
+		})
+		return nil
+	}, nil)
+	return result, err
+}
+
+func setGlobals(vm *VM, values map[string]any) (restore func()) {
+	global := vm.GlobalObject()
+	before := map[string]Value{}
+	for name, v := range values {
+		before[name] = global.Get(name)
+		_ = global.Set(name, v) // a global of the engine's own that is read-only stays
+	}
+	return func() {
+		for name, v := range before {
+			if v == nil {
+				_ = global.Delete(name)
+			} else {
+				_ = global.Set(name, v)
+			}
+		}
+	}
+}
+
+// Await calls then once, now or later, with v or, where v is a promise, with what it is
+// resolved to or the error that it is rejected with.
+func (r *Runtime) Await(vm *VM, v Value, then func(Value, error)) {
+	object, ok := v.(*Object)
+	if !ok {
+		then(v, nil)
+		return
+	}
+	next, ok := sobek.AssertFunction(object.Get("then"))
+	if !ok {
+		then(v, nil)
+		return
+	}
+	if p, ok := object.Export().(*sobek.Promise); ok && p.State() == sobek.PromiseStateFulfilled {
+		then(p.Result(), nil)
+		return
+	}
+	_, err := next(object,
+		vm.ToValue(func(v Value) { then(v, nil) }),
+		vm.ToValue(func(v Value) { then(nil, rejection(v)) }))
+	if err != nil {
+		then(nil, problem(err))
+	}
+}
+
+// rejection is the error of a promise that was rejected.
+func rejection(v Value) error {
+	at := ""
+	if o, ok := v.(*Object); ok {
+		at = firstPlace(o.Get("stack"))
+	}
+	return whittle.Errorf(whittle.Invalid, "%s%s", at, Describe(v))
+}
