@@ -124,11 +124,12 @@ func (v *verifyVerb) everyBit(ctx context.Context, s streams) error {
 func printEnd(s streams, e *embedded.End) *whittle.Error {
 	switch {
 	case !e.Marked:
-		fmt.Fprintln(s.out, "there is no end mark, so that records missing at the end go unseen: the log was last opened by an earlier ingest, or the mark is gone")
+		return whittle.Errorf(whittle.FallsShort, "there is no end mark (the file END), so that nobody can say whether records are missing at the end").
+			WithHint("it is lost, or the log was last opened by an earlier ingest: ingest started on it writes one, and warns")
 	case e.Closed:
 		fmt.Fprintf(s.out, "the log was closed with its last record before offset %s\n", e.Reached.Offset)
 	default:
-		fmt.Fprintf(s.out, "the log is in use or was not closed; it had reached offset %s, and records missing behind that go unseen\n", e.Reached.Offset)
+		fmt.Fprintf(s.out, "the log is in use or was not closed; it had reached offset %s, and records of the second behind that may be missing unseen\n", e.Reached.Offset)
 	}
 	const hint = "look for the files *.segment that were in this folder. Started again, ingest keeps the offsets of what is missing free"
 	switch {

@@ -134,8 +134,9 @@ func (w *writer) prepare() {
 	w.number++
 	w.l.running.Go(func() {
 		var s spare
-		if s.err = checkCapacity(w.l.disk, w.l.o.SegmentBytes, w.l.o.Reserve); s.err == nil {
-			s.seg, s.file, s.err = newSegment(w.l.disk, number, w.l.o.SegmentBytes)
+		var size int64
+		if size, s.err = w.l.segmentSize(); s.err == nil {
+			s.seg, s.file, s.err = newSegment(w.l.disk, number, size)
 		}
 		if s.err == nil {
 			w.l.space.prepared(s.seg.size)
@@ -143,6 +144,28 @@ func (w *writer) prepare() {
 		}
 		made <- s
 	})
+}
+
+// segmentSize is how long the next segment is: a log doubles until its segments
+// have their full length, so that a short one takes little of a small disk, and the
+// last one takes what the disk has left.
+func (l *Log) segmentSize() (int64, error) {
+	free, err := l.disk.Free()
+	if err != nil {
+		return 0, codedf(err, "ask for free space")
+	}
+	if free -= l.o.Reserve; free < l.o.shortest {
+		return 0, whittle.Errorf(whittle.ResourceExhausted, "the disk has %d bytes left; a segment takes %d, and %d stay free", free+l.o.Reserve, l.o.shortest, l.o.Reserve).
+			WithHint(hintFull)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all int64
+	for _, seg := range l.segments {
+		all += seg.size
+	}
+	size := min(l.o.SegmentBytes, max(l.o.shortest, all), free)
+	return size - size%sector, nil
 }
 
 // rotate continues in a new segment.
@@ -181,13 +204,17 @@ func (w *writer) closeSegment(cut bool) {
 	seg, f := w.seg, w.file
 	w.seg, w.file = nil, nil
 	w.l.space.active(0)
+	if !cut && seg.began != 0 {
+		from, to := w.forgot, seg.end
+		w.l.running.Go(func() { // it takes its time, and nobody waits for it
+			f.Forget(from, to) // all of it was synced
+			f.Close()
+		})
+		return
+	}
 	defer f.Close()
 	if seg.began == 0 {
 		w.l.remove(seg.number)
-		return
-	}
-	if !cut {
-		f.Forget(w.forgot, seg.end) // all of it was synced
 		return
 	}
 	if err := f.Truncate(seg.end); err != nil {

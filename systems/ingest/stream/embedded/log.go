@@ -102,6 +102,7 @@ func Open(dir string, o Options) (*Log, error) {
 	l.Capacity() // so that the first response is not awaited by its second asker
 	l.running.Go(func() { l.commitAll(number) })
 	l.running.Go(l.retain)
+	l.running.Go(l.markOften)
 	if o.ScrubRate > 0 {
 		l.running.Go(l.scrub)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"time"
 
 	"whittle"
 	"whittle/systems/ingest/stream"
@@ -22,7 +23,8 @@ import (
 //	closed   8   1: there was none behind it, and the log was closed; 0: there may be
 //	sum      4   CRC-32C of the 40 bytes before it
 //
-// It is written when the log opens, with each new segment, and when it closes.
+// It is written when the log opens, with each new segment, once a second while
+// the log grows, and when it closes.
 const (
 	markName  = "END"
 	markLen   = 44
@@ -107,8 +109,29 @@ func writeMark(d disk, m mark) error {
 
 // marker writes the log's mark.
 type marker struct {
-	mu   sync.Mutex // guards the following, and one write at a time
-	turn uint64
+	mu     sync.Mutex // guards the following, and one write at a time
+	turn   uint64
+	next   uint64 // what the last one says
+	closed bool   // the log is closed, and its last mark written
+}
+
+// markEvery is how far behind the log its mark may be.
+const markEvery = time.Second
+
+// markOften keeps the mark near the end of the log until the log closes. Nobody
+// waits for it.
+func (l *Log) markOften() {
+	for l.pause(markEvery) {
+		l.mu.Lock()
+		next := l.next
+		l.mu.Unlock()
+		l.marks.mu.Lock()
+		behind := next > l.marks.next
+		l.marks.mu.Unlock()
+		if behind {
+			l.markEnd(false)
+		}
+	}
 }
 
 // markEnd writes down how far the log has come. What it says is on the disk
@@ -116,6 +139,10 @@ type marker struct {
 func (l *Log) markEnd(closed bool) {
 	l.marks.mu.Lock()
 	defer l.marks.mu.Unlock()
+	if l.marks.closed {
+		return
+	}
+	l.marks.closed = closed
 	l.mu.Lock()
 	m := mark{turn: l.marks.turn + 1, first: l.next, next: l.next, closed: closed}
 	if len(l.segments) > 0 {
@@ -126,7 +153,7 @@ func (l *Log) markEnd(closed bool) {
 		l.o.Log.Warn("writing the end mark failed; a later loss of the log's end may go undetected", "err", err)
 		return
 	}
-	l.marks.turn = m.turn
+	l.marks.turn, l.marks.next = m.turn, m.next
 }
 
 // resume takes up the mark of the life before: where records that were on the
@@ -140,6 +167,9 @@ func (l *Log) resume() error {
 		l.o.Log.Warn("end mark is damaged", "sectors", damagedCount)
 	}
 	l.marks.turn = m.turn
+	if !ok && len(l.segments) > 0 {
+		l.o.Log.Warn("log has no end mark: whether records are missing at its end is not known", "next", l.next)
+	}
 	if !ok || m.next <= l.next {
 		return nil
 	}

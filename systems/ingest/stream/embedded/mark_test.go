@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"whittle"
 	"whittle/systems/ingest/stream"
@@ -235,5 +237,65 @@ func TestAFolderWithoutALog(t *testing.T) {
 	closing(t, openAt(t, dir, small()))
 	if r, err := Verify(t.Context(), dir); err != nil || !r.End.Closed {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestTheLastSecondOfAKilledLog: the mark is no more than a second behind the
+// log, so that of a log which was not closed any loss but of that second is
+// seen. A log that is closed says so, whatever the second brings.
+func TestTheLastSecondOfAKilledLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := newFakeDisk(rand.New(rand.NewPCG(5, 5)))
+		l, err := Open("", onFakeDisk(disk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 { // all of them in the first segment
+			keep(t, l, record(fmt.Sprint(i), nil))
+		}
+		time.Sleep(markEvery + time.Millisecond)
+		keep(t, l, record("in the last second", nil))
+		d := copied(disk)
+		for _, name := range segmentsOf(d) {
+			delete(d.seen, name)
+		}
+		if r, err := verify(t.Context(), d); err != nil || r.End.Missing != 5 || r.End.Closed {
+			t.Errorf("%+v, %v", r.End, err)
+		}
+		wantMissing(t, "the second before", d, 6)
+		closing(t, l)
+		time.Sleep(2 * markEvery)
+		if r, err := verify(t.Context(), disk); err != nil || !r.End.Closed || r.End.Reached != position(6) {
+			t.Errorf("closed: %+v, %v", r.End, err)
+		}
+	})
+}
+
+// TestSegmentsGrow: a short log takes little of the disk, and a long one has
+// segments of their full length.
+func TestSegmentsGrow(t *testing.T) {
+	disk := newFakeDisk(rand.New(rand.NewPCG(5, 5)))
+	o := onFakeDisk(disk)
+	o.SegmentBytes = 256 << 10
+	l, err := Open("", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, l)
+	keep(t, l, record("first", nil))
+	if s := l.Stats(); s.Bytes > 32<<10 {
+		t.Errorf("a log of one record takes %d bytes", s.Bytes)
+	}
+	var lengths []int64
+	for i := range 500 {
+		keep(t, l, record(fmt.Sprint(i), make([]byte, 3000)))
+		l.mu.Lock()
+		if size := l.segments[len(l.segments)-1].size; len(lengths) == 0 || lengths[len(lengths)-1] != size {
+			lengths = append(lengths, size)
+		}
+		l.mu.Unlock()
+	}
+	if !slices.IsSorted(lengths) || lengths[len(lengths)-1] != o.SegmentBytes || len(lengths) < 4 {
+		t.Errorf("segments of %d bytes", lengths)
 	}
 }

@@ -18,7 +18,8 @@ type Options struct {
 	// at most 64 MiB). Two batches are held in memory.
 	MaxBatch int
 	// SegmentBytes is the length of a segment (0: 64 MiB, at least twice what a
-	// batch and a record take). Space is taken by the segment.
+	// batch and a record take). Space is taken by the segment. While the log is
+	// shorter, a new segment is as long as the log, and at least as long as that.
 	SegmentBytes int64
 	// P99 is within which time an append should return, 99 times in 100. What
 	// the disk's sync leaves of it is spent on gathering more appends into one
@@ -52,6 +53,8 @@ type Options struct {
 
 	disk disk             // nil: the folder
 	now  func() time.Time // nil: time.Now
+
+	shortest int64 // a segment's least length
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -67,6 +70,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Reserve = max(o.Reserve, 0)
 	o.SegmentBytes -= o.SegmentBytes % sector
 	longest := sector + 2*(paddedSize(o.MaxRecord, 1)+int64(o.MaxBatch))
+	o.shortest = min(o.SegmentBytes, (longest+sector-1)/sector*sector)
 	switch {
 	case o.MaxRecord > 16<<20:
 		return o, whittle.Errorf(whittle.Invalid, "open log: records of %d bytes; 16 MiB are the limit", o.MaxRecord)

@@ -271,17 +271,4 @@ func newSegment(d disk, number uint64, size int64) (*segment, file, error) {
 	return seg, f, nil
 }
 
-// checkCapacity refuses a segment that would take the disk's reserve.
-func checkCapacity(d disk, size, reserve int64) error {
-	free, err := d.Free()
-	if err != nil {
-		return codedf(err, "ask for free space")
-	}
-	if free-size < reserve {
-		return whittle.Errorf(whittle.ResourceExhausted, "the disk has %d bytes left; a segment takes %d, and %d stay free", free, size, reserve).
-			WithHint(hintFull)
-	}
-	return nil
-}
-
 func age(seg *segment, now time.Time) time.Duration { return now.Sub(time.Unix(0, seg.began)) }

@@ -52,8 +52,11 @@ func (l *Log) Capacity() stream.Capacity {
 		capacity.Err = err
 		return capacity
 	}
-	size := l.o.SegmentBytes
-	if capacity.Free = s.left.Load() + s.spare.Load() + max(0, s.free.Load()/size*size); capacity.Free == 0 {
+	capacity.Free = s.left.Load() + s.spare.Load()
+	if free := s.free.Load(); free >= l.o.shortest {
+		capacity.Free += free
+	}
+	if capacity.Free == 0 {
 		capacity.Err = errNoCapacity
 	}
 	return capacity
