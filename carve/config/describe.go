@@ -57,6 +57,7 @@ func (f *File) describeServer(b *strings.Builder) {
 	line(b, "monolith", "%s", describeUpstream(&f.Monolith))
 	describeInstances(b, &f.Monolith)
 	line(b, "state", "%s", f.State)
+	f.describeFleet(b)
 	for _, s := range f.sources[min(1, len(f.sources)):] {
 		line(b, "include", "%s", s.name)
 	}

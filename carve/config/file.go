@@ -52,6 +52,8 @@ type File struct {
 	Redact Redact
 	// Prometheus has the figures of routes' queries. Nil: there is none.
 	Prometheus *whittle.Prometheus
+	// Fleet is nil where this gateway is alone.
+	Fleet *Fleet
 	// Notices say who is told of events. Default: nobody.
 	Notices []whittle.Notice
 	// Warnings are what is allowed and probably not meant, each one sentence
@@ -221,6 +223,7 @@ func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File 
 	r.redact(o, &f.Redact)
 	r.notify(o, f, files)
 	r.prometheus(o, f, files)
+	r.fleet(o, f, files)
 	o.list("routes", "one entry with match: for each route", maxRoutes, func(n *node, path string) {
 		r.oneRoute(n, path, f, files)
 	})
