@@ -140,6 +140,7 @@ const (
 	SkipMonolith     = "monolith_down" // the monolith gave no response to compare with
 	SkipUnread       = "unread"        // answered before the request's body was read whole
 	SkipEncoded      = "encoded"       // in a content encoding that is not read here
+	SkipCutOff       = "cut_off"       // nobody who judges for the fleet could be reached
 	SkipPreview      = "preview"       // a tester's, sent to the candidate by a preview token
 )
 

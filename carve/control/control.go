@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/account"
 	"whittle/carve/state"
 )
 
@@ -111,6 +112,11 @@ type Options struct {
 	// those of package compare.
 	NewJudge func(whittle.Comparison) (Judge, error)
 	NewGuard func(whittle.Guard) Guard
+	// Fleet is what the other gateways know and report, where this controller decides for
+	// all of them. Nil: there are none.
+	Fleet Fleet
+	// Shows says that the controller only shows what is in the store, and is never run.
+	Shows bool
 	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
 	// Tick is how often the rollout is asked without a notification. 0: 100 ms.
@@ -250,7 +256,7 @@ func (c *Controller) Observe(x *whittle.Exchange) whittle.Observation {
 	if r == nil {
 		return whittle.Observation{Skip: whittle.SkipOff}
 	}
-	return r.observe(0, x)
+	return r.observe(origin{gateway: account.Local}, x)
 }
 
 // ObserveOf is Observe for an exchange of a gateway that this process's has replaced,
@@ -260,7 +266,7 @@ func (c *Controller) ObserveOf(run uint64, x *whittle.Exchange) whittle.Observat
 	if r == nil {
 		return whittle.Observation{Skip: whittle.SkipOff}
 	}
-	return r.observe(run, x)
+	return r.observe(origin{gateway: gatewayOf(run), run: run}, x)
 }
 
 // Ended takes the last report of a gateway that was replaced and has ended. What it had

@@ -59,6 +59,8 @@ type kept struct {
 	Begun time.Time `json:"begun,omitzero"`
 	// Queries are the states of the queries' guardrails, by the queries' fingerprints.
 	Queries map[string]json.RawMessage `json:"queries,omitempty"`
+	// Place is how far a fleet's stream is in the evidence.
+	Place uint64 `json:"place,omitempty"`
 	// Past is the evidence's past.
 	Past thinned[whittle.EvidencePoint] `json:"past"`
 }

@@ -34,6 +34,8 @@ type evidence struct {
 	served  int
 	step    time.Time
 	account account.Account
+	// place is that of the last exchange of a fleet's stream that was taken in.
+	place uint64
 	// changed says that something has come since the last save began.
 	changed bool
 	spare   []whittle.Outcome
@@ -98,12 +100,12 @@ func (e *evidence) compare(x *whittle.Exchange) whittle.Observation {
 }
 
 // count enters an exchange into the ledger, as the last step: if the judge panics, the
-// gateway counts the exchange. run is that of a gateway that was replaced, 0 of this
-// process's. The caller holds mu.
-func (e *evidence) count(run uint64, x *whittle.Exchange, o *whittle.Observation) {
+// gateway counts the exchange. The caller holds mu.
+func (e *evidence) count(from origin, x *whittle.Exchange, o *whittle.Observation) {
 	fate, reason := o.Fate(x)
-	e.account.Judged(gatewayOf(run), run, fate, reason)
+	e.account.Judged(from.gateway, from.run, fate, reason)
 	o.Counted, e.changed = true, true
+	e.place = max(e.place, from.place)
 }
 
 // pairOf is an exchange as the guards see it.

@@ -27,6 +27,10 @@ func epochOf(monolith whittle.Upstream, spec whittle.Route) string {
 	}{side{monolith.URL, monolith.Build}, side{spec.Candidate.URL, spec.Candidate.Build}, spec.RPC, spec.Compare})
 }
 
+// Epoch names the epoch of a route's evidence, which is the same wherever the same is
+// compared with the same.
+func Epoch(monolith whittle.Upstream, spec whittle.Route) string { return epochOf(monolith, spec) }
+
 func fingerprint(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil { // the specs are plain values; only a NaN gets here
@@ -71,12 +75,19 @@ func (c *Controller) load(monolith whittle.Upstream, spec whittle.Route) (*route
 	default:
 		lost = r.take(rec)
 	}
+	saved := r.issued
 	if lost != "" {
 		if err := r.restart(lost); err != nil {
 			return nil, err
 		}
 	}
-	if r.generation == 0 {
+	switch {
+	case c.o.Shows:
+		r.generation = r.issued
+	case c.o.Fleet != nil:
+		r.lower(saved, c.o.Fleet.Floor(spec.Name))
+		r.generation = r.issue()
+	case r.generation == 0:
 		r.generation = r.issue() // which is above the one that was saved
 	}
 	if r.st.Share == 0 {
@@ -113,7 +124,10 @@ func (r *route) take(rec state.Record) (lost string) {
 	if err != nil {
 		return r.unreadable("position", err)
 	}
-	r.st, r.issued = rollout.Resumed(st, r.c.o.Now()), own.Generation
+	if !r.c.o.Shows {
+		st = rollout.Resumed(st, r.c.o.Now())
+	}
+	r.st, r.issued, r.ev.place = st, own.Generation, own.Place
 	r.ev.served, r.ev.step, r.ev.begun = max(0, own.Served), r.st.Since, own.Begun
 	if rec.Epoch != r.epoch {
 		return otherCandidate

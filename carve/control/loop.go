@@ -22,7 +22,7 @@ import (
 // of the other that it does not know of.
 
 // observe compares one exchange, and enters its fate into the ledger with the evidence.
-func (r *route) observe(run uint64, x *whittle.Exchange) (o whittle.Observation) {
+func (r *route) observe(from origin, x *whittle.Exchange) (o whittle.Observation) {
 	r.ev.mu.Lock()
 	defer r.ev.mu.Unlock()
 	at := r.decided.Load()
@@ -42,7 +42,7 @@ func (r *route) observe(run uint64, x *whittle.Exchange) (o whittle.Observation)
 			}
 		}
 	}
-	r.ev.count(run, x, &o)
+	r.ev.count(from, x, &o)
 	return o
 }
 
@@ -127,7 +127,7 @@ func (r *route) step(rises bool) {
 		r.st = next
 	case next.Share <= r.st.Share:
 		r.settle(next, *d)
-	case rises && !r.frozen && r.rise == nil && !now.Before(r.disk.retryAt):
+	case rises && !r.frozen && r.rise == nil && !now.Before(r.disk.retryAt) && r.mayRise():
 		r.propose(next, *d)
 	}
 	r.ev.servedSince(r.st.Since) // what comes from now on is of this step

@@ -58,6 +58,10 @@ func (r *route) order(o rollout.Order) (<-chan error, error) {
 	}
 	r.st.Refused = next.Refused // as in step
 	if next.Share > r.st.Share {
+		if !r.mayRise() {
+			return nil, whittle.Errorf(whittle.Unavailable, "no share rises until the fleet has shown what was decided last").
+				WithHint("give the order again in a moment; whittle fleet says what is wrong")
+		}
 		return r.propose(next, *d).done, nil
 	}
 	if o.Kind == rollout.Reset {

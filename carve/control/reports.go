@@ -2,6 +2,14 @@ package control
 
 import "whittle/carve/account"
 
+// origin is whose ledger has an exchange: a gateway's name in the account, and its run,
+// which is 0 for this process's own. place is that in a fleet's stream, 0: it is of none.
+type origin struct {
+	gateway string
+	run     uint64
+	place   uint64
+}
+
 // gatewayOf names a gateway in the account: this process's, or by its run one that it
 // has replaced.
 func gatewayOf(run uint64) string {
@@ -14,9 +22,16 @@ func gatewayOf(run uint64) string {
 // reports is how far the gateways' reports of a route have come.
 type reports struct{ total, pending int64 }
 
-func (c *Controller) reportsOf(route string) reports {
+func (c *Controller) reportsOf(route string) (sum reports) {
+	if c.o.Fleet != nil {
+		for _, r := range c.o.Fleet.Reports(route) {
+			sum.total += r.Counts.Ledger.Total
+			sum.pending += r.Counts.Ledger.Pending
+		}
+		return sum
+	}
 	l := c.o.Counts(route).Ledger
-	sum := reports{l.Total, l.Pending}
+	sum = reports{l.Total, l.Pending}
 	for _, other := range c.o.Others(route) {
 		sum.total += other.Ledger.Total
 		sum.pending += other.Ledger.Pending
@@ -26,6 +41,12 @@ func (c *Controller) reportsOf(route string) reports {
 
 // takeReports takes the gateways' reports. The caller holds the evidence's lock.
 func (r *route) takeReports() {
+	if f := r.c.o.Fleet; f != nil {
+		for _, report := range f.Reports(r.name) {
+			r.ev.account.Take(report.Gateway, report.Counts)
+		}
+		return
+	}
 	r.ev.account.Take(account.Local, r.c.o.Counts(r.name))
 	for _, other := range r.c.o.Others(r.name) {
 		r.ev.account.Take(gatewayOf(other.Run), other)

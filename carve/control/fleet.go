@@ -1,0 +1,106 @@
+package control
+
+import (
+	"whittle"
+	"whittle/carve/fleet"
+	"whittle/carve/rollout"
+)
+
+// Fleet is what a leader knows of the gateways that it decides for. Its methods must not
+// wait for control.
+type Fleet interface {
+	// Floor is what the fleet knows of a route.
+	Floor(route string) fleet.Floor
+	// MayRise reports whether a rise may be decided now.
+	MayRise(route string) bool
+	// Reports are the gateways' last ones of a route.
+	Reports(route string) []Report
+}
+
+// Report is one gateway's of a route.
+type Report struct {
+	Gateway string
+	Counts  whittle.Counts
+}
+
+// Sent is where an exchange of a fleet's stream comes from, and its place there.
+type Sent struct {
+	Gateway string
+	Run     uint64
+	Place   uint64
+}
+
+// ObserveSent compares an exchange that a gateway of the fleet has sent. skip is why it
+// is not compared; empty: it is.
+func (c *Controller) ObserveSent(s Sent, skip string, x *whittle.Exchange) {
+	r := c.find(x.Route)
+	if r == nil {
+		return
+	}
+	from := origin{s.Gateway, s.Run, s.Place}
+	if skip == "" {
+		r.observe(from, x)
+		return
+	}
+	r.ev.mu.Lock()
+	defer r.ev.mu.Unlock()
+	r.ev.count(from, x, &whittle.Observation{Skip: skip})
+}
+
+// Place is how far the evidence of a route has come in the fleet's stream.
+func (c *Controller) Place(name string) uint64 {
+	r := c.find(name)
+	if r == nil {
+		return 0
+	}
+	r.ev.mu.Lock()
+	defer r.ev.mu.Unlock()
+	return r.ev.place
+}
+
+// Decided is the position that was decided last. An unknown route is a *whittle.Error with
+// NotFound.
+func (c *Controller) Decided(name string) (whittle.Position, error) {
+	r := c.find(name)
+	if r == nil {
+		return whittle.Position{}, unknown(name)
+	}
+	return *r.decided.Load(), nil
+}
+
+// Surpass decides a route anew, above what the fleet knows and at no more than its share:
+// a gateway, or the store, knows of something that was not decided here.
+func (c *Controller) Surpass(name string, f fleet.Floor) {
+	r := c.find(name)
+	if r == nil {
+		return
+	}
+	r.gather()
+	defer r.release()
+	r.lower(r.generation, f)
+	r.endRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: the fleet knows of a later decision"))
+	r.generation = r.issue()
+	if r.st.Share == 0 {
+		r.zero, r.trip = r.generation, trip{}
+	}
+	r.decided.Store(&whittle.Position{Generation: r.generation, Share: r.st.Share, Phase: r.st.Phase})
+	r.apply()
+	r.saveNow()
+}
+
+// lower takes in what the fleet knows beyond a generation. The caller holds both locks or
+// has the only reference to the route, and gives a generation and applies it.
+func (r *route) lower(generation uint64, f fleet.Floor) {
+	r.issued, r.zero = max(r.issued, f.Generation), max(r.zero, f.Zero)
+	to, why := f.Lowers(generation, r.st.Share)
+	if to >= r.st.Share {
+		return
+	}
+	next, d := rollout.Lowered(r.st, to, why, r.c.o.Now())
+	d.Generation = r.issue()
+	r.adopt(next, *d)
+	r.saveNow()
+}
+
+// mayRise reports whether the fleet lets a rise be decided. The caller holds mu.
+func (r *route) mayRise() bool { return r.c.o.Fleet == nil || r.c.o.Fleet.MayRise(r.name) }
