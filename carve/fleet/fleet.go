@@ -192,6 +192,14 @@ func (n *Node) Restarted() {
 	}
 }
 
+// Final reports a last time, before the gateway ends.
+func (n *Node) Final(now Instant) {
+	n.advance(now)
+	delete(n.busy, memberKey(n.c.Member))
+	n.urgent = true
+	n.report()
+}
+
 // Synced says that the watch has shown all that the store has. Until then a node
 // does not know whether there is a leader.
 func (n *Node) Synced(now Instant) {

@@ -237,6 +237,12 @@ func (n *Node) Behind(name string) (Floor, bool) {
 	return f, f.Generation > p.Generation || f.Zero > p.Zero || conflict
 }
 
+// Undecided reports whether this leader has not decided on the route in its term.
+func (n *Node) Undecided(name string) bool {
+	r := n.routes[RouteKey(name)]
+	return n.lead != nil && r != nil && r.proposed == nil
+}
+
 // Tripping is a trip that the leader is to decide on.
 func (n *Node) Tripping(name string) (generation uint64, reason string) {
 	r := n.routes[RouteKey(name)]

@@ -40,8 +40,9 @@ type Options struct {
 	// the member's goroutine. It must not block and must not call the Member. Nil: not
 	// called.
 	Changed func(n *fleet.Node, now fleet.Instant)
-	// Save keeps Node.Kept for the next run. Its errors are logged, and it is called
-	// again later. Nil: nothing is kept.
+	// Save keeps Node.Kept for the next run, on a goroutine of its own: a disk that hangs
+	// holds up no fall. Its errors are logged, and it is called again later. Nil: nothing
+	// is kept.
 	Save func([]byte) error
 	// Log gets what an operator should know. Nil: discarded.
 	Log *slog.Logger
@@ -65,7 +66,9 @@ type Member struct {
 	shown chan shown
 	done  chan *fleet.Write
 	again notify.Signal // the connection is back
-	ended chan struct{}
+	// unsaved has the last state that is to be saved; Run alone puts it there.
+	unsaved chan []byte
+	ended   chan struct{}
 
 	mu       sync.Mutex // guards the following
 	kv       jetstream.KeyValue
@@ -86,7 +89,7 @@ func Open(o Options) (*Member, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	m := &Member{
 		o: o, begun: time.Now(), calls: make(chan func(*fleet.Node)), shown: make(chan shown, buffered),
-		done: make(chan *fleet.Write, buffered), again: notify.New(), ended: make(chan struct{}),
+		done: make(chan *fleet.Write, buffered), again: notify.New(), unsaved: make(chan []byte, 1), ended: make(chan struct{}),
 	}
 	opts := []client.Option{
 		client.Name("whittle " + o.Node.Member), client.MaxReconnects(-1), client.RetryOnFailedConnect(true),
@@ -145,6 +148,7 @@ func (m *Member) Run(ctx context.Context) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	work.Go(func() { m.watch(ctx) })
+	work.Go(func() { m.save(ctx) })
 	number := uint64(0)
 	reports := watcher{run: m.reports, work: &work}
 	defer reports.set(ctx, false)
@@ -207,9 +211,11 @@ func (m *Member) carryOut(ctx context.Context, n *fleet.Node, work *sync.WaitGro
 		m.o.Changed(n, m.now())
 	}
 	if m.o.Save != nil && n.Unsaved() {
-		if err := m.o.Save(n.Kept()); err != nil {
-			m.o.Log.Error("what this gateway knows of the fleet cannot be saved", "err", err)
+		select {
+		case <-m.unsaved: // an earlier one, which nobody has begun to save
+		default:
 		}
+		m.unsaved <- n.Kept()
 	}
 	for _, w := range n.Writes() { // at most one a key
 		work.Go(func() {
@@ -222,8 +228,42 @@ func (m *Member) carryOut(ctx context.Context, n *fleet.Node, work *sync.WaitGro
 	}
 }
 
-// leave gives the lease back, if this gateway has it.
+// saveAgain is the wait before another save after one that failed.
+const saveAgain = time.Second
+
+// save keeps what this gateway knows, the last of it at the end, too.
+func (m *Member) save(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case b := <-m.unsaved:
+			for !m.saved(b) && ctx.Err() == nil {
+				notify.Sleep(ctx, saveAgain)
+				select {
+				case b = <-m.unsaved:
+				default:
+				}
+			}
+		}
+	}
+	select {
+	case b := <-m.unsaved:
+		m.saved(b)
+	default:
+	}
+}
+
+func (m *Member) saved(b []byte) bool {
+	err := m.o.Save(b)
+	if err != nil {
+		m.o.Log.Error("what this gateway knows of the fleet cannot be saved", "err", err)
+	}
+	return err == nil
+}
+
+// leave reports a last time, and gives the lease back if this gateway has it.
 func (m *Member) leave(n *fleet.Node) {
+	n.Final(m.now())
 	n.Leave(m.now())
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
