@@ -30,6 +30,7 @@ var rooms = map[string]int{
 	"whittle/carve/fleet":           10,
 	"whittle/carve/fleet/evidence":  20,
 	"whittle/carve/fleet/jetstream": 30,
+	"whittle/carve/fleet/part":      40,
 	"whittle/carve/rollout":         10,
 	"whittle/carve/transcode":       10,
 	"whittle/carve/config":          20,

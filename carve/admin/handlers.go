@@ -20,6 +20,8 @@ type Status struct {
 	Routes  []whittle.RouteStatus `json:"routes"`
 	// Upstreams are those that requests are forwarded to, the monolith first.
 	Upstreams []whittle.UpstreamStatus `json:"upstreams"`
+	// Fleet is nil where this gateway is alone.
+	Fleet *whittle.FleetStatus `json:"fleet,omitempty"`
 }
 
 // Order is the body of POST /api/v1/routes/{name}/{verb}.
@@ -53,6 +55,9 @@ func (s *server) status(w http.ResponseWriter, _ *http.Request) error {
 	if s.o.Upstreams != nil {
 		st.Upstreams = s.o.Upstreams()
 	}
+	if s.o.Fleet != nil {
+		st.Fleet = s.o.Fleet()
+	}
 	return reply(w, st)
 }
 
@@ -62,6 +67,14 @@ func (s *server) route(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return reply(w, filled(st))
+}
+
+// fleet shows the fleet that this gateway is of.
+func (s *server) fleet(w http.ResponseWriter, _ *http.Request) error {
+	if s.o.Fleet == nil {
+		return whittle.Errorf(whittle.NotFound, "this gateway is alone").WithHint("fleet: in the config makes one rollout of many gateways")
+	}
+	return reply(w, s.o.Fleet())
 }
 
 // history is the route's past in points.

@@ -53,6 +53,8 @@ type Options struct {
 	Ready func() bool
 	// Version is what GET /version says. Empty: "unknown".
 	Version string
+	// Fleet shows the fleet that this gateway is of. Nil: it is alone.
+	Fleet func() *whittle.FleetStatus
 	// Page answers GET / and what is below it that is not the API's. Nil: not
 	// found.
 	Page http.Handler
@@ -138,6 +140,7 @@ func (s *server) routes() http.Handler {
 	handle("GET /api/v1/routes/{name}/findings", s.findings)
 	handle("GET /api/v1/routes/{name}/history", s.history)
 	handle("GET /api/v1/events", s.events)
+	handle("GET /api/v1/fleet", s.fleet)
 	handle("GET /api/v1/session", s.session)
 	handle("POST /api/v1/session", s.login)
 	handle("DELETE /api/v1/session", s.logout)

@@ -52,6 +52,7 @@ func newAdminServer(ctx context.Context, d *deployment) (*adminServer, error) {
 		Page:        dashboard.Handler(),
 		Ready:       a.ready.Load,
 		Version:     version(),
+		Fleet:       d.fleet,
 		Log:         d.log,
 	})
 	if err != nil {

@@ -200,6 +200,7 @@ func needRestart(old, next *config.File) []string {
 		{"log", old.Log != next.Log},
 		{"trace", old.Trace != next.Trace},
 		{"drain", old.Drain != next.Drain},
+		{"fleet", !reflect.DeepEqual(old.Fleet, next.Fleet)},
 		{"access", !reflect.DeepEqual(old.Access, next.Access)},
 		{"forwarded", !slices.Equal(old.Forwarded.Trust, next.Forwarded.Trust)},
 	} {
@@ -215,5 +216,5 @@ func needRestart(old, next *config.File) []string {
 func keepStarted(next, old *config.File) {
 	next.Listen, next.Admin, next.AdminToken, next.ViewerToken = old.Listen, old.Admin, old.AdminToken, old.ViewerToken
 	next.State, next.Limits, next.Log, next.Trace = old.State, old.Limits, old.Log, old.Trace
-	next.Drain, next.Forwarded, next.Access = old.Drain, old.Forwarded, old.Access
+	next.Drain, next.Forwarded, next.Access, next.Fleet = old.Drain, old.Forwarded, old.Access, old.Fleet
 }

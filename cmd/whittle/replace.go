@@ -180,6 +180,10 @@ func (d *deployment) replaceOnRequest(ctx context.Context) error {
 
 // replace starts this command again and waits until the new process has taken over.
 func (d *deployment) replace() error {
+	if d.fleet != nil {
+		return whittle.Errorf(whittle.FailedPrecondition, "a gateway of a fleet is not replaced while it runs").
+			WithHint("end it with SIGTERM and start it again: the others serve meanwhile")
+	}
 	path, err := program()
 	if err != nil {
 		return err

@@ -60,6 +60,9 @@ func readConfig(path string) (*config.File, error) {
 	if _, err := redact.New(redact.Rules(f.Redact), redact.NewKey()); err != nil {
 		faults = append(faults, recording.InConfig("redact", err)...)
 	}
+	if _, err := fleetTLS(f.Fleet); err != nil {
+		faults = append(faults, err)
+	}
 	for i, r := range f.Routes {
 		if r.Candidate == nil {
 			continue

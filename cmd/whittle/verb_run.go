@@ -20,7 +20,6 @@ import (
 
 	"whittle"
 	"whittle/carve/config"
-	"whittle/carve/control"
 	"whittle/carve/cpuwatch"
 	"whittle/carve/gate"
 	"whittle/carve/gateway"
@@ -162,7 +161,9 @@ type deployment struct {
 	log     *slog.Logger
 	store   stateFile
 	gateway *gateway.Gateway
-	control *control.Controller
+	control decider
+	// fleet shows the fleet that this gateway is of; nil: it is alone.
+	fleet   func() *whittle.FleetStatus
 	admin   *adminServer // nil where it is switched off
 	records *recording.Recording
 	notices *notification.Sender
@@ -245,20 +246,7 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, m
 		return nil, err
 	}
 	recording.SetOn(d.gateway, f)
-	d.control, err = control.New(control.Options{
-		Store:    &d.store,
-		Monolith: f.Monolith,
-		Routes:   f.Routes,
-		Apply:    d.relay.Apply,
-		Watch:    d.relay.Watch,
-		Counts:   d.gateway.Counts,
-		Others:   d.relay.Others,
-		Alive:    alive,
-		NewJudge: control.Redacting(d.records),
-		Notify:   d.notices.Tell,
-		Log:      log,
-	})
-	if err != nil {
+	if d.control, err = d.newDecider(f, alive); err != nil {
 		return nil, err
 	}
 	d.notices.Put(f.Notices)

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	case "gateway":
 		runGateway()
 	default:
-		process.Main(m, func() error { return nil })
+		process.Main(m, build)
 	}
 }
 

@@ -1,0 +1,132 @@
+package part
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"whittle"
+)
+
+const (
+	subjectConduct = "conduct"
+	conductVersion = 1
+	// conductEvery is how often whoever leads says what gateways are to send.
+	conductEvery = time.Second
+	// outcomesPerSecond is how many outcomes a leader takes.
+	outcomesPerSecond = 20_000
+)
+
+// said is what whoever leads says of what gateways are to send. What is lost is said
+// again.
+type said struct {
+	Version int    `json:"version"`
+	Term    uint64 `json:"term"`
+	// Exchanges is the part of the exchanges that is sent, Outcomes that of the users whose
+	// outcomes are.
+	Exchanges float64 `json:"exchanges"`
+	Outcomes  float64 `json:"outcomes"`
+	// Watch is the share of the candidate's responses to users that is compared, by route.
+	Watch map[string]whittle.Share `json:"watch,omitempty"`
+}
+
+// conduct is what this gateway is to send, and what a leader has counted.
+type conduct struct {
+	exchanges, outcomes atomic.Uint64 // parts, as bits of floats
+	// arrived has counted since it was last said.
+	arrivedExchanges, arrivedOutcomes atomic.Int64
+
+	mu    sync.Mutex // guards the following
+	term  uint64
+	watch map[string]whittle.Share
+	last  time.Time
+}
+
+func (c *conduct) start() {
+	c.exchanges.Store(math.Float64bits(1))
+	c.outcomes.Store(math.Float64bits(1))
+}
+
+// chosen reports whether an exchange is sent; at is drawn for it.
+func (c *conduct) chosen(at float64) bool { return at < math.Float64frombits(c.exchanges.Load()) }
+
+// counts reports whether a user's outcomes are sent: all of theirs or none.
+func (c *conduct) counts(user uint64) bool {
+	part := math.Float64frombits(c.outcomes.Load())
+	if part >= 1 {
+		return true
+	}
+	if user == 0 {
+		return rand.Float64() < part
+	}
+	const golden = 0x9e3779b97f4a7c15 // another order than that of the share
+	return float64(user*golden>>11)/(1<<53) < part
+}
+
+func (c *conduct) tookOutcomes(n int) { c.arrivedOutcomes.Add(int64(n)) }
+
+// heed does what whoever leads says.
+func (p *Part) heed(message []byte) {
+	var s said
+	if json.Unmarshal(message, &s) != nil || s.Version != conductVersion || !(s.Exchanges > 0 && s.Exchanges <= 1 && s.Outcomes > 0 && s.Outcomes <= 1) {
+		return
+	}
+	c := &p.conduct
+	c.mu.Lock()
+	old := s.Term < c.term
+	c.term = max(c.term, s.Term)
+	c.mu.Unlock()
+	if old {
+		return
+	}
+	c.exchanges.Store(math.Float64bits(s.Exchanges))
+	c.outcomes.Store(math.Float64bits(s.Outcomes))
+	for route, share := range s.Watch {
+		p.o.Gateway.Watch(route, share)
+	}
+}
+
+// watch keeps which share of a route is to be compared, and puts it in force here.
+func (p *Part) watch(route string, share whittle.Share) {
+	p.conduct.mu.Lock()
+	if p.conduct.watch == nil {
+		p.conduct.watch = map[string]whittle.Share{}
+	}
+	p.conduct.watch[route] = share
+	p.conduct.mu.Unlock()
+	p.o.Gateway.Watch(route, share)
+}
+
+// sayConduct says what is to be sent, when it is time to: as large a part as brings what
+// arrives to the budget. Parts are chosen by how much has come, never by what was in it.
+func (p *Part) sayConduct(term uint64, now time.Time) {
+	c := &p.conduct
+	c.mu.Lock()
+	passed := now.Sub(c.last)
+	if passed < conductEvery {
+		c.mu.Unlock()
+		return
+	}
+	c.last = now
+	s := said{Version: conductVersion, Term: term, Watch: maps.Clone(c.watch)}
+	c.mu.Unlock()
+	s.Exchanges = fitted(math.Float64frombits(c.exchanges.Load()), c.arrivedExchanges.Swap(0), p.o.PerSecond, passed)
+	s.Outcomes = fitted(math.Float64frombits(c.outcomes.Load()), c.arrivedOutcomes.Swap(0), outcomesPerSecond, passed)
+	if b, err := json.Marshal(s); err == nil {
+		p.heed(b)
+		p.member.Say(subjectConduct, b)
+	}
+}
+
+// fitted is the next part, after n have come of the last one.
+func fitted(part float64, n int64, budget int, passed time.Duration) float64 {
+	if n == 0 || passed > 10*conductEvery { // nothing is known
+		return min(1, part*2)
+	}
+	change := float64(budget) * passed.Seconds() / float64(n)
+	return min(1, max(1e-6, part*min(2, max(0.5, change))))
+}

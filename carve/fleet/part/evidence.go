@@ -1,0 +1,79 @@
+package part
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"whittle"
+	"whittle/carve/fleet/evidence"
+)
+
+// publishTime bounds the sending of one exchange.
+const publishTime = 5 * time.Second
+
+// sender sends exchanges to the stream.
+type sender struct {
+	encoders sync.Pool // of *evidence.Encoder
+	number   atomic.Uint64
+	// limit bounds what this gateway sends, until it hears which part it may.
+	limit *rate.Limiter
+}
+
+// Observe sends an exchange to whoever leads, redacted and within the fleet's budget. What
+// was sent is counted where it is judged.
+func (p *Part) Observe(x *whittle.Exchange) whittle.Observation {
+	r := p.table.Load().routes[x.Route]
+	switch {
+	case r == nil:
+		return whittle.Observation{Skip: whittle.SkipOff}
+	case !p.member.IsConnected():
+		return whittle.Observation{Skip: whittle.SkipCutOff}
+	case !p.conduct.chosen(rand.Float64()), !p.sender.limit.Allow():
+		return whittle.Observation{Skip: whittle.SkipSampled}
+	}
+	m := evidence.Message{
+		Gateway: p.o.Fleet.Node.Member, Run: p.o.Gateway.Counts(x.Route).Run, Number: p.sender.number.Add(1), Digest: r.digest, Exchange: x,
+	}
+	e, _ := p.sender.encoders.Get().(*evidence.Encoder)
+	if e == nil {
+		e = &evidence.Encoder{}
+	}
+	b, err := e.Append(nil, &m, p.o.Redact)
+	p.sender.encoders.Put(e)
+	if err != nil {
+		return whittle.Observation{Skip: whittle.SkipTooLarge}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), publishTime)
+	defer cancel()
+	err = p.member.Publish(ctx, x.Route, fmt.Sprintf("%s.%x.%d", m.Gateway, m.Run, m.Number), b)
+	if whittle.CodeOf(err) == whittle.Unavailable {
+		return whittle.Observation{Skip: whittle.SkipCutOff}
+	}
+	return whittle.Observation{Counted: true} // where it is not known, it is pending until its run ends
+}
+
+// ObserveOf is Observe for a gateway that this process has replaced: its requests are in
+// no ledger of the fleet's.
+func (p *Part) ObserveOf(uint64, *whittle.Exchange) whittle.Observation {
+	return whittle.Observation{Skip: whittle.SkipCutOff}
+}
+
+// Ended does nothing, likewise.
+func (p *Part) Ended(string, whittle.Counts) {}
+
+// Recheck asks for nothing: who judges is not who could ask again.
+func (p *Part) Recheck(*whittle.Recheck) (after time.Duration, more bool) { return 0, false }
+
+// Known reports whether a response to a request of this shape has been compared, by what
+// the fleet's records say. The judge has seen requests without their secrets.
+func (p *Part) Known(route string, q *whittle.Request) bool {
+	clean := *q
+	p.o.Redact.Request(&clean)
+	return p.shown().Known(route, &clean)
+}

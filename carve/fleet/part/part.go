@@ -1,0 +1,194 @@
+// Package part is one gateway's part in a fleet, as `whittle run` plays it: what the fleet
+// has decided is in force here, exchanges and outcomes go to whoever leads, and while this
+// gateway leads it decides for all of them.
+//
+// It stands where a control.Controller stands in a gateway that is alone. It has one of
+// its own for each term in which it leads, which reads and writes the fleet's records, and
+// otherwise one that only shows what these records say.
+package part
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"whittle"
+	"whittle/carve/control"
+	"whittle/carve/fleet"
+	"whittle/carve/fleet/evidence"
+	"whittle/carve/fleet/jetstream"
+	"whittle/carve/state"
+	"whittle/internal/notify"
+)
+
+// Gateway is what serves users here.
+type Gateway interface {
+	Apply(route string, p whittle.Position) bool
+	Watch(route string, share whittle.Share)
+	Counts(route string) whittle.Counts
+}
+
+// Options make a Part. All are required but Notify and Log.
+type Options struct {
+	// Fleet says which fleet, and where. Its Node has Member, Version, Lease and Linger.
+	Fleet jetstream.Options
+	// PerSecond bounds the exchanges that the fleet compares together.
+	PerSecond int
+	Monolith  whittle.Upstream
+	Routes    []whittle.Route
+	Gateway   Gateway
+	// Store is this gateway's own, for what it must not forget.
+	Store control.Store
+	// Redact takes secrets out of what leaves this process.
+	Redact   evidence.Redactor
+	NewJudge func(whittle.Comparison) (control.Judge, error)
+	// Notify takes the fleet's events, at whoever leads.
+	Notify func(whittle.Event)
+	Log    *slog.Logger
+}
+
+// keptAs is the name of the record of what this gateway knows: no route has one with a
+// space in front.
+const keptAs = " fleet "
+
+// Part is a gateway's part in a fleet. Its methods may be called by several goroutines.
+type Part struct {
+	o       Options
+	member  *jetstream.Member
+	table   atomic.Pointer[table]
+	running chan struct{}
+	wake    notify.Signal // of lead
+	look    notify.Signal // of show: the records are to be looked at now
+
+	// view shows what the fleet's records say; own decides, and is nil unless this gateway
+	// leads.
+	view atomic.Pointer[control.Controller]
+	own  atomic.Pointer[control.Controller]
+	seen atomic.Pointer[seen]
+
+	sender   sender
+	outcomes outbox
+	conduct  conduct
+
+	// turn is held while a term begins or ends, and while the config is put in force.
+	turn sync.Mutex
+	term *term // guarded by turn; nil: this gateway does not decide
+
+	members members
+}
+
+// New makes a part that has heard of nothing yet: the monolith serves everybody.
+func New(o Options) (*Part, error) {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	p := &Part{
+		o: o, running: make(chan struct{}), wake: notify.New(), look: notify.New(),
+	}
+	p.sender.limit = rate.NewLimiter(rate.Limit(o.PerSecond), max(1, o.PerSecond/4))
+	p.conduct.start()
+	p.table.Store(newTable(o.Monolith, o.Routes))
+	view, err := control.New(p.showing(nothing{}))
+	if err != nil {
+		return nil, err
+	}
+	p.view.Store(view)
+	p.seen.Store(&seen{})
+	kept, err := o.Store.Load(keptAs + o.Fleet.Name)
+	if err != nil {
+		o.Log.Error("what this gateway knew of the fleet cannot be read", "err", err)
+	}
+	f := o.Fleet
+	f.Log, f.Changed, f.Save = o.Log, p.changed, p.save
+	f.Node.Run = max(uint64(time.Now().UnixNano()), 1) //nolint:gosec // after 1970
+	f.Node.Kept, f.Node.Routes, f.Node.Counts = kept.Rollout, p.table.Load().specs(), o.Gateway.Counts
+	p.member, err = jetstream.Open(f)
+	return p, err
+}
+
+// nothing is a store that has no record.
+type nothing struct{}
+
+func (nothing) Load(string) (state.Record, error) { return state.Record{}, nil }
+func (nothing) Save(string, state.Record) error   { return nil }
+
+func (p *Part) save(b []byte) error {
+	return p.o.Store.Save(keptAs+p.o.Fleet.Name, state.Record{Epoch: "fleet", Rollout: b})
+}
+
+// seen is what the member's goroutine has last said of this gateway.
+type seen struct {
+	connected bool
+	leader    string
+	term      uint64
+	leads     bool
+	settled   bool
+	// cutOff is since when this gateway is cut off; zero: it is not, or was never connected.
+	cutOff time.Time
+	// force is what users have here, by route.
+	force map[string]force
+}
+
+type force struct {
+	share      whittle.Share
+	phase      whittle.Phase
+	generation uint64
+	digest     string
+}
+
+// changed puts in force what the fleet has decided. It is the member's goroutine's.
+func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
+	old := p.seen.Load()
+	next := &seen{connected: n.Connected(now), leader: n.Leader(), settled: n.Settled(now), force: map[string]force{}}
+	next.term, next.leads = n.Leads(now)
+	if !next.connected {
+		if next.cutOff = old.cutOff; old.connected {
+			next.cutOff = time.Now()
+			p.o.Log.Warn("cut off from the fleet: the monolith serves every user here until it is back")
+		}
+	} else if !old.connected {
+		p.o.Log.Info("connected to the fleet", "fleet", p.o.Fleet.Name, "leader", next.leader)
+	}
+	for _, r := range p.table.Load().routes {
+		at := n.InForce(r.spec.Name, now)
+		p.o.Gateway.Apply(r.spec.Name, at)
+		taken := n.Taken(r.spec.Name)
+		next.force[r.spec.Name] = force{at.Share, at.Phase, taken.Generation, taken.Digest}
+	}
+	p.seen.Store(next)
+	if next.leads != old.leads || next.term != old.term || next.settled != old.settled {
+		p.wake.Notify()
+	}
+}
+
+// Start does nothing: until the fleet has decided, the monolith serves.
+func (p *Part) Start() {}
+
+// Running is closed once Run takes orders.
+func (p *Part) Running() <-chan struct{} { return p.running }
+
+// Run takes part until ctx ends. If this gateway leads then, another one does at once.
+func (p *Part) Run(ctx context.Context) error {
+	staying, leave := context.WithCancel(context.WithoutCancel(ctx))
+	var member, work sync.WaitGroup
+	member.Go(func() { p.member.Run(staying) })
+	work.Go(func() { p.lead(ctx) })
+	work.Go(func() { p.show(ctx) })
+	work.Go(func() { p.outcomes.run(ctx, p) })
+	work.Go(func() { p.member.Listen(ctx, subjectConduct, p.heed) })
+	close(p.running)
+	work.Wait()
+	leave()
+	member.Wait()
+	return nil
+}
+
+// Tripped notes that the gateway's breaker has opened, under the position of a generation
+// of this process's own.
+func (p *Part) Tripped(route, reason string, generation uint64) {
+	p.member.Do(func(n *fleet.Node, _ fleet.Instant) { n.Tripped(route, reason, generation) })
+	p.wake.Notify()
+}

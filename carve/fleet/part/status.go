@@ -1,0 +1,178 @@
+package part
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle"
+	"whittle/carve/control"
+	"whittle/carve/fleet"
+	"whittle/carve/fleet/jetstream"
+)
+
+const (
+	// listEvery is how old a list of the members may be that is shown.
+	listEvery = time.Second
+	// goneAfter is after which silence a gateway is not listed any more.
+	goneAfter = 24 * time.Hour
+)
+
+// members are the gateways' reports.
+type members struct {
+	// reports are a leader's, by the routes' keys.
+	reports atomic.Pointer[map[string][]control.Report]
+
+	mu     sync.Mutex // guards the following
+	listed []jetstream.Reported
+	at     time.Time
+	failed error
+}
+
+// list are all gateways' last reports, at most so old.
+func (p *Part) list() ([]jetstream.Reported, error) {
+	m := &p.members
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if time.Since(m.at) < listEvery {
+		return m.listed, m.failed
+	}
+	m.at = time.Now()
+	if !p.member.IsConnected() {
+		m.failed = whittle.Errorf(whittle.Unavailable, "NATS is away")
+		return m.listed, m.failed
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), p.o.Fleet.Node.Lease)
+	defer cancel()
+	all, err := p.member.Reported(ctx)
+	if m.failed = err; err == nil {
+		slices.SortFunc(all, func(a, b jetstream.Reported) int { return cmp.Compare(a.Member, b.Member) })
+		m.listed = all
+	}
+	return m.listed, m.failed
+}
+
+// Fleet shows the fleet, and says what is wrong with it.
+func (p *Part) Fleet() *whittle.FleetStatus {
+	s := p.seen.Load()
+	out := &whittle.FleetStatus{
+		Name: p.o.Fleet.Name, Member: p.o.Fleet.Node.Member, Leader: s.leader, Connected: s.connected, CutOff: s.cutOff,
+		Members: []whittle.FleetMember{}, Wrong: []string{},
+	}
+	listed, err := p.list()
+	t := p.table.Load()
+	now := time.Now()
+	for i := range listed {
+		if m := p.memberOf(&listed[i], t, s, now); m.Silent < goneAfter.Seconds() {
+			out.Members = append(out.Members, m)
+		}
+	}
+	if err != nil {
+		out.Wrong = append(out.Wrong, fmt.Sprintf("The members cannot be read, and are shown as they were: %v.", err))
+	}
+	out.Wrong = append(out.Wrong, p.wrong(out)...)
+	return out
+}
+
+// memberOf is one gateway as it is shown.
+func (p *Part) memberOf(r *jetstream.Reported, t *table, s *seen, now time.Time) whittle.FleetMember {
+	silent := max(0, now.Sub(r.At))
+	m := whittle.FleetMember{
+		Name: r.Member, Version: r.Program, Leads: r.Member == s.leader, Reported: r.At, Silent: silent.Seconds(),
+		Alive: silent < p.o.Fleet.Node.Lease*9/8, Connected: r.Connected, Routes: []whittle.FleetMemberRoute{},
+	}
+	for name := range t.routes {
+		at, ok := r.Routes[fleet.RouteKey(name)]
+		if !ok {
+			continue
+		}
+		f := s.force[name]
+		one := whittle.FleetMemberRoute{
+			Route: name, Share: at.InForce, Generation: at.Generation, Config: at.Digest,
+			Other: f.digest != "" && at.Digest != f.digest, Trip: at.Reason, Requests: at.Counts.Ledger.Total,
+		}
+		if f.generation > at.Generation {
+			one.Lag = f.generation - at.Generation
+		}
+		m.Routes = append(m.Routes, one)
+	}
+	slices.SortFunc(m.Routes, func(a, b whittle.FleetMemberRoute) int { return cmp.Compare(a.Route, b.Route) })
+	return m
+}
+
+// wrong is what somebody should look at.
+func (p *Part) wrong(f *whittle.FleetStatus) (all []string) {
+	switch {
+	case !f.CutOff.IsZero():
+		all = append(all, fmt.Sprintf("%s is cut off since %s, so the monolith serves every user there: is NATS there, with a majority of its servers?", f.Member, f.CutOff.UTC().Format(time.RFC3339)))
+	case !f.Connected:
+		all = append(all, f.Member+" has not heard of the fleet yet: is NATS there, with a majority of its servers?")
+	case f.Leader == "":
+		all = append(all, "Nobody leads, so nothing rises: another gateway will within a few leases.")
+	}
+	versions := map[string]bool{}
+	for i := range f.Members {
+		m := &f.Members[i]
+		if !m.Alive {
+			all = append(all, fmt.Sprintf("%s has not reported for %s.", m.Name, time.Duration(m.Silent*float64(time.Second)).Round(time.Second)))
+			continue
+		}
+		versions[m.Version] = true
+		if !m.Connected {
+			all = append(all, m.Name+" does not hear of the fleet, so the monolith serves every user there.")
+		}
+		var others []string
+		for _, r := range m.Routes {
+			if r.Other {
+				others = append(others, r.Route)
+			}
+		}
+		if len(others) > 0 {
+			all = append(all, fmt.Sprintf("%s has another config than the leader for %s, and has no part there.", m.Name, strings.Join(others, ", ")))
+		}
+		if len(m.Routes) < len(p.table.Load().routes) {
+			all = append(all, m.Name+" has not all of the routes that "+f.Member+" has.")
+		}
+	}
+	if len(versions) > 1 {
+		all = append(all, "Gateways have different versions, as they do while they are updated.")
+	}
+	return all
+}
+
+var (
+	descConnected = prometheus.NewDesc("whittle_fleet_connected", "1 while this gateway hears of its fleet.", nil, nil)
+	descLeads     = prometheus.NewDesc("whittle_fleet_leads", "1 while this gateway leads its fleet.", nil, nil)
+	descLed       = prometheus.NewDesc("whittle_fleet_has_leader", "1 while somebody leads, as far as is known here.", nil, nil)
+	descForce     = prometheus.NewDesc("whittle_fleet_share_in_force",
+		"Part of the route's users that the candidate responds at this gateway, 0 to 1.", []string{"route"}, nil)
+	descGeneration = prometheus.NewDesc("whittle_fleet_generation",
+		"Generation of the position that this gateway goes by.", []string{"route"}, nil)
+)
+
+func (p *Part) collect(ch chan<- prometheus.Metric) {
+	s := p.seen.Load()
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	one := func(b bool) float64 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	gauge(descConnected, one(s.connected))
+	gauge(descLeads, one(s.leads))
+	gauge(descLed, one(s.leader != ""))
+	for name, f := range s.force {
+		gauge(descForce, float64(f.share)/float64(whittle.All), name)
+		gauge(descGeneration, float64(f.generation), name)
+	}
+}

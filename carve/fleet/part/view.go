@@ -1,0 +1,118 @@
+package part
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle"
+	"whittle/carve/control"
+)
+
+// showEvery is how often a gateway that does not lead looks at the fleet's records.
+const showEvery = 2 * time.Second
+
+// shown is the controller that shows the fleet: the one that decides, or what its records
+// say.
+func (p *Part) shown() *control.Controller {
+	if c := p.own.Load(); c != nil {
+		return c
+	}
+	return p.view.Load()
+}
+
+func (p *Part) showing(s control.Store) control.Options { return p.showingOf(p.table.Load(), s) }
+
+// showingOf makes a controller that decides nothing.
+func (p *Part) showingOf(t *table, s control.Store) control.Options {
+	return control.Options{
+		Store: s, Shows: true, Monolith: t.monolith, Routes: t.all, NewJudge: p.o.NewJudge,
+		Apply: func(string, whittle.Position) bool { return true }, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// show keeps the view up to date until ctx ends.
+func (p *Part) show(ctx context.Context) {
+	last := uint64(0)
+	for ctx.Err() == nil {
+		if p.own.Load() == nil && p.member.IsConnected() {
+			last = p.refresh(ctx, last)
+		}
+		wait, cancel := context.WithTimeout(ctx, showEvery)
+		select {
+		case <-wait.Done():
+		case <-p.look:
+			last = 0
+		}
+		cancel()
+	}
+}
+
+// refresh reads the records, unless they are those that were read last.
+func (p *Part) refresh(ctx context.Context, last uint64) uint64 {
+	ctx, cancel := context.WithTimeout(ctx, p.o.Fleet.Node.Lease)
+	defer cancel()
+	revision, err := p.member.RecordsRevision(ctx)
+	if err != nil || revision == last {
+		return last
+	}
+	t := p.table.Load()
+	c, err := control.New(p.showingOf(t, p.member.Shown()))
+	if err != nil {
+		p.o.Log.Debug("the fleet's records cannot be read", "err", err)
+		return last
+	}
+	if p.table.Load() == t {
+		p.view.Store(c)
+	}
+	return revision
+}
+
+// Status shows every route of the fleet.
+func (p *Part) Status() []whittle.RouteStatus { return p.shown().Status() }
+
+// Route shows one.
+func (p *Part) Route(name string) (whittle.RouteStatus, error) { return p.shown().Route(name) }
+
+// Past shows how one came to where it is.
+func (p *Part) Past(name string) (whittle.Past, error) { return p.shown().Past(name) }
+
+// Gates lists the questions to gates that are due, while this gateway leads.
+func (p *Part) Gates() []whittle.GateAsk {
+	if c := p.own.Load(); c != nil {
+		return c.Gates()
+	}
+	return nil
+}
+
+// Gated takes what a gate has responded.
+func (p *Part) Gated(ask *whittle.GateAsk, open bool, said string) {
+	if c := p.own.Load(); c != nil {
+		c.Gated(ask, open, said)
+	}
+}
+
+// CPU takes what the processes of a route's two sides have used.
+func (p *Part) CPU(route string, reading whittle.CPUReading) {
+	if c := p.own.Load(); c != nil {
+		c.CPU(route, reading)
+	}
+}
+
+// Query takes what came of a route's query.
+func (p *Part) Query(route, name string, reading whittle.QueryReading) {
+	if c := p.own.Load(); c != nil {
+		c.Query(route, name, reading)
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (p *Part) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (p *Part) Collect(ch chan<- prometheus.Metric) {
+	p.shown().Collect(ch)
+	p.collect(ch)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle"
+	"whittle/carve/admin"
+	"whittle/carve/config"
+	"whittle/carve/control"
+	"whittle/carve/fleet"
+	"whittle/carve/fleet/jetstream"
+	"whittle/carve/fleet/part"
+	"whittle/carve/gate"
+	"whittle/carve/handover"
+)
+
+// decider decides the routes' shares: this process's own controller, or its part in a
+// fleet.
+type decider interface {
+	handover.Control
+	admin.Controller
+	gate.Controller
+	prometheus.Collector
+	CPU(route string, reading whittle.CPUReading)
+	Query(route, name string, reading whittle.QueryReading)
+	Start()
+	Run(ctx context.Context) error
+	Running() <-chan struct{}
+	Reload(monolith whittle.Upstream, routes []whittle.Route, swap func() error) error
+}
+
+// newDecider makes what decides. alive has the runs of gateways that go on, by route.
+func (d *deployment) newDecider(f *config.File, alive map[string][]uint64) (decider, error) {
+	if f.Fleet != nil {
+		p, err := d.join(f)
+		if err != nil {
+			return nil, err
+		}
+		d.fleet = p.Fleet
+		return p, nil
+	}
+	c, err := control.New(control.Options{
+		Store:    &d.store,
+		Monolith: f.Monolith,
+		Routes:   f.Routes,
+		Apply:    d.relay.Apply,
+		Watch:    d.relay.Watch,
+		Counts:   d.gateway.Counts,
+		Others:   d.relay.Others,
+		Alive:    alive,
+		NewJudge: control.Redacting(d.records),
+		Notify:   d.notices.Tell,
+		Log:      d.log,
+	})
+	if err != nil {
+		return nil, err // not a decider that is nil inside
+	}
+	return c, nil
+}
+
+// join makes this gateway's part in its fleet.
+func (d *deployment) join(f *config.File) (*part.Part, error) {
+	if d.before != nil {
+		return nil, whittle.Errorf(whittle.FailedPrecondition, "a gateway of a fleet takes over from no other process").WithField("fleet").
+			WithHint("end this gateway with SIGTERM and start it again: the others serve meanwhile")
+	}
+	c, err := fleetTLS(f.Fleet)
+	if err != nil {
+		return nil, err
+	}
+	return part.New(part.Options{
+		Fleet: jetstream.Options{
+			Servers: f.Fleet.NATS, Credentials: f.Fleet.Credentials, TLS: c, Name: f.Fleet.Name, Replicas: f.Fleet.Replicas,
+			Evidence: jetstream.Limits{Bytes: f.Fleet.MaxBytes, Age: f.Fleet.MaxAge},
+			Node:     fleet.Config{Member: f.Fleet.Member, Version: version(), Lease: f.Fleet.Lease, Linger: linger(f)},
+		},
+		PerSecond: f.Fleet.PerSecond, Monolith: f.Monolith, Routes: f.Routes,
+		Gateway: d.gateway, Store: &d.store, Redact: d.records, NewJudge: control.Redacting(d.records), Notify: d.notices.Tell, Log: d.log,
+	})
+}
+
+// linger bounds how long a user's request may still be on a candidate.
+func linger(f *config.File) (most time.Duration) {
+	for i := range f.Routes {
+		if c := f.Routes[i].Candidate; c != nil {
+			most = max(most, c.Timeout)
+		}
+	}
+	return most
+}
+
+// fleetTLS is how NATS is spoken to. Nil: as its URL says.
+func fleetTLS(f *config.Fleet) (*tls.Config, error) {
+	if f == nil || f.TLS == (whittle.UpstreamTLS{}) {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: f.TLS.ServerName}
+	if f.TLS.CA != "" {
+		b, err := os.ReadFile(f.TLS.CA)
+		if c.RootCAs = x509.NewCertPool(); err == nil && !c.RootCAs.AppendCertsFromPEM(b) {
+			err = errors.New("it holds no certificate in PEM")
+		}
+		if err != nil {
+			return nil, whittle.Errorf(whittle.Invalid, "read the CA of NATS: %w", err).WithField("fleet.tls.ca").
+				WithHint("ca: names a file with the certificates of those who sign the servers', in PEM")
+		}
+	}
+	if f.TLS.Certificate != "" {
+		pair, err := tls.LoadX509KeyPair(f.TLS.Certificate, f.TLS.Key)
+		if err != nil {
+			return nil, whittle.Errorf(whittle.Invalid, "load the certificate for NATS: %w", err).WithField("fleet.tls.cert").
+				WithHint("cert: names a chain of certificates in PEM, and key: the key that belongs to it")
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
