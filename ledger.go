@@ -130,7 +130,7 @@ const (
 	SkipNotSafe      = "not_safe"      // the write contract forbids mirroring
 	SkipSampled      = "sampled"       // outside the sample
 	SkipTooLarge     = "too_large"     // a body above the copy's bound
-	SkipStreaming    = "streaming"     // an upgrade or an event stream
+	SkipStreaming    = "streaming"     // an upgrade, an event stream, a request that pauses
 	SkipCanceled     = "canceled"      // the client went away
 	SkipServed       = "served"        // served by the candidate, outside the watch sample
 	SkipOff          = "off"           // the route is switched off

@@ -139,19 +139,17 @@ func (rt *route) buffer(v *userRequest, u *user, p *plan) bool {
 	}
 	limits := &rt.env.g.opts.Limits
 	in := inbound.NewBody(u.w, &u.r, limits.BodyBytes, limits.StallTimeout, nil)
-	var body bytes.Buffer
-	if v.length > 0 {
-		body.Grow(int(size) + bytes.MinRead) // ReadFrom wants that much to spare
+	if v.length < 0 {
+		return rt.bufferAhead(v, u, p, in, int(size))
 	}
+	var body bytes.Buffer
+	body.Grow(int(size) + bytes.MinRead) // ReadFrom wants that much to spare
 	n, err := body.ReadFrom(io.LimitReader(in, size+1))
 	if err != nil || n > size {
 		u.r.Body = struct {
 			io.Reader
 			io.Closer
 		}{io.MultiReader(&body, failing{err}, u.r.Body), u.r.Body}
-		if err == nil && p.skip == "" {
-			p.skip = whittle.SkipTooLarge
-		}
 		return false
 	}
 	v.body, v.whole = body.Bytes(), true
@@ -159,10 +157,46 @@ func (rt *route) buffer(v *userRequest, u *user, p *plan) bool {
 	return true
 }
 
+// bufferAhead is buffer for a body of unknown length. Who pauses may wait for a response
+// to what he has sent, as a stream's client does, and no other server could be asked.
+func (rt *route) bufferAhead(v *userRequest, u *user, p *plan, in *inbound.Body, most int) bool {
+	kept := in.Keep(most + 1)
+	body, err := kept.Fill(streamPause)
+	if errors.Is(err, io.EOF) && len(body) <= most {
+		v.body, v.whole = body, true
+		u.holdBody(body)
+		return true
+	}
+	u.ahead = append(u.ahead, in)
+	u.r.Body = kept.Reader()
+	switch {
+	case p.skip != "":
+	case errors.Is(err, inbound.ErrStopped):
+		p.skip = whittle.SkipStreaming
+	case len(body) > most:
+		p.skip = whittle.SkipTooLarge
+	}
+	return false
+}
+
+// streamPause is for how long a client sends nothing in the middle of a body that may
+// be a stream.
+const streamPause = 500 * time.Millisecond
+
 // user is the user's side of a request.
 type user struct {
 	w http.ResponseWriter
 	r inbound.Request
+	// ahead read the body for r, each in place of the one before. They end with the
+	// request.
+	ahead []*inbound.Body
+}
+
+// end ends what reads the user's body.
+func (u *user) end() {
+	for _, b := range u.ahead {
+		b.Detach()
+	}
 }
 
 // holdBody puts the body that has been read in the place of the client's.

@@ -56,7 +56,7 @@ func (rt *route) byPreview(v *userRequest, u *user) (forward.Result, bool) {
 			rt.counts.withheld.Add(1)
 			return forward.Result{}, false
 		}
-		res = rt.callPreviewed(v, user{w, u.r}, out)
+		res = rt.callPreviewed(v, user{w: w, r: u.r}, out)
 	}
 	rt.counts.previewed.Add(1)
 	v.skip(whittle.SkipPreview)

@@ -164,7 +164,8 @@ func (rt *route) serve(w http.ResponseWriter, r inbound.Request, preview bool) f
 	rt.ledgerCounts.open(&v.ledgerEntry)
 	defer v.finish()
 	set := rt.setting.Load()
-	u := user{w, r}
+	u := user{w: w, r: r}
+	defer u.end()
 	if preview {
 		if res, ok := rt.byPreview(v, &u); ok {
 			return res

@@ -108,9 +108,6 @@ func (b *Body) Gate() {
 	})
 }
 
-// Go runs f on a goroutine of its own, which Detach waits for.
-func (b *Body) Go(f func()) { b.awaiting.Go(f) }
-
 // gated reports whether the gate is still closed.
 func (b *Body) gated() bool {
 	b.mu.Lock()

@@ -2,11 +2,11 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -189,6 +189,7 @@ func (u *shared) clientOf(q *inbound.Request) string {
 // nothing. net/http closes the body after each attempt.
 type upload struct {
 	body *inbound.Body
+	kept *inbound.Kept // nil: it can be read once
 
 	mu        sync.Mutex    // guards the following
 	connected bool          // there is a connection for the present attempt
@@ -196,9 +197,6 @@ type upload struct {
 	last      *uploadReader // the only one that gets anything
 	settled   bool          // there is no further attempt
 	spent     bool          // it cannot be read again
-	kept      []byte        // what was read, while it can be read again
-	fetching  chan struct{} // is closed when more is kept; nil: nothing is on its way
-	err       error         // that ended the body
 }
 
 const (
@@ -212,6 +210,9 @@ const (
 // newUpload gives the upload of a body. again: it is kept for further attempts.
 func newUpload(b *inbound.Body, again bool) *upload {
 	u := &upload{body: b, spent: !again}
+	if again {
+		u.kept = b.Keep(maxAgain)
+	}
 	u.last = u.reader()
 	return u
 }
@@ -262,23 +263,6 @@ func (u *upload) settle() {
 	}
 }
 
-// fetch keeps more of the body, without its reader: one that is closed does not wait for
-// the client. The caller holds mu.
-func (u *upload) fetch() {
-	begin := len(u.kept)
-	u.kept = slices.Grow(u.kept, min(max(begin, 4<<10), maxAgain-begin))
-	room := u.kept[begin:min(cap(u.kept), maxAgain)]
-	u.fetching = make(chan struct{})
-	u.body.Go(func() {
-		n, err := u.body.Read(room)
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.kept, u.err = u.kept[:begin+n], err
-		close(u.fetching)
-		u.fetching = nil
-	})
-}
-
 // uploadReader reads an upload for one attempt.
 type uploadReader struct {
 	u      *upload
@@ -291,48 +275,38 @@ func (u *upload) reader() *uploadReader { return &uploadReader{u: u, end: make(c
 
 // Read implements io.Reader.
 func (r *uploadReader) Read(p []byte) (int, error) {
+	again, open := r.kept()
+	if !open {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	if again {
+		n, err := r.u.kept.ReadFrom(r.at, p, r.end)
+		r.at += n
+		if !errors.Is(err, inbound.ErrKeptFull) || !r.spend() {
+			return n, err
+		}
+	}
+	return r.u.body.Read(p)
+}
+
+// kept reports whether r reads what can be read again, and whether it may read.
+func (r *uploadReader) kept() (again, open bool) {
+	r.u.mu.Lock()
+	defer r.u.mu.Unlock()
+	return !r.u.spent, r.u.last == r && !r.closed
+}
+
+// spend goes on beyond what is kept. False: another attempt begins instead.
+func (r *uploadReader) spend() bool {
 	u := r.u
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for {
-		switch {
-		case u.last != r, r.closed:
-			return 0, http.ErrBodyReadAfterClose
-		case r.at < len(u.kept):
-			n := copy(p, u.kept[r.at:])
-			r.at += n
-			return n, nil
-		case u.err != nil:
-			return 0, u.err
-		case u.fetching != nil:
-			r.await(u.fetching)
-		case u.spent, u.settled, len(u.kept) == maxAgain:
-			return r.readOn(p)
-		default:
-			u.fetch()
-		}
+	if u.last != r || r.closed {
+		return false
 	}
-}
-
-// await waits for what is fetched, without mu, which the caller holds.
-func (r *uploadReader) await(fetched <-chan struct{}) {
-	r.u.mu.Unlock()
-	defer r.u.mu.Lock()
-	select {
-	case <-fetched:
-	case <-r.end:
-	}
-}
-
-// readOn reads without keeping anything. The caller holds mu.
-func (r *uploadReader) readOn(p []byte) (int, error) {
-	u := r.u
-	u.spent, u.kept, r.at = true, nil, 0
-	u.mu.Unlock()
-	n, err := u.body.Read(p)
-	u.mu.Lock()
-	u.err = err
-	return n, err
+	u.spent = true
+	u.kept.Drop()
+	return true
 }
 
 // Close implements io.Closer. A read under way ends.
