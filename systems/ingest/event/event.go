@@ -93,6 +93,10 @@ type Batch struct {
 	// Shared is what the batch gives to its events in addition to the write key, as
 	// members of an object with a comma behind each: `"context":{},"sentAt":"",`.
 	Shared []byte
+	// ID and Key are what a body that is no batch says of itself, where its kind
+	// is Import: its messageId, and its userId or else its anonymousId. Empty:
+	// it says nothing, or what is no text within a record's bounds.
+	ID, Key string
 	// Items are the events in the body's order. One body of a kind that is not
 	// a batch has one.
 	Items []Item
@@ -146,7 +150,8 @@ func Source(r *stream.Record) string {
 }
 
 // ErrNoBatch says that a body is JSON and has no member "batch" that is an
-// array. A body of kind Import is then one record as it is.
+// array. A body of kind Import is then one record as it is, and the Batch has
+// its ID and Key.
 var ErrNoBatch error = whittle.Errorf(whittle.Invalid, "the body has no array named batch")
 
 func (l Limits) orDefault() Limits {

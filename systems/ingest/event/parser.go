@@ -2,6 +2,7 @@ package event
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"math"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"whittle"
 	"whittle/internal/jsonscan"
+	"whittle/systems/ingest/stream"
 )
 
 // Parser reads bodies and keeps its memory from one to the next. The zero
@@ -24,6 +26,8 @@ type Parser struct {
 	places []place
 	// shared is what a batch gives to each of its events.
 	shared shared
+	// top has the members of a body that may have a batch.
+	top [names]span
 	// sharedText is what the batch itself said of them.
 	sharedText []byte
 	// out has the values of all records, text their ids and keys.
@@ -55,7 +59,10 @@ func (p *Parser) Parse(l Limits, c Call, body []byte) (Batch, error) {
 	if err == nil {
 		err = p.make()
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrNoBatch) && c.Kind == Import:
+		return p.self(), err
+	case err != nil:
 		return Batch{}, err
 	}
 	b := Batch{WriteKey: p.call.WriteKey, Items: p.items}
@@ -70,7 +77,7 @@ func (p *Parser) begin(l Limits, c Call, body []byte) {
 	if len(p.body) > kept {
 		p.scan = jsonscan.Scanner{}
 	}
-	p.limits, p.call, p.shared, p.body = l, c, shared{}, body
+	p.limits, p.call, p.shared, p.body, p.top = l, c, shared{}, body, [names]span{}
 	p.scan.Reset(body, 0, math.MaxInt) // an event's own depth is bounded in read
 	p.events, p.items, p.headers = p.events[:0], p.items[:0], p.headers[:0]
 	p.out, p.text, p.sharedText = p.out[:0], p.text[:0], p.sharedText[:0]
@@ -125,7 +132,7 @@ func (p *Parser) bulk() error {
 		}
 		return ErrNoBatch
 	}
-	var value [names]span
+	value := &p.top
 	array, named, twice := false, false, false
 	for s.Next() == jsonscan.Key {
 		from := s.Start()
@@ -156,7 +163,25 @@ func (p *Parser) bulk() error {
 	case twice:
 		return invalid("the body has a member twice")
 	}
-	return p.share(&value)
+	return p.share(value)
+}
+
+// self is what a body that is no batch says of itself.
+func (p *Parser) self() (b Batch) {
+	text := func(n name, limit int) string {
+		read := p.textOf
+		if n != messageID {
+			read = func(v span, n name) ([]byte, error) { return p.name(n, v) }
+		}
+		found, err := read(p.top[n], n)
+		if err != nil || len(found) > limit || !utf8.Valid(found) {
+			return ""
+		}
+		return string(found)
+	}
+	b.ID = text(messageID, stream.MaxID)
+	b.Key = cmp.Or(text(userID, stream.MaxKey), text(anonymousID, stream.MaxKey))
+	return b
 }
 
 // array reads the events of the batch that was begun.

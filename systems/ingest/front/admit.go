@@ -136,21 +136,31 @@ func isJSON(h http.Header) bool {
 }
 
 // contentType checks the content type. POST /import accepts every type. The
-// others accept JSON under its own name, as the plain text of a beacon, or
-// without a type.
+// others accept what clients really call JSON: its own name, the plain text of
+// a beacon, the form of curl -d and of axios, bytes, or nothing.
 func (c *call) contentType(r *http.Request) *refusal {
 	values := r.Header["Content-Type"]
 	c.json = isJSON(r.Header)
-	if c.kind == event.Import {
-		return nil
-	}
-	if len(values) == 0 || len(values) == 1 && values[0] == "application/json" {
+	if c.json && len(values) == 1 && values[0] == "application/json" || len(values) == 0 && c.kind != event.Import {
 		c.json = true
 		return nil
 	}
-	media, params, err := mime.ParseMediaType(values[0])
-	if err != nil || len(values) > 1 || !c.json && media != "text/plain" {
-		return &refusal{status: http.StatusUnsupportedMediaType, reason: "events are JSON: Content-Type application/json, or text/plain for beacons"}
+	media, params, err := "", map[string]string(nil), error(nil)
+	if len(values) > 0 {
+		media, params, err = mime.ParseMediaType(values[0])
+	}
+	c.maybeJSON = !c.json && err == nil && len(values) < 2 && namesOfJSON[media]
+	if gzipTypes[media] && c.kind != event.Import {
+		c.maybeJSON = true
+		if len(r.Header["Content-Encoding"]) == 0 {
+			c.coding = gzipped
+		}
+	}
+	if c.kind == event.Import {
+		return nil
+	}
+	if err != nil || len(values) > 1 || !c.json && !c.maybeJSON {
+		return &refusal{status: http.StatusUnsupportedMediaType, reason: "events are JSON: Content-Type application/json, or one of text/plain, application/x-www-form-urlencoded, application/octet-stream"}
 	}
 	if set := params["charset"]; set != "" && !strings.EqualFold(set, "utf-8") && !strings.EqualFold(set, "us-ascii") {
 		return &refusal{status: http.StatusUnsupportedMediaType, reason: "events are JSON in UTF-8"}
@@ -158,6 +168,15 @@ func (c *call) contentType(r *http.Request) *refusal {
 	c.json = true
 	return nil
 }
+
+// namesOfJSON are the media types under which clients send JSON.
+var namesOfJSON = map[string]bool{
+	"": true, "text/plain": true, "application/x-www-form-urlencoded": true, "application/octet-stream": true, "binary/octet-stream": true,
+	"text/json": true, "application/javascript": true, "text/javascript": true,
+}
+
+// gzipTypes are the media types of a body that is zipped and says so nowhere else.
+var gzipTypes = map[string]bool{"application/gzip": true, "application/x-gzip": true}
 
 func (c *call) contentEncoding(r *http.Request) *refusal {
 	values := r.Header["Content-Encoding"]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/jsonscan"
 	"whittle/systems/ingest/dedup"
 	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/stream"
@@ -24,6 +25,7 @@ type call struct {
 	address         string
 	unauthenticated bool // a key is asked for, and none was shown outside the body
 	json            bool // the body is to be read as JSON
+	maybeJSON       bool // it may be JSON, though it does not say so
 	coding          coding
 	need            int64 // bytes of the body, as far as its header says
 	// reading, strange and working are what is held of the front's bounds, to
@@ -163,14 +165,14 @@ func (c *call) decodeAndParse(r *http.Request) *refusal {
 // parse makes records of the body.
 func (c *call) parse(r *http.Request, body []byte) *refusal {
 	if !c.json {
-		return c.rawRecord(r, body)
+		return c.rawRecord(r, body, c.selfOf(body))
 	}
 	b, err := c.parser.Parse(c.f.limits.Event, event.Call{
 		Kind: c.kind, Received: c.received, Address: c.address, WriteKey: c.key, NewID: newID,
 	}, body)
 	switch {
 	case errors.Is(err, event.ErrNoBatch) && c.kind == event.Import:
-		return c.rawRecord(r, body)
+		return c.rawRecord(r, body, &b)
 	case err != nil:
 		return &refusal{status: statusOf(whittle.CodeOf(err)), reason: err.Error()}
 	case c.f.o.Keys != nil && !c.f.o.Keys.Known(b.WriteKey):
@@ -203,19 +205,35 @@ func (c *call) reserveRecords(counted int) *refusal {
 	return nil
 }
 
-// rawRecord makes one record of the whole body.
-func (c *call) rawRecord(r *http.Request, body []byte) *refusal {
+// selfOf is what a body says of itself that does not call itself JSON, and may
+// be it all the same: what curl -d and beacons send.
+func (c *call) selfOf(body []byte) *event.Batch {
+	if c.maybeJSON && body[jsonscan.Space(body, 0)%len(body)] == '{' {
+		b, err := c.parser.Parse(c.f.limits.Event, event.Call{Kind: event.Import, Received: c.received, NewID: newID}, body)
+		if errors.Is(err, event.ErrNoBatch) {
+			return &b
+		}
+	}
+	return &event.Batch{}
+}
+
+// rawRecord makes one record of the whole body, with the id and the key that it
+// says it has.
+func (c *call) rawRecord(r *http.Request, body []byte, self *event.Batch) *refusal {
 	if c.f.o.Keys != nil && c.key == "" {
 		return unknownKey("")
 	}
-	id := newID()
+	id := self.ID
+	if id == "" {
+		id = newID()
+	}
 	if given := r.Header["Idempotency-Key"]; len(given) > 0 {
 		var ok bool
 		if id, ok = idOf(given[0]); !ok || len(given) > 1 {
 			return &refusal{status: http.StatusBadRequest, reason: "the Idempotency-Key is neither 1 to 256 visible ASCII characters nor a Display String (RFC 9651) of 1 to 256 bytes"}
 		}
 	}
-	c.raw[0].Record = stream.Record{ID: id, Time: c.received, Header: c.metadata(r), Value: body}
+	c.raw[0].Record = stream.Record{ID: id, Key: self.Key, Time: c.received, Header: c.metadata(r), Value: body}
 	c.raw[0].Record.Seal()
 	c.items = c.raw[:]
 	return nil

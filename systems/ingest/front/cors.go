@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
 
 	"whittle"
 )
@@ -37,12 +40,14 @@ func newCORS(origins []string) (cors, error) {
 }
 
 var (
-	yes     = []string{"true"}
-	varyOn  = []string{"Origin"}
-	exposed = []string{"Retry-After, X-Request-Id"}
-	methods = []string{"POST"}
-	headers = []string{"Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id"}
-	aDay    = []string{"86400"}
+	yes    = []string{"true"}
+	varyOn = []string{"Origin"}
+	// of a preflight
+	varyOnHeaders = []string{"Origin, Access-Control-Request-Headers"}
+	exposed       = []string{"Retry-After, X-Request-Id"}
+	methods       = []string{"POST"}
+	headers       = []string{"Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id"}
+	aDay          = []string{"86400"}
 )
 
 // mark adds what lets the page behind the request read the response.
@@ -68,5 +73,26 @@ func (c cors) preflight(h, request http.Header) {
 	}
 	h["Access-Control-Allow-Methods"] = methods
 	h["Access-Control-Allow-Headers"] = headers
+	// SDKs send headers of their own (AnonymousId). None of them opens anything.
+	if asked := request["Access-Control-Request-Headers"]; len(asked) == 1 && isTokenList(asked[0]) {
+		h["Access-Control-Allow-Headers"] = asked
+		h["Vary"] = varyOnHeaders
+	}
 	h["Access-Control-Max-Age"] = aDay
+}
+
+// maxRequestHeaders bounds the list of headers that a preflight is given back.
+const maxRequestHeaders = 1 << 10
+
+// isTokenList reports whether text is a list of header names.
+func isTokenList(text string) bool {
+	if len(text) > maxRequestHeaders {
+		return false
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		if !httpguts.ValidHeaderFieldName(strings.Trim(name, " \t")) {
+			return false
+		}
+	}
+	return true
 }

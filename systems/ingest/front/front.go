@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -182,6 +183,8 @@ var routes = func() map[string]event.Kind {
 		}
 		m["/v1/"+name] = kind
 	}
+	// Where RudderStack's browser SDK sends its beacons.
+	m["/beacon/v1/batch"] = event.Bulk
 	// The older name of Segment's batch: always a batch, unlike POST /import.
 	m["/v1/import"] = event.Bulk
 	return m
@@ -195,6 +198,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h["X-Content-Type-Options"] = nosniff
 	f.cors.mark(h, r.Header)
 	kind, known := routes[r.URL.Path]
+	if !known { // Segment's Java SDK sends to /v1/import/
+		kind, known = routes[strings.TrimSuffix(r.URL.Path, "/")]
+	}
 	switch {
 	case !known:
 		f.refuse(w, kind, id, refusal{status: http.StatusNotFound, reason: "there is no such endpoint: POST /import, or /v1/ with track, identify, page, screen, group, alias or batch"})

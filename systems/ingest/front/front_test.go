@@ -124,7 +124,15 @@ func TestStatusesBeforeTheBody(t *testing.T) {
 		{"no body", "POST", "/v1/track", "", nil, 400},
 		{"no body to import", "POST", "/import", "", nil, 400},
 		{"XML", "POST", "/v1/track", track, []string{"Content-Type: text/xml"}, 415},
-		{"a form", "POST", "/v1/track", track, []string{"Content-Type: application/x-www-form-urlencoded"}, 415},
+		{"a form that is none", "POST", "/v1/track", track, []string{"Content-Type: multipart/form-data; boundary=x"}, 415},
+		{"what curl -d sends", "POST", "/v1/track", track, []string{"Content-Type: application/x-www-form-urlencoded"}, 200},
+		{"bytes", "POST", "/v1/track", track, []string{"Content-Type: application/octet-stream"}, 200},
+		{"what RudderStack's Node SDK sends", "POST", "/v1/batch", gzipOf(batchOf(track)), []string{"Content-Type: application/x-www-form-urlencoded", "Content-Encoding: gzip"}, 200},
+		{"a zipped file", "POST", "/v1/batch", gzipOf(batchOf(track)), []string{"Content-Type: application/gzip"}, 200},
+		{"a zipped file that says so twice", "POST", "/v1/batch", gzipOf(batchOf(track)), []string{"Content-Type: application/x-gzip", "Content-Encoding: gzip"}, 200},
+		{"a form in another charset", "POST", "/v1/track", track, []string{"Content-Type: application/x-www-form-urlencoded; charset=latin1"}, 415},
+		{"a form with fields", "POST", "/v1/track", "userId=u&event=e", []string{"Content-Type: application/x-www-form-urlencoded"}, 400},
+		{"a beacon of RudderStack's", "POST", "/beacon/v1/batch?writeKey=k", batchOf(track), []string{"Content-Type: text/plain;charset=UTF-8"}, 200},
 		{"a type that is none", "POST", "/v1/track", track, []string{"Content-Type: /;"}, 415},
 		{"two types", "POST", "/v1/track", track, []string{jsonType, jsonType}, 415},
 		{"another charset", "POST", "/v1/track", track, []string{jsonType + "; charset=utf-16"}, 415},
@@ -140,6 +148,8 @@ func TestStatusesBeforeTheBody(t *testing.T) {
 		{"JSON under another name", "POST", "/v1/track", track, []string{"Content-Type: application/vnd.x+json; charset=UTF-8"}, 200},
 		{"a beacon", "POST", "/v1/track", track, []string{"Content-Type: text/plain;charset=UTF-8"}, 200},
 		{"no type", "POST", "/v1/t", track, nil, 200},
+		{"a slash at the end", "POST", "/v1/import/", batchOf(track), nil, 200},
+		{"two slashes", "POST", "/v1/track//", track, nil, 404},
 	}
 	for _, c := range cases {
 		a := s.send(c.method, c.path, strings.NewReader(c.body), c.lines...)

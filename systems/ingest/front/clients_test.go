@@ -1,0 +1,68 @@
+package front
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestImportOfASingleEvent: a JSON body of POST /import is kept byte for byte,
+// and its messageId and its user do what they do for an event.
+func TestImportOfASingleEvent(t *testing.T) {
+	long := strings.Repeat("m", 257)
+	for _, c := range []struct{ body, line, id, key string }{
+		{`{"messageId":"m1","userId":"u1"}`, "Content-Type: application/json", "m1", "u1"},
+		{` {"userId":"u1","messageId":"m1"}`, "Content-Type: application/x-www-form-urlencoded", "m1", "u1"}, // curl -d
+		{`{"messageId":"m1","anonymousId":"a1","userId":""}`, "Content-Type: text/plain;charset=UTF-8", "m1", "a1"},
+		{`{"messageId":"m\u0031","userId":12}`, "Content-Type: application/x-www-form-urlencoded", "m1", "12"},
+		{`{"messageId":"m1","userId":"u1"}`, "Idempotency-Key: k1", "k1", "u1"},
+		{`{"messageId":"m1"}`, "Content-Type: application/xml", "", ""},
+		{`{"messageId":17,"userId":{}}`, "Content-Type: application/json", "", ""},
+		{`{"messageId":"` + long + `","userId":"` + long + `"}`, "Content-Type: application/json", "", ""},
+		{`{"messageId":"m1"`, "Content-Type: application/x-www-form-urlencoded", "", ""},
+		{`messageId=m1&userId=u1`, "Content-Type: application/x-www-form-urlencoded", "", ""},
+		{`[{"messageId":"m1"}]`, "Content-Type: application/json", "", ""},
+		{`{"batch":7,"messageId":"m1","userId":"u"}`, "Content-Type: application/json", "m1", "u"},
+		{" \n ", "Content-Type: text/plain", "", ""},
+		{`{"batch":[{"type":"track","userId":"u","messageId":"m1"}]}`, "Content-Type: text/plain", "", ""},
+	} {
+		s := serve(t, nil)
+		first, again := s.post("/import", c.body, c.line), s.post("/import", c.body, c.line)
+		all := s.stream.records()
+		if first.Status != "accepted" || len(all) == 0 || string(all[0].Value) != c.body || all[0].Key != c.key || c.id != "" && all[0].ID != c.id {
+			t.Errorf("%s: %s, %+v", c.body, first.text, all)
+			continue
+		}
+		if want := map[bool]string{true: "accepted", false: "duplicate"}[c.id == ""]; again.Status != want {
+			t.Errorf("%s again: %s", c.body, again.text)
+		}
+	}
+}
+
+// TestPreflightsOfSDKs: a header that an SDK sends is allowed, whatever it is
+// called, and nothing but names is given back.
+func TestPreflightsOfSDKs(t *testing.T) {
+	s := serve(t, nil)
+	for asked, want := range map[string]string{
+		"anonymousid,authorization,content-type": "anonymousid,authorization,content-type", // RudderStack's browser SDK
+		"content-type, x-sdk-version":            "content-type, x-sdk-version",
+		"":                                       headers[0],
+		"a b":                                    headers[0],
+		"a,,b":                                   headers[0],
+		"a;b":                                    headers[0],
+		strings.Repeat("a", 2000):                headers[0],
+	} {
+		lines := []string{"Origin: https://shop.example", "Access-Control-Request-Method: POST"}
+		if asked != "" {
+			lines = append(lines, "Access-Control-Request-Headers: "+asked)
+		}
+		a := s.send("OPTIONS", "/v1/track", nil, lines...)
+		if got := a.header.Get("Access-Control-Allow-Headers"); got != want || a.code != 204 {
+			t.Errorf("%.60q: %d, allowed are %.90q", asked, a.code, got)
+		}
+	}
+	listed := serve(t, func(o *Options) { o.Origins = []string{"https://other.example"} })
+	a := listed.send("OPTIONS", "/v1/track", nil, "Origin: https://shop.example", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: anonymousid")
+	if a.header.Get("Access-Control-Allow-Headers") != "" {
+		t.Errorf("an origin that is not listed: %v", a.header)
+	}
+}
