@@ -184,6 +184,10 @@ bench-count: build deps ## 10,000,000 draws: our service, as published, Node
 bench-gateway: build ## pass-through (plain, TLS, HTTP/2), shadowing and recording against nginx, HAProxy, Envoy, Caddy, Pingora
 	@go run ./bench/gateway
 
+.PHONY: load-corpus
+load-corpus: need-go ## what load plans send, against what their own tools sent: out/load-corpus.json
+	@mkdir -p out && go run ./bench/loadcorpus
+
 .PHONY: bench-load
 bench-load: build ## CPU per request sent, against wrk, oha, hey, k6, vegeta
 	@go run ./bench/load

@@ -32,6 +32,12 @@ type Workload struct {
 	// none. Properties are a JMeter plan's.
 	Environment string
 	Properties  map[string]string
+	// Variables and Overrides are JSON: variables of an Artillery plan, and what is
+	// merged into it. Config is the path of a file with its config. Scenario is the
+	// name, or a pattern of it, of the one scenario that runs. Empty: none is given.
+	Variables, Overrides, Config, Scenario string
+	// Getenv is the environment that a plan sees. Nil: the process's.
+	Getenv func(string) string
 
 	// Request is what is sent to a URL. The zero value is a GET.
 	Request Request
@@ -72,7 +78,7 @@ func (w Workload) Read() (*plan.Plan, error) {
 	if name := w.Request.given(); name != "" {
 		return nil, whittle.Errorf(whittle.Invalid, "%s goes with a URL; %s says itself what it sends", name, w.Plan)
 	}
-	p, err := Read(w.Plan, plan.Source{Environment: w.Environment, Properties: w.Properties})
+	p, err := Read(w.Plan, w.source())
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +94,13 @@ func (w Workload) Read() (*plan.Plan, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "--duration, --ramp and --loops go with --users or --rate")
 	}
 	return p, nil
+}
+
+func (w *Workload) source() plan.Source {
+	return plan.Source{
+		Environment: w.Environment, Properties: w.Properties, Getenv: w.Getenv,
+		Variables: w.Variables, Overrides: w.Overrides, Config: w.Config, Scenario: w.Scenario,
+	}
 }
 
 // check refuses what no plan can have.

@@ -139,6 +139,9 @@ type Source struct {
 	Open func(name string) ([]byte, error)
 	// Getenv is the value of {{ $env.NAME }}. Nil: os.Getenv.
 	Getenv func(string) string
+	// Variables and Overrides are JSON, Config the path of a file with the config, and
+	// Scenario the name or a pattern of the one that runs, of an Artillery plan.
+	Variables, Overrides, Config, Scenario string
 	// Properties are those of a JMeter plan's __P and __property.
 	Properties map[string]string
 }

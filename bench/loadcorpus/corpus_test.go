@@ -1,0 +1,25 @@
+package main
+
+import "testing"
+
+// TestPlansAreSentAsByTheirTools runs every plan of the corpus and holds what is sent to
+// what its own tool sent. None runs and sends something else.
+func TestPlansAreSentAsByTheirTools(t *testing.T) {
+	t.Parallel()
+	cases, err := readCases(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := judgeAll(t.Context(), cases)
+	for i, o := range outcomes {
+		switch {
+		case o.Verdict == wrong:
+			t.Errorf("%s: %s", o.Plan, o.Why)
+		case o.Verdict == refused && cases[i].about.refused == "":
+			t.Errorf("%s is refused, and says nothing of it: %s", o.Plan, o.Why)
+		}
+	}
+	if r := tally(cases, outcomes, ""); r.Refused*100 > r.Plans*maxRefused {
+		t.Errorf("%d of %d plans are refused; at most %d %% may be", r.Refused, r.Plans, maxRefused)
+	}
+}
