@@ -92,8 +92,10 @@ func (d *emojifyDemo) serve(ctx context.Context, verb string, flags ...string) (
 	return d.startBuilt(ctx, verb, "emojify", append([]string{verb, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-level", "WARN"}, flags...), nil)
 }
 
+// startAPI starts the api with as much patience as a busy machine needs: what is shown is
+// CPU time, and a request that is given up is none.
 func (d *emojifyDemo) startAPI(ctx context.Context, flags ...string) (err error) {
-	d.api, err = d.serve(ctx, "api", append([]string{"--cache", d.cache.Public, "--facebox", "http://" + d.facebox.Public}, flags...)...)
+	d.api, err = d.serve(ctx, "api", append([]string{"--cache", d.cache.Public, "--facebox", "http://" + d.facebox.Public, "--cache-timeout", "20s"}, flags...)...)
 	return err
 }
 
