@@ -58,7 +58,7 @@ func (p *Profile) Blocked() []Blocking {
 		if s.At < 0 {
 			return nil
 		}
-		root := p.outermostOwn(s)
+		root := p.OutermostOwn(s)
 		if current >= 0 && p.CategoryOf(s) == Collecting {
 			root = current // the collector works for whoever runs
 		}
@@ -87,8 +87,9 @@ func (p *Profile) Blocked() []Blocking {
 	return out
 }
 
-// outermostOwn gives the own function nearest to the root, -1 where none is.
-func (p *Profile) outermostOwn(s *Sample) int32 {
+// OutermostOwn gives the function of the service's own that is nearest to a stack's
+// root, -1 where none is.
+func (p *Profile) OutermostOwn(s *Sample) int32 {
 	for i := len(s.Stack) - 1; i >= 0; i-- {
 		if p.Functions[s.Stack[i].Function].Owner == Own {
 			return s.Stack[i].Function

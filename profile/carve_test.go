@@ -10,24 +10,35 @@ func TestALeadIsSureOnlyAboveWhatIsUnknown(t *testing.T) {
 		want Lead
 		sure bool
 	}{
-		"all is known":         {map[string]int64{"a": 70, "b": 30}, Lead{"a", "b", 0.7, 0.4, 0}, true},
-		"a little is unknown":  {map[string]int64{"a": 60, "b": 25, "": 15}, Lead{"a", "b", 0.6, 0.35, 0.15}, true},
-		"as much as the lead":  {map[string]int64{"a": 50, "b": 25, "": 25}, Lead{"a", "b", 0.5, 0.25, 0.25}, true},
-		"more than the lead":   {map[string]int64{"a": 49, "b": 25, "": 26}, Lead{"a", "b", 0.49, 0.24, 0.26}, false},
-		"one of twelve parts":  {map[string]int64{"a": 8, "b": 4, "": 88}, Lead{"a", "b", 0.08, 0.04, 0.88}, false},
-		"one endpoint":         {map[string]int64{"a": 60, "": 40}, Lead{"a", "", 0.6, 0.6, 0.4}, true},
-		"one, and mostly not":  {map[string]int64{"a": 40, "": 60}, Lead{"a", "", 0.4, 0.4, 0.6}, false},
-		"none":                 {map[string]int64{"": 100}, Lead{Unknown: 1}, false},
-		"nothing":              {nil, Lead{}, false},
-		"idle endpoints":       {map[string]int64{"a": 100, "b": 0}, Lead{"a", "", 1, 1, 0}, true},
-		"in order of the name": {map[string]int64{"b": 50, "a": 50}, Lead{"a", "b", 0.5, 0, 0}, true},
-		"third is no matter":   {map[string]int64{"a": 50, "b": 20, "c": 25, "": 5}, Lead{"a", "c", 0.5, 0.25, 0.05}, true},
+		"all is known":        {map[string]int64{"a": 70, "b": 30}, Lead{Endpoint: "a", Next: "b", Share: 0.7, Over: 0.4, Unknown: 0}, true},
+		"a little is unknown": {map[string]int64{"a": 60, "b": 25, "": 15}, Lead{Endpoint: "a", Next: "b", Share: 0.6, Over: 0.35, Unknown: 0.15}, true},
+		"as much as the lead": {map[string]int64{"a": 50, "b": 25, "": 25}, Lead{Endpoint: "a", Next: "b", Share: 0.5, Over: 0.25, Unknown: 0.25}, true},
+		"more than the lead":  {map[string]int64{"a": 49, "b": 25, "": 26}, Lead{Endpoint: "a", Next: "b", Share: 0.49, Over: 0.24, Unknown: 0.26}, false},
+		"one of twelve parts": {map[string]int64{"a": 8, "b": 4, "": 88}, Lead{Endpoint: "a", Next: "b", Share: 0.08, Over: 0.04, Unknown: 0.88}, false},
+		"one endpoint":        {map[string]int64{"a": 60, "": 40}, Lead{Endpoint: "a", Next: "", Share: 0.6, Over: 0.6, Unknown: 0.4}, true},
+		"one, and mostly not": {map[string]int64{"a": 40, "": 60}, Lead{Endpoint: "a", Next: "", Share: 0.4, Over: 0.4, Unknown: 0.6}, false},
+		"none":                {map[string]int64{"": 100}, Lead{Unknown: 1}, false},
+		"nothing":             {nil, Lead{}, false},
+		"idle endpoints":      {map[string]int64{"a": 100, "b": 0}, Lead{Endpoint: "a", Next: "", Share: 1, Over: 1, Unknown: 0}, true},
+		"as dear as another":  {map[string]int64{"b": 50, "a": 50}, Lead{Endpoint: "a", Next: "b", Share: 0.5, Over: 0, Unknown: 0}, false},
+		"within chance":       {map[string]int64{"b": 46, "a": 54}, Lead{Endpoint: "a", Next: "b", Share: 0.54, Over: 0.08, Unknown: 0}, false},
+		"beyond chance":       {map[string]int64{"b": 38, "a": 62}, Lead{Endpoint: "a", Next: "b", Share: 0.62, Over: 0.24, Unknown: 0}, true},
+		"too few samples":     {map[string]int64{"a": 29}, Lead{Endpoint: "a", Share: 1, Over: 1}, false},
+		"third is no matter":  {map[string]int64{"a": 50, "b": 20, "c": 25, "": 5}, Lead{Endpoint: "a", Next: "c", Share: 0.5, Over: 0.25, Unknown: 0.05}, true},
 	} {
-		var total int64
-		for _, v := range c.cpu {
-			total += v
+		spent := map[string]Tally{}
+		for e, v := range c.cpu {
+			spent[e] = Tally{Value: v * 1e7, Samples: v}
+			c.want.Samples += v
 		}
-		got := LeadOf(c.cpu, total)
+		c.want.First, c.want.Second = 0, c.cpu[c.want.Next]
+		if c.want.Endpoint != "" {
+			c.want.First = c.cpu[c.want.Endpoint]
+		}
+		if c.want.Next == "" {
+			c.want.Second = 0
+		}
+		got := LeadOf(spent)
 		if got != c.want || got.Sure() != c.sure {
 			t.Errorf("%s: %+v, sure %v; want %+v, %v", name, got, got.Sure(), c.want, c.sure)
 		}

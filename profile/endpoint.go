@@ -2,6 +2,7 @@ package profile
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 )
@@ -55,7 +56,7 @@ func (p *Profile) CountRequests(counted map[string]int64) {
 	known := slices.Sorted(maps.Keys(seen))
 	p.Requests = make(map[string]int64, len(counted))
 	for name, n := range counted {
-		p.Requests[endpointFor(name, known)] += n
+		p.Requests[EndpointFor(name, known)] += n
 	}
 }
 
@@ -69,10 +70,11 @@ func (p *Profile) AllRequests() int64 {
 }
 
 // LabelEndpoints gives each sample that has no endpoint the one of the
-// outermost function on its stack for which route knows one. A function without
-// a name is called by its endpoint. V8's collector works in the midst of a call,
-// and so for the endpoint of the sample before.
-func (p *Profile) LabelEndpoints(route func(*Function) string) {
+// outermost function on its stack for which route knows one, else the one for
+// which its time says that the process worked then, where turn is given. A function
+// without a name is called by its endpoint. V8's collector works in the midst of a
+// call, and so for the endpoint of the sample before.
+func (p *Profile) LabelEndpoints(route func(*Function) string, turn func(at time.Duration) string) {
 	routes := make([]string, len(p.Functions))
 	for i := range p.Functions {
 		routes[i] = route(&p.Functions[i])
@@ -83,12 +85,15 @@ func (p *Profile) LabelEndpoints(route func(*Function) string) {
 	last := ""
 	for i := range p.Samples {
 		s := &p.Samples[i]
-		if c := p.CategoryOf(s); c == Collecting && s.Endpoint == "" && p.Runtime == Node && s.At >= 0 {
-			s.Endpoint = last
-			continue
-		}
+		category := p.CategoryOf(s)
 		for depth := len(s.Stack) - 1; depth >= 0 && s.Endpoint == ""; depth-- {
 			s.Endpoint = routes[s.Stack[depth].Function]
+		}
+		if s.Endpoint == "" && turn != nil && s.At >= 0 && category != Idle {
+			s.Endpoint = turn(s.At)
+		}
+		if category == Collecting && s.Endpoint == "" && p.Runtime == Node && s.At >= 0 {
+			s.Endpoint = last
 		}
 		last = s.Endpoint
 	}
@@ -119,27 +124,76 @@ type Lead struct {
 	Share, Over float64
 	// Unknown is the part of the CPU that belongs to no request that is known.
 	Unknown float64
+	// Samples is how many there were, and First and Second those of Endpoint and Next.
+	Samples, First, Second int64
 }
 
-// Sure reports whether the endpoint leads wherever the unknown part belongs: to
-// the next endpoint, or to one that was not seen at all.
-func (l *Lead) Sure() bool { return l.Endpoint != "" && l.Unknown <= l.Over }
+// enoughToLead is the fewest samples that an endpoint leads by.
+const enoughToLead = 30
 
-// LeadOf compares endpoints, given with the CPU time of each. That of "" belongs
-// to no request that is known, and total is the CPU time of all.
-func LeadOf(cpu map[string]int64, total int64) Lead {
-	l := Lead{Unknown: ratio(cpu[""], total)}
-	var first, second int64
-	for e, v := range cpu {
-		switch {
-		case e == "" || v <= 0:
-		case v > first || v == first && e < l.Endpoint:
-			l.Next, second = l.Endpoint, first
-			l.Endpoint, first = e, v
-		case v > second || v == second && e < l.Next:
-			l.Next, second = e, v
+// Sure reports whether the endpoint leads wherever the unknown part belongs: to
+// the next endpoint, or to one that was not seen at all; and by more than chance.
+func (l *Lead) Sure() bool {
+	return l.Endpoint != "" && l.Unknown <= l.Over && l.Enough() && l.Clear()
+}
+
+// Enough reports whether there were samples enough to say anything.
+func (l *Lead) Enough() bool { return l.Samples >= enoughToLead }
+
+// Clear reports whether the endpoint has more samples than the next by more than
+// chance: the difference of two shares of one sample is, at 95 %, above 0.
+func (l *Lead) Clear() bool {
+	d := float64(l.First - l.Second)
+	variance := float64(l.First+l.Second) - d*d/float64(max(l.Samples, 1))
+	return d > 0 && d*d > 1.96*1.96*variance
+}
+
+// Tally is what was spent, and by how many samples that was seen.
+type Tally struct{ Value, Samples int64 }
+
+// AddTo adds what a profile saw of each endpoint to a sum.
+func (p *Profile) AddTo(sum map[string]Tally) {
+	for i := range p.Samples {
+		if s := &p.Samples[i]; p.CategoryOf(s) != Idle {
+			t := sum[s.Endpoint]
+			sum[s.Endpoint] = Tally{t.Value + s.Value, t.Samples + s.Objects}
 		}
 	}
-	l.Share, l.Over = ratio(first, total), ratio(first-second, total)
+}
+
+// LeadOf compares endpoints. What is spent for "" belongs to no request that is known.
+func LeadOf(spent map[string]Tally) Lead {
+	var l Lead
+	var first, second, total int64
+	for e, t := range spent {
+		total, l.Samples = total+t.Value, l.Samples+t.Samples
+		switch {
+		case e == "" || t.Value <= 0:
+		case t.Value > first || t.Value == first && e < l.Endpoint:
+			l.Next, second = l.Endpoint, first
+			l.Endpoint, first = e, t.Value
+		case t.Value > second || t.Value == second && e < l.Next:
+			l.Next, second = e, t.Value
+		}
+	}
+	l.Unknown, l.Share, l.Over = ratio(spent[""].Value, total), ratio(first, total), ratio(first-second, total)
+	l.First, l.Second = spent[l.Endpoint].Samples, 0
+	if l.Next != "" {
+		l.Second = spent[l.Next].Samples
+	}
+	if l.Endpoint == "" {
+		l.First = 0
+	}
 	return l
+}
+
+// Interval is Wilson's 95 % interval of the share that k of n samples are.
+func Interval(k, n int64) (low, high float64) {
+	if n <= 0 {
+		return 0, 1
+	}
+	const z = 1.96
+	p, m := float64(min(k, n))/float64(n), float64(n)
+	middle, half := p+z*z/(2*m), z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
+	return max(0, (middle-half)/(1+z*z/m)), min(1, (middle+half)/(1+z*z/m))
 }

@@ -24,7 +24,7 @@ func look(t *testing.T, name string) *Profile {
 			return ""
 		}
 		return map[int]string{13: "GET /", 17: "POST /Count"}[f.Line]
-	})
+	}, nil)
 	return p
 }
 

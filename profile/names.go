@@ -7,32 +7,60 @@ import (
 
 // SameEndpoint says whether a request's name means an endpoint. A name is a
 // method and a path, such as "GET /cache/1f3a" in a load plan; an endpoint may
-// leave open parts of the path ("GET /cache/{id}", "/cache/:id") and the method.
-// An RPC procedure ("/twirp.carved.Carved/Count") is the end of the path that
-// it is called by.
+// leave open parts of the path, as any router writes them, and the method, or have
+// several ("GET|POST /search"). An RPC procedure ("/twirp.carved.Carved/Count") is
+// the end of the path that it is called by.
 func SameEndpoint(endpoint, name string) bool {
+	_, ok := matchEndpoint(endpoint, name)
+	return ok
+}
+
+// matchEndpoint also says how many parts of the path the endpoint names.
+func matchEndpoint(endpoint, name string) (named int, ok bool) {
 	if endpoint == name {
-		return true
+		return len(name), true
 	}
 	method, path := cutMethod(endpoint)
 	asked, at := cutMethod(name)
 	at, _, _ = strings.Cut(at, "?")
-	if path == "" || at == "" || method != "" && asked != "" && method != "*" && method != asked {
-		return false
+	if path == "" || at == "" || !sameMethod(method, asked) {
+		return 0, false
 	}
 	if isProcedure(path) && strings.HasSuffix(at, path) {
-		return true
+		return len(path), true
 	}
-	open, parts := strings.Split(path, "/"), strings.Split(at, "/")
+	if len(at) > 1 {
+		at = strings.TrimSuffix(at, "/")
+	}
+	if len(path) > 1 {
+		path = strings.TrimSuffix(path, "/")
+	}
+	return matchPath(strings.Split(path, "/"), strings.Split(at, "/"))
+}
+
+func sameMethod(method, asked string) bool {
+	return method == "" || asked == "" || method == "*" || method == asked || asked == "HEAD" && method == "GET" ||
+		slices.Contains(strings.Split(method, "|"), asked)
+}
+
+// matchPath compares the parts of a router's path with those of a request's.
+func matchPath(open, parts []string) (named int, ok bool) {
 	for i, o := range open {
-		if o == "*" || strings.HasPrefix(o, "{") && strings.HasSuffix(o, "...}") {
-			return true
-		}
-		if i >= len(parts) || o != parts[i] && !isOpen(o) {
-			return false
+		switch {
+		case takesRest(o):
+			return named, i < len(parts) || isOptional(o)
+		case i >= len(parts):
+			if isOptional(o) && i == len(open)-1 {
+				return named, true
+			}
+			return 0, false
+		case o == parts[i]:
+			named++
+		case !isOpen(o) && !isPattern(o, parts[i]):
+			return 0, false
 		}
 	}
-	return len(open) == len(parts)
+	return named, len(open) == len(parts)
 }
 
 // cutMethod takes "GET /path" apart. Both are empty where it is no such name.
@@ -53,20 +81,61 @@ func isProcedure(path string) bool {
 	return ok && strings.Contains(service, ".") && method != "" && !strings.Contains(method, "/")
 }
 
+// isOpen knows a part that any text may stand for: ":id", ":id(\\d+)", ":id{[0-9]+}",
+// "{id}", "{id?}", "{id:[0-9]+}", "<id>".
 func isOpen(part string) bool {
-	return len(part) > 1 && part[0] == ':' || strings.HasPrefix(part, "{") && strings.HasSuffix(part, "}")
+	return len(part) > 1 && part[0] == ':' || len(part) > 2 && (part[0] == '{' && part[len(part)-1] == '}' || part[0] == '<' && part[len(part)-1] == '>')
 }
 
-// endpointFor gives the one of the known endpoints that a name means: the
-// longest, which leaves least open. A name that means none stays as it is.
-func endpointFor(name string, known []string) string {
-	best := ""
+func isOptional(part string) bool {
+	return isOpen(part) && strings.HasSuffix(strings.TrimSuffix(part, "}"), "?") || strings.HasPrefix(part, "{*")
+}
+
+// takesRest knows a part that stands for all that follows: "*", "*path", "{*path}",
+// "{path*}", "{path...}", ":path*", "(.*)".
+func takesRest(part string) bool {
+	return part != "" && part[0] == '*' || part == "(.*)" || isOpen(part) && (strings.HasPrefix(part, "{*") || strings.HasSuffix(part, "...}") ||
+		strings.HasSuffix(part, "*}") || strings.HasSuffix(part, "*") || strings.HasSuffix(part, ":.*}"))
+}
+
+// isPattern compares a part such as "report-:id.csv", or "{a}.{b}", with a request's.
+func isPattern(pattern, part string) bool {
+	at := strings.IndexAny(pattern, ":{")
+	if at <= 0 || len(part) <= at || pattern[:at] != part[:at] {
+		return false
+	}
+	end := strings.LastIndexAny(pattern, "}.-")
+	return end < at || pattern[end] == '}' || strings.HasSuffix(part, pattern[end:])
+}
+
+// IsKey says whether a part of a request's path looks like the key of one thing of
+// many: a number, a UUID, a hash. What stands for those in an endpoint is one, too.
+func IsKey(part string) bool {
+	if part == "" || len(part) > 64 {
+		return part != ""
+	}
+	digits, hex := 0, 0
+	for _, c := range part {
+		switch {
+		case c >= '0' && c <= '9':
+			digits, hex = digits+1, hex+1
+		case c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' || c == '-':
+			hex++
+		}
+	}
+	return digits == len(part) || digits > 0 && hex == len(part) && len(part) >= 8 || digits >= 4 && len(part) >= 16
+}
+
+// EndpointFor gives the one of the known endpoints that a name means: the one
+// that leaves least of it open. A name that means none stays as it is.
+func EndpointFor(name string, known []string) string {
+	best, most := "", -1
 	for _, k := range known {
 		if k == name {
 			return name
 		}
-		if SameEndpoint(k, name) && len(k) > len(best) {
-			best = k
+		if named, ok := matchEndpoint(k, name); ok && (named > most || named == most && len(k) > len(best)) {
+			best, most = k, named
 		}
 	}
 	if best == "" {

@@ -100,7 +100,7 @@ func TestTheCollectorOfNodeWorksForWhoeverRuns(t *testing.T) {
 			return "POST /Count"
 		}
 		return ""
-	})
+	}, nil)
 	var got []string
 	for _, s := range p.Samples {
 		got = append(got, s.Endpoint)

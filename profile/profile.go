@@ -66,6 +66,10 @@ type Function struct {
 	Line     int    // where it begins; 0: not known
 	Owner    Owner
 	Category Category
+	// Script is V8's name of what the function was read from, and Column where in
+	// its Line it begins, from 1. Empty and 0 where V8 did not say.
+	Script string
+	Column int
 }
 
 // Frame is a function on a stack, and the line that it was at.
@@ -94,6 +98,8 @@ type Profile struct {
 	Duration  time.Duration
 	Functions []Function
 	Samples   []Sample
+	// Clock is V8's own clock when it began, which counts from no known moment.
+	Clock time.Duration
 	// Service names the process, for headings. May be "".
 	Service string
 	// Requests is how many requests each endpoint served meanwhile, where

@@ -118,7 +118,7 @@ func TestByEndpoint(t *testing.T) {
 	if got := b.p.ByEndpoint(); !slices.Equal(got, want) {
 		t.Errorf("by endpoint %v, want %v", got, want)
 	}
-	b.p.LabelEndpoints(func(f *Function) string { return map[string]string{"own.b": "other"}[f.Name] })
+	b.p.LabelEndpoints(func(f *Function) string { return map[string]string{"own.b": "other"}[f.Name] }, nil)
 	if got := b.p.ByEndpoint()[1].Endpoint; got != "GET /b" {
 		t.Errorf("a label was taken away: %q", got)
 	}

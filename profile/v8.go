@@ -10,11 +10,22 @@ import (
 	"whittle"
 )
 
-// callFrame is V8's name of a function. Lines count from 0.
+// callFrame is V8's name of a function. Lines and columns count from 0.
 type callFrame struct {
-	FunctionName string `json:"functionName"`
-	URL          string `json:"url"`
-	LineNumber   int    `json:"lineNumber"`
+	FunctionName string   `json:"functionName"`
+	Script       scriptID `json:"scriptId"`
+	URL          string   `json:"url"`
+	LineNumber   int      `json:"lineNumber"`
+	ColumnNumber int      `json:"columnNumber"`
+}
+
+// scriptID is a text in the inspector's profiles, and a number in older files.
+type scriptID string
+
+// UnmarshalJSON reads either.
+func (s *scriptID) UnmarshalJSON(b []byte) error {
+	*s = scriptID(strings.Trim(string(b), `"`))
+	return nil
 }
 
 // cpuNode is a stack: the function, and by Children the stacks below it.
@@ -68,6 +79,7 @@ func ReadV8CPU(b []byte, began time.Time) (*Profile, error) {
 		return nil, err
 	}
 	p := newNodeProfile(CPU, began)
+	p.Clock = time.Duration(in.StartTime) * time.Microsecond
 	p.Duration = time.Duration(in.EndTime-in.StartTime) * time.Microsecond
 	functions := p.interner()
 	for _, id := range in.Samples {
@@ -271,6 +283,7 @@ func (p *Profile) interner() func(callFrame) int32 {
 			p.Functions = append(p.Functions, Function{
 				Name: name, File: shortFile(f.URL), Line: max(f.LineNumber, -1) + 1,
 				Owner: nodeOwner(f.URL), Category: nodeCategory(name, f.URL),
+				Script: string(f.Script), Column: max(f.ColumnNumber, -1) + 1,
 			})
 		}
 		return i

@@ -62,10 +62,15 @@ func (s *service) load(ctx context.Context, p *child.Process, rate float64) (*us
 	return u, nil
 }
 
-// end stops the users, and gives the first failure.
-func (u *users) end() error {
+// pause stops the users.
+func (u *users) pause() {
 	u.stop()
 	u.all.Wait()
+}
+
+// end stops the users for good, and gives the first failure.
+func (u *users) end() error {
+	u.pause()
 	u.client.CloseIdleConnections()
 	if err := u.failed.Load(); err != nil {
 		return *err

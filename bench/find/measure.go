@@ -28,7 +28,8 @@ type row struct {
 	// FalseSmells are those of the service without the planted line, and those of
 	// the planted one that it has not.
 	FalseSmells int `json:"false_smells"`
-	// AdviceOK: the planted endpoint is to be carved, and without it none.
+	// AdviceOK: the planted endpoint is to be carved, and without it none, or the one
+	// that is dearest nevertheless, by the process's own CPU clock.
 	AdviceOK bool `json:"advice_ok"`
 
 	Share    float64  `json:"share"`
@@ -73,7 +74,7 @@ type smell struct {
 }
 
 // under runs a service with its users, and what is done meanwhile.
-func (s *service) under(ctx context.Context, o settings, planted bool, flags []string, meanwhile func(*child.Process) error) error {
+func (s *service) under(ctx context.Context, o settings, planted bool, flags []string, meanwhile func(*child.Process, *users) error) error {
 	p, err := s.start(ctx, planted, flags...)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (s *service) under(ctx context.Context, o settings, planted bool, flags []s
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(meanwhile(p), u.end()); err != nil {
+	if err := errors.Join(meanwhile(p, u), u.end()); err != nil {
 		return err
 	}
 	p.Stop() // not killed: Node writes its profile as it ends
@@ -103,17 +104,22 @@ func (s *service) measure(ctx context.Context, o settings, work string) (row, er
 	if r.Truth, err = s.truth(ctx, o, work); err != nil {
 		return r, err
 	}
-	if err := s.under(ctx, o, true, nil, func(p *child.Process) error { return s.ofPlanted(ctx, o, work, p, &r) }); err != nil {
+	if err := s.under(ctx, o, true, nil, func(p *child.Process, _ *users) error { return s.ofPlanted(ctx, o, work, p, &r) }); err != nil {
 		return r, err
 	}
-	err = s.under(ctx, o, false, nil, func(p *child.Process) error {
+	err = s.under(ctx, o, false, nil, func(p *child.Process, u *users) error {
 		var f found
 		var l lines
 		if err := s.both(ctx, o, work, p, &f, &l); err != nil {
 			return err
 		}
 		r.Clean = f.Advice
-		r.AdviceOK = r.AdviceOK && f.Advice == ""
+		u.pause()
+		costs, err := s.costs(ctx, p, u)
+		if err != nil {
+			return err
+		}
+		r.AdviceOK = r.AdviceOK && (f.Advice == "" || s.dearest(f.Advice, costs))
 		for _, smell := range append(f.Smells, l.Smells...) {
 			r.smells("clean: " + smell.Name)
 		}

@@ -8,11 +8,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
 
+	"whittle/bench/cputime"
 	"whittle/internal/child"
+	"whittle/profile"
 )
 
 // truth is the part of the CPU that is spent below the planted function, by
@@ -25,7 +28,7 @@ func (s *service) truth(ctx context.Context, o settings, work string) (float64, 
 		return s.truthOfGo(ctx, o)
 	}
 	folder := filepath.Join(work, "cpu-prof")
-	if err := s.under(ctx, o, true, []string{"--cpu-prof", "--cpu-prof-dir=" + folder}, func(*child.Process) error {
+	if err := s.under(ctx, o, true, []string{"--cpu-prof", "--cpu-prof-dir=" + folder}, func(*child.Process, *users) error {
 		return sleep(ctx, o.length)
 	}); err != nil {
 		return 0, err
@@ -36,7 +39,7 @@ func (s *service) truth(ctx context.Context, o settings, work string) (float64, 
 	}
 	var below, all float64
 	for _, file := range files {
-		if err := s.readV8(file, &below, &all); err != nil {
+		if err := s.readV8(file, o.length, &below, &all); err != nil {
 			return 0, err
 		}
 	}
@@ -56,8 +59,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // readV8 adds up a .cpuprofile: the samples below the function, and all but idle ones.
-// What came before the first of the function is the start of the process.
-func (s *service) readV8(file string, below, all *float64) error {
+// What came before the last of the process's time is its start.
+func (s *service) readV8(file string, last time.Duration, below, all *float64) error {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -70,6 +73,8 @@ func (s *service) readV8(file string, below, all *float64) error {
 		}
 		Samples    []int
 		TimeDeltas []float64
+		StartTime  float64
+		EndTime    float64
 	}
 	if err := json.Unmarshal(b, &p); err != nil {
 		return err
@@ -89,13 +94,15 @@ func (s *service) readV8(file string, below, all *float64) error {
 		}
 		return false
 	}
-	begun, is := false, false
+	is, now := false, p.StartTime
 	for i, id := range p.Samples {
+		if i < len(p.TimeDeltas) {
+			now += p.TimeDeltas[i]
+		}
 		if name[id] != "(garbage collector)" { // it works in the midst of a call
 			is = inside(id)
 		}
-		begun = begun || is
-		if !begun || name[id] == "(idle)" || i+1 >= len(p.TimeDeltas) {
+		if now < p.EndTime-float64(last.Microseconds()) || name[id] == "(idle)" || i+1 >= len(p.TimeDeltas) {
 			continue
 		}
 		*all += p.TimeDeltas[i+1]
@@ -107,7 +114,7 @@ func (s *service) readV8(file string, below, all *float64) error {
 }
 
 func (s *service) truthOfGo(ctx context.Context, o settings) (share float64, err error) {
-	err = s.under(ctx, o, true, nil, func(p *child.Process) error {
+	err = s.under(ctx, o, true, nil, func(p *child.Process, _ *users) error {
 		url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", p.Admin, int(o.length.Seconds()))
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
@@ -153,4 +160,45 @@ func (s *service) isBelow(sample *pprof.Sample) bool {
 		}
 	}
 	return false
+}
+
+// costs measures what each request of a service costs, by the process's own CPU
+// clock and alone: in nanoseconds.
+func (s *service) costs(ctx context.Context, p *child.Process, u *users) ([]float64, error) {
+	const rounds, each = 5, 30
+	out := make([]float64, len(s.Load))
+	for range rounds {
+		for i := range s.Load {
+			before, err := cputime.Of(p.Pid())
+			if err != nil {
+				return nil, err
+			}
+			for range each {
+				if err := u.ask(ctx, p.Public, &s.Load[i]); err != nil {
+					return nil, err
+				}
+			}
+			after, err := cputime.Of(p.Pid())
+			if err != nil {
+				return nil, err
+			}
+			out[i] += float64(after-before) / (rounds * each)
+		}
+	}
+	return out, nil
+}
+
+// dearest reports whether an advice names an endpoint that costs no less than any
+// other, but for what chance makes.
+func (s *service) dearest(advice string, costs []float64) bool {
+	endpoint, ok := strings.CutPrefix(advice, "Carve ")
+	endpoint, _, _ = strings.Cut(endpoint, " first: ")
+	var named, most float64
+	for i, r := range s.Load {
+		most = max(most, costs[i])
+		if profile.SameEndpoint(endpoint, r.Method+" "+r.Path) {
+			named = max(named, costs[i])
+		}
+	}
+	return ok && named >= 0.95*most
 }

@@ -93,13 +93,13 @@ func (s *goService) profile() *pprof.Profile {
 		DurationNanos: 30e9,
 	}
 	if s.cost.Load() > 0 {
-		p.Sample = []*pprof.Sample{{Location: []*pprof.Location{at}, Value: []int64{1, 1e7}, Label: map[string][]string{"endpoint": {"GET /work"}}}}
+		p.Sample = []*pprof.Sample{{Location: []*pprof.Location{at}, Value: []int64{100, 1e7}, Label: map[string][]string{"endpoint": {"GET /work"}}}}
 	}
 	for endpoint, samples := range map[string]int64{"GET /idle": s.rest.Load(), "": s.unlabelled.Load()} {
 		if samples == 0 {
 			continue
 		}
-		more := &pprof.Sample{Location: []*pprof.Location{at}, Value: []int64{samples, samples * 1e7}}
+		more := &pprof.Sample{Location: []*pprof.Location{at}, Value: []int64{samples * 100, samples * 1e7}}
 		if endpoint != "" {
 			more.Label = map[string][]string{"endpoint": {endpoint}}
 		}

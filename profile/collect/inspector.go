@@ -31,6 +31,8 @@ type inspector struct {
 	lease *lease
 	exact bool            // see Exact
 	look  json.RawMessage // the last console.profile that has ended
+	// marking is the name of the marks that the process keeps. "": it keeps none.
+	marking string
 }
 
 // inspectorAt asks for the WebSocket URL of the inspector that listens at base.
@@ -119,7 +121,7 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 		return nil, err
 	}
 	t.Service = i.name
-	ReadSources(t.Profile)
+	readBuiltins(t.Profile)
 	return t, nil
 }
 

@@ -13,6 +13,7 @@
     line.destroy();
     if (!leases.delete(id) || leases.size > 0) return;
     delete globalThis[key];
+    for (const marks of globalThis[Symbol.for('whittle.marks')]?.values() ?? []) marks.stop();
     process._debugEnd();
   };
   line.on('error', () => {}); // one that never came breaks for nobody's death

@@ -37,6 +37,8 @@ type running struct {
 // takeCPU takes a CPU profile, and has V8 forget its optimized code where the
 // profile would not name inlined functions otherwise.
 func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration) (*Collected, error) {
+	i.mark(ctx, d)
+	defer i.unmark(ctx)
 	run, err := i.startCPU(ctx, i.exact)
 	if err != nil {
 		return nil, err
@@ -63,7 +65,27 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 		return nil, err
 	}
 	t.CapTotal(used)
+	marks := i.marked(ctx)
+	label(t.Profile, marks, i.readRouter(ctx, t.Profile))
 	return t, nil
+}
+
+// label gives the samples their endpoints, and the profile its requests.
+func label(p *profile.Profile, m *marks, r *router) {
+	var turn func(time.Duration) string
+	if m != nil {
+		turn = func(at time.Duration) string {
+			if name := m.at(float64((p.Clock + at).Microseconds())); name != "" {
+				return r.endpoint(name)
+			}
+			return ""
+		}
+		p.Requests = m.requests(r.endpoint)
+	}
+	p.LabelEndpoints(r.of, turn)
+	if m != nil {
+		m.flights(r.endpoint).infer(p)
+	}
 }
 
 // startCPU begins a profile, with optimized code or without.
@@ -110,7 +132,8 @@ func (i *inspector) namesInlined(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 	r := newRoutes()
-	p.LabelEndpoints(r.of)
+	label(p, i.marked(ctx), &router{})
+	p.LabelEndpoints(r.of, nil)
 	return p.NamesInlined(r.calls)
 }
 

@@ -21,13 +21,15 @@ type routes struct {
 	files map[string][]string // lines, by path
 }
 
-// ReadSources adds to a Node profile what only the sources show, as far as they
+// ReadSources adds to a saved Node profile what only the sources show, as far as they
 // are on this machine: endpoints, and calls of V8's built-in functions.
 func ReadSources(p *profile.Profile) {
-	r := newRoutes()
-	r.labelBuiltins(p)
-	p.LabelEndpoints(r.of)
+	readBuiltins(p)
+	p.LabelEndpoints(newRoutes().of, nil)
 }
+
+// readBuiltins adds the calls of V8's built-in functions alone.
+func readBuiltins(p *profile.Profile) { newRoutes().labelBuiltins(p) }
 
 func newRoutes() *routes { return &routes{files: map[string][]string{}} }
 

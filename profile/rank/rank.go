@@ -30,6 +30,8 @@ type Ranking struct {
 	// next, and Unknown how much belongs to no request that is known.
 	Lead    float64 `json:"cpu_share_lead"`
 	Unknown float64 `json:"cpu_share_unknown"`
+	// Samples is how many there were.
+	Samples int64 `json:"samples"`
 	// Blocked says which calls kept the event loop, by their place in the code.
 	Blocked  []string      `json:"event_loop_blocked,omitempty"`
 	Smells   []smell.Smell `json:"smells"`
@@ -38,8 +40,12 @@ type Ranking struct {
 
 // Endpoint is one that may be carved.
 type Endpoint struct {
-	Endpoint      string  `json:"endpoint"`
-	Share         float64 `json:"cpu_share"`
+	Endpoint string  `json:"endpoint"`
+	Share    float64 `json:"cpu_share"`
+	// Low and High are the share's 95 % interval, and Samples what it was seen by.
+	Low           float64 `json:"cpu_share_low"`
+	High          float64 `json:"cpu_share_high"`
+	Samples       int64   `json:"samples"`
 	CPUPerRequest float64 `json:"cpu_ms_per_request"`
 	Requests      int64   `json:"requests"`
 	P50           float64 `json:"p50_ms,omitempty"`
@@ -56,7 +62,7 @@ type Endpoint struct {
 // measured.
 func Endpoints(all []*measure.Measured) *Ranking {
 	out := &Ranking{Format: "whittle.find/1", Smells: []smell.Smell{}, Endpoints: []Endpoint{}}
-	rows, cpu := map[string]*Endpoint{}, map[string]int64{}
+	rows, spent := map[string]*Endpoint{}, map[string]profile.Tally{}
 	var total, lasted time.Duration
 	for _, m := range all {
 		r := m.Report()
@@ -72,8 +78,8 @@ func Endpoints(all []*measure.Measured) *Ranking {
 		p := m.Taken[0].Profile
 		total += time.Duration(p.Total())
 		lasted = max(lasted, p.Duration)
+		p.AddTo(spent)
 		for _, e := range p.ByEndpoint() {
-			cpu[e.Endpoint] += e.Value
 			if e.Endpoint == "" {
 				continue
 			}
@@ -96,11 +102,13 @@ func Endpoints(all []*measure.Measured) *Ranking {
 			}
 		}
 	}
+	lead := profile.LeadOf(spent)
 	for _, c := range rows {
 		if c.cpu == 0 {
 			continue
 		}
-		c.Share = float64(c.cpu) / float64(max(total, 1))
+		c.Share, c.Samples = float64(c.cpu)/float64(max(total, 1)), spent[c.Endpoint].Samples
+		c.Low, c.High = profile.Interval(c.Samples, lead.Samples)
 		c.Blocking /= max(lasted.Seconds(), 1e-9)
 		if c.Requests > 0 {
 			c.CPUPerRequest = latency.Milliseconds(c.cpu) / float64(c.Requests)
@@ -116,14 +124,14 @@ func Endpoints(all []*measure.Measured) *Ranking {
 			out.Blocked = append(out.Blocked, s.Where()+": "+s.Evidence)
 		}
 	}
-	out.advise(profile.LeadOf(cpu, int64(total)), all[0].Taken[0].Runtime)
+	out.advise(lead, all[0].Taken[0].Runtime)
 	return out
 }
 
 // advise names the endpoint to carve first where it is sure which that is, and
 // else says what keeps it from being sure.
 func (r *Ranking) advise(l profile.Lead, runtime profile.Runtime) {
-	r.Lead, r.Unknown = l.Over, l.Unknown
+	r.Lead, r.Unknown, r.Samples = l.Over, l.Unknown, l.Samples
 	unknown := fmt.Sprintf("%.0f %% of the CPU belongs to no request that is known", 100*l.Unknown)
 	switch {
 	case l.Sure():
@@ -133,8 +141,16 @@ func (r *Ranking) advise(l profile.Lead, runtime profile.Runtime) {
 		r.NoAdvice = "no endpoint was seen at work"
 		r.Missing = "put load on the monolith: --during PLAN, or --endpoint 'GET /path', with --target URL"
 		return
+	case !l.Enough():
+		r.NoAdvice = fmt.Sprintf("the process did so little that there are only %d samples", l.Samples)
+		r.Missing = "measure longer (--duration 60s), or while there is more load: under its users' own, or --during PLAN, or --endpoint 'GET /path', with --target URL"
+		return
 	case l.Endpoint == "":
 		r.NoAdvice = unknown + ", and none to any endpoint"
+	case l.Unknown <= l.Over:
+		r.NoAdvice = fmt.Sprintf("%s leads %s by %.1f %% of the CPU, which may be chance: %d samples of one, %d of the other", l.Endpoint, l.Next, 100*l.Over, l.First, l.Second)
+		r.Missing = "they are about as dear; to tell them apart measure longer (--duration 60s), or under more load"
+		return
 	case l.Next == "":
 		r.NoAdvice = fmt.Sprintf("%s, and only %.0f %% to %s: another endpoint may ask for more", unknown, 100*l.Share, l.Endpoint)
 	default:

@@ -25,7 +25,7 @@ func (r *Ranking) rows() [][]string {
 			blocked = fmt.Sprintf("%.0f %% of the time, up to %s", 100*e.Blocking, took(e.Longest))
 		}
 		rows = append(rows, []string{
-			e.Endpoint, fmt.Sprintf("%.1f %%", 100*e.Share), took(e.CPUPerRequest), strconv.FormatInt(e.Requests, 10), took(e.P50), took(e.P99), blocked,
+			e.Endpoint, fmt.Sprintf("%.1f %% (%.0f to %.0f)", 100*e.Share, 100*e.Low, 100*e.High), took(e.CPUPerRequest), strconv.FormatInt(e.Requests, 10), took(e.P50), took(e.P99), blocked,
 		})
 	}
 	if r.Unknown > 0 {
@@ -48,6 +48,7 @@ func (r *Ranking) WriteSummary(w io.Writer) error {
 	if rows := r.rows(); len(rows) > 0 {
 		fmt.Fprintf(w, "\n%s\n\n", r.words())
 		report.WriteTable(w, head, rows)
+		fmt.Fprintf(w, "\n  %d samples; in brackets what the share is with 95 %% confidence\n", r.Samples)
 	}
 	for _, b := range r.Blocked {
 		fmt.Fprintf(w, "\n  %s\n", b)

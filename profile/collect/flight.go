@@ -1,0 +1,161 @@
+package collect
+
+import (
+	"math"
+	"time"
+
+	"whittle/profile"
+)
+
+// A function's endpoint is inferred from what was under way whenever it ran. chance
+// is how likely that may be if the two have nothing to do with each other, and
+// leastSeen how often it must have run.
+const (
+	chance    = 1e-6
+	leastSeen = 5
+)
+
+// flights say which endpoints had requests under way, from moment to moment.
+type flights struct {
+	names []string
+	times []float64 // V8's clock, in microseconds
+	under []uint64  // from then on: a bit for each of the first 64 endpoints
+}
+
+// flights of marks, by endpoints. What is under way when the marks begin is not
+// known, and is never inferred from.
+func (m *marks) flights(endpoint func(name string) string) *flights {
+	f := &flights{}
+	bit := map[string]int{}
+	numbers := make([]int, len(m.names))
+	for i, name := range m.names {
+		e := endpoint(name)
+		n, ok := bit[e]
+		if !ok {
+			n = len(f.names)
+			bit[e] = n
+			f.names = append(f.names, e)
+		}
+		numbers[i] = n
+	}
+	if len(f.names) > 64 {
+		return f
+	}
+	counts := make([]int, len(f.names))
+	var now uint64
+	for i, code := range m.codes {
+		n := int(code & nameBits)
+		if n < 1 || n > len(numbers) {
+			continue
+		}
+		e := numbers[n-1]
+		switch code &^ nameBits {
+		case begins:
+			counts[e]++
+			now |= 1 << e
+		case over:
+			if counts[e] = max(counts[e]-1, 0); counts[e] == 0 {
+				now &^= 1 << e
+			}
+		default:
+			continue
+		}
+		f.times, f.under = append(f.times, m.times[i]), append(f.under, now)
+	}
+	return f
+}
+
+// often is how much of the time from one moment to another each endpoint had requests
+// under way.
+func (f *flights) often(from, to float64) []float64 {
+	out := make([]float64, len(f.names))
+	for i, under := range f.under {
+		end := to
+		if i+1 < len(f.times) {
+			end = min(to, f.times[i+1])
+		}
+		if d := end - max(from, f.times[i]); d > 0 {
+			for e := range out {
+				if under&(1<<e) != 0 {
+					out[e] += d / max(to-from, 1)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// at gives what was under way at a moment. The moments come in order.
+func (f *flights) at(microseconds float64, from int) (under uint64, next int) {
+	for from < len(f.times) && f.times[from] <= microseconds {
+		from++
+	}
+	if from == 0 {
+		return 0, 0
+	}
+	return f.under[from-1], from
+}
+
+// infer gives endpoints to samples that have none: to those of a function of the
+// service's own that ran only while requests of one endpoint were under way, so often
+// that chance does not explain it; and to V8's collector where those of one endpoint
+// alone were.
+func (f *flights) infer(p *profile.Profile) {
+	if len(f.times) == 0 {
+		return
+	}
+	begin := float64(p.Clock.Microseconds())
+	often := f.often(begin, begin+float64(p.Duration.Microseconds()))
+	always, seen := map[int32]uint64{}, map[int32]int{}
+	under := make([]uint64, len(p.Samples))
+	next := 0
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		under[i], next = f.at(begin+float64(s.At)/float64(time.Microsecond), next)
+		if own := p.OutermostOwn(s); s.Endpoint == "" && own >= 0 {
+			if seen[own] == 0 {
+				always[own] = math.MaxUint64
+			}
+			seen[own]++
+			always[own] &= under[i]
+		}
+	}
+	of := map[int32]string{}
+	for function, all := range always {
+		of[function] = f.only(all, seen[function], often)
+	}
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		if s.Endpoint != "" {
+			continue
+		}
+		if own := p.OutermostOwn(s); own >= 0 {
+			s.Endpoint = of[own]
+		} else if u := under[i]; p.CategoryOf(s) == profile.Collecting && u != 0 && u&(u-1) == 0 {
+			s.Endpoint = f.first(u)
+		}
+	}
+}
+
+// only gives the one endpoint of some that chance does not explain. "": there is none, or
+// more than one.
+func (f *flights) only(all uint64, seen int, often []float64) string {
+	if all == 0 || seen < leastSeen || all&(all-1) != 0 {
+		return ""
+	}
+	for e := range f.names {
+		if all == 1<<e && math.Pow(often[e], float64(seen)) < chance {
+			return f.names[e]
+		}
+	}
+	return ""
+}
+
+func (f *flights) first(under uint64) string {
+	for e, name := range f.names {
+		if under&(1<<e) != 0 {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,125 @@
+package collect
+
+import (
+	"testing"
+	"time"
+
+	"whittle/profile"
+)
+
+// timeline is marks by hand: "start a", "turn a", "end", "over a" at each millisecond.
+func timeline(names []string, events ...string) *marks {
+	m := &marks{names: names, counts: make([]int64, len(names))}
+	for i, e := range events {
+		code := int32(0)
+		for n, name := range names {
+			switch e {
+			case "start " + name:
+				code = begins | int32(n+1)
+				m.counts[n]++
+			case "turn " + name:
+				code = int32(n + 1)
+			case "over " + name:
+				code = over | int32(n+1)
+			}
+		}
+		m.times, m.codes = append(m.times, float64(i)*1000), append(m.codes, code)
+	}
+	return m
+}
+
+func same(name string) string { return name }
+
+func TestATurnIsItsRequests(t *testing.T) {
+	m := timeline([]string{"a", "b"}, "start a", "end", "start b", "over b", "end", "turn a", "over a")
+	for at, want := range map[float64]string{-1: "", 0: "a", 500: "a", 1000: "", 2100: "b", 3500: "b", 4000: "", 5000: "a", 9e9: "a"} {
+		if got := m.at(at); got != want {
+			t.Errorf("at %v: %q, want %q", at, got, want)
+		}
+	}
+}
+
+// A function that waits for a database comes back in a turn of nobody's. It is an
+// endpoint's where that one's requests were under way each time, by more than chance.
+func TestAFunctionIsInferredOnlyBeyondChance(t *testing.T) {
+	functions := []profile.Function{{Name: "load", Owner: profile.Own}, {Name: "(garbage collector)", Owner: profile.System, Category: profile.Collecting}, {Name: "cron", Owner: profile.Own}}
+	for name, c := range map[string]struct {
+		events  []string
+		samples map[int]int32 // by millisecond: the function
+		want    map[int]string
+	}{
+		"always while a is under way": {
+			[]string{"start a", "end", "over a", "", "", "", "", "", "", "start a", "end", "over a", "start b", "end", "over b"},
+			map[int]int32{1: 0, 10: 0},
+			map[int]string{1: "", 10: ""}, // twice is no proof
+		},
+		"the collector, while a alone is": {
+			[]string{"start a", "end", "", "over a", "", "start b", "start a", "end"},
+			map[int]int32{2: 1, 4: 1, 7: 1},
+			map[int]string{2: "a", 4: "", 7: ""},
+		},
+	} {
+		p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Functions: functions, Duration: 20 * time.Millisecond}
+		for ms := range 20 {
+			if f, ok := c.samples[ms]; ok {
+				p.Samples = append(p.Samples, profile.Sample{Stack: []profile.Frame{{Function: f}}, Value: 1, At: time.Duration(ms)*time.Millisecond + 1})
+			}
+		}
+		timeline([]string{"a", "b"}, c.events...).flights(same).infer(p)
+		for _, s := range p.Samples {
+			if got := s.Endpoint; got != c.want[int(s.At/time.Millisecond)] {
+				t.Errorf("%s: at %s %q, want %q", name, s.At, got, c.want[int(s.At/time.Millisecond)])
+			}
+		}
+	}
+}
+
+// Over a hundred requests of which one in ten is a's, load runs for a's, and cron for
+// nobody's.
+func TestAFunctionIsInferred(t *testing.T) {
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Functions: []profile.Function{{Name: "load", Owner: profile.Own}, {Name: "cron", Owner: profile.Own}}}
+	var events []string
+	for i := range 100 {
+		name := "b"
+		if i%10 == 0 {
+			name = "a"
+			p.Samples = append(p.Samples, profile.Sample{Stack: []profile.Frame{{Function: 0}}, Value: 1, At: time.Duration(4*i+2)*time.Millisecond + 1})
+		}
+		if i%7 == 0 {
+			p.Samples = append(p.Samples, profile.Sample{Stack: []profile.Frame{{Function: 1}}, Value: 1, At: time.Duration(4*i+2)*time.Millisecond + 2})
+		}
+		events = append(events, "start "+name, "end", "", "over "+name)
+	}
+	p.Duration = time.Duration(len(events)) * time.Millisecond
+	timeline([]string{"a", "b"}, events...).flights(same).infer(p)
+	for _, s := range p.Samples {
+		want := map[int32]string{0: "a", 1: ""}[s.Stack[0].Function]
+		if s.Endpoint != want {
+			t.Errorf("%s at %s is of %q, want %q", p.Functions[s.Stack[0].Function].Name, s.At, s.Endpoint, want)
+		}
+	}
+}
+
+func TestMarksThatMakeNoSense(t *testing.T) {
+	for _, text := range []string{
+		``, `[]`, `{"names": ["a"]}`, `{"names": [], "counts": [], "times": "!"}`, `{"names": [], "counts": [], "times": "AAAAAAAAAAA=", "codes": ""}`,
+	} {
+		if m := readMarks([]byte(text)); m != nil && len(m.times) > 0 {
+			t.Errorf("%s was read as %+v", text, m)
+		}
+	}
+	if m := readMarks([]byte(`{"names": ["GET /"], "counts": [2], "offset": 5, "times": "AAAAAAAA8D8=", "codes": "AQABAA=="}`)); m == nil || m.times[0] != 1005 || m.codes[0] != begins|1 {
+		t.Errorf("read %+v", m)
+	}
+}
+
+func TestAPathOfManyIsOneEndpoint(t *testing.T) {
+	for name, want := range map[string]string{
+		"GET /orders/17/csv": "GET /orders/{id}/csv", "GET /v1/orders": "GET /v1/orders", "GET /": "GET /", "odd": "odd",
+		"GET /u/123e4567-e89b-12d3-a456-426614174000": "GET /u/{id}", "GET /p/oauth2/token": "GET /p/oauth2/token", "GET /f/da39a3ee5e6b4b0d": "GET /f/{id}",
+	} {
+		if got := openPath(name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}

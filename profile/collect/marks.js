@@ -1,0 +1,145 @@
+// Notes, in a Node process while it is profiled, from when until when a turn of the
+// event loop works for which request, and counts requests by path. A turn is a
+// request's from its head, or a piece of its body, until all that follows at once
+// has run: what waits for a timer or another server comes in a turn of its own.
+// Nothing here throws into the application; all of it is bounded, and undone by
+// stop, by the lease's end, or when its time is over.
+(function (key, most) {
+  const PATHS = 4096, EVENTS = 1 << 20;
+  const http = process.getBuiltinModule?.('http') ?? require('http');
+  const channels = process.getBuiltinModule?.('diagnostics_channel') ?? require('diagnostics_channel');
+  const { performance } = process.getBuiltinModule?.('perf_hooks') ?? require('perf_hooks');
+  const symbol = Symbol.for('whittle.marks');
+  const all = globalThis[symbol] ?? new Map();
+  const raw = new Map(); // of a method and URL as they came, to a name's index
+  const names = new Map(), list = [], counts = [];
+  const of = new WeakMap(), done = new WeakSet();
+  const servers = new Set();
+  let times = new Float64Array(1 << 12), codes = new Int32Array(1 << 12), n = 0, lost = 0;
+  const now = performance.now.bind(performance);
+
+  const nameOf = (method, url) => {
+    const end = url.indexOf('?');
+    const path = (end < 0 ? url : url.slice(0, end)).slice(0, 300);
+    let name = method + ' ' + path;
+    let i = names.get(name);
+    if (i === undefined && list.length >= PATHS / 2) { // too many: what looks like a key is left open
+      name = method + ' ' + path.split('/').map(s => (/\d/.test(s) || s.length > 24 ? '{id}' : s)).join('/');
+      i = names.get(name);
+    }
+    if (i === undefined) {
+      if (list.length >= PATHS) return PATHS;
+      i = list.push(name) - 1;
+      counts.push(0);
+      names.set(name, i);
+    }
+    return i;
+  };
+  const indexOf = request => {
+    const id = request.method + ' ' + request.url;
+    let i = raw.get(id);
+    if (i === undefined) {
+      i = nameOf(request.method, request.url);
+      if (raw.size < PATHS) raw.set(id, i);
+    }
+    return i;
+  };
+  const note = code => {
+    if (n === times.length) {
+      if (n === EVENTS) {
+        lost++;
+        return;
+      }
+      const t = new Float64Array(2 * n), c = new Int32Array(2 * n);
+      t.set(times);
+      c.set(codes);
+      [times, codes] = [t, c];
+    }
+    times[n] = now();
+    codes[n++] = code;
+  };
+  // The end of a turn: once all that it queued has run.
+  let under = 0;
+  const third = () => { if (--under === 0) note(0); };
+  const second = () => process.nextTick(third);
+  const first = () => queueMicrotask(second);
+  // A code is a name's index from 1, and in the bits above what happens: the turn is
+  // that request's, it begins, it is over. 0: the turn ends.
+  const BEGINS = 1 << 16, OVER = 2 << 16;
+  const begin = (i, what = 0) => {
+    note(what + i + 1);
+    under++;
+    process.nextTick(first);
+  };
+  const started = message => {
+    try {
+      const { request, server } = message;
+      const i = indexOf(request);
+      if (i < PATHS) counts[i]++;
+      of.set(request, i);
+      if (servers.size < 16) servers.add(server);
+      begin(i, BEGINS);
+    } catch {
+      lost++;
+    }
+  };
+  const finished = ({ request }) => {
+    again(request);
+    over(request);
+  };
+  const over = request => {
+    const i = of.get(request);
+    if (i === undefined || done.has(request)) return;
+    done.add(request);
+    note(OVER + i + 1);
+  };
+  const again = request => {
+    const i = of.get(request);
+    if (i !== undefined) begin(i);
+  };
+  // A method that a prototype inherits gets a note before it, while there is no
+  // other such note; who looks at the prototype's own properties sees it.
+  const noted = [];
+  const before = (proto, name, note) => {
+    if (Object.hasOwn(proto, name)) return;
+    const inherited = proto[name];
+    const value = function () {
+      note(this, arguments[0]);
+      return Reflect.apply(inherited, this, arguments);
+    };
+    Object.defineProperty(proto, name, { value, configurable: true, writable: true, enumerable: false });
+    noted.push(() => { if (proto[name] === value) delete proto[name]; });
+  };
+  before(http.IncomingMessage.prototype, 'emit', (request, event) => {
+    if (event === 'data' || event === 'end' || event === 'readable') again(request);
+    else if (event === 'aborted') over(request);
+  });
+  before(http.ServerResponse.prototype, 'end', response => again(response.req));
+  channels.subscribe('http.server.request.start', started);
+  channels.subscribe('http.server.response.finish', finished);
+  const stop = () => {
+    clearTimeout(expiry);
+    channels.unsubscribe('http.server.request.start', started);
+    channels.unsubscribe('http.server.response.finish', finished);
+    for (const undo of noted) undo();
+    all.delete(key);
+    if (!all.size) delete globalThis[symbol];
+  };
+  const expiry = setTimeout(stop, most).unref();
+  const [s, ns] = process.hrtime();
+  const offset = s * 1e6 + ns / 1e3 - now() * 1e3; // V8's clock, in microseconds, less ours
+  all.set(key, {
+    stop,
+    servers,
+    paths: () => list.slice(0, 500).map(name => name.slice(name.indexOf(' ') + 1)),
+    result() {
+      return JSON.stringify({
+        names: list, counts, lost, offset,
+        times: Buffer.from(times.buffer, 0, n * 8).toString('base64'),
+        codes: Buffer.from(codes.buffer, 0, n * 4).toString('base64'),
+      });
+    },
+  });
+  Object.defineProperty(globalThis, symbol, { value: all, configurable: true });
+  return true;
+})
