@@ -17,6 +17,7 @@ import (
 	"whittle"
 	"whittle/carve/gateway/accesslog"
 	"whittle/carve/gateway/bodycopy"
+	"whittle/carve/gateway/breaker"
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
 	"whittle/carve/gateway/listener"
@@ -80,6 +81,9 @@ type Options struct {
 	// Redact takes secrets out of what Log gets of requests. Nil: they get
 	// it as it came.
 	Redact Redactor
+	// Leased says that users' requests need permits of a fleet to be exposed to a
+	// candidate: none are, until Permit says so.
+	Leased bool
 }
 
 // Gateway is an http.Handler that passes requests on. It is safe for
@@ -184,6 +188,22 @@ func (g *Gateway) Watch(route string, share whittle.Share) {
 	if rt := g.table.Load().routes[route]; rt != nil {
 		rt.watching.Store(uint32(min(share, whittle.All)))
 	}
+}
+
+// Permit sets how many users' requests a fleet lets be exposed to a route's candidate at
+// this gateway, over all of the candidate's routes.
+func (g *Gateway) Permit(route string, n int) {
+	if rt := g.table.Load().routes[route]; rt != nil {
+		rt.bounds.Shared.Permit(n)
+	}
+}
+
+// Use says how the permits of a route's candidate are used.
+func (g *Gateway) Use(route string) breaker.Use {
+	if rt := g.table.Load().routes[route]; rt != nil {
+		return rt.bounds.Shared.Use()
+	}
+	return breaker.Use{}
 }
 
 // Ledger accounts for the route's requests since the gateway began; zero for a route

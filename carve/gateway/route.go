@@ -184,6 +184,23 @@ func (s *routeState) trip(reason string, generation uint64) {
 	}
 }
 
+// apply puts a position in force, and tells a fall to what bounds the candidate's other
+// routes.
+func (rt *route) apply(p whittle.Position) (inForce bool) {
+	before := rt.lastZero()
+	inForce = rt.routeState.apply(p)
+	if rt.lastZero() > before {
+		rt.bounds.Shared.Fell()
+	}
+	return inForce
+}
+
+func (s *routeState) lastZero() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.zero
+}
+
 func (s *routeState) ledger() whittle.Ledger { return s.ledgerCounts.snapshot() }
 
 // stuckWait bounds the wait for a worker whose calls were canceled. Only Observe can

@@ -105,13 +105,15 @@ func (t *table) boundExposure(old *table) {
 }
 
 // shared is what bounds the exposure to the candidate behind an upstream.
-func (t *table) shared(u *upstream.Upstream, old *table) *breaker.Shared {
+func (t *table) shared(g *Gateway, u *upstream.Upstream, old *table) *breaker.Shared {
 	s := t.candidates[u.Server()]
 	if s == nil && old != nil {
 		s = old.candidates[u.Server()]
 	}
 	if s == nil {
-		s = breaker.NewShared()
+		if s = breaker.NewShared(); g.opts.Leased {
+			s.Permit(0)
+		}
 	}
 	t.candidates[u.Server()] = s
 	return s
@@ -160,7 +162,7 @@ func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, er
 	if err != nil {
 		return nil, inField(err, "candidate")
 	}
-	env := routeEnv{g: g, monolith: e.monolith, candidate: u, shared: t.shared(u, old)}
+	env := routeEnv{g: g, monolith: e.monolith, candidate: u, shared: t.shared(g, u, old)}
 	if old != nil {
 		env.adopt = old.routes[spec.Name]
 	}

@@ -234,6 +234,7 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, m
 		Access:  access,
 		Log:     log,
 		Redact:  d.records,
+		Leased:  f.Fleet != nil,
 	})
 	if err != nil {
 		return nil, err

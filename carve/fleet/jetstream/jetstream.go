@@ -117,8 +117,12 @@ func Open(o Options) (*Member, error) {
 
 // now reads both clocks.
 func (m *Member) now() fleet.Instant {
-	now := time.Now()
-	return fleet.Instant{Mono: time.Hour + now.Sub(m.begun), Wall: time.Duration(now.UnixNano())}
+	return m.Instant(time.Now())
+}
+
+// Instant is a moment of this process by both clocks, as the node has it.
+func (m *Member) Instant(t time.Time) fleet.Instant {
+	return fleet.Instant{Mono: time.Hour + t.Sub(m.begun), Wall: time.Duration(t.UnixNano())}
 }
 
 // Do runs f with the node, on the node's goroutine. False: the member has ended.

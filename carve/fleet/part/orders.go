@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/notify"
 )
 
 const (
@@ -42,7 +43,7 @@ func (p *Part) Order(ctx context.Context, route string, o rollout.Order) error {
 	if err != nil {
 		return err
 	}
-	reply, err := p.member.Ask(ctx, subjectOrders, b)
+	reply, err := p.ask(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -55,6 +56,21 @@ func (p *Part) Order(ctx context.Context, route string, o rollout.Order) error {
 	}
 	p.refresh(ctx, 0)
 	return nil
+}
+
+// ask asks whoever leads. While nobody does, which ends after a few leases, it waits; nothing
+// has been done then.
+func (p *Part) ask(ctx context.Context, question []byte) ([]byte, error) {
+	for {
+		reply, err := p.member.Ask(ctx, subjectOrders, question)
+		if whittle.CodeOf(err) != whittle.Unavailable {
+			return reply, err
+		}
+		if left, bounded := ctx.Deadline(); !bounded || time.Until(left) < time.Second {
+			return nil, err
+		}
+		notify.Sleep(ctx, leadEvery)
+	}
 }
 
 // carryOut carries an order out that another gateway was given.

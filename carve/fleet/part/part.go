@@ -22,6 +22,7 @@ import (
 	"whittle/carve/fleet"
 	"whittle/carve/fleet/evidence"
 	"whittle/carve/fleet/jetstream"
+	"whittle/carve/gateway/breaker"
 	"whittle/carve/state"
 	"whittle/internal/notify"
 )
@@ -31,6 +32,8 @@ type Gateway interface {
 	Apply(route string, p whittle.Position) bool
 	Watch(route string, share whittle.Share)
 	Counts(route string) whittle.Counts
+	Permit(route string, n int)
+	Use(route string) breaker.Use
 }
 
 // Options make a Part. All are required but Notify and Log.
@@ -105,6 +108,7 @@ func New(o Options) (*Part, error) {
 	f.Log, f.Changed, f.Save = o.Log, p.changed, p.save
 	f.Node.Run = max(uint64(time.Now().UnixNano()), 1) //nolint:gosec // after 1970
 	f.Node.Kept, f.Node.Routes, f.Node.Counts = kept.Rollout, p.table.Load().specs(), o.Gateway.Counts
+	f.Node.Use = p.use
 	p.member, err = jetstream.Open(f)
 	return p, err
 }
@@ -154,6 +158,7 @@ func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 	}
 	for _, r := range p.table.Load().routes {
 		at := n.InForce(r.spec.Name, now)
+		p.o.Gateway.Permit(r.spec.Name, n.Limit(r.candidate, now))
 		p.o.Gateway.Apply(r.spec.Name, at)
 		taken := n.Taken(r.spec.Name)
 		next.force[r.spec.Name] = force{at.Share, at.Phase, taken.Generation, taken.Digest}
@@ -162,6 +167,22 @@ func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 	if next.leads != old.leads || next.term != old.term || next.settled != old.settled {
 		p.wake.Notify()
 	}
+}
+
+// use is how the permits of a candidate are used here.
+func (p *Part) use(candidate string) fleet.Use {
+	for _, r := range p.table.Load().routes {
+		if r.candidate != candidate {
+			continue
+		}
+		u := p.o.Gateway.Use(r.spec.Name)
+		out := fleet.Use{Exposed: u.Exposed, Unproven: u.Unproven, Peak: u.Peak}
+		if !u.Good.IsZero() {
+			out.Good = p.member.Instant(u.Good)
+		}
+		return out
+	}
+	return fleet.Use{}
 }
 
 // Start does nothing: until the fleet has decided, the monolith serves.

@@ -62,6 +62,10 @@ type Breaker struct {
 	// and goods how many of those there were.
 	sinceGood int
 	goods     uint64
+	// good is when the last request with a good response began, and peak the most that
+	// were exposed since use was called.
+	good time.Time
+	peak int
 	// waiting is since when Consecutive requests have been in flight without a
 	// good response; zero while fewer are.
 	waiting time.Time
@@ -77,6 +81,10 @@ type Breaker struct {
 // Bounds are a guard's hard ones.
 type Bounds struct {
 	consecutive, exposure int
+	// permits are how many requests a fleet lets be exposed here at the moment, where
+	// leased; a breaker that is short of them does not trip.
+	permits int
+	leased  bool
 	// Shared bounds all routes of the candidate together. Nil: there is no other one.
 	Shared *Shared
 }
@@ -231,10 +239,7 @@ func (b *Breaker) admit(now time.Time, within Bounds) (Permit, bool) {
 		b.mu.Unlock()
 		return Permit{}, false
 	}
-	exposed := b.inFlight + b.suspects + b.unproven - b.forgiven
-	if b.live {
-		exposed = b.sinceGood
-	}
+	exposed := b.exposed()
 	if exposed >= within.exposure {
 		// With nothing in flight no good response can come any more, and the
 		// breaker would neither admit a request nor trip.
@@ -245,6 +250,11 @@ func (b *Breaker) admit(now time.Time, within Bounds) (Permit, bool) {
 		b.mu.Unlock()
 		return Permit{Full: true}, false
 	}
+	if within.leased && exposed >= within.permits {
+		b.mu.Unlock()
+		return Permit{Full: true}, false
+	}
+	b.peak = max(b.peak, exposed+1)
 	b.inFlight++
 	b.sinceGood++
 	if b.inFlight >= within.consecutive && b.waiting.IsZero() {
@@ -254,6 +264,14 @@ func (b *Breaker) admit(now time.Time, within Bounds) (Permit, bool) {
 	p := Permit{entry: entry{generation: b.generation, seen: b.unproven, goods: b.goods}, start: now, Tripped: b.tripped}
 	b.mu.Unlock()
 	return p, true
+}
+
+// exposed is how many requests count towards the bound. The caller holds mu.
+func (b *Breaker) exposed() int {
+	if b.live {
+		return b.sinceGood
+	}
+	return b.inFlight + b.suspects + b.unproven - b.forgiven
 }
 
 // Done reports how a request admitted has ended.
@@ -318,6 +336,9 @@ func (b *Breaker) count(p Permit, how Outcome, now time.Time) {
 		b.goods++
 		b.forgiven = max(b.forgiven, p.seen)
 		b.consecutiveBad, b.sinceGood = 0, 0
+		if p.start.After(b.good) {
+			b.good = p.start
+		}
 		b.pace.observe(now.Sub(p.start), now)
 		b.restartTimer(now)
 	case Void:

@@ -18,6 +18,58 @@ type Shared struct {
 	mu       sync.Mutex // guards the following
 	exposure int
 	routes   []*Breaker
+	// permits are those that a fleet has leased to this gateway, where leased.
+	permits int
+	leased  bool
+}
+
+// Use is how the permits of a fleet are used.
+type Use struct {
+	// Exposed requests hold one: under way, or without a good response since. Unproven
+	// ones are over.
+	Exposed, Unproven int
+	// Peak is the largest Exposed since it was last asked for.
+	Peak int
+	// Good is when the last request with a good response began. Zero: there was none.
+	Good time.Time
+}
+
+// Permit sets how many requests a fleet lets be exposed here. From the first call on a
+// pause is no reason to count from 0: the candidate may be as broken as before it.
+func (s *Shared) Permit(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.permits, s.leased = max(n, 0), true
+}
+
+// Use says how permits are used.
+func (s *Shared) Use() Use {
+	u, live := s.shift.use(), s.live.use()
+	u.Exposed, u.Unproven, u.Peak = u.Exposed+live.Exposed, u.Unproven+live.Unproven, u.Peak+live.Peak
+	if live.Good.After(u.Good) {
+		u.Good = live.Good
+	}
+	return u
+}
+
+func (b *Breaker) use() Use {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	u := Use{Exposed: b.exposed(), Peak: b.peak, Good: b.good}
+	u.Unproven = max(0, u.Exposed-b.inFlight-b.suspects)
+	b.peak = u.Exposed
+	return u
+}
+
+// Fell takes note that a shift of one of the routes is over, everywhere in the fleet:
+// once all of them are open, what was exposed in it does not count any more.
+func (s *Shared) Fell() {
+	s.mu.Lock()
+	leased := s.leased
+	s.mu.Unlock()
+	if leased {
+		s.restart()
+	}
 }
 
 // NewShared makes the bound of one candidate.
@@ -52,7 +104,7 @@ func (s *Shared) Bound(exposure int, routes []*Breaker) {
 func (s *Shared) admit(live bool, now time.Time) (*Breaker, Permit, bool) {
 	s.mu.Lock()
 	// A row of bad responses is a matter of one route.
-	within := Bounds{consecutive: math.MaxInt, exposure: s.exposure}
+	within := Bounds{consecutive: math.MaxInt, exposure: s.exposure, permits: s.permits, leased: s.leased}
 	s.mu.Unlock()
 	b := s.shift
 	if live {
@@ -64,6 +116,16 @@ func (s *Shared) admit(live bool, now time.Time) (*Breaker, Permit, bool) {
 
 // opened takes note that the breaker of a route has opened.
 func (s *Shared) opened() {
+	s.mu.Lock()
+	leased := s.leased
+	s.mu.Unlock()
+	if !leased {
+		s.restart()
+	}
+}
+
+// restart counts from 0, if no route's breaker lets requests through.
+func (s *Shared) restart() {
 	if !slices.ContainsFunc(s.all(), (*Breaker).isClosed) {
 		s.shift.restart()
 		s.live.restart()
