@@ -90,6 +90,12 @@ func (c *Client) Order(ctx context.Context, name string, o rollout.Order) (whitt
 	return s, c.call(ctx, http.MethodPost, routePath(name)+"/"+url.PathEscape(string(o.Kind)), body, &s)
 }
 
+// Fleet asks for the fleet that the gateway is of. NotFound: it is alone.
+func (c *Client) Fleet(ctx context.Context) (whittle.FleetStatus, error) {
+	var s whittle.FleetStatus
+	return s, c.call(ctx, http.MethodGet, "/api/v1/fleet", nil, &s)
+}
+
 // Config asks for the config as it is treated.
 func (c *Client) Config(ctx context.Context) (json.RawMessage, error) {
 	var raw json.RawMessage

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/units"
 )
 
 // Findings writes a verdict with what differs.
@@ -134,6 +135,47 @@ func Upstream(w io.Writer, u *whittle.UpstreamStatus) {
 			state = "ejected"
 		}
 		fmt.Fprintf(w, "  %-9s %s, %d under way\n", state, i.Address, i.Running)
+	}
+}
+
+// Fleet writes a fleet's gateways, and what is wrong with it.
+func Fleet(w io.Writer, f *whittle.FleetStatus) {
+	leads := "nobody leads"
+	if f.Leader != "" {
+		leads = f.Leader + " leads"
+	}
+	fmt.Fprintf(w, "Fleet %s, as %s sees it: %s.\n", f.Name, f.Member, leads)
+	for i := range f.Members {
+		m := &f.Members[i]
+		state := "connected"
+		switch {
+		case !m.Alive:
+			state = "silent"
+		case !m.Connected:
+			state = "cut off"
+		}
+		fmt.Fprintf(w, "\n%s\n  %-9s reported %.1f s ago, %s\n", m.Name, state, m.Silent, m.Version)
+		for _, r := range m.Routes {
+			fmt.Fprintf(w, "  %-9s %g %% in force, generation %d, config %s, %s requests", r.Route, r.Share.Percent(), r.Generation, r.Config, units.Grouped(int(r.Requests)))
+			if r.Lag > 0 {
+				fmt.Fprintf(w, ", %d generations behind", r.Lag)
+			}
+			if r.Other {
+				fmt.Fprint(w, ", another config than the leader's")
+			}
+			if r.Trip != "" {
+				fmt.Fprintf(w, ", tripped: %s", r.Trip)
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	if len(f.Wrong) == 0 {
+		fmt.Fprintln(w, "\nNothing is wrong.")
+		return
+	}
+	fmt.Fprintln(w)
+	for _, text := range f.Wrong {
+		fmt.Fprintf(w, "wrong: %s\n", text)
 	}
 }
 

@@ -19,6 +19,7 @@ type cli struct {
 	Run      runVerb     `cmd:"" help:"Run the gateway with its admin API."`
 	Check    checkVerb   `cmd:"" help:"Validate a config and show every route as it will be treated."`
 	Status   statusVerb  `cmd:"" help:"Show the routes of a running gateway: share, verdict, ledger, guardrails."`
+	Fleet    fleetVerb   `cmd:"" help:"List the gateways of a fleet, and say what is wrong with it."`
 	Diffs    diffsVerb   `cmd:"" help:"Show what differs on a route, by how much, in how many of how many, with samples."`
 	Promote  promoteVerb `cmd:"" help:"Take a route one step further."`
 	Hold     orderVerb   `cmd:"" help:"Keep a route's share where it is."`

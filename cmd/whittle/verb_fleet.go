@@ -19,7 +19,46 @@ import (
 	"whittle/carve/fleet/part"
 	"whittle/carve/gate"
 	"whittle/carve/handover"
+	"whittle/carve/show"
+	"whittle/cmdline"
 )
+
+type fleetVerb struct {
+	remote
+	JSON string `name:"json" placeholder:"FILE" help:"Write it as JSON (\"-\": standard output)."`
+}
+
+// Help gives the examples.
+func (fleetVerb) Help() string {
+	return `Lists the gateways that make one rollout together, each by its last report: version, what users have there, config, how far it is behind. Any of them can be asked. Exits with status 1 while something is wrong.
+
+Examples:
+  whittle fleet
+  whittle fleet --json - | jq '.members[] | {name, silent_s}'`
+}
+
+// Run prints the fleet.
+func (v *fleetVerb) Run(ctx context.Context, s cmdline.Streams) error {
+	client, err := v.dial()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	f, err := client.Fleet(ctx)
+	if err != nil {
+		return err
+	}
+	if err := cmdline.WriteJSON(s, v.JSON, f); err != nil {
+		return err
+	}
+	if v.JSON == "" {
+		show.Fleet(s.Out, &f)
+	}
+	if len(f.Wrong) > 0 {
+		return whittle.Errorf(whittle.FallsShort, "something is wrong with the fleet %s", f.Name)
+	}
+	return nil
+}
 
 // decider decides the routes' shares: this process's own controller, or its part in a
 // fleet.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -56,6 +57,12 @@ func (v *statusVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	}
 	for i := range all.Upstreams {
 		show.Upstream(s.Out, &all.Upstreams[i])
+	}
+	if f := all.Fleet; f != nil {
+		fmt.Fprintf(s.Out, "fleet %s: %d gateways, %s leads\n", f.Name, len(f.Members), cmp.Or(f.Leader, "nobody"))
+		for _, text := range f.Wrong {
+			fmt.Fprintf(s.Out, "  wrong     %s\n", text)
+		}
 	}
 	return nil
 }
