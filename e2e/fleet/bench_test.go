@@ -14,7 +14,7 @@ import (
 // it, in CPU time of their processes: 3 KB, written one after the other, each on three
 // disks.
 func BenchmarkServers(b *testing.B) {
-	c := startCluster(b)
+	c := startCluster(b, 3)
 	conn, err := client.Connect("nats://" + c.clients[0])
 	if err != nil {
 		b.Fatal(err)

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 const lease = 2 * time.Second
 
-// cluster is three NATS servers.
+// cluster is NATS servers, of which one alone is no cluster.
 type cluster struct {
 	t       testing.TB
 	clients []string // their addresses
@@ -41,10 +41,10 @@ type cluster struct {
 	servers []*child.Process
 }
 
-func startCluster(t testing.TB) *cluster {
-	c := &cluster{t: t, servers: make([]*child.Process, 3)}
-	free := freePorts(t, 6)
-	c.clients, c.routes = free[:3], free[3:]
+func startCluster(t testing.TB, n int) *cluster {
+	c := &cluster{t: t, servers: make([]*child.Process, n)}
+	free := freePorts(t, 2*n)
+	c.clients, c.routes = free[:n], free[n:]
 	for i := range c.servers {
 		c.dirs = append(c.dirs, t.TempDir())
 		c.start(i)
@@ -177,7 +177,7 @@ func leader(t *testing.T, all []*gateway) (at int) {
 // and a server; a gateway that is cut off has no share, and does not come back above a
 // fall; without a majority of the servers nobody has a share.
 func TestAFleetOfProcesses(t *testing.T) {
-	servers := startCluster(t)
+	servers := startCluster(t, 3)
 	var all []*gateway
 	for i := range 3 {
 		all = append(all, startGateway(t, servers, fmt.Sprint("g", i)))

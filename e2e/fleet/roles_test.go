@@ -34,10 +34,12 @@ func runServer() {
 	o := &server.Options{
 		ServerName: os.Getenv("FLEET_NAME"), Host: "127.0.0.1", Port: client, JetStream: true, StoreDir: os.Getenv("FLEET_DIR"),
 		SyncAlways: true, NoSigs: true, NoLog: true,
-		Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: route, NoAdvertise: true},
 	}
-	for _, address := range strings.Split(os.Getenv("FLEET_ROUTES"), ",") {
-		o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: address})
+	if all := strings.Split(os.Getenv("FLEET_ROUTES"), ","); len(all) > 1 {
+		o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: route, NoAdvertise: true}
+		for _, address := range all {
+			o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: address})
+		}
 	}
 	s, err := server.NewServer(o)
 	if err != nil {
