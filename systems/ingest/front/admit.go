@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"whittle/systems/ingest/event"
+	"whittle/systems/ingest/stream"
 )
 
 // slack is how much longer a record can be than its body, and a compressed body
@@ -149,6 +150,10 @@ func (c *call) contentType(r *http.Request) *refusal {
 	if len(values) > 0 {
 		media, params, err = mime.ParseMediaType(values[0])
 	}
+	if media == stream.RecordsType && c.kind == event.Import {
+		c.kind = event.Records
+		return nil
+	}
 	c.maybeJSON = !c.json && err == nil && len(values) < 2 && namesOfJSON[media]
 	if gzipTypes[media] && c.kind != event.Import {
 		c.maybeJSON = true
@@ -201,6 +206,8 @@ func (c *call) maxContent() int {
 		return max(l.Import, l.Event.Batch)
 	case c.kind == event.Bulk:
 		return l.Event.Batch
+	case c.kind == event.Records:
+		return max(l.Import, l.Event.Batch)
 	}
 	return max(l.Event.Event, l.Import) // more than an event may have, so that one that is too large becomes a dead letter
 }

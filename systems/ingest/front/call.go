@@ -53,7 +53,8 @@ type scratch struct {
 
 	parser   event.Parser
 	raw      [1]event.Item
-	outcomes []outcome // one an item
+	listed   []event.Item // the records of a body that is a list of them
+	outcomes []outcome    // one an item
 
 	// What keep needs; see there.
 	records []stream.Record
@@ -105,6 +106,8 @@ func (c *call) release() {
 	clear(s.outcomes)
 	clear(s.waiting)
 	s.raw[0] = event.Item{}
+	clear(s.listed)
+	s.listed = s.listed[:0]
 	s.wire, s.decoded, s.response = s.wire[:0], s.decoded[:0], c.out[:0]
 	s.records, s.outcomes, s.todo, s.ids, s.waiting = s.records[:0], s.outcomes[:0], s.todo[:0], s.ids[:0], s.waiting[:0]
 	switch {
@@ -164,6 +167,9 @@ func (c *call) decodeAndParse(r *http.Request) *refusal {
 
 // parse makes records of the body.
 func (c *call) parse(r *http.Request, body []byte) *refusal {
+	if c.kind == event.Records {
+		return c.parseRecords(body)
+	}
 	if !c.json {
 		return c.rawRecord(r, body, c.selfOf(body))
 	}

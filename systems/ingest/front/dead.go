@@ -33,7 +33,7 @@ func (c *call) keepRejected(r *http.Request) {
 	if n == 0 {
 		return
 	}
-	if c.f.o.Dead != nil {
+	if c.f.o.Dead != nil && c.kind != event.Records { // whoever sends records has them
 		records, of := make([]stream.Record, 0, n), make([]int, 0, n)
 		room := sharedTimes*len(c.body) + maxShared
 		for i := range c.outcomes {
@@ -78,7 +78,7 @@ func (c *call) keepBody(r *http.Request, no *refusal) {
 	if c.source.name == unknownSource {
 		c.source = c.f.sourceOf(string(keyInside(c.body)))
 	}
-	if c.f.o.Dead != nil && c.source.name != unknownSource {
+	if c.f.o.Dead != nil && c.kind != event.Records && c.source.name != unknownSource {
 		l := c.letter(r, no.reason)
 		l.Body = bytes.Clone(c.body)
 		if len(c.body) == 0 {
@@ -148,5 +148,5 @@ func keyInside(body []byte) []byte {
 
 // batch reports whether the items are the events of a batch.
 func (c *call) batch() bool {
-	return c.kind == event.Bulk || c.kind == event.Import && len(c.items) > 0 && &c.items[0] != &c.raw[0]
+	return c.kind == event.Bulk || c.kind == event.Records || c.kind == event.Import && len(c.items) > 0 && &c.items[0] != &c.raw[0]
 }

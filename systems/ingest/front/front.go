@@ -75,6 +75,14 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
+// events is how many events a body may have.
+func (l *Limits) events() int {
+	if l.Event.Events > 0 {
+		return l.Event.Events
+	}
+	return 2500
+}
+
 // largest is the cost of the largest body.
 func (l *Limits) largest() int64 {
 	return int64(2*(max(l.Event.Event, l.Event.Batch, l.Import)+slack+1) + requestOverhead)
@@ -205,6 +213,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !known:
 		f.refuse(w, kind, id, refusal{status: http.StatusNotFound, reason: "there is no such endpoint: POST /import, or /v1/ with track, identify, page, screen, group, alias or batch"})
 	case r.Method == http.MethodOptions:
+		if kind == event.Import {
+			h["Accept-Post"] = acceptPost
+		}
 		f.cors.preflight(h, r.Header)
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method != http.MethodPost:

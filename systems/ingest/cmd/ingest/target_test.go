@@ -61,7 +61,7 @@ func TestWhatNoHeaderHoldsIsRejected(t *testing.T) {
 		{Record: stream.Record{ID: "\xff", Value: []byte("x")}},
 		{Record: stream.Record{ID: "3", Value: []byte("x")}},
 	}
-	rejected, err := to.send(t.Context(), batch)
+	rejected, err := to.send(t.Context(), batch, make([]bool, len(batch)))
 	if err != nil || len(rejected) != 2 || !strings.Contains(rejected[0].reason, "content-type") || !strings.Contains(rejected[1].reason, "400") {
 		t.Errorf("%+v, %v", rejected, err)
 	}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -297,7 +295,7 @@ func (v *deadRetryVerb) target() (retrier, error) {
 type streamRetrier struct{ streamTarget }
 
 func (t *streamRetrier) retry(ctx context.Context, l *letter) (string, bool, error) {
-	rejected, err := t.send(ctx, []stream.Entry{{Record: *l.record}})
+	rejected, err := t.send(ctx, []stream.Entry{{Record: *l.record}}, make([]bool, 1))
 	if len(rejected) > 0 {
 		return rejected[0].reason, false, err
 	}
@@ -307,46 +305,28 @@ func (t *streamRetrier) retry(ctx context.Context, l *letter) (string, bool, err
 type httpRetrier struct{ *httpTarget }
 
 func (t *httpRetrier) retry(ctx context.Context, l *letter) (reason string, replaced bool, err error) {
-	for attempt := 0; ; attempt++ {
-		status, wait, said, err := t.resend(ctx, l)
-		switch {
-		case err == nil && status/100 == 2:
-			return "", false, nil
-		case err == nil && (status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge):
-			return fmt.Sprintf("%d %.300s", status, said), bytes.Contains(said, []byte(`"deadLetter"`)), nil
-		case err == nil && status/100 == 4 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
-			return "", false, whittle.Errorf(whittle.Invalid, "send %s again: %d %.300s", l.name, status, said).
-				WithHint("is it the server's URL, without an endpoint, and a write key that it knows?")
-		case err == nil:
-			err = fmt.Errorf("it responded with %d %.300s", status, said)
-		}
-		if !pause(ctx, attempt, wait) {
-			return "", false, whittle.Errorf(whittle.Unavailable, "send %s again: %w", l.name, err)
-		}
-	}
-}
-
-func (t *httpRetrier) resend(ctx context.Context, l *letter) (status int, wait time.Duration, said []byte, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url+l.Path, bytes.NewReader(l.Body))
-	if err != nil {
-		return 0, 0, nil, fmt.Errorf("make request: %w", err)
-	}
+	header := http.Header{}
 	for name, value := range map[string]string{"Content-Type": l.ContentType, "Content-Encoding": l.ContentEncoding} {
 		if value != "" {
-			req.Header.Set(name, value)
+			header.Set(name, value)
 		}
 	}
-	if t.key != "" {
-		req.SetBasicAuth(t.key, "")
+	for attempt := 0; ; attempt++ {
+		a, err := t.request(ctx, t.url+l.Path, header, l.Body)
+		switch {
+		case err != nil:
+		case a.status/100 == 2:
+			return "", false, nil
+		case a.rejects():
+			return a.text(), bytes.Contains(a.said, []byte(`"deadLetter"`)), nil
+		case !a.temporary():
+			return "", false, whittle.Errorf(whittle.Invalid, "send %s again: %s", l.name, a.text()).
+				WithHint("is it the server's URL, without an endpoint, and a write key that it knows?")
+		default:
+			err = fmt.Errorf("it responded with %s", a.text())
+		}
+		if !t.pause(ctx, attempt, a.wait) {
+			return "", false, gaveUp(ctx, l.name, err)
+		}
 	}
-	res, err := t.client.Do(req)
-	if err != nil {
-		return 0, 0, nil, err
-	}
-	defer res.Body.Close()
-	said, err = io.ReadAll(io.LimitReader(res.Body, 64<<10))
-	if err != nil {
-		return 0, 0, nil, errors.Join(errors.New("read response"), err)
-	}
-	return res.StatusCode, retryAfter(res.Header), bytes.TrimSpace(said), nil
 }
