@@ -69,6 +69,8 @@ type single struct {
 
 	mu sync.Mutex // guards the following
 	at singleState
+	// wrote is how many bytes were written.
+	wrote int64
 	// rest is what was read of a head or a trailer that is not whole yet.
 	rest []byte
 	// seen bytes of it have no empty line in them.
@@ -98,7 +100,18 @@ func (s *single) Write(p []byte) (int, error) {
 		s.at = singleHead
 	}
 	s.mu.Unlock()
-	return s.Conn.Write(p)
+	n, err := s.Conn.Write(p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrote += int64(n)
+	return n, err
+}
+
+// written is how many bytes were written so far.
+func (s *single) written() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wrote
 }
 
 func (s *single) Read(p []byte) (int, error) {

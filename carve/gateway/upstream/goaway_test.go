@@ -2,10 +2,12 @@ package upstream
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"testing"
@@ -193,5 +195,61 @@ func TestWhatAnUpstreamLeftOutIsSentAgain(t *testing.T) {
 				t.Errorf("it responded to %d requests, of which the last had %d bytes", len(l.bodies), len(l.bodies[len(l.bodies)-1]))
 			}
 		})
+	}
+}
+
+// TestWhatWasNotWrittenIsSentAgain: over HTTP/1.1 a body goes again where the upstream
+// closed the connection before a byte of the request was written to it.
+func TestWhatWasNotWrittenIsSentAgain(t *testing.T) {
+	failure := errors.New("http: server closed idle connection")
+	for _, tt := range []struct {
+		name  string
+		then  func(u *upload, c *single, trace *httptrace.ClientTrace)
+		again bool
+	}{
+		{"no connection", func(*upload, *single, *httptrace.ClientTrace) {}, false},
+		{"a connection", func(_ *upload, c *single, trace *httptrace.ClientTrace) {
+			trace.GotConn(httptrace.GotConnInfo{Conn: c})
+		}, true},
+		{"a head that was not written", func(_ *upload, c *single, trace *httptrace.ClientTrace) {
+			trace.GotConn(httptrace.GotConnInfo{Conn: c})
+			trace.WroteHeaders()
+		}, true},
+		{"a head that was", func(_ *upload, c *single, trace *httptrace.ClientTrace) {
+			trace.GotConn(httptrace.GotConnInfo{Conn: c})
+			_, _ = c.Write([]byte("P"))
+			trace.WroteHeaders()
+		}, false},
+		{"a head to an unknown connection", func(_ *upload, c *single, trace *httptrace.ClientTrace) {
+			trace.GotConn(httptrace.GotConnInfo{Conn: c.Conn})
+			trace.WroteHeaders()
+		}, false},
+		{"a body that was read", func(u *upload, c *single, trace *httptrace.ClientTrace) {
+			trace.GotConn(httptrace.GotConnInfo{Conn: c})
+			trace.WroteHeaders()
+			_, _ = u.last.Read(make([]byte, 1))
+		}, false},
+	} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader("body"))
+		q := (&inbound.Door{}).Read(r)
+		u := newUpload(inbound.NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil), false)
+		c := &single{Conn: &parts{}}
+		_, _ = c.Write([]byte("an earlier request"))
+		var trace httptrace.ClientTrace
+		u.follow(&trace)
+		tt.then(u, c, &trace)
+		first := u.last
+		if got := u.again(failure); got != tt.again {
+			t.Errorf("%s: sent again %v, want %v", tt.name, got, tt.again)
+		}
+		if !tt.again {
+			continue
+		}
+		if n, err := first.Read(make([]byte, 9)); n > 0 || err == nil {
+			t.Errorf("%s: the attempt that failed reads %d bytes, %v", tt.name, n, err)
+		}
+		if got, err := io.ReadAll(u.last); string(got) != "body" || err != nil {
+			t.Errorf("%s: %q, %v", tt.name, got, err)
+		}
 	}
 }

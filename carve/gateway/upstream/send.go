@@ -189,11 +189,13 @@ func (u *shared) clientOf(q *inbound.Request) string {
 // nothing. net/http closes the body after each attempt.
 type upload struct {
 	body *inbound.Body
-	kept *inbound.Kept // nil: it can be read once
+	kept *inbound.Kept // nil: what was read is lost
 
 	mu        sync.Mutex    // guards the following
 	connected bool          // there is a connection for the present attempt
-	headed    bool          // the request's head was written to it
+	over      *single       // that it is; nil: of another kind
+	wrote     int64         // what had been written to it before
+	headed    bool          // the request's head was written, as far as net/http knows
 	last      *uploadReader // the only one that gets anything
 	settled   bool          // there is no further attempt
 	spent     bool          // it cannot be read again
@@ -209,7 +211,7 @@ const (
 
 // newUpload gives the upload of a body. again: it is kept for further attempts.
 func newUpload(b *inbound.Body, again bool) *upload {
-	u := &upload{body: b, spent: !again}
+	u := &upload{body: b}
 	if again {
 		u.kept = b.Keep(maxAgain)
 	}
@@ -219,29 +221,39 @@ func newUpload(b *inbound.Body, again bool) *upload {
 
 // follow has u learn how far an attempt gets.
 func (u *upload) follow(t *httptrace.ClientTrace) {
-	t.GotConn = func(httptrace.GotConnInfo) { u.reaches(&u.connected) }
-	t.WroteHeaders = func() { u.reaches(&u.headed) }
+	t.GotConn = func(i httptrace.GotConnInfo) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.connected = true
+		if u.over, _ = i.Conn.(*single); u.over != nil {
+			u.wrote = u.over.written()
+		}
+	}
+	t.WroteHeaders = func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.headed = true
+	}
 }
 
-func (u *upload) reaches(point *bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	*point = true
-}
-
-// again reports whether the body can be read once more after an attempt over HTTP/2
-// has failed, and makes last read it from its beginning. The upstream has begun nothing
-// where not even the head was written, and where it said so.
+// again reports whether the body can be read once more after an attempt has failed, and
+// makes last read it from its beginning. The upstream has begun nothing where not even
+// the head was written, as to a connection that it closes just then, and where it said
+// so over HTTP/2.
 func (u *upload) again(failure error) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.spent || u.headed && !leftOut(failure) {
+	if !u.connected || u.spent || u.headed && !u.unsent() && !leftOut(failure) {
 		return false
 	}
 	u.last = u.reader()
-	u.connected, u.headed = false, false
+	u.connected, u.over, u.headed = false, nil, false
 	return true
 }
+
+// unsent reports whether nothing was written to the connection, which is closed by now.
+// The caller holds mu.
+func (u *upload) unsent() bool { return u.over != nil && u.over.written() == u.wrote }
 
 // leftOut reports whether an HTTP/2 server said that it has begun nothing of a stream:
 // GOAWAY named an earlier one as the last (RFC 9113 6.8), or the stream was refused
@@ -276,15 +288,14 @@ func (u *upload) reader() *uploadReader { return &uploadReader{u: u, end: make(c
 // Read implements io.Reader.
 func (r *uploadReader) Read(p []byte) (int, error) {
 	again, open := r.kept()
-	if !open {
-		return 0, http.ErrBodyReadAfterClose
-	}
-	if again {
+	if again && r.u.kept != nil {
 		n, err := r.u.kept.ReadFrom(r.at, p, r.end)
-		r.at += n
-		if !errors.Is(err, inbound.ErrKeptFull) || !r.spend() {
+		if r.at += n; !errors.Is(err, inbound.ErrKeptFull) {
 			return n, err
 		}
+	}
+	if !open || again && !r.spend() {
+		return 0, http.ErrBodyReadAfterClose
 	}
 	return r.u.body.Read(p)
 }
@@ -293,7 +304,8 @@ func (r *uploadReader) Read(p []byte) (int, error) {
 func (r *uploadReader) kept() (again, open bool) {
 	r.u.mu.Lock()
 	defer r.u.mu.Unlock()
-	return !r.u.spent, r.u.last == r && !r.closed
+	open = r.u.last == r && !r.closed
+	return open && !r.u.spent, open
 }
 
 // spend goes on beyond what is kept. False: another attempt begins instead.
@@ -305,7 +317,9 @@ func (r *uploadReader) spend() bool {
 		return false
 	}
 	u.spent = true
-	u.kept.Drop()
+	if u.kept != nil {
+		u.kept.Drop()
+	}
 	return true
 }
 
