@@ -9,7 +9,8 @@ import (
 // method and a path, such as "GET /cache/1f3a" in a load plan; an endpoint may
 // leave open parts of the path, as any router writes them, and the method, or have
 // several ("GET|POST /search"). An RPC procedure ("/twirp.carved.Carved/Count") is
-// the end of the path that it is called by.
+// the end of the path that it is called by, also where the endpoint has it without
+// its package. Of an endpoint that is one of several (see OneOf) any may be meant.
 func SameEndpoint(endpoint, name string) bool {
 	_, ok := matchEndpoint(endpoint, name)
 	return ok
@@ -20,13 +21,19 @@ func matchEndpoint(endpoint, name string) (named int, ok bool) {
 	if endpoint == name {
 		return len(name), true
 	}
+	if one, others, several := strings.Cut(endpoint, OneOf); several {
+		if named, ok := matchEndpoint(one, name); ok {
+			return named, true
+		}
+		return matchEndpoint(others, name)
+	}
 	method, path := cutMethod(endpoint)
 	asked, at := cutMethod(name)
 	at, _, _ = strings.Cut(at, "?")
 	if path == "" || at == "" || !sameMethod(method, asked) {
 		return 0, false
 	}
-	if isProcedure(path) && strings.HasSuffix(at, path) {
+	if isProcedure(path) && strings.HasSuffix(at, path) || isProcedure(at) && path == "/"+at[strings.LastIndexByte(at, '.')+1:] {
 		return len(path), true
 	}
 	if len(at) > 1 {
@@ -62,6 +69,10 @@ func matchPath(open, parts []string) (named int, ok bool) {
 	}
 	return named, len(open) == len(parts)
 }
+
+// OneOf stands between endpoints that one handler serves, where which of them a
+// request was for does not show.
+const OneOf = " or "
 
 // cutMethod takes "GET /path" apart. Both are empty where it is no such name.
 func cutMethod(name string) (method, path string) {

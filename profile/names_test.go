@@ -23,6 +23,14 @@ func TestSameEndpoint(t *testing.T) {
 		{"/twirp.carved.Carved/Count", "POST /twirp/twirp.carved.Carved/Count", true},
 		{"/twirp.carved.Carved/Count", "POST /twirp/twirp.carved.Carved/Discount", false},
 		{"/Count", "POST /api/Count", false},
+		{"/Greeter/Hello", "POST /greet.v1.Greeter/Hello", true},
+		{"/Greeter/Hello", "POST /greet.v1.Greeter/Hell", false},
+		{"GET /a or POST /b/{id}", "POST /b/3", true},
+		{"GET /a or POST /b/{id}", "GET /b/3", false},
+		{"GET /a", "GET /a/", true},
+		{"GET /", "GET /", true},
+		{"/{path...}", "GET /", true},
+		{"GET /files/*name", "GET /files/a/b", true},
 		{"POST /Count", "Count random numbers", false},
 		{"", "GET /", false},
 		{"GET /", "", false},
@@ -42,6 +50,16 @@ func TestRequestsAreCountedAsTheProfilesEndpoints(t *testing.T) {
 	}
 	if cost := b.p.ByEndpoint()[0]; cost.PerRequest == 0 {
 		t.Errorf("no cost per request: %+v", cost)
+	}
+}
+
+// What leaves less open is meant, however long its names are.
+func TestRequestsAreOfTheNarrowestEndpoint(t *testing.T) {
+	known := []string{"/{everything...}", "GET /items/{identifier}", "GET /items/new"}
+	for name, want := range map[string]string{"GET /items/new": "GET /items/new", "GET /items/7": "GET /items/{identifier}", "GET /x": "/{everything...}"} {
+		if got := EndpointFor(name, known); got != want {
+			t.Errorf("%s is of %q, want %q", name, got, want)
+		}
 	}
 }
 

@@ -17,6 +17,9 @@ func set(words string) map[string]bool {
 	return m
 }
 
+// PackageOf gives the import path of the package of a Go function's name.
+func PackageOf(name string) string { return goPackage(name) }
+
 // goPackage gives the import path of the package of a function's name:
 // "net/http" of "net/http.(*conn).serve".
 func goPackage(name string) string {

@@ -10,7 +10,6 @@ import (
 	"whittle/cmdline"
 	"whittle/load"
 	"whittle/load/plan"
-	"whittle/profile"
 	"whittle/profile/collect"
 	"whittle/profile/measure"
 	"whittle/profile/rank"
@@ -52,7 +51,7 @@ func (v *findVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
-	all, err := v.MeasureAll(ctx, targets, []profile.Kind{profile.CPU}, under, screen.Progress)
+	all, err := v.MeasureAll(ctx, targets, nil, under, screen.Progress)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package collect
 import (
 	"bytes"
 	"context"
-	"slices"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
@@ -72,9 +71,9 @@ func Join(parts []*Collected) (*Collected, error) {
 }
 
 // Defaults are the kinds that show most at the least cost: on Node the heap's profiler
-// would share the time with the CPU's.
+// would share the time with the CPU's, and a Go service may show that of the CPU alone.
 func Defaults(s Source) []profile.Kind {
-	if slices.Contains(s.Kinds(), profile.Mutex) {
+	if g, ok := s.(*pprofSource); ok && g.all {
 		return []profile.Kind{profile.CPU, profile.Allocations, profile.Mutex}
 	}
 	return []profile.Kind{profile.CPU}

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -27,6 +28,8 @@ var pprofPages = map[profile.Kind]string{
 type pprofSource struct {
 	base string // up to and with /debug/pprof
 	name string
+	// all says that its index lists the other kinds than CPU.
+	all bool
 }
 
 // openPprof finds the pprof pages at a URL, or below it.
@@ -39,6 +42,8 @@ func openPprof(ctx context.Context, u *url.URL) (Source, error) {
 		return nil, whittle.Errorf(whittle.Unavailable, "profile %s: no pprof there, nor Node's inspector: %w", u, err).
 			WithHint("a Go service shows it by importing net/http/pprof, on a port of its own; a Node process by --inspect, or give its process id")
 	}
+	index, err := s.get(ctx, "/")
+	s.all = err == nil && bytes.Contains(index, []byte("allocs")) && bytes.Contains(index, []byte("mutex"))
 	return s, nil
 }
 

@@ -5,6 +5,7 @@ package measure
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -18,6 +19,7 @@ import (
 	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/collect"
+	"whittle/profile/gosource"
 	"whittle/profile/guard"
 	"whittle/profile/report"
 )
@@ -129,6 +131,31 @@ func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []pro
 	return all, m.live(ctx, subjects, pages, progress)
 }
 
+// label finds the endpoints of a Go service's profiles that have no label for them,
+// and of its collector.
+func (m *Measured) label() {
+	for _, t := range m.Taken {
+		if t != nil {
+			labelGo(t.Profile)
+		}
+	}
+	for _, t := range m.Taken {
+		for _, of := range m.Taken {
+			if t != nil && of != nil {
+				t.ShareCollector(of.Profile)
+			}
+		}
+	}
+}
+
+// labelGo looks for sources where the profile names them, else from the working
+// folder on.
+func labelGo(p *profile.Profile) {
+	if wd, err := os.Getwd(); err == nil {
+		gosource.Label(p, wd)
+	}
+}
+
 // pages are the metrics pages that requests are counted by: the one that was
 // given counts those of all processes, one at a process's pprof port counts its own.
 func (m *Settings) pages(ctx context.Context, subjects []*subject) (pages []*requestPage, err error) {
@@ -159,6 +186,7 @@ func (m *Settings) live(ctx context.Context, subjects []*subject, pages []*reque
 	for _, s := range subjects {
 		profiled.Go(func() (err error) {
 			s.got.Taken, err = collect.All(profiling, s.source, s.kinds, m.Duration)
+			s.got.label()
 			return err
 		})
 	}
@@ -225,6 +253,7 @@ func (m *Settings) underLoad(ctx context.Context, subjects []*subject, pages []*
 	for _, s := range subjects {
 		g.Go(func() (err error) {
 			s.got.Taken, err = m.during(ended, s.source, under, s.kinds)
+			s.got.label()
 			if ended.Err() == nil || len(s.got.Taken) == 0 {
 				return err
 			}

@@ -79,6 +79,7 @@ func ReadProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 	if p.Runtime == profile.Node {
 		collect.ReadSources(p)
 	}
+	labelGo(p)
 	if err := readSidecar(path, p); err != nil {
 		return nil, err
 	}

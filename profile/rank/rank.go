@@ -162,8 +162,9 @@ func (r *Ranking) advise(l profile.Lead, runtime profile.Runtime) {
 // toKnow says how a service's endpoints come to be known.
 func toKnow(runtime profile.Runtime) string {
 	if runtime == profile.Go {
-		return `set the pprof label "endpoint" around each handler, as in pprof.Do(ctx, pprof.Labels("endpoint", "GET /path"), handle), and measure again; ` +
-			"whittle profile names the lines that ask for the rest meanwhile"
+		return "a Go handler is known where net/http's mux, gorilla/mux, chi, gin, echo, fiber, connect or gRPC calls it, and its route where the sources are on this machine " +
+			"(run whittle in their folder if they were built with -trimpath); for other routers, " + `set the pprof label "endpoint" around each handler, as in ` +
+			`pprof.Do(ctx, pprof.Labels("endpoint", "GET /path"), handle); whittle profile names the lines that ask for the rest meanwhile`
 	}
 	return "Node's endpoints are known by the lines that hand a function to a router, app.get('/path', …): measure on the machine where those sources are, " +
 		"and load the endpoints that matter, by --during PLAN or --endpoint; whittle profile names the lines that ask for the rest meanwhile"

@@ -1,0 +1,619 @@
+package gosource
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// result is a value that a function of the service's own returns.
+type result struct {
+	of *types.Func
+	at int
+}
+
+// edge says that a router's routes stand below another one's.
+type edge struct {
+	parent any // a place
+	prefix string
+}
+
+// registration is a route that a router was given.
+type registration struct {
+	router any // a place; nil: the outermost
+	method string
+	path   string
+	serves []string // keys of functions
+}
+
+// finder follows routers through a service's code. A place is what holds a router: a
+// variable, a field, a parameter (types.Object), or a result. Places that hold the
+// same router are one; a group or a mount stands below its parent by a prefix.
+type finder struct {
+	set  *token.FileSet
+	info *types.Info
+
+	same    map[any]any    // union-find over places
+	parents map[any][]edge // by place
+	values  map[types.Object]ast.Expr
+	bodies  map[*types.Func]*ast.FuncDecl
+	methods map[*ast.CallExpr][]string // of gorilla's routes, by the call that names the handler
+	all     []registration
+	served  map[string]bool // procedures
+	later   []func()        // what needs every body to be known
+}
+
+func newFinder(set *token.FileSet, info *types.Info) *finder {
+	return &finder{
+		set: set, info: info, same: map[any]any{}, parents: map[any][]edge{}, values: map[types.Object]ast.Expr{},
+		bodies: map[*types.Func]*ast.FuncDecl{}, methods: map[*ast.CallExpr][]string{}, served: map[string]bool{},
+	}
+}
+
+// file reads one file. What it registers is worked out when all are read.
+func (f *finder) file(file *ast.File) {
+	standard := true
+	for _, i := range file.Imports {
+		if at, err := strconv.Unquote(i.Path.Value); err == nil && (strings.HasPrefix(at, "github.com/gorilla/mux") || strings.HasPrefix(at, "github.com/go-chi/chi")) {
+			standard = false
+		}
+	}
+	for _, d := range file.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if ok {
+			if o, ok := f.info.Defs[fn.Name].(*types.Func); ok {
+				f.bodies[o] = fn
+			}
+		}
+		f.walk(d, standard)
+	}
+}
+
+var procedureText = regexp.MustCompile(`^/[A-Za-z_][\w.]*/\w+$`)
+
+func (f *finder) walk(d ast.Decl, standard bool) {
+	var inside *types.Func
+	literals := 0 // function literals around what is looked at
+	if fn, ok := d.(*ast.FuncDecl); ok {
+		inside, _ = f.info.Defs[fn.Name].(*types.Func)
+	}
+	var visit func(n ast.Node) bool
+	visit = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			literals++
+			ast.Inspect(n.Body, visit)
+			literals--
+			return false
+		case *ast.AssignStmt:
+			for i, left := range n.Lhs {
+				if len(n.Lhs) == len(n.Rhs) {
+					f.assign(left, n.Rhs[i], 0)
+				} else {
+					f.assign(left, n.Rhs[0], i)
+				}
+			}
+		case *ast.ValueSpec:
+			for i, name := range n.Names {
+				if c, ok := f.info.Defs[name].(*types.Const); ok && c.Val().Kind() == constant.String {
+					if text := constant.StringVal(c.Val()); procedureText.MatchString(text) {
+						f.served[text] = true
+					}
+				}
+				if i < len(n.Values) && len(n.Values) == len(n.Names) {
+					f.assign(name, n.Values[i], 0)
+				}
+			}
+		case *ast.KeyValueExpr:
+			if key, ok := n.Key.(*ast.Ident); ok {
+				f.assign(key, n.Value, 0)
+			}
+		case *ast.ReturnStmt:
+			if inside != nil && literals == 0 {
+				for i, r := range n.Results {
+					f.hold(result{inside, i}, r)
+				}
+			}
+		case *ast.CallExpr:
+			f.call(n, standard)
+		}
+		return true
+	}
+	ast.Inspect(d, visit)
+}
+
+// assign has a place hold what an expression gives.
+func (f *finder) assign(left ast.Expr, right ast.Expr, at int) {
+	o := f.object(left)
+	if o == nil {
+		return
+	}
+	if at == 0 {
+		f.values[o] = right
+	}
+	if call, ok := ast.Unparen(right).(*ast.CallExpr); ok {
+		if fn := f.function(call.Fun); fn != nil {
+			f.unite(o, result{fn, at})
+			return
+		}
+	}
+	if at == 0 {
+		f.hold(o, right)
+	}
+}
+
+// hold says that a place has the router of an expression.
+func (f *finder) hold(place any, e ast.Expr) {
+	router, prefix, ok := f.router(e)
+	switch {
+	case !ok || router == nil && prefix == "":
+	case prefix == "":
+		f.unite(place, router)
+	default:
+		f.below(place, router, prefix)
+	}
+}
+
+func (f *finder) below(place, parent any, prefix string) {
+	place = f.one(place)
+	if parent != nil {
+		parent = f.one(parent)
+	}
+	if place != parent {
+		f.parents[place] = append(f.parents[place], edge{parent, prefix})
+	}
+}
+
+// one is the place that stands for all that hold the same router.
+func (f *finder) one(place any) any {
+	for f.same[place] != nil {
+		place = f.same[place]
+	}
+	return place
+}
+
+func (f *finder) unite(a, b any) {
+	if a, b = f.one(a), f.one(b); a != b {
+		f.same[a] = b
+		f.parents[b] = append(f.parents[b], f.parents[a]...)
+	}
+}
+
+// object is the variable, or field, that an expression names.
+func (f *finder) object(e ast.Expr) types.Object {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if o := f.info.Defs[e]; o != nil {
+			return variable(o)
+		}
+		return variable(f.info.Uses[e])
+	case *ast.SelectorExpr:
+		return variable(f.info.Uses[e.Sel])
+	case *ast.StarExpr:
+		return f.object(e.X)
+	case *ast.UnaryExpr:
+		return f.object(e.X)
+	}
+	return nil
+}
+
+func variable(o types.Object) types.Object {
+	if v, ok := o.(*types.Var); ok {
+		return v.Origin()
+	}
+	return nil
+}
+
+// function is the function of the service's own that an expression names.
+func (f *finder) function(e ast.Expr) *types.Func {
+	var o types.Object
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		o = f.info.Uses[e]
+	case *ast.SelectorExpr:
+		o = f.info.Uses[e.Sel]
+	case *ast.IndexExpr:
+		return f.function(e.X)
+	case *ast.IndexListExpr:
+		return f.function(e.X)
+	}
+	if fn, ok := o.(*types.Func); ok {
+		return fn.Origin()
+	}
+	return nil
+}
+
+// selector gives the receiver and the name of a call of a method that is not the
+// service's own, or of another package's function.
+func (f *finder) selector(call *ast.CallExpr) (x ast.Expr, name string) {
+	s, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || f.function(s) != nil {
+		return nil, ""
+	}
+	return s.X, s.Sel.Name
+}
+
+// router gives the place that holds an expression's router, and the prefix below it.
+// A nil place is a router that stands below none.
+func (f *finder) router(e ast.Expr) (place any, prefix string, ok bool) {
+	e = ast.Unparen(e)
+	if o := f.object(e); o != nil {
+		return o, "", true
+	}
+	switch e := e.(type) {
+	case *ast.Ident:
+		return nil, "", f.isPackage(e)
+	case *ast.CallExpr:
+		if fn := f.function(e.Fun); fn != nil {
+			return result{fn, 0}, "", true
+		}
+		x, name := f.selector(e)
+		switch name {
+		case "":
+			return nil, "", false
+		case "Group", "PathPrefix", "Path", "Route":
+			if len(e.Args) > 0 {
+				prefix, _ = f.text(e.Args[0])
+			}
+		case "Subrouter", "Methods", "Headers", "Host", "Schemes", "Queries", "Name", "With", "Use", "NewRoute", "StrictSlash":
+		default: // what another package makes is a router of its own, if it is one
+			return nil, "", f.isPackage(x)
+		}
+		place, before, ok := f.router(x)
+		return place, before + prefix, ok
+	}
+	return nil, "", false
+}
+
+func (f *finder) isPackage(e ast.Expr) bool {
+	name, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return false
+	}
+	_, ok = f.info.Uses[name].(*types.PkgName)
+	return ok
+}
+
+// text is a string that the compiler knows.
+func (f *finder) text(e ast.Expr) (string, bool) {
+	if v := f.info.Types[e].Value; v != nil && v.Kind() == constant.String {
+		return constant.StringVal(v), true
+	}
+	return "", false
+}
+
+// methodOf is a request's method: a text, or a name such as http.MethodGet.
+func (f *finder) methodOf(e ast.Expr) (string, bool) {
+	text, ok := f.text(e)
+	if s, isName := e.(*ast.SelectorExpr); !ok && isName {
+		text, ok = strings.CutPrefix(s.Sel.Name, "Method")
+	}
+	text = strings.ToUpper(text)
+	return text, ok && verbs[text]
+}
+
+// verbs are the methods that routers have functions for.
+var verbs = map[string]bool{
+	http.MethodGet: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true, http.MethodDelete: true,
+	http.MethodHead: true, http.MethodOptions: true, http.MethodConnect: true, http.MethodTrace: true,
+}
+
+// call takes in a call: a route, a group, a mount, a router that is passed on.
+func (f *finder) call(call *ast.CallExpr, standard bool) {
+	if fn := f.function(call.Fun); fn != nil {
+		f.pass(fn, call.Args)
+		return
+	}
+	x, name := f.selector(call)
+	if x == nil {
+		return
+	}
+	switch name {
+	case "Methods":
+		f.chained(call, x)
+	case "Route", "Group":
+		f.nested(call, x)
+	case "Mount":
+		if len(call.Args) == 2 {
+			prefix, _ := f.text(call.Args[0])
+			f.mount(x, prefix, call.Args[1])
+		}
+	case "Handle", "HandleFunc", "Method", "MethodFunc", "Add":
+		f.handle(call, x, standard && name != "Method" && name != "MethodFunc")
+	case "Handler", "HandlerFunc": // gorilla's, at the end of a chain
+		if len(call.Args) == 1 && !f.isPackage(x) {
+			f.later = append(f.later, func() { f.register(x, f.chain(x), "", call.Args, call) })
+		}
+	case "Any", "All":
+		f.verb(call, x, "")
+	default:
+		if verbs[strings.ToUpper(name)] {
+			f.verb(call, x, strings.ToUpper(name))
+		}
+	}
+}
+
+// pass gives an own function's parameters the routers that it is called with.
+func (f *finder) pass(fn *types.Func, args []ast.Expr) {
+	params := fn.Signature().Params()
+	for i, arg := range args {
+		if i >= params.Len() {
+			return
+		}
+		if router, prefix, ok := f.router(arg); ok {
+			f.below(params.At(i), router, prefix)
+		}
+	}
+}
+
+// chained keeps the methods of gorilla's r.HandleFunc(…).Methods("GET") for the route.
+func (f *finder) chained(call *ast.CallExpr, x ast.Expr) {
+	for {
+		inner, ok := ast.Unparen(x).(*ast.CallExpr)
+		if !ok {
+			return
+		}
+		var name string
+		if x, name = f.selector(inner); x == nil {
+			return
+		}
+		if name == "HandleFunc" || name == "Handle" || name == "HandlerFunc" || name == "Handler" {
+			for _, a := range call.Args {
+				if m, ok := f.methodOf(a); ok {
+					f.methods[inner] = append(f.methods[inner], m)
+				}
+			}
+			return
+		}
+	}
+}
+
+// chain are the methods of gorilla's r.Methods("GET").Path("/x").HandlerFunc(h).
+func (f *finder) chain(x ast.Expr) []string {
+	var out []string
+	for {
+		call, ok := ast.Unparen(x).(*ast.CallExpr)
+		if !ok {
+			return out
+		}
+		var name string
+		if x, name = f.selector(call); x == nil {
+			return out
+		}
+		if name == "Methods" {
+			for _, a := range call.Args {
+				if m, ok := f.methodOf(a); ok {
+					out = append(out, m)
+				}
+			}
+		}
+	}
+}
+
+// nested gives the router of r.Route("/x", func(r Router) {…}), or of r.Group with
+// a function, its prefix.
+func (f *finder) nested(call *ast.CallExpr, x ast.Expr) {
+	prefix := ""
+	for _, arg := range call.Args {
+		if text, ok := f.text(arg); ok {
+			prefix = text
+			continue
+		}
+		place, before, ok := f.router(x)
+		if !ok {
+			return
+		}
+		if literal, ok := arg.(*ast.FuncLit); ok {
+			if names := literal.Type.Params.List; len(names) > 0 && len(names[0].Names) > 0 {
+				if o := f.info.Defs[names[0].Names[0]]; o != nil {
+					f.below(o, place, before+prefix)
+				}
+			}
+		} else if fn := f.function(arg); fn != nil && fn.Signature().Params().Len() > 0 {
+			f.below(fn.Signature().Params().At(0), place, before+prefix)
+		}
+	}
+}
+
+// mount puts a router below another one's prefix.
+func (f *finder) mount(x ast.Expr, prefix string, what ast.Expr) {
+	place, before, ok := f.router(x)
+	if !ok {
+		return
+	}
+	if child, _, ok := f.router(what); ok && child != nil {
+		f.below(child, place, before+prefix)
+	}
+}
+
+// verb takes in r.GET("/x", …, h).
+func (f *finder) verb(call *ast.CallExpr, x ast.Expr, method string) {
+	if len(call.Args) < 2 {
+		return
+	}
+	if at, ok := f.text(call.Args[0]); ok && (at == "" || at[0] == '/' || at == "*") {
+		f.later = append(f.later, func() { f.register(x, []string{method}, at, call.Args[1:], call) })
+	}
+}
+
+// handle takes in mux.Handle("GET /x", h) and r.Handle("GET", "/x", h).
+func (f *finder) handle(call *ast.CallExpr, x ast.Expr, standard bool) {
+	if len(call.Args) < 2 {
+		return
+	}
+	if m, ok := f.methodOf(call.Args[0]); ok && len(call.Args) > 2 {
+		if at, ok := f.text(call.Args[1]); ok {
+			f.later = append(f.later, func() { f.register(x, []string{m}, at, call.Args[2:], call) })
+		}
+		return
+	}
+	pattern, ok := f.text(call.Args[0])
+	slash := strings.IndexByte(pattern, '/')
+	if !ok || slash < 0 {
+		return
+	}
+	method, _, _ := strings.Cut(pattern[:slash], " ")
+	at := pattern[slash:]
+	if !verbs[method] {
+		method = ""
+	}
+	if inner, stripped, ok := f.stripped(call.Args[1]); ok {
+		f.mount(x, stripped, inner)
+	} else {
+		f.mount(x, "", call.Args[1])
+	}
+	if standard {
+		at = strings.TrimSuffix(at, "{$}")
+		if strings.HasSuffix(pattern, "/") {
+			at += "{path...}"
+		}
+	}
+	f.later = append(f.later, func() { f.register(x, []string{method}, at, call.Args[1:2], call) })
+}
+
+// stripped knows http.StripPrefix("/x", h).
+func (f *finder) stripped(e ast.Expr) (inner ast.Expr, prefix string, ok bool) {
+	call, isCall := ast.Unparen(e).(*ast.CallExpr)
+	if !isCall {
+		return nil, "", false
+	}
+	if _, name := f.selector(call); name != "StripPrefix" || len(call.Args) != 2 {
+		return nil, "", false
+	}
+	prefix, ok = f.text(call.Args[0])
+	return call.Args[1], prefix, ok
+}
+
+func (f *finder) register(x ast.Expr, methods []string, at string, handlers []ast.Expr, call *ast.CallExpr) {
+	place, before, ok := f.router(x)
+	if !ok {
+		return
+	}
+	if more := f.methods[call]; len(more) > 0 {
+		methods = more
+	}
+	if len(methods) == 0 {
+		methods = []string{""}
+	}
+	var serves []string
+	for _, h := range handlers {
+		serves = append(serves, f.handlers(h, 0)...)
+	}
+	if len(serves) == 0 {
+		return
+	}
+	for _, m := range methods {
+		f.all = append(f.all, registration{place, m, before + at, serves})
+	}
+}
+
+// maxWrapped bounds how many calls and variables a handler is looked for behind.
+const maxWrapped = 8
+
+// handlers are the keys of the functions that an expression has a router call.
+func (f *finder) handlers(e ast.Expr, depth int) []string {
+	if depth > maxWrapped {
+		return nil
+	}
+	e = ast.Unparen(e)
+	if fn := f.function(e); fn != nil {
+		return []string{nameOf(fn)}
+	}
+	switch e := e.(type) {
+	case *ast.FuncLit:
+		return []string{f.at(e)}
+	case *ast.UnaryExpr:
+		return f.handlers(e.X, depth+1)
+	case *ast.CallExpr:
+		var out []string
+		for _, a := range e.Args {
+			out = append(out, f.handlers(a, depth+1)...)
+		}
+		if fn := f.function(e.Fun); fn != nil && len(out) == 0 {
+			out = f.returned(fn, depth+1)
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	if o := f.object(e); o != nil && f.values[o] != nil && f.values[o] != e {
+		if out := f.handlers(f.values[o], depth+1); len(out) > 0 {
+			return out
+		}
+	}
+	return f.serveHTTP(e)
+}
+
+// returned are the functions that an own function returns.
+func (f *finder) returned(fn *types.Func, depth int) []string {
+	body := f.bodies[fn]
+	if body == nil || body.Body == nil {
+		return nil
+	}
+	var out []string
+	ast.Inspect(body.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ReturnStmt:
+			for _, r := range n.Results {
+				out = append(out, f.handlers(r, depth+1)...)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// serveHTTP is the method ServeHTTP of an own type's value.
+func (f *finder) serveHTTP(e ast.Expr) []string {
+	t := f.info.TypeOf(e)
+	if t == nil {
+		return nil
+	}
+	if _, isInterface := t.Underlying().(*types.Interface); isInterface {
+		return nil
+	}
+	o, _, _ := types.LookupFieldOrMethod(t, true, nil, "ServeHTTP")
+	if fn, ok := o.(*types.Func); ok {
+		return []string{nameOf(fn.Origin())}
+	}
+	return nil
+}
+
+// at is the key of a function without a name.
+func (f *finder) at(literal *ast.FuncLit) string {
+	p := f.set.Position(literal.Pos())
+	return p.Filename + ":" + strconv.Itoa(p.Line)
+}
+
+// nameOf is a function's key: its name as Go's profiles write it.
+func nameOf(fn *types.Func) string {
+	pkg := ""
+	if fn.Pkg() != nil {
+		if pkg = fn.Pkg().Path(); fn.Pkg().Name() == "main" {
+			pkg = "main"
+		}
+	}
+	receiver := fn.Signature().Recv()
+	if receiver == nil {
+		return pkg + "." + fn.Name()
+	}
+	t, pointer := receiver.Type(), false
+	if p, ok := t.(*types.Pointer); ok {
+		t, pointer = p.Elem(), true
+	}
+	name := ""
+	if n, ok := t.(*types.Named); ok {
+		name = n.Obj().Name()
+	}
+	if pointer {
+		return pkg + ".(*" + name + ")." + fn.Name()
+	}
+	return pkg + "." + name + "." + fn.Name()
+}

@@ -1,0 +1,209 @@
+// Package gosource finds in the sources of a Go service which routes its functions
+// serve, for profiles without labels: it reads the service's own module, follows
+// routers through variables, calls, groups and mounts, and fetches nothing.
+package gosource
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"whittle/profile"
+)
+
+// Bounds of what is read of a module.
+const (
+	maxFiles = 4000
+	maxFile  = 2 << 20
+	maxBytes = 64 << 20
+	maxUp    = 12 // folders above a source file that a go.mod is looked for in
+)
+
+// Label gives the samples of a Go service's profile their endpoints, as far as they
+// have no label: by routes of its sources where those are on this machine, else by
+// the names of its handlers. folder is where sources are looked for that the program
+// names without their folder, as one that was built with -trimpath does.
+func Label(p *profile.Profile, folder string) {
+	if p.Runtime != profile.Go || !unlabelled(p) {
+		return
+	}
+	r := newReader()
+	for i := range p.Functions {
+		if f := &p.Functions[i]; f.Owner == profile.Own {
+			r.addModuleOf(f, folder)
+		}
+	}
+	routes := r.routes()
+	p.LabelHandlers(routes.of, routes.procedure)
+}
+
+func unlabelled(p *profile.Profile) bool {
+	return slices.ContainsFunc(p.Samples, func(s profile.Sample) bool { return s.Endpoint == "" })
+}
+
+// module is a folder with a go.mod.
+type module struct{ path, folder string }
+
+// reader reads modules.
+type reader struct {
+	set      *token.FileSet
+	modules  map[string]*module // by folder
+	seen     map[string]bool    // folders that were looked at for a go.mod
+	parsed   map[string][]*ast.File
+	checked  map[string]*types.Package
+	info     *types.Info
+	files    int
+	bytes    int64
+	packages []string // import paths, in the order in which they were parsed
+}
+
+func newReader() *reader {
+	return &reader{
+		set: token.NewFileSet(), modules: map[string]*module{}, seen: map[string]bool{},
+		parsed: map[string][]*ast.File{}, checked: map[string]*types.Package{},
+		info: &types.Info{
+			Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
+			Selections: map[*ast.SelectorExpr]*types.Selection{}, Types: map[ast.Expr]types.TypeAndValue{},
+		},
+	}
+}
+
+// addModuleOf reads the module that a function's file is in.
+func (r *reader) addModuleOf(f *profile.Function, folder string) {
+	from := filepath.Dir(f.File)
+	if !filepath.IsAbs(f.File) {
+		from = folder
+	}
+	for range maxUp {
+		if r.seen[from] {
+			return
+		}
+		r.seen[from] = true
+		if text, err := os.ReadFile(filepath.Join(from, "go.mod")); err == nil {
+			m := &module{modulePath(text), from}
+			within := filepath.IsAbs(f.File) || strings.HasPrefix(f.File, m.path+"/") || profile.PackageOf(f.Name) == m.path
+			if m.path != "" && within {
+				r.modules[from] = m
+				r.read(m)
+			} else {
+				r.seen[from] = false // another function's may fit
+			}
+			return
+		}
+		up := filepath.Dir(from)
+		if up == from {
+			return
+		}
+		from = up
+	}
+}
+
+var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)
+
+func modulePath(text []byte) string {
+	if m := moduleLine.FindSubmatch(text); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// read parses a module's packages, without its tests.
+func (r *reader) read(m *module) {
+	_ = filepath.WalkDir(m.folder, func(at string, d fs.DirEntry, err error) error {
+		name := d.Name()
+		switch {
+		case err != nil || r.files >= maxFiles || r.bytes >= maxBytes:
+			return filepath.SkipAll
+		case d.IsDir():
+			if at != m.folder && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "vendor" || name == "node_modules" || name == "testdata" || hasModule(at)) {
+				return filepath.SkipDir
+			}
+			return nil
+		case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || !d.Type().IsRegular():
+			return nil
+		}
+		r.parse(m, at)
+		return nil
+	})
+}
+
+func hasModule(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, "go.mod"))
+	return err == nil
+}
+
+func (r *reader) parse(m *module, at string) {
+	info, err := os.Stat(at)
+	if err != nil || info.Size() > maxFile {
+		return
+	}
+	text, err := os.ReadFile(at)
+	if err != nil {
+		return
+	}
+	r.files++
+	r.bytes += int64(len(text))
+	file, err := parser.ParseFile(r.set, at, text, parser.SkipObjectResolution)
+	if file == nil || file.Name == nil || err != nil {
+		return
+	}
+	relative, err := filepath.Rel(m.folder, filepath.Dir(at))
+	if err != nil {
+		return
+	}
+	pkg := path.Join(m.path, filepath.ToSlash(relative))
+	if r.parsed[pkg] == nil {
+		r.packages = append(r.packages, pkg)
+	}
+	r.parsed[pkg] = append(r.parsed[pkg], file)
+}
+
+// Import gives the service's own packages, checked, and an empty one for all others:
+// what is known of their values is nothing.
+func (r *reader) Import(at string) (*types.Package, error) {
+	if p := r.checked[at]; p != nil {
+		return p, nil
+	}
+	files := r.parsed[at]
+	if len(files) == 0 {
+		p := types.NewPackage(at, path.Base(at))
+		p.MarkComplete()
+		r.checked[at] = p
+		return p, nil
+	}
+	r.checked[at] = types.NewPackage(at, files[0].Name.Name) // for what imports itself
+	c := types.Config{Importer: r, Error: func(error) {}, DisableUnusedImportCheck: true}
+	p, _ := c.Check(at, r.set, files, r.info)
+	r.checked[at] = p
+	return p, nil
+}
+
+// routes finds what the packages register.
+func (r *reader) routes() *Routes {
+	f := newFinder(r.set, r.info)
+	for _, pkg := range r.packages {
+		if _, err := r.Import(pkg); err == nil {
+			for _, file := range r.parsed[pkg] {
+				f.file(file)
+			}
+		}
+	}
+	out := f.found()
+	for key, routes := range maps.Clone(out.byFunction) {
+		for _, m := range r.modules {
+			if strings.HasPrefix(key, m.folder+"/") {
+				out.byFunction[m.short(key)] = routes
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+package gosource
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"whittle/profile"
+)
+
+// services has the sources of the profiles in testdata, which were taken of builds
+// with -trimpath under the load of each service.json.
+const services = "../../bench/find/services/go"
+
+func read(t *testing.T, name string) *profile.Profile {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name+".pb.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.ReadPprof(b, profile.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// found gives the endpoints by what they cost, without those of no request.
+func found(p *profile.Profile) (out []string) {
+	for _, e := range p.ByEndpoint() {
+		if e.Endpoint != "" {
+			out = append(out, e.Endpoint)
+		}
+	}
+	return out
+}
+
+// Real profiles of real frameworks: with the sources the dearest endpoint is the
+// route, without them the handler's name, and no middleware is ever an endpoint.
+func TestEveryFrameworksHandlerIsFound(t *testing.T) {
+	for _, c := range []struct{ service, route, handler string }{
+		{"http", "POST /orders/{id}/price", "orders.(*Shop).Price"},
+		{"gorilla", "GET /api/games/{id}/best", "scores.best"},
+		{"chi", "POST /v1/years/{year}/close", "reports.(*Books).Close"},
+		{"gin", "POST /api/v1/reverse", "main.main.typed.func3"},
+		{"echo", "GET /users/:id/avatar", "avatars.(*Painter).Draw"},
+		{"fiber", "POST /links/check", "main.main.func2"},
+		{"connect", "/greet.v1.GreetService/Greet", "/GreetService/Greet"},
+		{"grpc", "/greet.v1.GreetService/Greet", "/GreetService/Greet"},
+	} {
+		t.Run(c.service, func(t *testing.T) {
+			with, without := read(t, c.service), read(t, c.service)
+			Label(with, services)
+			Label(without, t.TempDir())
+			for _, got := range []struct {
+				list []string
+				want string
+			}{{found(with), c.route}, {found(without), c.handler}} {
+				if len(got.list) == 0 || got.list[0] != got.want {
+					t.Errorf("found %q, want %q first", got.list, got.want)
+				}
+				for _, e := range got.list {
+					for _, middleware := range []string{"counted", "authorized", "tagged", "timed", "main.main.func1"} {
+						if strings.Contains(e, middleware) {
+							t.Errorf("the middleware %s is an endpoint", e)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// small writes a module of one package main, and gives a profile with one sample for
+// each of its functions, as a handler that a router called.
+func small(t *testing.T, source string) (string, func(function string, line int) string) {
+	t.Helper()
+	folder := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.com/x\n", "main.go": source} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder, func(function string, line int) string {
+		p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Go, Functions: []profile.Function{
+			{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard},
+			{Name: function, File: filepath.Join(folder, "main.go"), Line: line, Owner: profile.Own},
+		}, Samples: []profile.Sample{{Value: 1, Stack: []profile.Frame{{Function: 1}, {Function: 0}}}}}
+		Label(p, folder)
+		return p.Samples[0].Endpoint
+	}
+}
+
+func TestRoutesAreFollowed(t *testing.T) {
+	for name, c := range map[string]struct {
+		body, function, want string
+		line                 int
+	}{
+		"a pattern with a method":      {`m := http.NewServeMux(); m.HandleFunc("GET /a/{id}", work)`, "main.work", "GET /a/{id}", 1},
+		"a subtree":                    {`http.HandleFunc("/files/", work)`, "main.work", "/files/{path...}", 1},
+		"one path, exactly":            {`http.HandleFunc("/{$}", work)`, "main.work", "/", 1},
+		"a host":                       {`http.HandleFunc("GET example.com/a", work)`, "main.work", "GET /a", 1},
+		"a constant":                   {`const at = "/c"; http.HandleFunc(at+"/d", work)`, "main.work", "/c/d", 1},
+		"a conversion":                 {`http.Handle("/a", http.HandlerFunc(work))`, "main.work", "/a", 1},
+		"a value's ServeHTTP":          {`http.Handle("/a", &thing{})`, "main.(*thing).ServeHTTP", "/a", 1},
+		"a variable of it":             {`v := &thing{}; http.Handle("/a", v)`, "main.(*thing).ServeHTTP", "/a", 1},
+		"a method value":               {`v := &thing{}; http.HandleFunc("/a", v.work)`, "main.(*thing).work", "/a", 1},
+		"its wrapper":                  {`v := &thing{}; http.HandleFunc("/a", v.work)`, "main.(*thing).work-fm", "/a", 1},
+		"a field's method":             {`s := &server{}; http.HandleFunc("/a", s.t.work)`, "main.(*thing).work", "/a", 1},
+		"middlewares around it":        {`http.Handle("/a", logged(logged(http.HandlerFunc(work))))`, "main.work", "/a", 1},
+		"a closure":                    {"http.HandleFunc(\"/a\", func(w http.ResponseWriter, r *http.Request) {})", "main.main.func1", "/a", 3},
+		"a closure in a variable":      {"h := func(w http.ResponseWriter, r *http.Request) {}\nhttp.HandleFunc(\"/a\", h)", "main.main.func1", "/a", 3},
+		"a function that makes one":    {`http.HandleFunc("/a", make1())`, "main.make1.func1", "/a", 12},
+		"a method that does":           {`s := &server{}; http.HandleFunc("/a", s.handle())`, "main.(*server).handle.func1", "/a", 13},
+		"a generic wrapper":            {`r := gin.New(); r.POST("/a", typed(bound))`, "main.bound", "POST /a", 1},
+		"a generic handler":            {`http.HandleFunc("/a", generic[int])`, "main.generic[...]", "/a", 1},
+		"groups":                       {`r := gin.New(); g := r.Group("/v1"); h := g.Group("/x"); h.GET("/:id", work)`, "main.work", "GET /v1/x/:id", 1},
+		"a method by its name":         {`r := gin.New(); r.Handle(http.MethodPut, "/a", work)`, "main.work", "PUT /a", 1},
+		"echo's middlewares behind it": {`e := echo.New(); e.GET("/a", work, logged2)`, "main.work", "GET /a", 1},
+		"chi's route":                  {`r := chi.NewRouter(); r.Route("/a", func(r chi.Router) { r.With(logged).Get("/{id}", work) })`, "main.work", "GET /a/{id}", 1},
+		"chi's group":                  {`r := chi.NewRouter(); r.Group(func(r chi.Router) { r.Get("/a", work) })`, "main.work", "GET /a", 1},
+		"chi's mount":                  {`r := chi.NewRouter(); r.Mount("/sub", sub())`, "main.inSub", "GET /sub/in", 1},
+		"a mount of a variable":        {`r := chi.NewRouter(); s := chi.NewRouter(); s.Get("/a", work); r.Mount("/m", s)`, "main.work", "GET /m/a", 1},
+		"a router that is passed on":   {`r := gin.New(); register(r.Group("/p"))`, "main.registered", "GET /p/r", 1},
+		"a router in a field":          {`s := &server{}; s.router = gin.New().Group("/f"); s.router.GET("/a", work)`, "main.work", "GET /f/a", 1},
+		"gorilla's methods":            {`r := mux.NewRouter(); r.HandleFunc("/a", work).Methods("DELETE")`, "main.work", "DELETE /a", 1},
+		"gorilla's chain":              {`r := mux.NewRouter(); r.Methods(http.MethodPut).Path("/a").HandlerFunc(work)`, "main.work", "PUT /a", 1},
+		"gorilla's subrouter":          {`r := mux.NewRouter(); s := r.PathPrefix("/v2").Subrouter(); s.HandleFunc("/a", work)`, "main.work", "/v2/a", 1},
+		"a stripped prefix":            {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("GET /a", work); m.Handle("/v3/", http.StripPrefix("/v3", s))`, "main.work", "GET /v3/a", 1},
+		"two routes":                   {`http.HandleFunc("GET /a", work); http.HandleFunc("GET /b", work)`, "main.work", "GET /a or GET /b", 1},
+		"too many of them":             {`r := gin.New(); r.GET("/a", work); r.GET("/b", work); r.GET("/c", work); r.GET("/d", work)`, "main.work", "main.work", 1},
+		"a path that is not constant":  {`http.HandleFunc(os.Args[1], work)`, "main.work", "main.work", 1},
+		"a router below itself":        {`r := gin.New(); r = r.Group("/a"); r.GET("/b", work)`, "main.work", "GET /b", 1},
+		"code that does not compile":   {`r := gin.New(; r.GET("/b", work)`, "main.work", "main.work", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := "package main; import (\"net/http\"; \"os\"; \"github.com/gin-gonic/gin\"; \"github.com/labstack/echo/v4\")\n" +
+				"func main() {\n" + c.body + strings.Repeat("\n", 8-strings.Count(c.body, "\n")) + "}\n" +
+				"func make1() http.HandlerFunc { return func(w http.ResponseWriter, r *http.Request) {} }\n" +
+				"func (s *server) handle() http.HandlerFunc { return func(w http.ResponseWriter, r *http.Request) {} }\n" +
+				`type thing struct{}; func (t *thing) work(http.ResponseWriter, *http.Request) {}
+func (t *thing) ServeHTTP(http.ResponseWriter, *http.Request) {}
+type server struct { t thing; router any }
+func work(http.ResponseWriter, *http.Request) {}
+func logged(h http.Handler) http.Handler { return h }
+func logged2(h http.Handler) http.Handler { return h }
+func bound(n int) int { return n }
+func typed[T any](f func(T) T) any { return func() { f(*new(T)) } }
+func generic[T any](http.ResponseWriter, *http.Request) {}
+func sub() http.Handler { r := chi.NewRouter(); r.Get("/in", inSub); return r }
+func inSub(http.ResponseWriter, *http.Request) {}
+func register(r *gin.RouterGroup) { r.GET("/r", registered) }
+func registered(*gin.Context) {}
+`
+			_, endpoint := small(t, source)
+			if strings.Contains(c.body, "mux.NewRouter") || strings.Contains(c.body, "chi.NewRouter") {
+				_, endpoint = small(t, strings.Replace(source, `"os";`, `"os"; "github.com/gorilla/mux"; "github.com/go-chi/chi/v5";`, 1))
+			}
+			if got := endpoint(c.function, c.line); got != c.want {
+				t.Errorf("%s serves %q, want %q", c.function, got, c.want)
+			}
+		})
+	}
+}

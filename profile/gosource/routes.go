@@ -1,0 +1,126 @@
+package gosource
+
+import (
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"whittle/profile"
+)
+
+// Routes are what a service's functions serve.
+type Routes struct {
+	byFunction map[string]map[string]bool
+	procedures map[string][]string // full names, by name without package
+}
+
+// Bounds of what is followed.
+const (
+	maxNested = 16 // groups below groups
+	maxPaths  = 16 // prefixes of one router
+	maxOneOf  = 3  // routes of one function that are named together
+)
+
+// found works out the routes, once every file was read.
+func (f *finder) found() *Routes {
+	for _, do := range f.later {
+		do()
+	}
+	r := &Routes{byFunction: map[string]map[string]bool{}, procedures: map[string][]string{}}
+	for _, g := range f.all {
+		for _, prefix := range f.prefixes(g.router, map[any]bool{}) {
+			route := strings.TrimSpace(g.method + " " + join(prefix, g.path))
+			for _, s := range g.serves {
+				if r.byFunction[s] == nil {
+					r.byFunction[s] = map[string]bool{}
+				}
+				r.byFunction[s][route] = true
+			}
+		}
+	}
+	for full := range f.served {
+		service, method := path.Split(full)
+		service = strings.TrimSuffix(service, "/")
+		bare := "/" + service[strings.LastIndexAny(service, "./")+1:] + "/" + method
+		r.procedures[bare] = append(r.procedures[bare], full)
+	}
+	return r
+}
+
+// prefixes are what stands before a router's paths.
+func (f *finder) prefixes(place any, seen map[any]bool) []string {
+	if place == nil {
+		return []string{""}
+	}
+	place = f.one(place)
+	if seen[place] || len(seen) > maxNested || len(f.parents[place]) == 0 {
+		return []string{""}
+	}
+	seen[place] = true
+	defer delete(seen, place)
+	all := map[string]bool{}
+	for _, e := range f.parents[place] {
+		for _, before := range f.prefixes(e.parent, seen) {
+			if len(all) < maxPaths {
+				all[join(before, e.prefix)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// join puts paths together with one slash between them, and none at the end.
+func join(before, after string) string {
+	whole := strings.TrimSuffix(before, "/") + "/" + strings.TrimPrefix(after, "/")
+	if len(whole) > 1 {
+		whole = strings.TrimSuffix(whole, "/")
+	}
+	if whole == "/" && before == "" && after == "" {
+		return ""
+	}
+	return whole
+}
+
+// of is the route that a function serves: where they are a few, all of them.
+func (r *Routes) of(f *profile.Function) string {
+	all := r.byFunction[plain(f.Name)]
+	if len(all) == 0 && f.Line > 0 {
+		all = r.byFunction[f.File+":"+strconv.Itoa(f.Line)]
+	}
+	if len(all) == 0 || len(all) > maxOneOf {
+		return ""
+	}
+	return strings.Join(slices.Sorted(maps.Keys(all)), profile.OneOf)
+}
+
+// plain is a function's name without type arguments and what the compiler appends to
+// a method's value.
+func plain(name string) string {
+	name = strings.TrimSuffix(name, "-fm")
+	if open := strings.IndexByte(name, '['); open >= 0 {
+		if end := strings.LastIndexByte(name, ']'); end > open {
+			name = name[:open] + name[end+1:]
+		}
+	}
+	return name
+}
+
+// procedure is an RPC's full name, of its name without package.
+func (r *Routes) procedure(bare string) string {
+	if full := r.procedures[bare]; len(full) == 1 {
+		return full[0]
+	}
+	return bare
+}
+
+// short says how a build with -trimpath names a file of a module.
+func (m *module) short(file string) string {
+	relative, err := filepath.Rel(m.folder, file)
+	if err != nil {
+		return file
+	}
+	return path.Join(m.path, filepath.ToSlash(relative))
+}

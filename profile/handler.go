@@ -1,0 +1,229 @@
+package profile
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Handler is where a Go service's own code begins to serve a request, on one stack.
+type Handler struct {
+	// Depth is the handler's place on the stack. -1: none of its own is there.
+	Depth int
+	// Before are the own functions that routers called further out, each once:
+	// middlewares.
+	Before []int32
+	// Routed says that a router chose it. Else it may itself do so, by the path, and
+	// then serves every endpoint.
+	Routed bool
+	// Procedure is an RPC's "/Service/Method", without its package. "": it is none.
+	Procedure string
+}
+
+var (
+	// grpcHandler is what protoc-gen-go-grpc generates for a method.
+	grpcHandler = regexp.MustCompile(`\._(\w+?)_(\w+)_Handler(\.func\d+)?$`)
+	// connectHandler is what protoc-gen-connect-go generates for a service.
+	connectHandler = regexp.MustCompile(`\.New(\w+)Handler\.func\d+$`)
+	// unnamed ends a closure's name.
+	unnamed = regexp.MustCompile(`\.(func|gowrap)?\d+(\.\d+)*$`)
+)
+
+// routers are functions of routers, in other packages than the service's, that call
+// handlers and middlewares: by how their names begin, behind them by how they end.
+var routers = []struct{ begins, ends string }{
+	{"net/http.", "ServeHTTP"},
+	{"net/http.StripPrefix", ".func1"},
+	{"github.com/gorilla/mux.", "ServeHTTP"},
+	{"github.com/go-chi/chi/", "ServeHTTP"},
+	{"github.com/gin-gonic/gin.(*Context).", "Next"},
+	{"github.com/gin-gonic/gin.(*Engine).", "handleHTTPRequest"},
+	{"github.com/labstack/echo/", "(*Echo).ServeHTTP"},
+	{"github.com/labstack/echo/", "(*Echo).add.func1"},
+	{"github.com/labstack/echo/", "(*Router).add.func1"},
+	{"github.com/labstack/echo/", "(*Echo).Add.func1"},
+	{"github.com/gofiber/fiber/", ").next"},
+	{"github.com/gofiber/fiber/", ").Next"},
+	{"github.com/gofiber/fiber/", ").nextCustom"},
+	{"github.com/gofiber/fiber/", ").execute"},
+	{"github.com/valyala/fasthttp.(*Server).", "serveConn"},
+	{"github.com/julienschmidt/httprouter.", "ServeHTTP"},
+	{"connectrpc.com/connect.New", ""},
+	{"google.golang.org/grpc.(*Server).", ""},
+}
+
+// passers call what they were given, and choose nothing.
+var passers = set(`net/http.HandlerFunc.ServeHTTP net/http.serverHandler.ServeHTTP net/http.StripPrefix.func1
+	github.com/valyala/fasthttp.(*Server).serveConn`)
+
+func isRouter(f *Function) bool {
+	if f.Owner == Own || f.Owner == System {
+		return false
+	}
+	for _, r := range routers {
+		if strings.HasPrefix(f.Name, r.begins) && strings.HasSuffix(f.Name, r.ends) {
+			return true
+		}
+	}
+	return generated(f.File) && grpcHandler.MatchString(f.Name)
+}
+
+// HandlerOn finds where a Go service's own code begins to serve a request: at the own
+// function that the innermost router on the stack called. Own functions further out
+// are middlewares. A middleware that calls the next function directly, with no router
+// in between, looks like a handler; see IsWrapper.
+func (p *Profile) HandlerOn(s *Sample) Handler {
+	h := Handler{Depth: -1}
+	service, serving, routed := "", false, false
+	for depth := len(s.Stack) - 1; depth >= 0; depth-- {
+		f := &p.Functions[s.Stack[depth].Function]
+		if m := grpcHandler.FindStringSubmatch(f.Name); m != nil && generated(f.File) {
+			h.Procedure = "/" + m[1] + "/" + m[2]
+		}
+		if m := connectHandler.FindStringSubmatch(f.Name); m != nil && generated(f.File) {
+			service = m[1]
+		}
+		if f.Owner != Own || depth == len(s.Stack)-1 {
+			if isRouter(f) {
+				serving, routed = true, routed || !passers[f.Name]
+			}
+			continue
+		}
+		called := isRouter(&p.Functions[s.Stack[depth+1].Function])
+		if called || serving && strings.HasSuffix(f.Name, ".ServeHTTP") {
+			if h.Depth >= 0 && !slices.Contains(h.Before, s.Stack[h.Depth].Function) {
+				h.Before = append(h.Before, s.Stack[h.Depth].Function)
+			}
+			h.Depth, h.Routed = depth, routed
+		}
+	}
+	if h.Depth >= 0 && service != "" && h.Procedure == "" {
+		name := p.Functions[s.Stack[h.Depth].Function].Name
+		h.Procedure = "/" + service + "/" + name[strings.LastIndexByte(name, '.')+1:]
+	}
+	return h
+}
+
+// IsWrapper says that a Go function may stand before handlers of several endpoints:
+// it is a closure, or the method that every handler of net/http has. What it is
+// called for is then a matter of what it calls.
+func (f *Function) IsWrapper() bool {
+	return unnamed.MatchString(f.Name) || strings.HasSuffix(f.Name, ".ServeHTTP")
+}
+
+// LabelHandlers gives each sample of a Go service that has no endpoint the one that
+// its handler serves: what routes knows of the handler or, behind a wrapper, of the
+// first own function that it calls; else the procedure; else the handler's name. A
+// middleware by itself serves no endpoint that could be told, nor does a handler that
+// no router chose, nor a wrapper that calls several functions and is no known route's. A label stays what it is.
+func (p *Profile) LabelHandlers(route func(*Function) string, procedure func(string) string) {
+	if p.Runtime != Go {
+		return
+	}
+	routes := make([]string, len(p.Functions))
+	for i := range p.Functions {
+		if p.Functions[i].Owner == Own {
+			routes[i] = route(&p.Functions[i])
+		}
+	}
+	handlers := make([]Handler, len(p.Samples))
+	calls, names := map[int32]map[int32]bool{}, map[string]map[string]bool{}
+	middleware := map[int32]bool{}
+	for i := range p.Samples {
+		handlers[i] = p.HandlerOn(&p.Samples[i])
+		if handlers[i].Depth < 0 {
+			continue
+		}
+		for _, f := range handlers[i].Before {
+			middleware[f] = true
+		}
+		at := p.Samples[i].Stack[handlers[i].Depth].Function
+		if next := p.ownBelow(&p.Samples[i], handlers[i].Depth); next >= 0 {
+			add(calls, at, p.Samples[i].Stack[next].Function)
+		}
+		add(names, shortName(p.Functions[at].Name), p.Functions[at].Name)
+	}
+	for i := range p.Samples {
+		s, h := &p.Samples[i], handlers[i]
+		if s.Endpoint != "" {
+			continue
+		}
+		if h.Procedure != "" {
+			s.Endpoint = procedure(h.Procedure)
+			continue
+		}
+		if h.Depth < 0 {
+			continue
+		}
+		at := s.Stack[h.Depth].Function
+		f := &p.Functions[at]
+		switch {
+		case routes[at] != "":
+			s.Endpoint = routes[at]
+		case middleware[at]:
+		case !h.Routed:
+			s.Endpoint = p.routedBelow(s, h.Depth, routes)
+		case !f.IsWrapper():
+			s.Endpoint = nameOf(f, names)
+		case p.routedBelow(s, h.Depth, routes) != "":
+			s.Endpoint = p.routedBelow(s, h.Depth, routes)
+		case len(calls[at]) < 2 && !anyRouted(calls[at], routes):
+			s.Endpoint = nameOf(f, names)
+		}
+	}
+}
+
+// nameOf is a handler's name as an endpoint: without its package's path, unless
+// another handler has the same.
+func nameOf(f *Function, names map[string]map[string]bool) string {
+	if name := shortName(f.Name); len(names[name]) == 1 {
+		return name
+	}
+	return f.Name
+}
+
+// routedBelow is the route of the outermost own function below a depth that has one.
+func (p *Profile) routedBelow(s *Sample, depth int, routes []string) string {
+	for depth--; depth >= 0; depth-- {
+		if r := routes[s.Stack[depth].Function]; r != "" {
+			return r
+		}
+	}
+	return ""
+}
+
+// ownBelow is the next own function below a depth, -1 where there is none.
+func (p *Profile) ownBelow(s *Sample, depth int) int {
+	for depth--; depth >= 0; depth-- {
+		if p.Functions[s.Stack[depth].Function].Owner == Own {
+			return depth
+		}
+	}
+	return -1
+}
+
+func anyRouted(functions map[int32]bool, routes []string) bool {
+	for f := range functions {
+		if routes[f] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func add[K, V comparable](sets map[K]map[V]bool, k K, v V) {
+	if sets[k] == nil {
+		sets[k] = map[V]bool{}
+	}
+	sets[k][v] = true
+}
+
+// shortName drops the path of a Go function's package and its type arguments.
+func shortName(name string) string {
+	if open := strings.IndexByte(name, '['); open >= 0 {
+		if end := strings.LastIndexByte(name, ']'); end > open {
+			name = name[:open] + name[end+1:]
+		}
+	}
+	return name[strings.LastIndexByte(name, '/')+1:]
+}

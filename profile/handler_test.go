@@ -1,0 +1,119 @@
+package profile
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// goStacks makes a profile of a Go service with one sample for each stack, root first:
+// what is of
+// known hosts is a library's, what is generated has a name like it.
+func goStacks(stacks ...[]string) *Profile {
+	p := &Profile{Kind: CPU, Runtime: Go}
+	index := map[string]int32{}
+	for _, names := range stacks {
+		var stack []Frame
+		for _, name := range names {
+			i, ok := index[name]
+			if !ok {
+				i = int32(len(p.Functions))
+				index[name] = i
+				file := "x.go"
+				for _, host := range []string{"github.com/", "connectrpc.com/", "google.golang.org/"} {
+					if strings.HasPrefix(name, host) {
+						file = "lib@v1/x.go"
+					}
+				}
+				if grpcHandler.MatchString(name) || connectHandler.MatchString(name) {
+					file = "x.pb.go"
+				}
+				p.Functions = append(p.Functions, Function{Name: name, File: file, Owner: goOwner(goPackage(name), file)})
+			}
+			stack = append(stack, Frame{Function: i})
+		}
+		slices.Reverse(stack)
+		p.Samples = append(p.Samples, Sample{Value: 1, Stack: stack})
+	}
+	return p
+}
+
+func TestHandlersWithoutSources(t *testing.T) {
+	const (
+		conn, server, handle = "net/http.(*conn).serve", "net/http.serverHandler.ServeHTTP", "net/http.HandlerFunc.ServeHTTP"
+		mux                  = "net/http.(*ServeMux).ServeHTTP"
+	)
+	for name, c := range map[string]struct {
+		stacks [][]string
+		want   []string
+	}{
+		"a function": {[][]string{{conn, server, mux, handle, "main.work", "main.help"}}, []string{"main.work"}},
+		"a middleware, by itself and with what it wraps": {
+			[][]string{{conn, server, handle, "main.log.func1", mux, handle, "main.work"}, {conn, server, handle, "main.log.func1", "time.Now"}, {conn, server, handle, "main.log.func1", mux}},
+			[]string{"main.work", "", ""},
+		},
+		"a wrapper that calls several directly": {
+			[][]string{{conn, server, mux, handle, "main.auth.func1", "main.a"}, {conn, server, mux, handle, "main.auth.func1", "main.b"}},
+			[]string{"", ""},
+		},
+		"a closure that calls one":  {[][]string{{conn, server, mux, handle, "main.main.func1", "main.a"}}, []string{"main.main.func1"}},
+		"a type that is a handler":  {[][]string{{conn, server, mux, "main.(*api).ServeHTTP"}}, []string{"main.(*api).ServeHTTP"}},
+		"one of those in another":   {[][]string{{conn, server, mux, "main.(*log).ServeHTTP", "main.(*api).ServeHTTP"}}, []string{"main.(*api).ServeHTTP"}},
+		"behind a library's":        {[][]string{{conn, server, mux, "github.com/rs/cors.(*Cors).Handler.func1", "main.(*api).ServeHTTP"}}, []string{"main.(*api).ServeHTTP"}},
+		"a dispatch of its own":     {[][]string{{conn, server, handle, "main.root", "main.work"}}, []string{""}},
+		"no request":                {[][]string{{"main.loop", "main.work"}, {"runtime.gcBgMarkWorker"}}, []string{"", ""}},
+		"a client's call back":      {[][]string{{conn, server, mux, handle, "main.work", "net/http.(*Client).Do", "main.(*trip).RoundTrip"}}, []string{"main.work"}},
+		"two handlers of one name":  {[][]string{{conn, server, mux, handle, "a.com/x/v1.Get"}, {conn, server, mux, handle, "b.com/x/v1.Get"}}, []string{"a.com/x/v1.Get", "b.com/x/v1.Get"}},
+		"a gRPC method's decoding":  {[][]string{{"google.golang.org/grpc.(*Server).processUnaryRPC", "main._Greeter_Hello_Handler", "main.dec"}}, []string{"/Greeter/Hello"}},
+		"a connect method":          {[][]string{{conn, server, mux, handle, "main.NewGreeterHandler.func1", "connectrpc.com/connect.NewUnaryHandler[...].func1", "main.(*greeter).Hello"}}, []string{"/Greeter/Hello"}},
+		"generics":                  {[][]string{{conn, server, mux, handle, "main.typed[go.shape.struct { a/b.X int }].func1", "main.a"}}, []string{"main.typed.func1"}},
+		"a sort's closure is inner": {[][]string{{conn, server, mux, handle, "main.work", "slices.SortFunc", "main.work.func1"}}, []string{"main.work"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := goStacks(c.stacks...)
+			p.LabelHandlers(func(*Function) string { return "" }, func(s string) string { return s })
+			for i, want := range c.want {
+				if got := p.Samples[i].Endpoint; got != want {
+					t.Errorf("stack %d is of %q, want %q", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A label says more than any stack.
+func TestLabelsStay(t *testing.T) {
+	p := goStacks([]string{"net/http.(*ServeMux).ServeHTTP", "main.work"})
+	p.Samples[0].Endpoint = "GET /labelled"
+	p.LabelHandlers(func(*Function) string { return "GET /route" }, func(s string) string { return s })
+	if got := p.Samples[0].Endpoint; got != "GET /labelled" {
+		t.Errorf("endpoint %q", got)
+	}
+}
+
+// The collector's samples go to the endpoints by the bytes of each, and none is lost.
+func TestTheCollectorsWorkIsShared(t *testing.T) {
+	stacks := [][]string{{"main.a"}, {"runtime.mcall"}}
+	for range 100 {
+		stacks = append(stacks, []string{"runtime.gcBgMarkWorker", "runtime.scanobject"})
+	}
+	p := goStacks(stacks...)
+	a := goStacks([]string{"main.a"}, []string{"main.b"}, []string{"main.c"})
+	a.Kind = Allocations
+	for i, e := range []string{"GET /a", "GET /b", ""} {
+		a.Samples[i].Endpoint, a.Samples[i].Value = e, []int64{700, 200, 100}[i]
+	}
+	before := p.Total()
+	p.ShareCollector(a)
+	sums := map[string]int64{}
+	for _, e := range p.ByEndpoint() {
+		sums[e.Endpoint] = e.Value
+	}
+	if sums["GET /a"] != 70 || sums["GET /b"] != 20 || sums[""] != 12 || p.Total() != before {
+		t.Errorf("%v of %d", sums, p.Total())
+	}
+	p.ShareCollector(p) // a CPU profile knows no bytes
+	if p.Total() != before {
+		t.Error("shared by CPU time")
+	}
+}
