@@ -19,7 +19,7 @@ type greeter struct{ most int }
 func (g *greeter) Greet(_ context.Context, r *connect.Request[greetv1.GreetRequest]) (*connect.Response[greetv1.GreetResponse], error) {
 	text := r.Msg.GetName()
 	for i := range g.most {
-		text = strings.ToUpper(fmt.Sprintf("%s %d", text[:min(len(text), 20)], i)) // dear
+		text = strings.ToUpper(fmt.Sprintf("%s %d", text[:min(len(text), 20)], i)) // planted
 	}
 	return connect.NewResponse(&greetv1.GreetResponse{Text: text}), nil
 }
@@ -40,7 +40,7 @@ func tagged(next connect.UnaryFunc) connect.UnaryFunc {
 
 func main() {
 	mux := http.NewServeMux()
-	mux.Handle(greetv1connect.NewGreetServiceHandler(&greeter{most: 30_000}, connect.WithInterceptors(connect.UnaryInterceptorFunc(tagged))))
+	mux.Handle(greetv1connect.NewGreetServiceHandler(&greeter{most: start.Planted(30_000)}, connect.WithInterceptors(connect.UnaryInterceptorFunc(tagged))))
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "well") })
 	http.Serve(start.Listen(), mux)
 }

@@ -20,8 +20,8 @@ func main() {
 	links := app.Group("/links")
 	links.Post("/check", func(c *fiber.Ctx) error {
 		good := 0
-		for i := range 500 {
-			if regexp.MustCompile(fmt.Sprintf(`^https?://[a-z.]+/%d$`, i)).Match(c.Body()) { // dear
+		for i := range start.Planted(500) {
+			if regexp.MustCompile(fmt.Sprintf(`^https?://[a-z.]+/%d$`, i)).Match(c.Body()) { // planted
 				good++
 			}
 		}

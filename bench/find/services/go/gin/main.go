@@ -51,8 +51,8 @@ func square(in number) (number, error) { return number{in.N * in.N}, nil }
 
 func reverse(in text) (text, error) {
 	out := ""
-	for i := range 9000 {
-		out = strconv.Itoa(i%10) + out // dear
+	for i := range start.Planted(9000) {
+		out = strconv.Itoa(i%10) + out // planted
 	}
-	return text{out[:10] + in.Text}, nil
+	return text{out[:min(len(out), 10)] + in.Text}, nil
 }

@@ -21,7 +21,7 @@ type greeter struct {
 func (g *greeter) Greet(_ context.Context, r *greetv1.GreetRequest) (*greetv1.GreetResponse, error) {
 	text := r.GetName()
 	for i := range g.most {
-		text = strings.ToUpper(fmt.Sprintf("%s %d", text[:min(len(text), 20)], i)) // dear
+		text = strings.ToUpper(fmt.Sprintf("%s %d", text[:min(len(text), 20)], i)) // planted
 	}
 	return &greetv1.GreetResponse{Text: text}, nil
 }
@@ -36,7 +36,7 @@ func tagged(ctx context.Context, in any, _ *grpc.UnaryServerInfo, next grpc.Unar
 
 func main() {
 	s := grpc.NewServer(grpc.UnaryInterceptor(tagged))
-	greetv1.RegisterGreetServiceServer(s, &greeter{most: 30_000})
+	greetv1.RegisterGreetServiceServer(s, &greeter{most: start.Planted(30_000)})
 	if err := s.Serve(start.Listen()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
+
+	"example.com/services/start"
 )
 
 // Books are a company's.
@@ -25,8 +27,8 @@ func (b *Books) Close(w http.ResponseWriter, r *http.Request) {
 
 func seal(year string) []byte {
 	sum := sha256.Sum256([]byte(year))
-	for range 120_000 {
-		sum = sha256.Sum256(sum[:]) // dear
+	for range start.Planted(120_000) {
+		sum = sha256.Sum256(sum[:]) // planted
 	}
 	return sum[:]
 }

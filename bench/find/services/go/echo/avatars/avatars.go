@@ -9,13 +9,15 @@ import (
 	"net/http"
 
 	"github.com/labstack/echo/v4"
+
+	"example.com/services/start"
 )
 
 // Painter draws.
 type Painter struct{ size int }
 
 // New makes one.
-func New() *Painter { return &Painter{size: 360} }
+func New() *Painter { return &Painter{size: start.Planted(360)} }
 
 // Draw responds with a picture of a person.
 func (p *Painter) Draw(c echo.Context) error {
@@ -24,7 +26,7 @@ func (p *Painter) Draw(c echo.Context) error {
 		picture.Set(x, x*len(c.Param("id"))%p.size, color.RGBA{uint8(x), 7, 9, 255})
 	}
 	var out bytes.Buffer
-	if err := png.Encode(&out, picture); err != nil { // dear
+	if err := png.Encode(&out, picture); err != nil { // planted
 		return err
 	}
 	return c.Blob(http.StatusOK, "image/png", out.Bytes())

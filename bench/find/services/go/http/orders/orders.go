@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"example.com/services/start"
 )
 
 // Shop has the orders.
-type Shop struct{ rate int }
+type Shop struct{ rate, scale int }
 
 // New makes an empty one.
-func New() *Shop { return &Shop{rate: 7} }
+func New() *Shop { return &Shop{rate: 7, scale: start.Planted(600_000)} }
 
 // Get shows an order.
 func (s *Shop) Get(w http.ResponseWriter, r *http.Request) {
@@ -28,10 +30,12 @@ func (s *Shop) Price(w http.ResponseWriter, r *http.Request) {
 
 func (s *Shop) total(n int) int {
 	sum := 0
-	for i := range n * 600_000 {
-		sum += weigh(i, s.rate) // dear
+	for i := range n * s.scale {
+		sum += weigh(i, s.rate)
 	}
 	return sum
 }
 
-func weigh(i, rate int) int { return (i ^ i>>3) % rate * 31 % 17 }
+func weigh(i, rate int) int {
+	return (i ^ i>>3) % rate * 31 % 17 % (rate + 2) // planted
+}
