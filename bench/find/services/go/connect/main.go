@@ -9,8 +9,8 @@ import (
 
 	"connectrpc.com/connect"
 
-	greetv1 "example.com/services/greet/v1"
-	"example.com/services/greet/v1/greetv1connect"
+	greetv1 "example.com/services/rpc/greet/v1"
+	"example.com/services/rpc/greet/v1/greetv1connect"
 	"example.com/services/start"
 )
 

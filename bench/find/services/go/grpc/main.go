@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	greetv1 "example.com/services/greet/v1"
+	greetv1 "example.com/services/rpc/greet/v1"
 	"example.com/services/start"
 )
 

@@ -31,11 +31,7 @@ func (s *Shop) Price(w http.ResponseWriter, r *http.Request) {
 func (s *Shop) total(n int) int {
 	sum := 0
 	for i := range n * s.scale {
-		sum += weigh(i, s.rate)
+		sum += (i ^ i>>3) % s.rate * 31 % 17 // planted
 	}
 	return sum
-}
-
-func weigh(i, rate int) int {
-	return (i ^ i>>3) % rate * 31 % 17 % (rate + 2) // planted
 }

@@ -120,7 +120,7 @@ const file_greet_v1_greet_proto_rawDesc = "" +
 	"\x04text\x18\x01 \x01(\tR\x04text2\x82\x01\n" +
 	"\fGreetService\x128\n" +
 	"\x05Greet\x12\x16.greet.v1.GreetRequest\x1a\x17.greet.v1.GreetResponse\x128\n" +
-	"\x05Count\x12\x16.greet.v1.GreetRequest\x1a\x17.greet.v1.GreetResponseB'Z%example.com/services/greet/v1;greetv1b\x06proto3"
+	"\x05Count\x12\x16.greet.v1.GreetRequest\x1a\x17.greet.v1.GreetResponseB+Z)example.com/services/rpc/greet/v1;greetv1b\x06proto3"
 
 var (
 	file_greet_v1_greet_proto_rawDescOnce sync.Once

@@ -8,7 +8,7 @@ import (
 	connect "connectrpc.com/connect"
 	context "context"
 	errors "errors"
-	v1 "example.com/services/greet/v1"
+	v1 "example.com/services/rpc/greet/v1"
 	http "net/http"
 	strings "strings"
 )
