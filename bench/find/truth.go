@@ -142,6 +142,9 @@ func (s *service) readPprof(b []byte) (float64, error) {
 	}
 	var below, all int64
 	for _, sample := range p.Sample {
+		if collects(sample) { // for all of them, as much as they do otherwise
+			continue
+		}
 		spent := sample.Value[len(sample.Value)-1]
 		all += spent
 		if s.isBelow(sample) {
@@ -149,6 +152,20 @@ func (s *service) readPprof(b []byte) (float64, error) {
 		}
 	}
 	return float64(below) / float64(max(all, 1)), nil
+}
+
+// collects knows the goroutines of Go's garbage collector, which work for no request
+// by themselves.
+func collects(sample *pprof.Sample) bool {
+	if len(sample.Location) == 0 {
+		return false
+	}
+	root := sample.Location[len(sample.Location)-1].Line
+	switch root[len(root)-1].Function.Name {
+	case "runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge":
+		return true
+	}
+	return false
 }
 
 func (s *service) isBelow(sample *pprof.Sample) bool {
