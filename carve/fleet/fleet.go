@@ -109,6 +109,8 @@ type Node struct {
 	reported   Instant
 	urgent     bool // something must be reported at once
 	unsaved    bool // something has come that Kept has to have
+	// replaced says that a later process has this gateway's name.
+	replaced bool
 
 	lease    Lease
 	leaseRev uint64
@@ -246,13 +248,17 @@ func (n *Node) connected() bool {
 		n.everSeen, n.urgent = false, true
 		clear(n.sent)
 	}
-	return n.everSeen
+	return n.everSeen && !n.replaced
 }
+
+// Replaced reports whether a later process has this gateway's name: this one has no part
+// in the fleet any more.
+func (n *Node) Replaced() bool { return n.replaced }
 
 // report sends what this gateway knows, which is also how it hears that it is
 // connected.
 func (n *Node) report() {
-	if !n.urgent && n.now.since(n.reported) < n.c.Lease/beats {
+	if n.replaced || !n.urgent && n.now.since(n.reported) < n.c.Lease/beats {
 		return
 	}
 	r := Report{
@@ -294,6 +300,9 @@ func (n *Node) sawReport(name string, e Entry) {
 		if n.came = r.Seq; !n.restarting {
 			n.back(r.Seq)
 		}
+	}
+	if r.Member == n.c.Member && r.Run > n.c.Run && !n.restarting {
+		n.replaced = true
 	}
 	if n.lead != nil {
 		n.lead.took(r, e.Revision, n.now)

@@ -49,6 +49,10 @@ const maxMembers = 10_000
 
 // tickLease renews the lease, or takes one that nobody renews.
 func (n *Node) tickLease() {
+	if n.replaced {
+		n.lead = nil
+		return
+	}
 	if n.leads() {
 		if n.now.since(n.lead.asked) >= n.c.Lease/beats {
 			n.renew()

@@ -89,6 +89,14 @@ func (n *Node) Tripped(name, reason string, local uint64) {
 	n.tripAt(r, r.gate.generation(local), reason)
 }
 
+// Fall opens the breaker of a route for a reason that is no gateway's: where nobody leads,
+// a rollback by hand needs no leader either.
+func (n *Node) Fall(name, reason string) {
+	if r := n.routes[RouteKey(name)]; r != nil {
+		n.tripAt(r, r.taken.Generation, reason)
+	}
+}
+
 // tripAt notes a trip under a generation of the fleet's.
 func (n *Node) tripAt(r *route, generation uint64, reason string) {
 	if generation <= r.zero || generation <= r.own.Generation {

@@ -48,6 +48,9 @@ type Records struct {
 	term uint64
 	// reads says that nothing is written.
 	reads bool
+	// life ends when the leader's term does: what is not written then, is not.
+	life context.Context //nolint:containedctx // the records' own
+	end  context.CancelFunc
 
 	mu    sync.Mutex // guards the following
 	heads map[string]known
@@ -60,17 +63,26 @@ type known struct {
 
 // Records are those of a leader's term.
 func (m *Member) Records(term uint64) *Records {
-	return &Records{m: m, term: term, heads: map[string]known{}}
+	r := m.Shown()
+	r.term, r.reads = term, false
+	return r
 }
 
 // Shown are the records for a gateway that does not lead.
-func (m *Member) Shown() *Records { return &Records{m: m, reads: true, heads: map[string]known{}} }
+func (m *Member) Shown() *Records {
+	r := &Records{m: m, reads: true, heads: map[string]known{}}
+	r.life, r.end = context.WithCancel(context.Background())
+	return r
+}
+
+// End has every call fail at once from now on.
+func (r *Records) End() { r.end() }
 
 func recordKey(route string) string { return "record." + fleet.RouteKey(route) }
 
 // Load reads a route's record: the zero Record where there is none.
 func (r *Records) Load(route string) (state.Record, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), recordTime)
+	ctx, cancel := context.WithTimeout(r.life, recordTime)
 	defer cancel()
 	var rec state.Record
 	kv, err := r.m.bucket(ctx)
@@ -174,7 +186,7 @@ func (r *Records) Save(route string, rec state.Record) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), recordTime)
+	ctx, cancel := context.WithTimeout(r.life, recordTime)
 	defer cancel()
 	kv, err := r.m.bucket(ctx)
 	if err != nil {

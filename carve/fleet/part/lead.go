@@ -11,6 +11,7 @@ import (
 	"whittle/carve/control"
 	"whittle/carve/fleet"
 	"whittle/carve/fleet/evidence"
+	"whittle/carve/fleet/jetstream"
 )
 
 const (
@@ -18,14 +19,17 @@ const (
 	leadEvery = 100 * time.Millisecond
 	// beginAgain is the wait before a term is begun once more, where records cannot be read.
 	beginAgain = 500 * time.Millisecond
+	// lastRecords bounds the saving of all records when this gateway ends.
+	lastRecords = 5 * time.Second
 )
 
 // term is the time in which this gateway decides.
 type term struct {
-	number uint64
-	c      *control.Controller
-	stop   context.CancelFunc
-	work   sync.WaitGroup // Run and what feeds it
+	number  uint64
+	c       *control.Controller
+	records *jetstream.Records
+	stop    context.CancelFunc
+	work    sync.WaitGroup // Run and what feeds it
 	// following is the work that brings exchanges, which a reload begins anew.
 	unfollow  context.CancelFunc
 	following sync.WaitGroup
@@ -43,6 +47,7 @@ func (p *Part) lead(ctx context.Context) {
 		s := p.survey()
 		p.turn.Lock()
 		if p.term != nil && (!s.leads || s.term != p.term.number) {
+			p.term.records.End() // they are another's now
 			p.endTerm()
 		}
 		if now := time.Now(); p.term == nil && s.leads && s.settled && now.After(retry) {
@@ -64,6 +69,10 @@ func (p *Part) lead(ctx context.Context) {
 	}
 	p.turn.Lock()
 	defer p.turn.Unlock()
+	if p.term != nil {
+		hurry := time.AfterFunc(lastRecords, p.term.records.End)
+		defer hurry.Stop()
+	}
 	p.endTerm()
 }
 
@@ -131,14 +140,16 @@ func (p *Part) decideOn(s *survey) {
 // beginTerm takes the fleet's records up and decides from there. The caller holds turn.
 func (p *Part) beginTerm(ctx context.Context, number uint64) error {
 	t := p.table.Load()
+	records := p.member.Records(number)
 	c, err := control.New(control.Options{
-		Store: p.member.Records(number), Monolith: t.monolith, Routes: t.all,
+		Store: records, Monolith: t.monolith, Routes: t.all,
 		Apply: p.propose, Watch: p.watch, Fleet: p, NewJudge: p.o.NewJudge, Notify: p.o.Notify, Log: p.o.Log,
 	})
 	if err != nil {
+		records.End()
 		return err
 	}
-	tm := &term{number: number, c: c}
+	tm := &term{number: number, c: c, records: records}
 	tm.ctx, tm.stop = context.WithCancel(context.WithoutCancel(ctx))
 	tm.feeding, tm.endFeed = context.WithCancel(tm.ctx)
 	p.term = tm
@@ -169,6 +180,7 @@ func (p *Part) endTerm() {
 	tm.following.Wait()
 	tm.stop()
 	tm.work.Wait()
+	tm.records.End()
 	p.look.Notify()
 	p.o.Log.Info("this gateway does not lead the fleet any more", "fleet", p.o.Fleet.Name, "term", tm.number)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/fleet"
 	"whittle/carve/rollout"
 	"whittle/internal/notify"
 )
@@ -43,7 +44,7 @@ func (p *Part) Order(ctx context.Context, route string, o rollout.Order) error {
 	if err != nil {
 		return err
 	}
-	reply, err := p.ask(ctx, b)
+	reply, err := p.ask(ctx, b, func() { p.fall(route, &o) })
 	if err != nil {
 		return err
 	}
@@ -58,13 +59,27 @@ func (p *Part) Order(ctx context.Context, route string, o rollout.Order) error {
 	return nil
 }
 
-// ask asks whoever leads. While nobody does, which ends after a few leases, it waits; nothing
-// has been done then.
-func (p *Part) ask(ctx context.Context, question []byte) ([]byte, error) {
-	for {
+// fall takes users off the candidate, at every gateway that can be reached, before anybody
+// leads who could carry out a rollback.
+func (p *Part) fall(route string, o *rollout.Order) {
+	if o.Kind != rollout.Rollback && o.Kind != rollout.Off {
+		return
+	}
+	p.member.Do(func(n *fleet.Node, _ fleet.Instant) {
+		n.Fall(route, "an order to "+string(o.Kind)+" was given while nobody led the fleet")
+	})
+}
+
+// ask asks whoever leads. While nobody does, which ends after a few leases, it waits, and
+// nothing has been done but what meanwhile does.
+func (p *Part) ask(ctx context.Context, question []byte, meanwhile func()) ([]byte, error) {
+	for first := true; ; first = false {
 		reply, err := p.member.Ask(ctx, subjectOrders, question)
 		if whittle.CodeOf(err) != whittle.Unavailable {
 			return reply, err
+		}
+		if first {
+			meanwhile()
 		}
 		if left, bounded := ctx.Deadline(); !bounded || time.Until(left) < time.Second {
 			return nil, err

@@ -126,10 +126,12 @@ func (p *Part) save(b []byte) error {
 // seen is what the member's goroutine has last said of this gateway.
 type seen struct {
 	connected bool
-	leader    string
-	term      uint64
-	leads     bool
-	settled   bool
+	// replaced says that another process has this gateway's name.
+	replaced bool
+	leader   string
+	term     uint64
+	leads    bool
+	settled  bool
 	// cutOff is since when this gateway is cut off; zero: it is not, or was never connected.
 	cutOff time.Time
 	// force is what users have here, by route.
@@ -146,8 +148,11 @@ type force struct {
 // changed puts in force what the fleet has decided. It is the member's goroutine's.
 func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 	old := p.seen.Load()
-	next := &seen{connected: n.Connected(now), leader: n.Leader(), settled: n.Settled(now), force: map[string]force{}}
+	next := &seen{connected: n.Connected(now), replaced: n.Replaced(), leader: n.Leader(), settled: n.Settled(now), force: map[string]force{}}
 	next.term, next.leads = n.Leads(now)
+	if next.replaced && !old.replaced {
+		p.o.Log.Error("another process has this gateway's name in the fleet: the monolith serves every user here; give each gateway a name of its own (fleet.member)", "member", p.o.Fleet.Node.Member)
+	}
 	if !next.connected {
 		if next.cutOff = old.cutOff; old.connected {
 			next.cutOff = time.Now()

@@ -110,6 +110,8 @@ func (p *Part) memberOf(r *jetstream.Reported, t *table, s *seen, now time.Time)
 // wrong is what somebody should look at.
 func (p *Part) wrong(f *whittle.FleetStatus) (all []string) {
 	switch {
+	case p.seen.Load().replaced:
+		all = append(all, "Another process has the name "+f.Member+", so this one has no part in the fleet: give each gateway a name of its own (fleet.member).")
 	case !f.CutOff.IsZero():
 		all = append(all, fmt.Sprintf("%s is cut off since %s, so the monolith serves every user there: is NATS there, with a majority of its servers?", f.Member, f.CutOff.UTC().Format(time.RFC3339)))
 	case !f.Connected:

@@ -59,7 +59,9 @@ func (p *Part) refresh(ctx context.Context, last uint64) uint64 {
 		return last
 	}
 	t := p.table.Load()
-	c, err := control.New(p.showingOf(t, p.member.Shown()))
+	records := p.member.Shown()
+	defer records.End()
+	c, err := control.New(p.showingOf(t, records))
 	if err != nil {
 		p.o.Log.Debug("the fleet's records cannot be read", "err", err)
 		return last

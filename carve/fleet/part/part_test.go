@@ -1,0 +1,344 @@
+package part
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/goleak"
+
+	"whittle"
+	"whittle/carve/control"
+	"whittle/carve/fleet"
+	"whittle/carve/fleet/jetstream"
+	"whittle/carve/gateway/breaker"
+	"whittle/carve/rollout"
+	"whittle/carve/state"
+	"whittle/record/redact"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const name = "GET /a"
+
+const lease = time.Second
+
+func routes(candidate string) []whittle.Route {
+	return []whittle.Route{{
+		Name: name, Match: whittle.Match{Method: "GET", Pattern: "/a"}, Candidate: &whittle.Upstream{URL: candidate},
+		Compare: whittle.Comparison{Kind: whittle.JSON, Confidence: 0.99, MinCompared: 20},
+		Rollout: whittle.Rollout{Steps: []whittle.Share{5000, whittle.All}, Hold: time.Hour},
+		Guard:   whittle.Guard{Errors: 0.01, P99: 1.5, Mismatch: 0.001, Confidence: 0.99, Consecutive: 5, Exposure: 50},
+	}}
+}
+
+var monolith = whittle.Upstream{URL: "http://m"}
+
+// serve starts a NATS server.
+func serve(t *testing.T) string {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the NATS server does not start")
+	}
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	return s.ClientURL()
+}
+
+// gateway counts requests, and has in force what its part says.
+type gateway struct {
+	*Part
+	name string
+	end  func()
+
+	mu      sync.Mutex // guards the following
+	at      whittle.Position
+	permits int
+	counts  whittle.Counts
+}
+
+func (g *gateway) Apply(_ string, p whittle.Position) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p.Generation > g.at.Generation {
+		g.at = p
+	}
+	return true
+}
+
+func (g *gateway) Watch(string, whittle.Share) {}
+
+func (g *gateway) Counts(string) whittle.Counts {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.counts.Seq++
+	c := g.counts
+	c.Ledger = whittle.Ledger{}
+	c.Ledger.Add(&g.counts.Ledger)
+	return c
+}
+
+func (g *gateway) Permit(_ string, n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.permits = n
+}
+
+func (g *gateway) Use(string) breaker.Use { return breaker.Use{} }
+
+func (g *gateway) position() (whittle.Position, int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.at, g.permits
+}
+
+// store is a gateway's own state file.
+type store struct {
+	mu   sync.Mutex // guards the following
+	kept map[string]state.Record
+}
+
+func (s *store) Load(route string) (state.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept[route], nil
+}
+
+func (s *store) Save(route string, r state.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept[route] = r
+	return nil
+}
+
+func join(t *testing.T, url, member string, specs []whittle.Route) *gateway {
+	t.Helper()
+	g := &gateway{name: member, counts: whittle.Counts{Run: uint64(time.Now().UnixNano())}}
+	by, err := redact.New(redact.Rules{}, redact.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Part, err = New(Options{
+		Fleet:     jetstream.Options{Servers: url, Name: "test", Node: fleet.Config{Member: member, Version: "1", Lease: lease, Linger: lease}},
+		PerSecond: 10_000, Monolith: monolith, Routes: specs, Gateway: g, Store: &store{kept: map[string]state.Record{}},
+		Redact: by, NewJudge: control.Redacting(by),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if err := g.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	g.end = func() { cancel(); <-over }
+	t.Cleanup(g.end)
+	until(t, member+" is connected", func() bool { return g.Fleet().Connected })
+	return g
+}
+
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatal("not within 30 s: " + what)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// ask has n requests to a gateway, each of which is compared.
+func (g *gateway) ask(t *testing.T, n int) {
+	t.Helper()
+	for i := range n {
+		g.mu.Lock()
+		g.counts.Ledger.Total++
+		g.counts.Ledger.Pending++
+		g.mu.Unlock()
+		body := fmt.Appendf(nil, `{"n":%d,"token":"a secret of %s"}`, i, g.name)
+		response := whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: body, Latency: time.Millisecond}
+		x := &whittle.Exchange{
+			Route: name, User: uint64(i + 1), At: time.Now(), Request: whittle.Request{Method: "GET", Target: "/a"},
+			Monolith: response, Candidate: response,
+		}
+		if o := g.Observe(x); !o.Counted {
+			t.Fatalf("%s: %+v", g.name, o)
+		}
+	}
+}
+
+func ledger(g *gateway) whittle.Ledger {
+	r, err := g.Route(name)
+	if err != nil {
+		return whittle.Ledger{}
+	}
+	return r.Ledger
+}
+
+func leads(g *gateway) bool { return g.own.Load() != nil }
+
+// TestOneRollout: exchanges of two gateways are one ledger and one verdict, which another
+// leader goes on with, once each; an order is carried out wherever it is given, and a gateway
+// with another config has no part.
+func TestOneRollout(t *testing.T) {
+	url := serve(t)
+	a := join(t, url, "a", routes("http://c"))
+	until(t, "a leads", func() bool { return leads(a) })
+	b := join(t, url, "b", routes("http://c"))
+	a.ask(t, 30)
+	b.ask(t, 30)
+	for _, g := range []*gateway{a, b} {
+		until(t, g.name+" shows all", func() bool { l := ledger(g); return l.Compared == 60 && l.Total == 60 })
+	}
+
+	a.end()
+	until(t, "b leads", func() bool { return leads(b) })
+	b.ask(t, 20)
+	until(t, "the ledger goes on", func() bool { l := ledger(b); return l.Compared == 80 && l.Total == 80 })
+	c := join(t, url, "c", routes("http://c"))
+	c.ask(t, 10)
+	until(t, "a restarted one counts, too", func() bool { l := ledger(b); return l.Compared == 90 && l.Total == 90 && l.Pending == 0 })
+
+	if err := c.Order(t.Context(), "GET /nothing", rollout.Order{Kind: rollout.Hold}); whittle.CodeOf(err) != whittle.NotFound {
+		t.Errorf("an order for a route that is not there: %v", err)
+	}
+	if err := c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test", To: 5000}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := c.Route(name); err != nil || r.Share != 5000 {
+		t.Errorf("after the order: %v %v", r.Share, err)
+	}
+	for _, g := range []*gateway{b, c} {
+		until(t, g.name+" has users, and permits", func() bool { p, n := g.position(); return p.Share == 5000 && n > 0 })
+	}
+	if err := c.Reload(monolith, routes("http://other"), func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if p, _ := c.position(); p.Share != 0 {
+		t.Errorf("with another config it has a share of %d", p.Share)
+	}
+	until(t, "somebody says so", func() bool {
+		return slices.ContainsFunc(b.Fleet().Wrong, func(text string) bool { return strings.Contains(text, "c has another config") })
+	})
+	if err := c.Order(t.Context(), name, rollout.Order{Kind: rollout.Rollback, Reason: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "b has none", func() bool { p, _ := b.position(); return p.Share == 0 })
+}
+
+// TestARollbackNeedsNoLeader: while nobody leads, an order to roll back opens the breaker
+// everywhere.
+func TestARollbackNeedsNoLeader(t *testing.T) {
+	url := serve(t)
+	a := join(t, url, "a", routes("http://c"))
+	until(t, "a leads", func() bool { return leads(a) })
+	b := join(t, url, "b", routes("http://c"))
+	if err := b.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "b has users", func() bool { p, _ := b.position(); return p.Share == 5000 })
+	b.fall(name, &rollout.Order{Kind: rollout.Rollback})
+	until(t, "a has none", func() bool { p, _ := a.position(); return p.Share == 0 })
+	until(t, "it is decided", func() bool { r, err := b.Route(name); return err == nil && r.Phase == whittle.PhaseRolledBack })
+}
+
+// TestTwoOfOneName: the later process has the name, and the earlier one has no part.
+func TestTwoOfOneName(t *testing.T) {
+	url := serve(t)
+	old := join(t, url, "a", routes("http://c"))
+	until(t, "it leads", func() bool { return leads(old) })
+	join(t, url, "a", routes("http://c"))
+	until(t, "the earlier one has no part", func() bool { return !leads(old) && !old.Fleet().Connected })
+	if o := old.Fleet(); len(o.Wrong) == 0 || !strings.Contains(o.Wrong[0], "name") {
+		t.Errorf("%q", o.Wrong)
+	}
+}
+
+// TestWithoutNATS: a gateway whose servers are away starts, lets the monolith serve, and
+// says what is wrong.
+func TestWithoutNATS(t *testing.T) {
+	g := &gateway{name: "a"}
+	by, err := redact.New(redact.Rules{}, redact.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Part, err = New(Options{
+		Fleet:     jetstream.Options{Servers: "nats://127.0.0.1:1", Name: "test", Node: fleet.Config{Member: "a", Lease: lease}},
+		PerSecond: 10, Monolith: monolith, Routes: routes("http://c"), Gateway: g, Store: &store{kept: map[string]state.Record{}}, Redact: by, NewJudge: control.Redacting(by),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error)
+	go func() { over <- g.Run(ctx) }()
+	until(t, "a position is in force", func() bool { p, _ := g.position(); return p.Phase == whittle.PhaseShadow })
+	if o := g.Observe(&whittle.Exchange{Route: name}); o.Skip != whittle.SkipCutOff || o.Counted {
+		t.Errorf("%+v", o)
+	}
+	if f := g.Fleet(); len(f.Wrong) == 0 || f.Connected {
+		t.Errorf("%+v", f)
+	}
+	if r, err := g.Route(name); err != nil || r.Share != 0 {
+		t.Errorf("%+v %v", r, err)
+	}
+	short, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	if err := g.Order(short, name, rollout.Order{Kind: rollout.Promote}); whittle.CodeOf(err) != whittle.Unavailable {
+		t.Errorf("an order: %v", err)
+	}
+	cancel()
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsSent(t *testing.T) {
+	for _, c := range []struct {
+		part   float64
+		came   int64
+		budget int
+		want   float64
+	}{
+		{1, 100, 500, 1},
+		{1, 1000, 500, 0.5},
+		{1, 100_000, 500, 0.5},
+		{0.5, 250, 500, 1},
+		{0.1, 500, 500, 0.1},
+		{0.1, 50, 500, 0.2},
+		{0.1, 0, 500, 0.2},
+		{1e-6, 1 << 40, 1, 1e-6},
+	} {
+		if got := fitted(c.part, c.came, c.budget, time.Second); got != c.want {
+			t.Errorf("%+v: %g", c, got)
+		}
+	}
+	var c conduct
+	c.start()
+	c.outcomes.Store(c.exchanges.Load())
+	c.outcomes.Store(0x3fe0000000000000) // 0.5
+	n := 0
+	for user := range uint64(10_000) {
+		if c.counts(user + 1) {
+			n++
+		}
+	}
+	if n < 4500 || n > 5500 {
+		t.Errorf("%d of 10,000 users at a half", n)
+	}
+}
