@@ -2,8 +2,10 @@ package profile
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -53,9 +55,19 @@ func ReadPprof(b []byte, kind Kind) (*Profile, error) {
 	}
 	kind, value, objects := pickValues(in, kind)
 	if value < 0 {
-		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: it has no %s values", orAny(kind))
+		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: it has no %s values, but %s", orAny(kind), typesOf(in)).
+			WithHint("of a Go service /debug/pprof/profile is of the CPU, /debug/pprof/allocs of allocations; --kinds and --kind say which values of a file are meant")
 	}
 	return fromPprof(in, kind, value, objects)
+}
+
+// typesOf names the values that a file has.
+func typesOf(in *profile.Profile) string {
+	var names []string
+	for _, t := range in.SampleType[:min(len(in.SampleType), 8)] {
+		names = append(names, t.Type)
+	}
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 func orAny(k Kind) Kind {

@@ -23,6 +23,14 @@ const (
 	Goroutines  Kind = "goroutines"  // Value: how many
 )
 
+// Noun says of what a profile of the kind is.
+func (k Kind) Noun() string {
+	return map[Kind]string{
+		CPU: "CPU time", Allocations: "allocated bytes", Heap: "live bytes", Mutex: "time at locks",
+		Block: "blocked time", Goroutines: "goroutines",
+	}[k]
+}
+
 // Runtime is what the process runs on.
 type Runtime string
 

@@ -253,7 +253,8 @@ func ReadV8Heap(b []byte, kind Kind, began time.Time) (*Profile, error) {
 
 func readJSON(b []byte, into any) error {
 	if len(b) > maxBytes {
-		return whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d bytes", maxBytes)
+		return whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d MiB", maxBytes>>20).
+			WithHint("profile for a shorter time, or sample less often: node --cpu-prof --cpu-prof-interval 10000")
 	}
 	if err := json.Unmarshal(b, into); err != nil { // at most 10,000 levels deep
 		return whittle.Errorf(whittle.Invalid, "read V8 profile: %w", err)

@@ -450,3 +450,16 @@ func TestIsFile(t *testing.T) {
 		t.Error("files are distinguished from targets")
 	}
 }
+
+// What only looks like pprof, because it has a page for every path, is said to be
+// something else before a profile is waited for.
+func TestAPageForEveryPathIsNoPprof(t *testing.T) {
+	for name, body := range map[string]string{"an application of one page": "<!doctype html><title>Shop</title>", "an API": `{"error":"not found"}`} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+		_, err := Open(t.Context(), s.URL)
+		s.Close()
+		if err == nil || !strings.Contains(err.Error(), "no pprof there") || !strings.Contains(err.Error(), "a page of something else") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

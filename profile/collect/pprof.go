@@ -3,6 +3,7 @@ package collect
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -38,7 +39,11 @@ func openPprof(ctx context.Context, u *url.URL) (Source, error) {
 	s := &pprofSource{base: u.Scheme + "://" + u.Host + strings.TrimSuffix(path, "/") + "/debug/pprof", name: u.Host}
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
-	if _, err := s.get(ctx, "/cmdline"); err != nil {
+	line, err := s.get(ctx, "/cmdline")
+	if page := bytes.TrimSpace(line); err == nil && len(page) > 0 && (page[0] == '<' || json.Valid(page)) { // which no program's name is
+		err = fmt.Errorf("%s/cmdline is a page of something else: %s", s.base, firstLine(page))
+	}
+	if err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "profile %s: no pprof there, nor Node's inspector: %w", u, err).
 			WithHint("a Go service shows it by importing net/http/pprof, on a port of its own; a Node process by --inspect, or give its process id")
 	}

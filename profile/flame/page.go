@@ -38,7 +38,7 @@ type graph struct {
 func Of(p *profile.Profile) (chart.Figure, error) {
 	root := newNode("all")
 	root.add(p, 1, func(n *node) *float64 { return &n.after })
-	return figure(graph{Unit: units[p.Kind]}, root, fmt.Sprintf("Where the %s went", noun(p.Kind)),
+	return figure(graph{Unit: units[p.Kind]}, root, "Stacks by "+p.Kind.Noun(),
 		"A box is a function below its callers; its width is what was spent in it and in what it called.",
 		[][2]string{{"owner0", "own code"}, {"owner1", "libraries"}, {"owner2", "standard library"}, {"owner3", "runtime"}})
 }
@@ -59,13 +59,6 @@ func Between(before, after *profile.Profile) (chart.Figure, error) {
 	return figure(g, root, "What became dearer and what cheaper",
 		"A box's width is what both profiles spent there"+g.Per+", added up; its colour says which spent more.",
 		[][2]string{{"dear4", "only after: dearer"}, {"dear2", "more after"}, {"same", "the same"}, {"cheap2", "less after"}, {"cheap4", "only before: cheaper"}})
-}
-
-func noun(k profile.Kind) string {
-	return map[profile.Kind]string{
-		profile.CPU: "CPU time", profile.Allocations: "allocated bytes", profile.Heap: "live bytes",
-		profile.Mutex: "time at locks", profile.Block: "blocked time", profile.Goroutines: "goroutines are",
-	}[k]
 }
 
 func figure(g graph, root *node, title, caption string, key [][2]string) (chart.Figure, error) {

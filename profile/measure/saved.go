@@ -62,7 +62,8 @@ func ReadProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 		return nil, whittle.Errorf(whittle.NotFound, "read profile: %w", err)
 	}
 	if s.Size() > maxProfileFile {
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "read profile: %s is larger than %d bytes", path, maxProfileFile)
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read profile: %s has %d MiB, of which at most %d are read", path, s.Size()>>20, maxProfileFile>>20).
+			WithHint("profile for a shorter time, or sample less often: node --cpu-prof --cpu-prof-interval 10000, perf record -F 49")
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {

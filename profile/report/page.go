@@ -72,6 +72,8 @@ func (r *Report) tables() []chart.Table {
 			rows = append(rows, []string{s.Where(), units.Percent(s.Share), short(s.Function)})
 		}
 		add(fmt.Sprintf("%s: %s", o.Kind, o.amount()), []string{"line", "share", "in"}, rows)
+		add("Functions, by themselves", head, list(o.Self))
+		add("Functions, with what they call", head, list(o.Total))
 	}
 	return out
 }
@@ -81,9 +83,13 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	page := chart.Page{Title: "Where " + r.name() + " spends its CPU", Lead: r.Sentence()}
 	flame.Equip(&page)
 	first := chart.Section{Facts: []chart.Fact{
-		{Value: units.Figure(r.Cores), Label: "cores in use"},
 		{Value: fmt.Sprint(len(r.Smells)), Label: "known smells", Tone: tone(len(r.Smells) > 0)},
 	}}
+	if r.cpu != nil {
+		first.Facts = append(first.Facts, chart.Fact{Value: units.Figure(r.Cores), Label: "cores in use"})
+	} else {
+		page.Title = "Profiles of " + r.name()
+	}
 	if r.Requests > 0 {
 		first.Facts = append(first.Facts, chart.Fact{Value: milliseconds(r.CPUPerRequest), Label: "CPU a request"},
 			chart.Fact{Value: fmt.Sprint(r.Requests), Label: "requests meanwhile"})
@@ -113,6 +119,16 @@ func (r *Report) WriteHTML(w io.Writer) error {
 			chart.Bars("By kind of work", "Share of the CPU time, in %. A stack counts for the kind of what its own code asked for.",
 				[]chart.BarGroup{{Name: "CPU", Unit: "%", Bars: bars}}),
 		}})
+	}
+	for _, p := range r.all {
+		if p == r.cpu || p.Total() == 0 {
+			continue
+		}
+		fig, err := flame.Of(p)
+		if err != nil {
+			return err
+		}
+		page.Sections = append(page.Sections, chart.Section{Title: "The stacks of " + p.Kind.Noun(), Figures: []chart.Figure{fig}})
 	}
 	page.Sections = append(page.Sections, chart.Section{Title: "In figures", Tables: r.tables()})
 	page.Footer = fmt.Sprintf("%s, %s s of %s, begun %s. Made by whittle profile.", r.Service, units.Figure(r.Seconds), r.Runtime, r.Started.Format("2006-01-02 15:04:05 MST"))

@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"whittle/profile"
@@ -49,7 +50,8 @@ type Report struct {
 	Smells        []smell.Smell `json:"smells"`
 	Warnings      []string      `json:"warnings,omitempty"`
 
-	cpu *profile.Profile
+	cpu *profile.Profile // nil: none of the profiles is of the CPU
+	all []*profile.Profile
 }
 
 // Part is a kind of work's share of the CPU time.
@@ -126,14 +128,21 @@ type Phase struct {
 // Other is a profile of another kind than CPU.
 type Other struct {
 	Kind profile.Kind `json:"kind"`
-	// PerSecond is in the kind's unit; of Heap and Goroutines, the amount itself.
+	// PerSecond is in the kind's unit; of Heap and Goroutines, and of what has no
+	// duration (all since the process began), the amount itself.
 	PerSecond float64 `json:"per_second"`
 	Sites     []Site  `json:"own_lines"`
+	// Self and Total are only of a report without a profile of the CPU.
+	Self  []Function `json:"by_self,omitempty"`
+	Total []Function `json:"by_total,omitempty"`
+
+	whole bool // PerSecond is the amount itself
 }
 
 // New looks at profiles of one service. One of them is of the CPU, or none.
 func New(profiles []*profile.Profile) *Report {
-	r := &Report{Format: Format, Smells: smell.Find(profiles)}
+	r := &Report{Format: Format, Smells: smell.Find(profiles), all: profiles}
+	hasCPU := slices.ContainsFunc(profiles, func(p *profile.Profile) bool { return p.Kind == profile.CPU })
 	if r.Smells == nil {
 		r.Smells = []smell.Smell{}
 	}
@@ -146,8 +155,11 @@ func New(profiles []*profile.Profile) *Report {
 			continue
 		}
 		o := Other{Kind: p.Kind, PerSecond: float64(p.Total()), Sites: sites(p, 0)}
-		if p.Kind != profile.Heap && p.Kind != profile.Goroutines {
-			o.PerSecond /= max(p.Duration.Seconds(), 1e-9)
+		if o.whole = p.Kind == profile.Heap || p.Kind == profile.Goroutines || p.Duration <= 0; !o.whole {
+			o.PerSecond /= p.Duration.Seconds()
+		}
+		if !hasCPU {
+			o.Self, o.Total = functions(p, profile.BySelf, 0), functions(p, profile.ByTotal, 0)
 		}
 		r.Others = append(r.Others, o)
 	}

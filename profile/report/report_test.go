@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -193,5 +194,34 @@ func TestSystemCallsAreNamed(t *testing.T) {
 	}
 	if !slices.Equal(r.SystemCalls, want) {
 		t.Errorf("%+v, want %+v", r.SystemCalls, want)
+	}
+}
+
+// A profile of another kind says of what it is, with its own lines, not that there
+// was no CPU time.
+func TestOtherKindsStandByThemselves(t *testing.T) {
+	functions := []profile.Function{{Name: "main.work", File: "/srv/main.go", Line: 3}, {Name: "strings.Repeat", Owner: profile.Standard}}
+	stack := []profile.Frame{{Function: 1}, {Function: 0, Line: 7}}
+	for kind, want := range map[profile.Kind]string{
+		profile.Allocations: "This is a profile of allocated bytes, not of the CPU: 3.00 MB allocated in api. 100 % of it is asked for by one line: /srv/main.go:7, in main.work, 100 % by what it calls, strings.Repeat.",
+		profile.Heap:        "of live bytes, not of the CPU: 3.00 MB live in api.",
+		profile.Goroutines:  "of goroutines, not of the CPU: 3000000 goroutines in api.",
+		profile.Block:       "of blocked time, not of the CPU: 0.003 s waited in api.",
+		profile.Mutex:       "of time at locks, not of the CPU: 0.003 s waited in api.",
+	} {
+		p := &profile.Profile{Kind: kind, Runtime: profile.Go, Service: "api", Functions: functions, Samples: []profile.Sample{{Value: 3e6, Stack: stack, At: -1}}}
+		var words, page bytes.Buffer
+		r := New([]*profile.Profile{p})
+		if err := errors.Join(r.WriteSummary(&words), r.WriteHTML(&page)); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{want, "/srv/main.go:7", "strings.Repeat"} {
+			if !strings.Contains(words.String(), part) {
+				t.Errorf("%s: no %q in\n%s", kind, part, words.String())
+			}
+		}
+		if !strings.Contains(page.String(), "The stacks of "+kind.Noun()) {
+			t.Errorf("%s: no flame graph", kind)
+		}
 	}
 }

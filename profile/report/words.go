@@ -14,6 +14,9 @@ import (
 
 // Sentence is the report's message.
 func (r *Report) Sentence() string {
+	if r.cpu == nil && len(r.Others) > 0 {
+		return r.Others[0].sentence(r.name())
+	}
 	if r.cpu == nil || len(r.Sites) == 0 {
 		if r.cpu != nil && r.cpu.Total() > 0 {
 			return fmt.Sprintf("%s used %s of a core, none of it for code of its own.", r.name(), units.Figure(r.Cores))
@@ -57,7 +60,11 @@ func (r *Report) WriteFindings(w io.Writer) error {
 func (r *Report) WriteSummary(w io.Writer) error {
 	var b strings.Builder
 	r.findings(&b)
-	fmt.Fprintf(&b, "\n%s (%s), %s s, %s of a core", r.name(), r.Runtime, units.Figure(r.Seconds), units.Figure(r.Cores))
+	if r.cpu != nil {
+		fmt.Fprintf(&b, "\n%s (%s), %s s, %s of a core", r.name(), r.Runtime, units.Figure(r.Seconds), units.Figure(r.Cores))
+	} else {
+		fmt.Fprintf(&b, "\n%s (%s)", r.name(), r.Runtime)
+	}
 	if r.Requests > 0 {
 		fmt.Fprintf(&b, ", %d requests, %s of CPU each", r.Requests, milliseconds(r.CPUPerRequest))
 	}
@@ -119,9 +126,13 @@ func (r *Report) findings(b *strings.Builder) {
 }
 
 func (r *Report) way(b *strings.Builder) {
-	if len(r.Sites) > 0 {
-		fmt.Fprintf(b, "\nThe way to %s (* your own code)\n", r.Sites[0].Where())
-		writeChain(b, r.Sites[0].Chain)
+	sites := r.Sites
+	if r.cpu == nil && len(r.Others) > 0 {
+		sites = r.Others[0].Sites
+	}
+	if len(sites) > 0 {
+		fmt.Fprintf(b, "\nThe way to %s (* your own code)\n", sites[0].Where())
+		writeChain(b, sites[0].Chain)
 	}
 }
 
@@ -189,8 +200,31 @@ func short(name string) string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
+// sentence is the message of a report that has no profile of the CPU.
+func (o *Other) sentence(service string) string {
+	if o.PerSecond == 0 {
+		return fmt.Sprintf("This is a profile of %s, not of the CPU, and it is empty.", o.Kind.Noun())
+	}
+	s := fmt.Sprintf("This is a profile of %s, not of the CPU: %s in %s.", o.Kind.Noun(), o.amount(), service)
+	if len(o.Sites) == 0 {
+		return s + " None of it is of code of its own."
+	}
+	top := o.Sites[0]
+	s += fmt.Sprintf(" %s of it is asked for by one line: %s, in %s", units.Percent(top.Share), top.Where(), short(top.Function))
+	if top.Callee != "" {
+		s += fmt.Sprintf(", %s by what it calls, %s", units.Percent(top.CalleeShare), short(top.Callee))
+	}
+	return s + "."
+}
+
 // amount gives an Other's figure with its unit.
 func (o *Other) amount() string {
+	switch {
+	case o.whole && o.Kind == profile.Allocations:
+		return units.Figure(o.PerSecond/1e6) + " MB allocated"
+	case o.whole && (o.Kind == profile.Mutex || o.Kind == profile.Block):
+		return units.Figure(o.PerSecond/1e9) + " s waited"
+	}
 	switch o.Kind {
 	case profile.Allocations:
 		return units.Figure(o.PerSecond/1e6) + " MB/s allocated"
