@@ -22,6 +22,8 @@ var rooms = map[string]int{
 	"whittle/internal/coding":          0,
 	"whittle/internal/checkout":        0,
 	"whittle/internal/http1":           0,
+	"whittle/internal/jscode":          0,
+	"whittle/internal/sourcemap":       0,
 	"whittle/internal/http1/smuggling": 0,
 	"whittle/internal/httpfield":       0,
 

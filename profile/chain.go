@@ -10,6 +10,7 @@ type Site struct {
 	Line     int32
 	Value    int64
 	Share    float64 // of the profile's total
+	Samples  int64   // that it was seen by
 	// Callee is the function that the line called into for most of Value, and
 	// CalleeValue how much of it. Callee is -1 where the line's own work is more.
 	Callee      int32
@@ -26,6 +27,7 @@ func (p *Profile) Sites(n int) []Site {
 	type key struct{ function, line int32 }
 	bySite := map[key][]int{}
 	sums, called := map[key]int64{}, map[key]map[int32]int64{}
+	samples := map[key]int64{}
 	for i := range p.Samples {
 		depth := p.nearestOwn(&p.Samples[i])
 		if depth < 0 {
@@ -35,6 +37,7 @@ func (p *Profile) Sites(n int) []Site {
 		k := key{f.Function, f.Line}
 		bySite[k] = append(bySite[k], i)
 		sums[k] += p.Samples[i].Value
+		samples[k] += max(p.Samples[i].Objects, 1)
 		if called[k] == nil {
 			called[k] = map[int32]int64{}
 		}
@@ -47,7 +50,7 @@ func (p *Profile) Sites(n int) []Site {
 	total := p.Total()
 	out := make([]Site, 0, len(sums))
 	for k, v := range sums {
-		out = append(out, Site{Function: k.function, Line: k.line, Value: v, Share: ratio(v, total)})
+		out = append(out, Site{Function: k.function, Line: k.line, Value: v, Share: ratio(v, total), Samples: samples[k]})
 	}
 	sortBy(out, func(s Site) (int64, string) { return s.Value, p.Functions[s.Function].Name })
 	out = out[:min(n, len(out))]

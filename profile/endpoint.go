@@ -15,29 +15,26 @@ type EndpointCost struct {
 	Value    int64
 	Share    float64 // of the profile's total
 	Requests int64   // 0: not known
+	Samples  int64   // that it was seen by
 	// PerRequest is Value by request, in the Kind's unit. 0: Requests is not known.
 	PerRequest float64
 }
 
 // ByEndpoint gives what each endpoint cost, the dearest first.
 func (p *Profile) ByEndpoint() []EndpointCost {
-	sums := map[string]int64{}
-	for i := range p.Samples {
-		if p.CategoryOf(&p.Samples[i]) != Idle {
-			sums[p.Samples[i].Endpoint] += p.Samples[i].Value
-		}
-	}
+	sums := map[string]Tally{}
+	p.AddTo(sums)
 	for e := range p.Requests {
-		sums[e] += 0
+		sums[e] = Tally{sums[e].Value, sums[e].Samples} // it has a row, too
 	}
 	total := p.Total()
 	out := make([]EndpointCost, 0, len(sums))
 	for e, v := range sums {
-		c := EndpointCost{Endpoint: e, Value: v, Share: ratio(v, total), Requests: p.Requests[e]}
+		c := EndpointCost{Endpoint: e, Value: v.Value, Share: ratio(v.Value, total), Requests: p.Requests[e], Samples: v.Samples}
 		if e == "" {
 			c.Requests = 0
 		}
-		c.PerRequest = ratio(v, c.Requests)
+		c.PerRequest = ratio(v.Value, c.Requests)
 		out = append(out, c)
 	}
 	sortBy(out, func(c EndpointCost) (int64, string) { return c.Value, c.Endpoint })
@@ -156,7 +153,7 @@ func (p *Profile) AddTo(sum map[string]Tally) {
 	for i := range p.Samples {
 		if s := &p.Samples[i]; p.CategoryOf(s) != Idle {
 			t := sum[s.Endpoint]
-			sum[s.Endpoint] = Tally{t.Value + s.Value, t.Samples + s.Objects}
+			sum[s.Endpoint] = Tally{t.Value + s.Value, t.Samples + max(s.Objects, 1)}
 		}
 	}
 }

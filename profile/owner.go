@@ -67,23 +67,23 @@ func generated(file string) bool {
 	return false
 }
 
-// nodeOwner finds whose a function under V8 is by its script's URL.
-func nodeOwner(url string) Owner {
+// OwnerOfScript finds whose a function under V8 is by its script's URL.
+func OwnerOfScript(url string) Owner {
 	switch {
 	case url == "": // native, or V8's own words: (program)
 		return System
 	case strings.HasPrefix(url, "node:") || strings.HasPrefix(url, "internal/"):
 		return Standard
-	case strings.Contains(url, "/node_modules/"):
+	case strings.Contains(url, "/node_modules/") || strings.HasPrefix(url, "node_modules/"):
 		return Library
 	default:
 		return Own
 	}
 }
 
-// shortFile drops what precedes the part of a path that distinguishes files: the
+// ShortFile drops what precedes the part of a path that distinguishes files: the
 // module cache's folder, GOROOT, a URL's scheme.
-func shortFile(path string) string {
+func ShortFile(path string) string {
 	path = strings.TrimPrefix(path, "file://")
 	for _, mark := range []string{"/pkg/mod/", "/node_modules/"} {
 		if i := strings.LastIndex(path, mark); i >= 0 {

@@ -131,7 +131,7 @@ func fromPprof(in *profile.Profile, kind Kind, value, objects int) (*Profile, er
 			i = int32(len(p.Functions))
 			index[f] = i
 			p.Functions = append(p.Functions, Function{
-				Name: f.Name, File: shortFile(f.Filename), Line: int(f.StartLine),
+				Name: f.Name, File: ShortFile(f.Filename), Line: int(f.StartLine),
 				Owner: goOwner(goPackage(f.Name), f.Filename), Category: goCategory(f.Name),
 			})
 		}

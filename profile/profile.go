@@ -78,6 +78,8 @@ type Function struct {
 	// its Line it begins, from 1. Empty and 0 where V8 did not say.
 	Script string
 	Column int
+	// Ends is its last line. 0: it is not known.
+	Ends int
 }
 
 // Frame is a function on a stack, and the line that it was at.

@@ -113,7 +113,7 @@ func TestByEndpoint(t *testing.T) {
 		add(90, "GET /a", "own.a").add(8, "GET /b", "own.b").add(2, "", "runtime.gcBgMarkWorker")
 	b.p.Requests = map[string]int64{"GET /a": 9, "GET /c": 5}
 	want := []EndpointCost{
-		{"GET /a", 90, 0.9, 9, 10}, {"GET /b", 8, 0.08, 0, 0}, {"", 2, 0.02, 0, 0}, {"GET /c", 0, 0, 5, 0},
+		{"GET /a", 90, 0.9, 9, 1, 10}, {"GET /b", 8, 0.08, 0, 1, 0}, {"", 2, 0.02, 0, 1, 0}, {"GET /c", 0, 0, 5, 0, 0},
 	}
 	if got := b.p.ByEndpoint(); !slices.Equal(got, want) {
 		t.Errorf("by endpoint %v, want %v", got, want)
@@ -193,11 +193,11 @@ func TestOwners(t *testing.T) {
 		{"(idle)", "", System, Idle},
 		{"stringify", "", System, Encoding},
 	} {
-		if o, k := nodeOwner(c.url), nodeCategory(c.name, c.url); o != c.owner || k != c.category {
+		if o, k := OwnerOfScript(c.url), nodeCategory(c.name, c.url); o != c.owner || k != c.category {
 			t.Errorf("%s of %q: owner %d, category %q", c.name, c.url, o, k)
 		}
 	}
-	if got := shortFile("file:///srv/shop/node_modules/express/lib/router.js"); got != "node_modules/express/lib/router.js" {
+	if got := ShortFile("file:///srv/shop/node_modules/express/lib/router.js"); got != "node_modules/express/lib/router.js" {
 		t.Errorf("short file %q", got)
 	}
 }

@@ -282,8 +282,8 @@ func (p *Profile) interner() func(callFrame) int32 {
 				name = anonymous
 			}
 			p.Functions = append(p.Functions, Function{
-				Name: name, File: shortFile(f.URL), Line: max(f.LineNumber, -1) + 1,
-				Owner: nodeOwner(f.URL), Category: nodeCategory(name, f.URL),
+				Name: name, File: ShortFile(f.URL), Line: max(f.LineNumber, -1) + 1,
+				Owner: OwnerOfScript(f.URL), Category: nodeCategory(name, f.URL),
 				Script: string(f.Script), Column: max(f.ColumnNumber, -1) + 1,
 			})
 		}

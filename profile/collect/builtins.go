@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 
+	"whittle/internal/jscode"
 	"whittle/profile"
 )
 
@@ -40,7 +41,7 @@ func (r *routes) labelBuiltins(p *profile.Profile) {
 			continue
 		}
 		lines := r.lines(f.File)
-		if int(leaf.Line) > len(lines) {
+		if int(leaf.Line) > len(lines) || len(lines[leaf.Line-1]) > jscode.MaxLine {
 			continue
 		}
 		b := slices.IndexFunc(builtins, func(b builtin) bool { return b.called.MatchString(lines[leaf.Line-1]) })

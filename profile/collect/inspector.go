@@ -121,7 +121,7 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 		return nil, err
 	}
 	t.Service = i.name
-	readBuiltins(t.Profile)
+	readLines(ctx, i, t.Profile)
 	return t, nil
 }
 

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -22,14 +23,11 @@ type routes struct {
 }
 
 // ReadSources adds to a saved Node profile what only the sources show, as far as they
-// are on this machine: endpoints, and calls of V8's built-in functions.
+// are on this machine: endpoints, and what readLines says.
 func ReadSources(p *profile.Profile) {
-	readBuiltins(p)
 	p.LabelEndpoints(newRoutes().of, nil)
+	readLines(context.Background(), nil, p)
 }
-
-// readBuiltins adds the calls of V8's built-in functions alone.
-func readBuiltins(p *profile.Profile) { newRoutes().labelBuiltins(p) }
 
 func newRoutes() *routes { return &routes{files: map[string][]string{}} }
 

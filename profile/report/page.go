@@ -35,14 +35,14 @@ func (r *Report) tables() []chart.Table {
 		if e.Requests == 0 {
 			requests = "–"
 		}
-		rows = append(rows, []string{name, units.Percent(e.Share), cost(e.CPUPerRequest), requests})
+		rows = append(rows, []string{name, units.Percent(e.Share), fmt.Sprint(e.Samples), cost(e.CPUPerRequest), requests})
 	}
-	add("What each endpoint costs", []string{"endpoint", "CPU", "per request", "requests"}, rows)
+	add("What each endpoint costs", []string{"endpoint", "CPU", "samples", "per request", "requests"}, rows)
 	rows = nil
 	for _, s := range r.Sites {
-		rows = append(rows, []string{s.Where(), units.Percent(s.Share), cost(s.CPUPerRequest), short(s.Function)})
+		rows = append(rows, []string{s.Where(), units.Percent(s.Share), fmt.Sprint(s.Samples), cost(s.CPUPerRequest), short(s.Function)})
 	}
-	add("Lines of your own code, with all that they asked of libraries and runtime", []string{"line", "CPU", "per request", "in"}, rows)
+	add("Lines of your own code, with all that they asked of libraries and runtime", []string{"line", "CPU", "samples", "per request", "in"}, rows)
 	rows = nil
 	for _, c := range r.SystemCalls {
 		rows = append(rows, []string{c.Call, units.Percent(c.Share), cost(c.CPUPerRequest), c.By})

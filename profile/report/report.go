@@ -36,6 +36,7 @@ type Report struct {
 	Seconds float64         `json:"duration_s"`
 	// Cores is the CPU time over the duration.
 	Cores    float64 `json:"cores"`
+	Samples  int64   `json:"samples"`  // of the CPU's profile
 	Requests int64   `json:"requests"` // 0: not known
 	// CPUPerRequest is in milliseconds. 0: not known.
 	CPUPerRequest float64       `json:"cpu_ms_per_request"`
@@ -73,6 +74,7 @@ type SystemCall struct {
 type Endpoint struct {
 	Name          string  `json:"name"` // "": of no request that is known
 	Share         float64 `json:"share"`
+	Samples       int64   `json:"samples"`
 	Requests      int64   `json:"requests"`
 	CPUPerRequest float64 `json:"cpu_ms_per_request"` // 0: not known
 }
@@ -83,12 +85,21 @@ type Frame struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Own      bool   `json:"own"`
+	// FunctionOnly says that the line within the function is not known: Line is where it
+	// begins, and Ends where it ends. 0: that is not known.
+	FunctionOnly bool `json:"function_only,omitempty"`
+	Ends         int  `json:"ends,omitempty"`
 }
 
-// Where gives file:line.
+// Where gives file:line, or the lines of the function where no more is known.
 func (f *Frame) Where() string {
-	if f.File == "" {
+	switch {
+	case f.File == "":
 		return "(native)"
+	case f.Line == 0:
+		return f.File
+	case f.Ends > f.Line:
+		return fmt.Sprintf("%s:%d to %d", f.File, f.Line, f.Ends)
 	}
 	return fmt.Sprintf("%s:%d", f.File, f.Line)
 }
@@ -97,6 +108,7 @@ func (f *Frame) Where() string {
 type Site struct {
 	Frame
 	Share         float64 `json:"share"`
+	Samples       int64   `json:"samples"`
 	CPUPerRequest float64 `json:"cpu_ms_per_request"`
 	// Callee is what the line called into for most of it, and CalleeShare how
 	// much of the profile's total. "": the line's own work is more.
@@ -177,15 +189,19 @@ func (r *Report) describe(p *profile.Profile) {
 		r.Parts = append(r.Parts, Part{part.Category.String(), part.Share})
 	}
 	for _, e := range p.ByEndpoint() {
-		r.Endpoints = append(r.Endpoints, Endpoint{e.Endpoint, e.Share, e.Requests, e.PerRequest / 1e6})
+		r.Endpoints = append(r.Endpoints, Endpoint{e.Endpoint, e.Share, e.Samples, e.Requests, e.PerRequest / 1e6})
 	}
 	r.SystemCalls = systemCalls(p, r.Requests)
 	r.Sites = sites(p, r.Requests)
 	r.Self, r.Total = functions(p, profile.BySelf, r.Requests), functions(p, profile.ByTotal, r.Requests)
-	if n := samplesOf(p); n < 100 {
+	r.Samples = samplesOf(p)
+	if n := r.Samples; n < enoughForALine {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("only %d samples: the process used %.3f of a core; put load on it, or profile longer", n, r.Cores))
 	}
 }
+
+// enoughForALine is the fewest samples by which one line is said to ask for the CPU.
+const enoughForALine = 100
 
 func samplesOf(p *profile.Profile) (n int64) {
 	for i := range p.Samples {
@@ -206,17 +222,20 @@ func perRequest(value, requests int64) float64 {
 
 func frame(p *profile.Profile, f profile.Frame) Frame {
 	fn := p.Functions[f.Function]
-	line := int(f.Line)
-	if line == 0 {
-		line = fn.Line
+	out := Frame{Function: fn.Name, File: fn.File, Line: int(f.Line), Own: fn.Owner == profile.Own}
+	if out.Line == 0 {
+		out.Line = fn.Line
+		if out.Own && fn.Line > 0 {
+			out.FunctionOnly, out.Ends = true, fn.Ends
+		}
 	}
-	return Frame{fn.Name, fn.File, line, fn.Owner == profile.Own}
+	return out
 }
 
 func sites(p *profile.Profile, requests int64) []Site {
 	out := []Site{}
 	for _, s := range p.Sites(siteRows) {
-		site := Site{Frame: frame(p, profile.Frame{Function: s.Function, Line: s.Line}), Share: s.Share, CPUPerRequest: perRequest(s.Value, requests)}
+		site := Site{Frame: frame(p, profile.Frame{Function: s.Function, Line: s.Line}), Share: s.Share, Samples: s.Samples, CPUPerRequest: perRequest(s.Value, requests)}
 		if s.Callee >= 0 {
 			site.Callee, site.CalleeShare = p.Functions[s.Callee].Name, s.Share*float64(s.CalleeValue)/float64(max(s.Value, 1))
 		}

@@ -86,9 +86,9 @@ func service() *profile.Profile {
 	}
 	const endpoint = "/twirp.carved.Carved/Count"
 	p.Samples = []profile.Sample{
-		{Value: 320e6, Objects: 32, Endpoint: endpoint, At: -1, Stack: []profile.Frame{{Function: 1, Line: 145}, {Function: 0, Line: 148}}},
-		{Value: 60e6, Objects: 6, Endpoint: endpoint, At: -1, Stack: []profile.Frame{{Function: 0, Line: 148}}},
-		{Value: 20e6, Objects: 2, At: -1, Stack: []profile.Frame{{Function: 2, Line: 570}}},
+		{Value: 320e6, Objects: 320, Endpoint: endpoint, At: -1, Stack: []profile.Frame{{Function: 1, Line: 145}, {Function: 0, Line: 148}}},
+		{Value: 60e6, Objects: 60, Endpoint: endpoint, At: -1, Stack: []profile.Frame{{Function: 0, Line: 148}}},
+		{Value: 20e6, Objects: 20, At: -1, Stack: []profile.Frame{{Function: 2, Line: 570}}},
 	}
 	return p
 }
@@ -223,5 +223,25 @@ func TestOtherKindsStandByThemselves(t *testing.T) {
 		if !strings.Contains(page.String(), "The stacks of "+kind.Noun()) {
 			t.Errorf("%s: no flame graph", kind)
 		}
+	}
+}
+
+// Few samples name no line, and a function whose line is not known is named with all of
+// its lines.
+func TestALineIsOnlyNamedWhereItIsKnown(t *testing.T) {
+	p := monolith()
+	p.Functions[0].Ends = 30
+	for i := range p.Samples {
+		if s := &p.Samples[i]; s.Stack[0].Function == 0 {
+			s.Stack = []profile.Frame{{Function: 0}}
+		}
+	}
+	r := New([]*profile.Profile{p})
+	if want := "is asked for in one function: handler of POST /Count (monolith/app.js:17 to 30)"; !strings.Contains(r.Words, want) || !r.Sites[0].FunctionOnly {
+		t.Errorf("%q, want %q", r.Words, want)
+	}
+	p.Samples = p.Samples[:60]
+	if r := New([]*profile.Profile{p}); strings.Contains(r.Words, "asked for") || !strings.Contains(r.Words, "only 60 samples") {
+		t.Errorf("60 samples say %q", r.Words)
 	}
 }

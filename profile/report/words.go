@@ -24,7 +24,15 @@ func (r *Report) Sentence() string {
 		return r.name() + " used no CPU time that was seen."
 	}
 	top := r.Sites[0]
-	s := fmt.Sprintf("%s of the CPU of %s is asked for by one line: %s, in %s", units.Percent(top.Share), r.name(), top.Where(), short(top.Function))
+	var s string
+	switch {
+	case r.Samples < enoughForALine:
+		return fmt.Sprintf("%s did so little that there are only %d samples: too few to name a line. %d of them are at %s, in %s.", r.name(), r.Samples, top.Samples, top.Where(), short(top.Function))
+	case top.FunctionOnly:
+		s = fmt.Sprintf("%s of the CPU of %s is asked for in one function: %s (%s)", units.Percent(top.Share), r.name(), short(top.Function), top.Where())
+	default:
+		s = fmt.Sprintf("%s of the CPU of %s is asked for by one line: %s, in %s", units.Percent(top.Share), r.name(), top.Where(), short(top.Function))
+	}
 	if top.Callee != "" {
 		s += fmt.Sprintf(", %s by what it calls, %s", units.Percent(top.CalleeShare), short(top.Callee))
 	}
@@ -62,6 +70,9 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	r.findings(&b)
 	if r.cpu != nil {
 		fmt.Fprintf(&b, "\n%s (%s), %s s, %s of a core", r.name(), r.Runtime, units.Figure(r.Seconds), units.Figure(r.Cores))
+		if r.Samples > 0 {
+			fmt.Fprintf(&b, ", %d samples", r.Samples)
+		}
 	} else {
 		fmt.Fprintf(&b, "\n%s (%s)", r.name(), r.Runtime)
 	}

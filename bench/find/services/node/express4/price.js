@@ -1,4 +1,4 @@
-const rounds = process.env.PLANTED ? 500_000 : 10;
+const rounds = process.env.PLANTED ? 1_500_000 : 10;
 
 exports.price = function price(n) {
   let total = 0;

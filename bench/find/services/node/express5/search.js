@@ -1,4 +1,4 @@
-const size = process.env.PLANTED ? 20_000 : 50;
+const size = process.env.PLANTED ? 30_000 : 50;
 
 const items = Array.from({ length: size }, (_, i) => ({ id: i, name: `item ${i * 7919 % size}` }));
 

@@ -1,4 +1,4 @@
-const rows = process.env.PLANTED ? 30_000 : 20;
+const rows = process.env.PLANTED ? 60_000 : 20;
 
 exports.csv = async function csv(request, h) {
   const lines = [];

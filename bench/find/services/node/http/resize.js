@@ -1,4 +1,4 @@
-const side = process.env.PLANTED ? 1_000 : 4;
+const side = process.env.PLANTED ? 1_600 : 4;
 const pixels = new Uint8Array(side * side);
 
 exports.resize = ({ factor }) => {

@@ -1,6 +1,6 @@
 const { createHash } = require('node:crypto');
 
-const rounds = process.env.PLANTED ? 2_500 : 3;
+const rounds = process.env.PLANTED ? 5_000 : 3;
 
 module.exports = async function users(fastify) {
   fastify.get('/:id', async request => ({ id: request.params.id }));

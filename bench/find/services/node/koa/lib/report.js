@@ -1,4 +1,4 @@
-const size = process.env.PLANTED ? 6_000 : 20;
+const size = process.env.PLANTED ? 15_000 : 20;
 
 const rows = Array.from({ length: size }, (_, i) => ({ id: i, name: `row ${i}`, at: { day: i % 365, hours: [i % 24, 3, 4] } }));
 

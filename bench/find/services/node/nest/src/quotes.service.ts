@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 
-const rounds: number = process.env.PLANTED ? 400_000 : 10;
+const rounds: number = process.env.PLANTED ? 900_000 : 10;
 
 export interface Quote {
   id: string;

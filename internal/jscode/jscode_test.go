@@ -1,0 +1,66 @@
+package jscode
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWhereAFunctionEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string // | is where it begins
+		end  int
+	}{
+		"a function":             {"function f|(a) {\n  return a;\n}\nf();", 3},
+		"by its keyword":         {"|async function f(a) {\n}\n", 2},
+		"a method":               {"class A {\n  f|(a) {\n    if (a) {\n    }\n  }\n  g() {}\n}", 5},
+		"an arrow":               {"x.map(|a => a\n  .b)\nc", 2},
+		"an arrow with a body":   {"get('/', |(req, res) => {\n  res.send('}');\n});\n", 3},
+		"an arrow of one line":   {"const f = |(a, b) => a + b;\nconst g = 1;", 1},
+		"without a semicolon":    {"const f = |a => a * 2\nconst g = 1", 1},
+		"goes on":                {"const f = |a =>\n  a +\n  2\nconst g = 1", 3},
+		"a text with brackets":   {"f|() {\n  return \"{\" + '{' + `{${ {a: 1}.a }{`;\n}\n", 3},
+		"comments with brackets": {"f|() { // {\n  /* { */\n}\n", 3},
+		"a regular expression":   {"f|() {\n  return /[/{]\\/{/.test(a) / 2;\n}\n", 3},
+		"a division":             {"f|() {\n  return a / 2; // }\n}\n}", 3},
+		"a type":                 {"rate|(id: string): Promise<Quote> {\n  return x;\n}\n", 3},
+		"default values":         {"f|(a = {b: 1}, [c] = []) {\n}\n", 2},
+		"an object":              {"const f = |() => ({\n  a: 1,\n});\n", 3},
+		"cut off":                {"f|() {\n  (", 0},
+		"no function":            {"|a = 1;\nb() {}", 0},
+		"nothing":                {"|", 0},
+	} {
+		before, _, _ := strings.Cut(c.text, "|")
+		line := strings.Count(before, "\n") + 1
+		column := len(before) - strings.LastIndexByte(before, '\n')
+		if got := End(strings.Split(strings.Replace(c.text, "|", "", 1), "\n"), line, column); got != c.end {
+			t.Errorf("%s: ends at line %d, want %d", name, got, c.end)
+		}
+	}
+	for _, at := range [][2]int{{0, 1}, {1, 0}, {2, 1}, {1, 99}} {
+		if got := End([]string{"f() {}"}, at[0], at[1]); got != 0 {
+			t.Errorf("%v: %d", at, got)
+		}
+	}
+}
+
+func TestTheLineThatCalls(t *testing.T) {
+	lines := strings.Split("function price(n) {\n  const h = crypto.createHash('a');\n  // update(\n  h.update(n); h.update(n);\n  a.b(1);\n  b (2);\n  return price(n);\n}\nupdate();", "\n")
+	for name, want := range map[string]int{"createHash": 2, "Hash.update": 4, "b": 0, "none": 0, "price": 7, "(anonymous)": 0, "": 0} {
+		if got := CallLine(lines, 1, 8, name); got != want {
+			t.Errorf("%q is called on line %d, want %d", name, got, want)
+		}
+	}
+	if got := CallLine([]string{strings.Repeat("a();", 400)}, 1, 1, "a"); got != 0 {
+		t.Errorf("a line of a bundle: %d", got)
+	}
+}
+
+func FuzzEnd(f *testing.F) {
+	f.Add("f(a) {\n`${ {} }`\n}", 1, 2)
+	f.Fuzz(func(t *testing.T, text string, line, column int) {
+		lines := strings.Split(text, "\n")
+		if end := End(lines, line, column); end != 0 && (end < line || end > len(lines)) {
+			t.Errorf("a function of %d lines from %d ends at %d", len(lines), line, end)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package sourcemap
+
+import (
+	"strings"
+	"testing"
+)
+
+// What TypeScript made of "let a = 1;\n\nfunction f(x: number) {\n  return x + a;\n}".
+const compiled = `{"version":3,"file":"a.js","sourceRoot":"","sources":["../src/a.ts"],"names":[],"mappings":"AAAA,IAAI,CAAC,GAAG,CAAC,CAAC;AAEV,SAAS,CAAC,CAAC,CAAS;IAClB,OAAO,CAAC,GAAG,CAAC,CAAC;AACf,CAAC"}`
+
+func TestAPlaceComesFromItsSource(t *testing.T) {
+	m, err := Parse([]byte(compiled))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ line, column, wantLine, wantColumn int }{{1, 1, 1, 1}, {2, 1, 3, 1}, {2, 11, 3, 11}, {3, 5, 4, 3}, {3, 14, 4, 11}, {4, 1, 5, 1}} {
+		p, ok := m.At(c.line, c.column)
+		if !ok || p.Line != c.wantLine || p.Column != c.wantColumn || p.Source != "../src/a.ts" {
+			t.Errorf("%d:%d comes from %+v, %t", c.line, c.column, p, ok)
+		}
+		if p, ok := m.Line(c.line); !ok || p.Line != c.wantLine {
+			t.Errorf("line %d comes from %+v", c.line, p)
+		}
+	}
+	for _, at := range [][2]int{{0, 1}, {9, 1}, {3, 1}} {
+		if p, ok := m.At(at[0], at[1]); ok {
+			t.Errorf("%v comes from %+v", at, p)
+		}
+	}
+}
+
+func TestMapsThatMakeNoSense(t *testing.T) {
+	for _, text := range []string{
+		``, `[]`, `{}`, `{"version": 2}`, `{"version": 3, "mappings": "AAAA"}`, `{"version": 3, "mappings": "!"}`, `{"version": 3, "sources": ["a"], "mappings": "AADA"}`,
+		`{"version": 3, "sources": ["a"], "mappings": "AAAAA"}`, `{"version": 3, "sources": ["a"], "mappings": "AAAAAA"}`, `{"version": 3, "sections": [{}]}`, `{"version": 3, "sources": ["a"], "mappings": "gggggggggA"}`,
+	} {
+		if _, err := Parse([]byte(text)); err == nil {
+			t.Errorf("%s was read", text)
+		}
+	}
+}
+
+func TestWhereAMapIs(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\n//# sourceMappingURL=a.js.map\n": "a.js.map", "//@ sourceMappingURL=b": "b", "a": "", "//# sourceMappingURL=a\nx\n//# sourceMappingURL=b": "b",
+	} {
+		if got := Of(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(compiled)
+	f.Add(strings.Replace(compiled, "AAAA", "A,CC;;", 1))
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := Parse([]byte(text))
+		if err != nil {
+			return
+		}
+		for line := range 5 {
+			if p, ok := m.At(line, 1); ok && (p.Line < 1 || p.Source == "" && len(m.Sources) == 0) {
+				t.Errorf("%+v", p)
+			}
+			m.Line(line)
+		}
+	})
+}

@@ -1,0 +1,258 @@
+package collect
+
+import (
+	"context"
+	"encoding/base64"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"whittle/internal/jscode"
+	"whittle/internal/sourcemap"
+	"whittle/profile"
+)
+
+// maxFetched is how many scripts a process is asked for that are not on this machine.
+const maxFetched = 32
+
+// sources are the texts of a profile's own scripts, and where these come from.
+type sources struct {
+	ctx context.Context //nolint:containedctx // of one reading
+	i   *inspector      // the process. nil: the profile was saved
+	r   *routes
+	// maps lead from scripts, by file, to what they were generated from.
+	maps map[string]*sourcemap.Map
+}
+
+// readLines adds to a Node profile what only the sources show: V8's built-in functions,
+// where functions end, the lines of callers where the source has but one, and the sources
+// that a script was generated from. What is not shown by them is left unknown: a line
+// is never one of another file, nor outside of its function.
+func readLines(ctx context.Context, i *inspector, p *profile.Profile) {
+	s := &sources{ctx: ctx, i: i, r: newRoutes(), maps: map[string]*sourcemap.Map{}}
+	s.read(p)
+	s.r.labelBuiltins(p)
+	for n := range p.Functions {
+		if f := &p.Functions[n]; f.Owner == profile.Own && f.File != "" {
+			f.Ends = jscode.End(s.r.lines(f.File), f.Line, f.Column)
+		}
+	}
+	for n := range p.Samples {
+		s.complete(p, p.Samples[n].Stack)
+	}
+	s.mapBack(p)
+}
+
+// read gets the texts of the scripts that the profile's own functions are of.
+func (s *sources) read(p *profile.Profile) {
+	var missing []*profile.Function
+	asked := map[string]bool{}
+	for n := range p.Functions {
+		f := &p.Functions[n]
+		if f.Owner != profile.Own || f.File == "" || asked[f.File] || f.Line < 1 {
+			continue
+		}
+		lines := s.r.lines(f.File)
+		if s.i != nil && f.Script != "" && !plausible(f, lines) {
+			missing = append(missing, f)
+			asked[f.File] = true
+		}
+	}
+	s.fetch(missing)
+	for file, lines := range s.r.files {
+		if m := readMap(file, lines); m != nil {
+			s.maps[file] = m
+		}
+	}
+}
+
+// plausible reports whether a function may begin where V8 says, in the text that is on
+// the disk: the process may run another one, which it was given before, or which was
+// made while it was loaded.
+func plausible(f *profile.Function, lines []string) bool {
+	if f.Line > len(lines) || f.Column < 1 || f.Column > len(lines[f.Line-1]) || filepath.Ext(f.File) == ".ts" || filepath.Ext(f.File) == ".tsx" {
+		return false
+	}
+	text := lines[f.Line-1]
+	name := f.Name[strings.LastIndexAny(f.Name, ". ")+1:]
+	return strings.IndexByte(");,}]", text[f.Column-1]) < 0 && (strings.HasPrefix(f.Name, "(") || strings.HasPrefix(f.Name, handlerOf) || strings.Contains(text, name))
+}
+
+// handlerOf begins the name that an endpoint's function gets if it has none.
+const handlerOf = "handler of "
+
+// fetch asks the process for scripts. For that the debugger is switched on, which is not
+// done where the disk has them.
+func (s *sources) fetch(functions []*profile.Function) {
+	if len(functions) == 0 || s.i == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), responseTimeout)
+	defer cancel()
+	if s.i.call(ctx, "Debugger.enable", nil, nil) != nil {
+		return
+	}
+	for _, f := range functions[:min(len(functions), maxFetched)] {
+		var r struct {
+			Source string `json:"scriptSource"`
+		}
+		if s.i.call(ctx, "Debugger.getScriptSource", map[string]any{"scriptId": f.Script}, &r) == nil && len(r.Source) <= maxSource {
+			s.r.files[f.File] = strings.Split(r.Source, "\n")
+		}
+	}
+	_ = s.i.call(ctx, "Debugger.disable", nil, nil) // the session's end does, too
+}
+
+// readMap reads the map of a script. nil: it has none that can be read.
+func readMap(file string, lines []string) *sourcemap.Map {
+	if len(lines) == 0 {
+		return nil
+	}
+	at := sourcemap.Of(strings.Join(lines[max(0, len(lines)-5):], "\n"))
+	var b []byte
+	switch data, inline := strings.CutPrefix(at, "data:"); {
+	case at == "":
+		return nil
+	case inline:
+		head, body, _ := strings.Cut(data, ",")
+		if !strings.HasSuffix(head, ";base64") {
+			return nil
+		}
+		var err error
+		if b, err = base64.StdEncoding.DecodeString(body); err != nil {
+			return nil
+		}
+	case !filepath.IsAbs(file) || strings.Contains(at, "://"):
+		return nil
+	default:
+		name, err := url.PathUnescape(at)
+		if err != nil {
+			return nil
+		}
+		s, err := os.Stat(relativeTo(file, name))
+		if err != nil || !s.Mode().IsRegular() || s.Size() > maxMap {
+			return nil
+		}
+		if b, err = os.ReadFile(relativeTo(file, name)); err != nil {
+			return nil
+		}
+	}
+	m, err := sourcemap.Parse(b)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// maxMap bounds a source map.
+const maxMap = 64 << 20
+
+// relativeTo gives the path of a file that another one names.
+func relativeTo(file, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(file), filepath.FromSlash(name))
+}
+
+// complete gives the frames of the service's own their lines, as far as the source
+// shows them, and takes those away that cannot be.
+func (s *sources) complete(p *profile.Profile, stack []profile.Frame) {
+	for depth := range stack {
+		f := &p.Functions[stack[depth].Function]
+		if f.Owner != profile.Own {
+			continue
+		}
+		lines := s.r.lines(f.File)
+		at := int(stack[depth].Line)
+		switch {
+		case at > len(lines) && len(lines) > 0 || at != 0 && at < f.Line || f.Ends > 0 && at > f.Ends:
+			at = 0
+		case at == 0 && depth > 0:
+			at = callLine(f, &p.Functions[stack[depth-1].Function], lines)
+		}
+		if at == 0 && f.Ends == f.Line {
+			at = f.Line
+		}
+		stack[depth].Line = int32(at)
+	}
+}
+
+// callLine gives the line at which a function calls another one. 0: it is not known.
+func callLine(f, callee *profile.Function, lines []string) int {
+	if f.Ends == 0 {
+		return 0
+	}
+	if at := jscode.CallLine(lines, f.Line, f.Ends, callee.Name); at != 0 {
+		return at
+	}
+	unnamed := strings.HasPrefix(callee.Name, "(") || strings.HasPrefix(callee.Name, handlerOf)
+	if unnamed && callee.Script == f.Script && callee.Line > f.Line && callee.Line <= f.Ends {
+		return callee.Line // one that is handed to what calls it
+	}
+	return 0
+}
+
+// mapBack names functions, files and lines as the sources do that scripts were
+// generated from.
+func (s *sources) mapBack(p *profile.Profile) {
+	if len(s.maps) == 0 {
+		return
+	}
+	of := make([]*sourcemap.Map, len(p.Functions))
+	from := make([]string, len(p.Functions)) // the source, as its map names it
+	for n := range p.Functions {
+		f := &p.Functions[n]
+		m := s.maps[f.File]
+		if m == nil || f.Owner != profile.Own {
+			continue
+		}
+		at, ok := m.At(f.Line, f.Column)
+		if !ok {
+			f.Owner = profile.Library // what made the bundle
+			continue
+		}
+		of[n], from[n] = m, at.Source
+		file := sourceFile(f.File, at.Source)
+		f.File, f.Line, f.Column, f.Owner, f.Ends = profile.ShortFile(file), at.Line, at.Column, profile.OwnerOfScript(file), 0
+		if at.Name != "" && !strings.HasPrefix(f.Name, handlerOf) {
+			f.Name = at.Name
+		}
+		lines := s.r.lines(file)
+		if text, has := m.Contents[at.Source]; has {
+			lines = strings.Split(text, "\n")
+		}
+		f.Ends = jscode.End(lines, f.Line, f.Column)
+	}
+	for i := range p.Samples {
+		for depth, frame := range p.Samples[i].Stack {
+			m := of[frame.Function]
+			if m == nil {
+				continue
+			}
+			at, ok := m.Line(int(frame.Line))
+			f := &p.Functions[frame.Function]
+			if !ok || at.Source != from[frame.Function] || at.Line < f.Line || f.Ends > 0 && at.Line > f.Ends {
+				at.Line = 0
+			}
+			p.Samples[i].Stack[depth].Line = int32(at.Line)
+		}
+	}
+}
+
+// sourceFile gives the path of a source: a bundler names it by a URL of its own.
+func sourceFile(script, source string) string {
+	if _, rest, ok := strings.Cut(source, "://"); ok {
+		if strings.HasPrefix(source, "file://") {
+			return rest
+		}
+		_, rest, _ = strings.Cut(rest, "/") // webpack://NAME/./src/a.ts
+		if strings.HasPrefix(rest, "webpack/") {
+			return "node_modules/" + rest // what webpack itself adds
+		}
+		return path.Clean(rest)
+	}
+	return relativeTo(script, source)
+}
