@@ -78,6 +78,7 @@ func (b *Blocks) begin(ctx context.Context, m *meter) error {
 		return err
 	}
 	t := b.runner.task(n)
+	t.plan = t.plan.StagesAside()
 	t.mayLoop = false // connections outlive a block
 	if t.base, err = t.before(ctx); err != nil {
 		n.CloseIdle()

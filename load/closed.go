@@ -27,16 +27,33 @@ type start struct {
 	number int // within the group, from 0
 }
 
-// startUsers starts the users of a closed plan. It returns when the last has
-// started: where groups run one after the other, after all but the last group are
-// done. False: ctx ended before.
+// startUsers starts the users of a closed plan, stage by stage. It returns when the last
+// has started, after all that groups wait for are done. False: ctx ended before.
 func (s *execution) startUsers(ctx, cut context.Context) bool {
-	if !s.plan.Serial {
-		return s.startGroups(ctx, cut, s.groups)
+	var stages [][]*userGroup
+	for _, stage := range []plan.Stage{plan.Setup, plan.Main, plan.Teardown} {
+		var groups []*userGroup
+		for _, c := range s.groups {
+			if c.Stage == stage {
+				groups = append(groups, c)
+			}
+		}
+		if !s.plan.Serial {
+			stages = append(stages, groups)
+			continue
+		}
+		for i := range groups {
+			stages = append(stages, groups[i:i+1])
+		}
 	}
-	for i, c := range s.groups {
-		if !s.startGroups(ctx, cut, s.groups[i:i+1]) || !s.awaitGroup(ctx, c) {
+	for i, groups := range stages {
+		if !s.startGroups(ctx, cut, groups) {
 			return false
+		}
+		for _, c := range groups {
+			if i+1 < len(stages) && !s.awaitGroup(ctx, c) {
+				return false
+			}
 		}
 	}
 	return true
@@ -74,7 +91,7 @@ func (s *execution) startUser(cut context.Context, st start) {
 	st.group.active.Add(1)
 	st.group.wg.Add(1)
 	u := s.newUser()
-	u.identity = identity{index: s.users.Add(1) - 1 - s.firstUser, group: st.group, number: st.number}
+	u.identity = identity{index: s.users.Add(1) - 1 - s.firstUser, group: st.group, number: st.group.First + st.number}
 	life := func() {
 		defer st.group.wg.Done()
 		u.runClosed(cut, st)
@@ -115,7 +132,7 @@ func (u *user) runClosed(ctx context.Context, st start) {
 	u.shard.recordStart(s.now().Sub(u.due))
 	u.pcg.Seed(s.seed, uint64(u.index))
 	u.setUp()
-	for range g.LoopCount() {
+	for u.loop = range g.LoopCount() {
 		if u.timeUp() {
 			break
 		}
@@ -127,7 +144,10 @@ func (u *user) runClosed(ctx context.Context, st start) {
 			break
 		}
 		if g.Fresh {
-			u.client.Reset()
+			u.client.CloseConnections()
+			if !g.KeepsCookies {
+				u.client.ClearCookies()
+			}
 		}
 	}
 	if u.endedByError && ctx.Err() == nil {

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"time"
 
 	"whittle/load/expr"
 	"whittle/load/plan"
@@ -32,7 +33,7 @@ func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
 		o.failure, o.err = wire.FailureKind(err), err
 	} else {
 		o.status = u.client.Status()
-		o.failure = u.evaluate(q)
+		o.failure = u.evaluate(q, o.done.Sub(o.Sent))
 	}
 	u.shard.record(&o)
 	u.notify(q, &o)
@@ -60,19 +61,13 @@ func (u *user) continues(o *observation) bool {
 	if !u.failed {
 		return true
 	}
-	end := &u.run.end
 	switch u.group.OnError {
 	case plan.NextStep:
 		return true
 	case plan.EndUser:
 		u.endedByError = true
-	case plan.EndRun:
-		end.early.Store(true)
-		end.halt()
-	case plan.EndRunNow:
-		end.early.Store(true)
-		end.halt()
-		end.abort()
+	case plan.EndRun, plan.EndRunNow:
+		u.StopAll(u.group.OnError == plan.EndRunNow)
 	}
 	return false
 }
@@ -120,10 +115,11 @@ func captureValues(r *plan.Request, a *expr.Response) string {
 
 // evaluate captures values from a response and checks its expectations. It returns
 // the kind of error, empty for none.
-func (u *user) evaluate(q *plan.Request) string {
+func (u *user) evaluate(q *plan.Request, elapsed time.Duration) string {
 	failure, expected := "", false
 	if len(q.Captures) > 0 || len(q.Expect) > 0 {
 		a := u.client.Response(&u.scope)
+		a.Elapsed = elapsed
 		// Captures come first: expectations may compare with them.
 		failure = captureValues(q, &a)
 		for i := range q.Expect {

@@ -40,6 +40,7 @@ type identity struct {
 	group  *userGroup
 	number int
 
+	loop         int64       // of its flow, from 0
 	requests     int64       // so far
 	sent         time.Time   // when the last of them was sent
 	failed       bool        // the last of them failed

@@ -50,6 +50,19 @@ func (u *user) TimeUp() bool { return u.timeUp() }
 // Stop ends the user after its present step.
 func (u *user) Stop() { u.done = true }
 
+// StopAll ends the run early.
+func (u *user) StopAll(now bool) {
+	end := &u.run.end
+	end.early.Store(true)
+	end.halt()
+	if now {
+		end.abort()
+	}
+}
+
+// Loop is which loop of its flow the user is in.
+func (u *user) Loop() int64 { return u.loop }
+
 // RequestsSent is the number of requests so far.
 func (u *user) RequestsSent() int64 { return u.requests }
 

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"io"
 	"strings"
+	"time"
 
 	"golang.org/x/net/html"
 )
@@ -19,6 +20,11 @@ type Response struct {
 	Body  []byte
 	Size  int64
 	Scope *Scope
+	// Elapsed is from sending to the last byte.
+	Elapsed time.Duration
+	// Request is what was sent, over HTTP/1.1; URL is where to.
+	Request []byte
+	URL     string
 
 	text          *string
 	doc           *Document

@@ -72,6 +72,12 @@ func (b *Builder) slot(name string) int {
 	return i
 }
 
+// Slot returns the slot of a variable that something sets or uses. False: nothing does.
+func (b *Builder) Slot(name string) (int, bool) {
+	i, ok := b.slots[name]
+	return i, ok
+}
+
 // IsDefined reports whether something read so far sets a variable.
 func (b *Builder) IsDefined(name string) bool { return b.defined[name] }
 

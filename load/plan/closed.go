@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"whittle"
@@ -44,17 +45,33 @@ func (c *Closed) validate() error {
 type Group struct {
 	Closed
 	Name string
+	// First is the number of the first of its users, where they are a part of those that
+	// the plan has in one group.
+	First int
 	// Delay is before the first user starts.
 	Delay time.Duration
 	// Scenario is the index of their scenario; AnyScenario: chosen by weight for
 	// each loop.
 	Scenario int
 	// Fresh says that each loop begins without connections and cookies.
-	Fresh   bool
+	Fresh bool
+	// KeepsCookies says that a fresh loop has the cookies of the one before.
+	KeepsCookies bool
+	// Stage is when the group's users come: before all others, with them, or after them.
+	Stage   Stage
 	OnError OnError
 	// Setup sets the initial values of each user's variables.
 	Setup []Assignment
 }
+
+// Stage is a part of a run that begins when the one before it is over.
+type Stage int8
+
+const (
+	Setup    Stage = -1 // before all others
+	Main     Stage = 0  // the run itself
+	Teardown Stage = 1  // after all others
+)
 
 // AnyScenario is a Scenario that is chosen by weight for each loop.
 const AnyScenario = -1
@@ -110,6 +127,9 @@ func (p *Plan) WithUsers(c Closed) (*Plan, error) {
 	q.Groups = append([]Group(nil), p.Groups...)
 	for i := range q.Groups {
 		g := &q.Groups[i]
+		if g.Stage != Main {
+			continue
+		}
 		g.Users, g.Ramp = c.Users, c.Ramp
 		if c.Loops > 0 || c.Duration > 0 {
 			g.Loops, g.Duration = c.Loops, c.Duration
@@ -125,6 +145,31 @@ func (p *Plan) arrivals() *Group {
 		return p.OpenGroup
 	}
 	return &Group{Name: p.Groups[0].Name, Setup: p.Groups[0].Setup, OnError: p.Groups[0].OnError}
+}
+
+// StagesAside returns a plan whose groups before and after the others are flows that
+// run once before and after the run: of open arrivals, and of a run in blocks.
+func (p *Plan) StagesAside() *Plan {
+	if !slices.ContainsFunc(p.Groups, func(g Group) bool { return g.Stage != Main }) {
+		return p
+	}
+	q := *p
+	q.Groups, q.Scenarios = nil, slices.Clone(p.Scenarios)
+	for _, g := range p.Groups {
+		if g.Stage == Main {
+			q.Groups = append(q.Groups, g)
+			continue
+		}
+		flow := q.Scenarios[g.Scenario].Steps
+		q.Weight -= q.Scenarios[g.Scenario].Weight
+		q.Scenarios[g.Scenario].Weight = 0
+		if g.Stage == Setup {
+			q.Before = append(slices.Clip(q.Before), flow...)
+		} else {
+			q.After = append(slices.Clip(q.After), flow...)
+		}
+	}
+	return &q
 }
 
 // Closed reports whether the plan is of the closed model.
@@ -145,7 +190,7 @@ func (p *Plan) End() time.Duration {
 		switch {
 		case g.Duration == 0:
 			return 0
-		case p.Serial:
+		case p.Serial || g.Stage != Main:
 			end += g.Delay + g.Duration
 		default:
 			end = max(end, g.Delay+g.Duration)

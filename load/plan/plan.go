@@ -75,8 +75,8 @@ const (
 
 // WithPhases returns a plan that sends the same requests at other times.
 func (p *Plan) WithPhases(phases ...Phase) *Plan {
-	q := *p
-	q.Phases, q.Groups, q.OpenGroup = phases, nil, p.arrivals()
+	q := *p.StagesAside()
+	q.Phases, q.Groups, q.OpenGroup = phases, nil, q.arrivals()
 	return &q
 }
 

@@ -92,13 +92,25 @@ type Request struct {
 	Headers        []HeaderField
 	// Cookies are put in the virtual user's jar before the request is sent.
 	Cookies []HeaderField
-	Body    expr.Template
-	HasBody bool
+	// KeepCookies says that a cookie which the jar has already stays as it is.
+	KeepCookies bool
+	Body        expr.Template
+	HasBody     bool
+	// ContentType is the body's, sent where the headers have none.
+	ContentType string
 	// Skip reports, before anything is sent, whether the user skips the request.
 	// Nil: never.
 	Skip func(*expr.Scope) bool
 	// FollowRedirects says that a redirect is followed to its final response.
 	FollowRedirects bool
+	// Redirect says by which method a redirect is followed; false: it is not. Nil: as
+	// browsers do.
+	Redirect func(method string, status int) (next string, follow bool)
+	// Illegal finds in a rendered target what keeps the request from being sent; empty:
+	// nothing. Nil: nothing does.
+	Illegal func(target string) string
+	// Login is nil where the request does not log in.
+	Login *Login
 	// NoCookies says that the request neither sends nor stores cookies.
 	NoCookies bool
 	// Timeout bounds this request. 0: the plan's timeout.
@@ -133,7 +145,13 @@ func (p *Plan) Choose(rng *rand.Rand) *Scenario {
 			return &p.Scenarios[i]
 		}
 	}
-	return &p.Scenarios[len(p.Scenarios)-1]
+	last := 0
+	for i := range p.Scenarios {
+		if p.Scenarios[i].Weight > 0 {
+			last = i
+		}
+	}
+	return &p.Scenarios[last]
 }
 
 // Action is a step that only JMeter plans have. One Action serves all users: their
@@ -161,6 +179,10 @@ type User interface {
 	// it end.
 	TimeUp() bool
 	Stop()
+	// StopAll ends all users after their present steps; now aborts their requests.
+	StopAll(now bool)
+	// Loop is which loop of its flow the user is in, from 0.
+	Loop() int64
 	// RequestsSent is the number of requests it has sent so far.
 	RequestsSent() int64
 	// GroupIndex is the index of its group; InGroup and InFlight are the numbers of

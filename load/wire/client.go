@@ -37,6 +37,7 @@ type Client struct {
 	out   []byte
 	body  []byte
 	resp  response
+	last  *endpoint // the last request's
 	// fiber and pools are set where the user runs on an event loop.
 	fiber *engine.Fiber
 	pools *LoopPools
@@ -65,6 +66,11 @@ func (c *Client) Send(ctx context.Context, r *plan.Request, scope *expr.Scope, d
 		return err
 	}
 	c.storeCookies(q)
+	if q.Login != nil && wantsLogin(c.resp.status) {
+		if err = c.logIn(ctx, q, scope, deadline, t); err != nil {
+			return err
+		}
+	}
 	if q.FollowRedirects && redirects(c.resp.status) {
 		return c.followRedirects(ctx, q, scope, deadline, t)
 	}
@@ -74,7 +80,11 @@ func (c *Client) Send(ctx context.Context, r *plan.Request, scope *expr.Scope, d
 // Response is the last response, for captures and expectations; its bytes are valid
 // until the next Send.
 func (c *Client) Response(scope *expr.Scope) expr.Response {
-	return expr.Response{Status: c.resp.status, Head: c.resp.head, Body: c.resp.body, Size: c.resp.size, Scope: scope}
+	a := expr.Response{Status: c.resp.status, Head: c.resp.head, Body: c.resp.body, Size: c.resp.size, Scope: scope, Request: c.out}
+	if c.last != nil {
+		a.URL = scheme(c.last) + c.last.host + requestTarget(c.out)
+	}
+	return a
 }
 
 // Status is the last response's status.
@@ -105,11 +115,37 @@ func (c *Client) compose(q *request, scope *expr.Scope, now time.Time) (*request
 		c.setPlanCookies(q, scope)
 	}
 	c.render(q, scope, now)
+	if q.Illegal != nil {
+		if what := q.Illegal(requestTarget(c.out)); what != "" {
+			return q, &targetError{what}
+		}
+	}
 	return q, nil
 }
 
 func (c *Client) render(q *request, scope *expr.Scope, now time.Time) {
-	c.out, c.body = q.render(c.out[:0], c.body, scope, c.Headers, c.jar, now)
+	c.renderWith(q, scope, now)
+	if q.Login != nil {
+		c.logInAhead(q, scope, now)
+	}
+}
+
+// renderWith renders with further headers, as name and value in turn.
+func (c *Client) renderWith(q *request, scope *expr.Scope, now time.Time, extra ...string) {
+	if len(extra) == 0 {
+		extra = c.Headers
+	} else {
+		extra = append(slices.Clip(c.Headers), extra...)
+	}
+	c.out, c.body = q.render(c.out[:0], c.body, scope, extra, c.jar, now)
+}
+
+// targetError says that a request was not sent, as its target has a character that no
+// URL has.
+type targetError struct{ what string }
+
+func (e *targetError) Error() string {
+	return "not sent: a URL has no " + e.what + "; encode it, or see that every variable in it has a value"
 }
 
 // Reset ends the user: its connections are closed and its cookies dropped.

@@ -92,6 +92,11 @@ func (j *jar) put(c cookie, now time.Time) {
 	j.cookies = append(j.cookies, c)
 }
 
+// has reports whether there is a cookie of that name, domain and path.
+func (j *jar) has(c *cookie) bool {
+	return slices.ContainsFunc(j.cookies, func(o cookie) bool { return o.name == c.name && o.domain == c.domain && o.path == c.path })
+}
+
 func (c *cookie) expired(now time.Time) bool {
 	return !c.expires.IsZero() && !c.expires.After(now)
 }
@@ -163,8 +168,10 @@ func (c *Client) setPlanCookies(q *request, scope *expr.Scope) {
 			}
 			return r
 		}, string(k.Value.Render(nil, scope)))
-		c.cookies().put(cookie{
-			name: k.Name, value: v[:min(len(v), maxCookieBytes)], domain: hostOf(q.endpoint), hostOnly: true, path: "/",
-		}, c.net.now())
+		own := cookie{name: k.Name, value: v[:min(len(v), maxCookieBytes)], domain: hostOf(q.endpoint), hostOnly: true, path: "/"}
+		if q.KeepCookies && c.cookies().has(&own) {
+			continue
+		}
+		c.cookies().put(own, c.net.now())
 	}
 }

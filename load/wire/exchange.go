@@ -21,6 +21,7 @@ type connector interface {
 // exchange gets a connection, writes the request and reads the response.
 func (c *Client) exchange(ctx context.Context, q *request, deadline time.Time, t *Timing) (err error) {
 	e := q.endpoint
+	c.last = e
 	if f := c.fiber; f != nil && !e.plain() {
 		c.fiber = nil
 		f.RunBlocking(func() { err = c.exchange(ctx, q, deadline, t) })

@@ -26,8 +26,9 @@ func FailureKind(err error) string {
 	_, redirecting := errors.AsType[*redirectError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, unmade := errors.AsType[*contractError](err)
+	_, illegal := errors.AsType[*targetError](err)
 	switch {
-	case unmade:
+	case unmade, illegal:
 		return report.ErrorContract
 	case untrusted:
 		return report.ErrorCertificate

@@ -30,6 +30,11 @@ func redirects(status int) bool {
 func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Scope, deadline time.Time, t *Timing) error {
 	sent, connect := t.Sent, t.Connect
 	for range MaxRedirects {
+		if q.Redirect != nil {
+			if _, follow := q.Redirect(q.Method, c.resp.status); !follow {
+				return nil
+			}
+		}
 		where := c.resp.header("location")
 		if where == "" {
 			return nil // as in browsers, this is then the response
@@ -77,7 +82,12 @@ func (o *origins) prepareRedirect(q *request, target, where string, status int) 
 	}
 	r := *q.Request
 	drop := map[string]bool{"host": true}
-	if status <= 303 && r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if r.Redirect != nil {
+		next, _ := r.Redirect(r.Method, status)
+		if next != r.Method {
+			r.Method, r.Body, r.HasBody = next, nil, false
+		}
+	} else if status <= 303 && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		r.Method, r.Body, r.HasBody = http.MethodGet, nil, false
 		drop["content-type"] = true
 	}

@@ -69,6 +69,9 @@ func prepareRequest(r *plan.Request, at origin) *request {
 		}
 		q.head = q.head.Literal(h.Name + ": ").Join(h.Value).Literal("\r\n")
 	}
+	if r.HasBody && r.ContentType != "" {
+		q.head = q.head.Literal("content-type: " + r.ContentType + "\r\n")
+	}
 	if !r.HasHeader("user-agent") {
 		q.head = q.head.Literal("user-agent: whittle\r\n")
 	}

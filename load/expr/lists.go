@@ -1,0 +1,245 @@
+package expr
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/andybalholm/cascadia"
+	"github.com/antchfx/xpath"
+	"golang.org/x/net/html"
+
+	"whittle/internal/units"
+)
+
+// XPathList finds all that an XPath 1.0 expression leads to, as texts.
+type XPathList struct {
+	// Page reads the body as a browser reads HTML, not as XML.
+	Page bool
+	// Markup gives elements as they are written, not their text.
+	Markup bool
+}
+
+// Compile reads an expression.
+func (l XPathList) Compile(expr string) (find func(*Response) []string, err error) {
+	if len(expr) > maxPathBytes {
+		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
+	}
+	defer func() {
+		if e := recover(); e != nil {
+			find, err = nil, fmt.Errorf("%v", e)
+		}
+	}()
+	compiled, err := xpath.Compile(expr)
+	if err != nil {
+		return nil, err
+	}
+	free := sync.Pool{New: func() any { return xpath.MustCompile(expr) }}
+	free.Put(compiled)
+	return func(a *Response) []string {
+		own := free.Get().(*xpath.Expr)
+		defer free.Put(own)
+		return l.evaluate(own, a)
+	}, nil
+}
+
+func (l XPathList) evaluate(x *xpath.Expr, a *Response) (out []string) {
+	tree := a.xml()
+	if l.Page {
+		tree = pageTree(a.html())
+	}
+	if tree == nil {
+		return nil
+	}
+	defer func() {
+		if recover() != nil { // a function of the library's given what it cannot take
+			out = nil
+		}
+	}()
+	switch found := x.Evaluate(newCursor(tree)).(type) {
+	case string:
+		return []string{found}
+	case float64:
+		return []string{units.Plain(found)}
+	case bool:
+		return []string{strconv.FormatBool(found)}
+	case *xpath.NodeIterator:
+		for len(out) < MaxMatches && found.MoveNext() {
+			at := found.Current().(*cursor)
+			if m := at.node(); l.Markup && m.kind == xpath.ElementNode {
+				var b strings.Builder
+				m.write(&b)
+				out = append(out, b.String())
+				continue
+			}
+			out = append(out, at.Value())
+		}
+	}
+	return out
+}
+
+var escapeText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// write writes an element with all that is in it.
+func (m *XMLNode) write(b *strings.Builder) {
+	name := m.local
+	if m.prefix != "" {
+		name = m.prefix + ":" + name
+	}
+	switch m.kind {
+	case xpath.TextNode:
+		b.WriteString(escapeText.Replace(m.text))
+		return
+	case xpath.ElementNode:
+	default:
+		return
+	}
+	b.WriteString("<" + name)
+	for _, a := range m.attributes {
+		key := a.local
+		if a.prefix != "" {
+			key = a.prefix + ":" + key
+		}
+		b.WriteString(" " + key + `="` + strings.ReplaceAll(escapeText.Replace(a.text), `"`, "&quot;") + `"`)
+	}
+	if m.firstChild == nil {
+		b.WriteString("/>")
+		return
+	}
+	b.WriteString(">")
+	for c := m.firstChild; c != nil; c = c.next {
+		c.write(b)
+	}
+	b.WriteString("</" + name + ">")
+}
+
+// pageTree is a page as XPath walks it; nil where it is too deep or too large.
+func pageTree(page *html.Node) *XMLNode {
+	if page == nil {
+		return nil
+	}
+	root, count := &XMLNode{kind: xpath.RootNode}, 0
+	var walk func(from *html.Node, to *XMLNode, depth int) bool
+	walk = func(from *html.Node, to *XMLNode, depth int) bool {
+		for c := range from.ChildNodes() {
+			if count++; count > MaxDocuments || depth > MaxXMLDepth {
+				return false
+			}
+			switch c.Type {
+			case html.TextNode:
+				to.add(&XMLNode{kind: xpath.TextNode, text: c.Data})
+			case html.ElementNode:
+				e := &XMLNode{kind: xpath.ElementNode, local: c.Data}
+				for _, a := range c.Attr {
+					e.attributes = append(e.attributes, &XMLNode{kind: xpath.AttributeNode, local: a.Key, text: a.Val, parent: e})
+				}
+				to.add(e)
+				if !walk(c, e, depth+1) {
+					return false
+				}
+			default:
+			}
+		}
+		return true
+	}
+	if !walk(page, root, 0) {
+		return nil
+	}
+	return root
+}
+
+// CompileSelectorList reads a CSS selector. The function finds the texts of what it
+// selects or, where one is given, an attribute of each that has it.
+func CompileSelectorList(expr, attr string) (func(*Response) []string, error) {
+	if len(expr) > maxPathBytes {
+		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
+	}
+	sel, err := cascadia.ParseGroup(expr)
+	if err != nil {
+		return nil, err
+	}
+	return func(a *Response) (out []string) {
+		page := a.html()
+		if page == nil {
+			return nil
+		}
+		for _, n := range cascadia.QueryAll(page, sel) {
+			if len(out) >= MaxMatches {
+				break
+			}
+			text := strings.Join(strings.Fields(pageText(n)), " ")
+			if attr != "" {
+				text = attribute(n, attr)
+			}
+			out = append(out, text)
+		}
+		return out
+	}, nil
+}
+
+// attribute is an element's attribute, empty where it has none of the name.
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if strings.EqualFold(a.Key, name) {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// MaxResources bounds what is fetched of one page.
+const MaxResources = 500
+
+// Resources lists the URLs of what a browser fetches with a page: images, style
+// sheets, scripts, frames and the like, each once, in the page's order.
+func (r *Response) Resources(base string) []string {
+	from, err := url.Parse(base)
+	page := r.html()
+	if err != nil || page == nil || !strings.Contains(r.Header("content-type"), "html") {
+		return nil
+	}
+	var out []string
+	known := map[string]bool{}
+	add := func(text string) {
+		to, err := from.Parse(strings.TrimSpace(text))
+		if err != nil || text == "" || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" || len(out) >= MaxResources {
+			return
+		}
+		to.Fragment = ""
+		if at := to.String(); !known[at] {
+			known[at] = true
+			out = append(out, at)
+		}
+	}
+	for n := range page.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		switch n.Data {
+		case "base":
+			if to, err := from.Parse(attribute(n, "href")); err == nil && attribute(n, "href") != "" {
+				from = to
+			}
+		case "img", "script", "frame", "iframe", "embed", "bgsound":
+			add(attribute(n, "src"))
+		case "input":
+			if strings.EqualFold(attribute(n, "type"), "image") {
+				add(attribute(n, "src"))
+			}
+		case "link":
+			if rel := strings.ToLower(attribute(n, "rel")); rel == "stylesheet" || rel == "icon" || rel == "shortcut icon" {
+				add(attribute(n, "href"))
+			}
+		case "applet":
+			add(attribute(n, "code"))
+		case "object":
+			add(attribute(n, "data"))
+			add(attribute(n, "codebase"))
+		default:
+		}
+		add(attribute(n, "background"))
+	}
+	return out
+}
