@@ -22,7 +22,7 @@ func TestFunctionsAndVariablesFillTheirPlaces(t *testing.T) {
 	for text, want := range map[string]string{
 		`${__P(set)} ${__P(unset)} ${__P(unset,x)} ${__property(set,,y)} ${__property(no,,y)}`: "7 1 x 7 y",
 		`${__Random(3,3)}${__RandomString(4,z)}`:                                               "3zzzz",
-		`${__threadNum} ${__threadGroupName} ${__TestPlanName}`:                                "1 G P",
+		`${__threadNum} ${__threadGroupName} ${__TestPlanName}`:                                "1 G p.jmx",
 		`${__counter(TRUE)}${__counter(FALSE,)}`:                                               "11",
 		`${__intSum(1,2,${__Random(4,4)})} ${__longSum(1,2,s)} ${s}`:                           "7 3 3",
 		`${__urlencode(a b&c)}`:                                                                "a b&c",
@@ -86,15 +86,15 @@ func TestDataSetsDealTheirRows(t *testing.T) {
 		props string
 		want  map[string]int
 	}{
-		{prop("shareMode", "shareMode.all"), map[string]int{"GET /ann/1": 2, "GET /bob/2": 2, "GET /cy/3": 2}},
-		{prop("shareMode", "shareMode.thread") + prop("variableNames", "name,n") + prop("ignoreFirstLine", "true"), map[string]int{"GET /ann/1": 2, "GET /bob/2": 2, "GET /cy/3": 2}},
-		{prop("shareMode", "shareMode.group") + prop("recycle", "false") + prop("stopThread", "true"), map[string]int{"GET /ann/1": 1, "GET /bob/2": 1, "GET /cy/3": 1}},
-		{prop("recycle", "false"), map[string]int{"GET /ann/1": 1, "GET /bob/2": 1, "GET /cy/3": 1, "GET /%3CEOF%3E/%3CEOF%3E": 3}},
-		{prop("quotedData", "true") + prop("variableNames", "name,n"), map[string]int{"GET /name/n": 2, "GET /ann/1": 2, "GET /bob/2": 1, "GET /cy/3": 1}},
+		{prop("shareMode", "shareMode.all"), map[string]int{"GET /?ann/1": 2, "GET /?bob/2": 2, "GET /?cy/3": 2}},
+		{prop("shareMode", "shareMode.thread") + prop("variableNames", "name,n") + prop("ignoreFirstLine", "true"), map[string]int{"GET /?ann/1": 2, "GET /?bob/2": 2, "GET /?cy/3": 2}},
+		{prop("shareMode", "shareMode.group") + prop("recycle", "false") + prop("stopThread", "true"), map[string]int{"GET /?ann/1": 1, "GET /?bob/2": 1, "GET /?cy/3": 1}},
+		{prop("recycle", "false"), map[string]int{"GET /?ann/1": 1, "GET /?bob/2": 1, "GET /?cy/3": 1, "GET /?%3CEOF%3E/%3CEOF%3E": 3}},
+		{prop("quotedData", "true") + prop("variableNames", "name,n"), map[string]int{"GET /?name/n": 2, "GET /?ann/1": 2, "GET /?bob/2": 1, "GET /?cy/3": 1}},
 	} {
 		srv := newAsked(t, nil)
 		set := `<CSVDataSet testname="rows">` + prop("filename", "u.csv") + c.props + `</CSVDataSet><hashTree/>`
-		r := runJMX(t, jmx(threads(2, 3, set+get("/${name}/${n}", ""))), files, Options{Target: srv.URL})
+		r := runJMX(t, jmx(threads(2, 3, set+get("/?${__urlencode(${name})}/${__urlencode(${n})}", ""))), files, Options{Target: srv.URL})
 		srv.want(t, c.want)
 		if r.Users.Failed != 0 {
 			t.Errorf("%s: %d users failed", c.props, r.Users.Failed)
@@ -163,10 +163,10 @@ func TestArgumentsStayWithinTheirRequestLine(t *testing.T) {
 	}
 	capture := `<RegexExtractor>` + prop("RegexExtractor.refname", "v") + prop("RegexExtractor.regex", "(?s)(.*)") +
 		prop("RegexExtractor.template", "$1$") + prop("RegexExtractor.match_number", "1") + `</RegexExtractor><hashTree/>`
-	for value, want := range map[string]string{
-		" HTTP/1.1\r\nhost: x\r\n\r\nGET /smuggled": "%20HTTP/1.1%0D%0Ahost:%20x%0D%0A%0D%0AGET%20/smuggled",
-		"a b\u00e9#":        "a%20b%C3%A9%23",
-		"1%2C+2;&c=d/?,'[]": "1%2C+2;&c=d/?,'[]", // as JMeter sends it
+	for value, want := range map[string][2]string{
+		" HTTP/1.1\r\nhost: x\r\n\r\nGET /smuggled": {"%20HTTP/1.1%0D%0Ahost:%20x%0D%0A%0D%0AGET%20/smuggled", "+HTTP%2F1.1%0D%0Ahost%3A+x%0D%0A%0D%0AGET+%2Fsmuggled"},
+		"a b\u00e9":         {"a%20b%C3%A9", "a+b%C3%A9"},
+		"1%2C+2;&c=d/?,'[]": {"1%2C+2;&c=d/?,'[]", "1%2C+2%3B%26c%3Dd%2F%3F%2C%27%5B%5D"}, // as JMeter sends it
 	} {
 		srv := newAsked(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/value" {
@@ -177,8 +177,8 @@ func TestArgumentsStayWithinTheirRequestLine(t *testing.T) {
 		runJMX(t, jmx(threads(1, 1, flow)), nil, Options{Target: srv.URL})
 		srv.want(t, map[string]int{
 			"GET /value": 1,
-			"GET /q?" + want + "=a%20" + want + "&end=":            1,
-			"POST /q application/x-www-form-urlencoded v=" + value: 1,
+			"GET /q?" + want[0] + "=a%20" + want[0] + "&end=":                       1,
+			"POST /q application/x-www-form-urlencoded; charset=UTF-8 v=" + want[1]: 1,
 		})
 	}
 }
@@ -306,26 +306,26 @@ func TestAssertionsJudgeByTheirBits(t *testing.T) {
 func TestExtractorsTakeFromTheResponse(t *testing.T) {
 	var got string
 	srv := newAsked(t, func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/got/") {
-			got = strings.TrimPrefix(r.URL.Path, "/got/")
+		if r.URL.Path == "/got" {
+			got = r.URL.Query().Get("q")
 			return
 		}
 		w.Header().Set("X-Id", "h7")
 		fmt.Fprint(w, `{"ids": ["i1", "i2"], "k": 5} <a href="x1">one</a> <a href="x2">two</a>`)
 	})
 	json := newAsked(t, func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/got/") {
-			got = strings.TrimPrefix(r.URL.Path, "/got/")
+		if r.URL.Path == "/got" {
+			got = r.URL.Query().Get("q")
 			return
 		}
 		fmt.Fprint(w, `{"ids": ["i1", "i2"], "k": 5}`)
 	})
 	rx := func(props ...string) string {
-		return `<RegexExtractor>` + prop("RegexExtractor.refname", "x") + strings.Join(props, "") + `</RegexExtractor><hashTree/>`
+		return `<RegexExtractor>` + prop("RegexExtractor.refname", "x") + strings.Join(append(props, prop("RegexExtractor.match_number", "1")), "") + `</RegexExtractor><hashTree/>`
 	}
 	const link = `href="(\w+)">(\w+)`
 	bounds := func(props ...string) string {
-		return `<BoundaryExtractor>` + prop("BoundaryExtractor.refname", "x") + prop("BoundaryExtractor.lboundary", `href="`) + prop("BoundaryExtractor.rboundary", `"`) + strings.Join(props, "") + `</BoundaryExtractor><hashTree/>`
+		return `<BoundaryExtractor>` + prop("BoundaryExtractor.refname", "x") + prop("BoundaryExtractor.lboundary", `href="`) + prop("BoundaryExtractor.rboundary", `"`) + strings.Join(append(props, prop("BoundaryExtractor.match_number", "1")), "") + `</BoundaryExtractor><hashTree/>`
 	}
 	paths := func(names, exprs, numbers, others string) string {
 		return `<JSONPostProcessor>` + prop("JSONPostProcessor.referenceNames", names) + prop("JSONPostProcessor.jsonPathExprs", exprs) +
@@ -345,7 +345,7 @@ func TestExtractorsTakeFromTheResponse(t *testing.T) {
 		{paths("x;y", "$.ids[*];$.none", "2;", "a;b"), "${x}-${y}", "i2-b", json.URL},
 	} {
 		got = ""
-		r := runJMX(t, jmx(threads(1, 1, get("/", c.below)+get("/got/"+c.use, ""))), nil, Options{Target: c.target})
+		r := runJMX(t, jmx(threads(1, 1, get("/", c.below)+get("/got?q=${__urlencode("+c.use+")}", ""))), nil, Options{Target: c.target})
 		if got != c.want || r.Failed != 0 {
 			t.Errorf("%s: %q, want %q; %v", c.below, got, c.want, r.Errors)
 		}
@@ -435,7 +435,7 @@ func TestAddressesArePutTogether(t *testing.T) {
 		{sampler(prop("HTTPSampler.path", srv.URL+"/whole?x")), "GET /whole?x"},
 		{sampler(prop("HTTPSampler.domain", "${host}"), at, prop("HTTPSampler.path", "/x")), "GET /x"},
 		{sampler(domain, at, prop("HTTPSampler.path", "${path}")), "GET /rows"},
-		{sampler(domain, at, prop("HTTPSampler.method", "delete"), prop("HTTPSampler.path", "/${path}")), "DELETE /rows"},
+		{sampler(domain, at, prop("HTTPSampler.method", "delete"), prop("HTTPSampler.path", "/${path}")), "DELETE /rows application/x-www-form-urlencoded; charset=UTF-8"},
 	} {
 		clear(srv.seen)
 		r := runJMX(t, jmx(threads(1, 1, rows+c.flow)), files, Options{})

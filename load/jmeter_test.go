@@ -124,9 +124,9 @@ func TestAPlanInTheShapeOfJMetersOwnRuns(t *testing.T) {
 	}
 	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
 	srv.want(t, map[string]int{
-		"GET /home?section=news%20%26%20more": 6,
-		"GET /missing":                        6,
-		"POST /login application/x-www-form-urlencoded user=a%20b&n=1":                  1,
+		"GET /home?section=news+%26+more": 6,
+		"GET /missing":                    6,
+		"POST /login application/x-www-form-urlencoded; charset=UTF-8 user=a+b&n=1":     1,
 		`POST /Count application/json [sid=s1] {"times": 5, "token": "t0k", "as": "1"}`: 1,
 		`POST /Count application/json [sid=s1] {"times": 5, "token": "t0k", "as": "2"}`: 1,
 		`POST /Count application/json [sid=s1] {"times": 5, "token": "t0k", "as": "3"}`: 1,

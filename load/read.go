@@ -19,7 +19,7 @@ func ReadPlan(path string) (*plan.Plan, error) { return Read(path, plan.Source{}
 // and docs/load-jmeter.md list them), whittle.NotFound where there is no such
 // file. Files that the plan names are looked up in its folder unless s.Open is set.
 func Read(path string, s plan.Source) (*plan.Plan, error) {
-	src, err := whittle.ReadFile("plan", path, plan.MaxBytes)
+	src, err := whittle.ReadFile("plan", path, jmeter.MaxBytes)
 	if err != nil {
 		return nil, err
 	}

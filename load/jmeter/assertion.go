@@ -2,6 +2,7 @@ package jmeter
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -11,6 +12,12 @@ import (
 	"whittle/load/expr"
 	"whittle/load/plan"
 )
+
+// assertions are the elements that judge a response.
+var assertions = map[string]bool{
+	"ResponseAssertion": true, "JSONPathAssertion": true, "DurationAssertion": true, "SizeAssertion": true, "XPathAssertion": true,
+	"XPath2Assertion": true, "JSR223Assertion": true, "BeanShellAssertion": true,
+}
 
 // The bits of a response assertion's test_type.
 const (
@@ -28,7 +35,11 @@ const (
 func (j *reader) addChecks(q *plan.Request, env elementScope) {
 	ignoreStatus := false
 	for _, e := range env.extracts {
-		j.extractors(e, q)
+		if isScript(e.name) {
+			j.scriptCapture(e, q)
+		} else {
+			j.extractors(e, q)
+		}
 	}
 	for _, e := range env.asserts {
 		ignoreStatus = ignoreStatus || e.is("Assertion.assume_success")
@@ -52,18 +63,35 @@ func (s *elementScope) first() *element {
 }
 
 func (j *reader) assertion(e *element) plan.Expectation {
-	if e.name == "JSONPathAssertion" {
+	switch e.name {
+	case "JSONPathAssertion":
 		return j.jsonAssertion(e)
+	case "DurationAssertion":
+		return j.durationAssertion(e)
+	case "SizeAssertion":
+		return j.sizeAssertion(e)
+	case "XPathAssertion", "XPath2Assertion":
+		return j.xpathAssertion(e)
+	case "JSR223Assertion", "BeanShellAssertion":
+		return j.scriptAssertion(e)
 	}
 	var x plan.Expectation
 	j.refuseOthers(e, "Asserion.test_strings", "Assertion.test_strings", "Assertion.test_field", "Assertion.test_type",
-		"Assertion.assume_success", "Assertion.custom_message", "Assertion.scope")
-	if scope := e.value("Assertion.scope"); scope != "" && scope != "all" {
+		"Assertion.assume_success", "Assertion.custom_message", "Assertion.scope", "Scope.variable")
+	if scope := e.value("Assertion.scope"); scope != "" && scope != "all" && scope != "parent" && scope != "variable" {
 		panic(e.where("Assertion.scope").Errorf(whittle.Unsupported, "an assertion on %s is not supported: it is on the response", scope))
 	}
 	field, ok := responseFields[strings.TrimPrefix(e.value("Assertion.test_field"), "Assertion.")]
 	if !ok {
 		panic(e.where("Assertion.test_field").Errorf(whittle.Unsupported, "an assertion on %s is not supported", e.value("Assertion.test_field")))
+	}
+	switch {
+	case e.value("Assertion.scope") == "variable":
+		name := strings.TrimSpace(e.value("Scope.variable"))
+		field = responseField{false, func(a *expr.Response) string { text, _ := j.value(a.Scope, name); return text }}
+	case strings.HasSuffix(e.value("Assertion.test_field"), "sample_label"):
+		// The label is a URL in all but name: JMeter has both under this word.
+		field = responseFields["sample_url"]
 	}
 	kind := j.whole(e.tag, "Assertion.test_type", 0, 63, testContains)
 	list := e.prop("Asserion.test_strings") // so it is spelled
@@ -98,9 +126,27 @@ type responseField struct {
 }
 
 var responseFields = map[string]responseField{
-	"response_data":    {true, func(a *expr.Response) string { text, _ := a.BodyText(); return text }},
-	"response_code":    {false, func(a *expr.Response) string { return strconv.Itoa(a.Status) }},
-	"response_headers": {false, headText},
+	"response_data":             {true, func(a *expr.Response) string { text, _ := a.BodyText(); return text }},
+	"response_code":             {false, func(a *expr.Response) string { return strconv.Itoa(a.Status) }},
+	"response_headers":          {false, headText},
+	"response_message":          {false, func(a *expr.Response) string { return http.StatusText(a.Status) }},
+	"sample_url":                {false, func(a *expr.Response) string { return a.URL }},
+	"sample_label":              {},
+	"request_data":              {false, func(a *expr.Response) string { return requestText(a, true) }},
+	"request_headers":           {false, func(a *expr.Response) string { return requestText(a, false) }},
+	"response_data_as_document": {true, func(a *expr.Response) string { text, _ := a.BodyText(); return text }},
+	"unescaped":                 {true, func(a *expr.Response) string { text, _ := a.BodyText(); return html.UnescapeString(text) }},
+}
+
+// requestText is what JMeter shows of a request: its method, URL and body, or its headers.
+func requestText(a *expr.Response, data bool) string {
+	head, body, _ := strings.Cut(string(a.Request), "\r\n\r\n")
+	line, fields, _ := strings.Cut(head, "\r\n")
+	if !data {
+		return strings.ReplaceAll(fields, "\r\n", "\n")
+	}
+	method, _, _ := strings.Cut(line, " ")
+	return method + " " + a.URL + "\n\n" + method + " data:\n" + body
 }
 
 // headText is a response's head as JMeter writes it: a status line, then the
@@ -125,16 +171,68 @@ func (j *reader) textTest(t *tag, kind int64) func(*expr.Response, string) bool 
 		wrap = func(p string) string { return `^(?:` + p + `)\z` }
 	}
 	if fixed, ok := want.Constant(); ok {
-		rx, err := expr.CompilePattern(wrap(fixed), "")
+		rx, err := expr.CompilePattern(wrap(javaPattern(fixed)), "m")
 		if err != nil {
 			panic(t.at.Errorf(whittle.Unsupported, "%v", err))
 		}
 		return func(_ *expr.Response, text string) bool { return rx.MatchString(text) }
 	}
 	return func(a *expr.Response, text string) bool {
-		rx, err := regexp.Compile(wrap(string(want.Render(nil, a.Scope))))
+		rx, err := regexp.Compile("(?m)" + wrap(javaPattern(string(want.Render(nil, a.Scope)))))
 		return err == nil && rx.MatchString(text)
 	}
+}
+
+// durationAssertion fails a response that took longer.
+func (j *reader) durationAssertion(e *element) plan.Expectation {
+	j.refuseOthers(e, "DurationAssertion.duration", "Assertion.scope")
+	limit := j.compile(e.where("DurationAssertion.duration"), strings.TrimSpace(e.value("DurationAssertion.duration")), expr.AsText)
+	return plan.Expectation{Check: func(a *expr.Response) bool {
+		ms := renderInt(limit, a.Scope)
+		return ms <= 0 || a.Elapsed.Milliseconds() <= ms
+	}}
+}
+
+// sizeAssertion compares how long a part of a response is.
+func (j *reader) sizeAssertion(e *element) plan.Expectation {
+	j.refuseOthers(e, "SizeAssertion.size", "SizeAssertion.operator", "Assertion.test_field", "Assertion.scope")
+	size := j.compile(e.where("SizeAssertion.size"), strings.TrimSpace(e.value("SizeAssertion.size")), expr.AsText)
+	of := func(a *expr.Response) int64 { return int64(len(headText(a))) + a.Size }
+	switch field := strings.TrimPrefix(e.value("Assertion.test_field"), "SizeAssertion."); field {
+	case "", "response_network_size":
+	case "response_data", "response_body":
+		of = func(a *expr.Response) int64 { return a.Size }
+	case "response_headers":
+		of = func(a *expr.Response) int64 { return int64(len(headText(a))) }
+	case "response_code", "response_message":
+		of = func(a *expr.Response) int64 { return int64(len(responseFields[field].of(a))) }
+	default:
+		panic(e.where("Assertion.test_field").Errorf(whittle.Unsupported, "the size of %s is not supported", field))
+	}
+	compare := map[string]func(n, m int64) bool{
+		"1": func(n, m int64) bool { return n == m }, "2": func(n, m int64) bool { return n != m }, "3": func(n, m int64) bool { return n > m },
+		"4": func(n, m int64) bool { return n < m }, "5": func(n, m int64) bool { return n >= m }, "6": func(n, m int64) bool { return n <= m },
+	}[j.fixed(e.tag, "SizeAssertion.operator")]
+	if compare == nil {
+		panic(e.where("SizeAssertion.operator").Invalid("%s: an operator is 1 to 6", e.title()))
+	}
+	return plan.Expectation{Check: func(a *expr.Response) bool { return compare(of(a), renderInt(size, a.Scope)) }}
+}
+
+// xpathAssertion fails a response in which an XPath finds nothing, or only false.
+func (j *reader) xpathAssertion(e *element) plan.Expectation {
+	j.refuseOthers(e, "XPath.negate", "XPath.xpath", "XPath.validate", "XPath.whitespace", "XPath.tolerant", "XPath.quiet", "XPath.report_errors",
+		"XPath.show_warnings", "XPath.download_dtds", "XPath.namespaces", "XPath.namespace", "XPath.namespaceList", "Assertion.scope")
+	text := j.fixed(e.tag, "XPath.xpath")
+	find, err := expr.XPathList{Page: e.is("XPath.tolerant")}.Compile(text)
+	if err != nil {
+		panic(e.where("XPath.xpath").Errorf(whittle.Unsupported, "the XPath %s is not understood: %v", text, err))
+	}
+	negate := e.is("XPath.negate")
+	return plan.Expectation{Body: true, Check: func(a *expr.Response) bool {
+		found := find(a)
+		return (len(found) > 0 && (len(found) > 1 || found[0] != "false")) != negate
+	}}
 }
 
 // jsonAssertion checks that a JSON body has something at a path and, where
@@ -142,11 +240,7 @@ func (j *reader) textTest(t *tag, kind int64) func(*expr.Response, string) bool 
 func (j *reader) jsonAssertion(e *element) plan.Expectation {
 	x := plan.Expectation{Body: true}
 	j.refuseOthers(e, "JSON_PATH", "EXPECTED_VALUE", "JSONVALIDATION", "EXPECT_NULL", "INVERT", "ISREGEX")
-	src := j.fixed(e.tag, "JSON_PATH")
-	path, err := expr.CompilePath(src)
-	if err != nil {
-		panic(e.where("JSON_PATH").Invalid("the JSONPath is not understood: %v", err))
-	}
+	path := j.jsonPath(e.where("JSON_PATH"), strings.TrimSpace(e.value("JSON_PATH")))
 	test := j.textTest(&tag{at: e.where("EXPECTED_VALUE"), text: e.value("EXPECTED_VALUE")}, map[bool]int64{true: testMatch, false: testEquals}[e.is("ISREGEX")])
 	compare, null, invert := e.is("JSONVALIDATION"), e.is("EXPECT_NULL"), e.is("INVERT")
 	holds := func(a *expr.Response) bool {
@@ -154,7 +248,7 @@ func (j *reader) jsonAssertion(e *element) plan.Expectation {
 		if doc == nil {
 			return false
 		}
-		found := path.Find(doc)
+		found := path(a.Scope).Find(doc)
 		for _, d := range found {
 			switch {
 			case !compare, null && d.Kind == expr.KindNull, !null && test(a, d.Value().Text):

@@ -15,20 +15,42 @@ import (
 // block reads what is below a thread group or a controller.
 func (j *reader) block(parent *element, env elementScope) []plan.Step {
 	env = env.extended(j, parent.below)
+	env.loop = nil
+	if parent.name == "LoopController" {
+		env.loop = j.loop
+	}
 	var steps, flow []plan.Step
 	for _, e := range parent.below {
-		// A data set or a counter goes on with each loop of the controller
-		// around it, before anything in it is sent.
-		if ahead := j.perLoopAction(e); ahead != nil {
-			steps = append(steps, plan.Step{Action: ahead})
-			continue
+		steps = append(steps, j.perLoop(e)...)
+		if j.perLoopAction(e) == nil {
+			flow = append(flow, j.child(e, env)...)
 		}
-		flow = append(flow, j.child(e, env)...)
 	}
-	if c := env.cookies; c != nil && strings.HasSuffix(parent.name, "ThreadGroup") && c.is("CookieManager.clearEachIteration") {
-		steps = append(steps, plan.Step{Action: clearCookies{}})
+	if strings.HasSuffix(parent.name, "ThreadGroup") {
+		// What the plan itself has goes on with each group's loops, after the group's own.
+		for _, e := range j.top {
+			steps = append(steps, j.perLoop(e)...)
+		}
+		if c := env.cookies; c != nil && (c.is("CookieManager.clearEachIteration") && !c.is("CookieManager.controlledByThreadGroup") ||
+			c.is("CookieManager.controlledByThreadGroup") && parent.value("ThreadGroup.same_user_on_next_iteration") == "false") {
+			steps = append(steps, plan.Step{Action: clearCookies{}})
+		}
 	}
 	return append(steps, flow...)
+}
+
+// perLoop reads what goes on with each loop of the controller around it, before
+// anything in it is sent: a data set or a counter, also one below a sampler.
+func (j *reader) perLoop(e *element) (steps []plan.Step) {
+	if a := j.perLoopAction(e); a != nil {
+		steps = append(steps, plan.Step{Action: a})
+	}
+	if strings.HasPrefix(e.name, "HTTPSampler") {
+		for _, c := range e.below {
+			steps = append(steps, j.perLoop(c)...)
+		}
+	}
+	return steps
 }
 
 // child reads a sampler or a controller.
@@ -41,8 +63,14 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 		return j.sampler(e, env)
 	case "TestAction":
 		return j.flowAction(e, env)
+	case "JSR223Sampler", "BeanShellSampler", "BSFSampler":
+		env = env.extended(j, e.below)
+		ahead, _ := j.belowSampler(e, env)
+		return append(append(ahead, timerSteps(env.timers)...), plan.Step{Action: j.scriptAction(e)})
 	case "GenericController", "RecordingController":
 		j.refuseOthers(e)
+		return j.block(e, env)
+	case "ModuleController", "IncludeController":
 		return j.block(e, env)
 	case "TransactionController":
 		// Timers within count in a transaction's own time, of which whittle has
@@ -54,35 +82,91 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 		return j.loopController(e, env)
 	case "OnceOnlyController":
 		j.refuseOthers(e)
-		return []plan.Step{{Action: &onceOnly{j.block(e, env)}}}
+		return []plan.Step{{Action: &onceOnly{j.block(e, env), env.loop}}}
 	case "IfController":
 		return j.ifController(e, env)
 	case "WhileController":
 		return j.whileController(e, env)
+	case "ForeachController":
+		return j.forEach(e, env)
+	case "InterleaveControl":
+		return j.interleave(e, env)
+	case "RandomController":
+		return j.random(e, env)
+	case "RandomOrderController":
+		return j.randomOrder(e, env)
+	case "SwitchController":
+		return j.switchController(e, env)
+	case "ThroughputController":
+		return j.throughputController(e, env)
+	case "RunTime":
+		j.refuseOthers(e, "RunTime.seconds")
+		seconds := j.compile(e.where("RunTime.seconds"), strings.TrimSpace(e.value("RunTime.seconds")), expr.AsText)
+		return []plan.Step{{Action: &within{j.block(e, env), seconds}}}
+	case "CriticalSectionController":
+		j.refuseOthers(e, "CriticalSectionController.lockName")
+		lock := j.compile(e.at, e.value("CriticalSectionController.lockName"), expr.AsText)
+		return []plan.Step{{Action: &section{j.block(e, env), lock}}}
 	}
 	panic(j.refuse(e))
 }
 
-// flowAction reads a pause.
+// The flow control actions.
+const (
+	actionStop    = "0"
+	actionPause   = "1"
+	actionStopNow = "2"
+	actionRestart = "3" // of the user's loop
+	actionNext    = "4" // round of the loop around
+	actionBreak   = "5"
+)
+
+// flowAction reads a flow control action.
 func (j *reader) flowAction(e *element, env elementScope) []plan.Step {
-	const pause = "1"
 	j.refuseOthers(e, "ActionProcessor.action", "ActionProcessor.target", "ActionProcessor.duration")
-	if kind := j.fixed(e.tag, "ActionProcessor.action"); kind != "" && kind != pause {
-		panic(e.at.Errorf(whittle.Unsupported, "%s is not supported: of flow control actions, only a pause is", e.title()))
-	}
 	env = env.extended(j, e.below)
-	at := e.where("ActionProcessor.duration")
-	length := j.compile(at, e.value("ActionProcessor.duration"), expr.AsText)
-	own := timer{delay: length, draw: timerDelays["ConstantTimer"]}
-	return timerSteps(append(env.timers[:len(env.timers):len(env.timers)], own))
+	ahead, _ := j.belowSampler(e, env)
+	steps := append(ahead, timerSteps(env.timers)...)
+	all := j.fixed(e.tag, "ActionProcessor.target") == "2"
+	switch kind := j.fixed(e.tag, "ActionProcessor.action"); kind {
+	case "", actionPause:
+		length := j.compile(e.where("ActionProcessor.duration"), e.value("ActionProcessor.duration"), expr.AsText)
+		own := timer{delay: length, draw: timerDelays["ConstantTimer"]}
+		return append(ahead, timerSteps(append(env.timers[:len(env.timers):len(env.timers)], own))...)
+	case actionStop, actionStopNow:
+		return append(steps, plan.Step{Action: does(func(u plan.User) bool {
+			if all {
+				u.StopAll(kind == actionStopNow)
+			}
+			u.Stop()
+			return false
+		})})
+	case actionRestart:
+		return append(steps, plan.Step{Action: does(func(plan.User) bool { return false })})
+	case actionNext:
+		return append(steps, plan.Step{Action: does(func(u plan.User) bool { return leave(u, nextRound) })})
+	case actionBreak:
+		return append(steps, plan.Step{Action: does(func(u plan.User) bool { return leave(u, breaks) })})
+	default:
+		panic(e.where("ActionProcessor.action").Errorf(whittle.Unsupported, "%s: the action %s is not supported", e.title(), kind))
+	}
 }
+
+// does is a step that does one thing to a user, and reports whether it goes on.
+type does func(u plan.User) bool
+
+// Inner is nothing.
+func (does) Inner() []plan.Step { return nil }
+
+// Act does it.
+func (d does) Act(_ context.Context, u plan.User) bool { return d(u) }
 
 // timerSteps makes the steps of timers: delays add up, pacing comes after them.
 func timerSteps(waits []timer) []plan.Step {
 	var sum delays
 	var out []plan.Step
 	for _, w := range waits {
-		if w.pacing == nil {
+		if w.pacing == nil && w.gate == nil {
 			sum.timers = append(sum.timers, w)
 		}
 	}
@@ -92,6 +176,9 @@ func timerSteps(waits []timer) []plan.Step {
 	for _, w := range waits {
 		if w.pacing != nil {
 			out = append(out, plan.Step{Action: w.pacing})
+		}
+		if w.gate != nil {
+			out = append(out, plan.Step{Action: w.gate})
 		}
 	}
 	return out
@@ -118,12 +205,14 @@ func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 			n = math.MaxInt64
 		}
 	}
-	for i := range n {
+	round := userState[int64](u, r)
+	for i := int64(0); i < n; i++ {
+		*round = i
 		before := u.RequestsSent()
 		if r.while != nil && !r.while(u, i == 0) {
 			return true
 		}
-		if !u.RunSteps(ctx, r.steps) {
+		if !u.RunSteps(ctx, r.steps) && !resumes(u, &i, n) {
 			return false
 		}
 		// A loop that sends nothing would otherwise keep a core busy.
@@ -143,7 +232,10 @@ func (j *reader) loopController(e *element, env elementScope) []plan.Step {
 			panic(at.Invalid("%s: %q is not a number of loops", e.title(), text))
 		}
 	}
-	return []plan.Step{{Action: &repeat{steps: j.block(e, env), times: times}}}
+	r := &repeat{times: times}
+	j.loop = r
+	r.steps = j.block(e, env)
+	return []plan.Step{{Action: r}}
 }
 
 // whileController repeats until its condition is "false" or, where that is
@@ -176,7 +268,7 @@ func (b *branch) Act(ctx context.Context, u plan.User) bool {
 }
 
 func (j *reader) ifController(e *element, env elementScope) []plan.Step {
-	j.refuseOthers(e, "IfController.condition", "IfController.useExpression")
+	j.refuseOthers(e, "IfController.condition", "IfController.useExpression", "IfController.evaluateAll")
 	b := &branch{steps: j.block(e, env)}
 	at, text := e.where("IfController.condition"), e.value("IfController.condition")
 	if !e.is("IfController.useExpression") {
@@ -191,12 +283,19 @@ func (j *reader) ifController(e *element, env elementScope) []plan.Step {
 	return []plan.Step{{Action: b}}
 }
 
-// onceOnly runs its steps in each user's first loop only.
-type onceOnly struct{ steps []plan.Step }
+// onceOnly runs its steps in the first round only: of the loop controller right around
+// it, else of each user's.
+type onceOnly struct {
+	steps []plan.Step
+	loop  *repeat
+}
 
 func (o *onceOnly) Inner() []plan.Step { return o.steps }
 
 func (o *onceOnly) Act(ctx context.Context, u plan.User) bool {
+	if o.loop != nil {
+		return *userState[int64](u, o.loop) > 0 || u.RunSteps(ctx, o.steps)
+	}
 	return countForUser(u, o) > 1 || u.RunSteps(ctx, o.steps)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -26,11 +27,22 @@ type dataSet struct {
 
 // perLoopAction reads the elements that go on with each loop. Nil: it is none.
 func (j *reader) perLoopAction(e *element) plan.Action {
+	if a, ok := j.perLoops[e]; ok {
+		return a
+	}
+	a := j.newPerLoop(e)
+	j.perLoops[e] = a
+	return a
+}
+
+func (j *reader) newPerLoop(e *element) plan.Action {
 	switch e.name {
 	case "CSVDataSet":
 		return j.dataSet(e)
 	case "CounterConfig":
 		return j.counterElement(e)
+	case "RandomVariableConfig":
+		return j.randomVariable(e)
 	}
 	return nil
 }
@@ -82,7 +94,7 @@ func (j *reader) table(e *element) (names []string, rows [][]expr.Value) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	names = strings.Split(e.value("variableNames"), ",")
+	names = strings.Split(j.fixed(e.tag, "variableNames"), ",")
 	if hasHeaderLine(e) {
 		names = texts(rows[0])
 	}
@@ -101,7 +113,7 @@ func hasHeaderLine(e *element) bool { return strings.TrimSpace(e.value("variable
 // findColumns lists the variables that the first lines of files name. What the
 // plan's own variables say is known by then: a file's name may be made of them.
 func (j *reader) findColumns(e *element) {
-	if e.name == "CSVDataSet" && hasHeaderLine(e) {
+	if e.name == "CSVDataSet" && (hasHeaderLine(e) || strings.Contains(e.value("variableNames"), "${")) {
 		names, _ := j.table(e)
 		for _, n := range names {
 			if n == "" {
@@ -110,7 +122,6 @@ func (j *reader) findColumns(e *element) {
 			j.runtime[n] = true
 			if fixed, ok := j.constants[n]; ok {
 				// It holds that until the first row is dealt.
-				delete(j.constants, n)
 				j.setup = append(j.setup, plan.Assignment{Slot: j.Define(n), Value: expr.Template(nil).Literal(fixed)})
 			}
 		}
@@ -255,29 +266,88 @@ type csvKey string
 // counterSteps sets a variable to the next number at each loop.
 type counterSteps struct {
 	slot              int
-	first, last, step int64
+	first, last, step expr.Template
 	each              bool // every user counts for itself
+	afresh            bool // with each loop of its group
+	format            func(int64) string
 }
 
 func (j *reader) counterElement(e *element) plan.Action {
-	j.refuseOthers(e, "CounterConfig.start", "CounterConfig.end", "CounterConfig.incr", "CounterConfig.name", "CounterConfig.per_user")
+	j.refuseOthers(e, "CounterConfig.start", "CounterConfig.end", "CounterConfig.incr", "CounterConfig.name", "CounterConfig.per_user", "CounterConfig.format",
+		"CounterConfig.reset_on_tg_iteration")
 	name := strings.TrimSpace(e.value("CounterConfig.name"))
 	if name == "" {
 		panic(e.at.Invalid("%s has no variable to count in", e.title()))
 	}
-	c := &counterSteps{slot: j.Define(name), each: e.is("CounterConfig.per_user")}
-	c.first = j.whole(e.tag, "CounterConfig.start", -expr.MaxRandom, expr.MaxRandom, 0)
-	c.last = j.whole(e.tag, "CounterConfig.end", -expr.MaxRandom, expr.MaxRandom, expr.MaxRandom)
-	c.step = j.whole(e.tag, "CounterConfig.incr", 1, expr.MaxRandom, 1)
+	c := &counterSteps{slot: j.Define(name), each: e.is("CounterConfig.per_user"), format: j.decimalFormat(e, "CounterConfig.format")}
+	c.afresh = c.each && e.is("CounterConfig.reset_on_tg_iteration")
+	number := func(name, other string) expr.Template {
+		text := strings.TrimSpace(e.value(name))
+		if text == "" {
+			text = other
+		}
+		t := j.compile(e.where(name), text, expr.AsText)
+		if _, ok := t.Constant(); ok && text != other {
+			j.whole(e.tag, name, -expr.MaxRandom, expr.MaxRandom, 0)
+		}
+		return t
+	}
+	c.first, c.step = number("CounterConfig.start", "0"), number("CounterConfig.incr", "0")
+	c.last = number("CounterConfig.end", strconv.FormatInt(expr.MaxRandom, 10))
 	return c
+}
+
+// decimalFormat reads a number's format of zeros and marks, such as 000, with texts
+// around it.
+func (j *reader) decimalFormat(e *element, name string) func(int64) string {
+	shape := j.fixed(e.tag, name)
+	begin := strings.IndexAny(shape, "0#")
+	end := strings.LastIndexAny(shape, "0#") + 1
+	if begin < 0 {
+		return func(n int64) string { return shape + strconv.FormatInt(n, 10) }
+	}
+	digits := strings.TrimLeft(shape[begin:end], "#")
+	if strings.Trim(digits, "0") != "" {
+		panic(e.where(name).Errorf(whittle.Unsupported, "the number format %s is not supported: zeros, such as 000, are", shape))
+	}
+	before, after := strings.ReplaceAll(shape[:begin], "'", ""), strings.ReplaceAll(shape[end:], "'", "")
+	return func(n int64) string { return fmt.Sprintf("%s%0*d%s", before, len(digits), n, after) }
 }
 
 func (*counterSteps) Inner() []plan.Step { return nil }
 
+// groupRound is which loop of its group a counter has counted in last.
+type groupRound struct{ loop int64 }
+
 func (c *counterSteps) Act(_ context.Context, u plan.User) bool {
 	scope := u.Scope()
+	if c.afresh {
+		if at := userState[groupRound](u, [1]any{c}); at.loop != u.Loop() {
+			at.loop = u.Loop()
+			*userState[int64](u, c) = 0
+		}
+	}
 	n := count(u, c, c.each)
-	length := max((c.last-c.first)/c.step+1, 1)
-	scope.Values[c.slot] = expr.NumberValue(c.first + (n-1)%length*c.step)
+	first, step, last := renderInt(c.first, scope), renderInt(c.step, scope), renderInt(c.last, scope)
+	length := int64(1)
+	if step > 0 {
+		length = max((last-first)/step+1, 1)
+	}
+	scope.Values[c.slot] = expr.TextValue(c.format(first + (n-1)%length*step))
 	return true
+}
+
+// randomVariable draws a number at each loop.
+func (j *reader) randomVariable(e *element) plan.Action {
+	j.refuseOthers(e, "maximumValue", "minimumValue", "outputFormat", "perThread", "randomSeed", "variableName")
+	slot := j.Define(j.fixed(e.tag, "variableName"))
+	low := j.compile(e.where("minimumValue"), e.value("minimumValue"), expr.AsText)
+	high := j.compile(e.where("maximumValue"), e.value("maximumValue"), expr.AsText)
+	format := j.decimalFormat(e, "outputFormat")
+	return does(func(u plan.User) bool {
+		s := u.Scope()
+		a, b := renderInt(low, s), renderInt(high, s)
+		s.Values[slot] = expr.TextValue(format(a + s.RNG.Int64N(max(b-a, 0)+1)))
+		return true
+	})
 }

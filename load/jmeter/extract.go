@@ -1,7 +1,6 @@
 package jmeter
 
 import (
-	"bytes"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,137 +10,224 @@ import (
 	"whittle/load/plan"
 )
 
-// extractors adds to a request the captures of an extractor. What is
-// not there leaves the default or, without one, the variable as it was: in
-// JMeter that is no failure.
+// extractorNames are the elements that take variables from a response.
+var extractorNames = map[string]bool{
+	"RegexExtractor": true, "BoundaryExtractor": true, "JSONPostProcessor": true, "HtmlExtractor": true, "XPathExtractor": true,
+	"XPath2Extractor": true, "JMESPathExtractor": true, "JSR223PostProcessor": true, "BeanShellPostProcessor": true,
+}
+
+// extractors adds to a request what an extractor does. What is not there leaves the
+// default or, without one, the variable as it was: in JMeter that is no failure.
 func (j *reader) extractors(e *element, q *plan.Request) {
 	switch e.name {
 	case "RegexExtractor":
 		j.regexExtractor(e, q)
 	case "BoundaryExtractor":
 		j.boundaryExtractor(e, q)
+	case "HtmlExtractor":
+		j.selectorExtractor(e, q)
+	case "XPathExtractor", "XPath2Extractor":
+		j.xpathExtractor(e, q)
+	case "JMESPathExtractor":
+		j.jmesExtractor(e, q)
 	default:
 		j.jsonExtractor(e, q)
 	}
 }
 
-// addCapture adds a capture with its default.
-func (j *reader) addCapture(q *plan.Request, name string, other *expr.Template, body bool, find func(*expr.Response) (string, bool)) {
-	slot := j.Define(name)
-	q.Captures = append(q.Captures, plan.Capture{Slot: slot, Body: body, Extract: func(a *expr.Response) (expr.Value, bool) {
-		if text, ok := find(a); ok {
-			return expr.TextValue(text[:min(len(text), expr.MaxCaptured)]), true
-		}
-		if other != nil {
-			return expr.TextValue(string(other.Render(nil, a.Scope))), true
-		}
-		return a.Scope.Values[slot], true
+// takes adds to a request that something is done with its response. What is done sets
+// variables itself, so that what follows sees them.
+func takes(q *plan.Request, body bool, do func(*expr.Response)) {
+	q.Captures = append(q.Captures, plan.Capture{Slot: -1, Body: body, Extract: func(a *expr.Response) (expr.Value, bool) {
+		do(a)
+		return expr.Value{}, true
 	}})
 }
 
-// extraction is what extractors of texts have in common.
+// extraction is what extractors have in common.
 type extraction struct {
-	field  responseField
 	name   string
-	number int            // which of several matches is taken, from 1; 0: one at random
+	number expr.Template  // which of several matches is taken, from 1; 0: one at random; −1: all
 	other  *expr.Template // the default; nil: there is none
 }
 
-// extraction reads it; own are the properties that only this extractor has.
-func (j *reader) extraction(e *element, own ...string) extraction {
-	p := e.name
-	j.refuseOthers(e, append(own, p+".useHeaders", p+".refname", p+".default", p+".default_empty_value", p+".match_number", "Sample.scope")...)
-	x := extraction{field: j.responseField(e, p+".useHeaders"), name: strings.TrimSpace(e.value(p + ".refname"))}
-	if x.number = int(j.whole(e.tag, p+".match_number", -1, 1e6, 1)); x.number < 0 {
-		panic(e.where(p+".match_number").Errorf(whittle.Unsupported, "%s: to take all matches is not supported", e.title()))
+// extraction reads it from properties of those names.
+func (j *reader) extraction(e *element, name, number, other, empty string) extraction {
+	x := extraction{name: strings.TrimSpace(e.value(name))}
+	text := strings.TrimSpace(e.value(number))
+	if text == "" {
+		text = "0"
 	}
-	if text := e.value(p + ".default"); text != "" || e.is(p+".default_empty_value") {
-		t := j.compile(e.where(p+".default"), text, expr.AsText)
+	x.number = j.compile(e.where(number), text, expr.AsText)
+	if fixed, ok := x.number.Constant(); ok {
+		if _, err := strconv.Atoi(strings.TrimSpace(fixed)); err != nil {
+			panic(e.where(number).Invalid("%s: %q is not the number of a match", e.title(), fixed))
+		}
+	}
+	if text := e.value(other); text != "" || empty != "" && e.is(empty) {
+		t := j.compile(e.where(other), text, expr.AsText)
 		x.other = &t
 	}
 	return x
 }
 
-// picked gives match number n, from 1; 0 is one at random. False: there is none.
-func picked[T any](s *expr.Scope, n int, found []T, text func(T) string) (string, bool) {
-	switch {
-	case len(found) == 0 || n > len(found):
-		return "", false
-	case n == 0:
+// store sets the extraction's variables to what was found. groups are those of each
+// text; nil: there are none.
+func (j *reader) store(x *extraction, s *expr.Scope, found []string, groups [][]string) {
+	n := int(renderInt(x.number, s))
+	group := func(name string, at int) {
+		if at >= len(groups) {
+			return
+		}
+		for g, text := range groups[at] {
+			j.assign(s, name+"_g"+strconv.Itoa(g), text)
+		}
+		j.assign(s, name+"_g", strconv.Itoa(len(groups[at])-1))
+	}
+	if n < 0 {
+		if x.other != nil {
+			j.assign(s, x.name, string(x.other.Render(nil, s)))
+		}
+		j.assignAll(s, x.name, found)
+		for i := range found {
+			group(x.name+"_"+strconv.Itoa(i+1), i)
+		}
+		return
+	}
+	if n == 0 && len(found) > 0 {
 		n = 1 + s.RNG.IntN(len(found))
 	}
-	return text(found[n-1]), true
+	if n == 0 || n > len(found) {
+		if x.other != nil {
+			j.assign(s, x.name, string(x.other.Render(nil, s)))
+		}
+		return
+	}
+	j.assign(s, x.name, found[n-1])
+	group(x.name, n-1)
 }
 
-// responseField is the part of a response that an extractor looks at.
-func (j *reader) responseField(e *element, name string) responseField {
-	fields := map[string]string{"": "response_data", "false": "response_data", "true": "response_headers", "code": "response_code"}
-	field, ok := fields[e.value(name)]
-	if !ok {
-		panic(e.where(name).Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), e.value(name)))
+// source is what an extractor looks at: a part of the response, or a variable.
+func (j *reader) source(e *element, useHeaders string) responseField {
+	if e.value("Sample.scope") == "variable" {
+		name := strings.TrimSpace(e.value("Scope.variable"))
+		return responseField{false, func(a *expr.Response) string { text, _ := j.value(a.Scope, name); return text }}
 	}
-	if scope := e.value("Sample.scope"); scope != "" && scope != "all" {
+	if scope := e.value("Sample.scope"); scope != "" && scope != "all" && scope != "parent" {
 		panic(e.where("Sample.scope").Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), scope))
 	}
-	return responseFields[field]
+	fields := map[string]string{
+		"": "response_data", "false": "response_data", "true": "response_headers", "code": "response_code", "message": "response_message",
+		"URL": "sample_url", "request_headers": "request_headers", "unescaped": "unescaped", "as_document": "response_data",
+	}
+	field, ok := responseFields[fields[e.value(useHeaders)]]
+	if !ok {
+		panic(e.where(useHeaders).Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), e.value(useHeaders)))
+	}
+	return field
 }
 
 // groupWord is a group in an extractor's template.
 var groupWord = regexp.MustCompile(`\$(\d+)\$`)
 
 func (j *reader) regexExtractor(e *element, q *plan.Request) {
-	x := j.extraction(e, "RegexExtractor.regex", "RegexExtractor.template")
-	pattern := j.fixed(e.tag, "RegexExtractor.regex")
-	rx, err := expr.CompilePattern(pattern, "")
-	if err != nil {
-		panic(e.where("RegexExtractor.regex").Errorf(whittle.Unsupported, "%v", err))
-	}
+	j.refuseOthers(e, "RegexExtractor.regex", "RegexExtractor.template", "RegexExtractor.useHeaders", "RegexExtractor.refname", "RegexExtractor.default",
+		"RegexExtractor.default_empty_value", "RegexExtractor.match_number", "Sample.scope", "Scope.variable")
+	x := j.extraction(e, "RegexExtractor.refname", "RegexExtractor.match_number", "RegexExtractor.default", "RegexExtractor.default_empty_value")
+	field := j.source(e, "RegexExtractor.useHeaders")
+	pattern := j.pattern(e.where("RegexExtractor.regex"), e.value("RegexExtractor.regex"))
 	shape := e.value("RegexExtractor.template")
 	if shape == "" {
 		shape = "$1$"
 	}
-	for _, g := range groupWord.FindAllStringSubmatch(shape, -1) {
-		if n, err := strconv.Atoi(g[1]); err != nil || n > rx.NumSubexp() {
-			panic(e.where("RegexExtractor.template").Invalid("the pattern has no group %s", g[1]))
+	takes(q, field.body, func(a *expr.Response) {
+		rx := pattern(a.Scope)
+		if rx == nil {
+			return
 		}
-	}
-	find := func(shape string) func(*expr.Response) (string, bool) {
-		return func(a *expr.Response) (string, bool) {
-			text, limit := x.field.of(a), x.number
-			if x.number == 0 {
-				limit = expr.MaxMatches
+		text := field.of(a)
+		var found []string
+		var groups [][]string
+		for _, at := range rx.FindAllStringSubmatchIndex(text, expr.MaxMatches) {
+			var own []string
+			for g := range rx.NumSubexp() + 1 {
+				own = append(own, groupOf(text, at, g))
 			}
-			return picked(a.Scope, x.number, rx.FindAllStringSubmatchIndex(text, limit), func(at []int) string { return expandGroups(shape, text, at) })
+			groups = append(groups, own)
+			found = append(found, expandGroups(shape, text, at))
+		}
+		j.store(&x, a.Scope, found, groups)
+	})
+}
+
+// pattern compiles a regular expression, which may have variables in it.
+func (j *reader) pattern(at plan.Position, text string) func(*expr.Scope) *regexp.Regexp {
+	t := j.compile(at, text, expr.AsText)
+	if fixed, ok := t.Constant(); ok {
+		rx, err := expr.CompilePattern(javaPattern(fixed), "")
+		if err != nil {
+			panic(at.Errorf(whittle.Unsupported, "%v", err))
+		}
+		return func(*expr.Scope) *regexp.Regexp { return rx }
+	}
+	return func(s *expr.Scope) *regexp.Regexp {
+		rx, err := expr.CompilePattern(javaPattern(string(t.Render(nil, s))), "")
+		if err != nil {
+			return nil
+		}
+		return rx
+	}
+}
+
+// javaPattern is a pattern of JMeter's as RE2 reads it: what Java allows to be escaped
+// without need, or leaves unescaped, is written plainly.
+func javaPattern(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\\' && i+1 < len(text):
+			i++
+			if next := text[i]; strings.IndexByte("/\"'<>=:;,@#%&!~ `", next) >= 0 {
+				b.WriteByte(next)
+			} else {
+				b.WriteByte('\\')
+				b.WriteByte(next)
+			}
+		default:
+			b.WriteByte(c)
 		}
 	}
-	j.addCapture(q, x.name, x.other, x.field.body, find(shape))
-	// The groups are variables of their own: name_g0, name_g1 …
-	for g := range rx.NumSubexp() + 1 {
-		own := x.name + "_g" + strconv.Itoa(g)
-		if bytes.Contains(j.raw, []byte("${"+own+"}")) {
-			j.addCapture(q, own, nil, x.field.body, find("$"+strconv.Itoa(g)+"$"))
-		}
+	return b.String()
+}
+
+func groupOf(text string, at []int, n int) string {
+	if 2*n+1 >= len(at) || at[2*n] < 0 {
+		return ""
 	}
+	return text[at[2*n]:at[2*n+1]]
 }
 
 // expandGroups writes an extractor's template with the groups of one match.
 func expandGroups(shape, text string, at []int) string {
 	return groupWord.ReplaceAllStringFunc(shape, func(g string) string {
 		n, err := strconv.Atoi(strings.Trim(g, "$"))
-		if err != nil || 2*n+1 >= len(at) || at[2*n] < 0 {
+		if err != nil {
 			return ""
 		}
-		return text[at[2*n]:at[2*n+1]]
+		return groupOf(text, at, n)
 	})
 }
 
 func (j *reader) boundaryExtractor(e *element, q *plan.Request) {
-	x := j.extraction(e, "BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary")
+	j.refuseOthers(e, "BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary", "BoundaryExtractor.useHeaders", "BoundaryExtractor.refname",
+		"BoundaryExtractor.default", "BoundaryExtractor.default_empty_value", "BoundaryExtractor.match_number", "Sample.scope", "Scope.variable")
+	x := j.extraction(e, "BoundaryExtractor.refname", "BoundaryExtractor.match_number", "BoundaryExtractor.default", "BoundaryExtractor.default_empty_value")
+	field := j.source(e, "BoundaryExtractor.useHeaders")
 	left := j.compile(e.where("BoundaryExtractor.lboundary"), e.value("BoundaryExtractor.lboundary"), expr.AsText)
 	right := j.compile(e.where("BoundaryExtractor.rboundary"), e.value("BoundaryExtractor.rboundary"), expr.AsText)
-	j.addCapture(q, x.name, x.other, x.field.body, func(a *expr.Response) (string, bool) {
-		from, to := string(left.Render(nil, a.Scope)), string(right.Render(nil, a.Scope))
-		return picked(a.Scope, x.number, between(x.field.of(a), from, to), func(piece string) string { return piece })
+	takes(q, field.body, func(a *expr.Response) {
+		j.store(&x, a.Scope, between(field.of(a), string(left.Render(nil, a.Scope)), string(right.Render(nil, a.Scope))), nil)
 	})
 }
 
@@ -169,37 +255,131 @@ func between(text, from, to string) []string {
 	return out
 }
 
+// selectorExtractor takes texts or attributes of what a CSS selector selects.
+func (j *reader) selectorExtractor(e *element, q *plan.Request) {
+	j.refuseOthers(e, "HtmlExtractor.refname", "HtmlExtractor.expr", "HtmlExtractor.attribute", "HtmlExtractor.default", "HtmlExtractor.match_number",
+		"HtmlExtractor.extractor_impl", "HtmlExtractor.default_empty_value", "Sample.scope")
+	x := j.extraction(e, "HtmlExtractor.refname", "HtmlExtractor.match_number", "HtmlExtractor.default", "HtmlExtractor.default_empty_value")
+	_ = j.source(e, "")
+	find, err := expr.CompileSelectorList(j.fixed(e.tag, "HtmlExtractor.expr"), j.fixed(e.tag, "HtmlExtractor.attribute"))
+	if err != nil {
+		panic(e.where("HtmlExtractor.expr").Errorf(whittle.Unsupported, "the selector is not understood: %v", err))
+	}
+	takes(q, true, func(a *expr.Response) { j.store(&x, a.Scope, find(a), nil) })
+}
+
+// xpathExtractor takes what an XPath leads to, in XML or, where it is to be tolerant,
+// in HTML.
+func (j *reader) xpathExtractor(e *element, q *plan.Request) {
+	p := "XPathExtractor"
+	number := "XPathExtractor.matchNumber"
+	if e.name == "XPath2Extractor" {
+		p, number = "XPathExtractor2", "XPathExtractor2.matchNumber"
+	}
+	j.refuseOthers(e, p+".refname", p+".xpathQuery", p+".default", p+".matchNumber", p+".fragment", p+".tolerant", p+".validate", p+".whitespace",
+		p+".show_warnings", p+".report_errors", p+".quiet", p+".namespaces", p+".download_dtds", "Sample.scope")
+	x := j.extraction(e, p+".refname", number, p+".default", "")
+	_ = j.source(e, "")
+	text := j.fixed(e.tag, p+".xpathQuery")
+	find, err := expr.XPathList{Page: e.is(p + ".tolerant"), Markup: e.is(p + ".fragment")}.Compile(text)
+	if err != nil {
+		panic(e.where(p+".xpathQuery").Errorf(whittle.Unsupported, "the XPath %s is not understood: %v", text, err))
+	}
+	takes(q, true, func(a *expr.Response) { j.store(&x, a.Scope, find(a), nil) })
+}
+
+// plainPath is the part of JMESPath that JSONPath has as well.
+var plainPath = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*|\[\d+\]|\[\*\])*$`)
+
+func (j *reader) jmesExtractor(e *element, q *plan.Request) {
+	j.refuseOthers(e, "JMESExtractor.referenceName", "JMESExtractor.jmesPathExpr", "JMESExtractor.matchNumber", "JMESExtractor.defaultValue", "Sample.scope")
+	x := j.extraction(e, "JMESExtractor.referenceName", "JMESExtractor.matchNumber", "JMESExtractor.defaultValue", "")
+	text := j.fixed(e.tag, "JMESExtractor.jmesPathExpr")
+	if !plainPath.MatchString(text) {
+		panic(e.where("JMESExtractor.jmesPathExpr").Errorf(whittle.Unsupported, "the JMESPath %s is not supported: names, [n] and [*] are", text))
+	}
+	path, err := expr.CompilePath("$." + text)
+	if err != nil {
+		panic(e.where("JMESExtractor.jmesPathExpr").Invalid("the JMESPath is not understood: %v", err))
+	}
+	takes(q, true, func(a *expr.Response) { j.store(&x, a.Scope, jsonTexts(a.JSON(), path), nil) })
+}
+
+// jsonTexts lists what a path leads to, as texts.
+func jsonTexts(doc *expr.Document, path expr.JSONPath) (out []string) {
+	if doc == nil {
+		return nil
+	}
+	for _, d := range path.Find(doc) {
+		out = append(out, d.Value().Text)
+	}
+	return out
+}
+
 // jsonExtractor takes several variables, each by a JSONPath.
 func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 	j.refuseOthers(e, "JSONPostProcessor.referenceNames", "JSONPostProcessor.jsonPathExprs", "JSONPostProcessor.match_numbers",
-		"JSONPostProcessor.defaultValues", "Sample.scope")
-	_ = j.responseField(e, "useHeaders")
+		"JSONPostProcessor.defaultValues", "JSONPostProcessor.compute_concat", "JSONPostProcessor.computeConcat", "Sample.scope", "Scope.variable")
+	ofVariable := e.value("Sample.scope") == "variable"
+	field := j.source(e, "useHeaders")
 	split := func(name string) []string { return strings.Split(e.value("JSONPostProcessor."+name), ";") }
 	names, paths, numbers, others := split("referenceNames"), split("jsonPathExprs"), split("match_numbers"), split("defaultValues")
 	if len(names) != len(paths) {
 		panic(e.at.Invalid("%s: %d variables and %d paths", e.title(), len(names), len(paths)))
 	}
+	concat := e.is("JSONPostProcessor.compute_concat") || e.is("JSONPostProcessor.computeConcat")
 	for i, name := range names {
-		path, err := expr.CompilePath(strings.TrimSpace(paths[i]))
-		if err != nil {
-			panic(e.where("JSONPostProcessor.jsonPathExprs").Invalid("the JSONPath %s is not understood: %v", paths[i], err))
-		}
-		number := 0
+		at := e.where("JSONPostProcessor.jsonPathExprs")
+		path := j.jsonPath(at, strings.TrimSpace(paths[i]))
+		x := extraction{name: strings.TrimSpace(name), number: expr.Template(nil).Literal("0")}
 		if i < len(numbers) && strings.TrimSpace(numbers[i]) != "" {
-			if number, err = strconv.Atoi(strings.TrimSpace(numbers[i])); err != nil || number < 0 {
-				panic(e.where("JSONPostProcessor.match_numbers").Errorf(whittle.Unsupported, "the match number %s is not supported", numbers[i]))
+			n := strings.TrimSpace(numbers[i])
+			if _, err := strconv.Atoi(n); err != nil && !strings.Contains(n, "${") {
+				panic(e.where("JSONPostProcessor.match_numbers").Invalid("%q is not the number of a match", n))
 			}
+			x.number = j.compile(e.where("JSONPostProcessor.match_numbers"), n, expr.AsText)
 		}
-		var other expr.Template
+		other := expr.Template(nil)
 		if i < len(others) {
 			other = j.compile(e.where("JSONPostProcessor.defaultValues"), others[i], expr.AsText)
 		}
-		j.addCapture(q, strings.TrimSpace(name), &other, true, func(a *expr.Response) (string, bool) {
+		x.other = &other
+		takes(q, true, func(a *expr.Response) {
 			doc := a.JSON()
-			if doc == nil {
-				return "", false
+			if ofVariable {
+				doc, _ = expr.ParseDocument(field.of(a))
 			}
-			return picked(a.Scope, number, path.Find(doc), func(d *expr.Document) string { return d.Value().Text })
+			found := jsonTexts(doc, path(a.Scope))
+			if concat && len(found) > 0 {
+				j.assign(a.Scope, x.name+"_ALL", strings.Join(found, ","))
+			}
+			if n := renderInt(x.number, a.Scope); n < 0 && len(found) > 0 {
+				all := x
+				all.other = nil
+				j.store(&all, a.Scope, found, nil)
+				return
+			}
+			j.assign(a.Scope, x.name+"_matchNr", strconv.Itoa(len(found)))
+			j.store(&x, a.Scope, found, nil)
 		})
+	}
+}
+
+// jsonPath compiles a JSONPath, which may have variables in it.
+func (j *reader) jsonPath(at plan.Position, text string) func(*expr.Scope) expr.JSONPath {
+	t := j.compile(at, text, expr.AsText)
+	if fixed, ok := t.Constant(); ok {
+		path, err := expr.CompilePath(fixed)
+		if err != nil {
+			panic(at.Errorf(whittle.Unsupported, "the JSONPath %s is not understood: %v", fixed, err))
+		}
+		return func(*expr.Scope) expr.JSONPath { return path }
+	}
+	return func(s *expr.Scope) expr.JSONPath {
+		path, err := expr.CompilePath(string(t.Render(nil, s)))
+		if err != nil {
+			path, _ = expr.CompilePath("$.whittle_no_such_path")
+		}
+		return path
 	}
 }

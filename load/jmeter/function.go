@@ -3,7 +3,7 @@ package jmeter
 import (
 	"fmt"
 	"math"
-	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -44,26 +44,26 @@ var jmxFunctions map[string]func(*reader, *functionCall) expr.Expression
 
 func init() {
 	jmxFunctions = map[string]func(*reader, *functionCall) expr.Expression{
-		"P":               func(j *reader, c *functionCall) expr.Expression { return j.property(c, 1, "1") },
-		"property":        func(j *reader, c *functionCall) expr.Expression { return j.property(c, 2, "") },
+		"P":               (*reader).property,
+		"property":        (*reader).namedProperty,
 		"Random":          (*reader).randomNumber,
 		"RandomString":    (*reader).randomText,
 		"UUID":            func(*reader, *functionCall) expr.Expression { return expr.Expression{Eval: uuidValue} },
 		"time":            (*reader).time,
 		"threadNum":       (*reader).threadNumber,
 		"threadGroupName": (*reader).groupName,
-		"TestPlanName":    func(j *reader, _ *functionCall) expr.Expression { return fixedText(j.title) },
+		"TestPlanName":    func(j *reader, _ *functionCall) expr.Expression { return fixedText(filepath.Base(j.Plan.Name)) },
 		"counter":         (*reader).counter,
 		"CSVRead":         (*reader).csvRead,
 		"intSum":          (*reader).sum,
 		"longSum":         (*reader).sum,
 		"urlencode":       (*reader).encodeURL,
+		"groovy":          (*reader).scriptCall,
+		"javaScript":      (*reader).scriptCall,
 		"jexl2":           (*reader).jexl,
 		"jexl3":           (*reader).jexl,
 	}
 }
-
-const functionWords = "__P, __property, __Random, __RandomString, __UUID, __time, __threadNum, __threadGroupName, __TestPlanName, __counter, __CSVRead, __intSum, __longSum, __urlencode, __jexl2, __jexl3"
 
 func uuidValue(s *expr.Scope) expr.Value { return expr.TextValue(expr.UUID(s.RNG)) }
 
@@ -85,16 +85,21 @@ func (j *reader) function(n plan.Position, inner string, depth int) expr.Express
 			c.args = append(c.args, j.compound(n, a, expr.AsText, depth+1))
 		}
 	}
-	f, ok := jmxFunctions[c.name]
-	if !ok {
-		why := "known are " + functionWords
-		switch strings.ToLower(c.name) {
-		case "groovy", "beanshell", "javascript", "bsf", "jsr223":
-			why = "it is a script, and whittle runs the declarative parts of a plan only"
-		}
-		panic(n.Errorf(whittle.Unsupported, "the function __%s is not supported: %s", c.name, why))
+	if f, ok := jmxFunctions[c.name]; ok {
+		return f(j, c)
 	}
-	return f(j, c)
+	if f, ok := textFunctions[c.name]; ok {
+		return j.textCall(c, f)
+	}
+	if f, ok := variableFunctions[c.name]; ok {
+		return f(j, c)
+	}
+	why := "docs/load-jmeter.md lists those that are"
+	switch strings.ToLower(c.name) {
+	case "beanshell", "bsf", "jsr223":
+		why = "it is a script, and of those only vars, props, log and plain expressions run"
+	}
+	panic(n.Errorf(whittle.Unsupported, "the function __%s is not supported: %s", c.name, why))
 }
 
 // splitArguments splits at commas that are not escaped and not within a ${…}.
@@ -119,14 +124,48 @@ func splitArguments(s string) []string {
 }
 
 // functionVariables finds the variables that calls of functions fill.
-var functionVariables = regexp.MustCompile(`\$\{__(Random|RandomString|time|counter|intSum|longSum|jexl2|jexl3)\([^(){}]*,\s*([A-Za-z_]\w*)\s*\)\}`)
+var functionVariables = regexp.MustCompile(`\$\{__(Random|RandomString|RandomDate|time|timeShift|dateTimeConvert|counter|intSum|longSum|jexl2|jexl3|groovy|javaScript|changeCase|digest|FileToString|StringFromFile|chooseRandom|MD5|base64Encode|base64Decode)\([^(){}]*,\s*([A-Za-z_]\w*)\s*\)\}`)
 
-func (j *reader) property(c *functionCall, fallback int, other string) expr.Expression {
-	name := c.fixed(0, "")
-	if v, ok := j.Source.Properties[name]; ok {
-		return fixedText(v)
+// splitVariables finds the variables that calls of __split fill, and those of
+// __property.
+var splitVariables = regexp.MustCompile(`__(split|property)\((?:[^(){}]|\$\{[^{}]*\})*?,\s*([A-Za-z_]\w*)\s*[,)]`)
+
+// property is __P: its default is 1 unless the call has one, be it empty.
+func (j *reader) property(c *functionCall) expr.Expression {
+	other := expr.Template(nil).Literal("1")
+	if len(c.args) > 1 {
+		other = c.args[1]
 	}
-	return fixedText(c.fixed(fallback, other))
+	return j.propertyOr(c, other, "")
+}
+
+// namedProperty is __property: its default is the name unless the call has one, and it
+// may fill a variable.
+func (j *reader) namedProperty(c *functionCall) expr.Expression {
+	c.need(1)
+	other := c.args[0]
+	if len(c.args) > 2 {
+		other = c.args[2]
+	}
+	return j.propertyOr(c, other, c.fixed(1, ""))
+}
+
+func (j *reader) propertyOr(c *functionCall, other expr.Template, variable string) expr.Expression {
+	c.need(1)
+	name, ok := c.args[0].Constant()
+	text, fixed := other.Constant()
+	if name = strings.TrimSpace(name); ok && fixed && variable == "" && !j.setsProperties {
+		if v, ok := j.Source.Properties[name]; ok {
+			text = v
+		}
+		return fixedText(text)
+	}
+	return expr.Expression{Eval: j.storeResult(variable, func(s *expr.Scope) expr.Value {
+		if text, ok := j.propertyValue(s, strings.TrimSpace(string(c.args[0].Render(nil, s)))); ok {
+			return expr.TextValue(text)
+		}
+		return expr.TextValue(string(other.Render(nil, s)))
+	})}
 }
 
 func (j *reader) randomNumber(c *functionCall) expr.Expression {
@@ -245,7 +284,7 @@ func (j *reader) encodeURL(c *functionCall) expr.Expression {
 		panic(c.at.Invalid("${__%s}: takes one text", c.raw))
 	}
 	return j.foldable(c.args, "", func(s *expr.Scope) expr.Value {
-		return expr.TextValue(url.QueryEscape(string(c.args[0].Render(nil, s))))
+		return expr.TextValue(charset{}.formEscape(string(c.args[0].Render(nil, s))))
 	})
 }
 

@@ -41,7 +41,13 @@ func (j *reader) group(e *element, env elementScope) plan.Group {
 	if g.OnError, ok = errorActions[action]; !ok {
 		panic(e.where("ThreadGroup.on_sample_error").Errorf(whittle.Unsupported, "on_sample_error: %s is not supported", action))
 	}
-	g.Fresh = e.value("ThreadGroup.same_user_on_next_iteration") == "false"
+	g.Fresh, g.KeepsCookies = e.value("ThreadGroup.same_user_on_next_iteration") == "false", true
+	switch e.name {
+	case "SetupThreadGroup":
+		g.Stage = plan.Setup
+	case "PostThreadGroup":
+		g.Stage = plan.Teardown
+	}
 	j.Plan.Scenarios = append(j.Plan.Scenarios, plan.Scenario{Name: e.label, Weight: 1, Steps: j.block(e, env)})
 	j.Plan.Weight++
 	return g

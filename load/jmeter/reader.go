@@ -4,6 +4,7 @@
 package jmeter
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"whittle/internal/units"
 	"whittle/load/expr"
 	"whittle/load/plan"
+	"whittle/load/script"
 )
 
 // jmxTimeout bounds a request whose sampler has no response timeout; JMeter
@@ -28,12 +30,22 @@ type reader struct {
 	raw []byte // the source
 	// constants are the variables whose value is known before the run; runtime
 	// are those that something fills during it.
-	constants map[string]string
-	runtime   map[string]bool
-	setup     []plan.Assignment // of user defined variables that are no constants
-	ignored   []string          // listeners and the like, by title
-	files     map[string][][]expr.Value
-	title     string // of the test plan
+	constants      map[string]string
+	runtime        map[string]bool
+	listed         map[string]bool // what the names of lists begin with: name_1, name_2 …
+	scripted       bool            // a script may fill any variable
+	setsProperties bool            // the plan sets properties during the run
+	uploaded       int             // bytes of the files that are sent
+	top            []*element      // what the plan itself has
+	loop           *repeat         // the loop controller that is being read
+	perLoops       map[*element]plan.Action
+	rewritten      []rewritten
+	sources        int               // bytes of the plan and of what it includes
+	runtimeOf      *script.Runtime   // of all scripts; nil: none has run
+	setup          []plan.Assignment // of user defined variables that are no constants
+	ignored        []string          // listeners and the like, by title
+	files          map[string][][]expr.Value
+	title          string // of the test plan
 }
 
 // Parse reads a JMeter test plan; name is for errors, which carry line and
@@ -41,15 +53,16 @@ type reader struct {
 // docs/load-jmeter.md does not list.
 func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 	defer whittle.Caught(&err)
-	if len(src) > plan.MaxBytes {
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "%s: a plan has at most %d bytes, this one %d", name, plan.MaxBytes, len(src))
+	if len(src) > MaxBytes {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "%s: a plan has at most %d bytes, this one %d", name, MaxBytes, len(src))
 	}
 	if s.Environment != "" {
 		return nil, whittle.Errorf(whittle.Invalid, "%s: a JMeter plan has no environments; it has properties", name)
 	}
 	j := &reader{
-		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{},
-		files: map[string][][]expr.Value{},
+		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{}, listed: map[string]bool{},
+		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, sources: len(src),
+		setsProperties: bytes.Contains(src, []byte("__setProperty")) || bytes.Contains(src, []byte("props.put")),
 	}
 	j.Plan.HTTP.Timeout = jmxTimeout
 	j.document(parseXML(name, src))
@@ -79,37 +92,54 @@ func (j *reader) document(root *tag) {
 
 func (j *reader) testPlan(e *element) {
 	j.title = e.label
-	j.refuseOthers(e, "TestPlan.functional_mode", "TestPlan.serialize_threadgroups", "TestPlan.tearDown_on_shutdown", "TestPlan.user_defined_variables")
+	j.refuseOthers(e, "TestPlan.functional_mode", "TestPlan.serialize_threadgroups", "TestPlan.tearDown_on_shutdown", "TestPlan.user_defined_variables",
+		"TestPlan.user_define_classpath", "TestPlan.thread_groups")
+	if jars := strings.TrimSpace(e.value("TestPlan.user_define_classpath")); jars != "" {
+		j.Plan.Notes = append(j.Plan.Notes, "the libraries of the class path are left out: "+jars)
+	}
 	j.Plan.Serial = e.is("TestPlan.serialize_threadgroups")
+	j.include(e, e, 0)
 	j.findRuntime(e)
 	for _, m := range functionVariables.FindAllSubmatch(j.raw, -1) {
 		j.runtime[string(m[2])] = true
 	}
+	for _, m := range splitVariables.FindAllSubmatch(j.raw, -1) {
+		j.runtime[string(m[2])], j.listed[string(m[2])] = true, true
+	}
 	j.userVariables(e)
 	j.findColumns(e)
-	env := elementScope{}.extended(j, e.below)
+	for _, c := range e.below {
+		if !isGroup(c.name) && c.name != "OpenModelThreadGroup" {
+			j.top = append(j.top, c)
+		}
+	}
+	env := elementScope{}.extended(j, j.top)
 	for _, c := range e.below {
 		j.planChild(c, env)
 	}
+	j.noteSessions()
 }
 
 // planChild reads one element right below the test plan.
 func (j *reader) planChild(e *element, env elementScope) {
 	switch e.name {
-	case "ThreadGroup":
+	case "ThreadGroup", "SetupThreadGroup", "PostThreadGroup":
 		j.threadGroup(e, env)
+	case steppingGroup, ultimateGroup, concurrencyGroup:
+		j.pluginGroup(e, env)
 	case "OpenModelThreadGroup":
 		j.openGroup(e, env)
 	case "TestFragmentController":
-		j.ignored = append(j.ignored, e.title())
-	case "SetupThreadGroup", "PostThreadGroup":
-		panic(e.at.Errorf(whittle.Unsupported, "%s is not supported: what users before and after the run do is left to scripts", e.title()))
+		// Its modules are read where they are used.
 	default:
 		if !j.readByScope(e) {
 			panic(j.refuse(e))
 		}
 	}
 }
+
+// MaxBytes bounds a plan with what it includes.
+const MaxBytes = 32 << 20
 
 // finish checks the whole plan and chooses its target.
 func (j *reader) finish(e *element) {
@@ -160,7 +190,7 @@ func (j *reader) chooseTarget() {
 func (j *reader) refuse(e *element) error {
 	for _, script := range []string{"JSR223", "BeanShell", "BSF", "Groovy"} {
 		if strings.HasPrefix(e.name, script) {
-			return e.at.Errorf(whittle.Unsupported, "%s is not supported: it is a script, and whittle runs the declarative parts of a plan only", e.title())
+			return e.at.Errorf(whittle.Unsupported, "%s is not supported: it is a script", e.title())
 		}
 	}
 	return e.at.Errorf(whittle.Unsupported, "%s is not supported", e.title())
@@ -193,6 +223,11 @@ func (j *reader) fixed(t *tag, name string) string {
 	if p == nil {
 		return ""
 	}
+	return j.fixedOf(p, name)
+}
+
+// fixedOf is the text of a property.
+func (j *reader) fixedOf(p *tag, name string) string {
 	tpl := j.compile(p.at, p.content(), expr.AsText)
 	text, ok := tpl.Constant()
 	if !ok {

@@ -1,6 +1,8 @@
 package jmeter
 
 import (
+	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -9,7 +11,6 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"whittle"
 	"whittle/load/expr"
 	"whittle/load/plan"
 )
@@ -23,13 +24,17 @@ var samplerProperties = []string{
 	// Which client JMeter uses, and how it fetches what whittle does not.
 	"HTTPSampler.implementation", "HTTPSampler.concurrentPool", "HTTPSampler.concurrentDwn", "HTTPSampler.embedded_url_re",
 	"HTTPSampler.embedded_url_exclude_re", "HTTPSampler.md5", "HTTPSampler.monitor", "HTTPSampler.ipSourceType",
-	"HTTPSampler.BROWSER_COMPATIBLE_MULTIPART",
+	"HTTPSampler.BROWSER_COMPATIBLE_MULTIPART", "HTTPSampler.DO_MULTIPART_POST", "HTTPsampler.Files", "HTTPSampler.image_parser",
+	// What the body says already.
+	"GraphQLHTTPSampler.operationName", "GraphQLHTTPSampler.query", "GraphQLHTTPSampler.variables",
+	// Where a newer JMeter keeps what an older one wrote elsewhere.
+	"HTTPSampler.FILE_NAME", "HTTPSampler.FILE_FIELD", "HTTPSampler.MIMETYPE", "HTTPSampler.useragent", "HTTPSampler.mimetype",
 }
 
 // sample is a sampler with the defaults in its scope.
 type sample struct {
 	*element
-	defaults []*element // the innermost last
+	defaults []*element // the innermost first
 }
 
 // prop finds a property of the sampler's own, or the innermost default for
@@ -38,7 +43,7 @@ func (s *sample) find(name string) *tag {
 	if p := s.prop(name); p != nil && strings.TrimSpace(p.text) != "" {
 		return p
 	}
-	for _, d := range slices.Backward(s.defaults) {
+	for _, d := range s.defaults {
 		if p := d.prop(name); p != nil && strings.TrimSpace(p.text) != "" {
 			return p
 		}
@@ -46,35 +51,110 @@ func (s *sample) find(name string) *tag {
 	return &tag{at: s.at}
 }
 
+// isFound reports whether a property is "true" for the sampler.
+func (s *sample) isFound(name string) bool { return strings.TrimSpace(s.find(name).text) == "true" }
+
 // sampler reads one HTTP request and the timers before it.
 func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, samplerProperties...)
 	env = env.extended(j, e.below)
-	for _, c := range e.below {
-		if !j.readByScope(c) {
-			panic(j.refuse(c))
-		}
-	}
+	ahead, behind := j.belowSampler(e, env)
 	s := &sample{e, env.defaults}
-	q := &plan.Request{Headers: env.headers, NoCookies: env.cookies == nil}
-	if q.Method = strings.ToUpper(strings.TrimSpace(s.find("HTTPSampler.method").text)); q.Method == "" {
+	q := &plan.Request{Headers: env.headers, NoCookies: env.cookies == nil, Redirect: redirected, Illegal: illegalTarget}
+	if q.Method = strings.ToUpper(j.fixedOf(s.find("HTTPSampler.method"), "HTTPSampler.method")); q.Method == "" {
 		q.Method = "GET"
 	}
 	if !httpguts.ValidHeaderFieldName(q.Method) {
 		panic(e.where("HTTPSampler.method").Invalid("%q is not a method", q.Method))
 	}
-	q.FollowRedirects = s.find("HTTPSampler.follow_redirects").text == "true" || s.find("HTTPSampler.auto_redirects").text == "true"
-	j.content(s, q)
+	q.FollowRedirects = s.isFound("HTTPSampler.follow_redirects") || s.isFound("HTTPSampler.auto_redirects")
+	j.content(s, q, &env)
 	j.timeout(s, q)
 	if env.cookies != nil {
-		q.Cookies = j.ownCookies(env.cookies)
+		q.Cookies, q.KeepCookies = j.ownCookies(env.cookies, hostOf(q.Origin)), true
 	}
-	if s.find("HTTPSampler.use_keepalive").text == "false" || env.closing {
-		q.Headers = plan.MergeHeaders(q.Headers, []plan.HeaderField{{Name: "connection", Value: expr.Template(nil).Literal("close")}})
-	}
+	q.Login = j.login(env.auths)
+	j.closing(s, q)
 	j.addChecks(q, env)
 	j.samplerName(e, q, env.prefix)
-	return append(timerSteps(env.timers), plan.Step{Request: q})
+	steps := append(timerSteps(env.timers), ahead...)
+	steps = append(steps, plan.Step{Request: q})
+	return append(append(steps, j.resources(s, q)...), behind...)
+}
+
+// closing makes a request close its connection where the sampler or a header says so. Of
+// the header's other values none is sent.
+func (j *reader) closing(s *sample, q *plan.Request) {
+	closes := !s.isFound("HTTPSampler.use_keepalive")
+	q.Headers = slices.DeleteFunc(slices.Clone(q.Headers), func(h plan.HeaderField) bool {
+		text, _ := h.Value.Constant()
+		closes = closes || h.Name == "connection" && strings.EqualFold(text, "close")
+		return h.Name == "connection"
+	})
+	if closes {
+		q.Headers = append(q.Headers, plan.HeaderField{Name: "connection", Value: expr.Template(nil).Literal("close")})
+	}
+}
+
+// redirected says which redirects JMeter follows, and by which method.
+func redirected(method string, status int) (string, bool) {
+	if status == http.StatusTemporaryRedirect && method != http.MethodGet && method != http.MethodHead {
+		return "", false
+	}
+	if method != http.MethodHead {
+		method = http.MethodGet
+	}
+	return method, true
+}
+
+// illegalTarget finds a character that no URL has: JMeter sends no such request.
+func illegalTarget(target string) string {
+	if i := strings.IndexAny(target, "\"<>\\^`{|}"); i >= 0 {
+		return target[i : i+1]
+	}
+	path, _, _ := strings.Cut(target, "?")
+	if i := strings.IndexAny(path, "[]"); i >= 0 {
+		return path[i : i+1]
+	}
+	return ""
+}
+
+// targetText writes a text into a URL as JMeter does: a space and what is not ASCII
+// are encoded, all else stays.
+func targetText(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if c <= ' ' || c >= 0x7f {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// targetPath is a path as JMeter's client sends it: without a fragment, beginning with
+// one slash, and without empty segments.
+func targetPath(text string) string {
+	text, _, _ = strings.Cut(text, "#")
+	path, query, asks := strings.Cut(text, "?")
+	path = "/" + strings.TrimLeft(path, "/")
+	for strings.Contains(path, "//") {
+		path = strings.ReplaceAll(path, "//", "/")
+	}
+	if asks {
+		path += "?" + query
+	}
+	return targetText(path)
+}
+
+// hostOf is an origin's host, empty where it is not known.
+func hostOf(origin string) string {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // samplerName groups figures by the sampler's label, as JMeter's listeners do.
@@ -106,63 +186,6 @@ func (j *reader) timeout(s *sample, q *plan.Request) {
 	q.Timeout = time.Duration(ms) * time.Millisecond
 }
 
-// content reads where a sampler sends and what.
-func (j *reader) content(s *sample, q *plan.Request) {
-	switch enc := strings.ToUpper(s.find("HTTPSampler.contentEncoding").text); enc {
-	case "", "UTF-8", "UTF8", "US-ASCII":
-	default:
-		panic(s.find("HTTPSampler.contentEncoding").at.Errorf(whittle.Unsupported, "the content encoding %s is not supported: texts are sent in UTF-8", enc))
-	}
-	var arguments []*tag
-	for _, e := range append(slices.Clone(s.defaults), s.element) {
-		if t := e.prop("HTTPsampler.Arguments"); t != nil {
-			if list := t.prop("Arguments.arguments"); list != nil {
-				arguments = append(arguments, list.children...)
-			}
-		}
-	}
-	raw := s.is("HTTPSampler.postBodyRaw") || len(arguments) > 0 && !slices.ContainsFunc(arguments, func(a *tag) bool { return a.value("Argument.name") != "" })
-	var query expr.Template
-	switch {
-	case raw:
-		for _, a := range arguments {
-			q.Body = q.Body.Join(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText))
-		}
-		q.HasBody = len(q.Body) > 0
-	case plan.MethodHasBody(q.Method):
-		q.Body = j.pairs(arguments, expr.AsText)
-		q.HasBody = len(arguments) > 0
-		if q.HasBody && !q.HasHeader("content-type") {
-			q.Headers = plan.MergeHeaders(q.Headers, []plan.HeaderField{{Name: "content-type", Value: expr.Template(nil).Literal("application/x-www-form-urlencoded")}})
-		}
-	default:
-		query = j.pairs(arguments, expr.InTarget)
-	}
-	j.address(s, q, query)
-}
-
-// pairs writes arguments as a query or a form. As in JMeter, those that do not
-// ask to be encoded are sent as they are, as far as their place allows.
-func (j *reader) pairs(arguments []*tag, place expr.Encoding) expr.Template {
-	var t expr.Template
-	for _, a := range arguments {
-		enc := place
-		if a.is("HTTPArgument.always_encode") {
-			enc = expr.InQuery
-		}
-		name := j.compile(a.where("Argument.name"), a.value("Argument.name"), enc)
-		val := j.compile(a.where("Argument.value"), a.value("Argument.value"), enc)
-		if len(t) > 0 {
-			t = t.Literal("&")
-		}
-		t = t.Join(name)
-		if len(val) > 0 || a.value("HTTPArgument.use_equals") != "false" {
-			t = t.Literal("=").Join(val)
-		}
-	}
-	return t
-}
-
 // address puts a sampler's URL together. A path may be a whole URL.
 func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 	p := s.find("HTTPSampler.path")
@@ -172,9 +195,13 @@ func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 		end := plan.OriginLength(text)
 		base, text = text[:end], text[end:]
 	}
-	origin := j.compile(p.at, base, expr.InTarget)
-	path := j.compile(p.at, text, expr.InTarget)
-	path = plan.WithQuery(rooted(path), text, query)
+	origin := j.compile(p.at, base, expr.AsText)
+	path := mapped(j.compile(p.at, text, expr.AsText), targetPath)
+	if _, fixed := path.Constant(); !fixed && strings.HasPrefix(text, "${") && base == "" {
+		path = j.compile(p.at, text, expr.AsText)
+	}
+	path = plan.WithQuery(path, text, query)
+	j.hostPort(s, q)
 	fixed, ok := origin.Constant()
 	if !ok {
 		q.Address = origin.Join(path)
@@ -184,6 +211,20 @@ func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 		q.Origin = plainOrigin(s.where("HTTPSampler.domain"), fixed)
 	}
 	q.Path = path
+}
+
+// hostPort adds the port to a host header of the plan's own, as JMeter's client does.
+func (j *reader) hostPort(s *sample, q *plan.Request) {
+	port := strings.TrimSpace(s.find("HTTPSampler.port").text)
+	if port == "" || port == "80" || port == "443" {
+		return
+	}
+	for i := range q.Headers {
+		if host, ok := q.Headers[i].Value.Constant(); ok && q.Headers[i].Name == "host" && !strings.Contains(host, ":") {
+			q.Headers = slices.Clone(q.Headers)
+			q.Headers[i].Value = q.Headers[i].Value.Literal(":").Join(j.compile(s.at, port, expr.InHeader))
+		}
+	}
 }
 
 // base is a sampler's scheme and server as they are written, empty for the
@@ -220,22 +261,4 @@ func plainOrigin(at plan.Position, text string) string {
 		panic(at.Invalid("%v", err))
 	}
 	return u.String()
-}
-
-// rooted makes a path begin with "/", also one that is known only when it is
-// rendered.
-func rooted(path expr.Template) expr.Template {
-	if text, fixed := path.Beginning(); fixed {
-		if strings.HasPrefix(text, "/") {
-			return path
-		}
-		return expr.Template(nil).Literal("/").Join(path)
-	}
-	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-		text := string(path.Render(nil, s))
-		if !strings.HasPrefix(text, "/") {
-			text = "/" + text
-		}
-		return expr.TextValue(text)
-	}}, expr.AsText)
 }

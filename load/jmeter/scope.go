@@ -16,51 +16,96 @@ import (
 // their siblings and those below.
 type elementScope struct {
 	headers  []plan.HeaderField
-	defaults []*element // HTTP request defaults, the outermost first
+	defaults []*element // HTTP request defaults, the innermost first
 	timers   []timer
 	asserts  []*element
 	extracts []*element
 	cookies  *element // nil: cookies are not kept
 	prefix   string   // of names: the transactions around
-	closing  bool     // a header asks for no keep-alive
+	auths    []*element
+	ahead    []*element // pre-processors, the outermost first
+	loop     *repeat    // the loop controller right around; nil: none
 }
 
-// extended adds the elements of one hashTree.
+// extended adds the elements of one hashTree. Of what can be given once, the innermost
+// counts and, of several next to each other, the first.
 func (s elementScope) extended(j *reader, siblings []*element) elementScope {
+	var own []plan.HeaderField
+	var defaults []*element
 	for _, e := range siblings {
 		switch e.name {
 		case "HeaderManager":
-			j.headers(e, &s)
+			own = completed(own, j.headers(e))
 		case "CookieManager":
 			j.refuseOthers(e, "CookieManager.cookies", "CookieManager.clearEachIteration", "CookieManager.policy", "CookieManager.implementation",
 				"CookieManager.controlledByThreadGroup")
 			s.cookies = e
+		case "JSR223PreProcessor", "BeanShellPreProcessor", "BSFPreProcessor", "UserParameters", "URLRewritingModifier", "AnchorModifier":
+			s.ahead = append(slices.Clip(s.ahead), e)
+		case "AuthManager":
+			s.auths = append(slices.Clip(s.auths), e)
 		case "ConfigTestElement":
+			if j.ofOtherSampler(e) {
+				continue
+			}
 			j.refuseOthers(e, samplerProperties...)
-			s.defaults = append(slices.Clip(s.defaults), e)
-		case "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer", "ConstantThroughputTimer":
+			defaults = append(defaults, e)
+		case "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer", "ConstantThroughputTimer", "SyncTimer", "PreciseThroughputTimer":
 			s.timers = append(slices.Clip(s.timers), j.timer(e))
-		case "ResponseAssertion", "JSONPathAssertion":
-			s.asserts = append(slices.Clip(s.asserts), e)
-		case "RegexExtractor", "JSONPostProcessor", "BoundaryExtractor":
-			s.extracts = append(slices.Clip(s.extracts), e)
+		default:
+			switch {
+			case assertions[e.name]:
+				s.asserts = append(slices.Clip(s.asserts), e)
+			case extractorNames[e.name]:
+				s.extracts = append(slices.Clip(s.extracts), e)
+			}
 		}
 	}
+	s.headers = completed(own, s.headers)
+	s.defaults = append(defaults, s.defaults...)
 	return s
+}
+
+// completed adds to headers those of another manager whose names they have not.
+func completed(own, others []plan.HeaderField) []plan.HeaderField {
+	out := slices.Clip(own)
+	for _, h := range others {
+		if len(own) == 0 || !slices.ContainsFunc(out, func(o plan.HeaderField) bool { return o.Name == h.Name }) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// ofOtherSampler reports whether defaults are those of another protocol's samplers.
+func (j *reader) ofOtherSampler(e *element) bool {
+	for _, c := range e.children {
+		kind, _, _ := strings.Cut(c.property(), ".")
+		switch kind {
+		case "FTPSampler", "TCPSampler", "ConfigTestElement", "JMSSampler", "LDAPSampler":
+			return true
+		}
+	}
+	return false
 }
 
 // readByScope reports whether an element is one of those that with reads, or one
 // that sends nothing and is left out.
 func (j *reader) readByScope(e *element) bool {
 	switch e.name {
-	case "HeaderManager", "CookieManager", "ConfigTestElement", "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer",
-		"PoissonRandomTimer", "ConstantThroughputTimer", "ResponseAssertion", "JSONPathAssertion", "RegexExtractor", "JSONPostProcessor",
-		"BoundaryExtractor",
+	case "HeaderManager", "CookieManager", "AuthManager", "ConfigTestElement", "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer",
+		"PoissonRandomTimer", "ConstantThroughputTimer", "SyncTimer", "PreciseThroughputTimer",
+		"JSR223PreProcessor", "BeanShellPreProcessor", "BSFPreProcessor", "UserParameters", "URLRewritingModifier", "AnchorModifier",
+		"CSVDataSet", "CounterConfig", "RandomVariableConfig", "ResultAction", // the controller around them has them
 		"Arguments": // user defined variables were read before all else
 		return true
-	case "Summariser", "BackendListener", "ProxyControl", "HttpMirrorControl", "PropertyControlGui", "DebugPostProcessor":
+	case "Summariser", "BackendListener", "ProxyControl", "HttpMirrorControl", "PropertyControlGui", "DebugPostProcessor", "DebugSampler",
+		"DNSCacheManager", "KeystoreConfig", "com.blazemeter.jmeter.RandomCSVDataSetConfigGui":
 	default:
-		if !strings.HasSuffix(e.name, "ResultCollector") {
+		if assertions[e.name] || extractorNames[e.name] {
+			return true
+		}
+		if !strings.HasSuffix(e.name, "ResultCollector") && !strings.HasSuffix(e.name, "Collector") && !strings.HasSuffix(e.name, "Writer") {
 			return false
 		}
 	}
@@ -68,36 +113,33 @@ func (j *reader) readByScope(e *element) bool {
 	return true
 }
 
-// headers reads a header manager; its headers take the place of those of an
-// outer one by the same names.
-func (j *reader) headers(e *element, s *elementScope) {
+// headers reads a header manager.
+func (j *reader) headers(e *element) (out []plan.HeaderField) {
 	j.refuseOthers(e, "HeaderManager.headers")
 	list := e.prop("HeaderManager.headers")
 	if list == nil {
-		return
+		return nil
 	}
 	for _, h := range list.children {
 		name := strings.ToLower(j.fixed(h, "Header.name"))
 		text := strings.TrimSpace(h.value("Header.value"))
 		switch {
-		case name == "" && text == "":
+		case name == "":
 			continue
 		case !httpguts.ValidHeaderFieldName(name):
 			panic(h.where("Header.name").Invalid("%q is not a header's name", name))
-		case name == "content-length" || name == "transfer-encoding" || name == "connection":
-			// They frame the message; whittle frames it itself.
-			s.closing = s.closing || name == "connection" && strings.EqualFold(text, "close")
-			continue
+		case name == "content-length" || name == "transfer-encoding":
+			continue // They frame the message; whittle frames it itself.
 		case name == "upgrade" || name == "expect" || name == "te" || name == "trailer":
 			panic(h.where("Header.name").Errorf(whittle.Unsupported, "the header %s is not supported", textproto.CanonicalMIMEHeaderKey(name)))
 		}
-		t := j.compile(h.where("Header.value"), text, expr.InHeader)
-		s.headers = plan.MergeHeaders(s.headers, []plan.HeaderField{{Name: name, Value: t}})
+		out = append(out, plan.HeaderField{Name: name, Value: j.compile(h.where("Header.value"), text, expr.InHeader)})
 	}
+	return out
 }
 
-// ownCookies are the cookies that a plan gives its users.
-func (j *reader) ownCookies(e *element) []plan.HeaderField {
+// ownCookies are the cookies that a plan gives its users for a server.
+func (j *reader) ownCookies(e *element, host string) []plan.HeaderField {
 	list := e.prop("CookieManager.cookies")
 	if list == nil {
 		return nil
@@ -105,6 +147,9 @@ func (j *reader) ownCookies(e *element) []plan.HeaderField {
 	var out []plan.HeaderField
 	for _, c := range list.children {
 		name := c.attributes["name"]
+		if domain := strings.TrimPrefix(j.fixed(c, "Cookie.domain"), "."); domain != "" && host != "" && host != domain && !strings.HasSuffix(host, "."+domain) {
+			continue // it is another server's
+		}
 		if !httpguts.ValidHeaderFieldName(name) {
 			panic(c.at.Invalid("%q is not a cookie's name", name))
 		}

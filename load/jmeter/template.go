@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +40,8 @@ func (j *reader) compound(n plan.Position, text string, enc expr.Encoding, depth
 		case strings.HasPrefix(text[i:], "${"):
 			size := referenceLength(text[i:])
 			if size == 0 {
-				panic(n.Invalid("${ without } in %.60q", text[i:]))
+				i += len("${") // as JMeter reads one without an end
+				continue
 			}
 			if x, ok := j.reference(n, text[i+2:i+size-1], depth); ok {
 				flush()
@@ -80,7 +82,7 @@ func referenceLength(s string) int {
 // reference compiles what stands between ${ and }. False: nothing is of that
 // name.
 func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expression, bool) {
-	if name, ok := strings.CutPrefix(strings.TrimSpace(inner), "__"); ok {
+	if name, ok := strings.CutPrefix(strings.TrimSpace(inner), "__"); ok && isFunction(name) {
 		return j.function(n, name, depth), true
 	}
 	if inner == "JMeterThread.last_sample_ok" {
@@ -88,23 +90,29 @@ func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expre
 			return expr.TextValue(strconv.FormatBool(s.User == nil || !s.User.Failed()))
 		}}, true
 	}
-	if fixed, ok := j.constants[inner]; ok && !j.runtime[inner] {
+	if fixed, ok := j.constants[inner]; ok && !j.varies(inner) {
 		return fixedText(fixed), true
 	}
-	if !j.runtime[inner] {
-		if strings.Contains(inner, "${") {
-			panic(n.Invalid("${%s}: a name made of variables is not supported", inner))
-		}
+	if !j.varies(inner) {
 		return expr.Expression{}, false
 	}
 	return expr.Expression{Eval: j.variable(inner)}, true
 }
+
+// functionName is how a call begins.
+var functionName = regexp.MustCompile(`^[A-Za-z]\w*\s*(\(|$)`)
+
+// isFunction tells a call from a variable whose name begins with underscores.
+func isFunction(inner string) bool { return functionName.MatchString(inner) }
 
 // variable reads a variable that something fills during the run; before that
 // it is written literally.
 func (j *reader) variable(name string) func(*expr.Scope) expr.Value {
 	slot := j.Define(name)
 	unset := expr.TextValue("${" + name + "}")
+	if fixed, ok := j.constants[name]; ok {
+		unset = expr.TextValue(fixed)
+	}
 	return func(s *expr.Scope) expr.Value {
 		if v := s.Values[slot]; v.JSON != "" {
 			return v
@@ -113,85 +121,11 @@ func (j *reader) variable(name string) func(*expr.Scope) expr.Value {
 	}
 }
 
-// userVariables reads the test plan's variables and those of every enabled
-// Arguments element: JMeter sets them all when the test starts.
-func (j *reader) userVariables(plan *element) {
-	if t := plan.prop("TestPlan.user_defined_variables"); t != nil {
-		j.arguments(t)
-	}
-	var walk func(e *element)
-	walk = func(e *element) {
-		if e.name == "Arguments" {
-			j.refuseOthers(e, "Arguments.arguments")
-			j.arguments(e.tag)
-		}
-		for _, c := range e.below {
-			walk(c)
-		}
-	}
-	walk(plan)
-}
-
-func (j *reader) arguments(t *tag) {
-	list := t.prop("Arguments.arguments")
-	if list == nil {
-		return
-	}
-	for _, a := range list.children {
-		name := strings.TrimSpace(a.value("Argument.name"))
-		if name == "" {
-			continue
-		}
-		at := a.where("Argument.value")
-		tpl := j.compile(at, a.value("Argument.value"), expr.AsText)
-		fixed, ok := tpl.Constant()
-		if ok && !j.runtime[name] {
-			j.constants[name] = fixed
-			continue
-		}
-		// It differs from run to run, or something changes it during one.
-		delete(j.constants, name)
-		j.runtime[name] = true
-		j.setup = append(j.setup, plan.Assignment{Slot: j.Define(name), Value: tpl})
-	}
-}
-
-// findRuntime lists the variables that something fills during the run.
-func (j *reader) findRuntime(e *element) {
-	add := func(list, sep string) {
-		for name := range strings.SplitSeq(list, sep) {
-			if name = strings.TrimSpace(name); name != "" {
-				j.runtime[name] = true
-			}
-		}
-	}
-	switch e.name {
-	case "CSVDataSet":
-		add(e.value("variableNames"), ",")
-	case "CounterConfig":
-		add(e.value("CounterConfig.name"), ",")
-	case "RegexExtractor":
-		name := e.value("RegexExtractor.refname")
-		add(name, ",")
-		for g := range 10 {
-			j.runtime[strings.TrimSpace(name)+"_g"+strconv.Itoa(g)] = true
-		}
-	case "BoundaryExtractor":
-		add(e.value("BoundaryExtractor.refname"), ",")
-	case "JSONPostProcessor":
-		add(e.value("JSONPostProcessor.referenceNames"), ";")
-	}
-	for _, c := range e.below {
-		j.findRuntime(c)
-	}
-}
-
 // storeResult puts a function's value into the variable that its last argument names.
 func (j *reader) storeResult(name string, eval func(*expr.Scope) expr.Value) func(*expr.Scope) expr.Value {
 	if name == "" {
 		return eval
 	}
-	delete(j.constants, name)
 	j.runtime[name] = true
 	slot := j.Define(name)
 	return func(s *expr.Scope) expr.Value {
@@ -201,48 +135,85 @@ func (j *reader) storeResult(name string, eval func(*expr.Scope) expr.Value) fun
 	}
 }
 
-// Dated compiles a pattern of Java's SimpleDateFormat, as far as it is of
-// numbers and names that Go knows.
-func Dated(pattern string) (func(time.Time) string, bool) {
-	layouts := map[string]string{
-		"yyyy": "2006", "yy": "06", "y": "2006", "MMMM": "January", "MMM": "Jan", "MM": "01", "M": "1", "dd": "02", "d": "2",
-		"EEEE": "Monday", "EEE": "Mon", "E": "Mon", "HH": "15", "hh": "03", "h": "3", "mm": "04", "m": "4", "ss": "05", "s": "5",
-		"a": "PM", "z": "MST", "Z": "-0700", "X": "Z07", "XX": "Z0700", "XXX": "Z07:00",
-	}
-	var pieces []func(time.Time) string
+// layouts are the pieces of a pattern of Java's SimpleDateFormat that Go has.
+var layouts = map[string]string{
+	"yyyy": "2006", "yy": "06", "y": "2006", "MMMM": "January", "MMM": "Jan", "MM": "01", "M": "1", "dd": "02", "d": "2",
+	"EEEE": "Monday", "EEE": "Mon", "E": "Mon", "HH": "15", "hh": "03", "h": "3", "mm": "04", "m": "4", "ss": "05", "s": "5",
+	"a": "PM", "z": "MST", "Z": "-0700", "X": "Z07", "XX": "Z0700", "XXX": "Z07:00",
+}
+
+// Layout is a pattern as Go reads a date by it. False: it has no such layout.
+func Layout(pattern string) (string, bool) {
+	var out strings.Builder
+	ok := eachPiece(pattern, func(text string, literal bool) bool {
+		if literal {
+			out.WriteString(text)
+			return true
+		}
+		if text == "SSS" && strings.HasSuffix(out.String(), ".") {
+			out.WriteString("000")
+			return true
+		}
+		layout, ok := layouts[text]
+		out.WriteString(layout)
+		return ok
+	})
+	return out.String(), ok
+}
+
+// eachPiece takes a pattern apart into runs of one letter and texts between them.
+func eachPiece(pattern string, take func(text string, literal bool) bool) bool {
 	for rest := pattern; rest != ""; {
-		c := rest[0]
 		n := 1
-		switch {
+		switch c := rest[0]; {
 		case c == '\'':
 			end := strings.IndexByte(rest[1:], '\'')
 			if end < 0 {
-				return nil, false
+				return false
 			}
 			text := rest[1 : 1+end]
 			if text == "" {
 				text = "'"
 			}
-			pieces = append(pieces, func(time.Time) string { return text })
+			if !take(text, true) {
+				return false
+			}
 			n = end + 2
 		case c|0x20 >= 'a' && c|0x20 <= 'z':
 			for n < len(rest) && rest[n] == c {
 				n++
 			}
-			layout, ok := layouts[rest[:n]]
-			switch {
-			case rest[:n] == "SSS":
-				pieces = append(pieces, func(t time.Time) string { return t.Format(".000")[1:] })
-			case !ok:
-				return nil, false
-			default:
-				pieces = append(pieces, func(t time.Time) string { return t.Format(layout) })
+			if !take(rest[:n], false) {
+				return false
 			}
 		default:
-			text := rest[:1]
-			pieces = append(pieces, func(time.Time) string { return text })
+			if !take(rest[:1], true) {
+				return false
+			}
 		}
 		rest = rest[n:]
+	}
+	return true
+}
+
+// Dated compiles a pattern of Java's SimpleDateFormat, as far as it is of
+// numbers and names that Go knows.
+func Dated(pattern string) (func(time.Time) string, bool) {
+	var pieces []func(time.Time) string
+	ok := eachPiece(pattern, func(text string, literal bool) bool {
+		layout, known := layouts[text]
+		switch {
+		case literal:
+			pieces = append(pieces, func(time.Time) string { return text })
+		case text == "SSS":
+			pieces = append(pieces, func(t time.Time) string { return t.Format(".000")[1:] })
+		case known:
+			pieces = append(pieces, func(t time.Time) string { return t.Format(layout) })
+		}
+		return literal || known || text == "SSS"
+	})
+	if !ok {
+		return nil, false
 	}
 	return func(t time.Time) string {
 		var b strings.Builder

@@ -4,9 +4,11 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -21,6 +23,107 @@ type timer struct {
 	delay, spread expr.Template
 	draw          func(rng *rand.Rand, delay, spread float64) float64
 	pacing        *pacing
+	gate          plan.Action // nil but for a timer that users wait at together
+}
+
+// gate is a SyncTimer: users wait at it until there are so many.
+type gate struct {
+	size    expr.Template
+	timeout expr.Template
+}
+
+func (j *reader) gate(e *element) *gate {
+	j.refuseOthers(e, "groupSize", "timeoutInMs")
+	return &gate{
+		j.compile(e.where("groupSize"), strings.TrimSpace(e.value("groupSize")), expr.AsText),
+		j.compile(e.where("timeoutInMs"), strings.TrimSpace(e.value("timeoutInMs")), expr.AsText),
+	}
+}
+
+func (*gate) Inner() []plan.Step { return nil }
+
+// gathered is how many users have come to a gate, and how many of them it lets pass.
+type gathered struct{ come, pass atomic.Int64 }
+
+// Act waits for the others. Without a size they are all users of the group. Who has
+// waited for as long as is allowed opens the gate for all that wait.
+func (g *gate) Act(ctx context.Context, u plan.User) bool {
+	s := u.Scope()
+	size := renderInt(g.size, s)
+	if size <= 0 {
+		size = u.InGroup()
+	}
+	all := u.State(expr.StateOfBlock, g, func() any { return new(gathered) }).(*gathered)
+	own := all.come.Add(1)
+	began, limit := u.Now(), time.Duration(renderInt(g.timeout, s))*time.Millisecond
+	for {
+		come, pass := all.come.Load(), all.pass.Load()
+		late := limit > 0 && u.Now().Sub(began) >= limit
+		if come-pass >= size || late && pass < own {
+			all.pass.CompareAndSwap(pass, come)
+			continue
+		}
+		if pass >= own {
+			return true
+		}
+		if !u.PauseUntil(ctx, u.Now().Add(lockWait)) {
+			return false
+		}
+	}
+}
+
+// scheduled is a PreciseThroughputTimer: exactly so many samplers a period of the
+// schedule, at times that are drawn independently.
+type scheduled struct {
+	number int
+	period time.Duration
+}
+
+func (j *reader) scheduled(e *element) *scheduled {
+	j.refuseOthers(e, "throughput", "throughputPeriod", "duration", "batchSize", "batchThreadDelay", "randomSeed", "allowedThroughputSurplus", "exactLimit")
+	rate := j.number(e.tag, "throughput", 0, plan.MaxRate*3600, 0)
+	per, length := j.number(e.tag, "throughputPeriod", 0, 1e9, 3600), j.number(e.tag, "duration", 0, plan.MaxDuration.Seconds(), 3600)
+	if batch := j.whole(e.tag, "batchSize", 0, 1e9, 1); batch > 1 {
+		panic(e.where("batchSize").Errorf(whittle.Unsupported, "%s: batches are not supported", e.title()))
+	}
+	if rate <= 0 || per <= 0 || length <= 0 {
+		panic(e.where("throughput").Invalid("a throughput is samples per period, above 0"))
+	}
+	n := rate / per * length
+	if n > 1e6 {
+		n, length = 1e6, length*1e6/n
+	}
+	return &scheduled{max(int(n), 1), time.Duration(length * float64(time.Second))}
+}
+
+func (*scheduled) Inner() []plan.Step { return nil }
+
+// schedule are the times of the present period, in order.
+type schedule struct {
+	mu sync.Mutex
+	// The following is guarded by mu.
+	begin time.Time
+	times []time.Duration
+}
+
+func (d *scheduled) Act(ctx context.Context, u plan.User) bool {
+	s := u.State(expr.StateOfBlock, [2]any{d, u.GroupIndex()}, func() any { return new(schedule) }).(*schedule)
+	s.mu.Lock()
+	if len(s.times) == 0 {
+		if s.begin.IsZero() {
+			s.begin = u.Now()
+		} else {
+			s.begin = s.begin.Add(d.period)
+		}
+		for range d.number {
+			s.times = append(s.times, time.Duration(u.Scope().RNG.Int64N(int64(d.period))))
+		}
+		slices.Sort(s.times)
+	}
+	at := s.begin.Add(s.times[0])
+	s.times = s.times[1:]
+	s.mu.Unlock()
+	return u.PauseUntil(ctx, at)
 }
 
 // timerDelays computes each kind's delay, as JMeter computes it.
@@ -48,8 +151,13 @@ func poissonDraw(rng *rand.Rand, mean float64) float64 {
 }
 
 func (j *reader) timer(e *element) timer {
-	if e.name == "ConstantThroughputTimer" {
+	switch e.name {
+	case "ConstantThroughputTimer":
 		return timer{pacing: j.pacing(e)}
+	case "SyncTimer":
+		return timer{gate: j.gate(e)}
+	case "PreciseThroughputTimer":
+		return timer{gate: j.scheduled(e)}
 	}
 	j.refuseOthers(e, "ConstantTimer.delay", "RandomTimer.range")
 	milliseconds := func(name string) expr.Template {
@@ -89,8 +197,17 @@ func milliseconds64(t expr.Template, s *expr.Scope) float64 {
 
 // pacing is a ConstantThroughputTimer: so much time between samplers.
 type pacing struct {
-	interval time.Duration
-	mode     int
+	perMinute expr.Template
+	mode      int
+}
+
+// interval is the time between two samplers.
+func (p *pacing) interval(s *expr.Scope) time.Duration {
+	rate := milliseconds64(p.perMinute, s)
+	if rate < 1e-3 {
+		return 0
+	}
+	return time.Duration(60 / rate * float64(time.Second))
 }
 
 // The modes of a pacing timer: whose samplers it counts.
@@ -104,15 +221,15 @@ const (
 
 func (j *reader) pacing(e *element) *pacing {
 	j.refuseOthers(e, "throughput", "calcMode")
-	perMinute := j.number(e.tag, "throughput", 0, plan.MaxRate*60, 0)
-	if perMinute < 1e-3 {
+	perMinute := j.compile(e.where("throughput"), strings.TrimSpace(e.value("throughput")), expr.AsText)
+	if _, ok := perMinute.Constant(); ok && j.number(e.tag, "throughput", 0, plan.MaxRate*60, 0) < 1e-3 {
 		panic(e.where("throughput").Invalid("a throughput is samples per minute, above 0"))
 	}
 	mode := j.whole(e.tag, "calcMode", 0, math.MaxInt32, 0)
 	if mode > paceGroupShared {
 		panic(e.where("calcMode").Errorf(whittle.Unsupported, "calcMode %s is not supported", e.value("calcMode")))
 	}
-	return &pacing{interval: time.Duration(60 / perMinute * float64(time.Second)), mode: int(mode)}
+	return &pacing{perMinute: perMinute, mode: int(mode)}
 }
 
 func (*pacing) Inner() []plan.Step { return nil }
@@ -159,5 +276,5 @@ func (p *pacing) Act(ctx context.Context, u plan.User) bool {
 	case paceGroup:
 		share = u.InGroup()
 	}
-	return u.PauseUntil(ctx, turn.reserve(u.Now(), p.interval*time.Duration(max(share, 1))))
+	return u.PauseUntil(ctx, turn.reserve(u.Now(), p.interval(u.Scope())*time.Duration(max(share, 1))))
 }

@@ -15,8 +15,8 @@ import (
 // Bounds on a JMeter plan, so that one from a stranger cannot exhaust memory.
 // XML that names entities of its own is refused, so nothing in it multiplies.
 const (
-	maxJMXDepth    = 64
-	maxJMXElements = 100_000
+	maxJMXDepth    = 128
+	maxJMXElements = 1_000_000
 )
 
 // tag is one XML element with its position in the file.

@@ -1,0 +1,248 @@
+package jmeter
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// belowSampler reads what is below a sampler: the steps before its timers, and those
+// after its response.
+func (j *reader) belowSampler(e *element, env elementScope) (ahead, behind []plan.Step) {
+	for _, p := range env.ahead {
+		if a := j.preProcessor(p); a != nil {
+			ahead = append(ahead, plan.Step{Action: a})
+		}
+	}
+	for _, c := range e.below {
+		if c.name == "ResultAction" {
+			behind = append(behind, plan.Step{Action: j.resultAction(c)})
+			continue
+		}
+		if !j.readByScope(c) {
+			panic(j.refuse(c))
+		}
+	}
+	return ahead, behind
+}
+
+// preProcessor reads what is done before a sampler. Nil: it is done elsewhere.
+func (j *reader) preProcessor(e *element) plan.Action {
+	switch e.name {
+	case "UserParameters":
+		return j.userParameters(e)
+	case "URLRewritingModifier":
+		return nil // the sampler reads it
+	}
+	if isScript(e.name) {
+		return j.scriptAction(e)
+	}
+	panic(j.refuse(e))
+}
+
+// resultAction reads what a user does where a sampler has failed.
+func (j *reader) resultAction(e *element) plan.Action {
+	j.refuseOthers(e, "OnError.action")
+	kind := j.fixed(e.tag, "OnError.action")
+	return does(func(u plan.User) bool {
+		if !u.Failed() {
+			return true
+		}
+		switch kind {
+		case "1", "2", "3":
+			if kind != "1" {
+				u.StopAll(kind == "3")
+			}
+			u.Stop()
+			return false
+		case "4":
+			return false
+		case "5":
+			return leave(u, nextRound)
+		case "6":
+			return leave(u, breaks)
+		}
+		return true
+	})
+}
+
+// userParameters gives each user values of its own, of the first list to the first user.
+func (j *reader) userParameters(e *element) plan.Action {
+	j.refuseOthers(e, "UserParameters.names", "UserParameters.thread_values", "UserParameters.per_iteration")
+	names, lists := e.prop("UserParameters.names"), e.prop("UserParameters.thread_values")
+	if names == nil || lists == nil || len(lists.children) == 0 {
+		return does(func(plan.User) bool { return true })
+	}
+	var slots []int
+	for _, n := range names.children {
+		slots = append(slots, j.Define(strings.TrimSpace(n.text)))
+	}
+	var values [][]expr.Template
+	for _, list := range lists.children {
+		var own []expr.Template
+		for _, v := range list.children {
+			own = append(own, j.compile(v.at, v.text, expr.AsText))
+		}
+		values = append(values, own)
+	}
+	once := e.is("UserParameters.per_iteration")
+	return does(func(u plan.User) bool {
+		if once {
+			if at := userState[groupRound](u, e); at.loop == u.Loop()+1 {
+				return true
+			} else {
+				at.loop = u.Loop() + 1
+			}
+		}
+		s := u.Scope()
+		own := values[u.Number()%len(values)]
+		for i, slot := range slots[:min(len(slots), len(own))] {
+			s.Values[slot] = expr.TextValue(string(own[i].Render(nil, s)))
+		}
+		return true
+	})
+}
+
+// login reads the names and passwords of the managers around a sampler, of which the
+// innermost counts.
+func (j *reader) login(managers []*element) *plan.Login {
+	if len(managers) == 0 {
+		return nil
+	}
+	e := managers[len(managers)-1]
+	j.refuseOthers(e, "AuthManager.auth_list", "AuthManager.controlledByThreadGroup", "AuthManager.clearEachIteration")
+	list := e.prop("AuthManager.auth_list")
+	if list == nil {
+		return nil
+	}
+	out := &plan.Login{}
+	for _, a := range list.children {
+		mechanism := j.fixed(a, "Authorization.mechanism")
+		switch mechanism {
+		case "", "BASIC", "BASIC_DIGEST", "DIGEST":
+		default:
+			panic(a.where("Authorization.mechanism").Errorf(whittle.Unsupported, "the mechanism %s is not supported: BASIC and DIGEST are", mechanism))
+		}
+		text := func(name string) expr.Template {
+			return j.compile(a.where("Authorization."+name), a.value("Authorization."+name), expr.AsText)
+		}
+		if a.value("Authorization.url") == "" {
+			continue // JMeter uses it for no URL
+		}
+		out.Entries = append(out.Entries, plan.LoginEntry{
+			URL: text("url"), User: text("username"), Password: text("password"), OnChallenge: mechanism == "DIGEST",
+		})
+	}
+	return out
+}
+
+// fetched are the resources of a page that a user is about to fetch.
+type fetched struct{ urls []string }
+
+// resources reads whether a sampler fetches what its page names, and how.
+func (j *reader) resources(s *sample, q *plan.Request) []plan.Step {
+	if !s.isFound("HTTPSampler.image_parser") {
+		return nil
+	}
+	filter := func(name string) func(*expr.Scope) *regexp.Regexp {
+		p := s.find(name)
+		if strings.TrimSpace(p.text) == "" {
+			return func(*expr.Scope) *regexp.Regexp { return nil }
+		}
+		return j.pattern(p.at, `^(?:`+p.text+`)$`)
+	}
+	only, without := filter("HTTPSampler.embedded_url_re"), filter("HTTPSampler.embedded_url_exclude_re")
+	f := &fetch{slot: j.Define("whittle embedded resource " + q.Name)}
+	takes(q, true, func(a *expr.Response) {
+		all := userState[fetched](a.Scope.User, f)
+		all.urls = all.urls[:0]
+		want, not := only(a.Scope), without(a.Scope)
+		for _, at := range a.Resources(a.URL) {
+			if (want == nil || want.MatchString(at)) && (not == nil || !not.MatchString(at)) {
+				all.urls = append(all.urls, at)
+			}
+		}
+	})
+	r := &plan.Request{
+		Name: q.Name, Index: q.Index, Method: "GET", Headers: q.Headers, NoCookies: q.NoCookies, Timeout: q.Timeout, Login: q.Login,
+		FollowRedirects: true, Redirect: redirected,
+	}
+	r.Address = expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value { return s.Values[f.slot] }}, expr.AsText)
+	r.Expect = []plan.Expectation{{Status: true, Check: func(a *expr.Response) bool { return a.Status < 400 || a.Status >= 500 }}}
+	f.steps = []plan.Step{{Request: r}}
+	return []plan.Step{{Action: f}}
+}
+
+// fetch sends a request for each of a page's resources, one after the other.
+type fetch struct {
+	steps []plan.Step
+	slot  int
+}
+
+func (f *fetch) Inner() []plan.Step { return f.steps }
+
+func (f *fetch) Act(ctx context.Context, u plan.User) bool {
+	all := userState[fetched](u, f)
+	urls := all.urls
+	all.urls = nil
+	for _, at := range urls {
+		u.Scope().Values[f.slot] = expr.TextValue(targetText(at))
+		if !u.RunSteps(ctx, f.steps) {
+			return false
+		}
+	}
+	return true
+}
+
+// rewriting adds to a query the session's number that the page before it had.
+func (j *reader) rewriting(env *elementScope, query expr.Template) expr.Template {
+	for _, e := range env.ahead {
+		if e.name != "URLRewritingModifier" {
+			continue
+		}
+		j.refuseOthers(e, "argument_name", "cache_value")
+		name := j.fixed(e.tag, "argument_name")
+		rx := regexp.MustCompile(`[?&;]` + regexp.QuoteMeta(name) + `=([^"'>&\s;]*)`)
+		input := regexp.MustCompile(`(?i)name=["']` + regexp.QuoteMeta(name) + `["'][^>]*value=["']([^"']*)["']`)
+		j.rewritten = append(j.rewritten, rewritten{e, func(text string) string {
+			for _, by := range []*regexp.Regexp{rx, input} {
+				if at := by.FindStringSubmatch(text); at != nil {
+					return at[1]
+				}
+			}
+			return ""
+		}})
+		if len(query) > 0 {
+			query = query.Literal("&")
+		}
+		query = query.Literal(url.QueryEscape(name)+"=").Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+			return expr.TextValue(charset{}.formEscape(*userState[string](s.User, e)))
+		}}, expr.AsText)
+	}
+	return query
+}
+
+// rewritten is where the number of a session is read from each response.
+type rewritten struct {
+	key  *element
+	find func(text string) string
+}
+
+// noteSessions makes every request read what a rewriting modifier sends.
+func (j *reader) noteSessions() {
+	for _, w := range j.rewritten {
+		for _, q := range j.Plan.Requests() {
+			takes(q, true, func(a *expr.Response) {
+				text, _ := a.BodyText()
+				if found := w.find(text); found != "" || !w.key.is("cache_value") {
+					*userState[string](a.Scope.User, w.key) = found
+				}
+			})
+		}
+	}
+}

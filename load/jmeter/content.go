@@ -1,0 +1,264 @@
+package jmeter
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// charset is how a sampler's texts become bytes: its content encoding.
+type charset struct {
+	name   string
+	latin1 bool
+}
+
+// charsetOf reads a sampler's content encoding.
+func (j *reader) charsetOf(s *sample) charset {
+	p := s.find("HTTPSampler.contentEncoding")
+	text, ok := j.compile(p.at, strings.TrimSpace(p.text), expr.AsText).Constant()
+	switch enc := strings.ToUpper(text); {
+	case !ok:
+	case enc == "":
+		return charset{name: "UTF-8"}
+	case enc == "UTF-8" || enc == "UTF8" || enc == "US-ASCII":
+		return charset{name: text}
+	case enc == "ISO-8859-1":
+		return charset{name: text, latin1: true}
+	}
+	panic(p.at.Errorf(whittle.Unsupported, "the content encoding %s is not supported: texts are sent in UTF-8 or ISO-8859-1", p.text))
+}
+
+// encode writes a text in the charset.
+func (c charset) encode(text string) string {
+	if !c.latin1 {
+		return text
+	}
+	b := make([]byte, 0, len(text))
+	for _, r := range text {
+		if r > 0xff {
+			r = '?'
+		}
+		b = append(b, byte(r))
+	}
+	return string(b)
+}
+
+// formEscape is URLEncoder's: a space is +, and letters, digits, - _ . and * stay.
+func (c charset) formEscape(text string) string {
+	var b strings.Builder
+	for _, x := range []byte(c.encode(text)) {
+		switch {
+		case x == ' ':
+			b.WriteByte('+')
+		case x >= 'a' && x <= 'z', x >= 'A' && x <= 'Z', x >= '0' && x <= '9', strings.IndexByte("-_.*", x) >= 0:
+			b.WriteByte(x)
+		default:
+			b.WriteByte('%')
+			b.WriteByte("0123456789ABCDEF"[x>>4])
+			b.WriteByte("0123456789ABCDEF"[x&15])
+		}
+	}
+	return b.String()
+}
+
+// formAgain encodes what is encoded already: JMeter decodes it first.
+func (c charset) formAgain(text string) string {
+	if plain, err := url.QueryUnescape(text); err == nil {
+		text = plain
+	}
+	return c.formEscape(text)
+}
+
+// mapped is a template whose text goes through a function.
+func mapped(t expr.Template, f func(string) string) expr.Template {
+	if text, ok := t.Constant(); ok {
+		return expr.Template(nil).Literal(f(text))
+	}
+	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+		return expr.TextValue(f(string(t.Render(nil, s))))
+	}}, expr.AsText)
+}
+
+// content reads where a sampler sends and what.
+func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
+	set := j.charsetOf(s)
+	arguments, raw := j.argumentsOf(s)
+	files := j.uploads(s)
+	var query expr.Template
+	sends := plan.MethodHasBody(q.Method)
+	switch {
+	case len(files) == 1 && files[0].name == "" && sends && !s.isFound("HTTPSampler.DO_MULTIPART_POST"):
+		q.Body, q.HasBody = expr.Template(nil).Literal(files[0].content), true
+		j.contentType(q, files[0].kind)
+	case sends && (len(files) > 0 || s.isFound("HTTPSampler.DO_MULTIPART_POST")):
+		j.multipart(s, q, set, arguments, files)
+	case raw:
+		for _, a := range arguments {
+			q.Body = q.Body.Join(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText))
+		}
+		q.Body = set.body(q.Body)
+		q.HasBody = len(arguments) > 0
+		if q.HasBody {
+			j.contentType(q, "text/plain; charset="+set.name)
+		}
+	default:
+		if q.Method == http.MethodGet || q.Method == http.MethodDelete || q.Method == http.MethodOptions {
+			query = j.pairs(arguments, set, false)
+		}
+		if sends || q.Method == http.MethodDelete || q.Method == "PROPFIND" {
+			q.Body, q.HasBody = j.pairs(arguments, set, true), true
+			j.contentType(q, "application/x-www-form-urlencoded; charset="+set.name)
+		}
+	}
+	j.address(s, q, j.rewriting(env, query))
+}
+
+// body is a raw body in the charset.
+func (c charset) body(t expr.Template) expr.Template {
+	if !c.latin1 {
+		return t
+	}
+	return mapped(t, c.encode)
+}
+
+// contentType gives a request a content type where the plan's headers have none.
+func (j *reader) contentType(q *plan.Request, kind string) {
+	if !q.HasHeader("content-type") {
+		q.ContentType = kind
+	}
+}
+
+// argumentsOf lists a sampler's own and then those of the defaults around it, the
+// innermost first. They are the pieces of a raw body where the sampler says so, or
+// where none has a name.
+func (j *reader) argumentsOf(s *sample) (out []*tag, raw bool) {
+	raw, named := s.isFound("HTTPSampler.postBodyRaw"), false
+	for _, e := range append([]*element{s.element}, s.defaults...) {
+		if t := e.prop("HTTPsampler.Arguments"); t != nil {
+			if list := t.prop("Arguments.arguments"); list != nil {
+				out = append(out, list.children...)
+			}
+		}
+	}
+	for _, a := range out {
+		named = named || a.value("Argument.name") != ""
+	}
+	return out, raw || len(out) > 0 && !named
+}
+
+// pairs writes arguments as a query or a form. Those without a name are left out. As
+// in JMeter, those of a query that do not ask to be encoded are sent as they are, as
+// far as a request line allows, and those of a form are decoded and encoded again.
+func (j *reader) pairs(arguments []*tag, set charset, form bool) expr.Template {
+	var t expr.Template
+	for _, a := range arguments {
+		if a.value("Argument.name") == "" {
+			continue
+		}
+		write := set.formEscape
+		switch always := a.is("HTTPArgument.always_encode"); {
+		case form && !always:
+			write = set.formAgain
+		case !always:
+			write = targetText
+		}
+		name := mapped(j.compile(a.where("Argument.name"), a.value("Argument.name"), expr.AsText), write)
+		val := mapped(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText), write)
+		if len(t) > 0 {
+			t = t.Literal("&")
+		}
+		t = t.Join(name)
+		if len(val) > 0 || a.value("Argument.metadata") == "=" || a.value("HTTPArgument.use_equals") != "false" {
+			t = t.Literal("=").Join(val)
+		}
+	}
+	return t
+}
+
+// upload is a file that a sampler sends.
+type upload struct{ path, name, kind, content string }
+
+// uploads reads the files that a sampler sends: its own, or those of the defaults.
+func (j *reader) uploads(s *sample) []upload {
+	var out []upload
+	for _, e := range append([]*element{s.element}, s.defaults...) {
+		t := e.prop("HTTPsampler.Files")
+		if t == nil || t.prop("HTTPFileArgs.files") == nil {
+			continue
+		}
+		for _, f := range t.prop("HTTPFileArgs.files").children {
+			u := upload{path: j.fixed(f, "File.path"), name: j.fixed(f, "File.paramname"), kind: j.fixed(f, "File.mimetype")}
+			if u.path == "" {
+				continue
+			}
+			if j.Source.Open == nil {
+				panic(f.at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", u.path))
+			}
+			src, err := j.Source.Open(u.path)
+			if err != nil {
+				panic(f.where("File.path").Errorf(whittle.CodeOf(err), "%v", err))
+			}
+			if j.uploaded += len(src); j.uploaded > plan.MaxFileBytes {
+				panic(f.where("File.path").Errorf(whittle.ResourceExhausted, "the plan's files have more than %d bytes together", plan.MaxFileBytes))
+			}
+			u.content = string(src)
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// multipart writes arguments and files as multipart/form-data, as JMeter does.
+func (j *reader) multipart(s *sample, q *plan.Request, set charset, arguments []*tag, files []upload) {
+	// A boundary must not be in what it bounds; one that is made of that is not.
+	sum := sha256.New()
+	for _, f := range files {
+		sum.Write([]byte(f.content))
+	}
+	boundary := "whittle" + hex.EncodeToString(sum.Sum(nil))[:24]
+	browser := s.isFound("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART")
+	part := func(t expr.Template, disposition, kind, transfer string) expr.Template {
+		t = t.Literal("--" + boundary + "\r\nContent-Disposition: form-data; " + disposition + "\r\n")
+		if kind != "" {
+			t = t.Literal("Content-Type: " + kind + "\r\n")
+		}
+		if !browser {
+			t = t.Literal("Content-Transfer-Encoding: " + transfer + "\r\n")
+		}
+		return t.Literal("\r\n")
+	}
+	var t expr.Template
+	for _, a := range arguments {
+		name := j.fixed(a, "Argument.name")
+		if name == "" {
+			continue
+		}
+		kind := j.fixed(a, "HTTPArgument.content_type")
+		if kind == "" {
+			kind = "text/plain"
+		}
+		kind += "; charset=" + set.name
+		if browser {
+			kind = ""
+		}
+		t = part(t, `name="`+name+`"`, kind, "8bit").Join(set.body(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText))).Literal("\r\n")
+	}
+	for _, f := range files {
+		kind := f.kind
+		if kind == "" {
+			kind = "application/octet-stream"
+		}
+		t = part(t, `name="`+f.name+`"; filename="`+filepath.Base(f.path)+`"`, kind, "binary").Literal(f.content).Literal("\r\n")
+	}
+	q.Body, q.HasBody = t.Literal("--"+boundary+"--\r\n"), true
+	q.Headers = slices.DeleteFunc(slices.Clone(q.Headers), func(h plan.HeaderField) bool { return h.Name == "content-type" })
+	q.ContentType = "multipart/form-data; boundary=" + boundary + "; charset=" + set.name
+}

@@ -1,0 +1,95 @@
+package jmeter
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// scripted makes a program of a script, with two variables of the plan.
+func scripted(t *testing.T, language, text string) (j *reader, p *program, err error) {
+	t.Helper()
+	defer func() {
+		if e, ok := recover().(error); ok {
+			err = e
+		}
+	}()
+	j = &reader{Builder: plan.NewBuilder(plan.Source{}, "p"), constants: map[string]string{}, runtime: map[string]bool{}, listed: map[string]bool{}, scripted: true}
+	j.Define("n")
+	j.Define("out")
+	p = j.compileScript(plan.Position{File: "p.jmx", Line: 7, Col: 3}, "s", language, text)
+	return j, p, nil
+}
+
+// What the everyday scripts of plans do.
+func TestEverydayScriptsRun(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][3]string{
+		{"groovy", `vars.put("out", "a" + vars.get("n"))`, "a5"},
+		{"groovy", "def n = vars.get('n') as Integer\nn = n + 1\nvars.put('out', n.toString())", "6"},
+		{"groovy", "int i = Integer.parseInt(vars.get(\"n\"));\nif (i > 3) {\n  vars.put(\"out\", \"big\")\n} else {\n  vars.put(\"out\", \"small\")\n}", "big"},
+		{"groovy", "def who = 'x'\nlog.info(\"hello $who\")\nvars.put('out', \"${who}-${n}\")", "x-5"},
+		{"groovy", "import groovy.json.JsonSlurper\ndef d = new JsonSlurper().parseText('{\"a\": [{\"b\": 7}]}')\nvars.put('out', d.a[0].b.toString())", "7"},
+		{"groovy", "import java.util.UUID\nvars.put('out', UUID.randomUUID().toString().length().toString())", "36"},
+		{"groovy", "vars.put('out', (System.currentTimeMillis() > 5).toString())", "true"},
+		{"groovy", "for (int i = 0; i < 3; i++) {\n  vars.put('out', String.valueOf(i))\n}", "2"},
+		{"groovy", "def s = vars.get('missing') ?: 'none'\nvars.put('out', s)", "none"},
+		{"groovy", "def a = 'x,y,z'.split(',')\nvars.put('out', a[1] + a.size())", "y3"},
+		{"groovy", "vars.put('out', 'Abc'.toUpperCase().substring(1).contains('BC') ? 'yes' : 'no')", "yes"},
+		{"groovy", "if (vars.get('n').equals('5') && !vars.get('n').isEmpty()) vars.put('out', 'eq')", "eq"},
+		{"groovy", "props.put('p', 'v'); vars.put('out', props.get('p'))", "v"},
+		{"beanshell", `String y = vars.get("n"); vars.put("out", y + "2");`, "52"},
+		{"beanshell", "import java.util.*;\nint i = Integer.parseInt(vars.get(\"n\"));\ni++;\nvars.put(\"out\", String.valueOf(i));", "6"},
+		{"javascript", `vars.put("out", "" + (${n} + 1));`, "6"},
+		{"javascript", `var t = "${n}"; vars.put("out", t.length + [1, 2].map(x => x * 2).join());`, "12,4"},
+	} {
+		j, p, err := scripted(t, c[0], c[1])
+		if err != nil {
+			t.Errorf("%s: %v", c[1], err)
+			continue
+		}
+		s := &expr.Scope{RNG: rand.New(rand.NewPCG(1, 1)), Values: make([]expr.Value, 8), User: &onlyUser{}}
+		j.assign(s, "n", "5")
+		if _, err := p.run(s, nil, nil); err != nil {
+			t.Errorf("%s: %v", c[1], err)
+		}
+		if got, _ := j.value(s, "out"); got != c[2] {
+			t.Errorf("%s: %q, want %q", c[1], got, c[2])
+		}
+	}
+}
+
+// What JavaScript would do otherwise, or not at all, is refused with its line.
+func TestScriptsThatMeanSomethingElseAreRefused(t *testing.T) {
+	t.Parallel()
+	for text, says := range map[string]string{
+		"vars.put('a', '1')\nclass X { }":                          "p.jmx:8:1: s is not supported: it is a script of which not all is: class",
+		"@Grab('a:b:1')\nimport a.B":                               "@",
+		"[1, 2].each { println it }":                               "a closure",
+		"def m = [a: 1]":                                           "a map",
+		"vars.put('x', (7 / 2).toString())":                        "a division",
+		"def d = 1.5":                                              "the number 1.5",
+		"new File('x').text":                                       "new File",
+		"Thread.sleep(100)":                                        "Thread",
+		"SampleResult.sampleStart()":                               "the call of sampleStart",
+		"def f = { x -> x }":                                       "a closure",
+		"org.apache.jmeter.util.JMeterUtils.getJMeterProperties()": "org",
+		"foo.bar()":                                                "foo",
+		"foo(1)":                                                   "foo",
+		"vars.entrySet()":                                          "the call of entrySet",
+		"if (x =~ /a/) { }":                                        "x",
+		"def x = 'a'\nif (x =~ /a/) { }":                           "=~",
+		"vars.put('a', 'b'":                                        "SyntaxError",
+	} {
+		_, _, err := scripted(t, "groovy", text)
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %s", text, err, says)
+		}
+	}
+	if _, _, err := scripted(t, "jython", "x"); err == nil || !strings.Contains(err.Error(), "the language jython") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,256 @@
+package jmeter
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// further are the variables of one user whose names are known only during the run.
+type further map[string]string
+
+// furtherKey is where a user keeps them.
+type furtherKey struct{}
+
+func furtherOf(s *expr.Scope) *further { return userState[further](s.User, furtherKey{}) }
+
+// value reads a variable by its name, whatever filled it. Parsing is over by then, so
+// that nothing changes the reader's maps.
+func (j *reader) value(s *expr.Scope, name string) (string, bool) {
+	if slot, ok := j.Slot(name); ok && slot < len(s.Values) && s.Values[slot].JSON != "" {
+		return s.Values[slot].Text, true
+	}
+	if s.User != nil {
+		if text, ok := (*furtherOf(s))[name]; ok {
+			return text, true
+		}
+	}
+	text, ok := j.constants[name]
+	return text, ok
+}
+
+// maxFurther bounds the variables of one user that have no slot.
+const maxFurther = 100_000
+
+// assign sets a variable by its name.
+func (j *reader) assign(s *expr.Scope, name, text string) {
+	text = text[:min(len(text), expr.MaxCaptured)]
+	if slot, ok := j.Slot(name); ok && slot < len(s.Values) {
+		s.Values[slot] = expr.TextValue(strings.Clone(text))
+		return
+	}
+	all := furtherOf(s)
+	if *all == nil {
+		*all = further{}
+	}
+	if len(*all) < maxFurther {
+		(*all)[name] = strings.Clone(text)
+	}
+}
+
+// remove makes a variable one that nothing has filled.
+func (j *reader) remove(s *expr.Scope, name string) {
+	if slot, ok := j.Slot(name); ok && slot < len(s.Values) {
+		s.Values[slot] = expr.Value{}
+	}
+	if s.User != nil {
+		delete(*furtherOf(s), name)
+	}
+}
+
+// assignAll sets name_1, name_2 … and name_matchNr, and removes what an earlier and
+// longer list has left.
+func (j *reader) assignAll(s *expr.Scope, name string, texts []string) {
+	before := 0
+	if old, ok := j.value(s, name+"_matchNr"); ok {
+		before, _ = strconv.Atoi(old)
+	}
+	for i, text := range texts {
+		j.assign(s, name+"_"+strconv.Itoa(i+1), text)
+	}
+	for i := len(texts) + 1; i <= min(before, expr.MaxMatches); i++ {
+		j.remove(s, name+"_"+strconv.Itoa(i))
+	}
+	j.assign(s, name+"_matchNr", strconv.Itoa(len(texts)))
+}
+
+// varies reports whether something fills a variable during the run.
+func (j *reader) varies(name string) bool {
+	if j.runtime[name] || j.scripted {
+		return true
+	}
+	for i := range name {
+		if name[i] == '_' && j.listed[name[:i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// expand writes the variables of a text that was made during the run.
+func (j *reader) expand(s *expr.Scope, text string) string {
+	var b strings.Builder
+	for {
+		at := strings.Index(text, "${")
+		size := 0
+		if at >= 0 {
+			size = referenceLength(text[at:])
+		}
+		if size == 0 {
+			return b.String() + text
+		}
+		b.WriteString(text[:at])
+		value, ok := j.value(s, text[at+2:at+size-1])
+		if !ok {
+			value = text[at : at+size]
+		}
+		b.WriteString(value)
+		if text = text[at+size:]; b.Len() > expr.MaxCaptured {
+			return b.String()
+		}
+	}
+}
+
+// properties are those that a plan sets during the run.
+type properties struct {
+	mu  sync.RWMutex
+	set map[string]string // guarded by mu
+}
+
+type propertiesKey struct{}
+
+func propertiesOf(u expr.User) *properties {
+	return u.State(expr.StateOfRun, propertiesKey{}, func() any { return &properties{set: map[string]string{}} }).(*properties)
+}
+
+// maxProperties bounds the properties that a plan sets.
+const maxProperties = 10_000
+
+// setProperty sets a property for all users, and returns what it was.
+func (j *reader) setProperty(s *expr.Scope, name, text string) (before string) {
+	before, _ = j.propertyValue(s, name)
+	p := propertiesOf(s.User)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.set) < maxProperties {
+		p.set[name] = text
+	}
+	return before
+}
+
+// propertyValue reads a property: what the plan has set, or else what the run was
+// given.
+func (j *reader) propertyValue(s *expr.Scope, name string) (string, bool) {
+	if s.User != nil {
+		p := propertiesOf(s.User)
+		p.mu.RLock()
+		text, ok := p.set[name]
+		p.mu.RUnlock()
+		if ok {
+			return text, true
+		}
+	}
+	text, ok := j.Source.Properties[name]
+	return text, ok
+}
+
+// userVariables reads the test plan's variables and those of every enabled
+// Arguments element: JMeter sets them all when the test starts, element by element, so
+// that each sees those of the elements before it.
+func (j *reader) userVariables(root *element) {
+	if t := root.prop("TestPlan.user_defined_variables"); t != nil {
+		j.arguments(t)
+	}
+	var walk func(e *element)
+	walk = func(e *element) {
+		if e.name == "Arguments" {
+			j.refuseOthers(e, "Arguments.arguments")
+			j.arguments(e.tag)
+		}
+		for _, c := range e.below {
+			walk(c)
+		}
+	}
+	walk(root)
+}
+
+func (j *reader) arguments(t *tag) {
+	list := t.prop("Arguments.arguments")
+	if list == nil {
+		return
+	}
+	type assignment struct {
+		name  string
+		value expr.Template
+	}
+	var all []assignment
+	for _, a := range list.children {
+		if name := strings.TrimSpace(a.value("Argument.name")); name != "" {
+			all = append(all, assignment{name, j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText)})
+		}
+	}
+	for _, a := range all {
+		fixed, ok := a.value.Constant()
+		if ok {
+			j.constants[a.name] = fixed
+		}
+		if ok && !j.varies(a.name) {
+			continue
+		}
+		// It differs from run to run, or something changes it during one.
+		if !ok {
+			delete(j.constants, a.name)
+		}
+		j.runtime[a.name] = true
+		j.setup = append(j.setup, plan.Assignment{Slot: j.Define(a.name), Value: a.value})
+	}
+}
+
+// findRuntime lists the variables that something fills during the run.
+func (j *reader) findRuntime(e *element) {
+	add := func(list, sep string) {
+		for name := range strings.SplitSeq(list, sep) {
+			if name = strings.TrimSpace(name); name != "" {
+				j.runtime[name] = true
+			}
+		}
+	}
+	// extracted are the variables whose names begin like an extractor's.
+	extracted := func(names, sep string) {
+		add(names, sep)
+		for name := range strings.SplitSeq(names, sep) {
+			j.listed[strings.TrimSpace(name)] = true
+		}
+	}
+	switch e.name {
+	case "CSVDataSet":
+		add(e.value("variableNames"), ",")
+	case "CounterConfig":
+		add(e.value("CounterConfig.name"), ",")
+	case "RandomVariableConfig":
+		add(e.value("variableName"), ",")
+	case "RegexExtractor", "BoundaryExtractor", "HtmlExtractor", "XPathExtractor", "XPath2Extractor":
+		extracted(e.value(e.name+".refname"), ",")
+		extracted(e.value("XPathExtractor2.refname"), ",")
+	case "JSONPostProcessor":
+		extracted(e.value("JSONPostProcessor.referenceNames"), ";")
+	case "JMESPathExtractor":
+		extracted(e.value("JMESExtractor.referenceName"), ";")
+	case "ForeachController":
+		add(e.value("ForeachController.returnVal"), ",")
+	case "UserParameters":
+		if names := e.prop("UserParameters.names"); names != nil {
+			for _, n := range names.children {
+				add(n.text, ",")
+			}
+		}
+	default:
+		j.scripted = j.scripted || isScript(e.name)
+	}
+	for _, c := range e.below {
+		j.findRuntime(c)
+	}
+}
