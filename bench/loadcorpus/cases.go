@@ -34,6 +34,7 @@ type about struct {
 	note, refused string
 	unordered     bool // users cannot be told apart
 	anyWait       bool // waits are random
+	anyCount      bool // how often a request comes depends on time
 	masks         []mask
 }
 
@@ -133,6 +134,8 @@ func readAbout(comment string) (a about, err error) {
 			a.refused = value
 		case "order":
 			a.unordered = value == "none"
+		case "count":
+			a.anyCount = value == "any"
 		case "wait":
 			a.anyWait = value == "any"
 		case "mask":
@@ -165,11 +168,17 @@ func (c *testCase) unpack(folder, target string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, bytes.ReplaceAll(data, []byte("TARGET"), []byte(target)), 0o600); err != nil {
+		if err := os.WriteFile(path, located(data, target), 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// located is a text with the server's address in it.
+func located(data []byte, target string) []byte {
+	host, port, _ := strings.Cut(strings.TrimPrefix(target, "http://"), ":")
+	return []byte(strings.NewReplacer("SERVERHOST", host, "SERVERPORT", port, "TARGET", target).Replace(string(data)))
 }
 
 // write puts what was recorded into the case's file.
@@ -215,7 +224,7 @@ func (c *testCase) sequences(sent []request) []string {
 	var users []int
 	for i, q := range sent {
 		user := q.User
-		if c.about.unordered {
+		if c.about.unordered || c.about.anyCount {
 			user = i
 		}
 		if byUser[user] == nil {
@@ -231,5 +240,8 @@ func (c *testCase) sequences(sent []request) []string {
 		out[i] = byUser[u].String()
 	}
 	slices.SortFunc(out, cmp.Compare[string])
+	if c.about.anyCount {
+		out = slices.Compact(out)
+	}
 	return out
 }

@@ -88,7 +88,7 @@ func (c *testCase) run(ctx context.Context) (out ran, err error) {
 		return out, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	s := newServer()
+	s := newServer(c.Tool)
 	defer s.Close()
 	if err := c.unpack(folder, s.URL); err != nil {
 		return out, err

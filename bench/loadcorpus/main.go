@@ -9,12 +9,13 @@
 //	env: NAME=VALUE          variables of the environment
 //	mask: REGEXP => TEXT     what is random in targets, headers and bodies
 //	order: none              users cannot be told apart by their connections
+//	count: any               how often a request comes depends on time
 //	wait: any                the waits are random
 //	note: TEXT               what a note of the report has to have
 //	refused: TEXT            what the error has to have, of a plan that does not run
 //
 // Its files are the plan's folder: plan.yml, plan.json or plan.jmx, and what belongs to
-// it. TARGET stands for the server's address. The file "sent" is the recording, a line a
+// it. TARGET stands for the server's address, SERVERHOST and SERVERPORT for its parts. The file "sent" is the recording, a line a
 // request; a case without one is recorded by --record (see record.go). Another tool's
 // cases go into a folder of its name.
 package main

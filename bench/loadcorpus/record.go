@@ -18,6 +18,7 @@ import (
 // this repository, and
 //
 //	go run ./bench/loadcorpus --record --run artillery='/path/to/artillery run'
+//	go run ./bench/loadcorpus --record --run jmeter='java -jar /path/to/bin/ApacheJMeter.jar -n -t'
 //
 // which runs the cases that have no recording; --again records the others anew.
 const recordTimeout = 3 * time.Minute
@@ -29,7 +30,7 @@ func record(ctx context.Context, c *testCase, command string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	s := newServer()
+	s := newServer(c.Tool)
 	defer s.Close()
 	if err := c.unpack(folder, s.URL); err != nil {
 		return err

@@ -31,6 +31,7 @@ import (
 // and any other path JSON with a token.
 type server struct {
 	*httptest.Server
+	tool string // whose plans are sent
 	mu   sync.Mutex
 	sent []request
 	last map[int]time.Time // by connection: when its last response was written
@@ -38,8 +39,8 @@ type server struct {
 
 type connectionKey struct{}
 
-func newServer() *server {
-	s := &server{last: map[int]time.Time{}}
+func newServer(tool string) *server {
+	s := &server{tool: tool, last: map[int]time.Time{}}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	var connections atomic.Int64
 	s.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
@@ -57,8 +58,15 @@ const document = `{"token":"t","data":{"id":5,"name":"Ann","ok":true},"items":[{
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 8<<20))
 	user := r.Context().Value(connectionKey{}).(int)
+	if s.tool == jmeterTool {
+		user = jmeterUser(r)
+	}
 	s.record(user, r, body)
 	defer s.responded(user)
+	if s.tool == jmeterTool {
+		respondToJMeter(w, r)
+		return
+	}
 	w.Header().Set("x-request-id", "r-1")
 	w.Header().Set("content-type", "application/json; charset=utf-8")
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -110,7 +118,7 @@ func (s *server) record(user int, r *http.Request, body []byte) {
 	if last, ok := s.last[user]; ok {
 		wait = rounded(time.Since(last))
 	}
-	q := request{User: user, Wait: wait, Method: r.Method, Target: r.RequestURI, Headers: s.headers(r), Body: string(body)}
+	q := request{User: user, Wait: wait, Method: r.Method, Target: r.RequestURI, Headers: s.headers(r), Body: strings.ToValidUTF8(string(body), "\ufffd")}
 	plainBoundary(&q)
 	q.Body = strings.ReplaceAll(q.Body, s.Listener.Addr().String(), "TARGET")
 	s.sent = append(s.sent, q)
@@ -144,7 +152,11 @@ func (s *server) headers(r *http.Request) map[string]string {
 		delete(out, strings.ToLower(name))
 	}
 	if host := r.Host; host != s.Listener.Addr().String() {
-		out["host"] = host
+		_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
+		out["host"] = strings.ReplaceAll(host, port, "PORT")
+	}
+	if s.tool == jmeterTool {
+		jmeterHeaders(r, out)
 	}
 	if defaultAgent.MatchString(out["user-agent"]) {
 		delete(out, "user-agent")
