@@ -56,6 +56,10 @@ help: ## this list
 demo: build deps ## carve the count endpoint end to end on real processes
 	@$(BIN)/demo count
 
+.PHONY: demo-fleet
+demo-fleet: build deps ## the count walk with three gateways, the one that leads killed in the middle
+	@$(BIN)/demo fleet
+
 .PHONY: demo-ingest
 demo-ingest: build deps ## events onto a stream, Go next to Node.js, every acknowledged one read back
 	@$(BIN)/demo ingest

@@ -12,6 +12,7 @@ import (
 
 type demoVerb struct {
 	Count   demoCountVerb   `cmd:"" help:"Carve the count endpoint: refuse flawed services, prove the mended one, shift, break, roll back, finish."`
+	Fleet   demoFleetVerb   `cmd:"" help:"The count walk with three gateways that make one rollout, and whose leader is killed in the middle."`
 	Emojify demoEmojifyVerb `cmd:"" help:"Profile a service that costs ten times what it should, name the line, take it out, and guard against its return."`
 	Ingest  demoIngestVerb  `cmd:"" help:"Take events onto a stream, in Go next to Node.js, at 1, 50, 500 and 1000 users, and read every one back."`
 }
