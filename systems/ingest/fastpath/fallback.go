@@ -1,6 +1,7 @@
 package fastpath
 
 import (
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -29,6 +30,7 @@ func (h *fallbackListener) handOver(rwc net.Conn, read []byte) {
 	if len(read) > 0 {
 		c = &resumed{Conn: rwc, read: append([]byte(nil), read...)}
 	}
+	c = newStrictConn(c)
 	select {
 	case h.conns <- c:
 	case <-h.closed:
@@ -59,6 +61,14 @@ func (h *fallbackListener) Addr() net.Addr { return h.addr }
 type resumed struct {
 	net.Conn
 	read []byte // and not yet returned by Read
+}
+
+// CloseWrite closes one direction.
+func (c *resumed) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }
 
 func (c *resumed) Read(b []byte) (int, error) {

@@ -195,8 +195,14 @@ func post(path, body string, lines ...string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n%s", path, len(body), strings.Join(append(lines, ""), "\r\n"), body)
 }
 
+// stricter are what net/http takes, or refuses with another status, and
+// internal/http1 does not take: the server refuses it before net/http sees the
+// end of its head.
+var stricter = []string{"HTTP/1.2", "bare LF", "some bare LF", "folded", "lengths that agree", "length and chunked", "an odd encoding", "a list of lengths", "an absolute target", "HTTP/2"}
+
 // TestResponsesAsNetHTTP sends everyday requests and odd ones to the fast path and to
-// net/http's own server: what comes back is the same.
+// net/http's own server: what comes back is the same, but for what is refused
+// because two servers could read it differently.
 func TestResponsesAsNetHTTP(t *testing.T) {
 	ours := open(t, &http.Server{})
 	plain := &http.Server{Handler: http.HandlerFunc(play), MaxHeaderBytes: 16 << 10, ErrorLog: log.New(io.Discard, "", 0)}
@@ -268,6 +274,15 @@ func TestResponsesAsNetHTTP(t *testing.T) {
 		w, g := responsesIn(t, want), responsesIn(t, got)
 		if name == "half a body" {
 			w[0] = strings.Replace(w[0], " false ", " true ", 1) // the fast path says so, net/http only does
+		}
+		if slices.Contains(stricter, name) {
+			if len(g) != 1 || !strings.HasPrefix(g[0], "400 ") {
+				t.Errorf("%s is not refused: %.900q", name, got)
+			}
+			continue
+		}
+		if last := len(w) - 1; len(g) == len(w) && last >= 0 && strings.HasPrefix(w[last], "400 ") && strings.HasPrefix(g[last], "400 ") {
+			w[last], g[last] = "", "" // net/http has other words for what is refused before
 		}
 		if !slices.Equal(w, g) {
 			t.Errorf("%s: the fast path responds\n%.900q\nand net/http\n%.900q", name, got, want)

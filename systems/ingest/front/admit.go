@@ -37,6 +37,9 @@ func (c *call) admit(r *http.Request) *refusal {
 	if no := c.contentEncoding(r); no != nil {
 		return no
 	}
+	if no := c.authorize(c.rightsFor()); no != nil {
+		return no
+	}
 	most := c.maxWire()
 	switch {
 	case r.ContentLength > int64(most):
@@ -102,11 +105,7 @@ func (c *call) authenticate(r *http.Request) *refusal {
 		return &refusal{status: http.StatusUnauthorized, reason: "the credentials cannot be read: Basic auth with the write key as user name, or Bearer"}
 	}
 	c.key = key
-	if c.f.o.Keys == nil {
-		return nil
-	}
-	c.source = c.f.sourceOf(key)
-	if c.source.name != unknownSource {
+	if c.identify(key) {
 		return nil
 	}
 	if key == "" && (c.kind != event.Import || isJSON(r.Header)) {

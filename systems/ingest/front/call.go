@@ -22,6 +22,7 @@ type call struct {
 	appended        time.Time // when the stream responded last; zero: it was not asked, or something was waited for since
 	key             string    // the write key that came outside the body
 	source          *source
+	grant           *grant // what the key allows; nil: everything, or no key was shown yet
 	address         string
 	unauthenticated bool // a key is asked for, and none was shown outside the body
 	json            bool // the body is to be read as JSON
@@ -123,6 +124,7 @@ type refusal struct {
 	status int
 	reason string
 	letter string // the dead letter that has the body; empty: there is none
+	retry  int    // after how many seconds to come back; 0: it is worked out
 }
 
 // handle does all of a request but the writing of its response.
@@ -139,6 +141,7 @@ func (c *call) handle(w http.ResponseWriter, r *http.Request) response {
 		c.keepBody(r, no)
 		return c.refusalResponse(*no)
 	}
+	c.charge()
 	c.store(c.f.deadlines.context(c.f.o.Now())) // the body may have taken its time
 	c.keepRejected(r)
 	return c.buildResponse(r)
@@ -181,13 +184,13 @@ func (c *call) parse(r *http.Request, body []byte) *refusal {
 		return c.rawRecord(r, body, &b)
 	case err != nil:
 		return &refusal{status: statusOf(whittle.CodeOf(err)), reason: err.Error()}
-	case c.f.o.Keys != nil && !c.f.o.Keys.Known(b.WriteKey):
+	case !c.identify(b.WriteKey):
 		return unknownKey(b.WriteKey)
 	case len(b.Items) == 0:
 		return &refusal{status: http.StatusBadRequest, reason: "the batch is empty"}
 	}
-	if c.f.o.Keys != nil {
-		c.source = c.f.sourceOf(b.WriteKey)
+	if no := c.authorize(mayEvents); no != nil {
+		return no
 	}
 	c.items, c.shared = b.Items, b.Shared
 	return c.reserveRecords(len(body))
@@ -228,6 +231,9 @@ func (c *call) selfOf(body []byte) *event.Batch {
 func (c *call) rawRecord(r *http.Request, body []byte, self *event.Batch) *refusal {
 	if c.f.o.Keys != nil && c.key == "" {
 		return unknownKey("")
+	}
+	if no := c.authorize(mayImport); no != nil {
+		return no
 	}
 	id := self.ID
 	if id == "" {

@@ -76,7 +76,7 @@ func (c *call) keepBody(r *http.Request, no *refusal) {
 		return // the client sends it again, or somebody who may not send sent it
 	}
 	if c.source.name == unknownSource {
-		c.source = c.f.sourceOf(string(keyInside(c.body)))
+		c.identify(string(keyInside(c.body)))
 	}
 	if c.f.o.Dead != nil && c.kind != event.Records && c.source.name != unknownSource {
 		l := c.letter(r, no.reason)

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"bytes"
 	"encoding/base64"
 	"net/http"
 	"net/url"
@@ -40,13 +41,27 @@ func FuzzCredential(f *testing.F) {
 func FuzzKeys(f *testing.F) {
 	f.Add([]byte("key1 note\n# no\n\nkey2"))
 	f.Add([]byte("a:b"))
+	f.Add([]byte("k name=shop allow=events,replay rate=1e3/m # x=y\nsha256:" + strings.Repeat("0a", 32)))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		set, err := parseKeys(text)
-		if err == nil && len(set) == 0 {
+		list, err := parseKeys(text)
+		if err != nil {
+			return
+		}
+		if len(list.grants) == 0 {
 			t.Fatal("an empty list is taken")
 		}
-		for key := range set {
-			if !plain(key, maxKey) || strings.Contains(key, ":") {
+		for _, g := range list.grants {
+			if g.rights == 0 || !plain(g.name, maxName) || g.limit != nil && !(g.limit.rate > 0) {
+				t.Fatalf("%+v is taken for a grant", g)
+			}
+		}
+		for line := range bytes.Lines(text) {
+			fields := strings.Fields(string(line))
+			if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+				continue
+			}
+			hash, hashed := strings.CutPrefix(fields[0], hashPrefix)
+			if key := fields[0]; !hashed && (!plain(key, maxKey) || strings.Contains(key, ":")) || hashed && len(hash) != 64 {
 				t.Fatalf("%q is taken for a key", key)
 			}
 		}

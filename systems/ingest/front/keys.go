@@ -2,39 +2,77 @@ package front
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"whittle"
 )
 
 // Keys is a list of write keys that is read from a file and can be read again.
-// Write keys stand in web pages for all to see, so they are looked up as they
-// are, not in constant time.
+// Of each it knows the SHA-256 only, which may also stand in the file in place
+// of the key.
 type Keys struct {
 	path string
-	set  atomic.Pointer[map[string]bool]
+	list atomic.Pointer[keyList]
 }
 
-// Bounds of the file and of a key in it.
+// keyList is what the file said.
+type keyList struct {
+	grants map[[sha256.Size]byte]*grant
+	plain  int // keys that stand in the file as they are
+}
+
+// Bounds of the file, of a key and of a name in it.
 const (
 	maxKeysFile = 4 << 20
 	maxKey      = 128
+	maxName     = 64
 )
 
-// ReadKeys reads a file with one key a line. What follows a key after a space
-// is a note, and so is a line that begins with #. A file without a key is an
-// error (Invalid): an emptied list must not open the door.
+// hashPrefix begins a key that is given by its SHA-256.
+const hashPrefix = "sha256:"
+
+// right is what a write key allows.
+type right uint8
+
+// The rights.
+const (
+	mayEvents right = 1 << iota // Segment's API, and batches at POST /import
+	mayImport                   // anything at POST /import
+	mayReplay                   // another ingest's records, with their sources and times
+)
+
+var rights = map[string]right{"events": mayEvents, "import": mayImport, "replay": mayReplay}
+
+// grant is what one write key may do.
+type grant struct {
+	name   string
+	rights right
+	limit  *quota // nil: there is none
+}
+
+// ReadKeys reads a file with one key a line, or its SHA-256 as sha256:HEX. Behind
+// it may stand settings: name=, the name of the source; allow=, the rights, of
+// events, import and replay with commas between them (events,import where it is
+// missing); rate=, how many events it may send, such as 100/s, 5000/m or 1e6/d;
+// other words are a note, and so is a line that begins with #. A file without a
+// key is an error (Invalid): an emptied list must not open the door.
 func ReadKeys(path string) (*Keys, error) {
 	k := &Keys{path: path}
 	return k, k.Reload()
 }
 
 // Reload reads the file again. After an error (Invalid, with the line) the old
-// list stays in force.
+// list stays in force. A key whose rate is the same has what it had left of it.
 func (k *Keys) Reload() error {
 	f, err := os.Open(k.path)
 	if err != nil {
@@ -48,16 +86,23 @@ func (k *Keys) Reload() error {
 	if len(text) > maxKeysFile {
 		return whittle.Errorf(whittle.Invalid, "read write keys: %s has more than %d bytes", k.path, maxKeysFile)
 	}
-	set, err := parseKeys(text)
+	list, err := parseKeys(text)
 	if err != nil {
 		return whittle.Errorf(whittle.Invalid, "read write keys: %s: %w", k.path, err)
 	}
-	k.set.Store(&set)
+	if before := k.list.Load(); before != nil {
+		for sum, g := range list.grants {
+			if had := before.grants[sum]; had != nil && g.limit != nil && had.limit != nil && had.limit.rate == g.limit.rate {
+				g.limit = had.limit
+			}
+		}
+	}
+	k.list.Store(list)
 	return nil
 }
 
-func parseKeys(text []byte) (map[string]bool, error) {
-	set := map[string]bool{}
+func parseKeys(text []byte) (*keyList, error) {
+	list := &keyList{grants: map[[sha256.Size]byte]*grant{}}
 	n := 0
 	for line := range bytes.Lines(text) {
 		n++
@@ -65,21 +110,150 @@ func parseKeys(text []byte) (map[string]bool, error) {
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
-		key := fields[0]
-		// A colon would end the user name of Basic auth.
-		if !plain(key, maxKey) || strings.Contains(key, ":") {
-			return nil, fmt.Errorf("line %d: a key is 1 to %d visible ASCII characters without a colon", n, maxKey)
+		sum, hashed, err := sumOf(fields[0])
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
-		set[key] = true
+		if !hashed {
+			list.plain++
+		}
+		g := &grant{name: hex.EncodeToString(sum[:8]), rights: mayEvents | mayImport}
+		for _, field := range fields[1:] {
+			if strings.HasPrefix(field, "#") {
+				break
+			}
+			if err := g.set(field); err != nil {
+				return nil, fmt.Errorf("line %d: %w", n, err)
+			}
+		}
+		list.grants[sum] = g
 	}
-	if len(set) == 0 {
+	if len(list.grants) == 0 {
 		return nil, fmt.Errorf("no key in it")
 	}
-	return set, nil
+	return list, nil
 }
 
-// Known reports whether key is in the list.
-func (k *Keys) Known(key string) bool { return (*k.set.Load())[key] }
+// sumOf reads a key, or its hash.
+func sumOf(text string) (sum [sha256.Size]byte, hashed bool, err error) {
+	if digits, ok := strings.CutPrefix(text, hashPrefix); ok {
+		if n, err := hex.Decode(sum[:], []byte(digits[:min(len(digits), 2*len(sum))])); err != nil || n != len(sum) || len(digits) != 2*len(sum) {
+			return sum, true, fmt.Errorf("%s needs %d hexadecimal digits behind it", hashPrefix, 2*len(sum))
+		}
+		return sum, true, nil
+	}
+	// A colon would end the user name of Basic auth.
+	if !plain(text, maxKey) || strings.Contains(text, ":") {
+		return sum, false, fmt.Errorf("a key is 1 to %d visible ASCII characters without a colon", maxKey)
+	}
+	return sha256.Sum256([]byte(text)), false, nil
+}
 
-// Len is how many keys there are.
-func (k *Keys) Len() int { return len(*k.set.Load()) }
+// HashKey is a key as it stands in the file without being readable. Its error
+// says what a key is.
+func HashKey(key string) (string, error) {
+	sum, _, err := sumOf(key)
+	if err != nil {
+		return "", whittle.Errorf(whittle.Invalid, "%w", err)
+	}
+	return hashPrefix + hex.EncodeToString(sum[:]), nil
+}
+
+// set takes one setting of a line, name=value; a word without = is a note.
+func (g *grant) set(field string) error {
+	name, value, ok := strings.Cut(field, "=")
+	if !ok {
+		return nil
+	}
+	switch name {
+	case "name":
+		if !plain(value, maxName) || value == anySource || value == unknownSource {
+			return fmt.Errorf("name=%q: a name is 1 to %d visible ASCII characters, and neither %s nor %s", value, maxName, anySource, unknownSource)
+		}
+		g.name = value
+	case "allow":
+		g.rights = 0
+		for word := range strings.SplitSeq(value, ",") {
+			if rights[word] == 0 {
+				return fmt.Errorf("allow=%s: %q is none of events, import, replay", value, word)
+			}
+			g.rights |= rights[word]
+		}
+	case "rate":
+		limit, err := parseQuota(value)
+		if err != nil {
+			return err
+		}
+		g.limit = limit
+	default:
+		return fmt.Errorf("%s= is none of name=, allow=, rate=: put a # before a note", name)
+	}
+	return nil
+}
+
+// grant returns what a key may do, nil where it is not in the list.
+func (k *Keys) grant(key string) *grant {
+	return k.list.Load().grants[sha256.Sum256([]byte(key))]
+}
+
+// Len is how many keys there are, and Plain how many of them stand in the file
+// as they are.
+func (k *Keys) Len() int { return len(k.list.Load().grants) }
+
+// Plain is how many of the keys stand in the file as they are.
+func (k *Keys) Plain() int { return k.list.Load().plain }
+
+// quota bounds the events of a source: a bucket that holds a second's worth of
+// its rate, and at least one. A request that begins while there is something in
+// it is served in whole, so that a batch of any size comes through; what it took
+// too much is waited for by the next one.
+type quota struct {
+	rate float64 // events a second
+
+	mu     sync.Mutex // guards the following
+	tokens float64
+	at     time.Time // when tokens were counted
+}
+
+var periods = map[string]float64{"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+func parseQuota(text string) (*quota, error) {
+	number, period, _ := strings.Cut(text, "/")
+	n, err := strconv.ParseFloat(number, 64)
+	seconds := periods[period]
+	if err != nil || seconds == 0 || n <= 0 || math.IsInf(n, 0) || math.IsNaN(n) || n/seconds > 1e9 {
+		return nil, fmt.Errorf("rate=%s is no rate: it is a number of events a second, minute, hour or day, such as 100/s or 5000/m", text)
+	}
+	return &quota{rate: n / seconds}, nil
+}
+
+func (q *quota) lockedFill(now time.Time) {
+	most := max(1, q.rate)
+	if q.at.IsZero() {
+		q.tokens = most
+	} else if passed := now.Sub(q.at).Seconds(); passed > 0 {
+		q.tokens = min(most, q.tokens+passed*q.rate)
+	}
+	q.at = now
+}
+
+// wait is after how many seconds a request may come, 0 where it may now.
+func (q *quota) wait(now time.Time) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.lockedFill(now); q.tokens >= 1 {
+		return 0
+	}
+	return int(min(retryQuota, math.Ceil((1-q.tokens)/q.rate)))
+}
+
+// retryQuota is the longest Retry-After that a quota asks for, in seconds.
+const retryQuota = 3600
+
+// take counts the events of a request.
+func (q *quota) take(now time.Time, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.lockedFill(now)
+	q.tokens -= float64(n)
+}

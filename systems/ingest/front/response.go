@@ -72,7 +72,9 @@ func (c *call) refusalResponse(no refusal) response {
 	if no.status == http.StatusTooManyRequests || no.status == http.StatusRequestTimeout || no.status >= 500 {
 		s = unavailable
 		a.retry = c.f.retryAfter(c.need)
-		if c.overloaded {
+		if no.retry > 0 {
+			a.retry = no.retry
+		} else if c.overloaded {
 			a.retry = c.f.retryAfterMemory(c.cost(int(c.need)))
 		}
 	}

@@ -2,6 +2,7 @@ package front
 
 import (
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -46,15 +47,62 @@ func (s *sources) of(name string) *source {
 	return first.(*source)
 }
 
-// sourceOf is the source that a write key is of.
-func (f *Front) sourceOf(key string) *source {
-	switch {
-	case f.o.Keys == nil:
+// stranger is the source of those who have shown no write key.
+func (f *Front) stranger() *source {
+	if f.o.Keys == nil {
 		return f.sources.of(anySource)
-	case !f.o.Keys.Known(key):
-		return f.sources.of(unknownSource)
 	}
-	return f.sources.of(event.Digest(key))
+	return f.sources.of(unknownSource)
+}
+
+// identify takes the write key as the call's. It returns false where it is not in
+// the list.
+func (c *call) identify(key string) bool {
+	if c.f.o.Keys == nil {
+		return true
+	}
+	if c.grant = c.f.o.Keys.grant(key); c.grant == nil {
+		return false
+	}
+	c.source = c.f.sources.of(c.grant.name)
+	return true
+}
+
+// authorize refuses what the write key does not allow: one of these rights is
+// needed, and something left of the quota.
+func (c *call) authorize(needs right) *refusal {
+	if c.grant == nil {
+		return nil // none is needed, or it is yet to come
+	}
+	if c.grant.rights&needs == 0 {
+		return &refusal{status: http.StatusForbidden, reason: "the write key does not allow that"}
+	}
+	if c.grant.limit != nil {
+		if seconds := c.grant.limit.wait(c.received); seconds > 0 {
+			return &refusal{status: http.StatusTooManyRequests, reason: "the write key's rate is used up: come back later", retry: seconds}
+		}
+	}
+	return nil
+}
+
+// rightsFor are those of which a request needs one, by what its header says.
+func (c *call) rightsFor() right {
+	switch {
+	case c.kind == event.Records:
+		return mayReplay
+	case c.kind != event.Import:
+		return mayEvents
+	case c.json:
+		return mayEvents | mayImport // the body says which
+	}
+	return mayImport
+}
+
+// charge counts the call's events on the write key's quota.
+func (c *call) charge() {
+	if c.grant != nil && c.grant.limit != nil {
+		c.grant.limit.take(c.received, len(c.items))
+	}
 }
 
 func (s *source) count(t *tally) {

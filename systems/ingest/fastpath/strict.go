@@ -1,0 +1,155 @@
+package fastpath
+
+import (
+	"errors"
+	"net"
+
+	"whittle/internal/http1"
+)
+
+// errFraming becomes a 400 at net/http's hands, and the connection ends.
+var errFraming = errors.New("the request's framing is not exact")
+
+// strictConn is a connection of net/http's on which internal/http1 reads each
+// request first. net/http takes what two servers read differently: a bare LF,
+// folded lines, Content-Length with Transfer-Encoding, HTTP/1.2. Behind a proxy
+// that reads it otherwise that allows request smuggling, so it is refused here,
+// as on the fast path. Bytes before the offending line have been passed on, but
+// not the end of their block, so net/http never makes a request of them.
+type strictConn struct {
+	net.Conn
+	head http1.RequestHead
+	body http1.Body
+	// part is the beginning of a head or trailer section that has not come whole.
+	part []byte
+	err  error
+}
+
+// Bounds of a head beyond net/http's own, which responds with 431 before.
+const (
+	strictHead   = 32 << 10
+	strictFields = 2000
+)
+
+func newStrictConn(c net.Conn) *strictConn {
+	g := &strictConn{Conn: c}
+	limits := http1.Limits{Head: strictHead, Fields: strictFields}
+	g.head.Limits, g.body.Limits = limits, limits
+	return g
+}
+
+// Read implements net.Conn. net/http reads from one goroutine at a time.
+func (g *strictConn) Read(p []byte) (int, error) {
+	if g.err != nil {
+		return 0, g.refused(p)
+	}
+	n, err := g.Conn.Read(p)
+	if n == 0 {
+		return n, err
+	}
+	good, ok := g.check(p[:n])
+	if ok {
+		return n, err
+	}
+	if g.err = errFraming; good == 0 {
+		return 0, g.refused(p)
+	}
+	return good, nil
+}
+
+// refused gives the error to who reads a request. Reads of one byte are net/http's
+// watch for the client's going while the request before is served: an error would
+// take its response. What stands behind the garbage is dropped until the watch
+// ends or the client goes.
+func (g *strictConn) refused(p []byte) error {
+	if len(p) > 1 {
+		return g.err
+	}
+	var dropped [512]byte
+	for {
+		if _, err := g.Conn.Read(dropped[:]); err != nil {
+			return err
+		}
+	}
+}
+
+// check gives how many bytes of p come before what is refused, if it is not ok.
+func (g *strictConn) check(p []byte) (good int, ok bool) {
+	for at := 0; at < len(p); {
+		n, ok := 0, false
+		if g.body.Done() {
+			n, ok = g.checkHead(p[at:])
+		} else {
+			n, ok = g.checkBody(p[at:])
+		}
+		if at += n; !ok {
+			return at, false
+		}
+	}
+	return len(p), true
+}
+
+// checkHead gives how many bytes of in belong to the present head.
+func (g *strictConn) checkHead(in []byte) (n int, ok bool) {
+	b := g.joined(in)
+	before := len(b) - len(in)
+	if b[0] == '\r' { // http1 passes an empty line over, net/http does not
+		return 0, false
+	}
+	n, err := g.head.Parse(b)
+	switch {
+	case err != nil:
+		return max(0, g.head.Stopped()-before), false
+	case n == 0:
+		g.keep(b)
+		return len(in), true
+	}
+	g.part = nil
+	g.body.Begin(g.head.Framing())
+	g.head.Reset()
+	return n - before, true
+}
+
+// checkBody gives how many bytes of in belong to the present body.
+func (g *strictConn) checkBody(in []byte) (n int, ok bool) {
+	b := g.joined(in)
+	before := len(b) - len(in)
+	at := 0
+	for at < len(b) && !g.body.Done() {
+		_, used, err := g.body.Next(b[at:])
+		at += used
+		if err != nil {
+			return max(0, at-before), false
+		}
+		if used == 0 {
+			g.keep(b[at:])
+			return len(in), true
+		}
+	}
+	g.part = nil
+	return at - before, true
+}
+
+// joined is in behind the part that came before.
+func (g *strictConn) joined(in []byte) []byte {
+	if len(g.part) == 0 {
+		return in
+	}
+	g.part = append(g.part, in...)
+	return g.part
+}
+
+// keep keeps b, which is a part of something, until the rest has come.
+func (g *strictConn) keep(b []byte) {
+	if len(g.part) == 0 {
+		g.part = append(g.part, b...)
+	}
+}
+
+// CloseWrite lets net/http give a client time to read a last response.
+func (g *strictConn) CloseWrite() error {
+	if half, ok := g.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
