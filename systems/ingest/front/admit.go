@@ -225,7 +225,7 @@ func (c *call) maxWire() int {
 func (c *call) checkCapacity(need int64) *refusal {
 	capacity := c.f.o.Stream.Capacity()
 	if capacity.Err != nil {
-		c.f.failureLog.warn(c.f.o.Log, c.received, "the stream takes nothing", capacity.Err)
+		c.f.outage.met(c.f.o.Log, c.received, capacity.Err)
 		return &refusal{status: http.StatusServiceUnavailable, reason: "events cannot be kept at this moment"}
 	}
 	if capacity.Free < need+slack+c.f.appendBytes.Load() {

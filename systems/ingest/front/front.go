@@ -147,7 +147,8 @@ type Front struct {
 	// yet; activeRequests is the requests.
 	appendBytes, activeRequests atomic.Int64
 	throughput                  throughput
-	failureLog                  throttledLog
+	outage                      outage
+	failureLog                  throttledLog // of dead letters
 	deadlines                   deadlines
 }
 

@@ -149,9 +149,12 @@ func (c *call) append(ctx context.Context) {
 		err := results[n].Err
 		if err == nil {
 			o.position = results[n].Position
+			c.f.outage.over(c.f.o.Log, c.appended)
 			continue
 		}
-		c.f.failureLog.warn(c.f.o.Log, begun, "an event was not kept", err)
+		if whittle.CodeOf(err) != whittle.Invalid {
+			c.f.outage.met(c.f.o.Log, begun, err)
+		}
 		switch code := whittle.CodeOf(err); code {
 		case whittle.ResourceExhausted:
 			o.fail(unavailable, code, "there is no room for more at this moment")

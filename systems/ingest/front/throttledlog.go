@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// logInterval is how often at most a failure of the stream is logged, because
-// every request meets it while it lasts.
+// logInterval is how often at most a failure is logged, because every request
+// meets it while it lasts.
 const logInterval = 10 * time.Second
 
 type throttledLog struct {

@@ -2,6 +2,7 @@ package inflight
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,10 +19,52 @@ type Buffer struct {
 	last     atomic.Int64 // when the sink last acknowledged, Unix nanoseconds
 	down     atomic.Pointer[whittle.Error]
 	shut     atomic.Bool
+
+	mu       sync.Mutex // guards the following
+	lost     chan struct{}
+	downFrom time.Time // zero: it is not down
 }
 
 // NewBuffer makes a buffer that takes capacity bytes.
-func NewBuffer(capacity int64) *Buffer { return &Buffer{capacity: capacity} }
+func NewBuffer(capacity int64) *Buffer { return &Buffer{capacity: capacity, lost: make(chan struct{})} }
+
+// lostAfter is for how long a sink may not respond before calls stop waiting for
+// it: whoever sends is told, and sends again, rather than held for as long as
+// a call may take.
+const lostAfter = 3 * time.Second
+
+// Lost is closed once the sink has not responded for a while. The next outage
+// has another channel.
+func (b *Buffer) Lost() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lost
+}
+
+// responds notes whether the sink does.
+func (b *Buffer) responds(err *whittle.Error, now time.Time) {
+	b.down.Store(err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case err == nil && !b.downFrom.IsZero():
+		b.downFrom = time.Time{}
+		select {
+		case <-b.lost:
+			b.lost = make(chan struct{})
+		default:
+		}
+	case err == nil:
+	case b.downFrom.IsZero():
+		b.downFrom = now
+	case now.Sub(b.downFrom) >= lostAfter:
+		select {
+		case <-b.lost:
+		default:
+			close(b.lost)
+		}
+	}
+}
 
 // Reserve reserves n bytes and reports whether they were free. A call larger
 // than the whole buffer is accepted when the buffer is empty.
@@ -44,7 +87,7 @@ func (b *Buffer) Release(n int) { b.used.Add(-int64(n)) }
 func (b *Buffer) Acknowledged() {
 	b.last.Store(time.Now().UnixNano())
 	if b.down.Load() != nil {
-		b.down.Store(nil)
+		b.responds(nil, time.Now())
 	}
 }
 
@@ -97,9 +140,9 @@ func (b *Buffer) Probe(ctx context.Context, sink string, ping func(context.Conte
 		cancel()
 		switch {
 		case err == nil:
-			b.down.Store(nil)
+			b.responds(nil, time.Now())
 		case ctx.Err() == nil && b.last.Load() < asked.UnixNano():
-			b.down.Store(whittle.Errorf(whittle.Unavailable, "%s does not respond: %w", sink, err))
+			b.responds(whittle.Errorf(whittle.Unavailable, "%s does not respond: %w", sink, err), time.Now())
 		}
 	}
 }

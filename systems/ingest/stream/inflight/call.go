@@ -108,9 +108,11 @@ func (c *Call) lockedSettle(i int, r stream.Result) {
 // goroutine may have the call yet.
 func (c *Call) Refuse(err error) []stream.Result { return c.abandon(err, err) }
 
-// Wait returns the results when all are known, or when ctx or the timeout ends.
-// What was then in flight has DeadlineExceeded or Canceled as its code.
-func (c *Call) Wait(ctx context.Context, sink string, timeout time.Duration) []stream.Result {
+// Wait returns the results when all are known, when ctx or the timeout ends, or
+// when the sink is lost. What was then in flight has DeadlineExceeded or Canceled
+// as its code.
+func (c *Call) Wait(ctx context.Context, s *Sink, timeout time.Duration) []stream.Result {
+	sink := s.Name
 	t := time.NewTimer(timeout)
 	defer t.Stop()
 	select {
@@ -119,6 +121,10 @@ func (c *Call) Wait(ctx context.Context, sink string, timeout time.Duration) []s
 	case <-ctx.Done():
 		err := Ended(ctx, "append to "+sink)
 		return c.abandon(err, err)
+	case <-s.Buffer.Lost():
+		return c.abandon(
+			whittle.Errorf(whittle.Unavailable, "%s does not respond", sink),
+			whittle.Errorf(whittle.DeadlineExceeded, "%s does not respond any more, and has not acknowledged", sink))
 	case <-t.C:
 		return c.abandon(
 			whittle.Errorf(whittle.Unavailable, "%s took nothing within %v", sink, timeout),
