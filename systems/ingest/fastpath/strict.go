@@ -76,12 +76,11 @@ func (g *strictConn) refused(p []byte) error {
 // check gives how many bytes of p come before what is refused, if it is not ok.
 func (g *strictConn) check(p []byte) (good int, ok bool) {
 	for at := 0; at < len(p); {
-		n, ok := 0, false
+		check := g.checkBody
 		if g.body.Done() {
-			n, ok = g.checkHead(p[at:])
-		} else {
-			n, ok = g.checkBody(p[at:])
+			check = g.checkHead
 		}
+		n, ok := check(p[at:])
 		if at += n; !ok {
 			return at, false
 		}

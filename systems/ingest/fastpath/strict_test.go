@@ -2,6 +2,7 @@ package fastpath
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -83,7 +84,7 @@ func strictly(text []byte, step int) (passed []byte, refused bool) {
 		n, err := g.Read(b)
 		passed = append(passed, b[:n]...)
 		if err != nil {
-			return passed, err != io.EOF
+			return passed, !errors.Is(err, io.EOF)
 		}
 	}
 }

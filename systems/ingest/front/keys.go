@@ -134,6 +134,14 @@ func parseKeys(text []byte) (*keyList, error) {
 	return list, nil
 }
 
+// CheckKeys says what is wrong with lines of such a file (Invalid); nil: nothing.
+func CheckKeys(text string) error {
+	if _, err := parseKeys([]byte(text)); err != nil {
+		return whittle.Errorf(whittle.Invalid, "%w", err)
+	}
+	return nil
+}
+
 // sumOf reads a key, or its hash.
 func sumOf(text string) (sum [sha256.Size]byte, hashed bool, err error) {
 	if digits, ok := strings.CutPrefix(text, hashPrefix); ok {
@@ -196,8 +204,7 @@ func (k *Keys) grant(key string) *grant {
 	return k.list.Load().grants[sha256.Sum256([]byte(key))]
 }
 
-// Len is how many keys there are, and Plain how many of them stand in the file
-// as they are.
+// Len is how many keys there are.
 func (k *Keys) Len() int { return len(k.list.Load().grants) }
 
 // Plain is how many of the keys stand in the file as they are.

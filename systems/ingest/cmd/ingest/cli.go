@@ -27,6 +27,7 @@ type cli struct {
 	Replay  replayVerb  `cmd:"" help:"Send a stream's events again: to a URL or onto another stream."`
 	Move    moveVerb    `cmd:"" help:"Move an embedded log onto another stream, and prove by counts and hashes that it arrived."`
 	Dead    deadVerb    `cmd:"" help:"List, print and send again what was rejected."`
+	Keys    keysVerb    `cmd:"" help:"Make write keys, and hash those of a list."`
 	Version versionVerb `cmd:"" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and exit."`

@@ -115,7 +115,7 @@ func wantReplayed(t *testing.T, r *receiver, all []stream.Record) {
 			w := want[e.ID]
 			delete(want, e.ID)
 			if w == nil || !bytes.Equal(w.Value, e.Value) || w.Key != e.Key || !w.Time.Equal(e.Time) || !reflect.DeepEqual(w.Header, e.Header) {
-				t.Errorf("%s is %+v", e.ID, e.Record)
+				t.Errorf("%s at %s is there again, or is not what it was", e.ID, e.Position.Offset)
 				continue
 			}
 			if n := number[e.ID] + 1; e.Key != "" {

@@ -22,8 +22,7 @@ type server struct {
 	public        net.Listener
 	admin         *admin       // nil where it is switched off
 	adminListener net.Listener // of admin
-	keys          *front.Keys  // nil: open
-	keysFile      string
+	files         []watched    // that are read again
 	drain         time.Duration
 	log           *slog.Logger
 	shuttingDown  atomic.Bool
@@ -59,8 +58,8 @@ func (s *server) run(ctx context.Context, listening func()) error {
 		serve(adminServer, s.adminListener)
 	}
 	watching, stopWatching := context.WithCancel(ctx)
-	if s.keys != nil {
-		servers.Go(func() { watchKeys(watching, s.keys, s.keysFile, s.log) })
+	if len(s.files) > 0 {
+		servers.Go(func() { watch(watching, s.files, s.log) })
 	}
 	listening()
 	var err error

@@ -206,6 +206,9 @@ func (p *replay) flush(ctx context.Context) error {
 	}
 	if !gap {
 		p.at.Next = stream.NextOffset(p.held[len(p.held)-1].Position.Offset)
+		for p.beyond[p.at.Next] {
+			p.at.Next = stream.NextOffset(p.at.Next)
+		}
 	}
 	for offset := range p.beyond { // what another run had sent beyond all of this
 		if stream.CompareOffsets(offset, p.at.Next) > 0 {

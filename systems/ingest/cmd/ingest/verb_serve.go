@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,11 +25,12 @@ import (
 )
 
 type serveVerb struct {
-	Host  string `env:"INGEST_HOST" placeholder:"ADDRESS" help:"Address to listen on. Empty: all."`
+	Host  string `env:"INGEST_HOST" default:"127.0.0.1" placeholder:"ADDRESS" help:"Address to listen on (${default}: this machine alone). 0.0.0.0 or :: is all."`
 	Port  uint16 `env:"PORT" default:"3000" placeholder:"N" help:"Port (${default}); 0 takes a free one."`
 	Admin string `env:"INGEST_ADMIN" default:"127.0.0.1:3001" placeholder:"ADDRESS" help:"Address of health, metrics and profiles (${default}). Empty: none."`
 
-	Keys    string         `env:"INGEST_KEYS" placeholder:"FILE" help:"Write keys, one a line; read again when it changes and on SIGHUP. Without it every key is welcome, and none."`
+	tlsFlags
+	Keys    string         `env:"INGEST_KEYS" placeholder:"FILE" help:"Write keys, one a line (ingest keys new makes such lines), with name=, allow= and rate=; read again when it changes and on SIGHUP. Without it every key is welcome, and none."`
 	Origins []string       `env:"INGEST_ORIGINS" placeholder:"ORIGIN" help:"Web origins whose pages may read the responses, such as https://example.com. None: any."`
 	Proxies []netip.Prefix `env:"INGEST_PROXIES" placeholder:"CIDR" help:"Networks of the proxies in front whose X-Forwarded-For is trusted."`
 
@@ -157,7 +159,11 @@ func (v *serveVerb) readKeys(log *slog.Logger) (*front.Keys, error) {
 		log.Warn("no write keys configured; whoever reaches the port can write events (set --keys FILE)")
 		return nil, nil
 	}
-	return front.ReadKeys(v.Keys)
+	keys, err := front.ReadKeys(v.Keys)
+	if err == nil && keys.Plain() > 0 {
+		log.Warn("write keys stand in the file as they are; ingest keys hash replaces them by their hashes", "file", v.Keys, "keys", keys.Plain())
+	}
+	return keys, err
 }
 
 // serve wires the front to two listeners and runs them.
@@ -171,11 +177,22 @@ func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o fr
 	if err != nil {
 		return err
 	}
+	secure, err := v.readCertificate()
+	if err != nil {
+		return err
+	}
 	public, err := f.Listen(ctx, net.JoinHostPort(v.Host, strconv.Itoa(int(v.Port))))
 	if err != nil {
 		return err
 	}
-	h := &server{front: f, public: public, log: log, drain: v.Drain, keys: o.Keys, keysFile: v.Keys}
+	h := &server{front: f, public: public, log: log, drain: v.Drain}
+	if o.Keys != nil {
+		h.files = append(h.files, watched{"write keys", []string{v.Keys}, o.Keys.Reload})
+	}
+	if secure != nil {
+		h.public = tls.NewListener(public, secure.config())
+		h.files = append(h.files, watched{"certificate", []string{secure.cert, secure.key}, secure.reload})
+	}
 	adminAt := "off"
 	if v.Admin != "" {
 		a, err := listenAdmin(ctx, v.Admin)

@@ -7,23 +7,32 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
-
-	"whittle/systems/ingest/front"
 )
 
-// keysPollInterval is how often the keys file is looked at. Asking the file system by
+// pollInterval is how often the files are looked at. Asking the file system by
 // name sees every way to change a file, links of mounted secrets included.
-const keysPollInterval = time.Second
+const pollInterval = time.Second
 
-// watchKeys reads the write keys again on SIGHUP and when their file changes,
-// until ctx ends.
-func watchKeys(ctx context.Context, keys *front.Keys, path string, log *slog.Logger) {
+// watched are files that are read again while the server runs.
+type watched struct {
+	what  string // in the log
+	paths []string
+	// reload reads them. After an error what was read before stays in force.
+	reload func() error
+}
+
+// watch reads the files again on SIGHUP and when one of them changes, until ctx
+// ends.
+func watch(ctx context.Context, files []watched, log *slog.Logger) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	tick := time.NewTicker(keysPollInterval)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	last := stampOf(path)
+	last := make([][]stamp, len(files))
+	for i, f := range files {
+		last[i] = stampsOf(f.paths)
+	}
 	for {
 		why := "SIGHUP"
 		select {
@@ -32,17 +41,19 @@ func watchKeys(ctx context.Context, keys *front.Keys, path string, log *slog.Log
 		case <-hup:
 		case <-tick.C:
 			why = "the file changed"
-			now := stampOf(path)
-			if now == last {
+		}
+		for i, f := range files {
+			now := stampsOf(f.paths)
+			if changed := !equal(now, last[i]); !changed && why != "SIGHUP" {
 				continue
 			}
-			last = now
+			last[i] = now
+			if err := f.reload(); err != nil {
+				log.Error("reloading "+f.what+" failed; the old ones stay in force", "cause", why, "err", err)
+				continue
+			}
+			log.Info(f.what+" loaded", "cause", why)
 		}
-		if err := keys.Reload(); err != nil {
-			log.Error("reloading write keys failed; the old ones stay in force", "cause", why, "err", err)
-			continue
-		}
-		log.Info("write keys loaded", "cause", why, "keys", keys.Len())
 	}
 }
 
@@ -52,10 +63,21 @@ type stamp struct {
 	size int64
 }
 
-func stampOf(path string) stamp {
-	s, err := os.Stat(path)
-	if err != nil {
-		return stamp{}
+func stampsOf(paths []string) []stamp {
+	all := make([]stamp, len(paths))
+	for i, path := range paths {
+		if s, err := os.Stat(path); err == nil {
+			all[i] = stamp{s.ModTime(), s.Size()}
+		}
 	}
-	return stamp{s.ModTime(), s.Size()}
+	return all
+}
+
+func equal(a, b []stamp) bool {
+	for i := range a {
+		if a[i].size != b[i].size || !a[i].at.Equal(b[i].at) {
+			return false
+		}
+	}
+	return true
 }
