@@ -16,7 +16,7 @@ type outage struct {
 	mu      sync.Mutex // guards the following
 	since   time.Time
 	refused int
-	told    bool      // its beginning was logged
+	logged  bool      // its beginning was logged
 	next    time.Time // when a beginning is logged again
 }
 
@@ -30,7 +30,7 @@ func (o *outage) met(log *slog.Logger, now time.Time, err error) {
 	}
 	o.ongoing.Store(true)
 	o.since, o.refused = now, 1
-	if o.told = !now.Before(o.next); o.told {
+	if o.logged = !now.Before(o.next); o.logged {
 		o.next = now.Add(logInterval)
 		log.Error("the stream keeps no events; each is refused until it does", "err", err)
 	}
@@ -43,7 +43,7 @@ func (o *outage) over(log *slog.Logger, now time.Time) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.ongoing.Swap(false) && o.told {
+	if o.ongoing.Swap(false) && o.logged {
 		log.Info("the stream keeps events again", "after", now.Sub(o.since).Round(time.Millisecond), "refused", o.refused)
 	}
 }
