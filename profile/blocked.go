@@ -58,6 +58,9 @@ func (p *Profile) Blocked() []Blocking {
 		if s.At < 0 {
 			return nil
 		}
+		if s.Thread != 0 {
+			continue // another thread keeps nobody
+		}
 		root := p.OutermostOwn(s)
 		if current >= 0 && p.CategoryOf(s) == Collecting {
 			root = current // the collector works for whoever runs

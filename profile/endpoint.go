@@ -86,10 +86,10 @@ func (p *Profile) LabelEndpoints(route func(*Function) string, turn func(at time
 		for depth := len(s.Stack) - 1; depth >= 0 && s.Endpoint == ""; depth-- {
 			s.Endpoint = routes[s.Stack[depth].Function]
 		}
-		if s.Endpoint == "" && turn != nil && s.At >= 0 && category != Idle {
+		if s.Endpoint == "" && turn != nil && s.At >= 0 && s.Thread == 0 && category != Idle {
 			s.Endpoint = turn(s.At)
 		}
-		if category == Collecting && s.Endpoint == "" && p.Runtime == Node && s.At >= 0 {
+		if category == Collecting && s.Endpoint == "" && p.Runtime == Node && s.At >= 0 && s.Thread == 0 {
 			s.Endpoint = last
 		}
 		last = s.Endpoint

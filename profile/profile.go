@@ -98,6 +98,9 @@ type Sample struct {
 	Endpoint string
 	// At is when it was taken, since Profile.Began. -1: not known (pprof).
 	At time.Duration
+	// Thread is 0 for the one that V8's event loop is on, and of other threads where the
+	// profile has them: each worker's own, or -1.
+	Thread int32
 }
 
 // Profile is what one process spent over a time.
@@ -151,6 +154,50 @@ func (p *Profile) CapTotal(used time.Duration) {
 	for i := range p.Samples {
 		p.Samples[i].Value = int64(float64(p.Samples[i].Value) * float64(used) / float64(total))
 	}
+}
+
+// FitTotal makes the samples' sum what the clock of their thread says it used: more
+// was not sampled, and is of nobody that is known.
+func (p *Profile) FitTotal(used time.Duration) {
+	p.CapTotal(used)
+	if left := used - time.Duration(p.Total()); left > used/100 {
+		p.Functions = append(p.Functions, Function{Name: "(not sampled)", Owner: System})
+		p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: int32(len(p.Functions) - 1)}}, Value: int64(left), At: p.Duration})
+	}
+}
+
+// AddThread adds the profile of another thread of the process, below a function of the
+// given name.
+func (p *Profile) AddThread(of *Profile, name string, thread int32) {
+	first := int32(len(p.Functions))
+	p.Functions = append(append(p.Functions, of.Functions...), Function{Name: name, Owner: System})
+	root := int32(len(p.Functions) - 1)
+	for _, s := range of.Samples {
+		stack := make([]Frame, 0, len(s.Stack)+1)
+		for _, f := range s.Stack {
+			stack = append(stack, Frame{f.Function + first, f.Line})
+		}
+		s.Stack, s.Thread, s.At = append(stack, Frame{Function: root}), thread, s.At+of.Clock-p.Clock
+		p.Samples = append(p.Samples, s)
+	}
+}
+
+// AddOther adds what was spent where no profiler looks.
+func (p *Profile) AddOther(name string, spent time.Duration, samples int64) {
+	p.Functions = append(p.Functions, Function{Name: name, Owner: System})
+	p.Samples = append(p.Samples, Sample{
+		Stack: []Frame{{Function: int32(len(p.Functions) - 1)}}, Value: int64(spent), Objects: max(samples, 1), At: p.Duration, Thread: -1,
+	})
+}
+
+// Elsewhere is what was spent where no profiler looks, of no endpoint.
+func (p *Profile) Elsewhere() (sum time.Duration) {
+	for i := range p.Samples {
+		if s := &p.Samples[i]; s.Thread < 0 && s.Endpoint == "" {
+			sum += time.Duration(s.Value)
+		}
+	}
+	return sum
 }
 
 // Merge puts profiles of one process and kind, taken one after the other, into

@@ -33,8 +33,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // node starts the server of testdata; it ends with the test.
 func node(t *testing.T, flags ...string) (pid int, base string) {
 	t.Helper()
+	return nodeOf(t, "testdata/server.js", flags...)
+}
+
+// nodeOf starts a server that says its port.
+func nodeOf(t *testing.T, script string, flags ...string) (pid int, base string) {
+	t.Helper()
 	path := needs.Node(t)
-	server, err := filepath.Abs("testdata/server.js")
+	server, err := filepath.Abs(script)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +160,29 @@ func TestNodeByProcessID(t *testing.T) {
 	untilListening(t, pid, before)
 	if h := take(t, strconv.Itoa(pid), profile.Allocations); h.Total() == 0 || h.Ext != ".heapprofile" {
 		t.Errorf("nothing was allocated")
+	}
+}
+
+// What worker threads and libuv's pool use is in the total, under names of their own.
+func TestNodeAllOfItsThreads(t *testing.T) {
+	pid, base := nodeOf(t, "testdata/threads.js")
+	busy(t, request("GET", base+"/worker"))
+	busy(t, request("GET", base+"/pool"))
+	p := take(t, strconv.Itoa(pid), profile.CPU)
+	spent := map[string]int64{}
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		if p.CategoryOf(s) != profile.Idle {
+			spent[p.Functions[s.Stack[len(s.Stack)-1].Function].Name] += s.Value
+		}
+	}
+	for _, name := range []string{"worker: threads.js", otherThreads} {
+		if share := float64(spent[name]) / float64(p.Total()); share < 0.1 {
+			t.Errorf("%s has %.2f of the CPU: %v", name, share, spent)
+		}
+	}
+	if len(p.Blocked()) > 0 {
+		t.Errorf("another thread keeps the event loop: %+v", p.Blocked())
 	}
 }
 

@@ -108,9 +108,15 @@ func (f *flights) infer(p *profile.Profile) {
 	often := f.often(begin, begin+float64(p.Duration.Microseconds()))
 	always, seen := map[int32]uint64{}, map[int32]int{}
 	under := make([]uint64, len(p.Samples))
-	next := 0
+	next, thread := 0, int32(0)
 	for i := range p.Samples {
 		s := &p.Samples[i]
+		if s.Thread != thread {
+			next, thread = 0, s.Thread // whose moments are in an order of their own
+		}
+		if s.Thread < 0 {
+			continue
+		}
 		under[i], next = f.at(begin+float64(s.At)/float64(time.Microsecond), next)
 		if own := p.OutermostOwn(s); s.Endpoint == "" && own >= 0 {
 			if seen[own] == 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -33,6 +34,7 @@ type inspector struct {
 	look  json.RawMessage // the last console.profile that has ended
 	// marking is the name of the marks that the process keeps. "": it keeps none.
 	marking string
+	workers map[string]*worker // by session. nil: they are not listened to
 }
 
 // inspectorAt asks for the WebSocket URL of the inspector that listens at base.
@@ -214,8 +216,7 @@ func (i *inspector) evaluate(ctx context.Context, expression string, into any) e
 	return json.Unmarshal(r.Result.Value, into)
 }
 
-// call sends one command and reads until its response. Events are passed over, but
-// for the profile of a console.profile that has ended.
+// call sends one command and reads until its response.
 func (i *inspector) call(ctx context.Context, method string, params, into any) error {
 	i.last++
 	b, err := json.Marshal(map[string]any{"id": i.last, "method": method, "params": params})
@@ -226,28 +227,10 @@ func (i *inspector) call(ctx context.Context, method string, params, into any) e
 		return err
 	}
 	for {
-		_, b, err := i.conn.Read(ctx)
-		if err != nil {
-			return err
-		}
-		var m struct {
-			ID     int             `json:"id"`
-			Result json.RawMessage `json:"result"`
-			Method string          `json:"method"`
-			Params struct {
-				Profile json.RawMessage `json:"profile"`
-			} `json:"params"`
-			Error *struct {
-				Message string `json:"message"`
-			} `json:"error"`
-		}
-		if err := json.Unmarshal(b, &m); err != nil {
-			return err
-		}
+		m, err := i.receive(ctx)
 		switch {
-		case m.Method == "Profiler.consoleProfileFinished":
-			i.look = m.Params.Profile
-			continue
+		case err != nil:
+			return err
 		case m.ID != i.last:
 			continue
 		case m.Error != nil:
@@ -257,4 +240,69 @@ func (i *inspector) call(ctx context.Context, method string, params, into any) e
 		}
 		return json.Unmarshal(m.Result, into)
 	}
+}
+
+// callWorker is call, of a worker thread.
+func (i *inspector) callWorker(ctx context.Context, w *worker, method string, params, into any) error {
+	i.last++
+	id := i.last
+	message, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params})
+	if err != nil {
+		return err
+	}
+	if err := i.call(ctx, "NodeWorker.sendMessageToWorker", map[string]any{"sessionId": w.session, "message": string(message)}, nil); err != nil {
+		return err
+	}
+	for {
+		if result, ok := w.replies[id]; ok {
+			delete(w.replies, id)
+			if into == nil {
+				return nil
+			}
+			return json.Unmarshal(result, into)
+		}
+		if w.gone {
+			return fmt.Errorf("%s: the worker has ended", method)
+		}
+		if _, err := i.receive(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// response is a message of the inspector: to a command, by its id, or an event.
+type response struct {
+	ID     int             `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Error  *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// receive reads a message. Events are passed over, but for those of worker threads and
+// the profile of a console.profile that has ended.
+func (i *inspector) receive(ctx context.Context) (*response, error) {
+	_, b, err := i.conn.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var m response
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, err
+	}
+	switch {
+	case m.Method == "Profiler.consoleProfileFinished":
+		var of struct {
+			Profile json.RawMessage `json:"profile"`
+		}
+		if err := json.Unmarshal(m.Params, &of); err != nil {
+			return nil, err
+		}
+		i.look = of.Profile
+	case strings.HasPrefix(m.Method, "NodeWorker."):
+		i.heard(m.Method, m.Params)
+	}
+	return &m, nil
 }

@@ -31,7 +31,7 @@ func Exact(s Source) {
 // running is a CPU profile that has begun.
 type running struct {
 	began time.Time
-	used  time.Duration // by the process until then
+	used  usage // by the process until then
 }
 
 // takeCPU takes a CPU profile, and has V8 forget its optimized code where the
@@ -39,6 +39,8 @@ type running struct {
 func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration) (*Collected, error) {
 	i.mark(ctx, d)
 	defer i.unmark(ctx)
+	i.attach(ctx)
+	defer i.detach(ctx)
 	run, err := i.startCPU(ctx, i.exact)
 	if err != nil {
 		return nil, err
@@ -59,12 +61,12 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 	if err != nil {
 		return nil, err
 	}
-	used := i.cpuUsed(ctx) - run.used
+	used := i.usage(ctx)
 	t := &Collected{Raw: raw, Ext: ".cpuprofile"}
 	if t.Profile, err = profile.ReadV8CPU(raw, run.began); err != nil {
 		return nil, err
 	}
-	t.CapTotal(used)
+	i.account(ctx, t.Profile, run.used, used)
 	marks := i.marked(ctx)
 	label(t.Profile, marks, i.readRouter(ctx, t.Profile))
 	return t, nil
@@ -90,7 +92,7 @@ func label(p *profile.Profile, m *marks, r *router) {
 
 // startCPU begins a profile, with optimized code or without.
 func (i *inspector) startCPU(ctx context.Context, forget bool) (running, error) {
-	r := running{began: time.Now(), used: i.cpuUsed(ctx)}
+	r := running{began: time.Now(), used: i.usage(ctx)}
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	if err := i.call(ctx, "Profiler.enable", nil, nil); err != nil {
@@ -99,8 +101,12 @@ func (i *inspector) startCPU(ctx context.Context, forget bool) (running, error) 
 	if err := i.call(ctx, "Profiler.setSamplingInterval", map[string]any{"interval": sampleEvery.Microseconds()}, nil); err != nil {
 		return r, err
 	}
-	if err := i.call(ctx, "Profiler.start", nil, nil); err != nil || !forget {
+	if err := i.call(ctx, "Profiler.start", nil, nil); err != nil {
 		return r, err
+	}
+	i.startWorkers(ctx)
+	if !forget {
+		return r, nil
 	}
 	return r, i.forgetOptimized(ctx)
 }
@@ -151,13 +157,19 @@ func (i *inspector) forgetOptimized(ctx context.Context) error {
 	return i.call(ctx, "Profiler.stopPreciseCoverage", nil, nil)
 }
 
-// cpuUsed gives the CPU time that the process has used. 0: it is not known.
-func (i *inspector) cpuUsed(ctx context.Context) time.Duration {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
-	defer cancel()
-	var microseconds float64
-	if i.evaluate(ctx, "(u => u.user + u.system)(process.cpuUsage())", &microseconds) != nil {
-		return 0
+// account makes the profile's total that of the process's own clock: the main thread's
+// samples are held to what that used, the worker threads' are added, and what other
+// threads used.
+func (i *inspector) account(ctx context.Context, p *profile.Profile, before, after usage) {
+	if after.Process == 0 {
+		return // it is not known
 	}
-	return time.Duration(microseconds) * time.Microsecond
+	if main := after.of(after.Self) - before.of(after.Self); after.Self != 0 && main > 0 {
+		p.FitTotal(main)
+	} else {
+		p.CapTotal(time.Duration(after.Process - before.Process))
+	}
+	known := time.Duration(p.Total())
+	known += i.stopWorkers(ctx, p, before, after)
+	addOthers(p, before, after, known)
 }

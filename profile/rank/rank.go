@@ -30,6 +30,8 @@ type Ranking struct {
 	// next, and Unknown how much belongs to no request that is known.
 	Lead    float64 `json:"cpu_share_lead"`
 	Unknown float64 `json:"cpu_share_unknown"`
+	// OtherThreads is the part of Unknown that threads without JavaScript used.
+	OtherThreads float64 `json:"cpu_share_other_threads,omitempty"`
 	// Samples is how many there were.
 	Samples int64 `json:"samples"`
 	// Blocked says which calls kept the event loop, by their place in the code.
@@ -63,7 +65,7 @@ type Endpoint struct {
 func Endpoints(all []*measure.Measured) *Ranking {
 	out := &Ranking{Format: "whittle.find/1", Smells: []smell.Smell{}, Endpoints: []Endpoint{}}
 	rows, spent := map[string]*Endpoint{}, map[string]profile.Tally{}
-	var total, lasted time.Duration
+	var total, lasted, others time.Duration
 	for _, m := range all {
 		r := m.Report()
 		if out.Service == "" {
@@ -79,6 +81,7 @@ func Endpoints(all []*measure.Measured) *Ranking {
 		total += time.Duration(p.Total())
 		lasted = max(lasted, p.Duration)
 		p.AddTo(spent)
+		others += p.Elsewhere()
 		for _, e := range p.ByEndpoint() {
 			if e.Endpoint == "" {
 				continue
@@ -124,6 +127,7 @@ func Endpoints(all []*measure.Measured) *Ranking {
 			out.Blocked = append(out.Blocked, s.Where()+": "+s.Evidence)
 		}
 	}
+	out.OtherThreads = float64(others) / float64(max(total, 1))
 	out.advise(lead, all[0].Taken[0].Runtime)
 	return out
 }
@@ -156,8 +160,17 @@ func (r *Ranking) advise(l profile.Lead, runtime profile.Runtime) {
 	default:
 		r.NoAdvice = fmt.Sprintf("%s, which is more than the %.1f %% by which %s leads %s: another endpoint may ask for more", unknown, 100*l.Over, l.Endpoint, l.Next)
 	}
+	if 2*r.OtherThreads > r.Unknown {
+		r.NoAdvice = fmt.Sprintf("%s (%.0f %% is in threads that run no JavaScript)", r.NoAdvice, 100*r.OtherThreads)
+		r.Missing = elsewhere
+		return
+	}
 	r.Missing = toKnow(runtime)
 }
+
+// elsewhere says what is known of work outside of JavaScript.
+const elsewhere = "libuv's pool does the asynchronous forms of crypto, zlib, dns and fs, and libraries' native work such as bcrypt's, for no request that anybody can see, and V8's helpers collect garbage: " +
+	"load one endpoint at a time (--endpoint), and compare the CPU time of the process"
 
 // toKnow says how a service's endpoints come to be known.
 func toKnow(runtime profile.Runtime) string {
