@@ -149,6 +149,7 @@ var rooms = map[string]int{
 
 	"whittle/profile/collect":  20,
 	"whittle/profile/flame":    20,
+	"whittle/profile/foreign":  15,
 	"whittle/profile/smell":    20,
 	"whittle/profile/gosource": 20,
 	"whittle/profile/guard":    20,

@@ -36,8 +36,11 @@ type Runtime string
 
 // The runtimes.
 const (
-	Go   Runtime = "go"
-	Node Runtime = "node"
+	Go     Runtime = "go"
+	Node   Runtime = "node"
+	Python Runtime = "python"
+	Java   Runtime = "java"
+	Native Runtime = "native" // as perf sees it
 )
 
 // Owner says whose code a function is.
@@ -113,6 +116,9 @@ type Profile struct {
 	Samples   []Sample
 	// Clock is V8's own clock when it began, which counts from no known moment.
 	Clock time.Duration
+	// Estimated says that the file does not know how long a sample is: each counts
+	// alike. Where it knows no times either, Duration is their sum.
+	Estimated bool
 	// Service names the process, for headings. May be "".
 	Service string
 	// Requests is how many requests each endpoint served meanwhile, where

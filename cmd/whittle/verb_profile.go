@@ -20,7 +20,7 @@ type profileVerb struct {
 }
 
 type takeVerb struct {
-	Process string `arg:"" name:"target" placeholder:"TARGET" help:"A Go service's pprof or admin URL, a Node inspector's URL, a Node process's id, or a saved profile."`
+	Process string `arg:"" name:"target" placeholder:"TARGET" help:"A Go service's pprof or admin URL, a Node inspector's URL, a Node or Python process's id, or a saved profile."`
 
 	measure.Settings
 	Kinds []string `group:"What is measured" placeholder:"KIND" help:"cpu, allocations, heap, mutex, block, goroutines. cpu, allocations and mutex of a Go service, cpu of Node, unless given."`
@@ -34,7 +34,7 @@ type takeVerb struct {
 func (takeVerb) Help() string {
 	return `The result comes in words first: the line of your own code that asks for most, what each endpoint costs a request, and any known smell with what to do about it.
 
-A Node process is asked by its id: SIGUSR1 opens its inspector on loopback, and it is closed at the end. A Go service shows its pprof by importing net/http/pprof, on a port of its own.
+A Node process is asked by its id: SIGUSR1 opens its inspector on loopback, and it is closed at the end. A Python process is looked into by py-spy. A Go service shows its pprof by importing net/http/pprof, on a port of its own.
 
 Examples:
   whittle profile http://127.0.0.1:6060

@@ -44,7 +44,8 @@ type Collected struct {
 //	http://127.0.0.1:9229        a Node process: the inspector, as --inspect opens it
 //	ws://127.0.0.1:9229/UUID     the same
 //	1234                         a Node process on this machine, by its id: its
-//	                             inspector is opened by SIGUSR1 and closed at the end
+//	                             inspector is opened by SIGUSR1 and closed at the end;
+//	                             or a Python process, by py-spy
 func Open(ctx context.Context, target string) (Source, error) {
 	if pid, err := strconv.Atoi(target); err == nil {
 		return openPID(ctx, pid)

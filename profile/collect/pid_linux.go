@@ -16,8 +16,12 @@ import (
 	"whittle"
 )
 
-// openPID opens the inspector of a Node process on this machine.
+// openPID opens the inspector of a Node process on this machine, or py-spy on a Python
+// process.
 func openPID(ctx context.Context, pid int) (Source, error) {
+	if s, ok, err := openPython(pid); ok {
+		return s, err
+	}
 	if err := checkNode(pid); err != nil {
 		return nil, err
 	}
@@ -58,7 +62,7 @@ func checkNode(pid int) error {
 	}
 	if !strings.HasPrefix(filepath.Base(exe), "node") || !catches(string(status), syscall.SIGUSR1) {
 		return whittle.Errorf(whittle.Invalid, "profile process %d: %s is not Node, and SIGUSR1 might end it", pid, filepath.Base(exe)).
-			WithHint("a Go service is profiled by the URL of its pprof")
+			WithHint("a Go service is profiled by the URL of its pprof; of Java, and of anything else, give what async-profiler or perf script wrote")
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"whittle"
 	"whittle/profile"
 	"whittle/profile/collect"
+	"whittle/profile/foreign"
 )
 
 // sidecar holds the facts that a profile's file has no place for, in a file of its own.
@@ -173,7 +174,7 @@ func ReadProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 	if len(kinds) > 0 {
 		kind = kinds[0]
 	}
-	p, err := profile.Read(b, kind)
+	p, err := foreign.Read(b, kind)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

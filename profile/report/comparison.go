@@ -127,7 +127,9 @@ func (c *Comparison) Sentence() string {
 }
 
 func language(r profile.Runtime) string {
-	return map[profile.Runtime]string{profile.Go: "Go", profile.Node: "Node.js"}[r]
+	return map[profile.Runtime]string{
+		profile.Go: "Go", profile.Node: "Node.js", profile.Python: "Python", profile.Java: "Java", profile.Native: "native code",
+	}[r]
 }
 
 func (c *Comparison) tables() []chart.Table {

@@ -191,6 +191,9 @@ func (r *Report) describe(p *profile.Profile) {
 	for _, e := range p.ByEndpoint() {
 		r.Endpoints = append(r.Endpoints, Endpoint{e.Endpoint, e.Share, e.Samples, e.Requests, e.PerRequest / 1e6})
 	}
+	if p.Estimated {
+		r.Warnings = append(r.Warnings, "the file does not say how long a sample is: shares are right, times and cores may not be")
+	}
 	r.SystemCalls = systemCalls(p, r.Requests)
 	r.Sites = sites(p, r.Requests)
 	r.Self, r.Total = functions(p, profile.BySelf, r.Requests), functions(p, profile.ByTotal, r.Requests)
@@ -225,7 +228,7 @@ func frame(p *profile.Profile, f profile.Frame) Frame {
 	out := Frame{Function: fn.Name, File: fn.File, Line: int(f.Line), Own: fn.Owner == profile.Own}
 	if out.Line == 0 {
 		out.Line = fn.Line
-		if out.Own && fn.Line > 0 {
+		if out.Own {
 			out.FunctionOnly, out.Ends = true, fn.Ends
 		}
 	}

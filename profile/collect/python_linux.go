@@ -1,0 +1,123 @@
+package collect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/bench/cputime"
+	"whittle/profile"
+	"whittle/profile/foreign"
+)
+
+// pythonProcess is a Python process, which py-spy looks into from outside: nothing of
+// it is changed or stopped for longer than a look.
+type pythonProcess struct {
+	pid        int
+	tool, name string
+}
+
+// pythonProgram is the base name of a Python interpreter.
+var pythonProgram = regexp.MustCompile(`^(python|pypy)[\d.]*$`)
+
+// installPySpy says how py-spy comes onto a machine.
+const installPySpy = "install it: pip install py-spy"
+
+// openPython opens a Python process; ok says that it is one.
+func openPython(pid int) (s Source, ok bool, err error) {
+	folder := filepath.Join("/proc", strconv.Itoa(pid))
+	if exe, readErr := os.Readlink(filepath.Join(folder, "exe")); readErr != nil || !pythonProgram.MatchString(filepath.Base(exe)) {
+		return nil, false, nil
+	}
+	tool, err := exec.LookPath("py-spy")
+	if err != nil {
+		return nil, true, whittle.Errorf(whittle.Unavailable, "profile process %d: it is Python's, which is profiled by py-spy, and that is not here", pid).
+			WithHint(installPySpy)
+	}
+	p := &pythonProcess{pid: pid, tool: tool, name: "python"}
+	line, err := os.ReadFile(filepath.Join(folder, "cmdline"))
+	for i, arg := range strings.Split(string(line), "\x00") {
+		if err == nil && i > 0 && arg != "" && arg[0] != '-' {
+			p.name = arg
+			break
+		}
+	}
+	return p, true, nil
+}
+
+func (p *pythonProcess) Kinds() []profile.Kind { return []profile.Kind{profile.CPU} }
+
+func (p *pythonProcess) Address() string { return strconv.Itoa(p.pid) }
+
+func (p *pythonProcess) Close(context.Context) error { return nil }
+
+// pySpyRate is how often a second py-spy looks, as often as Go's profiler does.
+const pySpyRate = 100
+
+// Take has py-spy look for whole seconds, or until ctx ends.
+func (p *pythonProcess) Take(ctx context.Context, kind profile.Kind, d time.Duration) (*Collected, error) {
+	if kind != profile.CPU {
+		return nil, whittle.Errorf(whittle.Unsupported, "take profile: py-spy has no %q", kind)
+	}
+	folder, err := os.MkdirTemp("", "whittle-py-spy-")
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "take profile of process %d: %w", p.pid, err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // the system's folder for what is thrown away
+	file := filepath.Join(folder, "stacks.txt")
+	seconds := max(int64(d.Round(time.Second)/time.Second), 1)
+	before, beforeErr := cputime.Of(p.pid)
+	began := time.Now()
+	// It ends by itself, and on an interrupt writes what it has.
+	cmd := exec.CommandContext(ctx, p.tool, "record", "--pid", strconv.Itoa(p.pid), "--duration", strconv.FormatInt(seconds, 10),
+		"--rate", strconv.Itoa(pySpyRate), "--format", "raw", "--full-filenames", "--output", file)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = responseTimeout
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	err = cmd.Run()
+	lasted := time.Since(began)
+	raw, readErr := readBounded(file)
+	if readErr != nil {
+		return nil, p.failed(errors.Join(err, readErr), said.String())
+	}
+	t := &Collected{Raw: raw, Ext: ".collapsed.txt"}
+	if t.Profile, err = foreign.Read(raw, kind); err != nil {
+		return nil, fmt.Errorf("take profile of process %d: %w", p.pid, err)
+	}
+	t.Began, t.Duration, t.Estimated, t.Service = began, lasted, false, p.name
+	if after, err := cputime.Of(p.pid); err == nil && beforeErr == nil {
+		t.CapTotal(after - before)
+	}
+	return t, nil
+}
+
+// failed says what py-spy said, and what helps.
+func (p *pythonProcess) failed(err error, said string) error {
+	said = strings.TrimSpace(said)
+	e := whittle.Errorf(whittle.Unavailable, "take profile of process %d: py-spy: %w: %s", p.pid, err, firstLine([]byte(said)))
+	if strings.Contains(said, "ermission") {
+		return e.WithHint("run whittle as the process's user with the right to trace it: sudo, or CAP_SYS_PTRACE in a container")
+	}
+	return e.WithHint("try py-spy by itself: py-spy dump --pid " + strconv.Itoa(p.pid))
+}
+
+func readBounded(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxMessage {
+		return nil, fmt.Errorf("it wrote %d MiB, of which at most %d are read: profile for a shorter time", info.Size()>>20, maxMessage>>20)
+	}
+	return os.ReadFile(file)
+}

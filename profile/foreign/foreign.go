@@ -1,0 +1,142 @@
+// Package foreign reads profiles of other tools than Go's and V8's into the one model:
+// collapsed stacks (py-spy, async-profiler, stackcollapse), speedscope and the text of
+// perf script. All of it is bounded.
+package foreign
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"whittle"
+	"whittle/profile"
+)
+
+// Bounds of what is read; package profile has the same for pprof.
+const (
+	maxBytes   = 64 << 20
+	maxSamples = 2 << 20
+	maxDepth   = 1024
+	maxFrames  = 16 << 20
+	maxTotal   = 1 << 60 // of all values
+)
+
+// perSample is what a sample counts where the file does not say how often the tool
+// looked: py-spy and async-profiler do so 100 times a second.
+const perSample = 10 * time.Millisecond
+
+// Read reads a saved profile of any of the formats: pprof, V8's two, and those of this
+// package. kind says which of a pprof file's values is meant.
+func Read(b []byte, kind profile.Kind) (*profile.Profile, error) {
+	if len(b) > maxBytes {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read profile: more than %d MiB", maxBytes>>20).
+			WithHint("profile for a shorter time, or sample less often")
+	}
+	text := bytes.TrimLeft(bytes.TrimPrefix(b, []byte("\ufeff")), " \t\r\n")
+	switch {
+	case len(text) > 0 && text[0] == '{':
+		var has struct {
+			Shared   json.RawMessage `json:"shared"`
+			Profiles json.RawMessage `json:"profiles"`
+		}
+		if json.Unmarshal(text, &has) == nil && has.Shared != nil && has.Profiles != nil {
+			return readSpeedscope(text)
+		}
+		return profile.Read(b, kind)
+	case len(text) == 0:
+		return nil, whittle.Errorf(whittle.Invalid, "read profile: the file is empty").
+			WithHint("the tool saw nothing: put load on the process, or profile longer")
+	case !isText(text):
+		return profile.Read(b, kind)
+	case isPerf(text):
+		return readPerf(text)
+	}
+	return readCollapsed(text)
+}
+
+// isText knows text by its beginning: a binary file has control characters there.
+func isText(b []byte) bool {
+	for i := 0; i < min(len(b), 4096); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 && len(b)-i >= utf8.UTFMax || unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' {
+			return false
+		}
+		i += n
+	}
+	return true
+}
+
+// builder makes a profile within the bounds.
+type builder struct {
+	p      *profile.Profile
+	index  map[profile.Function]int32
+	frames int
+	total  int64
+}
+
+// frame is a function as a file names it, and the line that it was at.
+type frame struct {
+	profile.Function
+	at int
+}
+
+func newBuilder() *builder {
+	return &builder{p: &profile.Profile{Kind: profile.CPU}, index: map[profile.Function]int32{}}
+}
+
+// add takes in a stack, the leaf first.
+func (b *builder) add(stack []frame, value, objects int64, at time.Duration) error {
+	if len(stack) == 0 || value <= 0 {
+		return nil
+	}
+	stack = stack[:min(len(stack), maxDepth)]
+	b.frames += len(stack)
+	if len(b.p.Samples) >= maxSamples || b.frames > maxFrames || value > maxTotal-b.total {
+		return whittle.Errorf(whittle.ResourceExhausted, "read profile: more than %d samples, %d frames, or values of %d", maxSamples, maxFrames, int64(maxTotal)).
+			WithHint("profile for a shorter time, or sample less often")
+	}
+	b.total += value
+	s := profile.Sample{Value: value, Objects: objects, At: at, Stack: make([]profile.Frame, len(stack))}
+	for i, f := range stack {
+		n, ok := b.index[f.Function]
+		if !ok {
+			n = int32(len(b.p.Functions))
+			b.index[f.Function] = n
+			b.p.Functions = append(b.p.Functions, f.Function)
+		}
+		s.Stack[i] = profile.Frame{Function: n, Line: int32(min(max(f.at, 0), 1<<30))}
+	}
+	b.p.Samples = append(b.p.Samples, s)
+	return nil
+}
+
+// done gives the profile. Where the file knows no times, it took as long as one thread
+// takes for all of it.
+func (b *builder) done(of string) (*profile.Profile, error) {
+	if len(b.p.Samples) == 0 {
+		return nil, whittle.Errorf(whittle.Invalid, "read %s: no samples in it", of).
+			WithHint("the tool saw nothing: put load on the process, or profile longer")
+	}
+	b.p.Runtime = b.runtime()
+	if b.p.Duration <= 0 && b.p.Kind == profile.CPU {
+		b.p.Duration, b.p.Estimated = time.Duration(b.total), true
+	}
+	return b.p, nil
+}
+
+// runtime is the one that most of the functions with a known one are of.
+func (b *builder) runtime() profile.Runtime {
+	n := map[profile.Runtime]int{}
+	for i := range b.p.Functions {
+		n[runtimeOf(&b.p.Functions[i])]++
+	}
+	best := profile.Native
+	for _, r := range []profile.Runtime{profile.Python, profile.Java, profile.Node} {
+		if n[r] > n[best] || best == profile.Native && n[r] > 0 && 10*n[r] >= n[best] {
+			best = r
+		}
+	}
+	return best
+}
