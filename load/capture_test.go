@@ -31,7 +31,7 @@ func TestCapturesFindWhatTheyName(t *testing.T) {
 	for _, c := range []struct{ capture, body, text, json string }{
 		{"json: $.id", json, "7", "7"},
 		{"json: user.name", json, "Ann", `"Ann"`},
-		{"json: $.user.roles", json, `["a", "b"]`, `["a", "b"]`},
+		{"json: $.user.roles", json, `["a","b"]`, `["a","b"]`},
 		{"json: $.none", json, "null", "null"},
 		{"json: '$.list[*]'", json, "5", "5"},
 		{"json: $.blank", json, "", ""},
@@ -43,7 +43,7 @@ func TestCapturesFindWhatTheyName(t *testing.T) {
 		{"regexp: 'LI CLASS=\"(?<cls>[^\"]+)\"', group: cls, flags: gi", page, "item", `"item"`},
 		{"regexp: 'nowhere'", page, "", ""},
 		{"regexp: 'x*', flags: g", page, "", ""},
-		{"header: X-Id", "", "h7", `"h7"`},
+		{"header: x-id", "", "h7", `"h7"`},
 		{"header: x-none", "", "", ""},
 		{"selector: 'meta[name=csrf]', attr: content", page, "tok&en", `"tok&en"`},
 		{"selector: '#f input', attr: value, index: 1", page, "v2", `"v2"`},

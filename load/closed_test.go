@@ -39,7 +39,7 @@ func TestEachUserWaitsForItsResponse(t *testing.T) {
 		under--
 	}))
 	defer srv.Close()
-	p := users(t, "{get: {url: /a}}, {think: 0.001}, {get: {url: /b}}", plan.Closed{Users: 5, Ramp: 50 * time.Millisecond, Loops: 4})
+	p := users(t, "{get: {url: /a}}, {think: 1ms}, {get: {url: /b}}", plan.Closed{Users: 5, Ramp: 50 * time.Millisecond, Loops: 4})
 	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute, Headers: func(h []string, i int64) []string {
 		return append(h, "X-User", fmt.Sprint(i))
 	}})
@@ -183,7 +183,7 @@ func TestAClosedReportCarriesTheCorrection(t *testing.T) {
 	// Long alongside the users' pace, on a busy machine, too.
 	srv := newFrozenServer(100*time.Millisecond, 2*time.Second)
 	defer srv.Close()
-	p := users(t, "{get: {url: /}}, {think: 0.01}", plan.Closed{Users: 2, Duration: 5 * time.Second})
+	p := users(t, "{get: {url: /}}, {think: 10ms}", plan.Closed{Users: 2, Duration: 5 * time.Second})
 	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
 	if r.Latency.Corrected == nil || len(r.Paces) != 1 {
 		t.Fatalf("no corrected view: %+v", r.Paces)

@@ -2,21 +2,15 @@ package load
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
-	"whittle"
 	"whittle/load/plan"
 )
 
@@ -54,97 +48,6 @@ func asJSON(v any) string {
 		return err.Error()
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// Each plan of the corpus sends what Artillery sent for it, or what docs/load.md
-// says where that differs, or is refused with the reason before anything is sent.
-// None runs and sends something else.
-func TestTheCorpusIsSentAsArtillerySentIt(t *testing.T) {
-	t.Parallel()
-	archive, err := txtar.ParseFile("testdata/corpus.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{}
-	for _, f := range archive.Files {
-		files[f.Name] = string(f.Data)
-	}
-	var same, noted, differing, refused int
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		name, ok := strings.CutSuffix(file, ".yml")
-		if !ok {
-			continue
-		}
-		want, runs := files[name+".sent"]
-		own, differs := files[name+".differs"]
-		if differs {
-			want = own
-		}
-		got, notes, err := corpusRun(t, file, files)
-		switch {
-		case !runs:
-			refused++
-			if why := strings.TrimSpace(files[name+".refused"]); why == "" || err == nil || !strings.Contains(err.Error(), why) || got != "" {
-				t.Errorf("%s: %v, and sent %s; want a refusal: %s", name, err, got, why)
-			}
-		case err != nil:
-			t.Errorf("%s: %v", name, err)
-		case sorted(got) != sorted(want):
-			t.Errorf("%s sent\n%swant, as Artillery sent or docs/load.md says\n%s", name, got, want)
-		case !strings.Contains(notes, strings.TrimSpace(files[name+".note"])) || (notes == "") != (files[name+".note"] == ""):
-			t.Errorf("%s notes %q, want %q", name, notes, files[name+".note"])
-		case differs:
-			differing++
-		case notes != "":
-			noted++
-		default:
-			same++
-		}
-	}
-	docs, err := os.ReadFile("../docs/load.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, says := range []string{
-		fmt.Sprintf("%d plans, with the requests", same+noted+differing+refused),
-		fmt.Sprintf("%d are sent the same, %d the same with a note in the report, %d otherwise as the paragraph above says, and %d are refused", same, noted, differing, refused),
-	} {
-		if !strings.Contains(string(docs), says) {
-			t.Errorf("docs/load.md does not say: %s", says)
-		}
-	}
-}
-
-func corpusRun(t *testing.T, file string, files map[string]string) (sent, notes string, err error) {
-	t.Helper()
-	l := &sentLog{}
-	srv := httptest.NewServer(l)
-	defer srv.Close()
-	p, err := Parse(file, []byte(strings.ReplaceAll(files[file], "TARGET", srv.URL)), plan.Source{Open: func(name string) ([]byte, error) {
-		if text, ok := files[name]; ok {
-			return []byte(text), nil
-		}
-		return nil, whittle.Errorf(whittle.NotFound, "no file %s", name)
-	}})
-	if err != nil {
-		return "", "", err
-	}
-	for i := range p.Phases { // as many users, without the waiting
-		ph := &p.Phases[i]
-		*ph = plan.Phase{Count: int(ph.Planned()), HasCount: true, Duration: time.Millisecond}
-	}
-	r := run(t, p, Options{MaxLate: time.Hour})
-	if r.Failed > 0 {
-		return "", "", fmt.Errorf("%d requests failed: %v", r.Failed, r.Errors)
-	}
-	return strings.Join(l.lines, ""), strings.Join(p.Notes, "\n"), nil
-}
-
-// sorted puts the requests in an order of their own: users run side by side.
-func sorted(lines string) string {
-	all := strings.SplitAfter(lines, "\n")
-	slices.Sort(all)
-	return strings.Join(all, "")
 }
 
 // The two plans that came with the seed's services, word for word, run as they

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"strconv"
 
 	"whittle/load/expr"
 	"whittle/load/plan"
@@ -44,31 +45,29 @@ func (u *user) log(line expr.Template) {
 	}
 }
 
-// runLoop runs the steps of a loop. False: the user stops.
+// runLoop runs the steps of a loop. False: the user stops. As in Artillery, the counter
+// counts on from what the steps leave in it, the element is set once where there is no
+// list, and both stay behind the loop.
 func (u *user) runLoop(ctx context.Context, l *plan.Loop) bool {
-	defer u.restoreAfter(l.Counter)()
-	defer u.restoreAfter(l.Element)()
 	first, n, over := l.First, l.Count, l.Over
 	switch {
-	case l.While != nil:
+	case l.While != nil || l.Again != nil:
 		n = maxWhile
 	case l.Times != nil:
 		// As in Artillery, a text that is no number means no repetition.
 		first, n, _ = plan.LoopRange(string(l.Times.Render(nil, &u.scope)))
+	}
+	switch {
 	case l.OverValue != nil:
 		over = elements(l.OverValue(&u.scope))
-		n = int64(len(over))
+		n = int64(len(over)) - first
 	case over != nil:
-		n = int64(len(over))
+		n = int64(len(over)) - first
 	}
+	listed := l.OverValue != nil || over != nil
+	u.set(l.Counter, expr.NumberValue(first))
+	u.set(l.Element, elementAt(over, listed, first))
 	for i := range n {
-		u.set(l.Counter, func() expr.Value { return expr.NumberValue(first + i) })
-		u.set(l.Element, func() expr.Value {
-			if i < int64(len(over)) {
-				return over[i]
-			}
-			return expr.NumberValue(first + i)
-		})
 		if l.While != nil && !l.While(&expr.Evaluation{Scope: &u.scope}).Truth() {
 			break
 		}
@@ -79,23 +78,42 @@ func (u *user) runLoop(ctx context.Context, l *plan.Loop) bool {
 		if !u.runSteps(ctx, l.Steps) {
 			return false
 		}
+		if l.Counter > 0 {
+			u.set(l.Counter, next(u.scope.Values[l.Counter-1]))
+		}
+		if listed {
+			u.set(l.Element, elementAt(over, listed, first+i+1))
+		}
+		if l.Again != nil && !l.Again(ctx, u) {
+			break
+		}
 	}
 	return true
 }
 
-// restoreAfter returns a function that restores a loop's variable, for an outer
-// loop that uses the same one.
-func (u *user) restoreAfter(slot int) func() {
-	if slot == 0 {
-		return func() {}
+// next is the number behind a counter's.
+func next(v expr.Value) expr.Value {
+	f, err := strconv.ParseInt(v.Text, 10, 64)
+	if err != nil {
+		return expr.Value{Text: "NaN", JSON: `""`}
 	}
-	before := u.scope.Values[slot-1]
-	return func() { u.scope.Values[slot-1] = before }
+	return expr.NumberValue(f + 1)
 }
 
-func (u *user) set(slot int, v func() expr.Value) {
+// elementAt is the value of $loopElement: the item of a list, or where the loop begins.
+func elementAt(over []expr.Value, listed bool, i int64) expr.Value {
+	switch {
+	case !listed:
+		return expr.NumberValue(i)
+	case i < int64(len(over)):
+		return over[i]
+	}
+	return expr.Value{}
+}
+
+func (u *user) set(slot int, v expr.Value) {
 	if slot > 0 {
-		u.scope.Values[slot-1] = v()
+		u.scope.Values[slot-1] = v
 	}
 }
 

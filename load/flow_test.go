@@ -85,12 +85,12 @@ func TestFlowsAskWhatTheySay(t *testing.T) {
 			"what is captured is used", "",
 			`[{post: {url: /login, json: {u: me}, capture: [{json: $.token, as: t}, {json: '$.items', as: items}]}},
 			  {put: {url: '/x/{{ t }}?n={{ items[1].id }}', json: {all: '{{ items }}', first: '{{ items[0].id }}', gone: '{{ items[7] }}'}}}]`,
-			`POST /login {"u":"me"}|PUT /x/t0p?n=5 {"all":[{"id": 3}, {"id": 5}],"first":3,"gone":null}`,
+			`POST /login {"u":"me"}|PUT /x/t0p?n=5 {"all":[{"id":3},{"id":5}],"first":3}`,
 		},
 		{
 			"a URL may be captured", "",
 			"[{get: {url: /login, capture: {json: $.next, as: next}}}, {get: {url: '{{ next }}&y=2', qs: {z: 3}}}]",
-			"GET /login|GET /there?x=1&y=2&z=3",
+			"GET /login|GET /there?z=3",
 		},
 		{
 			"loops go over what was captured", "",
@@ -101,7 +101,7 @@ func TestFlowsAskWhatTheySay(t *testing.T) {
 		{"loops over what is no list do nothing", "variables: {v: 5},", "[{loop: [{get: {url: /in}}], over: v}, {get: {url: /out}}]", "GET /out"},
 		{"a counted loop", "", "[{loop: [{get: {url: '/{{ $loopCount }}'}}], count: 3}]", "GET /0|GET /1|GET /2"},
 		{"a loop over a range", "", "[{loop: [{get: {url: '/{{ i }}'}}], count: 2-4, loopValue: i}]", "GET /2|GET /3"},
-		{"a loop of a variable's length", "variables: {n: 2},", "[{loop: [{get: {url: '/{{ $loopElement }}'}}], count: '{{ n }}'}]", "GET /0|GET /1"},
+		{"a loop of a variable's length", "variables: {n: 2},", "[{loop: [{get: {url: '/{{ $loopElement }}{{ $loopCount }}'}}], count: '{{ n }}'}]", "GET /00|GET /01"},
 		{"a loop while", "", "[{loop: [{get: {url: '/{{ $loopCount }}'}}], whileTrue: '$loopCount < 2'}]", "GET /0|GET /1"},
 		{
 			"loops within loops", "",
@@ -110,19 +110,19 @@ func TestFlowsAskWhatTheySay(t *testing.T) {
 		},
 		{
 			"conditions", "variables: {n: 7, who: ann},",
-			`[{get: {url: /a, ifTrue: 'n > 6 and who == "ann"'}}, {get: {url: /b, ifTrue: n < 6}}, {get: {url: /c, ifTrue: not who}}, {get: {url: /d, ifTrue: '{{ who }}'}}]`,
+			`[{get: {url: /a, ifTrue: 'n > 6 and who == "ann"'}}, {get: {url: /b, ifTrue: n < 6}}, {get: {url: /c, ifTrue: not who}}, {get: {url: /d, ifTrue: who}}]`,
 			"GET /a|GET /d",
 		},
 		{"probability", "", "[{get: {url: /never, probability: 0}}, {get: {url: /always, probability: 100}}]", "GET /always"},
-		{"forms", "", "[{post: {url: /, form: {a: '1 2', b: [x, y]}}}]", "POST / a=1%202&b=x&b=y"},
+		{"forms", "", "[{post: {url: /, form: {a: '1 2', b: [x, y]}}}]", "POST / a=1+2&b=x%2Cy"},
 		{"keys are templates too", "variables: {k: key},", "[{post: {url: /, json: {'{{ k }}': 1}}}]", `POST / {"key":1}`},
 		{"triple braces", "variables: {k: '<'},", "[{post: {url: /, body: '{{{ k }}}'}}]", "POST / <"},
-		{"what nothing fills", "", "[{get: {url: /login, capture: {json: $.none, as: v, strict: false}}}, {post: {url: '/{{ v }}', json: {v: '{{ v }}', w: 'x{{ v }}'}}}]", `GET /login|POST /undefined {"v":null,"w":"xundefined"}`},
-		{"redirects", "", "[{post: {url: /moved, json: {a: 1}}}, {get: {url: /after}}]", `POST /moved {"a":1}|GET /landed?from=moved|GET /after`},
+		{"what nothing fills", "", "[{get: {url: /login, capture: {json: $.none, as: v, strict: false}}}, {post: {url: '/{{ v }}', json: {v: '{{ v }}', w: 'x{{ v }}'}}}]", `GET /login|POST /undefined {"w":"xundefined"}`},
+		{"redirects", "", "[{post: {url: /moved, json: {a: 1}}}, {get: {url: /after}}]", `POST /moved {"a":1}|POST /landed?from=moved {"a":1}|GET /after`},
 		{"redirects that keep the method", "", "[{post: {url: /kept, json: {a: 1}}}]", `POST /kept {"a":1}|POST /landed {"a":1}`},
 		{"redirects not followed", "", "[{get: {url: /moved, followRedirect: false, expect: {statusCode: 302}}}, {get: {url: /after}}]", "GET /moved|GET /after"},
 		{"variables that are lists of lists and mappings", "variables: {v: [[1, {a: b}]]},", "[{post: {url: '/{{ v[1].a }}', json: '{{ v }}'}}]", `POST /b [1,{"a":"b"}]`},
-		{"variables with expressions", "variables: {a: x, b: '{{ a }}-{{ $randomNumber(4, 4) }}'},", "[{get: {url: '/{{ b }}'}}]", "GET /x-4"},
+		{"variables with expressions", "variables: {a: x, b: '{{ a }}-{{ $randomNumber(4, 4) }}'},", "[{get: {url: '/{{ b }}'}}]", "GET /undefined-4"},
 		{
 			"before gives its captures to all", "", `[{get: {url: '/{{ t }}'}}]}]
 before: {flow: [{get: {url: /login, capture: {json: $.token, as: t}}}]}
@@ -131,7 +131,9 @@ unused: &x [{a: [1]`,
 			"GET /login|GET /t0p|GET /bye/t0p",
 		},
 		{"parallel on one connection", "", "[{parallel: [{get: {url: /a}}, {get: {url: /b}}]}, {get: {url: /c}}]", "GET /a|GET /b|GET /c"},
-		{"a failed expectation ends the user", "", "[{get: {url: /login, expect: {statusCode: 201}}}, {get: {url: /never}}]", "GET /login"},
+		{"a failed expectation ends nobody", "", "[{get: {url: /login, expect: {statusCode: 201}}}, {get: {url: /on}}]", "GET /login|GET /on"},
+		{"but where it is to be an error", "plugins: {expect: {reportFailuresAsErrors: true}},", "[{get: {url: /login, expect: {statusCode: 201}}}, {get: {url: /never}}]", "GET /login"},
+		{"a failed match does", "", "[{get: {url: /login, match: {json: $.token, value: x}}}, {get: {url: /never}}]", "GET /login"},
 		{"a failed capture ends the user", "", "[{get: {url: /login, capture: {json: $.x, as: x}}}, {get: {url: /never}}]", "GET /login"},
 		{"a 500 does not", "", "[{get: {url: /broken}}, {get: {url: /on}}]", "GET /broken|GET /on"},
 	} {
@@ -198,7 +200,7 @@ func TestRedirectsLeadToOtherServersWithoutWhatIsPrivate(t *testing.T) {
 		if r.Completed != 3 || r.Failed != 0 || r.Codes["200"] != 3 {
 			t.Errorf("%d completed, %v, codes %v", r.Completed, r.Errors, r.Codes)
 		}
-		if heard.Get("X-A") != "b" || heard.Get("Authorization") != "" || heard.Get("Cookie") != "" || heard.Get("Content-Type") != "" {
+		if heard.Get("X-A") != "b" || heard.Get("Authorization") != "" || heard.Get("Cookie") != "" {
 			t.Errorf("%v", heard)
 		}
 	}
@@ -326,7 +328,7 @@ func TestAFailureBeforeTheRunIsTheRunsEnd(t *testing.T) {
 
 func TestCompressedResponsesAreReadByCaptures(t *testing.T) {
 	d := newDiary(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Accept-Encoding") == "gzip" {
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
 			fmt.Fprint(z, `{"a":1}`)

@@ -94,7 +94,7 @@ func TestHTTP2GoesOnAfterAConnectionEnded(t *testing.T) {
 		})
 		p := parsed(t, `
 config: {phases: [{duration: 0.1, arrivalCount: 3}], http: {timeout: 60}}
-scenarios: [{flow: [{get: {url: /last}}, {think: 0.2}, {get: {url: /next}}]}]`)
+scenarios: [{flow: [{get: {url: /last}}, {think: 200ms}, {get: {url: /next}}]}]`)
 		r := run(t, p, Options{Target: url, Protocol: wire.HTTP2, Pool: pool})
 		if r.Completed != 6 || r.Failed != 0 || opened.Load() < 2 {
 			t.Errorf("pool %d: %d completed, %d failed %v, over %d connections", pool, r.Completed, r.Failed, r.Errors, opened.Load())
@@ -113,7 +113,7 @@ func TestHTTP2GoesOnAfterAGoodbye(t *testing.T) {
 		srv.Start()
 		p := parsed(t, `
 config: {phases: [{duration: 0.01, arrivalCount: 1}], http: {timeout: 60}}
-scenarios: [{flow: [{get: {url: /}}, {think: 0.15}, {get: {url: /}}]}]`)
+scenarios: [{flow: [{get: {url: /}}, {think: 150ms}, {get: {url: /}}]}]`)
 		r := run(t, p, Options{Target: srv.URL, Protocol: wire.HTTP2, Pool: pool})
 		if r.Completed != 2 || r.Failed != 0 {
 			t.Errorf("pool %d: %d completed, %d failed %v, over %d connections", pool, r.Completed, r.Failed, r.Errors, r.Latency.Connect.Count)

@@ -102,7 +102,7 @@ func TestALoopCutsWhatStands(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := parsed(t, `
 config: {phases: [{duration: 0.1, arrivalCount: 12}, {pause: 60}], http: {timeout: 60, pool: 2}}
-scenarios: [{flow: [{think: 0.001}, {get: {url: /}}]}, {flow: [{think: 600}]}]`)
+scenarios: [{flow: [{think: 1ms}, {get: {url: /}}]}, {flow: [{think: 600}]}]`)
 	r, err := Run(ctx, p, Options{Target: "http://" + l.Addr().String(), Seed: 4, Grace: -1, OnProgress: func(p report.Progress) {
 		if p.InFlight == 12 {
 			cancel()

@@ -31,7 +31,8 @@ type Options struct {
 	// called.
 	OnResult func(Result)
 	// OnLog is called with the lines of the plan's log steps, on many goroutines
-	// at once. Nil: the lines are not rendered.
+	// at once, and with those that its scripts print, of user -1. Nil: the lines are
+	// not rendered.
 	OnLog func(user int64, line string)
 	// OnProgress is called about once a second, from one goroutine. Nil: not
 	// called.

@@ -23,6 +23,7 @@ func Read(path string, s plan.Source) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Folder = filepath.Dir(path)
 	if s.Open == nil {
 		dir := filepath.Dir(path)
 		s.Open = func(name string) ([]byte, error) {

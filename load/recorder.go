@@ -23,6 +23,7 @@ type observation struct {
 	done     time.Time
 	status   int           // 0: no complete response
 	failure  string        // an error kind, or empty
+	mild     bool          // the failure ends nobody
 	err      error         // what failed, where that says more than the kind
 	group    int           // a closed model's group, from 1; else 0
 	gap      time.Duration // since the user's previous request; 0 for its first
@@ -123,6 +124,16 @@ func (s *shard) recordStart(late time.Duration) {
 	s.recent.arrivals++
 	s.recent.lateness = max(s.recent.lateness, late)
 	s.mu.Unlock()
+}
+
+// recordScriptError counts an error that belongs to no request.
+func (s *shard) recordScriptError(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sum.errors[report.ErrorScript]++
+	if s.sum.samples[report.ErrorScript] == "" {
+		s.sum.samples[report.ErrorScript] = sampleOf(&observation{failure: report.ErrorScript, err: err})
+	}
 }
 
 // recordUnfinished counts a request that the end of the run aborted: it has no

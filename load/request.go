@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"time"
 
 	"whittle/load/expr"
 	"whittle/load/plan"
@@ -15,7 +14,16 @@ func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
 	if q.Skip != nil && q.Skip(&u.scope) {
 		return true
 	}
-	o := observation{name: q.Index, intended: u.due, Timing: wire.Timing{Sent: u.run.now()}}
+	o := observation{name: q.Index}
+	if q.Prepare != nil {
+		var err error
+		if q, err = q.Prepare(ctx, u); err != nil {
+			o.intended, o.Sent, o.done = u.due, u.due, u.due
+			o.failure, o.err = report.ErrorScript, err
+			return u.ended(ctx, q, &o)
+		}
+	}
+	o.intended, o.Sent = u.due, u.run.now()
 	deadline := o.Sent.Add(u.run.plan.HTTP.Timeout)
 	if q.Timeout > 0 {
 		deadline = o.Sent.Add(q.Timeout)
@@ -26,18 +34,35 @@ func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
 	// The next step is due when this one is over.
 	u.due = o.done
 	if err != nil {
-		if ctx.Err() != nil {
-			u.shard.recordUnfinished(&o)
-			return false
-		}
 		o.failure, o.err = wire.FailureKind(err), err
 	} else {
 		o.status = u.client.Status()
-		o.failure = u.evaluate(q, o.done.Sub(o.Sent))
+		u.evaluate(ctx, q, &o)
 	}
-	u.shard.record(&o)
-	u.notify(q, &o)
-	return u.continues(&o)
+	return u.ended(ctx, q, &o)
+}
+
+// ended counts a request that is over, and reports whether the user continues.
+func (u *user) ended(ctx context.Context, q *plan.Request, o *observation) bool {
+	if o.status == 0 && ctx.Err() != nil {
+		u.shard.recordUnfinished(o)
+		return false
+	}
+	u.shard.record(o)
+	u.notify(q, o)
+	goes := u.continues(o)
+	if !goes && q.OnFailure != nil {
+		q.OnFailure(ctx, u, o.words())
+	}
+	return goes
+}
+
+// words are what the failure is called.
+func (o *observation) words() string {
+	if o.err != nil {
+		return o.err.Error()
+	}
+	return o.failure
 }
 
 // notify passes the result of a request to the callback.
@@ -56,7 +81,7 @@ func (u *user) notify(q *plan.Request, o *observation) {
 func (u *user) continues(o *observation) bool {
 	u.failed = o.failure != ""
 	if u.group == nil {
-		return !u.failed || o.failure == report.ErrorServer
+		return !u.failed || o.failure == report.ErrorServer || o.mild
 	}
 	if !u.failed {
 		return true
@@ -95,7 +120,11 @@ func captureValues(r *plan.Request, a *expr.Response) string {
 		c := &r.Captures[i]
 		v, ok := c.Extract(a)
 		if ok && c.Slot < 0 {
-			ok = v.Text == string(c.Want.Render(nil, a.Scope))
+			got := v.Text
+			if c.Typed {
+				got = v.JSON
+			}
+			ok = got == string(c.Want.Render(nil, a.Scope))
 		}
 		switch {
 		case !ok && c.Strict && c.Slot < 0:
@@ -113,26 +142,30 @@ func captureValues(r *plan.Request, a *expr.Response) string {
 	return ""
 }
 
-// evaluate captures values from a response and checks its expectations. It returns
-// the kind of error, empty for none.
-func (u *user) evaluate(q *plan.Request, elapsed time.Duration) string {
-	failure, expected := "", false
-	if len(q.Captures) > 0 || len(q.Expect) > 0 {
+// evaluate captures values from a response, checks its expectations and calls what the
+// plan calls with it. It notes the kind of error, if there is one.
+func (u *user) evaluate(ctx context.Context, q *plan.Request, o *observation) {
+	expected := false
+	if len(q.Captures) > 0 || len(q.Expect) > 0 || q.Respond != nil {
 		a := u.client.Response(&u.scope)
-		a.Elapsed = elapsed
+		a.Elapsed = o.done.Sub(o.Sent)
 		// Captures come first: expectations may compare with them.
-		failure = captureValues(q, &a)
+		o.failure = captureValues(q, &a)
+		if q.Respond != nil {
+			if err := q.Respond(ctx, u, &a); err != nil && o.failure == "" {
+				o.failure, o.err = report.ErrorScript, err
+			}
+		}
 		for i := range q.Expect {
-			if !q.Expect[i].Holds(&a) {
-				return report.ErrorExpectation
+			if o.failure == "" && !q.Expect[i].Holds(&a) {
+				o.failure, o.mild = report.ErrorExpectation, !q.EndsOnExpect
 			}
 		}
 		expected = q.ExpectsStatus()
 		// The time for evaluation is not the target's.
 		u.due = u.run.now()
 	}
-	if u.client.Status() >= 500 && !expected && failure == "" {
-		return report.ErrorServer
+	if u.client.Status() >= 500 && !expected && o.failure == "" {
+		o.failure = report.ErrorServer
 	}
-	return failure
 }

@@ -68,7 +68,7 @@ config:
 scenarios:
   - flow:
       - post: {url: "/Count?x={{ who }}", json: {times: "{{ times }}", note: "for {{ who }}"}}
-      - think: 0.01
+      - think: 10ms
       - get: {url: /, qs: {q: "{{ who }}&", n: 2}, name: home, expect: {statusCode: 200, contentType: text/plain}}
 `)
 	for _, pool := range []int{0, 2} {
@@ -79,7 +79,7 @@ scenarios:
 		for u := range 2 {
 			for _, k := range []seen{
 				{"POST /Count?x=a%20b", "application/json", fmt.Sprint("u", u), `{"times":1000,"note":"for a b"}`},
-				{"GET /?q=a%20b%26&n=2", "", fmt.Sprint("u", u), ""},
+				{"GET /?q=a+b%26&n=2", "", fmt.Sprint("u", u), ""},
 			} {
 				if got[k] != 20 {
 					t.Errorf("pool %d: %d of %+v, want 20 (all: %v)", pool, got[k], k, got)

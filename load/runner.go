@@ -46,6 +46,9 @@ func NewRunner(p *plan.Plan, o Options) (*Runner, error) {
 	if _, err := r.network(); err != nil {
 		return nil, err
 	}
+	if f := o.OnLog; p.Console != nil && f != nil {
+		p.Console.To(func(line string) { f(-1, line) })
+	}
 	return r, nil
 }
 

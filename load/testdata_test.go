@@ -66,7 +66,7 @@ func (b *backend) api(r *http.Request, body []byte, reply func(int, string, stri
 	path := strings.TrimPrefix(r.URL.Path, "/v1")
 	user, pass, _ := r.BasicAuth()
 	var sent struct {
-		N    int
+		N    string // of $randomNumber, which makes texts
 		Tags []string
 		Step *int
 	}
@@ -79,7 +79,7 @@ func (b *backend) api(r *http.Request, body []byte, reply func(int, string, stri
 	case path == "/keys/k1" && r.Method == "DELETE":
 		b.keys--
 		reply(204, "", "")
-	case r.Method == "PUT" && strings.HasPrefix(path, "/records/") && r.Header.Get("X-Api-Key") == "k1" && sent.N > 0 && len(sent.Tags) == 2 && len(sent.Tags[0]) == 5:
+	case r.Method == "PUT" && strings.HasPrefix(path, "/records/") && r.Header.Get("X-Api-Key") == "k1" && sent.N != "" && len(sent.Tags) == 2 && len(sent.Tags[0]) == 5:
 		b.records[path] = body
 		reply(201, "application/json", fmt.Sprintf(`{"self": "http://%s/v1%s"}`, r.Host, path))
 	case r.Method == "PATCH" && known && sent.Step != nil:

@@ -115,14 +115,11 @@ func (u *user) begin() {
 	if u.group == nil || u.group.Scenario == plan.AnyScenario {
 		clear(u.scope.Values) // what the previous user captured
 	}
+	// What the flow before the run left is there, under the user's own.
+	copy(u.scope.Values, s.base)
+	u.assignRows()
 	for i := range s.plan.Variables {
 		s.plan.Variables[i].Fill(&u.scope)
-	}
-	u.assignRows()
-	if s.base != nil {
-		for _, slot := range s.plan.Carried {
-			u.scope.Values[slot] = s.base[slot]
-		}
 	}
 	u.client.Number = u.index
 	u.client.Headers = u.client.Headers[:0]

@@ -88,6 +88,24 @@ func (u *user) InFlight() int64 { return u.run.inFlight.Load() }
 // ClearCookies drops the user's cookies.
 func (u *user) ClearCookies() { u.client.ClearCookies() }
 
+// WaitedForScript counts the wait for the engine as the generator's lateness, as a
+// late wake-up is.
+func (u *user) WaitedForScript(d time.Duration) {
+	if d > time.Millisecond {
+		u.shard.recordLateWake(d)
+	}
+	u.due = u.run.now()
+}
+
+// ScriptFailed counts an error of a script outside of a request.
+func (u *user) ScriptFailed(ctx context.Context, err error) bool {
+	if ctx.Err() == nil {
+		u.shard.recordScriptError(err)
+	}
+	u.failed = true
+	return false
+}
+
 // State may be called only by the user's own goroutine or fiber.
 func (u *user) State(of expr.StateOf, key any, init func() any) any {
 	switch of {

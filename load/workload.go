@@ -36,6 +36,8 @@ type Workload struct {
 	// merged into it. Config is the path of a file with its config. Scenario is the
 	// name, or a pattern of it, of the one scenario that runs. Empty: none is given.
 	Variables, Overrides, Config, Scenario string
+	// Target replaces the plan's, where its scripts and templates see it.
+	Target string
 	// Getenv is the environment that a plan sees. Nil: the process's.
 	Getenv func(string) string
 
@@ -98,7 +100,7 @@ func (w Workload) Read() (*plan.Plan, error) {
 
 func (w *Workload) source() plan.Source {
 	return plan.Source{
-		Environment: w.Environment, Properties: w.Properties, Getenv: w.Getenv,
+		Environment: w.Environment, Properties: w.Properties, Getenv: w.Getenv, Target: w.Target,
 		Variables: w.Variables, Overrides: w.Overrides, Config: w.Config, Scenario: w.Scenario,
 	}
 }

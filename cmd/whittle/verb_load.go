@@ -40,6 +40,10 @@ type loadVerb struct {
 	Descriptor string `group:"Over what" placeholder:"FILE" help:"gRPC's contract: a binary FileDescriptorSet, as buf build or protoc --descriptor_set_out write it."`
 
 	Environment string            `group:"Of a plan" short:"e" placeholder:"NAME" help:"Which of an Artillery plan's environments."`
+	Variables   string            `group:"Of a plan" placeholder:"JSON" help:"Variables of an Artillery plan, over its own, for its settings too."`
+	Overrides   string            `group:"Of a plan" placeholder:"JSON" help:"What is merged into an Artillery plan, lists replaced."`
+	Config      string            `group:"Of a plan" placeholder:"FILE" help:"A file with an Artillery plan's config, over its own."`
+	Scenario    string            `group:"Of a plan" name:"scenario-name" placeholder:"NAME" help:"Run only the scenario of that name, or that matches this pattern."`
 	Property    map[string]string `group:"Of a plan" short:"J" mapsep:"none" placeholder:"NAME=VALUE" help:"A JMeter property, for __P and __property. Repeatable."`
 
 	FailIf      []string `group:"The run" name:"fail-if" sep:"none" placeholder:"CONDITION" help:"Exit with status 1 if it holds, such as 'p99 > 200ms' or 'errors > 1%'. Repeatable."`
@@ -117,7 +121,8 @@ func (v *loadVerb) workload() (load.Workload, error) {
 	}
 	return load.Workload{
 		Plan: v.Plan, Rate: given(v.Rate), Duration: v.Duration, Users: given(v.Users), Ramp: v.Ramp, Loops: given(v.Loops),
-		Environment: v.Environment, Properties: v.Property,
+		Environment: v.Environment, Properties: v.Property, Target: v.Target,
+		Variables: v.Variables, Overrides: v.Overrides, Config: v.Config, Scenario: v.Scenario,
 		Request: load.Request{
 			Method: v.Method, Headers: v.Header, JSON: v.JSONBody, Body: v.Body, BodyFile: v.BodyFile, Name: v.Name,
 			Timeout: v.Timeout, Think: v.Think, Insecure: v.Insecure,
@@ -156,7 +161,7 @@ func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
 // as wrk's and vegeta's are.
 var longNames = []string{
 	"target", "rate", "duration", "users", "ramp", "loops", "think", "method", "header", "json-body", "body", "body-file", "name",
-	"timeout", "insecure", "environment", "property", "json-artillery", "html", "watch-pid", "watch-url", "max-late", "seed", "fail-if",
+	"timeout", "insecure", "environment", "property", "variables", "overrides", "config", "scenario-name", "json-artillery", "html", "watch-pid", "watch-url", "max-late", "seed", "fail-if",
 }
 
 // secondDash gives the load verb's flags of one dash their second. What

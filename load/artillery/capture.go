@@ -1,6 +1,8 @@
 package artillery
 
 import (
+	"strings"
+
 	"whittle"
 	"whittle/load/expr"
 	"whittle/load/plan"
@@ -28,6 +30,7 @@ func (r *reader) capture(n *node, match bool) plan.Capture {
 	c := plan.Capture{Slot: -1, Strict: !r.lenient}
 	var spec captureSpec
 	var as string
+	var path []string
 	var want *node
 	known := map[string]func(*node){
 		"strict": boolean(&c.Strict), "group": str(&spec.Group), "flags": str(&spec.Flags),
@@ -47,7 +50,13 @@ func (r *reader) capture(n *node, match bool) plan.Capture {
 			spec.From, spec.expr = from, v
 		}
 	}
-	r.fields(n, "a capture", known, map[string]string{"transform": javaScript})
+	known["multiple"] = func(v *node) {
+		multiple := true
+		if boolean(&multiple)(v); !multiple && spec.expr != nil && strings.ContainsAny(spec.expr.text, "*?:,") || strings.Contains(n.text, "..") {
+			panic(v.Errorf(whittle.Unsupported, "multiple: false is not supported of a path that leads to several values"))
+		}
+	}
+	r.fields(n, "a capture", known, nil)
 	if spec.expr == nil {
 		panic(n.Invalid("one of json, xpath, regexp, header and selector is wanted"))
 	}
@@ -55,22 +64,98 @@ func (r *reader) capture(n *node, match bool) plan.Capture {
 	case match && want == nil:
 		panic(n.Invalid("a match has a value to compare with"))
 	case match:
-		c.Want = r.compileTemplate(want, want.text, expr.AsText)
-	case !expr.IsName(as):
-		panic(n.Invalid("as: %q is not a variable's name", as))
+		c.Want, c.Typed = r.json(want), true
 	default:
-		c.Slot = r.Define(as)
-		r.captured = append(r.captured, c.Slot)
+		path = expr.SplitPath(as)
+		if len(path) == 0 || !expr.IsName(strings.TrimPrefix(path[0], "$")) {
+			panic(n.Invalid("as: %q is not a variable's name", as))
+		}
+		c.Slot = r.Define(path[0])
 	}
 	c.Body = spec.From != "header"
 	c.Extract = r.extractor(spec)
+	if spec.From == "header" || spec.From == "regexp" {
+		c.Extract = orEmpty(c.Extract)
+	}
+	if spec.From == "json" {
+		c.Extract = asScript(c.Extract)
+	}
+	if len(path) > 1 {
+		c.Extract = into(c.Extract, c.Slot, path[1:])
+	}
 	return c
+}
+
+// orEmpty is an empty text for what is not there.
+func orEmpty(extract expr.Extractor) expr.Extractor {
+	return func(a *expr.Response) (expr.Value, bool) {
+		v, ok := extract(a)
+		if !ok {
+			v = expr.TextValue("")
+		}
+		return v, ok
+	}
+}
+
+// asScript makes of a JSON value what JavaScript does that reads and writes it: no spaces,
+// and numbers in its form.
+func asScript(extract expr.Extractor) expr.Extractor {
+	return func(a *expr.Response) (expr.Value, bool) {
+		v, ok := extract(a)
+		if !ok || v.JSON == "" || v.JSON[0] == '"' || v.JSON == "true" || v.JSON == "false" || v.JSON == "null" {
+			return v, ok
+		}
+		if v.Doc == nil {
+			v.JSON = jsNumber(v.JSON)
+			v.Text = v.JSON
+			return v, ok
+		}
+		n, err := jsonNode(v.JSON, plan.Position{})
+		if err != nil {
+			return expr.Value{}, false
+		}
+		doc, ok := expr.ParseDocument(string(n.appendJSON(nil)))
+		if !ok {
+			return expr.Value{}, false
+		}
+		return doc.Value(), true
+	}
+}
+
+// into sets a part of a variable, which becomes a mapping where it is none.
+func into(extract expr.Extractor, slot int, path []string) expr.Extractor {
+	return func(a *expr.Response) (expr.Value, bool) {
+		v, ok := extract(a)
+		if !ok {
+			return v, ok
+		}
+		value, err := jsonNode(v.JSON, plan.Position{})
+		if err != nil {
+			return expr.Value{}, false
+		}
+		whole, err := jsonNode(a.Scope.Values[slot].JSON, plan.Position{})
+		if err != nil || whole.kind != expr.KindMap {
+			whole = &node{kind: expr.KindMap}
+		}
+		for i := len(path) - 1; i >= 0; i-- {
+			value = &node{kind: expr.KindMap, fields: []field{{path[i], plan.Position{}, value}}}
+		}
+		doc, ok := expr.ParseDocument(string(overlay(whole, value, false).appendJSON(nil)))
+		if !ok {
+			return expr.Value{}, false
+		}
+		return doc.Value(), true
+	}
 }
 
 // extractor compiles the expression of a capture; one with templates in it is
 // compiled when it is known, for each request anew.
 func (r *reader) extractor(spec captureSpec) expr.Extractor {
 	t := r.text(spec.expr)
+	if spec.From == "header" && spec.expr.text != strings.ToLower(spec.expr.text) {
+		r.note(spec.expr, "the header %s is not found, as by Artillery, to whom their names are in lower case", spec.expr.text)
+		return func(*expr.Response) (expr.Value, bool) { return expr.Value{}, false }
+	}
 	if fixed, ok := t.Constant(); ok {
 		x, err := expr.CompileExtractor(spec.Extraction, fixed)
 		if err != nil {

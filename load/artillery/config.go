@@ -9,89 +9,45 @@ import (
 	"whittle/load/plan"
 )
 
-const javaScript = "it is JavaScript, and whittle runs the declarative parts of a plan only"
-
-// config reads the section of that name, with what the chosen environment says
-// put over it.
+// config reads the section of that name.
 func (r *reader) config(n *node) {
-	var environments *node
-	if n.kind == expr.KindMap {
-		environments = n.get("environments")
-	}
-	chosen := r.environment(n, environments)
-	r.settings(overlay(n, chosen))
+	r.settings(n)
 	r.useDefaults()
 	for i := range r.Plan.Phases {
 		r.Plan.Phases[i].Poisson = r.mode == "poisson"
 	}
 }
 
-func (r *reader) environment(config, all *node) *node {
-	name := r.Source.Environment
-	if name == "" {
-		return nil
-	}
-	if all == nil || all.kind != expr.KindMap {
-		panic(config.Invalid("the plan has no environments, so none is named %q", name))
-	}
-	chosen := all.get(name)
-	if chosen == nil {
-		panic(all.Invalid("no environment is named %q", name))
-	}
-	if chosen.kind == expr.KindMap && chosen.get("environments") != nil {
-		panic(chosen.get("environments").Invalid("an environment has no environments of its own"))
-	}
-	return chosen
-}
-
-// overlay puts one mapping over another, and so their mappings; anything else
-// is replaced whole.
-func overlay(under, over *node) *node {
-	if over == nil || over.kind == expr.KindNull || under == nil {
-		return under
-	}
-	if under.kind != expr.KindMap || over.kind != expr.KindMap {
-		return over
-	}
-	both := *under
-	both.fields = append([]field(nil), under.fields...)
-next:
-	for _, f := range over.fields {
-		for i := range both.fields {
-			if both.fields[i].name == f.name {
-				f.value = overlay(both.fields[i].value, f.value)
-				both.fields[i] = f
-				continue next
-			}
-		}
-		both.fields = append(both.fields, f)
-	}
-	return &both
-}
-
 func (r *reader) settings(n *node) {
 	r.fields(n, "config", map[string]func(*node){
-		"target":       r.target,
-		"phases":       r.phases,
-		"mode":         oneOf(&r.mode, "uniform", "poisson"),
-		"http":         r.http,
-		"tls":          r.tls,
-		"variables":    r.variables,
-		"payload":      r.payloads,
-		"defaults":     r.defaultsInto(&r.legacyDefaults, "config.defaults"),
-		"ensure":       r.ensure,
-		"plugins":      r.plugins,
-		"environments": func(*node) {}, // read before all else
-		"apdex":        r.apdex,
-		"name":         func(*node) {},
-		"headers":      r.ignored("config.headers", headersAdvice),
-	}, map[string]string{
-		"processor":     javaScript,
-		"engines":       "whittle speaks HTTP only",
-		"ws":            "whittle speaks HTTP only",
-		"socketio":      "whittle speaks HTTP only",
-		"statsInterval": "progress is reported each second",
-	})
+		"target":    r.readTarget,
+		"phases":    r.phases,
+		"mode":      oneOf(&r.mode, "uniform", "poisson"),
+		"http":      r.http,
+		"tls":       r.tls,
+		"variables": r.variables,
+		"payload":   r.payloads,
+		"defaults":  r.defaultsInto(&r.legacyDefaults, "config.defaults"),
+		"ensure":    r.ensure,
+		"plugins":   r.plugins,
+		"processor": r.loadProcessor,
+		"engines":   r.engines,
+		"timeout":   r.timeout,
+		"apdex":     r.apdex,
+		"name":      func(*node) {},
+		"headers":   r.ignored("config.headers", headersAdvice),
+		// These are for other engines, or for how Artillery itself runs.
+		"ws": accepted, "socketio": accepted, "statsInterval": accepted, "bundling": accepted, "includeFiles": accepted,
+	}, nil)
+}
+
+func accepted(*node) {}
+
+// engines reads which engines the plan brings. A flow of one is refused where it stands.
+func (r *reader) engines(n *node) {
+	for _, f := range n.fields {
+		r.note(n, "the engine %s is left out: whittle speaks HTTP only", f.name)
+	}
 }
 
 func oneOf(into *string, words ...string) func(*node) {
@@ -106,7 +62,7 @@ func oneOf(into *string, words ...string) func(*node) {
 	}
 }
 
-func (r *reader) target(n *node) {
+func (r *reader) readTarget(n *node) {
 	text := r.fixed(n, "the target")
 	if _, err := plan.ParseBase(text); err != nil {
 		panic(n.Invalid("%v", err))

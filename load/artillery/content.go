@@ -23,15 +23,44 @@ func (r *reader) headers(n *node) []plan.HeaderField {
 			panic(f.Errorf(whittle.Invalid, "%q is not a header's name", f.name))
 		}
 		switch name {
-		case "content-length", "transfer-encoding", "connection", "upgrade", "expect", "te", "trailer":
+		case "content-length", "transfer-encoding", "upgrade", "expect", "te", "trailer":
 			panic(f.Errorf(whittle.Unsupported, "the header %s is not supported: it frames the message, and whittle frames it itself", name))
+		case "connection":
+			r.note(f.value, "the header connection is left out: each user keeps its connection")
+			continue
 		}
 		var text string
 		str(&text)(f.value)
-		t := r.compileTemplate(f.value, text, expr.InHeader)
-		out = plan.MergeHeaders(out, []plan.HeaderField{{Name: name, Value: t}})
+		h := plan.HeaderField{Name: name, Value: r.compileTemplate(f.value, text, expr.InHeader)}
+		if variable, ok := soleVariable(text); ok {
+			value := r.expressionValue(f.value, variable)
+			h.Absent = func(s *expr.Scope) bool { return value(s).JSON == "" }
+		}
+		out = plan.MergeHeaders(out, []plan.HeaderField{h})
 	}
 	return out
+}
+
+// form reads a mapping as a form. As by Artillery, a list is its items with commas
+// between them.
+func (r *reader) form(n *node) expr.Template {
+	if n.kind != expr.KindMap {
+		return r.pairs(n)
+	}
+	joined := *n
+	joined.fields = append([]field(nil), n.fields...)
+	for i := range joined.fields {
+		f := &joined.fields[i]
+		if f.value.kind != expr.KindList {
+			continue
+		}
+		texts := make([]string, len(f.value.items))
+		for k, item := range f.value.items {
+			str(&texts[k])(item)
+		}
+		f.value = &node{Position: f.value.Position, kind: expr.KindString, text: strings.Join(texts, ",")}
+	}
+	return r.pairs(&joined)
 }
 
 // pairs reads a mapping as a query or a form.
@@ -49,8 +78,8 @@ func (r *reader) pairs(n *node) expr.Template {
 			if len(t) > 0 {
 				t = t.Literal("&")
 			}
-			val := r.compileTemplate(v, v.text, expr.InQuery)
-			t = t.Literal(expr.InQuery.EncodeLiteral(f.name) + "=").Join(val)
+			val := r.compileTemplate(v, v.text, expr.InForm)
+			t = t.Literal(expr.InForm.EncodeLiteral(f.name) + "=").Join(val)
 		}
 	}
 	return t
@@ -62,10 +91,11 @@ func (r *reader) json(n *node) expr.Template {
 	switch n.kind {
 	case expr.KindNull:
 		return t.Literal("null")
-	case expr.KindBool, expr.KindNumber:
+	case expr.KindBool:
 		return t.Literal(n.text)
+	case expr.KindNumber:
+		return t.Literal(jsNumber(n.text))
 	case expr.KindString:
-		n.asText()
 		return r.compileTemplate(n, n.text, expr.AsJSON)
 	case expr.KindList:
 		t = t.Literal("[")
@@ -78,14 +108,51 @@ func (r *reader) json(n *node) expr.Template {
 		}
 		return t.Literal("]")
 	}
-	t = t.Literal("{")
-	for i, f := range n.fields {
-		if i > 0 {
-			t = t.Literal(",")
+	return r.object(n)
+}
+
+// member is a name and a value of an object. It is left out where the value stands alone
+// and is undefined.
+type member struct {
+	name, value expr.Template
+	sole        func(*expr.Scope) expr.Value
+}
+
+// object writes a mapping as JSON. As by Artillery, names with expressions come last.
+func (r *reader) object(n *node) expr.Template {
+	var members, last []member
+	fixed := true
+	for _, f := range n.fields {
+		m := member{name: r.compileTemplate(f.value, f.name, expr.InString), value: r.json(f.value)}
+		if name, ok := soleVariable(f.value.text); ok && f.value.kind == expr.KindString {
+			m.sole, fixed = r.expressionValue(f.value, name), false
 		}
-		v := r.json(f.value)
-		name := r.compileTemplate(f.value, f.name, expr.InString)
-		t = t.Literal(`"`).Join(name).Literal(`":`).Join(v)
+		if _, plain := m.name.Constant(); plain {
+			members = append(members, m)
+		} else {
+			last = append(last, m)
+		}
 	}
-	return t.Literal("}")
+	members = append(members, last...)
+	if fixed {
+		t := expr.Template(nil).Literal("{")
+		for i, m := range members {
+			t = t.Literal(`,"`[1-min(i, 1):]).Join(m.name).Literal(`":`).Join(m.value)
+		}
+		return t.Literal("}")
+	}
+	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+		text := []byte{'{'}
+		for _, m := range members {
+			if m.sole != nil && m.sole(s).JSON == "" {
+				continue
+			}
+			if len(text) > 1 {
+				text = append(text, ',')
+			}
+			text = append(m.name.Render(append(text, '"'), s), `":`...)
+			text = m.value.Render(text, s)
+		}
+		return expr.Value{JSON: string(append(text, '}'))}
+	}}, expr.AsJSON)
 }

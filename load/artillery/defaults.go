@@ -79,10 +79,14 @@ const maxNotes = 20
 
 // ignored skips what Artillery ignores too, and adds a note to the report.
 func (r *reader) ignored(what, advice string) func(*node) {
-	return func(n *node) {
-		if len(r.Plan.Notes) < maxNotes { // the notes before it show the kind
-			r.Plan.Notes = append(r.Plan.Notes, fmt.Sprintf("line %d: %s is left out, as Artillery leaves it out: %s", n.Line, what, advice))
-		}
+	return func(n *node) { r.note(n, "%s is left out, as Artillery leaves it out: %s", what, advice) }
+}
+
+// note adds a note to the report, with the line of the plan.
+func (r *reader) note(n *node, format string, args ...any) {
+	text := fmt.Sprintf("line %d: ", n.Line) + fmt.Sprintf(format, args...)
+	if !r.frozen && len(r.Plan.Notes) < maxNotes && !slices.Contains(r.Plan.Notes, text) { // those before it show the kind
+		r.Plan.Notes = append(r.Plan.Notes, text)
 	}
 }
 

@@ -91,15 +91,12 @@ func (r *reader) plugins(n *node) {
 		"metrics-by-endpoint": optional(r.endpointPlugin),
 		"publish-metrics":     ignored("publish-metrics", "figures go into the report, and nowhere else"),
 	}
-	refused := map[string]string{
-		"fake-data": "it is a JavaScript package of invented names; give them in variables or in a CSV payload",
-	}
 	for _, f := range n.fields {
-		if known[f.name] == nil && refused[f.name] == "" {
-			refused[f.name] = "it is a JavaScript package; the plugins whose work whittle does itself are apdex, ensure, expect and metrics-by-endpoint"
+		if known[f.name] == nil {
+			known[f.name] = ignored(f.name, "it is a package of JavaScript; those whose work whittle does itself are apdex, ensure, expect and metrics-by-endpoint")
 		}
 	}
-	r.fields(n, "plugins", known, refused)
+	r.fields(n, "plugins", known, nil)
 }
 
 // optional reads settings that may be left out.
@@ -119,9 +116,10 @@ func (r *reader) expectPlugin(n *node) {
 		var unused bool
 		var text string
 		r.fields(n, "the plugin expect", map[string]func(*node){
-			"expectDefault200": boolean(&r.expect200), "reportFailuresAsErrors": boolean(&unused),
+			"expectDefault200": boolean(&r.expect200), "reportFailuresAsErrors": boolean(&r.endsOnExpect),
 			"useOnlyRequestNames": boolean(&unused), "outputFormat": str(&text), "formatter": str(&text),
-		}, map[string]string{"externalReporting": "figures go into the report, and nowhere else"})
+			"externalReporting": accepted,
+		}, nil)
 	})(n)
 }
 

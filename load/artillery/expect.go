@@ -35,12 +35,17 @@ func (r *reader) expect(q *plan.Request, n *node) {
 		"equals": texts(false, 1, plan.MaxConditions, func(_ *expr.Response, t []string) bool {
 			return len(slices.Compact(t)) == 1
 		}),
-	}, map[string]string{
-		"cdnHit": "caches say so in headers of their own; use headerEquals", "jmespath": "use hasProperty, or match with json",
-	})
+		"cdnHit":   r.ignoredExpectation("cdnHit", "caches say so in headers of their own; use headerEquals"),
+		"jmespath": r.ignoredExpectation("jmespath", "use hasProperty, or match with json"),
+	}, nil)
 	if len(q.Expect) > plan.MaxConditions {
 		panic(n.Invalid("more than %d expectations of one request", plan.MaxConditions))
 	}
+}
+
+// ignoredExpectation is one that is not looked at.
+func (r *reader) ignoredExpectation(name, advice string) func(*node) {
+	return func(n *node) { r.note(n, "the expectation %s is left out: %s", name, advice) }
 }
 
 // expectStatus reads a status or a list of them; one may be an expression.

@@ -1,7 +1,10 @@
 package artillery
 
 import (
+	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"whittle"
@@ -9,32 +12,34 @@ import (
 	"whittle/load/plan"
 )
 
-// hooks call functions of a plan's processor.
-var hooks = map[string]string{
-	"beforeRequest": javaScript, "afterResponse": javaScript, "beforeScenario": javaScript,
-	"afterScenario": javaScript, "onError": javaScript, "function": javaScript,
-}
-
 func (r *reader) scenarios(n *node) {
 	if n.kind != expr.KindList || len(n.items) == 0 {
 		panic(n.Invalid("scenarios is a list of at least one, not %s", n.kind))
 	}
+	only, chosen := r.only(), 0
 	for _, item := range n.items {
 		s := plan.Scenario{Weight: 1}
-		engine := ""
-		var flow *node
-		r.fields(item, "a scenario", map[string]func(*node){
+		s.Steps = r.scenarioFlow(item, "a scenario", map[string]func(*node){
 			"name":   str(&s.Name),
-			"weight": number(&s.Weight, 0, 1e9),
-			"engine": oneOf(&engine, "http"),
-			"flow":   func(n *node) { flow = n },
-		}, hooks)
-		if flow == nil {
-			panic(item.Invalid("a scenario has a flow"))
+			"weight": func(n *node) { s.Weight = r.weight(n) },
+		})
+		if only != nil && !only(s.Name) {
+			s.Weight = 0
+		} else {
+			chosen++
 		}
-		s.Steps = r.flow(flow)
 		r.Plan.Weight += s.Weight
 		r.Plan.Scenarios = append(r.Plan.Scenarios, s)
+	}
+	if only != nil && chosen != 1 {
+		panic(n.Invalid("%d scenarios are named %q; wanted is one", chosen, r.Source.Scenario))
+	}
+	if only != nil {
+		for i := range r.Plan.Scenarios {
+			if s := &r.Plan.Scenarios[i]; only(s.Name) {
+				s.Weight, r.Plan.Weight = 1, 1
+			}
+		}
 	}
 	if r.Plan.Weight <= 0 {
 		panic(n.Invalid("the scenarios' weights add up to 0"))
@@ -50,21 +55,101 @@ func (r *reader) flow(n *node) []plan.Step {
 	}
 	var steps []plan.Step
 	for _, item := range n.items {
+		if item.kind == expr.KindList { // of an anchor, which Artillery flattens
+			steps = append(steps, r.flow(item)...)
+			continue
+		}
 		if item.kind != expr.KindMap || len(item.fields) == 0 {
 			panic(item.Invalid("a step is a mapping such as get: {url: /}, not %s", describe(item)))
 		}
-		steps = append(steps, r.step(item))
+		if s, ok := r.step(item); ok {
+			steps = append(steps, s)
+		}
 	}
 	return steps
+}
+
+// scenarioFlow reads the flow of a scenario with its hooks; known are its other keys.
+func (r *reader) scenarioFlow(n *node, what string, known map[string]func(*node)) []plan.Step {
+	var flow *node
+	var before, after []hook
+	r.scenario = scenarioHooks{}
+	defer func() { r.scenario = scenarioHooks{} }()
+	keys := map[string]func(*node){
+		"engine":         r.engine,
+		"flow":           func(n *node) { flow = n },
+		"beforeScenario": r.hooks(&before), "afterScenario": r.hooks(&after),
+		"beforeRequest": r.hooks(&r.scenario.beforeRequest), "afterResponse": r.hooks(&r.scenario.afterResponse),
+		"onError": r.hooks(&r.scenario.onError),
+	}
+	maps.Copy(keys, known)
+	if n.kind == expr.KindMap && n.get("engine") != nil {
+		r.engine(n.get("engine")) // it explains all that follows
+	}
+	r.fields(n, what, keys, nil)
+	if flow == nil {
+		panic(n.Invalid("%s has a flow", what))
+	}
+	steps := r.functionSteps(before)
+	steps = append(steps, r.flow(flow)...)
+	return append(steps, r.functionSteps(after)...)
+}
+
+// functionSteps makes steps of the hooks of a scenario.
+func (r *reader) functionSteps(hooks []hook) []plan.Step {
+	var out []plan.Step
+	for _, h := range hooks {
+		if h.f != nil {
+			out = append(out, plan.Step{Action: &functionStep{processor: r.processor, f: h.f, before: r.inBefore}})
+		}
+	}
+	return out
+}
+
+// engine reads which engine a flow is of: whittle has HTTP's.
+func (r *reader) engine(n *node) {
+	var name string
+	if str(&name)(n); name != "http" {
+		panic(n.Errorf(whittle.Unsupported, "the engine %s is not supported: whittle speaks HTTP only", name))
+	}
+}
+
+// weight reads a scenario's weight: a whole number, of a text as much as is one.
+func (r *reader) weight(n *node) float64 {
+	text := string(r.text(r.settingsText(n)).Render(nil, &expr.Scope{}))
+	text = strings.TrimSpace(text)
+	end := 0
+	for end < len(text) && text[end] >= '0' && text[end] <= '9' {
+		end++
+	}
+	f, err := strconv.ParseFloat(text[:end], 64)
+	if err != nil {
+		r.note(n, "the weight %s is no number, and counts as 0, as for Artillery", describe(n))
+	}
+	return f
+}
+
+// only reports whether a scenario is the one that is asked for; nil: all are.
+func (r *reader) only() func(name string) bool {
+	wanted := r.Source.Scenario
+	if wanted == "" {
+		return nil
+	}
+	rx, err := regexp.Compile(wanted)
+	if err != nil {
+		rx = regexp.MustCompile(regexp.QuoteMeta(wanted))
+	}
+	return func(name string) bool { return name == wanted || rx.MatchString(name) }
 }
 
 var methods = []string{"get", "post", "put", "patch", "delete", "head", "options"}
 
 // actions are what a step can do; its other fields say how.
-var actions = append([]string{"think", "loop", "parallel", "log"}, methods...)
+var actions = append([]string{"think", "loop", "parallel", "log", "function"}, methods...)
 
-func (r *reader) step(n *node) plan.Step {
-	var s plan.Step
+// step reads a step. False: it does nothing.
+func (r *reader) step(n *node) (s plan.Step, ok bool) {
+	ok = true
 	known := map[string]func(*node){
 		"think":    func(v *node) { s.Think = r.think(n, v) },
 		"loop":     func(v *node) { s.Loop = r.loop(n, v) },
@@ -80,7 +165,21 @@ func (r *reader) step(n *node) plan.Step {
 			s.Request = r.request(strings.ToUpper(m), v)
 		}
 	}
-	r.fields(n, "a step", known, hooks)
+	known["function"] = func(v *node) {
+		var name string
+		str(&name)(v)
+		if f := r.function(v, name); f != nil {
+			s.Action = &functionStep{processor: r.processor, f: f, before: r.inBefore}
+		} else {
+			ok = false
+		}
+	}
+	for _, f := range n.fields {
+		if known[f.name] == nil {
+			panic(f.Errorf(whittle.Invalid, "%s is not known in a step; %s", f.name, fieldNames(known)))
+		}
+	}
+	r.fields(n, "a step", known, nil)
 	done := 0
 	for _, f := range n.fields {
 		if slices.Contains(actions, f.name) {
@@ -90,7 +189,7 @@ func (r *reader) step(n *node) plan.Step {
 	if done != 1 {
 		panic(n.Invalid("a step does one thing, this one %d", done))
 	}
-	return s
+	return s, ok
 }
 
 func onlyWith(n *node, other string) func(*node) {

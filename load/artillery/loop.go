@@ -1,6 +1,7 @@
 package artillery
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +31,10 @@ func (r *reader) loop(n, body *node) *plan.Loop {
 	l.Counter, l.Element = r.Define(counter)+1, r.Define(element)+1
 	r.repetitions(l, n)
 	l.Steps = r.flow(body)
+	// What scripts may look at is kept.
+	if r.processor != nil {
+		return l
+	}
 	// A counter that the plan does not use is not kept.
 	if !r.IsUsed(counter) {
 		l.Counter = 0
@@ -44,19 +49,36 @@ func (r *reader) loop(n, body *node) *plan.Loop {
 func (r *reader) repetitions(l *plan.Loop, n *node) {
 	count, over, while := n.get("count"), n.get("over"), n.get("whileTrue")
 	switch {
-	case while != nil:
+	case while != nil && r.processor != nil && r.processor.module.Function(while.text) != nil:
+		r.Plan.Scripted = true
+		l.Again = r.functionLoop(r.processor.module.Function(while.text))
+		if over != nil {
+			r.over(l, over)
+		}
+		return
+	case while != nil && count == nil && over == nil:
 		l.While = r.condition(while, "whileTrue")
 		return
-	case count != nil && over != nil:
-		panic(n.Invalid("a loop has either count or over"))
+	case while != nil:
+		r.note(while, "whileTrue is left out, as by Artillery: the processor has no function %q", while.text)
+	}
+	switch {
 	case over != nil:
 		r.over(l, over)
+		if count != nil {
+			r.count(l, count)
+		}
 		return
 	case count == nil:
 		panic(n.Errorf(whittle.Unsupported, "a loop without count, over or whileTrue is not supported: it would never end"))
 	}
-	if count.kind == expr.KindNumber && strings.HasPrefix(count.text, "-") {
-		panic(count.Errorf(whittle.Unsupported, "a loop with a count below 0 is not supported: it would never end"))
+	r.count(l, count)
+}
+
+// count reads how often a loop runs, or where a loop over a list begins.
+func (r *reader) count(l *plan.Loop, count *node) {
+	if count.kind == expr.KindNumber && (strings.HasPrefix(count.text, "-") || count.text == "0") {
+		panic(count.Errorf(whittle.Unsupported, "a loop with a count of 0 or below is not supported: it would never end"))
 	}
 	l.Times = r.compileTemplate(count, count.text, expr.AsText)
 	if fixed, ok := l.Times.Constant(); ok {
@@ -88,12 +110,24 @@ func (r *reader) think(n, v *node) *plan.Think {
 		t.Jitter, t.JitterPart = 0, 0
 		readJitter(j, &t.Jitter, &t.JitterPart)
 	}
+	if text := strings.TrimSpace(v.text); brokenNumber(text) {
+		r.note(v, "a think time of %s is %s milliseconds, as by Artillery, which reads only whole numbers as seconds: write it with its unit", text, text)
+		f, _ := strconv.ParseFloat(text, 64)
+		t.Pause = time.Duration(f * float64(time.Millisecond))
+		return t
+	}
 	if v.kind == expr.KindString && strings.Contains(v.text, "{{") {
 		t.Text = r.compileTemplate(v, v.text, expr.AsText)
 		return t
 	}
 	duration(&t.Pause, plan.MaxDuration)(v)
 	return t
+}
+
+// brokenNumber reports a number that is not whole.
+func brokenNumber(text string) bool {
+	f, err := strconv.ParseFloat(text, 64)
+	return err == nil && f != math.Trunc(f)
 }
 
 // readJitter reads milliseconds, a duration with its unit, or a percentage.

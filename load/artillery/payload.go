@@ -91,8 +91,14 @@ func (r *reader) payloadVariable(s *payloadSpec, rows [][]expr.Value) error {
 		if i > 0 {
 			all = append(all, ',')
 		}
+		all = append(all, '{')
 		for k, v := range row {
-			all = append(all, "{,"[min(k, 1)])
+			if v.JSON == "" {
+				continue
+			}
+			if k > 0 {
+				all = append(all, ',')
+			}
 			all = append(append(expr.AppendJSONString(all, s.fields.items[k].text), ':'), v.JSON...)
 		}
 		all = append(all, '}')
@@ -126,11 +132,8 @@ func readRows(src []byte, delimiter rune, columns int, skipHeader, skipEmpty, ca
 		if skipEmpty && len(rec) == 1 && strings.TrimSpace(rec[0]) == "" {
 			continue
 		}
-		if len(rec) < columns {
-			return nil, errors.New("a row of " + strconv.Itoa(len(rec)) + " columns where " + strconv.Itoa(columns) + " fields are named: " + strconv.Quote(strings.Join(rec, string(delimiter))))
-		}
-		row := make([]expr.Value, columns)
-		for i := range row {
+		row := make([]expr.Value, columns) // what a short row does not have is undefined
+		for i := range min(columns, len(rec)) {
 			row[i] = cellValue(rec[i], cast)
 		}
 		rows = append(rows, row)

@@ -22,18 +22,30 @@ type reader struct {
 	*plan.Builder
 	testID string
 	mode   string
-	// captured are the slots that captures have filled so far.
-	captured []int
+	// processor is the plan's JavaScript; nil: it has none. hooked is where the request
+	// stands that a hook has changed.
+	processor *processor
+	hooked    plan.Position
+	// scenario are the hooks of the scenario being read, inBefore says that it is the
+	// flow before the run.
+	scenario scenarioHooks
+	inBefore bool
+	// frozen says that the plan is read, and a request that a hook made is being.
+	frozen bool
 	// legacyDefaults are config.defaults, httpDefaults config.http.defaults.
 	legacyDefaults, httpDefaults defaults
 	// The following are the defaults of what comes after config.
-	cookies    []plan.HeaderField
-	lenient    bool // captures may fail
-	expect200  bool
-	jitter     time.Duration
-	jitterPart float64
+	cookies   []plan.HeaderField
+	lenient   bool // captures may fail
+	expect200 bool
+	// endsOnExpect says that a failed expectation ends its user.
+	endsOnExpect bool
+	jitter       time.Duration
+	jitterPart   float64
 
 	digest  [sha256.Size]byte // of the source
+	given   *node             // --variables; nil: none
+	names   []string          // of variables, by slot, once the plan is read
 	uploads int               // bytes of files read for forms
 	nested  int               // parallels around the present step
 }
@@ -46,8 +58,11 @@ func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 	root := parseTree(name, src)
 	r := &reader{
 		Builder: plan.NewBuilder(s, name), testID: fmt.Sprintf("t%016x", rand.Uint64()), digest: sha256.Sum256(src),
+		hooked: root.Position,
 	}
-	r.script(root)
+	r.Plan.HTTP.LateCookies = true
+	r.Plan.Console = &plan.Console{}
+	r.script(r.assemble(root))
 	return r.Plan, nil
 }
 
@@ -57,7 +72,7 @@ func (r *reader) script(root *node) {
 		"config": r.config, "before": later, "after": later, "scenarios": later, "version": later,
 	}
 	for _, f := range root.fields {
-		// A key that only holds anchors is the one other key that is allowed.
+		// A key that only holds anchors is not a mistake.
 		if f.value.anchored && known[f.name] == nil {
 			known[f.name] = later
 		}
@@ -67,9 +82,6 @@ func (r *reader) script(root *node) {
 	if scenarios == nil {
 		panic(root.Invalid("the plan has no scenarios"))
 	}
-	if r.Source.Environment != "" && root.get("config") == nil {
-		panic(root.Invalid("the plan has no environments, so none is named %q", r.Source.Environment))
-	}
 	if r.Plan.HTTP.Timeout == 0 {
 		r.Plan.HTTP.Timeout = plan.DefaultTimeout
 	}
@@ -78,11 +90,24 @@ func (r *reader) script(root *node) {
 		r.Plan.Phases = []plan.Phase{{Duration: time.Second, Count: 1, HasCount: true}}
 	}
 	// What before captures is defined for all that follows.
+	r.inBefore = true
 	r.unreportedFlow(root.get("before"), &r.Plan.Before)
-	r.Plan.Carried, r.captured = r.captured, nil
+	r.inBefore = false
 	r.scenarios(scenarios)
 	r.unreportedFlow(root.get("after"), &r.Plan.After)
-	whittle.Check(r.Finish())
+	r.finish()
+}
+
+// finish ends the reading. A variable that nothing sets is written as undefined, as by
+// Artillery, and the report says so.
+func (r *reader) finish() {
+	for _, u := range r.FinishLoosely() {
+		if r.processor == nil {
+			r.note(&node{Position: u.At}, "nothing in the plan sets {{ %s }}: it is sent as undefined, as by Artillery", u.Name)
+		}
+	}
+	r.names = r.SlotNames()
+	r.frozen = true
 }
 
 // unreportedFlow reads the flow of before or after. Its requests are not the run's, so
@@ -92,16 +117,15 @@ func (r *reader) unreportedFlow(n *node, into *[]plan.Step) {
 		return
 	}
 	r.Unreported(func() {
-		r.fields(n, "a flow before or after the run", map[string]func(*node){
-			"flow":   func(n *node) { *into = r.flow(n) },
-			"name":   func(*node) {},
-			"engine": oneOf(new(string), "http"),
-		}, hooks)
+		*into = r.scenarioFlow(n, "a flow before or after the run", map[string]func(*node){
+			"name": func(*node) {},
+		})
 	})
 }
 
 // fields reads a mapping: each key by its function; a key among refused is
-// not supported, for the reason given; any other key is a mistake.
+// not supported, for the reason given; any other key is left out, as Artillery leaves
+// it out, and the report says so.
 func (r *reader) fields(n *node, what string, known map[string]func(*node), refused map[string]string) {
 	if n.kind != expr.KindMap {
 		panic(n.Invalid("%s is a mapping, not %s", what, n.kind))
@@ -112,25 +136,10 @@ func (r *reader) fields(n *node, what string, known map[string]func(*node), refu
 			continue
 		}
 		if why, ok := refused[f.name]; ok {
-			panic(f.Errorf(whittle.Unsupported, "%s is not supported: %s%s", f.name, why, hookFunctions(f.value, why)))
+			panic(f.Errorf(whittle.Unsupported, "%s is not supported: %s", f.name, why))
 		}
-		panic(f.Errorf(whittle.Invalid, "%s is not known in %s; %s", f.name, what, fieldNames(known)))
+		r.ignored(f.name+" in "+what, fieldNames(known))(f.value)
 	}
-}
-
-// hookFunctions names the functions that a hook calls, for the error.
-func hookFunctions(n *node, why string) string {
-	if why != javaScript {
-		return ""
-	}
-	names := []string{n.text}
-	for _, item := range n.items {
-		names = append(names, item.text)
-	}
-	if text := strings.Trim(strings.Join(names, ", "), ", "); text != "" {
-		return " (" + text[:min(len(text), 100)] + ")"
-	}
-	return ""
 }
 
 // str reads a text; numbers and booleans count as theirs.

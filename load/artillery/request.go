@@ -2,7 +2,9 @@ package artillery
 
 import (
 	"encoding/base64"
+	"math"
 	"net/url"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -20,16 +22,24 @@ type draft struct {
 	contentType expr.Template
 	chance      float64
 	when        expr.Condition
+	json        expr.Template
 	bodies      []string // the elements that give a body
+	// asksCompressed says that a compressed response is asked for.
+	asksCompressed bool
+	before, after  []hook
 }
 
 func (r *reader) request(method string, n *node) *plan.Request {
-	q := &plan.Request{Method: method, Headers: r.Plan.HTTP.Headers, FollowRedirects: true}
+	q := &plan.Request{Method: method, Headers: r.Plan.HTTP.Headers, FollowRedirects: true, KeepMethod: true, EndsOnExpect: r.endsOnExpect}
 	if len(r.cookies) > 0 {
 		q.Cookies = r.cookies
 	}
-	d := draft{chance: 100}
-	r.fields(n, "a request", r.requestFields(q, &d), hooks)
+	d := draft{chance: 101, asksCompressed: true}
+	r.fields(n, "a request", r.requestFields(q, &d), nil)
+	if slices.Equal(d.bodies, []string{"body", "json"}) || slices.Equal(d.bodies, []string{"json", "body"}) {
+		q.Body, d.bodies = d.json, []string{"json"}
+		d.contentType = expr.Template(nil).Literal("application/json")
+	}
 	if len(d.bodies) > 1 {
 		panic(n.Invalid("a request has one of json, body, form and formData, not both %s", strings.Join(d.bodies, " and ")))
 	}
@@ -40,21 +50,41 @@ func (r *reader) request(method string, n *node) *plan.Request {
 	if q.Name == "" {
 		q.Name = method + " " + d.url.text
 	}
-	q.Index = r.NameIndex(q.Name)
+	if !r.frozen {
+		q.Index = r.NameIndex(q.Name)
+	}
 	q.Headers = plan.MergeHeaders(q.Headers, d.headers)
 	if len(d.contentType) > 0 && !q.HasHeader("content-type") {
 		q.Headers = plan.MergeHeaders(q.Headers, []plan.HeaderField{{Name: "content-type", Value: d.contentType}})
+	}
+	if d.asksCompressed && !q.HasHeader("accept-encoding") {
+		q.Headers = plan.MergeHeaders(q.Headers, []plan.HeaderField{{Name: "accept-encoding", Value: expr.Template(nil).Literal("gzip, deflate, br, zstd")}})
 	}
 	if r.expect200 && !q.ExpectsStatus() {
 		q.Expect = append(q.Expect, plan.Expectation{Status: true, Statuses: []int{200}})
 	}
 	q.Skip = skipper(d.when, d.chance)
+	if !r.frozen {
+		r.hookRequest(q, n, d.before, d.after)
+	}
 	return q
+}
+
+// madeRequest reads the request that hooks have made of one of the plan's.
+func (r *reader) madeRequest(static *plan.Request, n *node) *plan.Request {
+	made := r.request(static.Method, n)
+	q := *static
+	q.Origin, q.Path, q.Address, q.Query, q.WholeURL = made.Origin, made.Path, made.Address, made.Query, made.WholeURL
+	q.Headers, q.Cookies, q.Body, q.HasBody, q.FollowRedirects = made.Headers, made.Cookies, made.Body, made.HasBody, made.FollowRedirects
+	return &q
 }
 
 func (r *reader) requestFields(q *plan.Request, d *draft) map[string]func(*node) {
 	body := func(name, contentType string, read func(*node)) func(*node) {
 		return func(n *node) {
+			if n.kind == expr.KindNull || n.kind == expr.KindString && n.text == "" || n.kind == expr.KindBool && n.text == "false" {
+				return // nothing is sent
+			}
 			q.HasBody, d.bodies = true, append(d.bodies, name)
 			if contentType != "" {
 				d.contentType = expr.Template(nil).Literal(contentType)
@@ -72,26 +102,27 @@ func (r *reader) requestFields(q *plan.Request, d *draft) map[string]func(*node)
 		"headers": func(v *node) {
 			d.headers = plan.MergeHeaders(r.headers(v), d.headers) // auth stays in its place
 		},
-		"qs":   compiled(&d.query, r.pairs),
-		"json": body("json", "application/json", compiled(&q.Body, r.json)),
+		"qs": compiled(&d.query, r.pairs),
+		"json": body("json", "application/json", func(v *node) {
+			q.Body = r.json(v)
+			d.json = q.Body
+		}),
 		"body": body("body", "", compiled(&q.Body, r.text)),
-		"form": body("form", "application/x-www-form-urlencoded", compiled(&q.Body, r.pairs)),
+		"form": body("form", "application/x-www-form-urlencoded", compiled(&q.Body, r.form)),
 		"formData": body("formData", "", func(v *node) {
 			q.Body, d.contentType = r.formData(v)
 		}),
 		"auth":   func(v *node) { r.auth(d, v) },
 		"cookie": func(v *node) { r.cookie(&q.Cookies, v) },
 		"gzip": func(v *node) {
-			var on bool
-			if boolean(&on)(v); on {
-				d.headers = plan.MergeHeaders([]plan.HeaderField{{Name: "accept-encoding", Value: expr.Template(nil).Literal("gzip")}}, d.headers)
-			}
+			boolean(&d.asksCompressed)(v)
 		},
+		"beforeRequest": r.hooks(&d.before), "afterResponse": r.hooks(&d.after),
 		"followRedirect": boolean(&q.FollowRedirects),
 		"capture":        func(v *node) { r.captures(q, v, false) },
 		"match":          func(v *node) { r.captures(q, v, true) },
 		"expect":         func(v *node) { r.expect(q, v) },
-		"probability":    number(&d.chance, 0, 100),
+		"probability":    number(&d.chance, 0, math.MaxFloat64),
 		"ifTrue":         func(v *node) { d.when = r.condition(v, "ifTrue") },
 	}
 }
@@ -102,7 +133,7 @@ func skipper(when expr.Condition, chance float64) func(*expr.Scope) bool {
 		return nil
 	}
 	return func(s *expr.Scope) bool {
-		return chance < 100 && s.RNG.Float64()*100 >= chance || when != nil && !when(&expr.Evaluation{Scope: s}).Truth()
+		return chance < 100 && float64(s.RNG.IntN(101)) >= chance || when != nil && !when(&expr.Evaluation{Scope: s}).Truth()
 	}
 }
 
@@ -161,7 +192,7 @@ func (r *reader) url(q *plan.Request, n *node, query expr.Template) {
 		whole := r.compileTemplate(n, text, expr.InTarget)
 		fixed, ok := whole.Constant()
 		if !ok {
-			q.Address, q.Query = whole, query
+			q.Address, q.Query, q.WholeURL = whole, query, q.KeepMethod
 			return
 		}
 		text = fixed // it was of the environment only
@@ -175,8 +206,16 @@ func (r *reader) url(q *plan.Request, n *node, query expr.Template) {
 			panic(n.Invalid("%v", err))
 		}
 	}
+	if !strings.HasPrefix(text, "/") && q.Origin == "" && q.KeepMethod {
+		r.note(n, "the url %.100q does not begin with a slash: it is not sent, as by Artillery, and ends its user", text)
+		q.Address, q.Query, q.WholeURL = r.compileTemplate(n, text, expr.InTarget), query, true
+		return
+	}
 	if !strings.HasPrefix(text, "/") {
 		text = "/" + text
+	}
+	if q.Origin == "" && strings.HasSuffix(r.target(), "/") && q.KeepMethod {
+		text = "/" + text // both slashes stay
 	}
 	path := r.compileTemplate(n, text, expr.InTarget)
 	q.Path = plan.WithQuery(path, text, query)

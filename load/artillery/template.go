@@ -2,21 +2,27 @@ package artillery
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"whittle"
-
 	"whittle/load/expr"
+	"whittle/load/plan"
 )
 
-// compileTemplate reads text with {{ expressions }}.
+// compileTemplate reads text with {{ expressions }}. As in Artillery, a variable that
+// stands alone keeps its type in JSON; what a function makes is a text everywhere.
 func (r *reader) compileTemplate(n *node, text string, enc expr.Encoding) expr.Template {
+	name, sole := soleVariable(text)
 	if enc == expr.AsJSON {
-		if inner, ok := soleExpression(text); ok {
-			return expr.Template(nil).Expression(r.expression(n, inner), expr.AsJSON)
+		if sole {
+			return expr.Template(nil).Expression(r.expression(n, name), expr.AsJSON)
 		}
 		return expr.Template(nil).Literal(`"`).Join(r.compileTemplate(n, text, expr.InString)).Literal(`"`)
+	}
+	if sole && enc != expr.InTarget {
+		return expr.Template(nil).Expression(r.expression(n, name), enc)
 	}
 	var t expr.Template
 	for {
@@ -26,6 +32,9 @@ func (r *reader) compileTemplate(n *node, text string, enc expr.Encoding) expr.T
 		}
 		end := strings.Index(text[open:], "}}")
 		if end < 0 {
+			if r.frozen {
+				return t.Literal(enc.EncodeLiteral(text))
+			}
 			panic(n.Invalid("{{ without }}"))
 		}
 		begin, after := open+2, open+end+2
@@ -33,39 +42,118 @@ func (r *reader) compileTemplate(n *node, text string, enc expr.Encoding) expr.T
 		if strings.HasPrefix(text[begin:], "{") && strings.HasPrefix(text[after:], "}") {
 			begin, after = begin+1, after+1
 		}
-		x := r.expression(n, text[begin:open+end])
+		x := r.again(r.expression(n, text[begin:open+end]))
 		t = t.Literal(enc.EncodeLiteral(text[:open])).Expression(x, enc)
 		text = text[after:]
 	}
 }
 
-// soleExpression reports a text that is one expression and nothing else.
-func soleExpression(s string) (inner string, ok bool) {
-	s = strings.TrimSpace(s)
-	if !strings.HasPrefix(s, "{{") || !strings.HasSuffix(s, "}}") || len(s) < 4 {
-		return "", false
+// again writes out the expressions that a value has in it, and reads $$ in it as
+// JavaScript's replace does.
+func (r *reader) again(x expr.Expression) expr.Expression {
+	if x.Fixed != nil {
+		return x
 	}
-	inner = s[2 : len(s)-2]
-	if strings.HasPrefix(inner, "{") && strings.HasSuffix(inner, "}") && len(inner) > 1 {
-		inner = inner[1 : len(inner)-1]
+	return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+		v := x.Eval(s)
+		if !strings.ContainsAny(v.Text, "{$") {
+			return v
+		}
+		return expr.Value{Text: r.rendered(s, v.Text), JSON: `""`}
+	}}
+}
+
+// rendered is a text of a variable, written out.
+func (r *reader) rendered(s *expr.Scope, text string) string {
+	text = strings.ReplaceAll(text, "$$", "$")
+	for range maxNested {
+		m := variablePattern.FindStringIndex(text)
+		if m == nil {
+			return text
+		}
+		v := r.valueNow(s, strings.TrimSpace(strings.Trim(text[m[0]:m[1]], "{}")))
+		if v.JSON == "" {
+			v.Text = "undefined"
+		}
+		if len(text)+len(v.Text) > expr.MaxBody {
+			return text
+		}
+		text = text[:m[0]] + v.Text + text[m[1]:]
 	}
-	return inner, !strings.Contains(inner, "{{") && !strings.Contains(inner, "}}")
+	return text
+}
+
+// valueNow is what a name leads to, of a text that was not in the plan.
+func (r *reader) valueNow(s *expr.Scope, name string) expr.Value {
+	if v, ok := r.fixedWord(name); ok {
+		return v
+	}
+	path := expr.SplitPath(name)
+	if len(path) == 0 {
+		return expr.Value{}
+	}
+	v := r.variableNow(s, path[0])
+	if len(path) == 1 {
+		return v
+	}
+	if v.Doc == nil {
+		return expr.Value{}
+	}
+	if d := v.Doc.Walk(path[1:]); d != nil {
+		return d.Value()
+	}
+	return expr.Value{}
+}
+
+// variableNow is a variable by its name: one of the plan's, or one that a script has set.
+func (r *reader) variableNow(s *expr.Scope, name string) expr.Value {
+	if slot, ok := r.Slot(name); ok {
+		return s.Values[slot]
+	}
+	if u, ok := s.User.(plan.User); ok && r.processor != nil {
+		if v, ok := r.processor.contextOf(u).extra[name]; ok {
+			return v
+		}
+	}
+	return r.wellKnown()[name]
+}
+
+// expressionValue is an expression's value.
+func (r *reader) expressionValue(n *node, src string) func(*expr.Scope) expr.Value {
+	x := r.expression(n, src)
+	if x.Fixed != nil {
+		return func(*expr.Scope) expr.Value { return *x.Fixed }
+	}
+	return x.Eval
 }
 
 // expression compiles what stands between the braces.
 func (r *reader) expression(n *node, src string) expr.Expression {
 	src = strings.TrimSpace(src)
-	if !strings.HasPrefix(src, "$") || r.IsDefined(src) || src == loopCountName || src == loopElementName || strings.HasPrefix(src, loopElementName+".") || strings.HasPrefix(src, loopElementName+"[") {
-		return expr.Expression{Eval: r.known(n, src)}
-	}
 	name, args, err := call(src)
 	if err != nil {
 		panic(n.Invalid("{{ %s }}: %v", src, err))
 	}
-	if fixed, ok := r.fixedWord(name); ok && args == nil {
+	if strings.HasPrefix(src, "$") && args != nil {
+		return expr.Expression{Eval: r.builtin(n, src, name, args)}
+	}
+	if fixed, ok := r.fixedWord(src); ok {
 		return expr.Expression{Fixed: &fixed}
 	}
-	return expr.Expression{Eval: r.builtin(n, src, name, args)}
+	if src == "$uuid" {
+		r.useUUID()
+	}
+	return expr.Expression{Eval: r.known(n, src)}
+}
+
+// useUUID gives each user its $uuid.
+func (r *reader) useUUID() {
+	if r.IsDefined("$uuid") || r.frozen {
+		return
+	}
+	v := plan.Variable{Slot: r.Define("$uuid"), Choices: []expr.Value{{}}}
+	v.Texts = []expr.Template{expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.TextValue(expr.UUID(s.RNG)) }}, expr.AsJSON)}
+	r.Plan.Variables = append(r.Plan.Variables, v)
 }
 
 const builtinNames = "$randomNumber(a, b), $randomString(n), $uuid, $env.NAME, $environment, $testId, $loopCount, $loopElement"
@@ -74,12 +162,20 @@ const builtinNames = "$randomNumber(a, b), $randomString(n), $uuid, $env.NAME, $
 func (r *reader) fixedWord(name string) (expr.Value, bool) {
 	for _, env := range []string{"$env.", "$processEnvironment."} {
 		if v, ok := strings.CutPrefix(name, env); ok && expr.IsName(v) {
-			return expr.TextValue(r.Source.Env(v)), true
+			if value := r.Source.Env(v); value != "" {
+				return expr.TextValue(value), true
+			}
+			return expr.Value{}, true
 		}
 	}
 	switch name {
 	case "$environment":
+		if r.Source.Environment == "" {
+			return expr.Value{}, true
+		}
 		return expr.TextValue(r.Source.Environment), true
+	case "target":
+		return expr.TextValue(r.target()), !r.IsDefined("target")
 	case "$testId":
 		return expr.TextValue(r.testID), true
 	}
@@ -89,11 +185,15 @@ func (r *reader) fixedWord(name string) (expr.Value, bool) {
 func (r *reader) builtin(n *node, src, name string, args []string) func(*expr.Scope) expr.Value {
 	switch name {
 	case "$randomNumber":
-		low, high, err := expr.WholeRange(args)
+		low, high, err := randomRange(args)
 		if err != nil {
 			panic(n.Invalid("{{ %s }}: %v", src, err))
 		}
-		return func(s *expr.Scope) expr.Value { return expr.NumberValue(low + s.RNG.Int64N(high-low+1)) }
+		return func(s *expr.Scope) expr.Value {
+			v := expr.NumberValue(low + s.RNG.Int64N(high-low+1))
+			v.JSON = `"` + v.JSON + `"` // a text, also where it stands alone
+			return v
+		}
 	case "$randomString":
 		size := int64(10)
 		if len(args) > 0 {
@@ -104,8 +204,6 @@ func (r *reader) builtin(n *node, src, name string, args []string) func(*expr.Sc
 		}
 		letters := []rune(expr.Letters)
 		return func(s *expr.Scope) expr.Value { return expr.TextValue(expr.RandomString(s.RNG, letters, int(size))) }
-	case "$uuid":
-		return func(s *expr.Scope) expr.Value { return expr.TextValue(expr.UUID(s.RNG)) }
 	}
 	panic(n.Invalid("{{ %s }} is not supported: known are %s", src, builtinNames))
 }
@@ -126,6 +224,9 @@ func (r *reader) variable(n *node, src string) (func(*expr.Scope) expr.Value, er
 	if !expr.IsName(strings.TrimPrefix(name, "$")) || strings.ContainsAny(rest, "(){}|&+*/ <>=!") {
 		return nil, n.Invalid("{{ %s }} is not supported: an expression is a variable's name, a path into it, or one of %s", src, builtinNames)
 	}
+	if _, known := r.Slot(name); r.frozen && !known {
+		return func(s *expr.Scope) expr.Value { return r.valueNow(s, src) }, nil
+	}
 	slot := r.Use(name, n.Position)
 	if rest == "" {
 		return func(s *expr.Scope) expr.Value { return s.Values[slot] }, nil
@@ -141,6 +242,23 @@ func (r *reader) variable(n *node, src string) (func(*expr.Scope) expr.Value, er
 		}
 		return expr.Value{}
 	}, nil
+}
+
+// randomRange reads the arguments of $randomNumber as lodash does: none are 0 and 1, one is
+// the greatest, and the greater may come first.
+func randomRange(args []string) (low, high int64, err error) {
+	switch len(args) {
+	case 0:
+		return 0, 1, nil
+	case 1:
+		args = []string{"0", args[0]}
+	}
+	a, err1 := strconv.ParseInt(args[0], 10, 64)
+	b, err2 := strconv.ParseInt(args[1], 10, 64)
+	if len(args) == 2 && err1 == nil && err2 == nil && a > b {
+		args = []string{args[1], args[0]}
+	}
+	return expr.WholeRange(args)
 }
 
 // call splits "$name(a, b)".
@@ -161,22 +279,49 @@ func call(src string) (name string, args []string, err error) {
 	return name, args, nil
 }
 
-// condition reads an expression over variables. A name that is none of the
-// plan's would be a function of its processor.
+// condition reads an expression over variables, or the name of a function of the
+// processor. As by Artillery, one that its language does not have holds always, and the
+// report says so.
 func (r *reader) condition(n *node, what string) expr.Condition {
 	if n.kind != expr.KindString && n.kind != expr.KindBool && n.kind != expr.KindNumber {
 		panic(n.Invalid("%s is an expression, not %s", what, n.kind))
 	}
 	text := n.text
-	if inner, ok := soleExpression(text); ok {
-		text = inner
+	if r.processor != nil && expr.IsName(text) {
+		if f := r.processor.module.Function(text); f != nil {
+			r.Plan.Scripted = true
+			return r.functionCondition(f)
+		}
+	}
+	if what == "ifTrue" && foreign(text) {
+		return r.alwaysHolds(n, text)
 	}
 	c, err := expr.CompileCondition(text, func(name string) (func(*expr.Evaluation) expr.Datum, error) {
 		v, err := r.variable(n, name)
 		return func(e *expr.Evaluation) expr.Datum { return expr.DatumOf(v(e.Scope)) }, err
 	})
-	if err != nil {
+	switch {
+	case err != nil && what == "ifTrue":
+		return r.alwaysHolds(n, text)
+	case err != nil:
 		panic(n.Invalid("%s: %q: %v", what, n.text, err))
 	}
 	return c
 }
+
+func (r *reader) alwaysHolds(n *node, text string) expr.Condition {
+	r.note(n, "the condition %.100q holds always, as by Artillery, whose language it is not: that has and, or, not and ==", text)
+	return func(*expr.Evaluation) expr.Datum { return expr.BoolDatum(true) }
+}
+
+// foreign reports operators of JavaScript that filtrex does not have.
+func foreign(text string) bool {
+	plain := quotedText.ReplaceAllString(text, "x")
+	return strings.Contains(plain, "&&") || strings.Contains(plain, "||") || strings.Contains(plain, "===") ||
+		strings.Contains(plain, "!==") || strings.Contains(plain, "{{") || loneNot.MatchString(plain)
+}
+
+var (
+	quotedText = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+	loneNot    = regexp.MustCompile(`!([^=]|$)`)
+)

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -211,6 +212,9 @@ func scalar(n *node, a ast.Node) {
 		n.kind, n.text = expr.KindBool, strconv.FormatBool(a.Value)
 	case *ast.IntegerNode:
 		n.kind, n.text = expr.KindNumber, fmt.Sprint(a.Value)
+		if strings.HasPrefix(a.Token.Value, "0o") {
+			n.kind, n.text = expr.KindString, a.Token.Value // YAML 1.1 has no such number
+		}
 	case *ast.FloatNode:
 		n.kind, n.text = expr.KindNumber, units.Plain(a.Value)
 	case *ast.StringNode:
@@ -240,12 +244,41 @@ func (n *node) plainText() {
 			n.kind, n.text = expr.KindNumber, units.Plain(f)
 		}
 	case date.MatchString(n.text):
-		n.unquoted = "a time"
+		if t, ok := timeOf(n.text); ok {
+			n.text, n.unquoted = t.UTC().Format("2006-01-02T15:04:05.000Z"), "a time"
+		}
 	case sexagesimal.MatchString(n.text):
-		n.unquoted = "a number to the base of 60"
-	case strings.HasPrefix(n.text, "0o"):
-		n.unquoted = "a text, and to others an octal number"
+		n.kind, n.text = expr.KindNumber, base60(n.text)
 	}
+}
+
+// timeOf reads a date or a time of YAML.
+func timeOf(text string) (time.Time, bool) {
+	for _, form := range []string{
+		"2006-1-2", "2006-1-2T15:4:5Z07:00", "2006-1-2t15:4:5Z07:00", "2006-1-2 15:4:5", "2006-1-2T15:4:5", "2006-1-2 15:4:5Z07:00", "2006-1-2 15:4:5 Z07:00",
+	} {
+		if t, err := time.Parse(form, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// base60 reads a number to the base of 60: 12:30 is 750.
+func base60(text string) string {
+	sign := 1.0
+	if strings.HasPrefix(text, "-") {
+		sign = -1
+	}
+	sum := 0.0
+	for part := range strings.SplitSeq(strings.TrimLeft(text, "+-"), ":") {
+		f, err := strconv.ParseFloat(part, 64)
+		if err != nil {
+			return "0"
+		}
+		sum = sum*60 + f
+	}
+	return units.Plain(sign * sum)
 }
 
 // asText refuses a text that Artillery takes for something else.
@@ -253,5 +286,5 @@ func (n *node) asText() {
 	if n.unquoted == "" {
 		return
 	}
-	panic(n.Errorf(whittle.Unsupported, "%s without quotes is not supported here: to Artillery it is %s; write %q", n.text, n.unquoted, n.text))
+	panic(n.Errorf(whittle.Unsupported, "%s without quotes is not supported here: to Artillery it is %s; write it within quotes", n.text, n.unquoted))
 }

@@ -2,12 +2,12 @@ package expr
 
 import (
 	"bytes"
-	"compress/gzip"
-	"io"
 	"strings"
 	"time"
 
 	"golang.org/x/net/html"
+
+	"whittle/internal/coding"
 )
 
 // Response is a response as captures and expectations see it. The body is decoded
@@ -42,22 +42,13 @@ func (r *Response) BodyText() (string, bool) {
 	}
 	body := r.Body
 	r.whole = int64(len(body)) == r.Size
-	if strings.EqualFold(r.Header("content-encoding"), "gzip") && r.whole {
-		body, r.whole = gunzip(body)
+	if coded := r.Header("content-encoding"); coded != "" && r.whole {
+		plain, err := coding.Decode(map[string][]string{"Content-Encoding": {coded}}, body, MaxBody)
+		body, r.whole = plain, err == nil
 	}
 	s := string(body)
 	r.text = &s
 	return s, r.whole
-}
-
-// gunzip decompresses at most maxKept bytes.
-func gunzip(b []byte) ([]byte, bool) {
-	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, false
-	}
-	out, err := io.ReadAll(io.LimitReader(z, MaxBody+1))
-	return out[:min(len(out), MaxBody)], err == nil && len(out) <= MaxBody
 }
 
 // JSON is the body as JSON, nil where it is none.

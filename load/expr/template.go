@@ -42,6 +42,7 @@ const (
 	InString                 // within a JSON string
 	InTarget                 // within a URL's path
 	InQuery                  // within a query's value or a form's
+	InForm                   // the same as JavaScript's URLSearchParams write it
 	InHeader                 // within a header's value
 )
 
@@ -125,6 +126,8 @@ func (e Encoding) append(dst []byte, v Value) []byte {
 		return AppendTarget(dst, v.Text)
 	case InQuery:
 		return appendQuery(dst, v.Text)
+	case InForm:
+		return appendForm(dst, v.Text)
 	case InHeader:
 		return AppendHeader(dst, v.Text)
 	}
@@ -140,6 +143,8 @@ func (e Encoding) EncodeLiteral(s string) string {
 		return string(AppendTarget(nil, s))
 	case InQuery:
 		return string(appendQuery(nil, s))
+	case InForm:
+		return string(appendForm(nil, s))
 	case InHeader:
 		return string(AppendHeader(nil, s))
 	}
@@ -186,6 +191,20 @@ func appendQuery(dst []byte, s string) []byte {
 		switch c := s[i]; {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-_.~", c) >= 0:
 			dst = append(dst, c)
+		default:
+			dst = append(dst, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
+		}
+	}
+	return dst
+}
+
+func appendForm(dst []byte, s string) []byte {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("*-._", c) >= 0:
+			dst = append(dst, c)
+		case c == ' ':
+			dst = append(dst, '+')
 		default:
 			dst = append(dst, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
 		}

@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"whittle"
 )
@@ -47,6 +50,48 @@ func (b *Builder) Finish() error {
 		b.Plan.Names[i] = n
 	}
 	return nil
+}
+
+// FinishLoosely is Finish for plans in which a variable may be used that nothing sets:
+// it returns those, in the order of their first uses.
+func (b *Builder) FinishLoosely() []Undefined {
+	var out []Undefined
+	for v, at := range b.used {
+		if !b.defined[v] {
+			out = append(out, Undefined{v, at})
+			b.defined[v] = true
+		}
+	}
+	slices.SortFunc(out, func(x, y Undefined) int {
+		if x.At.before(y.At) {
+			return -1
+		}
+		return cmp.Or(btoi(y.At.before(x.At)), strings.Compare(x.Name, y.Name))
+	})
+	_ = b.Finish() // nothing is undefined any more
+	return out
+}
+
+// Undefined is a variable that is used at a position of the file, and set nowhere.
+type Undefined struct {
+	Name string
+	At   Position
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// SlotNames are the names of variables by their slots.
+func (b *Builder) SlotNames() []string {
+	out := make([]string, len(b.slots))
+	for name, i := range b.slots {
+		out[i] = name
+	}
+	return out
 }
 
 // Use returns the slot of a variable that is used at a position of the file.
@@ -145,6 +190,10 @@ type Source struct {
 	Open func(name string) ([]byte, error)
 	// Getenv is the value of {{ $env.NAME }}. Nil: os.Getenv.
 	Getenv func(string) string
+	// Folder is the plan's, for its scripts. Empty: it has none.
+	Folder string
+	// Target replaces the plan's, where its scripts see it. Empty: the plan's.
+	Target string
 	// Variables and Overrides are JSON, Config the path of a file with the config, and
 	// Scenario the name or a pattern of the one that runs, of an Artillery plan.
 	Variables, Overrides, Config, Scenario string

@@ -29,10 +29,13 @@ type Plan struct {
 	// OpenGroup is what open arrivals have in common with a group's users, in a
 	// JMeter plan. Nil: nothing.
 	OpenGroup *Group
-	// Before runs once before the run, After once after it. The variables that
-	// Before captures are in the slots Carried, for every virtual user.
+	// Before runs once before the run, After once after it. Every virtual user starts
+	// with the variables that Before leaves.
 	Before, After []Step
-	Carried       []int
+	// Scripted says that users call JavaScript. Console is where it prints; nil: the
+	// plan has none.
+	Scripted bool
+	Console  *Console
 	// DealtOnce names what deals its rows only once, such as a data set that is not
 	// recycled. Empty: nothing does.
 	DealtOnce string
@@ -55,6 +58,9 @@ type HTTPSettings struct {
 	Insecure bool
 
 	Headers []HeaderField
+	// LateCookies says that a user keeps no cookies until a response has set one, and
+	// sends none before, but for those of the request itself.
+	LateCookies bool
 	// Sockets is how many connections a virtual user without a pool may have
 	// open at once, for what it does in parallel. 0: one.
 	Sockets int

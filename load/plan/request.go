@@ -110,6 +110,8 @@ type Capture struct {
 	Body bool
 	// Want is what a match compares with.
 	Want expr.Template
+	// Typed says that Want is JSON, and that a value of another type is another.
+	Typed bool
 	// Strict: a response without the value is a failure.
 	Strict bool
 }

@@ -57,6 +57,8 @@ type Loop struct {
 	Over      []expr.Value
 	OverValue func(*expr.Scope) expr.Value
 	While     expr.Condition
+	// Again is asked after each round. Nil: it is not.
+	Again func(ctx context.Context, u User) bool
 	// Counter and Element are the slots of $loopCount and $loopElement, plus one;
 	// 0: they are not used.
 	Counter, Element int
@@ -73,6 +75,8 @@ type Parallel struct {
 type HeaderField struct {
 	Name  string // lower case
 	Value expr.Template
+	// Absent reports that it is left out. Nil: it never is.
+	Absent func(*expr.Scope) bool
 }
 
 // Request is one HTTP request as the plan has it, before a target is known.
@@ -89,7 +93,9 @@ type Request struct {
 	// Address is the whole URL where its host is known only once it is rendered;
 	// Origin and Path are then empty, and Query is appended.
 	Address, Query expr.Template
-	Headers        []HeaderField
+	// WholeURL says that an Address without a scheme begins with a slash, or is none.
+	WholeURL bool
+	Headers  []HeaderField
 	// Cookies are put in the virtual user's jar before the request is sent.
 	Cookies []HeaderField
 	// KeepCookies says that a cookie which the jar has already stays as it is.
@@ -114,13 +120,26 @@ type Request struct {
 	// NoCookies says that the request neither sends nor stores cookies.
 	NoCookies bool
 	// Timeout bounds this request. 0: the plan's timeout.
-	Timeout  time.Duration
-	Captures []Capture
-	Expect   []Expectation
+	Timeout time.Duration
+	// KeepMethod says that a redirect other than 303 keeps method and body.
+	KeepMethod bool
+	// Prepare is called before the request is sent, and returns the request to send
+	// in its place. Respond is called with each response, after the captures,
+	// OnFailure where the request failed. Nil: nothing is called.
+	Prepare   func(ctx context.Context, u User) (*Request, error)
+	Respond   func(ctx context.Context, u User, a *expr.Response) error
+	OnFailure func(ctx context.Context, u User, why string)
+	// EndsOnExpect says that a response that fails Expect ends the user.
+	EndsOnExpect bool
+	Captures     []Capture
+	Expect       []Expectation
 }
 
 // ReadsBody reports whether a capture or an expectation reads the response's body.
 func (r *Request) ReadsBody() bool {
+	if r.Respond != nil {
+		return true
+	}
 	for i := range r.Captures {
 		if r.Captures[i].Body {
 			return true
@@ -154,7 +173,7 @@ func (p *Plan) Choose(rng *rand.Rand) *Scenario {
 	return &p.Scenarios[last]
 }
 
-// Action is a step that only JMeter plans have. One Action serves all users: their
+// Action is a step that only one kind of plans has. One Action serves all users: their
 // state is in User.State.
 type Action interface {
 	// Act runs the step, and reports whether the user continues.
@@ -191,6 +210,11 @@ type User interface {
 	InGroup() int64
 	InFlight() int64
 	ClearCookies()
+	// WaitedForScript notes how long the user waited for other users' scripts.
+	// ScriptFailed counts an error of a script outside of a request, and reports
+	// whether the user continues.
+	WaitedForScript(d time.Duration)
+	ScriptFailed(ctx context.Context, err error) bool
 }
 
 // LoopRange parses "5" or "3-8"; as in Artillery, the end is exclusive.
@@ -213,7 +237,11 @@ func (t *Think) Length(s *expr.Scope) time.Duration {
 	d := t.Pause
 	if t.Text != nil {
 		var ok bool
-		if d, ok = ParseDuration(string(t.Text.Render(nil, s))); !ok || d < 0 || d > MaxDuration {
+		text := string(t.Text.Render(nil, s))
+		if f, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil && f != math.Trunc(f) {
+			text += "ms" // as in Artillery, only a whole number is one of seconds
+		}
+		if d, ok = ParseDuration(text); !ok || d < 0 || d > MaxDuration {
 			return 0 // as in Artillery: a text that is no number is no pause
 		}
 	}

@@ -24,11 +24,12 @@ const (
 	ErrorServer      = "server_error" // a 5xx that the plan did not ask for
 	ErrorCapture     = "capture"      // a response without what the plan captures
 	ErrorRedirect    = "redirect"     // a redirect to nowhere, or one too many
+	ErrorScript      = "script"       // a function of the plan's JavaScript failed
 )
 
 // kinds are all of them, in the order in which they are listed to people.
 var kinds = []string{
-	ErrorConnect, ErrorCertificate, ErrorContract, ErrorTimeout, ErrorReset, ErrorMalformed, ErrorExpectation, ErrorServer, ErrorCapture, ErrorRedirect,
+	ErrorConnect, ErrorCertificate, ErrorContract, ErrorTimeout, ErrorReset, ErrorMalformed, ErrorExpectation, ErrorServer, ErrorCapture, ErrorRedirect, ErrorScript,
 }
 
 // artilleryErrors are the names that Artillery's users know; other kinds keep

@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"math"
 	"regexp"
 	"strings"
 
@@ -33,11 +34,8 @@ func (r *Runtime) Load(ctx context.Context, path string) (*Module, error) {
 
 // Function is a function that a module exports.
 type Function struct {
-	r    *Runtime
-	Name string
-	call sobek.Callable
-	// Arity is how many parameters it declares.
-	Arity int
+	r     *Runtime
+	value Value
 }
 
 // Function finds one by its name, which may lead into objects: "auth.login". Nil: the
@@ -54,8 +52,8 @@ func (m *Module) Function(name string) *Function {
 			}
 			v = o.Get(part)
 		}
-		if call, ok := sobek.AssertFunction(v); ok {
-			found = &Function{r: m.r, Name: name, call: call, Arity: int(v.(*Object).Get("length").ToInteger())}
+		if IsFunction(v) {
+			found = &Function{r: m.r, value: v}
 		}
 		done(nil)
 		return nil
@@ -63,21 +61,14 @@ func (m *Module) Function(name string) *Function {
 	return found
 }
 
-// Apply calls the function. It may be used only within Invoke.
-func (f *Function) Apply(args ...Value) (Value, error) {
-	v, err := f.call(sobek.Undefined(), args...)
-	return v, problem(err)
-}
+// Value is the function as a value of the engine.
+func (f *Function) Value() Value { return f.value }
 
 // Call calls the function with values of Go, waits for its promise if it returns one, and
 // returns what Export makes of the result.
 func (f *Function) Call(ctx context.Context, args ...any) (result any, err error) {
 	_, err = f.r.Invoke(ctx, func(vm *VM, done func(error)) error {
-		values := make([]Value, len(args))
-		for i, a := range args {
-			values[i] = vm.ToValue(a)
-		}
-		v, err := f.Apply(values...)
+		v, err := Apply(vm, f.value, nil, args...)
 		if err != nil {
 			return err
 		}
@@ -130,4 +121,42 @@ func firstPlace(stack Value) string {
 		}
 	}
 	return ""
+}
+
+// IsUndefined reports whether a value is not there at all.
+func IsUndefined(v Value) bool { return v == nil || sobek.IsUndefined(v) }
+
+// IsFunction reports whether a value can be called.
+func IsFunction(v Value) bool {
+	_, ok := sobek.AssertFunction(v)
+	return ok
+}
+
+// IsNumber reports whether a value is a number that JSON has.
+func IsNumber(v Value) bool {
+	switch n := v.Export().(type) {
+	case int64:
+		return true
+	case float64:
+		return !math.IsNaN(n) && !math.IsInf(n, 0)
+	}
+	return false
+}
+
+// Apply calls a function, the method of an object where this is not nil, with values of
+// the engine or of Go. It may be used only within Invoke.
+func Apply(vm *VM, f Value, this Value, args ...any) (Value, error) {
+	call, ok := sobek.AssertFunction(f)
+	if !ok {
+		return nil, whittle.Errorf(whittle.Invalid, "what is called is no function")
+	}
+	if this == nil {
+		this = sobek.Undefined()
+	}
+	values := make([]Value, len(args))
+	for i, a := range args {
+		values[i] = vm.ToValue(a)
+	}
+	v, err := call(this, values...)
+	return v, problem(err)
 }

@@ -101,14 +101,14 @@ func (r *Runtime) Await(vm *VM, v Value, then func(Value, error)) {
 	}
 	_, err := next(object,
 		vm.ToValue(func(v Value) { then(v, nil) }),
-		vm.ToValue(func(v Value) { then(nil, rejection(v)) }))
+		vm.ToValue(func(v Value) { then(nil, Thrown(v)) }))
 	if err != nil {
 		then(nil, problem(err))
 	}
 }
 
-// rejection is the error of a promise that was rejected.
-func rejection(v Value) error {
+// Thrown is the error of a value that a script has thrown, or rejected a promise with.
+func Thrown(v Value) error {
 	at := ""
 	if o, ok := v.(*Object); ok {
 		at = firstPlace(o.Get("stack"))

@@ -31,13 +31,17 @@ type Client struct {
 	// Headers are sent with every request, as name and value in turn.
 	Headers []string
 
-	net   *Network
-	conns []*conn // the user's own connections by endpoint slot; nil with a pool
-	jar   *jar    // the user's cookies; nil until there are some
-	out   []byte
-	body  []byte
-	resp  response
-	last  *endpoint // the last request's
+	net *Network
+	// keeps says that the user keeps cookies, and uses that the request under way sends
+	// and stores them: they differ until a response has set one (HTTPSettings.LateCookies).
+	keeps, uses bool
+	first       string  // the target of the request under way before its redirects
+	conns       []*conn // the user's own connections by endpoint slot; nil with a pool
+	jar         *jar    // the user's cookies; nil until there are some
+	out         []byte
+	body        []byte
+	resp        response
+	last        *endpoint // the last request's
 	// fiber and pools are set where the user runs on an event loop.
 	fiber *engine.Fiber
 	pools *LoopPools
@@ -58,10 +62,14 @@ func (c *Client) UseFiber(f *engine.Fiber, pools *LoopPools) { c.fiber, c.pools 
 // Send sends a request of the plan, rendered for the user that scope is of, and reads
 // its response. t.Sent is given. FailureKind names the error's kind for a report.
 func (c *Client) Send(ctx context.Context, r *plan.Request, scope *expr.Scope, deadline time.Time, t *Timing) error {
-	q, err := c.compose(c.net.prepared[r], scope, t.Sent)
+	q, err := c.net.request(r)
 	if err != nil {
 		return err
 	}
+	if q, err = c.compose(q, scope, t.Sent); err != nil {
+		return err
+	}
+	c.first = ""
 	if err = c.exchange(ctx, q, deadline, t); err != nil {
 		return err
 	}
@@ -100,6 +108,9 @@ func (c *Client) compose(q *request, scope *expr.Scope, now time.Time) (*request
 		address := q.Address.Render(nil, scope)
 		if len(q.Query) > 0 {
 			sep := byte('?')
+			if q.WholeURL { // its own query stands in place of that one, as in Artillery
+				address, _, _ = bytes.Cut(address, []byte{'?'})
+			}
 			if bytes.IndexByte(address, sep) >= 0 {
 				sep = '&'
 			}
@@ -111,6 +122,7 @@ func (c *Client) compose(q *request, scope *expr.Scope, now time.Time) (*request
 		}
 		q = located
 	}
+	c.uses = c.keeps || !c.net.lateCookies || len(q.Cookies) > 0
 	if len(q.Cookies) > 0 {
 		c.setPlanCookies(q, scope)
 	}
@@ -137,7 +149,11 @@ func (c *Client) renderWith(q *request, scope *expr.Scope, now time.Time, extra 
 	} else {
 		extra = append(slices.Clip(c.Headers), extra...)
 	}
-	c.out, c.body = q.render(c.out[:0], c.body, scope, extra, c.jar, now)
+	cookies := c.jar
+	if !c.uses {
+		cookies = nil
+	}
+	c.out, c.body = q.render(c.out[:0], c.body, scope, extra, cookies, now)
 }
 
 // targetError says that a request was not sent, as its target has a character that no
@@ -155,7 +171,7 @@ func (c *Client) Reset() {
 }
 
 // ClearCookies drops the user's cookies.
-func (c *Client) ClearCookies() { c.jar = nil }
+func (c *Client) ClearCookies() { c.jar, c.keeps = nil, false }
 
 // CloseConnections closes the user's own connections.
 func (c *Client) CloseConnections() {
@@ -173,7 +189,7 @@ func (c *Client) OwnConnections() bool { return c.conns != nil }
 // Branch makes a client for a part of the user's flow that runs concurrently with
 // others: it has the same cookies and headers, and connections of its own.
 func (c *Client) Branch() *Client {
-	b := &Client{Number: c.Number, Headers: c.Headers, net: c.net}
+	b := &Client{Number: c.Number, Headers: c.Headers, net: c.net, keeps: c.keeps}
 	if c.conns != nil {
 		b.conns = make([]*conn, len(c.conns))
 	}
@@ -199,6 +215,7 @@ func (c *Client) AdoptCookies(branches []*Client) {
 		if b.jar == nil {
 			continue
 		}
+		c.keeps = c.keeps || b.keeps
 		for _, k := range b.jar.cookies {
 			if !known[k] {
 				c.cookies().put(k, c.net.now())
@@ -218,6 +235,9 @@ func (c *Client) cookies() *jar {
 // Render returns the bytes that Send would write over HTTP/1.1. A request whose URL is
 // no URL once it is rendered is an error.
 func (c *Client) Render(r *plan.Request, scope *expr.Scope) ([]byte, error) {
-	_, err := c.compose(c.net.prepared[r], scope, c.net.now())
+	q, err := c.net.request(r)
+	if err == nil {
+		_, err = c.compose(q, scope, c.net.now())
+	}
 	return c.out, err
 }

@@ -153,14 +153,26 @@ func (c *Client) storeCookies(q *request) {
 	if q.NoCookies {
 		return
 	}
+	if !c.uses && c.keeps {
+		return // they began with a response before this one, of the same request
+	}
 	expr.EachField(c.resp.head, "set-cookie", func(line []byte) {
-		c.cookies().setFromHeader(string(line), hostOf(q.endpoint), requestTarget(c.out), c.net.now())
+		target := c.first // of cookies that are the first, as Artillery has it
+		if c.uses || target == "" {
+			target = requestTarget(c.out)
+		}
+		c.keeps = true
+		c.cookies().setFromHeader(string(line), hostOf(q.endpoint), target, c.net.now())
 	})
 }
 
 // setPlanCookies stores the request's cookies of the plan in the user's jar, for
 // later requests too.
 func (c *Client) setPlanCookies(q *request, scope *expr.Scope) {
+	path := "/"
+	if c.net.lateCookies {
+		path = defaultPath(requestTarget(q.head.Render(nil, scope)))
+	}
 	for _, k := range q.Cookies {
 		v := strings.Map(func(r rune) rune {
 			if r <= ' ' || r == ';' || r == ',' || r >= 0x7f {
@@ -168,7 +180,7 @@ func (c *Client) setPlanCookies(q *request, scope *expr.Scope) {
 			}
 			return r
 		}, string(k.Value.Render(nil, scope)))
-		own := cookie{name: k.Name, value: v[:min(len(v), maxCookieBytes)], domain: hostOf(q.endpoint), hostOnly: true, path: "/"}
+		own := cookie{name: k.Name, value: v[:min(len(v), maxCookieBytes)], domain: hostOf(q.endpoint), hostOnly: true, path: path}
 		if q.KeepCookies && c.cookies().has(&own) {
 			continue
 		}

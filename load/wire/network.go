@@ -46,10 +46,12 @@ type Config struct {
 type Network struct {
 	now      func() time.Time
 	keepBody int
-	prepared map[*plan.Request]*request
-	origins  *origins
-	dialer   *dialer
-	grpc     *grpcCalls // the methods that are called; nil: the protocol is not gRPC
+	// lateCookies is the plan's.
+	lateCookies bool
+	prepared    map[*plan.Request]*request
+	origins     *origins
+	dialer      *dialer
+	grpc        *grpcCalls // the methods that are called; nil: the protocol is not gRPC
 }
 
 // NewNetwork prepares the requests of a plan. It opens no connection.
@@ -57,7 +59,7 @@ func NewNetwork(c Config) (*Network, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	n := &Network{now: c.Now, keepBody: c.KeepBody, dialer: newDialer(c.Pool, c.Now)}
+	n := &Network{now: c.Now, keepBody: c.KeepBody, lateCookies: c.Plan.HTTP.LateCookies, dialer: newDialer(c.Pool, c.Now)}
 	var err error
 	if n.prepared, n.origins, err = prepare(c.Plan, c.Target, c.Protocol); err != nil {
 		return nil, err
@@ -81,6 +83,21 @@ func (c *Config) check() error {
 		return whittle.Errorf(whittle.Invalid, "a descriptor goes with the protocol %s", GRPC)
 	}
 	return nil
+}
+
+// request is a request of the plan as it was prepared, or one that was made since.
+func (n *Network) request(r *plan.Request) (*request, error) {
+	if q, ok := n.prepared[r]; ok {
+		return q, nil
+	}
+	if r.Address != nil {
+		return &request{Request: r}, nil
+	}
+	at, err := n.origins.find(r.Origin)
+	if err != nil {
+		return nil, err
+	}
+	return prepareRequest(r, at), nil
 }
 
 // Plain reports whether some request may be HTTP/1.1 without TLS, which is what an

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/url"
+	"strings"
 	"sync"
 
 	"whittle"
@@ -98,6 +99,9 @@ func (o *origins) prepareURL(q *plan.Request, address string) (*request, error) 
 		if u, err := url.Parse(base); err != nil || u.Host == "" {
 			return nil, whittle.Errorf(whittle.Invalid, "%q is not a url", base)
 		}
+	}
+	if q.WholeURL && base == "" && !strings.HasPrefix(path, "/") {
+		return nil, whittle.Errorf(whittle.Invalid, "invalid URL %.200q: it begins with a slash or a scheme", path)
 	}
 	at, err := o.find(base)
 	if err != nil {

@@ -29,6 +29,7 @@ func redirects(status int) bool {
 // one request, timed from its first one.
 func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Scope, deadline time.Time, t *Timing) error {
 	sent, connect := t.Sent, t.Connect
+	c.first = requestTarget(c.out)
 	for range MaxRedirects {
 		if q.Redirect != nil {
 			if _, follow := q.Redirect(q.Method, c.resp.status); !follow {
@@ -70,7 +71,7 @@ func requestTarget(request []byte) string {
 
 // prepareRedirect prepares the request that follows a redirect. As in browsers,
 // methods other than GET and HEAD become a GET without a body, except by 307 and
-// 308, and credentials and cookies are not sent to another server.
+// 308 and, of requests that keep their method, 301 and 302; and credentials and cookies are not sent to another server.
 func (o *origins) prepareRedirect(q *request, target, where string, status int) (*request, error) {
 	from, err := url.Parse(scheme(q.endpoint) + q.endpoint.host + target)
 	if err != nil {
@@ -87,9 +88,9 @@ func (o *origins) prepareRedirect(q *request, target, where string, status int) 
 		if next != r.Method {
 			r.Method, r.Body, r.HasBody = next, nil, false
 		}
-	} else if status <= 303 && r.Method != http.MethodGet && r.Method != http.MethodHead {
+	} else if status <= 303 && (status == 303 || !r.KeepMethod) && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		r.Method, r.Body, r.HasBody = http.MethodGet, nil, false
-		drop["content-type"] = true
+		drop["content-type"] = !r.KeepMethod // which Artillery sends nevertheless
 	}
 	if !strings.EqualFold(to.Host, from.Host) || to.Scheme != from.Scheme {
 		drop["authorization"], drop["cookie"] = true, true

@@ -67,7 +67,8 @@ func prepareRequest(r *plan.Request, at origin) *request {
 			q.cookie = q.cookie.Literal(h.Name + ": ").Join(h.Value).Literal("\r\n")
 			continue
 		}
-		q.head = q.head.Literal(h.Name + ": ").Join(h.Value).Literal("\r\n")
+		line := expr.Template(nil).Literal(h.Name + ": ").Join(h.Value).Literal("\r\n")
+		q.head = q.head.Join(optional(line, h.Absent))
 	}
 	if r.HasBody && r.ContentType != "" {
 		q.head = q.head.Literal("content-type: " + r.ContentType + "\r\n")
@@ -88,6 +89,19 @@ func prepareRequest(r *plan.Request, at origin) *request {
 		q.whole = append(append(b, "\r\n"...), body...)
 	}
 	return q
+}
+
+// optional is a line that is not there where absent says so.
+func optional(line expr.Template, absent func(*expr.Scope) bool) expr.Template {
+	if absent == nil {
+		return line
+	}
+	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+		if absent(s) {
+			return expr.TextValue("")
+		}
+		return expr.TextValue(string(line.Render(nil, s)))
+	}}, expr.AsText)
 }
 
 func appendLength(b []byte, n int) []byte {
