@@ -124,7 +124,7 @@ func (c *testCase) workload(folder, url string) (w load.Workload, target string,
 		case "-e", "--environment":
 			w.Environment = value
 		case "-t", "--target":
-			target = value
+			target, w.Target = value, value
 		case "--variables":
 			w.Variables = value
 		case "--overrides":

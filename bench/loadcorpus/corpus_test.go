@@ -1,6 +1,11 @@
 package main
 
-import "testing"
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
 
 // TestPlansAreSentAsByTheirTools runs every plan of the corpus and holds what is sent to
 // what its own tool sent. None runs and sends something else.
@@ -18,6 +23,14 @@ func TestPlansAreSentAsByTheirTools(t *testing.T) {
 		case o.Verdict == refused && cases[i].about.refused == "":
 			t.Errorf("%s is refused, and says nothing of it: %s", o.Plan, o.Why)
 		}
+	}
+	docs, err := os.ReadFile("../../docs/load.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := tally(cases, outcomes, "artillery")
+	if says := fmt.Sprintf("Of %d plans %d are sent the same, %d the same with a note, and %d are refused.", r.Plans, r.Same, r.Noted, r.Refused); !strings.Contains(string(docs), says) {
+		t.Errorf("docs/load.md does not say: %s", says)
 	}
 	if r := tally(cases, outcomes, ""); r.Refused*100 > r.Plans*maxRefused {
 		t.Errorf("%d of %d plans are refused; at most %d %% may be", r.Refused, r.Plans, maxRefused)

@@ -10,7 +10,7 @@
 //	mask: REGEXP => TEXT     what is random in targets, headers and bodies
 //	order: none              users cannot be told apart by their connections
 //	count: any               how often a request comes depends on time
-//	wait: any                the waits are random
+//	wait: any                the waits are random, or the recording was not made for them
 //	note: TEXT               what a note of the report has to have
 //	refused: TEXT            what the error has to have, of a plan that does not run
 //

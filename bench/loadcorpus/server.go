@@ -80,10 +80,15 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	case "status":
 		code, _ := strconv.Atoi(parts[1])
 		w.WriteHeader(code)
-	case "cookie":
-		http.SetCookie(w, &http.Cookie{Name: parts[1], Value: parts[2], Path: "/"})
-	case "cookie-here":
-		http.SetCookie(w, &http.Cookie{Name: parts[1], Value: parts[2]})
+	case "cookie", "cookie-here":
+		if len(parts) < 3 {
+			break
+		}
+		c := &http.Cookie{Name: parts[1], Value: parts[2]}
+		if parts[0] == "cookie" {
+			c.Path = "/"
+		}
+		http.SetCookie(w, c)
 	case "html":
 		w.Header().Set("content-type", "text/html; charset=utf-8")
 		text = page

@@ -11,7 +11,7 @@ import (
 	"whittle/load/plan"
 )
 
-// assemble makes one tree of the plan's file and of what was given beside it, in the
+// assemble makes one tree of the plan's file and of what was given with it, in the
 // order of Artillery: the file with the config, the environment, the target, overrides
 // and variables; then the expressions of the config are written out, since they are the
 // same for all users.
