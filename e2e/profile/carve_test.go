@@ -43,7 +43,7 @@ func TestTheCarveIsReported(t *testing.T) {
 
 	node := process.Monolith(t)
 	inspectors := listeningOn(t, node.Pid())
-	out := must(t, "profile", pid(node), "--during", counting(t, "/Count"), "--target", "http://"+node.Public,
+	out := must(t, "profile", pid(node), "--during", counting(t, "/Count", 5), "--target", "http://"+node.Public,
 		"--save", before, "--json", filepath.Join(before, "report.json"), "--html", filepath.Join(before, "report.html"))
 	r := reads[report.Report](t, filepath.Join(before, "report.json"))
 	random := line(t, "systems/count/monolith/app.js", "Math.random")
@@ -65,7 +65,7 @@ func TestTheCarveIsReported(t *testing.T) {
 	node.Kill()
 
 	published := counter(t, "count-as-published")
-	must(t, "profile", "http://"+published.Admin, "--during", counting(t, "/twirp/twirp.carved.Carved/Count"), "--target", "http://"+published.Public,
+	must(t, "profile", "http://"+published.Admin, "--during", counting(t, "/twirp/twirp.carved.Carved/Count", 60), "--target", "http://"+published.Public,
 		"--save", after, "--json", filepath.Join(after, "report.json"))
 	r = reads[report.Report](t, filepath.Join(after, "report.json"))
 	if len(r.Sites) == 0 || !strings.HasSuffix(r.Sites[0].Where(), line(t, "systems/count/published/published.go", "s += r.Int31n(100)")) {

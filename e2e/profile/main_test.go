@@ -99,15 +99,15 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// counting is a plan of counts, in two phases, at a path.
-func counting(t *testing.T, path string) string {
+// counting is a plan of counts at a path, in two phases: at a rate, and at twice that.
+func counting(t *testing.T, path string, rate int) string {
 	t.Helper()
 	return write(t, "plan.yml", `
 config:
   target: "http://127.0.0.1:1"
   phases:
-    - {name: quiet, duration: 3, arrivalRate: 5}
-    - {name: busy, duration: 3, arrivalRate: 10}
+    - {name: quiet, duration: 3, arrivalRate: `+strconv.Itoa(rate)+`}
+    - {name: busy, duration: 3, arrivalRate: `+strconv.Itoa(2*rate)+`}
 scenarios:
   - flow:
       - post: {url: "`+path+`", json: {times: 1000000}}
