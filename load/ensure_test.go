@@ -82,7 +82,7 @@ func TestEnsureOnLatencyIsNotKeptByATargetThatResponsesNothing(t *testing.T) {
 		err := r.Err()
 		// The run fails in any case; what follows is what ensure adds to that.
 		none, added, _ := strings.Cut(fmt.Sprint(err), "; ")
-		if whittle.CodeOf(err) != whittle.FallsShort || none != "not one of 4 requests to "+target+" got a response (connect: 4)" {
+		if whittle.CodeOf(err) != whittle.FallsShort || none != "not one of 4 requests to "+target+" got a response (refused: 4)" {
 			t.Errorf("%s: %v", ensure, err)
 		}
 		if says == "" {

@@ -68,7 +68,7 @@ scenarios: [{flow: [{get: {url: /, expect: {statusCode: 200}}}]}]`
 func TestFailuresAreCountedByKind(t *testing.T) {
 	patient := parsed(t, fivePlan)
 	for kind, url := range map[string]string{
-		report.ErrorConnect:     "http://127.0.0.1:1", // nobody listens there
+		report.ErrorRefused:     "http://127.0.0.1:1", // nobody listens there
 		report.ErrorReset:       rawServer(t, func(c net.Conn, _ int) { _ = readRequest(bufio.NewReader(c)) }),
 		report.ErrorMalformed:   rawServer(t, say("SSH-2.0-what\r\n")),
 		report.ErrorExpectation: rawServer(t, say("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),

@@ -28,8 +28,8 @@ func TestErrorsAreReportedWithASample(t *testing.T) {
 	}))
 	defer strange.Close()
 	for _, c := range []struct{ target, kind, want string }{
-		{refusing, report.ErrorConnect, "connection refused"},
-		{"http://nobody.invalid", report.ErrorConnect, "nobody.invalid"},
+		{refusing, report.ErrorRefused, "connection refused"},
+		{"http://nobody.invalid", report.ErrorDNS, "nobody.invalid"},
 		{failing.URL, report.ErrorServer, "status 503"},
 		{strange.URL, report.ErrorMalformed, "not"},
 	} {

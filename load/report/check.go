@@ -147,7 +147,9 @@ func (r *Report) noResponseHint() string {
 
 // noResponseHints are the hints by the kind of error.
 var noResponseHints = map[string]string{
-	ErrorConnect:     "is it running there? --target URL sends the plan elsewhere",
+	ErrorDNS:         "is the name right, and does this machine's resolver know it? --target URL sends the plan elsewhere",
+	ErrorRefused:     "is it running there? --target URL sends the plan elsewhere",
+	ErrorConnect:     "is it running there, and is it reached from here? --target URL sends the plan elsewhere",
 	ErrorCertificate: "name a target whose certificate is trusted, or accept any with --insecure, or tls.rejectUnauthorized: false in the plan",
 	ErrorContract:    "see the plan's bodies and the descriptor",
 	ErrorTimeout:     "is it overloaded, or is the timeout shorter than a response takes?",

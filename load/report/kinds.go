@@ -14,7 +14,9 @@ const (
 
 // The kinds of errors, as the report names them.
 const (
-	ErrorConnect     = "connect"      // no connection: refused, unreachable, TLS
+	ErrorDNS         = "dns"          // no connection: there is no such name, or nobody says so
+	ErrorRefused     = "refused"      // no connection: nobody listens there
+	ErrorConnect     = "connect"      // no connection for another reason: unreachable, TLS
 	ErrorCertificate = "certificate"  // TLS, by a certificate that is not trusted
 	ErrorContract    = "contract"     // not sent: the body is not of gRPC's contract
 	ErrorTimeout     = "timeout"      // no complete response in time
@@ -29,12 +31,12 @@ const (
 
 // kinds are all of them, in the order in which they are listed to people.
 var kinds = []string{
-	ErrorConnect, ErrorCertificate, ErrorContract, ErrorTimeout, ErrorReset, ErrorMalformed, ErrorExpectation, ErrorServer, ErrorCapture, ErrorRedirect, ErrorScript,
+	ErrorDNS, ErrorRefused, ErrorConnect, ErrorCertificate, ErrorContract, ErrorTimeout, ErrorReset, ErrorMalformed, ErrorExpectation, ErrorServer, ErrorCapture, ErrorRedirect, ErrorScript,
 }
 
 // artilleryErrors are the names that Artillery's users know; other kinds keep
 // their own.
-var artilleryErrors = map[string]string{ErrorTimeout: "ETIMEDOUT", ErrorConnect: "ECONNREFUSED", ErrorReset: "ECONNRESET"}
+var artilleryErrors = map[string]string{ErrorTimeout: "ETIMEDOUT", ErrorRefused: "ECONNREFUSED", ErrorDNS: "ENOTFOUND", ErrorReset: "ECONNRESET"}
 
 // kindOf returns the kind of errors that a plan means, by whittle's name or by
 // Artillery's; false where it is neither.

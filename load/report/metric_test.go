@@ -59,9 +59,9 @@ func TestMetricsThatAreNone(t *testing.T) {
 // A plan written for Artillery bounds Artillery's names of errors, which the
 // report counts under whittle's.
 func TestErrorsGoByArtillerysNamesToo(t *testing.T) {
-	r := &Report{Errors: map[string]int64{ErrorTimeout: 3, ErrorConnect: 4, ErrorReset: 5, ErrorServer: 6}}
+	r := &Report{Errors: map[string]int64{ErrorTimeout: 3, ErrorRefused: 4, ErrorDNS: 7, ErrorConnect: 8, ErrorReset: 5, ErrorServer: 6}}
 	for name, want := range map[string]float64{
-		"ETIMEDOUT": 3, "ECONNREFUSED": 4, "ECONNRESET": 5, ErrorTimeout: 3, ErrorConnect: 4, ErrorReset: 5, ErrorServer: 6, ErrorCapture: 0,
+		"ETIMEDOUT": 3, "ECONNREFUSED": 4, "ECONNRESET": 5, ErrorTimeout: 3, ErrorRefused: 4, "ENOTFOUND": 7, ErrorDNS: 7, ErrorConnect: 8, ErrorReset: 5, ErrorServer: 6, ErrorCapture: 0,
 	} {
 		if v, ok := r.Metric("errors." + name); v != want || !ok || !KnownMetric("errors."+name) {
 			t.Errorf("errors.%s is %v, %v, want %v", name, v, ok, want)

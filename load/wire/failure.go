@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"syscall"
 
 	"whittle/load/report"
 )
@@ -26,6 +27,7 @@ func FailureKind(err error) string {
 	_, redirecting := errors.AsType[*redirectError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, unmade := errors.AsType[*contractError](err)
+	_, unnamed := errors.AsType[*net.DNSError](err)
 	_, illegal := errors.AsType[*targetError](err)
 	switch {
 	case unmade, illegal:
@@ -38,6 +40,10 @@ func FailureKind(err error) string {
 		return report.ErrorMalformed
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return report.ErrorTimeout
+	case unnamed:
+		return report.ErrorDNS
+	case dialling && errors.Is(err, syscall.ECONNREFUSED):
+		return report.ErrorRefused
 	case dialling:
 		return report.ErrorConnect
 	case errors.Is(err, io.ErrNoProgress):
