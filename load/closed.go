@@ -17,6 +17,7 @@ type userGroup struct {
 	index  int       // in the plan's list of groups
 	until  time.Time // when its users stop; zero: when their loops are done
 	active atomic.Int64
+	taken  atomic.Int64 // loops that have begun, where their number is bounded
 	wg     sync.WaitGroup
 }
 
@@ -133,7 +134,7 @@ func (u *user) runClosed(ctx context.Context, st start) {
 	u.pcg.Seed(s.seed, uint64(u.index))
 	u.setUp()
 	for u.loop = range g.LoopCount() {
-		if u.timeUp() {
+		if u.timeUp() || g.Total > 0 && g.taken.Add(1) > g.Total {
 			break
 		}
 		before := u.requests

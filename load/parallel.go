@@ -22,7 +22,7 @@ func (u *user) runParallel(ctx context.Context, p *plan.Parallel) bool {
 	if u.client.OwnConnections() {
 		limit = min(limit, max(u.run.plan.HTTP.Sockets, 1))
 	}
-	if limit <= 1 {
+	if limit <= 1 || u.run.dry != nil {
 		return u.runSteps(ctx, p.Branches)
 	}
 	branches := make([]*user, len(p.Branches))

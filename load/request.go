@@ -14,6 +14,9 @@ func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
 	if q.Skip != nil && q.Skip(&u.scope) {
 		return true
 	}
+	if u.run.dry != nil {
+		return u.run.dry.send(u, q)
+	}
 	o := observation{name: q.Index}
 	if q.Prepare != nil {
 		var err error

@@ -51,6 +51,7 @@ type execution struct {
 	loops []*userLoop
 	timer *engine.Timer
 	end   ending
+	dry   *dryRun  // nil: requests are sent
 	state sync.Map // shared by this run's users, by the step that stores it
 
 	users, inFlight, finished, failed, skipped atomic.Int64 // virtual users

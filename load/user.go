@@ -161,8 +161,7 @@ func (u *user) pauseUntil(ctx context.Context, due time.Time) bool {
 	if until := u.group.until; !until.IsZero() && until.Before(due) {
 		wake = until
 	}
-	u.sleepUntil(ctx, wake, true)
-	if ctx.Err() != nil || u.timeUp() {
+	if !u.sleepUntil(ctx, wake, true) && u.run.dry != nil || ctx.Err() != nil || u.timeUp() {
 		return false
 	}
 	u.shard.recordLateWake(u.run.now().Sub(due))
@@ -190,6 +189,9 @@ func (u *user) timeUp() bool {
 func (u *user) sleepUntil(ctx context.Context, until time.Time, halts bool) bool {
 	if u.fiber != nil {
 		return u.fiber.SleepUntil(ctx, until, halts)
+	}
+	if u.run.dry != nil {
+		return u.run.dry.sleep(until)
 	}
 	d := until.Sub(u.run.now())
 	if d <= 0 {

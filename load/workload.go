@@ -1,6 +1,9 @@
 package load
 
 import (
+	"encoding/base64"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +30,8 @@ type Workload struct {
 	Users int
 	Ramp  time.Duration
 	Loops int64
+	// Requests is how many requests a URL gets in all. 0: not given.
+	Requests int64
 
 	// Environment is the name of one of an Artillery plan's environments; empty:
 	// none. Properties are a JMeter plan's.
@@ -77,6 +82,12 @@ func (w Workload) Read() (*plan.Plan, error) {
 	if IsURL(w.Plan) {
 		return w.quick()
 	}
+	if scheme, _, ok := strings.Cut(w.Plan, "://"); ok {
+		return nil, whittle.Errorf(whittle.Invalid, "%s:// is not supported: load is sent to http and https URLs", scheme)
+	}
+	if w.Requests > 0 {
+		return nil, whittle.Errorf(whittle.Invalid, "-n goes with a URL; %s says itself how much it sends", w.Plan)
+	}
 	if name := w.Request.given(); name != "" {
 		return nil, whittle.Errorf(whittle.Invalid, "%s goes with a URL; %s says itself what it sends", name, w.Plan)
 	}
@@ -114,6 +125,7 @@ func (w *Workload) check() error {
 		{"--rate", w.Rate},
 		{"--users", float64(w.Users)},
 		{"--loops", float64(w.Loops)},
+		{"-n", float64(w.Requests)},
 		{"--duration", w.Duration.Seconds()},
 		{"--ramp", w.Ramp.Seconds()},
 		{"--think", w.Request.Think.Seconds()},
@@ -146,11 +158,38 @@ func (w *Workload) quick() (*plan.Plan, error) {
 		}
 		body = string(b)
 	}
+	address, headers := credentials(w.Plan, q.Headers)
+	duration, total := w.Duration, w.Requests
+	if total > 0 && w.Rate > 0 {
+		if duration != 0 {
+			return nil, whittle.Errorf(whittle.Invalid, "with --rate, either -n is given or --duration")
+		}
+		// The sum of rounding is far below one arrival.
+		duration, total = time.Duration((float64(total)+1e-6)/w.Rate*float64(time.Second))+time.Nanosecond, 0
+	}
 	return artillery.Quick{
-		URL: w.Plan, Method: q.Method, Headers: q.Headers, Body: body, JSON: q.JSON, Name: q.Name,
-		Rate: w.Rate, Duration: w.Duration, Closed: plan.Closed{Users: w.Users, Ramp: w.Ramp, Loops: w.Loops},
+		URL: address, Method: q.Method, Headers: headers, Body: body, JSON: q.JSON, Name: q.Name,
+		Rate: w.Rate, Duration: duration, Closed: plan.Closed{Users: w.Users, Ramp: w.Ramp, Loops: w.Loops, Total: total},
 		Timeout: q.Timeout, Insecure: q.Insecure, Think: q.Think,
 	}.Plan()
+}
+
+// credentials takes the name and the password out of a URL, and makes a header of them
+// unless there is one.
+func credentials(address string, headers []string) (string, []string) {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address, headers
+	}
+	password, _ := u.User.Password()
+	pair := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
+	u.User = nil
+	for _, h := range headers {
+		if name, _, _ := strings.Cut(h, ":"); strings.EqualFold(strings.TrimSpace(name), "authorization") {
+			return u.String(), headers
+		}
+	}
+	return u.String(), append(slices.Clip(headers), "Authorization: Basic "+pair)
 }
 
 // given is the flag of the first setting that is set; empty: none is.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -25,6 +26,7 @@ type loadVerb struct {
 	Users    *int          `group:"How much" short:"u" help:"Closed users: each sends its next request after the answer to the one before. Also in place of a plan's own users or arrivals."`
 	Ramp     time.Duration `group:"How much" help:"Spread the users' starts over this time."`
 	Think    time.Duration `group:"How much" help:"How long each user waits between a response and its next request."`
+	Requests *int64        `group:"How much" short:"n" help:"How many requests a URL gets in all: of all users together, or at --rate."`
 	Loops    *int64        `group:"How much" help:"How often each user goes through its requests. Without it and --duration: once."`
 
 	Method   string        `group:"One request" short:"X" help:"GET, or POST with a body, unless given."`
@@ -47,6 +49,7 @@ type loadVerb struct {
 	Property    map[string]string `group:"Of a plan" short:"J" mapsep:"none" placeholder:"NAME=VALUE" help:"A JMeter property, for __P and __property. Repeatable."`
 
 	FailIf      []string `group:"The run" name:"fail-if" sep:"none" placeholder:"CONDITION" help:"Exit with status 1 if it holds, such as 'p99 > 200ms' or 'errors > 1%'. Repeatable."`
+	DryRun      bool     `group:"The run" name:"dry-run" help:"Print the first requests of each scenario, and send nothing."`
 	JSON        string   `group:"The run" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
 	loadOutputs `embed:""`
 	WatchPID    []int         `group:"The run" name:"watch-pid" placeholder:"PID" help:"Also measure this process's CPU time per request. Repeatable."`
@@ -96,6 +99,13 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 			return err
 		}
 	}
+	if v.DryRun {
+		runner, err := load.NewRunner(plan, o)
+		if err != nil {
+			return err
+		}
+		return runner.DryRun(ctx, s.Out)
+	}
 	said := newPlanLog(screen)
 	o.OnProgress, o.OnLog = said.progress, said.line
 	r, err := load.Run(ctx, plan, o)
@@ -116,11 +126,11 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 
 // workload is what the flags say.
 func (v *loadVerb) workload() (load.Workload, error) {
-	if err := cmp.Or(aboveZero("--rate", v.Rate), aboveZero("--users", v.Users), aboveZero("--loops", v.Loops)); err != nil {
+	if err := cmp.Or(aboveZero("--rate", v.Rate), aboveZero("--users", v.Users), aboveZero("--loops", v.Loops), aboveZero("-n", v.Requests)); err != nil {
 		return load.Workload{}, err
 	}
 	return load.Workload{
-		Plan: v.Plan, Rate: given(v.Rate), Duration: v.Duration, Users: given(v.Users), Ramp: v.Ramp, Loops: given(v.Loops),
+		Plan: v.Plan, Rate: given(v.Rate), Duration: v.Duration, Users: given(v.Users), Ramp: v.Ramp, Loops: given(v.Loops), Requests: given(v.Requests),
 		Environment: v.Environment, Properties: v.Property, Target: v.Target,
 		Variables: v.Variables, Overrides: v.Overrides, Config: v.Config, Scenario: v.Scenario,
 		Request: load.Request{
@@ -151,7 +161,7 @@ func aboveZero[T int | int64 | float64](name string, flag *T) error {
 
 // write puts the report where it is wanted.
 func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
-	if err := cmdline.WriteFile(v.JSONArtillery, r.WriteArtillery); err != nil {
+	if err := cmp.Or(cmdline.WriteFile(v.JSONArtillery, r.WriteArtillery), cmdline.WriteFile(v.CSV, r.WriteCSV)); err != nil {
 		return err
 	}
 	return cmdline.WriteResult(s, v.JSON, v.HTML, r)
@@ -161,7 +171,7 @@ func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
 // as wrk's and vegeta's are.
 var longNames = []string{
 	"target", "rate", "duration", "users", "ramp", "loops", "think", "method", "header", "json-body", "body", "body-file", "name",
-	"timeout", "insecure", "environment", "property", "variables", "overrides", "config", "scenario-name", "json-artillery", "html", "watch-pid", "watch-url", "max-late", "seed", "fail-if",
+	"timeout", "insecure", "environment", "property", "variables", "overrides", "config", "scenario-name", "json-artillery", "csv", "dry-run", "requests", "html", "watch-pid", "watch-url", "max-late", "seed", "fail-if",
 }
 
 // secondDash gives the load verb's flags of one dash their second. What
@@ -170,7 +180,7 @@ func secondDash(args []string) []string {
 	if len(args) == 0 || args[0] != "load" {
 		return args
 	}
-	out := slices.Clone(args)
+	out := eachItsFlag(args)
 	for i, a := range out {
 		if a == "--" {
 			break
@@ -193,10 +203,44 @@ func secondDash(args []string) []string {
 	return out
 }
 
+// condition and below tell what follows a flag: a further condition of --fail-if, and
+// a number below 0, which is no flag of its own.
+var (
+	condition = regexp.MustCompile(`^[a-z]\w* *[<>]=? *[\d.]`)
+	below     = regexp.MustCompile(`^-[\d.]`)
+)
+
+// eachItsFlag gives each condition after the first of a --fail-if a flag of its own, and
+// puts numbers below 0 to their flags, so that they are refused as what they are.
+func eachItsFlag(args []string) []string {
+	var out []string
+	failing := false // the argument before is a condition
+	for i, a := range args {
+		flag := i > 0 && strings.TrimLeft(args[i-1], "-") == "fail-if" && strings.HasPrefix(args[i-1], "-")
+		switch {
+		case a == "--":
+			return append(out, args[i:]...)
+		case failing && condition.MatchString(a):
+			out = append(out, "--fail-if="+a)
+			continue
+		case below.MatchString(a) && i > 1 && strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "="):
+			if len(args[i-1]) > len("-n") {
+				a = "=" + a
+			}
+			out[len(out)-1] += a
+			continue
+		}
+		failing = flag
+		out = append(out, a)
+	}
+	return out
+}
+
 // loadOutputs are the files that a load report can be written to in addition to its
 // own JSON.
 type loadOutputs struct {
 	JSONArtillery string `group:"The run" name:"json-artillery" placeholder:"FILE" help:"Write the report as Artillery 2 would."`
+	CSV           string `group:"The run" name:"csv" placeholder:"FILE" help:"Write a row for each request's name, and one for all, as CSV."`
 	HTML          string `group:"The run" name:"html" placeholder:"FILE" help:"Write the report as one HTML file with plots."`
 }
 

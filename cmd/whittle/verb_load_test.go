@@ -84,8 +84,8 @@ func TestALoadWithoutASingleResponseFails(t *testing.T) {
 		status int
 		says   string
 	}{
-		{[]string{nobody, "--rate", "50", "--duration", "100ms"}, 1, "not one of 5 requests to " + nobody + " got a response (connect: 5)"},
-		{[]string{nobody, "--users", "2", "--loops", "1"}, 1, "got a response (connect: 2)"},
+		{[]string{nobody, "--rate", "50", "--duration", "100ms"}, 1, "not one of 5 requests to " + nobody + " got a response (refused: 5)"},
+		{[]string{nobody, "--users", "2", "--loops", "1"}, 1, "got a response (refused: 2)"},
 		{[]string{nobody}, 1, "is it running there?"},
 		{[]string{secure.URL}, 1, "--insecure"},
 		{[]string{silent.URL}, 1, "got a response (reset: 1)"},
@@ -96,5 +96,129 @@ func TestALoadWithoutASingleResponseFails(t *testing.T) {
 		if status != c.status || !strings.Contains(errs, c.says) || !strings.Contains(out, "virtual users") {
 			t.Errorf("%v: status %d\n%s%s", c.args, status, out, errs)
 		}
+	}
+}
+
+// What is wrong with a command line is said before anything is sent, in its own words.
+func TestWrongCommandLinesAreRefused(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("something was sent") }))
+	defer srv.Close()
+	for args, says := range map[string]string{
+		"URL --rate 0 -d 1s":                 "--rate 0 is not above 0",
+		"URL --rate -5 -d 1s":                "--rate -5 is not above 0",
+		"URL --rate=-5 -d 1s":                "--rate -5 is not above 0",
+		"URL -rate -5 -d 1s":                 "--rate -5 is not above 0",
+		"URL --rate NaN -d 1s":               "--rate NaN is not above 0",
+		"URL --rate 1e9 -d 1s":               "--rate 1e+09 is above 1e+06",
+		"URL --users 0":                      "--users 0 is not above 0",
+		"URL --users -1":                     "--users -1 is not above 0",
+		"URL --users 2 --loops 0":            "--loops 0 is not above 0",
+		"URL -n 0":                           "-n 0 is not above 0",
+		"URL -n -3":                          "-n -3 is not above 0",
+		"URL -n 5 --loops 2":                 "go not together with 2 loops each",
+		"URL -n 5 --rate 5 -d 1s":            "either -n is given or --duration",
+		"URL --rate 5 -d -1s":                "--duration is below 0",
+		"URL --rate 5":                       "a rate needs a duration",
+		"URL --rate 5 --users 5 -d 1s":       "either --rate is given, for open arrivals, or --users",
+		"URL --rate x -d 1s":                 "expected a float",
+		"URL --timeout -1s":                  "--timeout is below 0",
+		"URL --think -1s":                    "--think is below 0",
+		"URL --header x":                     "not of the form",
+		"URL --json-body {":                  "is not JSON",
+		"URL --method a,b":                   "is not a method",
+		"URL --fail-if p99":                  "p99",
+		"URL --fail-if p99>200":              "has no unit",
+		"URL --fail-if p42>200ms":            "p42",
+		"URL --fail-if errors>200%":          "errors>200%",
+		"URL --fail-if p99>1s errors>101%":   "errors>101%",
+		"URL --max-late -1s":                 "is below 0",
+		"URL --protocol h9":                  "must be one of",
+		"ftp://x/":                           "ftp:// is not supported",
+		"http://":                            "is not a URL",
+		"http://127.0.0.1:99999/":            "99999 is no port",
+		"http://127.0.0.1:0/":                "0 is no port",
+		"URL --target nonsense":              "not of the form",
+		"URL --target http://a:b@127.0.0.1/": "not of the form",
+		"no-such-file.yml":                   "no such file",
+		"no-such-file.yml -n 5":              "-n goes with a URL",
+		"":                                   "expected",
+	} {
+		line := append([]string{"load"}, strings.Fields(strings.ReplaceAll(args, "URL", srv.URL))...)
+		status, out, errs := whittleOnce(t, line...)
+		if status != 2 || !strings.Contains(errs, says) || strings.Contains(out, "virtual users") {
+			t.Errorf("%s: status %d\n%s%s; want %q", args, status, out, errs, says)
+		}
+	}
+}
+
+// Several conditions may follow one --fail-if, and each counts.
+func TestConditionsFollowOneFailIf(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"--fail-if", "p99 > 1h", "errors > 1%"}, 0, ""},
+		{[]string{"--fail-if", "p99 > 1h", "requests < 9", "errors > 1%"}, 1, "requests < 9"},
+		{[]string{"--fail-if", "p99 > 1h", "--fail-if", "requests < 9"}, 1, "requests < 9"},
+		{[]string{"-fail-if", "requests < 9", "p99 > 1h"}, 1, "requests < 9"},
+	} {
+		status, out, errs := whittleOnce(t, append([]string{"load", srv.URL, "--max-late", "1m", "-n", "2"}, c.args...)...)
+		if status != c.status || !strings.Contains(errs, c.says) {
+			t.Errorf("%v: status %d\n%s%s", c.args, status, out, errs)
+		}
+	}
+}
+
+// -n is the number of requests, however many users take them; a URL's name and password
+// are sent to it; --csv has a row for each name.
+func TestRequestsInAllCredentialsAndCSV(t *testing.T) {
+	var asked, named atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if user, password, ok := r.BasicAuth(); ok && user == "ann" && password == "p:w@" {
+			named.Add(1)
+		}
+	}))
+	defer srv.Close()
+	address := strings.Replace(srv.URL, "http://", "http://ann:p%3Aw%40@", 1) + "/a"
+	for _, load := range [][]string{{"--users", "3", "-n", "10"}, {"-n", "10"}, {"--users", "7", "--requests", "10", "--ramp", "10ms"}, {"--rate", "300", "-n", "10"}} {
+		asked.Store(0)
+		named.Store(0)
+		file := filepath.Join(t.TempDir(), "out.csv")
+		status, out, errs := whittleOnce(t, append([]string{"load", address, "--max-late", "1m", "--csv", file}, load...)...)
+		csv, err := os.ReadFile(file)
+		lines := strings.Split(strings.TrimSpace(string(csv)), "\n")
+		if status != 0 || asked.Load() != 10 || named.Load() != 10 || err != nil || len(lines) != 3 ||
+			!strings.HasPrefix(lines[1], "GET /a,10,10,0,") || !strings.HasPrefix(lines[2], "all,10,10,0,") {
+			t.Errorf("%v: status %d, %d requests, %d by name, %s\n%s%s", load, status, asked.Load(), named.Load(), csv, out, errs)
+		}
+	}
+}
+
+// A dry run shows what would be sent and when, and sends nothing.
+func TestADryRunSendsNothing(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("something was sent") }))
+	defer srv.Close()
+	plan := filepath.Join(t.TempDir(), "plan.yml")
+	if err := os.WriteFile(plan, []byte(`
+config: {target: "`+srv.URL+`", variables: {id: [7]}, phases: [{duration: 3600, arrivalRate: 5}]}
+before: {flow: [{post: {url: /login, json: {a: 1}}}]}
+scenarios:
+  - {name: first, flow: [{get: {url: /a}}, {think: 3600}, {get: {url: "/b/{{ id }}"}}, {loop: [{get: {url: /l}}], count: 100}]}
+  - {name: second, weight: 3, flow: [{parallel: [{get: {url: /p}}, {get: {url: /q}}]}]}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := whittleOnce(t, "load", plan, "--dry-run")
+	for _, says := range []string{"nothing is sent", "before the run, once", "POST /login", `{"a":1}`, `scenario "first", 25 % of 18000 users`, "+0s       GET /a\n", "+1h0m0s   GET /b/7\n", "  …", `scenario "second"`, "GET /p", "GET /q"} {
+		if !strings.Contains(out, says) {
+			t.Errorf("no %q in:\n%s%s", says, out, errs)
+		}
+	}
+	if status != 0 || strings.Count(out, "GET /l") != 8 {
+		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
 }

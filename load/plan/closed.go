@@ -20,6 +20,8 @@ type Closed struct {
 	// Loops is how often each user runs its flow. 0: until Duration is over, or
 	// once where that is 0 too.
 	Loops int64
+	// Total is how many loops all of them run together. 0: Loops and Duration count.
+	Total int64
 	// Duration is when users stop, counted from their group's start; requests
 	// under way are still completed. 0: when their loops are done.
 	Duration time.Duration
@@ -35,6 +37,8 @@ func (c *Closed) validate() error {
 		return whittle.Errorf(whittle.Invalid, "%d users are not within 1 and %d", c.Users, MaxClosed)
 	case c.Ramp < 0 || c.Duration < 0 || c.Ramp > MaxDuration || c.Duration > MaxDuration:
 		return whittle.Errorf(whittle.Invalid, "the time of %d users is not within 0 and %v", c.Users, MaxDuration)
+	case c.Total < 0 || c.Total > MaxLoops || c.Total > 0 && c.Loops > 0:
+		return whittle.Errorf(whittle.Invalid, "%d requests in all are not within 0 and %d, or go not together with %d loops each", c.Total, MaxLoops, c.Loops)
 	case c.Loops < 0 || c.Loops > MaxLoops:
 		return whittle.Errorf(whittle.Invalid, "%d loops are not within 0 and %d", c.Loops, MaxLoops)
 	}
@@ -98,7 +102,7 @@ func (g *Group) LoopCount() int64 {
 	switch {
 	case g.Loops > 0:
 		return g.Loops
-	case g.Duration > 0:
+	case g.Duration > 0 || g.Total > 0:
 		return math.MaxInt64
 	}
 	return 1

@@ -3,6 +3,7 @@ package plan
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"whittle"
@@ -150,6 +151,11 @@ func ParseBase(base string) (*url.URL, error) {
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "target %q is not of the form http://host[:port][/path]", base)
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, whittle.Errorf(whittle.Invalid, "target %q: %s is no port", base, port)
+		}
 	}
 	return u, nil
 }
