@@ -31,6 +31,7 @@ type streamFlags struct {
 	KinesisStream    string      `group:"kinesis" env:"KINESIS_STREAM,STREAM_NAME" placeholder:"NAME" help:"Stream, by name or ARN. Credentials are found as the AWS SDK does: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the machine's role."`
 	KinesisRegion    string      `group:"kinesis" env:"AWS_REGION,AWS_DEFAULT_REGION" placeholder:"REGION" help:"AWS region."`
 	KinesisEndpoint  string      `group:"kinesis" env:"KINESIS_ENDPOINT" placeholder:"URL" help:"A Kinesis API that is not Amazon's."`
+	KinesisCompact   bool        `group:"kinesis" env:"KINESIS_COMPACT" help:"Put events in ingest's own encoding, which is shorter and which nobody else reads, in place of lines of JSON that hold id, key, time, headers and event. Both are read."`
 	KinesisRaw       bool        `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, for consumers that know nothing of ingest; ids and metadata do not survive, and with --log-first events may come twice after a failure."`
 	KinesisAggregate units.Bytes `group:"kinesis" env:"KINESIS_AGGREGATE" default:"0" placeholder:"SIZE" help:"Pack events into KPL records of this size. 0: one record an event."`
 
@@ -60,7 +61,7 @@ func (f *streamFlags) openSink(ctx context.Context) (stream.Stream, error) {
 		}
 		return opened(kinesis.Open(ctx, kinesis.Options{
 			Stream: f.KinesisStream, Region: f.KinesisRegion, Endpoint: f.KinesisEndpoint,
-			Raw: f.KinesisRaw, Aggregate: int(f.KinesisAggregate),
+			Compact: f.KinesisCompact, Raw: f.KinesisRaw, Aggregate: int(f.KinesisAggregate),
 		}))
 	case "nats":
 		return opened(nats.Open(ctx, f.natsOptions()))

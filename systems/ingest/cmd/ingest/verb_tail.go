@@ -14,8 +14,8 @@ import (
 
 type tailVerb struct {
 	streamFlags
-	From   string `placeholder:"POSITION" help:"Begin at a position, such as 0/123, in place of the last events."`
-	Count  uint64 `short:"n" default:"10" placeholder:"N" help:"How many of the last events (${default}), in each partition."`
+	From   string `placeholder:"POSITION" help:"Begin at a position, such as 0/123 or shardId-000000000000/4959, or at the beginning of a partition, such as 0, in place of the last events."`
+	Count  uint64 `short:"n" default:"10" placeholder:"N" help:"How many of the last events (${default}), in each partition; of Kinesis, which does not count them, all are printed."`
 	Follow bool   `short:"f" help:"Go on as events come, until interrupted."`
 	Values bool   `help:"Print the bare events, one a line, in place of position, time, id, key, header and value as JSON."`
 }
@@ -43,15 +43,17 @@ func (v *tailVerb) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	out := &printer{to: s, values: v.Values}
+	g, ctx := errgroup.WithContext(ctx)
 	if !v.Follow {
 		for _, p := range parts {
-			if err := stream.Walk(ctx, src, v.back(p), out.entries, out.corrupt); err != nil {
+			if p.Next.Offset == "" { // its end shows by some seconds of silence
+				g.Go(func() error { return stream.Walk(ctx, src, p, out.entries, out.corrupt) })
+			} else if err := stream.Walk(ctx, src, v.back(p), out.entries, out.corrupt); err != nil {
 				return err
 			}
 		}
-		return nil
+		return g.Wait()
 	}
-	g, ctx := errgroup.WithContext(ctx)
 	for _, p := range parts {
 		p = v.back(p)
 		g.Go(func() error { return follow(ctx, src, p, out) })

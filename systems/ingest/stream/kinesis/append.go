@@ -12,6 +12,9 @@ import (
 // maxText is the longest header name or value that the records' encoding keeps.
 const maxText = 64 << 10
 
+// envelopeCost is about how much longer than the compact encoding an envelope is.
+const envelopeCost = 256
+
 // Append adds records to the queue and waits for their results. When the queue
 // is full, the rest of the call is refused at once (ResourceExhausted).
 func (s *Stream) Append(ctx context.Context, records []stream.Record) []stream.Result {
@@ -57,6 +60,12 @@ func (s *Stream) encode(records []stream.Record) (bodies [][]byte, errs []error)
 		if s.o.Raw {
 			bodies[i] = bytes.Clone(r.Value)
 			continue
+		}
+		if !s.o.Compact {
+			if b, ok := appendEnvelope(make([]byte, 0, stream.EncodedLen(r)+envelopeCost), r, s.o.MaxRecord-stream.MaxKey); ok {
+				bodies[i] = b
+				continue
+			}
 		}
 		bodies[i] = stream.AppendRecord(make([]byte, 0, stream.EncodedLen(r)), r)
 	}

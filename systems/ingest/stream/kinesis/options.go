@@ -32,6 +32,10 @@ type Options struct {
 	// finds them (environment, shared config, the machine's role).
 	AccessKeyID, SecretAccessKey string
 
+	// Compact puts records in package stream's own encoding, which is shorter and
+	// which nobody else reads, in place of envelopes: lines of JSON. A record that
+	// JSON cannot hold is put so in any case. Both are read either way.
+	Compact bool
 	// Raw puts a record's bare value onto the stream, for consumers that know
 	// nothing of package stream. ID, Header, Time and Sum do not survive; what
 	// is read has the partition key as its Key, Kinesis' arrival time and a Sum

@@ -311,7 +311,7 @@ func (r *reader) add(off, key string, arrived time.Time, body []byte) {
 		r.pending = append(r.pending, fetched{entry: stream.Entry{Record: rec, Position: at}})
 		return
 	}
-	rec, err := stream.ParseRecord(body)
+	rec, err := parseData(body)
 	switch {
 	case err != nil:
 		r.corrupt(off, err.Error())
