@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +36,35 @@ type Update struct {
 	At      time.Time      `json:"at"`
 	Partial bool           `json:"partial"`
 	Routes  []UpdatedRoute `json:"routes"`
+	// Fleet is that of the gateway, where it has changed. Nil: it has not, or the gateway
+	// is alone.
+	Fleet *UpdatedFleet `json:"fleet,omitempty"`
+}
+
+// UpdatedFleet is a fleet in an update: of its gateways, those that need a look come
+// first, and at most maxMembers are there.
+type UpdatedFleet struct {
+	whittle.FleetStatus
+	// Gateways counts all of them.
+	Gateways int `json:"gateways"`
+}
+
+// maxMembers bounds the gateways of an update.
+const maxMembers = 50
+
+func briefFleet(f *whittle.FleetStatus) *UpdatedFleet {
+	u := &UpdatedFleet{FleetStatus: *f, Gateways: len(f.Members)}
+	u.Members = slices.Clone(f.Members)
+	slices.SortStableFunc(u.Members, func(a, b whittle.FleetMember) int { return needsLook(&b) - needsLook(&a) })
+	u.Members = u.Members[:min(len(u.Members), maxMembers)]
+	return u
+}
+
+func needsLook(m *whittle.FleetMember) int {
+	if !m.Alive || !m.Connected || slices.ContainsFunc(m.Routes, func(r whittle.FleetMemberRoute) bool { return r.Lag > 0 || r.Other || r.Trip != "" }) {
+		return 1
+	}
+	return 0
 }
 
 // UpdatedRoute is a route in an update.
@@ -70,6 +100,7 @@ type board struct {
 	mu     sync.Mutex // guards the following
 	at     time.Time
 	routes []posted
+	fleet  json.RawMessage // nil: there is none
 }
 
 // posted is a route as an update has it.
@@ -78,11 +109,11 @@ type posted struct {
 	encoded json.RawMessage
 }
 
-func (b *board) look(now time.Time, status func() []whittle.RouteStatus) []posted {
+func (b *board) look(now time.Time, status func() []whittle.RouteStatus, fleet func() *whittle.FleetStatus) picture {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if since := now.Sub(b.at); b.routes != nil && since >= 0 && since < eventEvery*9/10 {
-		return b.routes
+		return picture{b.routes, b.fleet}
 	}
 	all := status()
 	routes := make([]posted, 0, len(all))
@@ -94,7 +125,16 @@ func (b *board) look(now time.Time, status func() []whittle.RouteStatus) []poste
 		routes = append(routes, posted{all[i].Route, encoded})
 	}
 	b.at, b.routes = now, routes
-	return routes
+	if fleet != nil {
+		b.fleet, _ = json.Marshal(briefFleet(fleet())) // plain values
+	}
+	return picture{routes, b.fleet}
+}
+
+// picture is what a page is shown.
+type picture struct {
+	routes []posted
+	fleet  json.RawMessage
 }
 
 // brief leaves out what only a route's own page shows.
@@ -131,10 +171,10 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	tick := time.NewTicker(eventEvery)
 	defer tick.Stop()
-	var last []posted
+	var last picture
 	var idle time.Duration
 	for {
-		now := s.board.look(time.Now(), s.o.Controller.Status)
+		now := s.board.look(time.Now(), s.o.Controller.Status, s.o.Fleet)
 		event, err := s.update(last, now)
 		switch {
 		case err != nil:
@@ -167,15 +207,19 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 
 // update is the event that leads from one picture to the next; nil where
 // nothing changed.
-func (s *server) update(before, now []posted) ([]byte, error) {
-	partial := before != nil && sameNames(before, now)
-	routes := make([]json.RawMessage, 0, len(now))
-	for i := range now {
-		if !partial || !bytes.Equal(before[i].encoded, now[i].encoded) {
-			routes = append(routes, now[i].encoded)
+func (s *server) update(before, now picture) ([]byte, error) {
+	partial := before.routes != nil && sameNames(before.routes, now.routes)
+	routes := make([]json.RawMessage, 0, len(now.routes))
+	for i := range now.routes {
+		if !partial || !bytes.Equal(before.routes[i].encoded, now.routes[i].encoded) {
+			routes = append(routes, now.routes[i].encoded)
 		}
 	}
-	if partial && len(routes) == 0 {
+	fleet := now.fleet
+	if partial && bytes.Equal(before.fleet, now.fleet) {
+		fleet = nil
+	}
+	if partial && len(routes) == 0 && fleet == nil {
 		return nil, nil
 	}
 	body, err := json.Marshal(struct {
@@ -183,7 +227,8 @@ func (s *server) update(before, now []posted) ([]byte, error) {
 		At      time.Time         `json:"at"`
 		Partial bool              `json:"partial"`
 		Routes  []json.RawMessage `json:"routes"`
-	}{s.o.Version, time.Now().UTC(), partial, routes})
+		Fleet   json.RawMessage   `json:"fleet,omitempty"`
+	}{s.o.Version, time.Now().UTC(), partial, routes, fleet})
 	if err != nil {
 		return nil, err
 	}

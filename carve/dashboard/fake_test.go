@@ -28,6 +28,7 @@ type world struct {
 
 	mu     sync.Mutex // guards the following
 	routes []whittle.RouteStatus
+	fleet  whittle.FleetStatus
 	orders []order
 	refuse string // why orders are refused; empty: they are not
 	down   bool   // every connection breaks
@@ -39,10 +40,15 @@ type world struct {
 // viewer's; none for a page that asks for none.
 func serve(t *testing.T, routes []whittle.RouteStatus, tokens ...string) *world {
 	t.Helper()
-	g := &world{routes: routes}
+	return serveWith(t, &world{routes: routes}, nil, tokens...)
+}
+
+// serveWith is serve of a world, with a fleet or without.
+func serveWith(t *testing.T, g *world, fleet func() *whittle.FleetStatus, tokens ...string) *world {
+	t.Helper()
 	g.reach, g.cut = context.WithCancel(t.Context())
 	ending := make(chan struct{})
-	o := admin.Options{Controller: g, Address: "127.0.0.1:1", Page: dashboard.Handler(), Version: "1.2.3", Ending: ending}
+	o := admin.Options{Controller: g, Fleet: fleet, Address: "127.0.0.1:1", Page: dashboard.Handler(), Version: "1.2.3", Ending: ending}
 	if len(tokens) == 2 {
 		o.Token, o.ViewerToken = tokens[0], tokens[1]
 	}

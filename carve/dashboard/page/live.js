@@ -98,9 +98,9 @@ async function listen(ended, onRetry) {
 // joined puts what has changed in its place. The objects of routes that have
 // not stay the same, so that nothing about them is drawn again.
 function joined(before, now) {
-  if (!now.partial || !before) return now;
+  if (!now.partial || !before) return now; // with the fleet, where there is one
   const changed = new Map(now.routes.map(r => [r.route, r]));
-  return { ...now, routes: before.routes.map(r => changed.get(r.route) ?? r) };
+  return { ...now, fleet: now.fleet ?? before.fleet, routes: before.routes.map(r => changed.get(r.route) ?? r) };
 }
 
 function pause(ms, ended) {

@@ -1,4 +1,5 @@
 import { html, useEffect, useMemo } from './dom.js';
+import { Fleet } from './fleet.js';
 import { count, percent, plural, rate } from './format.js';
 import { status } from './live.js';
 import { arrange, filters, sorts } from './overview_order.js';
@@ -26,6 +27,7 @@ export function Overview() {
   const shown = names.filter(n => byName.has(n));
   return html`<div class="overview">
     <div class="overview-head"><h1>Routes</h1><${Totals} routes=${routes} /></div>
+    ${known.fleet && html`<${Fleet} fleet=${known.fleet} />`}
     <${Tools} routes=${routes} chosen=${chosen} />
     <p class="unseen" role="status">${plural(shown.length, 'route')} shown</p>
     ${shown.length ? html`<${OverviewTable} names=${shown} byName=${byName} sort=${chosen.sort} reverse=${chosen.reverse} onSort=${sortBy} />` : html`
