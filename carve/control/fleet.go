@@ -91,7 +91,7 @@ func (c *Controller) Surpass(name string, f fleet.Floor) {
 // lower takes in what the fleet knows beyond a generation. The caller holds both locks or
 // has the only reference to the route, and gives a generation and applies it.
 func (r *route) lower(generation uint64, f fleet.Floor) {
-	r.issued, r.zero = max(r.issued, f.Generation), max(r.zero, f.Zero)
+	r.issued, r.zero = max(r.issued, f.Generation, f.Zero, f.Trip), max(r.zero, f.Zero)
 	to, why := f.Lowers(generation, r.st.Share)
 	if to >= r.st.Share {
 		return

@@ -195,6 +195,14 @@ func (b *Breaker) close() {
 	b.tripped, b.cancelTripped = context.WithCancel(context.Background())
 }
 
+// goOn closes a breaker that has opened, and goes on counting.
+func (b *Breaker) goOn() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.tripped, b.cancelTripped = context.WithCancel(context.Background())
+}
+
 // stopTimer stops the stall timer. The caller holds mu.
 func (b *Breaker) stopTimer() {
 	if b.timer != nil {

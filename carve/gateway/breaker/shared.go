@@ -64,12 +64,15 @@ func (b *Breaker) use() Use {
 // Fell takes note that a shift of one of the routes is over, everywhere in the fleet:
 // once all of them are open, what was exposed in it does not count any more.
 func (s *Shared) Fell() {
-	s.mu.Lock()
-	leased := s.leased
-	s.mu.Unlock()
-	if leased {
+	if s.isLeased() {
 		s.restart()
 	}
+}
+
+func (s *Shared) isLeased() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leased
 }
 
 // NewShared makes the bound of one candidate.
@@ -83,7 +86,11 @@ func NewShared() *Shared {
 func (s *Shared) part(live bool) *Breaker {
 	var b *Breaker
 	b = New(func(reason string, _ uint64) {
-		b.Set(true, live, 0)
+		if s.isLeased() {
+			b.goOn() // what was exposed counts until the fall is everywhere
+		} else {
+			b.Set(true, live, 0)
+		}
 		for _, r := range s.all() {
 			r.Trip(reason + " over all routes of the candidate")
 		}
@@ -116,10 +123,7 @@ func (s *Shared) admit(live bool, now time.Time) (*Breaker, Permit, bool) {
 
 // opened takes note that the breaker of a route has opened.
 func (s *Shared) opened() {
-	s.mu.Lock()
-	leased := s.leased
-	s.mu.Unlock()
-	if !leased {
+	if !s.isLeased() {
 		s.restart()
 	}
 }
