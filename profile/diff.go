@@ -26,6 +26,9 @@ type Difference struct {
 	PerRequest bool
 	Total      Change
 	Functions  []Change // by what was spent in each itself, the largest change first
+	// Lines are own functions with all that they asked of libraries and the runtime, at
+	// the line that asked for most, the largest change first.
+	Lines      []Change
 	Endpoints  []Change // only where both know their requests
 	Categories []Change
 }
@@ -45,7 +48,7 @@ func Diff(before, after *Profile, renamed map[string]string) *Difference {
 		}
 	}
 	d.Total = Change{Name: "all", Before: float64(before.Total()) * weight[0], After: float64(after.Total()) * weight[1]}
-	functions, categories, endpoints := newRows(), newRows(), newRows()
+	functions, categories, endpoints, lines := newRows(), newRows(), newRows(), newRows()
 	for side, p := range sides {
 		for _, c := range p.Hot(BySelf) {
 			if c.Self == 0 {
@@ -53,6 +56,14 @@ func Diff(before, after *Profile, renamed map[string]string) *Difference {
 			}
 			f := p.Functions[c.Function]
 			functions.add(side, Change{Name: f.Name, File: f.File, Line: f.Line, Owner: f.Owner}, float64(c.Self)*weight[side])
+		}
+		dearest := map[int32]int{}
+		for _, s := range p.Sites(len(p.Samples)) { // the dearest first
+			f := p.Functions[s.Function]
+			if dearest[s.Function] == 0 {
+				dearest[s.Function] = max(int(s.Line), f.Line, 1)
+			}
+			lines.addAt(side, Change{Name: f.Name, File: f.File, Line: f.Line, Owner: f.Owner}, float64(s.Value)*weight[side], dearest[s.Function])
 		}
 		for _, part := range p.Parts() {
 			categories.add(side, Change{Name: part.Category.String()}, float64(part.Value)*weight[side])
@@ -66,7 +77,7 @@ func Diff(before, after *Profile, renamed map[string]string) *Difference {
 	for name, cost := range b {
 		endpoints.add(1, Change{Name: names[1][name]}, cost)
 	}
-	d.Functions, d.Categories = functions.sorted(), categories.sorted()
+	d.Functions, d.Categories, d.Lines = functions.sorted(), categories.sorted(), lines.sorted()
 	if d.PerRequest {
 		d.Endpoints = endpoints.sorted()
 	}
@@ -101,6 +112,13 @@ type rowKey struct {
 	line       int
 }
 
+func keyOf(c Change) rowKey {
+	if goPackage(c.Name) != "" {
+		return rowKey{name: c.Name}
+	}
+	return rowKey{c.Name, c.File, c.Line}
+}
+
 type rows struct {
 	at   map[rowKey]int
 	list []Change
@@ -109,10 +127,7 @@ type rows struct {
 func newRows() *rows { return &rows{at: map[rowKey]int{}} }
 
 func (r *rows) add(side int, c Change, value float64) {
-	k := rowKey{name: c.Name}
-	if goPackage(c.Name) == "" {
-		k.file, k.line = c.File, c.Line
-	}
+	k := keyOf(c)
 	i, ok := r.at[k]
 	if !ok {
 		i = len(r.list)
@@ -125,6 +140,12 @@ func (r *rows) add(side int, c Change, value float64) {
 	}
 	r.list[i].After += value
 	r.list[i].File, r.list[i].Line = c.File, c.Line // where it is to be found today
+}
+
+// addAt is add, with the line that is shown.
+func (r *rows) addAt(side int, c Change, value float64, line int) {
+	r.add(side, c, value)
+	r.list[r.at[keyOf(c)]].Line = line
 }
 
 func (r *rows) sorted() []Change {

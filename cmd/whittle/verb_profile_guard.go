@@ -26,6 +26,8 @@ type guardVerb struct {
 	Max      string `name:"max-cpu-per-request" default:"+10%" placeholder:"+10%" help:"How much dearer a request may be (${default})."`
 	Update   bool   `help:"Write the baseline instead of checking against it."`
 	JSON     string `name:"json" placeholder:"FILE" help:"Write the verdict as JSON (\"-\": standard output)."`
+	JUnit    string `name:"junit" placeholder:"FILE" help:"Write the verdict as a test in JUnit's form, for a CI system."`
+	GitHub   bool   `name:"github" help:"Print the verdict as an annotation of GitHub's workflows, too."`
 }
 
 // Help gives the examples.
@@ -66,6 +68,16 @@ func (v *guardVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	verdict := guard.Check(base, now, limit)
 	if err := cmdline.WriteJSON(s, v.JSON, verdict); err != nil {
 		return err
+	}
+	if v.JUnit != "" {
+		if err := cmdline.WriteFile(v.JUnit, func(w io.Writer) error { return verdict.WriteJUnit(w, now.Service) }); err != nil {
+			return err
+		}
+	}
+	if v.GitHub {
+		if err := verdict.WriteGitHub(s.Err, now.Service); err != nil {
+			return err
+		}
 	}
 	if v.JSON != "-" {
 		fmt.Fprintln(s.Out, verdict.Sentence())

@@ -243,3 +243,18 @@ func readJSON[T any](t *testing.T, path string) (v T) {
 	}
 	return v
 }
+
+// A CI system is told the same as a person.
+func TestTheGuardTellsCISystems(t *testing.T) {
+	s, folder := startGoService(t), t.TempDir()
+	if status, said := guarding(t, s, folder, "--update"); status != 0 {
+		t.Fatalf("status %d: %s", status, said)
+	}
+	s.cost.Store(3000)
+	path := filepath.Join(folder, "junit.xml")
+	status, said := guarding(t, s, folder, "--junit", path, "--github")
+	b, err := os.ReadFile(path)
+	if err != nil || status != 1 || !strings.Contains(string(b), `failures="1"`) || !strings.Contains(said, "::error title=CPU per request of api::") {
+		t.Errorf("status %d, %v: %s\n%s", status, err, said, b)
+	}
+}

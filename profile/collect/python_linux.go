@@ -35,7 +35,8 @@ const installPySpy = "install it: pip install py-spy"
 // openPython opens a Python process; ok says that it is one.
 func openPython(pid int) (s Source, ok bool, err error) {
 	folder := filepath.Join("/proc", strconv.Itoa(pid))
-	if exe, readErr := os.Readlink(filepath.Join(folder, "exe")); readErr != nil || !pythonProgram.MatchString(filepath.Base(exe)) {
+	exe, _ := os.Readlink(filepath.Join(folder, "exe")) // where it cannot be read, openPID says so
+	if !pythonProgram.MatchString(filepath.Base(exe)) {
 		return nil, false, nil
 	}
 	tool, err := exec.LookPath("py-spy")

@@ -68,7 +68,7 @@ func TestAGraphIsBounded(t *testing.T) {
 	}
 	root := newNode("all")
 	root.add(sample(profile.Go, 1, stacks), 1, func(n *node) *float64 { return &n.after })
-	b, err := root.tree()
+	b, err := root.tree(maxNodes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,5 +180,90 @@ func TestThePageInABrowser(t *testing.T) {
 		if !strings.Contains(difference, want) {
 			t.Errorf("the difference %q lacks %s", difference, want)
 		}
+	}
+}
+
+// The other views are made in the page of the one tree, and stand in its address.
+func TestViewsInABrowser(t *testing.T) {
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Duration: 10 * time.Second}
+	index := map[string]int32{}
+	for i, s := range []struct {
+		endpoint, stack string
+		value           int64
+	}{
+		{"GET /a", "router;layer;work;parse;scan", 4e9},
+		{"GET /a", "router;layer;work;sum", 3e9},
+		{"GET /b", "router;layer;list;parse;scan", 2e9},
+		{"", "router", 1e9},
+	} {
+		var stack []profile.Frame
+		for name := range strings.SplitSeq(s.stack, ";") {
+			n, ok := index[name]
+			if !ok {
+				n = int32(len(p.Functions))
+				index[name] = n
+				f := profile.Function{Name: name, File: "a.js", Line: 1}
+				if name == "router" || name == "layer" || name == "parse" || name == "scan" {
+					f.Owner = profile.Library
+				}
+				p.Functions = append(p.Functions, f)
+			}
+			stack = append([]profile.Frame{{Function: n}}, stack...)
+		}
+		p.Samples = append(p.Samples, profile.Sample{Stack: stack, Value: s.value, Endpoint: s.endpoint, At: time.Duration(i) * time.Second})
+	}
+	fig, err := Of(p, Phase{"warm", 0, time.Second}, Phase{"busy", time.Second, 9 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := pageOf(t, fig)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write(page)
+	}))
+	defer srv.Close()
+	ctx := browser(t)
+	js := func(expression string) string {
+		t.Helper()
+		value, err := chromedp.Run(ctx, chromedp.Evaluate[string](expression))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	// Each box as "depth:name=share", by rows.
+	const boxes = `[...document.querySelectorAll('.flame .box')].sort((x, y) => parseInt(x.style.top) - parseInt(y.style.top) || parseFloat(x.style.left) - parseFloat(y.style.left))
+		.map(b => parseInt(b.style.top) / 20 + ':' + b.node.n + '=' + Math.round(b.node.a / 1e8)).join(' ')`
+	press := func(key string) string {
+		return `(document.querySelector('.flame .box:focus') || document.body).dispatchEvent(new KeyboardEvent('keydown', {key: '` + key + `', bubbles: true})); `
+	}
+	set := func(class, value string) string {
+		return `{const s = document.querySelector('.flame .` + class + `'); s.value = '` + value + `'; s.dispatchEvent(new Event('change'))}; `
+	}
+	if err := chromedp.Do(ctx, chromedp.Navigate(srv.URL), chromedp.WaitVisible(chromedp.CSS(".flame .box"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ does, want, address string }{
+		{"", "0:all=100 1:GET /a=70 1:GET /b=20 1:router=10 2:router=70 2:router=20 3:layer=70 3:layer=20 4:work=70 4:list=20 5:parse=40 5:sum=30 5:parse=20 6:scan=40 6:scan=20", ""},
+		{press("f"), "0:all=100 1:GET /a=70 1:GET /b=20 1:router=10 2:router=70 2:router=20 3:work=70 3:list=20 4:parse=40 4:sum=30 4:parse=20", "fold=1"},
+		{press("f") + set("endpoint", "GET /b"), "0:all=20 1:GET /b=20 2:router=20 3:layer=20 4:list=20 5:parse=20 6:scan=20", "endpoint=GET+%2Fb"},
+		{set("endpoint", "") + set("phase", "0"), "0:warm=40 1:GET /a=40 2:router=40 3:layer=40 4:work=40 5:parse=40 6:scan=40", "phase=0"},
+		{set("phase", "") + press("i"), "0:all=100 1:scan=60 1:sum=30 1:router=10 2:parse=60 2:work=30 3:work=40 3:list=20 3:layer=30 4:layer=40 4:layer=20 4:router=30 5:router=40 5:router=20 5:GET /a=30 6:GET /a=40 6:GET /b=20", "view=invert"},
+		{set("view", "sandwich") + `[...document.querySelectorAll('.flame .box')].find(b => b.node.n === 'parse').click(); `, "0:GET /a=40 0:GET /b=20 1:router=40 1:router=20 2:layer=40 2:layer=20 3:work=40 3:list=20 4:parse=60 5:scan=60", "view=sandwich&of=parse"},
+		{press("t"), "0:all=100 1:GET /a=70 1:GET /b=20 1:router=10 2:router=70 2:router=20 3:layer=70 3:layer=20 4:work=70 4:list=20 5:parse=40 5:sum=30 5:parse=20 6:scan=40 6:scan=20", ""},
+		{`location.hash = '#find=sum&view=invert&fold=1'; window.dispatchEvent(new Event('hashchange')); `, "0:all=100 1:parse=60 1:sum=30 1:router=10 2:work=40 2:list=20 2:work=30 3:router=40 3:router=20 3:router=30 4:GET /a=40 4:GET /b=20 4:GET /a=30", "find=sum&view=invert&fold=1"},
+	} {
+		if got := js(c.does + boxes); got != c.want {
+			t.Errorf("after %s\n got %s\nwant %s", c.does, got, c.want)
+		}
+		if got := js(`location.hash.slice(1)`); got != c.address {
+			t.Errorf("after %s the address is %q, want %q", c.does, got, c.address)
+		}
+	}
+	if found := js(`document.querySelector('.flame input').value + [...document.querySelectorAll('.flame .found')].map(b => b.node.n)`); found != "sumsum" {
+		t.Errorf("the address's search found %q", found)
+	}
+	if typed := js(`document.querySelector('.flame input').focus(); document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 't', bubbles: true})); document.querySelector('.flame .view').value`); typed != "invert" {
+		t.Errorf("a letter that was typed changed the view to %s", typed)
 	}
 }

@@ -22,6 +22,7 @@ type node struct {
 	owner         profile.Owner
 	file          string
 	line          int
+	endpoint      bool
 	before, after float64
 	children      map[string]*node
 }
@@ -50,7 +51,7 @@ func (n *node) add(p *profile.Profile, weight float64, into func(*node) *float64
 		*into(at) += value
 		if s.Endpoint != "" {
 			at = at.child(s.Endpoint)
-			at.owner = profile.Own
+			at.owner, at.endpoint = profile.Own, true
 			*into(at) += value
 		}
 		for depth := len(s.Stack) - 1; depth >= 0; depth-- {
@@ -70,6 +71,7 @@ func (n *node) width() float64 { return n.before + n.after }
 type box struct {
 	Name     string  `json:"n"`
 	Owner    int     `json:"o"`
+	Endpoint bool    `json:"e,omitempty"`
 	File     string  `json:"f,omitempty"`
 	Line     int     `json:"l,omitempty"`
 	Before   float64 `json:"b,omitempty"`
@@ -79,7 +81,7 @@ type box struct {
 
 // boxes gives the tree without what is thinner than least.
 func (n *node) boxes(least float64) *box {
-	b := &box{Name: n.name, Owner: int(n.owner), File: n.file, Line: n.line, Before: round(n.before), After: round(n.after)}
+	b := &box{Name: n.name, Owner: int(n.owner), Endpoint: n.endpoint, File: n.file, Line: n.line, Before: round(n.before), After: round(n.after)}
 	names := make([]string, 0, len(n.children))
 	for name, c := range n.children {
 		if c.width() >= least {
@@ -113,9 +115,9 @@ func (n *node) count(least float64) int {
 }
 
 // tree gives the graph's JSON, bounded in its number of boxes.
-func (n *node) tree() ([]byte, error) {
+func (n *node) tree(most int) ([]byte, error) {
 	least := n.width() / 2000
-	for n.count(least) > maxNodes {
+	for n.count(least) > most {
 		least *= 2
 	}
 	return json.Marshal(n.boxes(least))

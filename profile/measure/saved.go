@@ -191,12 +191,33 @@ func ReadProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 		collect.ReadSources(p)
 	}
 	labelGo(p)
+	if err := shareSavedCollector(path, p); err != nil {
+		return nil, err
+	}
 	kept.apply(p)
 	if p.Service == "" {
 		p.Service = filepath.Base(path)
 	}
 	Relative(p)
 	return p, nil
+}
+
+// shareSavedCollector gives a CPU profile's endpoints the collector's work by the
+// allocations that were saved with it, as when it was taken. Nothing may be there.
+func shareSavedCollector(path string, p *profile.Profile) error {
+	if p.Kind != profile.CPU || p.Runtime != profile.Go || filepath.Base(path) != string(profile.CPU)+".pb.gz" {
+		return nil
+	}
+	next := filepath.Join(filepath.Dir(path), string(profile.Allocations)+".pb.gz")
+	if _, err := os.Stat(next); os.IsNotExist(err) {
+		return nil
+	}
+	allocated, err := ReadProfile(next, []profile.Kind{profile.Allocations})
+	if err != nil {
+		return err
+	}
+	p.ShareCollector(allocated)
+	return nil
 }
 
 // readSidecar reads what was kept with a profile. Nothing may be there.

@@ -22,6 +22,7 @@ type Comparison struct {
 	Total      Change       `json:"total"`
 	Endpoints  []Change     `json:"endpoints,omitempty"`
 	Categories []Change     `json:"kinds_of_work"`
+	Lines      []Change     `json:"own_lines"`
 	Functions  []Change     `json:"functions"`
 	before     *profile.Profile
 	after      *profile.Profile
@@ -70,6 +71,7 @@ func Compare(before, after *profile.Profile, renamed map[string]string) *Compari
 	}
 	c.Total = rows([]profile.Change{d.Total}, 1)[0]
 	c.Endpoints, c.Categories, c.Functions = rows(d.Endpoints, 20), rows(d.Categories, 20), rows(d.Functions, 40)
+	c.Lines = rows(d.Lines, 20)
 	c.Words = c.Sentence()
 	return c
 }
@@ -154,6 +156,7 @@ func (c *Comparison) tables() []chart.Table {
 			out = append(out, t)
 		}
 	}
+	add("Own functions with what they ask for, at the line that asks for most, "+c.per(), "in", c.Lines)
 	add("Endpoints, "+c.per(), "endpoint", c.Endpoints)
 	add("Kinds of work, "+c.per(), "kind", c.Categories)
 	add("Functions, by what is spent in them "+c.per(), "function", c.Functions)

@@ -106,7 +106,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		page.Sections = append(page.Sections, s)
 	}
 	if r.cpu != nil {
-		fig, err := flame.Of(r.cpu)
+		fig, err := flame.Of(r.cpu, r.parts...)
 		if err != nil {
 			return err
 		}

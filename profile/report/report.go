@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle/profile"
+	"whittle/profile/flame"
 	"whittle/profile/smell"
 )
 
@@ -53,6 +54,8 @@ type Report struct {
 
 	cpu *profile.Profile // nil: none of the profiles is of the CPU
 	all []*profile.Profile
+	// parts are the phases as parts of cpu.
+	parts []flame.Phase
 }
 
 // Part is a kind of work's share of the CPU time.
@@ -297,4 +300,5 @@ func (r *Report) AddPhase(name string, from, to time.Duration, requests int64) {
 		ph.Dearest = f.Where()
 	}
 	r.Phases = append(r.Phases, ph)
+	r.parts = append(r.parts, flame.Phase{Name: name, From: from, To: to})
 }
