@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"mime"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"whittle"
@@ -48,26 +49,58 @@ func (r *reader) formPart(name string, n *node) expr.Template {
 	return expr.Template(nil).Literal(head + "\r\n\r\n").Join(r.compileTemplate(n, n.text, expr.AsText))
 }
 
+// formFile reads a file of a form, or a value with its type. The file's path may have
+// expressions, if their values are known when the plan is read: those of the plan's
+// variables and of its CSV files. All files that it may be are read then.
 func (r *reader) formFile(head string, n *node) expr.Template {
-	var path, media, filename string
+	var media, filename string
+	var from, value *node
 	r.fields(n, "a file of formData", map[string]func(*node){
-		"fromFile": str(&path), "contentType": str(&media), "filename": str(&filename),
+		"fromFile": func(v *node) { from = v }, "contentType": str(&media), "filename": str(&filename),
+		"value": func(v *node) { value = v },
 	}, nil)
+	if media != "" {
+		if _, _, err := mime.ParseMediaType(media); err != nil {
+			panic(n.Invalid("%q is not a media type", media))
+		}
+	}
+	if from == nil && value == nil {
+		panic(n.Invalid("a mapping in formData has a fromFile or a value"))
+	}
+	if from == nil {
+		if media != "" {
+			head += "\r\ncontent-type: " + media
+		}
+		return expr.Template(nil).Literal(head + "\r\n\r\n").Join(r.compileTemplate(value, value.text, expr.AsText))
+	}
+	path := r.text(from)
+	if fixed, ok := path.Constant(); ok {
+		return expr.Template(nil).Literal(head + r.filePart(from, fixed, filename, media))
+	}
+	parts := map[string]string{}
+	for _, possible := range r.possible(from, from.text) {
+		parts[possible] = head + r.filePart(from, possible, filename, media)
+	}
+	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+		return expr.TextValue(parts[string(path.Render(nil, s))])
+	}}, expr.AsText)
+}
+
+// filePart is what follows a part's head: file name, type and content.
+func (r *reader) filePart(n *node, path, filename, media string) string {
 	switch {
-	case path == "":
-		panic(n.Invalid("a mapping in formData has a fromFile"))
 	case !filepath.IsLocal(path):
 		// The file is sent to the target, so only files in the plan's folder are read.
-		panic(n.get("fromFile").Invalid("%s is not a path below the plan's folder", path))
+		panic(n.Invalid("%s is not a path below the plan's folder", path))
 	case r.Source.Open == nil:
-		panic(n.get("fromFile").Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", path))
+		panic(n.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", path))
 	}
 	src, err := r.Source.Open(path)
 	if err != nil {
-		panic(n.get("fromFile").Errorf(whittle.CodeOf(err), "%v", err))
+		panic(n.Errorf(whittle.CodeOf(err), "%v", err))
 	}
 	if r.uploads += len(src); r.uploads > MaxUploadBytes {
-		panic(n.get("fromFile").Errorf(whittle.ResourceExhausted, "the plan's files for forms have more than %d bytes", MaxUploadBytes))
+		panic(n.Errorf(whittle.ResourceExhausted, "the plan's files for forms have more than %d bytes", MaxUploadBytes))
 	}
 	if filename == "" {
 		filename = filepath.Base(path)
@@ -76,11 +109,66 @@ func (r *reader) formFile(head string, n *node) expr.Template {
 		if media = mime.TypeByExtension(filepath.Ext(path)); media == "" {
 			media = "application/octet-stream"
 		}
+		media, _, _ = strings.Cut(media, ";") // Artillery names no charset
 	}
-	if _, _, err := mime.ParseMediaType(media); err != nil {
-		panic(n.Invalid("%q is not a media type", media))
+	return `; filename="` + quoteParameter(filename) + "\"\r\ncontent-type: " + media + "\r\n\r\n" + string(src)
+}
+
+// maxPossible bounds how many files one path with expressions may be.
+const maxPossible = 1000
+
+// possible are the texts that one with expressions may be.
+func (r *reader) possible(n *node, text string) []string {
+	m := variablePattern.FindStringIndex(text)
+	if m == nil {
+		return []string{text}
 	}
-	return expr.Template(nil).Literal(head + `; filename="` + quoteParameter(filename) + "\"\r\ncontent-type: " + media + "\r\n\r\n" + string(src))
+	name := strings.TrimSpace(strings.Trim(text[m[0]:m[1]], "{}"))
+	values := r.choices(name)
+	if len(values) == 0 {
+		panic(n.Errorf(whittle.Unsupported, "{{ %s }} is not supported in the path of a file: its values are not known before the run, as those of config.variables and of config.payload are", name))
+	}
+	var out []string
+	for _, v := range values {
+		for _, rest := range r.possible(n, text[m[1]:]) {
+			out = append(out, text[:m[0]]+v+rest)
+		}
+		if len(out) > maxPossible {
+			panic(n.Errorf(whittle.ResourceExhausted, "the path may be more than %d files", maxPossible))
+		}
+	}
+	return out
+}
+
+// choices are the values that a variable has at the beginning, each once.
+func (r *reader) choices(name string) []string {
+	slot, ok := r.Slot(name)
+	if !ok {
+		return nil
+	}
+	seen := map[string]bool{}
+	var out []string
+	add := func(v expr.Value) {
+		if v.JSON != "" && !seen[v.Text] {
+			seen[v.Text] = true
+			out = append(out, v.Text)
+		}
+	}
+	for _, v := range r.Plan.Variables {
+		if v.Slot == slot {
+			for _, c := range v.Choices {
+				add(c)
+			}
+		}
+	}
+	for _, p := range r.Plan.Payloads {
+		if k := slices.Index(p.Slots, slot); k >= 0 {
+			for _, row := range p.Rows {
+				add(row[k])
+			}
+		}
+	}
+	return out
 }
 
 // quoteParameter writes a name within quotes as browsers do.

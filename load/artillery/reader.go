@@ -77,6 +77,7 @@ func (r *reader) script(root *node) {
 			known[f.name] = later
 		}
 	}
+	r.engineOf(root)
 	r.fields(root, "the plan", known, nil)
 	scenarios := root.get("scenarios")
 	if scenarios == nil {
@@ -96,6 +97,20 @@ func (r *reader) script(root *node) {
 	r.scenarios(scenarios)
 	r.unreportedFlow(root.get("after"), &r.Plan.After)
 	r.finish()
+}
+
+// engineOf refuses a plan for another engine by its name, before anything else in it is
+// found odd.
+func (r *reader) engineOf(root *node) {
+	scenarios := root.get("scenarios")
+	if scenarios == nil {
+		return
+	}
+	for _, s := range scenarios.items {
+		if s.kind == expr.KindMap && s.get("engine") != nil {
+			r.engine(s.get("engine"))
+		}
+	}
 }
 
 // finish ends the reading. A variable that nothing sets is written as undefined, as by

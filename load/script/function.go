@@ -43,14 +43,10 @@ type Function struct {
 func (m *Module) Function(name string) *Function {
 	var found *Function
 	_, _ = m.r.Invoke(context.Background(), func(vm *VM, done func(error)) error {
-		v := m.r.files[m.path]
-		for part := range strings.SplitSeq(name, ".") {
-			o, ok := v.(*Object)
-			if !ok {
-				v = nil
-				break
-			}
-			v = o.Get(part)
+		exports := m.r.files[m.path]
+		v := at(exports, name)
+		if !IsFunction(v) { // an ES module may export an object of them
+			v = at(exports, "default."+name)
 		}
 		if IsFunction(v) {
 			found = &Function{r: m.r, value: v}
@@ -59,6 +55,18 @@ func (m *Module) Function(name string) *Function {
 		return nil
 	}, nil)
 	return found
+}
+
+// at follows a path from a value; nil: it leads nowhere.
+func at(v Value, path string) Value {
+	for part := range strings.SplitSeq(path, ".") {
+		o, ok := v.(*Object)
+		if !ok {
+			return nil
+		}
+		v = o.Get(part)
+	}
+	return v
 }
 
 // Value is the function as a value of the engine.

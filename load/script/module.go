@@ -201,9 +201,16 @@ func (r *Runtime) runModule(vm *VM, file, src string, module, exports *Object) e
 	if strings.HasPrefix(src, "#!") {
 		src = "//" + src
 	}
-	p, err := Compile(file, "(function (exports, require, module, __filename, __dirname) {"+src+"\n})")
+	const head = "(function (exports, require, module, __filename, __dirname) {"
+	p, err := Compile(file, head+src+"\n})")
+	if err != nil && strings.Contains(err.Error(), "not supported in script") { // import or export
+		var rewritten string
+		if rewritten, err = commonJS(file, src); err == nil {
+			p, err = Compile(file, head+rewritten+"\n})")
+		}
+	}
 	if err != nil {
-		return moduleSyntax(file, src, err)
+		return err
 	}
 	wrapper, err := vm.RunProgram(p.compiled)
 	if err != nil {
@@ -216,24 +223,36 @@ func (r *Runtime) runModule(vm *VM, file, src string, module, exports *Object) e
 	return problem(err)
 }
 
-// moduleSyntax says so where a file is of the other kind of modules.
-func moduleSyntax(file, src string, err error) error {
-	if _, wrong := sobek.ParseModule(file, src, nil, parserOptions...); wrong == nil {
-		return whittle.Errorf(whittle.Unsupported, "%w (it is an ES module, which is not supported: use require and module.exports)", err)
-	}
-	return err
-}
-
 // requirer is the require of the modules in a folder.
 func (r *Runtime) requirer(vm *VM, folder string) Value {
-	return vm.ToValue(func(c sobek.FunctionCall) Value {
+	require := func(c sobek.FunctionCall) Value {
 		name := c.Argument(0).String()
 		v, err := r.requireFrom(vm, folder, strings.TrimPrefix(name, "node:"))
 		if err != nil {
 			panic(thrown(vm, err))
 		}
 		return v
-	})
+	}
+	f := vm.ToValue(require).(*Object)
+	_ = f.Set("module", func(c sobek.FunctionCall) Value { return imported(vm, require(c)) })
+	return f
+}
+
+// imported is what an import sees of a module: a CommonJS one's exports, and all of them
+// as the default.
+func imported(vm *VM, exports Value) Value {
+	o, ok := exports.(*Object)
+	if ok && o.Get("__esModule") != nil {
+		return o
+	}
+	out := vm.NewObject()
+	if ok {
+		for _, name := range o.Keys() {
+			_ = out.Set(name, o.Get(name))
+		}
+	}
+	_ = out.Set("default", exports)
+	return out
 }
 
 // thrown makes an exception of an error: what a script has thrown stays what it is.

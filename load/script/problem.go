@@ -49,7 +49,7 @@ func Describe(v Value) string {
 	if v == nil {
 		return "undefined"
 	}
-	text := v.String()
+	text := strings.TrimPrefix(v.String(), "GoError: ")
 	if len(text) > maxLine {
 		text = text[:maxLine] + "…"
 	}

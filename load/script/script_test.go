@@ -78,6 +78,38 @@ exports.f = () => [a.name, b(), d.x, require('pkg'), require('pkg/part'), requir
 	}
 }
 
+func TestESModulesRun(t *testing.T) {
+	r := newRuntime(t, Options{Files: files(
+		"p.js", `import crypto, { createHash as hash } from 'node:crypto';
+import * as path from 'path';
+import lib, { name, twice } from './lib.mjs';
+import './side.mjs';
+export { name as renamed } from './lib.mjs';
+export * from './more.mjs';
+let n = 1;
+export const g = () => n, h = 2;
+export default class Thing {}
+export async function f() {
+  n++;
+  return [crypto.randomBytes(2).length, hash('md5').update('a').digest('hex').length, path.join('a', 'b'), lib.x, name, twice(4), globalThis.side, module.exports.renamed, module.exports.more, g()].join();
+}`,
+		"lib.mjs", "const x = 5;\nexport default {\n  x };\nexport const name = 'm';\nfunction twice(v) { return 2 * v }\nexport { twice }",
+		"side.mjs", "globalThis.side = 'done'; export {}",
+		"more.mjs", "export var more = 'more'",
+	)})
+	if got, err := call(t, r); err != nil || got != "2,32,a/b,5,m,8,done,m,more,2" {
+		t.Errorf("%v, %v", got, err)
+	}
+	r = newRuntime(t, Options{Files: files("p.js", "export default {\n  f: () => 'of an object',\n}")})
+	if got, err := call(t, r); err != nil || got != "of an object" {
+		t.Errorf("%v, %v", got, err)
+	}
+	r = newRuntime(t, Options{Files: files("p.js", "import {\n  join\n} from 'path';\nexport const f = () => {\n  throw new Error(join('a')) }")})
+	if _, err := call(t, r); err == nil || !strings.Contains(err.Error(), "p.js:5:9: Error: a") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestMistakesNameTheirPlace holds what a person sees.
 func TestMistakesNameTheirPlace(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
@@ -97,7 +129,9 @@ func TestMistakesNameTheirPlace(t *testing.T) {
 		{"fetch", "exports.f = () => fetch('x')", "fetch is not supported in whittle"},
 		{"cipher", "exports.f = () => require('crypto').createCipheriv('aes')", "crypto.createCipheriv is not supported"},
 		{"exit", "exports.f = () => process.exit(1)", "process.exit is not supported"},
-		{"an ES module", "import x from 'y'; export const f = 1", "ES module, which is not supported"},
+		{"an ES module's import", "import x from 'y'; export const f = 1", "npm install y"},
+		{"an ES module's syntax", "import x from './y';\nexport const f = ;", "p.js:2:"},
+		{"await of a module", "export const f = 1; await 1", "await outside of a function is not supported"},
 		{"deep", "const g = n => g(n + 1) + 1; exports.f = () => g(0)", "nested deeper than"},
 		{"a long text", "exports.f = () => 'x'.repeat(1e9)", "RangeError"},
 		{"an endless list", "exports.f = () => { const a = []; a.length = 4e9; a.fill(0) }", "RangeError"},
