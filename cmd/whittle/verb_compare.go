@@ -31,11 +31,13 @@ type compareVerb struct {
 	Timeout  time.Duration `group:"One request" help:"Give a request up after this time (10s)."`
 	Insecure bool          `group:"One request" short:"k" help:"Accept any TLS certificate."`
 
+	Protocol string `group:"Over what" default:"http/1.1" enum:"http/1.1,h2" help:"http/1.1 or h2 (HTTP/2: by ALPN over https, known beforehand over http). ${default} unless given."`
+
 	Environment string            `group:"Of a plan" short:"e" placeholder:"NAME" help:"Which of an Artillery plan's environments."`
 	Property    map[string]string `group:"Of a plan" short:"J" mapsep:"none" placeholder:"NAME=VALUE" help:"A JMeter property. Repeatable."`
 
 	Block     time.Duration `group:"The comparison" help:"How long each turn is (a 120th of the duration, within 250ms and 5s)."`
-	Warmup    time.Duration `group:"The comparison" default:"2s" help:"How long each target is loaded before anything counts (${default})."`
+	Warmup    time.Duration `group:"The comparison" default:"2s" help:"How long each target is loaded before anything counts, at each of several numbers of users (${default})."`
 	FailIf    []string      `group:"The comparison" name:"fail-if" sep:"none" placeholder:"CONDITION" help:"Exit with status 1 if it holds, such as 'p99 ratio > 1.1'. Repeatable."`
 	JSON      string        `group:"The comparison" name:"json" placeholder:"FILE" help:"Write the comparison as JSON (\"-\": standard output)."`
 	HTML      string        `group:"The comparison" name:"html" placeholder:"FILE" help:"Write the comparison as one HTML file with plots."`
@@ -104,7 +106,7 @@ func (v *compareVerb) request() (duel.Request, error) {
 		Users: v.Users, Runs: v.Runs, Ramp: v.Ramp, Loops: v.Loops, Block: v.Block, Warmup: warmup,
 		Processes: [2][]cpu.Process{processes(v.WatchPIDA), processes(v.WatchPIDB)},
 		Pages:     [2][]string{v.WatchURLA, v.WatchURLB},
-		Gates:     gates, Options: load.Options{Seed: v.Seed, MaxLate: v.MaxLate},
+		Gates:     gates, Options: load.Options{Seed: v.Seed, MaxLate: v.MaxLate, Protocol: v.Protocol},
 	}, nil
 }
 

@@ -3,8 +3,10 @@ package duel
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"whittle/internal/paired"
@@ -67,6 +69,8 @@ type Compared struct {
 	// Different says that the figure is called different; over all figures
 	// together at most 5 % of comparisons of equals have any.
 	Different bool `json:"different"`
+	// Void is empty, or why this figure may not be used though others may.
+	Void string `json:"void,omitempty"`
 	// Detectable is the least difference, as a part, that would have been called
 	// so in four of five such comparisons.
 	Detectable Number `json:"detectable"`
@@ -139,19 +143,22 @@ const rateMargin = 0.01
 
 // judge fills in the figures and the verdict.
 func (c *Comparison) judge(figures []figure) {
+	void := c.voidTails(figures)
 	named, tested := judged(figures)
 	for i := range figures {
 		f, n := &figures[i], &named[i]
 		if f.key == "rate" && math.Abs(math.Log(f.Ratio.Ratio)) < rateMargin {
 			n.Different = false
 		}
-		c.Figures = append(c.Figures, f.compared(n, tested))
+		compared := f.compared(n, tested)
+		compared.Void = void[f.key]
+		c.Figures = append(c.Figures, compared)
 	}
 	c.Verdict = paired.Sentence(named)
 	switch {
-	case c.A.Void != "":
+	case c.A.Void != "" && !onlyTail(c.A):
 		c.Void = "target A: " + c.A.Void
-	case c.B.Void != "":
+	case c.B.Void != "" && !onlyTail(c.B):
 		c.Void = "target B: " + c.B.Void
 	case c.A.Completed == 0 || c.B.Completed == 0:
 		c.Void = fmt.Sprintf("there is nothing to compare: A responded to %d requests, B to %d", c.A.Completed, c.B.Completed)
@@ -162,6 +169,35 @@ func (c *Comparison) judge(figures []figure) {
 	if a, b := failedPart(c.A), failedPart(c.B); failuresDiffer(a, b) {
 		c.Warnings = append(c.Warnings, otherWork(a, b))
 	}
+}
+
+// tailFrom is the quantile from which a generator's lateness spoils the tail alone: the
+// median of users of whom nine in ten were punctual is that of the target.
+const tailFrom = 0.9
+
+// onlyTail reports whether what makes a run void does so for its tail alone.
+func onlyTail(r *report.Report) bool { return r.LateFrom() >= tailFrom }
+
+// voidTails takes away the figures of the tail where the generator was late for it, on
+// either side, and says so. It returns why, by their keys.
+func (c *Comparison) voidTails(figures []figure) map[string]string {
+	out := map[string]string{}
+	for side, r := range map[string]*report.Report{"A": c.A, "B": c.B} {
+		if r.Void == "" || !onlyTail(r) {
+			continue
+		}
+		for i := range figures {
+			f := &figures[i]
+			if quantile := map[string]float64{"p95": .95, "p99": .99}[f.key]; quantile >= r.LateFrom() {
+				f.Ratio.Ratio, f.Low, f.High, f.P = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+				out[f.key] = "target " + side + ": " + r.Void
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(out)) {
+		c.Warnings = append(c.Warnings, key+" is void and not compared, the other figures stand: "+out[key])
+	}
+	return out
 }
 
 // failuresDiffer reports whether the fractions of failed requests differ so much

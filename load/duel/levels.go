@@ -30,7 +30,10 @@ type Levels struct {
 	// Closed gives ramp, loops and duration of every level. Ramp 0: a tenth of a
 	// second for each user, and none for a single one. Loops and Duration 0: the
 	// plan's own.
-	Closed  plan.Closed
+	Closed plan.Closed
+	// Warmup is how long each target is loaded at each number of users before anything
+	// counts. 0: not at all.
+	Warmup  time.Duration
 	Options load.Options
 	// OnProgress is called about once a second, and says which run it is. Nil:
 	// not called.
@@ -133,12 +136,15 @@ func (l *Levels) closed(users int) plan.Closed {
 }
 
 func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, error) {
-	plan, err := l.Plan.WithUsers(l.closed(users))
+	runs, err := l.Plan.WithUsers(l.closed(users))
 	if err != nil {
 		return nil, err
 	}
 	level := &Level{Users: users}
 	sides := [2]Side{l.A, l.B}
+	if err := l.warm(ctx, users, sides); err != nil {
+		return nil, err
+	}
 	for run := 1; run <= l.Runs; run++ {
 		var pair [2]*report.Report
 		first := rng.IntN(2)
@@ -149,7 +155,7 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, 
 				name := fmt.Sprintf("%s, run %d of %d, target %c", userCount(users), run, l.Runs, 'A'+i)
 				o.OnProgress = func(p report.Progress) { f(name, p) }
 			}
-			if pair[i], err = load.Run(ctx, plan, o); err != nil {
+			if pair[i], err = load.Run(ctx, runs, o); err != nil {
 				return nil, err
 			}
 			if ctx.Err() != nil {
@@ -164,6 +170,25 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, 
 		}
 	}
 	return level, nil
+}
+
+// warm loads both targets with a level's users, of which nothing is kept.
+func (l *Levels) warm(ctx context.Context, users int, sides [2]Side) error {
+	if l.Warmup <= 0 {
+		return nil
+	}
+	warm, err := l.Plan.WithUsers(plan.Closed{Users: users, Ramp: min(l.closed(users).Ramp, l.Warmup/2), Duration: l.Warmup})
+	if err != nil {
+		return err
+	}
+	for i := range sides {
+		o := sides[i].of(l.Options)
+		o.Watch, o.WatchURLs, o.OnProgress = nil, nil, nil
+		if _, err := load.Run(ctx, warm, o); err != nil {
+			return fmt.Errorf("warm up target %c: %w", 'A'+i, err)
+		}
+	}
+	return nil
 }
 
 // side returns one figure of every run of one target.

@@ -84,7 +84,7 @@ func (q Request) Run(ctx context.Context) (Result, error) {
 		}.Run(ctx)
 	}
 	return Levels{
-		Plan: p, A: sides[0], B: sides[1], Users: q.Users, Runs: q.Runs, Options: q.Options,
+		Plan: p, A: sides[0], B: sides[1], Users: q.Users, Runs: q.Runs, Warmup: max(q.Warmup, 0), Options: q.Options,
 		Closed:     plan.Closed{Ramp: q.Ramp, Loops: q.Loops, Duration: q.What.Duration},
 		OnProgress: func(run string, at report.Progress) { q.OnProgress(run + ": " + at.String()) },
 	}.Run(ctx)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"whittle/internal/latency"
 	"whittle/internal/units"
 
 	"whittle"
@@ -177,6 +178,7 @@ const saturated = 0.95
 // that of the plan's requests.
 func (r *Report) Validate(maxLate, timeout time.Duration) {
 	r.Void = voidReason(&r.Latency, maxLate)
+	r.LateBound = latency.Milliseconds(lateBound(&r.Latency, maxLate))
 	r.Warnings = append(r.Warnings, r.warnings(timeout)...)
 }
 
@@ -205,6 +207,23 @@ func (r *Report) warnings(timeout time.Duration) []string {
 	return out
 }
 
+func lateBound(v *Views, maxLate time.Duration) time.Duration { return max(maxLate, v.Intended.P50/10) }
+
+// LateFrom is the least quantile of virtual users at which the generator was later than
+// it may be: of a void run, what lies below it can be trusted. 0: that is not known.
+func (r *Report) LateFrom() float64 {
+	late := &r.Latency.ScheduleError
+	for _, at := range []struct {
+		quantile float64
+		by       time.Duration
+	}{{.5, late.P50}, {.75, late.P75}, {.9, late.P90}, {.95, late.P95}, {.99, late.P99}} {
+		if r.LateBound > 0 && latency.Milliseconds(at.by) > r.LateBound {
+			return at.quantile
+		}
+	}
+	return 0
+}
+
 // voidReason says why a run proves nothing; empty where it is valid.
 //
 // Lateness only makes latency from the intended time look worse, but a late
@@ -212,7 +231,7 @@ func (r *Report) warnings(timeout time.Duration) []string {
 // 99th percentile is above maxLate and above a tenth of the median latency:
 // against a target that takes seconds, milliseconds change nothing.
 func voidReason(v *Views, maxLate time.Duration) string {
-	bound := max(maxLate, v.Intended.P50/10)
+	bound := lateBound(v, maxLate)
 	if late := v.ScheduleError.P99; late > bound {
 		return fmt.Sprintf("the generator was late: 1 %% of virtual users started %v or more after their time, where %v is the bound; "+
 			"lower the rate, or give the generator more of the machine", late.Round(time.Microsecond), bound.Round(time.Microsecond))

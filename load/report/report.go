@@ -32,7 +32,9 @@ type Report struct {
 	// Void is empty, or why the figures may not be used: the generator itself
 	// was late.
 	Void string `json:"void"`
-	Seed uint64 `json:"seed"`
+	// LateBound is how late the generator may be, in milliseconds. 0: not known.
+	LateBound float64 `json:"late_bound_ms,omitempty"`
+	Seed      uint64  `json:"seed"`
 
 	// Requests that were sent, Completed with a complete response, Failed by any of
 	// Errors (a 5xx response is completed and failed), and Unfinished when the run
