@@ -71,6 +71,7 @@ type Member struct {
 	ended   chan struct{}
 
 	mu       sync.Mutex // guards the following
+	trouble  error      // of the watch, the last time; nil: there was none
 	kv       jetstream.KeyValue
 	evidence opened
 }
@@ -94,7 +95,8 @@ func Open(o Options) (*Member, error) {
 	opts := []client.Option{
 		client.Name("whittle " + o.Node.Member), client.MaxReconnects(-1), client.RetryOnFailedConnect(true),
 		client.ReconnectWait(200 * time.Millisecond), client.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
-		client.ReconnectBufSize(-1), // what is sent while it is away is late when it is back
+		client.IgnoreAuthErrorAbort(), // whoever keeps the credentials may be mending them
+		client.ReconnectBufSize(-1),   // what is sent while it is away is late when it is back
 		client.PingInterval(2 * time.Second), client.MaxPingsOutstanding(2), client.Timeout(time.Second),
 		client.ReconnectHandler(func(*client.Conn) { m.again.Notify() }),
 		client.DisconnectErrHandler(func(_ *client.Conn, err error) {
@@ -123,6 +125,25 @@ func (m *Member) now() fleet.Instant {
 // Instant is a moment of this process by both clocks, as the node has it.
 func (m *Member) Instant(t time.Time) fleet.Instant {
 	return fleet.Instant{Mono: time.Hour + t.Sub(m.begun), Wall: time.Duration(t.UnixNano())}
+}
+
+// Trouble is why the fleet is not heard of, as far as is known. Empty: nothing is.
+func (m *Member) Trouble() string {
+	m.mu.Lock()
+	err := m.trouble
+	m.mu.Unlock()
+	if last := m.conn.LastError(); last != nil && !m.conn.IsConnected() {
+		err = last
+	}
+	switch {
+	case errors.Is(err, client.ErrNoResponders):
+		return "no JetStream responds"
+	case err != nil:
+		return err.Error()
+	case !m.conn.IsConnected():
+		return "no server responds"
+	}
+	return ""
 }
 
 // Do runs f with the node, on the node's goroutine. False: the member has ended.
@@ -355,8 +376,12 @@ func (m *Member) replicas() int {
 // what has been lost meanwhile is not shown again.
 func (m *Member) watch(ctx context.Context) {
 	for number := uint64(1); ctx.Err() == nil; number++ {
-		if err := m.watchOnce(ctx, number); err != nil && ctx.Err() == nil {
+		err := m.watchOnce(ctx, number)
+		if err != nil && ctx.Err() == nil {
 			m.forget()
+			m.mu.Lock()
+			m.trouble = err
+			m.mu.Unlock()
 			m.o.Log.Debug("the fleet's log is watched again", "err", err)
 		}
 		notify.Sleep(ctx, tick)

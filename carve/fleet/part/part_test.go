@@ -3,6 +3,7 @@ package part
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -125,6 +126,14 @@ func (s *store) Save(route string, r state.Record) error {
 
 func join(t *testing.T, url, member string, specs []whittle.Route) *gateway {
 	t.Helper()
+	g := open(t, url, member, specs)
+	until(t, member+" is connected", func() bool { return g.Fleet().Connected })
+	return g
+}
+
+// open is join of a gateway that may not be connected.
+func open(t *testing.T, url, member string, specs []whittle.Route) *gateway {
+	t.Helper()
 	g := &gateway{name: member, counts: whittle.Counts{Run: uint64(time.Now().UnixNano())}}
 	by, err := redact.New(redact.Rules{}, redact.NewKey())
 	if err != nil {
@@ -148,7 +157,6 @@ func join(t *testing.T, url, member string, specs []whittle.Route) *gateway {
 	}()
 	g.end = func() { cancel(); <-over }
 	t.Cleanup(g.end)
-	until(t, member+" is connected", func() bool { return g.Fleet().Connected })
 	return g
 }
 
@@ -341,4 +349,41 @@ func TestWhatIsSent(t *testing.T) {
 	if n < 4500 || n > 5500 {
 		t.Errorf("%d of 10,000 users at a half", n)
 	}
+}
+
+// TestWhatIsWrongWithNATS: a gateway whose servers refuse it, or have no JetStream, says so,
+// and joins when they are mended.
+func TestWhatIsWrongWithNATS(t *testing.T) {
+	start := func(o *server.Options) *server.Server {
+		o.Host, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", true, true, t.TempDir()
+		s, err := server.NewServer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Start()
+		if !s.ReadyForConnections(10 * time.Second) {
+			t.Fatal("the NATS server does not start")
+		}
+		return s
+	}
+	end := func(s *server.Server) { s.Shutdown(); s.WaitForShutdown() }
+	without := start(&server.Options{Port: -1})
+	port := without.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // a TCP server
+	g := open(t, without.ClientURL(), "a", routes("http://c"))
+	says := func(part string) {
+		t.Helper()
+		until(t, "it says "+part, func() bool {
+			f := g.Fleet()
+			return !f.Connected && slices.ContainsFunc(f.Wrong, func(text string) bool { return strings.Contains(text, part) })
+		})
+	}
+	says("no JetStream responds")
+	end(without)
+	refusing := start(&server.Options{Port: port, JetStream: true, Authorization: "another word"})
+	says("uthorization")
+	end(refusing)
+	good := start(&server.Options{Port: port, JetStream: true})
+	defer end(good)
+	until(t, "it joins", func() bool { return g.Fleet().Connected })
+	g.end()
 }

@@ -113,9 +113,9 @@ func (p *Part) wrong(f *whittle.FleetStatus) (all []string) {
 	case p.seen.Load().replaced:
 		all = append(all, "Another process has the name "+f.Member+", so this one has no part in the fleet: give each gateway a name of its own (fleet.member).")
 	case !f.CutOff.IsZero():
-		all = append(all, fmt.Sprintf("%s is cut off since %s, so the monolith serves every user there: is NATS there, with a majority of its servers?", f.Member, f.CutOff.UTC().Format(time.RFC3339)))
+		all = append(all, fmt.Sprintf("%s is cut off since %s, so the monolith serves every user there%s", f.Member, f.CutOff.UTC().Format(time.RFC3339), p.trouble()))
 	case !f.Connected:
-		all = append(all, f.Member+" has not heard of the fleet yet: is NATS there, with a majority of its servers?")
+		all = append(all, f.Member+" has not heard of the fleet yet"+p.trouble())
 	case f.Leader == "":
 		all = append(all, "Nobody leads, so nothing rises: another gateway will within a few leases.")
 	}
@@ -147,6 +147,14 @@ func (p *Part) wrong(f *whittle.FleetStatus) (all []string) {
 		all = append(all, "Gateways have different versions, as they do while they are updated.")
 	}
 	return all
+}
+
+// trouble is why nothing is heard of the fleet, as a clause behind a sentence.
+func (p *Part) trouble() string {
+	if why := p.member.Trouble(); why != "" {
+		return ": " + why + ". Is NATS there, with JetStream and a majority of its servers, and does it know the credentials?"
+	}
+	return "."
 }
 
 var (
