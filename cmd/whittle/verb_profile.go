@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strings"
+	"time"
 
 	"whittle"
 	"whittle/cmdline"
@@ -25,6 +26,10 @@ type takeVerb struct {
 	measure.Settings
 	Kinds []string `group:"What is measured" placeholder:"KIND" help:"cpu, allocations, heap, mutex, block, goroutines. cpu, allocations and mutex of a Go service, cpu of Node, unless given."`
 
+	Watch string        `group:"What is measured" placeholder:"FOLDER" help:"Profile again and again, keep the profiles in this folder, and compare the last hour with the one before."`
+	Every time.Duration `group:"What is measured" default:"1m" help:"How often --watch profiles, 1s to 1h (${default})."`
+	Keep  time.Duration `group:"What is measured" default:"24h" help:"How long --watch keeps a profile, 2h to 720h (${default})."`
+
 	JSON string `group:"What is written" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
 	HTML string `group:"What is written" name:"html" placeholder:"FILE" help:"Write the report as one HTML file with a flame graph."`
 	Save string `group:"What is written" placeholder:"FOLDER" help:"Keep the profiles themselves: .pb.gz, .cpuprofile, .heapprofile."`
@@ -40,12 +45,16 @@ Examples:
   whittle profile http://127.0.0.1:6060
   whittle profile $(pgrep -f server.js) --duration 5s --html profile.html
   whittle profile http://127.0.0.1:8091 --during plan.yml --target http://127.0.0.1:8090 --save profiles/
+  whittle profile http://127.0.0.1:6060 --watch profiles/ --every 1m --keep 24h
   whittle profile cpu.pb.gz`
 }
 
 // Run takes the profiles and prints what they show.
 func (v *takeVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	screen := cmdline.NewScreen(s, v.JSON)
+	if v.Watch != "" {
+		return v.watch(ctx, screen)
+	}
 	var r *report.Report
 	if collect.IsFile(v.Process) {
 		p, err := measure.ReadProfile(v.Process, kindsOf(v.Kinds))
@@ -65,6 +74,61 @@ func (v *takeVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	}
 	screen.Clear()
 	return cmdline.WriteResult(s, v.JSON, v.HTML, r)
+}
+
+// hour is what --watch compares with the one before.
+const hour = time.Hour
+
+// watch profiles until it is ended. A profile that fails, as while the process starts
+// again, is said, and the next one is taken in time.
+func (v *takeVerb) watch(ctx context.Context, screen *cmdline.Screen) error {
+	switch {
+	case v.Every < time.Second || v.Every > hour || v.Keep < 2*hour || v.Keep > 720*hour:
+		return whittle.Errorf(whittle.Invalid, "profile --watch: --every is 1s to 1h, and --keep 2h to 720h")
+	case v.Duration > v.Every:
+		return whittle.Errorf(whittle.Invalid, "profile --watch: a profile of %s every %s", v.Duration, v.Every).
+			WithHint("give --duration less than --every")
+	case v.During != "" || v.Save != "" || v.JSON != "" || v.HTML != "" || collect.IsFile(v.Process):
+		return whittle.Errorf(whittle.Invalid, "profile --watch: it watches a process as it is, so there is no --during, --save, --json, --html nor file").
+			WithHint("whittle profile diff compares what it kept")
+	}
+	ring := measure.Ring{Folder: v.Watch, Keep: v.Keep}
+	tick := time.NewTicker(v.Every)
+	defer tick.Stop()
+	for {
+		m, err := v.Measure(ctx, v.Process, kindsOf(v.Kinds), screen.Progress)
+		if err == nil {
+			err = ring.Add(m, time.Now())
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil // it was ended, which is how it ends
+		case err != nil:
+			screen.Say("note: %v", err)
+		default:
+			v.compare(&ring, m, screen)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// compare says how the last hour is next to the one before, or what was just seen.
+func (v *takeVerb) compare(ring *measure.Ring, m *measure.Measured, screen *cmdline.Screen) {
+	now := time.Now()
+	before, last, err := ring.Spans(now, hour)
+	at := now.Format("15:04:05")
+	switch {
+	case err != nil:
+		screen.Say("note: %v", err)
+	case before == nil || last == nil:
+		screen.Say("%s %s", at, m.Report().Words)
+	default:
+		screen.Say("%s the hour before and the last: %s", at, report.Compare(before, last, nil).Words)
+	}
 }
 
 func kindsOf(names []string) []profile.Kind {
