@@ -1,6 +1,25 @@
 // How Artillery calls a processor's functions: with a callback where they are plain
 // functions, and by their promise where they are async.
-(function (setUp) {
+(function () {
+  const randomNumber = (a = 0, b) => {
+    const low = b === undefined ? 0 : Math.min(a, b), high = b === undefined ? (a || 1) : Math.max(a, b);
+    return low + Math.floor(Math.random() * (high - low + 1));
+  };
+  const letters = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
+  const randomString = (n = 10) => {
+    let s = '';
+    while (s.length < n) s += letters[Math.floor(Math.random() * letters.length)];
+    return s;
+  };
+  const find = (vars, path) => path.replace(/\[['"]?([^\]'"]*)['"]?\]/g, '.$1').split('.').reduce((v, k) => v === undefined || v === null ? undefined : v[k], vars);
+  const template = (vars, v) => {
+    if (Array.isArray(v)) return v.map(x => template(vars, x));
+    if (v && v.constructor === Object) return Object.fromEntries(Object.entries(v).map(([k, x]) => [k, template(vars, x)]));
+    if (typeof v !== 'string') return v;
+    const sole = /^{{{?\s*([\s$\w.[\]'"-]+?)\s*}}}?$/.exec(v);
+    if (sole) return find(vars, sole[1]);
+    return v.replace(/{{{?\s*([\s$\w.[\]'"-]+?)\s*}}}?/g, (_, name) => { const x = find(vars, name); return typeof x === 'object' ? JSON.stringify(x) : String(x); });
+  };
   const plain = f => f.constructor.name === 'Function';
   const failed = (e, done) => done(e === undefined || e === null || e === false || e === 0 || e === '' ? null : e);
   const run = (f, args, done) => {
@@ -22,7 +41,7 @@
   return {
     context: (vars, scenario) => ({
       vars, scenario: {name: scenario}, _uid: vars.$uuid, _successCount: 0,
-      funcs: {$randomNumber: setUp.randomNumber, $randomString: setUp.randomString, $template: setUp.template},
+      funcs: {$randomNumber: randomNumber, $randomString: randomString, $template: v => template(vars, v)},
     }),
     step: (f, context, done) => {
       if (plain(f)) f(context, events, e => failed(e, done));

@@ -97,11 +97,7 @@ func (p *processor) driverOf(vm *script.VM) (*script.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := script.Apply(vm, build, nil, map[string]any{
-		"randomNumber": func(low, high float64) float64 { return low },
-		"randomString": func(n int) string { return strings.Repeat("x", n) },
-		"template":     func(v script.Value) script.Value { return v },
-	})
+	d, err := script.Apply(vm, build, nil)
 	if err != nil {
 		return nil, err
 	}

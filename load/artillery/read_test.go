@@ -160,17 +160,18 @@ config:
 
 func TestRefusalsSayWhy(t *testing.T) {
 	for src, says := range map[string]string{
-		"scenarios: [{flow: [{get: {url: /, capture: {json: '$[', as: a}}}]}]":          "the json is not understood",
-		"scenarios: [{flow: [{get: {url: /, capture: {regexp: '(?=x)', as: a}}}]}]":     "look-around",
-		"scenarios: [{flow: [{get: {url: /, capture: {regexp: x, group: 2, as: a}}}]}]": "no group 2",
-		"scenarios: [{flow: [{get: {url: /, capture: {selector: '[', as: a}}}]}]":       "the selector is not understood",
-		"scenarios: [{flow: [{get: {url: /, capture: {xpath: '//[', as: a}}}]}]":        "the xpath is not understood",
-		"scenarios: [{flow: [{get: {url: /, capture: {json: $, xpath: /, as: a}}}]}]":   "not two",
-		"scenarios: [{flow: [{get: {url: /, capture: {json: $}}}]}]":                    "not a variable's name",
-		"scenarios: [{flow: [{get: {url: /, match: {json: $}}}]}]":                      "a value to compare with",
-		"scenarios: [{flow: [{parallel: [{parallel: [{get: {url: /}}]}]}]}]":            "parallel within parallel",
-		"scenarios: [{flow: [{loop: [{get: {url: /}}], count: -1}]}]":                   "would never end",
-		"scenarios: [{flow: [{get: {url: /}, count: 2}]}]":                              "this belongs to a loop",
+		"scenarios: [{flow: [{get: {url: /, capture: {json: '$[', as: a}}}]}]":                "the json is not understood",
+		"scenarios: [{flow: [{get: {url: /, capture: {regexp: '(?=x', as: a}}}]}]":            "the pattern is not understood",
+		"scenarios: [{flow: [{get: {url: /, capture: {regexp: '(?=x)', group: 1, as: a}}}]}]": "no group 1",
+		"scenarios: [{flow: [{get: {url: /, capture: {regexp: x, group: 2, as: a}}}]}]":       "no group 2",
+		"scenarios: [{flow: [{get: {url: /, capture: {selector: '[', as: a}}}]}]":             "the selector is not understood",
+		"scenarios: [{flow: [{get: {url: /, capture: {xpath: '//[', as: a}}}]}]":              "the xpath is not understood",
+		"scenarios: [{flow: [{get: {url: /, capture: {json: $, xpath: /, as: a}}}]}]":         "not two",
+		"scenarios: [{flow: [{get: {url: /, capture: {json: $}}}]}]":                          "not a variable's name",
+		"scenarios: [{flow: [{get: {url: /, match: {json: $}}}]}]":                            "a value to compare with",
+		"scenarios: [{flow: [{parallel: [{parallel: [{get: {url: /}}]}]}]}]":                  "parallel within parallel",
+		"scenarios: [{flow: [{loop: [{get: {url: /}}], count: -1}]}]":                         "would never end",
+		"scenarios: [{flow: [{get: {url: /}, count: 2}]}]":                                    "this belongs to a loop",
 	} {
 		_, err := Parse("p.yml", []byte(src), plan.Source{})
 		if _, coded := errors.AsType[*whittle.Error](err); !coded || !strings.Contains(err.Error(), says) {

@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
+
+	"github.com/dlclark/regexp2"
 )
 
 // Extractor finds a value. False: it is not there.
@@ -43,7 +46,7 @@ func CompileExtractor(x Extraction, expr string) (Extractor, error) {
 func compileRegexp(expr, flags, group string) (Extractor, error) {
 	rx, err := CompilePattern(expr, flags)
 	if err != nil {
-		return nil, err
+		return compileBacktracking(expr, flags, group, err)
 	}
 	taken, err := groupOf(rx, group)
 	return func(a *Response) (Value, bool) {
@@ -57,6 +60,44 @@ func compileRegexp(expr, flags, group string) (Extractor, error) {
 		}
 		return capturedText(text[at[2*taken]:at[2*taken+1]])
 	}, err
+}
+
+// maxMatchTime bounds a match of a pattern that backtracks. One that takes longer has not
+// found anything.
+const maxMatchTime = time.Second
+
+// compileBacktracking compiles a pattern that RE2 has not, such as one with look-around.
+// The error is why RE2 has not, where it is no pattern at all.
+func compileBacktracking(expr, flags, group string, why error) (Extractor, error) {
+	options := regexp2.RegexOptions(regexp2.ECMAScript)
+	for _, f := range flags {
+		options |= map[rune]regexp2.RegexOptions{'i': regexp2.IgnoreCase, 'm': regexp2.Multiline, 's': regexp2.Singleline}[f]
+	}
+	rx, err := regexp2.Compile(expr, options)
+	if err != nil || len(expr) > MaxConditionBytes {
+		return nil, why
+	}
+	rx.MatchTimeout = maxMatchTime
+	taken := 0
+	if n, err := strconv.Atoi(group); err == nil {
+		taken = n
+	} else if group != "" {
+		taken = rx.GroupNumberFromName(group)
+	}
+	if !slices.Contains(rx.GetGroupNumbers(), taken) {
+		return nil, fmt.Errorf("the pattern has no group %s", group)
+	}
+	return func(a *Response) (Value, bool) {
+		text, whole := a.BodyText()
+		if !whole {
+			return Value{}, false
+		}
+		m, err := rx.FindStringMatch(text)
+		if err != nil || m == nil {
+			return Value{}, false
+		}
+		return capturedText(m.GroupByNumber(taken).String())
+	}, nil
 }
 
 // groupOf finds a group by number or by name; none is the whole match.

@@ -66,3 +66,26 @@ func responseWith(body string) *Response {
 		Scope: &Scope{RNG: rand.New(rand.NewPCG(1, 1))},
 	}
 }
+
+// Look-around and back-references are JavaScript's, and a pattern that would search for
+// ever finds nothing.
+func TestPatternsThatBacktrack(t *testing.T) {
+	body := "session=abc; user=ann; " + strings.Repeat("a", 40)
+	for _, c := range []struct{ pattern, flags, group, want string }{
+		{`(?<=user=)[a-z]+(?!;)`, "", "", "an"},
+		{`(?<=USER=)([a-z])(?<rest>[a-z]+)`, "i", "rest", "nn"},
+		{`(?=s)(s)e\1`, "", "1", "s"},
+		{`(?=x)nothing`, "", "", ""},
+		{`(?=a)(a+)+$b`, "", "", ""},
+	} {
+		x, err := CompileExtractor(Extraction{From: "regexp", Flags: c.flags, Group: c.group}, c.pattern)
+		if err != nil {
+			t.Errorf("%s: %v", c.pattern, err)
+			continue
+		}
+		v, ok := x(&Response{Body: []byte(body), Size: int64(len(body))})
+		if v.Text != c.want || ok != (c.want != "") {
+			t.Errorf("%s: %q, want %q", c.pattern, v.Text, c.want)
+		}
+	}
+}
