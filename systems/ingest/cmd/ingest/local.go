@@ -69,6 +69,7 @@ func (v *serveVerb) openStream(ctx context.Context, log *slog.Logger, registry p
 		return v.openLogFirst(ctx, log, registry)
 	}
 	if v.Sink != "embedded" {
+		v.GiveUp = true
 		s, err := v.openSink(ctx)
 		if err != nil {
 			return nil, err

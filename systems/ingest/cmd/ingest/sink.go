@@ -35,6 +35,10 @@ type streamFlags struct {
 	KinesisRaw       bool        `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, for consumers that know nothing of ingest; ids and metadata do not survive, and with --log-first events may come twice after a failure."`
 	KinesisAggregate units.Bytes `group:"kinesis" env:"KINESIS_AGGREGATE" default:"0" placeholder:"SIZE" help:"Pack events into KPL records of this size. 0: one record an event."`
 
+	// GiveUp is for a server whose requests wait for the sink: see the adapters'
+	// options.
+	GiveUp bool `kong:"-"`
+
 	NatsURL         string `name:"nats-url" group:"nats" env:"NATS_URL" placeholder:"URL" help:"Servers, separated by commas. Empty: one inside this process, with its files in the folder of --data."`
 	NatsStream      string `group:"nats" env:"NATS_STREAM" default:"EVENTS" placeholder:"NAME" help:"Stream (${default})."`
 	NatsSubject     string `group:"nats" env:"NATS_SUBJECT" placeholder:"NAME" help:"Subject that the events are published on; the stream's name and .records unless given."`
@@ -70,7 +74,7 @@ func (f *streamFlags) openSink(ctx context.Context) (stream.Stream, error) {
 }
 
 func (f *streamFlags) natsOptions() nats.Options {
-	o := nats.Options{URL: f.NatsURL, Stream: f.NatsStream, Subject: f.NatsSubject, Credentials: f.NatsCredentials}
+	o := nats.Options{URL: f.NatsURL, Stream: f.NatsStream, Subject: f.NatsSubject, Credentials: f.NatsCredentials, GiveUp: f.GiveUp}
 	if f.NatsURL == "" {
 		o.Embedded = &nats.Embedded{Dir: f.Data}
 	}
@@ -86,7 +90,8 @@ func (f *streamFlags) openKafka(ctx context.Context) (stream.Stream, error) {
 	}
 	o := kafka.Options{
 		Brokers: f.KafkaBrokers, Topic: f.KafkaTopic, ClientID: "ingest",
-		SASL: kafka.SASL{Mechanism: f.KafkaSASL, User: f.KafkaUser, Password: f.KafkaPassword},
+		GiveUp: f.GiveUp,
+		SASL:   kafka.SASL{Mechanism: f.KafkaSASL, User: f.KafkaUser, Password: f.KafkaPassword},
 	}
 	if f.KafkaCreate {
 		o.Create = &kafka.Create{}

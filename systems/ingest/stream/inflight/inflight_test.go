@@ -181,6 +181,7 @@ func TestProbe(t *testing.T) {
 func TestALostSinkHoldsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSink("kafka", 1<<20)
+		s.GivesUp = true
 		var down atomic.Bool
 		s.Run(func(context.Context) error {
 			if down.Load() {
