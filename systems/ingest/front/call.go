@@ -174,14 +174,15 @@ func (c *call) parse(r *http.Request, body []byte) *refusal {
 		return c.parseRecords(body)
 	}
 	if !c.json {
-		return c.rawRecord(r, body, c.selfOf(body))
+		id, key := c.selfOf(body)
+		return c.rawRecord(r, body, id, key)
 	}
 	b, err := c.parser.Parse(c.f.limits.Event, event.Call{
 		Kind: c.kind, Received: c.received, Address: c.address, WriteKey: c.key, NewID: newID,
 	}, body)
 	switch {
 	case errors.Is(err, event.ErrNoBatch) && c.kind == event.Import:
-		return c.rawRecord(r, body, &b)
+		return c.rawRecord(r, body, b.ID, b.Key)
 	case err != nil:
 		return &refusal{status: statusOf(whittle.CodeOf(err)), reason: err.Error()}
 	case !c.identify(b.WriteKey):
@@ -216,26 +217,25 @@ func (c *call) reserveRecords(counted int) *refusal {
 
 // selfOf is what a body says of itself that does not call itself JSON, and may
 // be it all the same: what curl -d and beacons send.
-func (c *call) selfOf(body []byte) *event.Batch {
+func (c *call) selfOf(body []byte) (id, key string) {
 	if c.maybeJSON && body[jsonscan.Space(body, 0)%len(body)] == '{' {
 		b, err := c.parser.Parse(c.f.limits.Event, event.Call{Kind: event.Import, Received: c.received, NewID: newID}, body)
 		if errors.Is(err, event.ErrNoBatch) {
-			return &b
+			return b.ID, b.Key
 		}
 	}
-	return &event.Batch{}
+	return "", ""
 }
 
 // rawRecord makes one record of the whole body, with the id and the key that it
 // says it has.
-func (c *call) rawRecord(r *http.Request, body []byte, self *event.Batch) *refusal {
+func (c *call) rawRecord(r *http.Request, body []byte, id, key string) *refusal {
 	if c.f.o.Keys != nil && c.key == "" {
 		return unknownKey("")
 	}
 	if no := c.authorize(mayImport); no != nil {
 		return no
 	}
-	id := self.ID
 	if id == "" {
 		id = newID()
 	}
@@ -245,7 +245,7 @@ func (c *call) rawRecord(r *http.Request, body []byte, self *event.Batch) *refus
 			return &refusal{status: http.StatusBadRequest, reason: "the Idempotency-Key is neither 1 to 256 visible ASCII characters nor a Display String (RFC 9651) of 1 to 256 bytes"}
 		}
 	}
-	c.raw[0].Record = stream.Record{ID: id, Key: self.Key, Time: c.received, Header: c.metadata(r), Value: body}
+	c.raw[0].Record = stream.Record{ID: id, Key: key, Time: c.received, Header: c.metadata(r), Value: body}
 	c.raw[0].Record.Seal()
 	c.items = c.raw[:]
 	return nil

@@ -53,7 +53,12 @@ func (v *serveVerb) openDead(log *slog.Logger) (stream.Stream, error) {
 		Reserve:   int64(v.Reserve), RetainBytes: int64(v.DeadBytes), ScrubRate: -1, Log: log,
 	}
 	o.SegmentBytes = deadSegment + 4*int64(o.MaxRecord)
-	return opened(embedded.Open(dir, o))
+	dead, err := opened(embedded.Open(dir, o))
+	if err != nil && v.Dead == "" && v.LogFirst == "" && v.Sink != "embedded" {
+		log.Warn("what is rejected is not kept: a server whose sink is elsewhere needs no disk, and there is no folder for dead letters; name one by --dead", "err", err)
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return dead, err
 }
 
 // letter is a dead letter of either kind: what the front rejected, or a record
