@@ -32,6 +32,16 @@ func TestPlansAreSentAsByTheirTools(t *testing.T) {
 	if says := fmt.Sprintf("Of %d plans %d are sent the same, %d the same with a note, and %d are refused.", r.Plans, r.Same, r.Noted, r.Refused); !strings.Contains(string(docs), says) {
 		t.Errorf("docs/load.md does not say: %s", says)
 	}
+	j := tally(cases, outcomes, jmeterTool)
+	docs, err = os.ReadFile("../../docs/load-jmeter.md")
+	for _, says := range []string{
+		fmt.Sprintf("%d plans in `bench/loadcorpus/jmeter`", j.Plans+j.OtherEngines),
+		fmt.Sprintf("%d are sent the same, %d the same with a note in the report, %d are refused, and none is sent otherwise", j.Same, j.Noted, j.Refused),
+	} {
+		if err != nil || !strings.Contains(string(docs), says) {
+			t.Errorf("docs/load-jmeter.md does not say: %s (%v)", says, err)
+		}
+	}
 	if r := tally(cases, outcomes, ""); r.Refused*100 > r.Plans*maxRefused {
 		t.Errorf("%d of %d plans are refused; at most %d %% may be", r.Refused, r.Plans, maxRefused)
 	}

@@ -93,3 +93,17 @@ func TestScriptsThatMeanSomethingElseAreRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Whatever a script is, it is translated or refused, and what is made of it is compiled
+// or refused.
+func FuzzScript(f *testing.F) {
+	for _, text := range []string{"def a = \"${b} $c\"\nvars.put('x', a)", "if (x) { y } else z", "'''a''' \"\"\"b\"\"\"", "a = [1,2][0] as int", "/* */ // \n${x}", "import a.b\n`"} {
+		f.Add(text, 1)
+		f.Add(text, 0)
+	}
+	f.Fuzz(func(t *testing.T, text string, language int) {
+		if len(text) < 2000 {
+			_, _, _ = scripted(t, []string{"javascript", "groovy", "beanshell"}[uint(language)%3], text)
+		}
+	})
+}
