@@ -30,13 +30,14 @@ const (
 // Blocked finds stretches of time in which one call from the event loop kept
 // it: consecutive samples with the same outermost own function, without an idle
 // one between them. Two short turns in a row look like a long one only if the
-// profiler saw nothing between them; so one or two short stretches prove nothing.
+// profiler saw nothing between them, and their turns are not distinguished; so one or two
+// short stretches prove nothing.
 // Without the samples' times nothing is found. A stretch is as long as what was
 // spent in it, so that time in which the process waited for a core is not the
 // call's (see CapTotal).
 func (p *Profile) Blocked() []Blocking {
 	all := map[int32]*Blocking{}
-	current, spent := int32(-1), time.Duration(0)
+	current, turn, spent := int32(-1), int32(0), time.Duration(0)
 	endpoint, seen := "", 0
 	inside := map[[2]int32]int64{} // by outermost and nearest own function
 	end := func() {
@@ -65,9 +66,9 @@ func (p *Profile) Blocked() []Blocking {
 		if current >= 0 && p.CategoryOf(s) == Collecting {
 			root = current // the collector works for whoever runs
 		}
-		if root != current {
+		if root != current || s.Turn != turn {
 			end()
-			current, spent, endpoint, seen = root, 0, s.Endpoint, 0
+			current, turn, spent, endpoint, seen = root, s.Turn, 0, s.Endpoint, 0
 		}
 		seen++
 		spent += time.Duration(s.Value)

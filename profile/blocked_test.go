@@ -72,3 +72,20 @@ func TestBlockedStretches(t *testing.T) {
 		t.Errorf("a gap: %+v", all)
 	}
 }
+
+// Calls in turns that are distinguished are no long one, however close they are.
+func TestTurnsAreDistinguished(t *testing.T) {
+	p := Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "work", Owner: Own}}}
+	for i := range 100 {
+		p.Samples = append(p.Samples, Sample{Stack: []Frame{{}}, Value: int64(10 * time.Millisecond), At: time.Duration(i) * 10 * time.Millisecond, Turn: int32(i / 2)})
+	}
+	if b := p.Blocked(); len(b) != 0 {
+		t.Errorf("calls of 20 ms kept the event loop: %+v", b)
+	}
+	for i := range p.Samples {
+		p.Samples[i].Turn = int32(i / 10)
+	}
+	if b := p.Blocked(); len(b) != 1 || b[0].Count != 10 || b[0].Longest != 100*time.Millisecond {
+		t.Errorf("ten calls of 100 ms: %+v", b)
+	}
+}

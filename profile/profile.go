@@ -104,6 +104,9 @@ type Sample struct {
 	// Thread is 0 for the one that V8's event loop is on, and of other threads where the
 	// profile has them: each worker's own, or -1.
 	Thread int32
+	// Turn distinguishes the turns of the event loop, as far as they are known: samples of
+	// one turn have one number.
+	Turn int32
 }
 
 // Profile is what one process spent over a time.

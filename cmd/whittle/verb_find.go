@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"whittle"
@@ -76,8 +77,16 @@ func (v *findVerb) targets(ctx context.Context) (targets []string, monolith stri
 	case len(v.Processes) > maxTargets:
 		return nil, "", whittle.Errorf(whittle.Invalid, "find: %d targets, at most %d are measured at once", len(v.Processes), maxTargets)
 	case len(v.Processes) > 0:
-		slices.Sort(v.Processes)
-		return slices.Compact(v.Processes), monolith, nil
+		all := slices.Clone(v.Processes)
+		for _, target := range v.Processes {
+			if pid, err := strconv.Atoi(target); err == nil {
+				for _, worker := range collect.Workers(pid) {
+					all = append(all, strconv.Itoa(worker))
+				}
+			}
+		}
+		slices.Sort(all)
+		return slices.Compact(all), monolith, nil
 	case monolith == "":
 		return nil, "", whittle.Errorf(whittle.Invalid, "find: what is to be measured?").
 			WithHint("give a process id, a URL, or -c whittle.yaml: see whittle find --help")

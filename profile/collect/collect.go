@@ -46,9 +46,14 @@ type Collected struct {
 //	1234                         a Node process on this machine, by its id: its
 //	                             inspector is opened by SIGUSR1 and closed at the end;
 //	                             or a Python process, by py-spy
-func Open(ctx context.Context, target string) (Source, error) {
+func Open(ctx context.Context, target string) (Source, error) { return open(ctx, target, false) }
+
+// OpenAmong is Open of one of several processes, which do not share a port.
+func OpenAmong(ctx context.Context, target string) (Source, error) { return open(ctx, target, true) }
+
+func open(ctx context.Context, target string, among bool) (Source, error) {
 	if pid, err := strconv.Atoi(target); err == nil {
-		return openPID(ctx, pid)
+		return openPID(ctx, pid, among)
 	}
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" {

@@ -28,6 +28,7 @@ type inspector struct {
 	url  string
 	name string
 	last int
+	pid  int // 0: not known
 	// lease is on what whittle opened. nil: it was open, and stays so.
 	lease *lease
 	exact bool            // see Exact
@@ -116,6 +117,10 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 		take = i.takeCPU
 	}
 	t, err := take(ctx, kind, d)
+	if err != nil && i.pid != 0 && ended(i.pid) {
+		return nil, whittle.Errorf(whittle.Unavailable, "take %s profile of %s: process %d ended meanwhile", kind, i.name, i.pid).
+			WithHint("start it again, and give its new id")
+	}
 	if _, coded := errors.AsType[*whittle.Error](err); err != nil && !coded {
 		err = whittle.Errorf(whittle.Unavailable, "take %s profile of %s: %w", kind, i.name, err)
 	}

@@ -112,9 +112,8 @@ func readMarks(text []byte) *marks {
 	return m
 }
 
-// at gives the request that the process worked for at a moment of V8's clock. "":
-// for none that is known.
-func (m *marks) at(microseconds float64) string {
+// turn numbers the turns of the event loop: the last note before a moment.
+func (m *marks) turn(microseconds float64) int {
 	n := sort.SearchFloat64s(m.times, microseconds)
 	if n < len(m.times) && m.times[n] == microseconds {
 		n++
@@ -122,6 +121,13 @@ func (m *marks) at(microseconds float64) string {
 	for n > 0 && m.codes[n-1]&^nameBits == over {
 		n--
 	}
+	return n
+}
+
+// at gives the request that the process worked for at a moment of V8's clock. "":
+// for none that is known.
+func (m *marks) at(microseconds float64) string {
+	n := m.turn(microseconds)
 	if n == 0 {
 		return ""
 	}

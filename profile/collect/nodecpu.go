@@ -83,6 +83,11 @@ func label(p *profile.Profile, m *marks, r *router) {
 			return ""
 		}
 		p.Requests = m.requests(r.endpoint)
+		for i := range p.Samples {
+			if s := &p.Samples[i]; s.Thread == 0 {
+				s.Turn = int32(m.turn(float64((p.Clock + s.At).Microseconds())))
+			}
+		}
 	}
 	p.LabelEndpoints(r.of, turn)
 	if m != nil {

@@ -17,12 +17,13 @@ import (
 )
 
 // openPID opens the inspector of a Node process on this machine, or py-spy on a Python
-// process.
-func openPID(ctx context.Context, pid int) (Source, error) {
+// process. Among others the inspector is moved to a free port, so that the next one
+// finds the usual port free.
+func openPID(ctx context.Context, pid int, among bool) (Source, error) {
 	if s, ok, err := openPython(pid); ok {
 		return s, err
 	}
-	if err := checkNode(pid); err != nil {
+	if err := awaitNode(ctx, pid); err != nil {
 		return nil, err
 	}
 	before, err := listening(pid)
@@ -40,18 +41,113 @@ func openPID(ctx context.Context, pid int) (Source, error) {
 		return nil, whittle.Errorf(whittle.Unavailable, "open inspector of process %d: %w", pid, err)
 	}
 	ws, opened, err := awaitInspector(ctx, pid, before)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "open inspector of process %d: %w", pid, err).
-			WithHint("the port 9229 may be taken by another process; start this one with --inspect-port=0")
+	if err == nil && opened && among {
+		ws, err = moveInspector(ctx, pid, ws)
 	}
-	return dialInspector(ctx, ws, opened)
+	if err != nil {
+		return nil, closedFor(pid, err)
+	}
+	i, err := dialInspector(ctx, ws, opened)
+	if err != nil {
+		return nil, err
+	}
+	i.pid = pid
+	return i, nil
 }
 
-// checkNode refuses a process that SIGUSR1 would end: one that is not Node's,
-// or that handles the signal in no way.
+// inspectorPort is where Node opens its inspector unless it is told another port.
+const inspectorPort = 9229
+
+// closedFor says why the inspector of a process did not open, as far as that shows.
+func closedFor(pid int, err error) error {
+	say := func(hint, format string, args ...any) error {
+		return whittle.Errorf(whittle.Unavailable, "open inspector of process %d: "+format, append([]any{pid}, args...)...).WithHint(hint)
+	}
+	switch state := stateOf(pid); {
+	case ended(pid):
+		return say("start it again, and give its new id", "it has ended meanwhile")
+	case state == 'T' || state == 't':
+		return say(fmt.Sprintf("let it go on: kill -CONT %d", pid), "it is stopped, by a signal or a debugger")
+	}
+	for _, l := range readListeners("/proc/net/tcp") {
+		if l.port == inspectorPort && !holds(filepath.Join("/proc", strconv.Itoa(pid)), map[string]bool{"socket:[" + l.inode + "]": true}) {
+			return say("start this one with --inspect-port=0, or end the other one's", "the port %d is taken by another process: %w", inspectorPort, err)
+		}
+	}
+	return say("start it with --inspect=127.0.0.1:0 where it has a handler of its own for SIGUSR1, which was called now; where its thread is busy in native code, try again",
+		"it handles SIGUSR1 itself, or has not come to it: %w", err)
+}
+
+// stateOf is a process's state as ps shows it: R, S, T, Z. 0: there is none.
+func stateOf(pid int) byte {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
+	if rest == "" {
+		return 0
+	}
+	return rest[0]
+}
+
+// ended reports whether a process has.
+func ended(pid int) bool {
+	state := stateOf(pid)
+	return state == 0 || state == 'Z'
+}
+
+// moveInspector moves an inspector that was opened just now to a free port.
+func moveInspector(ctx context.Context, pid int, ws string) (string, error) {
+	before, err := listening(pid)
+	if err != nil {
+		return "", err
+	}
+	i, err := dialInspector(ctx, ws, false)
+	if err != nil {
+		return "", err
+	}
+	err = i.evaluate(ctx, "(i => void setImmediate(() => { i.close(); i.open(0, '127.0.0.1'); }))(require('inspector'))", nil)
+	i.conn.CloseNow()
+	if err != nil {
+		return "", err
+	}
+	ws, _, err = awaitInspector(ctx, pid, before)
+	return ws, err
+}
+
+// startTimeout is how long a process may take until it can be signalled.
+const startTimeout = 3 * time.Second
+
+// awaitNode waits for a process that is only starting, and refuses one that SIGUSR1
+// would end: one that is not Node's, or that handles the signal in no way.
+func awaitNode(ctx context.Context, pid int) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := checkNode(pid)
+		if err == nil || whittle.CodeOf(err) != whittle.FailedPrecondition {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// checkNode says whether a process may be signalled. One that may be later fails a
+// precondition.
 func checkNode(pid int) error {
 	folder := filepath.Join("/proc", strconv.Itoa(pid))
 	exe, err := os.Readlink(filepath.Join(folder, "exe"))
+	if os.IsPermission(err) {
+		return whittle.Errorf(whittle.PermissionDenied, "profile process %d: it is another user's: %w", pid, err).
+			WithHint("run whittle as the user that runs it, or as root")
+	}
 	if err != nil {
 		return whittle.Errorf(whittle.NotFound, "profile process %d: %w", pid, err).
 			WithHint("give the id of a process of your own that runs")
@@ -60,11 +156,40 @@ func checkNode(pid int) error {
 	if err != nil {
 		return whittle.Errorf(whittle.NotFound, "profile process %d: %w", pid, err)
 	}
-	if !strings.HasPrefix(filepath.Base(exe), "node") || !catches(string(status), syscall.SIGUSR1) {
+	switch {
+	case !strings.HasPrefix(filepath.Base(exe), "node"):
 		return whittle.Errorf(whittle.Invalid, "profile process %d: %s is not Node, and SIGUSR1 might end it", pid, filepath.Base(exe)).
 			WithHint("a Go service is profiled by the URL of its pprof; of Java, and of anything else, give what async-profiler or perf script wrote")
+	case !catches(string(status), syscall.SIGUSR1):
+		return whittle.Errorf(whittle.FailedPrecondition, "profile process %d: it is still starting, or was started with --disable-sigusr1: SIGUSR1 might end it", pid).
+			WithHint("try again; or start it with --inspect=127.0.0.1:0")
 	}
 	return nil
+}
+
+// Workers are the workers of a Node cluster, by its first process. None: it is no
+// cluster's.
+func Workers(pid int) []int {
+	files, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "children"))
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for field := range strings.FieldsSeq(string(b)) {
+			child, err := strconv.Atoi(field)
+			env, unread := os.ReadFile(filepath.Join("/proc", field, "environ"))
+			if err == nil && unread == nil && checkNode(child) == nil && strings.Contains("\x00"+string(env), "\x00NODE_UNIQUE_ID=") {
+				out = append(out, child)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // catches says whether a process has a handler of its own for a signal, by the
@@ -176,9 +301,14 @@ func Locate(ctx context.Context, at string) ([]string, error) {
 		if pid, err := strconv.Atoi(filepath.Base(folder)); err == nil && holds(folder, inodes) {
 			if target, ok := profileable(ctx, pid, port); ok {
 				out = append(out, target)
+				for _, worker := range Workers(pid) {
+					out = append(out, strconv.Itoa(worker))
+				}
 			}
 		}
 	}
+	slices.Sort(out)
+	out = slices.Compact(out)
 	if len(out) == 0 {
 		return nil, whittle.Errorf(whittle.NotFound, "find the process at %s: none of this machine listens there that is Node's, or shows Go's pprof", at).
 			WithHint("give the process's id, or the URL of its pprof or inspector, as TARGET")

@@ -8,7 +8,7 @@ import (
 	"whittle"
 )
 
-func openPID(_ context.Context, pid int) (Source, error) {
+func openPID(_ context.Context, pid int, _ bool) (Source, error) {
 	return nil, whittle.Errorf(whittle.Unsupported, "profile process %d: by its id on Linux only", pid).
 		WithHint("start it with --inspect, and give http://127.0.0.1:9229")
 }
@@ -18,3 +18,9 @@ func Locate(_ context.Context, at string) ([]string, error) {
 	return nil, whittle.Errorf(whittle.Unsupported, "find the process at %s: on Linux only", at).
 		WithHint("give the URL of its pprof or inspector as TARGET")
 }
+
+// Workers are the workers of a Node cluster.
+func Workers(int) []int { return nil }
+
+// ended reports whether a process has.
+func ended(int) bool { return false }

@@ -46,7 +46,7 @@ func busyPython(t *testing.T) int {
 func TestPythonNeedsPySpy(t *testing.T) {
 	pid := busyPython(t)
 	t.Setenv("PATH", t.TempDir())
-	if _, err := openPID(t.Context(), pid); err == nil || !strings.Contains(err.Error(), "is profiled by py-spy, and that is not here") {
+	if _, err := openPID(t.Context(), pid, false); err == nil || !strings.Contains(err.Error(), "is profiled by py-spy, and that is not here") {
 		t.Errorf("%v", err)
 	}
 }
@@ -65,7 +65,7 @@ while :; do sleep 0.05; done
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
-	s, err := openPID(t.Context(), pid)
+	s, err := openPID(t.Context(), pid, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestPySpyFindsTheLine(t *testing.T) {
 	if _, err := exec.LookPath("py-spy"); err != nil {
 		needs.Missing(t, "py-spy", "pip install py-spy")
 	}
-	s, err := openPID(t.Context(), busyPython(t))
+	s, err := openPID(t.Context(), busyPython(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}

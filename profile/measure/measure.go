@@ -102,7 +102,11 @@ func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []pro
 		}
 	}()
 	for _, target := range targets {
-		source, err := collect.Open(ctx, target)
+		open := collect.Open
+		if len(targets) > 1 {
+			open = collect.OpenAmong
+		}
+		source, err := open(ctx, target)
 		if err != nil {
 			return nil, err
 		}

@@ -179,8 +179,8 @@ func toKnow(runtime profile.Runtime) string {
 			"(run whittle in their folder if they were built with -trimpath); for other routers, " + `set the pprof label "endpoint" around each handler, as in ` +
 			`pprof.Do(ctx, pprof.Labels("endpoint", "GET /path"), handle); whittle profile names the lines that ask for the rest meanwhile`
 	}
-	return "Node's endpoints are known by the lines that hand a function to a router, app.get('/path', …): measure on the machine where those sources are, " +
-		"and load the endpoints that matter, by --during PLAN or --endpoint; whittle profile names the lines that ask for the rest meanwhile"
+	return "Node's endpoints are read from its routers and its requests: load the endpoints that matter while it is measured, by --during PLAN or --endpoint; " +
+		"what runs after a database has responded is known where not all endpoints are under way all the time, so a lower load tells more; whittle profile names the lines that ask for the rest"
 }
 
 // Err is nil where there is advice. Without it, the exit status is 1.

@@ -11,9 +11,18 @@ import (
 var nodeRules = []rule{
 	{
 		name: "sync-crypto", title: "cryptography blocks the event loop", least: 0.02,
-		advice: "use the form with a callback or promise (crypto.pbkdf2, crypto.scrypt): it runs in the thread pool",
+		advice: "use the form with a callback or promise (crypto.pbkdf2, crypto.sign with a callback): it runs in the thread pool, where it costs the same CPU and keeps nobody waiting; keep what does not change",
 		match: func(v *view) (string, bool) {
-			return v.named("pbkdf2Sync", "scryptSync", "hkdfSync", "generateKeyPairSync", "generateKeySync", "generatePrimeSync", "hashSync", "compareSync", "genSaltSync")
+			return v.named("pbkdf2Sync", "scryptSync", "hkdfSync", "generateKeyPairSync", "generateKeySync", "generatePrimeSync", "hashSync", "compareSync", "genSaltSync",
+				"signOneShot", "verifyOneShot", "Sign.sign", "Verify.verify", "publicEncrypt", "privateDecrypt")
+		},
+	},
+	{
+		name: "sync-call", title: "compression blocks the event loop", least: 0.02,
+		advice: "use the form with a callback, or a stream: the thread pool does it, at the same CPU; keep what is asked for again and again compressed",
+		match: func(v *view) (string, bool) {
+			name, ok := v.scriptNamed("node:zlib")
+			return name, ok && strings.HasSuffix(name, "Sync")
 		},
 	},
 	{
@@ -162,7 +171,7 @@ func blocked(p *profile.Profile) []Smell {
 			Function: f.Name, File: f.File, Line: f.Line, Share: float64(b.Sum) / float64(max(p.Duration, 1)),
 			Evidence: fmt.Sprintf("%s kept the event loop %s for %s or more, the longest %s; most of it in %s",
 				p.Functions[b.Root].Name, times(b.Count), profile.BlockedFor, b.Longest.Round(time.Millisecond), f.Name),
-			Advice: "carve it into a service of its own, move it to a worker thread, or do it in slices with setImmediate between them",
+			Advice: "carve it into a service of its own, or do it in slices with setImmediate between them; a worker thread keeps nobody waiting either, and costs the same CPU",
 		})
 	}
 	return out

@@ -1,0 +1,122 @@
+//go:build linux
+
+package collect
+
+import (
+	"bufio"
+	"context"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/internal/needs"
+	"whittle/profile"
+)
+
+// The workers of a cluster are all attached at once, each on a port of its own, and
+// leave none open.
+func TestEveryWorkerOfACluster(t *testing.T) {
+	pid, base := nodeOf(t, "testdata/cluster.js")
+	deadline := time.Now().Add(10 * time.Second)
+	workers := Workers(pid)
+	for ; len(workers) < 2 && time.Now().Before(deadline); workers = Workers(pid) {
+	}
+	if len(workers) != 2 {
+		t.Fatalf("workers %v", workers)
+	}
+	busy(t, request("GET", base+"/sum"))
+	before := map[int][]string{}
+	var all []Source
+	for _, worker := range workers {
+		var err error
+		if before[worker], err = listening(worker); err != nil {
+			t.Fatal(err)
+		}
+		s, err := OpenAmong(t.Context(), strconv.Itoa(worker))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	var spent int64
+	for _, s := range all {
+		p, err := s.Take(t.Context(), profile.CPU, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range p.ByEndpoint() {
+			if e.Endpoint == "GET /sum" {
+				spent += e.Value
+			}
+		}
+	}
+	if spent == 0 {
+		t.Error("no worker was seen at work")
+	}
+	for n, s := range all {
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		untilListening(t, workers[n], before[workers[n]])
+	}
+}
+
+// script runs a program of Node's until the test ends, and gives its id when it says
+// something.
+func script(t *testing.T, text string) int {
+	t.Helper()
+	cmd := exec.Command(needs.Node(t), "--inspect-port=0", "-e", text)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid
+}
+
+// What keeps an inspector from opening is named.
+func TestWhyAProcessCannotBeAttached(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+	defer cancel()
+	own := script(t, `process.on('SIGUSR1', () => {}); setInterval(() => {}, 1000); console.log()`)
+	if _, err := Open(ctx, strconv.Itoa(own)); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "handles SIGUSR1 itself") {
+		t.Errorf("one with a handler: %v", err)
+	}
+	stopped := script(t, `setInterval(() => {}, 1000); console.log()`)
+	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if _, err := Open(ctx, strconv.Itoa(stopped)); err == nil || !strings.Contains(err.Error(), "it is stopped") {
+		t.Errorf("one that is stopped: %v", err)
+	}
+}
+
+// One that ends in the middle of its profile is said to have.
+func TestAProcessThatEndsMeanwhile(t *testing.T) {
+	pid := script(t, `setInterval(() => {}, 1000); console.log()`)
+	s, err := Open(t.Context(), strconv.Itoa(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	killed := time.AfterFunc(300*time.Millisecond, func() { syscall.Kill(pid, syscall.SIGKILL) })
+	defer killed.Stop()
+	if _, err := s.Take(t.Context(), profile.CPU, time.Second); err == nil || !strings.Contains(err.Error(), "ended meanwhile") {
+		t.Errorf("%v", err)
+	}
+}
