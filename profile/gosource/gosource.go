@@ -28,26 +28,37 @@ const (
 	maxUp    = 12 // folders above a source file that a go.mod is looked for in
 )
 
-// Label gives the samples of a Go service's profile their endpoints, as far as they
+// Label gives the samples of a Go service's profiles their endpoints, as far as they
 // have no label: by routes of its sources where those are on this machine, else by
 // the names of its handlers. folder is where sources are looked for that the program
 // names without their folder, as one that was built with -trimpath does.
-func Label(p *profile.Profile, folder string) {
-	if p.Runtime != profile.Go || !unlabelled(p) {
-		return
-	}
+func Label(folder string, profiles ...*profile.Profile) {
+	var of []*profile.Profile
 	r := newReader()
-	for i := range p.Functions {
-		if f := &p.Functions[i]; f.Owner == profile.Own {
-			r.addModuleOf(f, folder)
+	for _, p := range profiles {
+		if p.Runtime != profile.Go || !unlabelled(p) {
+			continue
+		}
+		of = append(of, p)
+		for i := range p.Functions {
+			if f := &p.Functions[i]; f.Owner == profile.Own {
+				r.addModuleOf(f, folder)
+			}
 		}
 	}
+	if len(of) == 0 {
+		return
+	}
 	routes := r.routes()
-	p.LabelHandlers(routes.of, routes.procedure)
+	for _, p := range of {
+		p.LabelHandlers(routes.of, routes.procedure)
+	}
 }
 
+// unlabelled says that a handler is on a stack without an endpoint. Else no source is
+// read.
 func unlabelled(p *profile.Profile) bool {
-	return slices.ContainsFunc(p.Samples, func(s profile.Sample) bool { return s.Endpoint == "" })
+	return slices.ContainsFunc(p.Samples, func(s profile.Sample) bool { return s.Endpoint == "" && p.HandlerOn(&s).Depth >= 0 })
 }
 
 // module is a folder with a go.mod.
@@ -181,16 +192,35 @@ func (r *reader) Import(at string) (*types.Package, error) {
 		return p, nil
 	}
 	r.checked[at] = types.NewPackage(at, files[0].Name.Name) // for what imports itself
-	c := types.Config{Importer: r, Error: func(error) {}, DisableUnusedImportCheck: true}
+	c := types.Config{Importer: r, Error: func(error) {}, DisableUnusedImportCheck: true, IgnoreFuncBodies: !r.registers(at)}
 	p, _ := c.Check(at, r.set, files, r.info)
 	r.checked[at] = p
 	return p, nil
+}
+
+// serving are packages without which nothing is registered, by how their paths begin.
+// Of an own package that imports none of them the declarations are enough.
+var serving = []string{
+	"net/http", "github.com/gorilla/mux", "github.com/go-chi/chi", "github.com/gin-gonic/gin", "github.com/labstack/echo",
+	"github.com/gofiber/fiber", "github.com/julienschmidt/httprouter", "github.com/valyala/fasthttp", "connectrpc.com/connect", "google.golang.org/grpc",
+}
+
+func (r *reader) registers(pkg string) bool {
+	return slices.ContainsFunc(r.parsed[pkg], func(f *ast.File) bool {
+		return slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool {
+			at := strings.Trim(i.Path.Value, "`\"")
+			return slices.ContainsFunc(serving, func(s string) bool { return strings.HasPrefix(at, s) })
+		})
+	})
 }
 
 // routes finds what the packages register.
 func (r *reader) routes() *Routes {
 	f := newFinder(r.set, r.info)
 	for _, pkg := range r.packages {
+		if !r.registers(pkg) {
+			continue
+		}
 		if _, err := r.Import(pkg); err == nil {
 			for _, file := range r.parsed[pkg] {
 				f.file(file)

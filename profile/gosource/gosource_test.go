@@ -51,8 +51,8 @@ func TestEveryFrameworksHandlerIsFound(t *testing.T) {
 	} {
 		t.Run(c.service, func(t *testing.T) {
 			with, without := read(t, c.service), read(t, c.service)
-			Label(with, services)
-			Label(without, t.TempDir())
+			Label(services, with)
+			Label(t.TempDir(), without)
 			for _, got := range []struct {
 				list []string
 				want string
@@ -87,7 +87,7 @@ func small(t *testing.T, source string) (string, func(function string, line int)
 			{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard},
 			{Name: function, File: filepath.Join(folder, "main.go"), Line: line, Owner: profile.Own},
 		}, Samples: []profile.Sample{{Value: 1, Stack: []profile.Frame{{Function: 1}, {Function: 0}}}}}
-		Label(p, folder)
+		Label(folder, p)
 		return p.Samples[0].Endpoint
 	}
 }

@@ -74,6 +74,9 @@ type requestPage struct {
 	url    string
 	of     []*subject
 	before collect.Count // when the measurement began
+	// What it has more a while later, and how much later that is.
+	between collect.Count
+	whole   time.Duration
 }
 
 // measure profiles a running process: while a plan loads it, or as it is.
@@ -138,11 +141,13 @@ func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []pro
 // label finds the endpoints of a Go service's profiles that have no label for them,
 // and of its collector.
 func (m *Measured) label() {
+	var all []*profile.Profile
 	for _, t := range m.Taken {
 		if t != nil {
-			labelGo(t.Profile)
+			all = append(all, t.Profile)
 		}
 	}
+	labelGo(all...)
 	for _, t := range m.Taken {
 		for _, of := range m.Taken {
 			if t != nil && of != nil {
@@ -154,9 +159,9 @@ func (m *Measured) label() {
 
 // labelGo looks for sources where the profile names them, else from the working
 // folder on.
-func labelGo(p *profile.Profile) {
+func labelGo(all ...*profile.Profile) {
 	if wd, err := os.Getwd(); err == nil {
-		gosource.Label(p, wd)
+		gosource.Label(wd, all...)
 	}
 }
 
@@ -190,7 +195,6 @@ func (m *Settings) live(ctx context.Context, subjects []*subject, pages []*reque
 	for _, s := range subjects {
 		profiled.Go(func() (err error) {
 			s.got.Taken, err = collect.All(profiling, s.source, s.kinds, m.Duration)
-			s.got.label()
 			return err
 		})
 	}
@@ -199,25 +203,35 @@ func (m *Settings) live(ctx context.Context, subjects []*subject, pages []*reque
 	}
 	counted, counting := errgroup.WithContext(ctx)
 	for _, p := range pages {
-		counted.Go(func() error { return p.count(counting, began) })
+		counted.Go(func() error { return p.read(counting, began) })
 	}
-	return counted.Wait()
-}
-
-// count gives the processes the requests since a measurement began.
-func (p *requestPage) count(ctx context.Context, began time.Time) error {
-	after, err := collect.Requests(ctx, p.url)
-	if err != nil {
+	if err := counted.Wait(); err != nil {
 		return err
 	}
-	whole, between := time.Since(began), after.Since(p.before)
-	for _, s := range p.of {
-		for _, t := range s.got.Taken {
-			t.CountRequests(portion(between.Endpoints, t.Duration, whole))
-		}
-		s.got.Classes = between.Classes
+	for _, s := range subjects { // which reads sources, and takes its time
+		s.got.label()
+	}
+	for _, p := range pages {
+		p.count()
 	}
 	return nil
+}
+
+// read reads the page again, a while after a measurement began.
+func (p *requestPage) read(ctx context.Context, began time.Time) error {
+	after, err := collect.Requests(ctx, p.url)
+	p.whole, p.between = time.Since(began), after.Since(p.before)
+	return err
+}
+
+// count gives the processes the requests since the measurement began.
+func (p *requestPage) count() {
+	for _, s := range p.of {
+		for _, t := range s.got.Taken {
+			t.CountRequests(portion(p.between.Endpoints, t.Duration, p.whole))
+		}
+		s.got.Classes = p.between.Classes
+	}
 }
 
 // portion gives a part's requests of those of the whole time. Node's profiles
@@ -257,7 +271,6 @@ func (m *Settings) underLoad(ctx context.Context, subjects []*subject, pages []*
 	for _, s := range subjects {
 		g.Go(func() (err error) {
 			s.got.Taken, err = m.during(ended, s.source, under, s.kinds)
-			s.got.label()
 			if ended.Err() == nil || len(s.got.Taken) == 0 {
 				return err
 			}
@@ -283,6 +296,7 @@ func (s *subject) loaded(ran *loaded.Report) error {
 			WithHint("a load that lasts for a second or more"))
 	}
 	s.got.Load = ran
+	s.got.label()
 	for _, t := range s.got.Taken {
 		from := t.Began.Sub(ran.Started)
 		t.CountRequests(requestsBetween(ran, from, from+t.Duration))
