@@ -131,7 +131,7 @@ backend b
 		tls:   "https://:{{port}} {\n  tls {{folder}}/cert.pem {{folder}}/key.pem",
 	},
 	{
-		name: "pingora", install: "cd bench/gateway/pingora && cargo build --release --locked", version: "0.8", binary: "pass",
+		name: "pingora", install: "cd bench/gateway/pingora && cargo build --release", version: "0.8", binary: "pass",
 		command: []string{"{{listen}}", "{{upstream}}", "{{workers}}"},
 	},
 }
