@@ -1,6 +1,6 @@
 'use strict';
 const fs = require('node:fs');
 
-module.exports = function handle(req, res) { // smell: sync-call
-  res.end(fs.readFileSync(__filename));
+module.exports = function handle(req, res) {
+  res.end(fs.readFileSync(__filename)); // smell: sync-call
 };
