@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/profile"
 )
 
@@ -107,6 +108,20 @@ func (i *inspector) Kinds() []profile.Kind {
 	return []profile.Kind{profile.CPU, profile.Allocations, profile.Heap}
 }
 
+// ends reports whether a process has ended, or does within two seconds: its connections
+// end before it does.
+func ends(ctx context.Context, pid int) bool {
+	for range 40 {
+		if ended(pid) {
+			return true
+		}
+		if !notify.Sleep(ctx, 50*time.Millisecond) {
+			return false
+		}
+	}
+	return false
+}
+
 // Take starts V8's profiler, waits, and stops it, also when ctx ends.
 func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration) (*Collected, error) {
 	if !slices.Contains(i.Kinds(), kind) {
@@ -117,7 +132,7 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 		take = i.takeCPU
 	}
 	t, err := take(ctx, kind, d)
-	if err != nil && i.pid != 0 && ended(i.pid) {
+	if err != nil && i.pid != 0 && ends(ctx, i.pid) {
 		return nil, whittle.Errorf(whittle.Unavailable, "take %s profile of %s: process %d ended meanwhile", kind, i.name, i.pid).
 			WithHint("start it again, and give its new id")
 	}
