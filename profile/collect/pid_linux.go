@@ -235,7 +235,7 @@ func awaitInspector(ctx context.Context, pid int, before []string) (ws string, o
 			if old && time.Since(began) < openTimeout {
 				continue
 			}
-			ws, err := inspectorAt(ctx, "http://"+a)
+			ws, err := askInspector(ctx, "http://"+a)
 			if err == nil {
 				return ws, !old, nil
 			}
@@ -247,6 +247,14 @@ func awaitInspector(ctx context.Context, pid int, before []string) (ws string, o
 			return "", false, fmt.Errorf("it did not open: %w", last)
 		}
 	}
+}
+
+// askInspector is inspectorAt within a second: an address may be the service's own, which
+// has no response to what an inspector is asked for.
+func askInspector(ctx context.Context, base string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return inspectorAt(ctx, base)
 }
 
 // listening gives the loopback addresses at which a process can be reached:
