@@ -1,6 +1,10 @@
 package profile
 
-import "time"
+import (
+	"slices"
+	"sort"
+	"time"
+)
 
 // BlockedFor is the duration from which on the event loop counts as blocked:
 // users notice it, and Node's own documentation warns of it.
@@ -32,16 +36,23 @@ const (
 // one between them. Two short turns in a row look like a long one only if the
 // profiler saw nothing between them, and their turns are not distinguished; so one or two
 // short stretches prove nothing.
-// Without the samples' times nothing is found. A stretch is as long as what was
-// spent in it, so that time in which the process waited for a core is not the
-// call's (see CapTotal).
+// Without the samples' times nothing is found.
+//
+// A stretch is as long as the CPU time in it, so that what the process waited for a core
+// is not the call's: by MainClock where that was read, else each sample counts for at
+// most two of the profiler's usual intervals, since it looks again as soon as the process
+// runs.
 func (p *Profile) Blocked() []Blocking {
 	all := map[int32]*Blocking{}
-	current, turn, spent := int32(-1), int32(0), time.Duration(0)
-	endpoint, seen := "", 0
+	current, turn, spent, began := int32(-1), int32(0), time.Duration(0), time.Duration(0)
+	endpoint, seen, most := "", 0, 2*p.interval()
 	inside := map[[2]int32]int64{} // by outermost and nearest own function
-	end := func() {
-		if d := spent; current >= 0 && d >= BlockedFor {
+	end := func(now time.Duration) {
+		d := spent
+		if len(p.MainClock) > 0 {
+			d = p.usedBetween(began, now)
+		}
+		if current >= 0 && d >= BlockedFor {
 			b := all[current]
 			if b == nil {
 				b = &Blocking{Root: current, Inner: current, Endpoint: endpoint}
@@ -67,16 +78,16 @@ func (p *Profile) Blocked() []Blocking {
 			root = current // the collector works for whoever runs
 		}
 		if root != current || s.Turn != turn {
-			end()
-			current, turn, spent, endpoint, seen = root, s.Turn, 0, s.Endpoint, 0
+			end(s.At)
+			current, turn, spent, began, endpoint, seen = root, s.Turn, 0, s.At, s.Endpoint, 0
 		}
 		seen++
-		spent += time.Duration(s.Value)
+		spent += min(time.Duration(s.Value), most)
 		if own := p.nearestOwn(s); own >= 0 && root >= 0 {
 			inside[[2]int32{root, s.Stack[own].Function}] += s.Value
 		}
 	}
-	end()
+	end(p.Duration)
 	var out []Blocking
 	for root, b := range all {
 		var most int64
@@ -89,6 +100,52 @@ func (p *Profile) Blocked() []Blocking {
 	}
 	sortBy(out, func(b Blocking) (int64, string) { return int64(b.Sum), p.Functions[b.Root].Name })
 	return out
+}
+
+// interval is the usual time from one sample of the event loop's thread to the next: the
+// median.
+func (p *Profile) interval() time.Duration {
+	var all []time.Duration
+	last := time.Duration(-1)
+	for i := range p.Samples {
+		if s := &p.Samples[i]; s.Thread == 0 {
+			if last >= 0 {
+				all = append(all, s.At-last)
+			}
+			last = s.At
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// ClockReading is one of a thread's CPU clock.
+type ClockReading struct {
+	At   time.Duration // since the profile began
+	Used time.Duration
+}
+
+// usedBetween is what the event loop's thread has used between two moments, by MainClock:
+// as much of the time from one reading to the next as of the use between them.
+func (p *Profile) usedBetween(from, to time.Duration) time.Duration {
+	return p.usedAt(to) - p.usedAt(from)
+}
+
+func (p *Profile) usedAt(at time.Duration) time.Duration {
+	c := p.MainClock
+	n := sort.Search(len(c), func(i int) bool { return c[i].At > at })
+	switch {
+	case n == 0:
+		return c[0].Used
+	case n == len(c):
+		return c[n-1].Used
+	}
+	before, after := c[n-1], c[n]
+	part := float64(at-before.At) / float64(after.At-before.At)
+	return before.Used + time.Duration(part*float64(after.Used-before.Used))
 }
 
 // OutermostOwn gives the function of the service's own that is nearest to a stack's

@@ -119,6 +119,9 @@ type Profile struct {
 	Samples   []Sample
 	// Clock is V8's own clock when it began, which counts from no known moment.
 	Clock time.Duration
+	// MainClock are readings of the CPU clock of the thread that the event loop is on, in
+	// order. None: it was not read.
+	MainClock []ClockReading
 	// Estimated says that the file does not know how long a sample is: each counts
 	// alike. Where it knows no times either, Duration is their sum.
 	Estimated bool

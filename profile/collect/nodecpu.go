@@ -41,6 +41,8 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 	defer i.unmark(ctx)
 	i.attach(ctx)
 	defer i.detach(ctx)
+	clock := readMainClock(ctx, i.pid)
+	defer clock.stop()
 	run, err := i.startCPU(ctx, i.exact)
 	if err != nil {
 		return nil, err
@@ -67,6 +69,10 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 		return nil, err
 	}
 	i.account(ctx, t.Profile, run.used, used)
+	for _, r := range clock.stop() {
+		r.At -= t.Clock
+		t.MainClock = append(t.MainClock, r)
+	}
 	marks := i.marked(ctx)
 	label(t.Profile, marks, i.readRouter(ctx, t.Profile))
 	return t, nil

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"whittle"
+	"whittle/profile"
 )
 
 func openPID(_ context.Context, pid int, _ bool) (Source, error) {
@@ -24,3 +25,10 @@ func Workers(int) []int { return nil }
 
 // ended reports whether a process has.
 func ended(int) bool { return false }
+
+// mainClock reads a thread's CPU clock: on Linux only.
+type mainClock struct{}
+
+func readMainClock(context.Context, int) *mainClock { return nil }
+
+func (*mainClock) stop() []profile.ClockReading { return nil }

@@ -1,0 +1,66 @@
+//go:build linux
+
+package collect
+
+import (
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whittle/internal/needs"
+	"whittle/profile"
+)
+
+// Turns of 25 ms of CPU keep the event loop for no 50, also where the process shares its
+// core with three others, and each turn takes four times as long.
+func TestABusyNeighbourBlocksNoEventLoop(t *testing.T) {
+	var allowed, core unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; core.Count() == 0; n++ {
+		if allowed.IsSet(n) {
+			core.Set(n)
+		}
+	}
+	pid := script(t, `setInterval(function turn() {
+		const began = process.cpuUsage();
+		let used;
+		do { used = process.cpuUsage(began); } while (used.user + used.system < 25e3);
+	}, 150); console.log()`)
+	pids := []int{pid}
+	for range 3 {
+		neighbour := exec.CommandContext(t.Context(), needs.Node(t), "-e", "for (;;);")
+		if err := neighbour.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer neighbour.Wait()
+		defer neighbour.Process.Kill()
+		pids = append(pids, neighbour.Process.Pid)
+	}
+	s, err := Open(t.Context(), strconv.Itoa(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	for _, pid := range pids {
+		if err := unix.SchedSetaffinity(pid, &core); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := s.Take(t.Context(), profile.CPU, 3*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.MainClock) == 0 {
+		t.Fatal("the process's clock was not read")
+	}
+	for _, b := range p.Blocked() {
+		if b.Sure {
+			t.Errorf("named: %+v, in %s", b, p.Functions[b.Root].Name)
+		}
+	}
+}
