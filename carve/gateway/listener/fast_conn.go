@@ -22,8 +22,13 @@ import (
 // the fast path takes.
 const fastBuffer = 8 << 10
 
-// fastBuffers are for connections with a request; idle ones hold none.
-var fastBuffers = sync.Pool{New: func() any { return new([fastBuffer]byte) }}
+// A fastInput is what a connection with a request reads into: idle ones hold none.
+type fastInput struct {
+	bytes [fastBuffer]byte
+	head  http1.RequestHead // the present request's
+}
+
+var fastInputs = sync.Pool{New: func() any { return new(fastInput) }}
 
 // The states of a connection: shutdown closes the idle ones.
 const (
@@ -45,10 +50,9 @@ type fastConn struct {
 	watch    *hangup
 	state    atomic.Int32 // any goroutine's
 
-	buf      *[fastBuffer]byte // nil while the connection is idle
-	from, to int               // the part of buf that has been read and not used
-	head     http1.RequestHead
-	used     bool // a request has come
+	in       *fastInput // nil while the connection is idle
+	from, to int        // the part of in.bytes that has been read and not used
+	used     bool       // a request has come
 	first    func(fd uintptr) bool
 	firstN   int
 	firstErr error
@@ -71,7 +75,6 @@ type fastConn struct {
 func newFastConn(l *fastPath, c net.Conn, state *tls.ConnectionState) *fastConn {
 	n := &fastConn{l: l, net: c, remote: c.RemoteAddr().String(), tls: state}
 	n.numbered = numbered{client: n, number: l.s.conns.Add(1), under: accepted(c)}
-	n.head.Limits = http1.Limits{Head: min(fastBuffer, l.s.c.HeaderBytes), Fields: keptFields}
 	n.reads.net = c
 	plain := c
 	if tc, ok := c.(*tls.Conn); ok {
@@ -168,7 +171,7 @@ func (c *fastConn) handOver() {
 	_ = c.net.SetReadDeadline(time.Time{}) // where this fails, so does what net/http does next
 	under := c.net
 	if c.from < c.to {
-		under = &resumed{Conn: under, read: append([]byte(nil), c.buf[c.from:c.to]...)}
+		under = &resumed{Conn: under, read: append([]byte(nil), c.in.bytes[c.from:c.to]...)}
 	}
 	c.release()
 	s := c.l.s
@@ -237,9 +240,9 @@ func (c *fastConn) awaitGone(limit time.Duration) {
 }
 
 func (c *fastConn) release() {
-	if c.buf != nil {
-		fastBuffers.Put(c.buf)
-		c.buf, c.from, c.to = nil, 0, 0
+	if c.in != nil {
+		fastInputs.Put(c.in)
+		c.in, c.from, c.to = nil, 0, 0
 	}
 }
 
@@ -252,16 +255,18 @@ func (c *fastConn) readHead() nextStep {
 	if c.state.Load() == fastClosed {
 		return closeConn
 	}
-	c.head.Reset()
+	head := &c.in.head
+	head.Limits = http1.Limits{Head: min(fastBuffer, c.l.s.c.HeaderBytes), Fields: keptFields}
+	head.Reset()
 	var begun time.Time
 	for {
-		n, err := c.head.Parse(c.buf[c.from:c.to])
+		n, err := head.Parse(c.in.bytes[c.from:c.to])
 		switch {
 		case err != nil:
 			return handOver
 		case n > 0:
 			return keepOpen
-		case c.to-c.from == len(c.buf), c.to-c.from >= c.l.s.c.HeaderBytes:
+		case c.to-c.from == fastBuffer, c.to-c.from >= c.l.s.c.HeaderBytes:
 			return handOver
 		}
 		if begun.IsZero() {
@@ -279,7 +284,7 @@ func (c *fastConn) readHead() nextStep {
 // headTime is how long the rest of a head may take: an empty line behind the last
 // request is none yet.
 func (c *fastConn) headTime() time.Duration {
-	if string(c.buf[c.from:c.to]) == "\r\n" {
+	if string(c.in.bytes[c.from:c.to]) == "\r\n" {
 		return c.l.s.c.IdleTimeout
 	}
 	return c.l.s.c.HeaderTimeout
@@ -301,8 +306,8 @@ func (c *fastConn) awaitRequest() bool {
 		c.from, c.to = 0, max(c.firstN, 0)
 		return c.firstErr == nil && c.to > 0
 	}
-	if c.buf == nil {
-		c.buf = fastBuffers.Get().(*[fastBuffer]byte)
+	if c.in == nil {
+		c.in = fastInputs.Get().(*fastInput)
 	}
 	c.from, c.to = 0, 0
 	return c.readMore() == nil
@@ -311,26 +316,26 @@ func (c *fastConn) awaitRequest() bool {
 // readFirst reads into a buffer that it takes for as long as there is something to
 // be read. False: there is nothing yet.
 func (c *fastConn) readFirst(fd uintptr) bool {
-	buf := fastBuffers.Get().(*[fastBuffer]byte)
-	n, err := socket.ReadNow(int(fd), buf[:])
+	in := fastInputs.Get().(*fastInput)
+	n, err := socket.ReadNow(int(fd), in.bytes[:])
 	for errors.Is(err, syscall.EINTR) { // no event would tell again of what is there already
-		n, err = socket.ReadNow(int(fd), buf[:])
+		n, err = socket.ReadNow(int(fd), in.bytes[:])
 	}
 	if errors.Is(err, syscall.EAGAIN) {
-		fastBuffers.Put(buf)
+		fastInputs.Put(in)
 		return false
 	}
-	c.buf, c.firstN, c.firstErr = buf, n, err
+	c.in, c.firstN, c.firstErr = in, n, err
 	return true
 }
 
 // readMore reads more into the buffer, which must not be full.
 func (c *fastConn) readMore() error {
 	if c.from > 0 {
-		c.to = copy(c.buf[:], c.buf[c.from:c.to])
+		c.to = copy(c.in.bytes[:], c.in.bytes[c.from:c.to])
 		c.from = 0
 	}
-	n, err := c.reads.read(c.buf[c.to:])
+	n, err := c.reads.read(c.in.bytes[c.to:])
 	c.to += n
 	if n > 0 {
 		return nil // the next read returns the error
@@ -359,7 +364,7 @@ func (c *fastConn) ended() bool { return c.tls != nil || !c.watch.pending() }
 
 // respond has the handler respond to the request whose head has been read.
 func (c *fastConn) respond() nextStep {
-	if !everyday(&c.head) {
+	if !everyday(&c.in.head) {
 		return handOver
 	}
 	ctx := c.spare

@@ -98,9 +98,9 @@ func (c *fastConn) respondRaw(ctx *requestContext) (step nextStep, served bool) 
 	if c.l.raw == nil {
 		return 0, false
 	}
-	h, r := &c.head, &c.raws
+	h, r := &c.in.head, &c.raws
 	f := h.Framing()
-	rest := c.buf[c.from+len(h.Raw()) : c.to]
+	rest := c.in.bytes[c.from+len(h.Raw()) : c.to]
 	if f.Kind == http1.Chunked || f.Length > int64(len(rest)) {
 		return 0, false
 	}
@@ -109,7 +109,7 @@ func (c *fastConn) respondRaw(ctx *requestContext) (step nextStep, served bool) 
 		return 0, false
 	}
 	if r.c == nil {
-		*r = Raw{c: c, Head: h, Peer: c.remote, HTTPS: c.tls != nil || c.numbered.origin().HTTPS, Origin: c.numbered.origin()}
+		*r = Raw{c: c, Peer: c.remote, HTTPS: c.tls != nil || c.numbered.origin().HTTPS, Origin: c.numbered.origin()}
 		if i := strings.LastIndexByte(c.remote, ':'); i >= 0 {
 			r.Peer = c.remote[:i]
 		}
@@ -118,7 +118,7 @@ func (c *fastConn) respondRaw(ctx *requestContext) (step nextStep, served bool) 
 			r.TLS = c.tls.Version
 		}
 	}
-	r.Path, r.Body, r.ctx, r.full, r.failed = path, rest[:f.Length], ctx, nil, false
+	r.Head, r.Path, r.Body, r.ctx, r.full, r.failed = h, path, rest[:f.Length], ctx, nil, false
 	r.scratch = fastOut.Get().(*[]byte)
 	whole := c.call(func() { served = c.l.raw.ServeRaw(r) })
 	fastOut.Put(r.scratch)

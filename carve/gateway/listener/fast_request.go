@@ -27,7 +27,7 @@ type fastRequest struct {
 // newFastRequest makes the request of the connection's head, and takes the head out of
 // the buffer. It gives nil, and leaves all as it is, where the request is net/http's.
 func newFastRequest(c *fastConn, ctx *requestContext) *fastRequest {
-	h := &c.head
+	h := &c.in.head
 	x := &fastRequest{c: c, ctx: ctx}
 	raw := h.Raw()
 	if !setURL(&x.url, string(h.Target())) {
@@ -279,14 +279,14 @@ func (b *fastBody) Read(p []byte) (n int, err error) {
 func (b *fastBody) advance() error {
 	c := b.c
 	for b.err == nil && len(b.piece) == 0 && c.from < c.to && !b.framed.Done() {
-		piece, n, err := b.framed.Next(c.buf[c.from:c.to])
+		piece, n, err := b.framed.Next(c.in.bytes[c.from:c.to])
 		c.from += n
 		switch {
 		case err != nil:
 			c.l.s.malformed.Add(1)
 			c.over.Store(true)
 			b.err = errFraming
-		case n == 0 && c.to-c.from == len(c.buf):
+		case n == 0 && c.to-c.from == fastBuffer:
 			c.over.Store(true)
 			b.err = errFraming // a trailer that is longer than a head may be
 		case n == 0:
