@@ -1,6 +1,8 @@
 package load
 
 import (
+	"slices"
+
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -19,6 +21,9 @@ func checkBounds(p *plan.Plan, o *Options, r *report.Report) {
 	}
 	r.CheckFailIf(o.FailIf)
 	r.Warnings = append(r.Warnings, p.Notes...)
+	if !slices.ContainsFunc(p.Requests(), (*plan.Request).ExpectsStatus) {
+		r.WarnOfClientErrors()
+	}
 }
 
 // checkBound checks a run against one bound. A condition is not met where a figure

@@ -60,7 +60,7 @@ type loadVerb struct {
 
 // Help gives the examples.
 func (loadVerb) Help() string {
-	return `Arrivals are open: each comes at its intended time whether or not the server keeps up, and latency counts from that time. Users (--users, JMeter's thread groups) are closed: the report then also gives the latency corrected for what they did not send while they waited. A run in which the generator itself was late declares itself void (exit status 3). A run without a single response, and bounds that a plan sets (Artillery's ensure) and that do not hold, make the exit status 1. --fail-if adds conditions of its own. Ctrl-C ends a run early and still reports.
+	return `Arrivals are open: each comes at its intended time whether or not the server keeps up, and latency counts from that time. Users (--users, JMeter's thread groups) are closed: the report then also gives the latency corrected for what they did not send while they waited. A run in which the generator itself was late declares itself void (exit status 3). A run in which not one request succeeded, and bounds that a plan sets (Artillery's ensure) and that do not hold, make the exit status 1. --fail-if adds conditions of its own. Ctrl-C ends a run early and still reports.
 
 Examples:
   whittle load systems/count/plans/baseAppLoadTest.yml

@@ -52,9 +52,9 @@ func TestOneDashDoesForTwo(t *testing.T) {
 	}
 }
 
-// A run that got no response at all measured nothing, whatever the reason, and
-// must not pass for a success in a script.
-func TestALoadWithoutASingleResponseFails(t *testing.T) {
+// A run of nothing but failures measured nothing, whatever the reason, and must not pass
+// for a success in a script.
+func TestALoadOfNothingButFailuresFails(t *testing.T) {
 	refusing, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -75,10 +75,24 @@ func TestALoadWithoutASingleResponseFails(t *testing.T) {
 	defer silent.Close()
 	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }))
 	defer failing.Close()
-	none := filepath.Join(t.TempDir(), "none.yml")
-	if err := os.WriteFile(none, []byte("scenarios: [{flow: [{get: {url: /, probability: 0}}]}]"), 0o600); err != nil {
-		t.Fatal(err)
+	missing := httptest.NewServer(http.NotFoundHandler())
+	defer missing.Close()
+	var asked atomic.Int64
+	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(200 + int(asked.Add(1)%2)*300)
+	}))
+	defer odd.Close()
+	dir := t.TempDir()
+	plan := func(name, flow string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("scenarios: [{flow: ["+flow+"]}]"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
+	none := plan("none.yml", "{get: {url: /, probability: 0}}")
+	wanting := plan("wanting.yml", "{get: {url: /, expect: {statusCode: 200}}}, {get: {url: /, expect: {statusCode: 200}}}")
+	content := plan("content.yml", "{get: {url: /, expect: {statusCode: 500}}}")
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -90,11 +104,22 @@ func TestALoadWithoutASingleResponseFails(t *testing.T) {
 		{[]string{secure.URL}, 1, "--insecure"},
 		{[]string{silent.URL}, 1, "got a response (reset: 1)"},
 		{[]string{none, "--target", failing.URL}, 1, "no request was sent"},
-		{[]string{failing.URL}, 0, ""}, // a response, if a sad one
+		// Responses, but nothing of what was asked for.
+		{[]string{failing.URL}, 1, "not one of 1 requests to " + failing.URL + " succeeded (server_error: 1; status 500: 1)"},
+		{[]string{failing.URL, "--rate", "50", "--duration", "100ms"}, 1, "see the target's log"},
+		{[]string{failing.URL, "--users", "2", "--loops", "3", "--fail-if", "errors > 99%"}, 1, "(server_error: 6; status 500: 6); the condition errors > 99% holds: it is 100"},
+		{[]string{wanting, "--target", missing.URL}, 1, "not one of 2 requests to " + missing.URL + " succeeded (expectation: 2; status 404: 2)"},
+		{[]string{wanting, "--target", missing.URL}, 1, "what the plan expects holds of no response"},
+		{[]string{content, "--target", failing.URL}, 0, ""}, // an error is what this plan expects
+		{[]string{missing.URL}, 0, ""},        // and a 404 a response, which a note is about
+		{[]string{odd.URL, "-n", "2"}, 0, ""}, // one in two succeeds
 	} {
 		status, out, errs := whittleOnce(t, slices.Concat([]string{"load", "--max-late", "1m"}, c.args)...)
 		if status != c.status || !strings.Contains(errs, c.says) || !strings.Contains(out, "virtual users") {
 			t.Errorf("%v: status %d\n%s%s", c.args, status, out, errs)
+		}
+		if noted := strings.Contains(out, "every response was a refusal (status 404: "); noted != slices.Equal(c.args, []string{missing.URL}) {
+			t.Errorf("%v: a note on refusals: %v\n%s", c.args, noted, out)
 		}
 	}
 }

@@ -77,17 +77,19 @@ func (c Check) failIf() string {
 func rounded(f float64) float64 { return math.Round(f*1e4) / 1e4 }
 
 // Err reports whether the run counts as a success: nil, or an error with
-// the code whittle.FallsShort (exit status 1) where not one response came or a
+// the code whittle.FallsShort (exit status 1) where not one request succeeded or a
 // bound of the plan's ensure is exceeded or a condition to fail holds, and whittle.Unavailable (exit status
-// 3) where the run is void.
+// 3) where the run is void. Where nothing succeeded, that is said however punctual the
+// generator was.
 func (r *Report) Err() error {
-	if r.Void != "" && (r.Completed > 0 || r.Requests == 0) {
+	nothing := r.NoSuccess()
+	if r.Void != "" && (nothing == "" || r.Requests == 0) {
 		return whittle.Errorf(whittle.Unavailable, "the run is void: %s", r.Void)
 	}
 	var failed []string
 	hint := ""
-	if reason := r.noResponse(); reason != "" {
-		failed, hint = append(failed, reason), r.noResponseHint()
+	if nothing != "" {
+		failed, hint = append(failed, nothing), r.noSuccessHint()
 	}
 	for _, c := range r.Ensure {
 		switch {
@@ -112,15 +114,15 @@ func (r *Report) Err() error {
 	return nil
 }
 
-// noResponse says why the run got no response at all: such a run shows nothing
-// about its target, however punctual the generator was. Empty where it got at least
-// one.
-func (r *Report) noResponse() string {
+// NoSuccess says why the run was nothing but failures: no response at all, or none
+// without an error. Such a run shows nothing about its target but that it fails. Empty
+// where at least one request succeeded.
+func (r *Report) NoSuccess() string {
 	switch {
-	case r.Completed > 0:
-		return ""
 	case r.Requests == 0:
 		return "no request was sent, so there is no response to measure"
+	case r.Completed > 0 && (r.Failed == 0 || r.Failed+r.Unfinished < r.Requests):
+		return ""
 	}
 	causes := counts(r.Errors)
 	if r.Unfinished > 0 {
@@ -129,25 +131,45 @@ func (r *Report) noResponse() string {
 		}
 		causes += fmt.Sprintf("unfinished: %d", r.Unfinished)
 	}
-	return fmt.Sprintf("not one of %d requests to %s got a response (%s)", r.Requests, r.Target, causes)
+	if r.Completed == 0 {
+		return fmt.Sprintf("not one of %d requests to %s got a response (%s)", r.Requests, r.Target, causes)
+	}
+	return fmt.Sprintf("not one of %d requests to %s succeeded (%s; status %s)", r.Requests, r.Target, causes, counts(r.Codes))
 }
 
-// noResponseHint says what to do about the cause that most requests met.
-func (r *Report) noResponseHint() string {
+// WarnOfClientErrors says that all responses were of 4xx, where they were: the target
+// has responded, so that is no error of the run, and hardly what was to be measured. It is
+// for a run whose plan expects no status.
+func (r *Report) WarnOfClientErrors() {
+	for code := range r.Codes {
+		if code[0] != '4' {
+			return
+		}
+	}
+	if r.Completed > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("every response was a refusal (status %s): are the path, the method and the credentials right?", counts(r.Codes)))
+	}
+}
+
+// noSuccessHint says what to do about the cause that most requests met.
+func (r *Report) noSuccessHint() string {
 	most, hint := r.Unfinished, "the run ended before a first response: let it go on for longer"
-	if r.Requests == 0 {
+	switch {
+	case r.Requests == 0:
 		hint = "see the plan's phases, and its ifTrue and probability"
+	case r.Completed > 0:
+		hint = "see the samples of the errors in the report"
 	}
 	for _, kind := range kinds {
-		if n := r.Errors[kind]; n > most && noResponseHints[kind] != "" {
-			most, hint = n, noResponseHints[kind]
+		if n := r.Errors[kind]; n > most && noSuccessHints[kind] != "" {
+			most, hint = n, noSuccessHints[kind]
 		}
 	}
 	return hint
 }
 
-// noResponseHints are the hints by the kind of error.
-var noResponseHints = map[string]string{
+// noSuccessHints are the hints by the kind of error.
+var noSuccessHints = map[string]string{
 	ErrorDNS:         "is the name right, and does this machine's resolver know it? --target URL sends the plan elsewhere",
 	ErrorRefused:     "is it running there? --target URL sends the plan elsewhere",
 	ErrorConnect:     "is it running there, and is it reached from here? --target URL sends the plan elsewhere",
@@ -156,12 +178,15 @@ var noResponseHints = map[string]string{
 	ErrorTimeout:     "is it overloaded, or is the timeout shorter than a response takes?",
 	ErrorReset:       "it closes connections before it responds: see its log, and whether it speaks this --protocol",
 	ErrorMalformed:   "it does not respond in this protocol: see --protocol, and whether the target is https",
+	ErrorServer:      "see the target's log; where errors are what is to be measured, a plan says so: expect: {statusCode: 503}",
+	ErrorExpectation: "what the plan expects holds of no response: see the samples of the errors, and whether the target is the right one",
+	ErrorCapture:     "no response has what the plan captures: see whether the target is the right one",
 }
 
 // sample is what one error of a kind said, and for a certificate what to do about it.
 func (r *Report) sample(kind string) string {
 	if kind == ErrorCertificate {
-		return r.ErrorSamples[kind] + " (" + noResponseHints[kind] + ")"
+		return r.ErrorSamples[kind] + " (" + noSuccessHints[kind] + ")"
 	}
 	return r.ErrorSamples[kind]
 }
