@@ -162,6 +162,8 @@ func (c *Comparison) judge(figures []figure) {
 		c.Void = "target B: " + c.B.Void
 	case c.A.Completed == 0 || c.B.Completed == 0:
 		c.Void = fmt.Sprintf("there is nothing to compare: A responded to %d requests, B to %d", c.A.Completed, c.B.Completed)
+	case c.A.NoSuccess() != "" && c.B.NoSuccess() != "":
+		c.Void = "there is nothing to compare: of A " + c.A.NoSuccess() + ", and of B " + c.B.NoSuccess()
 	}
 	if c.Void != "" {
 		c.Verdict = "Void: " + c.Void + "."
@@ -188,14 +190,28 @@ func (c *Comparison) voidTails(figures []figure) map[string]string {
 		}
 		for i := range figures {
 			f := &figures[i]
-			if quantile := map[string]float64{"p95": .95, "p99": .99}[f.key]; quantile >= r.LateFrom() {
-				f.Ratio.Ratio, f.Low, f.High, f.P = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+			if tails[f.key] >= r.LateFrom() {
+				f.takeRatio()
 				out[f.key] = "target " + side + ": " + r.Void
 			}
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(out)) {
-		c.Warnings = append(c.Warnings, key+" is void and not compared, the other figures stand: "+out[key])
+	c.Warnings = append(c.Warnings, voidWarnings(out)...)
+	return out
+}
+
+// tails are the quantiles of the figures of the tail.
+var tails = map[string]float64{"p95": .95, "p99": .99}
+
+// takeRatio leaves the figure of each target, and nothing that compares them.
+func (f *figure) takeRatio() {
+	f.Ratio.Ratio, f.Low, f.High, f.P = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+}
+
+// voidWarnings say which figures are void though others are not, and why.
+func voidWarnings(void map[string]string) (out []string) {
+	for _, key := range slices.Sorted(maps.Keys(void)) {
+		out = append(out, key+" is void and not compared, the other figures stand: "+void[key])
 	}
 	return out
 }

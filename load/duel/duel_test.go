@@ -138,6 +138,17 @@ func TestADuelShowsErrorsOfOneSideOnly(t *testing.T) {
 				t.Errorf("%s: %v of %+v", text, err, compared(t, got, "errors"))
 			}
 		}
+		// Without a condition on errors, a target of nothing but errors fails the comparison.
+		side := map[bool]string{true: "A", false: "B"}[c.a == broken.URL]
+		for _, gates := range [][]string{nil, {"p99 ratio > 1e9"}} {
+			parsed, err := ParseGates(gates)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := got.Err(parsed); whittle.CodeOf(err) != whittle.FallsShort || !strings.Contains(err.Error(), "of target "+side+" not one of 240 requests to "+broken.URL+" succeeded") {
+				t.Errorf("%v: %v", gates, err)
+			}
+		}
 		var page strings.Builder
 		if err := got.WriteHTML(&page); err != nil {
 			t.Fatal(err)

@@ -117,10 +117,27 @@ func CheckUnpaired(gates []Gate) error {
 	return nil
 }
 
+// onErrors reports whether a gate is on errors: it decides what becomes of them.
+func onErrors(gates []Gate) bool {
+	return slices.ContainsFunc(gates, func(g Gate) bool { return g.key == "errors" })
+}
+
+// noSuccess says which target failed at every request, empty where neither did. The
+// latencies of such a target are those of its errors.
+func (c *Comparison) noSuccess() string {
+	for i, r := range []*report.Report{c.A, c.B} {
+		if r != nil && r.NoSuccess() != "" {
+			return "of target " + "AB"[i:i+1] + " " + r.NoSuccess()
+		}
+	}
+	return ""
+}
+
 // Err reports whether the comparison counts as a success: nil, or an error
 // with the code whittle.Unavailable (exit status 3) where it is void or where a
 // gate's ratio is not known (but of errors, which neither may have),
-// whittle.FallsShort (exit status 1) where a gate's condition is met, and
+// whittle.FallsShort (exit status 1) where a gate's condition is met or, unless a gate
+// is on errors, not one request to a target succeeded, and
 // whittle.Invalid (exit status 2) where a gate is on what was not measured or
 // on an interval of errors where there is none.
 func (c *Comparison) Err(gates []Gate) error {
@@ -147,6 +164,9 @@ func (c *Comparison) Err(gates []Gate) error {
 		if g.holds(f) {
 			met = append(met, fmt.Sprintf("%s: the ratio is %s (%s to %s)", g, ratioText(f.Ratio), ratioText(f.Low), ratioText(f.High)))
 		}
+	}
+	if none := c.noSuccess(); none != "" && !onErrors(gates) {
+		met = append(met, none)
 	}
 	if len(met) > 0 {
 		return whittle.Errorf(whittle.FallsShort, "%s", strings.Join(met, "; "))

@@ -59,7 +59,10 @@ type LevelsReport struct {
 
 // Level is one number of users.
 type Level struct {
-	Users   int        `json:"users"`
+	Users int `json:"users"`
+	// Void is empty, or why this level's figures may not be used though those of other
+	// levels may.
+	Void    string     `json:"void,omitempty"`
 	Figures []Compared `json:"figures"`
 	Runs    []LevelRun `json:"runs"`
 }
@@ -77,7 +80,13 @@ type LevelRun struct {
 	P99       float64 `json:"p99_ms"`
 	CPU       float64 `json:"cpu_ms_per_request"`
 	Void      string  `json:"void,omitempty"`
+	// LateFrom is the least quantile of users at which the generator was late, of a void
+	// run; see report.Report.LateFrom.
+	LateFrom float64 `json:"late_from,omitempty"`
 }
+
+// onlyTail reports whether what makes the run void does so for its tail alone.
+func (r *LevelRun) onlyTail() bool { return r.LateFrom >= tailFrom }
 
 // The bounds of a comparison by levels.
 const (
@@ -167,6 +176,9 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, 
 				Side: string(rune('a' + i)), Run: run, Rate: r.Rate, Requests: r.Requests, Completed: r.Completed, Failed: r.Failed,
 				Median: r.Median, P95: r.P95, P99: r.P99, CPU: r.CPUPerRequest, Void: r.Void,
 			})
+			if r.Void != "" {
+				level.Runs[len(level.Runs)-1].LateFrom = r.LateFrom()
+			}
 		}
 	}
 	return level, nil
@@ -213,21 +225,50 @@ func (l *Level) failed(side string) float64 {
 	return float64(n) / float64(max(of, 1))
 }
 
+// which names a run.
+func (l *Level) which(r *LevelRun) string {
+	return fmt.Sprintf("run %d of target %s with %s", r.Run, strings.ToUpper(r.Side), userCount(l.Users))
+}
+
 // void says why the level's figures may not be used, empty where they may. A
 // run without responses has no figures, and the means over the other runs would
 // not show that it was there.
 func (l *Level) void() string {
 	for i := range l.Runs {
 		r := &l.Runs[i]
-		which := fmt.Sprintf("run %d of target %s with %s", r.Run, strings.ToUpper(r.Side), userCount(l.Users))
 		switch {
-		case r.Void != "":
-			return which + ": " + r.Void
+		case r.Void != "" && !r.onlyTail():
+			return l.which(r) + ": " + r.Void
 		case r.Completed == 0:
-			return fmt.Sprintf("%s responded to none of its %d requests", which, r.Requests)
+			return fmt.Sprintf("%s responded to none of its %d requests", l.which(r), r.Requests)
 		}
 	}
+	if l.failed("a") == 1 && l.failed("b") == 1 {
+		return fmt.Sprintf("with %s not one request succeeded, to A or to B", userCount(l.Users))
+	}
 	return ""
+}
+
+// takeVoid takes the figures away that may not be used: all of a void level, those of
+// the tail where the generator was late for it in some run. It returns why, by their keys.
+func (l *Level) takeVoid(figures []figure) map[string]string {
+	out := map[string]string{}
+	l.Void = l.void()
+	for i := range figures {
+		f := &figures[i]
+		if l.Void != "" {
+			out[f.key] = l.Void
+		}
+		for k := range l.Runs {
+			if r := &l.Runs[k]; out[f.key] == "" && r.onlyTail() && tails[f.key] >= r.LateFrom {
+				out[f.key] = l.which(r) + ": " + r.Void
+			}
+		}
+		if out[f.key] != "" {
+			f.takeRatio()
+		}
+	}
+	return out
 }
 
 // figures compares one level's runs.
@@ -255,29 +296,46 @@ func (l *Level) figures() []figure {
 	}})
 }
 
-// judge adjusts all figures of all levels together.
+// judge adjusts all figures of all levels together. It is void where all levels are.
 func (r *LevelsReport) judge(runs int) {
 	var figures []figure
+	void := make([]map[string]string, len(r.Levels))
+	sound := 0
 	for i := range r.Levels {
 		l := &r.Levels[i]
-		figures = append(figures, l.figures()...)
-		if r.Void == "" {
-			r.Void = l.void()
+		own := l.figures()
+		void[i] = l.takeVoid(own)
+		figures = append(figures, own...)
+		switch {
+		case l.Void == "":
+			sound++
+			r.Warnings = append(r.Warnings, voidWarnings(void[i])...)
+		case r.Void == "":
+			r.Void = l.Void
 		}
 		if a, b := l.failed("a"), l.failed("b"); failuresDiffer(a, b) {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("with %s, %s", userCount(l.Users), otherWork(a, b)))
 		}
 	}
+	if sound > 0 {
+		r.Void = ""
+	}
 	all, tested := judged(figures)
 	for i, at := 0, 0; i < len(r.Levels); i++ {
 		l, begin := &r.Levels[i], at
 		for range l.figures() {
-			l.Figures = append(l.Figures, figures[at].compared(&all[at], tested))
+			compared := figures[at].compared(&all[at], tested)
+			compared.Void = void[i][compared.Key]
+			l.Figures = append(l.Figures, compared)
 			at++
 		}
-		r.Verdict = append(r.Verdict, fmt.Sprintf("With %s: %s", userCount(l.Users), paired.Sentence(all[begin:at])))
+		verdict := paired.Sentence(all[begin:at])
+		if l.Void != "" {
+			verdict = "void: " + l.Void + "."
+		}
+		r.Verdict = append(r.Verdict, fmt.Sprintf("With %s: %s", userCount(l.Users), verdict))
 	}
-	if r.Void == "" && len(r.Levels) == 0 {
+	if len(r.Levels) == 0 {
 		r.Void = "no pair of runs was completed"
 	}
 	if runs < 3 {
@@ -293,15 +351,26 @@ func userCount(n int) string {
 }
 
 // Err reports whether the comparison counts as a success, as
-// Comparison.Err; a gate's condition is looked at on every level.
+// Comparison.Err; a gate's condition is looked at on every level, and one level that is
+// void is an error even though the others stand.
 func (r *LevelsReport) Err(gates []Gate) error {
 	if r.Void != "" {
 		return whittle.Errorf(whittle.Unavailable, "the comparison is void: %s", r.Void)
 	}
 	for i := range r.Levels {
-		c := &Comparison{Figures: r.Levels[i].Figures}
-		if err := c.Err(gates); err != nil {
-			return fmt.Errorf("with %s: %w", userCount(r.Levels[i].Users), err)
+		if l := &r.Levels[i]; l.Void != "" {
+			return whittle.Errorf(whittle.Unavailable, "a part of the comparison is void: %s", l.Void)
+		}
+	}
+	for i := range r.Levels {
+		l := &r.Levels[i]
+		if err := (&Comparison{Figures: l.Figures}).Err(gates); err != nil {
+			return fmt.Errorf("with %s: %w", userCount(l.Users), err)
+		}
+		for _, side := range []string{"a", "b"} {
+			if l.failed(side) == 1 && !onErrors(gates) {
+				return whittle.Errorf(whittle.FallsShort, "with %s not one request to target %s succeeded", userCount(l.Users), strings.ToUpper(side))
+			}
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -110,19 +111,92 @@ func levelOf(runs int, change func(*LevelRun)) Level {
 	return l
 }
 
-func TestOneRunWithoutResponsesVoidsTheLevels(t *testing.T) {
-	r := &LevelsReport{Levels: []Level{
-		levelOf(3, func(*LevelRun) {}),
-		levelOf(3, func(r *LevelRun) {
-			if r.Side == "a" && r.Run == 2 {
-				r.Completed, r.Failed, r.Rate = 0, 1000, 0
-			}
-		}),
-	}}
+// A run without responses voids its level, and what was measured with other numbers of
+// users stands; the comparison as a whole is then no success all the same.
+func TestOneRunWithoutResponsesVoidsItsLevel(t *testing.T) {
+	const why = "run 2 of target A with 5 users responded to none of its 1000 requests"
+	silent := func(r *LevelRun) {
+		if r.Side == "a" && r.Run == 2 {
+			r.Completed, r.Failed, r.Rate = 0, 1000, 0
+		}
+	}
+	r := &LevelsReport{Levels: []Level{levelOf(3, func(*LevelRun) {}), levelOf(3, silent)}}
 	r.judge(3)
-	if r.Void != "run 2 of target A with 5 users responded to none of its 1000 requests" || whittle.CodeOf(r.Err(nil)) != whittle.Unavailable ||
-		strings.Count(r.Err(nil).Error(), "users") != 1 {
-		t.Errorf("void %q, %v", r.Void, r.Err(nil))
+	if r.Void != "" || r.Levels[0].Void != "" || r.Levels[1].Void != why || r.Verdict[1] != "With 5 users: void: "+why+"." || strings.Contains(r.Verdict[0], "void") {
+		t.Errorf("void %q, levels %q and %q, %q", r.Void, r.Levels[0].Void, r.Levels[1].Void, r.Verdict)
+	}
+	for i, f := range r.Levels[1].Figures {
+		if f.Void != why || !math.IsNaN(float64(f.Ratio)) || r.Levels[0].Figures[i].Void != "" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if err := r.Err(nil); whittle.CodeOf(err) != whittle.Unavailable || strings.Count(err.Error(), "users") != 1 || !strings.Contains(err.Error(), why) {
+		t.Error(err)
+	}
+	all := &LevelsReport{Levels: []Level{levelOf(3, silent)}}
+	all.judge(3)
+	if all.Void != why || whittle.CodeOf(all.Err(nil)) != whittle.Unavailable || strings.Count(all.Err(nil).Error(), "users") != 1 {
+		t.Errorf("void %q, %v", all.Void, all.Err(nil))
+	}
+}
+
+// A generator that was late for a level's tail voids its p95 or p99, not the median's
+// verdict; late for more, it voids the level.
+func TestANoisyTailVoidsTheTailOfItsLevel(t *testing.T) {
+	for _, c := range []struct {
+		from float64
+		gone string // figures
+	}{{.99, "p99"}, {.95, "p95 p99"}, {.9, "p95 p99"}, {.75, "rate median p95 p99 errors"}} {
+		r := &LevelsReport{Levels: []Level{levelOf(3, func(*LevelRun) {}), levelOf(3, func(r *LevelRun) {
+			if r.Side == "b" {
+				r.Median /= 2
+			}
+			if r.Side == "b" && r.Run == 1 {
+				r.Void, r.LateFrom = "the generator was late", c.from
+			}
+		})}}
+		r.judge(3)
+		var gone []string
+		for _, f := range r.Levels[1].Figures {
+			if f.Void != "" {
+				gone = append(gone, f.Key)
+			}
+		}
+		level := c.from < .9
+		if strings.Join(gone, " ") != c.gone || r.Void != "" || (r.Levels[1].Void != "") != level {
+			t.Errorf("late from %v: without %q, void %q", c.from, gone, r.Levels[1].Void)
+		}
+		if !level && (!strings.Contains(r.Verdict[1], "B's median") || !strings.Contains(strings.Join(r.Warnings, " "), "p99 is void and not compared, the other figures stand: run 1 of target B with 5 users")) {
+			t.Errorf("late from %v: %q, %q", c.from, r.Verdict[1], r.Warnings)
+		}
+		if err := r.Err(nil); (err != nil) != level {
+			t.Errorf("late from %v: %v", c.from, err)
+		}
+	}
+}
+
+// A target that fails at everything is no success, unless a condition on errors decides.
+func TestALevelOfNothingButFailuresFails(t *testing.T) {
+	r := &LevelsReport{Levels: []Level{levelOf(3, func(r *LevelRun) {
+		if r.Side == "b" {
+			r.Failed = r.Requests
+		}
+	})}}
+	r.judge(3)
+	if err := r.Err(nil); whittle.CodeOf(err) != whittle.FallsShort || !strings.Contains(err.Error(), "with 5 users not one request to target B succeeded") {
+		t.Error(err)
+	}
+	gates, err := ParseGates([]string{"errors ratio < 1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Err(gates); err != nil {
+		t.Error(err)
+	}
+	both := &LevelsReport{Levels: []Level{levelOf(3, func(r *LevelRun) { r.Failed = r.Requests })}}
+	both.judge(3)
+	if both.Void != "with 5 users not one request succeeded, to A or to B" {
+		t.Error(both.Void)
 	}
 }
 

@@ -95,6 +95,10 @@ func TestErrorsOfOneSavedReportOnly(t *testing.T) {
 			t.Errorf("as JSON: %v", err)
 		}
 	}
+	neither, err := CompareReports(broken, broken, 0)
+	if err != nil || whittle.CodeOf(neither.Err(gate("errors ratio > 1"))) != whittle.Unavailable || !strings.Contains(neither.Void, "there is nothing to compare: of A not one of") {
+		t.Errorf("both failed at everything: %v, void %q", err, neither.Void)
+	}
 	both, err := CompareReports(clean, clean, 0)
 	if err != nil {
 		t.Fatal(err)
