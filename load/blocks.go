@@ -192,7 +192,8 @@ func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 }
 
 // Close runs the plan's flow after the run, unless the last block's context has
-// ended, and closes the connections that the blocks shared. A failure of the flow
+// ended, closes the connections that the blocks shared, and ends what the plan's scripts
+// go on with by themselves. A failure of the flow
 // is returned as a warning. A second Close does nothing.
 func (b *Blocks) Close() (warning string) {
 	if b.after != nil {
@@ -202,5 +203,6 @@ func (b *Blocks) Close() (warning string) {
 	if n := b.task.network; n != nil {
 		n.CloseIdle()
 	}
+	b.runner.rest()
 	return warning
 }

@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -224,5 +225,39 @@ scenarios: [{flow: [{get: {url: "/{{ name }}"}}]}]`), plan.Source{Open: openText
 	}
 	if len(got) < 9 || got["/u0"] != 1 {
 		t.Errorf("only %d rows", len(got))
+	}
+}
+
+// What a plan's scripts go on with by themselves ends with each run: of the plan, of its
+// blocks, and of one that sends nothing.
+func TestScriptsRestWhenARunIsOver(t *testing.T) {
+	dir := t.TempDir()
+	for name, src := range map[string]string{
+		"plan.yml": "config: {processor: ./p.js}\nscenarios: [{flow: [{get: {url: /, beforeRequest: f}}]}]",
+		"p.js":     "setInterval(() => console.log('still here'), 1); exports.f = (r, c, e, next) => next()",
+	} {
+		if err := os.WriteFile(dir+"/"+name, []byte(src), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := ReadPlan(dir + "/plan.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rests := 0
+	rest := p.Rest
+	p.Rest = func() { rest(); rests++ }
+	d := newDiary(t, shop)
+	run(t, p, Options{Target: d.URL})
+	r, err := NewRunner(p, Options{Target: d.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.DryRun(t.Context(), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	sendBlocks(t, p, Options{Target: d.URL}, 2, plan.Arrival{})
+	if rests != 3 || len(d.read()) != 3 {
+		t.Errorf("%d rests, asked %q", rests, d.read())
 	}
 }

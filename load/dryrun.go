@@ -25,6 +25,7 @@ func (r *Runner) DryRun(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer n.CloseIdle()
+	defer r.rest()
 	t := r.task(n)
 	t.mayLoop = false
 	d := &dryRun{now: time.Unix(0, 0).UTC().Add(time.Duration(time.Now().UnixNano()))}

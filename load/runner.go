@@ -89,6 +89,7 @@ func (r *Runner) Run(ctx context.Context) (*report.Report, error) {
 		return nil, err
 	}
 	defer n.CloseIdle()
+	defer r.rest()
 	m, err := openMeter(ctx, &r.options)
 	if err != nil {
 		return nil, err
@@ -119,6 +120,13 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 		return nil, err
 	}
 	return r.Run(ctx)
+}
+
+// rest ends what the plan's scripts go on with by themselves.
+func (r *Runner) rest() {
+	if f := r.plan.Rest; f != nil {
+		f()
+	}
 }
 
 // measure runs a task and reports on it.

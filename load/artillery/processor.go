@@ -45,6 +45,7 @@ func (r *reader) loadProcessor(n *node) {
 	}
 	p := &processor{reader: r, path: name, functions: map[string]*script.Function{}}
 	p.Runtime = r.newRuntime(n)
+	r.Plan.Rest = p.Rest
 	var err error
 	if p.module, err = p.Load(context.Background(), strings.TrimPrefix(name, "./")); err != nil {
 		panic(n.Errorf(whittle.CodeOf(err), "the processor %s: %v", name, err))

@@ -104,13 +104,15 @@ func (j *reader) compileScript(at plan.Position, title, language, text string) *
 		refused(1, err.Error())
 	}
 	p.compiled = compiled
+	j.engine()
 	return p
 }
 
-// engine is the one that all scripts of the plan share.
+// engine is the one that all scripts of the plan share, made when the first is read.
 func (j *reader) engine() *script.Runtime {
 	if j.runtimeOf == nil {
 		j.runtimeOf = script.New(script.Options{})
+		j.Plan.Rest = j.runtimeOf.Rest
 	}
 	return j.runtimeOf
 }

@@ -33,9 +33,11 @@ type Plan struct {
 	// with the variables that Before leaves.
 	Before, After []Step
 	// Scripted says that users call JavaScript. Console is where it prints; nil: the
-	// plan has none.
+	// plan has none. Rest ends what scripts go on with by themselves, and is called when
+	// a run is over; nil: there are no scripts.
 	Scripted bool
 	Console  *Console
+	Rest     func()
 	// DealtOnce names what deals its rows only once, such as a data set that is not
 	// recycled. Empty: nothing does.
 	DealtOnce string

@@ -113,9 +113,21 @@ func (r *Runtime) Close() {
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()
 	r.closed = true
-	for id, t := range r.timers {
-		t.Stop()
-		delete(r.timers, id)
+	r.dropTimers()
+}
+
+// Rest is called when a run is over: timers that are set do not fire, as they would not
+// if the process had ended, and once it returns no script runs. Further calls may follow.
+func (r *Runtime) Rest() {
+	r.turn <- struct{}{}
+	defer func() { <-r.turn }()
+	r.dropTimers()
+}
+
+// dropTimers stops all timers. The caller has the engine.
+func (r *Runtime) dropTimers() {
+	for id := range r.timers {
+		r.clearTimer(id)
 	}
 }
 

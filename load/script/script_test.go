@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -259,6 +260,34 @@ func TestAnUnusedRuntimeHasNoEngine(t *testing.T) {
 	}
 	if _, err := r.Load(t.Context(), "p.js"); err == nil {
 		t.Error("a closed one loads")
+	}
+}
+
+// TestNoTimerFiresOnceItRests: what scripts go on with by themselves ends with the run,
+// and a further run of the same plan finds the engine as it was.
+func TestNoTimerFiresOnceItRests(t *testing.T) {
+	var lines atomic.Int64
+	fired := make(chan struct{}, 100)
+	r := New(Options{Files: files("p.js", "setInterval(() => console.log('again'), 1); exports.f = () => 7"), Console: func(string) {
+		lines.Add(1)
+		select {
+		case fired <- struct{}{}:
+		default:
+		}
+	}})
+	defer r.Close()
+	m, err := r.Load(t.Context(), "p.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-fired
+	r.Rest()
+	before := lines.Load()
+	if v, err := m.Function("f").Call(t.Context()); err != nil || v != int64(7) {
+		t.Errorf("%v, %v", v, err)
+	}
+	if len(r.timers) != 0 || lines.Load() != before {
+		t.Errorf("%d timers are left, %d lines more", len(r.timers), lines.Load()-before)
 	}
 }
 
