@@ -20,7 +20,7 @@ func (t *task) pacer() *plan.Pacer {
 func (s *execution) paceArrivals(ctx, cut context.Context) bool {
 	next := s.arrivals
 	if next == nil {
-		next = s.pacer().Next
+		next = s.options.Part.Arrivals(s.pacer().Next)
 	}
 	for {
 		a, ok := next()
@@ -75,9 +75,10 @@ func (s *execution) startArrival(ctx context.Context, a plan.Arrival) {
 
 // admit counts a virtual user as under way, or as skipped.
 func (s *execution) admit(a plan.Arrival) bool {
-	limit := int64(s.options.MaxInFlight)
+	part := s.options.Part
+	limit := part.Share(int64(s.options.MaxInFlight))
 	if m := s.plan.Phases[a.Phase].MaxUsers; m > 0 {
-		limit = min(limit, int64(m))
+		limit = min(limit, part.Share(int64(m)))
 	}
 	if s.inFlight.Add(1) > limit {
 		s.inFlight.Add(-1)

@@ -16,6 +16,7 @@ type userGroup struct {
 	*plan.Group
 	index  int       // in the plan's list of groups
 	until  time.Time // when its users stop; zero: when their loops are done
+	quota  int64     // loops that all its users here run together, where Total is set
 	active atomic.Int64
 	taken  atomic.Int64 // loops that have begun, where their number is bounded
 	wg     sync.WaitGroup
@@ -77,7 +78,10 @@ func (s *execution) startGroups(ctx, cut context.Context, groups []*userGroup) b
 		}
 	}
 	slices.SortStableFunc(starts, func(a, b start) int { return cmp.Compare(a.at, b.at) })
-	for _, st := range starts {
+	for i, st := range starts {
+		if !s.options.Part.Takes(int64(i)) {
+			continue
+		}
 		if !s.sleepUntil(ctx, st.at) {
 			return false
 		}
@@ -92,7 +96,7 @@ func (s *execution) startUser(cut context.Context, st start) {
 	st.group.active.Add(1)
 	st.group.wg.Add(1)
 	u := s.newUser()
-	u.identity = identity{index: s.users.Add(1) - 1 - s.firstUser, group: st.group, number: st.group.First + st.number}
+	u.identity = identity{index: s.options.Part.Number(s.users.Add(1) - 1 - s.firstUser), group: st.group, number: st.group.First + st.number}
 	life := func() {
 		defer st.group.wg.Done()
 		u.runClosed(cut, st)
@@ -134,7 +138,7 @@ func (u *user) runClosed(ctx context.Context, st start) {
 	u.pcg.Seed(s.seed, uint64(u.index))
 	u.setUp()
 	for u.loop = range g.LoopCount() {
-		if u.timeUp() || g.Total > 0 && g.taken.Add(1) > g.Total {
+		if u.timeUp() || g.Total > 0 && g.taken.Add(1) > g.quota {
 			break
 		}
 		before := u.requests

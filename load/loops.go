@@ -19,12 +19,12 @@ type userLoop struct {
 	pools *wire.LoopPools
 	free  []*user // most recently used last
 
-	// Arrivals: of n event loops each starts every nth, as arrive says.
+	// Arrivals: the loop starts those of its part, as arrive says.
 	arrive   func(*user, plan.Arrival)
-	pacer    *plan.Pacer
+	arrivals func() (plan.Arrival, bool)
 	next     plan.Arrival
 	arriving bool
-	index, n int
+	part     plan.Part
 }
 
 // newUserLoops makes the event loops of a run. It makes none where no request is
@@ -34,7 +34,7 @@ func newUserLoops(s *execution) ([]*userLoop, error) {
 	if !s.mayLoop || !engine.Available || !s.network.Plain() || s.plan.Parallel() || s.plan.Scripted {
 		return nil, nil
 	}
-	n, pool := min(loopsFor(s.plan), len(s.recorder.shards)), s.network.Pool()
+	n, pool := min(loopsFor(s.plan, s.options.Part), len(s.recorder.shards)), s.network.Pool()
 	if pool > 0 {
 		n = min(n, pool)
 	}
@@ -48,7 +48,7 @@ func newUserLoops(s *execution) ([]*userLoop, error) {
 			return nil, err
 		}
 		loops = append(loops, &userLoop{
-			Loop: e, run: s, shard: s.recorder.shard(i), pools: s.network.NewLoopPools(e, (pool+n-1-i)/n), index: i, n: n,
+			Loop: e, run: s, shard: s.recorder.shard(i), pools: s.network.NewLoopPools(e, (pool+n-1-i)/n), part: s.options.Part.Split(i, n),
 		})
 	}
 	return loops, nil
@@ -64,11 +64,8 @@ func (l *userLoop) serve() {
 // ctx ends. done is called once none is left.
 func (l *userLoop) takeArrivals(ctx context.Context, done func()) {
 	l.arrive = func(u *user, a plan.Arrival) { u.runArrival(ctx, a) }
-	l.pacer = l.run.pacer()
-	for range l.index {
-		l.pacer.Next()
-	}
-	l.next, l.arriving = l.pacer.Next()
+	l.arrivals = l.part.Arrivals(l.run.pacer().Next)
+	l.next, l.arriving = l.arrivals()
 	l.Follow(l, done)
 }
 
@@ -83,11 +80,7 @@ func (l *userLoop) Due() time.Time {
 // Start starts the user that is due.
 func (l *userLoop) Start() {
 	a := l.next
-	for range l.n {
-		if l.next, l.arriving = l.pacer.Next(); !l.arriving {
-			break
-		}
-	}
+	l.next, l.arriving = l.arrivals()
 	if !l.run.admit(a) {
 		return
 	}
@@ -126,8 +119,9 @@ const (
 	loopUsers       = 64     // of a closed model
 )
 
-// loopsFor is how many event loops the plan's load needs, given enough cores.
-func loopsFor(p *plan.Plan) int {
+// loopsFor is how many event loops the load of a part of the plan needs, given enough
+// cores.
+func loopsFor(p *plan.Plan, part plan.Part) int {
 	reads := false
 	p.Walk(func(s *plan.Step) { reads = reads || s.Request != nil && s.Request.ReadsBody() })
 	if reads {
@@ -151,7 +145,8 @@ func loopsFor(p *plan.Plan) int {
 	for i := range p.Scenarios {
 		perUser = max(perUser, requestsOf(p.Scenarios[i].Steps))
 	}
-	return 1 + users/loopUsers + int(min(peak*perUser/loopRequestRate, math.MaxInt32))
+	of := max(part.Of, 1)
+	return 1 + users/of/loopUsers + int(min(peak/float64(of)*perUser/loopRequestRate, math.MaxInt32))
 }
 
 // requestsOf estimates how many requests a flow sends.

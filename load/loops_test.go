@@ -27,19 +27,19 @@ func TestLoopsByLoad(t *testing.T) {
 		{"config: {phases: [{duration: 2, arrivalCount: 40000}]}\nscenarios: [{flow: [{get: {url: /}}]}]", 2},
 		{"config: {phases: [{duration: 1, arrivalRate: 1000}]}\nscenarios: [{flow: [{loop: [{get: {url: /}}, {get: {url: /a}}], count: 10}]}]", 2},
 	} {
-		if got := loopsFor(parsed(t, c.plan)); got != c.want {
+		if got := loopsFor(parsed(t, c.plan), plan.Part{}); got != c.want {
 			t.Errorf("%d event loops, want %d: %s", got, c.want, c.plan)
 		}
 	}
 	reads := parsed(t, "config: {phases: [{duration: 1, arrivalRate: 1}]}\nscenarios: [{flow: [{get: {url: /, capture: {json: $.a, as: a}}}]}]")
-	if got := loopsFor(reads); got < 1000 {
+	if got := loopsFor(reads, plan.Part{}); got < 1000 {
 		t.Errorf("%d event loops for a plan that reads bodies, want as many as there are cores", got)
 	}
 	closed, err := parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]").WithUsers(plan.Closed{Users: 130})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := loopsFor(closed); got != 3 {
+	if got := loopsFor(closed, plan.Part{}); got != 3 {
 		t.Errorf("%d event loops for 130 users, want 3", got)
 	}
 }

@@ -43,10 +43,9 @@ func (c *windowCounts) add(o *windowCounts) {
 
 // monitor samples a run once a second.
 type monitor struct {
-	run       *execution
-	meter     *meter
-	series    *latency.Series
-	windows   []windowCounts // one for each window of series
+	run   *execution
+	meter *meter
+	history
 	recent    *latency.Rolling
 	sum       report.Progress
 	startCPU  time.Duration // at the start
@@ -62,7 +61,7 @@ type monitor struct {
 func newMonitor(s *execution, m *meter) *monitor {
 	own := cpu.Own()
 	return &monitor{
-		run: s, meter: m, series: latency.NewSeries(tick, maxPoints),
+		run: s, meter: m, history: newHistory(),
 		recent: latency.NewRolling(tick, recentTicks), startCPU: own, lastCPU: own, lastCores: cpu.Cores(), stop: make(chan struct{}),
 	}
 }
@@ -96,7 +95,11 @@ func (m *monitor) sample(last bool) {
 	p := m.run.recorder.drain()
 	m.meter.sample()
 	// What is new happened since the last sample, and belongs to its window.
-	m.add(m.sampledAt, p, m.delta(at, p))
+	now := m.delta(at, p)
+	m.add(m.sampledAt, &p.latency, now)
+	if f := m.run.onSample; f != nil {
+		f(newSample(m.sampledAt, p, now))
+	}
 	m.recent.Add(m.sampledAt, &p.latency)
 	m.sum.Rate = 0
 	if span := at - m.sampledAt; span > 0 {
@@ -131,25 +134,38 @@ func (m *monitor) delta(at time.Duration, p *delta) *windowCounts {
 	return c
 }
 
+// history is what a run did, window by window.
+type history struct {
+	series  *latency.Series
+	windows []windowCounts // one for each window of series
+}
+
+func newHistory() history { return history{series: latency.NewSeries(tick, maxPoints)} }
+
 // add adds a delta to its window, and merges windows when the series does.
-func (m *monitor) add(at time.Duration, p *delta, now *windowCounts) {
-	before := m.series.Width()
-	m.series.Add(at, &p.latency)
-	for w := before; w < m.series.Width(); w *= 2 {
-		half := m.windows[:0]
-		for i := range m.windows {
+func (h *history) add(at time.Duration, latencies *latency.Histogram, now *windowCounts) {
+	before := h.series.Width()
+	h.series.Add(at, latencies)
+	h.widened(before)
+	i := int(at / h.series.Width())
+	for len(h.windows) <= i {
+		h.windows = append(h.windows, windowCounts{})
+	}
+	h.windows[i].add(now)
+}
+
+// widened merges the counts of windows that the series has merged since it had a width.
+func (h *history) widened(before time.Duration) {
+	for w := before; w < h.series.Width(); w *= 2 {
+		half := h.windows[:0]
+		for i := range h.windows {
 			if i%2 == 0 {
-				half = append(half, m.windows[i])
+				half = append(half, h.windows[i])
 				continue
 			}
-			half[len(half)-1].add(&m.windows[i])
+			half[len(half)-1].add(&h.windows[i])
 		}
-		clear(m.windows[len(half):])
-		m.windows = half
+		clear(h.windows[len(half):])
+		h.windows = half
 	}
-	i := int(at / m.series.Width())
-	for len(m.windows) <= i {
-		m.windows = append(m.windows, windowCounts{})
-	}
-	m.windows[i].add(now)
 }

@@ -15,6 +15,9 @@ import (
 type Options struct {
 	// Target replaces the plan's own base URL. Empty: the plan's.
 	Target string
+	// Part is which part of the plan's users this run has; the zero value has all.
+	// Limits of the whole, such as MaxInFlight, are divided too.
+	Part plan.Part
 	// Pool replaces the plan's number of shared connections. 0: the plan's.
 	Pool int
 	// MaxInFlight bounds the virtual users under way at once; arrivals above it

@@ -199,13 +199,17 @@ func sampleOf(o *observation) string {
 	if o.err != nil {
 		text = o.err.Error()
 	}
-	text = strings.Map(func(r rune) rune {
+	return printableLine(text, maxSample)
+}
+
+// printableLine is a text of bounded length without what would move a terminal's cursor.
+func printableLine(text string, most int) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return unicode.ReplacementChar
 		}
 		return r
-	}, strings.ToValidUTF8(text[:min(len(text), maxSample)], ""))
-	return text
+	}, strings.ToValidUTF8(text[:min(len(text), most)], ""))
 }
 
 // recorder counts the outcomes of a run's requests.
@@ -306,11 +310,11 @@ func cores(used, span time.Duration) float64 {
 func thousandths(f float64) float64 { return math.Round(f*1e3) / 1e3 }
 
 // points returns the series as the report shows it.
-func (m *monitor) points() []report.Point {
-	windows := m.series.Windows()
+func (h *history) points() []report.Point {
+	windows := h.series.Windows()
 	out := make([]report.Point, len(windows))
 	for i := range windows {
-		out[i] = newPoint(&windows[i], &m.windows[i])
+		out[i] = newPoint(&windows[i], &h.windows[i])
 	}
 	return out
 }

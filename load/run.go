@@ -28,6 +28,8 @@ type task struct {
 	// onResult is called for every request that ended, on many goroutines at once.
 	// Nil: not called.
 	onResult func(Result)
+	// onSample is called about once a second with what happened since. Nil: not called.
+	onSample func(*Sample)
 	// mayLoop says that users may run on event loops, whose connections end with
 	// the run.
 	mayLoop bool
@@ -84,7 +86,8 @@ func newExecution(t task) (*execution, error) {
 	s := &execution{task: t, recorder: newRecorder(len(t.plan.Names)), timer: timer}
 	s.users.Store(t.firstUser)
 	for i := range t.plan.Groups {
-		s.groups = append(s.groups, &userGroup{Group: &t.plan.Groups[i], index: i})
+		g := &t.plan.Groups[i]
+		s.groups = append(s.groups, &userGroup{Group: g, index: i, quota: t.options.Part.Quota(g)})
 	}
 	if g := t.plan.OpenGroup; g != nil {
 		s.openGroup = &userGroup{Group: g, index: -1}

@@ -61,6 +61,7 @@ func (r *Runner) network() (*wire.Network, error) {
 	if o.Pool > 0 {
 		c.Pool = o.Pool
 	}
+	c.Pool = int(o.Part.Share(int64(c.Pool)))
 	if o.OnResult != nil {
 		c.KeepBody = expr.MaxBody
 	}

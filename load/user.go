@@ -75,7 +75,7 @@ func (u *user) runArrival(ctx context.Context, a plan.Arrival) {
 	s := u.run
 	due := s.began.Add(a.At)
 	u.shard.recordStart(s.now().Sub(due))
-	u.identity = identity{index: s.users.Add(1) - 1, due: due, group: s.openGroup}
+	u.identity = identity{index: s.options.Part.Number(s.users.Add(1) - 1), due: due, group: s.openGroup}
 	u.number = int(u.index)
 	u.pcg.Seed(s.seed, uint64(u.index))
 	u.setUp()
@@ -136,7 +136,7 @@ func (u *user) assignRows() {
 	}
 	turn := u.index
 	if u.group != nil {
-		turn = u.run.shared.rowRounds.Add(1) - 1
+		turn = u.run.options.Part.Number(u.run.shared.rowRounds.Add(1) - 1)
 	}
 	for i := range u.run.plan.Payloads {
 		p := &u.run.plan.Payloads[i]

@@ -85,6 +85,12 @@ func (u *user) InGroup() int64 {
 // InFlight is the number of users of the run under way.
 func (u *user) InFlight() int64 { return u.run.inFlight.Load() }
 
+// Part is the process's part of the run.
+func (u *user) Part() (index, of int64) {
+	p := u.run.options.Part
+	return int64(p.Index), max(int64(p.Of), 1)
+}
+
 // ClearCookies drops the user's cookies.
 func (u *user) ClearCookies() { u.client.ClearCookies() }
 

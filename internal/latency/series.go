@@ -44,6 +44,25 @@ func (s *Series) Add(at time.Duration, h *Histogram) {
 	s.windows[i] = pack(sum)
 }
 
+// WidenTo makes the windows at least so wide.
+func (s *Series) WidenTo(width time.Duration) {
+	for s.width < width {
+		s.widen()
+	}
+}
+
+// Merge adds what another series of the same origin has counted. Its windows are not
+// wider than this one's.
+func (s *Series) Merge(o *Series) {
+	for i := range o.windows {
+		if len(o.windows[i].bars) > 0 {
+			s.Add(time.Duration(i)*o.width, o.windows[i].dense())
+			continue
+		}
+		s.window(time.Duration(i) * o.width)
+	}
+}
+
 // window finds the window of a time, widening the series if need be.
 func (s *Series) window(at time.Duration) int {
 	at = max(at, 0)

@@ -258,6 +258,8 @@ type User interface {
 	Group() string
 	// Failed says that the user's last request did.
 	Failed() bool
+	// Part is which of several equal parts of the run this process has, from 0 of 1.
+	Part() (index, of int64)
 	// State returns the value that is stored under a key, which init makes on first
 	// use.
 	State(of StateOf, key any, init func() any) any

@@ -106,6 +106,7 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 	case "CriticalSectionController":
 		j.refuseOthers(e, "CriticalSectionController.lockName")
 		lock := j.compile(e.at, e.value("CriticalSectionController.lockName"), expr.AsText)
+		j.undivided(e)
 		return []plan.Step{{Action: &section{j.block(e, env), lock}}}
 	}
 	panic(j.refuse(e))

@@ -118,6 +118,9 @@ func (j *reader) testPlan(e *element) {
 		j.planChild(c, env)
 	}
 	j.noteSessions()
+	if j.setsProperties {
+		j.Plan.Undivided = append(j.Plan.Undivided, "the properties that it sets for all users")
+	}
 }
 
 // planChild reads one element right below the test plan.

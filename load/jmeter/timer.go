@@ -34,10 +34,16 @@ type gate struct {
 
 func (j *reader) gate(e *element) *gate {
 	j.refuseOthers(e, "groupSize", "timeoutInMs")
+	j.undivided(e)
 	return &gate{
 		j.compile(e.where("groupSize"), strings.TrimSpace(e.value("groupSize")), expr.AsText),
 		j.compile(e.where("timeoutInMs"), strings.TrimSpace(e.value("timeoutInMs")), expr.AsText),
 	}
+}
+
+// undivided notes that an element needs all users in one process.
+func (j *reader) undivided(e *element) {
+	j.Plan.Undivided = append(j.Plan.Undivided, e.title())
 }
 
 func (*gate) Inner() []plan.Step { return nil }
@@ -81,6 +87,7 @@ type scheduled struct {
 
 func (j *reader) scheduled(e *element) *scheduled {
 	j.refuseOthers(e, "throughput", "throughputPeriod", "duration", "batchSize", "batchThreadDelay", "randomSeed", "allowedThroughputSurplus", "exactLimit")
+	j.undivided(e)
 	rate := j.number(e.tag, "throughput", 0, plan.MaxRate*3600, 0)
 	per, length := j.number(e.tag, "throughputPeriod", 0, 1e9, 3600), j.number(e.tag, "duration", 0, plan.MaxDuration.Seconds(), 3600)
 	if batch := j.whole(e.tag, "batchSize", 0, 1e9, 1); batch > 1 {
@@ -275,6 +282,9 @@ func (p *pacing) Act(ctx context.Context, u plan.User) bool {
 		share = u.InFlight()
 	case paceGroup:
 		share = u.InGroup()
+	}
+	if _, of := u.Part(); p.mode != paceUser {
+		share = max(share, 1) * of // the others' parts have as many users
 	}
 	return u.PauseUntil(ctx, turn.reserve(u.Now(), p.interval(u.Scope())*time.Duration(max(share, 1))))
 }

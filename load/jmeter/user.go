@@ -27,8 +27,12 @@ func countForUser(u expr.User, key any) int64 {
 	return *n
 }
 
+// countAll counts in turns where several processes have a part of the run each: none
+// gives a number that another one does.
 func countAll(u expr.User, key any) int64 {
-	return u.State(expr.StateOfRun, key, func() any { return new(atomic.Int64) }).(*atomic.Int64).Add(1)
+	n := u.State(expr.StateOfRun, key, func() any { return new(atomic.Int64) }).(*atomic.Int64).Add(1)
+	index, of := u.Part()
+	return index + of*(n-1) + 1
 }
 
 // clock is that of the scope's run; outside one, the machine's.

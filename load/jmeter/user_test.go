@@ -14,6 +14,8 @@ func (*onlyUser) Number() int    { return 0 }
 func (*onlyUser) Group() string  { return "G" }
 func (*onlyUser) Failed() bool   { return false }
 
+func (*onlyUser) Part() (index, of int64) { return 0, 1 }
+
 func (u *onlyUser) State(_ expr.StateOf, key any, init func() any) any {
 	if u.state == nil {
 		u.state = map[any]any{}

@@ -41,6 +41,9 @@ type Plan struct {
 	// DealtOnce names what deals its rows only once, such as a data set that is not
 	// recycled. Empty: nothing does.
 	DealtOnce string
+	// Undivided names what needs all users in one process, such as a lock that they
+	// share. Empty: nothing does.
+	Undivided []string
 	// Notes become warnings in the report.
 	Notes []string
 	// Apdex is the threshold of the Apdex index. 0: no index.

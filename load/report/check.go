@@ -207,7 +207,8 @@ func (r *Report) Validate(maxLate, timeout time.Duration) {
 	r.Warnings = append(r.Warnings, r.warnings(timeout)...)
 }
 
-func (r *Report) warnings(timeout time.Duration) []string {
+// GeneratorWarnings say what the generator, or the machine that it ran on, had to do.
+func (r *Report) GeneratorWarnings() []string {
 	var out []string
 	cores := float64(runtime.GOMAXPROCS(0))
 	if r.Generator.Cores > generatorBusy*cores {
@@ -215,6 +216,14 @@ func (r *Report) warnings(timeout time.Duration) []string {
 	}
 	if all := r.machineBusy(); all > saturated {
 		out = append(out, fmt.Sprintf("the generator's machine was %.0f %% busy with all that ran on it: if the target runs elsewhere, the generator is the limit; if here, they were in each other's way", 100*all))
+	}
+	return out
+}
+
+func (r *Report) warnings(timeout time.Duration) []string {
+	var out []string
+	if len(r.Workers) == 0 { // each says it of its own machine
+		out = r.GeneratorWarnings()
 	}
 	if n := r.Errors[ErrorTimeout]; n > 0 {
 		out = append(out, fmt.Sprintf("%d of %d requests had no response within %v; they count with their timeout, so percentiles they reach are lower bounds",

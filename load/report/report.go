@@ -67,6 +67,7 @@ type Report struct {
 	Received     int64             `json:"bytes_received"`
 	Series       []Point           `json:"series"`
 	Generator    Generator         `json:"generator"`
+	Workers      []Worker          `json:"workers,omitempty"`
 	Processes    []ProcessReport   `json:"processes,omitempty"`
 	Ensure       []Check           `json:"ensure,omitempty"`
 	// Apdex is the Apdex index, 0 to 1, and ApdexCounts are its counts; nil unless
@@ -176,6 +177,23 @@ type Generator struct {
 	CPUPerRequest float64 `json:"cpu_us_per_request"`
 	// Cores is how many cores were busy with it on average.
 	Cores float64 `json:"cores"`
+}
+
+// Worker is one of several processes that ran parts of the plan.
+type Worker struct {
+	Name      string `json:"name"`
+	Users     int64  `json:"users"`
+	Requests  int64  `json:"requests"`
+	Completed int64  `json:"completed"`
+	Failed    int64  `json:"failed"`
+	// Cores is how many were busy with its part on average.
+	Cores float64 `json:"cores"`
+	// ScheduleError is how late it started virtual users, and ClockError how far its
+	// start may be from the others', in milliseconds.
+	ScheduleError latency.Snapshot `json:"schedule_error"`
+	ClockError    float64          `json:"clock_error_ms"`
+	// Void is why its figures may not be used. Empty: they may.
+	Void string `json:"void"`
 }
 
 // ProcessReport is a watched process's CPU time.

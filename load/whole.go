@@ -1,0 +1,301 @@
+package load
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"whittle"
+	"whittle/internal/latency"
+	"whittle/load/expr"
+	"whittle/load/report"
+)
+
+// Whole is a run whose parts other processes run: it puts their results together, as if
+// one had run all. Its methods may be called by several goroutines.
+type Whole struct {
+	runner *Runner
+	task   task
+	meter  *meter
+	began  time.Time
+
+	mu sync.Mutex
+	// The following is guarded by mu.
+	parts  []partial
+	recent *latency.Rolling
+	own    history // what is measured here: the watched processes
+	last   time.Duration
+	used   time.Duration // by the watched processes until then
+}
+
+// partial is what is known of a part.
+type partial struct {
+	history
+	last  Sample
+	rate  float64
+	done  int64 // completed
+	fails int64
+	skips int64
+	tally *tally
+	final *Partial
+	void  string
+}
+
+// Whole prepares a run in so many parts. The Runner's options say no part.
+func (r *Runner) Whole(ctx context.Context, parts int) (*Whole, error) {
+	if err := r.divisible(parts); err != nil {
+		return nil, err
+	}
+	n, err := r.network()
+	if err != nil {
+		return nil, err
+	}
+	m, err := openMeter(ctx, &r.options)
+	if err != nil {
+		return nil, err
+	}
+	w := &Whole{runner: r, task: r.task(n), meter: m, parts: make([]partial, parts), recent: latency.NewRolling(tick, recentTicks), own: newHistory()}
+	for i := range w.parts {
+		w.parts[i].history = newHistory()
+	}
+	return w, nil
+}
+
+// divisible refuses what parts cannot do together as the whole does.
+func (r *Runner) divisible(parts int) error {
+	reason := r.plan.Undividable(parts)
+	if o := &r.options; reason == "" && (o.Pool > 0 && o.Pool < parts || o.MaxInFlight < parts) {
+		reason = "there is less than one connection, or user at once, for each"
+	}
+	if reason == "" {
+		return nil
+	}
+	return whittle.Errorf(whittle.Unsupported, "plan %s cannot be run by %d workers: %s", r.plan.Name, parts, reason).
+		WithHint("run it in one process, without --workers, or by fewer workers")
+}
+
+// Seed is the run's, with which all parts make the choices that one process would.
+func (w *Whole) Seed() uint64 { return w.runner.options.Seed }
+
+// Names are those of the plan's requests: every part has the same.
+func (w *Whole) Names() []string { return w.runner.plan.Names }
+
+// Before runs the plan's flow before the run, and returns the variables that it leaves.
+func (w *Whole) Before(ctx context.Context) ([]expr.Value, error) {
+	base, err := w.task.before(ctx)
+	if err == nil && len(w.runner.plan.Before) > 0 {
+		err = w.meter.restart(ctx)
+	}
+	return base, err
+}
+
+// Begin says when the run begins.
+func (w *Whole) Begin(ctx context.Context, at time.Time) {
+	w.began = at
+	w.meter.start(ctx)
+}
+
+// Sample takes in what a part did. An error means that no part can have done that.
+func (w *Whole) Sample(part int, s *Sample) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := &w.parts[part]
+	p.add(s.At, s.Latency, s.window())
+	w.recent.Add(s.At, s.Latency)
+	p.last, p.rate = *s, 0
+	if s.Span > 0 {
+		p.rate = float64(s.Completed) / s.Span.Seconds()
+	}
+	p.done += s.Completed
+	p.fails += s.Failed
+	p.skips += s.Counts.Skipped
+	return nil
+}
+
+// Add takes in the result of a part.
+func (w *Whole) Add(part int, r *Partial) error {
+	plan := w.runner.plan
+	t, err := r.tally(len(plan.Names), len(plan.Groups))
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.parts[part].tally, w.parts[part].final = t, r
+	return nil
+}
+
+// Void says why the figures of a part, and so of the whole, may not be used.
+func (w *Whole) Void(part int, why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := &w.parts[part]; p.void == "" {
+		p.void = why
+	}
+}
+
+// Tick passes on how the run stands. It is called about once a second.
+func (w *Whole) Tick() { w.tick(w.runner.options.OnProgress) }
+
+func (w *Whole) tick(show func(report.Progress)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := max(time.Since(w.began), 0)
+	w.meter.sample()
+	used := w.meter.used()
+	w.own.add(w.last, new(latency.Histogram), &windowCounts{watchedCPU: max(used-w.used, 0)})
+	w.last, w.used = at, used
+	if show == nil {
+		return
+	}
+	p := report.Progress{Elapsed: at, Left: max(w.runner.plan.End()-at, 0), Recent: w.recent.Snapshot(at)}
+	for i := range w.parts {
+		o := &w.parts[i]
+		p.Skipped += o.skips
+		p.Completed += o.done
+		p.Failed += o.fails
+		p.InFlight += o.last.InFlight
+		p.Rate += o.rate
+	}
+	show(p)
+}
+
+// PartName names a part in the report, and says how far its start may be from the
+// others'.
+type PartName struct {
+	Name       string
+	ClockError time.Duration
+}
+
+// Report runs the plan's flow after the run, and gives the report of all parts whose
+// results are there. void is why none of it may be used, apart from what the parts say.
+func (w *Whole) Report(ctx context.Context, names []PartName, void string, early bool) *report.Report {
+	w.tick(nil)
+	w.meter.finish()
+	r := w.sum(early)
+	w.series(r)
+	var voids []string
+	if void != "" {
+		voids = append(voids, void)
+	}
+	for i := range w.parts {
+		p := &w.parts[i]
+		worker := p.worker(names[i])
+		if p.final != nil {
+			for _, warning := range p.final.Warnings {
+				r.Warnings = append(r.Warnings, names[i].Name+": "+printableLine(warning, maxReason))
+			}
+		}
+		if worker.Void != "" {
+			voids = append(voids, "worker "+worker.Name+": "+worker.Void)
+		}
+		r.Workers = append(r.Workers, worker)
+	}
+	checkBounds(w.runner.plan, &w.runner.options, r)
+	r.Validate(w.runner.options.MaxLate, w.runner.plan.HTTP.Timeout)
+	if len(voids) > 0 {
+		r.Void = strings.Join(voids, "; ")
+	}
+	if warning := w.task.after(ctx); warning != "" {
+		r.Warnings = append(r.Warnings, warning)
+	}
+	return r
+}
+
+// Close frees what the flows before and after the run used.
+func (w *Whole) Close() { w.task.network.CloseIdle() }
+
+// sum adds up the parts' results.
+func (w *Whole) sum(early bool) *report.Report {
+	t, plan := newTally(len(w.runner.plan.Names)), w.runner.plan
+	r := &report.Report{
+		Format: report.Format, Plan: plan.Name, Target: w.runner.target, Model: modelOf(plan), Started: w.began.UTC(),
+		Early: early, Seed: w.Seed(), Codes: map[string]int64{},
+	}
+	r.Users.Planned = plan.Planned()
+	for i := range w.parts {
+		p := w.parts[i].final
+		if p == nil {
+			continue
+		}
+		t.merge(w.parts[i].tally)
+		r.Seconds = max(r.Seconds, p.Elapsed.Seconds())
+		r.Early = r.Early || p.Early
+		r.Users.Started += p.Users.Started
+		r.Users.Skipped += p.Users.Skipped
+		r.Users.Finished += p.Users.Finished
+		r.Users.Failed += p.Users.Failed
+		r.Generator.CPU += latency.Milliseconds(p.CPU)
+	}
+	r.Errors, r.Unfinished = t.errors, t.unfinished
+	t.fill(r, plan)
+	if r.Seconds > 0 {
+		r.Generator.Cores = r.Generator.CPU / 1e3 / r.Seconds
+	}
+	if r.Requests > 0 {
+		r.Generator.CPUPerRequest = r.Generator.CPU * 1e3 / float64(r.Requests)
+	}
+	w.meter.fill(r)
+	return r
+}
+
+// series puts the parts' windows together.
+func (w *Whole) series(r *report.Report) {
+	all := newHistory()
+	parts := []*history{&w.own}
+	for i := range w.parts {
+		parts = append(parts, &w.parts[i].history)
+	}
+	for _, h := range parts {
+		all.series.WidenTo(h.series.Width())
+	}
+	for _, h := range parts {
+		before := h.series.Width()
+		h.series.WidenTo(all.series.Width())
+		h.widened(before)
+		all.series.Merge(h.series)
+		for len(all.windows) < len(h.windows) {
+			all.windows = append(all.windows, windowCounts{})
+		}
+		for i := range h.windows {
+			all.windows[i].join(&h.windows[i])
+		}
+	}
+	r.Series = all.points()
+}
+
+// join adds what another process did in the same window.
+func (c *windowCounts) join(o *windowCounts) {
+	span, users := max(c.span, o.span), c.inFlight+o.inFlight
+	c.add(o)
+	c.span, c.inFlight = span, users
+}
+
+// maxReason bounds what a worker says of its part.
+const maxReason = 1000
+
+// worker is the part as the report has it.
+func (p *partial) worker(name PartName) report.Worker {
+	w := report.Worker{Name: name.Name, ClockError: latency.Milliseconds(name.ClockError), Void: p.void}
+	if p.final == nil {
+		return w
+	}
+	w.Users, w.ScheduleError = p.final.Users.Started, p.tally.scheduleError.Snapshot()
+	for i := range p.tally.names {
+		n := &p.tally.names[i]
+		w.Requests += n.requests
+		w.Completed += n.completed
+		w.Failed += n.failed
+	}
+	if p.final.Elapsed > 0 {
+		w.Cores = cores(p.final.CPU, p.final.Elapsed)
+	}
+	if w.Void == "" {
+		w.Void = printableLine(p.final.Void, maxReason)
+	}
+	return w
+}
