@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"time"
 
 	"whittle/bench/table"
@@ -26,8 +28,15 @@ type settings struct {
 	recovery bytes         // of the log whose recovery is timed; 0: none
 	ingest   string
 	benthos  string
-	folder   string // for logs and configs, on the disk that is measured
+	only     *regexp.Regexp // of SCENARIO/SUBJECT: what is measured
+	folder   string         // for logs and configs, on the disk that is measured
 }
+
+// What is measured of the service alone, as -only names it.
+const (
+	memoryScenario   = "memory"
+	recoveryScenario = "recovery"
+)
 
 func main() {
 	if len(os.Args) >= 2 {
@@ -51,15 +60,34 @@ func parse(args []string) (s settings, out string, err error) {
 	f.Var(&s.recovery, "recovery", "`size` of the log whose recovery is timed, such as 10GB; 0: none")
 	f.StringVar(&s.ingest, "ingest", "bin/ingest", "the `binary` under test")
 	f.StringVar(&s.benthos, "benthos", os.Getenv("BENTHOS"), "Benthos' `binary`, where it is not in PATH; also by the variable BENTHOS")
+	only := f.String("only", "", "`regexp` of what is measured, as SCENARIO/SUBJECT: '^(single|paced)_[0-9]*/(ingest|net/http)$', 'memory/', 'recovery/'; empty: all")
 	f.StringVar(&out, "out", "out", "`folder` for bench-ingest.json, and for the logs while they are measured")
 	if err := f.Parse(args); err != nil {
 		return s, "", err
+	}
+	if s.only, err = regexp.Compile(*only); err != nil {
+		return s, "", fmt.Errorf("flag -only: %w", err)
 	}
 	if s.rounds < 2 || s.rounds > 100 || s.duration < time.Second || s.duration > time.Minute || s.rate < 1000 || s.rate > 50_000 ||
 		s.steady < 4*time.Second || s.steady > time.Hour || s.recovery > 1<<40 {
 		return s, "", errors.New("a flag is out of its range: rounds 2 to 100, duration 1s to 1m, rate 1000 to 50000, steady 4s to 1h, recovery up to 1 TiB")
 	}
 	return s, out, nil
+}
+
+// measures reports whether the flags ask for a scenario of a subject.
+func (s settings) measures(scenario, subject string) bool {
+	return s.only.MatchString(scenario + "/" + subject)
+}
+
+// needs reports whether the flags ask for any scenario of a subject.
+func (s settings) needs(subject string) bool {
+	for _, c := range scenarios() {
+		if slices.Contains(c.subjects, subject) && s.measures(c.name, subject) {
+			return true
+		}
+	}
+	return subject == ours && s.measures(memoryScenario, ours)
 }
 
 func run(ctx context.Context, args []string) (err error) {
@@ -84,7 +112,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if err := costs(ctx, s, r); err != nil {
 		return err
 	}
-	if s.recovery > 0 {
+	if s.recovery > 0 && s.measures(recoveryScenario, ours) {
 		if err := recovery(ctx, s, r.Conclude); err != nil {
 			return err
 		}

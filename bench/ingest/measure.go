@@ -59,12 +59,15 @@ func costs(ctx context.Context, s settings, r *table.Results) (err error) {
 		fmt.Printf("round %d of %d\n", round, s.rounds)
 	}
 	summarize(all, h, r.Conclude)
+	if !s.measures(memoryScenario, ours) {
+		return nil
+	}
 	return steady(ctx, s, h, r.Conclude)
 }
 
 func oneRound(ctx context.Context, s settings, round int, h *subjects, disk *device, t *table.T, all table.Rounds) error {
 	for _, c := range scenarios() {
-		if c.paced {
+		if c.paced && s.measures(c.name, ours) {
 			for _, b := range syncBlocks {
 				p50, p99, err := disk.sample(b.bytes, time.Second)
 				if err != nil {
@@ -76,7 +79,7 @@ func oneRound(ctx context.Context, s settings, round int, h *subjects, disk *dev
 		}
 		for _, name := range table.Rotated(c.subjects, round) {
 			x, ok := h.find(name)
-			if !ok {
+			if !ok || !s.measures(c.name, name) {
 				continue
 			}
 			if err := measure(ctx, s, c, x, t, all); err != nil {

@@ -72,23 +72,29 @@ func open(ctx context.Context, s settings) (_ *subjects, err error) {
 			err = errors.Join(err, h.end())
 		}
 	}()
-	p, err := startIngest(ctx, s, nil, "--sink", "embedded", "--data", filepath.Join(s.folder, "log"), "--retain-bytes", "2GB")
-	if err := h.add(ours, p, err); err != nil {
-		return nil, err
+	for _, x := range []struct {
+		name  string
+		start func() (*server.Server, error)
+	}{
+		{ours, func() (*server.Server, error) {
+			return startIngest(ctx, s, nil, "--sink", "embedded", "--data", filepath.Join(s.folder, "log"), "--retain-bytes", "2GB")
+		}},
+		{bare, func() (*server.Server, error) { return server.Start(ctx, nil, server.Self(), bareRole) }},
+		{grouped, func() (*server.Server, error) { return server.Start(ctx, nil, server.Self(), groupRole) }},
+		{benthos, func() (*server.Server, error) { return startBenthos(ctx, s) }},
+	} {
+		if !s.needs(x.name) {
+			continue
+		}
+		p, err := x.start()
+		if err := h.add(x.name, p, err); err != nil {
+			return nil, err
+		}
 	}
-	p, err = server.Start(ctx, nil, server.Self(), bareRole)
-	if err := h.add(bare, p, err); err != nil {
-		return nil, err
+	if s.needs(kinesis) || s.needs(node) {
+		err = h.openKinesis(ctx, s)
 	}
-	p, err = server.Start(ctx, nil, server.Self(), groupRole)
-	if err := h.add(grouped, p, err); err != nil {
-		return nil, err
-	}
-	p, err = startBenthos(ctx, s)
-	if err := h.add(benthos, p, err); err != nil {
-		return nil, err
-	}
-	return h, h.openKinesis(ctx, s)
+	return h, err
 }
 
 // openKinesis starts the two that put events onto a Kinesis stream: the Node
