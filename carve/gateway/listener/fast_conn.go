@@ -40,9 +40,9 @@ const (
 // fastConn is a client's connection on the fast path. It belongs to its goroutine, but
 // for what is said to be others' too.
 type fastConn struct {
-	l   *fastPath
-	net net.Conn
-	raw syscall.RawConn // nil where bytes are encrypted
+	l    *fastPath
+	net  net.Conn
+	idle *socket.Idle // waits for a request without a buffer; nil where bytes are encrypted
 	// numbered is what the requests' contexts give.
 	numbered numbered
 	remote   string
@@ -53,9 +53,6 @@ type fastConn struct {
 	in       *fastInput // nil while the connection is idle
 	from, to int        // the part of in.bytes that has been read and not used
 	used     bool       // a request has come
-	first    func(fd uintptr) bool
-	firstN   int
-	firstErr error
 
 	// over says that no further request may be read; any goroutine sets it.
 	over atomic.Bool
@@ -83,10 +80,9 @@ func newFastConn(l *fastPath, c net.Conn, state *tls.ConnectionState) *fastConn 
 	if raw := rawOf(plain); raw != nil {
 		n.watch = l.hangups.watch(raw, n)
 		if n.tls == nil {
-			n.raw = raw
+			n.idle = socket.NewIdle(raw, n.take, n.release)
 		}
 	}
-	n.first = n.readFirst
 	return n
 }
 
@@ -239,6 +235,14 @@ func (c *fastConn) awaitGone(limit time.Duration) {
 	}
 }
 
+// take gives the connection's buffer, and takes one where it has none.
+func (c *fastConn) take() []byte {
+	if c.in == nil {
+		c.in = fastInputs.Get().(*fastInput)
+	}
+	return c.in.bytes[:]
+}
+
 func (c *fastConn) release() {
 	if c.in != nil {
 		fastInputs.Put(c.in)
@@ -298,35 +302,16 @@ func (c *fastConn) awaitRequest() bool {
 		timeout = c.l.s.c.HeaderTimeout
 	}
 	c.reads.until(time.Now(), timeout, timeout/8)
-	if c.raw != nil {
+	if c.idle != nil {
 		c.release()
-		if c.reads.begin(); c.raw.Read(c.first) != nil {
-			return false
-		}
-		c.from, c.to = 0, max(c.firstN, 0)
-		return c.firstErr == nil && c.to > 0
+		c.reads.begin()
+		n, err := c.idle.Read()
+		c.to = n
+		return err == nil
 	}
-	if c.in == nil {
-		c.in = fastInputs.Get().(*fastInput)
-	}
+	c.take()
 	c.from, c.to = 0, 0
 	return c.readMore() == nil
-}
-
-// readFirst reads into a buffer that it takes for as long as there is something to
-// be read. False: there is nothing yet.
-func (c *fastConn) readFirst(fd uintptr) bool {
-	in := fastInputs.Get().(*fastInput)
-	n, err := socket.ReadNow(int(fd), in.bytes[:])
-	for errors.Is(err, syscall.EINTR) { // no event would tell again of what is there already
-		n, err = socket.ReadNow(int(fd), in.bytes[:])
-	}
-	if errors.Is(err, syscall.EAGAIN) {
-		fastInputs.Put(in)
-		return false
-	}
-	c.in, c.firstN, c.firstErr = in, n, err
-	return true
 }
 
 // readMore reads more into the buffer, which must not be full.

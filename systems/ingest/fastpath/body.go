@@ -26,7 +26,9 @@ func (b *body) Read(p []byte) (int, error) {
 	var n int
 	if c.from < c.to {
 		n = copy(p, c.buf[c.from:c.to])
-		c.from += n
+		if c.from += n; c.from == c.to {
+			c.release()
+		}
 	} else {
 		c.readUntil(c.begun, c.s.http.ReadTimeout, 0)
 		n, b.err = c.rwc.Read(p)
@@ -53,7 +55,7 @@ func (b *body) discard() bool {
 		b.remaining -= n
 	}
 	for b.remaining > 0 {
-		if _, err := b.Read(c.buf); err != nil && b.remaining > 0 {
+		if _, err := b.Read(c.attach()); err != nil && b.remaining > 0 {
 			return false
 		}
 	}

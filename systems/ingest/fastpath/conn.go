@@ -7,8 +7,12 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"whittle/internal/socket"
 )
 
 // bufferSize is how much of a connection is read at once, and the longest head.
@@ -31,8 +35,10 @@ type conn struct {
 	peer     string
 	state    atomic.Int32
 
-	buf      []byte
-	from, to int // the unread part of buf
+	// idle waits for a request without a buffer; nil where bytes are encrypted.
+	idle     *socket.Idle
+	buf      *[bufferSize]byte // nil: nothing is read that was not used
+	from, to int               // the unread part of buf
 	head     head
 	body     body
 	request  http.Request
@@ -44,10 +50,35 @@ type conn struct {
 }
 
 func newConn(s *Server, rwc net.Conn, other *fallbackListener) *conn {
-	c := &conn{s: s, rwc: rwc, fallback: other, peer: rwc.RemoteAddr().String(), buf: make([]byte, bufferSize)}
+	c := &conn{s: s, rwc: rwc, fallback: other, peer: rwc.RemoteAddr().String()}
 	c.body.c, c.response.c = c, c
+	if sc, ok := rwc.(syscall.Conn); ok {
+		if raw, err := sc.SyscallConn(); err == nil {
+			c.idle = socket.NewIdle(raw, c.attach, c.release)
+		}
+	}
 	c.response.header = http.Header{}
 	return c
+}
+
+// buffers are for connections with a part of a request that nobody has taken: those
+// that wait for a request or for the stream have none.
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+// attach gives the connection's buffer, and takes one where it has none.
+func (c *conn) attach() []byte {
+	if c.buf == nil {
+		c.buf = buffers.Get().(*[bufferSize]byte)
+	}
+	return c.buf[:]
+}
+
+// release gives the buffer back. What is unread in it is lost.
+func (c *conn) release() {
+	if c.buf != nil {
+		buffers.Put(c.buf)
+		c.buf, c.from, c.to = nil, 0, 0
+	}
 }
 
 // nextStep is what happens to a connection after a request.
@@ -61,6 +92,7 @@ const (
 
 // serve serves requests, one after the other.
 func (c *conn) serve() {
+	defer c.release()
 	for first := true; ; first = false {
 		f := c.readHead(first)
 		if f == keepOpen {
@@ -74,10 +106,18 @@ func (c *conn) serve() {
 			_ = c.rwc.Close() // nothing is outstanding on it
 			return
 		case fallBack:
-			c.fallback.handOver(c.rwc, c.buf[c.from:c.to])
+			c.fallback.handOver(c.rwc, c.unread())
 			return
 		}
 	}
+}
+
+// unread is what has been read of the connection and not used.
+func (c *conn) unread() []byte {
+	if c.buf == nil {
+		return nil
+	}
+	return c.buf[c.from:c.to]
 }
 
 // markIdle marks the connection as idle, unless more of it has been read
@@ -137,20 +177,31 @@ func (c *conn) awaitRequest(first bool) bool {
 		now = time.Now()
 	}
 	c.readUntil(now, timeout, timeout/8)
-	if c.readMore() != nil || !c.state.CompareAndSwap(idle, busy) {
+	if c.readAny() != nil || !c.state.CompareAndSwap(idle, busy) {
 		return false
 	}
 	c.begun = time.Now()
 	return true
 }
 
+// readAny reads the first bytes of a request.
+func (c *conn) readAny() (err error) {
+	if c.idle == nil {
+		return c.readMore()
+	}
+	c.release()
+	c.to, err = c.idle.Read()
+	return err
+}
+
 // readMore reads more into the buffer, which must not be full.
 func (c *conn) readMore() error {
+	b := c.attach()
 	if c.from > 0 {
-		c.to = copy(c.buf, c.buf[c.from:c.to])
+		c.to = copy(b, b[c.from:c.to])
 		c.from = 0
 	}
-	n, err := c.rwc.Read(c.buf[c.to:])
+	n, err := c.rwc.Read(b[c.to:])
 	c.to += n
 	if n > 0 {
 		return nil // the next read returns the error
@@ -244,10 +295,11 @@ func (c *conn) linger() {
 	if half, ok := c.rwc.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite() // then the reading ends at once
 	}
+	b := c.attach()
 	until := time.Now().Add(lingerFor)
 	_ = c.rwc.SetReadDeadline(until) // then the reading ends at once
 	for time.Now().Before(until) {
-		if _, err := c.rwc.Read(c.buf); err != nil {
+		if _, err := c.rwc.Read(b); err != nil {
 			return
 		}
 	}

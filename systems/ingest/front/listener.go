@@ -3,7 +3,10 @@ package front
 import (
 	"net"
 	"sync"
+	"syscall"
 	"time"
+
+	"whittle/internal/socket"
 )
 
 // listener bounds how many connections are open; more wait to be accepted.
@@ -28,7 +31,10 @@ func (l *listener) Accept() (net.Conn, error) {
 		<-l.open
 		return nil, err
 	}
-	c := &peer{TCPConn: tcp, l: l, name: tcp.RemoteAddr().String()}
+	c := &peer{tcpConn: tcp, l: l, name: tcp.RemoteAddr().String()}
+	if quick := socket.Of(tcp); quick != nil {
+		c.tcpConn = quick
+	}
 	l.peers.add(c)
 	return c, nil
 }
@@ -39,9 +45,16 @@ func (l *listener) Close() error {
 	return l.TCPListener.Close()
 }
 
+// tcpConn is a *net.TCPConn, or one that is read and written past Go's scheduler.
+type tcpConn interface {
+	net.Conn
+	syscall.Conn
+	CloseWrite() error
+}
+
 // peer is a connection.
 type peer struct {
-	*net.TCPConn
+	tcpConn
 	l    *listener
 	name string
 	gone sync.Once
@@ -49,7 +62,7 @@ type peer struct {
 
 // Close implements net.Conn.
 func (c *peer) Close() error {
-	err := c.TCPConn.Close()
+	err := c.tcpConn.Close()
 	c.gone.Do(func() {
 		c.l.peers.remove(c)
 		<-c.l.open
