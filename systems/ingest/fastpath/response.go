@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"whittle/internal/http1"
@@ -17,27 +18,81 @@ type response struct {
 	c      *conn
 	header http.Header
 	status int       // 0: not set yet
-	body   []byte    // the buffered part
+	body   *[]byte   // the buffered part; nil: nothing
 	size   int       // bytes that the handler wrote
 	length int       // the Content-Length; -1: none
 	sent   bool      // the head was sent
 	failed error     // the error of a write
 	sentAt time.Time // when sending began
+	whole  *[]byte   // the whole response, by WriteWhole; nil: there is none
 
-	out   []byte // kept for its memory, as is names
-	names []string
+	names []string // kept for its memory
 }
 
 // maxBuffered is how much of a body of known length is buffered. maxKept bounds
-// the memory that a connection keeps for the next response.
+// the memory that is kept for the next responses.
 const (
 	maxBuffered = bufferSize
 	maxKept     = 2 * bufferSize
 )
 
+// pieces are for responses being put together. A connection has none between them.
+var pieces = sync.Pool{New: func() any {
+	b := make([]byte, 0, bufferSize/4)
+	return &b
+}}
+
+func takePiece() *[]byte { return pieces.Get().(*[]byte) }
+
+func dropPiece(b *[]byte) {
+	if b != nil && cap(*b) <= maxKept {
+		*b = (*b)[:0]
+		pieces.Put(b)
+	}
+}
+
 func (w *response) reset() {
 	clear(w.header)
-	w.status, w.body, w.size, w.length, w.sent, w.failed = 0, w.body[:0], 0, -1, false, nil
+	w.status, w.size, w.length, w.sent, w.failed = 0, 0, -1, false, nil
+	w.body, w.whole = nil, nil // a handler that panicked has left them
+}
+
+// WholeWriter is a ResponseWriter to which a handler can give a response in one call,
+// in place of Header, WriteHeader and Write.
+type WholeWriter interface {
+	// WriteWhole takes a response with a body. fields are lines of its head, each
+	// with its line end, but for Content-Length, Date and Connection. What the
+	// handler has left of the request's body is read first.
+	WriteWhole(status int, fields, body []byte)
+}
+
+// WriteWhole implements WholeWriter.
+func (w *response) WriteWhole(status int, fields, body []byte) {
+	w.status, w.size, w.length, w.sent, w.sentAt = status, len(body), len(body), true, time.Now()
+	w.whole = takePiece()
+	b := w.appendStart(*w.whole)
+	if !w.c.body.discard() || w.c.s.closing.Load() {
+		w.header["Connection"] = closing
+		b, _ = http1.AppendField(b, "Connection", closing[0])
+	}
+	b = http1.EndHead(append(b, fields...))
+	*w.whole = append(b, body...)
+}
+
+// appendStart writes what every head begins with.
+func (w *response) appendStart(b []byte) []byte {
+	reason := http.StatusText(w.status)
+	if reason == "" {
+		reason = "status code " + strconv.Itoa(w.status)
+	}
+	b, _ = http1.AppendStatusLine(b, w.status, reason)
+	if w.length >= 0 && hasBody(w.status) && w.header["Content-Length"] == nil {
+		b = http1.AppendContentLength(b, int64(w.length))
+	}
+	if w.header["Date"] == nil {
+		b, _ = http1.AppendField(b, "Date", w.c.s.dateOf(w.sentAt))
+	}
+	return b
 }
 
 // Header implements http.ResponseWriter.
@@ -79,8 +134,11 @@ func (w *response) Write(b []byte) (int, error) {
 		return 0, http.ErrContentLength
 	}
 	w.size += len(b)
-	if w.length < 0 || len(w.body)+len(b) <= maxBuffered {
-		w.body = append(w.body, b...)
+	if w.body == nil {
+		w.body = takePiece()
+	}
+	if w.length < 0 || len(*w.body)+len(b) <= maxBuffered {
+		*w.body = append(*w.body, b...)
 		return len(b), nil
 	}
 	w.flush(w.c.lastResponse())
@@ -105,9 +163,9 @@ func (w *response) finish(further bool) bool {
 	}
 	further = further && (!hasBody(w.status) || w.size == w.length)
 	w.flush(!further)
-	if cap(w.body) > maxKept || cap(w.out) > maxKept {
-		w.body, w.out = nil, nil
-	}
+	dropPiece(w.body)
+	dropPiece(w.whole)
+	w.body, w.whole = nil, nil
 	return further && w.failed == nil && !w.closes()
 }
 
@@ -123,21 +181,28 @@ func (w *response) closes() bool {
 
 // flush sends the head, unless it has been sent, and the buffered body.
 func (w *response) flush(last bool) {
-	if w.sent && len(w.body) == 0 {
+	if w.whole != nil {
+		w.write(*w.whole)
 		return
 	}
-	w.out = w.out[:0]
+	if w.sent && (w.body == nil || len(*w.body) == 0) {
+		return
+	}
 	w.sentAt = time.Now()
+	out := takePiece()
 	if !w.sent {
 		if last {
 			w.header["Connection"] = closing
 		}
-		w.appendHead()
+		*out = w.appendHead(*out)
 		w.sent = true
 	}
-	w.out = append(w.out, w.body...)
-	w.body = w.body[:0]
-	w.write(w.out)
+	if w.body != nil {
+		*out = append(*out, *w.body...)
+		*w.body = (*w.body)[:0]
+	}
+	w.write(*out)
+	dropPiece(out)
 }
 
 var closing = []string{"close"}
@@ -152,18 +217,8 @@ func (w *response) write(b []byte) {
 
 // appendHead writes status and header as net/http does: sorted by name, and
 // with the date.
-func (w *response) appendHead() {
-	reason := http.StatusText(w.status)
-	if reason == "" {
-		reason = "status code " + strconv.Itoa(w.status)
-	}
-	b, _ := http1.AppendStatusLine(w.out, w.status, reason)
-	if w.length >= 0 && hasBody(w.status) && w.header["Content-Length"] == nil {
-		b = http1.AppendContentLength(b, int64(w.length))
-	}
-	if w.header["Date"] == nil {
-		b, _ = http1.AppendField(b, "Date", w.c.s.dateOf(w.sentAt))
-	}
+func (w *response) appendHead(b []byte) []byte {
+	b = w.appendStart(b)
 	w.names = w.names[:0]
 	for name := range w.header {
 		w.names = append(w.names, name)
@@ -174,7 +229,7 @@ func (w *response) appendHead() {
 			b = appendField(b, name, v)
 		}
 	}
-	w.out = http1.EndHead(b)
+	return http1.EndHead(b)
 }
 
 // appendField keeps a value from beginning another field, as net/http does: line

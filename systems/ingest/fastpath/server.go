@@ -27,8 +27,8 @@ import (
 // request and its header belong to the handler only until it returns, and must
 // not be changed. The first 4 KiB of the response are sent when the handler
 // returns. The request's context ends when Close is called, not when the client
-// disconnects. The http.ResponseWriter has its three methods and no other
-// interface.
+// disconnects. The http.ResponseWriter has its three methods and
+// WholeWriter's, and no other interface.
 type Server struct {
 	http *http.Server
 	// template holds what all requests have in common.

@@ -77,6 +77,20 @@ var handlers = map[string]http.HandlerFunc{
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = io.WriteString(w, "bye")
 	},
+	"/whole": func(w http.ResponseWriter, _ *http.Request) { whole(w) },
+	"/whole-read": func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if !whole(w) {
+			return
+		}
+		if n, err := io.WriteString(w, "more than was said"); n != 0 || err == nil {
+			panic("a whole response became longer")
+		}
+	},
+	"/whole-panic": func(w http.ResponseWriter, _ *http.Request) {
+		whole(w)
+		panic("as the test wants it")
+	},
 	"/odd": func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h["a b"], h["x:y"], h[""] = []string{"1"}, []string{"2"}, []string{"3"}
@@ -93,6 +107,19 @@ var handlers = map[string]http.HandlerFunc{
 		_, _ = io.WriteString(w, "never")
 		panic("as the test wants it")
 	},
+}
+
+// whole responds in one call where the server takes that.
+func whole(w http.ResponseWriter) (inOne bool) {
+	if ours, ok := w.(WholeWriter); ok {
+		ours.WriteWhole(201, []byte("Content-Type: text/plain\r\nX-A: b\r\n"), []byte("all of it"))
+		return true
+	}
+	w.Header()["Content-Type"], w.Header()["X-A"] = []string{"text/plain"}, []string{"b"}
+	w.Header()["Content-Length"] = []string{"9"}
+	w.WriteHeader(201)
+	_, _ = io.WriteString(w, "all of it")
+	return false
 }
 
 func play(w http.ResponseWriter, r *http.Request) {
@@ -231,6 +258,10 @@ func TestResponsesAsNetHTTP(t *testing.T) {
 		"an odd response":     post("/odd", "x") + few,
 		"an odd status":       few + post("/1000", "x"),
 		"panic":               few + post("/panic", "x"),
+		"a whole response":    post("/whole", "x") + few + post("/whole-read", "x") + few,
+		"whole, long unread":  post("/whole", strings.Repeat("b", 200_000)) + few,
+		"whole, long read":    post("/whole-read", strings.Repeat("b", 200_000)) + few,
+		"panic after whole":   few + post("/whole-panic", "x"),
 		"GET behind POST":     few + "GET /g HTTP/1.1\r\nHost: x\r\n\r\n" + few,
 		"chunked behind POST": few + "POST /g HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + few,
 		"100-continue":        few + post("/a", "x", "Expect: 100-continue"),

@@ -49,7 +49,7 @@ type call struct {
 
 // scratch is memory that is kept for the next request, with all that it grew to.
 type scratch struct {
-	wire, decoded, response          []byte
+	wire, decoded, response, fields  []byte
 	readingSlot, unauthenticatedSlot slot
 
 	parser   event.Parser

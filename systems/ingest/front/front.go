@@ -201,35 +201,41 @@ var routes = func() map[string]event.Kind {
 
 // ServeHTTP implements http.Handler.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
 	id := requestID(r.Header)
-	h["X-Request-Id"] = []string{id}
-	h["X-Content-Type-Options"] = nosniff
-	f.cors.mark(h, r.Header)
 	kind, known := routes[r.URL.Path]
 	if !known { // Segment's Java SDK sends to /v1/import/
 		kind, known = routes[strings.TrimSuffix(r.URL.Path, "/")]
 	}
 	switch {
 	case !known:
-		f.refuse(w, kind, id, refusal{status: http.StatusNotFound, reason: "there is no such endpoint: POST /import, or /v1/ with track, identify, page, screen, group, alias or batch"})
+		f.refuse(w, r, kind, id, refusal{status: http.StatusNotFound, reason: "there is no such endpoint: POST /import, or /v1/ with track, identify, page, screen, group, alias or batch"})
 	case r.Method == http.MethodOptions:
+		h := f.mark(w, r, id)
 		if kind == event.Import {
 			h["Accept-Post"] = acceptPost
 		}
 		f.cors.preflight(h, r.Header)
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method != http.MethodPost:
-		h["Allow"] = allowed
-		f.refuse(w, kind, id, refusal{status: http.StatusMethodNotAllowed, reason: "events are sent by POST"})
+		w.Header()["Allow"] = allowed
+		f.refuse(w, r, kind, id, refusal{status: http.StatusMethodNotAllowed, reason: "events are sent by POST"})
 	default:
 		f.activeRequests.Add(1)
 		defer f.activeRequests.Add(-1)
 		c := call{f: f, kind: kind, id: id, received: f.o.Now(), address: f.clientAddress(r), source: f.stranger()}
 		defer c.release()
-		c.respond(w, c.handle(w, r))
+		c.respond(w, r, c.handle(w, r))
 		c.finished = true
 	}
+}
+
+// mark sets the fields that every response has.
+func (f *Front) mark(w http.ResponseWriter, r *http.Request, id string) http.Header {
+	h := w.Header()
+	h["X-Request-Id"] = []string{id}
+	h["X-Content-Type-Options"] = nosniff
+	f.cors.mark(h, r.Header)
+	return h
 }
 
 var (
