@@ -17,13 +17,16 @@ type commitPacer struct {
 }
 
 // A commit costs the processors the same whether it is for one append or for
-// fifty. Where nobody gave a target and more than busyRate bytes a second come,
-// commits begin at most every busyEvery: a third of what they cost is left, and
-// nobody waits for longer than that. Below, the processors have time enough.
+// fifty. Where nobody gave a target, commits begin at most every busyEvery while more
+// than busyRate bytes a second come, which leaves a third of what they cost, and at
+// most every briskEvery while more than briskRate do. Nobody waits for longer than
+// that. Below, the processors have time enough.
 const (
-	busyRate  = 8 << 20 // bytes a second
-	busyEvery = 2 * time.Millisecond
-	busyOver  = 100 * time.Millisecond // that the rate is taken over
+	busyRate   = 8 << 20 // bytes a second
+	busyEvery  = 2 * time.Millisecond
+	briskRate  = 1 << 20
+	briskEvery = time.Millisecond
+	busyOver   = 100 * time.Millisecond // that the rate is taken over
 )
 
 // observe updates the pacer with a commit.
@@ -43,6 +46,8 @@ func (p *commitPacer) delay(waiting int) (time.Duration, int) {
 	budget := min(p.target-2*p.slow, p.target/2)
 	if p.target == 0 && p.rate > busyRate {
 		budget = busyEvery - p.took
+	} else if p.target == 0 && p.rate > briskRate {
+		budget = briskEvery - p.took
 	}
 	if budget <= 0 {
 		return 0, 0

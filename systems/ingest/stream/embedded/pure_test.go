@@ -83,8 +83,14 @@ func TestPaceWithoutATarget(t *testing.T) {
 		}
 	}
 	want("nothing known", 0, 0, 0)
-	commits(1000, ms, ms/2, 4, 4<<10) // 4 MiB a second
+	commits(1000, 4*ms, ms/2, 2, 2<<10) // half a MiB a second
 	want("not busy", 2, 0, 0)
+	commits(1000, ms, ms/2, 4, 4<<10) // 4 MiB a second
+	want("brisk", 2, ms/2, 6)
+	commits(1000, ms, ms, 4, 4<<10)
+	want("brisk, and the disk no faster than that", 2, 0, 0)
+	commits(1000, ms, ms/2, 1, 4<<10)
+	want("a lone sender", 0, ms/2, 1)
 	commits(1000, ms, ms/2, 16, 16<<10)
 	want("busy", 5, 3*ms/2, 21)
 	commits(1000, 4*ms, 4*ms, 64, 64<<10)
