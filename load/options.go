@@ -6,6 +6,7 @@ import (
 
 	"whittle"
 	"whittle/load/cpu"
+	"whittle/load/export"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -54,6 +55,9 @@ type Options struct {
 	// FailIf are conditions under which the report's Err fails. Nil: the plan's bounds
 	// alone.
 	FailIf []report.FailIf
+	// Exports are whom the run's figures are sent to while it goes on and at its end. Nil:
+	// nobody.
+	Exports []*export.Target
 	// Grace is how long requests under way may go on when the context ends.
 	// 0: 2 s; negative: not at all.
 	Grace time.Duration

@@ -112,15 +112,19 @@ func (p *delta) drain(from *delta) {
 type shard struct {
 	mu sync.Mutex
 	// The following is guarded by mu.
-	sum    *tally
-	recent delta
-	_      [64]byte // keeps neighbours off this cache line
+	sum      *tally
+	recent   delta
+	outcomes *outcomes // nil: nothing is exported
+	_        [64]byte  // keeps neighbours off this cache line
 }
 
 // recordStart counts a virtual user that started, and how late.
 func (s *shard) recordStart(late time.Duration) {
 	s.mu.Lock()
 	s.sum.scheduleError.Record(late)
+	if s.outcomes != nil {
+		s.outcomes.late = max(s.outcomes.late, late)
+	}
 	s.recent.arrivals++
 	s.recent.lateness = max(s.recent.lateness, late)
 	s.mu.Unlock()
@@ -170,6 +174,9 @@ func (s *shard) record(o *observation) {
 		if s.sum.samples[o.failure] == "" {
 			s.sum.samples[o.failure] = sampleOf(o)
 		}
+	}
+	if s.outcomes != nil {
+		s.outcomes.record(o)
 	}
 	if o.Connect > 0 {
 		s.sum.connect.Record(o.Connect)

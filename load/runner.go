@@ -137,11 +137,13 @@ func (r *Runner) measure(ctx context.Context, t task, m *meter) (*execution, *re
 		return nil, nil, err
 	}
 	defer s.close()
-	w := newMonitor(s, m)
+	w, finishExport := newMonitor(s, m), r.export(s)
 	w.start(ctx)
 	early := !s.send(ctx)
 	w.finish()
-	return s, w.report(r.target, early || s.end.early.Load()), nil
+	out := w.report(r.target, early || s.end.early.Load())
+	out.Warnings = append(out.Warnings, finishExport()...)
+	return s, out, nil
 }
 
 // modelOf is the name of the plan's model in reports.

@@ -14,6 +14,7 @@ import (
 	"whittle"
 	"whittle/cmdline"
 	"whittle/load"
+	"whittle/load/export"
 	"whittle/load/report"
 )
 
@@ -48,14 +49,17 @@ type loadVerb struct {
 	Scenario    string            `group:"Of a plan" name:"scenario-name" placeholder:"NAME" help:"Run only the scenario of that name, or that matches this pattern."`
 	Property    map[string]string `group:"Of a plan" short:"J" mapsep:"none" placeholder:"NAME=VALUE" help:"A JMeter property, for __P and __property. Repeatable."`
 
-	FailIf      []string `group:"The run" name:"fail-if" sep:"none" placeholder:"CONDITION" help:"Exit with status 1 if it holds, such as 'p99 > 200ms' or 'errors > 1%'. Repeatable."`
-	DryRun      bool     `group:"The run" name:"dry-run" help:"Print the first requests of each scenario, and send nothing."`
-	JSON        string   `group:"The run" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
-	loadOutputs `embed:""`
-	WatchPID    []int         `group:"The run" name:"watch-pid" placeholder:"PID" help:"Also measure this process's CPU time per request. Repeatable."`
-	WatchURL    []string      `group:"The run" name:"watch-url" placeholder:"URL" help:"Also follow process_cpu_seconds_total of this Prometheus metrics page, or the CPU profile of this /debug/pprof/ URL. Repeatable."`
-	MaxLate     time.Duration `group:"The run" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the run (${default})."`
-	Seed        uint64        `group:"The run" help:"Make the run's random choices repeatable."`
+	FailIf       []string `group:"The run" name:"fail-if" sep:"none" placeholder:"CONDITION" help:"Exit with status 1 if it holds, such as 'p99 > 200ms' or 'errors > 1%'. Repeatable."`
+	DryRun       bool     `group:"The run" name:"dry-run" help:"Print the first requests of each scenario, and send nothing."`
+	JSON         string   `group:"The run" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
+	loadOutputs  `embed:""`
+	Prometheus   []string      `group:"The run" name:"prometheus-write" sep:"none" placeholder:"URL" help:"Also write the run's figures, every 5s and at its end, to a Prometheus server (or what takes its remote write). Repeatable."`
+	OTLP         []string      `group:"The run" name:"otlp" sep:"none" placeholder:"URL" help:"The same over OTLP/HTTP, to an OpenTelemetry collector. Repeatable."`
+	ExportHeader []string      `group:"The run" name:"export-header" sep:"none" placeholder:"NAME:VALUE" help:"A header of these, such as a tenant or a token. Repeatable."`
+	WatchPID     []int         `group:"The run" name:"watch-pid" placeholder:"PID" help:"Also measure this process's CPU time per request. Repeatable."`
+	WatchURL     []string      `group:"The run" name:"watch-url" placeholder:"URL" help:"Also follow process_cpu_seconds_total of this Prometheus metrics page, or the CPU profile of this /debug/pprof/ URL. Repeatable."`
+	MaxLate      time.Duration `group:"The run" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the run (${default})."`
+	Seed         uint64        `group:"The run" help:"Make the run's random choices repeatable."`
 }
 
 // Help gives the examples.
@@ -99,6 +103,9 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 			return err
 		}
 	}
+	if o.Exports, err = v.exports(); err != nil {
+		return err
+	}
 	if v.DryRun {
 		runner, err := load.NewRunner(plan, o)
 		if err != nil {
@@ -140,6 +147,27 @@ func (v *loadVerb) workload() (load.Workload, error) {
 	}, nil
 }
 
+// exports are the targets of the run's figures.
+func (v *loadVerb) exports() (out []*export.Target, err error) {
+	for _, to := range []struct {
+		flag string
+		urls []string
+		make func(string, []string) (*export.Target, error)
+	}{{"--prometheus-write", v.Prometheus, export.Prometheus}, {"--otlp", v.OTLP, export.OTLP}} {
+		for _, u := range to.urls {
+			t, err := to.make(u, v.ExportHeader)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", to.flag, err)
+			}
+			out = append(out, t)
+		}
+	}
+	if len(out) == 0 && len(v.ExportHeader) > 0 {
+		return nil, whittle.Errorf(whittle.Invalid, "--export-header goes with --prometheus-write or --otlp")
+	}
+	return out, nil
+}
+
 // given is a flag's number; 0 where it was not given.
 func given[T int | int64 | float64](flag *T) (n T) {
 	if flag != nil {
@@ -171,7 +199,7 @@ func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
 // as wrk's and vegeta's are.
 var longNames = []string{
 	"target", "rate", "duration", "users", "ramp", "loops", "think", "method", "header", "json-body", "body", "body-file", "name",
-	"timeout", "insecure", "environment", "property", "variables", "overrides", "config", "scenario-name", "json-artillery", "csv", "dry-run", "requests", "html", "watch-pid", "watch-url", "max-late", "seed", "fail-if",
+	"timeout", "insecure", "environment", "property", "variables", "overrides", "config", "scenario-name", "json-artillery", "csv", "dry-run", "requests", "html", "watch-pid", "watch-url", "prometheus-write", "otlp", "export-header", "max-late", "seed", "fail-if",
 }
 
 // secondDash gives the load verb's flags of one dash their second. What
