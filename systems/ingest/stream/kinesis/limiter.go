@@ -9,20 +9,23 @@ const (
 )
 
 // shardLimiter limits what a shard is sent. It is unlimited until Kinesis
-// throttles the shard. Then it is a share of the shard's limits that falls by a
-// fifth in each second with throttling and grows by a fifth of the limits each
+// throttles the shard. Then it is a share of the shard's limits. In each second
+// with throttling the share falls to a quarter above what the shard has kept, by
+// a fifth at least and by half at most. It grows by a fifth of the limits each
 // second (other writers may come and go), until it is well above them.
 type shardLimiter struct {
 	share          float64   // of the limits; 0: unbounded
 	records, bytes float64   // that may be sent now
 	at             time.Time // when those were reckoned
 	fell           time.Time
+	kept           struct{ records, bytes float64 } // since it fell
 }
 
 const (
 	minShare    = 0.05
 	maxShare    = 3.0
 	shareStep   = 0.2
+	aboveTaken  = 1.25
 	minInterval = 50 * time.Millisecond // the least wait, so that calls do not shrink to a record
 )
 
@@ -31,9 +34,17 @@ func (p *shardLimiter) throttled(now time.Time) {
 		*p = shardLimiter{share: 1, at: now, fell: now}
 		return
 	}
-	if now.Sub(p.fell) >= time.Second { // the limits are per second
-		p.share, p.fell = max(p.share*(1-shareStep), minShare), now
+	if second := now.Sub(p.fell); second >= time.Second { // the limits are per second
+		taken := max(p.kept.records/shardRecords, p.kept.bytes/shardBytes) / second.Seconds()
+		p.share = max(min(aboveTaken*taken, p.share*(1-shareStep)), p.share/2, minShare)
+		p.fell, p.kept.records, p.kept.bytes = now, 0, 0
 	}
+}
+
+// keeps counts a Kinesis record that the shard has kept.
+func (p *shardLimiter) keeps(bytes int) {
+	p.kept.records++
+	p.kept.bytes += float64(bytes)
 }
 
 // refill adds what has become free since the last time.

@@ -143,15 +143,20 @@ type outcome struct {
 	// split says that the call was rejected as a whole: its records are tried
 	// one by one, so that one of them does not take the others with it.
 	split bool
+	// whole says that the call failed as a whole, for reasons that are not one
+	// shard's.
+	whole bool
 }
 
-// tally is what a call said of one shard.
-type tally struct{ kept, failed, throttled bool }
+// tally is what a call said of one shard. atLimit: Kinesis named records of the
+// shard that are above its limit.
+type tally struct{ kept, failed, throttled, atLimit bool }
 
 func (t *tally) add(o outcome) {
 	t.kept = t.kept || o.disposition == kept
 	t.failed = t.failed || o.disposition == refused || o.disposition == unknown
 	t.throttled = t.throttled || o.disposition == refused && whittle.CodeOf(o.cause) == whittle.ResourceExhausted
+	t.atLimit = t.throttled && !o.whole
 }
 
 // settle takes a call's outcomes in: one a put entry, in order.
@@ -165,6 +170,9 @@ func (q *queue) settle(call []*putEntry, outcomes []outcome, begun, now time.Tim
 			affected = append(affected, s)
 		}
 		tallies[s].add(outcomes[i])
+		if outcomes[i].disposition == kept {
+			s.limiter.keeps(p.size)
+		}
 		q.settleEntry(p, outcomes[i])
 	}
 	for _, s := range affected {

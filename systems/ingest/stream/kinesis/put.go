@@ -117,6 +117,7 @@ func outcomesOf(call []*putEntry, out *kinesis.PutRecordsOutput, err error) []ou
 	}
 	if err != nil {
 		o := ofCall(err)
+		o.whole = true
 		o.split = o.disposition == rejected && (len(call) > 1 || call[0].aggregated())
 		for i := range outcomes {
 			outcomes[i] = o

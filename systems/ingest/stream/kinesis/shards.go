@@ -61,6 +61,10 @@ func (s *shard) pop() *keyQueue {
 const (
 	backoffBase = 50 * time.Millisecond
 	backoffCap  = 2 * time.Second
+	// limitCap is the most where the shard is up and at its limit, and the
+	// limiter says how much it is sent: a longer wait would sleep through seconds
+	// in which the shard takes something.
+	limitCap = 100 * time.Millisecond
 )
 
 func backoff(failures int, random float64) time.Duration {
@@ -83,7 +87,11 @@ func (s *shard) failed(t tally, begun, now time.Time, random float64) {
 	if t.throttled {
 		s.limiter.throttled(now)
 	}
-	s.failedAt, s.until = now, now.Add(backoff(s.failures, random))
+	wait := backoff(s.failures, random)
+	if t.atLimit {
+		wait = min(wait, time.Duration(random*float64(limitCap)))
+	}
+	s.failedAt, s.until = now, now.Add(wait)
 }
 
 // shardMap is what is known of a stream's shards.
