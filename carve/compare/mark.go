@@ -18,8 +18,15 @@ type markKey struct {
 func (k markKey) noise() noise.Key { return noise.Key{Path: k.Path, Way: jsondiff.Way(k.How)} }
 
 // learnable reports whether what the monolith changes by itself there can be
-// distinguished from what it does not: one name for many places says nothing of each.
-func (k markKey) learnable() bool { return k.Path != jsondiff.ManyPaths && k.How != jsondiff.HowLimit }
+// distinguished from what it does not: one name for many places says nothing of each,
+// and a body that is compared as a whole is all that a response says.
+func (k markKey) learnable() bool {
+	switch k.How {
+	case jsondiff.HowLimit, jsondiff.HowBytes, jsondiff.HowSyntax:
+		return false
+	}
+	return k.Path != jsondiff.ManyPaths
+}
 
 const maxChanges = 4 // values from → to of one mark
 

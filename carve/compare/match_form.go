@@ -2,8 +2,6 @@ package compare
 
 import (
 	"whittle"
-	"whittle/carve/compare/jsondiff"
-	"whittle/carve/compare/noise"
 )
 
 // How a match splits its error rate: over differences anywhere, at single places,
@@ -59,10 +57,5 @@ func (m *match) coverage() *whittle.Coverage {
 	if m.forms != nil {
 		return m.forms.Coverage(&m.c)
 	}
-	c := &whittle.Coverage{ByValue: 1, WholeBody: true, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}, Summary: "the whole body compared by value"}
-	if m.noise.Learnt[noise.Key{Way: jsondiff.HowBytes}] {
-		c.ByValue, c.WholeBody, c.Summary = 0, false, "0 fields compared by value, 0 by form, 1 not compared"
-		c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: "$", Reason: "the monolith's own bodies differ, and exact comparison knows no fields: use json or statistical"})
-	}
-	return c
+	return &whittle.Coverage{ByValue: 1, WholeBody: true, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}, Summary: "the whole body compared by value"}
 }

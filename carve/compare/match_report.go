@@ -202,6 +202,9 @@ func (m *match) cause(k *mark) string {
 	case k.How == jsondiff.HowBytes && k.Self > 0:
 		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical",
 			units.Grouped(k.Self), units.Grouped(m.repeats))
+	case k.How == jsondiff.HowSyntax && k.Self > 0:
+		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, and what is not JSON is compared as a whole",
+			units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.learn && k.Self > 0:
 		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often", units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.learn && m.repeats == 0:

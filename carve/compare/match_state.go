@@ -119,7 +119,9 @@ func (m *match) restored(s *matchState) (*match, error) {
 		f.samples += len(k.Samples)
 	}
 	for _, k := range s.Noise {
-		f.noise.Learn(noise.Key{Path: k[0], Way: k[1]})
+		if (markKey{Path: k[0], How: k[1]}).learnable() {
+			f.noise.Learn(noise.Key{Path: k[0], Way: k[1]})
+		}
 	}
 	total := 0
 	for _, c := range s.Combos {

@@ -5,6 +5,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -75,11 +76,14 @@ func showCoverage(w io.Writer, c *whittle.Coverage, first, next string) {
 	if c == nil {
 		return
 	}
-	most := ""
-	if c.AtLeast {
-		most = "at least "
+	what := strconv.Itoa(c.ByValue)
+	switch {
+	case c.WholeBody:
+		what = "the whole body"
+	case c.AtLeast:
+		what = "at least " + what
 	}
-	fmt.Fprintf(w, "%s%s%d by value, %d by form, %d not compared\n", first, most, c.ByValue, len(c.ByForm), len(c.NotCompared))
+	fmt.Fprintf(w, "%s%s by value, %d by form, %d not compared\n", first, what, len(c.ByForm), len(c.NotCompared))
 	for _, f := range c.ByForm {
 		declared := ""
 		if f.Declared {

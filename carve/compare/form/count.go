@@ -1,6 +1,7 @@
 package form
 
 import (
+	"whittle/carve/compare/digest"
 	"whittle/carve/compare/jsondoc"
 	"whittle/internal/jsonpath"
 )
@@ -21,9 +22,16 @@ func newFieldCount() fieldCount { return fieldCount{at: map[uint64]bool{}} }
 // of the others.
 func (c *fieldCount) due(n int) bool { return n <= 16 || n%256 == 0 }
 
-// see counts the places of a body.
+// root is the place of a body that has no fields.
+var root = digest.FNV([]byte("$"))
+
+// see counts the places of a body. One that is not JSON is compared as a whole, and
+// counts as one.
 func (c *fieldCount) see(w *walker, body []byte, ignore []jsonpath.Path) {
 	if w.doc.Scan(body) != jsondoc.Scanned {
+		if len(body) > 0 {
+			c.at[root] = true
+		}
 		return
 	}
 	w.each(func(uint64) bool { return !c.more }, func(node uint32, h uint64) {
@@ -40,3 +48,6 @@ func (c *fieldCount) see(w *walker, body []byte, ignore []jsonpath.Path) {
 		c.at[h] = true
 	})
 }
+
+// whole reports whether no body had fields.
+func (c *fieldCount) whole() bool { return len(c.at) == 1 && c.at[root] }

@@ -28,11 +28,7 @@ const (
 // Coverage says what is compared by value, by form and not at all.
 func (f *Forms) Coverage(c *whittle.Comparison) *whittle.Coverage {
 	cov := &whittle.Coverage{AtLeast: f.fields.more, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}}
-	byValue := len(f.fields.at)
 	for _, p := range f.paths {
-		if p.values() && f.fields.at[digest.FNV([]byte(p.path))] {
-			byValue--
-		}
 		if why := p.unformed(); why != "" {
 			cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: p.path, Reason: why})
 			continue
@@ -44,7 +40,8 @@ func (f *Forms) Coverage(c *whittle.Comparison) *whittle.Coverage {
 		}
 		cov.ByForm = append(cov.ByForm, field)
 	}
-	cov.ByValue = max(0, byValue)
+	cov.ByValue = f.byValue()
+	cov.WholeBody = f.fields.whole() && cov.ByValue == 1
 	for _, path := range c.Ignore {
 		cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: path, Reason: "ignored in the config"})
 	}
@@ -64,6 +61,17 @@ func (f *Forms) Coverage(c *whittle.Comparison) *whittle.Coverage {
 	}
 	cov.Summary = CoverageWords(cov)
 	return cov
+}
+
+// byValue is how many of the places that were counted are compared by value.
+func (f *Forms) byValue() int {
+	n := len(f.fields.at)
+	for _, p := range f.paths {
+		if p.values() && f.fields.at[digest.FNV([]byte(p.path))] {
+			n--
+		}
+	}
+	return max(0, n)
 }
 
 // values reports whether it is the value itself that the monolith changes.
@@ -128,8 +136,8 @@ func fieldsOf(n int) string {
 	return units.Grouped(n) + " fields"
 }
 
-// Bound waits until each place has been compared by form often enough, and while a
-// deviation is suspected. ok is false where there is nothing to wait for; more
+// Bound waits until each place has been compared by form often enough, while a
+// deviation is suspected, and where nothing of the body is compared. ok is false where there is nothing to wait for; more
 // estimates the exchanges, -1: it cannot be said.
 func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 	b = whittle.Bound{What: boundForm, MarginHigh: 0.02}
@@ -160,5 +168,27 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 			}
 		}
 	}
+	if p := f.hollow(); left == 0 && p != nil {
+		b.High = 1
+		b.Summary = fmt.Sprintf("no value of the bodies is compared: %s is %s, and there is no other field", p.path, p.unformed())
+		return b, -1, true
+	}
 	return b, left, left > 0
+}
+
+// hollow is a place that nobody declared, where what the monolith changes leaves nothing
+// of the body to compare; nil: something is compared.
+func (f *Forms) hollow() (place *formPath) {
+	if f.byValue() > 0 {
+		return nil
+	}
+	for _, p := range f.paths {
+		if p.unformed() == "" {
+			return nil
+		}
+		if p.rule == "" {
+			place = p
+		}
+	}
+	return place
 }

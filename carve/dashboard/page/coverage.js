@@ -5,7 +5,8 @@ import { count, plural, visible } from './format.js';
 // compared by value, and which ones by form or not at all.
 export function Coverage({ coverage: c }) {
   if (!c) return null;
-  const short = `${c.at_least ? 'at least ' : ''}${plural(c.by_value, 'field')} compared by value, ${count(c.by_form.length)} by form, ${count(c.not_compared.length)} not compared`;
+  const fields = c.whole_body ? 'the whole body' : `${c.at_least ? 'at least ' : ''}${plural(c.by_value, 'field')}`;
+  const short = `${fields} compared by value, ${count(c.by_form.length)} by form, ${count(c.not_compared.length)} not compared`;
   if (c.by_form.length + c.not_compared.length === 0) return html`<p class="small coverage">${short}</p>`;
   return html`<details class="figures coverage"><summary>${short}</summary><div class="scroll" tabindex="0" role="group" aria-label="Fields not compared by value"><table>
     <caption>Fields that are not compared by value</caption>

@@ -1,0 +1,90 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+// TestWhatIsNotComparedIsNotEquivalent: where the monolith changes the whole of its
+// responses, no candidate is EQUIVALENT, be it right or wrong, since nothing was held
+// against anything; and the verdict says why.
+func TestWhatIsNotComparedIsNotEquivalent(t *testing.T) {
+	t.Parallel()
+	words := []string{"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta"}
+	text := func(n int) string { return words[n%7] + " " + words[(n/7)%7] + " " + words[(n/3)%7] }
+	steady := func(int) string { return "The same for all" }
+	changing := func(n int) string { return "Rendered " + text(n) }
+	wrong := func(n int) string { return "Refusals " + text(n) }
+	for _, c := range []struct {
+		kind                whittle.CompareKind
+		body                string
+		monolith, candidate func(n int) string
+		state               whittle.State
+		why                 string // in a bound's or a finding's words
+	}{
+		{whittle.JSON, "<p>%s.", steady, steady, whittle.Equivalent, ""},
+		{whittle.Exact, "<p>%s.", steady, steady, whittle.Equivalent, ""},
+		{whittle.JSON, "<p>%s.", changing, changing, whittle.Undecided, "what is not JSON is compared as a whole"},
+		{whittle.JSON, "<p>%s.", changing, wrong, whittle.Undecided, "what is not JSON is compared as a whole"},
+		{whittle.JSON, "<p>%s.", steady, wrong, whittle.Different, ""},
+		{whittle.Exact, "<p>%s.", changing, changing, whittle.Undecided, "no candidate can give the same bytes"},
+		{whittle.Exact, "<p>%s.", changing, wrong, whittle.Undecided, "no candidate can give the same bytes"},
+		{whittle.Exact, "<p>%s.", steady, wrong, whittle.Different, ""},
+		{whittle.JSON, `{"html":"%s"}`, changing, changing, whittle.Undecided, "no value of the bodies is compared: $.html is text without a form"},
+		{whittle.JSON, `{"html":"%s"}`, changing, wrong, whittle.Undecided, "no value of the bodies is compared: $.html is text without a form"},
+		{whittle.JSON, `["%s"]`, changing, wrong, whittle.Undecided, "no value of the bodies is compared: $[*] is text without a form"},
+		{whittle.JSON, `"%s"`, changing, wrong, whittle.Undecided, "no value of the bodies is compared: $ is text without a form"},
+		{whittle.JSON, `{"id":1,"html":"%s"}`, changing, changing, whittle.Equivalent, ""},
+		{whittle.JSON, "%.0s", steady, steady, whittle.Equivalent, ""}, // no body
+	} {
+		j, err := NewJudge(whittle.Comparison{Kind: c.kind, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
+		if err != nil {
+			t.Fatal(err)
+		}
+		respond := func(of func(int) string, n int) whittle.Response {
+			return whittle.Response{Status: 200, Body: fmt.Appendf(nil, c.body, of(n))}
+		}
+		for n := 1; n <= 2500; n++ {
+			x := &whittle.Exchange{Monolith: respond(c.monolith, n*31), Candidate: respond(c.candidate, n*17)}
+			if n%10 == 0 {
+				again := respond(c.monolith, n*53+1)
+				x.Repeat = &again
+			}
+			j.Observe(x)
+		}
+		v := j.Verdict()
+		said := v.Summary
+		for _, b := range v.Bounds {
+			said += "\n" + b.Summary
+		}
+		for _, f := range v.Findings {
+			said += "\n" + f.Summary + "\n" + f.Cause
+		}
+		if v.State != c.state || !strings.Contains(said, c.why) {
+			t.Errorf("%s %q: want %s\n%s", c.kind, c.body, c.state, said)
+		}
+	}
+}
+
+// TestTextCoverage: bodies that are not JSON are one field, the whole.
+func TestTextCoverage(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"<p>Hello": "the whole body compared by value, 0 by form, 0 not compared",
+		"":         "0 fields compared by value, 0 by form, 0 not compared",
+		`{"a":1}`:  "1 field compared by value, 0 by form, 0 not compared",
+	} {
+		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := whittle.Response{Status: 200, Body: []byte(body)}
+		j.Observe(&whittle.Exchange{Monolith: r, Candidate: r})
+		if got := j.Verdict().Coverage; got == nil || got.Summary != want {
+			t.Errorf("%q: %+v, want %s", body, got, want)
+		}
+	}
+}
