@@ -74,7 +74,7 @@ demo-emojify: build ## profile a service, name the line that costs, take it out,
 # that installs it; with REQUIRE_ALL=1 it fails (internal/needs).
 .PHONY: test
 test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a tool is missing
-	@go vet ./...
+	@go vet ./... && go vet -tags embedded ./carve/fleet/embedded
 	@export NOT_TRIED=$$(mktemp); trap 'rm -f "$$NOT_TRIED"' EXIT; status=0; \
 	 ( go test -vet=off -shuffle=on -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) $(TESTED) && for room in $(NODE_ROOMS); do \
 	   echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }) || exit 1; done ) || status=$$?; \
@@ -97,9 +97,10 @@ RACE_SKIP := 'Scripts/(help|record|replay|profile|load)|Face(sAreFound|sAreCover
 RACE_ROOMS := ./carve/gateway/... ./carve/fleet/... ./carve/control/... ./load/... ./carve/state/... ./carve/admin/... ./internal/latency/... ./systems/... ./cmd/... ./systems/ingest/stream/embedded ./systems/ingest/stream/inflight ./systems/ingest/stream/relay ./systems/ingest/stream/nats ./record/recorder ./record/journal ./record/replay ./profile/collect ./e2e/passthrough/...
 
 .PHONY: build
-build: need-go $(CASCADE) ## bin/whittle, one static binary, and bin/demo with its services
+build: need-go $(CASCADE) ## bin/whittle, one static binary, bin/whittle-fleet, the same with a NATS server in it, and bin/demo with its services
 	@mkdir -p $(BIN)
 	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(BIN)/whittle ./cmd/whittle
+	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -tags embedded -o $(BIN)/whittle-fleet ./cmd/whittle
 	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/demo ./systems/count/cmd/... ./systems/ingest/cmd/... ./systems/emojify/cmd/... ./bench/proof
 
 # Packaging has a module of its own (deploy/go.mod): what it imports is not whittle's.

@@ -135,6 +135,9 @@ var rooms = map[string]int{
 	"whittle/carve/gateway/resolve/dnstest": 1,
 	"whittle/carve/promquery":               30,
 
+	"whittle/carve/fleet/natsserver": 10,
+	"whittle/carve/fleet/embedded":   40,
+
 	"whittle/load/expr":      10,
 	"whittle/load/script":    10,
 	"whittle/load/export":    10,
@@ -313,6 +316,9 @@ func TestTheProductHasNoTests(t *testing.T) {
 	for pkg, from := range by {
 		if forNoUser(pkg) {
 			t.Errorf("%s imports %s, which is for tests: so the product's binary has it", from, pkg)
+		}
+		if pkg == "whittle/carve/fleet/natsserver" || strings.HasPrefix(pkg, "github.com/nats-io/nats-server/") {
+			t.Errorf("%s imports %s: only what is built with the tag embedded has a NATS server", from, pkg)
 		}
 	}
 	// It bites through a package in between.

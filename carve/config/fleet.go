@@ -3,9 +3,12 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"net"
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,8 +18,10 @@ import (
 
 // Fleet says which gateways make one rollout together, and over which NATS servers.
 type Fleet struct {
-	// NATS has the servers' URLs, separated by commas.
+	// NATS has the servers' URLs, separated by commas. Empty: each gateway has a server in
+	// its own process, and Embedded says how they find each other.
 	NATS string
+	Embedded
 	// Name is the fleet's, Member this gateway's within it. Default: the host's name.
 	Name, Member string
 	// Lease is after which silence a gateway has no users on a candidate. Default 5 s.
@@ -34,6 +39,19 @@ type Fleet struct {
 	MaxAge   time.Duration
 }
 
+// Embedded says where the NATS servers of a fleet are that the gateways run themselves.
+type Embedded struct {
+	// Peers are the gateways' addresses by member, this one's own among them.
+	Peers map[string]string
+	// Listen is where this one's server is reached. Default: its own address, or where
+	// that is a name all of the machine's, at its port.
+	Listen string
+	// Secret is what the servers show to each other.
+	Secret string
+	// Store is the folder of this one's server. Default: the state file's path with .nats.
+	Store string
+}
+
 // fleet reads which fleet this gateway is of; without the section it is alone.
 func (r *reader) fleet(o *object, f *File, files folder) {
 	c, ok := o.child("fleet", "{nats: nats://127.0.0.1:4222, name: shop}")
@@ -41,8 +59,8 @@ func (r *reader) fleet(o *object, f *File, files folder) {
 		return
 	}
 	fl := &Fleet{Lease: 5 * time.Second, PerSecond: 500, MaxBytes: gib, MaxAge: time.Hour}
-	if !read(c, "nats", "the URLs of NATS servers, such as nats://a:4222,nats://b:4222", &fl.NATS, parseNATS) && !r.failed(c.sub("nats")) {
-		r.fail(c.n.at, c.sub("nats"), "is missing; write nats: nats://HOST:4222, the servers that the gateways share")
+	if !read(c, "nats", "embedded, or the URLs of NATS servers, such as nats://a:4222,nats://b:4222", &fl.NATS, parseNATS) && !r.failed(c.sub("nats")) {
+		r.fail(c.n.at, c.sub("nats"), "is missing; write nats: nats://HOST:4222, the servers that the gateways share, or nats: embedded")
 	}
 	if !read(c, "name", "a name such as shop", &fl.Name, parseFleetName) && !r.failed(c.sub("name")) {
 		r.fail(c.n.at, c.sub("name"), "is missing; write name: NAME, which all gateways of the fleet have")
@@ -69,6 +87,7 @@ func (r *reader) fleet(o *object, f *File, files folder) {
 		e.duration("max_age", &fl.MaxAge, time.Minute, 7*day)
 		e.done()
 	}
+	r.embedded(c, f, fl, files)
 	c.done()
 	f.Fleet = fl
 }
@@ -112,11 +131,14 @@ func parseFleetName(s string) (string, error) {
 
 // parseNATS reads the URLs of servers. No message has them: one may have a password.
 func parseNATS(s string) (string, error) {
+	if s == natsEmbedded {
+		return s, nil
+	}
 	for _, one := range strings.Split(s, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
 		switch {
 		case err != nil || u.Hostname() == "" || u.Scheme != "nats" && u.Scheme != "tls":
-			return "", errors.New("is not the URL of a NATS server: write nats://HOST:4222 or tls://HOST:4222, several with commas between them")
+			return "", errors.New("is not the URL of a NATS server: write nats://HOST:4222 or tls://HOST:4222, several with commas between them, or embedded")
 		case u.Port() != "" && !isPort(u.Port()):
 			return "", errors.New("has a port that is not a number from 1 to 65535")
 		case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
@@ -137,7 +159,126 @@ func (f *File) describeFleet(b *strings.Builder) {
 			hosts = append(hosts, u.Scheme+"://"+u.Host)
 		}
 	}
-	line(b, "fleet", "%s, this gateway is %s, by %s", fl.Name, fl.Member, strings.Join(hosts, ", "))
+	by := strings.Join(hosts, ", ")
+	if fl.NATS == "" {
+		by = fmt.Sprintf("the NATS servers of its %d gateways, with this one's at %s and its store in %s", len(fl.Peers), fl.Listen, fl.Store)
+	}
+	line(b, "fleet", "%s, this gateway is %s, by %s", fl.Name, fl.Member, by)
 	line(b, "", "without users on a candidate after %s of silence; %s exchanges a second compared by all together, at most %s and %s old",
 		units.Span(fl.Lease), units.Grouped(fl.PerSecond), size(fl.MaxBytes), units.Span(fl.MaxAge))
+}
+
+const (
+	// natsEmbedded is in the place of URLs where the gateways run NATS themselves.
+	natsEmbedded = "embedded"
+	// maxPeers bounds the gateways that do: all of their servers speak to each other.
+	maxPeers = 7
+)
+
+// embedded reads how the gateways of a fleet that run NATS themselves find each other.
+func (r *reader) embedded(c *object, f *File, fl *Fleet, files folder) {
+	e := &fl.Embedded
+	c.names("peers", "{gateway-1: 10.0.0.1:6222, gateway-2: 10.0.0.2:6222, gateway-3: 10.0.0.3:6222}", &e.Peers)
+	read(c, "listen", "an address such as 0.0.0.0:6222", &e.Listen, parseAddress)
+	r.secret(c, "secret", &e.Secret, files)
+	if c.text("store", &e.Store) {
+		e.Store = files.path(e.Store)
+	}
+	if fl.NATS != natsEmbedded {
+		r.onlyEmbedded(c)
+		return
+	}
+	fl.NATS = ""
+	if e.Store == "" {
+		e.Store = f.State + ".nats"
+	}
+	r.peers(c, fl)
+	if e.Secret == "" && !r.failed(c.sub("secret_file")) && !r.failed(c.sub("secret_env")) {
+		r.fail(c.n.at, c.path, "has no secret: write secret_file: FILE or secret_env: NAME, the same in all gateways; whoever has it can give orders")
+	}
+	if _, given := r.where[c.sub("credentials")]; given {
+		r.failField(c.sub("credentials"), "has no effect with nats: embedded; the gateways show each other their secret")
+	}
+	r.mutualTLS(c, fl)
+}
+
+// onlyEmbedded reports what has no effect where the servers are others.
+func (r *reader) onlyEmbedded(c *object) {
+	if r.failed(c.sub("nats")) {
+		return
+	}
+	for _, key := range []string{"peers", "listen", "secret_file", "secret_env", "store"} {
+		if _, given := r.where[c.sub(key)]; given {
+			r.failField(c.sub(key), "has no effect without nats: embedded")
+		}
+	}
+}
+
+// mutualTLS wants what both ends of a connection need, since every gateway is both.
+func (r *reader) mutualTLS(c *object, fl *Fleet) {
+	if fl.TLS == (whittle.UpstreamTLS{}) || r.failed(c.sub("tls")) {
+		return
+	}
+	if fl.TLS.ServerName != "" {
+		r.failField(c.sub("tls.server_name"), "has no effect with nats: embedded; a certificate is for the host in peers")
+	}
+	if fl.TLS.CA == "" || fl.TLS.Certificate == "" {
+		r.failField(c.sub("tls"), "needs ca, cert and key with nats: embedded, since the gateways check each other")
+	}
+}
+
+// peers holds the gateways' addresses to what makes a cluster.
+func (r *reader) peers(c *object, fl *Fleet) {
+	e, field := &fl.Embedded, c.sub("peers")
+	if _, given := r.where[field]; !given {
+		r.fail(c.n.at, field, "is missing; write peers: {NAME: HOST:6222, ...}, each gateway's member with where the others reach it, this one among them")
+		return
+	}
+	if r.failed(field) {
+		return
+	}
+	if n := len(e.Peers); n < 2 || n > maxPeers {
+		r.failField(field, "has %d gateways; from 2 to %d run NATS themselves, and larger fleets have NATS servers of their own (nats: nats://HOST:4222)", n, maxPeers)
+		return
+	}
+	seen := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(e.Peers)) {
+		at := field + "." + name
+		host, port, err := net.SplitHostPort(e.Peers[name])
+		if _, bad := parseFleetName(name); bad != nil {
+			r.failField(at, "%v", bad)
+		}
+		if err != nil || host == "" || !isPort(port) || strings.ContainsAny(e.Peers[name], " /@?#") || isUnspecified(host) {
+			r.failField(at, "%s is no address that others can reach: write HOST:PORT, such as 10.0.0.1:6222", quote(e.Peers[name]))
+		} else if other := seen[e.Peers[name]]; other != "" {
+			r.failField(at, "%s has the same address", other)
+		}
+		seen[e.Peers[name]] = name
+	}
+	own, there := e.Peers[fl.Member]
+	switch {
+	case r.failed(field):
+	case !there:
+		r.failField(field, "has no %s, which is this gateway's name; write member: NAME, one of: %s", quote(fl.Member), strings.Join(slices.Sorted(maps.Keys(e.Peers)), ", "))
+	case e.Listen == "":
+		host, port, _ := net.SplitHostPort(own)
+		if net.ParseIP(host) == nil {
+			host = "" // a name may be another machine's that passes connections on
+		}
+		e.Listen = net.JoinHostPort(host, port)
+	}
+	if len(e.Peers) == 2 && !r.failed(field) {
+		r.warn(field, "two gateways are no majority without each other: while one is away nobody is on a candidate; with three one may be")
+	}
+	if fl.Replicas > len(e.Peers) {
+		r.failField(c.sub("replicas"), "is %d, and there are %d gateways to keep a copy", fl.Replicas, len(e.Peers))
+	}
+	if fl.Replicas == 0 {
+		fl.Replicas = min(3, len(e.Peers))
+	}
+}
+
+func isUnspecified(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsUnspecified()
 }

@@ -116,6 +116,32 @@ var corpus = []struct{ verdict, src string }{
 	{bad, "monolith: http://h\nlisten: localhost"},
 	{beyond, "monolith: http://h\nlisten: :99999"},
 	{beyond, "monolith: http://127.0.0.1:8080\nlisten: :8080"},
+	{good, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, peers: {a: 10.0.0.1:6222, b: gw-b:6222, c: \"[::1]:6222\"}}"},
+	{good, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, listen: 0.0.0.0:6222, store: /var/lib/x, replicas: 3, peers: {a: h:1, b: i:1, c: j:1}}"},
+	{good, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, tls: {ca: a, cert: b, key: c}, peers: {a: h:1, b: i:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, peers: {a: 10.0.0.1:6222, b: gw-b:6222, c: \"[::1]:6222\"}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: short.token, peers: {a: 10.0.0.1:6222, b: gw-b:6222, c: \"[::1]:6222\"}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, peers: {a: h:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, peers: {b: h:1, c: i:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, peers: {a: h:1, b: h:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, peers: {a: \"0.0.0.0:1\", b: h:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, peers: {a: \":1\", b: h:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, peers: {a: h, b: i:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, peers: {a: \"nats://h:1\", b: i:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, peers: {a: h:0, b: i:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, peers: {a: h:1, b.c: i:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, peers: {a: h:1, b: i:1, c: j:1, d: k:1, e: l:1, f: m:1, g: n:1, h: o:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, replicas: 3, peers: {a: h:1, b: i:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, tls: {ca: a}, peers: {a: h:1, b: i:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, tls: {ca: a, cert: b, key: c, server_name: s}, peers: {a: h:1, b: i:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, credentials: token, peers: {a: h:1, b: i:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: nats://h, peers: {a: h:1, b: i:1}}"},
+	{beyond, "monolith: http://h\nfleet: {name: n, member: a, nats: nats://h, store: x}"},
+	{bad, "monolith: http://h\nfleet: {name: n, member: a, nats: embed, secret_file: token, peers: {a: h:1, b: i:1}}"},
+	{bad, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret: 0123456789abcdef, peers: {a: h:1, b: i:1}}"},
+	{bad, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, peers: [h:1, i:1]}"},
+	{bad, "monolith: http://h\nfleet: {name: n, member: a, nats: embedded, secret_file: token, listen: here, peers: {a: h:1, b: i:1}}"},
 	{good, "monolith: http://h\nadmin: off"},
 	{good, "monolith: http://h\nadmin: {listen: 127.0.0.1:9, token_file: token}"},
 	{bad, "monolith: http://h\nadmin: {listen: 127.0.0.1:9, token: secret}"},
@@ -271,7 +297,7 @@ func TestTheSchemaAgreesWithCheck(t *testing.T) {
 }
 
 // faultsBeyond are the configs in testdata whose faults no schema could name.
-var faultsBeyond = []string{"wrong-environment", "wrong-notice", "wrong-overlap", "wrong-query-server", "wrong-token-env", "wrong-token-file", "wrong-underscores"}
+var faultsBeyond = []string{"wrong-embedded", "wrong-embedded-peers", "wrong-environment", "wrong-not-embedded", "wrong-notice", "wrong-overlap", "wrong-query-server", "wrong-token-env", "wrong-token-file", "wrong-underscores"}
 
 func TestTheSchemaAgreesWithTheGoldenFiles(t *testing.T) {
 	s := validator(t)

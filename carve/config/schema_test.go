@@ -50,7 +50,7 @@ var families = []family{
 	{name: "text", samples: []string{"no such word ☃ {}"}, types: []string{"number", "boolean"}, only: true},
 	{name: "name of a server", samples: []string{"app.internal"}, not: "no+name", pattern: `^[A-Za-z0-9._:-]+$`, only: true},
 	{name: "letters, digits, `-` and `_`", samples: []string{"no-name_1"}, not: "no+name", pattern: `^[A-Za-z0-9_-]{1,64}$`, only: true},
-	{name: "`nats://` or `tls://` URLs, separated by commas", samples: []string{"nats://h,tls://g"}, not: "http://h", pattern: `^\s*(nats|tls)://[^/?#\s]+`, only: true},
+	{name: "`embedded`, or `nats://` or `tls://` URLs, separated by commas", samples: []string{"nats://h,tls://g"}, not: "http://h", pattern: `^\s*(nats|tls)://[^/?#\s]+|^embedded$`, only: true},
 	{name: "path with an optional query", samples: []string{"/healthz?full=1"}, not: "GET /a", pattern: `^/[^#\s]*$`, only: true},
 	{name: "header's name", samples: []string{"X-Build", "ETag", "Location"}, pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", only: true},
 	{name: "`true` or `false`", samples: []string{"true"}, pattern: `^(true|false)$`, types: []string{"boolean"}},

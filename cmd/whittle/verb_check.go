@@ -7,6 +7,7 @@ import (
 	"whittle"
 	"whittle/carve/compare"
 	"whittle/carve/config"
+	"whittle/carve/fleet/embedded"
 	"whittle/carve/recording"
 	"whittle/carve/transcode"
 	"whittle/cmdline"
@@ -62,6 +63,9 @@ func readConfig(path string) (*config.File, error) {
 	}
 	if _, err := fleetTLS(f.Fleet); err != nil {
 		faults = append(faults, err)
+	}
+	if f.Fleet != nil && f.Fleet.NATS == "" {
+		faults = append(faults, embedded.Check())
 	}
 	for i, r := range f.Routes {
 		if r.Candidate == nil {

@@ -15,6 +15,7 @@ import (
 	"whittle/carve/config"
 	"whittle/carve/control"
 	"whittle/carve/fleet"
+	"whittle/carve/fleet/embedded"
 	"whittle/carve/fleet/jetstream"
 	"whittle/carve/fleet/part"
 	"whittle/carve/gate"
@@ -114,9 +115,16 @@ func (d *deployment) join(f *config.File) (*part.Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	var own jetstream.InProcess // nil inside and out where there is none
+	if f.Fleet.NATS == "" {
+		if d.nats, err = embedded.Start(f.Fleet, c, d.log); err != nil {
+			return nil, err
+		}
+		own, c = d.nats, nil
+	}
 	return part.New(part.Options{
 		Fleet: jetstream.Options{
-			Servers: f.Fleet.NATS, Credentials: f.Fleet.Credentials, TLS: c, Name: f.Fleet.Name, Replicas: f.Fleet.Replicas,
+			Server: own, Servers: f.Fleet.NATS, Credentials: f.Fleet.Credentials, TLS: c, Name: f.Fleet.Name, Replicas: f.Fleet.Replicas,
 			Evidence: jetstream.Limits{Bytes: f.Fleet.MaxBytes, Age: f.Fleet.MaxAge},
 			Node:     fleet.Config{Member: f.Fleet.Member, Version: version(), Lease: f.Fleet.Lease, Linger: linger(f)},
 		},
@@ -158,6 +166,9 @@ func fleetTLS(f *config.Fleet) (*tls.Config, error) {
 				WithHint("cert: names a chain of certificates in PEM, and key: the key that belongs to it")
 		}
 		c.Certificates = []tls.Certificate{pair}
+	}
+	if f.NATS == "" { // the other gateways are both servers and clients
+		c.ClientCAs, c.ClientAuth = c.RootCAs, tls.RequireAndVerifyClientCert
 	}
 	return c, nil
 }

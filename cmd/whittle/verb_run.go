@@ -21,6 +21,7 @@ import (
 	"whittle"
 	"whittle/carve/config"
 	"whittle/carve/cpuwatch"
+	"whittle/carve/fleet/embedded"
 	"whittle/carve/gate"
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/accesslog"
@@ -163,7 +164,9 @@ type deployment struct {
 	gateway *gateway.Gateway
 	control decider
 	// fleet shows the fleet that this gateway is of; nil: it is alone.
-	fleet   func() *whittle.FleetStatus
+	fleet func() *whittle.FleetStatus
+	// nats is the fleet's server in this process; nil: there is none.
+	nats    embedded.Server
 	admin   *adminServer // nil where it is switched off
 	records *recording.Recording
 	notices *notification.Sender
@@ -377,8 +380,15 @@ func (d *deployment) abandon() {
 		d.notices.Close(0)
 	}
 	d.records.Close()
+	d.endNATS()
 	if err := d.store.Close(); err != nil {
 		d.log.Error("close state", "error", err)
+	}
+}
+
+func (d *deployment) endNATS() {
+	if d.nats != nil {
+		d.nats.End()
 	}
 }
 
@@ -469,6 +479,7 @@ func (d *deployment) windDown(ctx context.Context) error {
 	if !d.isReplaced() {
 		d.records.Close()
 		err = errors.Join(err, d.stopDeciding(), d.store.Close())
+		d.endNATS()
 	}
 	d.notices.Close(noticeFlush)
 	d.closeAccess()

@@ -53,6 +53,11 @@ func Build(packages ...string) (dir string, err error) {
 	return buildIn(".cache/built", append([]string{"-ldflags=-s -w"}, packages...))
 }
 
+// BuildTagged is Build with a build tag, and a folder for what comes of it.
+func BuildTagged(tag string, packages ...string) (dir string, err error) {
+	return buildIn(".cache/built-"+tag, append([]string{"-ldflags=-s -w", "-tags=" + tag}, packages...))
+}
+
 // BuildRaced is Build with the race detector in the commands.
 func BuildRaced(packages ...string) (dir string, err error) {
 	return buildIn(".cache/built-race", append([]string{"-race"}, packages...))

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -19,10 +20,21 @@ import (
 	"whittle/internal/notify"
 )
 
-// Options say which fleet, and where. Servers and Name are required.
+// InProcess is a NATS server in this process.
+type InProcess interface {
+	InProcessConn() (net.Conn, error)
+	// Password is what its client shows to it.
+	Password() string
+	// Trouble is what keeps it from being of use. Empty: nothing.
+	Trouble() string
+}
+
+// Options say which fleet, and where. Servers or Server, and Name, are required.
 type Options struct {
 	// Servers are one or several, nats://host:port separated by commas.
 	Servers string
+	// Server is spoken to in their place. Nil: there is none.
+	Server InProcess
 	// Credentials is a .creds file. Empty: none.
 	Credentials string
 	// TLS encrypts the connection. Nil: as the URL says.
@@ -109,6 +121,9 @@ func Open(o Options) (*Member, error) {
 	if o.TLS != nil {
 		opts = append(opts, client.Secure(o.TLS))
 	}
+	if o.Server != nil {
+		opts = append(opts, client.InProcessServer(o.Server), client.UserInfo("whittle", o.Server.Password()))
+	}
 	var err error
 	if m.conn, err = client.Connect(o.Servers, opts...); err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "connect to NATS: %w", err).WithField("fleet.nats").
@@ -129,6 +144,11 @@ func (m *Member) Instant(t time.Time) fleet.Instant {
 
 // Trouble is why the fleet is not heard of, as far as is known. Empty: nothing is.
 func (m *Member) Trouble() string {
+	if m.o.Server != nil {
+		if why := m.o.Server.Trouble(); why != "" {
+			return why
+		}
+	}
 	m.mu.Lock()
 	err := m.trouble
 	m.mu.Unlock()
@@ -290,22 +310,29 @@ func (m *Member) saved(b []byte) bool {
 func (m *Member) leave(n *fleet.Node) {
 	n.Final(m.now())
 	n.Leave(m.now())
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 	defer cancel()
+	var work sync.WaitGroup
+	defer work.Wait()
 	for _, w := range n.Writes() {
-		m.write(ctx, w)
+		work.Go(func() {
+			for !m.write(ctx, w) && ctx.Err() == nil && m.conn.IsConnected() { // nothing shows what has become of it
+			}
+		})
 	}
 }
 
-// write writes a key. Its result is not looked at: the watch shows what has become of
-// it.
-func (m *Member) write(ctx context.Context, w *fleet.Write) {
+// leaveTime bounds the last writes.
+const leaveTime = 3 * time.Second
+
+// write writes a key. False: it was not written as far as is known, which the watch shows.
+func (m *Member) write(ctx context.Context, w *fleet.Write) bool {
 	ctx, cancel := context.WithTimeout(ctx, m.o.Node.Lease/4)
 	defer cancel()
 	kv, err := m.bucket(ctx)
 	if err != nil {
 		notify.Sleep(ctx, tick)
-		return
+		return false
 	}
 	switch {
 	case w.Expect == nil:
@@ -315,9 +342,13 @@ func (m *Member) write(ctx context.Context, w *fleet.Write) {
 	default:
 		_, err = kv.Update(ctx, w.Key, w.Value, *w.Expect)
 	}
-	if err != nil && !errors.Is(err, jetstream.ErrKeyExists) {
+	if errors.Is(err, jetstream.ErrKeyExists) {
+		return true // another write came first
+	}
+	if err != nil {
 		notify.Sleep(ctx, tick)
 	}
+	return err == nil
 }
 
 // bucket is the fleet's, which is looked up once.
@@ -361,6 +392,10 @@ func (m *Member) lookUp(ctx context.Context) (jetstream.KeyValue, error) {
 		Replicas: m.replicas(), MaxBytes: maxBucket,
 	})
 }
+
+// Room is what a server's store of a fleet may take, in bytes, where the stream of
+// exchanges has so many.
+func Room(evidence int64) int64 { return maxBucket + cmp.Or(evidence, defaultBytes)*9/8 + maxBucket/8 }
 
 func (m *Member) replicas() int {
 	switch {

@@ -1,0 +1,67 @@
+package fleet
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// TestEmbedded: three gateways with nothing else installed are a fleet. It begins when the
+// third is there, and users are served before; the gateway that leads is killed with users
+// on the candidate, is missed by nobody, and comes back with its own store; then each ends
+// by a signal and is started again. No user sees an error.
+func TestEmbedded(t *testing.T) {
+	w := &walk{t: t, nats: []string{"embedded"}, peers: freePorts(t, 3), lease: 2 * lease}
+	w.start(2)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer func() { cancel(); w.users.Wait() }()
+	w.serve(ctx)
+	until(t, "users are served, and the operator reads who is missing", func() bool {
+		return w.requests.Load() > 20 && strings.Contains(strings.Join(w.all[0].fleet().Wrong, " "), "see no g2")
+	})
+	if f := w.all[0].inForce(); f != 0 {
+		t.Errorf("%v of the users are on the candidate before there is a fleet", f)
+	}
+	w.add("g2")
+	w.promote(5000)
+	w.everywhere(5000)
+	w.oneSide()
+
+	old := w.leader()
+	began := time.Now()
+	old.leave(syscall.SIGKILL)
+	w.promote(whittle.All)
+	w.everywhere(whittle.All)
+	t.Logf("the next step, after the leader and its server were killed, was taken after %v", time.Since(began).Round(time.Millisecond))
+	old.start()
+	until(t, "it is back", func() bool { return old.fleet().Connected })
+	w.everywhere(whittle.All)
+
+	for _, g := range w.all {
+		began := time.Now()
+		g.leave(syscall.SIGTERM)
+		ended := time.Since(began)
+		g.start()
+		until(t, g.name+" is back", func() bool { return g.fleet().Connected })
+		w.everywhere(whittle.All)
+		t.Logf("%s ended after %v, and was back after %v more", g.name, ended.Round(time.Millisecond), (time.Since(began) - ended).Round(time.Millisecond))
+	}
+
+	w.sides.broken.Store(true)
+	w.everywhere(0)
+	cancel()
+	w.users.Wait()
+	w.adds()
+	w.faultless()
+	for _, g := range w.all {
+		if entries, err := os.ReadDir(filepath.Join(g.dir, "whittle.db.nats")); err != nil || len(entries) < 2 {
+			t.Errorf("%s has no store where its state is: %v %v", g.name, entries, err)
+		}
+	}
+}
