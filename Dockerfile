@@ -1,12 +1,13 @@
 # syntax=docker/dockerfile:1
 # The gateway: one static binary, no shell, no root. docker build -t whittle .
+# With the fleet's NATS server in it: docker build --build-arg TAGS=embedded -t whittle-fleet .
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG VERSION=v0.0.0 COMMIT= DATE=
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+ARG VERSION=v0.0.0 COMMIT= DATE= TAGS=
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags="$TAGS" \
       -ldflags="-s -w -X whittle/cmdline.version=$VERSION -X whittle/cmdline.commit=$COMMIT -X whittle/cmdline.date=$DATE" \
       -o /out/usr/bin/whittle ./cmd/whittle \
  && mkdir -p /out/etc/whittle/routes /out/var/lib/whittle

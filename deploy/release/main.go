@@ -26,6 +26,12 @@ type target struct{ os, arch string }
 
 var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
 
+// program is a binary that is released: cmd/whittle as it is built with its tags.
+type program struct{ name, tags string }
+
+// programs are whittle, and the same with a NATS server in it, which is larger.
+var programs = []program{{name: "whittle"}, {name: "whittle-fleet", tags: "embedded"}}
+
 func (t target) String() string { return t.os + "_" + t.arch }
 
 func main() {
@@ -120,9 +126,9 @@ func output(cmd *exec.Cmd) (string, error) {
 
 // build makes a static binary. Nothing of the machine is in it: no paths, no build id, and
 // of the commit what is given to the linker.
-func (r *release) build(ctx context.Context, t target, to string) error {
+func (r *release) build(ctx context.Context, t target, tags, to string) error {
 	set := func(name, value string) string { return " -X whittle/cmdline." + name + "=" + value }
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags="+tags,
 		"-ldflags", "-s -w -buildid="+set("version", r.version)+set("commit", r.commit)+set("date", r.at.Format(time.RFC3339)),
 		"-o", to, "./cmd/whittle")
 	cmd.Dir = r.root
@@ -142,7 +148,7 @@ type file struct {
 // this machine.
 func (r *release) extras(ctx context.Context) ([]file, error) {
 	self := filepath.Join(r.work, "self")
-	if err := r.build(ctx, target{runtime.GOOS, runtime.GOARCH}, self); err != nil {
+	if err := r.build(ctx, target{runtime.GOOS, runtime.GOARCH}, "", self); err != nil {
 		return nil, err
 	}
 	var files []file
@@ -173,33 +179,38 @@ func (r *release) extras(ctx context.Context) ([]file, error) {
 	return files, nil
 }
 
-// make writes a target's archive, what is in its binary, and on Linux its package.
+// make writes a target's archives, what is in their binaries, and on Linux its package.
 func (r *release) make(ctx context.Context, t target, extra []file) error {
-	binary := filepath.Join(r.work, t.String())
-	if err := r.build(ctx, t, binary); err != nil {
-		return err
+	for _, p := range programs {
+		binary := filepath.Join(r.work, p.name+"_"+t.String())
+		if err := r.build(ctx, t, p.tags, binary); err != nil {
+			return err
+		}
+		b, err := os.ReadFile(binary)
+		if err != nil {
+			return err
+		}
+		name := p.name + "_" + strings.TrimPrefix(r.version, "v") + "_" + t.String()
+		archive, err := r.archive(name, append([]file{{p.name, b, 0o755}}, extra...))
+		if err != nil {
+			return err
+		}
+		parts, err := r.parts(binary, sha256.Sum256(b))
+		if err != nil {
+			return err
+		}
+		writes := []error{
+			os.WriteFile(filepath.Join(r.out, name+".tar.gz"), archive, 0o644),
+			os.WriteFile(filepath.Join(r.out, name+".cdx.json"), parts, 0o644),
+		}
+		if t.os == "linux" && p.name == "whittle" {
+			writes = append(writes, r.deb(t, b, extra))
+		}
+		if err := errors.Join(writes...); err != nil {
+			return err
+		}
 	}
-	b, err := os.ReadFile(binary)
-	if err != nil {
-		return err
-	}
-	name := "whittle_" + strings.TrimPrefix(r.version, "v") + "_" + t.String()
-	archive, err := r.archive(name, append([]file{{"whittle", b, 0o755}}, extra...))
-	if err != nil {
-		return err
-	}
-	parts, err := r.parts(binary, sha256.Sum256(b))
-	if err != nil {
-		return err
-	}
-	writes := []error{
-		os.WriteFile(filepath.Join(r.out, name+".tar.gz"), archive, 0o644),
-		os.WriteFile(filepath.Join(r.out, name+".cdx.json"), parts, 0o644),
-	}
-	if t.os == "linux" {
-		writes = append(writes, r.deb(t, b, extra))
-	}
-	return errors.Join(writes...)
+	return nil
 }
 
 // sums lists every file with its SHA-256, as sha256sum -c reads it.

@@ -61,7 +61,7 @@ func TestTheSameBytes(t *testing.T) {
 		}
 		made[i] = contents(t, out)
 	}
-	if len(made[0]) != 4 || len(made[1]) != 4 {
+	if len(made[0]) != 6 || len(made[1]) != 6 {
 		t.Fatalf("%d and %d files", len(made[0]), len(made[1]))
 	}
 	for name, b := range made[0] {
@@ -70,16 +70,17 @@ func TestTheSameBytes(t *testing.T) {
 		}
 		switch {
 		case strings.HasSuffix(name, ".tar.gz"):
-			lookIntoArchive(t, b)
+			program, _, _ := strings.Cut(name, "_")
+			lookIntoArchive(t, program, b)
 		case strings.HasSuffix(name, ".cdx.json"):
-			lookIntoParts(t, b)
+			lookIntoParts(t, b, strings.HasPrefix(name, "whittle-fleet_"))
 		case strings.HasSuffix(name, ".deb"):
 			lookIntoPackage(t, b)
 		}
 	}
 }
 
-func lookIntoArchive(t *testing.T, b []byte) {
+func lookIntoArchive(t *testing.T, program string, b []byte) {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {
@@ -96,7 +97,7 @@ func lookIntoArchive(t *testing.T, b []byte) {
 		}
 		_, name, _ := strings.Cut(h.Name, "/")
 		names = append(names, name)
-		if name != "whittle" {
+		if name != program {
 			continue
 		}
 		binary, err := io.ReadAll(r)
@@ -114,13 +115,13 @@ func lookIntoArchive(t *testing.T, b []byte) {
 			t.Error("the binary names the folder that it was built in")
 		}
 	}
-	want := []string{"whittle", "CHANGELOG.md", "LICENSE", "README.md", "completions/_whittle", "completions/whittle.bash", "completions/whittle.fish", "etc/whittle.yaml", "man/whittle.1", "systemd/whittle.service", "whittle.schema.json"}
+	want := []string{program, "CHANGELOG.md", "LICENSE", "README.md", "completions/_whittle", "completions/whittle.bash", "completions/whittle.fish", "etc/whittle.yaml", "man/whittle.1", "systemd/whittle.service", "whittle.schema.json"}
 	if !slices.Equal(names, want) {
 		t.Errorf("the archive has %q", names)
 	}
 }
 
-func lookIntoParts(t *testing.T, b []byte) {
+func lookIntoParts(t *testing.T, b []byte, server bool) {
 	t.Helper()
 	var bom struct {
 		BOMFormat  string `json:"bomFormat"`
@@ -133,6 +134,11 @@ func lookIntoParts(t *testing.T, b []byte) {
 		return c.Name == "github.com/alecthomas/kong" && strings.HasPrefix(c.PURL, "pkg:golang/github.com/alecthomas/kong@v1.")
 	}) {
 		t.Error("kong is no part")
+	}
+	if has := slices.ContainsFunc(bom.Components, func(c struct{ Name, Version, PURL string }) bool {
+		return c.Name == "github.com/nats-io/nats-server/v2"
+	}); has != server {
+		t.Errorf("a NATS server is a part: %v", has)
 	}
 }
 
