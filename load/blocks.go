@@ -188,6 +188,9 @@ func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 		r.Series[i].At = b.starts[i].Sub(started).Seconds()
 	}
 	r.Validate(o.MaxLate, p.HTTP.Timeout)
+	if n := b.task.network; n != nil {
+		r.Warnings = append(r.Warnings, proxyNotes(n)...)
+	}
 	return &r
 }
 

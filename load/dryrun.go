@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -97,7 +98,7 @@ func (r *Runner) DryRun(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
-	for _, note := range r.plan.Notes {
+	for _, note := range append(slices.Clone(r.plan.Notes), proxyNotes(n)...) {
 		fmt.Fprintf(&d.out, "\nnote: %s\n", note)
 	}
 	_, err = io.WriteString(w, d.out.String())

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/net/http/httpproxy"
+
 	"whittle"
 	"whittle/load/expr"
 	"whittle/load/plan"
@@ -57,6 +59,7 @@ func (r *Runner) network() (*wire.Network, error) {
 	o := &r.options
 	c := wire.Config{
 		Plan: r.plan, Target: r.target, Protocol: o.Protocol, Descriptor: o.Descriptor, Pool: r.plan.HTTP.Pool, Now: o.Now,
+		Proxy: httpproxy.FromEnvironment().ProxyFunc(),
 	}
 	if o.Pool > 0 {
 		c.Pool = o.Pool
@@ -111,6 +114,7 @@ func (r *Runner) Run(ctx context.Context) (*report.Report, error) {
 	if warning := t.after(ctx); warning != "" {
 		out.Warnings = append(out.Warnings, warning)
 	}
+	out.Warnings = append(out.Warnings, proxyNotes(n)...)
 	return out, nil
 }
 
@@ -121,6 +125,14 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 		return nil, err
 	}
 	return r.Run(ctx)
+}
+
+// proxyNotes say through which proxies requests have gone: figures are theirs, too.
+func proxyNotes(n *wire.Network) (notes []string) {
+	for _, p := range n.Proxies() {
+		notes = append(notes, "requests went through the proxy "+p+", as the environment says (HTTP_PROXY, HTTPS_PROXY, NO_PROXY): times are the proxy's and the target's together")
+	}
+	return notes
 }
 
 // rest ends what the plan's scripts go on with by themselves.

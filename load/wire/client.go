@@ -39,6 +39,7 @@ type Client struct {
 	conns       []*conn // the user's own connections by endpoint slot; nil with a pool
 	jar         *jar    // the user's cookies; nil until there are some
 	out         []byte
+	proxied     []byte // the request under way as a proxy gets it
 	body        []byte
 	resp        response
 	last        *endpoint // the last request's

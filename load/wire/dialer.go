@@ -156,7 +156,7 @@ func (d *dialer) dial(ctx context.Context, e *endpoint, deadline time.Time) (*co
 }
 
 func (d *dialer) dialHTTP1(ctx context.Context, e *endpoint) (*conn, error) {
-	raw, err := new(net.Dialer).DialContext(ctx, "tcp", e.address)
+	raw, err := e.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,8 @@ type endpoint struct {
 	host    string // the Host header
 	prefix  string // the path of the base URL, without a trailing slash
 	tls     *tls.Config
-	http2   bool // uses HTTP/2, by prior knowledge where there is no TLS
+	http2   bool   // uses HTTP/2, by prior knowledge where there is no TLS
+	via     *proxy // nil: connections go straight to the address
 }
 
 func parseEndpoint(base string, insecure bool) (*endpoint, error) {
@@ -207,8 +208,11 @@ func parseEndpoint(base string, insecure bool) (*endpoint, error) {
 	return e, nil
 }
 
-// plain reports whether the endpoint is plain HTTP/1.1 over TCP.
-func (e *endpoint) plain() bool { return e.tls == nil && !e.http2 }
+// plain reports whether the endpoint is plain HTTP/1.1 over TCP, perhaps to a proxy that
+// forwards.
+func (e *endpoint) plain() bool {
+	return e.tls == nil && !e.http2 && (e.via == nil || e.via.forwards && e.via.tls == nil)
+}
 
 // setProtocol selects the protocol; HTTP/1.1 is the default.
 func (e *endpoint) setProtocol(protocol string) {

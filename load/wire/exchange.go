@@ -95,7 +95,7 @@ func (c *Client) sendRetrying(ctx context.Context, via connector, k *conn, q *re
 	began := c.net.now()
 	k, err := via.dial(ctx, q.endpoint, deadline)
 	if err != nil {
-		return nil, &dialError{q.endpoint.address, err}
+		return nil, &dialError{q.endpoint.reached(), err}
 	}
 	t.Connect = c.net.now().Sub(began)
 	return k, c.roundTrip(k, q, deadline, t)
@@ -106,7 +106,12 @@ func (c *Client) roundTrip(k *conn, q *request, deadline time.Time, t *Timing) e
 		return err
 	}
 	before := k.received
-	n, err := k.Write(c.out)
+	out := c.out
+	if p := q.endpoint.via; p != nil && p.forwards {
+		c.proxied = p.forwarded(c.proxied, out, q.endpoint.host)
+		out = c.proxied
+	}
+	n, err := k.Write(out)
 	t.SentBytes += int64(n)
 	// A server may reject a large body and close before it has read all of it; its
 	// response can still be read.

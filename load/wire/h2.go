@@ -51,8 +51,8 @@ func (d *http2Conn) Close() error { return errors.Join(d.client.Close(), d.count
 func (d *dialer) dialHTTP2(ctx context.Context, e *endpoint) (*conn, error) {
 	x := &http2Conn{}
 	t := &http.Transport{
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			raw, err := new(net.Dialer).DialContext(ctx, network, e.address)
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			raw, err := e.connect(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -137,7 +137,7 @@ func (c *Client) http2Connection(ctx context.Context, q *request, deadline time.
 		t.Sent = began
 		k, err := c.net.dialer.dial(ctx, q.endpoint, deadline)
 		if err != nil {
-			return nil, &dialError{q.endpoint.address, err}
+			return nil, &dialError{q.endpoint.reached(), err}
 		}
 		t.Connect, fresh = c.net.now().Sub(began), true
 		return k, nil

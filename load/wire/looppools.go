@@ -59,7 +59,7 @@ func (l *LoopPools) release(e *endpoint, c *conn) {
 
 // dial opens a connection before the deadline.
 func (l *LoopPools) dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error) {
-	k, err := l.loop.Dial(ctx, e.address, deadline)
+	k, err := l.loop.Dial(ctx, e.dialled(), deadline)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"net/url"
 	"slices"
 	"time"
 
@@ -37,6 +38,8 @@ type Config struct {
 	// KeepBody is how many bytes of every response's body are kept at least; more
 	// where the plan reads them.
 	KeepBody int
+	// Proxy says which proxy requests to a server go through. Nil: none.
+	Proxy func(*url.URL) (*url.URL, error)
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -61,7 +64,7 @@ func NewNetwork(c Config) (*Network, error) {
 	}
 	n := &Network{now: c.Now, keepBody: c.KeepBody, lateCookies: c.Plan.HTTP.LateCookies, dialer: newDialer(c.Pool, c.Now)}
 	var err error
-	if n.prepared, n.origins, err = prepare(c.Plan, c.Target, c.Protocol); err != nil {
+	if n.prepared, n.origins, err = prepare(c); err != nil {
 		return nil, err
 	}
 	if c.Protocol == GRPC {

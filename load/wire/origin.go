@@ -19,7 +19,8 @@ const maxOrigins = 256
 type origins struct {
 	insecure bool
 	target   string
-	protocol string // of all of them; Config.Protocol
+	protocol string                           // of all of them; Config.Protocol
+	proxy    func(*url.URL) (*url.URL, error) // nil: none
 
 	mu sync.Mutex
 	// The following is guarded by mu.
@@ -53,6 +54,9 @@ func (o *origins) find(base string) (origin, error) {
 		return origin{}, err
 	}
 	e.setProtocol(o.protocol)
+	if err := o.throughProxy(e, base); err != nil {
+		return origin{}, err
+	}
 	found := origin{endpoint: e, prefix: e.prefix}
 	key := scheme(e) + e.address
 	slot, ok := o.slots[key]
@@ -73,6 +77,25 @@ func (o *origins) find(base string) (origin, error) {
 		o.known[base] = found
 	}
 	return found, nil
+}
+
+// throughProxy makes the endpoint of a base URL go through its proxy, where it has one.
+func (o *origins) throughProxy(e *endpoint, base string) error {
+	if o.proxy == nil {
+		return nil
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return err
+	}
+	via, err := o.proxy(u)
+	if err != nil {
+		return whittle.Errorf(whittle.Invalid, "find the proxy for %s: %w", base, err)
+	}
+	if via == nil {
+		return nil
+	}
+	return e.setProxy(via, o.insecure)
 }
 
 func scheme(e *endpoint) string {

@@ -30,12 +30,12 @@ type request struct {
 	keep       int // bytes of the response's body that are needed
 }
 
-// prepare prepares all requests of a plan for a target.
-func prepare(p *plan.Plan, target, protocol string) (map[*plan.Request]*request, *origins, error) {
-	all := newOrigins(target, p.HTTP.Insecure)
-	all.protocol = protocol
+// prepare prepares all requests of a plan for its target.
+func prepare(c Config) (map[*plan.Request]*request, *origins, error) {
+	all := newOrigins(c.Target, c.Plan.HTTP.Insecure)
+	all.protocol, all.proxy = c.Protocol, c.Proxy
 	out := map[*plan.Request]*request{}
-	for _, r := range p.Requests() {
+	for _, r := range c.Plan.Requests() {
 		if r.Address != nil {
 			out[r] = &request{Request: r}
 			continue
