@@ -48,10 +48,7 @@ func (s *Scanner) quoted(i int) int {
 		if i+8 <= len(b) {
 			x := binary.LittleEndian.Uint64(b[i:])
 			high |= x
-			// The lowest top bit that stays is that of the first byte which is
-			// a quote, a backslash or a control character.
-			q, e := x^quotes, x^slashes
-			found := ((q-ones)&^q | (e-ones)&^e | (x-controls)&^x) & tops
+			found := special(x) & tops
 			if found == 0 {
 				i += 8
 				continue
@@ -79,6 +76,12 @@ func (s *Scanner) quoted(i int) int {
 		}
 	}
 	return cut
+}
+
+// special has the top bit of each byte set that is a quote, a backslash or a control
+// character, and perhaps of some behind the first such. Other bits say nothing.
+func special(x uint64) uint64 {
+	return (((x ^ quotes) - ones) | ((x ^ slashes) - ones) | (x - controls)) &^ x
 }
 
 // escape is the length of the escape that begins b, or why it is none.
