@@ -59,7 +59,7 @@ func (l *Log) enqueue(ctx context.Context, records []stream.Record, results []st
 			space <-chan struct{}
 			err   *whittle.Error
 		)
-		runs, next, space, err = l.intake.put(records, results, next, runs)
+		runs, next, space, err = l.intake.put(ctx, records, results, next, runs)
 		switch {
 		case err != nil:
 			refuse(results, next, err)
@@ -103,14 +103,11 @@ func refuse(results []stream.Result, from int, err error) {
 // awaitCommit waits for a batch, and says where its records are. It returns false when
 // ctx ended before that was known.
 func (l *Log) awaitCommit(ctx context.Context, r run, results []stream.Result) bool {
+	<-r.wait.wake
 	select {
-	case <-r.result.done:
-	case <-ctx.Done():
-		select {
-		case <-r.result.done: // both: what is known counts
-		default:
-			return false
-		}
+	case <-r.result.done: // what is known counts, also where ctx has ended
+	default:
+		return false
 	}
 	if r.result.err != nil {
 		for i := range results[r.from:r.to] {

@@ -38,7 +38,7 @@ func (l *Log) commitAll(number uint64) {
 		}
 		response, err := w.commit(b)
 		b.result.err = response
-		close(b.result.done)
+		b.result.settle()
 		switch {
 		case err == nil:
 			w.forget()

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -31,13 +32,14 @@ func (in *intake) init(limit int) {
 // one batch.
 type run struct {
 	result   *commitResult
+	wait     *commitWait
 	from, to int // indexes of the call's records
 	slot     int // where the first of them is in the batch
 }
 
 // put adds records from an index on whose result has no error yet, until the
 // open batch is full. space is what to wait for then; nil: all are in.
-func (in *intake) put(records []stream.Record, results []stream.Result, from int, runs []run) (_ []run, next int, space <-chan struct{}, err *whittle.Error) {
+func (in *intake) put(ctx context.Context, records []stream.Record, results []stream.Result, from int, runs []run) (_ []run, next int, space <-chan struct{}, err *whittle.Error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.refused != nil {
@@ -57,7 +59,7 @@ func (in *intake) put(records []stream.Record, results []stream.Result, from int
 		if n := len(runs); n > 0 && runs[n-1].result == b.result && runs[n-1].to == i {
 			runs[n-1].to = i + 1
 		} else {
-			runs = append(runs, run{b.result, i, i + 1, slot})
+			runs = append(runs, run{b.result, b.result.waitOf(ctx), i, i + 1, slot})
 		}
 	}
 	if b.count > before {
@@ -131,7 +133,7 @@ func (in *intake) refuse(err *whittle.Error) {
 	}
 	if in.open.count > 0 {
 		in.open.result.err = err
-		close(in.open.result.done)
+		in.open.result.settle()
 		in.open.reset()
 	}
 	in.lockedNotifySpace()
