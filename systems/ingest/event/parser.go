@@ -33,7 +33,7 @@ type Parser struct {
 	// out has the values of all records, text their ids and keys.
 	out, text []byte
 	scratch   []byte
-	received  []byte       // as receivedAt has it
+	received  []byte       // as receivedAt has it; empty: nobody has asked
 	headers   []kindHeader // one for each kind of the body
 }
 
@@ -87,7 +87,7 @@ func (p *Parser) begin(l Limits, c Call, body []byte) {
 	if cap(p.sharedText) > kept {
 		p.sharedText = nil
 	}
-	p.received = appendTime(p.received[:0], c.Received)
+	p.received = p.received[:0]
 }
 
 var (

@@ -73,6 +73,9 @@ func (p *Parser) appendValue(s *splicing, n name) {
 	case sentAt:
 		p.out = append(p.out, p.shared.sentAt.of(b)...)
 	case receivedAt:
+		if len(p.received) == 0 {
+			p.received = appendTime(p.received, p.call.Received)
+		}
 		p.out = append(p.out, p.received...)
 	}
 }
