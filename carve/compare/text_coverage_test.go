@@ -18,6 +18,9 @@ func TestWhatIsNotComparedIsNotEquivalent(t *testing.T) {
 	steady := func(int) string { return "The same for all" }
 	changing := func(n int) string { return "Rendered " + text(n) }
 	wrong := func(n int) string { return "Refusals " + text(n) }
+	total := func(of int) func(int) string {
+		return func(n int) string { return fmt.Sprintf(`%016x":{"total":%d`, n*0x9e3779b97f4a7c1, of) }
+	}
 	for _, c := range []struct {
 		kind                whittle.CompareKind
 		body                string
@@ -38,6 +41,9 @@ func TestWhatIsNotComparedIsNotEquivalent(t *testing.T) {
 		{whittle.JSON, `["%s"]`, changing, wrong, whittle.Undecided, "no value of the bodies is compared: $[*] is text without a form"},
 		{whittle.JSON, `"%s"`, changing, wrong, whittle.Undecided, "no value of the bodies is compared: $ is text without a form"},
 		{whittle.JSON, `{"id":1,"html":"%s"}`, changing, changing, whittle.Equivalent, ""},
+		{whittle.JSON, `{"%s}}`, total(1), total(1), whittle.Undecided, "no value of the bodies is compared: $.*.total was not seen in both"},
+		{whittle.JSON, `{"%s}}`, total(1), total(2), whittle.Undecided, "no value of the bodies is compared: $.*.total was not seen in both"},
+		{whittle.JSON, `{"id":1,"%s}}`, total(1), total(1), whittle.Equivalent, "$.*.total: not seen in both"},
 		{whittle.JSON, "%.0s", steady, steady, whittle.Equivalent, ""}, // no body
 	} {
 		j, err := NewJudge(whittle.Comparison{Kind: c.kind, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
@@ -57,6 +63,11 @@ func TestWhatIsNotComparedIsNotEquivalent(t *testing.T) {
 		}
 		v := j.Verdict()
 		said := v.Summary
+		if v.Coverage != nil {
+			for _, x := range v.Coverage.NotCompared {
+				said += "\n" + x.Path + ": " + x.Reason
+			}
+		}
 		for _, b := range v.Bounds {
 			said += "\n" + b.Summary
 		}

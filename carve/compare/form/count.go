@@ -2,21 +2,31 @@ package form
 
 import (
 	"whittle/carve/compare/digest"
+	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/internal/jsonpath"
 )
 
-// fieldsMost bounds the places that are counted.
-const fieldsMost = 1024
+// Bounds of what is counted: places, and those of them that are named as not compared.
+const (
+	fieldsMost = 1024
+	aloneMost  = 8
+)
 
-// fieldCount counts the different places of values in the monolith's responses, of
-// a part of them, so that counting takes no time that can be measured.
+// fieldCount counts the different places of values that the monolith's response and the
+// candidate's both had under the same keys, of a part of them, so that counting takes no
+// time that can be measured.
 type fieldCount struct {
 	at   map[uint64]bool
 	more bool
+	// alone are the patterns of places of the monolith's that the candidate's response
+	// never had under the same keys, so that there was nothing to compare them with.
+	alone map[uint64]string
 }
 
-func newFieldCount() fieldCount { return fieldCount{at: map[uint64]bool{}} }
+func newFieldCount() fieldCount {
+	return fieldCount{at: map[uint64]bool{}, alone: map[uint64]string{}}
+}
 
 // due reports whether exchange n is counted: each of the first ones, and one in 256
 // of the others.
@@ -25,29 +35,64 @@ func (c *fieldCount) due(n int) bool { return n <= 16 || n%256 == 0 }
 // root is the place of a body that has no fields.
 var root = digest.FNV([]byte("$"))
 
-// see counts the places of a body. One that is not JSON is compared as a whole, and
+// see counts the places of two bodies. What is not JSON is compared as a whole, and
 // counts as one.
-func (c *fieldCount) see(w *walker, body []byte, ignore []jsonpath.Path) {
-	if w.doc.Scan(body) != jsondoc.Scanned {
-		if len(body) > 0 {
+func (c *fieldCount) see(w *walker, monolith, candidate []byte, ignore []jsonpath.Path) {
+	both := map[uint64]bool{}
+	isJSON := w.doc.Scan(candidate) == jsondoc.Scanned
+	if isJSON {
+		w.leaves(func(_ uint32, _, keys uint64) { both[keys] = true })
+	}
+	if w.doc.Scan(monolith) != jsondoc.Scanned {
+		if len(monolith) > 0 {
 			c.at[root] = true
 		}
 		return
 	}
-	w.each(func(uint64) bool { return !c.more }, func(node uint32, h uint64) {
-		if k := w.doc.Nodes[node].Kind; k == jsondoc.Array || k == jsondoc.Object || c.at[h] {
-			return
-		}
-		if len(ignore) > 0 && ignored(ignore, w.patternOf(node)) {
-			return
-		}
-		if len(c.at) >= fieldsMost {
+	if !isJSON {
+		return
+	}
+	w.leaves(func(node uint32, h, keys uint64) {
+		switch {
+		case c.more || c.at[h] || len(ignore) > 0 && ignored(ignore, w.patternOf(node)):
+		case !both[keys]:
+			if len(c.alone) < aloneMost {
+				c.alone[h] = string(w.patternOf(node))
+			}
+		case len(c.at) >= fieldsMost:
 			c.more = true
-			return
+		default:
+			c.at[h] = true
+			delete(c.alone, h)
 		}
-		c.at[h] = true
 	})
 }
 
 // whole reports whether no body had fields.
 func (c *fieldCount) whole() bool { return len(c.at) == 1 && c.at[root] }
+
+// leaves calls f for the values that are no containers, with the hash of the pattern and
+// of the keys that lead there.
+func (w *walker) leaves(f func(node uint32, h, keys uint64)) {
+	w.steps = 0
+	w.leaf(0, root, root, f)
+}
+
+func (w *walker) leaf(x uint32, h, keys uint64, f func(node uint32, h, keys uint64)) {
+	if w.steps++; w.steps > jsondiff.MaxSteps>>4 {
+		return
+	}
+	d := &w.doc
+	switch n := &d.Nodes[x]; n.Kind {
+	case jsondoc.Object:
+		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
+			w.leaf(i+1, w.keyed(h, i), digest.Stir(digest.FNVOn(keys, jsondoc.KeyText(d, i))), f)
+		}
+	case jsondoc.Array:
+		for i := x + 1; i < n.Next; i = d.Nodes[i].Next {
+			w.leaf(i, digest.FNVOn(h, []byte("[*]")), digest.Stir(keys+1), f)
+		}
+	default:
+		f(x, h, keys)
+	}
+}

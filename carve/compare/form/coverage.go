@@ -42,6 +42,9 @@ func (f *Forms) Coverage(c *whittle.Comparison) *whittle.Coverage {
 	}
 	cov.ByValue = f.byValue()
 	cov.WholeBody = f.fields.whole() && cov.ByValue == 1
+	for _, path := range f.unmatched() {
+		cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: path, Reason: "not seen in both responses under the same keys"})
+	}
 	for _, path := range c.Ignore {
 		cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: path, Reason: "ignored in the config"})
 	}
@@ -72,6 +75,18 @@ func (f *Forms) byValue() int {
 		}
 	}
 	return max(0, n)
+}
+
+// unmatched are the patterns of places that were counted, vary in no known way and were
+// never held against anything, sorted.
+func (f *Forms) unmatched() (patterns []string) {
+	for h, pattern := range f.fields.alone {
+		if _, known := f.index[h]; !known {
+			patterns = append(patterns, pattern)
+		}
+	}
+	slices.Sort(patterns)
+	return patterns
 }
 
 // values reports whether it is the value itself that the monolith changes.
@@ -168,27 +183,30 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 			}
 		}
 	}
-	if p := f.hollow(); left == 0 && p != nil {
+	if why := f.hollow(); left == 0 && why != "" {
 		b.High = 1
-		b.Summary = fmt.Sprintf("no value of the bodies is compared: %s is %s, and there is no other field", p.path, p.unformed())
+		b.Summary = "no value of the bodies is compared: " + why + ", and there is no other field"
 		return b, -1, true
 	}
 	return b, left, left > 0
 }
 
-// hollow is a place that nobody declared, where what the monolith changes leaves nothing
-// of the body to compare; nil: something is compared.
-func (f *Forms) hollow() (place *formPath) {
+// hollow says why what nobody declared leaves no value of the body to compare; empty:
+// something is compared.
+func (f *Forms) hollow() (why string) {
 	if f.byValue() > 0 {
-		return nil
+		return ""
+	}
+	for _, path := range f.unmatched() {
+		why = path + " was not seen in both responses under the same keys"
 	}
 	for _, p := range f.paths {
-		if p.unformed() == "" {
-			return nil
-		}
-		if p.rule == "" {
-			place = p
+		switch not := p.unformed(); {
+		case not == "" && p.values():
+			return ""
+		case not != "" && p.rule == "":
+			why = p.path + " is " + not
 		}
 	}
-	return place
+	return why
 }

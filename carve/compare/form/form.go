@@ -131,7 +131,7 @@ func (f *Forms) put(p *formPath) {
 // was asked once.
 func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 	if f.fields.due(n) {
-		f.fields.see(&f.walk, x.Monolith.Body, f.ignore)
+		f.fields.see(&f.walk, x.Monolith.Body, x.Candidate.Body, f.ignore)
 	}
 	if len(f.paths) == 0 || bytes.Equal(x.Monolith.Body, x.Candidate.Body) && repeat == nil {
 		return
