@@ -12,7 +12,7 @@ import (
 // plainEvery is how often progress is printed where no terminal redraws it.
 const plainEvery = 5 * time.Second
 
-// Screen shows long work: one redrawn line on a terminal, a plain line now and
+// Screen shows long work: what is redrawn on a terminal, a plain line now and
 // then elsewhere. It belongs to one goroutine.
 type Screen struct {
 	w    io.Writer
@@ -20,6 +20,8 @@ type Screen struct {
 	now  func() time.Time
 	last time.Time // of the last plain progress line
 	open int       // width of the redrawn line that stands unfinished
+	rows int       // of redrawn lines, of which the last stands unfinished; 0: none is
+	size func() (width, height int)
 }
 
 // NewScreen shows work on standard output; where one of the outputs that the
@@ -29,7 +31,7 @@ func NewScreen(s Streams, outputs ...string) *Screen {
 	if slices.Contains(outputs, "-") {
 		return &Screen{w: s.Err, now: time.Now}
 	}
-	return &Screen{w: s.Out, tty: s.Terminal(), now: time.Now}
+	return &Screen{w: s.Out, tty: s.Terminal(), now: time.Now, size: s.size}
 }
 
 // Heading begins a part of the work.
@@ -49,6 +51,9 @@ func (s *Screen) Say(format string, args ...any) {
 func (s *Screen) Progress(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if s.tty {
+		if s.rows > 0 {
+			s.Clear()
+		}
 		width := utf8.RuneCountInString(line)
 		fmt.Fprintf(s.w, "\r  %s%s", line, strings.Repeat(" ", max(0, s.open-width)))
 		s.open = width
@@ -60,8 +65,32 @@ func (s *Screen) Progress(format string, args ...any) {
 	}
 }
 
-// Clear removes the redrawn line.
+// Size is how many columns and rows the terminal has; 0 where there is none, or nobody
+// knows.
+func (s *Screen) Size() (width, height int) {
+	if !s.tty || s.size == nil {
+		return 0, 0
+	}
+	return s.size()
+}
+
+// Redraw replaces what was drawn before by these lines. The caller sees that they fit into
+// Size.
+func (s *Screen) Redraw(lines []string) {
+	s.Clear()
+	fmt.Fprint(s.w, strings.Join(lines, "\n"))
+	s.rows = len(lines)
+}
+
+// Clear removes what is redrawn.
 func (s *Screen) Clear() {
+	if s.rows > 1 {
+		fmt.Fprintf(s.w, "\x1b[%dA", s.rows-1)
+	}
+	if s.rows > 0 {
+		fmt.Fprint(s.w, "\r\x1b[J")
+		s.rows = 0
+	}
 	if s.open > 0 {
 		fmt.Fprintf(s.w, "\r%s\r", strings.Repeat(" ", s.open+2))
 		s.open = 0

@@ -101,9 +101,9 @@ func (m *monitor) sample(last bool) {
 		f(newSample(m.sampledAt, p, now))
 	}
 	m.recent.Add(m.sampledAt, &p.latency)
-	m.sum.Rate = 0
+	m.sum.Rate, m.sum.FailedRate = 0, 0
 	if span := at - m.sampledAt; span > 0 {
-		m.sum.Rate = float64(p.completed) / span.Seconds()
+		m.sum.Rate, m.sum.FailedRate = float64(p.completed)/span.Seconds(), float64(p.failed)/span.Seconds()
 	}
 	m.sampledAt = at
 	m.sum.Elapsed = at

@@ -275,11 +275,12 @@ type loadOutputs struct {
 // logQueue bounds the lines that wait to be printed.
 const logQueue = 1024
 
-// planLog prints a load run's progress and the lines of the plan's log steps. Virtual
+// planLog prints a load run's progress, as a view where there is room for one, and the lines of the plan's log steps. Virtual
 // users write those on the threads that send load, so a line never waits: it is
 // queued, or dropped and counted if the queue is full.
 type planLog struct {
-	screen *cmdline.Screen // belongs to the goroutine of newPlanLog until close
+	screen *cmdline.Screen // belongs to the goroutine of newPlanLog until close, and so does live
+	live   report.Live
 	queue  chan func()
 	left   atomic.Int64
 	done   chan struct{}
@@ -306,7 +307,14 @@ func (l *planLog) put(show func()) {
 
 // progress shows how the run stands.
 func (l *planLog) progress(p report.Progress) {
-	l.put(func() { l.screen.Progress("%s", p) })
+	l.put(func() {
+		l.live.Add(p)
+		if lines := l.live.Lines(l.screen.Size()); lines != nil {
+			l.screen.Redraw(lines)
+			return
+		}
+		l.screen.Progress("%s", p)
+	})
 }
 
 // line prints one line of virtual user i's. What a target's response may have

@@ -173,8 +173,8 @@ type Progress struct {
 	// error kind, a 5xx included.
 	Completed, Failed int64
 	InFlight          int64
-	// Rate is responses per second since the last progress.
-	Rate float64
+	// Rate is responses per second since the last progress, and FailedRate failures.
+	Rate, FailedRate float64
 	// Recent are the latencies, from the intended times, of the last 5 s.
 	Recent latency.Snapshot
 }
