@@ -57,7 +57,7 @@ func (c *fieldCount) see(w *walker, monolith, candidate []byte, ignore []jsonpat
 		case c.more || c.at[h] || len(ignore) > 0 && ignored(ignore, w.patternOf(node)):
 		case !both[keys]:
 			if len(c.alone) < aloneMost {
-				c.alone[h] = string(w.patternOf(node))
+				c.alone[h] = w.patternOf(node)
 			}
 		case len(c.at) >= fieldsMost:
 			c.more = true
