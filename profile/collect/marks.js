@@ -11,9 +11,10 @@
   const { performance } = process.getBuiltinModule?.('perf_hooks') ?? require('perf_hooks');
   const symbol = Symbol.for('whittle.marks');
   const all = globalThis[symbol] ?? new Map();
-  const raw = new Map(); // of a method and URL as they came, to a name's index
+  const raw = new Map(); // by method, of a URL as it came, to a name's index
+  let kept = 0; // in raw
   const names = new Map(), list = [], counts = [];
-  const of = new WeakMap(), done = new WeakSet();
+  const of = new WeakMap(); // requests that outlive their first turn, to a name's index
   const servers = new Set();
   let times = new Float64Array(1 << 12), codes = new Int32Array(1 << 12), n = 0, lost = 0;
   const now = performance.now.bind(performance);
@@ -35,12 +36,16 @@
     }
     return i;
   };
-  const indexOf = request => {
-    const id = request.method + ' ' + request.url;
-    let i = raw.get(id);
+  const indexOf = ({ method, url }) => {
+    let urls = raw.get(method);
+    if (urls === undefined) raw.set(method, urls = new Map());
+    let i = urls.get(url);
     if (i === undefined) {
-      i = nameOf(request.method, request.url);
-      if (raw.size < PATHS) raw.set(id, i);
+      i = nameOf(method, url);
+      if (kept < PATHS) {
+        kept++;
+        urls.set(url, i);
+      }
     }
     return i;
   };
@@ -58,27 +63,57 @@
     times[n] = now();
     codes[n++] = code;
   };
-  // The end of a turn: once all that it queued has run.
-  let under = 0;
-  const third = () => { if (--under === 0) note(0); };
-  const second = () => process.nextTick(third);
-  const first = () => queueMicrotask(second);
   // A code is a name's index from 1, and in the bits above what happens: the turn is
-  // that request's, it begins, it is over. 0: the turn ends.
+  // that request's, it begins, it is over. 0: the turn ends. A request that is over
+  // within the turn in which it began has only the turn.
   const BEGINS = 1 << 16, OVER = 2 << 16;
-  const begin = (i, what = 0) => {
+  // The request whose turn it is, its response and its name's index; where its begin
+  // was noted, while it is in its first turn (-1: in a later one); whether it queued
+  // more since, and whether that was waited for.
+  let current = null, response = null, index = 0, begun = -1, more = false, waited = false;
+  // The end of a turn comes once all that it queued has run: promises, then ticks.
+  let under = 0;
+  const resolved = Promise.resolve();
+  const ended = () => {
+    if (under === 1 && current !== null && !waited && (more || begun >= 0 && response.writableEnded)) { // it is about to be over
+      waited = true;
+      follow();
+      return;
+    }
+    if (--under > 0) return;
+    leave();
+    note(0);
+  };
+  const tick = () => process.nextTick(ended);
+  const follow = () => { resolved.then(tick); };
+  const begin = (request, i, what) => {
+    leave();
+    current = request;
+    index = i;
+    begun = what && n < EVENTS ? n : -1;
+    more = waited = false;
     note(what + i + 1);
     under++;
-    process.nextTick(first);
+    follow();
+  };
+  // leave remembers the current request beyond its turn, where it is not over.
+  const leave = () => {
+    if (current !== null && begun >= 0) {
+      of.set(current, index);
+      watch();
+    }
+    current = null;
+    begun = -1;
   };
   const started = message => {
     try {
       const { request, server } = message;
       const i = indexOf(request);
       if (i < PATHS) counts[i]++;
-      of.set(request, i);
       if (servers.size < 16) servers.add(server);
-      begin(i, BEGINS);
+      if (request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined) watch();
+      begin(request, i, BEGINS);
+      response = message.response;
     } catch {
       lost++;
     }
@@ -88,17 +123,25 @@
     over(request);
   };
   const over = request => {
+    if (request === current && begun >= 0) {
+      codes[begun] = index + 1;
+      begun = -1;
+      return;
+    }
     const i = of.get(request);
-    if (i === undefined || done.has(request)) return;
-    done.add(request);
+    if (i === undefined) return;
+    of.delete(request);
     note(OVER + i + 1);
   };
   const again = request => {
+    if (request === current) return;
     const i = of.get(request);
-    if (i !== undefined) begin(i);
+    if (i !== undefined) begin(request, i, 0);
   };
   // A method that a prototype inherits gets a note before it, while there is no
-  // other such note; who looks at the prototype's own properties sees it.
+  // other such note; who looks at the prototype's own properties sees it. V8 throws
+  // away what it optimized for the prototype as it was, so this is done only once a
+  // request has a body or outlives its first turn.
   const noted = [];
   const before = (proto, name, note) => {
     if (Object.hasOwn(proto, name)) return;
@@ -110,11 +153,18 @@
     Object.defineProperty(proto, name, { value, configurable: true, writable: true, enumerable: false });
     noted.push(() => { if (proto[name] === value) delete proto[name]; });
   };
-  before(http.IncomingMessage.prototype, 'emit', (request, event) => {
-    if (event === 'data' || event === 'end' || event === 'readable') again(request);
-    else if (event === 'aborted') over(request);
-  });
-  before(http.ServerResponse.prototype, 'end', response => again(response.req));
+  let watches = false;
+  const watch = () => {
+    if (watches) return;
+    watches = true;
+    before(http.IncomingMessage.prototype, 'emit', (request, event) => {
+      if (event === 'data' || event === 'end' || event === 'readable') {
+        again(request);
+        if (request === current) more = true;
+      } else if (event === 'aborted') over(request);
+    });
+    before(http.ServerResponse.prototype, 'end', response => again(response.req));
+  };
   channels.subscribe('http.server.request.start', started);
   channels.subscribe('http.server.response.finish', finished);
   const stop = () => {

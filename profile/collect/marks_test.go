@@ -1,0 +1,50 @@
+package collect
+
+import (
+	"encoding/json"
+	"os/exec"
+	"reflect"
+	"testing"
+
+	"whittle/internal/needs"
+)
+
+// Whatever a request does, its turns are its own: at once, behind promises and ticks,
+// by piece of its body, and once it responds after it waited. A request that ends in
+// its first turn changes no prototype of Node's, and nothing is left of the others.
+func TestTurnsOfRequests(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), needs.Node(t), "testdata/turns.js", "marks.js").Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var of struct {
+		Result  json.RawMessage `json:"result"`
+		Moments [][2]any        `json:"moments"`
+		Patches [][][]string    `json:"patches"`
+		Left    bool            `json:"left"`
+	}
+	if err := json.Unmarshal(out, &of); err != nil {
+		t.Fatal(err)
+	}
+	m := readMarks(of.Result)
+	if m == nil {
+		t.Fatalf("no marks in %s", of.Result)
+	}
+	for n, moment := range of.Moments {
+		if got := m.at(moment[1].(float64)); got != moment[0] {
+			t.Errorf("moment %d belongs to %q, want %q", n, got, moment[0])
+		}
+	}
+	counted := m.requests(func(name string) string { return name })
+	if want := map[string]int64{"GET /sync": 4, "GET /promise": 4, "GET /ticks": 3, "GET /later": 2, "POST /body": 1, "GET /broken": 1}; !reflect.DeepEqual(counted, want) {
+		t.Errorf("counted %v, want %v", counted, want)
+	}
+	f := m.flights(func(name string) string { return name })
+	if n := len(f.under); n == 0 || f.under[n-1] != 0 {
+		t.Errorf("in the end under way: %b", f.under)
+	}
+	none, both := [][]string{{}, {}}, [][]string{{"emit"}, {"end"}}
+	if want := [][][]string{none, none, both, none}; !reflect.DeepEqual(of.Patches, want) || of.Left {
+		t.Errorf("prototypes had %q, want %q; left: %t", of.Patches, want, of.Left)
+	}
+}
