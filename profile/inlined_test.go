@@ -42,36 +42,36 @@ func nativeBelow(p *Profile, owner Owner) *Profile {
 	return p
 }
 
-func TestNamesInlined(t *testing.T) {
+func TestInlined(t *testing.T) {
 	never := func(*Function, int32) bool { return false }
 	ever := func(*Function, int32) bool { return true }
 	for _, c := range []struct {
 		name  string
 		p     *Profile
 		calls func(*Function, int32) bool
-		want  bool
+		want  Inlining
 	}{
-		{"a handler that was inlined into its router", look(t, "hidden"), never, false},
-		{"a handler that is on its stacks", look(t, "told"), never, true},
-		{"a handler whose hot line calls", look(t, "told"), ever, false},
-		{"many short responses", look(t, "short"), ever, true},
-		{"native code that a handler called by itself", nativeBelow(look(t, "told"), Own), func(_ *Function, line int32) bool { return line == 0 }, false},
-		{"native code that a module of Node's called", nativeBelow(look(t, "short"), Standard), never, true},
-		{"too few samples", look(t, "told").Between(0, 50*time.Millisecond), never, false},
-		{"nothing", &Profile{Kind: CPU, Runtime: Node}, never, false},
+		{"a handler that was inlined into its router", look(t, "hidden"), never, Hidden},
+		{"a handler that is on its stacks", look(t, "told"), never, Named},
+		{"a handler whose hot line calls", look(t, "told"), ever, Hidden},
+		{"many short responses", look(t, "short"), ever, Named},
+		{"native code that a handler called by itself", nativeBelow(look(t, "told"), Own), func(_ *Function, line int32) bool { return line == 0 }, Hidden},
+		{"native code that a module of Node's called", nativeBelow(look(t, "short"), Standard), never, Named},
+		{"too few samples", look(t, "told").Between(0, 50*time.Millisecond), never, Untold},
+		{"nothing", &Profile{Kind: CPU, Runtime: Node}, never, Untold},
 	} {
-		if got := c.p.NamesInlined(c.calls); got != c.want {
-			t.Errorf("%s: %t, want %t", c.name, got, c.want)
+		if got := c.p.Inlined(c.calls); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
 }
 
 // Only the line that is hot is asked for, and endpoints that no source tells are
 // no better than such that were lost.
-func TestNamesInlinedAsksForTheHotLine(t *testing.T) {
+func TestInlinedAsksForTheHotLine(t *testing.T) {
 	p := look(t, "told")
 	asked := 0
-	p.NamesInlined(func(f *Function, line int32) bool {
+	p.Inlined(func(f *Function, line int32) bool {
 		if asked++; f.File != "/srv/shop/app.js" || line != 21 {
 			t.Errorf("asked for %s:%d", f.File, line)
 		}
@@ -83,7 +83,7 @@ func TestNamesInlinedAsksForTheHotLine(t *testing.T) {
 	for i := range p.Samples {
 		p.Samples[i].Endpoint = ""
 	}
-	if p.NamesInlined(func(*Function, int32) bool { return false }) {
+	if p.Inlined(func(*Function, int32) bool { return false }) != Hidden {
 		t.Error("no endpoint is known")
 	}
 }

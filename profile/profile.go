@@ -125,12 +125,26 @@ type Profile struct {
 	// Estimated says that the file does not know how long a sample is: each counts
 	// alike. Where it knows no times either, Duration is their sum.
 	Estimated bool
+	// Lines says how V8's lines came about, where V8 was asked.
+	Lines Lines
 	// Service names the process, for headings. May be "".
 	Service string
 	// Requests is how many requests each endpoint served meanwhile, where
 	// that is known; "" is all of those that are not distinguished.
 	Requests map[string]int64
 }
+
+// Lines is how a profile's lines came about.
+type Lines string
+
+// The ways of a live V8 profile. Others have none.
+const (
+	// Cheap are those that V8 had. Functions that it inlined before it was profiled
+	// count for the line that they were inlined into.
+	Cheap Lines = "cheap"
+	// Exact are those of code that was optimized anew for the profile.
+	Exact Lines = "exact"
+)
 
 // Total is the sum of all samples, without Idle ones.
 func (p *Profile) Total() int64 {

@@ -223,12 +223,12 @@ func TestALookNeedsSomethingToSee(t *testing.T) {
 	if _, err := i.startCPU(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	if i.namesInlined(t.Context(), 100*time.Millisecond) || i.look == nil {
-		t.Errorf("it saw %d bytes of nothing", len(i.look))
+	if got := i.inlined(t.Context(), 100*time.Millisecond); got != profile.Untold || i.look == nil {
+		t.Errorf("%d: it saw %d bytes of nothing", got, len(i.look))
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if !i.namesInlined(ended, time.Hour) {
+	if i.inlined(ended, time.Hour) == profile.Hidden {
 		t.Error("it was broken off")
 	}
 	if raw, err := i.stop(t.Context(), 0, "Profiler"); err != nil || len(raw) == 0 {

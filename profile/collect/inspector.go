@@ -32,7 +32,7 @@ type inspector struct {
 	pid  int // 0: not known
 	// lease is on what whittle opened. nil: it was open, and stays so.
 	lease *lease
-	exact bool            // see Exact
+	lines profile.Lines   // see SetLines. "": a look decides
 	look  json.RawMessage // the last console.profile that has ended
 	// marking is the name of the marks that the process keeps. "": it keeps none.
 	marking string

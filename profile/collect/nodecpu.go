@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -19,12 +20,13 @@ const (
 	lookShare = 5
 )
 
-// Exact has a Node process's CPU profiles name inlined functions from the start,
-// without a look at whether they do anyway: for a load that is there to be
-// measured, and that may turn to other endpoints later.
-func Exact(s Source) {
+// SetLines chooses how a Node process's CPU profiles come by their lines. Exact ones
+// name inlined functions from the start: for a load that is there to be measured, and
+// that may turn to other endpoints later. Cheap ones never make V8 optimize anew.
+// Otherwise a look decides.
+func SetLines(s Source, lines profile.Lines) {
 	if i, ok := s.(*inspector); ok {
-		i.exact = true
+		i.lines = lines
 	}
 }
 
@@ -34,8 +36,8 @@ type running struct {
 	used  usage // by the process until then
 }
 
-// takeCPU takes a CPU profile, and has V8 forget its optimized code where the
-// profile would not name inlined functions otherwise.
+// takeCPU takes a CPU profile, and has V8 forget its optimized code where inlined
+// functions are hidden otherwise.
 func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration) (*Collected, error) {
 	i.mark(ctx, d)
 	defer i.unmark(ctx)
@@ -43,20 +45,23 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 	defer i.detach(ctx)
 	clock := readMainClock(ctx, i.pid)
 	defer clock.stop()
-	run, err := i.startCPU(ctx, i.exact)
+	lines := cmp.Or(i.lines, profile.Cheap)
+	run, err := i.startCPU(ctx, lines == profile.Exact)
 	if err != nil {
 		return nil, err
 	}
 	rest := d
-	if !i.exact {
-		rest -= min(d/lookShare, lookFor)
-	}
-	if !i.exact && !i.namesInlined(ctx, d-rest) {
-		if _, err = i.stop(ctx, 0, "Profiler"); err != nil {
-			return nil, err
-		}
-		if run, err = i.startCPU(context.WithoutCancel(ctx), true); err != nil {
-			return nil, err
+	if i.lines == "" {
+		look := min(d/lookShare, lookFor)
+		rest -= look
+		if i.inlined(ctx, look) == profile.Hidden {
+			if _, err = i.stop(ctx, 0, "Profiler"); err != nil {
+				return nil, err
+			}
+			if run, err = i.startCPU(context.WithoutCancel(ctx), true); err != nil {
+				return nil, err
+			}
+			lines = profile.Exact
 		}
 	}
 	raw, err := i.stop(ctx, rest, "Profiler")
@@ -68,6 +73,7 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 	if t.Profile, err = profile.ReadV8CPU(raw, run.began); err != nil {
 		return nil, err
 	}
+	t.Lines = lines
 	i.account(ctx, t.Profile, run.used, used)
 	for _, r := range clock.stop() {
 		r.At -= t.Clock
@@ -122,15 +128,15 @@ func (i *inspector) startCPU(ctx context.Context, forget bool) (running, error) 
 	return r, i.forgetOptimized(ctx)
 }
 
-// namesInlined looks at what a running profile sees for a while, by a second one
-// at the same time: V8 gives a profile only when it ends, and to begin another one anew
+// inlined looks at what a running profile sees for a while, by a second one at the
+// same time: V8 gives a profile only when it ends, and to begin another one anew
 // costs more than to have two. A profile that ctx ends is as good as it gets.
-func (i *inspector) namesInlined(ctx context.Context, d time.Duration) bool {
+func (i *inspector) inlined(ctx context.Context, d time.Duration) profile.Inlining {
 	open, cancel := context.WithTimeout(context.WithoutCancel(ctx), d+responseTimeout)
 	defer cancel()
 	i.look = nil
 	if i.evaluate(open, "console.profile('whittle')", nil) != nil {
-		return false
+		return profile.Untold
 	}
 	wait := time.NewTimer(d)
 	defer wait.Stop()
@@ -138,20 +144,17 @@ func (i *inspector) namesInlined(ctx context.Context, d time.Duration) bool {
 	case <-wait.C:
 	case <-ctx.Done():
 	}
-	if i.evaluate(open, "console.profileEnd('whittle')", nil) != nil {
-		return false
-	}
-	if ctx.Err() != nil {
-		return true
+	if i.evaluate(open, "console.profileEnd('whittle')", nil) != nil || ctx.Err() != nil {
+		return profile.Untold
 	}
 	p, err := profile.ReadV8CPU(i.look, time.Time{})
 	if err != nil {
-		return false
+		return profile.Untold
 	}
 	r := newRoutes()
 	label(p, i.marked(ctx), &router{})
 	p.LabelEndpoints(r.of, nil)
-	return p.NamesInlined(r.calls)
+	return p.Inlined(r.calls)
 }
 
 // forgetOptimized lets V8 throw its optimized code away. What it optimized

@@ -3,6 +3,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -38,7 +39,16 @@ type Settings struct {
 	During   string        `group:"What is measured" placeholder:"PLAN" help:"Run this load meanwhile, an Artillery or JMeter plan, and align the profile with its phases."`
 	Target   string        `group:"What is measured" placeholder:"URL" help:"Send the plan's requests to this base URL."`
 	MaxLate  time.Duration `group:"What is measured" default:"10ms" help:"How late the plan's requests may be sent, at their 99th percentile, without voiding the load (${default})."`
+	Lines    string        `group:"What is measured" default:"auto" enum:"auto,cheap,exact" placeholder:"HOW" help:"How the lines of Node come about: cheap ones are those that V8 has, in which a function that it inlined before may count for its caller; for exact ones V8 optimizes its code anew, which costs the process for a while. auto: exact where a look of a second finds that functions are hidden, and under a load of its own (${default})."`
 	Metrics  string        `group:"What is measured" placeholder:"URL" help:"Count requests by this metrics page, those of all processes together. Default: the one at each pprof port."`
+}
+
+// lines are those that were asked for. "": it depends.
+func (m *Settings) lines() profile.Lines {
+	if m.Lines == "auto" {
+		return ""
+	}
+	return profile.Lines(m.Lines)
 }
 
 // measured is what a measurement gave of one process.
@@ -115,6 +125,7 @@ func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []pro
 		}
 		s := &subject{target: target, source: source, kinds: kinds, got: &Measured{Plan: under, Exposed: collect.Exposed(source.Address())}}
 		subjects, all = append(subjects, s), append(all, s.got)
+		collect.SetLines(source, m.lines())
 		if len(kinds) == 0 {
 			s.kinds = collect.Defaults(source)
 		}
@@ -314,7 +325,7 @@ func (m *Settings) during(ended context.Context, source collect.Source, under *p
 		whole = m.Duration // a closed plan's length is not known beforehand
 	}
 	if !slices.Contains(source.Kinds(), profile.Mutex) { // Node: ends with the load
-		collect.Exact(source)
+		collect.SetLines(source, cmp.Or(m.lines(), profile.Exact))
 		return collect.All(ended, source, kinds, whole)
 	}
 	g, ctx := errgroup.WithContext(context.WithoutCancel(ended))

@@ -34,6 +34,8 @@ type Ranking struct {
 	OtherThreads float64 `json:"cpu_share_other_threads,omitempty"`
 	// Samples is how many there were.
 	Samples int64 `json:"samples"`
+	// Lines is how those of Node's processes came about: exact where all are.
+	Lines profile.Lines `json:"lines,omitempty"`
 	// Blocked says which calls kept the event loop, by their place in the code.
 	Blocked  []string      `json:"event_loop_blocked,omitempty"`
 	Smells   []smell.Smell `json:"smells"`
@@ -78,6 +80,9 @@ func Endpoints(all []*measure.Measured) *Ranking {
 			}
 		}
 		p := m.Taken[0].Profile
+		if out.Lines != profile.Cheap {
+			out.Lines = p.Lines
+		}
 		total += time.Duration(p.Total())
 		lasted = max(lasted, p.Duration)
 		p.AddTo(spent)

@@ -48,7 +48,7 @@ func (r *Ranking) WriteSummary(w io.Writer) error {
 	if rows := r.rows(); len(rows) > 0 {
 		fmt.Fprintf(w, "\n%s\n\n", r.words())
 		report.WriteTable(w, head, rows)
-		fmt.Fprintf(w, "\n  %d samples; in brackets what the share is with 95 %% confidence\n", r.Samples)
+		fmt.Fprintf(w, "\n  %d samples; in brackets what the share is with 95 %% confidence%s\n", r.Samples, report.LinesWords(r.Lines))
 	}
 	for _, b := range r.Blocked {
 		fmt.Fprintf(w, "\n  %s\n", b)

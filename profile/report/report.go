@@ -36,9 +36,11 @@ type Report struct {
 	Started time.Time       `json:"started_at"`
 	Seconds float64         `json:"duration_s"`
 	// Cores is the CPU time over the duration.
-	Cores    float64 `json:"cores"`
-	Samples  int64   `json:"samples"`  // of the CPU's profile
-	Requests int64   `json:"requests"` // 0: not known
+	Cores float64 `json:"cores"`
+	// Lines is how those of a live Node process came about: "cheap" or "exact".
+	Lines    profile.Lines `json:"lines,omitempty"`
+	Samples  int64         `json:"samples"`  // of the CPU's profile
+	Requests int64         `json:"requests"` // 0: not known
 	// CPUPerRequest is in milliseconds. 0: not known.
 	CPUPerRequest float64       `json:"cpu_ms_per_request"`
 	Parts         []Part        `json:"parts"`
@@ -197,6 +199,7 @@ func (r *Report) describe(p *profile.Profile) {
 	if p.Estimated {
 		r.Warnings = append(r.Warnings, "the file does not say how long a sample is: shares are right, times and cores may not be")
 	}
+	r.Lines = p.Lines
 	r.SystemCalls = systemCalls(p, r.Requests)
 	r.Sites = sites(p, r.Requests)
 	r.Self, r.Total = functions(p, profile.BySelf, r.Requests), functions(p, profile.ByTotal, r.Requests)

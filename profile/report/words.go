@@ -79,7 +79,7 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	if r.Requests > 0 {
 		fmt.Fprintf(&b, ", %d requests, %s of CPU each", r.Requests, milliseconds(r.CPUPerRequest))
 	}
-	b.WriteString("\n")
+	b.WriteString(LinesWords(r.Lines) + "\n")
 	if len(r.Parts) > 0 {
 		parts := make([]string, len(r.Parts))
 		for i, p := range r.Parts {
@@ -100,6 +100,15 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// LinesWords say how a Node process's lines came about, to go on a sentence. "": it is
+// no such process.
+func LinesWords(l profile.Lines) string {
+	return map[profile.Lines]string{
+		profile.Cheap: "; lines as V8 has them (--lines exact also names what it inlined before)",
+		profile.Exact: "; exact lines, of code that V8 optimized anew",
+	}[l]
 }
 
 // calls names the dearest of the service's system calls, in brackets.
