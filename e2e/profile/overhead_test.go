@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,9 +20,10 @@ import (
 )
 
 // BenchmarkOverhead reports what whittle profile costs its target: the CPU time
-// of a request while it profiles, from its start to its end, over that without
-// it, in turns. The process has been hot for a while before. Run it by hand,
-// alone on a machine:
+// of a request while it profiles, from its start to its end, over that of another
+// process of the same program at the same time, which is not profiled. The two take
+// turns at being profiled, and have been hot for a while before; what others do on the
+// machine befalls both. Run it by hand:
 //
 //	go test ./e2e/profile -run - -bench Overhead -benchtime 1x
 func BenchmarkOverhead(b *testing.B) {
@@ -36,30 +39,33 @@ func BenchmarkOverhead(b *testing.B) {
 		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			p, target := c.start(b)
-			u := user{client: &http.Client{Transport: &http.Transport{}}, method: c.method, url: "http://" + p.Public + c.path, times: 200_000}
-			defer u.client.CloseIdleConnections()
+			var users [2]*user
+			for i := range users {
+				p, target := c.start(b)
+				users[i] = &user{client: &http.Client{Transport: &http.Transport{}}, pid: p.Pid(), target: target, method: c.method, url: "http://" + p.Public + c.path, times: 200_000}
+				defer users[i].client.CloseIdleConnections()
+			}
 			// A profile of five seconds has twice the share of its beginning
 			// that one of the default length has.
 			const rounds, length = 10, 5 * time.Second
-			var off, on []float64
+			var off, on, more []float64 // more: CPU milliseconds for one profile
 			for b.Loop() {
-				u.cost(b, p.Pid(), time.After(length))
+				warm := make(chan struct{})
+				time.AfterFunc(length, func() { close(warm) })
+				costs(b, users, warm)
 				for i := range rounds {
-					without := func() { off = append(off, u.cost(b, p.Pid(), time.After(length))) }
-					if i%2 == 0 {
-						without()
-					}
-					on = append(on, u.cost(b, p.Pid(), profiling(b, target, length)))
-					if i%2 == 1 {
-						without()
-					}
+					each := costs(b, users, profiling(b, users[i%2].target, length))
+					with, without := each[i%2], each[1-i%2]
+					on, off = append(on, with.each()), append(off, without.each())
+					more = append(more, (with.each()-without.each())*float64(with.requests)/1e6)
 				}
 			}
 			r := paired.Runs(off, on)
 			b.ReportMetric(100*(r.Ratio-1), "%CPU")
 			b.ReportMetric(100*(r.Low-1), "%CPU-low")
 			b.ReportMetric(100*(r.High-1), "%CPU-high")
+			slices.Sort(more)
+			b.ReportMetric(more[len(more)/2], "ms/profile")
 		})
 	}
 }
@@ -69,21 +75,44 @@ func hotNode(b *testing.B) (*process.Process, string) {
 	return p, pid(p)
 }
 
-// user asks for one thing, again and again.
+// user asks a process for one thing, again and again.
 type user struct {
 	client      *http.Client
+	pid         int
+	target      string // by which whittle profiles it
 	method, url string
 	times       int // that a count draws
 }
 
-// cost is the CPU time that a process needs for one of the requests that are
-// sent, one after the other, until over.
-func (u *user) cost(b *testing.B, pid int, over <-chan time.Time) float64 {
+// costs are those of two processes' requests, at the same time.
+func costs(b *testing.B, users [2]*user, over <-chan struct{}) (each [2]spent) {
 	b.Helper()
+	var both sync.WaitGroup
+	for i, u := range users {
+		both.Go(func() { each[i] = u.cost(b, over) })
+	}
+	both.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
+	return each
+}
+
+// spent is the CPU time that a process spent on some requests.
+type spent struct {
+	cpu      time.Duration
+	requests int
+}
+
+func (s spent) each() float64 { return float64(s.cpu) / float64(s.requests) }
+
+// cost is what a process spends on the requests that are sent, one after the other,
+// until over.
+func (u *user) cost(b *testing.B, over <-chan struct{}) spent {
 	used := func() time.Duration {
-		d, err := cputime.Of(pid)
+		d, err := cputime.Of(u.pid)
 		if err != nil {
-			b.Fatal(err)
+			b.Error(err)
 		}
 		return d
 	}
@@ -91,12 +120,13 @@ func (u *user) cost(b *testing.B, pid int, over <-chan time.Time) float64 {
 	for {
 		select {
 		case <-over:
-			return float64(used()-before) / float64(n)
+			return spent{used() - before, n}
 		default:
 		}
 		n++
 		if err := u.ask(); err != nil {
-			b.Fatal(err)
+			b.Error(err)
+			return spent{}
 		}
 	}
 }
@@ -117,18 +147,18 @@ func (u *user) ask() error {
 }
 
 // profiling runs whittle profile as it is by default, and says when it has ended.
-func profiling(b *testing.B, target string, length time.Duration) <-chan time.Time {
+func profiling(b *testing.B, target string, length time.Duration) <-chan struct{} {
 	b.Helper()
 	cmd := exec.Command(filepath.Join(built, "whittle"), "profile", target, "--duration", length.String())
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	over := make(chan time.Time, 1)
+	over := make(chan struct{})
 	go func() {
 		if err := cmd.Wait(); err != nil {
 			b.Errorf("whittle profile: %v", err)
 		}
-		over <- time.Now()
+		close(over)
 	}()
 	return over
 }
