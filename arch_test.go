@@ -171,6 +171,7 @@ var rooms = map[string]int{
 	"whittle/systems/daemon":            20,
 	"whittle/systems/ingest/event":      300,
 	"whittle/systems/ingest/deadletter": 300,
+	"whittle/systems/ingest/deadlog":    310,
 	"whittle/systems/ingest/dedup":      300,
 	"whittle/systems/ingest/fastpath":   300,
 	"whittle/systems/ingest/front":      310,

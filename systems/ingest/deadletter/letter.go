@@ -48,6 +48,9 @@ const (
 	headerOffset    = "dead-offset"
 	headerRequestID = "x-request-id"
 	headerAddress   = "client-address"
+	// headerName holds the name of a letter that is not at its first place any
+	// more.
+	headerName = "dead-name"
 )
 
 // Bounds of a letter's texts: what is longer is cut.
@@ -123,4 +126,43 @@ func Read(r *stream.Record) (Letter, error) {
 		return Letter{}, whittle.Errorf(whittle.Invalid, "read dead letter: it names no endpoint")
 	}
 	return l, nil
+}
+
+// Number is the name of the letter in a record of a log: the offset of its first
+// place.
+func Number(e *stream.Entry) (uint64, error) {
+	name := e.Position.Offset
+	for _, h := range e.Header {
+		if h.Name == headerName {
+			name = h.Value
+		}
+	}
+	n, err := strconv.ParseUint(name, 10, 64)
+	if err != nil {
+		return 0, whittle.Errorf(whittle.Invalid, "read dead letter: its name is %q", name)
+	}
+	return n, nil
+}
+
+// Named is the record of a letter with the name in it, so that it keeps the name at
+// another place.
+func Named(r *stream.Record, number uint64) stream.Record {
+	for _, h := range r.Header {
+		if h.Name == headerName {
+			return *r
+		}
+	}
+	again := *r
+	again.Header = append(again.Header[:len(again.Header):len(again.Header)], stream.Header{Name: headerName, Value: strconv.FormatUint(number, 10)})
+	return again
+}
+
+// SourceOf is who sent the letter in a record.
+func SourceOf(r *stream.Record) string {
+	for _, h := range r.Header {
+		if h.Name == headerSource {
+			return h.Value
+		}
+	}
+	return ""
 }

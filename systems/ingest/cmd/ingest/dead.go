@@ -10,9 +10,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"whittle"
 	"whittle/internal/units"
 	"whittle/systems/ingest/deadletter"
+	"whittle/systems/ingest/deadlog"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/embedded"
 	"whittle/systems/ingest/stream/relay"
@@ -40,9 +43,10 @@ func (f *deadFlags) folder(data, logFirst string) string {
 // least.
 const deadSegment = 4 << 20
 
-// openDead opens the log of what is rejected. Its oldest letters go where all
-// would take more than --dead-bytes, so that nobody can fill the disk by it.
-func (v *serveVerb) openDead(log *slog.Logger) (stream.Stream, error) {
+// openDead opens the log of what is rejected. It takes no more than --dead-bytes, so
+// that nobody can fill the disk by it, and the sources share it fairly, so that
+// nobody's letters go for somebody else's.
+func (v *serveVerb) openDead(log *slog.Logger, registry prometheus.Registerer) (stream.Stream, error) {
 	dir := v.folder(v.Data, v.LogFirst)
 	if dir == noDead {
 		return nil, nil //nolint:nilnil // there is none
@@ -50,13 +54,21 @@ func (v *serveVerb) openDead(log *slog.Logger) (stream.Stream, error) {
 	o := embedded.Options{
 		MaxRecord: max(1<<20, int(max(v.MaxEvent, v.MaxImport, v.MaxBatch))+deadletter.Overhead+metadataOverhead),
 		MaxBatch:  1 << 20,
-		Reserve:   int64(v.Reserve), RetainBytes: int64(v.DeadBytes), ScrubRate: -1, Log: log,
+		Reserve:   int64(v.Reserve), ScrubRate: -1, Log: log,
 	}
 	o.SegmentBytes = deadSegment + 4*int64(o.MaxRecord)
-	dead, err := opened(embedded.Open(dir, o))
+	dropped := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ingest_dead_letters_dropped_total", Help: "Dead letters that went because --dead-bytes was used up, by who sent them.",
+	}, []string{"source"})
+	dead, err := opened(deadlog.Open(dir, deadlog.Options{
+		Log: o, Most: int64(v.DeadBytes), Dropped: func(source string) { dropped.WithLabelValues(source).Inc() },
+	}))
 	if err != nil && v.Dead == "" && v.LogFirst == "" && v.Sink != "embedded" {
 		log.Warn("what is rejected is not kept: a server whose sink is elsewhere needs no disk, and there is no folder for dead letters; name one by --dead", "err", err)
 		return nil, nil //nolint:nilnil // there is none
+	}
+	if err == nil {
+		registry.MustRegister(dropped)
 	}
 	return dead, err
 }
@@ -113,25 +125,37 @@ func closeLetters(all []letters) {
 	}
 }
 
-// walk hands out the letters from the oldest on. Their memory is valid until
-// visit returns.
+// walk hands out each letter that is there now once, and no newer one. Their memory
+// is valid until visit returns. What the server moves meanwhile, from where the
+// walk was not yet to behind the end, is met by a second walk from there on.
 func (p *letters) walk(ctx context.Context, visit func(*letter) error, corrupt func(*stream.CorruptError) error) error {
-	parts, err := p.log.Partitions(ctx)
-	if err != nil {
-		return err
-	}
 	done, err := deadletter.ReadDone(p.dir)
 	if err != nil {
 		return err
 	}
-	for _, part := range parts {
-		err := stream.Walk(ctx, p.log, part, func(batch []stream.Entry) error {
+	seen := map[uint64]bool{}
+	var end stream.Position // as it is now
+	for again := range 2 {
+		parts, err := p.log.Partitions(ctx)
+		if err != nil {
+			return err
+		}
+		part := parts[0]
+		if again == 0 {
+			end = part.Next
+		} else {
+			part.First = end
+		}
+		err = stream.Walk(ctx, p.log, part, func(batch []stream.Entry) error {
 			for i := range batch {
 				l, err := p.read(&batch[i])
 				if err != nil {
 					return err
 				}
-				l.done = done.Has(l.at)
+				if seen[l.at] || stream.CompareOffsets(strings.TrimPrefix(l.name, sinkLetter), end.Offset) >= 0 {
+					continue
+				}
+				seen[l.at], l.done = true, done.Has(l.at)
 				if err := visit(&l); err != nil {
 					return err
 				}
@@ -146,13 +170,13 @@ func (p *letters) walk(ctx context.Context, visit func(*letter) error, corrupt f
 }
 
 func (p *letters) read(e *stream.Entry) (letter, error) {
-	at, err := strconv.ParseUint(e.Position.Offset, 10, 64)
+	at, err := deadletter.Number(e)
 	if err != nil {
-		return letter{}, whittle.Errorf(whittle.Internal, "a dead letter at %q", e.Position.Offset)
+		return letter{}, err
 	}
 	if !p.sink {
 		l, err := deadletter.Read(&e.Record)
-		return letter{Letter: l, name: e.Position.Offset, at: at}, err
+		return letter{Letter: l, name: strconv.FormatUint(at, 10), at: at}, err
 	}
 	d, err := relay.ReadDeadLetter(&e.Record)
 	if err != nil {
@@ -168,13 +192,10 @@ func (p *letters) read(e *stream.Entry) (letter, error) {
 	return l, nil
 }
 
-// named reports whether a letter is asked for: by name, or by source where no
-// name is given.
+// named reports whether a letter is asked for: by name, by source, or by both.
+// Without either, each is.
 func (l *letter) named(names []string, source string) bool {
-	if len(names) > 0 {
-		return slices.Contains(names, l.name)
-	}
-	return source == "" || l.Source == source
+	return (len(names) == 0 || slices.Contains(names, l.name)) && (source == "" || l.Source == source)
 }
 
 // checkNames finds what is no name of a letter.
@@ -190,5 +211,5 @@ func checkNames(names []string) error {
 
 // deadBytes bounds the log of the dead letters.
 type deadBytes struct {
-	DeadBytes units.Bytes `group:"stream" env:"INGEST_DEAD_BYTES" default:"64MiB" placeholder:"SIZE" help:"Drop the oldest dead letters beyond this size (${default})."`
+	DeadBytes units.Bytes `group:"stream" env:"INGEST_DEAD_BYTES" default:"64MiB" placeholder:"SIZE" help:"Drop dead letters beyond this size (${default}): the oldest of the source that has most. 0: never."`
 }

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,9 +84,13 @@ func (d *deadShown) of(l *letter) {
 // Run lists.
 func (v *deadListVerb) Run(ctx context.Context, s streams) error {
 	var lines [][]byte
-	total := 0
+	total, of := 0, map[string]int{}
 	err := v.each(ctx, s, func(_ *letters, l *letter) error {
-		if !l.named(nil, v.Source) || l.done && !v.All {
+		if l.done && !v.All {
+			return nil
+		}
+		of[orNone(l.Source)]++
+		if !l.named(nil, v.Source) {
 			return nil
 		}
 		line := v.line(l)
@@ -97,9 +104,29 @@ func (v *deadListVerb) Run(ctx context.Context, s streams) error {
 		fmt.Fprintf(s.out, "%s\n", line)
 	}
 	if !v.JSON && err == nil {
-		fmt.Fprintf(s.out, "%d dead letters, %d shown\n", total, len(lines))
+		fmt.Fprintf(s.out, "%d dead letters, %d shown%s\n", total, len(lines), bySource(of))
 	}
 	return err
+}
+
+// mostSources bounds how many sources a summary names.
+const mostSources = 20
+
+// bySource says how many letters each source has, the most first.
+func bySource(of map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
+	})
+	var text strings.Builder
+	for i, name := range names {
+		if i == mostSources {
+			fmt.Fprintf(&text, ", and %d sources more", len(names)-i)
+			break
+		}
+		text.WriteString([]string{"; of ", ", "}[min(i, 1)])
+		fmt.Fprintf(&text, "%s %d", name, of[name])
+	}
+	return text.String()
 }
 
 func (v *deadListVerb) line(l *letter) []byte {
@@ -147,7 +174,7 @@ func (v *deadPlace) each(ctx context.Context, s streams, visit func(*letters, *l
 
 type deadShowVerb struct {
 	deadPlace
-	Names []string `arg:"" name:"letter" help:"Which letters, by name."`
+	Names []string `arg:"" optional:"" name:"letter" help:"Which letters, by name. None: all that were not sent again, of --source or of all."`
 	Body  bool     `help:"Print the bare body: what can be mended and sent to the letter's endpoint."`
 }
 
@@ -158,7 +185,7 @@ func (v *deadShowVerb) Run(ctx context.Context, s streams) error {
 	}
 	found := 0
 	err := v.each(ctx, s, func(_ *letters, l *letter) error {
-		if !l.named(v.Names, "") {
+		if !l.named(v.Names, v.Source) || l.done && len(v.Names) == 0 {
 			return nil
 		}
 		found++

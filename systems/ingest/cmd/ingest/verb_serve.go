@@ -120,7 +120,7 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	dead, err := v.openDead(log)
+	dead, err := v.openDead(log, registry)
 	if err != nil {
 		closeQuietly(kept.stream)
 		return err
