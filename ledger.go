@@ -32,6 +32,8 @@ type Ledger struct {
 type Gap struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
+	// Gateway is whose counting, where it is not everybody's.
+	Gateway string `json:"gateway,omitempty"`
 }
 
 // Counts is a gateway's report of a route: totals since its run began and not
@@ -44,6 +46,9 @@ type Counts struct {
 	// Ledger has the fates that the gateway knows of itself. What it has handed to
 	// whoever compares is pending here: its fate is counted where the evidence is.
 	Ledger Ledger `json:"ledger"`
+	// At is when a gateway of a fleet made the report, and Over that it was the run's last.
+	At   time.Time `json:"at,omitzero"`
+	Over bool      `json:"over,omitempty"`
 }
 
 // Fate is the part of a ledger in which a request ends.

@@ -126,8 +126,50 @@ func (a *Account) close(l *whittle.Ledger) {
 // Take keeps a report of a gateway's, unless a later one was taken. The first report
 // of another run ends the one before.
 func (a *Account) Take(gateway string, c whittle.Counts) {
-	if p := a.part(gateway); a.enter(p, c.Run) && c.Seq > p.report.Seq {
+	p := a.part(gateway)
+	before := p.report
+	if !a.enter(p, c.Run) {
+		return
+	}
+	if p.report.Run != before.Run && before.Run != 0 {
+		a.missed(gateway, &before, c.At)
+	}
+	if c.Seq > p.report.Seq {
 		p.report = c
+	}
+}
+
+// missed notes that what a run has counted after its last report is not known.
+func (a *Account) missed(gateway string, last *whittle.Counts, next time.Time) {
+	if !last.Over && !last.At.IsZero() && (a.Gap == nil || a.Gap.From.Before(last.At)) {
+		a.Gap = &whittle.Gap{From: last.At, To: next, Gateway: gateway}
+	}
+}
+
+const (
+	// silent is after which time a gateway of a fleet that reports nothing is gone.
+	silent = 25 * time.Hour
+	// maxGone bounds the gateways that are gone whose runs are remembered.
+	maxGone = 1000
+)
+
+// Forget ends the runs of gateways that are gone: of which there is no report any more,
+// and the last one is old. What they came to stays.
+func (a *Account) Forget(reports map[string]bool, now time.Time) {
+	var gone []string
+	for gateway, p := range a.parts {
+		if p.run != 0 && !reports[gateway] && !p.report.At.IsZero() && now.Sub(p.report.At) > silent {
+			a.missed(gateway, &p.report, p.report.At)
+			a.end(p)
+			p.strangers = nil
+		}
+		if p.run == 0 && len(p.ended) > 0 {
+			gone = append(gone, gateway)
+		}
+	}
+	slices.Sort(gone)
+	for _, gateway := range gone[min(len(gone), maxGone):] { // whichever: none has reported for a day
+		delete(a.parts, gateway)
 	}
 }
 
@@ -283,6 +325,7 @@ func TakenOver(k *Kept, alive []uint64) Account {
 func Resumed(k *Kept, now time.Time) Account {
 	a := Account{Since: k.Ledger.Since}
 	if k.Gateways != nil && k.Earlier != nil {
+		a.Gap = k.Ledger.Gap
 		a.close(k.Earlier)
 		for gateway, p := range k.Gateways {
 			if p.Report.Ledger.Sum() < 0 || p.Judged.Sum() < 0 {

@@ -1,7 +1,9 @@
 package account
 
 import (
+	"fmt"
 	"maps"
+	"reflect"
 	"testing"
 	"time"
 
@@ -178,5 +180,70 @@ func TestTakenOver(t *testing.T) {
 	empty := TakenOver(&Kept{}, nil)
 	if l := empty.Total(); l.Total != 0 {
 		t.Errorf("%+v", l)
+	}
+}
+
+// TestARunThatNobodyReadToItsEnd: the last report of a run that has ended comes with those
+// of the next one, whether somebody has led meanwhile or not; what was never reported is a
+// gap of that gateway's.
+func TestARunThatNobodyReadToItsEnd(t *testing.T) {
+	report := func(run, seq uint64, n int64, over bool) whittle.Counts {
+		return whittle.Counts{Run: run, Seq: seq, Ledger: whittle.Ledger{Total: n, Shed: n}, At: noon.Add(time.Duration(seq) * time.Second), Over: over}
+	}
+	for what, c := range map[string]struct {
+		reports []whittle.Counts
+		total   int64
+		gap     *whittle.Gap
+	}{
+		"read as it came":     {[]whittle.Counts{report(1, 1, 5, false), report(1, 2, 7, true), report(2, 3, 1, false)}, 8, nil},
+		"with the next one's": {[]whittle.Counts{report(1, 1, 5, false), report(1, 2, 7, true), report(2, 3, 1, false), report(1, 2, 7, true), report(2, 4, 2, false)}, 9, nil},
+		"nobody led":          {[]whittle.Counts{report(1, 2, 7, true), report(2, 3, 1, false)}, 8, nil},
+		"two runs later":      {[]whittle.Counts{report(1, 1, 5, true), report(2, 2, 7, true), report(3, 3, 1, false)}, 13, nil},
+		"killed": {
+			[]whittle.Counts{report(1, 1, 5, false), report(2, 4, 1, false), report(1, 1, 5, false)},
+			6,
+			&whittle.Gap{From: noon.Add(time.Second), To: noon.Add(4 * time.Second), Gateway: "g"},
+		},
+		"an earlier version": {[]whittle.Counts{{Run: 1, Seq: 1, Ledger: whittle.Ledger{Total: 5, Shed: 5}}, report(2, 2, 1, false)}, 6, nil},
+	} {
+		var a Account
+		for _, r := range c.reports {
+			a.Take("g", r)
+			k := a.Kept(noon)
+			a = Resumed(&k, noon.Add(time.Hour)) // another leads
+		}
+		l := a.Total()
+		if l.Total != c.total || l.Total != l.Sum() || !reflect.DeepEqual(l.Gap, c.gap) {
+			t.Errorf("%s: %s, but for %+v", what, l.Account(), l.Gap)
+		}
+	}
+}
+
+// TestForget: the runs of gateways that are gone are no part of the account any more, and
+// what they came to is; one that is silent and still listed stays, and so does one whose
+// clock is wrong.
+func TestForget(t *testing.T) {
+	var a Account
+	take := func(g string, run uint64, at time.Time) {
+		a.Take(g, whittle.Counts{Run: run, Seq: 1, Ledger: whittle.Ledger{Total: 1, Shed: 1}, At: at})
+	}
+	const pods = maxGone + 100
+	for i := range pods {
+		take(fmt.Sprint("pod-", i), uint64(i+1), noon)
+	}
+	take("listed", 1<<40, noon)
+	take("slow", 1<<40, noon.Add(-72*time.Hour))
+	later := noon.Add(26 * time.Hour)
+	a.Forget(map[string]bool{"listed": true, "slow": true}, later)
+	l := a.Total()
+	if l.Total != pods+2 || l.Shed != pods+2 || l.Gap == nil || !l.Gap.From.Equal(noon) {
+		t.Errorf("%s, but for %+v", l.Account(), l.Gap)
+	}
+	if k := a.Kept(later); len(k.Gateways) != maxGone+2 || k.Gateways["listed"].Run == 0 || k.Gateways["slow"].Run == 0 || len(k.Gateways["pod-0"].Ended) != 1 {
+		t.Errorf("%d gateways are kept", len(k.Gateways))
+	}
+	take("pod-0", 1, later) // it had only been away: its run has ended
+	if again := a.Total(); again.Total != l.Total {
+		t.Errorf("%s, %s before", again.Account(), l.Account())
 	}
 }

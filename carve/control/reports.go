@@ -42,8 +42,13 @@ func (c *Controller) reportsOf(route string) (sum reports) {
 // takeReports takes the gateways' reports. The caller holds the evidence's lock.
 func (r *route) takeReports() {
 	if f := r.c.o.Fleet; f != nil {
+		there := map[string]bool{}
 		for _, report := range f.Reports(r.name) {
 			r.ev.account.Take(report.Gateway, report.Counts)
+			there[report.Gateway] = true
+		}
+		if len(there) > 0 {
+			r.ev.account.Forget(there, r.c.o.Now())
 		}
 		return
 	}

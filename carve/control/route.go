@@ -83,7 +83,7 @@ func (r *route) enter() {
 	now := r.c.o.Now()
 	if a := &r.ev.account; a.Since.IsZero() {
 		a.Since = now
-	} else if a.Gap != nil && r.c.o.Alive[r.name] == nil {
+	} else if a.Gap != nil && r.c.o.Alive[r.name] == nil && r.c.o.Fleet == nil {
 		a.Gap = &whittle.Gap{From: a.Gap.From, To: now}
 	}
 	if next, d := rollout.Step(r.spec.Rollout, r.st, r.input(), now); d != nil && next.Share < r.st.Share {

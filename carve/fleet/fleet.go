@@ -109,6 +109,7 @@ type Node struct {
 	reported   Instant
 	urgent     bool // something must be reported at once
 	unsaved    bool // something has come that Kept has to have
+	final      bool // the last report is being made
 	// replaced says that a later process has this gateway's name.
 	replaced bool
 
@@ -198,7 +199,7 @@ func (n *Node) Restarted() {
 func (n *Node) Final(now Instant) {
 	n.advance(now)
 	delete(n.busy, memberKey(n.c.Member))
-	n.urgent = true
+	n.urgent, n.final = true, true
 	n.report()
 }
 
@@ -262,7 +263,7 @@ func (n *Node) report() {
 		return
 	}
 	r := Report{
-		Version: formatVersion, Member: n.c.Member, Run: n.c.Run, Seq: n.seq + 1, Program: n.c.Version,
+		Version: formatVersion, Member: n.c.Member, Run: n.c.Run, Seq: n.seq + 1, At: n.wall(), Program: n.c.Version,
 		Connected: n.connected(), Grants: n.grants.Seq, Routes: map[string]RouteReport{}, Uses: map[string]Use{},
 	}
 	for key, rt := range n.routes {
@@ -281,8 +282,12 @@ func (n *Node) report() {
 	}
 	n.seq++
 	n.sent[n.seq], n.reported, n.urgent = n.now, n.now, false
+	n.unsaved = n.unsaved || !r.Connected // nobody else may come to know of it
 	delete(n.sent, n.seq-maxSent)
 }
+
+// wall is the time by the clock that may be set.
+func (n *Node) wall() time.Time { return time.Unix(0, int64(n.raw.Wall)).UTC() }
 
 // maxSent bounds the reports on their way that are waited for.
 const maxSent = 64

@@ -47,9 +47,12 @@ func (l *log) run(d time.Duration, up bool) {
 		l.node.Tick(l.at)
 		for _, w := range l.node.Writes() {
 			if up && (w.Expect == nil || *w.Expect == l.kv[w.Key].Revision) {
-				l.rev++
-				l.kv[w.Key] = Entry{Key: w.Key, Value: w.Value, Revision: l.rev}
-				l.node.Saw(l.kv[w.Key], l.at)
+				if l.rev++; w.Gone {
+					delete(l.kv, w.Key)
+				} else {
+					l.kv[w.Key] = Entry{Key: w.Key, Value: w.Value, Revision: l.rev}
+					l.node.Saw(l.kv[w.Key], l.at)
+				}
 			}
 			l.node.Wrote(w)
 		}
@@ -244,5 +247,70 @@ func TestALeaderGoesByWhatIsKnown(t *testing.T) {
 	}
 	if f.add(RouteReport{Generation: 6, Zero: 6, Share: 900}); f.Zero != 6 || f.Share != 0 {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestGatewaysThatAreGone: a report that is a day old and was not renewed for an hour is
+// removed; one of a gateway that reports with a clock two days slow is not, nor is one that
+// a leader has not waited for.
+func TestGatewaysThatAreGone(t *testing.T) {
+	l := start(t, nil)
+	l.run(5*time.Second, true)
+	l.at.Wall += 100 * 24 * time.Hour
+	report := func(name string, ago time.Duration, seq uint64) {
+		l.put(memberKey(name), Report{Version: 1, Member: name, Run: 1, Seq: seq, At: l.node.wall().Add(-ago)})
+	}
+	l.run(5*time.Second, true)
+	report("gone", 25*time.Hour, 1)
+	report("of yesterday", 20*time.Hour, 1)
+	report("slow", 48*time.Hour, 1)
+	if l.run(time.Minute, true); l.kv[memberKey("gone")].Key == "" {
+		t.Error("it was removed at once")
+	}
+	for _, name := range []string{"gone", "of yesterday"} { // two hours pass without a report of theirs
+		l.node.lead.seats[name].seen.Mono -= 2 * time.Hour
+	}
+	l.run(time.Second, true)
+	for name, there := range map[string]bool{"gone": false, "of yesterday": true, "slow": true, "a b": true} {
+		if l.kv[memberKey(name)].Key != "" != there {
+			t.Errorf("%s is there: %v", name, !there)
+		}
+	}
+}
+
+// TestTheRunBefore: what a run has counted is in the reports of the next one, as it was
+// when it ended or was last saved.
+func TestTheRunBefore(t *testing.T) {
+	counts := whittle.Counts{Run: 7, Seq: 3, Ledger: whittle.Ledger{Total: 5}}
+	c := Config{
+		Member: "a", Run: 1, Lease: 4 * time.Second, Routes: []Route{{Name: path, Digest: "d", Candidate: "c"}},
+		Counts: func(string) whittle.Counts { return counts },
+	}
+	at := Instant{Mono: time.Hour, Wall: time.Hour}
+	reported := func(n *Node) (r RouteReport) {
+		t.Helper()
+		w := n.Writes()
+		var whole Report
+		if len(w) == 0 || json.Unmarshal(w[0].Value, &whole) != nil {
+			t.Fatal("no report")
+		}
+		return whole.Routes[RouteKey(path)]
+	}
+	n := New(c, at)
+	n.Tick(at)
+	if r := reported(n); r.Before.Run != 0 || r.Counts.Over || r.Counts.Run != 7 || r.Counts.At.IsZero() {
+		t.Errorf("%+v", r)
+	}
+	counts.Seq, counts.Ledger.Total = 4, 6
+	n.Final(at)
+	if r := reported(n); !r.Counts.Over || r.Counts.Ledger.Total != 6 {
+		t.Errorf("%+v", r.Counts)
+	}
+	c.Kept = n.Kept()
+	counts = whittle.Counts{Run: 8, Seq: 1}
+	n = New(c, at)
+	n.Tick(at)
+	if r := reported(n); r.Before.Run != 7 || r.Before.Ledger.Total != 6 || !r.Before.Over || r.Counts.Run != 8 || r.Counts.Over {
+		t.Errorf("%+v", r)
 	}
 }

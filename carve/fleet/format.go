@@ -31,6 +31,8 @@ type Write struct {
 	// Expect is the revision that the key must have, 0: it must not exist. Nil: it
 	// may have any.
 	Expect *uint64
+	// Gone removes the key.
+	Gone bool
 }
 
 // The kinds of keys.
@@ -120,6 +122,8 @@ type Report struct {
 	Member  string `json:"member"`
 	Run     uint64 `json:"run"`
 	Seq     uint64 `json:"seq"`
+	// At is when the report was made, by the gateway's clock.
+	At time.Time `json:"at,omitzero"`
 	// Program is the version of the program.
 	Program   string `json:"program"`
 	Connected bool   `json:"connected"`
@@ -144,6 +148,9 @@ type RouteReport struct {
 	// or has another config.
 	InForce whittle.Share  `json:"in_force_bp"`
 	Counts  whittle.Counts `json:"counts"`
+	// Before is the last that is known of the gateway's run before this one: nobody may
+	// have read its last report before this run's first took its place.
+	Before whittle.Counts `json:"before,omitzero"`
 }
 
 // Grants are the permits for users' requests on candidates that nothing good is known

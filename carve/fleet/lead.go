@@ -314,6 +314,30 @@ func (n *Node) tickLead() {
 	}
 	n.tickPositions()
 	n.tickGrants()
+	n.tickGone()
+}
+
+const (
+	// Gone is after which time without a report a gateway is not one of the fleet's any
+	// more, by its own clock; and goneLed how long a leader has not heard of it by then,
+	// by the clock that does not jump.
+	Gone    = 24 * time.Hour
+	goneLed = time.Hour
+)
+
+// tickGone removes the reports of gateways that are gone, so that names which do not come
+// again, such as pods', leave nothing in the store.
+func (n *Node) tickGone() {
+	for _, name := range n.lead.names() {
+		s := n.lead.seats[name]
+		if n.now.Mono-s.seen.Mono < goneLed || n.wall().Sub(s.Report.At) < Gone || n.busy[memberKey(name)] {
+			continue
+		}
+		expect := s.revision
+		n.busy[memberKey(name)] = true
+		n.out = append(n.out, &Write{Key: memberKey(name), Expect: &expect, Gone: true})
+		delete(n.lead.seats, name)
+	}
 }
 
 // tickPositions writes positions until the store shows them, each on the condition of

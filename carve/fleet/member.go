@@ -25,6 +25,9 @@ type route struct {
 	// unread says that the store has a position that this program cannot read.
 	unread bool
 
+	// counted is what was last reported, and before likewise by the run before.
+	counted, before whittle.Counts
+
 	// proposed is what this node has decided last in its term; nil: nothing yet.
 	proposed *Position
 }
@@ -186,7 +189,9 @@ func (r *route) reported(n *Node) RouteReport {
 		rr.Trip, rr.Reason = r.trip.Generation, r.trip.Reason
 	}
 	if n.c.Counts != nil {
-		rr.Counts = n.c.Counts(r.spec.Name)
+		rr.Counts, rr.Before = n.c.Counts(r.spec.Name), r.before
+		rr.Counts.At, rr.Counts.Over = n.wall(), n.final
+		r.counted = rr.Counts
 	}
 	return rr
 }
@@ -234,6 +239,8 @@ type keptRoute struct {
 	Position Position `json:"position"`
 	Zero     uint64   `json:"zero"`
 	Trip     Trip     `json:"trip,omitzero"`
+	// Counts are those of the last report.
+	Counts whittle.Counts `json:"counts,omitzero"`
 }
 
 // Unsaved reports whether something has come since Kept was called.
@@ -244,7 +251,7 @@ func (n *Node) Kept() []byte {
 	n.unsaved = false
 	k := kept{Version: formatVersion, Run: n.c.Run, Routes: map[string]keptRoute{}}
 	for key, r := range n.routes {
-		k.Routes[key] = keptRoute{Position: r.taken, Zero: r.zero, Trip: r.trip}
+		k.Routes[key] = keptRoute{Position: r.taken, Zero: r.zero, Trip: r.trip, Counts: r.counted}
 	}
 	b, _ := json.Marshal(k) // plain values
 	return b
@@ -258,7 +265,7 @@ func (n *Node) restore(b []byte) {
 	n.c.Run = max(n.c.Run, k.Run+1)
 	for key, r := range n.routes {
 		was := k.Routes[key]
-		r.taken, r.zero, r.trip = was.Position, was.Zero, was.Trip
+		r.taken, r.zero, r.trip, r.before, r.counted = was.Position, was.Zero, was.Trip, was.Counts, was.Counts
 		if was.Trip.Member == n.c.Member {
 			r.own = was.Trip
 		}

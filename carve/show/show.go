@@ -223,6 +223,9 @@ func countedFrom(l *whittle.Ledger) string {
 	text := "; since " + clock(l.Since)
 	if l.Gap != nil {
 		text += ", but for " + clock(l.Gap.From) + " to " + clock(l.Gap.To)
+		if l.Gap.Gateway != "" {
+			text += " at " + l.Gap.Gateway
+		}
 	}
 	return text
 }

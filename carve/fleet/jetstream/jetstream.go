@@ -184,12 +184,17 @@ func (m *Member) Do(f func(n *fleet.Node, now fleet.Instant)) bool {
 // Run takes part until ctx ends, and leaves then: another gateway leads at once.
 func (m *Member) Run(ctx context.Context) {
 	defer m.conn.Close()
+	n := fleet.New(m.o.Node, m.now())
+	defer func() {
+		if m.o.Save != nil { // its last counts, which nobody may have read
+			m.saved(n.Kept())
+		}
+	}()
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer close(m.ended)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	n := fleet.New(m.o.Node, m.now())
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	work.Go(func() { m.watch(ctx) })
@@ -335,6 +340,8 @@ func (m *Member) write(ctx context.Context, w *fleet.Write) bool {
 		return false
 	}
 	switch {
+	case w.Gone:
+		err = m.remove(ctx, w)
 	case w.Expect == nil:
 		_, err = kv.Put(ctx, w.Key, w.Value)
 	case *w.Expect == 0:
@@ -349,6 +356,20 @@ func (m *Member) write(ctx context.Context, w *fleet.Write) bool {
 		notify.Sleep(ctx, tick)
 	}
 	return err == nil
+}
+
+// remove removes a key and leaves no mark in its place, as deleting it would.
+func (m *Member) remove(ctx context.Context, w *fleet.Write) error {
+	js, err := jetstream.New(m.conn)
+	if err != nil {
+		return err
+	}
+	bucket := "whittle_" + m.o.Name
+	s, err := js.Stream(ctx, "KV_"+bucket)
+	if err != nil {
+		return err
+	}
+	return s.Purge(ctx, jetstream.WithPurgeSubject("$KV."+bucket+"."+w.Key), jetstream.WithPurgeSequence(*w.Expect+1))
 }
 
 // bucket is the fleet's, which is looked up once.

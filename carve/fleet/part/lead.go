@@ -111,7 +111,11 @@ func (p *Part) survey() (s survey) {
 		reports = map[string][]control.Report{}
 		for _, seat := range n.Members() {
 			for key, r := range seat.Report.Routes {
-				reports[key] = append(reports[key], control.Report{Gateway: seat.Report.Member, Counts: r.Counts})
+				for _, c := range []whittle.Counts{r.Before, r.Counts} {
+					if c.Run != 0 {
+						reports[key] = append(reports[key], control.Report{Gateway: seat.Report.Member, Counts: c})
+					}
+				}
 			}
 		}
 	})

@@ -21,8 +21,6 @@ import (
 const (
 	// listEvery is how old a list of the members may be that is shown.
 	listEvery = time.Second
-	// goneAfter is after which silence a gateway is not listed any more.
-	goneAfter = 24 * time.Hour
 )
 
 // members are the gateways' reports.
@@ -70,7 +68,7 @@ func (p *Part) Fleet() *whittle.FleetStatus {
 	t := p.table.Load()
 	now := time.Now()
 	for i := range listed {
-		if m := p.memberOf(&listed[i], t, s, now); m.Silent < goneAfter.Seconds() {
+		if m := p.memberOf(&listed[i], t, s, now); m.Silent < fleet.Gone.Seconds() {
 			out.Members = append(out.Members, m)
 		}
 	}
