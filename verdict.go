@@ -137,6 +137,8 @@ type Verdict struct {
 	State State `json:"verdict"`
 	// Compared is how many exchanges it stands on.
 	Compared int `json:"compared"`
+	// Errors counts those of them in which the monolith's status was 400 or above.
+	Errors int `json:"errors,omitempty"`
 	// Confidence is 1 − the error rate over the whole rollout.
 	Confidence float64   `json:"confidence"`
 	Findings   []Finding `json:"findings"`

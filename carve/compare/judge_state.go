@@ -32,6 +32,7 @@ type keptSeries struct {
 	Compared int            `json:"compared"`
 	Asked    int            `json:"asked"`
 	Loose    int            `json:"loose"`
+	Errors   int            `json:"errors,omitempty"`
 	Flaps    bool           `json:"flaps"`
 	Status   header.Head    `json:"status"`
 	Type     header.Head    `json:"type"`
@@ -45,19 +46,19 @@ type keptSeries struct {
 func (s *series) kept() (keptSeries, error) {
 	m, err := s.method.MarshalBinary()
 	return keptSeries{
-		Compared: s.compared, Asked: s.asked, Loose: s.loose, Flaps: s.flaps,
+		Compared: s.compared, Asked: s.asked, Loose: s.loose, Errors: s.errors, Flaps: s.flaps,
 		Status: s.status, Type: s.kind, Failure: s.failure, Headers: s.headers, Cookies: s.headers.CookieState(), Method: m,
 	}, err
 }
 
 func (k *keptSeries) valid() bool {
-	return eprocess.UpTo(k.Loose, k.Asked) && eprocess.UpTo(k.Compared, k.Asked) &&
+	return eprocess.UpTo(k.Loose, k.Asked) && eprocess.UpTo(k.Compared, k.Asked) && eprocess.UpTo(k.Errors, k.Compared) &&
 		k.Status.Valid(header.ChangesMost) && k.Type.Valid(header.ChangesMost) && k.Failure.Valid(header.ChangesMost) && k.Headers.Valid()
 }
 
 // restore takes over what was kept, the method's part apart.
 func (s *series) restore(k *keptSeries) {
-	s.compared, s.asked, s.loose, s.flaps = k.Compared, k.Asked, k.Loose, k.Flaps
+	s.compared, s.asked, s.loose, s.errors, s.flaps = k.Compared, k.Asked, k.Loose, k.Errors, k.Flaps
 	s.status, s.kind, s.failure = k.Status, k.Type, k.Failure
 	s.headers.Restore(&k.Headers)
 }

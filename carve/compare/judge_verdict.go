@@ -25,7 +25,7 @@ func (j *Judge) Verdict() whittle.Verdict {
 func (j *Judge) judge() whittle.Verdict {
 	found, bounds, more := j.mirrored.findings()
 	v := whittle.Verdict{
-		State: whittle.Undecided, Compared: j.compared(), Confidence: 1 - alphaOf(j.c),
+		State: whittle.Undecided, Compared: j.compared(), Errors: j.mirrored.errors + j.served.errors, Confidence: 1 - alphaOf(j.c),
 		Novelty: j.novelty.Share(), Bounds: bounds, Findings: found,
 	}
 	for i := range v.Findings {
@@ -183,7 +183,7 @@ func summarize(v *whittle.Verdict) string {
 		return after + strings.Join(kinds, ", ") + " shown; an equal candidate is called so at most once in " +
 			display.Commas(fmt.Sprintf("%.0f", 1/(1-v.Confidence))) + " rollouts"
 	case whittle.Equivalent:
-		return after + "what could still differ lies inside every margin, at a confidence of " + display.InPercent(v.Confidence) + covered(v) + unseenWords(v.Novelty)
+		return after + "what could still differ lies inside every margin, at a confidence of " + display.InPercent(v.Confidence) + covered(v) + unseenWords(v.Novelty) + errorWords(v)
 	}
 	open := 0
 	for _, f := range v.Findings {
@@ -200,7 +200,15 @@ func summarize(v *whittle.Verdict) string {
 	if v.MoreNeeded > 0 {
 		words += fmt.Sprintf("; about %s more exchanges should decide", display.Commas(fmt.Sprint(v.MoreNeeded)))
 	}
-	return after + words
+	return after + words + errorWords(v)
+}
+
+// errorWords says that nothing but errors was compared.
+func errorWords(v *whittle.Verdict) string {
+	if v.Compared == 0 || v.Errors < v.Compared {
+		return ""
+	}
+	return "; each of the monolith's responses was an error (4xx or 5xx)"
 }
 
 // unseenWords says of what share of the requests the verdict does not speak.

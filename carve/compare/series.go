@@ -27,6 +27,8 @@ type series struct {
 	// responses also those that were wrong or unreadable by themselves, or said
 	// something else around the number.
 	compared, asked, loose int
+	// errors counts those of compared in which the monolith's status was 400 or above.
+	errors int
 	// flaps says that the monolith was seen to vary in what loose counts.
 	flaps bool
 
@@ -64,7 +66,9 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 		s.loose += int(eprocess.Indicator(failed))
 		return Observation{Differs: failed}
 	}
+	isError := int(eprocess.Indicator(x.Monolith.Status >= 400))
 	s.compared++
+	s.errors += isError
 	differs, same := s.seeHead(&s.status, x, whittle.FoundStatus, shape, s.compared)
 	loose, other := false, false
 	if same {
@@ -79,6 +83,7 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 	if o.Skip != "" {
 		s.compared--
 		s.asked--
+		s.errors -= isError
 	} else {
 		s.loose += int(eprocess.Indicator(loose && !s.headers.Learns() || o.Differs && s.c.Kind == whittle.Statistical))
 		o.Differs = o.Differs || other

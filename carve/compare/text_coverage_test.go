@@ -80,6 +80,42 @@ func TestWhatIsNotComparedIsNotEquivalent(t *testing.T) {
 	}
 }
 
+// TestNothingButErrors: a verdict over errors alone says so, also after a restart, and one
+// with a success among them does not.
+func TestNothingButErrors(t *testing.T) {
+	t.Parallel()
+	c := whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300}
+	j, err := NewJudge(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const said = "each of the monolith's responses was an error"
+	if v := j.Verdict(); strings.Contains(v.Summary, said) {
+		t.Errorf("before anything came: %s", v.Summary)
+	}
+	respond := func(status int) {
+		r := whittle.Response{Status: status, Body: []byte(`{"error":"no"}`)}
+		j.Observe(&whittle.Exchange{Monolith: r, Candidate: r})
+	}
+	for i := range 1500 {
+		respond([]int{404, 401, 500}[i%3])
+	}
+	state, err := j.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j, err = NewJudge(c); err == nil {
+		err = j.UnmarshalBinary(state)
+	}
+	if v := j.Verdict(); err != nil || v.State != whittle.Equivalent || v.Errors != 1500 || !strings.Contains(v.Summary, said) {
+		t.Errorf("%v %s", err, v.Summary)
+	}
+	respond(200)
+	if v := j.Verdict(); v.Errors != 1500 || v.Compared != 1501 || strings.Contains(v.Summary, said) {
+		t.Errorf("after a success: %s", v.Summary)
+	}
+}
+
 // TestTextCoverage: bodies that are not JSON are one field, the whole.
 func TestTextCoverage(t *testing.T) {
 	t.Parallel()
