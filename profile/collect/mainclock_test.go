@@ -64,3 +64,26 @@ func TestABusyNeighbourBlocksNoEventLoop(t *testing.T) {
 		}
 	}
 }
+
+// Work in slices lets the event loop go between them, and blocks it not, however long all
+// of it is.
+func TestSlicesBlockNoEventLoop(t *testing.T) {
+	pid := script(t, `(function slice() {
+		const began = process.cpuUsage();
+		let used;
+		do { used = process.cpuUsage(began); } while (used.user + used.system < 5e3);
+		setImmediate(slice);
+	})(); console.log()`)
+	s, err := Open(t.Context(), strconv.Itoa(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	p, err := s.Take(t.Context(), profile.CPU, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := p.Blocked(); len(b) != 0 {
+		t.Errorf("named: %+v, in %s", b, p.Functions[b[0].Root].Name)
+	}
+}
