@@ -75,7 +75,7 @@ func (p *Profile) LabelEndpoints(route func(*Function) string, turn func(at time
 	routes := make([]string, len(p.Functions))
 	for i := range p.Functions {
 		routes[i] = route(&p.Functions[i])
-		if f := &p.Functions[i]; routes[i] != "" && f.Name == anonymous {
+		if f := &p.Functions[i]; routes[i] != "" && f.Name == Anonymous {
 			f.Name = "handler of " + routes[i]
 		}
 	}

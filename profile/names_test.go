@@ -108,7 +108,7 @@ func TestASiteKnowsWhatItCalledInto(t *testing.T) {
 
 func TestTheCollectorOfNodeWorksForWhoeverRuns(t *testing.T) {
 	p := Profile{Kind: CPU, Runtime: Node, Functions: []Function{
-		{Name: anonymous, File: "/srv/app.js", Owner: Own}, {Name: "(garbage collector)", Category: Collecting, Owner: System}, {Name: "(idle)", Category: Idle, Owner: System},
+		{Name: Anonymous, File: "/srv/app.js", Owner: Own}, {Name: "(garbage collector)", Category: Collecting, Owner: System}, {Name: "(idle)", Category: Idle, Owner: System},
 	}}
 	for i, f := range []int32{1, 0, 1, 2, 1} {
 		p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: f}}, Value: 1, At: time.Duration(i)})

@@ -266,8 +266,8 @@ func newNodeProfile(kind Kind, began time.Time) *Profile {
 	return &Profile{Kind: kind, Runtime: Node, Began: began}
 }
 
-// anonymous is the name of a function that has none.
-const anonymous = "(anonymous)"
+// Anonymous is the name of a function that has none.
+const Anonymous = "(anonymous)"
 
 // interner gives the index of a function in p.Functions, adding it where it is new.
 func (p *Profile) interner() func(callFrame) int32 {
@@ -279,7 +279,7 @@ func (p *Profile) interner() func(callFrame) int32 {
 			index[f] = i
 			name := f.FunctionName
 			if name == "" {
-				name = anonymous
+				name = Anonymous
 			}
 			p.Functions = append(p.Functions, Function{
 				Name: name, File: ShortFile(f.URL), Line: max(f.LineNumber, -1) + 1,

@@ -206,14 +206,20 @@ func (s *scanner) regexp() {
 	s.at = min(s.at, len(s.text))
 }
 
-// CallLine gives the only line, of those from first to last, that calls a function of a
-// name: "update" of "Hash.update". 0: none does, or several do.
-func CallLine(lines []string, first, last int, name string) int {
-	name = name[strings.LastIndexByte(name, '.')+1:]
-	if !identifier.MatchString(name) || first < 1 {
+// CallLine gives the only line, of those from first to last, that calls a function of one
+// of some names: "update" of "Hash.update". 0: none does, or several do.
+func CallLine(lines []string, first, last int, names ...string) int {
+	var quoted []string
+	for _, name := range names {
+		if name = name[strings.LastIndexByte(name, '.')+1:]; identifier.MatchString(name) {
+			quoted = append(quoted, regexp.QuoteMeta(name))
+		}
+	}
+	if len(quoted) == 0 || first < 1 {
 		return 0
 	}
-	called, err := regexp.Compile(`(^|[^\w$])` + regexp.QuoteMeta(name) + `\s*(\?\.)?\s*(<[^()]*>)?\s*\(`)
+	name := names[0][strings.LastIndexByte(names[0], '.')+1:]
+	called, err := regexp.Compile(`(^|[^\w$])(` + strings.Join(quoted, "|") + `)\s*(\?\.)?\s*(<[^()]*>)?\s*\(`)
 	if err != nil {
 		return 0
 	}

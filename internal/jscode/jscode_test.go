@@ -64,3 +64,17 @@ func FuzzEnd(f *testing.F) {
 		}
 	})
 }
+
+// One of several names is as good as another; two lines that call are no one's.
+func TestTheLineThatCallsOneOfSeveral(t *testing.T) {
+	lines := []string{"function handle() {", "  const packed = zlib.gzipSync(text);", "  console.error('x');", "  zlib.gunzipSync(packed);", "}"}
+	for want, names := range map[int][]string{
+		2: {"syncBufferWrapper", "gzipSync", "deflateSync"},
+		3: {"consoleCall", "log", "error"},
+		0: {"syncBufferWrapper", "gzipSync", "gunzipSync"},
+	} {
+		if got := CallLine(lines, 1, 5, names...); got != want {
+			t.Errorf("%q: line %d, want %d", names, got, want)
+		}
+	}
+}

@@ -38,3 +38,27 @@ func TestCalls(t *testing.T) {
 		}
 	}
 }
+
+// Node's own functions are called by other names than V8 shows.
+func TestCallsOfNodesOwnFunctions(t *testing.T) {
+	lines := []string{
+		"function handle(req, res) {",
+		"  const packed = zlib.brotliCompressSync(text);",
+		"  console.warn('packed', packed.length);",
+		"  https.get(upstream, (response) => response.pipe(res));",
+		"  return crypto.publicEncrypt(key, packed);",
+		"}",
+	}
+	f := &profile.Function{Name: "handle", File: "/srv/app.js", Line: 1, Ends: 6}
+	for want, callee := range map[int]profile.Function{
+		2: {Name: "syncBufferWrapper", File: "node:zlib"},
+		3: {Name: "consoleCall"},
+		4: {Name: "request", File: "node:https"},
+		5: {Name: profile.Anonymous, File: "node:internal/crypto/cipher"},
+		0: {Name: profile.Anonymous, File: "node:internal/util"},
+	} {
+		if got := callLine(f, &callee, lines); got != want {
+			t.Errorf("%s of %s: line %d, want %d", callee.Name, callee.File, got, want)
+		}
+	}
+}

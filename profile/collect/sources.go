@@ -185,7 +185,7 @@ func callLine(f, callee *profile.Function, lines []string) int {
 	if f.Ends == 0 {
 		return 0
 	}
-	if at := jscode.CallLine(lines, f.Line, f.Ends, callee.Name); at != 0 {
+	if at := jscode.CallLine(lines, f.Line, f.Ends, append([]string{callee.Name}, aliases(callee)...)...); at != 0 {
 		return at
 	}
 	unnamed := strings.HasPrefix(callee.Name, "(") || strings.HasPrefix(callee.Name, handlerOf)
@@ -194,6 +194,32 @@ func callLine(f, callee *profile.Function, lines []string) int {
 	}
 	return 0
 }
+
+// aliases are the other names by which the service's code calls a function of Node's own.
+func aliases(callee *profile.Function) []string {
+	switch {
+	case callee.File == "node:zlib" && callee.Name == "syncBufferWrapper":
+		return zlibSync
+	case callee.File == "node:http" || callee.File == "node:https" || callee.File == "node:_http_client":
+		return httpRequests // one calls the other, which V8 inlines
+	case callee.File == "node:internal/crypto/cipher" && callee.Name == profile.Anonymous:
+		return cryptoByKey
+	case strings.HasPrefix(callee.File, "node:internal/console/"), callee.File == "" && callee.Name == "consoleCall": // so while the inspector listens
+		return consoleMethods
+	}
+	return nil
+}
+
+// The functions of Node's modules that have one name in V8's profiles, or none.
+var (
+	zlibSync = []string{
+		"gzipSync", "gunzipSync", "deflateSync", "inflateSync", "deflateRawSync", "inflateRawSync", "unzipSync",
+		"brotliCompressSync", "brotliDecompressSync", "zstdCompressSync", "zstdDecompressSync",
+	}
+	httpRequests   = []string{"get", "request"}
+	cryptoByKey    = []string{"publicEncrypt", "publicDecrypt", "privateEncrypt", "privateDecrypt"}
+	consoleMethods = []string{"log", "info", "debug", "warn", "error", "trace", "dir", "table"}
+)
 
 // mapBack names functions, files and lines as the sources do that scripts were
 // generated from.

@@ -1,6 +1,6 @@
 'use strict';
 
-module.exports = function handle(req, res) { // smell: printing
-  console.log('request', req.headers);
+module.exports = function handle(req, res) {
+  console.log('request', req.headers); // smell: printing
   res.end('ok');
 };
