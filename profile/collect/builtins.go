@@ -20,6 +20,7 @@ type builtin struct {
 var builtins = []builtin{
 	{"RegExp", regexp.MustCompile(`(^|[^\w$.])RegExp\s*\(`)},
 	{"JSON.stringify", regexp.MustCompile(`(^|[^\w$.])JSON\.stringify\s*\(`)},
+	{"Intl", regexp.MustCompile(`(^|[^\w$.])new\s+Intl\.\w+\s*\(|\.toLocale(Date|Time)?String\s*\([^()]*,|\.localeCompare\s*\([^()]*,`)},
 	{"JSON.parse", regexp.MustCompile(`(^|[^\w$.])JSON\.parse\s*\(`)},
 }
 

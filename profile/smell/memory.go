@@ -21,7 +21,7 @@ const (
 func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
 	memory, whole := collecting(cpu)
 	share := float64(memory.value) / float64(max(whole.value, 1))
-	if memory.samples < minSamples || lowerBound(memory.samples, whole.samples) < collectorShare {
+	if memory.samples < minSamples || share < collectorShare || lowerBound(memory.samples, whole.samples) < collectorShare {
 		return nil
 	}
 	s := Smell{

@@ -2,27 +2,61 @@ package smell
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"whittle/profile"
 )
 
+// nodeRules stand from the particular to the general: a key that is parsed for a
+// signature is not also signing, what is printed is not also a synchronous call.
 var nodeRules = []rule{
 	{
-		name: "sync-crypto", title: "cryptography blocks the event loop", least: 0.02,
-		advice: "use the form with a callback or promise (crypto.pbkdf2, crypto.sign with a callback): it runs in the thread pool, where it costs the same CPU and keeps nobody waiting; keep what does not change",
+		name: "key-parsed", title: "a key is parsed for each request", least: 0.02,
+		advice: "make the KeyObject once, with crypto.createPrivateKey or createPublicKey at the start, and hand it on instead of the PEM text",
 		match: func(v *view) (string, bool) {
-			return v.named("pbkdf2Sync", "scryptSync", "hkdfSync", "generateKeyPairSync", "generateKeySync", "generatePrimeSync", "hashSync", "compareSync", "genSaltSync",
-				"signOneShot", "verifyOneShot", "Sign.sign", "Verify.verify", "publicEncrypt", "privateDecrypt")
+			return v.inScript("node:internal/crypto/keys", "createPrivateKey", "createPublicKey")
 		},
 	},
 	{
-		name: "sync-call", title: "compression blocks the event loop", least: 0.02,
-		advice: "use the form with a callback, or a stream: the thread pool does it, at the same CPU; keep what is asked for again and again compressed",
+		name: "sync-crypto", title: "many random bytes are drawn synchronously", least: 0.02,
+		advice: "draw as few as are needed, 16 for an identifier; many by the form with a callback, which runs in the thread pool",
 		match: func(v *view) (string, bool) {
-			name, ok := v.scriptNamed("node:zlib")
-			return name, ok && strings.HasSuffix(name, "Sync")
+			if _, cached := v.inScript("node:internal/crypto/random", "randomUUID", "randomInt"); cached {
+				return "", false
+			}
+			return v.inScript("node:internal/crypto/random", "randomFillSync")
+		},
+	},
+	{
+		name: "sync-crypto", title: "cryptography blocks the event loop", least: 0.02,
+		advice: "use the form with a callback or promise where there is one (crypto.pbkdf2, crypto.sign with a callback, hash of bcrypt): it runs in the thread pool, where it costs the same CPU and keeps nobody waiting; keep what does not change",
+		match:  syncCrypto,
+	},
+	{
+		name: "sync-crypto", title: "signatures block the event loop", least: 0.02,
+		advice: "use crypto.sign, verify or diffieHellman with a callback: the thread pool does it, at the same CPU, and keeps nobody waiting; keep what does not change",
+		match:  signatures,
+		unless: inThePool,
+	},
+	{
+		name: "sync-call", title: "compression blocks the event loop", least: 0.02,
+		advice: "use the form with a callback, or a stream: the thread pool does it, at the same CPU; keep what is asked for again and again compressed, and brotli below its default quality of 11",
+		match:  func(v *view) (string, bool) { return v.inScript("node:zlib", "*Sync") },
+	},
+	{
+		name: "sync-call", title: "a program is run while everyone waits", least: 0.02,
+		advice: "use execFile or spawn, which wait for nobody, and bound how many run at once; or do the work without a program of its own",
+		match: func(v *view) (string, bool) {
+			return v.inScript("node:child_process", "*Sync")
+		},
+	},
+	{
+		name: "printing", title: "something is printed on the hot path", least: 0.05,
+		advice: "delete the line, or log it at a level that is off; console.log and process.stdout write synchronously to files and terminals",
+		match: func(v *view) (string, bool) {
+			return v.scriptNamed("node:internal/console/", "node:internal/fs/sync_write_stream")
 		},
 	},
 	{
@@ -32,24 +66,21 @@ var nodeRules = []rule{
 			if v.scripts("node:internal/modules/") { // require at the start reads files too
 				return "", false
 			}
-			for i := len(v.stack) - 1; i >= 0; i-- {
-				f := v.p.Functions[v.stack[i].Function]
-				if f.Owner == profile.Standard && strings.HasSuffix(f.Name, "Sync") {
-					return f.Name, true
-				}
-			}
-			return "", false
+			return v.inScript("node:fs", "*Sync")
 		},
 	},
 	{
-		name: "printing", title: "something is printed on the hot path", least: 0.05,
-		advice: "delete the line, or log it at a level that is off; console.log writes synchronously to files and terminals",
-		match: func(v *view) (string, bool) {
-			return v.scriptNamed("node:internal/console/", "node:internal/util/inspect")
-		},
+		name: "formatting", title: "text is formatted on the hot path", least: 0.10,
+		advice: "build the text by a template, or not at all where nobody reads it; util.inspect and util.format walk all of a value",
+		match:  func(v *view) (string, bool) { return v.scriptNamed("node:internal/util/inspect") },
 	},
 	{
-		name: "connection-churn", title: "connections are opened again and again", least: 0.05,
+		name: "locale-formatter", title: "a formatter is made for each call", least: 0.05,
+		advice: "make one Intl.DateTimeFormat, NumberFormat or Collator outside of the function, and call its format or compare",
+		match:  func(v *view) (string, bool) { return v.native("Intl") },
+	},
+	{
+		name: "connection-churn", title: "connections are opened again and again", least: 0.02,
 		advice: "use an agent with keepAlive, shared by all requests",
 		match: func(v *view) (string, bool) {
 			return v.named("createSecureContext", "tlsConnect", "createConnection", "internalConnect", "lookupAndConnect")
@@ -77,6 +108,56 @@ var nodeRules = []rule{
 			return v.generated("$toObject", "$fromObject")
 		},
 	},
+}
+
+// syncCrypto finds cryptography that is done in the event loop's thread by its name.
+func syncCrypto(v *view) (string, bool) {
+	if name, ok := v.named("hashSync", "compareSync", "genSaltSync", "verifySync", "publicEncrypt", "publicDecrypt", "privateEncrypt", "privateDecrypt"); ok {
+		return name, true
+	}
+	name, ok := v.inScript("node:internal/crypto/", "*Sync")
+	return name, ok && name != "randomFillSync"
+}
+
+// signatures finds signatures and key agreements, by the native functions that make them.
+// With a callback the names are the same, and the functions only queue the work.
+func signatures(v *view) (string, bool) {
+	if _, promised := v.inScript("node:internal/util", "fn"); promised || !slices.Contains(cryptoNatives, v.p.Functions[v.stack[0].Function].Name) {
+		return "", false
+	}
+	return v.scriptNamed("node:internal/crypto/sig", "node:internal/crypto/diffiehellman")
+}
+
+// inThePool reports whether other threads did clearly more than what was found: then the
+// work was queued for them. Of V8's helpers it is no sign, where threads have names.
+func inThePool(p *profile.Profile, found int64) bool {
+	pool := int64(0)
+	for i := range p.Samples {
+		if s := &p.Samples[i]; s.Thread < 0 && !strings.Contains(p.Functions[s.Stack[0].Function].Name, "V8") {
+			pool += s.Value
+		}
+	}
+	return pool > 2*found
+}
+
+// cryptoNatives are the native functions in which signatures and key agreements are made.
+var cryptoNatives = []string{"run", "sign", "verify", "statelessDH", "generateKeys", "computeSecret"}
+
+// inScript finds a function of Node's own scripts whose path begins so, by its name; a
+// suffix begins with "*".
+func (v *view) inScript(prefix string, names ...string) (string, bool) {
+	for i := len(v.stack) - 1; i >= 0; i-- {
+		f := v.p.Functions[v.stack[i].Function]
+		if !strings.HasPrefix(f.File, prefix) {
+			continue
+		}
+		for _, n := range names {
+			if suffix, open := strings.CutPrefix(n, "*"); f.Name == n || open && strings.HasSuffix(f.Name, suffix) {
+				return f.Name, true
+			}
+		}
+	}
+	return "", false
 }
 
 // named finds a function of Node's own, or of a library, by its name.

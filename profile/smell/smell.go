@@ -97,6 +97,8 @@ type rule struct {
 	// causes it, the stacks of that code: work without a line is attributed to
 	// the line that asks most.
 	asks func(v *view) bool
+	// unless says that what was found of a profile is explained otherwise. nil: it never is.
+	unless func(p *profile.Profile, found int64) bool
 }
 
 // view is a stack as a rule sees it.
@@ -193,7 +195,8 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 		askers(places, asked[r])
 		for at, f := range places {
 			share := float64(f.value) / float64(max(total, 1))
-			if share < rules[r].least || f.samples < minSamples || lowerBound(f.samples, samples) < rules[r].least/2 {
+			if share < rules[r].least || f.samples < minSamples || lowerBound(f.samples, samples) < rules[r].least/2 ||
+				rules[r].unless != nil && rules[r].unless(p, f.value) {
 				continue
 			}
 			out = append(out, rules[r].smell(p, at, f, share))

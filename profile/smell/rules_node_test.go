@@ -1,0 +1,116 @@
+package smell_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"whittle/profile"
+	"whittle/profile/smell"
+)
+
+// nodeStacks makes a Node profile of stacks, leaf first, each "function@script:line";
+// a stack may begin with how many samples it has, else it has 100. "pool" is what other
+// threads do.
+func nodeStacks(stacks ...string) *profile.Profile {
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node}
+	index := map[string]int32{}
+	at := time.Duration(0)
+	for _, text := range stacks {
+		if text == "pool" {
+			p.AddOther("(other threads: libuv's pool)", 3*time.Second, 300)
+			continue
+		}
+		var stack []profile.Frame
+		for _, name := range strings.Split(text, " < ") {
+			n, ok := index[name]
+			if !ok {
+				n = int32(len(p.Functions))
+				index[name] = n
+				function, file, _ := strings.Cut(name, "@")
+				f := profile.Function{Name: function, File: file, Owner: profile.OwnerOfScript(file)}
+				if f.Owner == profile.Own {
+					f.Line = 7
+				}
+				p.Functions = append(p.Functions, f)
+			}
+			stack = append(stack, profile.Frame{Function: n, Line: int32(p.Functions[n].Line)})
+		}
+		for range 100 {
+			p.Samples = append(p.Samples, profile.Sample{Stack: stack, Value: 1e7, Objects: 1, At: at})
+			at += 10 * time.Millisecond
+		}
+		p.Samples = append(p.Samples, profile.Sample{Stack: stack[len(stack)-1:], Value: 1e6, Objects: 1, At: at})
+	}
+	p.Duration = at
+	return p
+}
+
+// The stacks are those that V8 shows in Node 18 to 25.
+func TestRulesOfNode(t *testing.T) {
+	const own = " < handle@/srv/app.js"
+	for stack, want := range map[string]string{
+		"run@ < pbkdf2Sync@node:internal/crypto/pbkdf2":                                                    "sync-crypto: callback",
+		"run@ < scryptSync@node:internal/crypto/scrypt":                                                    "sync-crypto: callback",
+		"run@ < argon2Sync@node:internal/crypto/argon2":                                                    "sync-crypto: callback",
+		"run@ < checkPrimeSync@node:internal/crypto/random":                                                "sync-crypto: callback",
+		"run@ < generateKeyPairSync@node:internal/crypto/keygen":                                           "sync-crypto: callback",
+		"privateEncrypt@ < (anonymous)@node:internal/crypto/cipher":                                        "sync-crypto: callback",
+		"hashSync@/srv/node_modules/bcrypt/bcrypt.js":                                                      "sync-crypto: callback",
+		"run@ < randomFillSync@node:internal/crypto/random < randomBytes@node:internal/crypto/random":      "sync-crypto: as few as",
+		"run@ < randomFillSync@node:internal/crypto/random < randomUUID@node:internal/crypto/random":       "",
+		"sign@ < sign@node:internal/crypto/sig":                                                            "sync-crypto: callback",
+		"verify@ < verify@node:internal/crypto/sig":                                                        "sync-crypto: callback",
+		"sign@ < sign@node:internal/crypto/sig < sign@/srv/node_modules/jwa/index.js":                      "sync-crypto: callback",
+		"run@ < signOneShot@node:internal/crypto/sig":                                                      "sync-crypto: callback",
+		"run@ < signOneShot@node:internal/crypto/sig < fn@node:internal/util":                              "",
+		"statelessDH@ < diffieHellman@node:internal/crypto/diffiehellman":                                  "sync-crypto: callback",
+		"generateKeys@ < generateKeys@node:internal/crypto/diffiehellman":                                  "sync-crypto: callback",
+		"init@ < createPrivateKey@node:internal/crypto/keys":                                               "key-parsed: once",
+		"update@ < update@node:internal/crypto/hash":                                                       "",
+		"oneShotDigest@ < hash@node:internal/crypto/hash":                                                  "",
+		"update@ < update@node:internal/crypto/cipher":                                                     "",
+		"writeSync@ < processChunkSync@node:zlib < zlibBufferSync@node:zlib < syncBufferWrapper@node:zlib": "sync-call: thread pool",
+		"write@ < processChunk@node:zlib < asyncBufferWrapper@node:zlib":                                   "",
+		"open@ < openSync@node:fs < readFileSync@node:fs":                                                  "sync-call: fs.promises",
+		"existsSync@node:fs": "sync-call: fs.promises",
+		"open@ < readFileSync@node:fs < Module._extensions..js@node:internal/modules/cjs/loader":                              "",
+		"spawn@ < spawnSync@node:internal/child_process < spawnSync@node:child_process":                                       "sync-call: execFile",
+		"spawn@ < spawnSync@node:internal/child_process < spawnSync@node:child_process < execSync@node:child_process":         "sync-call: execFile",
+		"writeBuffer@ < writeSync@node:fs < SyncWriteStream._write@node:internal/fs/sync_write_stream":                        "printing: delete",
+		"writeBuffer@ < writeSync@node:fs < log@node:internal/console/constructor":                                            "printing: delete",
+		"formatValue@node:internal/util/inspect < inspect@node:internal/util/inspect < log@node:internal/console/constructor": "printing: delete",
+		"formatValue@node:internal/util/inspect < inspect@node:internal/util/inspect":                                         "formatting: template",
+		"Intl@":          "locale-formatter: outside",
+		"RegExp@":        "regexp-compiled: outside",
+		"JSON.parse@":    "", // there is no protobuf
+		"readFile@":      "",
+		"fn@/srv/lib.js": "",
+	} {
+		p := nodeStacks(stack + own)
+		found := smell.Find([]*profile.Profile{p})
+		name, words, _ := strings.Cut(want, ": ")
+		var named []string
+		for _, s := range found {
+			if s.Name != "event-loop-blocked" { // all of it is one stretch
+				named = append(named, s.Name)
+			}
+			if s.Name == name && (!strings.Contains(s.Advice, words) || s.Where() != "/srv/app.js:7") {
+				t.Errorf("%s: %s at %s: %s", stack, s.Name, s.Where(), s.Advice)
+			}
+		}
+		if strings.Join(named, " ") != name {
+			t.Errorf("%s: named %q, want %q", stack, named, name)
+		}
+	}
+}
+
+// What another thread does was only queued by the event loop's.
+func TestSignaturesInThePool(t *testing.T) {
+	p := nodeStacks("run@ < signOneShot@node:internal/crypto/sig < handle@/srv/app.js", "pool")
+	for _, s := range smell.Find([]*profile.Profile{p}) {
+		if s.Name == "sync-crypto" {
+			t.Errorf("named: %+v", s)
+		}
+	}
+}
