@@ -206,6 +206,10 @@ FIND_NODE := bench/find/services/node
 bench-find: build need-node $(FIND_NODE)/node_modules/.installed ## whittle find and profile on a small service of each framework: endpoint, line, share, smells, advice
 	@go run ./bench/find $(ARGS)
 
+.PHONY: bench-smells
+bench-smells: build need-node $(FIND_NODE)/node_modules/.installed ## each smell in each framework, and a twin without it: named, at its line, nothing else
+	@go run ./bench/smells $(ARGS)
+
 .PHONY: bench-ingest
 bench-ingest: build deps ## an event kept: ours, Node, Benthos, bare net/http; -recovery 10GB by ARGS
 	@go run ./bench/ingest $(ARGS)

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"whittle/internal/child"
+)
+
+// row is what one mistake came to in one framework.
+type row struct {
+	Framework string `json:"framework"`
+	Smell     string `json:"smell"`
+	// Named: the smell is; LineOK: at its line.
+	Named  bool `json:"named"`
+	LineOK bool `json:"line_ok"`
+	// Wrong are other smells that were named, but for a blocked event loop, which most
+	// mistakes bring about where they are large.
+	Wrong []string `json:"wrong,omitempty"`
+	// FalseSmells are those of the twin, which has none.
+	FalseSmells []string `json:"false_smells,omitempty"`
+	Share       float64  `json:"share"`
+	// Profiles are how many it took until the smell was named, or how many did not.
+	Profiles int `json:"profiles"`
+}
+
+// most is how many profiles a mistake may take: on a machine that others keep busy one
+// has too few samples.
+const most = 3
+
+// smell is what whittle profile says of one.
+type smell struct {
+	Name  string  `json:"name"`
+	File  string  `json:"file"`
+	Line  int     `json:"line"`
+	Share float64 `json:"share"`
+}
+
+func (s *smell) words() string { return fmt.Sprintf("%s at %s:%d", s.Name, s.File, s.Line) }
+
+// measure measures all mistakes of a service and their twins, in one process.
+func (s *service) measure(ctx context.Context, o *settings, file string) ([]row, error) {
+	p, err := s.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Kill()
+	var rows []row
+	for _, f := range s.faults {
+		r := row{Framework: s.framework, Smell: f.name}
+		for r.Profiles = 1; ; r.Profiles++ {
+			found, err := s.under(ctx, o, p, "/fault/"+f.name, file)
+			if err != nil {
+				return nil, err
+			}
+			if r.judge(&f, found); r.Named || r.Profiles == most {
+				break
+			}
+		}
+		found, err := s.under(ctx, o, p, "/clean/"+f.name, file)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range found {
+			r.FalseSmells = append(r.FalseSmells, one.words())
+		}
+		fmt.Fprintf(os.Stderr, "%s %s: named %t (profiles: %d), line %t, others %q; the twin %q\n", r.Framework, r.Smell, r.Named, r.Profiles, r.LineOK, r.Wrong, r.FalseSmells)
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// judge holds what was named against the mistake.
+func (r *row) judge(f *fault, found []smell) {
+	for _, one := range found {
+		switch at := filepath.Base(one.File) == f.file && one.Line == f.line; {
+		case one.Name == f.smell && (at || !r.Named):
+			r.Named, r.LineOK, r.Share = true, at, one.Share
+		case one.Name != f.smell && one.Name != "event-loop-blocked":
+			r.Wrong = append(r.Wrong, one.words())
+		}
+	}
+}
+
+// under profiles a service while users ask for a path.
+func (s *service) under(ctx context.Context, o *settings, p *child.Process, path, file string) ([]smell, error) {
+	ended := make(chan struct{}) // then each user ends with the request that it is at
+	client := &http.Client{Timeout: 30 * time.Second, Transport: s.transport(o.users)}
+	var all sync.WaitGroup
+	failed := make(chan error, o.users)
+	for range o.users {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				err := s.ask(ctx, client, p.Public, path)
+				if err != nil { // a server that is held up ends connections that it takes for idle
+					err = s.ask(ctx, client, p.Public, path)
+				}
+				if err != nil {
+					failed <- fmt.Errorf("%s: %w", path, err)
+					return
+				}
+			}
+		})
+	}
+	found, err := profiled(ctx, o, target(p), file)
+	close(ended)
+	all.Wait()
+	client.CloseIdleConnections()
+	close(failed)
+	return found, errors.Join(err, <-failed)
+}
+
+// transport speaks HTTP/1.1, for gRPC HTTP/2 without TLS.
+func (s *service) transport(users int) *http.Transport {
+	t := &http.Transport{MaxIdleConnsPerHost: users, Protocols: new(http.Protocols)}
+	t.Protocols.SetHTTP1(s.framework != "grpc")
+	t.Protocols.SetUnencryptedHTTP2(s.framework == "grpc")
+	return t
+}
+
+// ask sends one request, and reads the response to its end.
+func (s *service) ask(ctx context.Context, client *http.Client, addr, path string) error {
+	method, url, kind, body := http.MethodGet, "http://"+addr+path, "", []byte(nil)
+	switch s.framework {
+	case "connect":
+		method, url, kind = http.MethodPost, "http://"+addr+"/greet.v1.GreetService/Greet", "application/json"
+		body = fmt.Appendf(nil, `{"name": %q}`, path)
+	case "grpc":
+		method, url, kind = http.MethodPost, "http://"+addr+"/greet.v1.GreetService/Greet", "application/grpc"
+		message := append([]byte{1<<3 | 2, byte(len(path))}, path...)
+		body = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+		r.Header.Set("Te", "trailers")
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	switch status := resp.Trailer.Get("Grpc-Status"); {
+	case err != nil:
+		return err
+	case resp.StatusCode != http.StatusOK || status != "" && status != "0":
+		return fmt.Errorf("%s %s: %.200s", resp.Status, resp.Trailer.Get("Grpc-Message"), text)
+	}
+	return nil
+}
+
+// profiled runs whittle profile, and reads what it says. Exit status 1 is a finding.
+func profiled(ctx context.Context, o *settings, target, file string) ([]smell, error) {
+	if err := os.RemoveAll(file); err != nil {
+		return nil, err
+	}
+	out, err := exec.CommandContext(ctx, o.whittle, "profile", target, "--duration", o.length.String(), "--json", file).CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() != 1) {
+		return nil, fmt.Errorf("whittle profile: %w\n%s", err, strings.TrimSpace(string(out)))
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("whittle profile: %w\n%s", err, out)
+	}
+	var r struct {
+		Smells []smell `json:"smells"`
+	}
+	return r.Smells, json.Unmarshal(b, &r)
+}
