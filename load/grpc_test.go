@@ -72,7 +72,6 @@ func TestAPlanIsHeldAgainstTheContract(t *testing.T) {
 		"get: {url: /grpc.health.v1.Health/Check}":                    "a gRPC call is a post",
 		"post: {url: '/grpc.health.v1.Health/{{ $uuid }}', json: {}}": "a gRPC call is a post",
 		"post: {url: /grpc.health.v1.Health/Chek, json: {}}":          "Chek",
-		"post: {url: /grpc.health.v1.Health/Watch, json: {}}":         "Watch",
 	} {
 		p := parsed(t, "scenarios: [{flow: [{"+flow+"}]}]")
 		_, err := Run(t.Context(), p, Options{Target: "http://127.0.0.1:1", Protocol: wire.GRPC, Descriptor: healthDescriptor(t)})

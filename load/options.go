@@ -9,6 +9,7 @@ import (
 	"whittle/load/export"
 	"whittle/load/plan"
 	"whittle/load/report"
+	"whittle/load/wire"
 )
 
 // Options are the settings of a run that are not in its plan. The zero value runs
@@ -52,6 +53,8 @@ type Options struct {
 	Protocol string
 	// Descriptor is the binary FileDescriptorSet of gRPC's contract.
 	Descriptor []byte
+	// Streams are the bounds of gRPC calls that stream.
+	Streams wire.Streams
 	// FailIf are conditions under which the report's Err fails. Nil: the plan's bounds
 	// alone.
 	FailIf []report.FailIf
@@ -107,6 +110,10 @@ func (o *Options) check() error {
 		return whittle.Errorf(whittle.Invalid, "a pool of %d connections is not within 0 and %d", o.Pool, plan.MaxPool)
 	case o.MaxInFlight < 0 || o.MaxInFlight > plan.MaxUsers:
 		return whittle.Errorf(whittle.Invalid, "%d users at once are not within 0 and %d", o.MaxInFlight, plan.MaxUsers)
+	case o.Streams.Messages < 0 || o.Streams.Pause < 0 || o.Streams.Time < 0:
+		return whittle.Errorf(whittle.Invalid, "a stream's number of messages, pause and time are not below 0")
+	case o.Streams != wire.Streams{} && o.Protocol != wire.GRPC:
+		return whittle.Errorf(whittle.Invalid, "what is said of streams goes with the protocol %s", wire.GRPC)
 	case o.MaxLate < 0:
 		return whittle.Errorf(whittle.Invalid, "a schedule error of at most %v is below 0", o.MaxLate)
 	}

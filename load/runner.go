@@ -58,7 +58,7 @@ func NewRunner(p *plan.Plan, o Options) (*Runner, error) {
 func (r *Runner) network() (*wire.Network, error) {
 	o := &r.options
 	c := wire.Config{
-		Plan: r.plan, Target: r.target, Protocol: o.Protocol, Descriptor: o.Descriptor, Pool: r.plan.HTTP.Pool, Now: o.Now,
+		Plan: r.plan, Target: r.target, Protocol: o.Protocol, Descriptor: o.Descriptor, Streams: o.Streams, Pool: r.plan.HTTP.Pool, Now: o.Now,
 		Proxy: httpproxy.FromEnvironment().ProxyFunc(),
 	}
 	if o.Pool > 0 {

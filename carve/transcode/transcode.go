@@ -136,6 +136,30 @@ func New(rpc whittle.RPC, options ...Option) (*Transcoder, error) {
 	if err != nil {
 		return nil, err
 	}
+	if method.IsStreamingClient() || method.IsStreamingServer() {
+		return nil, whittle.Errorf(whittle.Unsupported, "method %q streams", rpc.Method).
+			WithField("candidate.rpc.method").WithHint("only methods with one message each way can be put behind a route")
+	}
+	return transcoderOf(rpc, files, method, options)
+}
+
+// Messages is New for any method, also for one that streams: it turns single messages of
+// a stream. Client and server say which side streams.
+func Messages(rpc whittle.RPC) (t *Transcoder, client, server bool, err error) {
+	files, err := readDescriptor(rpc.Descriptor)
+	if err != nil {
+		return nil, false, false, err
+	}
+	method, err := findMethod(files, rpc.Method)
+	if err != nil {
+		return nil, false, false, err
+	}
+	t, err = transcoderOf(rpc, files, method, nil)
+	return t, method.IsStreamingClient(), method.IsStreamingServer(), err
+}
+
+func transcoderOf(rpc whittle.RPC, files *protoregistry.Files, method protoreflect.MethodDescriptor, options []Option) (*Transcoder, error) {
+	var err error
 	t := &Transcoder{
 		rpc:   rpc,
 		in:    dynamicpb.NewMessageType(method.Input()),
@@ -195,12 +219,8 @@ func findMethod(files *protoregistry.Files, name string) (protoreflect.MethodDes
 		return nil, whittle.Errorf(whittle.Invalid, "method %q is not in the descriptor", name).WithField("candidate.rpc.method")
 	}
 	m, ok := d.(protoreflect.MethodDescriptor)
-	switch {
-	case !ok:
+	if !ok {
 		return nil, whittle.Errorf(whittle.Invalid, "%q is not a method", name).WithField("candidate.rpc.method")
-	case m.IsStreamingClient() || m.IsStreamingServer():
-		return nil, whittle.Errorf(whittle.Unsupported, "method %q streams", name).
-			WithField("candidate.rpc.method").WithHint("only methods with one message each way can be put behind a route")
 	}
 	return m, nil
 }

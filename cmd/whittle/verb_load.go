@@ -16,6 +16,7 @@ import (
 	"whittle/load"
 	"whittle/load/export"
 	"whittle/load/report"
+	"whittle/load/wire"
 )
 
 type loadVerb struct {
@@ -39,8 +40,12 @@ type loadVerb struct {
 	Timeout  time.Duration `group:"One request" help:"Give a request up after this time (10s)."`
 	Insecure bool          `group:"One request" short:"k" help:"Accept any TLS certificate."`
 
-	Protocol   string `group:"Over what" default:"http/1.1" enum:"http/1.1,h2,grpc" help:"http/1.1, h2 (HTTP/2: by ALPN over https, known beforehand over http) or grpc (unary calls of a post's JSON to /package.Service/Method). ${default} unless given."`
+	Protocol   string `group:"Over what" default:"http/1.1" enum:"http/1.1,h2,grpc" help:"http/1.1, h2 (HTTP/2: by ALPN over https, known beforehand over http) or grpc (calls of a post's JSON to /package.Service/Method; a stream of messages is a JSON list). ${default} unless given."`
 	Descriptor string `group:"Over what" placeholder:"FILE" help:"gRPC's contract: a binary FileDescriptorSet, as buf build or protoc --descriptor_set_out write it."`
+
+	StreamMessages int           `group:"Over what" name:"stream-messages" placeholder:"N" help:"End a call whose responses stream after so many of them."`
+	StreamTime     time.Duration `group:"Over what" name:"stream-time" help:"End it after this time."`
+	StreamPause    time.Duration `group:"Over what" name:"stream-pause" help:"Wait between two messages of a client's stream."`
 
 	Environment string            `group:"Of a plan" short:"e" placeholder:"NAME" help:"Which of an Artillery plan's environments."`
 	Variables   string            `group:"Of a plan" placeholder:"JSON" help:"Variables of an Artillery plan, over its own, for its settings too."`
@@ -97,6 +102,7 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	screen := cmdline.NewScreen(s, v.JSON)
 	o := load.Options{
 		FailIf: failIf, Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, Watch: processes(v.WatchPID), WatchURLs: v.WatchURL, Protocol: v.Protocol,
+		Streams: wire.Streams{Messages: v.StreamMessages, Time: v.StreamTime, Pause: v.StreamPause},
 	}
 	if v.Descriptor != "" {
 		if o.Descriptor, err = whittle.ReadFile("descriptor", v.Descriptor, load.MaxBodyFile); err != nil {
@@ -199,7 +205,7 @@ func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
 // as wrk's and vegeta's are.
 var longNames = []string{
 	"target", "rate", "duration", "users", "ramp", "loops", "think", "method", "header", "json-body", "body", "body-file", "name",
-	"timeout", "insecure", "environment", "property", "variables", "overrides", "config", "scenario-name", "json-artillery", "csv", "dry-run", "requests", "html", "watch-pid", "watch-url", "prometheus-write", "otlp", "export-header", "max-late", "seed", "fail-if",
+	"timeout", "insecure", "environment", "property", "variables", "overrides", "config", "scenario-name", "json-artillery", "csv", "dry-run", "requests", "html", "watch-pid", "watch-url", "prometheus-write", "otlp", "stream-messages", "stream-time", "stream-pause", "export-header", "max-late", "seed", "fail-if",
 }
 
 // secondDash gives the load verb's flags of one dash their second. What

@@ -9,10 +9,18 @@ import (
 	"whittle/load/plan"
 )
 
-// grpcCalls turns a plan's JSON requests into unary gRPC calls, and the responses
+// grpcCalls turns a plan's JSON requests into gRPC calls, and the responses
 // back into JSON, so that captures and expectations work on them.
 type grpcCalls struct {
-	methods map[string]*transcode.Transcoder // by path
+	methods map[string]grpcMethod // by path
+	streams Streams
+}
+
+// grpcMethod is a method, and which of its sides streams.
+type grpcMethod struct {
+	*transcode.Transcoder
+
+	client, server bool
 }
 
 // contractError says that a request could not be built: its body does not fit the
@@ -23,21 +31,21 @@ func (e *contractError) Error() string { return e.err.Error() }
 func (e *contractError) Unwrap() error { return e.err }
 
 // newGRPCCalls looks up the method of every request of the plan.
-func newGRPCCalls(p *plan.Plan, descriptor []byte) (*grpcCalls, error) {
-	c := &grpcCalls{methods: map[string]*transcode.Transcoder{}}
+func newGRPCCalls(p *plan.Plan, descriptor []byte, streams Streams) (*grpcCalls, error) {
+	c := &grpcCalls{methods: map[string]grpcMethod{}, streams: streams}
 	for _, r := range p.Requests() {
 		path, ok := r.Path.Constant()
 		if !ok || r.Address != nil || r.Method != http.MethodPost {
 			return nil, whittle.Errorf(whittle.Invalid, "request %q: a gRPC call is a post to /package.Service/Method", r.Name)
 		}
-		if c.methods[path] != nil {
+		if _, known := c.methods[path]; known {
 			continue
 		}
-		t, err := transcode.New(whittle.RPC{Protocol: whittle.GRPC, Descriptor: descriptor, Method: strings.TrimPrefix(path, "/")})
+		t, client, server, err := transcode.Messages(whittle.RPC{Protocol: whittle.GRPC, Descriptor: descriptor, Method: strings.TrimPrefix(path, "/")})
 		if err != nil {
 			return nil, whittle.Errorf(whittle.CodeOf(err), "request %q: %w", r.Name, err)
 		}
-		c.methods[path] = t
+		c.methods[path] = grpcMethod{t, client, server}
 	}
 	return c, nil
 }
@@ -46,21 +54,35 @@ func newGRPCCalls(p *plan.Plan, descriptor []byte) (*grpcCalls, error) {
 func (c *grpcCalls) encode(out *http2Request, q *request) error {
 	r := out.request
 	path, _ := q.Path.Constant()
-	t := c.methods[path]
-	if t == nil { // only after a redirect, which gRPC does not have
+	t, known := c.methods[path]
+	if !known { // only after a redirect, which gRPC does not have
 		return &contractError{whittle.Errorf(whittle.Invalid, "no method at %s", r.URL.Path)}
 	}
 	if r.Header.Get("Content-Type") == "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	sent, err := t.Request(&whittle.Request{
-		Method: r.Method, Target: r.URL.RequestURI(), Host: r.Host, Header: whittle.Header(r.Header), Body: out.body,
-	})
+	in := whittle.Request{Method: r.Method, Target: r.URL.RequestURI(), Host: r.Host, Header: whittle.Header(r.Header), Body: out.body}
+	if t.client {
+		if err := c.encodeStream(out, t, in); err != nil {
+			return &contractError{err}
+		}
+		in.Body = nil // the head alone
+	}
+	sent, err := t.Request(&in)
 	if err != nil {
 		return &contractError{err}
 	}
-	r.Header, out.body = http.Header(sent.Header), sent.Body
+	r.Header = http.Header(sent.Header)
+	if !t.client {
+		out.body = sent.Body
+	}
 	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = q.endpoint.prefix+sent.Target, "", ""
+	if t.server {
+		out.read = func(resp *http.Response, keep int, stop func()) (*streamed, error) {
+			return c.readStream(t, resp, keep, stop)
+		}
+		return nil
+	}
 	out.decode = func(resp *http.Response, body []byte) (int, http.Header, []byte, error) {
 		a := t.Response(&whittle.Response{
 			Status: resp.StatusCode, Header: whittle.Header(resp.Header), Trailer: whittle.Header(resp.Trailer), Body: body,

@@ -167,6 +167,11 @@ type http2Request struct {
 	body    []byte
 	// decode turns the response into the one that the plan sees; nil: it is that.
 	decode func(*http.Response, []byte) (status int, header http.Header, body []byte, err error)
+	// read reads a response that is a stream, and ends it with stop; nil: it is none.
+	read func(resp *http.Response, keep int, stop func()) (*streamed, error)
+	// pause is how long there is between two messages of the body, whose ends are frames.
+	pause  time.Duration
+	frames []int
 }
 
 // newHTTP2Request turns the rendered request into one for HTTP/2.
@@ -193,13 +198,21 @@ func (c *Client) roundTripHTTP2(ctx context.Context, k *conn, call *http2Request
 		t.SentBytes += x.sent.Swap(0)
 		t.ReceivedBytes += x.received.Swap(0)
 	}()
+	whole, stop := ctx, func() {} // the call's own end, and what ends a stream before it
+	if call.read != nil {
+		ctx, stop = context.WithCancel(ctx)
+		defer stop()
+	}
 	var first atomic.Int64 // the trace's goroutine may outlive an ended request
 	began := c.net.now()
 	r := call.request.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotFirstResponseByte: func() { first.CompareAndSwap(0, int64(max(c.net.now().Sub(began), 1))) },
 	}))
 	r.Body, r.ContentLength = http.NoBody, int64(len(call.body))
-	if len(call.body) > 0 {
+	switch {
+	case len(call.frames) > 0:
+		r.Body, r.ContentLength = &pacedBody{ctx: ctx, call: call}, -1
+	case len(call.body) > 0:
 		r.Body = io.NopCloser(bytes.NewReader(call.body))
 	}
 	resp, err := x.client.RoundTrip(r)
@@ -213,11 +226,19 @@ func (c *Client) roundTripHTTP2(ctx context.Context, k *conn, call *http2Request
 	if resp.ProtoMajor != 2 {
 		return malformed("the response to an HTTP/2 request is %s", resp.Proto)
 	}
-	whole := keep
-	if call.decode != nil {
-		whole = maxMessage
+	if call.read != nil {
+		got, err := call.read(resp, keep, stop)
+		if err != nil {
+			return contextError(whole, err)
+		}
+		c.resp = response{status: got.status, head: flattenHeader(c.resp.head[:0], got.header), body: got.body, size: got.size, reusable: true}
+		return nil
 	}
-	body, size, err := readKeepingFirst(resp.Body, c.resp.body[:0], whole)
+	most := keep
+	if call.decode != nil {
+		most = maxMessage
+	}
+	body, size, err := readKeepingFirst(resp.Body, c.resp.body[:0], most)
 	if err != nil {
 		return contextError(ctx, err)
 	}

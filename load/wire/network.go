@@ -32,6 +32,8 @@ type Config struct {
 	Protocol string
 	// Descriptor is the binary FileDescriptorSet of gRPC's contract.
 	Descriptor []byte
+	// Streams are the bounds of calls that stream, over gRPC.
+	Streams Streams
 	// Pool is how many connections to each server all users share. 0: each user has
 	// connections of its own.
 	Pool int
@@ -68,7 +70,7 @@ func NewNetwork(c Config) (*Network, error) {
 		return nil, err
 	}
 	if c.Protocol == GRPC {
-		if n.grpc, err = newGRPCCalls(c.Plan, c.Descriptor); err != nil {
+		if n.grpc, err = newGRPCCalls(c.Plan, c.Descriptor, c.Streams); err != nil {
 			return nil, err
 		}
 	}
