@@ -1,0 +1,176 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"whittle/internal/needs"
+	"whittle/systems/ingest/stream/kinesis/kinesistest"
+
+	"github.com/aws/aws-sdk-go-v2/service/kinesis"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
+)
+
+// shardRecords are all records of a stream, as Kinesis hands them to any reader.
+func shardRecords(t *testing.T, api *kinesistest.API, name string) (all []types.Record) {
+	t.Helper()
+	client, end := api.Client()
+	defer end()
+	shards, err := client.ListShards(t.Context(), &kinesis.ListShardsInput{StreamName: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shard := range shards.Shards {
+		at, err := client.GetShardIterator(t.Context(), &kinesis.GetShardIteratorInput{
+			StreamName: &name, ShardId: shard.ShardId, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := client.GetRecords(t.Context(), &kinesis.GetRecordsInput{ShardIterator: at.ShardIterator})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, out.Records...)
+	}
+	return all
+}
+
+// lambdaEvent is what Lambda calls a handler with, by its documentation.
+func lambdaEvent(t *testing.T, records []types.Record) []byte {
+	t.Helper()
+	type m = map[string]any
+	var all []m
+	for _, r := range records {
+		all = append(all, m{
+			"eventSource": "aws:kinesis", "eventVersion": "1.0", "eventName": "aws:kinesis:record",
+			"eventID": "shardId-000000000000:" + *r.SequenceNumber, "awsRegion": kinesistest.Region,
+			"kinesis": m{
+				"kinesisSchemaVersion": "1.0", "partitionKey": *r.PartitionKey, "sequenceNumber": *r.SequenceNumber,
+				"data": base64.StdEncoding.EncodeToString(r.Data), "approximateArrivalTimestamp": 1545084650.987,
+			},
+		})
+	}
+	text, err := json.Marshal(m{"Records": all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestOtherReadersOfKinesis has events read by what others read streams with: a
+// Lambda handler in Node.js with AWS's library for KPL records, the KCL's own
+// code between a shard and a consumer, and what Firehose makes of records, one
+// behind the other. Each finds every event once, byte for byte.
+func TestOtherReadersOfKinesis(t *testing.T) {
+	const n = 40
+	api := &kinesistest.API{URL: kinesisAPI(t, "alone").URL}
+	if err := api.CreateStream(t.Context(), "together", 2); err != nil {
+		t.Fatal(err)
+	}
+	for name, flags := range map[string][]string{"alone": nil, "together": {"--kinesis-aggregate", "50KiB"}} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, t.TempDir(), append([]string{"--sink", "kinesis", "--kinesis-stream", name}, flags...)...)
+			var events []string
+			for i := range n {
+				events = append(events, fmt.Sprintf(`{"type":"track","event":"größer \u2713","userId":"u%d","messageId":"m%d","n":1e400,"a":{"x": [ 1.0 ]}}`, i%5, i))
+			}
+			var a struct{ Accepted int }
+			if code, err := postBatch(t.Context(), http.DefaultClient, s.public, `{"batch":[`+strings.Join(events, ",")+`]}`, &a); err != nil || code != http.StatusOK || a.Accepted != n {
+				t.Fatalf("%d %+v %v", code, a, err)
+			}
+			s.kill()
+			records := shardRecords(t, api, name)
+			if (len(records) == n) != (name == "alone") {
+				t.Errorf("%d records", len(records))
+			}
+			t.Run("Lambda", func(t *testing.T) {
+				node, modules := needs.Node(t), nodeClients(t)
+				cmd := exec.CommandContext(t.Context(), node, "clients/lambda.js", filepath.Join(modules, "node_modules"))
+				cmd.Stdin = bytes.NewReader(lambdaEvent(t, records))
+				holdEvents(t, cmd, events)
+			})
+			t.Run("KCL", func(t *testing.T) {
+				java, jars := kclJars(t)
+				var lines bytes.Buffer
+				for _, r := range records {
+					fmt.Fprintln(&lines, *r.PartitionKey, *r.SequenceNumber, base64.StdEncoding.EncodeToString(r.Data))
+				}
+				cmd := exec.CommandContext(t.Context(), java, "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", filepath.Join(jars, "jars", "*"), "clients/Deaggregate.java")
+				cmd.Stdin = &lines
+				holdEvents(t, cmd, events)
+			})
+			if name == "alone" { // Firehose takes records of the KPL apart before
+				var file strings.Builder
+				for _, r := range records {
+					file.Write(r.Data)
+				}
+				holdLines(t, strings.Split(strings.TrimSuffix(file.String(), "\n"), "\n"), events)
+			}
+		})
+	}
+}
+
+func kclJars(t *testing.T) (java, dir string) {
+	t.Helper()
+	java = needs.Tool(t, "the KCL", "apt-get install default-jdk-headless maven", "java")
+	needs.Tool(t, "the KCL", "apt-get install maven", "mvn")
+	return java, installed(t, "the KCL", "let Maven reach its central repository", []string{"kcl.xml"},
+		"mvn", "--quiet", "--batch-mode", "--strict-checksums", "-f", "kcl.xml", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies", "-DoutputDirectory=jars")
+}
+
+// holdEvents runs a reader that prints a partition key and a line of JSON for each
+// event.
+func holdEvents(t *testing.T, reader *exec.Cmd, events []string) {
+	t.Helper()
+	var complaints bytes.Buffer
+	reader.Stderr = &complaints
+	out, err := reader.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &complaints)
+	}
+	var lines []string
+	for line := range strings.Lines(string(out)) {
+		key, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !strings.Contains(text, fmt.Sprintf(`"key":%q`, key)) {
+			t.Errorf("the partition key of %s is %q", text, key)
+		}
+		lines = append(lines, text)
+	}
+	holdLines(t, lines, events)
+}
+
+// holdLines holds lines of JSON against the events that were sent: each is there
+// once, and what its client sent of it is as it was.
+func holdLines(t *testing.T, lines, events []string) {
+	t.Helper()
+	left := map[string]string{}
+	for i, e := range events {
+		left[fmt.Sprint("m", i)] = strings.TrimSuffix(e, "}")
+	}
+	for _, line := range lines {
+		var envelope struct {
+			V     int
+			ID    string
+			Event json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(line), &envelope); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		sent, ok := left[envelope.ID]
+		if !ok || envelope.V != 1 || !strings.HasPrefix(string(envelope.Event), sent) {
+			t.Errorf("%s: there twice, or changed", line)
+		}
+		delete(left, envelope.ID)
+	}
+	if len(left) > 0 {
+		t.Errorf("%d events are missing: %v", len(left), left)
+	}
+}
