@@ -141,6 +141,7 @@ var rooms = map[string]int{
 	"whittle/load/expr":      10,
 	"whittle/load/script":    10,
 	"whittle/load/export":    10,
+	"whittle/load/java":      10,
 	"whittle/load/report":    20,
 	"whittle/load/plan":      20,
 	"whittle/load/artillery": 30,

@@ -1,0 +1,124 @@
+// Package java writes scripts of Groovy, and of BeanShell and so of plain Java, as
+// JavaScript. What is written calls a library of its own, Library, which has Java's
+// numbers, texts and collections, and the classes that scripts of load plans use: a
+// number is one of 32 bits, a BigInt one of 64, and fractions are objects, so that sums,
+// divisions and texts are Java's to the digit.
+//
+// What it does not know it refuses, with the line, before anything runs: a class, a
+// method that no class here has, a form of the language. A method that is called on a
+// value of another class fails when it is called, as it does there.
+package java
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Library is the JavaScript that has to run once before a script does.
+//
+//go:embed library.js
+var Library string
+
+// Dialect is a language that is written as JavaScript.
+type Dialect int
+
+// The languages.
+const (
+	Groovy Dialect = iota
+	BeanShell
+)
+
+// Unknown is why a script is refused: what of it is not known, and in which line.
+type Unknown struct {
+	Line int
+	What string
+	// Broken says that the script fails in JMeter, too, as it comes: its language cannot
+	// read it, or it wants a library that JMeter does not come with.
+	Broken bool
+}
+
+func (u *Unknown) Error() string { return fmt.Sprintf("line %d: %s", u.Line, u.What) }
+
+type problem struct {
+	line int
+	what string
+}
+
+// broken is a problem of the script itself.
+type broken problem
+
+// maxScript bounds a script's text.
+const maxScript = 1 << 20
+
+// Translate writes a script as JavaScript: an expression that is a function of the
+// script's undeclared variables, an object, and gives the value of its last statement.
+// The error is an *Unknown.
+func Translate(src string, d Dialect) (out string, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case problem:
+			err = &Unknown{Line: p.line, What: p.what}
+		case broken:
+			err = &Unknown{Line: p.line, What: p.what, Broken: true}
+		default:
+			panic(p)
+		}
+	}()
+	if len(src) > maxScript {
+		return "", &Unknown{Line: 1, What: fmt.Sprintf("more than %d bytes", maxScript)}
+	}
+	if !utf8.ValidString(src) {
+		return "", &Unknown{Line: 1, What: "text that is not UTF-8"}
+	}
+	p := &parser{toks: lex(src, d == Groovy, 1), dialect: d, foreign: map[string]string{}, functions: map[string]bool{}, top: map[string]string{}}
+	p.open()
+	p.findFunctions()
+	body := p.statements(true)
+	if t := p.peek(); t.kind != end {
+		p.fail(t, t.show())
+	}
+	return "(function($s){" + p.hoisted.String() + join(body, true) + "})", nil
+}
+
+// names finds what the library's tables define: a line of its own, NAME(…) or NAME:.
+var names = regexp.MustCompile(`(?m)^\t\t?'?([A-Za-z_]\w*)'?(?:\(|: |,)`)
+
+var (
+	methods = map[string]bool{}
+	classes = map[string]bool{}
+)
+
+// lent are the methods of what the run gives a script: vars, props, log, prev, ctx and
+// their like; load/jmeter has what they do.
+const lent = `
+	getFileServer getBaseDir getBaseDirRelative getScriptName resolveBaseFile write newLine flush close setText mkdirs createNewFile
+	debug decode encode encodeToString error format getBodySizeAsLong getBytes getBytesAsLong getConnectTime getContentType getCookieCount getCookieManager
+	getCurrentSampler getDataType getDayOfMonth getEndTime getErrorCount getHTTPMethod getId getInstance getIteration getLatency getMonthValue getName
+	getNumThreads getNumberOfThreads getObject getPreviousResult getProperties getProperty getQueryString getRequestHeaders getResponseCode getResponseData
+	getResponseDataAsString getResponseHeaders getResponseMessage getSampleLabel getSamplerData getStartTime getSubResults getThread getThreadGroup
+	getThreadName getThreadNum getTime getTimeInMillis getTimeStamp getURL getUrlAsString getVariables getYear hasNext incIteration info isDebugEnabled
+	isFailure isInfoEnabled isLastSampleOk isResponseCodeOK isSuccessful next parseText print printf println putObject sampleEnd sampleStart setContentType
+	setDataEncoding setDataType setError setFailure setFailureMessage setIgnore setProperty setRequestHeaders setResponseCode setResponseCodeOK
+	setResponseData setResponseHeaders setResponseMessage setResponseMessageOK setResponseOK setRestartNextLoop setSampleLabel setSamplerData setStartNextThreadLoop
+	setStopTest setStopTestNow setStopThread setSuccessful setTimeInMillis setType toLocalDate toPrettyString trace warn withoutPadding`
+
+func init() { //nolint:gochecknoinits // the tables are the library's
+	_, tables, _ := strings.Cut(Library, "// The tables")
+	section, statics, _ := strings.Cut(tables, "// The classes")
+	for _, m := range names.FindAllStringSubmatch(section, -1) {
+		methods[m[1]] = true
+	}
+	for _, m := range names.FindAllStringSubmatch(statics, -1) {
+		methods[m[1]] = true
+	}
+	for _, name := range strings.Fields(lent) {
+		methods[name] = true
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\t([A-Z]\w*): `).FindAllStringSubmatch(statics, -1) {
+		classes[m[1]] = true
+	}
+}
