@@ -37,13 +37,14 @@ func (j *reader) addChecks(q *plan.Request, env elementScope) {
 	for _, e := range env.extracts {
 		if isScript(e.name) {
 			j.scriptCapture(e, q)
+			q.Expect = append(q.Expect, plan.Expectation{Check: func(a *expr.Response) bool { return !userState[left](a.Scope.User, q).failure }})
 		} else {
 			j.extractors(e, q)
 		}
 	}
 	for _, e := range env.asserts {
 		ignoreStatus = ignoreStatus || e.is("Assertion.assume_success")
-		q.Expect = append(q.Expect, j.assertion(e))
+		q.Expect = append(q.Expect, j.assertion(e, q))
 	}
 	if len(q.Expect) > plan.MaxConditions || len(q.Captures) > plan.MaxConditions {
 		panic(env.first().at.Errorf(whittle.ResourceExhausted, "more than %d assertions or extractors of one sampler", plan.MaxConditions))
@@ -62,7 +63,7 @@ func (s *elementScope) first() *element {
 	return s.extracts[0]
 }
 
-func (j *reader) assertion(e *element) plan.Expectation {
+func (j *reader) assertion(e *element, q *plan.Request) plan.Expectation {
 	switch e.name {
 	case "JSONPathAssertion":
 		return j.jsonAssertion(e)
@@ -73,7 +74,7 @@ func (j *reader) assertion(e *element) plan.Expectation {
 	case "XPathAssertion", "XPath2Assertion":
 		return j.xpathAssertion(e)
 	case "JSR223Assertion", "BeanShellAssertion":
-		return j.scriptAssertion(e)
+		return j.scriptAssertion(e, q)
 	}
 	var x plan.Expectation
 	j.refuseOthers(e, "Asserion.test_strings", "Assertion.test_strings", "Assertion.test_field", "Assertion.test_type",

@@ -131,9 +131,6 @@ func (j *reader) login(managers []*element) *plan.Login {
 		text := func(name string) expr.Template {
 			return j.compile(a.where("Authorization."+name), a.value("Authorization."+name), expr.AsText)
 		}
-		if a.value("Authorization.url") == "" {
-			continue // JMeter uses it for no URL
-		}
 		out.Entries = append(out.Entries, plan.LoginEntry{
 			URL: text("url"), User: text("username"), Password: text("password"), OnChallenge: mechanism == "DIGEST",
 		})

@@ -28,10 +28,12 @@ func (j *reader) charsetOf(s *sample) charset {
 	case !ok:
 	case enc == "":
 		return charset{name: "UTF-8"}
-	case enc == "UTF-8" || enc == "UTF8" || enc == "US-ASCII":
-		return charset{name: text}
+	case enc == "UTF-8" || enc == "UTF8":
+		return charset{name: "UTF-8"} // Java's name of it, however it is written
+	case enc == "US-ASCII":
+		return charset{name: enc}
 	case enc == "ISO-8859-1":
-		return charset{name: text, latin1: true}
+		return charset{name: enc, latin1: true}
 	}
 	panic(p.at.Errorf(whittle.Unsupported, "the content encoding %s is not supported: texts are sent in UTF-8 or ISO-8859-1", p.text))
 }
@@ -107,7 +109,7 @@ func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
 		q.Body = set.body(q.Body)
 		q.HasBody = len(arguments) > 0
 		if q.HasBody {
-			j.contentType(q, "text/plain; charset="+set.name)
+			j.contentType(q, s.kindByJava(q, "text/plain; charset="+set.name))
 		}
 	default:
 		if q.Method == http.MethodGet || q.Method == http.MethodDelete || q.Method == http.MethodOptions {
@@ -115,10 +117,22 @@ func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
 		}
 		if sends || q.Method == http.MethodDelete || q.Method == "PROPFIND" {
 			q.Body, q.HasBody = j.pairs(arguments, set, true), true
-			j.contentType(q, "application/x-www-form-urlencoded; charset="+set.name)
+			j.contentType(q, s.kindByJava(q, "application/x-www-form-urlencoded; charset="+set.name))
 		}
 	}
 	j.address(s, q, j.rewriting(env, query))
+}
+
+// kindByJava is a body's content type: Java's own client says what it is only of a POST.
+func (s *sample) kindByJava(q *plan.Request, kind string) string {
+	switch {
+	case !s.byJava():
+		return kind
+	case q.Method == http.MethodPost:
+		return "application/x-www-form-urlencoded"
+	default:
+		return ""
+	}
 }
 
 // body is a raw body in the charset.

@@ -195,12 +195,18 @@ type repeat struct {
 	// while decides in place of times where it is set; first says that the loop
 	// is not yet begun.
 	while func(u plan.User, first bool) bool
+	// once is a loop that a user goes through one time only, though what is around it
+	// is repeated: one that does not continue for ever.
+	once bool
 }
 
 func (r *repeat) Inner() []plan.Step { return r.steps }
 
 func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 	n := int64(math.MaxInt64)
+	if r.once && countForUser(u, &r.once) > 1 {
+		return true
+	}
 	if r.while == nil {
 		if n = renderInt(r.times, u.Scope()); n < 0 {
 			n = math.MaxInt64
@@ -233,7 +239,7 @@ func (j *reader) loopController(e *element, env elementScope) []plan.Step {
 			panic(at.Invalid("%s: %q is not a number of loops", e.title(), text))
 		}
 	}
-	r := &repeat{times: times}
+	r := &repeat{times: times, once: e.value("LoopController.continue_forever") == "false"}
 	j.loop = r
 	r.steps = j.block(e, env)
 	return []plan.Step{{Action: r}}

@@ -8,6 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/simplifiedchinese"
+
 	"whittle"
 	"whittle/load/expr"
 	"whittle/load/plan"
@@ -70,14 +74,19 @@ func (j *reader) dataSet(e *element) plan.Action {
 	return d
 }
 
+// encodings are those of CSV files by their names; nil is UTF-8.
+var encodings = map[string]encoding.Encoding{
+	"": nil, "UTF-8": nil, "UTF8": nil, "US-ASCII": nil, "ISO-8859-1": charmap.ISO8859_1, "LATIN1": charmap.ISO8859_1, "WINDOWS-1252": charmap.Windows1252, "CP1252": charmap.Windows1252,
+	"GBK": simplifiedchinese.GBK, "GB2312": simplifiedchinese.GBK, "GB18030": simplifiedchinese.GB18030,
+}
+
 // table reads a data set's file: the variables that its columns fill, and its
 // rows.
 func (j *reader) table(e *element) (names []string, rows [][]expr.Value) {
 	j.refuseOthers(e, "filename", "fileEncoding", "variableNames", "delimiter", "quotedData", "recycle", "stopThread", "shareMode", "ignoreFirstLine")
-	switch strings.ToUpper(e.value("fileEncoding")) {
-	case "", "UTF-8", "UTF8", "US-ASCII":
-	default:
-		panic(e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8", e.value("fileEncoding")))
+	coding, known := encodings[strings.ToUpper(j.fixed(e.tag, "fileEncoding"))]
+	if !known {
+		panic(e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8, ISO-8859-1, windows-1252 or GBK", e.value("fileEncoding")))
 	}
 	name := j.fixed(e.tag, "filename")
 	delimiter := e.value("delimiter")
@@ -90,7 +99,7 @@ func (j *reader) table(e *element) (names []string, rows [][]expr.Value) {
 	if len(delimiter) != 1 || strings.ContainsAny(delimiter, "\"\r\n") {
 		panic(e.where("delimiter").Invalid("a delimiter is one character other than a quote"))
 	}
-	rows = j.open(e.where("filename"), name, delimiter[0], e.is("quotedData"))
+	rows = j.open(e.where("filename"), name, delimiter[0], e.is("quotedData"), coding)
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -140,8 +149,8 @@ func texts(row []expr.Value) []string {
 }
 
 // open reads a CSV file once.
-func (j *reader) open(at plan.Position, name string, delimiter byte, quoted bool) [][]expr.Value {
-	key := name + string(delimiter) + strconv.FormatBool(quoted)
+func (j *reader) open(at plan.Position, name string, delimiter byte, quoted bool, coding encoding.Encoding) [][]expr.Value {
+	key := fmt.Sprint(name, delimiter, quoted, coding)
 	if rows, ok := j.files[key]; ok {
 		return rows
 	}
@@ -151,6 +160,11 @@ func (j *reader) open(at plan.Position, name string, delimiter byte, quoted bool
 	src, err := j.Source.Open(name)
 	if err != nil {
 		panic(at.Errorf(whittle.CodeOf(err), "%v", err))
+	}
+	if coding != nil {
+		if src, err = coding.NewDecoder().Bytes(src); err != nil {
+			panic(at.Invalid("%s: %v", name, err))
+		}
 	}
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	var rows [][]expr.Value
@@ -224,7 +238,7 @@ func (j *reader) csvRead(c *functionCall) expr.Expression {
 	if name == "" || strings.HasPrefix(name, "*") || len(c.args) != 2 {
 		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: takes a file and a column or next; aliases are not supported", c.raw))
 	}
-	rows := j.open(c.at, name, ',', true)
+	rows := j.open(c.at, name, ',', true, nil)
 	if len(rows) == 0 {
 		panic(c.at.Invalid("%s has no rows", name))
 	}

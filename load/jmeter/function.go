@@ -59,6 +59,7 @@ func init() {
 		"longSum":         (*reader).sum,
 		"urlencode":       (*reader).encodeURL,
 		"groovy":          (*reader).scriptCall,
+		"BeanShell":       (*reader).scriptCall,
 		"javaScript":      (*reader).scriptCall,
 		"jexl2":           (*reader).jexl,
 		"jexl3":           (*reader).jexl,
@@ -94,12 +95,7 @@ func (j *reader) function(n plan.Position, inner string, depth int) expr.Express
 	if f, ok := variableFunctions[c.name]; ok {
 		return f(j, c)
 	}
-	why := "docs/load-jmeter.md lists those that are"
-	switch strings.ToLower(c.name) {
-	case "beanshell", "bsf", "jsr223":
-		why = "it is a script, and of those only vars, props, log and plain expressions run"
-	}
-	panic(n.Errorf(whittle.Unsupported, "the function __%s is not supported: %s", c.name, why))
+	panic(n.Errorf(whittle.Unsupported, "the function __%s is not supported: docs/load-jmeter.md lists those that are", c.name))
 }
 
 // splitArguments splits at commas that are not escaped and not within a ${…}.
@@ -154,7 +150,7 @@ func (j *reader) propertyOr(c *functionCall, other expr.Template, variable strin
 	c.need(1)
 	name, ok := c.args[0].Constant()
 	text, fixed := other.Constant()
-	if name = strings.TrimSpace(name); ok && fixed && variable == "" && !j.setsProperties {
+	if name = strings.TrimSpace(name); ok && fixed && variable == "" && (!j.setsProperties || j.atStart) {
 		if v, ok := j.Source.Properties[name]; ok {
 			text = v
 		}

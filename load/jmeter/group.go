@@ -16,8 +16,11 @@ var errorActions = map[string]plan.OnError{
 func (j *reader) threadGroup(e *element, env elementScope) {
 	j.refuseOthers(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "ThreadGroup.num_threads", "ThreadGroup.ramp_time",
 		"ThreadGroup.start_time", "ThreadGroup.end_time", "ThreadGroup.scheduler", "ThreadGroup.duration", "ThreadGroup.delay",
-		"ThreadGroup.same_user_on_next_iteration", "ThreadGroup.delayedStart")
+		"ThreadGroup.same_user_on_next_iteration", "ThreadGroup.delayedStart", "ThreadGroup.disabled")
 	g := j.group(e, env)
+	// JMeter looks at these when the group starts.
+	j.atStart = true
+	defer func() { j.atStart = false }()
 	users := j.whole(e.tag, "ThreadGroup.num_threads", 0, plan.MaxClosed, 1)
 	if users == 0 {
 		j.ignored = append(j.ignored, e.title()+" (of no users)")
@@ -73,6 +76,16 @@ func (j *reader) mainLoop(e *element, g *plan.Group) {
 		g.Loops = math.MaxInt64
 		j.Plan.Notes = append(j.Plan.Notes, e.title()+" has no end of its own")
 	}
+}
+
+// scheduledLoops is how often each user of a group with a schedule goes through its flow,
+// where that says so. 0: until its time is over.
+func (j *reader) scheduledLoops(e *element) int64 {
+	main := e.prop("ThreadGroup.main_controller")
+	if main == nil || main.value("LoopController.loops") == "" || main.value("LoopController.continue_forever") != "false" {
+		return 0
+	}
+	return max(j.whole(main, "LoopController.loops", -1, plan.MaxLoops, -1), 0)
 }
 
 // openGroup reads a group of open arrivals.

@@ -34,6 +34,8 @@ type reader struct {
 	runtime        map[string]bool
 	listed         map[string]bool // what the names of lists begin with: name_1, name_2 …
 	scripted       bool            // a script may fill any variable
+	asksLast       bool            // a script asks for the last response
+	atStart        bool            // what is compiled is looked at when the test starts: variables have their first values
 	setsProperties bool            // the plan sets properties during the run
 	uploaded       int             // bytes of the files that are sent
 	top            []*element      // what the plan itself has
@@ -62,9 +64,10 @@ func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 	j := &reader{
 		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{}, listed: map[string]bool{},
 		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, sources: len(src),
+		asksLast:       bytes.Contains(src, []byte("prev")) || bytes.Contains(src, []byte("getPreviousResult")),
 		setsProperties: bytes.Contains(src, []byte("__setProperty")) || bytes.Contains(src, []byte("props.put")),
 	}
-	j.Plan.HTTP.Timeout = jmxTimeout
+	j.Plan.HTTP.Timeout, j.Plan.HTTP.Insecure = jmxTimeout, true // JMeter accepts any certificate
 	j.document(parseXML(name, src))
 	return j.Plan, nil
 }
@@ -121,6 +124,7 @@ func (j *reader) testPlan(e *element) {
 	if j.setsProperties {
 		j.Plan.Undivided = append(j.Plan.Undivided, "the properties that it sets for all users")
 	}
+	j.keepLast()
 }
 
 // planChild reads one element right below the test plan.
@@ -170,7 +174,7 @@ func (j *reader) finish(e *element) {
 }
 
 // maxGroups bounds the thread groups of a plan: each has histograms of its own.
-const maxGroups = 50
+const maxGroups = 200
 
 // chooseTarget makes the first request's server the plan's target, so that
 // another can stand in for it; requests to further servers stay with them.

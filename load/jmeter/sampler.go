@@ -28,6 +28,7 @@ var samplerProperties = []string{
 	// What the body says already.
 	"GraphQLHTTPSampler.operationName", "GraphQLHTTPSampler.query", "GraphQLHTTPSampler.variables",
 	// Where a newer JMeter keeps what an older one wrote elsewhere.
+	"HTTPSampler.proxyUser", "HTTPSampler.proxyPass", "HTTPSampler.proxyPort", // of a proxy that proxyHost would name
 	"HTTPSampler.FILE_NAME", "HTTPSampler.FILE_FIELD", "HTTPSampler.MIMETYPE", "HTTPSampler.useragent", "HTTPSampler.mimetype",
 }
 
@@ -58,7 +59,7 @@ func (s *sample) isFound(name string) bool { return strings.TrimSpace(s.find(nam
 func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, samplerProperties...)
 	env = env.extended(j, e.below)
-	ahead, behind := j.belowSampler(e, env)
+	ahead, after := j.belowSampler(e, env)
 	s := &sample{e, env.defaults}
 	q := &plan.Request{Headers: env.headers, NoCookies: env.cookies == nil, Redirect: redirected, Illegal: illegalTarget}
 	if q.Method = strings.ToUpper(j.fixedOf(s.find("HTTPSampler.method"), "HTTPSampler.method")); q.Method == "" {
@@ -75,12 +76,24 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	}
 	q.Login = j.login(env.auths)
 	j.closing(s, q)
+	if s.byJava() && !q.HasHeader("accept") {
+		q.Headers = append(slices.Clip(q.Headers), plan.HeaderField{Name: "accept", Value: expr.Template(nil).Literal(javaAccepts)})
+	}
 	j.addChecks(q, env)
 	j.samplerName(e, q, env.prefix)
 	steps := append(timerSteps(env.timers), ahead...)
 	steps = append(steps, plan.Step{Request: q})
-	return append(append(steps, j.resources(s, q)...), behind...)
+	if slices.ContainsFunc(append(slices.Clip(env.extracts), env.asserts...), func(e *element) bool { return isScript(e.name) }) {
+		after = append([]plan.Step{behind(q)}, after...)
+	}
+	return append(append(steps, j.resources(s, q)...), after...)
 }
+
+// byJava reports whether a plan asks for Java's own client.
+func (s *sample) byJava() bool { return s.find("HTTPSampler.implementation").text == "Java" }
+
+// javaAccepts is what Java's own client accepts, where a plan asks for that client.
+const javaAccepts = "text/html, image/gif, image/jpeg, */*; q=0.2"
 
 // closing makes a request close its connection where the sampler or a header says so. Of
 // the header's other values none is sent.

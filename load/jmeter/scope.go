@@ -100,7 +100,7 @@ func (j *reader) readByScope(e *element) bool {
 		"Arguments": // user defined variables were read before all else
 		return true
 	case "Summariser", "BackendListener", "ProxyControl", "HttpMirrorControl", "PropertyControlGui", "DebugPostProcessor", "DebugSampler",
-		"DNSCacheManager", "KeystoreConfig", "com.blazemeter.jmeter.RandomCSVDataSetConfigGui":
+		"DNSCacheManager", "KeystoreConfig", "ResultSaver", "com.blazemeter.jmeter.RandomCSVDataSetConfigGui":
 	default:
 		if assertions[e.name] || extractorNames[e.name] {
 			return true

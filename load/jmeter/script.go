@@ -1,13 +1,17 @@
 package jmeter
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 
 	"whittle"
 	"whittle/load/expr"
+	"whittle/load/java"
 	"whittle/load/plan"
 	"whittle/load/script"
 )
@@ -22,15 +26,38 @@ func isScript(name string) bool {
 	return false
 }
 
-// A program is a script of the plan: JavaScript as it is, or the everyday part of Groovy
-// and BeanShell as JavaScript.
+// language is one that scripts are written in.
+type language int
+
+const (
+	javascript language = iota
+	groovy
+	beanshell
+)
+
+var languages = map[string]language{
+	"javascript": javascript, "js": javascript, "ecmascript": javascript, "rhino": javascript, "nashorn": javascript, "graal.js": javascript,
+	"": groovy, "groovy": groovy, "beanshell": beanshell, "bsh": beanshell, "java": beanshell,
+}
+
+// A program is a script of the plan: JavaScript as it is, or Groovy and BeanShell as
+// JavaScript. JMeter writes references into a script's text before it reads it, and so
+// does this: a text that varies is compiled for each text that it comes to.
 type program struct {
 	*reader
-	compiled *script.Program
-	// texts are the ${references} within it, which JMeter writes into its text.
-	texts      []expr.Template
-	parameters expr.Template
-	label      string
+	title    string
+	language language
+	// source is the text with its references.
+	source expr.Template
+	// first says that the text which a user's first run has is that of all its runs, as
+	// JMeter's cache has it; keeps that its variables stay for the next run.
+	first, keeps bool
+	parameters   expr.Template
+	label        string
+
+	mu       sync.Mutex
+	compiled map[string]*script.Program // guarded by mu: by their texts; nil: it cannot be
+	failed   int                        // guarded by mu: runs that failed
 }
 
 // program compiles an element's script, or refuses it with its line.
@@ -47,210 +74,257 @@ func (j *reader) program(e *element) *program {
 		return names[0], &tag{at: e.at}
 	}
 	_, source := first("script", "BeanShellSampler.query", "BeanShellAssertion.query")
-	text, at := source.text, source.at
-	if name, file := first("filename", "BeanShellSampler.filename", "BeanShellAssertion.filename"); strings.TrimSpace(file.text) != "" {
+	name := strings.ToLower(j.fixed(e.tag, "scriptLanguage"))
+	if strings.HasPrefix(e.name, "BeanShell") {
+		name = "beanshell"
+	}
+	var p *program
+	if property, file := first("filename", "BeanShellSampler.filename", "BeanShellAssertion.filename"); strings.TrimSpace(file.text) != "" {
 		if j.Source.Open == nil {
 			panic(file.at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", file.text))
 		}
-		src, err := j.Source.Open(j.fixed(e.tag, name))
+		src, err := j.Source.Open(j.fixed(e.tag, property))
 		if err != nil {
 			panic(file.at.Errorf(whittle.CodeOf(err), "%v", err))
 		}
-		text, at = string(src), file.at
-	}
-	language := strings.ToLower(j.fixed(e.tag, "scriptLanguage"))
-	if strings.HasPrefix(e.name, "BeanShell") {
-		language = "beanshell"
+		p = j.compileScript(file.at, e.title(), name, expr.Template(nil).Literal(string(src)), string(src))
+	} else {
+		p = j.compileScript(source.at, e.title(), name, j.compile(source.at, source.text, expr.AsText), source.text)
 	}
 	_, parameters := first("parameters", "BeanShellSampler.parameters", "BeanShellAssertion.parameters")
-	p := j.compileScript(at, e.title(), language, text)
 	p.parameters = j.compile(parameters.at, parameters.text, expr.AsText)
 	p.label = e.label
+	p.first = p.language != beanshell && j.fixed(e.tag, "cacheKey") != "false"
+	_, reset := first("resetInterpreter", "BeanShellSampler.resetInterpreter", "BeanShellAssertion.resetInterpreter")
+	p.keeps = strings.HasPrefix(e.name, "BeanShell") && strings.TrimSpace(reset.text) != "true"
 	return p
 }
 
-// compileScript compiles a script of a language.
-func (j *reader) compileScript(at plan.Position, title, language, text string) *program {
-	p := &program{reader: j}
-	refused := func(line int, why string) {
-		here := at
-		if line > 1 {
-			here.Line, here.Col = at.Line+line-1, 1
+// compileScript compiles a script of a language, as far as its text is known before the
+// run: a reference stands for a number then.
+func (j *reader) compileScript(at plan.Position, title, name string, source expr.Template, written string) *program {
+	p := &program{reader: j, title: title, source: source, compiled: map[string]*script.Program{}}
+	if j.Plan.Console == nil {
+		j.Plan.Console = &plan.Console{}
+	}
+	var ok bool
+	if p.language, ok = languages[name]; !ok {
+		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script of the language %s", title, name))
+	}
+	text, fixed := source.Constant()
+	if !fixed {
+		text = j.standIn(written, p.language == groovy)
+	}
+	compiled, err := p.compile(text)
+	if unknown, ok := err.(*java.Unknown); ok { //nolint:errorlint // it is made here
+		if unknown.Broken {
+			if strings.Contains(unknown.What, "library") && changes.MatchString(written) {
+				panic(at.Errorf(whittle.Unsupported, "%s is not supported: what it fills comes by %s", title, unknown.What))
+			}
+			j.Plan.Notes = append(j.Plan.Notes, fmt.Sprintf("%s fails each time, as in JMeter as it comes: line %d has %s", title, unknown.Line, unknown.What))
+			return p
 		}
-		panic(here.Errorf(whittle.Unsupported, "%s is not supported: it is a script of which not all is: %s", title, why))
+		here := at
+		if unknown.Line > 1 {
+			here.Line, here.Col = at.Line+unknown.Line-1, 1
+		}
+		panic(here.Errorf(whittle.Unsupported, "%s is not supported: it is a script of which not all is: %s", title, unknown.What))
 	}
-	reference := func(inner string) int {
-		p.texts = append(p.texts, j.compile(at, "${"+inner+"}", expr.AsText))
-		return len(p.texts) - 1
-	}
-	var out string
-	var why string
-	var line int
-	switch language {
-	case "javascript", "js", "ecmascript", "rhino", "nashorn", "graal.js":
-		out, line, why = translate(text, javascript, reference)
-	case "", "groovy":
-		out, line, why = translate(text, groovy, reference)
-	case "beanshell", "bsh", "java":
-		out, line, why = translate(text, beanshell, reference)
-	default:
-		refused(1, "the language "+language)
-	}
-	if why != "" {
-		refused(line, why)
-	}
-	compiled, err := script.Compile(title, out)
 	if err != nil {
-		refused(1, err.Error())
+		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script of which not all is: %v", title, err))
 	}
-	p.compiled = compiled
+	if fixed {
+		p.compiled[text] = compiled
+	}
+	if p.language != javascript && writes.MatchString(text) {
+		j.Plan.Notes = append(j.Plan.Notes, title+": what it writes to files is left out")
+	}
 	j.engine()
 	return p
 }
 
+// changes finds how a script changes what is sent after it.
+var changes = regexp.MustCompile(`\b(vars|props)\s*\.\s*(put|putObject|remove|setProperty)\b|\b(sampler|getCurrentSampler)\b`)
+
+// writes finds how a script writes to files.
+var writes = regexp.MustCompile(`\bnew\s+(File|Print|Buffered)(Writer|OutputStream|Stream)\b|\bnew File\b[^\n]*(<<|\.append|\.write|\.text\s*=)`)
+
+// standIn is a script's text with 1 in place of each reference.
+func (j *reader) standIn(text string, groovy bool) string {
+	var b strings.Builder
+	for {
+		at := strings.Index(text, "${")
+		size := 0
+		if at >= 0 {
+			size = referenceLength(text[at:])
+		}
+		if size == 0 {
+			return b.String() + text
+		}
+		inner := text[at+2 : at+size-1]
+		_, constant := j.constants[inner]
+		b.WriteString(text[:at])
+		if groovy && !constant && !j.runtime[inner] && !strings.HasPrefix(inner, "__") {
+			b.WriteString(text[at : at+size]) // the script's own
+		} else {
+			b.WriteByte('1')
+		}
+		text = text[at+size:]
+	}
+}
+
+// compile compiles a text.
+func (p *program) compile(text string) (*script.Program, error) {
+	if p.language == javascript {
+		return script.Compile(p.title, text)
+	}
+	dialect := java.Groovy
+	if p.language == beanshell {
+		dialect = java.BeanShell
+	}
+	out, err := java.Translate(text, dialect)
+	if err != nil {
+		return nil, err
+	}
+	return script.Compile(p.title, "(function(){var s=$j.begin(whittleGiven,whittleKept,"+strconv.FormatBool(p.language == groovy)+");whittleKeep(s);var v="+out+"(s);whittleEnd(s.Failure===true);return $j.result(v)})()")
+}
+
+// textKey is where the text is that a user's first run had.
+type textKey struct{ of *program }
+
+// maxTexts bounds how many texts of one script stay compiled.
+const maxTexts = 1000
+
+// of gives the program for what a user's text comes to.
+func (p *program) of(s *expr.Scope) (*script.Program, error) {
+	var text string
+	if p.first && s.User != nil {
+		kept := userState[string](s.User, textKey{p})
+		if *kept == "" {
+			*kept = string(p.source.Render(nil, s))
+		}
+		text = *kept
+	} else {
+		text = string(p.source.Render(nil, s))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c, ok := p.compiled[text]; ok {
+		if c == nil {
+			return nil, whittle.Errorf(whittle.Invalid, "%s: its text cannot be read", p.title)
+		}
+		return c, nil
+	}
+	c, err := p.compile(text)
+	if len(p.compiled) < maxTexts {
+		p.compiled[text] = c
+	}
+	return c, err
+}
+
+// library is what translated scripts call.
+var library = sync.OnceValue(func() *script.Program {
+	p, err := script.Compile("library", java.Library)
+	if err != nil {
+		panic(err)
+	}
+	return p
+})
+
 // engine is the one that all scripts of the plan share, made when the first is read.
 func (j *reader) engine() *script.Runtime {
 	if j.runtimeOf == nil {
-		j.runtimeOf = script.New(script.Options{})
+		j.runtimeOf = script.New(script.Options{Console: j.Plan.Console.Print})
 		j.Plan.Rest = j.runtimeOf.Rest
 	}
 	return j.runtimeOf
 }
 
-// run runs the script for a user. a is nil where there is no response; more are further
-// globals.
-func (p *program) run(s *expr.Scope, a *expr.Response, more map[string]any) (any, error) {
-	globals := p.globals(s, a)
-	for name, v := range more {
-		globals[name] = v
-	}
-	return p.engine().Run(context.Background(), p.compiled, globals)
-}
+// maxSaid bounds how often one script's failure is told.
+const maxSaid = 3
 
-func optional(text string, ok bool) any {
-	if !ok {
-		return nil
-	}
-	return text
-}
-
-// globals are what JMeter binds: vars, props, log, ctx, prev and the like.
-func (p *program) globals(s *expr.Scope, a *expr.Response) map[string]any {
-	quiet := func(...any) {}
-	vars := map[string]any{
-		"get":         func(name string) any { text, ok := p.value(s, name); return optional(text, ok) },
-		"put":         func(name string, value any) { p.assign(s, name, fmt.Sprint(value)) },
-		"remove":      func(name string) { p.remove(s, name) },
-		"containsKey": func(name string) bool { _, ok := p.value(s, name); return ok },
-	}
-	vars["getObject"], vars["putObject"] = vars["get"], vars["put"]
-	props := map[string]any{
-		"get": func(name string) any { text, ok := p.propertyValue(s, name); return optional(text, ok) },
-		"put": func(name string, value any) { p.setProperty(s, name, fmt.Sprint(value)) },
-	}
-	props["getProperty"], props["setProperty"] = props["get"], props["put"]
-	number := 1
-	if s.User != nil {
-		number = s.User.Number() + 1
-	}
-	parameters := string(p.parameters.Render(nil, s))
-	context := map[string]any{
-		"getThreadNum": func() int { return number - 1 }, "getVariables": func() any { return vars }, "getProperties": func() any { return props },
-	}
-	globals := map[string]any{
-		"vars": vars, "props": props, "ctx": context, "Label": p.label, "Parameters": parameters, "args": strings.Fields(parameters),
-		"log": map[string]any{"info": quiet, "warn": quiet, "error": quiet, "debug": quiet, "trace": quiet},
-		"OUT": map[string]any{"println": quiet, "print": quiet}, "println": quiet, "print": quiet,
-		"whittleText":  func(i int) string { return string(p.texts[i].Render(nil, s)) },
-		"whittleValue": func(i int) any { return looseValue(string(p.texts[i].Render(nil, s))) },
-		"whittleUUID":  func() string { return expr.UUID(s.RNG) },
-		"whittleNow":   func() int64 { return clock(s).UnixMilli() },
-		"whittleDate": func(pattern string, ms int64) any {
-			write, ok := Dated(pattern)
-			if !ok {
-				return nil
-			}
-			return write(timeOf(ms))
-		},
-	}
-	if a != nil {
-		prev := previous(s, a)
-		globals["prev"], globals["data"] = prev, prev["responseDataAsString"]
-		context["getPreviousResult"] = func() any { return prev }
-	}
-	return globals
-}
-
-// looseValue is what a text is where it stands in a script: a number, a word, or a text.
-func looseValue(text string) any {
-	switch d := looseDatum(text); d.Kind {
-	case expr.KindNumber:
-		return d.Num
-	case expr.KindBool:
-		return strings.EqualFold(strings.TrimSpace(text), "true")
-	default:
-		return text
-	}
-}
-
-// previous is a response as scripts see it: prev.
-func previous(s *expr.Scope, a *expr.Response) map[string]any {
-	text, _ := a.BodyText()
-	code := fmt.Sprint(a.Status)
-	prev := map[string]any{
-		"responseDataAsString": text, "responseCode": code, "responseMessage": http.StatusText(a.Status), "time": a.Elapsed.Milliseconds(),
-		"successful": a.Status < http.StatusBadRequest, "responseHeaders": headText(a), "uRL": a.URL, "urlAsString": a.URL,
-	}
-	for name, v := range prev {
-		get := "get"
-		if name == "successful" {
-			get = "is"
+// run runs the script for a user; what is lent has the globals. Its failure is told as
+// JMeter's log tells it, and comes back.
+func (p *program) run(s *expr.Scope, l *lent) (any, error) {
+	v, err := p.runQuietly(s, l)
+	if err != nil {
+		p.mu.Lock()
+		p.failed++
+		said := p.failed
+		p.mu.Unlock()
+		if said <= maxSaid {
+			p.Plan.Console.Print(fmt.Sprintf("%s: %s: %v", p.Plan.Name, p.title, err))
 		}
-		prev[get+strings.ToUpper(name[:1])+name[1:]] = func() any { return v }
 	}
-	prev["getResponseData"] = prev["getResponseDataAsString"]
-	prev["setIgnore"] = func() {}
-	return prev
+	return v, err
+}
+
+func (p *program) runQuietly(s *expr.Scope, l *lent) (any, error) {
+	compiled, err := p.of(s)
+	if err != nil {
+		return nil, err
+	}
+	r := p.engine()
+	if p.language != javascript {
+		if _, err := r.Run(context.Background(), library(), map[string]any{}); err != nil {
+			return nil, err
+		}
+	}
+	return r.Run(context.Background(), compiled, p.globals(s, l))
 }
 
 // scriptAction is a script that stands in the flow, or before a sampler. One that fails
 // is told in the log, and the flow goes on, as in JMeter.
 func (j *reader) scriptAction(e *element) plan.Action {
 	p := j.program(e)
-	return does(func(u plan.User) bool {
-		_, _ = p.run(u.Scope(), nil, scriptSample)
-		return true
-	})
+	return &scriptStep{p, strings.HasSuffix(e.name, "Sampler")}
 }
 
-// scriptSample is the sample that a script of its own makes, of which nothing is kept.
-var scriptSample = map[string]any{"SampleResult": map[string]any{
-	"setResponseData": func(...any) {}, "setResponseMessage": func(...any) {}, "setResponseCode": func(...any) {}, "setResponseCodeOK": func() {},
-	"setResponseOK": func() {}, "setDataType": func(...any) {}, "setSampleLabel": func(...any) {}, "setIgnore": func() {},
-}}
+// scriptStep is a script as a step.
+type scriptStep struct {
+	*program
+	sampler bool
+}
+
+func (*scriptStep) Inner() []plan.Step { return nil }
+
+// Act runs the script, and waits as long as it said.
+func (a *scriptStep) Act(ctx context.Context, u plan.User) bool {
+	l := &lent{previous: lastOf(u)}
+	_, _ = a.run(u.Scope(), l)
+	if l.wait > 0 && !u.PauseUntil(ctx, u.Now().Add(l.wait)) {
+		return false
+	}
+	return l.obey(u)
+}
 
 // scriptCapture is a script after a sampler.
 func (j *reader) scriptCapture(e *element, q *plan.Request) {
 	p := j.program(e)
-	takes(q, true, func(a *expr.Response) { _, _ = p.run(a.Scope, a, nil) })
+	takes(q, true, func(a *expr.Response) {
+		l := &lent{response: a}
+		_, _ = p.run(a.Scope, l)
+		l.leave(a.Scope.User, q)
+	})
 }
 
 // scriptAssertion is a script that judges a response; one that fails judges it as failed.
-func (j *reader) scriptAssertion(e *element) plan.Expectation {
+// It runs whatever other assertions say, as in JMeter.
+func (j *reader) scriptAssertion(e *element, q *plan.Request) plan.Expectation {
 	p := j.program(e)
-	return plan.Expectation{Body: true, Check: func(a *expr.Response) bool {
-		failed := false
-		_, err := p.run(a.Scope, a, map[string]any{
-			"AssertionResult": map[string]any{
-				"setFailure": func(v bool) { failed = v }, "setError": func(v bool) { failed = failed || v }, "setFailureMessage": func(...any) {},
-			},
-			"FailureMessage": "", "Failure": false,
-		})
-		return err == nil && !failed
-	}}
+	takes(q, true, func(a *expr.Response) {
+		l := &lent{response: a, judges: true}
+		_, err := p.run(a.Scope, l)
+		*userState[bool](a.Scope.User, verdictKey{p}) = err != nil || l.failure
+		l.leave(a.Scope.User, q)
+	})
+	return plan.Expectation{Check: func(a *expr.Response) bool { return !*userState[bool](a.Scope.User, verdictKey{p}) }}
 }
 
-// scriptCall is __groovy or __javaScript: an expression.
+// verdictKey is where the verdict of a script on the last response is.
+type verdictKey struct{ of *program }
+
+// scriptCall is __groovy, __BeanShell or __javaScript: an expression.
 func (j *reader) scriptCall(c *functionCall) expr.Expression {
 	open := strings.IndexByte(c.raw, '(')
 	if open < 0 {
@@ -261,16 +335,35 @@ func (j *reader) scriptCall(c *functionCall) expr.Expression {
 	if len(args) > 1 {
 		name = strings.TrimSpace(args[len(args)-1])
 	}
-	language := "javascript"
-	if c.name == "groovy" {
-		language = "groovy"
+	language := map[string]string{"groovy": "groovy", "BeanShell": "beanshell", "javaScript": "javascript"}[c.name]
+	text := args[0]
+	if !strings.Contains(text, "${") {
+		text = unescaped(text) // else compile does so
 	}
-	p := j.compileScript(c.at, "__"+c.name, language, strings.ReplaceAll(args[0], `\,`, ","))
+	p := j.compileScript(c.at, "__"+c.name, language, j.compile(c.at, text, expr.AsText), text)
+	if fixed, ok := p.source.Constant(); ok && name == "" && strings.Contains(fixed, "FileServer") && !usesVars.MatchString(fixed) {
+		// The plan's folder, which is known before the run.
+		if v, err := p.run(&expr.Scope{}, &lent{}); err == nil && v != nil {
+			return fixedText(fmt.Sprint(v))
+		}
+	}
 	return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value {
-		v, err := p.run(s, nil, nil)
+		v, err := p.run(s, &lent{previous: lastOf(s.User)})
 		if err != nil || v == nil {
 			return expr.TextValue("")
 		}
 		return expr.TextValue(fmt.Sprint(v))
 	})}
+}
+
+// unescaped is an argument without the backslashes that JMeter takes away.
+func unescaped(text string) string {
+	var b bytes.Buffer
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) && strings.IndexByte(`\,$`, text[i+1]) >= 0 {
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }

@@ -31,6 +31,8 @@ const (
 // users that comes and goes together is a group of its own; all have one flow.
 func (j *reader) pluginGroup(e *element, env elementScope) {
 	g := j.group(e, env)
+	j.atStart = true
+	defer func() { j.atStart = false }()
 	parts := map[string]func(*element) []part{steppingGroup: j.stepping, ultimateGroup: j.ultimate, concurrencyGroup: j.concurrency}[e.name](e)
 	at := 0
 	for _, p := range parts {
@@ -38,7 +40,10 @@ func (j *reader) pluginGroup(e *element, env elementScope) {
 			continue
 		}
 		own := g
-		own.Users, own.Ramp, own.Delay, own.Duration, own.First, own.Loops = p.users, p.ramp, p.delay, p.hold, at, p.loops
+		own.Users, own.Ramp, own.Delay, own.Duration, own.First = p.users, p.ramp, p.delay, p.hold, at
+		if own.Loops = p.loops; p.loops == 0 {
+			own.Loops = j.scheduledLoops(e)
+		}
 		at += p.users
 		j.Plan.Groups = append(j.Plan.Groups, own)
 	}

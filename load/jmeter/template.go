@@ -90,7 +90,7 @@ func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expre
 			return expr.TextValue(strconv.FormatBool(s.User == nil || !s.User.Failed()))
 		}}, true
 	}
-	if fixed, ok := j.constants[inner]; ok && !j.varies(inner) {
+	if fixed, ok := j.constants[inner]; ok && (j.atStart || !j.varies(inner)) {
 		return fixedText(fixed), true
 	}
 	if !j.varies(inner) {

@@ -226,11 +226,19 @@ const (
 	paceGroupShared // the same within the group
 )
 
+// calcModes are the modes of a ConstantThroughputTimer by their names.
+var calcModes = []string{
+	"this thread only", "all active threads", "all active threads in current thread group", "all active threads (shared)", "all active threads in current thread group (shared)",
+}
+
 func (j *reader) pacing(e *element) *pacing {
 	j.refuseOthers(e, "throughput", "calcMode")
 	perMinute := j.compile(e.where("throughput"), strings.TrimSpace(e.value("throughput")), expr.AsText)
 	if _, ok := perMinute.Constant(); ok && j.number(e.tag, "throughput", 0, plan.MaxRate*60, 0) < 1e-3 {
 		panic(e.where("throughput").Invalid("a throughput is samples per minute, above 0"))
+	}
+	if n := slices.Index(calcModes, strings.ToLower(e.value("calcMode"))); n >= 0 {
+		e.prop("calcMode").text = strconv.Itoa(n) // as an older JMeter wrote it
 	}
 	mode := j.whole(e.tag, "calcMode", 0, math.MaxInt32, 0)
 	if mode > paceGroupShared {

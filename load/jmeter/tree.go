@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"whittle"
@@ -30,6 +32,7 @@ type tag struct {
 
 // parseXML reads a whole document into tags.
 func parseXML(file string, src []byte) *tag {
+	src, restore := withoutControls(src)
 	decoder := xml.NewDecoder(bytes.NewReader(src))
 	decoder.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
 		switch strings.ToLower(charset) {
@@ -74,14 +77,46 @@ func parseXML(file string, src []byte) *tag {
 			}
 			t := &tag{name: token.Name.Local, at: here, attributes: make(map[string]string, len(token.Attr))}
 			for _, a := range token.Attr {
-				t.attributes[a.Name.Local] = a.Value
+				t.attributes[a.Name.Local] = restore(a.Value)
 			}
 			inner.children, open = append(inner.children, t), append(open, t)
 		case xml.EndElement:
 			open = open[:len(open)-1]
 		case xml.CharData:
-			inner.text += string(token)
+			inner.text += restore(string(token))
 		}
+	}
+}
+
+// controls are references to control characters, which JMeter reads and XML has not.
+var controls = regexp.MustCompile(`&#(?:x0*(1?[0-8bBcCeEfF]|1[0-9a-fA-F])|0*([0-8]|1[124-9]|2[0-9]|3[01]));`)
+
+// private is a character that stands for the control character 0 meanwhile.
+const private = 0xf800
+
+// withoutControls writes others in place of control characters; restore takes that back.
+func withoutControls(src []byte) (out []byte, restore func(string) string) {
+	if !controls.Match(src) {
+		return src, func(text string) string { return text }
+	}
+	out = controls.ReplaceAllFunc(src, func(reference []byte) []byte {
+		digits, base := strings.TrimSuffix(strings.TrimPrefix(string(reference), "&#"), ";"), 10
+		if strings.HasPrefix(digits, "x") {
+			digits, base = digits[1:], 16
+		}
+		n, err := strconv.ParseUint(digits, base, 8)
+		if err != nil || n >= ' ' || n == '\t' || n == '\n' || n == '\r' {
+			return reference
+		}
+		return []byte(string(rune(private + n)))
+	})
+	return out, func(text string) string {
+		return strings.Map(func(r rune) rune {
+			if r >= private && r < private+' ' {
+				return r - private
+			}
+			return r
+		}, text)
 	}
 }
 

@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -209,6 +210,32 @@ func (j *reader) arguments(t *tag) {
 	}
 }
 
+// assigned are the ways in which scripts use their variables that say which they are, of
+// which put fills one.
+var assigned = regexp.MustCompile(`\bvars\s*\.\s*(put|putObject|get|getObject|remove|containsKey)\s*\(\s*(?:"([^"$\\]*)"|'([^'$\\]*)')\s*[,)]`)
+
+var usesVars = regexp.MustCompile(`\bvars\b|getVariables`)
+
+// findAssigned lists the variables that a script fills, where its text says so: else it
+// may fill any.
+func (j *reader) findAssigned(e *element) {
+	for _, c := range e.children {
+		switch c.property() {
+		case "filename", "BeanShellSampler.filename", "BeanShellAssertion.filename":
+			j.scripted = j.scripted || strings.TrimSpace(c.text) != ""
+		}
+		all := assigned.FindAllStringSubmatch(c.text, -1)
+		if len(all) < len(usesVars.FindAllString(c.text, -1)) {
+			j.scripted = true
+		}
+		for _, m := range all {
+			if strings.HasPrefix(m[1], "put") || m[1] == "remove" {
+				j.runtime[m[2]+m[3]] = true
+			}
+		}
+	}
+}
+
 // findRuntime lists the variables that something fills during the run.
 func (j *reader) findRuntime(e *element) {
 	add := func(list, sep string) {
@@ -248,7 +275,9 @@ func (j *reader) findRuntime(e *element) {
 			}
 		}
 	default:
-		j.scripted = j.scripted || isScript(e.name)
+		if isScript(e.name) {
+			j.findAssigned(e)
+		}
 	}
 	for _, c := range e.below {
 		j.findRuntime(c)

@@ -1,0 +1,406 @@
+package jmeter
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/md5"  //nolint:gosec // plans compute it
+	"crypto/sha1" //nolint:gosec // likewise
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"whittle/load/expr"
+	"whittle/load/plan"
+	"whittle/load/script"
+)
+
+// lent is what one run of a script is given, and what it asks of its user.
+type lent struct {
+	response *expr.Response // nil: it stands before one
+	previous *snapshot
+	judges   bool // it is an assertion
+
+	wait    time.Duration // how long it sleeps, in all
+	failure bool          // it says that the response fails
+	stop    string        // what it ends: thread, test or now
+	loop    bool          // it begins the user's next loop
+	clears  bool          // it forgets the cookies
+}
+
+// snapshot is a response as scripts see it: prev.
+type snapshot struct {
+	status                         int
+	text, head, url, sent, request string
+	elapsed                        time.Duration
+	size                           int
+}
+
+func snapshotOf(a *expr.Response) *snapshot {
+	text, _ := a.BodyText()
+	head, body, _ := strings.Cut(string(a.Request), "\r\n\r\n")
+	_, head, _ = strings.Cut(head, "\r\n")
+	return &snapshot{status: a.Status, text: text, head: headText(a), url: a.URL, request: head, sent: body, elapsed: a.Elapsed, size: len(a.Head) + int(a.Size)}
+}
+
+// lastKey is where a user's last response is kept for scripts that ask for it.
+type lastKey struct{}
+
+// lastOf is a user's last response; nil: there is none, or no script asks for it.
+func lastOf(u expr.User) *snapshot {
+	if u == nil {
+		return nil
+	}
+	return *userState[*snapshot](u, lastKey{})
+}
+
+// keepLast makes every request keep its response for scripts before others.
+func (j *reader) keepLast() {
+	if !j.asksLast {
+		return
+	}
+	for _, q := range j.Plan.Requests() {
+		takes(q, true, func(a *expr.Response) { *userState[*snapshot](a.Scope.User, lastKey{}) = snapshotOf(a) })
+	}
+}
+
+// obey does what the script has asked of its user; false: its flow ends here.
+func (l *lent) obey(u plan.User) bool {
+	if l.clears {
+		u.ClearCookies()
+	}
+	switch {
+	case l.stop == "thread":
+		u.Stop()
+	case l.stop != "":
+		u.StopAll(l.stop == "now")
+		u.Stop()
+	case l.loop:
+		return leave(u, nextRound)
+	}
+	return l.stop == ""
+}
+
+// left is what scripts behind a response ask of the user, until its next step.
+type left struct{ lent }
+
+// leave keeps what is asked for the step behind the request.
+func (l *lent) leave(u expr.User, q *plan.Request) {
+	kept := userState[left](u, q)
+	kept.wait += l.wait
+	kept.clears = kept.clears || l.clears
+	kept.loop = kept.loop || l.loop
+	kept.failure = kept.failure || l.failure && !l.judges
+	if l.stop != "" {
+		kept.stop = l.stop
+	}
+}
+
+// behind is the step that does what scripts behind a response have asked for.
+func behind(q *plan.Request) plan.Step {
+	return plan.Step{Action: doesSlowly(func(ctx context.Context, u plan.User) bool {
+		kept := userState[left](u, q)
+		now := kept.lent
+		*kept = left{}
+		if now.wait > 0 && !u.PauseUntil(ctx, u.Now().Add(now.wait)) {
+			return false
+		}
+		return now.obey(u)
+	})}
+}
+
+// doesSlowly is an action that may wait.
+type doesSlowly func(context.Context, plan.User) bool
+
+func (doesSlowly) Inner() []plan.Step { return nil }
+
+// Act runs the function.
+func (d doesSlowly) Act(ctx context.Context, u plan.User) bool { return d(ctx, u) }
+
+// objectKey is where a user's objects are kept that are no texts.
+type objectKey struct{}
+
+// object is a value of the engine, and the text that it had as a variable.
+type object struct {
+	value script.Value
+	text  string
+}
+
+func optional(text string, ok bool) any {
+	if !ok {
+		return nil
+	}
+	return text
+}
+
+// globals are what JMeter binds: vars, props, log, ctx, prev and the like; and what
+// the library of translated scripts calls.
+func (p *program) globals(s *expr.Scope, l *lent) map[string]any {
+	given := p.given(s, l)
+	if p.language == javascript {
+		out := maps.Clone(given)
+		out["println"], out["print"] = p.say, p.say
+		return out
+	}
+	var kept script.Value
+	keep := func(v script.Value) {
+		if p.keeps && s.User != nil {
+			userState[object](s.User, keptKey{p}).value = v
+		}
+	}
+	if p.keeps && s.User != nil {
+		kept = userState[object](s.User, keptKey{p}).value
+	}
+	return map[string]any{
+		"whittleGiven": given, "whittleKept": kept, "whittleKeep": keep, "$host": p.host(s, l),
+		"whittleEnd": func(failed bool) { l.failure = l.failure || failed },
+	}
+}
+
+// keptKey is where the variables of a script stay for its next run.
+type keptKey struct{ of *program }
+
+func (p *program) say(line string) { p.Plan.Console.Print(line) }
+
+// given are the objects that a script sees.
+func (p *program) given(s *expr.Scope, l *lent) map[string]any {
+	objects := map[string]object{}
+	if s.User != nil {
+		objects = *p.objects(s.User)
+	}
+	get := func(name string) any { text, ok := p.value(s, name); return optional(text, ok) }
+	vars := map[string]any{
+		"get": get, "put": func(name string, value any) {
+			if value == nil {
+				p.remove(s, name)
+				return
+			}
+			p.assign(s, name, fmt.Sprint(value))
+		},
+		"remove":      func(name string) any { before := get(name); p.remove(s, name); delete(objects, name); return before },
+		"containsKey": func(name string) bool { _, ok := p.value(s, name); return ok },
+		"getObject": func(name string) any {
+			text, ok := p.value(s, name)
+			if o, has := objects[name]; has && o.text == text {
+				return o.value
+			}
+			return optional(text, ok)
+		},
+		"putObject": func(name string, value any, is script.Value) {
+			text := fmt.Sprint(value)
+			p.assign(s, name, text)
+			if len(objects) < maxObjects {
+				objects[name] = object{is, text}
+			}
+		},
+		"getIteration": func() int64 { return loopOf(s) + 1 },
+	}
+	props := map[string]any{
+		"get": func(name string) any { text, ok := p.propertyValue(s, name); return optional(text, ok) },
+		"put": func(name string, value any) any { return p.setProperty(s, name, fmt.Sprint(value)) },
+	}
+	props["getProperty"], props["setProperty"] = props["get"], props["put"]
+	number := 0
+	if s.User != nil {
+		number = s.User.Number()
+	}
+	group := map[string]any{"getName": func() string { return groupNameOf(s) }}
+	thread := map[string]any{"getThreadName": func() string { return threadName(s) }, "getThreadGroup": group}
+	cookies := map[string]any{"clear": func() { l.clears = true }}
+	sampler := map[string]any{"getName": func() string { return p.label }, "getCookieManager": cookies}
+	ctx := map[string]any{
+		"getThreadNum": func() int { return number }, "getVariables": vars, "getProperties": props, "getThread": thread, "getThreadGroup": group, "getCurrentSampler": sampler,
+		"setRestartNextLoop": func(v bool) { l.loop = v },
+	}
+	parameters := string(p.parameters.Render(nil, s))
+	args := make([]any, 0, 4)
+	for _, a := range strings.Fields(parameters) {
+		args = append(args, a)
+	}
+	quiet := func(...any) {}
+	out := map[string]any{
+		"vars": vars, "props": props, "ctx": ctx, "Label": p.label, "Parameters": parameters, "args": args, "sampler": sampler, "threadName": threadName(s), "FileName": "", "bshParams": args,
+		"log": map[string]any{"info": p.say, "warn": p.say, "error": p.say, "debug": quiet, "trace": quiet}, "OUT": map[string]any{"println": p.say, "print": p.say},
+		"SampleResult": l.result(&snapshot{}, p.label),
+	}
+	if l.judges {
+		out["AssertionResult"] = map[string]any{
+			"setFailure": func(v bool) { l.failure = v }, "setError": func(v bool) { l.failure = l.failure || v }, "setFailureMessage": quiet,
+			"isFailure": func() bool { return l.failure }, "getName": func() string { return p.label },
+		}
+		out["Failure"], out["FailureMessage"] = false, ""
+	}
+	now := l.previous
+	if l.response != nil {
+		now = snapshotOf(l.response)
+	}
+	if now != nil {
+		prev := l.result(now, p.label)
+		out["prev"], out["data"] = prev, now.text
+		ctx["getPreviousResult"] = prev
+		if l.response != nil {
+			out["SampleResult"], out["Response"] = prev, prev
+			out["ResponseCode"], out["ResponseData"], out["ResponseHeaders"], out["ResponseMessage"] = fmt.Sprint(now.status), now.text, now.head, http.StatusText(now.status)
+			out["SampleLabel"], out["RequestHeaders"], out["SamplerData"] = p.label, now.request, now.sent
+		}
+	}
+	return out
+}
+
+// maxObjects bounds the objects that one user keeps.
+const maxObjects = 1000
+
+func (p *program) objects(u expr.User) *map[string]object {
+	all := userState[map[string]object](u, objectKey{})
+	if *all == nil {
+		*all = map[string]object{}
+	}
+	return all
+}
+
+func groupNameOf(s *expr.Scope) string {
+	if s.User == nil {
+		return ""
+	}
+	return s.User.Group()
+}
+
+func loopOf(s *expr.Scope) int64 {
+	if u, ok := s.User.(plan.User); ok {
+		return u.Loop()
+	}
+	return 0
+}
+
+// threadName is JMeter's name of a user.
+func threadName(s *expr.Scope) string {
+	if s.User == nil {
+		return ""
+	}
+	at := 0
+	if u, ok := s.User.(plan.User); ok {
+		at = u.GroupIndex()
+	}
+	return fmt.Sprintf("%s %d-%d", s.User.Group(), at+1, s.User.Number()+1)
+}
+
+// result is a sample as scripts see it, with what they may say of it.
+func (l *lent) result(a *snapshot, label string) map[string]any {
+	text := func(v string) func() string { return func() string { return v } }
+	number := func(n int64) func() int64 { return func() int64 { return n } }
+	quiet := func(...any) {}
+	method := "GET"
+	out := map[string]any{
+		"getResponseDataAsString": text(a.text), "getResponseData": text(a.text), "getResponseCode": text(fmt.Sprint(a.status)), "getResponseMessage": text(http.StatusText(a.status)),
+		"getResponseHeaders": text(a.head), "getRequestHeaders": text(a.request), "getSamplerData": text(a.sent), "getQueryString": text(a.sent), "getHTTPMethod": text(method),
+		"getUrlAsString": text(a.url), "getURL": text(a.url), "getSampleLabel": text(label), "getTime": number(a.elapsed.Milliseconds()), "getLatency": number(a.elapsed.Milliseconds()),
+		"getBytesAsLong": number(int64(a.size)), "getBodySizeAsLong": number(int64(len(a.text))), "getBytes": func() int { return a.size }, "getErrorCount": func() int { return 0 },
+		"isSuccessful": func() bool { return a.status < http.StatusBadRequest && !l.failure }, "isResponseCodeOK": func() bool { return a.status == http.StatusOK },
+		"setSuccessful": func(v bool) { l.failure = !v }, "setStopThread": func(v bool) { l.stop = when(v, "thread") }, "setStopTest": func(v bool) { l.stop = when(v, "test") },
+		"setStopTestNow": func(v bool) { l.stop = when(v, "now") }, "setStartNextThreadLoop": func(v bool) { l.loop = v },
+	}
+	for _, name := range []string{
+		"setResponseCode", "setResponseCodeOK", "setResponseMessage", "setResponseMessageOK", "setResponseData", "setResponseOK", "setResponseHeaders", "setRequestHeaders",
+		"setDataType", "setDataEncoding", "setContentType", "setSampleLabel", "setSamplerData", "setIgnore", "sampleStart", "sampleEnd",
+	} {
+		out[name] = quiet
+	}
+	return out
+}
+
+func when(v bool, text string) string {
+	if v {
+		return text
+	}
+	return ""
+}
+
+// hashes are the digests by Java's names.
+var hashes = map[string]func() hash.Hash{
+	"MD5": md5.New, "SHA": sha1.New, "SHA1": sha1.New, "SHA-1": sha1.New, "SHA-224": sha256.New224, "SHA-256": sha256.New, "SHA256": sha256.New, "SHA-384": sha512.New384, "SHA-512": sha512.New,
+}
+
+// host is what the library calls for what only the run has.
+func (p *program) host(s *expr.Scope, l *lent) map[string]any {
+	unhex := func(text string) []byte { b, _ := hex.DecodeString(text); return b }
+	return map[string]any{
+		"log": p.say, "now": func() int64 { return clock(s).UnixMilli() }, "uuid": func() string { return expr.UUID(s.RNG) }, "random": func() float64 { return s.RNG.Float64() },
+		"env":   func(name string) any { v := p.Source.Env(name); return optional(v, v != "") },
+		"sleep": func(ms float64) { l.wait += time.Duration(min(max(ms, 0), maxSleep) * float64(time.Millisecond)) }, "threadName": func() string { return threadName(s) },
+		"property":    func(name string) any { text, ok := p.propertyValue(s, name); return optional(text, ok) },
+		"setProperty": func(name, text string) { p.setProperty(s, name, text) },
+		"date": func(pattern string, ms int64) any {
+			write, ok := Dated(pattern)
+			if !ok {
+				return nil
+			}
+			return write(time.UnixMilli(ms))
+		},
+		"parseDate": func(pattern, text string) any {
+			layout, ok := Layout(pattern)
+			at, err := time.Parse(layout, text)
+			if !ok || err != nil {
+				return nil
+			}
+			return at.UnixMilli()
+		},
+		"base64": func(data string, url bool) string {
+			if url {
+				return base64.URLEncoding.EncodeToString(unhex(data))
+			}
+			return base64.StdEncoding.EncodeToString(unhex(data))
+		},
+		"unbase64": func(text string) any {
+			text = strings.NewReplacer("-", "+", "_", "/", "\r", "", "\n", "").Replace(strings.TrimRight(text, "="))
+			b, err := base64.RawStdEncoding.DecodeString(text)
+			return optional(hex.EncodeToString(b), err == nil)
+		},
+		"hash": func(name, data string) any {
+			sum, ok := hashes[strings.ToUpper(name)]
+			if !ok {
+				return nil
+			}
+			h := sum()
+			h.Write(unhex(data))
+			return hex.EncodeToString(h.Sum(nil))
+		},
+		"hmac": func(name, key, data string) any {
+			sum, ok := hashes[strings.ToUpper(strings.TrimPrefix(strings.ToUpper(name), "HMAC"))]
+			if !ok {
+				return nil
+			}
+			h := hmac.New(sum, unhex(key))
+			h.Write(unhex(data))
+			return hex.EncodeToString(h.Sum(nil))
+		},
+		"folder": func() string { return p.folder() }, "planName": func() string { return filepath.Base(p.Plan.Name) },
+		"file":   func(name string) (string, error) { return p.fileText(name) },
+		"isFile": func(name string) bool { _, err := p.fileText(name); return err == nil },
+	}
+}
+
+// maxSleep bounds how long one run of a script sleeps, in milliseconds.
+const maxSleep = 24 * 60 * 60 * 1000
+
+// folder is the plan's, as JMeter gives it.
+func (p *program) folder() string {
+	if at, err := filepath.Abs(p.Source.Folder); err == nil {
+		return at
+	}
+	return p.Source.Folder
+}
+
+func (p *program) fileText(name string) (string, error) {
+	if p.Source.Open == nil {
+		return "", fmt.Errorf("%s cannot be opened: the plan is not a file", name)
+	}
+	b, err := p.Source.Open(name)
+	return string(b), err
+}
