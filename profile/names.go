@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -35,6 +36,10 @@ func matchEndpoint(endpoint, name string) (named int, ok bool) {
 	}
 	if isProcedure(path) && strings.HasSuffix(at, path) || isProcedure(at) && path == "/"+at[strings.LastIndexByte(at, '.')+1:] {
 		return len(path), true
+	}
+	if prefix, pattern, ok := cutPattern(path); ok {
+		rest, below := strings.CutPrefix(at, prefix)
+		return 0, below && pattern.MatchString(rest)
 	}
 	if len(at) > 1 {
 		at = strings.TrimSuffix(at, "/")
@@ -84,6 +89,21 @@ func cutMethod(name string) (method, path string) {
 		return "", ""
 	}
 	return method, path
+}
+
+// cutPattern takes the path of a route apart that is a regular expression of
+// JavaScript's: "/api/^\/rx(\d+)$/i", whose prefix is "/api".
+func cutPattern(path string) (prefix string, pattern *regexp.Regexp, ok bool) {
+	begin, end := strings.Index(path, "/^"), strings.LastIndexByte(path, '/')
+	if begin < 0 || end < begin+2 {
+		return "", nil, false
+	}
+	text := path[begin+1 : end]
+	if strings.Contains(path[end+1:], "i") {
+		text = "(?i)" + text
+	}
+	pattern, err := regexp.Compile(text)
+	return path[:begin], pattern, err == nil
 }
 
 // isProcedure knows "/package.Service/Method".

@@ -29,6 +29,11 @@ func TestARequestMeansItsRoute(t *testing.T) {
 		{"GET|POST /search", "POST /search?q=a", true},
 		{"GET|POST /search", "PUT /search", false},
 		{"* /ping", "PUT /ping", true},
+		{`GET /^\/rx(\d+)$/`, "GET /rx5?q=a", true},
+		{`GET /^\/rx(\d+)$/`, "GET /rxs", false},
+		{`GET /api/^\/rx$/i`, "GET /api/RX", true},
+		{`GET /api/^\/rx$/i`, "GET /RX", false},
+		{`GET /^\/(?=a)/`, "GET /a", false}, // Go has no such expression
 		{"GET /", "HEAD /", true},
 		{"GET /", "GET /x", false},
 	} {
