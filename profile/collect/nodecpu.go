@@ -94,6 +94,7 @@ func label(p *profile.Profile, m *marks, r *router) {
 			}
 			return ""
 		}
+		r.reconcile(p, m, turn)
 		p.Requests = m.requests(r.endpoint)
 		for i := range p.Samples {
 			if s := &p.Samples[i]; s.Thread == 0 {

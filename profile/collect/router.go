@@ -367,7 +367,9 @@ func (w *routerWalk) tables() {
 	if w.i.marking != "" {
 		servers = w.i.marksKey() + "?.servers"
 	}
-	w.from(w.list("this.listeners("+servers+")"), "'', undefined")
+	for _, listener := range w.list("this.listeners(" + servers + ")") { // each has a framework of its own
+		w.from([]remote{listener}, "'', undefined")
+	}
 	for n := 0; n < 100; n++ {
 		var count struct{ Routes, Deferred int }
 		if !w.text(&count, "this.count()") || n >= count.Deferred {

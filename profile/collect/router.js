@@ -51,18 +51,21 @@
       for (const path of at) {
         const before = [layer.path, layer.params];
         try {
-          if (!layer.match(path)) continue;
-          let mount = layer.path || '';
-          for (const [name, value] of Object.entries(layer.params ?? {})) {
+          const match = layer.match(path); // true, or what it found
+          if (!match) continue;
+          const { path: matched, params } = is(match) ? match : layer;
+          let mount = matched || '';
+          for (const [name, value] of Object.entries(params ?? {})) {
             mount = mount.split('/').map(s => (s === encodeURIComponent(value) || s === value ? ':' + name : s)).join('/');
           }
-          const rest = path.slice((layer.path || '').length);
+          const rest = path.slice((matched || '').length);
           if (!mounts.has(mount)) mounts.set(mount, []);
           mounts.get(mount).push(rest[0] === '/' ? rest : '/' + rest);
         } catch {
           continue;
         } finally {
-          [layer.path, layer.params] = before;
+          if (layer.path !== before[0]) layer.path = before[0];
+          if (layer.params !== before[1]) layer.params = before[1];
         }
       }
       for (const [mount, rest] of mounts) {
@@ -86,6 +89,23 @@
     } catch {
       return undefined;
     }
+  }
+
+  // standard are the modules of Node's own that are loaded.
+  let modules;
+  function standard() {
+    if (modules) return modules;
+    modules = new Set();
+    for (const entry of process.moduleLoadList ?? []) {
+      const name = /^NativeModule ([a-z]\w*)$/.exec(entry)?.[1];
+      if (!name || name === 'internal') continue;
+      try {
+        modules.add(process.getBuiltinModule?.(name) ?? require(name));
+      } catch {
+        continue;
+      }
+    }
+    return modules;
   }
 
   // Each knows one kind of table; it says whether x is one.
@@ -177,9 +197,10 @@
         return false;
       }));
     },
-    // inside gives what an object or array holds that may be, or lead to, a table.
+    // inside gives what an object or array holds that may be, or lead to, a table. A
+    // module of Node's own holds much, and none.
     inside(x) {
-      if (typeof x === 'function' || !is(x) || ArrayBuffer.isView(x)) return [];
+      if (typeof x === 'function' || !is(x) || ArrayBuffer.isView(x) || standard().has(x)) return [];
       const out = [];
       for (const key of Object.getOwnPropertyNames(x).slice(0, 100)) {
         const d = Object.getOwnPropertyDescriptor(x, key);

@@ -1,0 +1,87 @@
+package collect
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"whittle/profile"
+)
+
+// What only the heap knows is found behind modules of Node's own, and mounted routers by
+// what their layers say of a path that was asked for.
+func TestTablesOfRouters(t *testing.T) {
+	pid, base := nodeOf(t, "testdata/routers.js")
+	s, err := Open(t.Context(), strconv.Itoa(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	i := s.(*inspector)
+	i.mark(t.Context(), time.Minute)
+	defer i.unmark(t.Context())
+	for _, path := range []string{"/items/17", "/v1/tenants/7/users/ann/list"} {
+		if err := request("GET", base+path)(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := i.readRouter(t.Context(), &profile.Profile{})
+	want := []string{"GET /items/{id}", "GET /v1/tenants/:tenant/users/:user/:item", "GET /v1/tenants/:tenant/users/:user/list", "POST /items"}
+	if !slices.Equal(r.endpoints, want) {
+		t.Errorf("endpoints %q, want %q", r.endpoints, want)
+	}
+}
+
+// A table that lost its prefix gets it from the requests, where these have one; where
+// they have several, and where no request could mean an endpoint, the paths tell.
+func TestATableIsHeldToTheRequests(t *testing.T) {
+	for name, c := range map[string]struct {
+		endpoint, second string // of the tables
+		requests         []string
+		ranIn            string // whose turn the endpoint's function ran in
+		want             string // what it is called
+	}{
+		"whole":                              {"GET /things/:id", "", []string{"GET /things/17"}, "GET /things/17", "GET /things/:id"},
+		"cut":                                {"GET /things/:id", "", []string{"GET /m/things/17"}, "GET /m/things/17", "GET /m/things/:id"},
+		"cut, and it waited":                 {"GET /things/:id", "", []string{"GET /m/things/17", "GET /"}, "", "GET /m/things/:id"},
+		"cut after a key":                    {"GET /things", "", []string{"GET /t/17/things", "GET /t/18/things"}, "", "GET /t/{id}/things"},
+		"two prefixes":                       {"GET /same", "", []string{"GET /api/same", "GET /v2/same"}, "GET /v2/same", "GET /v2/same"},
+		"two prefixes, and it waited":        {"GET /same", "", []string{"GET /api/same", "GET /v2/same"}, "", ""},
+		"of another method":                  {"POST /things", "", []string{"GET /m/things"}, "GET /m/things", "GET /m/things"},
+		"all of a mount":                     {"GET /", "", []string{"GET /m"}, "GET /m", "GET /m"},
+		"asked for by none":                  {"GET /old", "", []string{"GET /new"}, "GET /new", "GET /new"},
+		"asked for by none, long ago":        {"GET /old", "", []string{"GET /new"}, "", "GET /old"},
+		"no request that is seen":            {"GET /old", "", nil, "", "GET /old"},
+		"another has the requests' own name": {"GET /x", "GET /m/x", []string{"GET /m/x"}, "GET /m/x", "GET /m/x"},
+	} {
+		events := []string{"end"}
+		for _, r := range c.requests {
+			events = append(events, "start "+r, "over "+r, "end")
+		}
+		if c.ranIn != "" {
+			events = append(events, "start "+c.ranIn)
+		}
+		m := timeline(c.requests, events...)
+		at := place{"1", 9, 0}
+		r := &router{named: map[place]string{at: c.endpoint}, endpoints: []string{c.endpoint}}
+		if c.second != "" {
+			r.endpoints = append(r.endpoints, c.second)
+		}
+		p := &profile.Profile{
+			Kind: profile.CPU, Runtime: profile.Node, Functions: []profile.Function{{Name: "f", Script: "1", Line: 10, Column: 1}},
+			Samples: []profile.Sample{{Stack: []profile.Frame{{}}, Value: 1, At: time.Duration(len(events)) * time.Millisecond}},
+		}
+		label(p, m, r)
+		if got := p.Samples[0].Endpoint; got != c.want {
+			t.Errorf("%s: it is %q, want %q", name, got, c.want)
+		}
+		if c.want != "" && len(c.requests) > 0 && c.want != "GET /old" && p.Requests[c.want] == 0 {
+			t.Errorf("%s: %s has no requests: %v", name, c.want, p.Requests)
+		}
+	}
+	if got := cutPrefix("GET /m/things/17", "* /things/:id"); !reflect.DeepEqual(got, "/m") {
+		t.Errorf("prefix %q", got)
+	}
+}

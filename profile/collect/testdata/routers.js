@@ -1,0 +1,38 @@
+// Servers whose tables of routes have the shapes of frameworks', so that no package is
+// needed: one that only the heap knows, as hapi's, and one whose layers say what of a
+// path they matched, as those of Express since 5.3.
+'use strict';
+const http = require('node:http');
+const { Core } = require('./core.js');
+
+function layer(prefix, handle) {
+  const open = new RegExp('^' + prefix.replace(/:(\w+)/g, '(?<$1>[^/]+)') + '(?=/|$)');
+  return {
+    handle,
+    match(path) {
+      const found = open.exec(path);
+      return found ? { path: found[0], params: { ...found.groups } } : false;
+    },
+  };
+}
+
+function routerOf(...stack) {
+  const handle = (req, res) => res.end('x');
+  return Object.assign(handle, { handle, stack });
+}
+
+const get = (path, handle) => ({ ...layer(path, handle), route: { path, stack: [{ method: 'get', handle }] } });
+
+const done = (req, res) => res.end('x');
+const listener = new Core([['get', '/items/{id}', (req, res) => done(req, res)], ['post', '/items', (req, res) => done(req, res)]])._createListener();
+const app = routerOf(
+  layer('/v1/tenants/:tenant', routerOf(layer('/users/:user', routerOf(get('/list', (req, res) => done(req, res)), get('/:item', (req, res) => done(req, res)))))),
+);
+const ports = [];
+for (const server of [listener, http.createServer((req, res) => app(req, res))]) {
+  server.listen(0, '127.0.0.1', () => {
+    ports.push(server.address().port);
+    if (ports.length === 2) console.log(listener.address().port);
+  });
+}
+process.stdin.resume().on('end', () => process.exit(0));
