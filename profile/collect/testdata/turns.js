@@ -6,14 +6,8 @@ const fs = require('node:fs');
 const { performance } = require('node:perf_hooks');
 const marks = eval(fs.readFileSync(process.argv[2], 'utf8'));
 
-const moments = []; // [whose, when on V8's clock]
-const [s, ns] = process.hrtime();
-const offset = s * 1e6 + ns / 1e3 - performance.now() * 1e3;
-const at = whose => {
-  const until = performance.now() + 0.05; // longer than what clocks differ by
-  while (performance.now() < until);
-  moments.push([whose, performance.now() * 1e3 + offset]);
-};
+const moments = []; // [whose, when]
+const at = whose => moments.push([whose, performance.now()]);
 const later = () => new Promise(resolve => setImmediate(resolve));
 
 const kinds = {
@@ -93,7 +87,7 @@ server.listen(0, '127.0.0.1', async () => {
   const result = JSON.parse(mine.result());
   mine.stop();
   patches.push(own());
-  console.log(JSON.stringify({ result, moments, patches, left: Symbol.for('whittle.marks') in globalThis }));
+  console.log(JSON.stringify({ result, moments: moments.map(([whose, when]) => [whose, when * 1e3 + result.offset]), patches, left: Symbol.for('whittle.marks') in globalThis }));
   agent.destroy();
   server.close();
 });
