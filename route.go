@@ -182,6 +182,9 @@ type Comparison struct {
 	// Ignore lists JSON paths that are not compared: "$.id",
 	// "$.items[*].at", "$..etag". For JSON, and around the number of Statistical.
 	Ignore []string
+	// IgnoreText lists patterns of RE2's syntax: what they match of bodies that are
+	// compared as a whole is not compared. For Exact, and for JSON where a body is none.
+	IgnoreText []string
 	// Unordered lists JSON paths of arrays that are compared as multisets.
 	Unordered []string
 	// Tolerance is the relative difference of two JSON numbers that counts as

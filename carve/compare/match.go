@@ -51,7 +51,8 @@ const (
 type match struct {
 	c      whittle.Comparison
 	kind   whittle.FindingKind
-	differ jsondiff.Differ
+	plain  jsondiff.Differ
+	differ jsondiff.Differ // plain, but for what the config says to ignore in texts
 	show   *display.View
 	learn  bool
 	alpha  float64
@@ -95,11 +96,12 @@ func newMatch(c whittle.Comparison) (*match, error) {
 			WithField("compare.expect").WithHint("declare one difference for a whole path, or ignore the path")
 	}
 	if c.Kind == whittle.Exact {
-		m.differ = &jsondiff.Exact{Expect: expect}
-		return m, nil
-	}
-	if m.differ, err = jsondiff.NewJSON(c, expect); err != nil {
+		m.plain = &jsondiff.Exact{Expect: expect}
+	} else if m.plain, err = jsondiff.NewJSON(c, expect); err != nil {
 		return nil, err
+	}
+	if m.differ, err = jsondiff.Masked(m.plain, &c); err != nil || c.Kind == whittle.Exact {
+		return m, err
 	}
 	if m.forms, err = form.New(c); err != nil {
 		return nil, err
@@ -110,7 +112,7 @@ func newMatch(c whittle.Comparison) (*match, error) {
 // ShowBy implements redactable.
 func (m *match) ShowBy(d *display.View) {
 	m.show = d
-	switch k := m.differ.(type) {
+	switch k := m.plain.(type) {
 	case *jsondiff.Exact:
 		k.Show = d
 	case *jsondiff.JSON:

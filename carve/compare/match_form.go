@@ -2,6 +2,7 @@ package compare
 
 import (
 	"whittle"
+	"whittle/carve/compare/form"
 )
 
 // How a match splits its error rate: over differences anywhere, at single places,
@@ -55,7 +56,19 @@ func (m *match) formFindings() []whittle.Finding {
 // coverage implements covering.
 func (m *match) coverage() *whittle.Coverage {
 	if m.forms != nil {
-		return m.forms.Coverage(&m.c)
+		return m.ignoring(m.forms.Coverage(&m.c))
 	}
-	return &whittle.Coverage{ByValue: 1, WholeBody: true, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}, Summary: "the whole body compared by value"}
+	return m.ignoring(&whittle.Coverage{ByValue: 1, WholeBody: true, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}, Summary: "the whole body compared by value"})
+}
+
+// ignoring adds what the config takes out of bodies that are compared as a whole.
+func (m *match) ignoring(c *whittle.Coverage) *whittle.Coverage {
+	if !c.WholeBody || len(m.c.IgnoreText) == 0 {
+		return c
+	}
+	for _, pattern := range m.c.IgnoreText {
+		c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: pattern, Reason: "text that matches is ignored in the config"})
+	}
+	c.Summary = form.CoverageWords(c)
+	return c
 }

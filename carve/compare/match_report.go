@@ -200,10 +200,10 @@ func (m *match) cause(k *mark) string {
 	case m.learn && k.Path == jsondiff.ManyPaths:
 		return "more places differ than are distinguished, so nothing is learned of them: ignore those that the monolith changes by itself, as $.prices.*.at"
 	case k.How == jsondiff.HowBytes && k.Self > 0:
-		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical",
+		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical, or name what changes in compare.ignore_text",
 			units.Grouped(k.Self), units.Grouped(m.repeats))
 	case k.How == jsondiff.HowSyntax && k.Self > 0:
-		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, and what is not JSON is compared as a whole",
+		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, and what is not JSON is compared as a whole: name what changes in compare.ignore_text",
 			units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.learn && k.Self > 0:
 		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often", units.Grouped(k.Self), units.Grouped(m.repeats))

@@ -80,7 +80,7 @@ func (m *match) UnmarshalBinary(b []byte) error {
 		}
 	}
 	f.forms = m.forms
-	f.differ, f.show, f.c, f.kind, f.learn, f.alpha, f.chosen = m.differ, m.show, m.c, m.kind, m.learn, m.alpha, m.chosen
+	f.plain, f.differ, f.show, f.c, f.kind, f.learn, f.alpha, f.chosen = m.plain, m.differ, m.show, m.c, m.kind, m.learn, m.alpha, m.chosen
 	*m = *f
 	m.counted = m.noise.Version
 	m.recount()

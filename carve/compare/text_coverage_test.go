@@ -24,29 +24,38 @@ func TestWhatIsNotComparedIsNotEquivalent(t *testing.T) {
 	for _, c := range []struct {
 		kind                whittle.CompareKind
 		body                string
+		ignored             string // a pattern
 		monolith, candidate func(n int) string
 		state               whittle.State
 		why                 string // in a bound's or a finding's words
 	}{
-		{whittle.JSON, "<p>%s.", steady, steady, whittle.Equivalent, ""},
-		{whittle.Exact, "<p>%s.", steady, steady, whittle.Equivalent, ""},
-		{whittle.JSON, "<p>%s.", changing, changing, whittle.Undecided, "what is not JSON is compared as a whole"},
-		{whittle.JSON, "<p>%s.", changing, wrong, whittle.Undecided, "what is not JSON is compared as a whole"},
-		{whittle.JSON, "<p>%s.", steady, wrong, whittle.Different, ""},
-		{whittle.Exact, "<p>%s.", changing, changing, whittle.Undecided, "no candidate can give the same bytes"},
-		{whittle.Exact, "<p>%s.", changing, wrong, whittle.Undecided, "no candidate can give the same bytes"},
-		{whittle.Exact, "<p>%s.", steady, wrong, whittle.Different, ""},
-		{whittle.JSON, `{"html":"%s"}`, changing, changing, whittle.Undecided, "no value of the bodies is compared: $.html is text without a form"},
-		{whittle.JSON, `{"html":"%s"}`, changing, wrong, whittle.Undecided, "no value of the bodies is compared: $.html is text without a form"},
-		{whittle.JSON, `["%s"]`, changing, wrong, whittle.Undecided, "no value of the bodies is compared: $[*] is text without a form"},
-		{whittle.JSON, `"%s"`, changing, wrong, whittle.Undecided, "no value of the bodies is compared: $ is text without a form"},
-		{whittle.JSON, `{"id":1,"html":"%s"}`, changing, changing, whittle.Equivalent, ""},
-		{whittle.JSON, `{"%s}}`, total(1), total(1), whittle.Undecided, "no value of the bodies is compared: $.*.total was not seen in both"},
-		{whittle.JSON, `{"%s}}`, total(1), total(2), whittle.Undecided, "no value of the bodies is compared: $.*.total was not seen in both"},
-		{whittle.JSON, `{"id":1,"%s}}`, total(1), total(1), whittle.Equivalent, "$.*.total: not seen in both"},
-		{whittle.JSON, "%.0s", steady, steady, whittle.Equivalent, ""}, // no body
+		{whittle.JSON, "<p>%s.", "", steady, steady, whittle.Equivalent, ""},
+		{whittle.Exact, "<p>%s.", "", steady, steady, whittle.Equivalent, ""},
+		{whittle.JSON, "<p>%s.", "", changing, changing, whittle.Undecided, "what is not JSON is compared as a whole"},
+		{whittle.JSON, "<p>%s.", "", changing, wrong, whittle.Undecided, "what is not JSON is compared as a whole"},
+		{whittle.JSON, "<p>%s.", "", steady, wrong, whittle.Different, ""},
+		{whittle.Exact, "<p>%s.", "", changing, changing, whittle.Undecided, "no candidate can give the same bytes"},
+		{whittle.Exact, "<p>%s.", "", changing, wrong, whittle.Undecided, "no candidate can give the same bytes"},
+		{whittle.Exact, "<p>%s.", "", steady, wrong, whittle.Different, ""},
+		{whittle.JSON, `{"html":"%s"}`, "", changing, changing, whittle.Undecided, "no value of the bodies is compared: $.html is text without a form"},
+		{whittle.JSON, `{"html":"%s"}`, "", changing, wrong, whittle.Undecided, "no value of the bodies is compared: $.html is text without a form"},
+		{whittle.JSON, `["%s"]`, "", changing, wrong, whittle.Undecided, "no value of the bodies is compared: $[*] is text without a form"},
+		{whittle.JSON, `"%s"`, "", changing, wrong, whittle.Undecided, "no value of the bodies is compared: $ is text without a form"},
+		{whittle.JSON, `{"id":1,"html":"%s"}`, "", changing, changing, whittle.Equivalent, ""},
+		{whittle.JSON, `{"%s}}`, "", total(1), total(1), whittle.Undecided, "no value of the bodies is compared: $.*.total was not seen in both"},
+		{whittle.JSON, `{"%s}}`, "", total(1), total(2), whittle.Undecided, "no value of the bodies is compared: $.*.total was not seen in both"},
+		{whittle.JSON, `{"id":1,"%s}}`, "", total(1), total(1), whittle.Equivalent, "$.*.total: not seen in both"},
+		{whittle.JSON, "%.0s", "", steady, steady, whittle.Equivalent, ""}, // no body
+		{whittle.JSON, "<p>%s.", `\w+ \w+ \w+\.`, changing, changing, whittle.Equivalent, "text that matches is ignored"},
+		{whittle.JSON, "<p>%s.", `Rendered (\w+ \w+ \w+)\.`, changing, wrong, whittle.Different, ""},
+		{whittle.Exact, "<p>%s.", `Rendered (\w+ \w+ \w+)\.`, changing, changing, whittle.Equivalent, "text that matches is ignored"},
+		{whittle.Exact, "<p>%s.", `Rendered (\w+ \w+ \w+)\.`, changing, wrong, whittle.Different, ""},
 	} {
-		j, err := NewJudge(whittle.Comparison{Kind: c.kind, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
+		compared := whittle.Comparison{Kind: c.kind, LearnNoise: true, Confidence: 0.99, MinCompared: 300}
+		if c.ignored != "" {
+			compared.IgnoreText = []string{c.ignored}
+		}
+		j, err := NewJudge(compared)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/form"
+	"whittle/carve/compare/jsondiff"
 	"whittle/internal/http1"
 )
 
@@ -25,6 +26,7 @@ func (r *reader) compare(o *object, c *whittle.Comparison) {
 	read(m, "kind", "exact, json or statistical", &c.Kind, parseKind)
 	m.headers("headers", c)
 	m.texts("ignore", "[$.id]", &c.Ignore, jsonPath)
+	m.textsUpTo(jsondiff.MaxMasks, "ignore_text", `['nonce="([^"]*)"']`, &c.IgnoreText, maskPattern)
 	m.texts("unordered", "[$.items]", &c.Unordered, jsonPath)
 	m.fraction("tolerance", &c.Tolerance)
 	m.flag("learn_noise", &c.LearnNoise)
@@ -49,6 +51,11 @@ func (r *reader) compare(o *object, c *whittle.Comparison) {
 	r.onlyFor(m, c.Kind)
 }
 
+func maskPattern(s string) error {
+	_, err := jsondiff.MaskPattern(s)
+	return err
+}
+
 func parseKind(s string) (whittle.CompareKind, error) {
 	k, err := oneOf(s, []string{string(whittle.Exact), string(whittle.JSON), string(whittle.Statistical)})
 	return whittle.CompareKind(k), err
@@ -61,6 +68,7 @@ var kindsOf = []struct {
 	kinds []whittle.CompareKind
 }{
 	{"ignore", []whittle.CompareKind{whittle.JSON, whittle.Statistical}},
+	{"ignore_text", []whittle.CompareKind{whittle.JSON, whittle.Exact}},
 	{"unordered", []whittle.CompareKind{whittle.JSON}},
 	{"tolerance", []whittle.CompareKind{whittle.JSON}},
 	{"learn_noise", []whittle.CompareKind{whittle.JSON, whittle.Exact}},

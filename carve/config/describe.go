@@ -313,7 +313,7 @@ func describeCompare(b *strings.Builder, c *whittle.Comparison) {
 	case whittle.JSON:
 		line(b, "compared", "json: the same structure and values%s", jsonRules(c))
 	default:
-		line(b, "compared", "exact: the same bytes")
+		line(b, "compared", "exact: the same bytes%s", ignoredTexts(c))
 	}
 	line(b, "", "headers: %s", comparedHeaders(c))
 	differ := ""
@@ -361,10 +361,19 @@ func jsonRules(c *whittle.Comparison) string {
 	if c.LearnNoise {
 		s += "; what the monolith changes by itself is learned and compared by form"
 	}
+	s += ignoredTexts(c)
 	for i, f := range c.Forms {
 		s += [...]string{"; by form: ", ", "}[min(i, 1)] + f.Path + " " + f.Form
 	}
 	return s
+}
+
+// ignoredTexts says what of texts is not compared.
+func ignoredTexts(c *whittle.Comparison) string {
+	if len(c.IgnoreText) == 0 {
+		return ""
+	}
+	return "; of texts not what matches " + strings.Join(c.IgnoreText, " or ")
 }
 
 // addresses says what an address is that users are distinguished by.

@@ -323,7 +323,11 @@ func (o *object) list(key, want string, most int, item func(n *node, path string
 }
 
 func (o *object) texts(key, want string, dst *[]string, check func(string) error) {
-	o.list(key, want, 1000, func(n *node, path string) {
+	o.textsUpTo(1000, key, want, dst, check)
+}
+
+func (o *object) textsUpTo(most int, key, want string, dst *[]string, check func(string) error) {
+	o.list(key, want, most, func(n *node, path string) {
 		var s string
 		if readNode(o.r, n, path, "a text", &s, func(s string) (string, error) { return s, check(s) }) {
 			*dst = append(*dst, s)

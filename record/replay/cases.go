@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -163,8 +164,11 @@ func caseHeaders(c *whittle.Comparison) []string {
 
 func rulesOf(c *whittle.Comparison, recorded *whittle.Response) caseRules {
 	r := caseRules{Kind: string(c.Kind), Headers: caseHeaders(c), Ignore: slices.Clone(c.Ignore), Unordered: slices.Clone(c.Unordered), Tolerance: c.Tolerance}
-	if c.Kind == whittle.Statistical || c.Kind == whittle.Exact && bytes.Contains(recorded.Body, []byte(tokenMark)) {
-		r.Kind = "head" // a token is not what the service returns
+	switch {
+	case c.Kind == whittle.Statistical,
+		c.Kind == whittle.Exact && bytes.Contains(recorded.Body, []byte(tokenMark)), // a token is not what the service returns
+		len(c.IgnoreText) > 0 && (c.Kind == whittle.Exact || !json.Valid(recorded.Body)):
+		r.Kind = "head"
 	}
 	accept := map[string]bool{}
 	for _, e := range c.Expect {
