@@ -1,6 +1,9 @@
 package profile
 
-import "strings"
+import (
+	"net/url"
+	"strings"
+)
 
 // standardRoots are the first path elements of Go's standard library. A
 // module's path has a dot in its first element, or is the program's own.
@@ -84,7 +87,17 @@ func OwnerOfScript(url string) Owner {
 // ShortFile drops what precedes the part of a path that distinguishes files: the
 // module cache's folder, GOROOT, a URL's scheme.
 func ShortFile(path string) string {
-	path = strings.TrimPrefix(path, "file://")
+	if file, ok := strings.CutPrefix(path, "file://"); ok { // of a module, its name escaped
+		path = file
+		if name, err := url.PathUnescape(file); err == nil {
+			path = name
+		}
+	}
+	for _, scheme := range []string{"webpack-internal:///", "webpack:///"} { // webpack's eval
+		if name, ok := strings.CutPrefix(path, scheme); ok {
+			path = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "?")
+		}
+	}
 	for _, mark := range []string{"/pkg/mod/", "/node_modules/"} {
 		if i := strings.LastIndex(path, mark); i >= 0 {
 			if mark == "/node_modules/" {

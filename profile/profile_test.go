@@ -197,6 +197,18 @@ func TestOwners(t *testing.T) {
 			t.Errorf("%s of %q: owner %d, category %q", c.name, c.url, o, k)
 		}
 	}
+	for url, want := range map[string]string{
+		"file:///srv/my%20shop/caf%C3%A9.mjs":  "/srv/my shop/café.mjs",
+		"file:///srv/100%/a.mjs":               "/srv/100%/a.mjs",
+		"/srv/my%20shop/a.js":                  "/srv/my%20shop/a.js",
+		"webpack-internal:///./src/price.ts":   "src/price.ts",
+		"webpack:///./src/price.ts?":           "src/price.ts",
+		"webpack-internal:///./node_modules/a": "node_modules/a",
+	} {
+		if got := ShortFile(url); got != want {
+			t.Errorf("%s is %s, want %s", url, got, want)
+		}
+	}
 	if got := ShortFile("file:///srv/shop/node_modules/express/lib/router.js"); got != "node_modules/express/lib/router.js" {
 		t.Errorf("short file %q", got)
 	}

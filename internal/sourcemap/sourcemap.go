@@ -16,7 +16,7 @@ const MaxSegments = 4 << 20
 
 // Place is a place in a source; line and column count from 1.
 type Place struct {
-	Source       string // as the map names it, below its sourceRoot
+	Source       string // as the map names it, below its sourceRoot; "": it has no name
 	Line, Column int
 	Name         string // what stands there is called, if the map says so
 }
@@ -28,6 +28,7 @@ type Map struct {
 	Contents map[string]string
 	names    []string
 	lines    [][]segment
+	total    int // of segments
 }
 
 // segment is where a stretch of a generated line comes from.
@@ -36,38 +37,99 @@ type segment struct {
 	source, line, from, called int32 // called: of names, -1: none
 }
 
-// Parse reads a map.
+// maxLine bounds the line at which a section begins.
+const maxLine = 1 << 21
+
+// file is a map as it is written. One has mappings, or sections that have.
+type file struct {
+	Version  int       `json:"version"`
+	Root     string    `json:"sourceRoot"`
+	Sources  []*string `json:"sources"` // null: it has no name
+	Contents []*string `json:"sourcesContent"`
+	Names    []string  `json:"names"`
+	Mappings string    `json:"mappings"`
+	Sections []struct {
+		Offset struct {
+			Line   int32 `json:"line"`
+			Column int32 `json:"column"`
+		} `json:"offset"`
+		Map *file `json:"map"`
+	} `json:"sections"`
+}
+
+// Parse reads a map, also one of sections, as bundlers of bundles write it.
 func Parse(b []byte) (*Map, error) {
 	b = []byte(strings.TrimPrefix(string(b), ")]}'"))
-	var in struct {
-		Version  int             `json:"version"`
-		Root     string          `json:"sourceRoot"`
-		Sources  []string        `json:"sources"`
-		Contents []*string       `json:"sourcesContent"`
-		Names    []string        `json:"names"`
-		Mappings string          `json:"mappings"`
-		Sections json.RawMessage `json:"sections"`
-	}
+	var in file
 	if err := json.Unmarshal(b, &in); err != nil {
 		return nil, fmt.Errorf("read source map: %w", err)
 	}
-	switch {
-	case in.Version != 3:
+	if in.Version != 3 {
 		return nil, fmt.Errorf("read source map: version %d, not 3", in.Version)
-	case len(in.Sections) > 0:
-		return nil, errors.New("read source map: it has sections, which are not read")
 	}
-	m := &Map{names: in.Names, Contents: map[string]string{}}
-	for i, s := range in.Sources {
-		if in.Root != "" && !strings.Contains(s, "://") && !path.IsAbs(s) {
-			s = strings.TrimSuffix(in.Root, "/") + "/" + s
+	m := &Map{Contents: map[string]string{}}
+	if err := m.add(&in, 0, 0); err != nil {
+		return nil, err
+	}
+	for _, section := range in.Sections {
+		at := section.Offset
+		if section.Map == nil || len(section.Map.Sections) > 0 || at.Line < 0 || at.Line > maxLine || at.Column < 0 {
+			return nil, errors.New("read source map: a section without a map of its own, or at no place")
 		}
-		m.Sources = append(m.Sources, s)
-		if i < len(in.Contents) && in.Contents[i] != nil {
+		if err := m.add(section.Map, int(at.Line), at.Column); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// add takes in a map that begins at a line and column, both from 0.
+func (m *Map) add(in *file, line int, column int32) error {
+	part := &Map{names: in.Names, total: m.total}
+	for i, source := range in.Sources {
+		s := ""
+		if source != nil {
+			s = below(in.Root, *source)
+		}
+		part.Sources = append(part.Sources, s)
+		if s != "" && i < len(in.Contents) && in.Contents[i] != nil {
 			m.Contents[s] = *in.Contents[i]
 		}
 	}
-	return m, m.decode(in.Mappings)
+	if err := part.decode(in.Mappings); err != nil {
+		return err
+	}
+	m.total = part.total
+	for n, segments := range part.lines {
+		for len(m.lines) <= line+n {
+			m.lines = append(m.lines, nil)
+		}
+		for _, s := range segments {
+			if n == 0 {
+				s.column += column
+			}
+			if s.source >= 0 {
+				s.source += int32(len(m.Sources))
+			}
+			if s.called >= 0 {
+				s.called += int32(len(m.names))
+			}
+			m.lines[line+n] = append(m.lines[line+n], s)
+		}
+	}
+	m.Sources, m.names = append(m.Sources, part.Sources...), append(m.names, part.names...)
+	return nil
+}
+
+// below gives a source's name below its sourceRoot.
+func below(root, source string) string {
+	if root == "" || source == "" || strings.Contains(source, "://") || path.IsAbs(source) {
+		return source
+	}
+	if strings.Contains(root, "://") {
+		return strings.TrimSuffix(root, "/") + "/" + source
+	}
+	return path.Join(root, source)
 }
 
 // decode reads the mappings: base64 numbers of variable length, each a difference.
@@ -75,7 +137,6 @@ func (m *Map) decode(text string) error {
 	var at segment
 	var line []segment
 	fields, count := [5]int32{}, 0
-	total := 0
 	end := func() error {
 		if count == 0 {
 			return nil
@@ -96,7 +157,7 @@ func (m *Map) decode(text string) error {
 			}
 			s.called = at.called
 		}
-		if total++; total > MaxSegments {
+		if m.total++; m.total > MaxSegments {
 			return fmt.Errorf("read source map: more than %d mappings", MaxSegments)
 		}
 		line, count = append(line, s), 0

@@ -29,10 +29,29 @@ func TestAPlaceComesFromItsSource(t *testing.T) {
 	}
 }
 
+// Sections have sources and names of their own, and begin in the middle of a line.
+func TestSections(t *testing.T) {
+	m, err := Parse([]byte(`{"version": 3, "sections": [
+		{"offset": {"line": 0, "column": 0}, "map": {"version": 3, "sources": ["a", null], "names": ["x"], "mappings": "AAAAA;ACAA"}},
+		{"offset": {"line": 1, "column": 10}, "map": {"version": 3, "sources": ["b"], "names": ["y"], "mappings": "AACAA;AACA"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[[2]int]Place{
+		{1, 1}: {"a", 1, 1, "x"}, {2, 5}: {"", 1, 1, ""}, {2, 11}: {"b", 2, 1, "y"}, {3, 1}: {"b", 3, 1, ""},
+	} {
+		if got, ok := m.At(at[0], at[1]); !ok || got != want {
+			t.Errorf("%v comes from %+v, want %+v", at, got, want)
+		}
+	}
+}
+
 func TestMapsThatMakeNoSense(t *testing.T) {
 	for _, text := range []string{
 		``, `[]`, `{}`, `{"version": 2}`, `{"version": 3, "mappings": "AAAA"}`, `{"version": 3, "mappings": "!"}`, `{"version": 3, "sources": ["a"], "mappings": "AADA"}`,
-		`{"version": 3, "sources": ["a"], "mappings": "AAAAA"}`, `{"version": 3, "sources": ["a"], "mappings": "AAAAAA"}`, `{"version": 3, "sections": [{}]}`, `{"version": 3, "sources": ["a"], "mappings": "gggggggggA"}`,
+		`{"version": 3, "sources": ["a"], "mappings": "AAAAA"}`, `{"version": 3, "sources": ["a"], "mappings": "AAAAAA"}`, `{"version": 3, "sections": [{}]}`,
+		`{"version": 3, "sections": [{"map": {"sections": [{}]}}]}`, `{"version": 3, "sections": [{"offset": {"line": -1}, "map": {}}]}`, `{"version": 3, "sections": [{"offset": {"line": 1000000000}, "map": {}}]}`,
+		`{"version": 3, "sections": [{"offset": {"line": 1}, "map": {"sources": ["a"], "mappings": "!"}}]}`, `{"version": 3, "sources": ["a"], "mappings": "gggggggggA"}`,
 	} {
 		if _, err := Parse([]byte(text)); err == nil {
 			t.Errorf("%s was read", text)

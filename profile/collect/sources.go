@@ -2,10 +2,6 @@ package collect
 
 import (
 	"context"
-	"encoding/base64"
-	"net/url"
-	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -42,7 +38,10 @@ func readLines(ctx context.Context, i *inspector, p *profile.Profile) {
 	for n := range p.Samples {
 		s.complete(p, p.Samples[n].Stack)
 	}
-	s.mapBack(p)
+	for n := 0; n < maxChain && s.mapBack(p); n++ {
+		s.readMaps(p)
+	}
+	s.findBundled(p)
 }
 
 // read gets the texts of the scripts that the profile's own functions are of.
@@ -103,58 +102,6 @@ func (s *sources) fetch(functions []*profile.Function) {
 		}
 	}
 	_ = s.i.call(ctx, "Debugger.disable", nil, nil) // the session's end does, too
-}
-
-// readMap reads the map of a script. nil: it has none that can be read.
-func readMap(file string, lines []string) *sourcemap.Map {
-	if len(lines) == 0 {
-		return nil
-	}
-	at := sourcemap.Of(strings.Join(lines[max(0, len(lines)-5):], "\n"))
-	var b []byte
-	switch data, inline := strings.CutPrefix(at, "data:"); {
-	case at == "":
-		return nil
-	case inline:
-		head, body, _ := strings.Cut(data, ",")
-		if !strings.HasSuffix(head, ";base64") {
-			return nil
-		}
-		var err error
-		if b, err = base64.StdEncoding.DecodeString(body); err != nil {
-			return nil
-		}
-	case !filepath.IsAbs(file) || strings.Contains(at, "://"):
-		return nil
-	default:
-		name, err := url.PathUnescape(at)
-		if err != nil {
-			return nil
-		}
-		s, err := os.Stat(relativeTo(file, name))
-		if err != nil || !s.Mode().IsRegular() || s.Size() > maxMap {
-			return nil
-		}
-		if b, err = os.ReadFile(relativeTo(file, name)); err != nil {
-			return nil
-		}
-	}
-	m, err := sourcemap.Parse(b)
-	if err != nil {
-		return nil
-	}
-	return m
-}
-
-// maxMap bounds a source map.
-const maxMap = 64 << 20
-
-// relativeTo gives the path of a file that another one names.
-func relativeTo(file, name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(filepath.Dir(file), filepath.FromSlash(name))
 }
 
 // complete gives the frames of the service's own their lines, as far as the source
@@ -220,65 +167,3 @@ var (
 	cryptoByKey    = []string{"publicEncrypt", "publicDecrypt", "privateEncrypt", "privateDecrypt"}
 	consoleMethods = []string{"log", "info", "debug", "warn", "error", "trace", "dir", "table"}
 )
-
-// mapBack names functions, files and lines as the sources do that scripts were
-// generated from.
-func (s *sources) mapBack(p *profile.Profile) {
-	if len(s.maps) == 0 {
-		return
-	}
-	of := make([]*sourcemap.Map, len(p.Functions))
-	from := make([]string, len(p.Functions)) // the source, as its map names it
-	for n := range p.Functions {
-		f := &p.Functions[n]
-		m := s.maps[f.File]
-		if m == nil || f.Owner != profile.Own {
-			continue
-		}
-		at, ok := m.At(f.Line, f.Column)
-		if !ok {
-			f.Owner = profile.Library // what made the bundle
-			continue
-		}
-		of[n], from[n] = m, at.Source
-		file := sourceFile(f.File, at.Source)
-		f.File, f.Line, f.Column, f.Owner, f.Ends = profile.ShortFile(file), at.Line, at.Column, profile.OwnerOfScript(file), 0
-		if at.Name != "" && !strings.HasPrefix(f.Name, handlerOf) {
-			f.Name = at.Name
-		}
-		lines := s.r.lines(file)
-		if text, has := m.Contents[at.Source]; has {
-			lines = strings.Split(text, "\n")
-		}
-		f.Ends = jscode.End(lines, f.Line, f.Column)
-	}
-	for i := range p.Samples {
-		for depth, frame := range p.Samples[i].Stack {
-			m := of[frame.Function]
-			if m == nil {
-				continue
-			}
-			at, ok := m.Line(int(frame.Line))
-			f := &p.Functions[frame.Function]
-			if !ok || at.Source != from[frame.Function] || at.Line < f.Line || f.Ends > 0 && at.Line > f.Ends {
-				at.Line = 0
-			}
-			p.Samples[i].Stack[depth].Line = int32(at.Line)
-		}
-	}
-}
-
-// sourceFile gives the path of a source: a bundler names it by a URL of its own.
-func sourceFile(script, source string) string {
-	if _, rest, ok := strings.Cut(source, "://"); ok {
-		if strings.HasPrefix(source, "file://") {
-			return rest
-		}
-		_, rest, _ = strings.Cut(rest, "/") // webpack://NAME/./src/a.ts
-		if strings.HasPrefix(rest, "webpack/") {
-			return "node_modules/" + rest // what webpack itself adds
-		}
-		return path.Clean(rest)
-	}
-	return relativeTo(script, source)
-}

@@ -1,0 +1,203 @@
+package collect
+
+import (
+	"encoding/base64"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"whittle/internal/jscode"
+	"whittle/internal/sourcemap"
+	"whittle/profile"
+)
+
+// maxChain bounds how often what a script was generated from may be generated itself: by
+// a compiler, then by a bundler.
+const maxChain = 3
+
+// maxMap bounds a source map.
+const maxMap = 64 << 20
+
+// readMap reads the map of a script, which it names at its end; a map that it does not
+// name lies next to it, and is as new. nil: it has none that can be read.
+func readMap(file string, lines []string) *sourcemap.Map {
+	if len(lines) == 0 {
+		return nil
+	}
+	at := sourcemap.Of(strings.Join(lines[max(0, len(lines)-5):], "\n"))
+	var b []byte
+	var err error
+	if data, inline := strings.CutPrefix(at, "data:"); inline {
+		head, body, _ := strings.Cut(data, ",")
+		if !strings.HasSuffix(head, ";base64") {
+			return nil
+		}
+		b, err = base64.StdEncoding.DecodeString(body)
+	} else {
+		b, err = readMapFile(file, at)
+	}
+	if err != nil || b == nil {
+		return nil
+	}
+	m, err := sourcemap.Parse(b)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// readMapFile reads the map that a script on the disk names; "": the one next to it.
+func readMapFile(file, at string) ([]byte, error) {
+	if !filepath.IsAbs(file) || strings.Contains(at, "://") {
+		return nil, nil
+	}
+	name, err := url.PathUnescape(at)
+	if err != nil {
+		return nil, err
+	}
+	script, err := os.Stat(file)
+	if name = relativeTo(file, name); at == "" {
+		if name = file + ".map"; err != nil {
+			return nil, err
+		}
+	}
+	s, unread := os.Stat(name)
+	if unread != nil || !s.Mode().IsRegular() || s.Size() > maxMap || at == "" && s.ModTime().Before(script.ModTime().Add(-time.Minute)) {
+		return nil, unread
+	}
+	return os.ReadFile(name)
+}
+
+// readMaps reads the maps of the sources that functions were mapped to: of those that are
+// generated themselves.
+func (s *sources) readMaps(p *profile.Profile) {
+	applied := s.maps
+	s.maps = map[string]*sourcemap.Map{}
+	for n := range p.Functions {
+		f := &p.Functions[n]
+		if f.Owner != profile.Own || applied[f.File] != nil || s.maps[f.File] != nil || !filepath.IsAbs(f.File) {
+			continue
+		}
+		if m := readMap(f.File, s.r.lines(f.File)); m != nil {
+			s.maps[f.File] = m
+		}
+	}
+}
+
+// relativeTo gives the path of a file that another one names.
+func relativeTo(file, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(file), filepath.FromSlash(name))
+}
+
+// mapBack names functions, files and lines as the sources do that scripts were
+// generated from. It reports whether there were any.
+func (s *sources) mapBack(p *profile.Profile) bool {
+	if len(s.maps) == 0 {
+		return false
+	}
+	of := make([]*sourcemap.Map, len(p.Functions))
+	from := make([]string, len(p.Functions)) // the source, as its map names it
+	for n := range p.Functions {
+		f := &p.Functions[n]
+		m := s.maps[f.File]
+		if m == nil || f.Owner != profile.Own {
+			continue
+		}
+		at, ok := m.At(f.Line, f.Column)
+		if !ok {
+			f.Owner = profile.Library // what made the bundle
+			continue
+		}
+		if at.Source == "" {
+			continue // its source has no name: the script's own lines say more
+		}
+		of[n], from[n] = m, at.Source
+		file := sourceFile(f.File, at.Source)
+		f.File, f.Line, f.Column, f.Owner, f.Ends = profile.ShortFile(file), at.Line, at.Column, profile.OwnerOfScript(file), 0
+		if at.Name != "" && !strings.HasPrefix(f.Name, handlerOf) {
+			f.Name = at.Name
+		}
+		lines := s.r.lines(file)
+		if text, has := m.Contents[at.Source]; has {
+			lines = strings.Split(text, "\n")
+		}
+		f.Ends = jscode.End(lines, f.Line, f.Column)
+	}
+	for i := range p.Samples {
+		for depth, frame := range p.Samples[i].Stack {
+			m := of[frame.Function]
+			if m == nil {
+				continue
+			}
+			at, ok := m.Line(int(frame.Line))
+			f := &p.Functions[frame.Function]
+			if !ok || at.Source != from[frame.Function] || at.Line < f.Line || f.Ends > 0 && at.Line > f.Ends {
+				at.Line = 0
+			}
+			p.Samples[i].Stack[depth].Line = int32(at.Line)
+		}
+	}
+	return true
+}
+
+// sourceFile gives the path of a source: a bundler names it by a URL of its own.
+func sourceFile(script, source string) string {
+	if _, rest, ok := strings.Cut(source, "://"); ok {
+		if strings.HasPrefix(source, "file://") {
+			return rest
+		}
+		_, rest, _ = strings.Cut(rest, "/") // webpack://NAME/./src/a.ts
+		if strings.HasPrefix(rest, "webpack/") {
+			return "node_modules/" + rest // what webpack itself adds
+		}
+		return above(script, path.Clean(strings.TrimSuffix(rest, "?")))
+	}
+	return relativeTo(script, source)
+}
+
+// above finds a file that a bundler names from its own working folder on: one of the
+// folders above the script. Where it is in none, the name stays.
+func above(script, name string) string {
+	for folder := filepath.Dir(script); filepath.IsAbs(folder) && !filepath.IsAbs(name); folder = filepath.Dir(folder) {
+		at := filepath.Join(folder, name)
+		if s, err := os.Stat(at); err == nil && s.Mode().IsRegular() {
+			return at
+		}
+		if folder == filepath.Dir(folder) {
+			break
+		}
+	}
+	return name
+}
+
+// bundled is what esbuild and webpack write before each module of a bundle.
+var bundled = regexp.MustCompile(`^(?:  )?(?://|/\*\*\*/ "|  !\*\*\*) ?(?:\.{1,2}/)*([\w@.+/-]+\.[cm]?[jt]sx?)(?: \*\*\*!|":)?$`)
+
+// findBundled makes library code of what a bundle without a map has from node_modules, by
+// the bundler's comments. Its place stays the bundle's.
+func (s *sources) findBundled(p *profile.Profile) {
+	for n := range p.Functions {
+		f := &p.Functions[n]
+		if f.Owner != profile.Own || f.Line < 1 {
+			continue
+		}
+		lines := s.r.files[f.File]
+		for at := min(f.Line, len(lines)); at > 0; at-- {
+			if text := lines[at-1]; len(text) < jscode.MaxLine {
+				if m := bundled.FindStringSubmatch(text); m != nil {
+					if strings.Contains(m[1], "node_modules/") {
+						f.Owner = profile.Library
+					}
+					break
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package collect
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle/profile"
+)
+
+// generated is a script of six lines, whose line 4 is line 2 of its source, where price
+// begins; line 5 is line 3, and line 2 nobody's.
+const generated = "'use strict';\nvar glue = 1;\n\nfunction price(items) {\n  return items.length;\n}\n"
+
+// The mappings of it: line 4 → 2, 5 → 3, 6 → 4.
+const mappings = ";;;AACA;AACA;AACA"
+
+func mapOf(sources ...any) map[string]any {
+	return map[string]any{"version": 3, "sources": sources, "names": []string{}, "mappings": mappings}
+}
+
+// Where a function is reported, for the ways in which bundlers write maps.
+func TestWhatAScriptWasGeneratedFrom(t *testing.T) {
+	type files map[string]any // a text, or a map
+	named := generated + "//# sourceMappingURL=app.js.map\n"
+	for name, c := range map[string]struct {
+		files files
+		at    string // of price, from the folder on
+		line  int
+		owner profile.Owner
+	}{
+		"a map of its own":     {files{"dist/app.js": named, "dist/app.js.map": mapOf("../src/price.ts")}, "src/price.ts", 3, profile.Own},
+		"inline":               {files{"dist/app.js": inline(mapOf("../src/price.ts"))}, "src/price.ts", 3, profile.Own},
+		"hidden":               {files{"dist/app.js": generated, "dist/app.js.map": mapOf("../src/price.ts")}, "src/price.ts", 3, profile.Own},
+		"gone":                 {files{"dist/app.js": named}, "dist/app.js", 5, profile.Own},
+		"broken":               {files{"dist/app.js": named, "dist/app.js.map": `{"version":3,"sources":["a`}, "dist/app.js", 5, profile.Own},
+		"a directory":          {files{"dist/app.js": named, "dist/app.js.map/x": ""}, "dist/app.js", 5, profile.Own},
+		"of another version":   {files{"dist/app.js": named, "dist/app.js.map": map[string]any{"version": 2}}, "dist/app.js", 5, profile.Own},
+		"a source of no name":  {files{"dist/app.js": named, "dist/app.js.map": mapOf(nil)}, "dist/app.js", 5, profile.Own},
+		"of a library":         {files{"dist/app.js": named, "dist/app.js.map": mapOf("../node_modules/money/index.js")}, "node_modules/money/index.js", 3, profile.Library},
+		"by webpack":           {files{"dist/app.js": named, "dist/app.js.map": mapOf("webpack://shop/./src/price.ts"), "src/price.ts": "\nfunction price(items) {\n  return items.length;\n}\n"}, "src/price.ts", 3, profile.Own},
+		"twice":                {files{"dist/app.js": named, "dist/app.js.map": mapOf("../out/price.js"), "out/price.js": "\n\n\n" + named, "out/price.js.map": ""}, "out/price.js", 3, profile.Own},
+		"below a root":         {files{"dist/app.js": named, "dist/app.js.map": with(mapOf("src/price.ts"), "sourceRoot", "../")}, "src/price.ts", 3, profile.Own},
+		"of sections":          {files{"dist/app.js": named, "dist/app.js.map": map[string]any{"version": 3, "sections": []any{section(1, ";;AACA;AACA;AACA", "../src/price.ts")}}}, "src/price.ts", 3, profile.Own},
+		"a comment of esbuild": {files{"dist/app.js": "// node_modules/money/index.js\nvar a;\n\n" + generated[len("'use strict';\nvar glue = 1;\n\n"):]}, "dist/app.js", 5, profile.Library},
+		"and then one's own":   {files{"dist/app.js": "// node_modules/money/index.js\n// src/price.ts\n\n" + generated[len("'use strict';\nvar glue = 1;\n\n"):]}, "dist/app.js", 5, profile.Own},
+		"a banner of webpack":  {files{"dist/app.js": "/***/ \"./node_modules/money/index.js\":\n\n\n" + generated[len("'use strict';\nvar glue = 1;\n\n"):]}, "dist/app.js", 5, profile.Library},
+	} {
+		folder := t.TempDir()
+		for at, text := range c.files {
+			write(t, filepath.Join(folder, at), text)
+		}
+		p := &profile.Profile{
+			Kind: profile.CPU, Runtime: profile.Node,
+			Functions: []profile.Function{{Name: "price", File: filepath.Join(folder, "dist/app.js"), Line: 4, Column: 15}},
+			Samples:   []profile.Sample{{Stack: []profile.Frame{{Line: 5}}, Value: 1}},
+		}
+		ReadLines(p)
+		f := p.Functions[0]
+		at := strings.TrimPrefix(f.File, folder+"/")
+		if at != c.at || int(p.Samples[0].Stack[0].Line) != c.line || f.Owner != c.owner {
+			t.Errorf("%s: %s:%d of %d, want %s:%d of %d", name, at, p.Samples[0].Stack[0].Line, f.Owner, c.at, c.line, c.owner)
+		}
+	}
+}
+
+func inline(m map[string]any) string {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return generated + "//# sourceMappingURL=data:application/json;base64," + base64.StdEncoding.EncodeToString(b) + "\n"
+}
+
+func with(m map[string]any, key string, value any) map[string]any {
+	m[key] = value
+	return m
+}
+
+func section(line int, mappings, source string) map[string]any {
+	return map[string]any{"offset": map[string]int{"line": line, "column": 0}, "map": map[string]any{"version": 3, "sources": []string{source}, "mappings": mappings}}
+}
+
+func write(t *testing.T, file string, text any) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b, ok := text.(string)
+	if !ok {
+		encoded, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = string(encoded)
+	}
+	if err := os.WriteFile(file, []byte(b), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a compiler wrote and a bundler bundled is reported in the compiler's sources.
+func TestAChainOfMaps(t *testing.T) {
+	folder := t.TempDir()
+	named := generated + "//# sourceMappingURL=price.js.map\n"
+	write(t, filepath.Join(folder, "dist/app.js"), generated+"//# sourceMappingURL=app.js.map\n")
+	write(t, filepath.Join(folder, "dist/app.js.map"), with(mapOf("webpack://shop/./out/price.js"), "mappings", ";;;AAGA;AACA;AACA"))
+	write(t, filepath.Join(folder, "out/price.js"), named)
+	write(t, filepath.Join(folder, "out/price.js.map"), mapOf("../src/price.ts"))
+	p := &profile.Profile{
+		Kind: profile.CPU, Runtime: profile.Node,
+		Functions: []profile.Function{{Name: "price", File: filepath.Join(folder, "dist/app.js"), Line: 4, Column: 15}},
+		Samples:   []profile.Sample{{Stack: []profile.Frame{{Line: 5}}, Value: 1}},
+	}
+	ReadLines(p)
+	if f := p.Functions[0]; f.File != filepath.Join(folder, "src/price.ts") || p.Samples[0].Stack[0].Line != 3 {
+		t.Errorf("%s:%d", f.File, p.Samples[0].Stack[0].Line)
+	}
+}
+
+// A map that is older than its script, and which that does not name, is another build's.
+func TestAnOldMapIsAnotherBuilds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "app.js")
+	write(t, file, generated)
+	write(t, file+".map", mapOf("price.ts"))
+	if readMap(file, strings.Split(generated, "\n")) == nil {
+		t.Error("a new one was not read")
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(file+".map", old, old); err != nil {
+		t.Fatal(err)
+	}
+	if readMap(file, strings.Split(generated, "\n")) != nil {
+		t.Error("an old one was read")
+	}
+}
