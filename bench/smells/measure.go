@@ -63,7 +63,7 @@ func (s *service) measure(ctx context.Context, o *settings, file string) ([]row,
 		for r.Profiles = 1; ; r.Profiles++ {
 			found, err := s.under(ctx, o, p, "/fault/"+f.name, file)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%w\n%s", err, p.Tail())
 			}
 			if r.judge(&f, found); r.Named || r.Profiles == most {
 				break
@@ -71,7 +71,7 @@ func (s *service) measure(ctx context.Context, o *settings, file string) ([]row,
 		}
 		found, err := s.under(ctx, o, p, "/clean/"+f.name, file)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w\n%s", err, p.Tail())
 		}
 		for _, one := range found {
 			r.FalseSmells = append(r.FalseSmells, one.words())
