@@ -103,6 +103,7 @@ func (k *Keys) Reload() error {
 
 func parseKeys(text []byte) (*keyList, error) {
 	list := &keyList{grants: map[[sha256.Size]byte]*grant{}}
+	lines := map[[sha256.Size]byte]int{}
 	n := 0
 	for line := range bytes.Lines(text) {
 		n++
@@ -114,6 +115,10 @@ func parseKeys(text []byte) (*keyList, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
+		if before := lines[sum]; before > 0 {
+			return nil, fmt.Errorf("line %d: the key of line %d again: which line counts?", n, before)
+		}
+		lines[sum] = n
 		if !hashed {
 			list.plain++
 		}
@@ -167,10 +172,15 @@ func HashKey(key string) (string, error) {
 	return hashPrefix + hex.EncodeToString(sum[:]), nil
 }
 
-// set takes one setting of a line, name=value; a word without = is a note.
+// set takes one setting of a line, name=value. A word without = is a note, but for
+// one that was surely meant as a setting.
 func (g *grant) set(field string) error {
 	name, value, ok := strings.Cut(field, "=")
 	if !ok {
+		switch word, _, _ := strings.Cut(field, ":"); word {
+		case "name", "allow", "rate":
+			return fmt.Errorf("%q is no setting: it is %s=VALUE, without a space", field, word)
+		}
 		return nil
 	}
 	switch name {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -81,11 +82,29 @@ func begins(ctx context.Context, s stream.Stream, from string) ([]stream.Partiti
 	if err != nil {
 		return nil, err
 	}
+	at.Offset = trimmed(at.Offset)
+	var names []string
 	for _, p := range parts {
-		if p.Name == at.Partition {
-			p.First = at
-			return []stream.Partition{p}, nil
+		if names = append(names, p.Name); p.Name != at.Partition {
+			continue
 		}
+		if p.Next.Offset != "" && stream.CompareOffsets(at.Offset, p.Next.Offset) > 0 {
+			return nil, whittle.Errorf(whittle.Invalid, "%s is behind the end of the stream, where the next event will be at %s", from, formatPosition(p.Next))
+		}
+		p.First = at
+		return []stream.Partition{p}, nil
 	}
-	return nil, whittle.Errorf(whittle.NotFound, "the stream has no partition %q", at.Partition)
+	return nil, whittle.Errorf(whittle.NotFound, "the stream has no partition %q", at.Partition).
+		WithHint("a position is partition/offset; the partitions are " + strings.Join(names[:min(len(names), shownPartitions)], ", "))
+}
+
+// shownPartitions bounds how many partitions a message names.
+const shownPartitions = 20
+
+// trimmed is an offset without zeros in front, as the responses write it.
+func trimmed(offset string) string {
+	if offset == "" {
+		return ""
+	}
+	return cmp.Or(strings.TrimLeft(offset, "0"), "0")
 }

@@ -106,6 +106,14 @@ func (f *streamFlags) openKafka(ctx context.Context) (stream.Stream, error) {
 // there tells which event is which.
 func (f *streamFlags) keepsNoHeaders() bool { return f.Sink == "kinesis" && f.KinesisRaw }
 
+// isUnsaid reports whether nothing of the flags was given.
+func (f *streamFlags) isUnsaid() bool { return f.Sink == "embedded" && f.Data == "ingest-data" }
+
+// errNoTarget keeps events from going to a log in the current folder because
+// nobody said where.
+var errNoTarget = whittle.Errorf(whittle.Invalid, "it is not said where the events go").
+	WithHint("for example --to-sink kafka --to-kafka-brokers localhost:9092, or --to-data DIR for another embedded log (./ingest-data where that is its name)")
+
 // describe names a stream as an operator would.
 func (f *streamFlags) describe() string {
 	switch f.Sink {

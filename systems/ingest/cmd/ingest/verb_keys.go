@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"whittle"
 	"whittle/systems/ingest/front"
@@ -34,6 +35,11 @@ func (v *keysNewVerb) Run(s streams) error {
 	hash, err := front.HashKey(key)
 	if err != nil {
 		return err
+	}
+	for flag, value := range map[string]string{"--name": v.Name, "--allow": v.Allow, "--rate": v.Rate} {
+		if strings.ContainsFunc(value, unicode.IsSpace) { // behind it would be a note
+			return whittle.Errorf(whittle.Invalid, "%s %q has a space in it", flag, value)
+		}
 	}
 	line := hash + " name=" + v.Name + " allow=" + v.Allow
 	if v.Rate != "" {

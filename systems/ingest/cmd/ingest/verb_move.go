@@ -33,6 +33,9 @@ func (v *moveVerb) Run(ctx context.Context, s streams) error {
 		return whittle.Errorf(whittle.Invalid, "the --to flags name the stream that is to be moved").
 			WithHint("for example --to-sink kafka --to-kafka-brokers localhost:9092")
 	}
+	if v.To.isUnsaid() {
+		return errNoTarget
+	}
 	if v.To.keepsNoHeaders() {
 		return whittle.Errorf(whittle.Invalid, "--to-kinesis-raw puts bare bodies on the stream: that they arrived could not be shown").
 			WithHint("leave it out, or copy with ingest replay, which compares nothing")
