@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -60,7 +61,7 @@ func (s *streamer) StreamingInputCall(in grpc.ClientStreamingServer[grpctest.Str
 	sum, last := 0, time.Time{}
 	for {
 		m, err := in.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return in.SendAndClose(&grpctest.StreamingInputCallResponse{AggregatedPayloadSize: int32(sum)})
 		}
 		if err != nil {
@@ -79,7 +80,7 @@ func (s *streamer) StreamingInputCall(in grpc.ClientStreamingServer[grpctest.Str
 func (s *streamer) FullDuplexCall(both grpc.BidiStreamingServer[grpctest.StreamingOutputCallRequest, grpctest.StreamingOutputCallResponse]) error {
 	for {
 		m, err := both.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -55,7 +55,7 @@ func (c *grpcCalls) encodeStream(out *http2Request, t grpcMethod, in whittle.Req
 
 // pacedBody gives the messages of a body one by one, with the call's pause between them.
 type pacedBody struct {
-	ctx  context.Context
+	done <-chan struct{} // closed when the call is over
 	call *http2Request
 	at   int // read so far
 	next int // the message that at is in
@@ -71,8 +71,8 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 		defer t.Stop()
 		select {
 		case <-t.C:
-		case <-b.ctx.Done():
-			return 0, b.ctx.Err()
+		case <-b.done:
+			return 0, context.Canceled
 		}
 	}
 	n := copy(p, b.call.body[b.at:b.call.frames[b.next]])

@@ -211,7 +211,7 @@ func (c *Client) roundTripHTTP2(ctx context.Context, k *conn, call *http2Request
 	r.Body, r.ContentLength = http.NoBody, int64(len(call.body))
 	switch {
 	case len(call.frames) > 0:
-		r.Body, r.ContentLength = &pacedBody{ctx: ctx, call: call}, -1
+		r.Body, r.ContentLength = &pacedBody{done: ctx.Done(), call: call}, -1
 	case len(call.body) > 0:
 		r.Body = io.NopCloser(bytes.NewReader(call.body))
 	}
