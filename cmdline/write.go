@@ -32,6 +32,27 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
+// Writable says early which of the files cannot be made: before hours of work, not
+// behind them. It makes those that are missing, and leaves "" and "-" alone.
+func Writable(paths ...string) error {
+	for _, path := range paths {
+		if path == "" || path == "-" {
+			continue
+		}
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			var f *os.File
+			if f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666); err == nil {
+				err = f.Close()
+			}
+		}
+		if err != nil {
+			return whittle.Errorf(whittle.Invalid, "open report: %w", err)
+		}
+	}
+	return nil
+}
+
 // WriteJSON writes v to a file, or to standard output for "-"; no path, nothing.
 func WriteJSON(s Streams, path string, v any) error {
 	if path == "" {

@@ -22,7 +22,7 @@ func checkBounds(p *plan.Plan, o *Options, r *report.Report) {
 	r.CheckFailIf(o.FailIf)
 	r.Warnings = append(r.Warnings, p.Notes...)
 	if !slices.ContainsFunc(p.Requests(), (*plan.Request).ExpectsStatus) {
-		r.WarnOfClientErrors()
+		r.WarnOfOneClass()
 	}
 }
 

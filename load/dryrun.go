@@ -50,6 +50,9 @@ func (r *Runner) DryRun(ctx context.Context, w io.Writer) error {
 		loops := int64(1)
 		if g != nil {
 			loops = g.LoopCount()
+			if g.Total > 0 {
+				loops = min(loops, g.Total)
+			}
 		}
 		for u.loop = range loops {
 			u.begin()
@@ -74,7 +77,7 @@ func (r *Runner) DryRun(ctx context.Context, w io.Writer) error {
 			scenarios = scenarios[g.Scenario : g.Scenario+1]
 		}
 		for k := range scenarios {
-			title := strings.TrimSpace(fmt.Sprintf("%s: %d users", g.Name, g.Users))
+			title := strings.TrimSpace(g.Name + ": " + userCount(int64(g.Users)))
 			if err := flow(strings.TrimPrefix(title, ": "), g, scenarios[k].Steps); err != nil {
 				return err
 			}
@@ -83,7 +86,10 @@ func (r *Runner) DryRun(ctx context.Context, w io.Writer) error {
 	if !r.plan.Closed() {
 		for i := range r.plan.Scenarios {
 			s := &r.plan.Scenarios[i]
-			title := fmt.Sprintf("scenario %q, %.3g %% of %d users", s.Name, 100*s.Weight/max(r.plan.Weight, s.Weight), r.plan.Planned())
+			title := fmt.Sprintf("%.3g %% of %s", 100*s.Weight/max(r.plan.Weight, s.Weight), userCount(r.plan.Planned()))
+			if s.Name != "" {
+				title = fmt.Sprintf("scenario %q, ", s.Name) + title
+			}
 			var g *userGroup
 			if r.plan.OpenGroup != nil {
 				g = &userGroup{Group: r.plan.OpenGroup, index: -1}
@@ -103,6 +109,13 @@ func (r *Runner) DryRun(ctx context.Context, w io.Writer) error {
 	}
 	_, err = io.WriteString(w, d.out.String())
 	return err
+}
+
+func userCount(n int64) string {
+	if n == 1 {
+		return "1 user"
+	}
+	return fmt.Sprintf("%d users", n)
 }
 
 // dryIdle bounds the pauses of a flow that sends nothing.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,6 +88,10 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return whittle.Errorf(whittle.Invalid, "--json names the file for the report").
 			WithHint("the request's body is --json-body, or -json with one dash")
 	}
+	outputs := []string{v.JSON, v.JSONArtillery, v.CSV, v.HTML}
+	if n := len(slices.DeleteFunc(slices.Clone(outputs), func(path string) bool { return path != "-" })); n > 1 {
+		return whittle.Errorf(whittle.Invalid, "%d outputs are \"-\", and there is one standard output", n)
+	}
 	w, err := v.workload()
 	if err != nil {
 		return err
@@ -99,7 +104,7 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
-	screen := cmdline.NewScreen(s, v.JSON)
+	screen := cmdline.NewScreen(s, outputs...)
 	o := load.Options{
 		FailIf: failIf, Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, Watch: processes(v.WatchPID), WatchURLs: v.WatchURL, Protocol: v.Protocol,
 		Streams: wire.Streams{Messages: v.StreamMessages, Time: v.StreamTime, Pause: v.StreamPause},
@@ -118,6 +123,9 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 			return err
 		}
 		return runner.DryRun(ctx, s.Out)
+	}
+	if err := cmdline.Writable(outputs...); err != nil {
+		return err
 	}
 	said := newPlanLog(screen)
 	o.OnProgress, o.OnLog = said.progress, said.line
@@ -193,12 +201,27 @@ func aboveZero[T int | int64 | float64](name string, flag *T) error {
 	return nil
 }
 
-// write puts the report where it is wanted.
+// write puts the report where it is wanted: files, and words for people unless standard
+// output is a machine's. These words come even where a file cannot be written.
 func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
-	if err := cmp.Or(cmdline.WriteFile(v.JSONArtillery, r.WriteArtillery), cmdline.WriteFile(v.CSV, r.WriteCSV)); err != nil {
-		return err
+	var failed []error
+	words := v.JSON != "-"
+	for _, out := range []struct {
+		path  string
+		write func(io.Writer) error
+	}{{v.JSONArtillery, r.WriteArtillery}, {v.CSV, r.WriteCSV}, {v.HTML, r.WriteHTML}} {
+		if out.path == "-" {
+			words = false
+			failed = append(failed, out.write(s.Out))
+			continue
+		}
+		failed = append(failed, cmdline.WriteFile(out.path, out.write))
 	}
-	return cmdline.WriteResult(s, v.JSON, v.HTML, r)
+	failed = append(failed, cmdline.WriteJSON(s, v.JSON, r))
+	if words {
+		failed = append(failed, r.WriteSummary(s.Out))
+	}
+	return cmp.Or(failed...)
 }
 
 // longNames are the flags of the load verb that may be written with one dash,
@@ -273,8 +296,8 @@ func eachItsFlag(args []string) []string {
 // loadOutputs are the files that a load report can be written to in addition to its
 // own JSON.
 type loadOutputs struct {
-	JSONArtillery string `group:"The run" name:"json-artillery" placeholder:"FILE" help:"Write the report as Artillery 2 would."`
-	CSV           string `group:"The run" name:"csv" placeholder:"FILE" help:"Write a row for each request's name, and one for all, as CSV."`
+	JSONArtillery string `group:"The run" name:"json-artillery" placeholder:"FILE" help:"Write the report as Artillery 2 would (\"-\": standard output)."`
+	CSV           string `group:"The run" name:"csv" placeholder:"FILE" help:"Write a row for each request's name, and one for all, as CSV (\"-\": standard output)."`
 	HTML          string `group:"The run" name:"html" placeholder:"FILE" help:"Write the report as one HTML file with plots."`
 }
 

@@ -124,6 +124,70 @@ func TestALoadOfNothingButFailuresFails(t *testing.T) {
 	}
 }
 
+// One output may be standard output, where words and progress are then not; a file that
+// cannot be made is said before anything is sent, and one that cannot be written leaves
+// the words.
+func TestWhereALoadsReportsGo(t *testing.T) {
+	var asked atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer srv.Close()
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args         []string
+		status       int
+		begins, errs string
+		sent         int64
+	}{
+		{[]string{"--csv", "-"}, 0, "name,requests,completed", "", 1},
+		{[]string{"--json", "-", "--csv", dir + "/new/a.csv"}, 0, "{\n", "", 1},
+		{[]string{"--json-artillery", "-", "--html", dir + "/a.html"}, 0, "{\n", "", 1},
+		{[]string{"--html", "-"}, 0, "<!doctype html>", "", 1},
+		{[]string{"--csv", dir + "/b.csv", "--json", dir + "/b.json"}, 0, srv.URL, "", 1},
+		{[]string{"--csv", "-", "--json", "-"}, 2, "", "2 outputs are", 0},
+		{[]string{"--csv", dir}, 2, "", "is a directory", 0},
+		{[]string{"--json", dir + "/a.html/x"}, 2, "", "not a directory", 0},
+	} {
+		before := asked.Load()
+		status, out, errs := whittleOnce(t, slices.Concat([]string{"load", srv.URL, "--max-late", "1m"}, c.args)...)
+		if status != c.status || !strings.HasPrefix(strings.ToLower(out), c.begins) || !strings.Contains(errs, c.errs) || asked.Load()-before != c.sent {
+			t.Errorf("%v: status %d, %d sent\n%.300s%s", c.args, status, asked.Load()-before, out, errs)
+		}
+	}
+	for name, begins := range map[string]string{"new/a.csv": "name,", "b.csv": "name,", "b.json": "{\n", "a.html": "<!"} {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.HasPrefix(string(b), begins) {
+			t.Errorf("%s: %v %.20q", name, err, b)
+		}
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		return // only Linux has it
+	}
+	full.Close()
+	if status, out, errs := whittleOnce(t, "load", srv.URL, "--max-late", "1m", "--csv", "/dev/full"); status != 3 || !strings.Contains(out, "virtual users") || !strings.Contains(errs, "no space left") {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+}
+
+// Responses that are all redirects or refusals are a note, and no failure; a plan that
+// expects a status, or any other response, is none.
+func TestANoteIsOnResponsesOfOneClass(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/away" {
+			http.Redirect(w, r, "/", http.StatusFound)
+		}
+		if r.URL.Path == "/gone" {
+			w.WriteHeader(http.StatusGone)
+		}
+	}))
+	defer srv.Close()
+	for path, note := range map[string]string{"/": "", "/away": "every response was a redirect (status 302: 1), which is not followed", "/gone": "every response was a refusal (status 410: 1)"} {
+		status, out, _ := whittleOnce(t, "load", srv.URL+path, "--max-late", "1m")
+		if status != 0 || strings.Contains(out, "every response") != (note != "") || !strings.Contains(out, note) {
+			t.Errorf("%s: status %d\n%s", path, status, out)
+		}
+	}
+}
+
 // What is wrong with a command line is said before anything is sent, in its own words.
 func TestWrongCommandLinesAreRefused(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("something was sent") }))
@@ -140,7 +204,11 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 		"URL --users 2 --loops 0":            "--loops 0 is not above 0",
 		"URL -n 0":                           "-n 0 is not above 0",
 		"URL -n -3":                          "-n -3 is not above 0",
-		"URL -n 5 --loops 2":                 "go not together with 2 loops each",
+		"URL -n 5 --loops 2":                 "5 requests in all go not together with 2 loops each",
+		"URL -n 9223372036854775807":         "requests in all are not within 0 and 1000000000",
+		"URL --stream-messages 3":            "goes with the protocol grpc",
+		"URL --otlp x":                       "--otlp: \"x\" is not a URL",
+		"URL --export-header a:b":            "--export-header goes with",
 		"URL -n 5 --rate 5 -d 1s":            "either -n is given or --duration",
 		"URL --rate 5 -d -1s":                "--duration is below 0",
 		"URL --rate 5":                       "a rate needs a duration",
@@ -245,5 +313,18 @@ scenarios:
 	}
 	if status != 0 || strings.Count(out, "GET /l") != 8 {
 		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+	// By flags it shows no more than there is to send.
+	for args, want := range map[string]struct {
+		title string
+		shown int
+	}{
+		"": {"1 user", 1}, "-n 3 -u 2": {"2 users", 3}, "-u 1 --loops 4": {"1 user", 4}, "-n 30": {"1 user", 10},
+		"--rate 5 -n 4": {"100 % of 4 users", 1}, "-d 1h -u 3": {"3 users", 10},
+	} {
+		status, out, errs := whittleOnce(t, append([]string{"load", srv.URL + "/x", "--dry-run"}, strings.Fields(args)...)...)
+		if status != 0 || !strings.Contains(out, "\n\n"+want.title+"\n") || strings.Count(out, "GET /x") != want.shown {
+			t.Errorf("%s: status %d\n%s%s", args, status, out, errs)
+		}
 	}
 }

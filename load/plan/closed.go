@@ -37,8 +37,10 @@ func (c *Closed) validate() error {
 		return whittle.Errorf(whittle.Invalid, "%d users are not within 1 and %d", c.Users, MaxClosed)
 	case c.Ramp < 0 || c.Duration < 0 || c.Ramp > MaxDuration || c.Duration > MaxDuration:
 		return whittle.Errorf(whittle.Invalid, "the time of %d users is not within 0 and %v", c.Users, MaxDuration)
-	case c.Total < 0 || c.Total > MaxLoops || c.Total > 0 && c.Loops > 0:
-		return whittle.Errorf(whittle.Invalid, "%d requests in all are not within 0 and %d, or go not together with %d loops each", c.Total, MaxLoops, c.Loops)
+	case c.Total < 0 || c.Total > MaxLoops:
+		return whittle.Errorf(whittle.Invalid, "%d requests in all are not within 0 and %d", c.Total, MaxLoops)
+	case c.Total > 0 && c.Loops > 0:
+		return whittle.Errorf(whittle.Invalid, "%d requests in all go not together with %d loops each", c.Total, c.Loops)
 	case c.Loops < 0 || c.Loops > MaxLoops:
 		return whittle.Errorf(whittle.Invalid, "%d loops are not within 0 and %d", c.Loops, MaxLoops)
 	}

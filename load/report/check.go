@@ -137,17 +137,22 @@ func (r *Report) NoSuccess() string {
 	return fmt.Sprintf("not one of %d requests to %s succeeded (%s; status %s)", r.Requests, r.Target, causes, counts(r.Codes))
 }
 
-// WarnOfClientErrors says that all responses were of 4xx, where they were: the target
-// has responded, so that is no error of the run, and hardly what was to be measured. It is
-// for a run whose plan expects no status.
-func (r *Report) WarnOfClientErrors() {
+// WarnOfOneClass says that all responses were refusals (4xx) or redirects that are not
+// followed, where they were: the target has responded, so that is no error of the run, and
+// hardly what was to be measured. It is for a run whose plan expects no status.
+func (r *Report) WarnOfOneClass() {
+	class := byte(0)
 	for code := range r.Codes {
-		if code[0] != '4' {
+		if class != 0 && code[0] != class {
 			return
 		}
+		class = code[0]
 	}
-	if r.Completed > 0 {
+	switch class {
+	case '4':
 		r.Warnings = append(r.Warnings, fmt.Sprintf("every response was a refusal (status %s): are the path, the method and the credentials right?", counts(r.Codes)))
+	case '3':
+		r.Warnings = append(r.Warnings, fmt.Sprintf("every response was a redirect (status %s), which is not followed: name where it leads to, or follow it by a plan", counts(r.Codes)))
 	}
 }
 
@@ -173,7 +178,7 @@ var noSuccessHints = map[string]string{
 	ErrorDNS:         "is the name right, and does this machine's resolver know it? --target URL sends the plan elsewhere",
 	ErrorRefused:     "is it running there? --target URL sends the plan elsewhere",
 	ErrorConnect:     "is it running there, and is it reached from here? --target URL sends the plan elsewhere",
-	ErrorCertificate: "name a target whose certificate is trusted, or accept any with --insecure, or tls.rejectUnauthorized: false in the plan",
+	ErrorCertificate: "name a target whose certificate is trusted, or the file of who signed it in SSL_CERT_FILE, or accept any with --insecure, or tls.rejectUnauthorized: false in the plan",
 	ErrorContract:    "see the plan's bodies and the descriptor",
 	ErrorTimeout:     "is it overloaded, or is the timeout shorter than a response takes?",
 	ErrorReset:       "it closes connections before it responds: see its log, and whether it speaks this --protocol",
@@ -211,7 +216,8 @@ func (r *Report) Validate(maxLate, timeout time.Duration) {
 func (r *Report) GeneratorWarnings() []string {
 	var out []string
 	cores := float64(runtime.GOMAXPROCS(0))
-	if r.Generator.Cores > generatorBusy*cores {
+	// Of a shorter run the kernel's count of CPU time is too coarse.
+	if r.Seconds > 0.1 && r.Generator.Cores > generatorBusy*cores {
 		out = append(out, fmt.Sprintf("the generator itself kept %.1f of %.0f cores busy: it, not the target, may be the limit", r.Generator.Cores, cores))
 	}
 	if all := r.machineBusy(); all > saturated {

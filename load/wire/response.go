@@ -20,7 +20,7 @@ const (
 	firstBuffer = 4 << 10
 )
 
-var errMalformed = errors.New("not an HTTP/1.1 response")
+var errMalformed = errors.New("not a response of this protocol")
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{errMalformed}, args...)...)
