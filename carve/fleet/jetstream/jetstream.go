@@ -17,6 +17,7 @@ import (
 
 	"whittle"
 	"whittle/carve/fleet"
+	"whittle/internal/natslink"
 	"whittle/internal/notify"
 )
 
@@ -105,27 +106,16 @@ func Open(o Options) (*Member, error) {
 		done: make(chan *fleet.Write, buffered), again: notify.New(), unsaved: make(chan []byte, 1), ended: make(chan struct{}),
 	}
 	opts := []client.Option{
-		client.Name("whittle " + o.Node.Member), client.MaxReconnects(-1), client.RetryOnFailedConnect(true),
-		client.ReconnectWait(200 * time.Millisecond), client.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
-		client.IgnoreAuthErrorAbort(), // whoever keeps the credentials may be mending them
-		client.ReconnectBufSize(-1),   // what is sent while it is away is late when it is back
-		client.PingInterval(2 * time.Second), client.MaxPingsOutstanding(2), client.Timeout(time.Second),
 		client.ReconnectHandler(func(*client.Conn) { m.again.Notify() }),
 		client.DisconnectErrHandler(func(_ *client.Conn, err error) {
 			o.Log.Warn("NATS is away; the candidate gets no users here until it is back", "err", err)
 		}),
 	}
-	if o.Credentials != "" {
-		opts = append(opts, client.UserCredentials(o.Credentials))
-	}
-	if o.TLS != nil {
-		opts = append(opts, client.Secure(o.TLS))
-	}
 	if o.Server != nil {
 		opts = append(opts, client.InProcessServer(o.Server), client.UserInfo("whittle", o.Server.Password()))
 	}
 	var err error
-	if m.conn, err = client.Connect(o.Servers, opts...); err != nil {
+	if m.conn, err = natslink.Connect(natslink.Settings{Servers: o.Servers, Credentials: o.Credentials, TLS: o.TLS}, "whittle "+o.Node.Member, opts...); err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "connect to NATS: %w", err).WithField("fleet.nats").
 			WithHint("write it as nats://host:4222, several separated by commas")
 	}
