@@ -39,6 +39,7 @@ var rooms = map[string]int{
 	"whittle/carve/state":           10,
 	"whittle/internal/chart":        0,
 	"whittle/internal/jsonscan":     0,
+	"whittle/internal/natslink":     0,
 	"whittle/internal/notify":       0,
 	"whittle/internal/openfiles":    0,
 	"whittle/internal/socket":       0,
@@ -151,6 +152,7 @@ var rooms = map[string]int{
 	"whittle/load/wire":      30,
 	"whittle/load":           40,
 	"whittle/load/duel":      50,
+	"whittle/load/workers":   50,
 
 	"whittle/profile/collect":  20,
 	"whittle/profile/flame":    20,

@@ -75,6 +75,12 @@ func (s *execution) startArrival(ctx context.Context, a plan.Arrival) {
 
 // admit counts a virtual user as under way, or as skipped.
 func (s *execution) admit(a plan.Arrival) bool {
+	if s.givesUp > 0 && s.now().Sub(s.began.Add(a.At)) > s.givesUp {
+		s.gaveUp.Store(true)
+		s.end.early.Store(true)
+		s.end.halt()
+		return false
+	}
 	part := s.options.Part
 	limit := part.Share(int64(s.options.MaxInFlight))
 	if m := s.plan.Phases[a.Phase].MaxUsers; m > 0 {

@@ -19,6 +19,9 @@ type PartRun struct {
 	Start time.Time
 	// Base are the variables that the flow before the run left; nil: there was none.
 	Base []expr.Value
+	// GivesUp is how late a user may be due for the run to go on: a process that was
+	// stopped does not make up for what it missed. 0: it always goes on.
+	GivesUp time.Duration
 	// OnSample is called about once a second, and at the end, from one goroutine.
 	OnSample func(*Sample)
 }
@@ -220,8 +223,9 @@ func (r *Runner) RunPart(ctx context.Context, p PartRun) (*Partial, error) {
 		return nil, err
 	}
 	defer n.CloseIdle()
+	defer r.rest()
 	t := r.task(n)
-	t.base, t.onSample = p.Base, p.OnSample
+	t.base, t.onSample, t.givesUp = p.Base, p.OnSample, p.GivesUp
 	s, err := newExecution(t)
 	if err != nil {
 		return nil, err
@@ -239,9 +243,13 @@ func (r *Runner) RunPart(ctx context.Context, p PartRun) (*Partial, error) {
 	whole := w.report(r.target, early || s.end.early.Load())
 	out := newPartial(s.recorder.total())
 	out.Users, out.Elapsed, out.Early, out.CPU, out.Late = whole.Users, w.sampledAt, whole.Early, time.Duration(whole.Generator.CPU*1e6), late
-	out.Void, out.Warnings = whole.Void, whole.GeneratorWarnings()
-	if out.Void == "" && late > max(r.options.MaxLate, 0) {
+	out.Void, out.Warnings = whole.Void, append(whole.GeneratorWarnings(), proxyNotes(n)...)
+	switch {
+	case s.gaveUp.Load():
+		out.Void = "it stood still for more than " + p.GivesUp.String() + ", and went no further"
+	case out.Void == "" && late > r.options.MaxLate:
 		out.Void = "it began " + late.Round(time.Microsecond).String() + " after the others"
+	default:
 	}
 	return out, nil
 }

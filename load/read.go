@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"path/filepath"
 
-	"whittle"
 	"whittle/load/artillery"
 	"whittle/load/jmeter"
 	"whittle/load/plan"
@@ -19,7 +18,7 @@ func ReadPlan(path string) (*plan.Plan, error) { return Read(path, plan.Source{}
 // and docs/load-jmeter.md list them), whittle.NotFound where there is no such
 // file. Files that the plan names are looked up in its folder unless s.Open is set.
 func Read(path string, s plan.Source) (*plan.Plan, error) {
-	src, err := whittle.ReadFile("plan", path, jmeter.MaxBytes)
+	src, err := s.ReadFile("plan", path, jmeter.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +29,7 @@ func Read(path string, s plan.Source) (*plan.Plan, error) {
 			if !filepath.IsAbs(name) {
 				name = filepath.Join(dir, name)
 			}
-			return whittle.ReadFile("plan", name, plan.MaxFileBytes)
+			return s.ReadFile("plan", name, plan.MaxFileBytes)
 		}
 	}
 	return Parse(path, src, s)

@@ -30,6 +30,8 @@ type task struct {
 	onResult func(Result)
 	// onSample is called about once a second with what happened since. Nil: not called.
 	onSample func(*Sample)
+	// givesUp is how late a user may be due for the run to go on; 0: it always does.
+	givesUp time.Duration
 	// mayLoop says that users may run on event loops, whose connections end with
 	// the run.
 	mayLoop bool
@@ -55,6 +57,8 @@ type execution struct {
 	end   ending
 	dry   *dryRun  // nil: requests are sent
 	state sync.Map // shared by this run's users, by the step that stores it
+
+	gaveUp atomic.Bool // a user was due too long ago
 
 	users, inFlight, finished, failed, skipped atomic.Int64 // virtual users
 

@@ -54,6 +54,12 @@ func NewRunner(p *plan.Plan, o Options) (*Runner, error) {
 	return r, nil
 }
 
+// Names are those of the plan's requests, as reports have them.
+func (r *Runner) Names() []string { return r.plan.Names }
+
+// Plan is the plan's name.
+func (r *Runner) Plan() string { return r.plan.Name }
+
 // network prepares the plan's requests to the target.
 func (r *Runner) network() (*wire.Network, error) {
 	o := &r.options

@@ -33,7 +33,8 @@ type Whole struct {
 type partial struct {
 	history
 	last  Sample
-	rate  float64
+	rate  float64 // of responses, and failures
+	fail  float64
 	done  int64 // completed
 	fails int64
 	skips int64
@@ -75,12 +76,6 @@ func (r *Runner) divisible(parts int) error {
 		WithHint("run it in one process, without --workers, or by fewer workers")
 }
 
-// Seed is the run's, with which all parts make the choices that one process would.
-func (w *Whole) Seed() uint64 { return w.runner.options.Seed }
-
-// Names are those of the plan's requests: every part has the same.
-func (w *Whole) Names() []string { return w.runner.plan.Names }
-
 // Before runs the plan's flow before the run, and returns the variables that it leaves.
 func (w *Whole) Before(ctx context.Context) ([]expr.Value, error) {
 	base, err := w.task.before(ctx)
@@ -106,9 +101,9 @@ func (w *Whole) Sample(part int, s *Sample) error {
 	p := &w.parts[part]
 	p.add(s.At, s.Latency, s.window())
 	w.recent.Add(s.At, s.Latency)
-	p.last, p.rate = *s, 0
+	p.last, p.rate, p.fail = *s, 0, 0
 	if s.Span > 0 {
-		p.rate = float64(s.Completed) / s.Span.Seconds()
+		p.rate, p.fail = float64(s.Completed)/s.Span.Seconds(), float64(s.Failed)/s.Span.Seconds()
 	}
 	p.done += s.Completed
 	p.fails += s.Failed
@@ -160,6 +155,7 @@ func (w *Whole) tick(show func(report.Progress)) {
 		p.Failed += o.fails
 		p.InFlight += o.last.InFlight
 		p.Rate += o.rate
+		p.FailedRate += o.fail
 	}
 	show(p)
 }
@@ -207,14 +203,17 @@ func (w *Whole) Report(ctx context.Context, names []PartName, void string, early
 }
 
 // Close frees what the flows before and after the run used.
-func (w *Whole) Close() { w.task.network.CloseIdle() }
+func (w *Whole) Close() {
+	w.runner.rest()
+	w.task.network.CloseIdle()
+}
 
 // sum adds up the parts' results.
 func (w *Whole) sum(early bool) *report.Report {
 	t, plan := newTally(len(w.runner.plan.Names)), w.runner.plan
 	r := &report.Report{
 		Format: report.Format, Plan: plan.Name, Target: w.runner.target, Model: modelOf(plan), Started: w.began.UTC(),
-		Early: early, Seed: w.Seed(), Codes: map[string]int64{},
+		Early: early, Seed: w.runner.options.Seed, Codes: map[string]int64{},
 	}
 	r.Users.Planned = plan.Planned()
 	for i := range w.parts {

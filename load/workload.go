@@ -44,7 +44,9 @@ type Workload struct {
 	// Target replaces the plan's, where its scripts and templates see it.
 	Target string
 	// Getenv is the environment that a plan sees. Nil: the process's.
-	Getenv func(string) string
+	Getenv func(string) string `json:"-"`
+	// Files are where all files come from. Nil: the file system.
+	Files plan.Files `json:"-"`
 
 	// Request is what is sent to a URL. The zero value is a GET.
 	Request Request
@@ -111,7 +113,7 @@ func (w Workload) Read() (*plan.Plan, error) {
 
 func (w *Workload) source() plan.Source {
 	return plan.Source{
-		Environment: w.Environment, Properties: w.Properties, Getenv: w.Getenv, Target: w.Target,
+		Environment: w.Environment, Properties: w.Properties, Getenv: w.Getenv, Files: w.Files, Target: w.Target,
 		Variables: w.Variables, Overrides: w.Overrides, Config: w.Config, Scenario: w.Scenario,
 	}
 }
@@ -152,7 +154,7 @@ func (w *Workload) quick() (*plan.Plan, error) {
 		if q.Body != "" {
 			return nil, whittle.Errorf(whittle.Invalid, "either --body is given or --body-file")
 		}
-		b, err := whittle.ReadFile("body", q.BodyFile, MaxBodyFile)
+		b, err := w.source().ReadFile("body", q.BodyFile, MaxBodyFile)
 		if err != nil {
 			return nil, err
 		}

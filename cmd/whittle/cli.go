@@ -30,6 +30,7 @@ type cli struct {
 	Reset    orderVerb   `cmd:"" help:"Begin a route's evidence afresh, in shadow: the candidate has been mended."`
 	Preview  previewVerb `cmd:"" help:"Sign a token by which a tester's requests go to a route's candidate at any share."`
 	Load     loadVerb    `cmd:"" help:"Load a server by an Artillery or JMeter plan, or by flags, and report the latency that its users saw."`
+	Worker   workerVerb  `cmd:"" help:"Wait for orders to run parts of load plans, with other machines."`
 	Compare  compareVerb `cmd:"" help:"Compare two targets under one schedule: ratios with intervals, and a verdict."`
 	Profile  profileVerb `cmd:"" help:"Say which line of a Go or Node service uses the CPU, and what changed; guard it."`
 	Find     findVerb    `cmd:"" help:"Rank a service's endpoints by what they cost: which to carve first."`

@@ -143,32 +143,42 @@ func linger(f *config.File) (most time.Duration) {
 	return most
 }
 
-// fleetTLS is how NATS is spoken to. Nil: as its URL says.
+// fleetTLS is how a fleet's NATS is spoken to. Nil: as its URL says.
 func fleetTLS(f *config.Fleet) (*tls.Config, error) {
-	if f == nil || f.TLS == (whittle.UpstreamTLS{}) {
+	if f == nil {
 		return nil, nil
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: f.TLS.ServerName}
-	if f.TLS.CA != "" {
-		b, err := os.ReadFile(f.TLS.CA)
+	c, err := natsTLS(f.TLS, "fleet.tls.")
+	if c != nil && f.NATS == "" { // the other gateways are both servers and clients
+		c.ClientCAs, c.ClientAuth = c.RootCAs, tls.RequireAndVerifyClientCert
+	}
+	return c, err
+}
+
+// natsTLS is how NATS is spoken to. Nil: as its URL says. Settings are called ca, cert
+// and key, with what goes before these.
+func natsTLS(t whittle.UpstreamTLS, before string) (*tls.Config, error) {
+	if t == (whittle.UpstreamTLS{}) {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CA != "" {
+		b, err := os.ReadFile(t.CA)
 		if c.RootCAs = x509.NewCertPool(); err == nil && !c.RootCAs.AppendCertsFromPEM(b) {
 			err = errors.New("it holds no certificate in PEM")
 		}
 		if err != nil {
-			return nil, whittle.Errorf(whittle.Invalid, "read the CA of NATS: %w", err).WithField("fleet.tls.ca").
-				WithHint("ca: names a file with the certificates of those who sign the servers', in PEM")
+			return nil, whittle.Errorf(whittle.Invalid, "read the CA of NATS: %w", err).WithField(before + "ca").
+				WithHint("ca names a file with the certificates of those who sign the servers', in PEM")
 		}
 	}
-	if f.TLS.Certificate != "" {
-		pair, err := tls.LoadX509KeyPair(f.TLS.Certificate, f.TLS.Key)
+	if t.Certificate != "" {
+		pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
 		if err != nil {
-			return nil, whittle.Errorf(whittle.Invalid, "load the certificate for NATS: %w", err).WithField("fleet.tls.cert").
-				WithHint("cert: names a chain of certificates in PEM, and key: the key that belongs to it")
+			return nil, whittle.Errorf(whittle.Invalid, "load the certificate for NATS: %w", err).WithField(before + "cert").
+				WithHint("cert names a chain of certificates in PEM, and key the key that belongs to it")
 		}
 		c.Certificates = []tls.Certificate{pair}
-	}
-	if f.NATS == "" { // the other gateways are both servers and clients
-		c.ClientCAs, c.ClientAuth = c.RootCAs, tls.RequireAndVerifyClientCert
 	}
 	return c, nil
 }

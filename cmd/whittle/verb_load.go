@@ -66,6 +66,8 @@ type loadVerb struct {
 	WatchURL     []string      `group:"The run" name:"watch-url" placeholder:"URL" help:"Also follow process_cpu_seconds_total of this Prometheus metrics page, or the CPU profile of this /debug/pprof/ URL. Repeatable."`
 	MaxLate      time.Duration `group:"The run" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the run (${default})."`
 	Seed         uint64        `group:"The run" help:"Make the run's random choices repeatable."`
+
+	severalMachines `embed:"" group:"Several machines"`
 }
 
 // Help gives the examples.
@@ -78,6 +80,7 @@ Examples:
   whittle load plan.jmx --property users=500 --property ramp=50
   whittle load http://127.0.0.1:3000/Count --rate 200 --duration 30s --json-body '{"times":1000}'
   whittle load http://127.0.0.1:3000/ --users 50 --ramp 5s --loops 10 --watch-pid $(pidof node)
+  whittle load plan.yml --workers nats://nats.internal:4222 --expect 4
 
 Names may also be written with one dash: -rate 200 -users 50. After one dash, -json is the request's body, as --json-body.`
 }
@@ -93,10 +96,6 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return whittle.Errorf(whittle.Invalid, "%d outputs are \"-\", and there is one standard output", n)
 	}
 	w, err := v.workload()
-	if err != nil {
-		return err
-	}
-	plan, err := w.Read()
 	if err != nil {
 		return err
 	}
@@ -118,18 +117,14 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	if v.DryRun {
-		runner, err := load.NewRunner(plan, o)
-		if err != nil {
-			return err
-		}
-		return runner.DryRun(ctx, s.Out)
+		return dryRun(ctx, s, w, o)
 	}
 	if err := cmdline.Writable(outputs...); err != nil {
 		return err
 	}
 	said := newPlanLog(screen)
 	o.OnProgress, o.OnLog = said.progress, said.line
-	r, err := load.Run(ctx, plan, o)
+	r, err := v.run(ctx, w, o, said)
 	said.close()
 	if err != nil {
 		return err
@@ -140,14 +135,35 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	err = r.Err()
 	if whittle.CodeOf(err) == whittle.Unavailable {
 		return whittle.Errorf(whittle.Unavailable, "%w", err).
-			WithHint("give the generator a core of its own, lower the rate, or allow more with --max-late")
+			WithHint(voidHint(r))
 	}
 	return err
 }
 
+// dryRun shows what would be sent.
+func dryRun(ctx context.Context, s cmdline.Streams, w load.Workload, o load.Options) error {
+	plan, err := w.Read()
+	if err != nil {
+		return err
+	}
+	runner, err := load.NewRunner(plan, o)
+	if err != nil {
+		return err
+	}
+	return runner.DryRun(ctx, s.Out)
+}
+
+// voidHint says what to do about a void run.
+func voidHint(r *report.Report) string {
+	if len(r.Workers) > 0 {
+		return "every worker has to keep to its schedule: give each a core of its own and a steady connection to NATS, or lower the rate"
+	}
+	return "give the generator a core of its own, lower the rate, or allow more with --max-late"
+}
+
 // workload is what the flags say.
 func (v *loadVerb) workload() (load.Workload, error) {
-	if err := cmp.Or(aboveZero("--rate", v.Rate), aboveZero("--users", v.Users), aboveZero("--loops", v.Loops), aboveZero("-n", v.Requests)); err != nil {
+	if err := cmp.Or(v.check(), aboveZero("--rate", v.Rate), aboveZero("--users", v.Users), aboveZero("--loops", v.Loops), aboveZero("-n", v.Requests)); err != nil {
 		return load.Workload{}, err
 	}
 	return load.Workload{
@@ -228,7 +244,7 @@ func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
 // as wrk's and vegeta's are.
 var longNames = []string{
 	"target", "rate", "duration", "users", "ramp", "loops", "think", "method", "header", "json-body", "body", "body-file", "name",
-	"timeout", "insecure", "environment", "property", "variables", "overrides", "config", "scenario-name", "json-artillery", "csv", "dry-run", "requests", "html", "watch-pid", "watch-url", "prometheus-write", "otlp", "stream-messages", "stream-time", "stream-pause", "export-header", "max-late", "seed", "fail-if",
+	"timeout", "insecure", "environment", "property", "variables", "overrides", "config", "scenario-name", "json-artillery", "csv", "dry-run", "requests", "html", "watch-pid", "watch-url", "prometheus-write", "otlp", "stream-messages", "stream-time", "stream-pause", "export-header", "max-late", "seed", "fail-if", "workers", "expect", "wait",
 }
 
 // secondDash gives the load verb's flags of one dash their second. What

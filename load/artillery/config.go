@@ -37,7 +37,7 @@ func (r *reader) settings(n *node) {
 		"name":      func(*node) {},
 		"headers":   r.ignored("config.headers", headersAdvice),
 		// These are for other engines, or for how Artillery itself runs.
-		"ws": accepted, "socketio": accepted, "statsInterval": accepted, "bundling": accepted, "includeFiles": accepted,
+		"ws": accepted, "socketio": accepted, "statsInterval": accepted, "bundling": accepted, "includeFiles": r.includeFiles,
 	}, nil)
 }
 

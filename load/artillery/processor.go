@@ -3,6 +3,7 @@ package artillery
 import (
 	"context"
 	_ "embed"
+	"io/fs"
 	"path"
 	"strings"
 	"sync"
@@ -60,13 +61,38 @@ func (r *reader) newRuntime(n *node) *script.Runtime {
 		Console: r.Plan.Console.Print,
 	}
 	if r.Source.Folder != "" {
-		files, err := script.FolderFS(r.Source.Folder)
+		files, err := r.folder()
 		if err != nil {
 			panic(n.Errorf(whittle.CodeOf(err), "%v", err))
 		}
 		o.Files = files
 	}
 	return script.New(o)
+}
+
+// folder has the files of the plan's folder.
+func (r *reader) folder() (fs.FS, error) {
+	if f := r.Source.Files; f != nil {
+		return f.Folder(r.Source.Folder)
+	}
+	return script.FolderFS(r.Source.Folder)
+}
+
+// includeFiles reads config.includeFiles: what scripts read during the run. It goes to
+// other processes with the plan; here, it is there.
+func (r *reader) includeFiles(n *node) {
+	if r.Source.Files == nil || r.Source.Folder == "" {
+		return
+	}
+	files, err := r.folder()
+	for _, item := range n.each() {
+		if err == nil {
+			_, err = fs.Stat(files, path.Clean(item.text))
+		}
+		if err != nil {
+			panic(item.Errorf(whittle.NotFound, "%s cannot be sent with the plan: %v", item.text, err))
+		}
+	}
 }
 
 // function finds a function of the processor. One that is not there is passed over, as

@@ -20,7 +20,7 @@ func (r *reader) assemble(root *node) *node {
 		panic(root.Invalid("a plan is a mapping, not %s", root.kind))
 	}
 	if path := r.Source.Config; path != "" {
-		src, err := whittle.ReadFile("config", path, plan.MaxBytes)
+		src, err := r.Source.ReadFile("config", path, plan.MaxBytes)
 		whittle.Check(err)
 		root = overlay(root, parseTree(path, src), true)
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -188,6 +189,9 @@ type Source struct {
 	// Open reads a file that a plan names. Nil: the file system, in the plan's
 	// folder.
 	Open func(name string) ([]byte, error)
+	// Files are what else is read: the plan itself, and the folder of its scripts. Nil:
+	// the file system.
+	Files Files
 	// Getenv is the value of {{ $env.NAME }}. Nil: os.Getenv.
 	Getenv func(string) string
 	// Folder is the plan's, for its scripts. Empty: it has none.
@@ -199,6 +203,22 @@ type Source struct {
 	Variables, Overrides, Config, Scenario string
 	// Properties are those of a JMeter plan's __P and __property.
 	Properties map[string]string
+}
+
+// Files are where files come from in the file system's place.
+type Files interface {
+	// ReadFile is whittle.ReadFile.
+	ReadFile(what, path string, limit int64) ([]byte, error)
+	// Folder has the files of a plan's folder, for its scripts.
+	Folder(dir string) (fs.FS, error)
+}
+
+// ReadFile reads a file that the plan is made of; what says which, for errors.
+func (s Source) ReadFile(what, path string, limit int64) ([]byte, error) {
+	if s.Files != nil {
+		return s.Files.ReadFile(what, path, limit)
+	}
+	return whittle.ReadFile(what, path, limit)
 }
 
 // Env returns a variable of the environment.

@@ -117,6 +117,24 @@ func (r *Report) summarizeCosts(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "CPU of the generator: %s, %.1f µs per request, %.2f cores busy\n",
 		seconds(r.Generator.CPU/1e3), r.Generator.CPUPerRequest, r.Generator.Cores)
+	r.summarizeWorkers(b)
+}
+
+// summarizeWorkers prints what each of several processes did.
+func (r *Report) summarizeWorkers(b *strings.Builder) {
+	if len(r.Workers) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "\nworker, of %d\tusers\trequests\tcompleted\tfailed\tcores\tp99 late, ms\tclock ± ms\n", len(r.Workers))
+	for _, w := range r.Workers {
+		void := ""
+		if w.Void != "" {
+			void = "VOID"
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.2f\t%s\t%.3f\t%s\n", w.Name, w.Users, w.Requests, w.Completed, w.Failed, w.Cores, milliseconds(w.ScheduleError.P99), w.ClockError, void)
+	}
+	_ = t.Flush() // into a strings.Builder, which cannot fail
 }
 
 // milliseconds prints a latency with three significant digits.

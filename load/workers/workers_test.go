@@ -1,0 +1,408 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/goleak"
+
+	"whittle"
+	"whittle/internal/natslink"
+	"whittle/load"
+	"whittle/load/report"
+	"whittle/load/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serveNATS starts a NATS server.
+func serveNATS(t *testing.T) string {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the NATS server does not start")
+	}
+	return s.ClientURL()
+}
+
+func linkTo(url string) Link {
+	return Link{NATS: natslink.Settings{Servers: url}, Version: "v1"}
+}
+
+// serveWorkers starts workers w0, w1 … that end with the test.
+func serveWorkers(t *testing.T, link Link, n int) {
+	t.Helper()
+	ctx, end := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	t.Cleanup(func() { end(); wg.Wait() })
+	for i := range n {
+		wg.Go(func() {
+			w := Worker{Link: link, Name: fmt.Sprint("w", i)}
+			if err := w.Serve(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// counting is a target that counts requests by path and query.
+func counting(t *testing.T) (url string, seen func() map[string]int) {
+	t.Helper()
+	var mu sync.Mutex
+	got := map[string]int{}
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		got[r.URL.RequestURI()]++
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, func() map[string]int {
+		mu.Lock()
+		defer mu.Unlock()
+		return got
+	}
+}
+
+// patientOptions void no run for a machine that is busy with other tests.
+func patientOptions(target string) load.Options {
+	return load.Options{Target: target, MaxLate: time.Hour, Protocol: wire.HTTP1}
+}
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// scripted is a plan with all that a plan may be read from.
+var scripted = map[string]string{
+	"plan/plan.yml": `config:
+  phases: [{duration: 1, arrivalCount: 8}]
+  payload: [{path: ../data/users.csv, fields: [user], order: sequence}]
+  processor: ./lib/main.js
+  includeFiles: [late/later.json]
+before: {flow: [{get: {url: /before, capture: {header: x-none, as: token, strict: false}}}]}
+after: {flow: [{get: {url: /after}}]}
+scenarios: [{flow: [{function: word}, {log: "as {{ user }}"}, {get: {url: "/{{ user }}?{{ word }}&{{ $env.WORKERS_TEST }}"}}]}]`,
+	"data/users.csv": "a\nb\nc\nd\ne\nf\ng\nh\n",
+	"plan/lib/main.js": `const part = require('./part'); const other = require('other');
+module.exports = { word: (c, e, done) => { c.vars.word = part.word + other + require('../late/later.json').word; done() } }`,
+	"plan/lib/part.js":                   "module.exports = { word: 'x' }",
+	"plan/node_modules/other/index.js":   "module.exports = process.env.WORKERS_TEST",
+	"plan/node_modules/unused/secret.js": "module.exports = 1",
+	"plan/late/later.json":               `{"word": "l"}`,
+}
+
+func withoutBefore(files map[string]string) map[string]string {
+	out := map[string]string{}
+	for name, text := range files {
+		out[name] = strings.Replace(text, "before: {", "x-before: {", 1)
+	}
+	return out
+}
+
+// Workers get the plan, its files, its modules and its environment from the coordinator
+// alone, and no two users have the same row.
+func TestWorkersRunAPlanThatIsElsewhere(t *testing.T) {
+	t.Setenv("WORKERS_TEST", "e")
+	dir := t.TempDir()
+	files := withoutBefore(scripted)
+	write(t, dir, files)
+	link := linkTo(serveNATS(t))
+	serveWorkers(t, link, 3)
+	url, seen := counting(t)
+	var mu sync.Mutex
+	lines := 0
+	o := patientOptions(url)
+	o.OnLog = func(int64, string) { mu.Lock(); lines++; mu.Unlock() }
+	c := Coordinator{Link: link, Expect: 3, Wait: time.Minute}
+	r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Target: url}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"/after": 1}
+	for _, user := range "abcdefgh" {
+		want["/"+string(user)+"?xel&e"] = 1
+	}
+	if !reflect.DeepEqual(seen(), want) {
+		t.Errorf("sent %v, want %v", seen(), want)
+	}
+	if r.Void != "" || r.Requests != 8 || r.Completed != 8 || len(r.Workers) != 3 || r.Early || lines != 8 {
+		t.Errorf("void %q, %d requests, %d completed, %d lines, workers %+v", r.Void, r.Requests, r.Completed, lines, r.Workers)
+	}
+}
+
+// What a plan's scripts look for during the run alone was not sent: the run is void, and
+// says which file it was. A file that is nowhere is the plan's own affair.
+func TestAFileThatWasNotSentVoidsTheRun(t *testing.T) {
+	t.Setenv("WORKERS_TEST", "e")
+	for include, says := range map[string]string{"includeFiles: []": "late/later.json", "includeFiles: [late/later.json]": ""} {
+		dir := t.TempDir()
+		files := withoutBefore(scripted)
+		files["plan/plan.yml"] = strings.Replace(files["plan/plan.yml"], "includeFiles: [late/later.json]", include, 1)
+		files["plan/lib/main.js"] = "require('fs').existsSync('nowhere');" + files["plan/lib/main.js"]
+		write(t, dir, files)
+		link := linkTo(serveNATS(t))
+		serveWorkers(t, link, 1)
+		url, _ := counting(t)
+		c := Coordinator{Link: link, Wait: time.Minute}
+		r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Target: url}, patientOptions(url))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (r.Void == "") != (says == "") || !strings.Contains(r.Void, says) {
+			t.Errorf("%s: void %q", include, r.Void)
+		}
+	}
+}
+
+// The variables of the flow before the run, which the coordinator runs, are every
+// worker's users'.
+func TestTheFlowBeforeRunsOnce(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]int{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[r.URL.Path]++
+		_, _ = w.Write([]byte(`{"t": {"a": ["deep"]}}`))
+	}))
+	defer s.Close()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"p.yml": `config: {phases: [{duration: 1, arrivalCount: 6}]}
+before: {flow: [{get: {url: /login, capture: {json: $.t, as: token}}}]}
+scenarios: [{flow: [{get: {url: "/{{ token.a[0] }}"}}]}]`})
+	link := linkTo(serveNATS(t))
+	serveWorkers(t, link, 2)
+	c := Coordinator{Link: link, Expect: 2, Wait: time.Minute}
+	r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "p.yml")}, patientOptions(s.URL))
+	if err != nil || r.Void != "" {
+		t.Fatal(err, r)
+	}
+	if !reflect.DeepEqual(seen, map[string]int{"/login": 1, "/deep": 6}) {
+		t.Errorf("sent %v", seen)
+	}
+}
+
+func quick(url string) load.Workload {
+	return load.Workload{Plan: url, Rate: 20, Duration: time.Second}
+}
+
+// Two versions refuse each other by name, whatever the coordinator or the worker is.
+func TestVersionsRefuseEachOther(t *testing.T) {
+	link := linkTo(serveNATS(t))
+	serveWorkers(t, link, 1)
+	other := link
+	other.Version = "v2"
+	c := Coordinator{Link: other, Expect: 1, Wait: time.Minute}
+	_, err := c.Run(t.Context(), quick("http://127.0.0.1:1/"), load.Options{Protocol: wire.HTTP1})
+	if whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), `worker "w0"`) || !strings.Contains(err.Error(), `"v1"`) || !strings.Contains(err.Error(), `"v2"`) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := link.decode([]byte(`{"format":"whittle.load.workers/2","version":"v1","kind":"join","id":"i","name":"n"}`)); !errors.Is(err, errVersion) || !strings.Contains(err.Error(), "workers/2") {
+		t.Errorf("another format: %v", err)
+	}
+}
+
+// What cannot be run is refused before anybody is called, or by the worker's name.
+func TestRefusals(t *testing.T) {
+	link := linkTo(serveNATS(t))
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"pool.yml": "config: {target: 'http://127.0.0.1:1', http: {pool: 1}, phases: [{duration: 1, arrivalRate: 2}]}\nscenarios: [{flow: [{get: {url: /}}]}]"})
+	run := func(c Coordinator, w load.Workload) error {
+		_, err := c.Run(t.Context(), w, load.Options{Protocol: wire.HTTP1})
+		return err
+	}
+	if err := run(Coordinator{Link: link, Wait: time.Millisecond}, load.Workload{Plan: filepath.Join(dir, "none.yml")}); whittle.CodeOf(err) != whittle.NotFound {
+		t.Errorf("no plan: %v", err)
+	}
+	if err := run(Coordinator{Link: link, Wait: time.Millisecond}, quick("http://127.0.0.1:1/")); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "no worker joined") {
+		t.Errorf("no worker: %v", err)
+	}
+	serveWorkers(t, link, 2)
+	if err := run(Coordinator{Link: link, Expect: 2, Wait: time.Minute}, load.Workload{Plan: filepath.Join(dir, "pool.yml")}); whittle.CodeOf(err) != whittle.Unsupported {
+		t.Errorf("a pool of one for two: %v", err)
+	}
+	serveWorkers(t, link, 1) // another w0
+	if err := run(Coordinator{Link: link, Expect: 3, Wait: time.Minute}, quick("http://127.0.0.1:1/")); whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), `"w0"`) {
+		t.Errorf("two of a name: %v", err)
+	}
+	for _, subject := range []string{"a b", "a.*", ".a", "a.>"} {
+		bad := link
+		bad.Subject = subject
+		if err := run(Coordinator{Link: bad, Wait: time.Minute}, quick("http://127.0.0.1:1/")); whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("subject %q: %v", subject, err)
+		}
+	}
+}
+
+// Workers are there for the next run after one that was ended early, that failed to
+// begin, or that two coordinators wanted at once.
+func TestWorkersServeRunAfterRun(t *testing.T) {
+	link := linkTo(serveNATS(t))
+	serveWorkers(t, link, 2)
+	url, seen := counting(t)
+	c := Coordinator{Link: link, Expect: 2, Wait: time.Minute}
+	for i := range 3 {
+		ctx, end := context.WithCancel(t.Context())
+		w := quick(url + "/run" + fmt.Sprint(i))
+		if i == 1 {
+			w.Duration = time.Hour
+		}
+		o := patientOptions("")
+		o.OnProgress = func(p report.Progress) {
+			if i == 1 && p.Completed > 5 {
+				end()
+			}
+		}
+		r, err := c.Run(ctx, w, o)
+		end()
+		if err != nil || r.Void != "" || r.Early != (i == 1) || r.Completed != int64(seen()["/run"+fmt.Sprint(i)]) || i != 1 && r.Completed != 20 {
+			t.Fatalf("run %d: %v %+v", i, err, r)
+		}
+	}
+}
+
+// A message that no worker sends changes nothing, and one that is lost voids the run.
+func TestWhatIsLostOrForgedVoidsTheRun(t *testing.T) {
+	url := serveNATS(t)
+	link := linkTo(url)
+	serveWorkers(t, link, 1)
+	target, _ := counting(t)
+	conn, err := client.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	link.Subject = DefaultSubject
+	heard := make(chan *client.Msg, 64)
+	if _, err := conn.ChanSubscribe(link.Subject+".from.*", heard); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for raw := range heard {
+			m, err := link.decode(raw.Data)
+			if err != nil || m.Kind != toSay || m.Number != 2 {
+				continue
+			}
+			_ = conn.Publish(raw.Subject, []byte("{not JSON"))
+			forged := *m
+			forged.ID = "nobody"
+			_ = conn.Publish(raw.Subject, link.encode(forged))
+			forged.ID, forged.Number = m.ID, 9
+			_ = conn.Publish(raw.Subject, link.encode(forged))
+			return
+		}
+	}()
+	c := Coordinator{Link: link, Expect: 1, Wait: time.Minute}
+	w := quick(target)
+	w.Duration = time.Hour
+	r, err := c.Run(t.Context(), w, patientOptions(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if !strings.Contains(r.Void, "worker w0: ") || !strings.Contains(r.Void, "of its messages were lost") || r.Err() == nil {
+		t.Errorf("void %q", r.Void)
+	}
+}
+
+// Blobs arrive whole, in however many pieces, or not at all.
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	b := []byte(strings.Repeat("0123456789", 1000))
+	for _, size := range []int{1, 7, 4096, len(b)} {
+		got, err := fetch(blobOf(b), len(b), func(from int) ([]byte, error) { return b[from:min(from+size, len(b))], nil })
+		if err != nil || string(got) != string(b) {
+			t.Errorf("pieces of %d: %v", size, err)
+		}
+	}
+	for name, c := range map[string]struct {
+		limit int
+		ask   func(from int) ([]byte, error)
+	}{
+		"too large": {len(b) - 1, nil},
+		"empty":     {len(b), func(int) ([]byte, error) { return nil, nil }},
+		"too long":  {len(b), func(int) ([]byte, error) { return append(b, 1), nil }},
+		"others":    {len(b), func(int) ([]byte, error) { return make([]byte, 100), nil }},
+	} {
+		if _, err := fetch(blobOf(b), c.limit, c.ask); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if got, err := fetch(blobOf(nil), 0, nil); err != nil || len(got) != 0 {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
+// A parcel has what was read of it and nothing else, and is bounded by name.
+func TestParcel(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, scripted)
+	t.Setenv("WORKERS_TEST", "e")
+	p := newParcel()
+	w := load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Files: p, Getenv: p.Getenv}
+	if _, err := w.Read(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := p.pack(assignment{Seed: 1<<52 + 1, Workload: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := unpack(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.order.Seed != 1<<52+1 || u.order.Workload.Plan != w.Plan || !reflect.DeepEqual(u.env, map[string]string{"WORKERS_TEST": "e"}) {
+		t.Errorf("order %+v, environment %v", u.order, u.env)
+	}
+	var names []string
+	for _, f := range u.zip.File {
+		names = append(names, f.Name)
+	}
+	if all := strings.Join(names, " "); strings.Contains(all, "unused") || !strings.Contains(all, "folder/lib/part.js") || !strings.Contains(all, "folder/late/later.json") {
+		t.Errorf("sent: %s", all)
+	}
+	if _, err := u.ReadFile("plan", "/etc/passwd", 1<<20); whittle.CodeOf(err) != whittle.NotFound {
+		t.Errorf("a file of the worker's own: %v", err)
+	}
+	big := newParcel()
+	if err := big.put(big.files, "huge.csv", make([]byte, maxBundle+1)); whittle.CodeOf(err) != whittle.ResourceExhausted || !strings.Contains(err.Error(), "huge.csv") {
+		t.Errorf("too large: %v", err)
+	}
+	if _, err := big.pack(assignment{}); err == nil {
+		t.Error("what was too large is left out")
+	}
+	for _, bad := range [][]byte{nil, []byte("PK"), b[:len(b)/2]} {
+		if _, err := unpack(bad); err == nil {
+			t.Errorf("%d bytes are a parcel", len(bad))
+		}
+	}
+}
