@@ -84,7 +84,8 @@ type Member struct {
 	ended   chan struct{}
 
 	mu       sync.Mutex // guards the following
-	trouble  error      // of the watch, the last time; nil: there was none
+	trouble  error      // of the watch or of a write, the last time; nil: there was none
+	lost     error      // of an exchange, the last time; nil: the last one was sent
 	kv       jetstream.KeyValue
 	evidence opened
 }
@@ -130,30 +131,6 @@ func (m *Member) now() fleet.Instant {
 // Instant is a moment of this process by both clocks, as the node has it.
 func (m *Member) Instant(t time.Time) fleet.Instant {
 	return fleet.Instant{Mono: time.Hour + t.Sub(m.begun), Wall: time.Duration(t.UnixNano())}
-}
-
-// Trouble is why the fleet is not heard of, as far as is known. Empty: nothing is.
-func (m *Member) Trouble() string {
-	if m.o.Server != nil {
-		if why := m.o.Server.Trouble(); why != "" {
-			return why
-		}
-	}
-	m.mu.Lock()
-	err := m.trouble
-	m.mu.Unlock()
-	if last := m.conn.LastError(); last != nil && !m.conn.IsConnected() {
-		err = last
-	}
-	switch {
-	case errors.Is(err, client.ErrNoResponders):
-		return "no JetStream responds"
-	case err != nil:
-		return err.Error()
-	case !m.conn.IsConnected():
-		return "no server responds"
-	}
-	return ""
 }
 
 // Do runs f with the node, on the node's goroutine. False: the member has ended.
@@ -343,6 +320,7 @@ func (m *Member) write(ctx context.Context, w *fleet.Write) bool {
 		return true // another write came first
 	}
 	if err != nil {
+		m.note(&m.trouble, err)
 		notify.Sleep(ctx, tick)
 	}
 	return err == nil
@@ -425,9 +403,7 @@ func (m *Member) watch(ctx context.Context) {
 		err := m.watchOnce(ctx, number)
 		if err != nil && ctx.Err() == nil {
 			m.forget()
-			m.mu.Lock()
-			m.trouble = err
-			m.mu.Unlock()
+			m.note(&m.trouble, err)
 			m.o.Log.Debug("the fleet's log is watched again", "err", err)
 		}
 		notify.Sleep(ctx, tick)

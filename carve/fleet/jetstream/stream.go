@@ -36,9 +36,11 @@ const (
 func (m *Member) Publish(ctx context.Context, route, id string, message []byte) error {
 	s, err := m.stream(ctx)
 	if err != nil {
+		m.note(&m.lost, err)
 		return whittle.Errorf(whittle.Unavailable, "look up the fleet's stream: %w", err)
 	}
 	_, err = s.js.PublishMsg(ctx, &client.Msg{Subject: m.subject(route), Data: message}, jetstream.WithMsgID(id))
+	m.note(&m.lost, err)
 	switch {
 	case err == nil:
 		return nil

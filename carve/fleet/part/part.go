@@ -73,6 +73,8 @@ type Part struct {
 	view atomic.Pointer[control.Controller]
 	own  atomic.Pointer[control.Controller]
 	seen atomic.Pointer[seen]
+	// waiting is since when nothing has been heard of the fleet, until that is said.
+	waiting time.Time
 
 	sender   sender
 	outcomes outbox
@@ -89,7 +91,7 @@ type Part struct {
 func New(o Options) (*Part, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	p := &Part{
-		o: o, running: make(chan struct{}), wake: notify.New(), look: notify.New(),
+		o: o, running: make(chan struct{}), waiting: time.Now(), wake: notify.New(), look: notify.New(),
 	}
 	p.sender.limit = rate.NewLimiter(rate.Limit(o.PerSecond), max(1, o.PerSecond/4))
 	p.conduct.start()
@@ -112,6 +114,10 @@ func New(o Options) (*Part, error) {
 	p.member, err = jetstream.Open(f)
 	return p, err
 }
+
+// patience is after how many leases without a word of the fleet, from the beginning, that
+// is said.
+const patience = 3
 
 // nothing is a store that has no record.
 type nothing struct{}
@@ -158,7 +164,12 @@ func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 			next.cutOff = time.Now()
 			p.o.Log.Warn("cut off from the fleet: the monolith serves every user here until it is back")
 		}
+		if !p.waiting.IsZero() && time.Since(p.waiting) > patience*p.o.Fleet.Node.Lease {
+			p.waiting = time.Time{}
+			p.o.Log.Warn("this gateway has not heard of the fleet yet: the monolith serves every user here until it does", "why", p.member.Trouble())
+		}
 	} else if !old.connected {
+		p.waiting = time.Time{}
 		p.o.Log.Info("connected to the fleet", "fleet", p.o.Fleet.Name, "leader", next.leader)
 	}
 	for _, r := range p.table.Load().routes {
@@ -169,6 +180,11 @@ func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 		next.force[r.spec.Name] = force{at.Share, at.Phase, taken.Generation, taken.Digest}
 	}
 	p.seen.Store(next)
+	for name, f := range next.force {
+		if f.generation > old.force[name].generation {
+			p.look.Notify() // what is shown is behind
+		}
+	}
 	if next.leads != old.leads || next.term != old.term || next.settled != old.settled {
 		p.wake.Notify()
 	}

@@ -178,15 +178,19 @@ func (g *gateway) ask(t *testing.T, n int) {
 		g.counts.Ledger.Total++
 		g.counts.Ledger.Pending++
 		g.mu.Unlock()
-		body := fmt.Appendf(nil, `{"n":%d,"token":"a secret of %s"}`, i, g.name)
-		response := whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: body, Latency: time.Millisecond}
-		x := &whittle.Exchange{
-			Route: name, User: uint64(i + 1), At: time.Now(), Request: whittle.Request{Method: "GET", Target: "/a"},
-			Monolith: response, Candidate: response,
-		}
-		if o := g.Observe(x); !o.Counted {
+		if o := g.Observe(g.exchange(i)); !o.Counted {
 			t.Fatalf("%s: %+v", g.name, o)
 		}
+	}
+}
+
+// exchange is one in which both sides have responded alike.
+func (g *gateway) exchange(i int) *whittle.Exchange {
+	body := fmt.Appendf(nil, `{"n":%d,"token":"a secret of %s"}`, i, g.name)
+	response := whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: body, Latency: time.Millisecond}
+	return &whittle.Exchange{
+		Route: name, User: uint64(i + 1), At: time.Now(), Request: whittle.Request{Method: "GET", Target: "/a"},
+		Monolith: response, Candidate: response,
 	}
 }
 
@@ -351,8 +355,8 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongWithNATS: a gateway whose servers refuse it, or have no JetStream, says so,
-// and joins when they are mended.
+// TestWhatIsWrongWithNATS: a gateway whose servers refuse it, or have no JetStream, or too
+// little room or too short messages for it, says so, and joins when they are mended.
 func TestWhatIsWrongWithNATS(t *testing.T) {
 	start := func(o *server.Options) *server.Server {
 		o.Host, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", true, true, t.TempDir()
@@ -382,8 +386,30 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 	refusing := start(&server.Options{Port: port, JetStream: true, Authorization: "another word"})
 	says("uthorization")
 	end(refusing)
+	small := start(&server.Options{Port: port, JetStream: true, JetStreamMaxStore: 100 << 20})
+	says("bound on storage is too low: the log takes 256 MiB")
+	end(small)
+	joined := func(parts ...string) {
+		t.Helper()
+		until(t, fmt.Sprint("it joins, and says ", parts), func() bool {
+			f := g.Fleet()
+			all := strings.Join(f.Wrong, "\n")
+			return f.Connected && !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(all, part) })
+		})
+	}
+	half := start(&server.Options{Port: port, JetStream: true, JetStreamMaxStore: 400 << 20, MaxPayload: 64 << 10})
+	joined("messages of 64 KiB at most")
+	if o := g.Observe(g.exchange(0)); o.Counted {
+		t.Errorf("%+v without a stream", o)
+	}
+	joined("Exchanges cannot be sent", "bound on storage is too low")
+	end(half)
 	good := start(&server.Options{Port: port, JetStream: true})
 	defer end(good)
-	until(t, "it joins", func() bool { return g.Fleet().Connected })
+	until(t, "an exchange is sent", func() bool { return g.Observe(g.exchange(0)).Counted })
+	joined()
+	if f := g.Fleet(); strings.Contains(strings.Join(f.Wrong, "\n"), "cannot be sent") {
+		t.Errorf("%q", f.Wrong)
+	}
 	g.end()
 }

@@ -117,6 +117,9 @@ func (p *Part) wrong(f *whittle.FleetStatus) (all []string) {
 	case f.Leader == "":
 		all = append(all, "Nobody leads, so nothing rises: another gateway will within a few leases.")
 	}
+	if f.Connected {
+		all = append(all, p.member.Wrong()...)
+	}
 	versions := map[string]bool{}
 	for i := range f.Members {
 		m := &f.Members[i]
@@ -149,10 +152,11 @@ func (p *Part) wrong(f *whittle.FleetStatus) (all []string) {
 
 // trouble is why nothing is heard of the fleet, as a clause behind a sentence.
 func (p *Part) trouble() string {
-	if why := p.member.Trouble(); why != "" {
-		return ": " + why + ". Is NATS there, with JetStream and a majority of its servers, and does it know the credentials?"
+	why := p.member.Trouble()
+	if !strings.HasSuffix(why, "?") {
+		why += "."
 	}
-	return "."
+	return ": " + why
 }
 
 var (

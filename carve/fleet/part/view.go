@@ -17,6 +17,10 @@ const (
 	// showRest is how much longer than its work each wait is at least: many routes, with
 	// much evidence, take no more than 2 % of a core so, and are shown later.
 	showRest = 50
+	// showBehind is how soon they are looked at again where they are behind a position that
+	// is known here, and showTries how often in a row.
+	showBehind = 250 * time.Millisecond
+	showTries  = 8
 )
 
 // shown is the controller that shows the fleet: the one that decides, or what its records
@@ -40,13 +44,19 @@ func (p *Part) showingOf(t *table, s control.Store) control.Options {
 
 // show keeps the view up to date until ctx ends.
 func (p *Part) show(ctx context.Context) {
-	last := uint64(0)
+	last, tries := uint64(0), 0
 	for ctx.Err() == nil {
 		begun := time.Now()
 		if p.own.Load() == nil && p.member.IsConnected() {
 			last = p.refresh(ctx, last)
 		}
-		wait, cancel := context.WithTimeout(ctx, max(showEvery, showRest*time.Since(begun)))
+		rest := max(showEvery, showRest*time.Since(begun))
+		if tries++; !p.viewBehind() {
+			tries = 0
+		} else if tries < showTries {
+			rest = showBehind
+		}
+		wait, cancel := context.WithTimeout(ctx, rest)
 		select {
 		case <-wait.Done():
 		case <-p.look:
@@ -54,6 +64,17 @@ func (p *Part) show(ctx context.Context) {
 		}
 		cancel()
 	}
+}
+
+// viewBehind reports whether what is shown is older than a position that is known here.
+func (p *Part) viewBehind() bool {
+	view := p.view.Load()
+	for name, f := range p.seen.Load().force {
+		if at, err := view.Decided(name); err == nil && at.Generation < f.generation {
+			return p.own.Load() == nil
+		}
+	}
+	return false
 }
 
 // refresh reads the records, unless they are those that were read last.

@@ -1,0 +1,86 @@
+package jetstream
+
+import (
+	"errors"
+	"fmt"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"whittle/carve/fleet/evidence"
+	"whittle/internal/units"
+)
+
+// hints say what to do about what JetStream refuses, by the codes of its errors.
+var hints = map[jetstream.ErrorCode]string{
+	10074: "it is one server alone: leave fleet.replicas out, or make it three servers in a cluster",
+	10005: "fewer servers with JetStream are there than are to keep a copy (fleet.replicas)",
+	10047: "its bound on storage is too low: the log takes 256 MiB, and exchanges fleet.evidence.max_bytes",
+	10028: "its bound on memory is too low",
+	10002: "the account's bounds are too low: the log takes 256 MiB, and exchanges fleet.evidence.max_bytes, in two streams",
+	10026: "the account may have no more consumers, and each gateway has some",
+	10027: "the account may have no more streams, and a fleet has two",
+	10122: "the account's bound on a stream's size is too low: the log takes 256 MiB, and exchanges fleet.evidence.max_bytes",
+	10039: "JetStream is not on for this account",
+	10076: "JetStream is not on",
+}
+
+// explained is an error of NATS with what to do about it, where that is known.
+func explained(err error) string {
+	if errors.Is(err, client.ErrNoResponders) {
+		return "no JetStream responds"
+	}
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		if hint := hints[api.ErrorCode]; hint != "" {
+			return api.Description + ": " + hint
+		}
+	}
+	return err.Error()
+}
+
+// note keeps the last error of one kind.
+func (m *Member) note(kind *error, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	*kind = err
+}
+
+// Trouble is why the fleet is not heard of, and what to do, as far as is known.
+func (m *Member) Trouble() string {
+	if m.o.Server != nil {
+		if why := m.o.Server.Trouble(); why != "" {
+			return why
+		}
+	}
+	m.mu.Lock()
+	err := m.trouble
+	m.mu.Unlock()
+	if last := m.conn.LastError(); last != nil && !m.conn.IsConnected() {
+		err = last
+	}
+	why := "no server responds"
+	if err != nil {
+		why = explained(err)
+	}
+	var api *jetstream.APIError
+	if m.o.Server != nil || errors.As(err, &api) && hints[api.ErrorCode] != "" {
+		return why
+	}
+	return why + "; is NATS there, with JetStream and a majority of its servers, and does it know the credentials?"
+}
+
+// Wrong is what somebody should look at though the fleet is heard of, each one sentence.
+func (m *Member) Wrong() (all []string) {
+	m.mu.Lock()
+	err := m.lost
+	m.mu.Unlock()
+	if err != nil {
+		all = append(all, "Exchanges cannot be sent to whoever leads, so no verdict comes of those here: "+explained(err)+".")
+	}
+	if most := m.conn.MaxPayload(); m.conn.IsConnected() && most < evidence.MaxMessage {
+		all = append(all, fmt.Sprintf("NATS takes messages of %s at most, and an exchange or a record may have %s: raise its max_payload.",
+			units.Size(most), units.Size(evidence.MaxMessage)))
+	}
+	return all
+}
