@@ -222,6 +222,10 @@ proof: build ## the mutation campaign: what whittle finds of what can be wrong, 
 fleet-sim: need-go ## ten million steps of simulated fleets, and mutations of the protocol, each of which must be found
 	@go run ./bench/fleet -doc docs/fleet.md $(ARGS)
 
+.PHONY: fleet-campaign
+fleet-campaign: need-go ## FLEET_ROUNDS (36) faults of real gateways and NATS servers, each in the middle of a step or a rollback
+	@FLEET_ROUNDS=$${FLEET_ROUNDS:-36} go test ./e2e/fleet -count=1 -timeout 2h -v -run Faults
+
 .PHONY: soak
 soak: build ## everything at once for DURATION (10m): faults, reloads, restarts, real clients, every response checked
 	@go run ./bench/soak -for $${DURATION:-10m} $(ARGS)
