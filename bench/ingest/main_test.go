@@ -2,9 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
+	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"whittle/bench/table"
 )
 
 func TestBodies(t *testing.T) {
@@ -36,6 +40,48 @@ func TestSize(t *testing.T) {
 		if b.Set(text) == nil {
 			t.Errorf("%q was taken for %d", text, b)
 		}
+	}
+}
+
+// A figure at its target gives 1, and one that was not measured gives nothing.
+func TestTargets(t *testing.T) {
+	all := table.Rounds{}
+	into := table.New("x")
+	for _, v := range []float64{10, 20, 30} {
+		all.Add(into, bare, "single_64_"+cpuMetric, v, "us")
+		all.Add(into, ours, "single_64_"+cpuMetric, 1.1*v, "us")
+		all.Add(into, ours, "batch_50_"+cpuMetric, 6, "us")
+	}
+	results := table.NewResults("x")
+	judge(all, results.Conclude)
+	got := map[string]float64{}
+	for _, row := range results.Rows() {
+		got[row.Metric] = math.Round(1000*row.Value) / 1000
+	}
+	if want := map[string]float64{"single_64_cpu_per_event_over_target": 1, "batch_50_cpu_per_event_over_target": 2}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// What nobody asked for is neither measured nor started.
+func TestOnly(t *testing.T) {
+	s, _, err := parse([]string{"-only", "^(single_64|memory)/(ingest|net/http)$"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for subject, want := range map[string]bool{ours: true, bare: true, grouped: false, node: false, benthos: false} {
+		if s.needs(subject) != want {
+			t.Errorf("%s is needed: %v", subject, !want)
+		}
+	}
+	if s.measures("single_1000", ours) || !s.measures(memoryScenario, ours) || s.measures(recoveryScenario, ours) {
+		t.Error("-only names other scenarios")
+	}
+	if s, _, err = parse(nil); err != nil || !s.needs(node) || !s.measures(recoveryScenario, ours) {
+		t.Errorf("without -only something is left out: %v", err)
+	}
+	if _, _, err := parse([]string{"-only", "("}); err == nil {
+		t.Error("a pattern that is none was taken")
 	}
 }
 

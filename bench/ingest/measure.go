@@ -59,6 +59,7 @@ func costs(ctx context.Context, s settings, r *table.Results) (err error) {
 		fmt.Printf("round %d of %d\n", round, s.rounds)
 	}
 	summarize(all, h, r.Conclude)
+	judge(all, r.Conclude)
 	if !s.measures(memoryScenario, ours) {
 		return nil
 	}
@@ -163,6 +164,33 @@ func summarize(all table.Rounds, h *subjects, conclude adder) {
 		conclude(syncSubject, "fdatasync_p50_"+b.name+"_median", all.Median(syncSubject, "fdatasync_p50_"+b.name), "ms")
 		conclude(syncSubject, syncMetric+"_"+b.name+"_median", bareSync, "ms")
 		conclude(ours, paced+"_p99_bound_"+b.name, 2*bareSync+5, "ms") // the target: twice the sync and 5 ms
+	}
+}
+
+// targets are what is promised of the service's CPU: at most so many times the bare
+// handler's, or so many microseconds.
+var targets = []struct {
+	scenario string
+	times    float64 // 0: the target is absolute
+	micros   float64
+}{
+	{scenario: "single_64", times: 1.1},
+	{scenario: "single_1000", times: 1.1},
+	{scenario: paced, times: 1.2},
+	{scenario: "batch_50", micros: 3},
+}
+
+// targetMetric is a measured figure over its target: up to 1 it is held.
+const targetMetric = "_over_target"
+
+// judge adds how far each target is held.
+func judge(all table.Rounds, conclude adder) {
+	for _, t := range targets {
+		of, limit := all.Median(ours, t.scenario+"_"+cpuMetric), t.micros
+		if t.times > 0 {
+			of, limit = all.Ratio(t.scenario+"_"+cpuMetric, ours, bare), t.times
+		}
+		conclude(ours, t.scenario+"_"+cpuMetric+targetMetric, of/limit, "x")
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 	"whittle/bench/table"
 )
 
+// mostResident is how much memory the service may have, in bytes.
+const mostResident = 80 << 20
+
 // steady follows the service's memory under a thousand connections that send as
 // fast as they can.
 func steady(ctx context.Context, s settings, h *subjects, conclude adder) error {
@@ -51,6 +54,7 @@ func concludeMemory(seen []float64, conclude adder) error {
 	}
 	first, last := table.Median(seen[:n]), table.Median(seen[len(seen)-n:])
 	conclude(ours, "rss_most", slices.Max(seen)/(1<<20), "MiB")
+	conclude(ours, "rss_most"+targetMetric, slices.Max(seen)/mostResident, "x")
 	conclude(ours, "rss_first_quarter", first/(1<<20), "MiB")
 	conclude(ours, "rss_last_quarter", last/(1<<20), "MiB")
 	conclude(ours, "rss_last_to_first_quarter", last/first, "x")
