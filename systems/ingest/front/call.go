@@ -54,6 +54,7 @@ type scratch struct {
 
 	parser   event.Parser
 	raw      [1]event.Item
+	headers  []stream.Header // raw's
 	listed   []event.Item // the records of a body that is a list of them
 	outcomes []outcome    // one an item
 
@@ -107,6 +108,7 @@ func (c *call) release() {
 	clear(s.outcomes)
 	clear(s.waiting)
 	s.raw[0] = event.Item{}
+	clear(s.headers)
 	clear(s.listed)
 	s.listed = s.listed[:0]
 	s.wire, s.decoded, s.response = s.wire[:0], s.decoded[:0], c.out[:0]

@@ -77,10 +77,10 @@ var fieldNames = func() map[string]string {
 const HeaderAddress = "client-address"
 
 // metadata is the header of a raw record: kind, source and address first, then
-// the request's own headers by name, in lower case, as many as the bounds let in.
+// the request's own headers by name, in lower case, as many as the bounds let in. It is
+// the scratch's memory.
 func (c *call) metadata(r *http.Request) []stream.Header {
-	kept := make([]stream.Header, 0, 3+len(r.Header))
-	kept = append(kept, stream.Header{Name: event.HeaderKind, Value: string(event.Import)})
+	kept := append(c.headers[:0], stream.Header{Name: event.HeaderKind, Value: string(event.Import)})
 	if c.key != "" {
 		kept = append(kept, stream.Header{Name: event.HeaderSource, Value: event.Digest(c.key)})
 	}
@@ -101,6 +101,7 @@ func (c *call) metadata(r *http.Request) []stream.Header {
 			kept = append(kept, stream.Header{Name: lower, Value: v})
 		}
 	}
+	c.headers = kept
 	slices.SortStableFunc(kept[own:], func(a, b stream.Header) int { return strings.Compare(a.Name, b.Name) })
 	size := 0
 	for i, h := range kept {
