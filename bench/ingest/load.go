@@ -56,9 +56,9 @@ type scenario struct {
 func scenarios() []scenario {
 	one, many := eventJSON(), batchJSON(50)
 	return []scenario{
-		{name: "single_64", path: "/import", body: one, batch: 1, conns: 64, subjects: []string{ours, kinesis, node, benthos, bare, grouped}},
+		{name: "single_64", path: "/import", body: one, batch: 1, conns: 64, subjects: []string{ours, kinesis, batched, node, benthos, bare, grouped}},
 		{name: "track_64", path: "/v1/track", body: one, batch: 1, conns: 64, subjects: []string{ours}},
-		{name: "single_1000", path: "/import", body: one, batch: 1, conns: 1000, subjects: []string{ours, kinesis, node, benthos, bare, grouped}},
+		{name: "single_1000", path: "/import", body: one, batch: 1, conns: 1000, subjects: []string{ours, kinesis, batched, node, benthos, bare, grouped}},
 		{name: paced, path: "/import", body: one, batch: 1, conns: 1000, paced: true, subjects: []string{ours, bare, grouped}},
 		{name: "batch_50", path: "/v1/batch", body: many, batch: 50, conns: 64, subjects: []string{ours, benthos, bare}},
 		{name: "import_50", path: "/import", body: many, batch: 50, conns: 64, subjects: []string{ours}},

@@ -150,10 +150,10 @@ func summarize(all table.Rounds, h *subjects, conclude adder) {
 				conclude(name, c.name+"_"+m[0]+"_median", all.Median(name, c.name+"_"+m[0]), m[1])
 			}
 		}
-		for _, other := range []string{node, kinesis, benthos, bare, grouped} {
+		for _, other := range []string{node, batched, kinesis, benthos, bare, grouped} {
 			if _, ok := h.find(other); ok && slices.Contains(c.subjects, other) {
 				conclude(ours, c.name+"_"+cpuMetric+"_to_"+other, all.Ratio(c.name+"_"+cpuMetric, ours, other), "x")
-				if other == node {
+				if other == node || other == batched {
 					conclude(kinesis, c.name+"_"+cpuMetric+"_to_"+other, all.Ratio(c.name+"_"+cpuMetric, kinesis, other), "x")
 				}
 			}

@@ -19,7 +19,8 @@ import (
 const (
 	ours    = "ingest"
 	kinesis = "ingest-kinesis"
-	node    = "node"
+	node    = "node"            // by a call of PutRecord for each event
+	batched = "node-putrecords" // by one of PutRecords for all that wait, as ours
 	benthos = "benthos"
 	bare    = "net/http"
 	grouped = "net/http-group"
@@ -91,14 +92,14 @@ func open(ctx context.Context, s settings) (_ *subjects, err error) {
 			return nil, err
 		}
 	}
-	if s.needs(kinesis) || s.needs(node) {
+	if s.needs(kinesis) || s.needs(node) || s.needs(batched) {
 		err = h.openKinesis(ctx, s)
 	}
 	return h, err
 }
 
-// openKinesis starts the two that put events onto a Kinesis stream: the Node
-// counterpart, and the service doing the same.
+// openKinesis starts those that put events onto a Kinesis stream: the Node
+// counterpart in its two ways, and the service doing the same.
 func (h *subjects) openKinesis(ctx context.Context, s settings) error {
 	binary, err := exec.LookPath("node")
 	if err != nil {
@@ -115,16 +116,24 @@ func (h *subjects) openKinesis(ctx context.Context, s settings) error {
 	}
 	fmt.Println("the Kinesis API is", h.api.Program)
 	env := []string{"AWS_REGION=" + kinesistest.Region, "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_ENDPOINT_URL=" + h.api.URL}
-	for _, name := range []string{node, kinesis} {
+	for _, name := range []string{node, batched, kinesis} {
 		if err := h.api.CreateStream(ctx, name, 4); err != nil {
 			return err
 		}
 	}
-	p, err := server.Start(ctx, append(env, "KINESIS_STREAM="+node, "PORT=0", "NODE_ENV=production"), binary, "systems/ingest/node/server.js")
-	if err := h.add(node, p, err); err != nil {
-		return err
+	for name, call := range map[string]string{node: "PutRecord", batched: "PutRecords"} {
+		if !s.needs(name) {
+			continue
+		}
+		p, err := server.Start(ctx, append(env, "KINESIS_STREAM="+name, "KINESIS_CALL="+call, "PORT=0", "NODE_ENV=production"), binary, "systems/ingest/node/server.js")
+		if err := h.add(name, p, err); err != nil {
+			return err
+		}
 	}
-	p, err = startIngest(ctx, s, env, "--sink", "kinesis", "--kinesis-stream", kinesis, "--kinesis-raw")
+	if !s.needs(kinesis) {
+		return nil
+	}
+	p, err := startIngest(ctx, s, env, "--sink", "kinesis", "--kinesis-stream", kinesis, "--kinesis-raw")
 	return h.add(kinesis, p, err)
 }
 
