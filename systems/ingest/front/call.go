@@ -55,8 +55,8 @@ type scratch struct {
 	parser   event.Parser
 	raw      [1]event.Item
 	headers  []stream.Header // raw's
-	listed   []event.Item // the records of a body that is a list of them
-	outcomes []outcome    // one an item
+	listed   []event.Item    // the records of a body that is a list of them
+	outcomes []outcome       // one an item
 
 	// What keep needs; see there.
 	records []stream.Record

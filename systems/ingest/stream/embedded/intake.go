@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -16,12 +17,13 @@ type intake struct {
 	limit int
 	wake  notify.Signal // the committer should look
 
-	mu      sync.Mutex // guards the following
-	open    *batch
-	refused *whittle.Error // why nothing is taken; nil: it is
-	closed  bool
-	want    int           // the committer waits for so many appends; 0: it does not
-	space   chan struct{} // closed when there is room again or no hope of it; nil: nobody waits
+	refused atomic.Pointer[whittle.Error] // why nothing is taken; nil: it is. Changed under mu
+
+	mu     sync.Mutex // guards the following
+	open   *batch
+	closed bool
+	want   int           // the committer waits for so many appends; 0: it does not
+	space  chan struct{} // closed when there is room again or no hope of it; nil: nobody waits
 }
 
 func (in *intake) init(limit int) {
@@ -42,8 +44,8 @@ type run struct {
 func (in *intake) put(ctx context.Context, records []stream.Record, results []stream.Result, from int, runs []run) (_ []run, next int, space <-chan struct{}, err *whittle.Error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.refused != nil {
-		return runs, from, nil, in.refused
+	if err := in.refused.Load(); err != nil {
+		return runs, from, nil, err
 	}
 	b := in.open
 	before := b.count
@@ -129,7 +131,7 @@ func (in *intake) refuse(err *whittle.Error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.closed {
-		in.refused = err
+		in.refused.Store(err)
 	}
 	if in.open.count > 0 {
 		in.open.result.err = err
@@ -144,7 +146,7 @@ func (in *intake) accept() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.closed {
-		in.refused = nil
+		in.refused.Store(nil)
 	}
 }
 
@@ -152,14 +154,11 @@ func (in *intake) accept() {
 func (in *intake) close(err *whittle.Error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.closed, in.refused = true, err
+	in.closed = true
+	in.refused.Store(err)
 	in.wake.Notify()
 	in.lockedNotifySpace()
 }
 
 // refusal is the reason why appends are refused; nil: they are accepted.
-func (in *intake) refusal() *whittle.Error {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.refused
-}
+func (in *intake) refusal() *whittle.Error { return in.refused.Load() }
