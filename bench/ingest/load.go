@@ -22,16 +22,17 @@ const (
 )
 
 // eventJSON is a page view of 1 KB as a browser's SDK sends it, with an id of
-// its own each time.
+// its own each time, and of another visitor: events of one are kept in order, which
+// Kinesis takes one call after the other for.
 func eventJSON() string {
-	const head = `{"type":"track","event":"Item Viewed","anonymousId":"3f0c8f4e-5a1d-4c2b-9a77-5a0f6f1f7d11","messageId":"` + idTemplate + `",` +
+	const head = `{"type":"track","event":"Item Viewed","anonymousId":"` + idTemplate + `","messageId":"` + idTemplate + `",` +
 		`"timestamp":"2026-02-08T15:04:05.000Z","context":{"library":{"name":"analytics.js","version":"3.0.0"},"locale":"de-DE",` +
 		`"page":{"path":"/items/9","referrer":"https://search.example/","title":"An item","url":"https://example.com/items/9"},` +
 		`"userAgent":"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36"},` +
 		`"properties":{"item":9,"price":19.99,"currency":"EUR","tags":["a","b"],"text":"`
 	const tail = `"}}`
 	const filler = "words that a customer may have typed "
-	fill := eventBytes - (len(head) + idBytes - len(idTemplate)) - len(tail)
+	fill := eventBytes - (len(head) + 2*(idBytes-len(idTemplate))) - len(tail)
 	return head + strings.Repeat(filler, fill/len(filler)+1)[:fill] + tail
 }
 
