@@ -61,7 +61,7 @@ demo-fleet: build deps ## the count walk with three gateways, the one that leads
 	@$(BIN)/demo fleet
 
 .PHONY: demo-ingest
-demo-ingest: build deps ## events onto a stream, Go next to Node.js, every acknowledged one read back
+demo-ingest: build deps ## events onto a stream: Node.js, Node.js with batching, Go; every acknowledged one read back
 	@$(BIN)/demo ingest
 
 .PHONY: demo-emojify

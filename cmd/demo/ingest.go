@@ -35,13 +35,15 @@ type ingestSize struct {
 	warm int64
 	// loops are the events of each user; 0: as the API is quick.
 	loops int64
+	// workers are the processes of a Node.js server; 0: one for each core.
+	workers int
 }
 
 // The seed's own numbers of users, of which it ran each three times, and the
 // short form, which a machine that is busy with other things may not void.
 var (
 	ingestSeed  = ingestSize{users: []int{1, 50, 500, 1000}, runs: 3, late: time.Second, warm: warmRequests}
-	ingestShort = ingestSize{users: []int{1, 20}, runs: 1, late: time.Minute, warm: 100, loops: 3}
+	ingestShort = ingestSize{users: []int{1, 20}, runs: 1, late: time.Minute, warm: 60, loops: 3, workers: 2}
 )
 
 // ingestDemo owns the processes and runs the acts.
@@ -57,7 +59,7 @@ type ingestDemo struct {
 
 func newIngestDemo(ctx context.Context, on *stage, scale float64, loops int64, size ingestSize) (_ *ingestDemo, err error) {
 	d := &ingestDemo{stage: on, scale: scale, loops: loops, size: size}
-	d.figures = ingestFigures{Format: "whittle.demo-ingest/1", Started: time.Now(), Machine: table.ThisMachine(), Scale: scale}
+	d.figures = ingestFigures{Format: "whittle.demo-ingest/2", Started: time.Now(), Machine: table.ThisMachine(), Scale: scale}
 	on.screen.Heading("demo ingest: the ingestion API in Go, next to its counterpart in Node.js")
 	if d.api, err = kinesistest.Start(ctx, kinesistest.Options{}); err != nil {
 		return nil, err
@@ -68,7 +70,7 @@ func newIngestDemo(ctx context.Context, on *stage, scale float64, loops int64, s
 		}
 	})
 	d.figures.API = d.api.Program
-	for _, name := range []string{"node", "go"} {
+	for _, name := range []string{"node", "node-batched", "go"} {
 		if err := d.api.CreateStream(ctx, name, ingestShards); err != nil {
 			return nil, err
 		}
@@ -85,78 +87,135 @@ func (d *ingestDemo) aws() []string {
 	return []string{"AWS_REGION=" + kinesistest.Region, "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_ENDPOINT_URL=" + d.api.URL}
 }
 
-// startNode starts the seed's server: a process for each core.
-func (d *ingestDemo) startNode(ctx context.Context) (*process, error) {
+// contender is a server of the comparison.
+type contender struct {
+	*process
+	stream string // whose acknowledgements its are
+	name   string // in tables
+}
+
+// whatEachDoes says what each row of the tables does for a request: the rest of what a row
+// differs by.
+var whatEachDoes = []struct{ Name, Does string }{
+	{nodeAlone, "reads the body, makes one call of PutRecord for it and passes on where Kinesis put it, as the seed's server does. A process for each core."},
+	{nodeTogether, "the same, but what waits goes together: a call of PutRecords where none is under way, or when a record has waited for 5 ms and fewer than 16 calls are. A process for each core, each with calls of its own."},
+	{goTogether, "ingest: checks the body's JSON, its id against those that it knows and its bytes by a sum; puts records together by the same rule, in one process."},
+	{goLog, "ingest: the same onto its own log; what waits is one write and one fdatasync."},
+}
+
+// The servers, as tables name them.
+const (
+	nodeAlone    = "Node.js, PutRecord"
+	nodeTogether = "Node.js, PutRecords"
+	goTogether   = "Go, PutRecords"
+	goLog        = "Go, fsync"
+)
+
+// startNode starts the seed's server, with the calls that it makes of Kinesis.
+func (d *ingestDemo) startNode(ctx context.Context, stream, name, call string) (*contender, error) {
 	node, err := d.root.node("systems/ingest/node")
 	if err != nil {
 		return nil, err
 	}
-	env := append(d.aws(), "KINESIS_STREAM=node", "PORT=0", "NODE_ENV=production")
-	return d.start(ctx, "node", []string{node, d.root.path("systems/ingest/node/server.js")}, env)
+	env := append(d.aws(), "KINESIS_STREAM="+stream, "KINESIS_CALL="+call, "PORT=0", "NODE_ENV=production")
+	if d.size.workers > 0 {
+		env = append(env, fmt.Sprint("WORKERS=", d.size.workers))
+	}
+	p, err := d.start(ctx, stream, []string{node, d.root.path("systems/ingest/node/server.js")}, env)
+	return &contender{p, stream, name}, err
 }
 
 // startGo starts ingest, on a sink that the flags name.
-func (d *ingestDemo) startGo(ctx context.Context, name string, flags ...string) (*process, error) {
+func (d *ingestDemo) startGo(ctx context.Context, stream, name string, flags ...string) (*contender, error) {
 	args := append([]string{"serve", "--env-file", "", "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--log-level", "WARN"}, flags...)
-	return d.startBuilt(ctx, name, "ingest", args, d.aws())
+	p, err := d.startBuilt(ctx, "ingest-"+stream, "ingest", args, d.aws())
+	return &contender{p, stream, name}, err
 }
 
 // play runs the acts. The acts after one that did not come out are not played.
 func (d *ingestDemo) play(ctx context.Context) error {
-	node, err := d.startNode(ctx)
+	alone, err := d.startNode(ctx, "node", nodeAlone, "PutRecord")
 	if err != nil {
 		return err
 	}
-	overKinesis, err := d.startGo(ctx, "ingest", "--sink", "kinesis", "--kinesis-stream", "go", "--kinesis-raw")
+	together, err := d.startNode(ctx, "node-batched", nodeTogether, "PutRecords")
 	if err != nil {
 		return err
 	}
-	d.screen.Heading("Act 1: both put each event onto a Kinesis stream before they respond")
-	first, err := d.levels(ctx, node, overKinesis)
+	overKinesis, err := d.startGo(ctx, "go", goTogether, "--sink", "kinesis", "--kinesis-stream", "go", "--kinesis-raw")
 	if err != nil {
 		return err
 	}
-	d.figures.Kinesis = first
-	d.show(first, d.figures.Carried, "Node.js", "Go")
-	if err := judgeLevels(first); err != nil {
+	d.screen.Heading("What each server does for a request, which it responds to when Kinesis or the disk has the event")
+	for _, row := range whatEachDoes {
+		d.screen.Say("%s: %s", row.Name, row.Does)
+	}
+	d.screen.Heading("Act 1: onto Kinesis: Node.js by a call for each event, Node.js by one for all that wait, Go by one for all that wait")
+	f := &d.figures
+	if f.Batching, err = d.compare(ctx, alone, together); err != nil {
 		return err
 	}
-	d.screen.Heading("Act 2: read both streams back")
-	for _, server := range []string{"node", "go"} {
-		audit, err := d.readKinesis(ctx, server, d.receipt.take(server))
+	if f.Language, err = d.compare(ctx, together, overKinesis); err != nil {
+		return err
+	}
+	d.show(f.onKinesis())
+	if err := f.Batching.sound(); err != nil {
+		return err
+	}
+	if err := f.Language.judge(); err != nil {
+		return err
+	}
+	d.screen.Heading("Act 2: read the streams back")
+	for _, c := range []*contender{alone, together, overKinesis} {
+		audit, err := d.readKinesis(ctx, c.stream, d.receipt.take(c.stream))
 		if err != nil {
 			return err
 		}
-		if err := d.judge(server, audit); err != nil {
+		if err := d.judge(c.stream, audit); err != nil {
 			return err
 		}
 	}
 	overKinesis.Stop()
+	together.Stop()
 	logFolder := filepath.Join(d.work, "log")
-	embedded, err := d.startGo(ctx, "ingest-embedded", "--sink", "embedded", "--data", logFolder)
+	embedded, err := d.startGo(ctx, "embedded", goLog, "--sink", "embedded", "--data", logFolder)
 	if err != nil {
 		return err
 	}
-	d.screen.Heading("Act 3: the same onto the embedded log, fsynced before each response")
-	second, err := d.levels(ctx, node, embedded)
-	if err != nil {
+	d.screen.Heading("Act 3: Go onto its embedded log, fsynced before each response, next to the seed's server onto Kinesis")
+	if f.Embedded, err = d.compare(ctx, alone, embedded); err != nil {
 		return err
 	}
-	d.figures.Embedded = second
-	d.show(second, d.figures.Carried[len(first.Levels):], "Node.js, Kinesis", "Go, fsync")
-	if err := judgeLevels(second); err != nil {
+	d.show(f.onLog())
+	if err := f.Embedded.judge(); err != nil {
 		return err
 	}
 	embedded.Stop()
-	audit, err := d.readLog(ctx, logFolder, d.receipt.take("go"))
+	audit, err := d.readLog(ctx, logFolder, d.receipt.take(embedded.stream))
 	if err != nil {
 		return err
 	}
-	return d.judge("embedded", audit)
+	return d.judge(embedded.stream, audit)
+}
+
+// comparison is what the seed's plan came to on two servers.
+type comparison struct {
+	A       string             `json:"a"`
+	B       string             `json:"b"`
+	Levels  *duel.LevelsReport `json:"levels"`
+	Carried []carried          `json:"events_together"` // at each level
+}
+
+// compare runs the seed's plan at its numbers of users against two servers.
+func (d *ingestDemo) compare(ctx context.Context, a, b *contender) (*comparison, error) {
+	out := &comparison{A: a.name, B: b.name}
+	var err error
+	out.Levels, err = d.levels(ctx, out, a, b)
+	return out, err
 }
 
 // levels runs the seed's plan at its numbers of users against two servers.
-func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsReport, error) {
+func (d *ingestDemo) levels(ctx context.Context, into *comparison, a, b *contender) (*duel.LevelsReport, error) {
 	imports, err := load.ReadPlan(d.root.path("systems/ingest/plans/import.jmx"))
 	if err != nil {
 		return nil, err
@@ -174,24 +233,25 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 		if err := d.warmUp(ctx, imports, users, ramp, a, b); err != nil {
 			return nil, err
 		}
-		carried, err := d.carrying(ctx, b)
+		carried, err := d.carrying(ctx, a, b)
 		if err != nil {
 			return nil, err
 		}
 		l := duel.Levels{
-			Plan: imports, A: duel.Side{Target: "http://" + a.Public, Watch: a.family()}, B: duel.Side{Target: "http://" + b.Public, Watch: b.family()},
+			Plan: imports, A: d.side(a), B: d.side(b),
 			Users: []int{users}, Runs: d.size.runs, Closed: plan.Closed{Ramp: ramp, Loops: loops},
-			Options:    load.Options{OnResult: d.receipt.note, MaxLate: d.size.late},
+			Options:    load.Options{MaxLate: d.size.late},
 			OnProgress: func(run string, p loaded.Progress) { d.screen.Progress("%d users, %s: %s", users, run, p) },
 		}
 		r, err := l.Run(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if err := carried.end(ctx); err != nil {
+		carries, err := carried.end(ctx, users)
+		if err != nil {
 			return nil, err
 		}
-		d.figures.Carried = append(d.figures.Carried, carried.carried)
+		into.Carried = append(into.Carried, carries)
 		if len(out.Levels) == 0 {
 			*out = *r
 			continue
@@ -204,6 +264,10 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 	}
 	d.screen.Clear()
 	return out, nil
+}
+
+func (d *ingestDemo) side(c *contender) duel.Side {
+	return duel.Side{Target: "http://" + c.Public, Watch: c.family(), OnResult: d.receipt.noteOf(c.stream)}
 }
 
 // family gives a server's processes, for their CPU time: its own and those of

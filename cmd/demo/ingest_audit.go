@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -80,7 +81,7 @@ func (d *ingestDemo) read(ctx context.Context, s stream.Stream, kept map[string]
 }
 
 // partition reads one, and takes what it finds out of kept.
-func (a *audit) partition(ctx context.Context, s stream.Stream, name string, left int, kept, seen map[string]bool, body [2]string) (err error) {
+func (a *audit) partition(ctx context.Context, s stream.Stream, name string, left int, kept, seen map[string]bool, body *regexp.Regexp) (err error) {
 	if left == 0 {
 		return nil
 	}
@@ -104,9 +105,10 @@ func (a *audit) partition(ctx context.Context, s stream.Stream, name string, lef
 		}
 		for _, e := range into[:n] {
 			a.Read++
-			id, ok := strings.CutPrefix(string(e.Value), body[0])
-			id, end := strings.CutSuffix(id, body[1])
-			if !ok || !end || strings.ContainsAny(id, `"\`) {
+			id := string(e.Value)
+			if found := body.FindSubmatch(e.Value); found != nil {
+				id = string(found[body.SubexpIndex("id")])
+			} else {
 				a.Changed++
 			}
 			if seen[id] {
@@ -123,18 +125,39 @@ func (a *audit) partition(ctx context.Context, s stream.Stream, name string, lef
 	return nil
 }
 
-// body gives what stands before and behind the id in every event that the plan
-// sends: the rest of an event's bytes.
-func (d *ingestDemo) body() (around [2]string, err error) {
-	const id = "${__UUID()}"
+// variable is a part of the plan's body that differs from event to event.
+var variable = regexp.MustCompile(`\$\{__(\w+)\(?\)?\}`)
+
+// body gives a pattern for every event that the plan sends, whole, with its id as the
+// group "id".
+func (d *ingestDemo) body() (*regexp.Regexp, error) {
 	plan, err := os.ReadFile(d.root.path("systems/ingest/plans/import.jmx"))
 	if err != nil {
-		return around, whittle.Errorf(whittle.NotFound, "read plan: %w", err)
+		return nil, whittle.Errorf(whittle.NotFound, "read plan: %w", err)
 	}
+	const id = "${__UUID()}"
 	before, after, ok := strings.Cut(string(plan), id)
 	start, end := strings.LastIndex(before, ">"), strings.Index(after, "<")
 	if !ok || start < 0 || end < 0 {
-		return around, whittle.Errorf(whittle.Internal, "read plan: no body with %s", id)
+		return nil, whittle.Errorf(whittle.Internal, "read plan: no body with %s", id)
 	}
-	return [2]string{before[start+1:], after[:end]}, nil
+	return patternOf(before[start+1:] + id + after[:end]), nil
+}
+
+// patternOf gives the pattern of a body of a plan. Where a variable stands may be
+// anything that ends neither a JSON string nor begins an escape in it.
+func patternOf(body string) *regexp.Regexp {
+	var pattern strings.Builder
+	at := 0
+	for _, v := range variable.FindAllStringSubmatchIndex(body, -1) {
+		pattern.WriteString(regexp.QuoteMeta(body[at:v[0]]))
+		if body[v[2]:v[3]] == "UUID" {
+			pattern.WriteString(`(?P<id>[^"\\]+)`)
+		} else {
+			pattern.WriteString(`[^"\\]+`)
+		}
+		at = v[1]
+	}
+	pattern.WriteString(regexp.QuoteMeta(body[at:]))
+	return regexp.MustCompile("^" + pattern.String() + "$")
 }

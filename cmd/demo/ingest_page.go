@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,61 +15,171 @@ import (
 
 // ingestFigures is what the demo found; it is written as JSON.
 type ingestFigures struct {
-	Format   string             `json:"format"`
-	Started  time.Time          `json:"started_at"`
-	Machine  table.Machine      `json:"machine"`
-	API      string             `json:"kinesis_api"`
-	Scale    float64            `json:"ramp_divided_by"`
-	Loops    int64              `json:"loops"`
-	Kinesis  *duel.LevelsReport `json:"kinesis"`
-	Embedded *duel.LevelsReport `json:"embedded"`
-	// Carried is how many events went together at each level, of Kinesis first.
-	Carried []carried `json:"events_carried"`
-	Audits  []audit   `json:"audits"`
+	Format  string        `json:"format"`
+	Started time.Time     `json:"started_at"`
+	Machine table.Machine `json:"machine"`
+	API     string        `json:"kinesis_api"`
+	Scale   float64       `json:"ramp_divided_by"`
+	Loops   int64         `json:"loops"`
+	// Batching is Node.js by PutRecord and by PutRecords, Language is Node.js and Go,
+	// both by PutRecords, and Embedded is the seed's server and Go onto its own log.
+	Batching *comparison `json:"batching"`
+	Language *comparison `json:"language"`
+	Embedded *comparison `json:"embedded"`
+	Audits   []audit     `json:"audits"`
 }
 
-// runsOf gives the three runs of each target at a level, and whether any failed.
-func runsOf(l *duel.Level, side string) (runs []duel.LevelRun) {
-	for _, r := range l.Runs {
-		if r.Side == side {
-			runs = append(runs, r)
+// serverRow is one server of one comparison.
+type serverRow struct {
+	of   *comparison
+	side string // "a" or "b"
+}
+
+// ratio is what one comparison shows by itself.
+type ratio struct {
+	is string
+	of *comparison
+}
+
+// view is a table of servers at each number of users, and what follows from it.
+type view struct {
+	title  string
+	rows   []serverRow
+	ratios []ratio
+}
+
+// onKinesis has Node.js by PutRecords from its comparison with Go.
+func (s *ingestFigures) onKinesis() view {
+	return view{
+		title:  "Onto Kinesis",
+		rows:   []serverRow{{s.Batching, "a"}, {s.Language, "a"}, {s.Language, "b"}},
+		ratios: []ratio{{"batching", s.Batching}, {"language", s.Language}},
+	}
+}
+
+func (s *ingestFigures) onLog() view {
+	return view{
+		title:  "Onto the embedded log, next to the seed's server onto Kinesis",
+		rows:   []serverRow{{s.Embedded, "a"}, {s.Embedded, "b"}},
+		ratios: []ratio{{"all together", s.Embedded}},
+	}
+}
+
+// runs gives the runs of the row at a level.
+func (r *serverRow) runs(level int) (runs []duel.LevelRun) {
+	if level >= len(r.of.Levels.Levels) {
+		return nil
+	}
+	for _, run := range r.of.Levels.Levels[level].Runs {
+		if run.Side == r.side {
+			runs = append(runs, run)
 		}
 	}
 	return runs
 }
 
-// levelRows are the seed's four figures as one table: each level with the
-// medians of its runs.
-func levelRows(r *duel.LevelsReport, together []carried, a, b string) (head []string, rows [][]string) {
-	head = []string{"users", "server", "events together", "median, run 1", "run 2", "run 3", "p99, run 3", "requests/s", "CPU a request", "failed"}
-	for i := range r.Levels {
-		l := &r.Levels[i]
-		for side, name := range map[string]string{"a": a, "b": b} {
-			row := []string{fmt.Sprint(l.Users), name, together[i].words(side)}
-			runs := runsOf(l, side)
-			var last duel.LevelRun
+func (r *serverRow) name() string {
+	if r.side == "a" {
+		return r.of.A
+	}
+	return r.of.B
+}
+
+func (r *serverRow) together(level int) string {
+	if r.side == "a" {
+		return r.of.Carried[level].A.String()
+	}
+	return r.of.Carried[level].B.String()
+}
+
+// over is a figure's median over the runs, with the lowest and the highest.
+func over(runs []duel.LevelRun, of func(*duel.LevelRun) float64) string {
+	var all []float64
+	for i := range runs {
+		all = append(all, of(&runs[i]))
+	}
+	slices.Sort(all)
+	switch n := len(all); n {
+	case 0:
+		return "–"
+	case 1:
+		return threeDigits(all[0])
+	default:
+		return fmt.Sprintf("%s (%s–%s)", threeDigits(table.Median(all)), threeDigits(all[0]), threeDigits(all[n-1]))
+	}
+}
+
+// threeDigits writes a figure with three digits, and all that are before the point.
+func threeDigits(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// table has each level with its servers: the medians of their runs.
+func (v *view) table() (head []string, rows [][]string) {
+	head = []string{"users", "server", "events together", "median, ms", "p99, ms", "requests/s", "CPU a request, ms", "failed"}
+	for i := range v.rows[0].of.Levels.Levels {
+		for k := range v.rows {
+			r := &v.rows[k]
+			runs := r.runs(i)
+			if len(runs) == 0 {
+				continue
+			}
 			failed := int64(0)
 			for _, run := range runs {
-				row = append(row, chart.Milliseconds(run.Median))
-				last = run
 				failed += run.Failed
 			}
-			cpu := "–"
-			if last.CPU > 0 {
-				cpu = chart.Milliseconds(last.CPU)
-			}
-			rows = append(rows, append(row, chart.Milliseconds(last.P99), chart.Number(last.Rate), cpu, fmt.Sprint(failed)))
-		}
-		if n := len(rows); n >= 2 && rows[n-1][1] == a { // a map has no order
-			rows[n-1], rows[n-2] = rows[n-2], rows[n-1]
+			rows = append(rows, []string{
+				fmt.Sprint(r.of.Levels.Levels[i].Users), r.name(), r.together(i),
+				over(runs, func(r *duel.LevelRun) float64 { return r.Median }),
+				over(runs, func(r *duel.LevelRun) float64 { return r.P99 }),
+				over(runs, func(r *duel.LevelRun) float64 { return r.Rate }),
+				over(runs, func(r *duel.LevelRun) float64 { return r.CPU }),
+				fmt.Sprint(failed),
+			})
 		}
 	}
 	return head, rows
 }
 
-// show prints a comparison.
-func (d *ingestDemo) show(r *duel.LevelsReport, together []carried, a, b string) {
-	head, rows := levelRows(r, together, a, b)
+// words says what each comparison shows at each level, as ratios with their 95 %
+// intervals.
+func (v *view) words() (lines []string) {
+	for _, r := range v.ratios {
+		for i := range r.of.Levels.Levels {
+			l := &r.of.Levels.Levels[i]
+			var parts []string
+			for _, f := range l.Figures {
+				if f.Key == "cpu" || f.Key == "median" {
+					parts = append(parts, f.Name+" "+ratioWords(&f))
+				}
+			}
+			if l.Void != "" {
+				parts = []string{"void: " + l.Void}
+			}
+			lines = append(lines, fmt.Sprintf("%d users, %s (%s over %s): %s", l.Users, r.is, r.of.B, r.of.A, strings.Join(parts, ", ")))
+		}
+	}
+	return lines
+}
+
+func ratioWords(f *duel.Compared) string {
+	low, high := float64(f.Low), float64(f.High)
+	if math.IsNaN(low) || math.IsNaN(high) || math.IsInf(high, 0) { // of one run there is none
+		return fmt.Sprintf("× %.3g", float64(f.Ratio))
+	}
+	return fmt.Sprintf("× %.3g (%.3g–%.3g)", float64(f.Ratio), low, high)
+}
+
+// asMeasured says what stands in the tables.
+const asMeasured = "Every server was warmed up at each number of users before it was measured. A figure is the median of the runs, with the lowest and the highest; a ratio has its 95 % interval. " +
+	"Users are closed: a slower server is asked less."
+
+// show prints a view.
+func (d *ingestDemo) show(v view) {
+	head, rows := v.table()
 	var out strings.Builder
 	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.Join(head, "\t"))
@@ -78,11 +190,14 @@ func (d *ingestDemo) show(r *duel.LevelsReport, together []carried, a, b string)
 	for line := range strings.Lines(out.String()) {
 		d.screen.Say("%s", strings.TrimRight(line, "\n"))
 	}
-	for _, v := range r.Verdict {
-		d.screen.Say("%s", v)
+	for _, line := range v.words() {
+		d.screen.Say("%s", line)
 	}
-	if r.Void != "" {
-		d.screen.Say("VOID: %s", r.Void)
+	d.screen.Say("%s", asMeasured)
+	for _, r := range v.ratios {
+		if r.of.Levels.Void != "" {
+			d.screen.Say("VOID, %s: %s", r.is, r.of.Levels.Void)
+		}
 	}
 }
 
@@ -109,29 +224,37 @@ func (s *ingestFigures) page() *chart.Page {
 		{Value: fmt.Sprint(missing), Label: "of them missing", Tone: tone},
 		{Value: fmt.Sprint(wrong), Label: "twice, or not byte for byte", Tone: tone},
 	}})
-	if s.Kinesis != nil {
-		p.Sections = append(p.Sections, ingestSection("Onto Kinesis", s.Kinesis, s.Carried, "Node.js", "Go"))
+	does := chart.Table{Caption: "What each server does for a request", Head: []string{"server", "does"}}
+	for _, row := range whatEachDoes {
+		does.Rows = append(does.Rows, []string{row.Name, row.Does})
+	}
+	p.Sections = append(p.Sections, chart.Section{Title: "The servers", Tables: []chart.Table{does}})
+	if s.Batching != nil && s.Language != nil {
+		v := s.onKinesis()
+		p.Sections = append(p.Sections, v.section())
 	}
 	if s.Embedded != nil {
-		p.Sections = append(p.Sections, ingestSection("Onto the embedded log, against Node.js onto Kinesis", s.Embedded, s.Carried[len(s.Kinesis.Levels):], "Node.js, Kinesis", "Go, fsync"))
+		v := s.onLog()
+		p.Sections = append(p.Sections, v.section())
 	}
 	return p
 }
 
-func ingestSection(title string, r *duel.LevelsReport, together []carried, a, b string) chart.Section {
-	head, rows := levelRows(r, together, a, b)
-	s := chart.Section{Title: title, Tables: []chart.Table{{Caption: "Response times, each run at each number of users", Head: head, Rows: rows}}}
-	s.Paragraphs = append(s.Paragraphs, r.Verdict...)
-	s.Paragraphs = append(s.Paragraphs, "A is "+a+", B is "+b+". Users are closed: a slower server is asked less. "+asSent)
+func (v *view) section() chart.Section {
+	head, rows := v.table()
+	s := chart.Section{Title: v.title, Tables: []chart.Table{{Caption: "Each number of users", Head: head, Rows: rows}}}
+	s.Paragraphs = append(v.words(), asMeasured)
 	var groups []chart.BarGroup
-	for i := range r.Levels {
-		l := &r.Levels[i]
-		g := chart.BarGroup{Name: fmt.Sprintf("%d users", l.Users), Unit: "ms"}
+	for i := range v.rows[0].of.Levels.Levels {
+		g := chart.BarGroup{Name: fmt.Sprintf("%d users", v.rows[0].of.Levels.Levels[i].Users), Unit: "ms"}
 		for n := range ingestSeed.runs {
-			for side, name := range []string{a, b} {
-				runs := runsOf(l, []string{"a", "b"}[side])
-				if n < len(runs) {
-					g.Bars = append(g.Bars, chart.Bar{Label: fmt.Sprintf("%s, run %d", name, n+1), Value: runs[n].Median, Role: []chart.Role{chart.Monolith, chart.Candidate}[side]})
+			for k := range v.rows {
+				if runs := v.rows[k].runs(i); n < len(runs) {
+					role := chart.Monolith
+					if k == len(v.rows)-1 {
+						role = chart.Candidate
+					}
+					g.Bars = append(g.Bars, chart.Bar{Label: fmt.Sprintf("%s, run %d", v.rows[k].name(), n+1), Value: runs[n].Median, Role: role})
 				}
 			}
 		}

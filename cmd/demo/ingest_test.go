@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -32,7 +34,9 @@ func TestALevelOfTheIngestDemoIsWarmedUpAndSaysWhatACallCarries(t *testing.T) {
 	}))
 	defer server.Close()
 	address := strings.TrimPrefix(server.URL, "http://")
-	p := &process{name: "ingest", Process: &child.Process{Public: address, Admin: address}}
+	p := &contender{&process{name: "ingest-go", Process: &child.Process{Public: address, Admin: address}}, "go", goTogether}
+	node := &contender{&process{name: "node", Process: &child.Process{Public: address}}, "node", nodeAlone}
+	batched := &contender{&process{name: "node-batched", Process: &child.Process{Public: address}}, "node-batched", nodeTogether}
 	imports, err := load.Parse("plan.yml", []byte("config: {target: "+server.URL+"}\nscenarios: [{flow: [{post: {url: /import, body: x}}]}]"), plan.Source{})
 	if err != nil {
 		t.Fatal(err)
@@ -44,19 +48,94 @@ func TestALevelOfTheIngestDemoIsWarmedUpAndSaysWhatACallCarries(t *testing.T) {
 	if n := asked.Load(); n < warmRequests {
 		t.Errorf("warmed up by %d requests", n)
 	}
-	c, err := d.carrying(t.Context(), p)
+	first, err := d.carrying(t.Context(), node, batched)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := d.carrying(t.Context(), batched, p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked.Add(30)
 	calls.Add(4)
-	if err := c.end(t.Context()); err != nil || c.words("a") != "1 a call" || c.words("b") != "7.5 a call" {
-		t.Errorf("%v: %s, %s", err, c.words("a"), c.words("b"))
+	for i := range 6 { // two calls of three events
+		d.receipt.note("node", fmt.Appendf(nil, `{"ShardId":"s","SequenceNumber":"%d"}`, i))
+		d.receipt.note("node-batched", fmt.Appendf(nil, `{"ShardId":"s","SequenceNumber":"%d","Together":3}`, i))
 	}
-	level := duel.Level{Users: 50, Runs: []duel.LevelRun{{Side: "a"}, {Side: "b"}}}
-	head, rows := levelRows(&duel.LevelsReport{Levels: []duel.Level{level}}, []carried{c.carried}, "Node.js", "Go")
-	if head[2] != "events together" || len(rows) != 2 || rows[0][2] != "1 a call" || rows[1][2] != "7.5 a call" {
-		t.Errorf("%q %q", head, rows)
+	batching, err := first.end(t.Context(), 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	language, err := second.end(t.Context(), 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := func(medians ...float64) *duel.LevelsReport {
+		l := duel.Level{Users: 50, Figures: []duel.Compared{
+			{Key: "median", Name: "median", Ratio: 0.5, Low: 0.25, High: 0.75},
+			{Key: "cpu", Name: "CPU per request", Ratio: 0.2, Low: duel.Number(math.NaN()), High: duel.Number(math.Inf(1))},
+		}}
+		for i, m := range medians {
+			l.Runs = append(l.Runs, duel.LevelRun{Side: "a", Run: i + 1, Median: 10 * m}, duel.LevelRun{Side: "b", Run: i + 1, Median: m})
+		}
+		return &duel.LevelsReport{Levels: []duel.Level{l}}
+	}
+	f := ingestFigures{
+		Batching: &comparison{nodeAlone, nodeTogether, runs(5), []carried{batching}},
+		Language: &comparison{nodeTogether, goTogether, runs(1, 3, 2), []carried{language}},
+	}
+	v := f.onKinesis()
+	head, rows := v.table()
+	if head[2] != "events together" || head[3] != "median, ms" {
+		t.Fatalf("%q", head)
+	}
+	for i, want := range [][]string{
+		{"50", nodeAlone, "1 a call", "50"},
+		{"50", nodeTogether, "3 a call", "20 (10–30)"},
+		{"50", goTogether, "7.5 a call", "2 (1–3)"},
+	} {
+		if i >= len(rows) || !slices.Equal(rows[i][:4], want) {
+			t.Errorf("%q, want %q", rows, want)
+		}
+	}
+	if got, want := v.words(), []string{
+		"50 users, batching (Node.js, PutRecords over Node.js, PutRecord): median × 0.5 (0.25–0.75), CPU per request × 0.2",
+		"50 users, language (Go, PutRecords over Node.js, PutRecords): median × 0.5 (0.25–0.75), CPU per request × 0.2",
+	}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, r := range rows {
+		if !slices.ContainsFunc(whatEachDoes, func(w struct{ Name, Does string }) bool { return w.Name == r[1] && w.Does != "" }) {
+			t.Errorf("nobody says what %s does", r[1])
+		}
+	}
+}
+
+// An event that is read back is the plan's, byte for byte but for what differs.
+func TestAnAuditKnowsThePlansEvents(t *testing.T) {
+	p := patternOf(`{"a.b":"${__UUID()}","user":"u-${__threadNum}"}`)
+	for text, id := range map[string]string{
+		`{"a.b":"1","user":"u-2"}`:              "1",
+		`{"axb":"1","user":"u-2"}`:              "",
+		`{"a.b":"1","user":"u-2"} `:             "",
+		` {"a.b":"1","user":"u-2"}`:             "",
+		`{"a.b":"1","user":"u-"}`:               "",
+		`{"a.b":"1","x":"","user":"u-2"}`:       "",
+		`{"a.b":"1\","user":"u-2"}`:             "",
+		`{"a.b":"1","user":"u-2","user":"u-3"}`: "",
+	} {
+		got := ""
+		if found := p.FindStringSubmatch(text); found != nil {
+			got = found[p.SubexpIndex("id")]
+		}
+		if got != id {
+			t.Errorf("%s has the id %q, not %q", text, got, id)
+		}
+	}
+	d := &ingestDemo{stage: &stage{root: repository("../..")}}
+	body, err := d.body()
+	if err != nil || body.SubexpIndex("id") != 1 {
+		t.Errorf("the plan's own body: %v, %v", body, err)
 	}
 }
 
@@ -87,8 +166,13 @@ func TestTheIngestDemoFailsWhereNothingIsWon(t *testing.T) {
 		"ended early":    {early, false},
 		"nothing":        {duel.LevelsReport{}, false},
 	} {
-		if err := judgeLevels(&c.r); (err == nil) != c.wins {
+		compared := comparison{A: nodeTogether, B: goTogether, Levels: &c.r}
+		if err := compared.judge(); (err == nil) != c.wins {
 			t.Errorf("%s: %v", name, err)
+		}
+		won := c.wins || name == "slower" || name == "the same" || name == "not measured"
+		if err := compared.sound(); (err == nil) != won {
+			t.Errorf("%s is sound: %v", name, err)
 		}
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"whittle/internal/needs"
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
 )
 
-// TestDemoIngest runs the whole demo in its short form: three streams, each
+// TestDemoIngest runs the whole demo in its short form: four streams, each
 // read back, hold every acknowledged event once, and the demo fails where one
 // does not, where a comparison is void, and where ingest costs more CPU.
 func TestDemoIngest(t *testing.T) {
@@ -43,8 +44,13 @@ func TestDemoIngest(t *testing.T) {
 	if err := json.Unmarshal(b, &figures); err != nil {
 		t.Fatal(err)
 	}
-	if len(figures.Audits) != 3 {
+	if len(figures.Audits) != 4 {
 		t.Fatalf("%d streams were read back: %s", len(figures.Audits), b)
+	}
+	for _, name := range []string{"Node.js, PutRecord ", "Node.js, PutRecords ", "Go, PutRecords ", "Go, fsync "} {
+		if n := strings.Count(said.String(), "  "+name); n < 2 { // a row at each number of users
+			t.Errorf("%d rows of %s:\n%s", n, name, said.String())
+		}
 	}
 	for _, a := range figures.Audits {
 		if a.Acknowledged < 200 || a.Read < a.Acknowledged || a.Missing+a.Twice+a.Changed > 0 {

@@ -46,11 +46,17 @@ type Side struct {
 	Target    string
 	Watch     []cpu.Process
 	WatchURLs []string
+	// OnResult is called for this side's requests in place of the options' own. Nil:
+	// that one is.
+	OnResult func(load.Result)
 }
 
 // of returns a run's options for this side.
 func (c Side) of(o load.Options) load.Options {
 	o.Target, o.Watch, o.WatchURLs = c.Target, c.Watch, c.WatchURLs
+	if c.OnResult != nil {
+		o.OnResult = c.OnResult
+	}
 	return o
 }
 

@@ -3,13 +3,15 @@
 const { randomUUID } = require('node:crypto');
 const http = require('node:http');
 const https = require('node:https');
-const { KinesisClient, PutRecordCommand } = require('@aws-sdk/client-kinesis');
+const { KinesisClient, PutRecordCommand, PutRecordsCommand } = require('@aws-sdk/client-kinesis');
 const { NodeHttpHandler } = require('@smithy/node-http-handler');
+const { openBatch } = require('./batch');
 
 // openStream gives put(body), which resolves with where Kinesis keeps the
 // record, and close(). Connections are kept alive: a handshake for each event
-// would cost more than the event.
-function openStream(name, { maxSockets }) {
+// would cost more than the event. Each record is a call of its own, as in the seed;
+// with putRecords, those that wait go together.
+function openStream(name, { maxSockets, putRecords = false }) {
   const agent = { keepAlive: true, maxSockets };
   const client = new KinesisClient({
     requestHandler: new NodeHttpHandler({
@@ -21,12 +23,16 @@ function openStream(name, { maxSockets }) {
       socketAcquisitionWarningTimeout: 10_000,
     }),
   });
+  const one = (record) => client.send(new PutRecordCommand({ StreamName: name, ...record }));
+  const many = openBatch(async (records) => {
+    const { Records } = await client.send(new PutRecordsCommand({ StreamName: name, Records: records }));
+    return Records;
+  });
+  const send = putRecords ? many : one;
   return {
     async put(body) {
-      const { ShardId, SequenceNumber } = await client.send(
-        new PutRecordCommand({ StreamName: name, PartitionKey: randomUUID(), Data: body }),
-      );
-      return { ShardId, SequenceNumber };
+      const { ShardId, SequenceNumber, Together } = await send({ PartitionKey: randomUUID(), Data: body });
+      return { ShardId, SequenceNumber, Together }; // Together is undefined where each is a call
     },
     close: () => client.destroy(),
   };
@@ -42,7 +48,7 @@ function statusOf(err) {
   if (err.name === 'ValidationException' || err.name === 'InvalidArgumentException') {
     return 400;
   }
-  return status === undefined || status >= 500 ? 503 : 500;
+  return status === undefined || status >= 500 ? 503 : 500; // without one: of a record in a call that went well
 }
 
 module.exports = { openStream, statusOf };

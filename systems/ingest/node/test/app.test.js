@@ -112,6 +112,9 @@ test('settings say what is wrong', () => {
   assert.equal(settings(env).port, 3000);
   assert.equal(settings({ STREAM_NAME: 't', AWS_REGION: 'r' }).stream, 't');
   assert.equal(settings({ ...env, PORT: '0', WORKERS: '2' }).workers, 2);
+  assert.equal(settings(env).putRecords, false);
+  assert.equal(settings({ ...env, KINESIS_CALL: 'PutRecords' }).putRecords, true);
+  assert.throws(() => settings({ ...env, KINESIS_CALL: 'putrecords' }), /KINESIS_CALL is/);
   assert.throws(() => settings({ AWS_REGION: 'r' }), /KINESIS_STREAM is not set/);
   assert.throws(() => settings({ KINESIS_STREAM: 's' }), /AWS_REGION is not set/);
   for (const bad of ['x', '-1', '65536', '1e3', '3000 ']) {

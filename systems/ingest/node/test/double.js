@@ -3,11 +3,12 @@
 const { once } = require('node:events');
 const http = require('node:http');
 
-// startDouble responds to PutRecord as Kinesis does, as far as its client can see.
-// next, where it is set, responds to one call instead: (req, res) => void.
+// startDouble responds to PutRecord and PutRecords as Kinesis does, as far as its
+// client can see. next, where it is set, responds to one call instead: (req, res) =>
+// void. refuse, where it is set, says whether a record of PutRecords is refused.
 async function startDouble() {
   const kept = [];
-  const double = { kept, next: null };
+  const double = { kept, next: null, refuse: null, calls: [] };
   const server = http.createServer(async (req, res) => {
     const chunks = [];
     for await (const chunk of req) {
@@ -19,9 +20,18 @@ async function startDouble() {
       return;
     }
     const call = JSON.parse(Buffer.concat(chunks));
-    kept.push({ key: call.PartitionKey, stream: call.StreamName, data: Buffer.from(call.Data, 'base64') });
+    const keep = ({ PartitionKey, Data }) => {
+      const data = Buffer.from(Data, 'base64');
+      if (double.refuse?.(data)) {
+        return { ErrorCode: 'ProvisionedThroughputExceededException', ErrorMessage: 'from the double' };
+      }
+      kept.push({ key: PartitionKey, stream: call.StreamName, data });
+      return { ShardId: 'shardId-000000000000', SequenceNumber: String(kept.length) };
+    };
+    double.calls.push(call.Records?.length ?? 1);
+    const out = call.Records ? { Records: call.Records.map(keep) } : keep(call);
     res.writeHead(200, { 'Content-Type': 'application/x-amz-json-1.1' });
-    res.end(JSON.stringify({ ShardId: 'shardId-000000000000', SequenceNumber: String(kept.length) }));
+    res.end(JSON.stringify(out));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
