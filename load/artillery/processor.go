@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -45,23 +46,40 @@ func (r *reader) loadProcessor(n *node) {
 		panic(n.Errorf(whittle.Unsupported, "%s is TypeScript, which is not supported: compile it to JavaScript, and name that", name))
 	}
 	p := &processor{reader: r, path: name, functions: map[string]*script.Function{}}
-	p.Runtime = r.newRuntime(n)
+	root, within, module := scriptFolder(r.Source.Folder, name)
+	p.Runtime = r.newRuntime(n, root, within)
 	r.Plan.Rest = p.Rest
 	var err error
-	if p.module, err = p.Load(context.Background(), strings.TrimPrefix(name, "./")); err != nil {
+	if p.module, err = p.Load(context.Background(), module); err != nil {
 		panic(n.Errorf(whittle.CodeOf(err), "the processor %s: %v", name, err))
 	}
 	r.processor = p
 }
 
+// scriptFolder is the folder that a plan's scripts are read from: the plan's own or, where
+// its processor is above that, the one that holds both. Within is the plan's within it,
+// module the processor's path.
+func scriptFolder(folder, name string) (root, within, module string) {
+	module = path.Clean(strings.ReplaceAll(name, `\`, "/"))
+	for strings.HasPrefix(module, "../") && folder != "" {
+		at, err := filepath.Abs(folder)
+		if err != nil || filepath.Dir(at) == at {
+			break
+		}
+		folder, within, module = filepath.Dir(at), path.Join(filepath.Base(at), within), module[len("../"):]
+	}
+	return folder, within, path.Join(module)
+}
+
 // newRuntime makes the engine of the plan's scripts.
-func (r *reader) newRuntime(n *node) *script.Runtime {
+func (r *reader) newRuntime(n *node, root, within string) *script.Runtime {
 	o := script.Options{
+		Within:  within,
 		Getenv:  func(name string) (string, bool) { v := r.Source.Env(name); return v, v != "" },
 		Console: r.Plan.Console.Print,
 	}
-	if r.Source.Folder != "" {
-		files, err := r.folder()
+	if root != "" {
+		files, err := r.folder(root)
 		if err != nil {
 			panic(n.Errorf(whittle.CodeOf(err), "%v", err))
 		}
@@ -70,12 +88,12 @@ func (r *reader) newRuntime(n *node) *script.Runtime {
 	return script.New(o)
 }
 
-// folder has the files of the plan's folder.
-func (r *reader) folder() (fs.FS, error) {
+// folder has the files of the plan's folder, or of one above it.
+func (r *reader) folder(root string) (fs.FS, error) {
 	if f := r.Source.Files; f != nil {
-		return f.Folder(r.Source.Folder)
+		return f.Folder(root)
 	}
-	return script.FolderFS(r.Source.Folder)
+	return script.FolderFS(root)
 }
 
 // includeFiles reads config.includeFiles: what scripts read during the run. It goes to
@@ -84,7 +102,7 @@ func (r *reader) includeFiles(n *node) {
 	if r.Source.Files == nil || r.Source.Folder == "" {
 		return
 	}
-	files, err := r.folder()
+	files, err := r.folder(r.Source.Folder)
 	for _, item := range n.each() {
 		if err == nil {
 			_, err = fs.Stat(files, path.Clean(item.text))

@@ -189,7 +189,7 @@ func (r *reader) url(q *plan.Request, n *node, query expr.Template) {
 	}
 	if scheme := strings.Index(text, "://"); strings.HasPrefix(text, "{{") ||
 		scheme >= 0 && strings.Contains(text[:plan.OriginLength(text)], "{{") {
-		whole := r.compileTemplate(n, text, expr.InTarget)
+		whole := r.address(n, text)
 		fixed, ok := whole.Constant()
 		if !ok {
 			q.Address, q.Query, q.WholeURL = whole, query, q.KeepMethod
@@ -208,7 +208,7 @@ func (r *reader) url(q *plan.Request, n *node, query expr.Template) {
 	}
 	if !strings.HasPrefix(text, "/") && q.Origin == "" && q.KeepMethod {
 		r.note(n, "the url %.100q does not begin with a slash: it is not sent, as by Artillery, and ends its user", text)
-		q.Address, q.Query, q.WholeURL = r.compileTemplate(n, text, expr.InTarget), query, true
+		q.Address, q.Query, q.WholeURL = r.address(n, text), query, true
 		return
 	}
 	if !strings.HasPrefix(text, "/") {
@@ -217,6 +217,22 @@ func (r *reader) url(q *plan.Request, n *node, query expr.Template) {
 	if q.Origin == "" && strings.HasSuffix(r.target(), "/") && q.KeepMethod {
 		text = "/" + text // both slashes stay
 	}
-	path := r.compileTemplate(n, text, expr.InTarget)
+	path := r.address(n, text)
 	q.Path = plan.WithQuery(path, text, query)
+}
+
+// address compiles a URL, its query apart.
+func (r *reader) address(n *node, text string) expr.Template {
+	depth := 0
+	for i := range len(text) {
+		switch {
+		case strings.HasPrefix(text[i:], "{{"):
+			depth++
+		case strings.HasPrefix(text[i:], "}}"):
+			depth = max(depth-1, 0)
+		case text[i] == '?' && depth == 0:
+			return r.compileTemplate(n, text[:i+1], expr.InTarget).Join(r.compileTemplate(n, text[i+1:], expr.InSearch))
+		}
+	}
+	return r.compileTemplate(n, text, expr.InTarget)
 }

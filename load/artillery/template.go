@@ -21,7 +21,7 @@ func (r *reader) compileTemplate(n *node, text string, enc expr.Encoding) expr.T
 		}
 		return expr.Template(nil).Literal(`"`).Join(r.compileTemplate(n, text, expr.InString)).Literal(`"`)
 	}
-	if sole && enc != expr.InTarget {
+	if sole && enc != expr.InTarget && enc != expr.InSearch {
 		return expr.Template(nil).Expression(r.expression(n, name), enc)
 	}
 	var t expr.Template
@@ -42,11 +42,28 @@ func (r *reader) compileTemplate(n *node, text string, enc expr.Encoding) expr.T
 		if strings.HasPrefix(text[begin:], "{") && strings.HasPrefix(text[after:], "}") {
 			begin, after = begin+1, after+1
 		}
-		x := r.again(r.expression(n, text[begin:open+end]))
-		t = t.Literal(enc.EncodeLiteral(text[:open])).Expression(x, enc)
+		t = t.Literal(enc.EncodeLiteral(text[:open]))
+		if inner := text[begin : open+end]; r.isExpression(n, inner) {
+			t = t.Expression(r.again(r.expression(n, inner)), enc)
+		} else {
+			t = t.Literal(enc.EncodeLiteral(text[open:after]))
+		}
 		text = text[after:]
 	}
 }
+
+// isExpression reports whether what stands between braces is of Artillery's language. It
+// sends what is not as it is written; the report says so.
+func (r *reader) isExpression(n *node, inner string) bool {
+	if n.File == flags || variablePattern.MatchString("{{"+inner+"}}") || callPattern.MatchString(inner) {
+		return true
+	}
+	r.note(n, "{{%.100s}} is sent as it is written, as by Artillery, whose language it is not: that has names, paths, and %s", inner, builtinNames)
+	return false
+}
+
+// callPattern is what Artillery takes for a call.
+var callPattern = regexp.MustCompile(`^\s*\$[A-Za-z0-9_]+\s*\(\s*[A-Za-z0-9_,\s]*\s*\)\s*$`)
 
 // again writes out the expressions that a value has in it, and reads $$ in it as
 // JavaScript's replace does.

@@ -40,7 +40,8 @@ const (
 	AsText   Encoding = iota // as it is
 	AsJSON                   // a whole JSON value
 	InString                 // within a JSON string
-	InTarget                 // within a URL's path
+	InTarget                 // within a URL, up to its query
+	InSearch                 // within a URL's query that is written as a whole
 	InQuery                  // within a query's value or a form's
 	InForm                   // the same as JavaScript's URLSearchParams write it
 	InHeader                 // within a header's value
@@ -122,8 +123,8 @@ func (e Encoding) append(dst []byte, v Value) []byte {
 		return append(dst, v.JSON...)
 	case InString:
 		return appendJSONEscaped(dst, v.Text)
-	case InTarget:
-		return AppendTarget(dst, v.Text)
+	case InTarget, InSearch:
+		return appendTarget(dst, v.Text, e == InSearch)
 	case InQuery:
 		return appendQuery(dst, v.Text)
 	case InForm:
@@ -139,8 +140,8 @@ func (e Encoding) EncodeLiteral(s string) string {
 	switch e {
 	case InString:
 		return string(appendJSONEscaped(nil, s))
-	case InTarget:
-		return string(AppendTarget(nil, s))
+	case InTarget, InSearch:
+		return string(appendTarget(nil, s, e == InSearch))
 	case InQuery:
 		return string(appendQuery(nil, s))
 	case InForm:
@@ -177,11 +178,38 @@ func appendJSONEscaped(dst []byte, s string) []byte {
 // AppendTarget keeps a URL as it is but for what would break the request line.
 func AppendTarget(dst []byte, s string) []byte {
 	for i := range len(s) {
-		if c := s[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '<' || c == '>' || c == '#' {
-			dst = append(dst, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
+		if c := s[i]; breaksLine(c) {
+			dst = appendPercent(dst, c)
 		} else {
 			dst = append(dst, c)
 		}
+	}
+	return dst
+}
+
+func breaksLine(c byte) bool {
+	return c <= ' ' || c >= 0x7f || c == '"' || c == '<' || c == '>' || c == '#'
+}
+
+func appendPercent(dst []byte, c byte) []byte {
+	return append(dst, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
+}
+
+// appendTarget writes a URL as the URL standard has it: of its query, braces stay, and of
+// its path, quotes. What is encoded already stays.
+func appendTarget(dst []byte, s string, search bool) []byte {
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c == '?' && !search:
+			search = true
+		case c == '\\' && !search:
+			c = '/'
+		case breaksLine(c), search && c == '\'', !search && (c == '{' || c == '}' || c == '`'):
+			dst = appendPercent(dst, c)
+			continue
+		}
+		dst = append(dst, c)
 	}
 	return dst
 }

@@ -70,6 +70,10 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	}
 	q.FollowRedirects = s.isFound("HTTPSampler.follow_redirects") || s.isFound("HTTPSampler.auto_redirects")
 	j.content(s, q, &env)
+	if s.noHost() {
+		j.Plan.Notes = append(j.Plan.Notes, fmt.Sprintf("%s is not sent, as by JMeter: %q is no name of a server", e.title(), s.domain()))
+		q.Illegal = func(string) string { return s.domain() }
+	}
 	j.timeout(s, q)
 	if env.cookies != nil {
 		q.Cookies, q.KeepCookies = j.ownCookies(env.cookies, hostOf(q.Origin)), true
@@ -243,9 +247,12 @@ func (j *reader) hostPort(s *sample, q *plan.Request) {
 // base is a sampler's scheme and server as they are written, empty for the
 // plan's target.
 func (s *sample) base() string {
-	domain := strings.TrimSpace(s.find("HTTPSampler.domain").text)
+	domain := s.domain()
 	if domain == "" {
 		return ""
+	}
+	if s.noHost() {
+		domain = "no.host.invalid"
 	}
 	protocol := strings.TrimSpace(s.find("HTTPSampler.protocol").text)
 	if protocol == "" {
@@ -259,6 +266,15 @@ func (s *sample) base() string {
 	}
 	return protocol + "://" + domain
 }
+
+// noHost reports whether what a sampler has for its server is no host's name, such as a
+// URL: JMeter sends no such request.
+func (s *sample) noHost() bool {
+	return !strings.HasPrefix(s.path(), "http") && !strings.Contains(s.domain(), "${") && strings.ContainsAny(s.domain(), "/?# ")
+}
+
+func (s *sample) domain() string { return strings.TrimSpace(s.find("HTTPSampler.domain").text) }
+func (s *sample) path() string   { return strings.TrimSpace(s.find("HTTPSampler.path").text) }
 
 // plainOrigin is an origin without the port that its scheme implies.
 func plainOrigin(at plan.Position, text string) string {

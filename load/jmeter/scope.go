@@ -138,6 +138,14 @@ func (j *reader) headers(e *element) (out []plan.HeaderField) {
 	return out
 }
 
+// quotedCookie is a cookie's value as JMeter's client writes it.
+func quotedCookie(text string) string {
+	if !strings.ContainsAny(text, " \",;\\") {
+		return text
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}
+
 // ownCookies are the cookies that a plan gives its users for a server.
 func (j *reader) ownCookies(e *element, host string) []plan.HeaderField {
 	list := e.prop("CookieManager.cookies")
@@ -154,7 +162,7 @@ func (j *reader) ownCookies(e *element, host string) []plan.HeaderField {
 			panic(c.at.Invalid("%q is not a cookie's name", name))
 		}
 		t := j.compile(c.where("Cookie.value"), c.value("Cookie.value"), expr.AsText)
-		out = append(out, plan.HeaderField{Name: name, Value: t})
+		out = append(out, plan.HeaderField{Name: name, Value: mapped(t, quotedCookie)})
 	}
 	return out
 }

@@ -198,16 +198,22 @@ func (r *Runtime) env(name string) any {
 }
 
 // inFolder is a path of a script's as one within the plan's folder, whose root is /.
-func inFolder(name string) string {
-	clean := path.Clean("/" + strings.ReplaceAll(name, `\`, "/"))
-	return strings.TrimPrefix(clean, "/")
+// False: it is outside of it.
+func (r *Runtime) inFolder(name string) (string, bool) {
+	name = strings.ReplaceAll(name, `\`, "/")
+	if !strings.HasPrefix(name, "/") {
+		name = path.Join(r.options.Within, name)
+	}
+	name = path.Clean(strings.TrimLeft(name, "/"))
+	return name, name != ".." && !strings.HasPrefix(name, "../")
 }
 
 func (r *Runtime) readForScript(vm *VM, name string) []byte {
-	if strings.HasPrefix(path.Clean(name), "..") {
+	at, ok := r.inFolder(name)
+	if !ok {
 		panic(thrown(vm, whittle.Errorf(whittle.PermissionDenied, "%s is outside of the plan's folder, from which alone scripts read", name)))
 	}
-	b, err := r.readFile(inFolder(name), maxFile)
+	b, err := r.readFile(at, maxFile)
 	if err != nil {
 		panic(thrown(vm, err))
 	}
@@ -216,11 +222,8 @@ func (r *Runtime) readForScript(vm *VM, name string) []byte {
 
 // stat is what fs.statSync says of a file; nil: there is none.
 func (r *Runtime) stat(name string) any {
-	at := inFolder(name)
-	if at == "" {
-		at = "."
-	}
-	if r.options.Files == nil || strings.HasPrefix(path.Clean(name), "..") {
+	at, ok := r.inFolder(name)
+	if r.options.Files == nil || !ok {
 		return nil
 	}
 	i, err := fs.Stat(r.options.Files, at)
@@ -231,11 +234,8 @@ func (r *Runtime) stat(name string) any {
 }
 
 func (r *Runtime) list(vm *VM, name string) []string {
-	at := inFolder(name)
-	if at == "" {
-		at = "."
-	}
-	if r.options.Files == nil || strings.HasPrefix(path.Clean(name), "..") {
+	at, ok := r.inFolder(name)
+	if r.options.Files == nil || !ok {
 		panic(thrown(vm, whittle.Errorf(whittle.PermissionDenied, "%s is outside of the plan's folder, from which alone scripts read", name)))
 	}
 	all, err := fs.ReadDir(r.options.Files, at)

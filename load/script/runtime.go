@@ -37,6 +37,9 @@ type Options struct {
 	// Files is the plan's folder, from which modules and files are read. Nil: there
 	// are none.
 	Files fs.FS
+	// Within is the path within Files from which scripts name the files that they read;
+	// empty: its root.
+	Within string
 	// Getenv is a variable of process.env. Nil: none is set.
 	Getenv func(string) (string, bool)
 	// Console is called with each line that a script prints, by one goroutine at a

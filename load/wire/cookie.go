@@ -166,6 +166,20 @@ func (c *Client) storeCookies(q *request) {
 	})
 }
 
+// cookieValue is a value as a header can have it. What a plan has in quotes stays whole;
+// else it ends at a semicolon.
+func cookieValue(text string) string {
+	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
+		text, _, _ = strings.Cut(text, ";")
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f {
+			return -1
+		}
+		return r
+	}, strings.TrimSpace(text))
+}
+
 // setPlanCookies stores the request's cookies of the plan in the user's jar, for
 // later requests too.
 func (c *Client) setPlanCookies(q *request, scope *expr.Scope) {
@@ -174,12 +188,7 @@ func (c *Client) setPlanCookies(q *request, scope *expr.Scope) {
 		path = defaultPath(requestTarget(q.head.Render(nil, scope)))
 	}
 	for _, k := range q.Cookies {
-		v := strings.Map(func(r rune) rune {
-			if r <= ' ' || r == ';' || r == ',' || r >= 0x7f {
-				return -1
-			}
-			return r
-		}, string(k.Value.Render(nil, scope)))
+		v := cookieValue(string(k.Value.Render(nil, scope)))
 		own := cookie{name: k.Name, value: v[:min(len(v), maxCookieBytes)], domain: hostOf(q.endpoint), hostOnly: true, path: path}
 		if q.KeepCookies && c.cookies().has(&own) {
 			continue
