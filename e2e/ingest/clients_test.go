@@ -208,6 +208,38 @@ func TestSegmentsJavaSDK(t *testing.T) {
 	arrived(t, data, map[string]int{"identify": 1, "track": 100})
 }
 
+// TestRudderStacksPythonSDK sends plain and gzipped JSON.
+func TestRudderStacksPythonSDK(t *testing.T) {
+	python := needs.Tool(t, "RudderStack's Python SDK", "apt-get install python3 python3-venv", "python3")
+	env := installed(t, "RudderStack's Python SDK", "let pip reach its index (apt-get install python3-venv)", []string{"rudder.txt"},
+		"sh", "-c", python+" -m venv env && env/bin/pip install --quiet --disable-pip-version-check -r rudder.txt")
+	sendsAll(t, filepath.Join(env, "env/bin/python"), "clients/rudder.py")
+}
+
+// TestRudderStacksJavaSDK sends plain and gzipped JSON.
+func TestRudderStacksJavaSDK(t *testing.T) {
+	java := needs.Tool(t, "RudderStack's Java SDK", "apt-get install default-jdk-headless maven", "java")
+	needs.Tool(t, "RudderStack's Java SDK", "apt-get install maven", "mvn")
+	jars := installed(t, "RudderStack's Java SDK", "let Maven reach its central repository", []string{"rudder.xml"},
+		"mvn", "--quiet", "--batch-mode", "--strict-checksums", "-f", "rudder.xml", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies", "-DoutputDirectory=jars")
+	sendsAll(t, java, "-cp", filepath.Join(jars, "jars", "*"), "clients/SendRudder.java")
+}
+
+// sendsAll runs a client that takes URL, KEY, COUNT and perhaps gzip, both ways.
+func sendsAll(t *testing.T, client ...string) {
+	t.Helper()
+	for _, gzip := range [][]string{nil, {"gzip"}} {
+		data := t.TempDir()
+		s := keyed(t, data)
+		args := append(append(client[1:len(client):len(client)], s.public, "key-of-the-test", "100"), gzip...)
+		if out, err := exec.CommandContext(t.Context(), client[0], args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s\n%s", err, out, s.stderr)
+		}
+		s.kill()
+		arrived(t, data, map[string]int{"identify": 1, "track": 100})
+	}
+}
+
 // TestPlainCurl sends as people try a service for the first time.
 func TestPlainCurl(t *testing.T) {
 	curl := needs.Tool(t, "what curl sends", "apt-get install curl", "curl")
