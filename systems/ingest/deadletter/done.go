@@ -62,18 +62,25 @@ func OpenDone(dir string) (*Done, error) {
 	return d, nil
 }
 
+// read passes over what is no whole line of a letter: it was cut short or is
+// damaged, and such a letter is sent twice, under its id.
 func (d *Done) read(f *os.File) error {
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		text, whole := strings.CutSuffix(lines.Text(), lineEnd)
-		if offset, err := strconv.ParseUint(text, 10, 64); err == nil && whole {
+	lines := bufio.NewReader(f)
+	long := false // what comes is the rest of a line that is too long
+	for {
+		line, more, err := lines.ReadLine()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return whittle.Errorf(whittle.Unavailable, "read dead letters: %w", err)
+		}
+		text, whole := strings.CutSuffix(string(line), lineEnd)
+		if offset, err := strconv.ParseUint(text, 10, 64); err == nil && whole && !long && !more {
 			d.set[offset] = true
 		}
+		long = more
 	}
-	if err := lines.Err(); err != nil {
-		return whittle.Errorf(whittle.Unavailable, "read dead letters: %w", err)
-	}
-	return nil
 }
 
 // Has reports whether a letter is done.

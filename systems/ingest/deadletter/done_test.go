@@ -3,6 +3,7 @@ package deadletter
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"whittle"
@@ -34,7 +35,8 @@ func TestDone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, append(b, "\n4"...), 0o600); err != nil {
+	long := "\n" + strings.Repeat("1", 1<<17) + "3.\n4"
+	if err := os.WriteFile(path, append(b, long...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if d, err = OpenDone(dir); err != nil {
@@ -48,7 +50,7 @@ func TestDone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range map[uint64]bool{7: true, 123: true, 55: true, 455: false, 5: false, 4: false} {
+	for n, want := range map[uint64]bool{7: true, 123: true, 55: true, 455: false, 5: false, 4: false, 3: false, 113: false} {
 		if r.Has(n) != want {
 			t.Errorf("%d: %v", n, r.Has(n))
 		}

@@ -73,10 +73,7 @@ func Open(dir string, o Options) (*Log, error) {
 // count adds what the log holds. A letter that was appended again and is still
 // at its old place counts once.
 func (l *Log) count(ctx context.Context) error {
-	done, err := deadletter.ReadDone(l.dir)
-	if err != nil {
-		return err
-	}
+	done := l.done()
 	parts, err := l.Partitions(ctx)
 	if err != nil {
 		return err
@@ -91,6 +88,17 @@ func (l *Log) count(ctx context.Context) error {
 		}
 		return nil
 	}, func(*stream.CorruptError) error { return nil }) // a reader is told
+}
+
+// done are the letters that were sent again. Where that cannot be read, none is, and
+// they are kept as if they were needed.
+func (l *Log) done() *deadletter.Done {
+	done, err := deadletter.ReadDone(l.dir)
+	if err != nil {
+		l.o.Log.Log.Warn("which dead letters were sent again cannot be read; all are kept", "err", err)
+		return &deadletter.Done{}
+	}
+	return done
 }
 
 // Append implements stream.Stream.
@@ -160,10 +168,7 @@ func (l *Log) shrink(ctx context.Context) {
 // makeRoom goes along what the log holds now, until it is full no more. What is to
 // be kept is on the disk again before its old place goes.
 func (l *Log) makeRoom(ctx context.Context) error {
-	done, err := deadletter.ReadDone(l.dir)
-	if err != nil {
-		return err
-	}
+	done := l.done()
 	parts, err := l.Partitions(ctx)
 	if err != nil {
 		return err

@@ -209,12 +209,37 @@ func TestWhatWasSentAgainIsNotKept(t *testing.T) {
 	}
 }
 
+// TestWhatWasSentAgainCannotBeRead: the log opens, keeps letters and makes room.
+func TestWhatWasSentAgainCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "RETRIED"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l := small(t, dir, nil)
+	for range 50 {
+		for _, r := range l.Append(t.Context(), slices.Repeat([]stream.Record{letterOf("noisy", "n", 1000)}, 20)) {
+			if r.Err != nil && whittle.CodeOf(r.Err) != whittle.ResourceExhausted {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	settled(t, l)
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestALogThatCannotShrinkIsBounded: where nothing can be dropped, letters are
 // refused.
 func TestALogThatCannotShrinkIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	l := small(t, dir, nil)
-	if err := os.Mkdir(filepath.Join(dir, "RETRIED"), 0o700); err != nil {
+	l.Append(t.Context(), []stream.Record{letterOf("noisy", "first", 1000)}) // makes the segment
+	first := filepath.Join(dir, "0000000000000000.segment")
+	if err := os.Remove(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(first, "nothing that can be read"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close(context.Background())
