@@ -6,6 +6,7 @@
 package profile
 
 import (
+	"math"
 	"strings"
 	"time"
 )
@@ -182,11 +183,31 @@ func (p *Profile) CapTotal(used time.Duration) {
 	}
 }
 
-// FitTotal makes the samples' sum what the clock of their thread says it used: more
-// was not sampled, and is of nobody that is known.
+// FitTotal makes the samples' sum what the clock of their thread says it used. Each
+// sample counts alike: the time from one to the next is longer where the thread waited
+// for a core. V8 calls a thread idle whose event loop reads from its sockets; so, where
+// the samples are fewer than what was used by more than chance (two standard deviations
+// of a share), the rest was not sampled, and is of nobody that is known.
 func (p *Profile) FitTotal(used time.Duration) {
-	p.CapTotal(used)
-	if left := used - time.Duration(p.Total()); left > used/100 {
+	if used <= 0 {
+		return
+	}
+	var working []*Sample
+	for i := range p.Samples {
+		if s := &p.Samples[i]; p.CategoryOf(s) != Idle {
+			working = append(working, s)
+		}
+	}
+	n, all := float64(len(working)), float64(max(len(p.Samples), 1))
+	each := float64(p.Duration) / all
+	fit := float64(used)
+	if missing := fit - n*each; missing > 2*each*math.Sqrt(n*(1-n/all)+1) {
+		fit = n * each
+	}
+	for _, s := range working {
+		s.Value = int64(fit / n)
+	}
+	if left := used - time.Duration(fit); left > 0 {
 		p.Functions = append(p.Functions, Function{Name: "(not sampled)", Owner: System})
 		p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: int32(len(p.Functions) - 1)}}, Value: int64(left), At: p.Duration})
 	}

@@ -412,3 +412,38 @@ func TestCapTotal(t *testing.T) {
 		t.Errorf("a total below the clock's was changed to %d", b.p.Total())
 	}
 }
+
+// A thread that used a little more than was sampled was sampled by chance; one that used
+// far more, in what V8 calls idle. What it waited for a core is nobody's.
+func TestFitTotal(t *testing.T) {
+	for name, c := range map[string]struct {
+		working, idle int
+		used          time.Duration
+		each, left    time.Duration
+	}{
+		"as much":             {50, 50, 500, 10, 0},
+		"more, by chance":     {50, 50, 600, 12, 0},
+		"more, beyond chance": {50, 50, 750, 10, 250},
+		"less: it waited":     {50, 50, 100, 2, 0},
+		"never idle":          {100, 0, 1000, 10, 0},
+		"nothing was seen":    {0, 100, 300, 0, 300},
+		"it is not known":     {50, 50, 0, 7, 0},
+	} {
+		p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "f"}, {Name: "(idle)", Owner: System, Category: Idle}}}
+		p.Duration = time.Duration(10 * (c.working + c.idle))
+		for i := range c.working + c.idle {
+			s := Sample{Stack: []Frame{{}}, Value: 7}
+			if i >= c.working {
+				s.Stack[0].Function = 1
+			}
+			p.Samples = append(p.Samples, s)
+		}
+		p.FitTotal(c.used)
+		if c.working > 0 && p.Samples[0].Value != int64(c.each) {
+			t.Errorf("%s: each is %d, want %d", name, p.Samples[0].Value, c.each)
+		}
+		if got := p.Total() - int64(c.working)*int64(c.each); got != int64(c.left) {
+			t.Errorf("%s: %d left, want %d", name, got, c.left)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"whittle/internal/notify"
 	"whittle/profile"
 )
 
@@ -33,7 +34,7 @@ func SetLines(s Source, lines profile.Lines) {
 // running is a CPU profile that has begun.
 type running struct {
 	began time.Time
-	used  usage // by the process until then
+	used  usage // by the process when it had
 }
 
 // takeCPU takes a CPU profile, and has V8 forget its optimized code where inlined
@@ -64,11 +65,12 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 			lines = profile.Exact
 		}
 	}
-	raw, err := i.stop(ctx, rest, "Profiler")
+	notify.Sleep(ctx, rest)
+	used := i.usage(ctx)
+	raw, err := i.stop(ctx, 0, "Profiler")
 	if err != nil {
 		return nil, err
 	}
-	used := i.usage(ctx)
 	t := &Collected{Raw: raw, Ext: ".cpuprofile"}
 	if t.Profile, err = profile.ReadV8CPU(raw, run.began); err != nil {
 		return nil, err
@@ -110,7 +112,7 @@ func label(p *profile.Profile, m *marks, r *router) {
 
 // startCPU begins a profile, with optimized code or without.
 func (i *inspector) startCPU(ctx context.Context, forget bool) (running, error) {
-	r := running{began: time.Now(), used: i.usage(ctx)}
+	r := running{began: time.Now()}
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	if err := i.call(ctx, "Profiler.enable", nil, nil); err != nil {
@@ -123,6 +125,7 @@ func (i *inspector) startCPU(ctx context.Context, forget bool) (running, error) 
 		return r, err
 	}
 	i.startWorkers(ctx)
+	r.used = i.usage(ctx) // without what it took to tell the profiler what code there is
 	if !forget {
 		return r, nil
 	}
