@@ -38,10 +38,12 @@ var routers = []struct{ begins, ends string }{
 	{"github.com/go-chi/chi/", "ServeHTTP"},
 	{"github.com/gin-gonic/gin.(*Context).", "Next"},
 	{"github.com/gin-gonic/gin.(*Engine).", "handleHTTPRequest"},
+	{"github.com/gin-gonic/gin.Wrap", ".func1"},
 	{"github.com/labstack/echo/", "(*Echo).ServeHTTP"},
 	{"github.com/labstack/echo/", "(*Echo).add.func1"},
 	{"github.com/labstack/echo/", "(*Router).add.func1"},
 	{"github.com/labstack/echo/", "(*Echo).Add.func1"},
+	{"github.com/labstack/echo/", ".WrapHandler.func1"},
 	{"github.com/gofiber/fiber/", ").next"},
 	{"github.com/gofiber/fiber/", ").Next"},
 	{"github.com/gofiber/fiber/", ").nextCustom"},
@@ -160,7 +162,8 @@ func (p *Profile) LabelHandlers(route func(*Function) string, procedure func(str
 		switch {
 		case routes[at] != "":
 			s.Endpoint = routes[at]
-		case middleware[at]:
+		case middleware[at]: // which may call the next function directly
+			s.Endpoint = p.routedBelow(s, h.Depth, routes)
 		case !h.Routed:
 			s.Endpoint = p.routedBelow(s, h.Depth, routes)
 		case !f.IsWrapper():

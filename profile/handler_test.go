@@ -52,6 +52,10 @@ func TestHandlersWithoutSources(t *testing.T) {
 			[][]string{{conn, server, handle, "main.log.func1", mux, handle, "main.work"}, {conn, server, handle, "main.log.func1", "time.Now"}, {conn, server, handle, "main.log.func1", mux}},
 			[]string{"main.work", "", ""},
 		},
+		"behind gin's wrapper, behind a middleware": {
+			[][]string{{conn, server, "github.com/gin-gonic/gin.(*Context).Next", "main.auth.func1", "github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.WrapF.func1", "main.work"}},
+			[]string{"main.work"},
+		},
 		"a wrapper that calls several directly": {
 			[][]string{{conn, server, mux, handle, "main.auth.func1", "main.a"}, {conn, server, mux, handle, "main.auth.func1", "main.b"}},
 			[]string{"", ""},
@@ -78,6 +82,17 @@ func TestHandlersWithoutSources(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A middleware that is of all routes and of a group calls the next function directly;
+// what that serves is known by its sources.
+func TestAMiddlewareTwiceHidesNoRoute(t *testing.T) {
+	p := goStacks([]string{"net/http.serverHandler.ServeHTTP", "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.log.func1", "github.com/labstack/echo/v4.(*Echo).add.func1", "main.log.func1", "main.work"},
+		[]string{"net/http.serverHandler.ServeHTTP", "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.log.func1", "github.com/labstack/echo/v4.(*Echo).add.func1", "main.log.func1", "time.Now"})
+	p.LabelHandlers(func(f *Function) string { return map[string]string{"main.work": "GET /a"}[f.Name] }, func(s string) string { return s })
+	if a, b := p.Samples[0].Endpoint, p.Samples[1].Endpoint; a != "GET /a" || b != "" {
+		t.Errorf("of %q and %q", a, b)
 	}
 }
 

@@ -45,13 +45,14 @@ type finder struct {
 	methods map[*ast.CallExpr][]string // of gorilla's routes, by the call that names the handler
 	all     []registration
 	served  map[string]bool // procedures
+	before  map[string]bool // functions that stand before many handlers
 	later   []func()        // what needs every body to be known
 }
 
 func newFinder(set *token.FileSet, info *types.Info) *finder {
 	return &finder{
 		set: set, info: info, same: map[any]any{}, parents: map[any][]edge{}, values: map[types.Object]ast.Expr{},
-		bodies: map[*types.Func]*ast.FuncDecl{}, methods: map[*ast.CallExpr][]string{}, served: map[string]bool{},
+		bodies: map[*types.Func]*ast.FuncDecl{}, methods: map[*ast.CallExpr][]string{}, served: map[string]bool{}, before: map[string]bool{},
 	}
 }
 
@@ -316,8 +317,17 @@ func (f *finder) call(call *ast.CallExpr, standard bool) {
 	switch name {
 	case "Methods":
 		f.chained(call, x)
+	case "Use", "With", "Pre":
+		f.middlewares(call.Args)
 	case "Route", "Group":
 		f.nested(call, x)
+		if name == "Group" && len(call.Args) > 1 {
+			if _, ok := f.text(call.Args[0]); ok {
+				f.middlewares(call.Args[1:])
+			}
+		}
+	case "Match":
+		f.match(call, x)
 	case "Mount":
 		if len(call.Args) == 2 {
 			prefix, _ := f.text(call.Args[0])
@@ -439,6 +449,37 @@ func (f *finder) verb(call *ast.CallExpr, x ast.Expr, method string) {
 	if at, ok := f.text(call.Args[0]); ok && (at == "" || at[0] == '/' || at == "*") {
 		f.later = append(f.later, func() { f.register(x, []string{method}, at, call.Args[1:], call) })
 	}
+}
+
+// match takes in r.Match([]string{"GET", "POST"}, "/x", h).
+func (f *finder) match(call *ast.CallExpr, x ast.Expr) {
+	if len(call.Args) < 3 {
+		return
+	}
+	list, isList := ast.Unparen(call.Args[0]).(*ast.CompositeLit)
+	at, ok := f.text(call.Args[1])
+	if !isList || !ok {
+		return
+	}
+	var methods []string
+	for _, e := range list.Elts {
+		if m, ok := f.methodOf(e); ok {
+			methods = append(methods, m)
+		}
+	}
+	f.later = append(f.later, func() { f.register(x, methods, at, call.Args[2:], call) })
+}
+
+// middlewares takes in functions that are called before those of many routes, and so
+// are no route's, though one may name them again.
+func (f *finder) middlewares(all []ast.Expr) {
+	f.later = append(f.later, func() {
+		for _, e := range all {
+			for _, s := range f.handlers(e, 0) {
+				f.before[s] = true
+			}
+		}
+	})
 }
 
 // handle takes in mux.Handle("GET /x", h) and r.Handle("GET", "/x", h).

@@ -41,6 +41,9 @@ func (f *finder) found() *Routes {
 			}
 		}
 	}
+	for s := range f.before {
+		delete(r.byFunction, s)
+	}
 	for full := range f.served {
 		service, method := path.Split(full)
 		service = strings.TrimSuffix(service, "/")
