@@ -18,8 +18,10 @@ import (
 	"whittle/profile"
 )
 
-// truth is the part of the CPU that is spent below the planted function, by
-// the runtime's own tool and without whittle: Node's --cpu-prof, Go's pprof.
+// truth is the part of the process's CPU that is spent below the planted function, by
+// the runtime's own tool and without whittle: Go's pprof; Node's --cpu-prof for what the
+// main thread did, and the clocks of that thread and of the process for what part of all
+// that is. Where worker threads are, all of JavaScript's samples are the whole.
 func (s *service) truth(ctx context.Context, o settings, work string) (float64, error) {
 	if s.Planted.Share > 0 {
 		return s.Planted.Share, nil
@@ -28,8 +30,10 @@ func (s *service) truth(ctx context.Context, o settings, work string) (float64, 
 		return s.truthOfGo(ctx, o)
 	}
 	folder := filepath.Join(work, "cpu-prof")
-	if err := s.under(ctx, o, true, []string{"--cpu-prof", "--cpu-prof-dir=" + folder}, func(*child.Process, *users) error {
-		return sleep(ctx, o.length)
+	main := 0.0 // the main thread's part of the process's CPU
+	if err := s.under(ctx, o, true, []string{"--cpu-prof", "--cpu-prof-interval=" + truthEvery, "--cpu-prof-dir=" + folder}, func(p *child.Process, _ *users) (err error) {
+		main, err = mainPart(p.Pid(), func() error { return sleep(ctx, o.length) })
+		return err
 	}); err != nil {
 		return 0, err
 	}
@@ -43,7 +47,38 @@ func (s *service) truth(ctx context.Context, o settings, work string) (float64, 
 			return 0, err
 		}
 	}
-	return below / max(all, 1), nil
+	if len(files) > 1 {
+		main = 1
+	}
+	return main * below / max(all, 1), nil
+}
+
+// truthEvery is how often Node's --cpu-prof looks, in microseconds: often enough, and
+// seldom enough that the looking itself is no part of the process's CPU.
+const truthEvery = "5000"
+
+// mainPart gives the main thread's part of the CPU that a process uses meanwhile.
+func mainPart(pid int, meanwhile func() error) (float64, error) {
+	used := func() (main, all float64, err error) {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/schedstat", pid))
+		if err != nil {
+			return 0, 0, err
+		}
+		if _, err := fmt.Sscan(string(b), &main); err != nil {
+			return 0, 0, err
+		}
+		of, err := cputime.Of(pid)
+		return main, float64(of), err
+	}
+	main, all, err := used()
+	if err != nil {
+		return 0, err
+	}
+	if err := meanwhile(); err != nil {
+		return 0, err
+	}
+	mainAfter, allAfter, err := used()
+	return min((mainAfter-main)/max(allAfter-all, 1), 1), err
 }
 
 // sleep waits, unless ctx ends before.
@@ -59,6 +94,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // readV8 adds up a .cpuprofile: the samples below the function, and all but idle ones.
+// Each counts alike: the time between them is the machine's, too.
 // What came before the last of the process's time is its start.
 func (s *service) readV8(file string, last time.Duration, below, all *float64) error {
 	b, err := os.ReadFile(file)
@@ -105,9 +141,9 @@ func (s *service) readV8(file string, last time.Duration, below, all *float64) e
 		if now < p.EndTime-float64(last.Microseconds()) || name[id] == "(idle)" || i+1 >= len(p.TimeDeltas) {
 			continue
 		}
-		*all += p.TimeDeltas[i+1]
+		*all++
 		if is {
-			*below += p.TimeDeltas[i+1]
+			*below++
 		}
 	}
 	return nil
