@@ -9,6 +9,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -26,7 +27,8 @@ import (
 // change, so that it may be run several times.
 type Runner struct {
 	plan    *plan.Plan
-	target  string
+	base    string // the target with its name and password
+	target  string // without them
 	options Options
 }
 
@@ -34,10 +36,8 @@ type Runner struct {
 // means that the plan has no target, that the options do not fit it, or that it does
 // not fit gRPC's contract.
 func NewRunner(p *plan.Plan, o Options) (*Runner, error) {
-	r := &Runner{plan: p, target: o.Target, options: o.WithDefaults()}
-	if r.target == "" {
-		r.target = p.Target
-	}
+	r := &Runner{plan: p, base: cmp.Or(o.Target, p.Target), options: o.WithDefaults()}
+	r.target, _ = plan.SplitLogin(r.base)
 	if r.target == "" && p.Relative() {
 		return nil, whittle.Errorf(whittle.Invalid, "run plan %s: no target", p.Name).
 			WithHint("give config.target in the plan, or a target on the command line")
@@ -64,7 +64,7 @@ func (r *Runner) Plan() string { return r.plan.Name }
 func (r *Runner) network() (*wire.Network, error) {
 	o := &r.options
 	c := wire.Config{
-		Plan: r.plan, Target: r.target, Protocol: o.Protocol, Descriptor: o.Descriptor, Streams: o.Streams, Pool: r.plan.HTTP.Pool, Now: o.Now,
+		Plan: r.plan, Target: r.base, Protocol: o.Protocol, Descriptor: o.Descriptor, Streams: o.Streams, Pool: r.plan.HTTP.Pool, Now: o.Now,
 		Proxy: httpproxy.FromEnvironment().ProxyFunc(),
 	}
 	if o.Pool > 0 {

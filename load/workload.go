@@ -1,8 +1,6 @@
 package load
 
 import (
-	"encoding/base64"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -179,19 +177,16 @@ func (w *Workload) quick() (*plan.Plan, error) {
 // credentials takes the name and the password out of a URL, and makes a header of them
 // unless there is one.
 func credentials(address string, headers []string) (string, []string) {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
+	bare, user := plan.SplitLogin(address)
+	if user == nil {
 		return address, headers
 	}
-	password, _ := u.User.Password()
-	pair := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
-	u.User = nil
 	for _, h := range headers {
 		if name, _, _ := strings.Cut(h, ":"); strings.EqualFold(strings.TrimSpace(name), "authorization") {
-			return u.String(), headers
+			return bare, headers
 		}
 	}
-	return u.String(), append(slices.Clip(headers), "Authorization: Basic "+pair)
+	return bare, append(slices.Clip(headers), "Authorization: "+plan.BasicLogin(user))
 }
 
 // given is the flag of the first setting that is set; empty: none is.

@@ -48,7 +48,8 @@ func (r *reader) request(method string, n *node) *plan.Request {
 	}
 	r.url(q, d.url, d.query)
 	if q.Name == "" {
-		q.Name = method + " " + d.url.text
+		address, _ := plan.SplitLogin(d.url.text) // a name is in every report
+		q.Name = method + " " + address
 	}
 	if !r.frozen {
 		q.Index = r.NameIndex(q.Name)

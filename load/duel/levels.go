@@ -1,6 +1,7 @@
 package duel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -107,10 +108,8 @@ func (l Levels) Run(ctx context.Context) (*LevelsReport, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "compare: %d levels of %d runs are not within 1 to %d and 1 to %d", len(l.Users), l.Runs, maxLevels, maxLevelRuns)
 	}
 	target := func(c Side) string {
-		if c.Target == "" {
-			return l.Plan.Target
-		}
-		return c.Target
+		shown, _ := plan.SplitLogin(cmp.Or(c.Target, l.Plan.Target))
+		return shown
 	}
 	out := &LevelsReport{
 		Format: LevelsFormat, Plan: l.Plan.Name, A: target(l.A), B: target(l.B), Started: l.Options.Now().UTC(),

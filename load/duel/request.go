@@ -123,14 +123,19 @@ func (q *Request) plan() (*plan.Plan, [2]string, error) {
 		w.Users, w.Loops = q.Users[0], 1
 	}
 	if w.Plan == "" {
-		w.Plan = q.A
+		bareA, _ := plan.SplitLogin(q.A)
+		bareB, _ := plan.SplitLogin(q.B)
+		w.Plan = bareA
 		a, errA := url.Parse(q.A)
 		b, errB := url.Parse(q.B)
 		if errA != nil || errB != nil || a.RequestURI() != b.RequestURI() {
-			return nil, targets, whittle.Errorf(whittle.Invalid, "compare: without a plan both URLs have the same path, unlike %s and %s", q.A, q.B).
+			return nil, targets, whittle.Errorf(whittle.Invalid, "compare: without a plan both URLs have the same path, unlike %s and %s", bareA, bareB).
 				WithHint("write a plan whose requests hold for both, and give the base URLs")
 		}
-		targets = [2]string{a.Scheme + "://" + a.Host, b.Scheme + "://" + b.Host}
+		for i, u := range []*url.URL{a, b} {
+			// Each with its own name and password.
+			targets[i] = (&url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}).String()
+		}
 	}
 	p, err := w.Read()
 	return p, targets, err

@@ -286,6 +286,9 @@ func plainOrigin(at plan.Position, text string) string {
 	if u.Port() == "80" && u.Scheme == "http" || u.Port() == "443" && u.Scheme == "https" {
 		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
 	}
+	if u.User != nil {
+		panic(at.Invalid("%q has a name and a password: an HTTP Authorization Manager sends those", u.Redacted()))
+	}
 	if _, err = plan.ParseBase(u.String()); err != nil {
 		panic(at.Invalid("%v", err))
 	}

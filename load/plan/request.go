@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/base64"
 	"net/url"
 	"slices"
 	"strconv"
@@ -142,19 +143,47 @@ func (e *Expectation) Holds(a *expr.Response) bool {
 	return slices.Contains(e.Statuses, a.Status) != e.Negate
 }
 
-// ParseBase reads a base URL: scheme, server and perhaps a path. Errors have
-// the code whittle.Invalid.
+// SplitLogin takes the name and the password out of a URL, and leaves all else as it is
+// written. Nil: it has none.
+func SplitLogin(address string) (string, *url.Userinfo) {
+	scheme := strings.Index(address, "://")
+	end := OriginLength(address)
+	if scheme < 0 || end == 0 {
+		return address, nil
+	}
+	at := strings.LastIndexByte(address[:end], '@')
+	if at < 0 {
+		return address, nil
+	}
+	u, err := url.Parse(address[:end])
+	if err != nil || u.User == nil {
+		return address, nil
+	}
+	return address[:scheme+len("://")] + address[at+1:], u.User
+}
+
+// BasicLogin is the header's value that sends a name and a password; empty: there are none.
+func BasicLogin(user *url.Userinfo) string {
+	if user == nil {
+		return ""
+	}
+	password, _ := user.Password()
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+}
+
+// ParseBase reads a base URL: scheme, server and perhaps a login and a path. Errors have
+// the code whittle.Invalid, and do not show the password.
 func ParseBase(base string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "read target: %w", err)
 	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "target %q is not of the form http://host[:port][/path]", base)
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, whittle.Errorf(whittle.Invalid, "target %q is not of the form http://host[:port][/path]", u.Redacted())
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return nil, whittle.Errorf(whittle.Invalid, "target %q: %s is no port", base, port)
+			return nil, whittle.Errorf(whittle.Invalid, "target %q: %s is no port", u.Redacted(), port)
 		}
 	}
 	return u, nil

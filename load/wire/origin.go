@@ -33,6 +33,7 @@ type origin struct {
 	*endpoint
 	slot   int
 	prefix string
+	login  string // the authorization header's value, of the base URL's; empty: none
 }
 
 func newOrigins(target string, insecure bool) *origins {
@@ -57,7 +58,8 @@ func (o *origins) find(base string) (origin, error) {
 	if err := o.throughProxy(e, base); err != nil {
 		return origin{}, err
 	}
-	found := origin{endpoint: e, prefix: e.prefix}
+	_, user := plan.SplitLogin(base)
+	found := origin{endpoint: e, prefix: e.prefix, login: plan.BasicLogin(user)}
 	key := scheme(e) + e.address
 	slot, ok := o.slots[key]
 	if !ok {

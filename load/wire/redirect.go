@@ -105,6 +105,9 @@ func (o *origins) prepareRedirect(q *request, target, where string, status int) 
 	if err != nil {
 		return nil, &redirectError{"to " + to.Host}
 	}
+	if !drop["authorization"] {
+		at.login = q.login
+	}
 	path := to.EscapedPath()
 	if path == "" {
 		path = "/"

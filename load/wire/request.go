@@ -15,7 +15,8 @@ import (
 type request struct {
 	*plan.Request
 	endpoint *endpoint
-	slot     int // the endpoint's index among a virtual user's own connections
+	slot     int    // the endpoint's index among a virtual user's own connections
+	login    string // what is sent as authorization, unless the request has its own
 	// head is the request line and the headers, without content-length, without
 	// cookies and without the empty line.
 	head expr.Template
@@ -53,7 +54,7 @@ func prepare(c Config) (map[*plan.Request]*request, *origins, error) {
 var idempotent = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions}
 
 func prepareRequest(r *plan.Request, at origin) *request {
-	q := &request{Request: r, endpoint: at.endpoint, slot: at.slot}
+	q := &request{Request: r, endpoint: at.endpoint, slot: at.slot, login: at.login}
 	q.repeatable = slices.Contains(idempotent, r.Method)
 	if r.ReadsBody() {
 		q.keep = expr.MaxBody
@@ -72,6 +73,9 @@ func prepareRequest(r *plan.Request, at origin) *request {
 	}
 	if r.HasBody && r.ContentType != "" {
 		q.head = q.head.Literal("content-type: " + r.ContentType + "\r\n")
+	}
+	if q.login != "" && !r.HasHeader("authorization") && r.Login == nil {
+		q.head = q.head.Literal("authorization: " + q.login + "\r\n")
 	}
 	if !r.HasHeader("user-agent") {
 		q.head = q.head.Literal("user-agent: whittle\r\n")
