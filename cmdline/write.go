@@ -32,8 +32,8 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// Writable says early which of the files cannot be made: before hours of work, not
-// behind them. It makes those that are missing, and leaves "" and "-" alone.
+// Writable says early which of the files cannot be written: before hours of work, not
+// behind them. It makes their folders and changes no file; "" and "-" are none.
 func Writable(paths ...string) error {
 	for _, path := range paths {
 		if path == "" || path == "-" {
@@ -41,16 +41,26 @@ func Writable(paths ...string) error {
 		}
 		err := os.MkdirAll(filepath.Dir(path), 0o755)
 		if err == nil {
-			var f *os.File
-			if f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666); err == nil {
-				err = f.Close()
-			}
+			err = tryWriting(path)
 		}
 		if err != nil {
 			return whittle.Errorf(whittle.Invalid, "open report: %w", err)
 		}
 	}
 	return nil
+}
+
+// tryWriting opens a file, and removes it again where there was none.
+func tryWriting(path string) error {
+	_, missing := os.Lstat(path)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil || missing == nil {
+		return err
+	}
+	return os.Remove(path)
 }
 
 // WriteJSON writes v to a file, or to standard output for "-"; no path, nothing.
