@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 
 	"whittle/load/expr"
 	"whittle/load/plan"
@@ -32,6 +33,10 @@ func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
 		deadline = o.Sent.Add(q.Timeout)
 	}
 	err := u.client.Send(ctx, q, &u.scope, deadline, &o.Timing)
+	if errors.Is(err, wire.ErrCached) {
+		u.due = u.run.now()
+		return true
+	}
 	u.observePace(&o)
 	o.done = u.run.now()
 	// The next step is due when this one is over.

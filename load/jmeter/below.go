@@ -142,7 +142,7 @@ func (j *reader) login(managers []*element) *plan.Login {
 type fetched struct{ urls []string }
 
 // resources reads whether a sampler fetches what its page names, and how.
-func (j *reader) resources(s *sample, q *plan.Request) []plan.Step {
+func (j *reader) resources(s *sample, q *plan.Request, cache *element) []plan.Step {
 	if !s.isFound("HTTPSampler.image_parser") {
 		return nil
 	}
@@ -171,6 +171,9 @@ func (j *reader) resources(s *sample, q *plan.Request) []plan.Step {
 	}
 	r.Address = expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value { return s.Values[f.slot] }}, expr.AsText)
 	r.Expect = []plan.Expectation{{Status: true, Check: func(a *expr.Response) bool { return a.Status < 400 || a.Status >= 500 }}}
+	if cache != nil {
+		j.useCache(r, cache)
+	}
 	f.steps = []plan.Step{{Request: r}}
 	return []plan.Step{{Action: f}}
 }

@@ -27,6 +27,7 @@ func (j *reader) block(parent *element, env elementScope) []plan.Step {
 		}
 	}
 	if strings.HasSuffix(parent.name, "ThreadGroup") {
+		steps = append(steps, cacheSteps(env.cache, parent)...)
 		// What the plan itself has goes on with each group's loops, after the group's own.
 		for _, e := range j.top {
 			steps = append(steps, j.perLoop(e)...)

@@ -79,6 +79,9 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 		q.Cookies, q.KeepCookies = j.ownCookies(env.cookies, hostOf(q.Origin)), true
 	}
 	q.Login = j.login(env.auths)
+	if env.cache != nil {
+		j.useCache(q, env.cache)
+	}
 	j.closing(s, q)
 	if s.byJava() && !q.HasHeader("accept") {
 		q.Headers = append(slices.Clip(q.Headers), plan.HeaderField{Name: "accept", Value: expr.Template(nil).Literal(javaAccepts)})
@@ -90,7 +93,7 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	if slices.ContainsFunc(append(slices.Clip(env.extracts), env.asserts...), func(e *element) bool { return isScript(e.name) }) {
 		after = append([]plan.Step{behind(q)}, after...)
 	}
-	return append(append(steps, j.resources(s, q)...), after...)
+	return append(append(steps, j.resources(s, q, env.cache)...), after...)
 }
 
 // byJava reports whether a plan asks for Java's own client.

@@ -21,6 +21,7 @@ type elementScope struct {
 	asserts  []*element
 	extracts []*element
 	cookies  *element // nil: cookies are not kept
+	cache    *element // nil: there is none
 	prefix   string   // of names: the transactions around
 	auths    []*element
 	ahead    []*element // pre-processors, the outermost first
@@ -40,6 +41,8 @@ func (s elementScope) extended(j *reader, siblings []*element) elementScope {
 			j.refuseOthers(e, "CookieManager.cookies", "CookieManager.clearEachIteration", "CookieManager.policy", "CookieManager.implementation",
 				"CookieManager.controlledByThreadGroup")
 			s.cookies = e
+		case "CacheManager":
+			s.cache = e
 		case "JSR223PreProcessor", "BeanShellPreProcessor", "BSFPreProcessor", "UserParameters", "URLRewritingModifier", "AnchorModifier":
 			s.ahead = append(slices.Clip(s.ahead), e)
 		case "AuthManager":
@@ -93,7 +96,7 @@ func (j *reader) ofOtherSampler(e *element) bool {
 // that sends nothing and is left out.
 func (j *reader) readByScope(e *element) bool {
 	switch e.name {
-	case "HeaderManager", "CookieManager", "AuthManager", "ConfigTestElement", "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer",
+	case "HeaderManager", "CookieManager", "CacheManager", "AuthManager", "ConfigTestElement", "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer",
 		"PoissonRandomTimer", "ConstantThroughputTimer", "SyncTimer", "PreciseThroughputTimer",
 		"JSR223PreProcessor", "BeanShellPreProcessor", "BSFPreProcessor", "UserParameters", "URLRewritingModifier", "AnchorModifier",
 		"CSVDataSet", "CounterConfig", "RandomVariableConfig", "ResultAction", // the controller around them has them

@@ -115,6 +115,10 @@ type Request struct {
 	// Illegal finds in a rendered target what keeps the request from being sent; empty:
 	// nothing. Nil: nothing does.
 	Illegal func(target string) string
+	// Cached is asked before a rendered request is sent, by its URL: whether what the
+	// user has of it is fresh, so that nothing is sent; else it gives header lines that
+	// ask whether it has changed. Nil: the user keeps nothing.
+	Cached func(s *expr.Scope, url string) (lines string, fresh bool)
 	// Login is nil where the request does not log in.
 	Login *Login
 	// NoCookies says that the request neither sends nor stores cookies.

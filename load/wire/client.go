@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -71,6 +72,9 @@ func (c *Client) Send(ctx context.Context, r *plan.Request, scope *expr.Scope, d
 		return err
 	}
 	c.first = ""
+	if err = c.lookUp(q, scope); err != nil {
+		return err
+	}
 	if err = c.exchange(ctx, q, deadline, t); err != nil {
 		return err
 	}
@@ -155,6 +159,24 @@ func (c *Client) renderWith(q *request, scope *expr.Scope, now time.Time, extra 
 		cookies = nil
 	}
 	c.out, c.body = q.render(c.out[:0], c.body, scope, extra, cookies, now)
+}
+
+// ErrCached says that nothing was sent, as what the user has is fresh.
+var ErrCached = errors.New("what the user has is fresh")
+
+// lookUp asks the user's cache for the rendered request.
+func (c *Client) lookUp(q *request, scope *expr.Scope) error {
+	if q.Cached == nil {
+		return nil
+	}
+	lines, fresh := q.Cached(scope, scheme(q.endpoint)+q.endpoint.host+requestTarget(c.out))
+	if fresh {
+		return ErrCached
+	}
+	if at := bytes.Index(c.out, crlf); lines != "" && at >= 0 {
+		c.out = slices.Insert(c.out, at+len(crlf), []byte(lines)...)
+	}
+	return nil
 }
 
 // targetError says that a request was not sent, as its target has a character that no

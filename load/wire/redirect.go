@@ -46,6 +46,9 @@ func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Sc
 		}
 		q = next
 		c.render(q, scope, c.net.now())
+		if err := c.lookUp(q, scope); err != nil {
+			return err
+		}
 		t.Connect = 0
 		err = c.exchange(ctx, q, deadline, t)
 		connect += t.Connect
