@@ -75,7 +75,7 @@ func OwnerOfScript(url string) Owner {
 	switch {
 	case url == "": // native, or V8's own words: (program)
 		return System
-	case strings.HasPrefix(url, "node:") || strings.HasPrefix(url, "internal/"):
+	case strings.HasPrefix(url, "node:") || strings.HasPrefix(url, "internal/") || strings.HasPrefix(url, "ext:"): // Deno's
 		return Standard
 	case strings.Contains(url, "/node_modules/") || strings.HasPrefix(url, "node_modules/"):
 		return Library

@@ -189,6 +189,7 @@ func TestOwners(t *testing.T) {
 		{"next", "/srv/shop/node_modules/express/lib/router/index.js", Library, Work},
 		{"inspect", "node:internal/util/inspect", Standard, Formatting},
 		{"pbkdf2Sync", "node:internal/crypto/pbkdf2", Standard, Crypto},
+		{"emit", "ext:deno_node/_events.mjs", Standard, Work},
 		{"(garbage collector)", "", System, Collecting},
 		{"(idle)", "", System, Idle},
 		{"stringify", "", System, Encoding},

@@ -26,6 +26,9 @@ func openPID(ctx context.Context, pid int, among bool) (Source, error) {
 	if err := awaitNode(ctx, pid); err != nil {
 		return nil, err
 	}
+	if err := reachable(pid, filepath.Join("/proc", strconv.Itoa(pid))); err != nil {
+		return nil, err
+	}
 	before, err := listening(pid)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "profile process %d: %w", pid, err)
@@ -149,22 +152,65 @@ func checkNode(pid int) error {
 			WithHint("run whittle as the user that runs it, or as root")
 	}
 	if err != nil {
-		return whittle.Errorf(whittle.NotFound, "profile process %d: %w", pid, err).
+		return whittle.Errorf(whittle.NotFound, "profile process %d: there is none: %w", pid, err).
 			WithHint("give the id of a process of your own that runs")
 	}
 	status, err := os.ReadFile(filepath.Join(folder, "status"))
 	if err != nil {
 		return whittle.Errorf(whittle.NotFound, "profile process %d: %w", pid, err)
 	}
+	name := filepath.Base(exe)
 	switch {
-	case !strings.HasPrefix(filepath.Base(exe), "node"):
-		return whittle.Errorf(whittle.Invalid, "profile process %d: %s is not Node, and SIGUSR1 might end it", pid, filepath.Base(exe)).
+	case strings.HasPrefix(name, "deno"):
+		return whittle.Errorf(whittle.Unsupported, "profile process %d: it is Deno's, which opens no inspector by a signal", pid).
+			WithHint("start it with --inspect=127.0.0.1:9229, and give http://127.0.0.1:9229")
+	case strings.HasPrefix(name, "bun"):
+		return whittle.Errorf(whittle.Unsupported, "profile process %d: it is Bun's, whose debugger is not V8's", pid).
+			WithHint("run it with --cpu-prof, and give the .cpuprofile that it writes as it ends")
+	case !strings.HasPrefix(name, "node"):
+		return whittle.Errorf(whittle.Invalid, "profile process %d: %s is not Node, and SIGUSR1 might end it", pid, name).
 			WithHint("a Go service is profiled by the URL of its pprof; of Java, and of anything else, give what async-profiler or perf script wrote")
+	case !catches(string(status), syscall.SIGUSR1) && startedWith(pid, "--disable-sigusr1"):
+		return whittle.Errorf(whittle.Unsupported, "profile process %d: it was started with --disable-sigusr1: SIGUSR1 might end it", pid).
+			WithHint("start it with --inspect=127.0.0.1:0 instead")
 	case !catches(string(status), syscall.SIGUSR1):
-		return whittle.Errorf(whittle.FailedPrecondition, "profile process %d: it is still starting, or was started with --disable-sigusr1: SIGUSR1 might end it", pid).
+		return whittle.Errorf(whittle.FailedPrecondition, "profile process %d: it is still starting, or ignores SIGUSR1, which might end it", pid).
 			WithHint("try again; or start it with --inspect=127.0.0.1:0")
 	}
 	return nil
+}
+
+// startedWith reports whether a process has a flag of Node's, on its command line or in
+// its environment.
+func startedWith(pid int, flag string) bool {
+	for _, file := range []string{"cmdline", "environ"} {
+		b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file))
+		if err != nil {
+			continue
+		}
+		for part := range strings.SplitSeq(string(b), "\x00") {
+			options, isEnv := strings.CutPrefix(part, "NODE_OPTIONS=")
+			if file == "cmdline" && part == flag || isEnv && slices.Contains(strings.Fields(options), flag) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// reachable refuses a process whose network is another one, as a container's is: its
+// inspector would open there, and stay open.
+func reachable(pid int, folder string) error {
+	own, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		return nil //nolint:nilerr // it is not known then
+	}
+	its, err := os.Readlink(filepath.Join(folder, "ns", "net"))
+	if err != nil || its == own {
+		return nil //nolint:nilerr // as above
+	}
+	return whittle.Errorf(whittle.FailedPrecondition, "profile process %d: it is in a network of its own, as in a container: its inspector cannot be reached from here", pid).
+		WithHint(fmt.Sprintf("run whittle in that network: nsenter -t %d -n whittle profile %d; or in the container", pid, pid))
 }
 
 // Workers are the workers of a Node cluster, by its first process. None: it is no

@@ -5,7 +5,10 @@ package collect
 import (
 	"bufio"
 	"context"
+	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -118,5 +121,71 @@ func TestAProcessThatEndsMeanwhile(t *testing.T) {
 	defer killed.Stop()
 	if _, err := s.Take(t.Context(), profile.CPU, time.Second); err == nil || !strings.Contains(err.Error(), "ended meanwhile") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What is no Node process, or one that SIGUSR1 might end, is said to be, and gets no signal.
+func TestWhatIsNotSignalled(t *testing.T) {
+	shell, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for _, c := range []struct{ name, argument, env, want, hint string }{
+		{"deno", "", "", "it is Deno's", "--inspect=127.0.0.1:9229"},
+		{"bun", "", "", "it is Bun's", "--cpu-prof"},
+		{"java", "", "", "java is not Node", "async-profiler"},
+		{"node", "--disable-sigusr1", "", "started with --disable-sigusr1", "--inspect"},
+		{"node", "", "NODE_OPTIONS=--enable-source-maps --disable-sigusr1", "started with --disable-sigusr1", "--inspect"},
+		{"node", "", "OPTIONS=--disable-sigusr1", "still starting", "try again"},
+	} {
+		path := filepath.Join(folder, c.name)
+		if err := os.WriteFile(path, shell, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(path, "-c", "read line", c.argument)
+		cmd.Env = []string{c.env}
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		err = checkNode(cmd.Process.Pid)
+		in.Close()
+		cmd.Wait()
+		if coded, ok := errors.AsType[*whittle.Error](err); !ok || !strings.Contains(err.Error(), c.want) || !strings.Contains(coded.Hint, c.hint) {
+			t.Errorf("%s %s %s: %v", c.name, c.argument, c.env, err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := checkNode(1 << 30); whittle.CodeOf(err) != whittle.NotFound || !strings.Contains(err.Error(), "there is none") {
+		t.Errorf("none: %v", err)
+	}
+}
+
+// The inspector of a process in a network of its own is not opened.
+func TestAProcessInAnotherNetwork(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "ns"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for to, refused := range map[string]bool{own: false, "net:[1]": true} {
+		if err := os.Symlink(to, filepath.Join(folder, "ns", "net")); err != nil {
+			t.Fatal(err)
+		}
+		if err := reachable(17, folder); (err != nil) != refused || refused && !strings.Contains(err.Error(), "network of its own") {
+			t.Errorf("%s: %v", to, err)
+		}
+		if err := os.Remove(filepath.Join(folder, "ns", "net")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
