@@ -103,7 +103,7 @@ func (v *deadListVerb) Run(ctx context.Context, s streams) error {
 	for _, line := range lines {
 		fmt.Fprintf(s.out, "%s\n", line)
 	}
-	if !v.JSON && err == nil {
+	if !v.JSON && (err == nil || whittle.CodeOf(err) == whittle.FallsShort) {
 		fmt.Fprintf(s.out, "%d dead letters, %d shown%s\n", total, len(lines), bySource(of))
 	}
 	return err
@@ -155,8 +155,10 @@ func (v *deadPlace) each(ctx context.Context, s streams, visit func(*letters, *l
 	}
 	defer closeLetters(all)
 	corrupt := 0
+	var gone error
 	for i := range all {
 		p := &all[i]
+		gone = cmp.Or(gone, missingIn(p.dir))
 		err := p.walk(ctx, func(l *letter) error { return visit(p, l) }, func(e *stream.CorruptError) error {
 			corrupt++
 			fmt.Fprintf(s.err, "ingest: %v\n", e)
@@ -169,7 +171,7 @@ func (v *deadPlace) each(ctx context.Context, s streams, visit func(*letters, *l
 	if corrupt > 0 {
 		return whittle.Errorf(whittle.FallsShort, "%d dead letters cannot be read", corrupt)
 	}
-	return nil
+	return gone
 }
 
 type deadShowVerb struct {

@@ -68,6 +68,9 @@ func (v *moveVerb) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	printMoved(s, moved, time.Since(begun))
+	if err == nil {
+		err = v.missing()
+	}
 	return err
 }
 

@@ -64,6 +64,7 @@ func (v *replayVerb) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	defer to.close()
+	gone := v.missing()
 	p := &replay{to: to, within: v.Within, left: v.Limit, limited: v.Limit > 0, s: s, state: state}
 	for _, part := range parts {
 		if err := p.partition(ctx, src, part); err != nil {
@@ -74,7 +75,7 @@ func (v *replayVerb) Run(ctx context.Context, s streams) error {
 	if p.rejected > 0 || p.broken > 0 {
 		return whittle.Errorf(whittle.FallsShort, "%d events are not on the other side", p.rejected+p.broken)
 	}
-	return nil
+	return gone
 }
 
 func (v *replayVerb) targetName() string {

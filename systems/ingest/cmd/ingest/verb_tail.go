@@ -42,6 +42,9 @@ func (v *tailVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	if gone := v.missing(); gone != nil {
+		fmt.Fprintf(s.err, "ingest: %v\n", gone)
+	}
 	out := &printer{to: s, values: v.Values}
 	g, ctx := errgroup.WithContext(ctx)
 	if !v.Follow {

@@ -131,6 +131,11 @@ func printEnd(s streams, e *embedded.End) *whittle.Error {
 	default:
 		fmt.Fprintf(s.out, "the log is in use or was not closed; it had reached offset %s, and records of the second behind that may be missing unseen\n", e.Reached.Offset)
 	}
+	return missingOf(e)
+}
+
+// missingOf is an error where records of a log are missing by its end mark.
+func missingOf(e *embedded.End) *whittle.Error {
 	const hint = "look for the files *.segment that were in this folder. Started again, ingest keeps the offsets of what is missing free"
 	switch {
 	case e.Missing > 0:
@@ -140,6 +145,27 @@ func printEnd(s streams, e *embedded.End) *whittle.Error {
 		return whittle.Errorf(whittle.FallsShort, "%d records are missing at the beginning of the log, which were there when it was closed", e.MissingFirst).WithHint(hint)
 	}
 	return nil
+}
+
+// missingIn is missingOf for who reads the log in a folder. Where that cannot be
+// looked at, the reader gets the error.
+func missingIn(dir string) error {
+	e, err := embedded.EndOf(dir)
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	if gone := missingOf(&e); gone != nil {
+		return gone
+	}
+	return nil
+}
+
+// missing is missingIn of an embedded log.
+func (f *streamFlags) missing() error {
+	if f.Sink != "embedded" {
+		return nil
+	}
+	return missingIn(f.Data)
 }
 
 // also adds an error to the words of another.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/systems/ingest/deadletter"
+	"whittle/systems/ingest/deadlog"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/embedded"
 )
@@ -80,5 +82,78 @@ func TestVerifyMissesTheEndOfALog(t *testing.T) {
 		if status != c.status || !strings.Contains(out.String(), c.out) || !strings.Contains(errs.String(), c.err) {
 			t.Errorf("%s: status %d\n%s%s", name, status, &out, &errs)
 		}
+	}
+}
+
+// TestReadersSayWhatIsMissing: whoever reads a log whose end was lost is told, and
+// what copies it does not end as if all had been there.
+func TestReadersSayWhatIsMissing(t *testing.T) {
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+	}{
+		"tail":   {[]string{"tail"}, 0},
+		"replay": {[]string{"replay", "--to-data", "NEW"}, 1},
+		"move":   {[]string{"move", "--to-data", "NEW", "--state", "STATE"}, 1},
+	} {
+		for _, lost := range []bool{false, true} {
+			dir := closedLog(t, 60)
+			segments, err := filepath.Glob(filepath.Join(dir, "*.segment"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			if lost {
+				want = c.status
+				if err := os.Remove(segments[len(segments)-1]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			args := append(append([]string{}, c.args...), "--env-file", "", "--data", dir)
+			for i, a := range args {
+				if a == "NEW" || a == "STATE" {
+					args[i] = filepath.Join(t.TempDir(), a)
+				}
+			}
+			var out, errs bytes.Buffer
+			status := Run(t.Context(), args, streams{in: strings.NewReader(""), out: &out, err: &errs})
+			if named := strings.Contains(errs.String(), "records are missing at the end of the log"); named != lost || status != want {
+				t.Errorf("%s, lost: %v: status %d\n%s%s", name, lost, status, &out, &errs)
+			}
+		}
+	}
+}
+
+// TestDeadLettersSayWhatIsMissing: so is whoever lists dead letters.
+func TestDeadLettersSayWhatIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	log, err := deadlog.Open(dir, deadlog.Options{Most: 1 << 20, Log: embedded.Options{MaxRecord: 4 << 10, MaxBatch: 8 << 10, SegmentBytes: 64 << 10, Reserve: -1, ScrubRate: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		l := deadletter.Letter{Path: "/v1/track", Source: "shop", Body: make([]byte, 3000)}
+		log.Append(t.Context(), []stream.Record{l.Record()})
+	}
+	if err := log.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list := func() (int, string) {
+		var out bytes.Buffer
+		status := Run(t.Context(), []string{"dead", "ls", "--env-file", "", "--dead", dir}, streams{in: strings.NewReader(""), out: &out, err: &out})
+		return status, out.String()
+	}
+	if status, out := list(); status != 0 || !strings.Contains(out, "40 dead letters, 40 shown; of shop 40") {
+		t.Fatalf("%d %s", status, out)
+	}
+	segments, err := filepath.Glob(filepath.Join(dir, "*.segment"))
+	if err != nil || len(segments) < 2 {
+		t.Fatal(segments, err)
+	}
+	if err := os.Remove(segments[len(segments)-1]); err != nil {
+		t.Fatal(err)
+	}
+	if status, out := list(); status != 1 || !strings.Contains(out, "records are missing at the end of the log") || !strings.Contains(out, "; of shop ") {
+		t.Fatalf("%d %s", status, out)
 	}
 }
