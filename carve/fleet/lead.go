@@ -307,6 +307,17 @@ func (r *route) unshown() bool {
 	return r.proposed != nil && r.stored.Generation < r.proposed.Generation
 }
 
+// Shown reports whether the store shows what this leader has decided last on a route: from
+// then on it outlives the leader. leads is false where this node leads no more.
+func (n *Node) Shown(name string, now Instant) (shown, leads bool) {
+	n.advance(now)
+	r := n.routes[RouteKey(name)]
+	if r == nil || !n.leads() {
+		return false, false
+	}
+	return !r.unshown(), true
+}
+
 // tickLead writes what the leader has decided.
 func (n *Node) tickLead() {
 	if n.lead == nil {

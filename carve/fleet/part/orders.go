@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/control"
 	"whittle/carve/fleet"
 	"whittle/carve/rollout"
 	"whittle/internal/notify"
@@ -38,13 +39,18 @@ type carried struct {
 // Order carries out a manual order, wherever it was given: whoever leads does.
 func (p *Part) Order(ctx context.Context, route string, o rollout.Order) error {
 	if c := p.own.Load(); c != nil {
-		return c.Order(ctx, route, o)
+		return p.carryOn(ctx, c, route, o)
 	}
-	b, err := json.Marshal(order{Version: orderVersion, Route: route, Order: o})
-	if err != nil {
-		return err
+	// What is known here when it is sent is what it is for: an order that is late, because
+	// the one before it took long, raises nothing that has been rolled back meanwhile.
+	question := func() ([]byte, error) {
+		stamped := o
+		if o.Generation == 0 && !o.Lowers() {
+			stamped.Generation = p.seen.Load().force[route].generation
+		}
+		return json.Marshal(order{Version: orderVersion, Route: route, Order: stamped})
 	}
-	reply, err := p.ask(ctx, b, func() { p.fall(route, &o) })
+	reply, err := p.ask(ctx, question, func() { p.fall(route, &o) })
 	if err != nil {
 		return err
 	}
@@ -72,9 +78,13 @@ func (p *Part) fall(route string, o *rollout.Order) {
 
 // ask asks whoever leads. While nobody does, which ends after a few leases, it waits, and
 // nothing has been done but what meanwhile does.
-func (p *Part) ask(ctx context.Context, question []byte, meanwhile func()) ([]byte, error) {
+func (p *Part) ask(ctx context.Context, question func() ([]byte, error), meanwhile func()) ([]byte, error) {
 	for first := true; ; first = false {
-		reply, err := p.member.Ask(ctx, subjectOrders, question)
+		b, err := question()
+		if err != nil {
+			return nil, err
+		}
+		reply, err := p.member.Ask(ctx, subjectOrders, b)
 		if whittle.CodeOf(err) != whittle.Unavailable {
 			return reply, err
 		}
@@ -111,5 +121,34 @@ func (p *Part) carry(o order) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), orderTime)
 	defer cancel()
-	return c.Order(ctx, o.Route, o.Order)
+	return p.carryOn(ctx, c, o.Route, o.Order)
 }
+
+// shownTime bounds the wait until the store shows a fall that was ordered.
+const shownTime = 3 * time.Second
+
+// carryOn has the controller carry an order out. A fall that nobody else could know of is
+// not called done: this gateway may end before the store has it.
+func (p *Part) carryOn(ctx context.Context, c *control.Controller, route string, o rollout.Order) error {
+	if err := c.Order(ctx, route, o); err != nil || !o.Lowers() {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, shownTime)
+	defer cancel()
+	shown, leads := false, true
+	for !shown && leads && ctx.Err() == nil {
+		if !p.member.Do(func(n *fleet.Node, now fleet.Instant) { shown, leads = n.Shown(route, now) }) {
+			leads = false
+		}
+		if !shown {
+			notify.Sleep(ctx, shownEvery)
+		}
+	}
+	if shown {
+		return nil
+	}
+	return whittle.Errorf(whittle.DeadlineExceeded, "the order was carried out at the gateway that leads, and the fleet's store does not have it yet").
+		WithHint("gateways that hear nothing of the fleet have nobody on the candidate; give the order again when whittle fleet says that nothing is wrong")
+}
+
+const shownEvery = 10 * time.Millisecond
