@@ -26,9 +26,6 @@ func BenchmarkLeader(b *testing.B) {
 					Counts: whittle.Counts{Run: 1 << 60, Seq: 1000, Ledger: whittle.Ledger{
 						Total: 1_000_000, Pending: 3, Skipped: map[string]int64{whittle.SkipSampled: 900_000, whittle.SkipServed: 10_000},
 					}, At: time.Unix(1_800_000_000, 0)},
-					Before: whittle.Counts{Run: 1 << 59, Seq: 900, Over: true, At: time.Unix(1_700_000_000, 0), Ledger: whittle.Ledger{
-						Total: 2_000_000, Skipped: map[string]int64{whittle.SkipSampled: 1_900_000, whittle.SkipServed: 10_000},
-					}},
 				}
 			}
 			n := New(c, at)

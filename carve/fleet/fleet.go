@@ -110,6 +110,9 @@ type Node struct {
 	urgent     bool // something must be reported at once
 	unsaved    bool // something has come that Kept has to have
 	final      bool // the last report is being made
+	// named is since when one leader, of term namedTo, hears of this gateway.
+	named   Instant
+	namedTo uint64
 	// replaced says that a later process has this gateway's name.
 	replaced bool
 
@@ -262,6 +265,7 @@ func (n *Node) report() {
 	if n.replaced || !n.urgent && n.now.since(n.reported) < n.c.Lease/beats {
 		return
 	}
+	n.dropBefore()
 	r := Report{
 		Version: formatVersion, Member: n.c.Member, Run: n.c.Run, Seq: n.seq + 1, At: n.wall(), Program: n.c.Version,
 		Connected: n.connected(), Grants: n.grants.Seq, Routes: map[string]RouteReport{}, Uses: map[string]Use{},
@@ -284,6 +288,24 @@ func (n *Node) report() {
 	n.sent[n.seq], n.reported, n.urgent = n.now, n.now, false
 	n.unsaved = n.unsaved || !r.Connected // nobody else may come to know of it
 	delete(n.sent, n.seq-maxSent)
+}
+
+// namedFor is for how many leases one leader hears of the run before, which is long enough
+// for it to have that in its record.
+const namedFor = 10
+
+// dropBefore leaves the run before out of the reports, once a leader has it.
+func (n *Node) dropBefore() {
+	if !n.connected() || n.lease.Holder == "" || n.lease.Term != n.namedTo {
+		n.named, n.namedTo = n.now, n.lease.Term
+		return
+	}
+	if n.now.Mono-n.named.Mono < namedFor*n.c.Lease {
+		return
+	}
+	for _, r := range n.routes {
+		r.before = whittle.Counts{}
+	}
 }
 
 // wall is the time by the clock that may be set.

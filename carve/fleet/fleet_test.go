@@ -278,6 +278,24 @@ func TestGatewaysThatAreGone(t *testing.T) {
 	}
 }
 
+// TestTheRunBeforeIsLeftOut: of the run before the reports have nothing any more once one
+// leader has heard of it for ten leases.
+func TestTheRunBeforeIsLeftOut(t *testing.T) {
+	l := start(t, nil)
+	r := l.node.routes[RouteKey(path)]
+	r.before = whittle.Counts{Run: 1}
+	l.run(30*time.Second, true)
+	l.run(10*time.Second, false) // another term
+	l.run(30*time.Second, true)
+	if r.before.Run == 0 {
+		t.Error("it was left out while leaders changed")
+	}
+	l.run(20*time.Second, true)
+	if r.before.Run != 0 {
+		t.Error("it is still there")
+	}
+}
+
 // TestTheRunBefore: what a run has counted is in the reports of the next one, as it was
 // when it ended or was last saved.
 func TestTheRunBefore(t *testing.T) {

@@ -2,12 +2,18 @@ package fleet
 
 import (
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
 	"testing"
+	"time"
 
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"whittle/bench/cputime"
+	"whittle/internal/paired"
 )
 
 // BenchmarkServers is what a report of a gateway costs the three NATS servers that keep
@@ -29,7 +35,7 @@ func BenchmarkServers(b *testing.B) {
 		kv, err = js.CreateKeyValue(b.Context(), jetstream.KeyValueConfig{Bucket: "bench", Replicas: 3})
 		return err == nil
 	})
-	spent := func() (ms float64) {
+	all := func() (ms float64) {
 		for _, s := range c.servers {
 			d, err := cputime.Of(s.Pid())
 			if err != nil {
@@ -39,12 +45,143 @@ func BenchmarkServers(b *testing.B) {
 		}
 		return ms
 	}
-	before, value, n := spent(), make([]byte, 3055), 0
+	before, value, n := all(), make([]byte, 3055), 0
 	for b.Loop() {
 		if _, err := kv.Put(b.Context(), fmt.Sprint("member.", n%100), value); err != nil {
 			b.Fatal(err)
 		}
 		n++
 	}
-	b.ReportMetric((spent()-before)*1000/float64(n), "server-µs/report")
+	b.ReportMetric((all()-before)*1000/float64(n), "server-µs/report")
+}
+
+// BenchmarkPassThrough is what a request that only passes through costs a member of a
+// fleet, next to a gateway that is alone: CPU time of both processes over blocks of
+// requests in turn, in random order, with the interval of their ratio. What either spends
+// while nobody asks is in it, and said.
+func BenchmarkPassThrough(b *testing.B) {
+	servers := startCluster(b, 1)
+	alone, member := startWalk(b, nil, 1), startWalk(b, []string{"nats://" + servers.clients[0]}, 1)
+	until(b, "it is connected", func() bool { return member.all[0].fleet().Connected })
+	const pairs, requests = 240, 2000
+	costs := [2][]paired.Share{}
+	rng := rand.New(rand.NewPCG(1, 2))
+	gateways := [2]*whole{alone.all[0], member.all[0]}
+	for _, g := range gateways {
+		g.pass(b, 10*requests)
+	}
+	const rest = 10 * time.Second
+	idle := [2]time.Duration{spent(b, gateways[0]), spent(b, gateways[1])}
+	<-time.After(rest)
+	for i, unit := range []string{"ms/s-alone-idle", "ms/s-member-idle"} {
+		b.ReportMetric((spent(b, gateways[i])-idle[i]).Seconds()*1000/rest.Seconds(), unit)
+	}
+	for b.Loop() {
+		for range pairs {
+			first := rng.IntN(2)
+			for _, side := range []int{first, 1 - first} {
+				before := spent(b, gateways[side])
+				gateways[side].pass(b, requests)
+				costs[side] = append(costs[side], paired.Share{Sum: (spent(b, gateways[side]) - before).Seconds() * 1e6, Of: requests})
+			}
+		}
+	}
+	r := paired.NewTest(len(costs[0]), rng).Compare(paired.Mean(costs[0], costs[1]))
+	b.ReportMetric(r.A, "µs/alone")
+	b.ReportMetric(r.B, "µs/member")
+	b.ReportMetric(100*(r.Ratio-1), "%more")
+	b.ReportMetric(100*(r.Low-1), "%low")
+	b.ReportMetric(100*(r.High-1), "%high")
+}
+
+// spent is what a gateway's process has used.
+func spent(b *testing.B, of *whole) time.Duration {
+	d, err := cputime.Of(of.p.Pid())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return d
+}
+
+// pass has requests without a route pass through, over a few connections.
+func (g *whole) pass(b *testing.B, n int) {
+	const users = 4
+	var work sync.WaitGroup
+	for range users {
+		work.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}}
+			defer client.CloseIdleConnections()
+			for range n / users {
+				a, err := client.Get("http://" + g.p.Public + "/other")
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, a.Body)
+				a.Body.Close()
+			}
+		})
+	}
+	work.Wait()
+}
+
+// BenchmarkFleet is what the gateway that leads and the others spend in fleets of several
+// sizes on the same evidence: 100 exchanges a second, which come to gateways that do not
+// lead where there are such. What users' requests cost is in it where they come.
+func BenchmarkFleet(b *testing.B) {
+	for _, n := range []int{1, 3, 10, 30} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			servers := startCluster(b, 1)
+			w := &walk{t: b, nats: []string{"nats://" + servers.clients[0]}, lease: 5 * time.Second}
+			w.start(n)
+			lead := w.leader()
+			var others []*whole
+			for _, g := range w.all {
+				until(b, "it is connected", func() bool { return g.fleet().Connected })
+				if g != lead {
+					others = append(others, g)
+				}
+			}
+			if n == 1 {
+				others = w.all
+			}
+			ask := func(d time.Duration) {
+				pace := time.NewTicker(10 * time.Millisecond)
+				defer pace.Stop()
+				client := &http.Client{Transport: &http.Transport{}}
+				defer client.CloseIdleConnections()
+				all := w.all
+				w.all = others
+				for i, end := 0, time.Now().Add(d); time.Now().Before(end); i++ {
+					w.ask(b.Context(), client, i)
+					<-pace.C
+				}
+				w.all = all
+			}
+			ask(5 * time.Second)
+			for b.Loop() {
+				const span = 20 * time.Second
+				before, compared := []time.Duration{}, lead.route().Ledger.Compared
+				for _, one := range w.all {
+					before = append(before, spent(b, one))
+				}
+				ask(span)
+				leading, rest := 0.0, 0.0
+				for i, one := range w.all {
+					used := (spent(b, one) - before[i]).Seconds() * 1000 / span.Seconds()
+					if one == lead {
+						leading = used
+					} else {
+						rest += used / float64(len(w.all)-1)
+					}
+				}
+				b.ReportMetric(leading, "ms/s-leader")
+				b.ReportMetric(rest, "ms/s-other")
+				b.ReportMetric(float64(lead.route().Ledger.Compared-compared)/span.Seconds(), "compared/s")
+			}
+			if lead != w.leader() {
+				b.Error("another leads now: what was measured is no leader's")
+			}
+		})
+	}
 }

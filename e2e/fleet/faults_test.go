@@ -204,10 +204,13 @@ func (w *walk) stepAmid(f inject, c *cluster, r *rand.Rand) {
 	w.t.Helper()
 	mend, _ := w.amid(f, c, r, rollout.Order{Kind: rollout.Promote, To: whittle.All}) // whatever becomes of it
 	mend()
-	if w.leader().route().Share == 0 { // the evidence was lost, and steps are not skipped
-		w.promote(5000)
-	}
-	w.promote(whittle.All)
+	until(w.t, "all users are on the candidate", func() bool { // from 0, where the evidence was lost
+		g := w.any(r.IntN(3))
+		for _, to := range []whittle.Share{5000, whittle.All} {
+			_, _ = w.order(g, rollout.Order{Kind: rollout.Promote, To: to}) // refused where it is not the next step
+		}
+		return g.route().Share == whittle.All
+	})
 	w.everywhere(whittle.All)
 	w.rollBack(r)
 	w.half(r)

@@ -145,7 +145,7 @@ type link struct {
 	open  map[net.Conn]bool
 }
 
-func newLink(t *testing.T, to string) *link {
+func newLink(t testing.TB, to string) *link {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ const (
 var walkConfig = template.Must(template.New("whittle.yaml").Parse(`listen: 127.0.0.1:0
 admin: 127.0.0.1:0
 monolith: {{.Monolith}}
-fleet: {nats: "{{.NATS}}", name: walk, member: {{.Member}}, lease: {{.Lease}}{{.Peers}}}
+{{if .NATS}}fleet: {nats: "{{.NATS}}", name: walk, member: {{.Member}}, lease: {{.Lease}}{{.Peers}}}{{end}}
 routes:
   - match: GET /items/{id}
     candidate: {{.Candidate}}
@@ -56,7 +56,7 @@ type sides struct {
 	harmed int                              // users' requests that have met the broken candidate
 }
 
-func newSides(t *testing.T) *sides {
+func newSides(t testing.TB) *sides {
 	s := &sides{first: map[string]whittle.Side{}, users: map[string]map[whittle.Side]bool{}}
 	s.monolith, s.candidate = s.serve(t, whittle.Monolith), s.serve(t, whittle.Candidate)
 	return s
@@ -94,7 +94,7 @@ func (s *sides) onBoth() (all []string) {
 	return all
 }
 
-func (s *sides) serve(t *testing.T, side whittle.Side) *httptest.Server {
+func (s *sides) serve(t testing.TB, side whittle.Side) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.asked(side, r) {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -109,7 +109,7 @@ func (s *sides) serve(t *testing.T, side whittle.Side) *httptest.Server {
 
 // walk is a fleet of whole gateways with users.
 type walk struct {
-	t                *testing.T
+	t                testing.TB
 	nats             []string
 	peers            []string // where the gateways' own NATS servers are; empty: they have none
 	cut              []string // addresses of servers that gateways reach by links
@@ -291,7 +291,7 @@ func (w *walk) shown() string {
 	return ", secret_env: FLEET_SECRET, peers: {" + strings.Join(all, ", ") + "}"
 }
 
-func startWalk(t *testing.T, nats []string, gateways int) *walk {
+func startWalk(t testing.TB, nats []string, gateways int) *walk {
 	return (&walk{t: t, nats: nats, lease: lease}).start(gateways)
 }
 
