@@ -167,6 +167,9 @@ func (k *Socket) Write(b []byte) (sent int, err error) {
 	return sent, nil
 }
 
+// HasInput reports whether the next read probably does not wait.
+func (k *Socket) HasInput() bool { return k.readable || k.peerClosed }
+
 // SetDeadline bounds the waits of later reads and writes.
 func (k *Socket) SetDeadline(t time.Time) error {
 	k.deadline = t

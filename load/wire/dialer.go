@@ -180,6 +180,7 @@ type endpoint struct {
 	prefix  string // the path of the base URL, without a trailing slash
 	tls     *tls.Config
 	http2   bool   // uses HTTP/2, by prior knowledge where there is no TLS
+	own     bool   // an HTTP/2 connection is one user's
 	via     *proxy // nil: connections go straight to the address
 }
 
@@ -208,10 +209,13 @@ func parseEndpoint(base string, insecure bool) (*endpoint, error) {
 	return e, nil
 }
 
-// plain reports whether the endpoint is plain HTTP/1.1 over TCP, perhaps to a proxy that
-// forwards.
+// plain reports whether event loops speak to the endpoint: HTTP/1.1 over TCP, perhaps to
+// a proxy that forwards, or HTTP/2 on connections that are one user's.
 func (e *endpoint) plain() bool {
-	return e.tls == nil && !e.http2 && (e.via == nil || e.via.forwards && e.via.tls == nil)
+	if e.http2 {
+		return e.own && e.tls == nil && e.via == nil
+	}
+	return e.tls == nil && (e.via == nil || e.via.forwards && e.via.tls == nil)
 }
 
 // setProtocol selects the protocol; HTTP/1.1 is the default.
@@ -237,6 +241,8 @@ type conn struct {
 	responseReader
 	// idleSince is when its last response ended.
 	idleSince time.Time
+	// http2 is HTTP/2 on an event loop's connection; nil: it is none, or net/http's.
+	http2 *streams
 }
 
 // closedByPeer reports, without waiting, whether the peer has closed an idle

@@ -28,7 +28,7 @@ func (c *Client) exchange(ctx context.Context, q *request, deadline time.Time, t
 		c.fiber = f
 		return err
 	}
-	if e.http2 {
+	if e.http2 && c.fiber == nil {
 		return c.exchangeHTTP2(ctx, q, deadline, t)
 	}
 	var via connector = c.net.dialer
@@ -66,6 +66,13 @@ func (c *Client) takeOwn(via connector, slot int) *conn {
 	c.growSlots(slot)
 	k := c.conns[slot]
 	c.conns[slot] = nil
+	if k != nil && k.http2 != nil {
+		if !k.http2.usable() {
+			via.close(k)
+			return nil
+		}
+		return k
+	}
 	if k != nil && c.net.now().Sub(k.idleSince) >= idleCheckAfter && k.closedByPeer() {
 		via.close(k)
 		return nil
@@ -106,6 +113,13 @@ func (c *Client) roundTrip(k *conn, q *request, deadline time.Time, t *Timing) e
 		return err
 	}
 	before := k.received
+	if s := k.http2; s != nil {
+		n, first, err := s.roundTrip(c.out, "http", q.Method, c.net.bodyLimit(q), &c.resp)
+		t.SentBytes += int64(n)
+		k.firstByte, t.First = first, first
+		t.ReceivedBytes += k.received - before
+		return err
+	}
 	out := c.out
 	if p := q.endpoint.via; p != nil && p.forwards {
 		c.proxied = p.forwarded(c.proxied, out, q.endpoint.host)

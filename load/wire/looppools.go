@@ -65,6 +65,9 @@ func (l *LoopPools) dial(ctx context.Context, e *endpoint, deadline time.Time) (
 	}
 	c := &conn{stream: k}
 	c.responseReader = newResponseReader(k, l.now, firstBuffer)
+	if e.http2 {
+		c.http2 = newStreams(c)
+	}
 	return c, nil
 }
 

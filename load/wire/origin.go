@@ -20,6 +20,7 @@ type origins struct {
 	insecure bool
 	target   string
 	protocol string                           // of all of them; Config.Protocol
+	own      bool                             // an HTTP/2 connection is one user's
 	proxy    func(*url.URL) (*url.URL, error) // nil: none
 
 	mu sync.Mutex
@@ -55,6 +56,7 @@ func (o *origins) find(base string) (origin, error) {
 		return origin{}, err
 	}
 	e.setProtocol(o.protocol)
+	e.own = o.own
 	if err := o.throughProxy(e, base); err != nil {
 		return origin{}, err
 	}

@@ -34,7 +34,7 @@ type request struct {
 // prepare prepares all requests of a plan for its target.
 func prepare(c Config) (map[*plan.Request]*request, *origins, error) {
 	all := newOrigins(c.Target, c.Plan.HTTP.Insecure)
-	all.protocol, all.proxy = c.Protocol, c.Proxy
+	all.protocol, all.proxy, all.own = c.Protocol, c.Proxy, c.Pool == 0 && c.Protocol == HTTP2
 	out := map[*plan.Request]*request{}
 	for _, r := range c.Plan.Requests() {
 		if r.Address != nil {
