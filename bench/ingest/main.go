@@ -105,7 +105,11 @@ func run(ctx context.Context, args []string) (err error) {
 	if s.folder, err = filepath.Abs(s.folder); err != nil {
 		return fmt.Errorf("find folder for logs: %w", err)
 	}
-	if err := capacityFor(s.folder, int64(s.recovery)+spare); err != nil {
+	need := int64(s.recovery) + spare
+	if _, ok := s.benthosBinary(); ok && s.needs(benthos) {
+		need += benthosKeep
+	}
+	if err := capacityFor(s.folder, need); err != nil {
 		return err
 	}
 	r := table.NewResults("ingest")

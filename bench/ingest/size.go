@@ -8,9 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spare is what the measurements need of the disk next to the log that is
-// recovered: the service's own, which lets its oldest events go, and the peer's.
-const spare = 12 << 30
+// What the measurements need of the disk next to the log that is recovered: for the
+// service's log, which lets its oldest events go, and for the peer's, which does not.
+const (
+	retained    = 1 << 30
+	spare       = 2 * retained
+	benthosKeep = 10 << 30
+)
 
 // bytes is a size as a flag has it: 10GB, 512MB, or a bare number.
 type bytes int64

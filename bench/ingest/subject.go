@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"whittle"
@@ -78,7 +80,7 @@ func open(ctx context.Context, s settings) (_ *subjects, err error) {
 		start func() (*server.Server, error)
 	}{
 		{ours, func() (*server.Server, error) {
-			return startIngest(ctx, s, nil, "--sink", "embedded", "--data", filepath.Join(s.folder, "log"), "--retain-bytes", "2GB")
+			return startIngest(ctx, s, nil, "--sink", "embedded", "--data", filepath.Join(s.folder, "log"), "--retain-bytes", strconv.Itoa(retained))
 		}},
 		{bare, func() (*server.Server, error) { return server.Start(ctx, nil, server.Self(), bareRole) }},
 		{grouped, func() (*server.Server, error) { return server.Start(ctx, nil, server.Self(), groupRole) }},
@@ -160,16 +162,18 @@ output:
   file: {path: "{{folder}}/benthos.jsonl", codec: lines}
 `
 
+// benthosBinary finds it; false where it is not installed.
+func (s settings) benthosBinary() (binary string, ok bool) {
+	binary, err := exec.LookPath(cmp.Or(s.benthos, benthos))
+	return binary, err == nil
+}
+
 // startBenthos returns nil, nil where it is not installed.
 func startBenthos(ctx context.Context, s settings) (*server.Server, error) {
-	name := benthos
-	if s.benthos != "" {
-		name = s.benthos
-	}
-	binary, err := exec.LookPath(name)
-	if err != nil {
+	binary, ok := s.benthosBinary()
+	if !ok {
 		fmt.Println("benthos is missing and left out: build github.com/redpanda-data/benthos/v4/cmd/benthos (v4.51.0), then -benthos PATH or BENTHOS=PATH")
-		return nil, nil //nolint:nilerr // a peer that is not there is left out, which is no error
+		return nil, nil // a peer that is not there is left out, which is no error
 	}
 	if err := table.PinnedModule(benthos, binary, "v4.51.0"); err != nil {
 		return nil, err
