@@ -11,8 +11,8 @@ import (
 // What the measurements need of the disk next to the log that is recovered: for the
 // service's log, which lets its oldest events go, and for the peer's, which does not.
 const (
-	retained    = 1 << 30
-	spare       = 2 * retained
+	retained    = 256 << 20
+	spare       = 3 * retained
 	benthosKeep = 10 << 30
 )
 
