@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"whittle"
 	"whittle/cmdline"
 
 	"whittle/load"
@@ -70,6 +71,9 @@ func (v *compareVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
+	if err := cmdline.Writable(v.JSON, v.HTML); err != nil {
+		return err
+	}
 	q.OnProgress = func(line string) { screen.Progress("%s", line) }
 	c, err := q.Run(ctx)
 	if err != nil {
@@ -90,6 +94,9 @@ func (v *compareVerb) request() (duel.Request, error) {
 	}
 	if err := aboveZero("--rate", v.Rate); err != nil {
 		return duel.Request{}, err
+	}
+	if v.Warmup < 0 {
+		return duel.Request{}, whittle.Errorf(whittle.Invalid, "--warmup is below 0")
 	}
 	warmup := v.Warmup
 	if warmup == 0 {

@@ -1,8 +1,13 @@
 package duel
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,4 +52,31 @@ func hintOf(err error) string {
 		return e.Hint
 	}
 	return ""
+}
+
+// Each target gets the login of its own URL, and no report has any.
+func TestEachTargetGetsItsOwnLogin(t *testing.T) {
+	t.Parallel()
+	var wrong atomic.Int64
+	start := func(name string) string {
+		srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if user, password, _ := r.BasicAuth(); user != name || password != "secret"+name || r.URL.Path != "/x" {
+				wrong.Add(1)
+			}
+		}))
+		t.Cleanup(srv.Close)
+		return strings.Replace(srv.URL, "://", "://"+name+":secret"+name+"@", 1) + "/x"
+	}
+	r, err := Request{A: start("a"), B: start("b"), Users: []int{1}, Runs: 1, Loops: 2, Options: load.Options{MaxLate: time.Minute}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	b, err := json.Marshal(r)
+	if err != nil || r.WriteSummary(&text) != nil || r.WriteHTML(&text) != nil {
+		t.Fatal(err)
+	}
+	if wrong.Load() != 0 || strings.Contains(string(b)+text.String(), "secret") || r.(*LevelsReport).Levels[0].failed("a") != 0 {
+		t.Errorf("%d with another login: %s", wrong.Load(), b)
+	}
 }
