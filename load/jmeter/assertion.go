@@ -16,7 +16,7 @@ import (
 // assertions are the elements that judge a response.
 var assertions = map[string]bool{
 	"ResponseAssertion": true, "JSONPathAssertion": true, "DurationAssertion": true, "SizeAssertion": true, "XPathAssertion": true,
-	"XPath2Assertion": true, "JSR223Assertion": true, "BeanShellAssertion": true,
+	"XPath2Assertion": true, "BSFAssertion": true, "JSR223Assertion": true, "BeanShellAssertion": true,
 }
 
 // The bits of a response assertion's test_type.
@@ -73,7 +73,7 @@ func (j *reader) assertion(e *element, q *plan.Request) plan.Expectation {
 		return j.sizeAssertion(e)
 	case "XPathAssertion", "XPath2Assertion":
 		return j.xpathAssertion(e)
-	case "JSR223Assertion", "BeanShellAssertion":
+	case "JSR223Assertion", "BeanShellAssertion", "BSFAssertion":
 		return j.scriptAssertion(e, q)
 	}
 	var x plan.Expectation

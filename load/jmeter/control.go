@@ -2,6 +2,7 @@ package jmeter
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -280,8 +281,7 @@ func (j *reader) ifController(e *element, env elementScope) []plan.Step {
 	b := &branch{steps: j.block(e, env)}
 	at, text := e.where("IfController.condition"), e.value("IfController.condition")
 	if !e.is("IfController.useExpression") {
-		holds, _ := j.condition(at, text)
-		b.holds = func(s *expr.Scope) bool { return holds(&expr.Evaluation{Scope: s}).Truth() }
+		b.holds = j.holds(at, e.title(), text)
 		return []plan.Step{{Action: b}}
 	}
 	t := j.compile(at, text, expr.AsText)
@@ -289,6 +289,25 @@ func (j *reader) ifController(e *element, env elementScope) []plan.Step {
 		return strings.EqualFold(strings.TrimSpace(string(t.Render(nil, s))), "true")
 	}
 	return []plan.Step{{Action: b}}
+}
+
+// holds compiles a condition in JavaScript: as one of expressions where it is no more, else
+// for the engine.
+func (j *reader) holds(at plan.Position, title, text string) (holds func(*expr.Scope) bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			if err, ok := p.(error); !ok || whittle.CodeOf(err) != whittle.Unsupported {
+				panic(p)
+			}
+			program := j.compileScript(at, title, "javascript", j.compile(at, text, expr.AsText), text)
+			holds = func(s *expr.Scope) bool {
+				v, err := program.run(s, &lent{previous: lastOf(s.User)})
+				return err == nil && strings.EqualFold(fmt.Sprint(v), "true")
+			}
+		}
+	}()
+	condition, _ := j.condition(at, text)
+	return func(s *expr.Scope) bool { return condition(&expr.Evaluation{Scope: s}).Truth() }
 }
 
 // onceOnly runs its steps in the first round only: of the loop controller right around

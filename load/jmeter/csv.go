@@ -59,7 +59,7 @@ func (j *reader) dataSet(e *element) plan.Action {
 	case "":
 		d.share = "all"
 	default:
-		panic(e.where("shareMode").Errorf(whittle.Unsupported, "the sharing mode %s is not supported", e.value("shareMode")))
+		d.share = "all" // a name, which all with the same name share: as of old, in words
 	}
 	if len(rows) == 0 {
 		panic(e.where("filename").Invalid("%s has no rows", e.value("filename")))

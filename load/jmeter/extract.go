@@ -13,7 +13,7 @@ import (
 // extractorNames are the elements that take variables from a response.
 var extractorNames = map[string]bool{
 	"RegexExtractor": true, "BoundaryExtractor": true, "JSONPostProcessor": true, "HtmlExtractor": true, "XPathExtractor": true,
-	"XPath2Extractor": true, "JMESPathExtractor": true, "JSR223PostProcessor": true, "BeanShellPostProcessor": true,
+	"XPath2Extractor": true, "JMESPathExtractor": true, "JSR223PostProcessor": true, "BSFPostProcessor": true, "BeanShellPostProcessor": true,
 }
 
 // extractors adds to a request what an extractor does. What is not there leaves the
@@ -188,7 +188,7 @@ func javaPattern(text string) string {
 		switch {
 		case c == '\\' && i+1 < len(text):
 			i++
-			if next := text[i]; strings.IndexByte("/\"'<>=:;,@#%&!~ `", next) >= 0 {
+			if next := text[i]; strings.IndexByte("/\"'<>=:;,@#%&!~ `XyYgGhHijJlLmMoOqRTUVI", next) >= 0 {
 				b.WriteByte(next)
 			} else {
 				b.WriteByte('\\')

@@ -1,7 +1,9 @@
 package jmeter
 
 import (
+	"fmt"
 	"math"
+	"strconv"
 
 	"whittle"
 	"whittle/load/plan"
@@ -17,15 +19,23 @@ func (j *reader) threadGroup(e *element, env elementScope) {
 	j.refuseOthers(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "ThreadGroup.num_threads", "ThreadGroup.ramp_time",
 		"ThreadGroup.start_time", "ThreadGroup.end_time", "ThreadGroup.scheduler", "ThreadGroup.duration", "ThreadGroup.delay",
 		"ThreadGroup.same_user_on_next_iteration", "ThreadGroup.delayedStart", "ThreadGroup.disabled")
-	g := j.group(e, env)
 	// JMeter looks at these when the group starts.
 	j.atStart = true
 	defer func() { j.atStart = false }()
+	if text := j.fixed(e.tag, "ThreadGroup.num_threads"); text != "" {
+		if _, err := strconv.ParseFloat(text, 64); err != nil {
+			j.ignored = append(j.ignored, fmt.Sprintf("%s (of %q users, which JMeter reads as none)", e.title(), text))
+			return
+		}
+	}
 	users := j.whole(e.tag, "ThreadGroup.num_threads", 0, plan.MaxClosed, 1)
 	if users == 0 {
 		j.ignored = append(j.ignored, e.title()+" (of no users)")
 		return
 	}
+	j.atStart = false
+	g := j.group(e, env)
+	j.atStart = true
 	g.Users = int(users)
 	g.Ramp = j.seconds(e.tag, "ThreadGroup.ramp_time")
 	if e.is("ThreadGroup.scheduler") {

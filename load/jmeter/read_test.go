@@ -28,7 +28,7 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`below InterleaveControl is not supported`:          testPlan(threadGroup(1, 1, `<InterleaveControl/><hashTree><LoopController/><hashTree>`+sampler("/", "")+`</hashTree></hashTree>`)),
 		`JDBCSampler is not supported`:                      testPlan(threadGroup(1, 1, "<JDBCSampler/><hashTree/>")),
 		`on_sample_error: dance is not supported`:           testPlan(strings.Replace(threadGroup(1, 1, sampler("/", "")), `<elementProp`, `<stringProp name="ThreadGroup.on_sample_error">dance</stringProp><elementProp`, 1)),
-		`a number is wanted, not "many"`:                    testPlan(strings.Replace(threadGroup(1, 1, sampler("/", "")), `num_threads">1`, `num_threads">many`, 1)),
+		`a number is wanted, not "often"`:                   testPlan(strings.Replace(threadGroup(1, 1, sampler("/", "")), `loops">1`, `loops">often`, 1)),
 		`is not within 0 and 100000`:                        testPlan(threadGroup(200_000, 1, sampler("/", ""))),
 		`sends a request`:                                   testPlan(""),
 		`a response timeout is`:                             testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.response_timeout">x</stringProp></HTTPSamplerProxy><hashTree/>`)),
@@ -44,7 +44,7 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`a CSV file is in UTF-8`:                            testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="fileEncoding">UTF-16</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
 		`no file x.csv`:                                     testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="filename">x.csv</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
 		`look-around and back-references are not supported`: testPlan(threadGroup(1, 1, sampler("/", `<RegexExtractor><stringProp name="RegexExtractor.refname">x</stringProp><stringProp name="RegexExtractor.regex">(?=a)</stringProp></RegexExtractor><hashTree/>`))),
-		`a condition with alert is not supported`:           testPlan(threadGroup(1, 1, `<IfController><stringProp name="IfController.condition">alert(1)</stringProp></IfController><hashTree/>`+sampler("/", ""))),
+		`a condition with alert is not supported`:           testPlan(threadGroup(1, 1, sampler("/${__jexl3(alert(1))}", ""))),
 		`the schedule: "burst" is not known`:                testPlan(`<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">burst(1)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
 		`a run is of one model`:                             testPlan(threadGroup(1, 1, sampler("/", "")) + `<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">rate(1/s) even_arrivals(1 s)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
 	} {

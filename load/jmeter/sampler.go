@@ -58,6 +58,9 @@ func (s *sample) isFound(name string) bool { return strings.TrimSpace(s.find(nam
 // sampler reads one HTTP request and the timers before it.
 func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, samplerProperties...)
+	if steps := j.byMethod(e, env); steps != nil {
+		return steps
+	}
 	env = env.extended(j, e.below)
 	ahead, after := j.belowSampler(e, env)
 	s := &sample{e, env.defaults}
@@ -101,6 +104,25 @@ func (s *sample) byJava() bool { return s.find("HTTPSampler.implementation").tex
 
 // javaAccepts is what Java's own client accepts, where a plan asks for that client.
 const javaAccepts = "text/html, image/gif, image/jpeg, */*; q=0.2"
+
+// byMethod reads a sampler whose method varies as one for each method that it may come to.
+func (j *reader) byMethod(e *element, env elementScope) (steps []plan.Step) {
+	p := (&sample{e, env.extended(j, e.below).defaults}).find("HTTPSampler.method")
+	t := j.compile(p.at, p.text, expr.AsText)
+	if _, fixed := t.Constant(); fixed {
+		return nil
+	}
+	for _, method := range []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"} {
+		own := *e
+		tagOf := *e.tag
+		tagOf.children = append([]*tag{{name: "stringProp", attributes: map[string]string{"name": "HTTPSampler.method"}, text: method, at: p.at}}, e.children...)
+		own.tag = &tagOf
+		steps = append(steps, plan.Step{Action: &branch{j.sampler(&own, env), func(s *expr.Scope) bool {
+			return strings.EqualFold(strings.TrimSpace(string(t.Render(nil, s))), method)
+		}}})
+	}
+	return steps
+}
 
 // closing makes a request close its connection where the sampler or a header says so. Of
 // the header's other values none is sent.
@@ -282,8 +304,8 @@ func (s *sample) path() string   { return strings.TrimSpace(s.find("HTTPSampler.
 // plainOrigin is an origin without the port that its scheme implies.
 func plainOrigin(at plan.Position, text string) string {
 	u, err := url.Parse(text)
-	if err != nil {
-		panic(at.Invalid("%q is no server's address", text))
+	if err != nil || u.Hostname() == "" {
+		panic(at.Invalid("%q is no server's address: give the variables or properties that it is made of, such as -Jhost=NAME, and their values", text))
 	}
 	u.Scheme = strings.ToLower(u.Scheme)
 	if u.Port() == "80" && u.Scheme == "http" || u.Port() == "443" && u.Scheme == "https" {
