@@ -2,7 +2,10 @@ package fleet
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -11,6 +14,35 @@ import (
 
 	"whittle"
 )
+
+// TestEmbeddedIsRefused: what keeps a gateway's server from starting is an error of "run"
+// and of nothing else, placed in the config.
+func TestEmbeddedIsRefused(t *testing.T) {
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "whittle.yaml")
+	config := func(store string) string {
+		return fmt.Sprintf("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: http://127.0.0.1:1\nfleet: {nats: embedded, name: x, member: a, secret_env: FLEET_SECRET, store: %q, peers: {a: %q, b: \"127.0.0.1:1\"}}\n", store, taken.Addr())
+	}
+	for _, c := range []struct{ program, store, says string }{
+		{builtEmbedded, "store", ": fleet.peers: listen on " + taken.Addr().String()},
+		{built, "store", "this binary has no NATS server in it"},
+	} {
+		if err := os.WriteFile(file, []byte(config(c.store)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), filepath.Join(c.program, "whittle"), "run", "-c", file)
+		cmd.Env = append(os.Environ(), "FLEET_SECRET=0123456789abcdef")
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.says) || strings.Contains(string(out), "goroutine") {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+}
 
 // TestEmbedded: three gateways with nothing else installed are a fleet. It begins when the
 // third is there, and users are served before; the gateway that leads is killed with users

@@ -33,7 +33,7 @@ func runServer() {
 	client, route := hostPort(os.Getenv("FLEET_CLIENTS")), hostPort(os.Getenv("FLEET_ROUTE"))
 	o := &server.Options{
 		ServerName: os.Getenv("FLEET_NAME"), Host: "127.0.0.1", Port: client, JetStream: true, StoreDir: os.Getenv("FLEET_DIR"),
-		SyncAlways: true, NoSigs: true, NoLog: true,
+		SyncAlways: true, NoSigs: true, NoLog: true, JetStreamMaxStore: 8 << 30, // and not what the disk has
 	}
 	if all := strings.Split(os.Getenv("FLEET_ROUTES"), ","); len(all) > 1 {
 		o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: route, NoAdvertise: true}

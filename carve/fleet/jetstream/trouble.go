@@ -14,7 +14,7 @@ import (
 // hints say what to do about what JetStream refuses, by the codes of its errors.
 var hints = map[jetstream.ErrorCode]string{
 	10074: "it is one server alone: leave fleet.replicas out, or make it three servers in a cluster",
-	10005: "fewer servers with JetStream are there than are to keep a copy (fleet.replicas)",
+	10005: "fewer servers are there than are to keep a copy (fleet.replicas), with JetStream and room on the disk: the log takes 256 MiB, and exchanges fleet.evidence.max_bytes",
 	10047: "its bound on storage is too low: the log takes 256 MiB, and exchanges fleet.evidence.max_bytes",
 	10028: "its bound on memory is too low",
 	10002: "the account's bounds are too low: the log takes 256 MiB, and exchanges fleet.evidence.max_bytes, in two streams",

@@ -250,7 +250,7 @@ func (s *Server) Trouble() string {
 	}
 	if away := s.away(n); len(away) > 0 {
 		return "the gateways' own NATS servers see no " + strings.Join(away, ", no ") +
-			"; they keep something while more than half of them are there, and begin when as many are as keep a copy"
+			": are they up, where fleet.peers says, with the same secret? They keep something while more than half of them are there, and begin when as many are as keep a copy"
 	}
 	return ""
 }

@@ -98,7 +98,7 @@ func TestACluster(t *testing.T) {
 	put("before")
 	c.End()
 	put("while-c-is-away")
-	if why := a.Trouble(); !strings.Contains(why, "see no c;") {
+	if why := a.Trouble(); !strings.Contains(why, "see no c:") {
 		t.Errorf("while c is away: %q", why)
 	}
 
