@@ -37,9 +37,10 @@ var pprofTypes = map[Kind][2]string{
 
 // ReadPprof reads a profile in pprof's format, gzipped or not. kind says which
 // of its values is meant; "" takes what it finds first of CPU, Allocations,
-// Mutex and Goroutines (a file does not distinguish Mutex and Block).
+// Mutex and Goroutines (a file does not distinguish Mutex and Block), and Heap of a
+// snapshot that does not say that its allocations are meant, as go tool pprof does.
 func ReadPprof(b []byte, kind Kind) (*Profile, error) {
-	raw, err := gunzip(b)
+	raw, err := Gunzip(b)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: %w", err)
 	}
@@ -77,7 +78,8 @@ func orAny(k Kind) Kind {
 	return k
 }
 
-func gunzip(b []byte) ([]byte, error) {
+// Gunzip gives what was gzipped, within the bound of a profile; what was not stays as it is.
+func Gunzip(b []byte) ([]byte, error) {
 	if len(b) < 2 || b[0] != 0x1f || b[1] != 0x8b {
 		return b, nil
 	}
@@ -106,6 +108,9 @@ func pickValues(in *profile.Profile, kind Kind) (_ Kind, value, objects int) {
 	kinds := []Kind{kind}
 	if kind == "" {
 		kinds = []Kind{CPU, Allocations, Mutex, Goroutines}
+		if in.DurationNanos == 0 && in.DefaultSampleType != "alloc_space" && at("inuse_space") >= 0 {
+			kinds = []Kind{Heap}
+		}
 	}
 	for _, k := range kinds {
 		names := pprofTypes[k]

@@ -28,7 +28,7 @@ func readCollapsed(text []byte) (*profile.Profile, error) {
 		}
 		if space <= 0 || err != nil || count < 0 || count > maxTotal/int64(perSample) {
 			return nil, whittle.Errorf(whittle.Invalid, "read collapsed stacks: line %d is not \"outer;inner COUNT\"", n).
-				WithHint("what is read: pprof, .cpuprofile, .heapprofile, collapsed stacks, speedscope, and what perf script prints")
+				WithHint(formats)
 		}
 		parts := strings.Split(string(line[:space]), ";")
 		stack := make([]frame, 0, min(len(parts), maxDepth))

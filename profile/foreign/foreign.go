@@ -6,6 +6,7 @@ package foreign
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -28,11 +29,19 @@ const (
 const perSample = 10 * time.Millisecond
 
 // Read reads a saved profile of any of the formats: pprof, V8's two, and those of this
-// package. kind says which of a pprof file's values is meant.
+// package, gzipped or not. kind says which of a pprof file's values is meant.
 func Read(b []byte, kind profile.Kind) (*profile.Profile, error) {
 	if len(b) > maxBytes {
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "read profile: more than %d MiB", maxBytes>>20).
 			WithHint("profile for a shorter time, or sample less often")
+	}
+	b, err := profile.Gunzip(b)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read profile: what is gzipped is cut off, damaged or too large: %w", err).
+			WithHint("take it again, and copy it as a whole")
+	}
+	if err := otherKind(b); err != nil {
+		return nil, err
 	}
 	text := bytes.TrimLeft(bytes.TrimPrefix(b, []byte("\ufeff")), " \t\r\n")
 	switch {
@@ -44,16 +53,24 @@ func Read(b []byte, kind profile.Kind) (*profile.Profile, error) {
 		if json.Unmarshal(text, &has) == nil && has.Shared != nil && has.Profiles != nil {
 			return readSpeedscope(text)
 		}
-		return profile.Read(b, kind)
+		return hinted(profile.Read(b, kind))
 	case len(text) == 0:
 		return nil, whittle.Errorf(whittle.Invalid, "read profile: the file is empty").
 			WithHint("the tool saw nothing: put load on the process, or profile longer")
 	case !isText(text):
-		return profile.Read(b, kind)
+		return hinted(profile.Read(b, kind))
 	case isPerf(text):
 		return readPerf(text)
 	}
 	return readCollapsed(text)
+}
+
+// hinted says what is read, where what was wrong has no hint of its own.
+func hinted(p *profile.Profile, err error) (*profile.Profile, error) {
+	if coded, ok := errors.AsType[*whittle.Error](err); ok && coded.Hint == "" {
+		return nil, coded.WithHint("the file is cut off, or of another kind; " + formats)
+	}
+	return p, err
 }
 
 // isText knows text by its beginning: a binary file has control characters there.

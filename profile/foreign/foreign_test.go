@@ -2,12 +2,15 @@ package foreign
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"whittle"
 	"whittle/profile"
 )
 
@@ -139,12 +142,26 @@ func TestWhatCannotBeRead(t *testing.T) {
 		"a;b 99999999999999999999999\n": "line 1",
 		"a;b 1\nc\n":                    "line 2",
 		"#only\n":                       "no samples",
-		"<!doctype html><p>404</p>":     "line 1",
+		"<!doctype html><p>404</p>":     "a page or a picture",
+		"\n<svg version=\"1.1\"":        "a page or a picture",
+		"PERFILE2\x68\x00":              "the recording of perf",
+		"FLR\x00\x00\x02":               "Java Flight Recorder",
+		`{"snapshot":{"meta":{}}}`:      "a snapshot of V8's heap",
+		`{"traceEvents":[]}`:            "a trace",
+		`{"metadata":{}}`:               "a trace",
+		"heap profile: 1: 2 [3: 4] @":   "the text of pprof",
+		"goroutine profile: total 6\n":  "the text of pprof",
+		"--- mutex:\ncycles/second=1\n": "the text of pprof",
+		"goroutine 1 [running]:\n":      "the stacks of goroutines",
+		"\x7fELF\x02":                   "a program",
+		"PK\x03\x04":                    "a zip archive",
+		"\x1f\x8b\x08\x00":              "gzipped is cut off",
 		"\x00\x01\x02":                  "read pprof profile",
 		"{}":                            "not a .heapprofile",
 	} {
-		if _, err := Read([]byte(text), ""); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
+		_, err := Read([]byte(text), "")
+		if coded, ok := errors.AsType[*whittle.Error](err); !ok || !strings.Contains(err.Error(), want) || coded.Hint == "" {
+			t.Errorf("%q: %v, want %q and a hint", text, err, want)
 		}
 	}
 	if _, err := Read(bytes.Repeat([]byte{'a'}, maxBytes+1), ""); err == nil || !strings.Contains(err.Error(), "64 MiB") {
@@ -197,4 +214,55 @@ func FuzzRead(f *testing.F) {
 		p.Sites(3)
 		p.Parts()
 	})
+}
+
+// What is gzipped reads as it does otherwise, and a stack may begin as a page does not.
+func TestGzippedFiles(t *testing.T) {
+	for _, text := range []string{"<module> (app.py:1);work (app.py:3) 7\n", "main;work 7\n"} {
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		if _, err := z.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		plain, err := Read([]byte(text), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Read(packed.Bytes(), "")
+		if err != nil || p.Total() != plain.Total() || len(p.Samples) != 1 {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	for range 65 {
+		if _, err := z.Write(bytes.Repeat([]byte{'a'}, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(bomb.Bytes(), ""); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("a bomb: %v", err)
+	}
+}
+
+// What knows all of the time, and no samples of it, is no less sure for that.
+func TestEventsAreWorthTheirTime(t *testing.T) {
+	p, err := Read([]byte(`{"shared": {"frames": [{"name": "main"}, {"name": "price"}]}, "profiles": [{"type": "evented", "unit": "milliseconds", "startValue": 0, "endValue": 2000,
+		"events": [{"type": "O", "frame": 0, "at": 0}, {"type": "O", "frame": 1, "at": 100}, {"type": "C", "frame": 1, "at": 1900}, {"type": "C", "frame": 0, "at": 2000}]}]}`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	for _, s := range p.Samples {
+		n += s.Objects
+	}
+	if n != 200 {
+		t.Errorf("two seconds are worth %d samples", n)
+	}
 }

@@ -77,7 +77,11 @@ func readSpeedscope(text []byte) (*profile.Profile, error) {
 				}
 				out = append(out, frames[stack[j]])
 			}
-			return b.add(out, int64(value), 1, at)
+			objects := int64(1)
+			if p.Type == "evented" && b.p.Kind == profile.CPU && p.Unit != "none" { // it knows all of the time, and not samples of it
+				objects = max(int64(value)/int64(perSample), 1)
+			}
+			return b.add(out, int64(value), objects, at)
 		}
 		switch {
 		case p.Type == "sampled" && len(p.Samples) == len(p.Weights):
