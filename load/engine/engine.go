@@ -18,6 +18,9 @@ var ErrAborted = errors.New("the run was ended")
 type Schedule interface {
 	// Due is when the next job starts; zero: none is left.
 	Due() time.Time
+	// Patience is how much later it may start, so that the loop wakes up once for it and
+	// for the one behind it.
+	Patience() time.Duration
 	// Start starts the job that is due.
 	Start()
 }

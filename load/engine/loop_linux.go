@@ -215,7 +215,7 @@ func (l *Loop) nextWake() time.Time {
 		at = l.timers[0].deadline
 	}
 	if l.schedule != nil {
-		if next := l.schedule.Due(); at.IsZero() || next.Before(at) {
+		if next := l.schedule.Due().Add(l.schedule.Patience()); at.IsZero() || next.Before(at) {
 			at = next
 		}
 	}
