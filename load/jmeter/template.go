@@ -82,7 +82,7 @@ func referenceLength(s string) int {
 // reference compiles what stands between ${ and }. False: nothing is of that
 // name.
 func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expression, bool) {
-	if name, ok := strings.CutPrefix(strings.TrimSpace(inner), "__"); ok && isFunction(name) {
+	if name, ok := strings.CutPrefix(strings.TrimSpace(inner), "__"); ok && isFunction(name) && !j.isVariable(name) {
 		return j.function(n, name, depth), true
 	}
 	if inner == "JMeterThread.last_sample_ok" {
@@ -97,6 +97,17 @@ func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expre
 		return expr.Expression{}, false
 	}
 	return expr.Expression{Eval: j.variable(inner)}, true
+}
+
+// isVariable tells a variable whose name begins like a function's from a call: what has no
+// arguments, and is no function's name, such as a form's __RequestVerificationToken.
+func (j *reader) isVariable(name string) bool {
+	name = strings.TrimSpace(name)
+	_, a := jmxFunctions[name]
+	_, b := textFunctions[name]
+	_, c := variableFunctions[name]
+	_, set := j.constants["__"+name]
+	return !strings.Contains(name, "(") && !a && !b && !c && (set || j.varies("__"+name))
 }
 
 // functionName is how a call begins.
