@@ -1,6 +1,8 @@
 package front
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -64,5 +66,35 @@ func TestPreflightsOfSDKs(t *testing.T) {
 	a := listed.send("OPTIONS", "/v1/track", nil, "Origin: https://shop.example", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: anonymousid")
 	if a.header.Get("Access-Control-Allow-Headers") != "" {
 		t.Errorf("an origin that is not listed: %v", a.header)
+	}
+}
+
+// TestSettingsNameThisServer: an SDK that asks for settings first learns from them
+// to send here.
+func TestSettingsNameThisServer(t *testing.T) {
+	s := serve(t, nil)
+	for _, c := range []struct {
+		method, path string
+		code         int
+		body         string
+	}{
+		{"GET", "/v1/projects/k1/settings", 200, `{"integrations":{"Segment.io":{"apiHost":"events.example:8443/v1","apiKey":"k1"}}}`},
+		{"GET", "/projects/k1/settings", 200, `"apiHost":"events.example:8443/v1"`},
+		{"GET", "/projects/%22%7D/settings", 200, `"apiKey":"\"}"`},
+		{"POST", "/v1/projects/k1/settings", 404, "no such endpoint"},
+		{"GET", "/v1/projects//settings", 404, "no such endpoint"},
+		{"GET", "/v1/projects/a/b/settings", 404, "no such endpoint"},
+		{"GET", "/v1/projects/a%20b/settings", 404, "no such endpoint"},
+		{"GET", "/v1/projects/" + strings.Repeat("k", 500) + "/settings", 404, "no such endpoint"},
+		{"GET", "/v1/v1/projects/k1/settings", 404, "no such endpoint"},
+		{"GET", "/v1/projects/k1", 404, "no such endpoint"},
+	} {
+		r := httptest.NewRequest(c.method, "https://events.example:8443"+c.path, http.NoBody)
+		r.Header.Set("Origin", "https://page.example")
+		w := httptest.NewRecorder()
+		s.front.ServeHTTP(w, r)
+		if w.Code != c.code || !strings.Contains(w.Body.String(), c.body) || w.Header().Get("Content-Type") != "application/json" || w.Header().Get("Access-Control-Allow-Origin") == "" {
+			t.Errorf("%s %s: %d %v %s", c.method, c.path, w.Code, w.Header(), w.Body)
+		}
 	}
 }

@@ -6,6 +6,7 @@ package front
 
 import (
 	"cmp"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -199,6 +200,25 @@ var routes = func() map[string]event.Kind {
 	return m
 }()
 
+// settingsKey gives the write key whose settings a path asks for. SDKs that ask for
+// settings first (Segment's for Kotlin) find where to send in them.
+func settingsKey(path string) (key string, ok bool) {
+	key, begins := strings.CutPrefix(strings.TrimPrefix(path, "/v1"), "/projects/")
+	key, ends := strings.CutSuffix(key, "/settings")
+	return key, begins && ends && plain(key, maxKey) && !strings.Contains(key, "/")
+}
+
+// sendSettings names this server as the one that takes the events. Such an SDK that
+// gets no settings sends to Segment, whatever host it was given.
+func (f *Front) sendSettings(w http.ResponseWriter, r *http.Request, key, id string) {
+	h := f.mark(w, r, id)
+	h["Content-Type"], h["Cache-Control"] = jsonType, []string{"no-store"}
+	type destinations map[string]map[string]string
+	_ = json.NewEncoder(w).Encode(map[string]destinations{ // it fails where the client has gone
+		"integrations": {"Segment.io": {"apiKey": key, "apiHost": r.Host + "/v1"}},
+	})
+}
+
 // ServeHTTP implements http.Handler.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := requestID(r.Header)
@@ -208,6 +228,10 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case !known:
+		if key, ok := settingsKey(r.URL.Path); ok && r.Method == http.MethodGet {
+			f.sendSettings(w, r, key, id)
+			return
+		}
 		f.refuse(w, r, kind, id, refusal{status: http.StatusNotFound, reason: "there is no such endpoint: POST /import, or /v1/ with track, identify, page, screen, group, alias or batch"})
 	case r.Method == http.MethodOptions:
 		h := f.mark(w, r, id)
