@@ -153,6 +153,9 @@ type Mirror struct {
 	// RepeatEvery sends one of so many mirrored requests to the monolith a
 	// second time to learn noise. 0: never.
 	RepeatEvery int
+	// Once says that nothing is ever sent to the monolith a second time: no repeat, and
+	// no asking again about a difference.
+	Once bool
 }
 
 // CompareKind is how two responses are compared.

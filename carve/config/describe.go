@@ -278,7 +278,10 @@ func describeMirror(b *strings.Builder, r *whittle.Route) {
 	}
 	line(b, "", "bodies up to %s, %s in all, %d at once, %d waiting; %s", size(m.MaxBody), size(m.MaxMemory), m.Concurrency, m.Queue, shed)
 	repeat := "no repeats"
-	if m.RepeatEvery > 0 {
+	switch {
+	case m.Once:
+		repeat = "nothing is sent to the monolith a second time"
+	case m.RepeatEvery > 0:
 		repeat = fmt.Sprintf("1 in %d repeated to the monolith to learn what changes by itself", m.RepeatEvery)
 	}
 	line(b, "", "%s of what the candidate serves is watched against the monolith; %s", percent(m.Watch.Percent()/100), repeat)

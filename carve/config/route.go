@@ -189,6 +189,9 @@ func (r *reader) mirror(o *object, m *whittle.Mirror) {
 	c.size("max_memory", &m.MaxMemory, mib, 64*gib)
 	c.multiple("shed_above", &m.ShedAbove, true)
 	c.count("repeat_every", &m.RepeatEvery, 0, maxNum)
+	if _, given := r.where[c.sub("repeat_every")]; given {
+		m.Once = m.RepeatEvery == 0
+	}
 	c.done()
 	if m.MaxBody > m.MaxMemory {
 		r.failField(c.sub("max_memory"), "%s holds not even one body of max_body: %s", size(m.MaxMemory), size(m.MaxBody))

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"runtime/debug"
+	"strings"
 
 	"whittle"
 	"whittle/carve/gateway/upstream"
@@ -80,11 +81,26 @@ func (rt *route) complete(ctx context.Context, v *userRequest, x *whittle.Exchan
 // request is safe and the monolith is not slowed down.
 func (rt *route) repeat(ctx context.Context, v *userRequest, x *whittle.Exchange) {
 	every := rt.spec.Mirror.RepeatEvery
-	if every <= 0 || x.Monolith.Failure != whittle.NoFailure || !rt.safe(v.method) || rt.repeats.Add(1)%uint64(every) != 0 || rt.shedder.Sheds(v.at) {
+	if every <= 0 || x.Monolith.Failure != whittle.NoFailure || !rt.mayRepeat(v, x) || rt.repeats.Add(1)%uint64(every) != 0 || rt.shedder.Sheds(v.at) {
 		return
 	}
 	if again, ok := rt.askSide(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); ok && again.Failure == whittle.NoFailure {
 		x.Repeat = &again
+		rt.seeRepeat(x, &again)
+	}
+}
+
+// mayRepeat reports whether the monolith may be sent a request a second time.
+func (rt *route) mayRepeat(v *userRequest, x *whittle.Exchange) bool {
+	_, query, _ := strings.Cut(x.Request.Target, "?")
+	return rt.safe(v.method) && !rt.spec.Mirror.Once && rt.repeatable.OK(query)
+}
+
+// seeRepeat takes note of what became of a request that the monolith was sent again.
+func (rt *route) seeRepeat(x *whittle.Exchange, again *whittle.Response) {
+	if rt.repeatable.See(x.Monolith.Status, again.Status) {
+		rt.env.g.log.Warn("the monolith fails what it is sent a second time, so nothing is any more: no noise is learned, and no difference is asked about again until a reset",
+			"route", rt.name, "first", x.Monolith.Status, "second", again.Status)
 	}
 }
 

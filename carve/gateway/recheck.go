@@ -12,7 +12,7 @@ import (
 // recheck asks both sides again about a compared exchange, if the route's write
 // contract and budgets allow it. True: it owns the request from now on, and frees it.
 func (rt *route) recheck(v *userRequest, x *whittle.Exchange) bool {
-	if rt.env.g.opts.Recheck == nil || !rt.safe(v.method) || rt.shedder.Sheds(v.at) ||
+	if rt.env.g.opts.Recheck == nil || !rt.mayRepeat(v, x) || rt.shedder.Sheds(v.at) ||
 		!rt.again.Acquire(rt.ledgerCounts.opened.Load()) {
 		return false
 	}
@@ -38,6 +38,9 @@ func (rt *route) askAgain(ctx context.Context, v *userRequest, x *whittle.Exchan
 		if !more || !rt.again.Pause(after) {
 			return
 		}
+		if !rt.mayRepeat(v, x) {
+			return
+		}
 		round, ok := rt.round(ctx, v, x)
 		if !ok || ctx.Err() != nil {
 			return
@@ -55,6 +58,9 @@ func (rt *route) round(ctx context.Context, v *userRequest, x *whittle.Exchange)
 	var ok bool
 	if round.Monolith, ok = rt.askSide(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); !ok {
 		return round, false
+	}
+	if x.Monolith.Failure == whittle.NoFailure && round.Monolith.Failure == whittle.NoFailure {
+		rt.seeRepeat(x, &round.Monolith)
 	}
 	out, err := rt.toCandidate(v, x)
 	if err != nil {

@@ -60,6 +60,7 @@ type routeState struct {
 	breaker      *breaker.Breaker
 	// repeats and watched count the requests that might be repeated or watched.
 	repeats, watched atomic.Uint64
+	repeatable       mirror.Repeatable
 	// watching is the share of the candidate's responses to users that are to be
 	// compared, in basis points; again asks both sides again about differences.
 	watching atomic.Uint32
@@ -161,6 +162,7 @@ func (s *routeState) apply(p whittle.Position) (inForce bool) {
 	s.setting.Store(&next)
 	if next.phase == whittle.PhaseShadow && now.phase != whittle.PhaseShadow {
 		s.breaker.Forget() // a reset, or another candidate
+		s.repeatable.Forget()
 	}
 	s.breaker.Set(next.share > 0, next.phase == whittle.PhaseLive, next.generation)
 	return true

@@ -120,7 +120,7 @@ func (d *Door) Read(r *http.Request) Request {
 	if r.Header["Expect"] != nil && listener.BodyCame(r) {
 		delete(r.Header, "Expect") // the client has not waited for a 100, and neither does the upstream
 	}
-	q.Streams = q.Upgrade != "" || AcceptsStream(r.Header)
+	q.Streams = q.Upgrade != "" || AcceptsStream(r.Header) || polls(r.RequestURI)
 	return q
 }
 
