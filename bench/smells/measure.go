@@ -63,7 +63,7 @@ func (s *service) measure(ctx context.Context, o *settings, file string) ([]row,
 		for r.Profiles = 1; ; r.Profiles++ {
 			found, err := s.under(ctx, o, p, "/fault/"+f.name, file)
 			if err != nil {
-				return nil, fmt.Errorf("%w\n%s", err, p.Tail())
+				return nil, lost(p, err)
 			}
 			if r.judge(&f, found); r.Named || r.Profiles == most {
 				break
@@ -71,7 +71,7 @@ func (s *service) measure(ctx context.Context, o *settings, file string) ([]row,
 		}
 		found, err := s.under(ctx, o, p, "/clean/"+f.name, file)
 		if err != nil {
-			return nil, fmt.Errorf("%w\n%s", err, p.Tail())
+			return nil, lost(p, err)
 		}
 		for _, one := range found {
 			r.FalseSmells = append(r.FalseSmells, one.words())
@@ -80,6 +80,12 @@ func (s *service) measure(ctx context.Context, o *settings, file string) ([]row,
 		rows = append(rows, r)
 	}
 	return rows, nil
+}
+
+// lost says what a service ended with, and what it said.
+func lost(p *child.Process, err error) error {
+	p.Stop()
+	return fmt.Errorf("%w\nit ended with: %v\n%s", err, p.Wait(), p.Tail())
 }
 
 // judge holds what was named against the mistake.

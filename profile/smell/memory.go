@@ -68,12 +68,12 @@ func (c *cost) add(s *profile.Sample) {
 // collecting gives what allocating and collecting cost, and what all work did.
 // Neither has what Go's collector does on processors that nothing else wants: that
 // takes time from nobody, and there is most of it where a service waits for a busy
-// machine.
+// machine. Nor what no profiler sees: V8's helpers collect there, and libuv's work.
 func collecting(cpu *profile.Profile) (memory, whole cost) {
 	for i := range cpu.Samples {
 		s := &cpu.Samples[i]
 		category := cpu.CategoryOf(s)
-		if category == profile.Idle || category == profile.Collecting && marksIdly(cpu, s) {
+		if category == profile.Idle || category == profile.Collecting && marksIdly(cpu, s) || s.Thread < 0 {
 			continue
 		}
 		whole.add(s)
