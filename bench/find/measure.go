@@ -100,17 +100,25 @@ func (s *service) measure(ctx context.Context, o settings, work string) (row, er
 	if err := s.build(ctx, work); err != nil {
 		return r, err
 	}
-	var err error
-	if r.Truth, err = s.truth(ctx, o, work); err != nil {
+	truth, mix, err := s.truth(ctx, o, work)
+	if err != nil {
 		return r, err
 	}
-	if err := s.under(ctx, o, true, nil, func(p *child.Process, _ *users) error { return s.ofPlanted(ctx, o, work, p, &r) }); err != nil {
+	if err := s.under(ctx, o, true, nil, func(p *child.Process, u *users) error {
+		var f found
+		now, err := u.mix(func() error { return ask(ctx, o, work, &f, "find", s.target(p)) })
+		if err != nil {
+			return err
+		}
+		r.Truth = truthAt(truth, mix, now)
+		return s.ofPlanted(ctx, o, work, p, &f, &r)
+	}); err != nil {
 		return r, err
 	}
 	err = s.under(ctx, o, false, nil, func(p *child.Process, u *users) error {
 		var f found
 		var l lines
-		if err := s.both(ctx, o, work, p, &f, &l); err != nil {
+		if err := errors.Join(ask(ctx, o, work, &f, "find", s.target(p)), ask(ctx, o, work, &l, "profile", s.target(p))); err != nil {
 			return err
 		}
 		r.Clean = f.Advice
@@ -128,11 +136,11 @@ func (s *service) measure(ctx context.Context, o settings, work string) (row, er
 	return r, err
 }
 
-// ofPlanted judges what whittle says of the service with its planted line.
-func (s *service) ofPlanted(ctx context.Context, o settings, work string, p *child.Process, r *row) error {
-	var f found
+// ofPlanted judges what whittle find says of the service with its planted line, and
+// what whittle profile then says.
+func (s *service) ofPlanted(ctx context.Context, o settings, work string, p *child.Process, f *found, r *row) error {
 	var l lines
-	if err := s.both(ctx, o, work, p, &f, &l); err != nil {
+	if err := ask(ctx, o, work, &l, "profile", s.target(p)); err != nil {
 		return err
 	}
 	if len(f.Endpoints) > 0 {
@@ -185,14 +193,6 @@ func (r *row) smells(name string) {
 	}
 	r.Smells = append(r.Smells, name)
 	r.FalseSmells++
-}
-
-// both asks whittle find and then whittle profile.
-func (s *service) both(ctx context.Context, o settings, work string, p *child.Process, f *found, l *lines) error {
-	if err := ask(ctx, o, work, f, "find", s.target(p)); err != nil {
-		return err
-	}
-	return ask(ctx, o, work, l, "profile", s.target(p))
 }
 
 // ask runs whittle, and reads its JSON. Exit status 1 is a finding.

@@ -22,35 +22,50 @@ import (
 // the runtime's own tool and without whittle: Go's pprof; Node's --cpu-prof for what the
 // main thread did, and the clocks of that thread and of the process for what part of all
 // that is. Where worker threads are, all of JavaScript's samples are the whole.
-func (s *service) truth(ctx context.Context, o settings, work string) (float64, error) {
+//
+// mix is that of the requests meanwhile: see truthAt.
+func (s *service) truth(ctx context.Context, o settings, work string) (share, mix float64, err error) {
 	if s.Planted.Share > 0 {
-		return s.Planted.Share, nil
+		return s.Planted.Share, 0, nil
 	}
 	if s.binary != "" {
 		return s.truthOfGo(ctx, o)
 	}
 	folder := filepath.Join(work, "cpu-prof")
 	main := 0.0 // the main thread's part of the process's CPU
-	if err := s.under(ctx, o, true, []string{"--cpu-prof", "--cpu-prof-interval=" + truthEvery, "--cpu-prof-dir=" + folder}, func(p *child.Process, _ *users) (err error) {
-		main, err = mainPart(p.Pid(), func() error { return sleep(ctx, o.length) })
+	if err := s.under(ctx, o, true, []string{"--cpu-prof", "--cpu-prof-interval=" + truthEvery, "--cpu-prof-dir=" + folder}, func(p *child.Process, u *users) error {
+		main, err = mainPart(p.Pid(), func() error {
+			mix, err = u.mix(func() error { return sleep(ctx, o.length) })
+			return err
+		})
 		return err
 	}); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.cpuprofile"))
 	if err != nil || len(files) == 0 {
-		return 0, fmt.Errorf("node --cpu-prof wrote nothing: %w", err)
+		return 0, 0, fmt.Errorf("node --cpu-prof wrote nothing: %w", err)
 	}
 	var below, all float64
 	for _, file := range files {
 		if err := s.readV8(file, o.length, &below, &all); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
 	if len(files) > 1 {
 		main = 1
 	}
-	return main * below / max(all, 1), nil
+	return main * below / max(all, 1), mix, nil
+}
+
+// truthAt is what a share would be under another mix of requests: where the machine is
+// busy, fewer of the dear ones are responded to, and not as few each time.
+func truthAt(share, mix, now float64) float64 {
+	if mix == 0 || now == 0 {
+		return share
+	}
+	below := share * now / mix
+	return below / max(below+1-share, 1e-9)
 }
 
 // truthEvery is how often Node's --cpu-prof looks, in microseconds: often enough, and
@@ -149,26 +164,29 @@ func (s *service) readV8(file string, last time.Duration, below, all *float64) e
 	return nil
 }
 
-func (s *service) truthOfGo(ctx context.Context, o settings) (share float64, err error) {
-	err = s.under(ctx, o, true, nil, func(p *child.Process, _ *users) error {
+func (s *service) truthOfGo(ctx context.Context, o settings) (share, mix float64, err error) {
+	err = s.under(ctx, o, true, nil, func(p *child.Process, u *users) error {
 		url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", p.Admin, int(o.length.Seconds()))
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return err
 		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
+		var b []byte
+		if mix, err = u.mix(func() error {
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			b, err = io.ReadAll(io.LimitReader(resp.Body, 32<<20))
 			return err
-		}
-		defer resp.Body.Close()
-		b, err := io.ReadAll(io.LimitReader(resp.Body, 32<<20))
-		if err != nil {
+		}); err != nil {
 			return err
 		}
 		share, err = s.readPprof(b)
 		return err
 	})
-	return share, err
+	return share, mix, err
 }
 
 func (s *service) readPprof(b []byte) (float64, error) {
