@@ -23,7 +23,8 @@ type row struct {
 	// EndpointOK and LineOK: the planted ones are the dearest that whittle names.
 	EndpointOK bool `json:"endpoint_ok"`
 	LineOK     bool `json:"line_ok"`
-	// ShareError is how far the endpoint's share is from the planted function's true one.
+	// ShareError is how far the endpoint's share is from the true one, both of the CPU of
+	// the threads that a profile sees.
 	ShareError float64 `json:"share_error"`
 	// FalseSmells are those of the service without the planted line, and those of
 	// the planted one that it has not.
@@ -55,7 +56,10 @@ type found struct {
 		Endpoint string  `json:"endpoint"`
 		Share    float64 `json:"cpu_share"`
 	} `json:"endpoints"`
-	Smells []smell `json:"smells"`
+	// OtherThreads is the part of the CPU of threads that run no JavaScript, which no
+	// profile of V8's has.
+	OtherThreads float64 `json:"cpu_share_other_threads"`
+	Smells       []smell `json:"smells"`
 }
 
 type lines struct {
@@ -144,7 +148,7 @@ func (s *service) ofPlanted(ctx context.Context, o settings, work string, p *chi
 		return err
 	}
 	if len(f.Endpoints) > 0 {
-		r.Endpoint, r.Share = f.Endpoints[0].Endpoint, f.Endpoints[0].Share
+		r.Endpoint, r.Share = f.Endpoints[0].Endpoint, f.Endpoints[0].Share/max(1-f.OtherThreads, 0.01)
 	}
 	if len(l.Lines) > 0 {
 		r.Line = fmt.Sprintf("%s:%d", l.Lines[0].File, l.Lines[0].Line)

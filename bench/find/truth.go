@@ -18,10 +18,9 @@ import (
 	"whittle/profile"
 )
 
-// truth is the part of the process's CPU that is spent below the planted function, by
-// the runtime's own tool and without whittle: Go's pprof; Node's --cpu-prof for what the
-// main thread did, and the clocks of that thread and of the process for what part of all
-// that is. Where worker threads are, all of JavaScript's samples are the whole.
+// truth is the part of the CPU that is spent below the planted function, by the
+// runtime's own tool and without whittle: Go's pprof, or Node's --cpu-prof, which sees
+// the threads that run JavaScript.
 //
 // mix is that of the requests meanwhile: see truthAt.
 func (s *service) truth(ctx context.Context, o settings, work string) (share, mix float64, err error) {
@@ -32,12 +31,8 @@ func (s *service) truth(ctx context.Context, o settings, work string) (share, mi
 		return s.truthOfGo(ctx, o)
 	}
 	folder := filepath.Join(work, "cpu-prof")
-	main := 0.0 // the main thread's part of the process's CPU
-	if err := s.under(ctx, o, true, []string{"--cpu-prof", "--cpu-prof-interval=" + truthEvery, "--cpu-prof-dir=" + folder}, func(p *child.Process, u *users) error {
-		main, err = mainPart(p.Pid(), func() error {
-			mix, err = u.mix(func() error { return sleep(ctx, o.length) })
-			return err
-		})
+	if err := s.under(ctx, o, true, []string{"--cpu-prof", "--cpu-prof-interval=" + truthEvery, "--cpu-prof-dir=" + folder}, func(_ *child.Process, u *users) error {
+		mix, err = u.mix(func() error { return sleep(ctx, o.length) })
 		return err
 	}); err != nil {
 		return 0, 0, err
@@ -52,49 +47,25 @@ func (s *service) truth(ctx context.Context, o settings, work string) (share, mi
 			return 0, 0, err
 		}
 	}
-	if len(files) > 1 {
-		main = 1
-	}
-	return main * below / max(all, 1), mix, nil
+	return below / max(all, 1), mix, nil
 }
 
-// truthAt is what a share would be under another mix of requests: where the machine is
-// busy, fewer of the dear ones are responded to, and not as few each time.
+// truthAt is the endpoint's share, of the planted function's, and for another mix of
+// requests: where the machine is busy, fewer of the dear ones are responded to, and not
+// as few each time. All that is not planted is the requests', of each as much: without
+// the planted line a service's endpoints are alike.
 func truthAt(share, mix, now float64) float64 {
 	if mix == 0 || now == 0 {
 		return share
 	}
 	below := share * now / mix
-	return below / max(below+1-share, 1e-9)
+	below /= max(below+1-share, 1e-9)
+	return below + (1-below)*now/(1+now)
 }
 
 // truthEvery is how often Node's --cpu-prof looks, in microseconds: often enough, and
 // seldom enough that the looking itself is no part of the process's CPU.
 const truthEvery = "5000"
-
-// mainPart gives the main thread's part of the CPU that a process uses meanwhile.
-func mainPart(pid int, meanwhile func() error) (float64, error) {
-	used := func() (main, all float64, err error) {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/schedstat", pid))
-		if err != nil {
-			return 0, 0, err
-		}
-		if _, err := fmt.Sscan(string(b), &main); err != nil {
-			return 0, 0, err
-		}
-		of, err := cputime.Of(pid)
-		return main, float64(of), err
-	}
-	main, all, err := used()
-	if err != nil {
-		return 0, err
-	}
-	if err := meanwhile(); err != nil {
-		return 0, err
-	}
-	mainAfter, allAfter, err := used()
-	return min((mainAfter-main)/max(allAfter-all, 1), 1), err
-}
 
 // sleep waits, unless ctx ends before.
 func sleep(ctx context.Context, d time.Duration) error {
