@@ -135,7 +135,7 @@ func (h *subjects) openKinesis(ctx context.Context, s settings) error {
 	if !s.needs(kinesis) {
 		return nil
 	}
-	p, err := startIngest(ctx, s, env, "--sink", "kinesis", "--kinesis-stream", kinesis, "--kinesis-raw")
+	p, err := startIngest(ctx, s, env, "--sink", "kinesis", "--kinesis-stream", kinesis, "--kinesis-raw", "--dead", "none")
 	return h.add(kinesis, p, err)
 }
 
