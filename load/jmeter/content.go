@@ -170,7 +170,8 @@ func (j *reader) argumentsOf(s *sample) (out []*tag, raw bool) {
 
 // pairs writes arguments as a query or a form. Those without a name are left out. As
 // in JMeter, those of a query that do not ask to be encoded are sent as they are, as
-// far as a request line allows, and those of a form are decoded and encoded again.
+// far as a request line allows, and those of a form are decoded and encoded again. A
+// space in one that is not encoded keeps the request from being sent.
 func (j *reader) pairs(arguments []*tag, set charset, form bool) expr.Template {
 	var t expr.Template
 	for _, a := range arguments {
@@ -182,7 +183,7 @@ func (j *reader) pairs(arguments []*tag, set charset, form bool) expr.Template {
 		case form && !always:
 			write = set.formAgain
 		case !always:
-			write = targetText
+			write = asIs
 		}
 		name := mapped(j.compile(a.where("Argument.name"), a.value("Argument.name"), expr.AsText), write)
 		val := mapped(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText), write)
@@ -229,6 +230,10 @@ func (j *reader) uploads(s *sample) []upload {
 	}
 	return out
 }
+
+// asIs is a part of a query that JMeter does not encode. No URL has a space: what stands
+// in its place is found by illegalTarget.
+func asIs(text string) string { return targetText(strings.ReplaceAll(text, " ", "<space>")) }
 
 // multipart writes arguments and files as multipart/form-data, as JMeter does.
 func (j *reader) multipart(s *sample, q *plan.Request, set charset, arguments []*tag, files []upload) {
