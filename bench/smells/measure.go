@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -85,7 +86,7 @@ func (s *service) measure(ctx context.Context, o *settings, file string) ([]row,
 // lost says what a service ended with, and what it said.
 func lost(p *child.Process, err error) error {
 	p.Stop()
-	return fmt.Errorf("%w\nit ended with: %v\n%s", err, p.Wait(), p.Tail())
+	return errors.Join(err, fmt.Errorf("it ended so: %w", cmp.Or(p.Wait(), io.EOF)), errors.New(p.Tail()))
 }
 
 // judge holds what was named against the mistake.
