@@ -14,6 +14,7 @@ import (
 	"whittle/carve/gateway/breaker"
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
+	"whittle/carve/gateway/mirror"
 )
 
 // Why a call of the candidate was given up, apart from the user's going.
@@ -68,7 +69,7 @@ func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (forward.Result, 
 	permit.User = v.user
 	rt.counts.served.Add(1)
 	c := candidateCall{rt: rt, v: v, user: *u, permit: permit, hasFallback: idempotent}
-	c.watched = rt.safe(v.method) && evenly(rt.watched.Add(1), rt.watch())
+	c.watched = rt.safe(v.method) && !mirror.OneTime(u.r.URL.RawQuery) && evenly(rt.watched.Add(1), rt.watch())
 	c.begin()
 	defer c.end()
 	if out != nil {

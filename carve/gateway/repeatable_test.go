@@ -71,6 +71,27 @@ func TestWhatIsTakenOnce(t *testing.T) {
 	}
 }
 
+// TestWhatTheCandidateTookIsNotWatched: what is good for one use and was used by the
+// candidate is not sent to the monolith as well.
+func TestWhatTheCandidateTookIsNotWatched(t *testing.T) {
+	monolith := &counted{Handler: says(200, "fine")}
+	spec := everything()
+	spec.Mirror.Watch = whittle.All
+	s := open(t, spec, monolith, says(200, "fine"))
+	s.apply(whittle.All, whittle.PhaseLive)
+	for _, c := range []struct {
+		query string
+		want  int
+	}{{"code=c&state=s", 0}, {"code=c", 1}} {
+		r := s.sends("GET", "")
+		r.URL.RawQuery = c.query
+		s.gets(r)
+		if s.rests(); monolith.count() != c.want {
+			t.Errorf("%s: the monolith was asked %d times, want %d", c.query, monolith.count(), c.want)
+		}
+	}
+}
+
 // TestPollsAreTheMonoliths: what belongs to a connection made of polls is neither
 // mirrored nor served by the candidate, at any share.
 func TestPollsAreTheMonoliths(t *testing.T) {

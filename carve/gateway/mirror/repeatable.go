@@ -21,7 +21,7 @@ const (
 )
 
 // OK reports whether a request may be sent again. Query is without its question mark.
-func (r *Repeatable) OK(query string) bool { return r.score.Load() < spoiltMost && !oneTime(query) }
+func (r *Repeatable) OK(query string) bool { return r.score.Load() < spoiltMost && !OneTime(query) }
 
 // See takes the status of the user's response and of the second one. It reports whether
 // this has just ended the repeats of the route, until Forget.
@@ -44,10 +44,10 @@ func (r *Repeatable) See(first, second int) (ended bool) {
 // Forget begins anew.
 func (r *Repeatable) Forget() { r.score.Store(0) }
 
-// oneTime reports whether a query has what is good for one use: the code of an OAuth or
+// OneTime reports whether a query has what is good for one use: the code of an OAuth or
 // OpenID callback, whose second use revokes the tokens that the first one got (RFC 6749,
-// section 4.1.2), the ticket of CAS, a message of SAML, the verifier of OAuth 1.
-func oneTime(query string) bool {
+// section 4.1.2), the ticket of CAS, a message of SAML, the verifier of OAuth 1. Query is without its question mark.
+func OneTime(query string) bool {
 	code, state := false, false
 	for query != "" {
 		var pair string

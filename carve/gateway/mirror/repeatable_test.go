@@ -63,7 +63,7 @@ func TestOneTime(t *testing.T) {
 		"zipcode=1&mystate=2&code2=3":    false,
 		"code&state":                     true,
 	} {
-		if got := oneTime(query); got != want {
+		if got := OneTime(query); got != want {
 			t.Errorf("%q: %v", query, got)
 		}
 		if got := (&Repeatable{}).OK(query); got == want {
