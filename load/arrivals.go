@@ -75,7 +75,7 @@ func (s *execution) startArrival(ctx context.Context, a plan.Arrival) {
 
 // admit counts a virtual user as under way, or as skipped.
 func (s *execution) admit(a plan.Arrival) bool {
-	if s.givesUp > 0 && s.now().Sub(s.began.Add(a.At)) > s.givesUp {
+	if s.givesUp > 0 && (s.gaveUp.Load() || s.now().Sub(s.began.Add(a.At)) > s.givesUp) {
 		s.gaveUp.Store(true)
 		s.end.early.Store(true)
 		s.end.halt()
