@@ -163,8 +163,12 @@ func TestAnEarlierRunIsRemembered(t *testing.T) {
 	next := start(t, l.node.Kept())
 	next.run(time.Second, true)
 	next.put("position."+RouteKey(path), next.position(8, 1000))
-	if next.share() != 500 || next.node.Taken(path).Generation != 9 {
-		t.Errorf("share %d", next.share())
+	if next.share() != 0 || next.node.Taken(path).Generation != 9 || next.node.Taken(path).Share != 500 {
+		t.Errorf("share %d by an earlier position", next.share())
+	}
+	next.put("position."+RouteKey(path), next.position(10, 700))
+	if next.share() != 700 {
+		t.Errorf("share %d by a later one", next.share())
 	}
 }
 
@@ -275,6 +279,38 @@ func TestGatewaysThatAreGone(t *testing.T) {
 		if l.kv[memberKey(name)].Key != "" != there {
 			t.Errorf("%s is there: %v", name, !there)
 		}
+	}
+}
+
+// TestAStoreThatHasGoneBack: a gateway whose store does not have the position that it goes by
+// has nobody on the candidate, however connected it is, until somebody decides anew; a watch
+// that begins again takes nobody off.
+func TestAStoreThatHasGoneBack(t *testing.T) {
+	l := start(t, nil)
+	l.run(time.Second, true)
+	key := kindPosition + "." + RouteKey(path)
+	l.put(key, l.position(5, 100))
+	if l.share() != 100 {
+		t.Fatalf("a share of %d", l.share())
+	}
+	l.node.Restarted()
+	if l.share() != 100 {
+		t.Error("a watch that begins again takes users off")
+	}
+	l.node.Saw(l.kv[key], l.at)
+	l.node.Synced(l.at)
+	if l.share() != 100 {
+		t.Error("a whole watch takes users off")
+	}
+	l.node.Restarted()
+	l.node.Synced(l.at)
+	l.run(time.Second, true)
+	if !l.node.Connected(l.at) || l.share() != 0 {
+		t.Errorf("a share of %d by a position that the store has lost", l.share())
+	}
+	l.put(key, l.position(6, 50))
+	if l.share() != 50 {
+		t.Errorf("a share of %d after another decision", l.share())
 	}
 }
 

@@ -137,6 +137,8 @@ func (r *route) inForce(n *Node) (share whittle.Share, phase whittle.Phase) {
 		return 0, whittle.PhaseRolledBack
 	case !n.connected() && r.taken.Share > 0:
 		return 0, whittle.PhaseShadow
+	case !n.restarting && r.stored.Generation < r.taken.Generation && r.taken.Share > 0:
+		return 0, whittle.PhaseShadow // the store has gone back: a later fall may be lost as well
 	}
 	return r.taken.Share, r.taken.Phase
 }

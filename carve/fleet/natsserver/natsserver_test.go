@@ -2,7 +2,13 @@ package natsserver
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -175,4 +181,82 @@ func TestAServerThatKeepsNothing(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// authority signs certificates for this machine.
+func authority(t *testing.T) (pool *x509.CertPool, sign func() tls.Certificate) {
+	t.Helper()
+	issue := func(c *x509.Certificate, parent *x509.Certificate, by *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(1), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+		if by == nil {
+			parent, by = c, key
+		}
+		der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return der, key
+	}
+	ca := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	der, caKey := issue(ca, nil, nil)
+	root, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool = x509.NewCertPool()
+	pool.AddCert(root)
+	return pool, func() tls.Certificate {
+		der, key := issue(&x509.Certificate{
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		}, root, caKey)
+		return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	}
+}
+
+// TestTLS: servers with certificates of one authority are a cluster; one with another's is
+// no part of it, though it knows the secret, and neither is one in plain text.
+func TestTLS(t *testing.T) {
+	by := func(pool *x509.CertPool, c tls.Certificate) *tls.Config {
+		return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, Certificates: []tls.Certificate{c}}
+	}
+	pool, sign := authority(t)
+	_, other := authority(t)
+	o := options(t, "a", "b", "c", "d")
+	o[0].TLS, o[1].TLS, o[2].TLS = by(pool, sign()), by(pool, sign()), by(pool, other())
+	var all []*Server
+	for _, one := range o {
+		s := start(t, one)
+		defer s.End()
+		all = append(all, s)
+	}
+	there := func(s *Server) int {
+		n := s.now.Load()
+		if n == nil {
+			return 0
+		}
+		return len(o) - 1 - len(s.away(n))
+	}
+	until(t, "two are a cluster", func() error {
+		if there(all[0]) != 1 || there(all[1]) != 1 || all[2].now.Load() == nil || all[3].now.Load() == nil {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	for _, s := range all[2:] {
+		until(t, "refused, and said", func() error {
+			if s.log.limit.Tokens() > 9 {
+				return errors.New("it has said nothing yet")
+			}
+			return nil
+		})
+	}
+	for i, want := range []int{1, 1, 0, 0} {
+		if n := there(all[i]); n != want {
+			t.Errorf("%s sees %d others", o[i].Name, n)
+		}
+	}
 }

@@ -43,7 +43,7 @@ var monolith = whittle.Upstream{URL: "http://m"}
 // serve starts a NATS server.
 func serve(t *testing.T) string {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 8 << 30, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +404,7 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 	}
 	joined("Exchanges cannot be sent", "bound on storage is too low")
 	end(half)
-	good := start(&server.Options{Port: port, JetStream: true})
+	good := start(&server.Options{Port: port, JetStream: true, JetStreamMaxStore: 8 << 30})
 	defer end(good)
 	until(t, "an exchange is sent", func() bool { return g.Observe(g.exchange(0)).Counted })
 	joined()
