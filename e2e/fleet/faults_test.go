@@ -68,14 +68,14 @@ var faults = []struct {
 	}},
 }
 
-// recount has the ledger begin with what the present runs report: the one before is lost.
+// recount says that the ledger is lost: it has what the present runs report, and of those
+// before what is still reported.
 func (w *walk) recount() {
 	n := int64(0)
 	for _, g := range w.all {
 		n += g.taken.Load()
 	}
-	w.requests.Store(n)
-	w.unreported = 0
+	w.unreported = w.requests.Load() - n
 }
 
 // connected waits until somebody leads, and all hear of it.
