@@ -58,6 +58,17 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 	}
 }
 
+// TestOuterSpaces: JMeter encodes the spaces around a path, and takes none off.
+func TestOuterSpaces(t *testing.T) {
+	for path, want := range map[string]string{
+		"/a": "/a", " /a b": "%20/a b", "/a  ": "/a%20%20", "  ": "%20%20", "": "", "\n\t/a\n": "/a", " ${p} ": "%20${p}%20",
+	} {
+		if got := outerSpaces(path); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+}
+
 func FuzzJMX(f *testing.F) {
 	// Short ones: the fuzzer takes minutes to shorten a long one.
 	for _, inner := range []string{

@@ -231,7 +231,7 @@ func (j *reader) timeout(s *sample, q *plan.Request) {
 // address puts a sampler's URL together. A path may be a whole URL.
 func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 	p := s.find("HTTPSampler.path")
-	text := strings.TrimSpace(p.text)
+	text := outerSpaces(p.text)
 	base := s.base()
 	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
 		end := plan.OriginLength(text)
@@ -253,6 +253,14 @@ func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 		q.Origin = plainOrigin(s.where("HTTPSampler.domain"), fixed)
 	}
 	q.Path = path
+}
+
+// outerSpaces writes the spaces around a path as JMeter sends them.
+func outerSpaces(path string) string {
+	path = strings.Trim(path, "\r\n\t")
+	inner := strings.Trim(path, " ")
+	before := strings.Index(path, inner)
+	return strings.Repeat("%20", before) + inner + strings.Repeat("%20", len(path)-len(inner)-before)
 }
 
 // hostPort adds the port to a host header of the plan's own, as JMeter's client does.
