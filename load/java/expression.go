@@ -403,7 +403,7 @@ func (p *parser) name(t token) (string, store) {
 		return "$j.known($s," + quote(t.text) + ")", func(v string) string { return "($s." + t.text + "=" + v + ")" }
 	case given[t.text]:
 		return "$s." + t.text, func(v string) string { return "($s." + t.text + "=" + v + ")" }
-	case classes[t.text]:
+	case known().classes[t.text]:
 		return "$j.c." + t.text, nil
 	case p.isSign(".") && packaged[t.text] && p.ahead(1).kind == word:
 		return p.qualified(t), nil
@@ -430,7 +430,7 @@ func (p *parser) qualified(t token) string {
 		w := p.next().text
 		path += "." + w
 		if w[0] >= 'A' && w[0] <= 'Z' {
-			if !classes[w] {
+			if !known().classes[w] {
 				p.fail(t, "the class "+path)
 			}
 			return "$j.c." + w
@@ -493,7 +493,7 @@ func (p *parser) create(t token) string {
 		}
 		return "$j.array(" + quote(w) + "," + size + ")"
 	}
-	if !classes[w] {
+	if !known().classes[w] {
 		p.unknownClass(t, path)
 	}
 	p.want("(")
@@ -715,7 +715,7 @@ func (p *parser) member(of, how string) (string, store) {
 		p.at++
 		args = p.arguments(")")
 	}
-	if p.isSign("{") && p.dialect == Groovy && (called || methods[t.text]) && t.line == p.peek().line {
+	if p.isSign("{") && p.dialect == Groovy && (called || known().methods[t.text]) && t.line == p.peek().line {
 		p.at++
 		if args != "" {
 			args += ","
@@ -724,7 +724,7 @@ func (p *parser) member(of, how string) (string, store) {
 		called = true
 	}
 	if called {
-		if !methods[t.text] {
+		if !known().methods[t.text] {
 			p.fail(t, "the call of "+t.text)
 		}
 		return "$j.call" + safe + "(" + of + "," + quote(t.text) + ",[" + args + "])", nil
@@ -749,7 +749,7 @@ func (p *parser) command() string {
 		p.at++
 		return "$j." + t.text + "(" + p.expressions() + ")"
 	}
-	if p.ahead(1).is(sign, ".") && p.ahead(2).kind == word && p.operandAt(3) && p.ahead(3).space && methods[p.ahead(2).text] {
+	if p.ahead(1).is(sign, ".") && p.ahead(2).kind == word && p.operandAt(3) && p.ahead(3).space && known().methods[p.ahead(2).text] {
 		of, _ := p.name(p.next())
 		p.at++
 		m := p.next()

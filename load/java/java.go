@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -84,14 +85,6 @@ func Translate(src string, d Dialect) (out string, err error) {
 	return "(function($s){" + p.hoisted.String() + join(body, true) + "})", nil
 }
 
-// names finds what the library's tables define: a line of its own, NAME(…) or NAME:.
-var names = regexp.MustCompile(`(?m)^\t\t?'?([A-Za-z_]\w*)'?(?:\(|: |,)`)
-
-var (
-	methods = map[string]bool{}
-	classes = map[string]bool{}
-)
-
 // lent are the methods of what the run gives a script: vars, props, log, prev, ctx and
 // their like; load/jmeter has what they do.
 const lent = `
@@ -106,19 +99,26 @@ const lent = `
 	setResponseData setResponseHeaders setResponseMessage setResponseMessageOK setResponseOK setRestartNextLoop setSampleLabel setSamplerData setStartNextThreadLoop
 	setStopTest setStopTestNow setStopThread setSuccessful setTimeInMillis setType toLocalDate toPrettyString trace warn withoutPadding`
 
-func init() { //nolint:gochecknoinits // the tables are the library's
+// vocabulary is what may be called and named without a declaration in the script.
+type vocabulary struct{ methods, classes map[string]bool }
+
+// known is read off the library's tables when the first script comes.
+var known = sync.OnceValue(func() vocabulary {
+	v := vocabulary{methods: map[string]bool{}, classes: map[string]bool{}}
+	// A table has a line for each name: NAME(…) or NAME:.
+	names := regexp.MustCompile(`(?m)^\t\t?'?([A-Za-z_]\w*)'?(?:\(|: |,)`)
 	_, tables, _ := strings.Cut(Library, "// The tables")
 	section, statics, _ := strings.Cut(tables, "// The classes")
-	for _, m := range names.FindAllStringSubmatch(section, -1) {
-		methods[m[1]] = true
-	}
-	for _, m := range names.FindAllStringSubmatch(statics, -1) {
-		methods[m[1]] = true
+	for _, part := range []string{section, statics} {
+		for _, m := range names.FindAllStringSubmatch(part, -1) {
+			v.methods[m[1]] = true
+		}
 	}
 	for _, name := range strings.Fields(lent) {
-		methods[name] = true
+		v.methods[name] = true
 	}
 	for _, m := range regexp.MustCompile(`(?m)^\t([A-Z]\w*): `).FindAllStringSubmatch(statics, -1) {
-		classes[m[1]] = true
+		v.classes[m[1]] = true
 	}
-}
+	return v
+})

@@ -438,7 +438,7 @@ func (p *parser) importing(t token) statement {
 			last = "*"
 		case n.is(sign, ";"), n.kind == line, n.kind == end:
 			if !shipped(path + ".") {
-				if last != "*" && !classes[last] && p.dialect == Groovy {
+				if last != "*" && !known().classes[last] && p.dialect == Groovy {
 					panic(broken{t.line, "the library " + path + ", which JMeter does not come with"})
 				}
 				p.foreign[last] = path
