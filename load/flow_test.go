@@ -175,8 +175,8 @@ scenarios:
 	}})
 	slices.Sort(got)
 	want := []string{
-		"0 lang=en", "0 lang=en; sid=s1; own=abc", "0 lang=en; sid=s1; own=abc",
-		"1 lang=en", "1 lang=en; sid=s1; own=abc", "1 lang=en; sid=s1; own=abc",
+		"0 lang=en", "0 lang=en; sid=s1; own=a b", "0 lang=en; sid=s1; own=a b",
+		"1 lang=en", "1 lang=en; sid=s1; own=a b", "1 lang=en; sid=s1; own=a b",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)

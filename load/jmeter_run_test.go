@@ -163,9 +163,11 @@ func TestArgumentsStayWithinTheirRequestLine(t *testing.T) {
 	}
 	capture := `<RegexExtractor>` + prop("RegexExtractor.refname", "v") + prop("RegexExtractor.regex", "(?s)(.*)") +
 		prop("RegexExtractor.template", "$1$") + prop("RegexExtractor.match_number", "1") + `</RegexExtractor><hashTree/>`
-	for value, want := range map[string][2]string{
-		" HTTP/1.1\r\nhost: x\r\n\r\nGET /smuggled": {"%20HTTP/1.1%0D%0Ahost:%20x%0D%0A%0D%0AGET%20/smuggled", "+HTTP%2F1.1%0D%0Ahost%3A+x%0D%0A%0D%0AGET+%2Fsmuggled"},
-		"a b\u00e9":         {"a%20b%C3%A9", "a+b%C3%A9"},
+	for value, want := range map[string][2]string{ // in a query and in a form; in a query with a space JMeter sends nothing
+		" HTTP/1.1\r\nhost: x\r\n\r\nGET /smuggled":  {"", "+HTTP%2F1.1%0D%0Ahost%3A+x%0D%0A%0D%0AGET+%2Fsmuggled"},
+		"\tHTTP/1.1\r\nhost:x\r\n\r\nGET\t/smuggled": {"%09HTTP/1.1%0D%0Ahost:x%0D%0A%0D%0AGET%09/smuggled", "%09HTTP%2F1.1%0D%0Ahost%3Ax%0D%0A%0D%0AGET%09%2Fsmuggled"},
+		"a b\u00e9":         {"", "a+b%C3%A9"},
+		"ab\u00e9":          {"ab%C3%A9", "ab%C3%A9"},
 		"1%2C+2;&c=d/?,'[]": {"1%2C+2;&c=d/?,'[]", "1%2C+2%3B%26c%3Dd%2F%3F%2C%27%5B%5D"}, // as JMeter sends it
 	} {
 		srv := newAsked(t, func(w http.ResponseWriter, r *http.Request) {
@@ -173,13 +175,13 @@ func TestArgumentsStayWithinTheirRequestLine(t *testing.T) {
 				fmt.Fprint(w, value)
 			}
 		})
-		flow := get("/value", capture) + send("GET", argument("${v}", "a ${v}"), argument("end", "")) + send("POST", argument("v", "${v}"))
+		flow := get("/value", capture) + send("GET", argument("${v}", "a${v}"), argument("end", "")) + send("POST", argument("v", "${v}"))
 		runJMX(t, jmx(threads(1, 1, flow)), nil, Options{Target: srv.URL})
-		srv.want(t, map[string]int{
-			"GET /value": 1,
-			"GET /q?" + want[0] + "=a%20" + want[0] + "&end=":                       1,
-			"POST /q application/x-www-form-urlencoded; charset=UTF-8 v=" + want[1]: 1,
-		})
+		sent := map[string]int{"GET /value": 1, "POST /q application/x-www-form-urlencoded; charset=UTF-8 v=" + want[1]: 1}
+		if want[0] != "" {
+			sent["GET /q?"+want[0]+"=a"+want[0]+"&end="] = 1
+		}
+		srv.want(t, sent)
 	}
 }
 
