@@ -38,9 +38,3 @@ func (i *inspector) hold(ctx context.Context, opened bool) error {
 	line.Close()
 	return err
 }
-
-// release ends the lease; with the last one the inspector closes.
-func (i *inspector) release(ctx context.Context) error {
-	defer i.lease.line.Close()
-	return i.evaluate(ctx, fmt.Sprintf("globalThis[Symbol.for('whittle.leases')]?.get(%q)?.()", i.lease.id), nil)
-}

@@ -110,8 +110,9 @@ func moveInspector(ctx context.Context, pid int, ws string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = i.evaluate(ctx, "(i => void setImmediate(() => { i.close(); i.open(0, '127.0.0.1'); }))(require('inspector'))", nil)
-	i.conn.CloseNow()
+	// Later, when this session has ended: it would be closed from both sides at once.
+	err = i.evaluate(ctx, "(i => void setTimeout(() => { i.close(); i.open(0, '127.0.0.1'); }, 200))(require('inspector'))", nil)
+	i.hangUp()
 	if err != nil {
 		return "", err
 	}
