@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -151,6 +152,12 @@ func TestWhatIsNotSignalled(t *testing.T) {
 		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
+		}
+		for began := time.Now(); time.Since(began) < 10*time.Second; { // the kernel writes it a moment after the exec
+			if line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "cmdline")); err != nil || len(line) > 0 {
+				break
+			}
+			runtime.Gosched()
 		}
 		err = checkNode(cmd.Process.Pid)
 		in.Close()
