@@ -18,10 +18,21 @@ import (
 	"unicode/utf8"
 )
 
+// The parts of Library: what values are and do, what becomes of them in another class,
+// and two tables, of the methods that values have and of the classes.
+var (
+	//go:embed library/values.js
+	values string
+	//go:embed library/conversions.js
+	conversions string
+	//go:embed library/methods.js
+	methods string
+	//go:embed library/classes.js
+	classes string
+)
+
 // Library is the JavaScript that has to run once before a script does.
-//
-//go:embed library.js
-var Library string
+var Library = "(function () {\n\"use strict\";\nif (globalThis.$j) return;\n" + values + conversions + methods + classes + "})();\n"
 
 // Dialect is a language that is written as JavaScript.
 type Dialect int
@@ -107,9 +118,7 @@ var known = sync.OnceValue(func() vocabulary {
 	v := vocabulary{methods: map[string]bool{}, classes: map[string]bool{}}
 	// A table has a line for each name: NAME(…) or NAME:.
 	names := regexp.MustCompile(`(?m)^\t\t?'?([A-Za-z_]\w*)'?(?:\(|: |,)`)
-	_, tables, _ := strings.Cut(Library, "// The tables")
-	section, statics, _ := strings.Cut(tables, "// The classes")
-	for _, part := range []string{section, statics} {
+	for _, part := range []string{methods, classes} {
 		for _, m := range names.FindAllStringSubmatch(part, -1) {
 			v.methods[m[1]] = true
 		}
@@ -117,7 +126,7 @@ var known = sync.OnceValue(func() vocabulary {
 	for _, name := range strings.Fields(lent) {
 		v.methods[name] = true
 	}
-	for _, m := range regexp.MustCompile(`(?m)^\t([A-Z]\w*): `).FindAllStringSubmatch(statics, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\t([A-Z]\w*): `).FindAllStringSubmatch(classes, -1) {
 		v.classes[m[1]] = true
 	}
 	return v
