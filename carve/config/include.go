@@ -249,7 +249,7 @@ func regular(found []string) []string {
 // Sources gives the files that the config at path consists of now, itself first, and the
 // folders in which a change may change them: those of the files, those that patterns go
 // through, and those of the links on the way. It looks at nothing but includes, so a
-// config that is refused for now has sources, too.
+// config that is refused has sources, too.
 func Sources(path string) (files, folders []string) {
 	files = []string{path}
 	add := func(name string) {

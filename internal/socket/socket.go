@@ -174,7 +174,7 @@ func (c *Conn) Ask(message, response []byte) (sent, n int, err error) {
 	case d.err != nil && !wouldBlock(d.err):
 		return c.asked, 0, c.failed("write", d.err)
 	}
-	m, err := c.Write(rest) // the peer takes no more for now, which is rare
+	m, err := c.Write(rest) // the socket was full, which is rare: this waits for the peer
 	if err != nil {
 		return c.asked + m, 0, err
 	}

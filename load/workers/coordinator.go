@@ -253,7 +253,7 @@ func (s *session) joins(m *message, err error, busy map[string]bool) error {
 	case err != nil && !errors.Is(err, errVersion):
 		return nil // nobody's: a worker says it again
 	case m.Kind != toJoin || m.ID == "" || len(m.ID) > maxName || m.Name == "" || len(m.Name) > maxName:
-		return nil // not for now
+		return nil // no message of a worker that joins
 	case err != nil:
 		return whittle.Errorf(whittle.FailedPrecondition, "worker %q is of %w", m.Name, err).WithHint("give all of them the same whittle, or other subjects (--nats-subject)")
 	case m.Busy:

@@ -43,7 +43,7 @@ var tookOver = regexp.MustCompile(`msg="took over" pid=(\d+)`)
 func (h *heard) read() {
 	b := make([]byte, 256<<10)
 	for {
-		n, _ := h.file.ReadAt(b, h.at) // an error is the end for now
+		n, _ := h.file.ReadAt(b, h.at) // what could not be read comes with a later call
 		whole := bytes.LastIndexByte(b[:n], '\n') + 1
 		if whole == 0 {
 			return
