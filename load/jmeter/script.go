@@ -151,26 +151,13 @@ var writes = regexp.MustCompile(`\bnew\s+(File|Print|Buffered)(Writer|OutputStre
 
 // standIn is a script's text with 1 in place of each reference.
 func (j *reader) standIn(text string, groovy bool) string {
-	var b strings.Builder
-	for {
-		at := strings.Index(text, "${")
-		size := 0
-		if at >= 0 {
-			size = referenceLength(text[at:])
-		}
-		if size == 0 {
-			return b.String() + text
-		}
-		inner := text[at+2 : at+size-1]
+	return replaced(text, len(text), func(inner, reference string) string {
 		_, constant := j.constants[inner]
-		b.WriteString(text[:at])
 		if groovy && !constant && !j.runtime[inner] && !strings.HasPrefix(inner, "__") {
-			b.WriteString(text[at : at+size]) // the script's own
-		} else {
-			b.WriteByte('1')
+			return reference // the script's own
 		}
-		text = text[at+size:]
-	}
+		return "1"
+	})
 }
 
 // compile compiles a text.

@@ -79,6 +79,26 @@ func referenceLength(s string) int {
 	return 0
 }
 
+// replaced writes something else in place of each ${…} of a text, until what was written
+// is longer than most; by is asked with what is between the braces, and with all of it.
+func replaced(text string, most int, by func(inner, reference string) string) string {
+	var b strings.Builder
+	for b.Len() <= most {
+		at := strings.Index(text, "${")
+		size := 0
+		if at >= 0 {
+			size = referenceLength(text[at:])
+		}
+		if size == 0 {
+			return b.String() + text
+		}
+		b.WriteString(text[:at])
+		b.WriteString(by(text[at+2:at+size-1], text[at:at+size]))
+		text = text[at+size:]
+	}
+	return b.String()
+}
+
 // reference compiles what stands between ${ and }. False: nothing is of that
 // name.
 func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expression, bool) {

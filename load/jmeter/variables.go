@@ -93,26 +93,12 @@ func (j *reader) varies(name string) bool {
 
 // expand writes the variables of a text that was made during the run.
 func (j *reader) expand(s *expr.Scope, text string) string {
-	var b strings.Builder
-	for {
-		at := strings.Index(text, "${")
-		size := 0
-		if at >= 0 {
-			size = referenceLength(text[at:])
+	return replaced(text, expr.MaxCaptured, func(inner, reference string) string {
+		if value, ok := j.value(s, inner); ok {
+			return value
 		}
-		if size == 0 {
-			return b.String() + text
-		}
-		b.WriteString(text[:at])
-		value, ok := j.value(s, text[at+2:at+size-1])
-		if !ok {
-			value = text[at : at+size]
-		}
-		b.WriteString(value)
-		if text = text[at+size:]; b.Len() > expr.MaxCaptured {
-			return b.String()
-		}
-	}
+		return reference
+	})
 }
 
 // properties are those that a plan sets during the run.
