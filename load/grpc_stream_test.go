@@ -28,8 +28,7 @@ import (
 type streamer struct {
 	grpctest.UnimplementedTestServiceServer
 	mu    sync.Mutex
-	gaps  []time.Duration // guarded by mu: between messages of clients
-	ended []error         // guarded by mu: of streams without end
+	ended []error // guarded by mu: of streams without end
 }
 
 func payload(n int32) *grpctest.StreamingOutputCallResponse {
@@ -58,7 +57,7 @@ func (s *streamer) StreamingOutputCall(in *grpctest.StreamingOutputCallRequest, 
 }
 
 func (s *streamer) StreamingInputCall(in grpc.ClientStreamingServer[grpctest.StreamingInputCallRequest, grpctest.StreamingInputCallResponse]) error {
-	sum, last := 0, time.Time{}
+	sum := 0
 	for {
 		m, err := in.Recv()
 		if errors.Is(err, io.EOF) {
@@ -67,12 +66,6 @@ func (s *streamer) StreamingInputCall(in grpc.ClientStreamingServer[grpctest.Str
 		if err != nil {
 			return err
 		}
-		if now := time.Now(); !last.IsZero() {
-			s.mu.Lock()
-			s.gaps = append(s.gaps, now.Sub(last))
-			s.mu.Unlock()
-		}
-		last = time.Now()
 		sum += len(m.Payload.GetBody())
 	}
 }
@@ -206,15 +199,13 @@ func TestGRPCStreamsWithoutEnd(t *testing.T) {
 
 func TestGRPCStreamsPauseBetweenMessages(t *testing.T) {
 	t.Parallel()
-	s, url, descriptor := startStreamer(t)
+	_, url, descriptor := startStreamer(t)
 	const pause = 20 * time.Millisecond
 	p := parsed(t, "scenarios: [{flow: [{post: "+streamURL+"StreamingInputCall, json: [{}, {payload: {body: AAAA}}, {}]}}]}]")
 	r := run(t, p, Options{Target: url, Protocol: wire.GRPC, Descriptor: descriptor, Streams: wire.Streams{Pause: pause}})
-	// What comes late makes the next gap shorter, and both together no shorter.
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r.Failed != 0 || len(s.gaps) != 2 || s.gaps[0]+s.gaps[1] < pause || r.Latency.Intended.Min < 2*pause {
-		t.Errorf("%v, gaps %v, %v in all", r.Errors, s.gaps, r.Latency.Intended.Min)
+	// The server may read late, so the gaps that it sees say nothing.
+	if r.Failed != 0 || r.Latency.Intended.Min < 2*pause {
+		t.Errorf("%v, %v in all", r.Errors, r.Latency.Intended.Min)
 	}
 }
 

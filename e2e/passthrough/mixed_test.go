@@ -54,6 +54,9 @@ func echoing(w http.ResponseWriter, r *http.Request) {
 		text = text[len(text)/2:]
 	case 3:
 		w.Header().Set("Connection", "close")
+	case 4:
+		w.Header().Set("Trailer", "X-End")
+		defer w.Header().Set("X-End", strconv.FormatUint(id, 10))
 	}
 	_, _ = w.Write(text)
 }
@@ -220,6 +223,8 @@ func (m *mixed) read(r *bufio.Reader, method string, id uint64) error {
 		return fmt.Errorf("%d for id %q, %.100q", resp.StatusCode, resp.Header.Get("X-Id"), body)
 	case method == "HEAD" && len(body) > 0, method != "HEAD" && !bytes.Equal(body, own(id)):
 		return fmt.Errorf("a body of %d bytes", len(body))
+	case method != "HEAD" && id/7%5 == 4 && resp.Trailer.Get("X-End") != strconv.FormatUint(id, 10):
+		return fmt.Errorf("the trailer is %v", resp.Trailer)
 	}
 	m.whole.Add(1)
 	if resp.Close {

@@ -234,7 +234,8 @@ func (f *forwarding) copyBody(a *upstream.Response) error {
 	s := &f.spill
 	s.start(f, a)
 	defer s.stop()
-	if len(a.Announced()) > 0 {
+	announced := a.Announced() // when all is read, a's connection may be another request's
+	if len(announced) > 0 {
 		s.begin()
 		f.flush() // the trailer needs a chunked response, settled at the first flush
 		s.end()
@@ -260,7 +261,7 @@ func (f *forwarding) copyBody(a *upstream.Response) error {
 		}
 		if end != nil {
 			if end = ended(end); end == nil {
-				f.trailer(s.trailer, a.Announced())
+				f.trailer(s.trailer, announced)
 			}
 			return end
 		}

@@ -95,7 +95,8 @@ func (a *Response) CopyHeader(dst http.Header) {
 	}
 }
 
-// Announced gives the trailer's fields as far as the head named them.
+// Announced gives the trailer's fields as far as the head named them. Like all of the
+// head it is to be asked for before the response is closed; the names stay.
 func (a *Response) Announced() []string {
 	if a.conn != nil {
 		return a.conn.head.announced
