@@ -119,7 +119,7 @@ func TestPrometheusHasWhatTheReportHas(t *testing.T) {
 	} {
 		p := parsed(t, src)
 		p.Name = name
-		r := run(t, p, Options{Target: srv.URL, Exports: []*export.Target{to}})
+		r := run(t, p, Options{Target: srv.URL, Exports: []*export.Target{to}, MaxLate: 60e9})
 		for _, c := range []struct {
 			figure, labels string
 			want           int64
@@ -162,7 +162,7 @@ func TestAnExportThatFailsFailsNoRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := run(t, parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]"), Options{Target: srv.URL, Exports: []*export.Target{to}})
+	r := run(t, parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]"), Options{Target: srv.URL, Exports: []*export.Target{to}, MaxLate: 60e9})
 	if r.Err() != nil || r.Completed != 1 || !strings.Contains(strings.Join(r.Warnings, "\n"), "1 of 1 exports to "+srv.URL+"/v1/metrics failed (status 401)") {
 		t.Errorf("%v, %d completed, %q", r.Err(), r.Completed, r.Warnings)
 	}
