@@ -103,13 +103,14 @@ func (p *Part) watch(route string, share whittle.Share) {
 
 // sayConduct says what is to be sent, when it is time to: as large a part as brings what
 // arrives to the budget. Parts are chosen by how much has come, never by what was in it.
-func (p *Part) sayConduct(term uint64, now time.Time) {
+// It reports whether it was time to.
+func (p *Part) sayConduct(term uint64, now time.Time) bool {
 	c := &p.conduct
 	c.mu.Lock()
 	passed := now.Sub(c.last)
 	if passed < conductEvery {
 		c.mu.Unlock()
-		return
+		return false
 	}
 	c.last = now
 	s := said{Version: conductVersion, Term: term, Watch: maps.Clone(c.watch)}
@@ -120,6 +121,7 @@ func (p *Part) sayConduct(term uint64, now time.Time) {
 		p.heed(b)
 		p.member.Say(subjectConduct, b)
 	}
+	return true
 }
 
 // fitted is the next part, after n have come of the last one.

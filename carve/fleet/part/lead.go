@@ -58,7 +58,9 @@ func (p *Part) lead(ctx context.Context) {
 		}
 		if p.term != nil {
 			p.decideOn(&s)
-			p.sayConduct(p.term.number, time.Now())
+			if p.sayConduct(p.term.number, time.Now()) {
+				p.sayTraffic(p.term.number, p.term.c)
+			}
 		}
 		p.turn.Unlock()
 		select {

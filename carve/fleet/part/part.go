@@ -79,6 +79,7 @@ type Part struct {
 	sender   sender
 	outcomes outbox
 	conduct  conduct
+	traffic  traffic
 
 	// turn is held while a term begins or ends, and while the config is put in force.
 	turn sync.Mutex
@@ -144,8 +145,11 @@ type seen struct {
 	force map[string]force
 }
 
+// force is a route's share here, and the position that this gateway goes by, which has
+// decided it but where the gateway is cut off or knows of a fall.
 type force struct {
 	share      whittle.Share
+	decided    whittle.Share
 	phase      whittle.Phase
 	generation uint64
 	digest     string
@@ -177,7 +181,7 @@ func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 		p.o.Gateway.Permit(r.spec.Name, n.Limit(r.candidate, now))
 		p.o.Gateway.Apply(r.spec.Name, at)
 		taken := n.Taken(r.spec.Name)
-		next.force[r.spec.Name] = force{at.Share, at.Phase, taken.Generation, taken.Digest}
+		next.force[r.spec.Name] = force{at.Share, taken.Share, taken.Phase, taken.Generation, taken.Digest}
 	}
 	p.seen.Store(next)
 	for name, f := range next.force {
@@ -221,6 +225,9 @@ func (p *Part) Run(ctx context.Context) error {
 	work.Go(func() { p.show(ctx) })
 	work.Go(func() { p.outcomes.run(ctx, p) })
 	work.Go(func() { p.member.Listen(ctx, subjectConduct, p.heed) })
+	work.Go(func() {
+		p.member.Listen(ctx, subjectTraffic, func(message []byte) { p.traffic.heed(message, p.table.Load(), time.Now()) })
+	})
 	close(p.running)
 	work.Wait()
 	leave()

@@ -253,6 +253,40 @@ func TestOneRollout(t *testing.T) {
 	until(t, "b has none", func() bool { p, _ := b.position(); return p.Share == 0 })
 }
 
+// TestAFollowerIsUpToDate: a gateway that does not lead shows no share from before the
+// position that it knows, however old the record is that it has read, and the traffic of
+// all gateways.
+func TestAFollowerIsUpToDate(t *testing.T) {
+	url := serve(t)
+	a := join(t, url, "a", routes("http://c"))
+	until(t, "a leads", func() bool { return leads(a) })
+	b := join(t, url, "b", routes("http://c"))
+	c := join(t, url, "c", routes("http://c"))
+	known := func(g *gateway) force { return g.seen.Load().force[name] }
+	generation := known(b).generation
+	for i, o := range []rollout.Order{
+		{Kind: rollout.Promote, Force: true, Reason: "a test", To: 5000},
+		{Kind: rollout.Rollback, Reason: "a test"},
+		{Kind: rollout.Reset, Reason: "a test"},
+		{Kind: rollout.Promote, Force: true, Reason: "a test", To: 5000},
+	} {
+		if err := c.Order(t.Context(), name, o); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "b knows of the decision", func() bool { return known(b).generation > generation })
+		at := known(b)
+		generation = at.generation
+		r, err := b.Route(name)
+		if err != nil || r.Generation < at.generation || r.Share != at.decided || r.Percent != at.decided.Percent() || r.Phase != at.phase {
+			t.Errorf("order %d: it knows %+v, and shows %d, %s, generation %d: %v", i, at, r.Share, r.Phase, r.Generation, err)
+		}
+	}
+	b.Outcome(whittle.Outcome{Route: name, User: 1, At: time.Now(), Side: whittle.Monolith, Status: 200, Latency: time.Millisecond})
+	for _, g := range []*gateway{a, b, c} {
+		until(t, g.name+" shows a request at b", func() bool { r, err := g.Route(name); return err == nil && r.Monolith.PerSecond > 0 })
+	}
+}
+
 // TestARollbackNeedsNoLeader: while nobody leads, an order to roll back opens the breaker
 // everywhere.
 func TestARollbackNeedsNoLeader(t *testing.T) {

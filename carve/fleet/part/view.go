@@ -100,10 +100,38 @@ func (p *Part) refresh(ctx context.Context, last uint64) uint64 {
 }
 
 // Status shows every route of the fleet.
-func (p *Part) Status() []whittle.RouteStatus { return p.shown().Status() }
+func (p *Part) Status() []whittle.RouteStatus {
+	all := p.shown().Status()
+	for i := range all {
+		p.update(&all[i])
+	}
+	return all
+}
 
 // Route shows one.
-func (p *Part) Route(name string) (whittle.RouteStatus, error) { return p.shown().Route(name) }
+func (p *Part) Route(name string) (whittle.RouteStatus, error) {
+	s, err := p.shown().Route(name)
+	p.update(&s)
+	return s, err
+}
+
+// update shows what is known here and is later than the record that was read last: the
+// position, so that who asks after an order sees no share from before it, and the traffic,
+// which no record has.
+func (p *Part) update(s *whittle.RouteStatus) {
+	if p.own.Load() != nil {
+		return
+	}
+	if m, c, said := p.traffic.of(s.Route, time.Now()); said {
+		s.Monolith, s.Candidate = m, c
+	}
+	f, known := p.seen.Load().force[s.Route]
+	if !known || f.generation <= s.Generation {
+		return
+	}
+	s.Generation, s.Share, s.Percent, s.Phase = f.generation, f.decided, f.decided.Percent(), f.phase
+	s.NextShare, s.Withheld, s.Next = 0, "", "the fleet's record of this decision is being read."
+}
 
 // Past shows how one came to where it is.
 func (p *Part) Past(name string) (whittle.Past, error) { return p.shown().Past(name) }
