@@ -138,9 +138,11 @@ func Digest(writeKey string) string {
 	if writeKey == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(writeKey))
-	return hex.EncodeToString(sum[:8])
+	return DigestOf(sha256.Sum256([]byte(writeKey)))
 }
+
+// DigestOf is the Digest of the write key with this SHA-256.
+func DigestOf(sum [sha256.Size]byte) string { return hex.EncodeToString(sum[:8]) }
 
 // Source returns the HeaderSource of a record, "" where it has none.
 func Source(r *stream.Record) string {

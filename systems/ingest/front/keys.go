@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/systems/ingest/event"
+	"whittle/systems/ingest/stream"
 )
 
 // Keys is a list of write keys that is read from a file and can be read again.
@@ -28,7 +30,8 @@ type Keys struct {
 // keyList is what the file said.
 type keyList struct {
 	grants map[[sha256.Size]byte]*grant
-	plain  int // keys that stand in the file as they are
+	names  map[string]string // of the sources, by event.Digest of their keys
+	plain  int               // keys that stand in the file as they are
 }
 
 // Bounds of the file, of a key and of a name in it.
@@ -51,6 +54,9 @@ const (
 	mayReplay                   // another ingest's records, with their sources and times
 )
 
+// noRights stands for none of them: what such a key sent stays its source's.
+const noRights = "none"
+
 var rights = map[string]right{"events": mayEvents, "import": mayImport, "replay": mayReplay}
 
 // grant is what one write key may do.
@@ -63,7 +69,7 @@ type grant struct {
 // ReadKeys reads a file with one key a line, or its SHA-256 as sha256:HEX. Behind
 // it may stand settings: name=, the name of the source; allow=, the rights, of
 // events, import and replay with commas between them (events,import where it is
-// missing); rate=, how many events it may send, such as 100/s, 5000/m or 1e6/d;
+// missing), or none; rate=, how many events it may send, such as 100/s, 5000/m or 1e6/d;
 // other words are a note, and so is a line that begins with #. A file without a
 // key is an error (Invalid): an emptied list must not open the door.
 func ReadKeys(path string) (*Keys, error) {
@@ -102,7 +108,7 @@ func (k *Keys) Reload() error {
 }
 
 func parseKeys(text []byte) (*keyList, error) {
-	list := &keyList{grants: map[[sha256.Size]byte]*grant{}}
+	list := &keyList{grants: map[[sha256.Size]byte]*grant{}, names: map[string]string{}}
 	lines := map[[sha256.Size]byte]int{}
 	n := 0
 	for line := range bytes.Lines(text) {
@@ -122,7 +128,7 @@ func parseKeys(text []byte) (*keyList, error) {
 		if !hashed {
 			list.plain++
 		}
-		g := &grant{name: hex.EncodeToString(sum[:8]), rights: mayEvents | mayImport}
+		g := &grant{name: event.DigestOf(sum), rights: mayEvents | mayImport}
 		for _, field := range fields[1:] {
 			if strings.HasPrefix(field, "#") {
 				break
@@ -131,7 +137,7 @@ func parseKeys(text []byte) (*keyList, error) {
 				return nil, fmt.Errorf("line %d: %w", n, err)
 			}
 		}
-		list.grants[sum] = g
+		list.grants[sum], list.names[event.DigestOf(sum)] = g, g.name
 	}
 	if len(list.grants) == 0 {
 		return nil, fmt.Errorf("no key in it")
@@ -191,6 +197,9 @@ func (g *grant) set(field string) error {
 		g.name = value
 	case "allow":
 		g.rights = 0
+		if value == noRights {
+			return nil
+		}
 		for word := range strings.SplitSeq(value, ",") {
 			if rights[word] == 0 {
 				return fmt.Errorf("allow=%s: %q is none of events, import, replay", value, word)
@@ -212,6 +221,19 @@ func (g *grant) set(field string) error {
 // grant returns what a key may do, nil where it is not in the list.
 func (k *Keys) grant(key string) *grant {
 	return k.list.Load().grants[sha256.Sum256([]byte(key))]
+}
+
+// Tenant is who the id of a record belongs to: the source by whose write key it
+// came, so that an event which is sent again is known after the source's key was
+// replaced. A key that is not in the list is a tenant by itself.
+func (k *Keys) Tenant(r *stream.Record) string {
+	digest := event.Source(r)
+	if k != nil {
+		if name, ok := k.list.Load().names[digest]; ok {
+			return name
+		}
+	}
+	return digest
 }
 
 // Len is how many keys there are.

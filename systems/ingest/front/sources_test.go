@@ -40,6 +40,8 @@ func TestKeysFiles(t *testing.T) {
 		"k1\nsha256:6ab9f1eb8f7d3388f4f9d586f66e99fd54080df2c446f0e58668b09c08a16dd0": "line 2: the key of line 1 again",
 		"k1 allow=":                          `"" is none of events`,
 		"k1 allow=events,delete":             `"delete" is none of events`,
+		"k1 allow=none":                      "",
+		"k1 allow=events,none":               `"none" is none of events`,
 		"k1 name=":                           "a name is",
 		"k1 name=any":                        "a name is",
 		"k1 name=" + strings.Repeat("n", 65): "a name is",

@@ -7,7 +7,6 @@ import (
 
 	"whittle"
 	"whittle/systems/ingest/dedup"
-	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/stream"
 )
 
@@ -83,7 +82,7 @@ func (c *call) round(ctx context.Context) {
 	first := c.todo[:0]
 	for _, i := range c.todo {
 		r := &c.items[i].Record
-		id := dedup.Hash(event.Source(r), r.ID)
+		id := dedup.Hash(c.f.o.Keys.Tenant(r), r.ID)
 		claim := window.Claim(id, c.received)
 		switch claim.State {
 		case dedup.First:

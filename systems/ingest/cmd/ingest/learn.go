@@ -9,13 +9,13 @@ import (
 
 	"whittle"
 	"whittle/systems/ingest/dedup"
-	"whittle/systems/ingest/event"
+	"whittle/systems/ingest/front"
 	"whittle/systems/ingest/stream"
 )
 
 // window makes the set of ids that are known, and fills it from a log that
 // survived.
-func (v *serveVerb) window(ctx context.Context, kept *serverStream, log *slog.Logger, registry prometheus.Registerer) (*dedup.Window, error) {
+func (v *serveVerb) window(ctx context.Context, kept *serverStream, log *slog.Logger, keys *front.Keys, registry prometheus.Registerer) (*dedup.Window, error) {
 	if v.DedupEntries <= 0 || v.DedupAge <= 0 {
 		log.Warn("deduplication is off")
 		return nil, nil
@@ -30,7 +30,7 @@ func (v *serveVerb) window(ctx context.Context, kept *serverStream, log *slog.Lo
 	if kept.log != nil {
 		from, timeout = kept.log, 0
 	}
-	return w, rebuild(ctx, w, from, timeout, log)
+	return w, rebuild(ctx, w, from, keys.Tenant, timeout, log)
 }
 
 // remoteRebuild bounds how long a start waits for another machine's stream.
@@ -39,7 +39,7 @@ const remoteRebuild = 30 * time.Second
 // rebuild fills the window from a stream. A local log is read to its end,
 // because the promise of a window that survives stands on it; of a remote one
 // as much is read as can be within the patience.
-func rebuild(ctx context.Context, w *dedup.Window, from stream.Stream, timeout time.Duration, log *slog.Logger) error {
+func rebuild(ctx context.Context, w *dedup.Window, from stream.Stream, tenant func(*stream.Record) string, timeout time.Duration, log *slog.Logger) error {
 	reading := ctx
 	if timeout > 0 {
 		var cancel context.CancelFunc
@@ -47,7 +47,7 @@ func rebuild(ctx context.Context, w *dedup.Window, from stream.Stream, timeout t
 		defer cancel()
 	}
 	begun := time.Now()
-	n, err := w.Rebuild(reading, from, event.Source, begun)
+	n, err := w.Rebuild(reading, from, tenant, begun)
 	switch {
 	case err == nil:
 		log.Info("loaded event ids from the stream", "ids", n, "took", time.Since(begun).Round(time.Millisecond))

@@ -118,6 +118,49 @@ func TestDuplicatesAcrossARestart(t *testing.T) {
 	}
 }
 
+// TestDuplicatesAcrossAKeyRotation sends an event again by the next write key of
+// its source, as a client's queue on disk does: while both keys are in the list,
+// after a restart, and when the old one opens nothing any more.
+func TestDuplicatesAcrossAKeyRotation(t *testing.T) {
+	dir := t.TempDir()
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "keys"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const body = `{"userId":"u","event":"e","messageId":"once"}`
+	send := func(p *process, key string) receipt {
+		t.Helper()
+		r, err := post(http.DefaultClient, p.public+"/v1/track", key, "application/json", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	serve := func() *process {
+		return start(t, dir, nil, "--host", "127.0.0.1", "--port", "0", "--admin", "", "--keys", "keys")
+	}
+	write("old name=shop\nnew name=shop\nother name=app\n")
+	p := serve()
+	first := send(p, "old")
+	if again := send(p, "new"); again.Status != "duplicate" || again.Position != first.Position {
+		t.Errorf("by the next key: %+v", again)
+	}
+	if theirs := send(p, "other"); theirs.Status != "accepted" {
+		t.Errorf("of another source: %+v", theirs)
+	}
+	p.stop(t)
+	write("old name=shop allow=none\nnew name=shop\n")
+	p = serve()
+	if again := send(p, "new"); again.Status != "duplicate" || again.Position != first.Position {
+		t.Errorf("by the next key after a restart: %+v", again)
+	}
+	if no := send(p, "old"); no.code != 403 {
+		t.Errorf("by a key that may nothing: %+v", no)
+	}
+}
+
 func TestSettingsFromEnvFile(t *testing.T) {
 	dir := t.TempDir()
 	text := "PORT=0\nINGEST_HOST=127.0.0.1\nINGEST_ADMIN=127.0.0.1:0\nINGEST_DATA=from-file\nINGEST_MAX_IMPORT=100\n"

@@ -19,7 +19,7 @@ type keysVerb struct {
 
 type keysNewVerb struct {
 	Name  string `required:"" placeholder:"NAME" help:"The source's name: in metrics, the log and dead letters."`
-	Allow string `default:"events,import" placeholder:"RIGHTS" help:"What it may send (${default}): events, import, replay."`
+	Allow string `default:"events,import" placeholder:"RIGHTS" help:"What it may send (${default}): events, import, replay, or none."`
 	Rate  string `placeholder:"N/UNIT" help:"How many events it may send, such as 100/s or 5000/m. Without it: any."`
 }
 

@@ -169,7 +169,7 @@ func (v *serveVerb) readKeys(log *slog.Logger) (*front.Keys, error) {
 
 // serve wires the front to two listeners and runs them.
 func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o front.Options, kept *serverStream, registry *prometheus.Registry) error {
-	seen, err := v.window(ctx, kept, log, registry)
+	seen, err := v.window(ctx, kept, log, o.Keys, registry)
 	if err != nil {
 		return err
 	}
