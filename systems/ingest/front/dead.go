@@ -92,10 +92,9 @@ func (c *call) keepBody(r *http.Request, no *refusal) {
 }
 
 // noteUnread logs that a body was rejected of which not all was read, so that
-// there is nothing to keep.
+// there is nothing to keep. What the client sends again by itself is not logged.
 func (c *call) noteUnread(r *http.Request, no *refusal) {
-	switch no.status {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+	if no.status < http.StatusInternalServerError && no.status != http.StatusTooManyRequests && no.status != http.StatusRequestTimeout {
 		c.source.rejected(c.f.o.Log, c.received, 1, r.URL.Path, no.reason, "")
 	}
 }

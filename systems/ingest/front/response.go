@@ -84,10 +84,19 @@ func (c *call) refusalResponse(no refusal) response {
 	return a
 }
 
-// refuse responds to a request that is not for an endpoint.
+// refuse responds to a request that is not for an endpoint. Somebody who sent events
+// there is told apart from one who only looks by the method.
 func (f *Front) refuse(w http.ResponseWriter, r *http.Request, kind event.Kind, id string, no refusal) {
-	f.metrics.request(kind, no.status)
-	f.send(w, r, id, response{status: no.status}, appendRefusal(nil, rejected, no, id))
+	c := call{f: f, kind: kind, id: id, received: f.o.Now(), source: f.stranger()}
+	if key, ok := credential(r); ok {
+		c.identify(key)
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		c.noteUnread(r, &no)
+	}
+	a := c.refusalResponse(no)
+	f.metrics.request(kind, a.status)
+	f.send(w, r, id, a, c.out)
 }
 
 func appendRefusal(b []byte, s status, no refusal, id string) []byte {

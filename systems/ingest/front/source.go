@@ -113,6 +113,9 @@ func (s *source) count(t *tally) {
 	}
 }
 
+// maxLoggedPath is how much of a path the log shows, which anybody may make up.
+const maxLoggedPath = 128
+
 // rejected logs that events or a body of the source were rejected: the first
 // time at once, and then no more often than the others are logged.
 func (s *source) rejected(log *slog.Logger, now time.Time, n int, path, reason, letter string) {
@@ -122,7 +125,7 @@ func (s *source) rejected(log *slog.Logger, now time.Time, n int, path, reason, 
 		s.since += n
 		return
 	}
-	log.Warn("events were rejected", "source", s.name, "endpoint", path, "rejected", n, "also_since_last", s.since,
+	log.Warn("events were rejected", "source", s.name, "endpoint", path[:min(len(path), maxLoggedPath)], "rejected", n, "also_since_last", s.since,
 		"reason", reason, "dead_letter", letter)
 	s.next, s.since = now.Add(logInterval), 0
 }
