@@ -2,6 +2,7 @@ package event
 
 import (
 	"bytes"
+	"errors"
 
 	"whittle/internal/jsonscan"
 )
@@ -85,12 +86,45 @@ var words = [...]string{"NaN", "Infinity", "-Infinity", "undefined", "None", "Tr
 
 // notJSON says why an event cannot be read, whose rest begins with what is wrong.
 func notJSON(rest []byte) error {
-	for _, w := range words {
-		if bytes.HasPrefix(rest, []byte(w)) {
-			return invalid("the event is not JSON: %s is none of its values", w)
-		}
+	if w := wordAt(rest); w != "" {
+		return invalid("the event is not JSON: %s is none of its values", w)
 	}
 	return errEvent
 }
 
+func wordAt(rest []byte) string {
+	for _, w := range words {
+		if bytes.HasPrefix(rest, []byte(w)) {
+			return w
+		}
+	}
+	return ""
+}
+
 var errEvent = invalid("the event is not JSON")
+
+// foreign are bodies that are something else altogether, by how they begin.
+var foreign = [...]struct{ begins, is string }{
+	{"\xef\xbb\xbf", "it begins with a byte order mark"},
+	{"\xff\xfe", "it is UTF-16"},
+	{"\xfe\xff", "it is UTF-16"},
+	{"\x1f\x8b", "it is gzip, and no Content-Encoding says so"},
+	{"\x28\xb5\x2f\xfd", "it is zstd, and no Content-Encoding says so"},
+}
+
+// errBody says why the body cannot be read that the scanner met an error in.
+func (p *Parser) errBody() error {
+	for _, f := range foreign {
+		if bytes.HasPrefix(p.body, []byte(f.begins)) {
+			return invalid("the body is not JSON: %s", f.is)
+		}
+	}
+	at := min(p.scan.Offset(), len(p.body))
+	switch w := wordAt(p.body[at:]); {
+	case w != "":
+		return invalid("the body is not JSON: %s at byte %d is none of its values", w, at)
+	case errors.Is(p.scan.Err(), jsonscan.Truncated):
+		return invalid("the body is not JSON: it is cut off, or a bracket or quote of it is missing")
+	}
+	return invalid("the body is not JSON, from byte %d on", at)
+}

@@ -3,6 +3,7 @@ package event_test
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -118,7 +119,7 @@ func FuzzScan(f *testing.F) {
 		if whittle.CodeOf(err) == whittle.ResourceExhausted {
 			return // not read to its end
 		}
-		taken := err == nil || err.Error() != "the body is not JSON"
+		taken := err == nil || !strings.HasPrefix(err.Error(), "the body is not JSON")
 		if err == nil {
 			body = withoutRejected(t, body, b)
 		}

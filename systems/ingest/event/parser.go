@@ -91,8 +91,8 @@ func (p *Parser) begin(l Limits, c Call, body []byte) {
 }
 
 var (
-	errBody     = invalid("the body is not JSON")
-	errNoObject = invalid("the body is not a JSON object")
+	errNoObject    = invalid("the body is not a JSON object")
+	errBodyNotUTF8 = invalid("the body is not JSON: it is not UTF-8")
 )
 
 // single reads a body that is one event.
@@ -108,7 +108,7 @@ func (p *Parser) single() error {
 		if len(b) > p.limits.Event {
 			return tooLarge(len(b), p.limits.Event)
 		}
-		return errBody
+		return p.errBody()
 	}
 	f := &p.events[0]
 	if errors.Is(f.err, errNotObject) {
@@ -128,7 +128,7 @@ func (p *Parser) bulk() error {
 	s := &p.scan
 	if s.Next() != jsonscan.Object {
 		if s.Finish() != nil {
-			return errBody
+			return p.errBody()
 		}
 		return ErrNoBatch
 	}
@@ -148,8 +148,11 @@ func (p *Parser) bulk() error {
 			continue
 		}
 		v := span{from: uint32(s.Start())}
-		if s.Skip(); s.Err() != nil || !utf8.Valid(p.body[from:s.End()]) {
-			return errBody
+		if s.Skip(); s.Err() != nil {
+			return p.errBody()
+		}
+		if !utf8.Valid(p.body[from:s.End()]) {
+			return errBodyNotUTF8
 		}
 		v.to = uint32(s.End())
 		twice = twice || n != other && !value[n].none()
@@ -157,7 +160,7 @@ func (p *Parser) bulk() error {
 	}
 	switch {
 	case s.Finish() != nil:
-		return errBody
+		return p.errBody()
 	case !array:
 		return ErrNoBatch
 	case twice:
@@ -199,7 +202,7 @@ func (p *Parser) array() error {
 		case kind == jsonscan.None || !p.read(kind, base):
 			p.events = p.events[:known]
 			if !p.pass(&before) {
-				return errBody
+				return p.errBody()
 			}
 		}
 	}
