@@ -36,14 +36,14 @@ type exitSignal int
 // Run parses args and runs one verb. It returns the exit status of the process
 // and has printed every message for the user.
 func (p *Program) Run(ctx context.Context, args []string) (status int) {
-	parser, err := kong.New(p.Verbs, append([]kong.Option{
+	parser, err := kong.New(p.Verbs, slices.Concat([]kong.Option{
 		kong.Name(p.Name),
 		kong.Description(p.Description),
 		kong.Writers(p.Out, p.Err),
 		kong.Exit(func(code int) { panic(exitSignal(code)) }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(p.Bind...),
-	}, p.Options...)...)
+	}, values(), p.Options)...)
 	if err != nil {
 		fmt.Fprintf(p.Err, "%s: %v\n", p.Name, err)
 		return whittle.Internal.ExitStatus()
@@ -57,9 +57,9 @@ func (p *Program) Run(ctx context.Context, args []string) (status int) {
 			status = int(code)
 		}
 	}()
-	verb, err := parser.Parse(args)
+	verb, err := parser.Parse(asHelp(parser, args))
 	if err != nil {
-		fmt.Fprintf(p.Err, "%s: %v\n", p.Name, err)
+		fmt.Fprintf(p.Err, "%s: %s\n", p.Name, plainly(err))
 		fmt.Fprintf(p.Err, "Run \"%[1]s --help\", or \"%[1]s VERB --help\", for the usage with examples.\n", p.Name)
 		return whittle.Invalid.ExitStatus()
 	}

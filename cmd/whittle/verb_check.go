@@ -31,8 +31,8 @@ Examples:
 
 // Run prints every route as it will be treated, or everything that is wrong.
 func (v *checkVerb) Run(s cmdline.Streams) error {
-	if v.Rate < 0 || v.Rate > 1e9 {
-		return whittle.Errorf(whittle.Invalid, "--rate %g is no number of requests a second", v.Rate)
+	if !(v.Rate >= 0 && v.Rate <= 1e9) { // nor NaN
+		return whittle.Errorf(whittle.Invalid, "--rate %g is no number of requests a second: write one above 0, such as 0.5", v.Rate)
 	}
 	f, err := readConfig(v.Config)
 	if err != nil {

@@ -219,7 +219,7 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 		"URL --rate 5 -d -1s":              "--duration is below 0",
 		"URL --rate 5":                     "a rate needs a duration",
 		"URL --rate 5 --users 5 -d 1s":     "either --rate is given, for open arrivals, or --users",
-		"URL --rate x -d 1s":               "expected a float",
+		"URL --rate x -d 1s":               `--rate: "x" is not a number`,
 		"URL --timeout -1s":                "--timeout is below 0",
 		"URL --think -1s":                  "--think is below 0",
 		"URL --header x":                   "not of the form",

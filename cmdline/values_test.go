@@ -1,0 +1,105 @@
+package cmdline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// measureVerb has a flag of each kind.
+type measureVerb struct {
+	Rate   float64
+	Users  int
+	Loops  int64
+	Seed   uint64
+	For    time.Duration
+	Each   []int
+	Name   string
+	Same   map[string]string
+	Lines  string `enum:"auto,exact" default:"auto"`
+	Target string `arg:"" optional:""`
+}
+
+func (v *measureVerb) Run(p *Program) error {
+	fmt.Fprintf(p.Out, "%g %d %d %d %s %v %s\n", v.Rate, v.Users, v.Loops, v.Seed, v.For, v.Each, v.Name)
+	return nil
+}
+
+func measured(args string) (status int, out, errs string) {
+	var o, e strings.Builder
+	var verbs struct {
+		Measure measureVerb `cmd:"" help:"Measure it."`
+	}
+	p := &Program{Name: "tool", Verbs: &verbs, Out: &o, Err: &e}
+	p.Bind = []any{p}
+	status = p.Run(context.Background(), strings.Fields(args))
+	return status, o.String(), e.String()
+}
+
+func TestValuesAreReadAsTheyAreWritten(t *testing.T) {
+	for args, want := range map[string]string{
+		"--rate 0.5 --users 3 --loops 4 --seed 5 --for 2m --each 1,2": "0.5 3 4 5 2m0s [1 2] \n",
+		"--rate -1 --users -2 --for -3s --each=-1":                    "-1 -2 0 0 -3s [-1] \n",
+		"--users 010 --name 010":                                      "0 10 0 0 0s [] 010\n", // no octal number
+	} {
+		if status, out, errs := measured("measure " + args); status != 0 || out != want {
+			t.Errorf("%s: status %d, %q, %q; want %q", args, status, out, errs, want)
+		}
+	}
+}
+
+// TestBadUsageIsSaidPlainly: no fault of a command line is told in the words of the parser
+// or of Go, and each says what is expected.
+func TestBadUsageIsSaidPlainly(t *testing.T) {
+	for args, want := range map[string]string{
+		"--rate abc":                   `--rate: "abc" is not a number`,
+		"--rate=":                      `--rate: "" is not a number`,
+		"--rate":                       `--rate needs a value`,
+		"--rate --users 3":             `--rate needs a value, and "--users" looks like a flag`,
+		"--users 1.5":                  `--users: "1.5" is not a whole number`,
+		"--users 0x10":                 `--users: "0x10" is not a whole number`,
+		"--loops 9999999999e9":         `--loops: "9999999999e9" is not a whole number`,
+		"--seed -1":                    `--seed: "-1" is not a whole number from 0`,
+		"--for 3":                      `--for: "3" has no unit: write 3s for seconds or 3ms for milliseconds`,
+		"--for 1d":                     `--for: "1d" is not a duration: write 30s, 500ms or 2h`,
+		"--for abc":                    `--for: "abc" is not a duration: write 30s, 500ms or 2h`,
+		"--each 1,x":                   `--each: "x" is not a whole number`,
+		"--name -5x":                   `--name needs a value, and "-5x" looks like a flag; if it is meant, write --name="-5x"`,
+		"--name":                       `--name needs a value`,
+		"--same foo":                   `--same: "foo" is not of the form NAME=VALUE`,
+		"--lines none":                 `--lines must be one of "auto","exact" but got "none"`,
+		"--nosuch":                     `unknown flag --nosuch`,
+		"one two":                      `unexpected argument two`,
+		"--rate 1 --for -x":            `--for needs a value, and "-x" looks like a flag`,
+		"--users 99999999999999999999": `"99999999999999999999" is beyond every bound`,
+	} {
+		status, _, errs := measured("measure " + args)
+		if status != whittle.Invalid.ExitStatus() || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %q; want %q", args, status, errs, want)
+		}
+		for _, internal := range []string{"EOL", "short flag", "64 bit", "strconv", "time: ", "(string)", "perhaps"} {
+			if strings.Contains(errs, internal) {
+				t.Errorf("%s: %q has the parser's own words", args, errs)
+			}
+		}
+	}
+}
+
+func TestHelpOfAVerb(t *testing.T) {
+	_, asked, _ := measured("measure --help")
+	for _, args := range []string{"help measure", "help measure --help"} {
+		if status, out, errs := measured(args); status != 0 || out != asked || !strings.Contains(out, "Measure it.") {
+			t.Errorf("%s: status %d, %q, %q; want %q", args, status, out, errs, asked)
+		}
+	}
+	if status, out, _ := measured("help"); status != 0 || !strings.Contains(out, "measure") {
+		t.Errorf("help: status %d, %q", status, out)
+	}
+	if status, _, errs := measured("help nosuch"); status != 2 || !strings.Contains(errs, "unexpected argument nosuch") {
+		t.Errorf("help nosuch: status %d, %q", status, errs)
+	}
+}
