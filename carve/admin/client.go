@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +45,10 @@ func Dial(addr, token string) (*Client, error) {
 		full = "http://" + addr
 	}
 	u, err := url.Parse(full)
+	if err == nil && !reachable(u, addr) {
+		return nil, whittle.Errorf(whittle.Invalid, "%q has no port from 1 to 65535", addr).
+			WithHint("write it as host:port, such as 127.0.0.1:8081, the address under admin: in the gateway's config")
+	}
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "%q is no address of a gateway's admin API", addr).
 			WithHint("write it as host:port or as an http or https URL")
@@ -63,6 +68,16 @@ func Dial(addr, token string) (*Client, error) {
 	}
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return c, nil
+}
+
+// reachable reports whether there can be a port at what was written as addr. A URL's scheme
+// implies one.
+func reachable(u *url.URL, addr string) bool {
+	if u.Port() == "" {
+		return strings.Contains(addr, "://")
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && n > 0
 }
 
 // Close lets go of idle connections.
@@ -152,7 +167,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 		return c.problem(resp.StatusCode, b)
 	}
 	if err := json.Unmarshal(b, into); err != nil {
-		return c.foreign("its response cannot be read: " + err.Error())
+		return c.foreign("its response is not that API's JSON")
 	}
 	return nil
 }
@@ -164,7 +179,10 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return whittle.Errorf(whittle.Canceled, "ask gateway: %w", err)
 	case errors.As(err, &slow) && slow.Timeout():
-		return whittle.Errorf(whittle.DeadlineExceeded, "the gateway at %s does not respond in time: %w", c.base.Host, err)
+		return whittle.Errorf(whittle.DeadlineExceeded, "the gateway at %s does not respond in time", c.base.Host)
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err // which method and path were asked for is nothing to the user
 	}
 	return whittle.Errorf(whittle.Unavailable, "no gateway responds at %s: %w", c.base.Host, err).
 		WithHint("is `whittle run` up, and is this its admin address?")

@@ -105,8 +105,21 @@ func TestClientMeetsNobody(t *testing.T) {
 	}
 	_, err = dial(t, addr, "").Status(t.Context())
 	coded, ok := errors.AsType[*whittle.Error](err)
-	if !ok || coded.Code != whittle.Unavailable || !strings.HasPrefix(err.Error(), "no gateway responds at "+addr) || !strings.Contains(coded.Hint, "whittle run") {
+	if !ok || coded.Code != whittle.Unavailable || !strings.HasPrefix(err.Error(), "no gateway responds at "+addr) || strings.Contains(err.Error(), "Get ") || !strings.Contains(coded.Hint, "whittle run") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAddressNeedsAPort(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1", "gateway", ":99999", ":0", "127.0.0.1:0", "http://127.0.0.1:65536", "[::1]"} {
+		if _, err := admin.Dial(addr, ""); whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), "has no port") {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+	for _, addr := range []string{":8081", "gateway:8081", "[::1]:8081", "http://gateway", "https://gateway/whittle"} {
+		if _, err := admin.Dial(addr, ""); err != nil {
+			t.Errorf("%s: %v", addr, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -98,6 +99,9 @@ Examples:
 
 // Run asks once.
 func (v *healthVerb) Run(ctx context.Context, s cmdline.Streams) error {
+	if v.Timeout <= 0 {
+		return whittle.Errorf(whittle.Invalid, "--timeout %s is not above 0", v.Timeout)
+	}
 	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
 	defer cancel()
 	if v.URL != "" {
@@ -118,13 +122,14 @@ func (v *healthVerb) Run(ctx context.Context, s cmdline.Streams) error {
 // page asks a page once, without going where it redirects to.
 func (v *healthVerb) page(ctx context.Context, s cmdline.Streams) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.URL, nil)
-	if err != nil {
-		return whittle.Errorf(whittle.Invalid, "ask %s: %w", v.URL, err)
+	if err != nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return whittle.Errorf(whittle.Invalid, "%q is not a URL such as http://127.0.0.1:8091/readyz", v.URL).
+			WithHint("a gateway is asked by --admin HOST:PORT")
 	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
 	if err != nil {
-		return whittle.Errorf(whittle.Unavailable, "no service responds: %w", err)
+		return whittle.Errorf(whittle.Unavailable, "no service responds at %s: %w", v.URL, errors.Unwrap(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -142,6 +147,7 @@ func (demoVerb) Help() string {
 
 Examples:
   make demo            # carve the count endpoint: flaws refused, shift, break, rollback, live
+  make demo-fleet      # the same with three gateways, the one that leads killed in the middle
   make demo-emojify    # profile a service, name the line, take it out, guard against its return
   make demo-ingest     # events onto a stream, Go next to Node.js, every one read back`
 }
