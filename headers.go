@@ -31,7 +31,7 @@ func (c *Comparison) ListsHeader(name string) bool {
 // neverCompared are headers of which a comparison would say nothing: those of one
 // connection, those of the bytes on it, and what is compared elsewhere.
 var neverCompared = set(
-	"Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding", "Date", "Content-Md5", "Content-Digest", "Repr-Digest", "Digest",
+	"Content-Type", "Content-Length", "Transfer-Encoding", "Date", "Content-Md5", "Content-Digest", "Repr-Digest", "Digest",
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Te", "Trailer", "Upgrade",
 )
 

@@ -45,24 +45,32 @@ func saying(t *testing.T, body, coding string) http.Handler {
 // the user gets is as the monolith packed it.
 func TestResponsesAreComparedWithoutTheirCoding(t *testing.T) {
 	const body = `{"id": 7, "name": "the same"}`
+	const all = "gzip, br, compress"
 	for name, tt := range map[string]struct {
 		monolith, candidate string
+		accept              string
 		skip                string
 		failure             whittle.Failure
+		unasked             string // the coding that the exchange still names
 	}{
-		"one compresses":         {"gzip", "", "", ""},
-		"each in its way":        {"br", "gzip", "", ""},
-		"the candidate lies":     {"gzip", "lies", "", whittle.FailedMalform},
-		"an unknown one":         {"compress", "", whittle.SkipEncoded, ""},
-		"the monolith lies":      {"lies", "", whittle.SkipEncoded, ""},
-		"the candidate's is odd": {"", "compress", whittle.SkipEncoded, ""},
+		"one compresses":         {"gzip", "", all, "", "", ""},
+		"each in its way":        {"br", "gzip", all, "", "", ""},
+		"whatever there is":      {"br", "gzip", "*", "", "", ""},
+		"the candidate lies":     {"gzip", "lies", all, "", whittle.FailedMalform, ""},
+		"an unknown one":         {"compress", "", all, whittle.SkipEncoded, "", ""},
+		"the monolith lies":      {"lies", "", all, whittle.SkipEncoded, "", ""},
+		"the candidate's is odd": {"", "compress", all, whittle.SkipEncoded, "", ""},
+		"unasked":                {"", "gzip", "identity", "", "", "gzip"},
+		"another was asked for":  {"", "gzip", "br;q=1.0", "", "", "gzip"},
+		"refused":                {"", "gzip", "gzip;q=0, *", "", "", "gzip"},
+		"odd and unasked":        {"", "compress", "gzip", "", "", "compress"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := everything()
 			spec.Safe = true
 			s := open(t, spec, saying(t, body, tt.monolith), saying(t, body, tt.candidate))
 			s.apply(0, whittle.PhaseShadow)
-			r := s.sends(http.MethodGet, "", "Accept-Encoding", "gzip, br, compress")
+			r := s.sends(http.MethodGet, "", "Accept-Encoding", tt.accept)
 			resp, err := http.DefaultTransport.RoundTrip(r)
 			if err != nil {
 				t.Fatal(err)
@@ -98,8 +106,8 @@ func TestResponsesAreComparedWithoutTheirCoding(t *testing.T) {
 			if m := &x[0].Monolith; string(m.Body) != body || m.Header.Get("Content-Encoding") != "" {
 				t.Errorf("the monolith's response is %q with %v", m.Body, m.Header)
 			}
-			if c := &x[0].Candidate; c.Failure != tt.failure || tt.failure == "" && string(c.Body) != body {
-				t.Errorf("the candidate's response is %q, failure %q (%s)", c.Body, c.Failure, c.Detail)
+			if c := &x[0].Candidate; c.Failure != tt.failure || tt.failure == "" && string(c.Body) != body || tt.failure == "" && c.Header.Get("Content-Encoding") != tt.unasked {
+				t.Errorf("the candidate's response is %q with %v, failure %q (%s)", c.Body, c.Header, c.Failure, c.Detail)
 			}
 		})
 	}

@@ -72,5 +72,5 @@ func (rt *route) round(ctx context.Context, v *userRequest, x *whittle.Exchange)
 	if rt.rpc != nil && round.Candidate.Failure == whittle.NoFailure {
 		round.Candidate = rt.mapped(&round.Candidate)
 	}
-	return round, rt.uncode(v, &round.Monolith) == nil && rt.uncode(v, &round.Candidate) == nil
+	return round, rt.uncode(v, x, &round.Monolith) == nil && rt.uncodeCandidate(v, x, &round.Candidate) == nil
 }

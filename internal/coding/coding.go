@@ -39,6 +39,48 @@ func Plain(h map[string][]string) bool {
 	return true
 }
 
+// Asked reports whether a request asks for the coding that a response has: by name or
+// by *, and not with a weight of 0. A body without a coding needs no asking. What names
+// no coding at all is taken as written by who reads none, as curl and most HTTP
+// libraries do until they are told to, though RFC 9110 allows any there.
+func Asked(request, response map[string][]string) bool {
+	for _, line := range response["Content-Encoding"] {
+		for name := range strings.SplitSeq(line, ",") {
+			name = canonical(name)
+			if name != "" && name != "identity" && !asks(request["Accept-Encoding"], name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// asks reports whether an Accept-Encoding has a coding, by the name rather than by *.
+func asks(accept []string, name string) bool {
+	named, other := 0, 0 // -1: refused, 1: asked for
+	for _, line := range accept {
+		for part := range strings.SplitSeq(line, ",") {
+			of, weight, _ := strings.Cut(part, ";")
+			is := 1
+			if k, q, _ := strings.Cut(weight, "="); strings.EqualFold(strings.TrimSpace(k), "q") && strings.Trim(strings.TrimSpace(q), "0.") == "" {
+				is = -1
+			}
+			switch canonical(of) {
+			case name:
+				named = is
+			case "*":
+				other = is
+			}
+		}
+	}
+	return named > 0 || named == 0 && other > 0
+}
+
+// canonical is a coding's name without its old spelling.
+func canonical(name string) string {
+	return strings.TrimPrefix(strings.ToLower(strings.TrimSpace(name)), "x-")
+}
+
 // Decode returns a body decoded from gzip, deflate, br or zstd, or the body itself
 // where it has no coding. Errors are ErrUnknown, also for several codings,
 // ErrGarbled for malformed data, and ErrTooLong where the result would be longer

@@ -15,8 +15,9 @@ type item struct {
 	seq   int64
 	size  int64
 	queue string
-	// input is the request as it was recorded.
-	input capture.RequestKey
+	// input is the request as it was recorded, and accepts the codings that it asked for.
+	input   capture.RequestKey
+	accepts []string
 	// repeat is the monolith's earlier response to the same request.
 	repeat *whittle.Response
 	// redacted says that the request has a redaction token in place of a

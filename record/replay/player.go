@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway"
+	"whittle/internal/coding"
 	"whittle/record/capture"
 	"whittle/record/har"
 )
@@ -111,16 +112,17 @@ func (p *player) itemOf(e *capture.Entry, seq int64) *item {
 		return it
 	}
 	it.queue = p.o.Key.queue(e)
+	it.accepts = e.Request.Header["Accept-Encoding"]
 	p.prepare(it)
 	switch {
 	case streams(&e.Request):
 		it.skip = whittle.SkipStreaming
 	case !p.o.AllowWrites && !it.to.caller.Allows(e.Request.Method):
 		it.skip = whittle.SkipNotSafe
-	case !unpack(&e.Response):
-		it.skip = whittle.SkipEncoded
-	case p.o.Redact != nil:
-		p.o.Redact(&e.Response)
+	default:
+		if !p.unpacked(it, &e.Response) {
+			it.skip = whittle.SkipEncoded
+		}
 	}
 	return it
 }
@@ -309,20 +311,32 @@ func (p *player) send(ctx context.Context, it *item) {
 		it.skip = whittle.SkipInterrupted
 		return
 	}
-	if it.response.Failure == whittle.NoFailure && !unpack(&it.response) {
+	responded := it.response.Failure == whittle.NoFailure
+	if !p.unpacked(it, &it.response) && responded {
 		it.response.Failure, it.response.Detail = whittle.FailedMalform, "the body is not what its Content-Encoding says, or in one that was not asked for"
 	}
 	if p.asksMonolith(it) {
-		if again, err := p.router.monolith.Call(ctx, q); err == nil && again.Failure == whittle.NoFailure && unpack(&again) {
+		if again, err := p.router.monolith.Call(ctx, q); err == nil && again.Failure == whittle.NoFailure && p.unpacked(it, &again) {
 			it.again = &again
 		}
 	}
+}
+
+// unpacked is a response as it is compared: redacted, and without its content coding, but
+// for the coding's name where the recorded request did not ask for it. It returns false
+// where unpack does.
+func (p *player) unpacked(it *item, a *whittle.Response) bool {
+	coded := a.Header["Content-Encoding"]
+	asked := coding.Asked(whittle.Header{"Accept-Encoding": it.accepts}, a.Header)
+	ok := unpack(a)
 	if p.o.Redact != nil {
-		p.o.Redact(&it.response)
-		if it.again != nil {
-			p.o.Redact(it.again)
-		}
+		p.o.Redact(a)
 	}
+	if ok && !asked {
+		a.Header = maps.Clone(a.Header)
+		a.Header["Content-Encoding"] = coded
+	}
+	return ok
 }
 
 // asksMonolith reports whether this request is repeated to the monolith. One

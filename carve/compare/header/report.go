@@ -76,7 +76,10 @@ func (h *Headers) explained(t *headerHead, at int, limit float64) []whittle.Find
 // cause says what to do about a difference that is not shown yet.
 func (h *Headers) cause(f *whittle.Finding, c *Change) string {
 	switch {
-	case f.Expected != "" || f.Decided:
+	case f.Expected != "":
+	case c.Path == "Content-Encoding": // one that was asked for is taken off before anything is compared
+		return "the request's Accept-Encoding asks for none such, so its client may not be able to read the body"
+	case f.Decided:
 	case c.Noisy:
 		return "the monolith changes it by itself: declare it in compare.expect, or leave it out of compare.headers"
 	case h.Repeats == 0:
