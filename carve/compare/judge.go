@@ -185,7 +185,8 @@ func (j *Judge) ServedNeeded(most float64) int {
 
 func statusWord(a *whittle.Response) string { return strconv.Itoa(a.Status) }
 
-// mediaType is the content type without its parameters but the charset.
+// mediaType is the content type with its parameters, but for those of multipart bodies
+// that are made anew with each.
 func mediaType(a *whittle.Response) string {
 	raw := a.Header.Get("Content-Type")
 	switch raw {
@@ -198,8 +199,15 @@ func mediaType(a *whittle.Response) string {
 	if err != nil {
 		return display.Snippet([]byte(raw), 80)
 	}
+	delete(params, "boundary")
+	if strings.HasPrefix(kind, "multipart/") {
+		delete(params, "start")
+	}
 	if c := params["charset"]; c != "" {
-		kind += "; charset=" + strings.ToLower(c)
+		params["charset"] = strings.ToLower(c)
+	}
+	if word := mime.FormatMediaType(kind, params); word != "" {
+		kind = word
 	}
 	return display.Snippet([]byte(kind), 120)
 }
