@@ -73,7 +73,7 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 	loose, other := false, false
 	if same {
 		differs, same = s.seeHead(&s.kind, x, whittle.FoundContentType, shape, s.compared)
-		loose, other = s.headers.See(x, shape, header.Level{Limit: s.limit(), Alpha: s.alpha, N: s.compared})
+		loose, other = s.headers.See(header.WithTrailers(x), shape, header.Level{Limit: s.limit(), Alpha: s.alpha, N: s.compared})
 	}
 	if !same {
 		s.loose += int(eprocess.Indicator(differs || loose && !s.headers.Learns()))
@@ -228,7 +228,7 @@ func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, nois
 			return []string{string(kind)}, nil
 		}
 	}
-	for _, name := range s.headers.Differing(x, a, b) {
+	for _, name := range s.headers.Differing(x, header.WithTrailer(a), header.WithTrailer(b)) {
 		list = append(list, "header "+name)
 	}
 	body, rare := s.method.Places(a, b)

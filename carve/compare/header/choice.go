@@ -22,13 +22,13 @@ func (h *Headers) asks(request whittle.Header) {
 // a body that nobody comes back with, or ranges that nobody takes up, are what
 // servers add; where clients do, they count.
 func (h *Headers) mayCompare(name string) bool {
-	return h.c.ComparesHeader(name) || whittle.ComparedOnRequest(name) && h.c.ListsHeader(name)
+	return h.c.ComparesHeader(configured(name)) || whittle.ComparedOnRequest(name) && h.c.ListsHeader(configured(name))
 }
 
 // compares reports whether it does, in responses of which these are all the
 // headers: a strong Etag is one that somebody chose to send.
 func (h *Headers) compares(name string, all []whittle.Header) bool {
-	if h.c.ComparesHeader(name) {
+	if h.c.ComparesHeader(configured(name)) {
 		return true
 	}
 	if !h.mayCompare(name) {
@@ -91,7 +91,7 @@ func (h *Headers) othersWord(header whittle.Header, x *whittle.Exchange) string 
 func (h *Headers) others(a, b whittle.Header) (names []string) {
 	for _, header := range []whittle.Header{a, b} {
 		for name := range header {
-			if _, known := h.index[name]; !known && h.c.ComparesHeader(name) && !slices.Equal(a[name], b[name]) {
+			if _, known := h.index[name]; !known && h.c.ComparesHeader(configured(name)) && !slices.Equal(a[name], b[name]) {
 				names = append(names, name)
 			}
 		}
@@ -131,7 +131,7 @@ func (h *Headers) list(x *whittle.Exchange) {
 // listed reports whether a header that differs is one that servers add, and not only
 // another value of the same form.
 func (h *Headers) listed(name string, x *whittle.Exchange, all []whittle.Header) bool {
-	if !h.c.ListsHeader(name) || h.compares(name, all) {
+	if !h.c.ListsHeader(configured(name)) || h.compares(name, all) {
 		return false
 	}
 	from, to := headerWords(name, x, &x.Candidate)
