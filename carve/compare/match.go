@@ -2,6 +2,7 @@ package compare
 
 import (
 	"slices"
+	"strings"
 
 	"whittle"
 	"whittle/carve/compare/display"
@@ -143,6 +144,7 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	m.n++
 	m.noise.N++
 	repeated := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
+	m.readBy(&x.Monolith)
 	m.cand = m.note(m.cand[:0], m.differ.Diff(x.Monolith.Body, x.Candidate.Body), x, repeated)
 	m.self = m.self[:0]
 	if repeated {
@@ -164,6 +166,14 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	m.account()
 	m.seeForms(x, repeated)
 	return o
+}
+
+// readBy has bodies read as what the content type says that they are.
+func (m *match) readBy(a *whittle.Response) {
+	if k, ok := m.plain.(*jsondiff.JSON); ok {
+		sent := a.Header.Get("Content-Type")
+		k.AsText = sent != "" && !strings.Contains(strings.ToLower(sent), "json")
+	}
 }
 
 // worthAsking reports whether both sides are to be asked about a difference again:
@@ -241,6 +251,7 @@ func (m *match) mark(d *jsondiff.Difference) int {
 // Places implements method.
 func (m *match) Places(a, b *whittle.Response) (list, rare []string) {
 	m.refresh()
+	m.readBy(a)
 	for _, d := range m.differ.Diff(a.Body, b.Body) {
 		if d.Expect >= 0 || slices.Contains(list, d.Path) {
 			continue

@@ -84,6 +84,7 @@ func (m *match) Varies(a, b *whittle.Response) {
 	if !m.learn || !header.Usable(b, a) {
 		return
 	}
+	m.readBy(a)
 	for _, d := range m.differ.Diff(a.Body, b.Body) {
 		if k := (markKey{Path: d.Path, How: d.How, Expect: d.Expect}); d.Expect < 0 && k.learnable() && m.forms.Teaches(k.noise()) {
 			m.noise.Learn(k.noise())

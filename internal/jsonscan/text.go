@@ -45,6 +45,17 @@ func unit(b []byte) rune {
 // a surrogate pair becomes U+FFFD, as in encoding/json, and whole is then false.
 // Bytes that are not UTF-8 stay, and so does a backslash that begins no escape.
 func AppendText(dst, inside []byte) (text []byte, whole bool) {
+	return appendText(dst, inside, false)
+}
+
+// AppendExact is AppendText, but for half of a surrogate pair, which becomes its three
+// bytes by the scheme of UTF-8 (WTF-8), so that different texts stay different.
+func AppendExact(dst, inside []byte) []byte {
+	dst, _ = appendText(dst, inside, true)
+	return dst
+}
+
+func appendText(dst, inside []byte, halves bool) (text []byte, whole bool) {
 	b := inside
 	whole = true
 	for {
@@ -64,10 +75,12 @@ func AppendText(dst, inside []byte) (text []byte, whole bool) {
 		}
 		b = b[6:]
 		if utf16.IsSurrogate(r) {
-			if r = utf16.DecodeRune(r, unit(b)); r == utf8.RuneError {
-				whole = false
-			} else {
+			half := r
+			if r = utf16.DecodeRune(half, unit(b)); r != utf8.RuneError {
 				b = b[6:]
+			} else if whole = false; halves {
+				dst = append(dst, 0xe0|byte(half>>12), 0x80|byte(half>>6)&0x3f, 0x80|byte(half)&0x3f)
+				continue
 			}
 		}
 		dst = utf8.AppendRune(dst, r)

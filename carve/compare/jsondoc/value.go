@@ -9,7 +9,7 @@ import (
 )
 
 // Unquote appends what a quoted JSON string stands for; ok is false where quoted
-// is none. A lone surrogate becomes U+FFFD, as in encoding/json; bytes that are
+// is none. Half of a surrogate pair stays itself, in the scheme of UTF-8; bytes that are
 // not UTF-8 stay.
 func Unquote(dst, quoted []byte) (s []byte, ok bool) {
 	var scan jsonscan.Scanner
@@ -17,8 +17,7 @@ func Unquote(dst, quoted []byte) (s []byte, ok bool) {
 	if scan.Next() != jsonscan.String || scan.Start() > 0 || scan.End() < len(quoted) {
 		return dst, false
 	}
-	dst, _ = jsonscan.AppendText(dst, scan.Inside())
-	return dst, true
+	return jsonscan.AppendExact(dst, scan.Inside()), true
 }
 
 // SkipDigits skips digits and reports where they end.
