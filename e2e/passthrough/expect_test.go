@@ -6,7 +6,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 )
 
 // TestABodyThatIsThereIsNotWaitedFor: a request whose body came with its head goes on
@@ -43,5 +45,37 @@ func TestABodyThatIsThereIsNotWaitedFor(t *testing.T) {
 		if h := <-heads; h.Get("Expect") != "" {
 			t.Errorf("the upstream is asked for a 100 that nobody waits for: %v", h)
 		}
+	}
+}
+
+// TestExpectOverHTTP2: nobody waits for an upstream that never says 100, since the gateway
+// does, and the upstream is not asked.
+func TestExpectOverHTTP2(t *testing.T) {
+	addr := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		for {
+			req, body, err := readRequest(r)
+			if err != nil {
+				return
+			}
+			got := fmt.Sprintf("%d %q", len(body), req.Header["Expect"])
+			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(got), got)
+		}
+	})
+	g := through(t, addr)
+	var p http.Protocols
+	p.SetUnencryptedHTTP2(true)
+	tr := &http.Transport{Protocols: &p, ExpectContinueTimeout: time.Hour}
+	t.Cleanup(tr.CloseIdleConnections)
+	for _, size := range []int{10, 100_000} {
+		req, _ := http.NewRequest(http.MethodPut, g.url("/"), strings.NewReader(strings.Repeat("b", size)))
+		req.Header.Set("Expect", "100-continue")
+		resp, err := (&http.Client{Transport: tr, Timeout: patience}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := mustRead(t, resp.Body), fmt.Sprintf("%d []", size); resp.StatusCode != http.StatusOK || got != want {
+			t.Errorf("%d %q, want %q", resp.StatusCode, got, want)
+		}
+		_ = resp.Body.Close()
 	}
 }

@@ -130,11 +130,22 @@ func (b *Body) opens() {
 	}
 }
 
+// Await waits until the body may be read. False: over was closed before.
+func (b *Body) Await(over <-chan struct{}) bool {
+	if b.gate == nil || !b.gated() {
+		return true
+	}
+	select {
+	case <-b.gate:
+		return true
+	case <-over:
+		return false
+	}
+}
+
 // Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {
-	if b.gate != nil {
-		<-b.gate
-	}
+	b.Await(nil)
 	if n, ok, err := b.readHeld(p); ok {
 		return n, err
 	}

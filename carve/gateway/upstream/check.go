@@ -63,7 +63,7 @@ func (i *instance) probe(ctx context.Context) error {
 		Method: http.MethodGet, URL: to, Host: i.u.hostFor(""), Header: http.Header{"User-Agent": {"whittle-health-check"}},
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
-	resp, err := i.ways.Load().by[wayCheck].RoundTrip(q)
+	resp, err := i.ways.Load().by[wayNew].RoundTrip(q)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -55,6 +56,19 @@ func (i *instance) connect(ctx context.Context, client string, spoken []string) 
 	return t, nil
 }
 
+// connectFor opens a connection for net/http's transport. once: its requests can be
+// sent once only.
+func (i *instance) connectFor(ctx context.Context, client string, spoken []string, once bool) (net.Conn, error) {
+	c, err := i.connect(ctx, client, spoken)
+	if err != nil {
+		return nil, err
+	}
+	if t, ok := c.(*tls.Conn); ok && t.ConnectionState().NegotiatedProtocol == "h2" {
+		return c, nil
+	}
+	return newSingle(c, once), nil
+}
+
 func (i *instance) notConnected(c net.Conn, err error) error {
 	return &net.OpError{Op: "dial", Net: i.network, Addr: c.RemoteAddr(), Err: err}
 }
@@ -66,11 +80,19 @@ func (i *instance) notConnected(c net.Conn, err error) error {
 // What arrives later than the response's end cannot be told from the next one.
 type single struct {
 	net.Conn
+	// once says that its requests can be sent once only: it takes none that comes later
+	// than trusted after the last one was written. net/http counts from the time at
+	// which the response has been read, when the upstream may long have been idle.
+	once bool
+	// ended is closed when nothing more can be read.
+	ended chan struct{}
+	end   func() // closes it
 
 	mu sync.Mutex // guards the following
 	at singleState
-	// wrote is how many bytes were written.
-	wrote int64
+	// wrote is how many bytes were written, at what time the last of them.
+	wrote     int64
+	wroteLast time.Time
 	// rest is what was read of a head or a trailer that is not whole yet.
 	rest []byte
 	// seen bytes of it have no empty line in them.
@@ -89,22 +111,50 @@ const (
 	singleOver               // nothing more is given
 )
 
+func newSingle(c net.Conn, once bool) *single {
+	ended := make(chan struct{})
+	return &single{Conn: c, once: once, ended: ended, end: sync.OnceFunc(func() { close(ended) })}
+}
+
+// errIdleTooLong refuses a request of which nothing has been written.
+var errIdleTooLong = errors.New("the connection has been idle for too long")
+
 // Write sees the beginning of a request. The response to HEAD, which has no body, is
 // rare enough not to be looked at.
 func (s *single) Write(p []byte) (int, error) {
+	if !s.begin(p) {
+		return 0, errIdleTooLong
+	}
+	n, err := s.Conn.Write(p)
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrote += int64(n)
+	s.wroteLast = time.Now()
+	return n, err
+}
+
+// begin takes in what is about to be written; false: it must not be.
+func (s *single) begin(p []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at == singleIdle && s.once && s.wrote > 0 && time.Since(s.wroteLast) > trusted {
+		s.at = singleOver
+	}
 	switch {
+	case s.at == singleOver:
+		return false
 	case bytes.HasPrefix(p, []byte("HEAD ")), bytes.HasPrefix(p, []byte("CONNECT ")):
 		s.at = singlePassed
 	case s.at == singleIdle:
 		s.at = singleHead
 	}
-	s.mu.Unlock()
-	n, err := s.Conn.Write(p)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.wrote += int64(n)
-	return n, err
+	return true
+}
+
+// Close implements net.Conn.
+func (s *single) Close() error {
+	s.end()
+	return s.Conn.Close()
 }
 
 // written is how many bytes were written so far.
@@ -114,11 +164,16 @@ func (s *single) written() int64 {
 	return s.wrote
 }
 
-func (s *single) Read(p []byte) (int, error) {
+func (s *single) Read(p []byte) (n int, err error) {
+	defer func() {
+		if err != nil {
+			s.end()
+		}
+	}()
 	if s.over() {
 		return 0, io.EOF
 	}
-	n, err := s.Conn.Read(p)
+	n, err = s.Conn.Read(p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if used := s.follow(p[:n]); used < n {

@@ -32,6 +32,7 @@ func (u *Upstream) saw(ctx context.Context, i *instance, status int, err error) 
 		return
 	}
 	switch {
+	case errors.Is(err, errIdleTooLong): // it was not asked
 	case err != nil && errors.Is(ctx.Err(), context.Canceled) && !isTimeout(context.Cause(ctx)):
 	case err != nil || status >= http.StatusInternalServerError:
 		if int(i.failed.Add(1)) == limit {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -209,4 +210,96 @@ func certificateFiles(t *testing.T) listener.TLS {
 		}
 	}
 	return files
+}
+
+// TestExpectGoesOverAConnectionOfItsOwn: a request whose body is held back meets no
+// connection that the upstream closes just then, and one that ends without a word ends
+// the wait, with nothing of the body read and no 100 said.
+func TestExpectGoesOverAConnectionOfItsOwn(t *testing.T) {
+	defer func(d time.Duration) { continueTimeout = d }(continueTimeout)
+	continueTimeout = time.Hour
+	for _, secure := range []bool{false, true} {
+		t.Run(fmt.Sprintf("TLS %v", secure), func(t *testing.T) {
+			u := upstreamOf(t, whittle.Upstream{URL: playedUpstream(t, secure, func(c net.Conn, r *bufio.Reader) {
+				for n := 0; ; n++ {
+					req, err := http.ReadRequest(r)
+					if err != nil || req.URL.Path == "/gone" || n > 0 && req.Header.Get("Expect") != "" {
+						return // without a word
+					}
+					_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n")
+					got, _ := io.Copy(io.Discard, req.Body)
+					_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%d", len(fmt.Sprint(got)), got)
+				}
+			}), Insecure: true})
+			send := func(path, expect string, body io.Reader) (*Response, *inbound.Body, error) {
+				r := httptest.NewRequest(http.MethodPost, path, body)
+				r.ContentLength = -1
+				if expect != "" {
+					r.Header.Set("Expect", expect)
+				}
+				q := (&inbound.Door{}).Read(r)
+				b := inbound.NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil)
+				a, err := u.Send(t.Context(), &Request{In: &q, Body: b})
+				return a, b, err
+			}
+			for range 3 {
+				for _, expect := range []string{"", "100-continue"} {
+					a, b, err := send("/", expect, strings.NewReader("body"))
+					if err != nil {
+						t.Fatalf("expecting %q: %v", expect, err)
+					}
+					if got, _ := a.Next(); string(got) != "4" {
+						t.Errorf("expecting %q: the upstream has read %q", expect, got)
+					}
+					for err == nil {
+						_, err = a.Next()
+					}
+					a.Close()
+					b.Detach()
+				}
+			}
+			unread := strings.NewReader("body")
+			_, b, err := send("/gone", "100-continue", unread)
+			if Classify(err) != whittle.FailedReset || unread.Len() != len("body") {
+				t.Errorf("an upstream that goes: %v, with %d bytes unread", err, unread.Len())
+			}
+			b.Detach()
+		})
+	}
+}
+
+// playedUpstream is a server that plays every connection.
+func playedUpstream(t *testing.T, secure bool, play func(c net.Conn, r *bufio.Reader)) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url = "http://" + l.Addr().String()
+	if secure {
+		files := certificateFiles(t)
+		pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}})
+		url = "https://" + l.Addr().String()
+	}
+	var playing sync.WaitGroup
+	playing.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			playing.Go(func() {
+				defer c.Close()
+				_ = c.SetDeadline(time.Now().Add(time.Minute))
+				play(c, bufio.NewReader(c))
+			})
+		}
+	})
+	t.Cleanup(playing.Wait)
+	t.Cleanup(func() { _ = l.Close() })
+	return url
 }

@@ -233,7 +233,7 @@ func TestWhatWasNotWrittenIsSentAgain(t *testing.T) {
 		r := httptest.NewRequest("POST", "/", strings.NewReader("body"))
 		q := (&inbound.Door{}).Read(r)
 		u := newUpload(inbound.NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil), false)
-		c := &single{Conn: &parts{}}
+		c := newSingle(&parts{}, false)
 		_, _ = c.Write([]byte("an earlier request"))
 		var trace httptrace.ClientTrace
 		u.follow(&trace)

@@ -64,8 +64,8 @@ const (
 	wayOnce
 	// wayUpgrade speaks HTTP/1.1 only, since HTTP/2 has no Upgrade.
 	wayUpgrade
-	// wayCheck opens a connection for each request, where that can be said.
-	wayCheck
+	// wayNew opens a connection for each request, where that can be said.
+	wayNew
 	ways
 )
 
@@ -79,21 +79,22 @@ type transports struct {
 func (i *instance) newTransports() *transports {
 	t := &transports{made: time.Now()}
 	http2 := i.u.http2
-	t.by[wayKept] = i.newTransport(http2, true)
+	t.by[wayKept] = i.newTransport(http2, wayKept)
 	if t.by[wayOnce] = t.by[wayKept]; !http2 { // HTTP/2 says which streams it has not begun
-		t.by[wayOnce] = i.newTransport(false, true)
+		t.by[wayOnce] = i.newTransport(false, wayOnce)
 		t.by[wayOnce].IdleConnTimeout = trusted
 	}
-	t.by[wayUpgrade] = i.newTransport(false, false)
-	t.by[wayCheck] = i.newTransport(http2, true)
-	t.by[wayCheck].DisableKeepAlives = !http2
+	t.by[wayUpgrade] = i.newTransport(false, wayUpgrade)
+	t.by[wayNew] = i.newTransport(http2, wayNew)
+	t.by[wayNew].DisableKeepAlives = !http2
 	return t
 }
 
 // newTransport makes a way through net/http: always HTTP/2 where forced, HTTP/2 by
-// ALPN where it is allowed, else HTTP/1.1.
-func (i *instance) newTransport(forced, allowed bool) *http.Transport {
+// ALPN where nothing is upgraded, else HTTP/1.1.
+func (i *instance) newTransport(forced bool, by way) *http.Transport {
 	var p http.Protocols
+	allowed := by != wayUpgrade
 	p.SetHTTP1(!forced)
 	p.SetHTTP2(forced || allowed)
 	p.SetUnencryptedHTTP2(forced)
@@ -109,20 +110,13 @@ func (i *instance) newTransport(forced, allowed bool) *http.Transport {
 		if i.u.spec.ProxyProtocol > 0 {
 			client = clientOf(address)
 		}
-		return i.connect(ctx, client, spoken)
-	}
-	plain := dial
-	if allowed && !forced { // HTTP/1.1 without TLS, and nothing that is upgraded
-		plain = func(ctx context.Context, network, address string) (net.Conn, error) {
-			c, err := dial(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return &single{Conn: c}, nil
+		if forced || !allowed {
+			return i.connect(ctx, client, spoken)
 		}
+		return i.connectFor(ctx, client, spoken, by == wayOnce)
 	}
 	return &http.Transport{
-		DialContext:            plain,
+		DialContext:            dial,
 		DialTLSContext:         dial,
 		DisableCompression:     true, // bodies pass as they are
 		MaxConnsPerHost:        i.u.conns(),

@@ -3,13 +3,14 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
 	"strings"
 	"sync"
-	"time"
 
 	"whittle/carve/gateway/inbound"
 	"whittle/internal/http1"
@@ -113,11 +114,17 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 	}
 	if expects {
 		q.Body.Gate()
-		defer time.AfterFunc(continueTimeout, q.Body.Open).Stop()
+		w.later(continueTimeout, q.Body.Open)
+		if by == wayOnce && u.http1.Load() {
+			by = wayNew // the body is held back, and a kept connection may end meanwhile
+		}
 	}
 	out = out.WithContext(httptrace.WithClientTrace(ctx, &trace))
 	resp, i, err := u.roundTrip(out, by, u.clientOf(q.In), false) //nolint:bodyclose // Response.Close does
-	for tries := 0; err != nil && body != nil && tries < maxGoodbyes && ctx.Err() == nil && body.again(err); tries++ {
+	for tries := 0; err != nil && body != nil && tries < maxGoodbyes && ctx.Err() == nil && body.again(err); {
+		if !errors.Is(err, errIdleTooLong) { // there are only so many idle ones
+			tries++
+		}
 		next := *out // net/http may still hold the one before
 		next.Body = body.last
 		resp, i, err = u.roundTrip(&next, by, u.clientOf(q.In), false) //nolint:bodyclose // Response.Close does
@@ -285,8 +292,14 @@ type uploadReader struct {
 
 func (u *upload) reader() *uploadReader { return &uploadReader{u: u, end: make(chan struct{})} }
 
+// errHeldBack ends the wait for a body's first bytes.
+var errHeldBack = fmt.Errorf("the connection ended while the body was held back: %w", io.ErrUnexpectedEOF)
+
 // Read implements io.Reader.
 func (r *uploadReader) Read(p []byte) (int, error) {
+	if !r.u.body.Await(r.ended()) {
+		return 0, errHeldBack
+	}
 	again, open := r.kept()
 	if again && r.u.kept != nil {
 		n, err := r.u.kept.ReadFrom(r.at, p, r.end)
@@ -306,6 +319,16 @@ func (r *uploadReader) kept() (again, open bool) {
 	defer r.u.mu.Unlock()
 	open = r.u.last == r && !r.closed
 	return open && !r.u.spent, open
+}
+
+// ended is closed when the attempt's connection ends, or else the attempt.
+func (r *uploadReader) ended() <-chan struct{} {
+	r.u.mu.Lock()
+	defer r.u.mu.Unlock()
+	if r.u.over != nil && r.u.last == r {
+		return r.u.over.ended
+	}
+	return r.end
 }
 
 // spend goes on beyond what is kept. False: another attempt begins instead.

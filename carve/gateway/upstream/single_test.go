@@ -1,12 +1,21 @@
 package upstream
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"whittle"
+	"whittle/carve/gateway/inbound"
 )
 
 // parts is a connection on which one part after another arrives.
@@ -65,7 +74,7 @@ func TestSingle(t *testing.T) {
 			}
 			// Twice in a row without anything behind, and then with it.
 			c := &parts{}
-			s := &single{Conn: c}
+			s := newSingle(c, false)
 			for range 2 {
 				c.in = inParts(tt.response, size)
 				if got, err := askedOf(s, tt.method, len(tt.response)); got != tt.response || err != nil {
@@ -92,7 +101,7 @@ func TestSingle(t *testing.T) {
 		}
 	}
 	// What comes while nobody has asked ends the connection.
-	s := &single{Conn: &parts{in: inParts("HTTP/1.1 200 OK\r\n\r\n", 100)}}
+	s := newSingle(&parts{in: inParts("HTTP/1.1 200 OK\r\n\r\n", 100)}, false)
 	if n, err := s.Read(make([]byte, 100)); n > 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("unasked: %d bytes, %v", n, err)
 	}
@@ -111,4 +120,78 @@ func askedOf(s *single, method string, most int) (string, error) {
 		}
 	}
 	return string(got), nil
+}
+
+// TestSingleTakesNothingAfterALongTime: what can be sent once only is not written to a
+// connection whose last request was written long ago, whenever its response was read.
+func TestSingleTakesNothingAfterALongTime(t *testing.T) {
+	const response = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na"
+	for _, tt := range []struct {
+		once  bool
+		idle  time.Duration
+		taken bool
+	}{{true, -time.Minute, true}, {true, 2 * trusted, false}, {false, 2 * trusted, true}} { // the first: however long the machine stands
+		c := &parts{in: inParts(response, 100)}
+		s := newSingle(c, tt.once)
+		if got, err := askedOf(s, "POST", len(response)); got != response || err != nil {
+			t.Fatalf("%q, %v", got, err)
+		}
+		s.wroteLast = time.Now().Add(-tt.idle)
+		c.in = inParts(response, 100)
+		before := s.written()
+		if got, err := askedOf(s, "POST", len(response)); (got == response) != tt.taken || (s.written() > before) != tt.taken {
+			t.Errorf("%+v: %q, %v, %d bytes written", tt, got, err, s.written()-before)
+		}
+		select {
+		case <-s.ended:
+			if tt.taken {
+				t.Errorf("%+v: it has ended", tt)
+			}
+		default:
+			if !tt.taken {
+				t.Errorf("%+v: it has not ended", tt)
+			}
+		}
+	}
+}
+
+// TestUnaskedBehindAnUploadByTLS: bytes behind the response to an upload are no other
+// request's response, over encrypted connections either.
+func TestUnaskedBehindAnUploadByTLS(t *testing.T) {
+	const size = 10_000
+	u := upstreamOf(t, whittle.Upstream{URL: playedUpstream(t, true, func(c net.Conn, r *bufio.Reader) {
+		for {
+			req, err := http.ReadRequest(r)
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, req.Body)
+			response := func(text string) string {
+				return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+			}
+			_, _ = io.WriteString(c, response(req.URL.Path)+response("poison"))
+		}
+	}), Insecure: true})
+	var users sync.WaitGroup
+	for k := range 8 {
+		users.Go(func() {
+			for i := range 50 {
+				path := fmt.Sprintf("/%d/%d", k, i)
+				q := (&inbound.Door{}).Read(httptest.NewRequest(http.MethodPost, path, strings.NewReader(strings.Repeat("x", size))))
+				b := inbound.NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil)
+				a, err := u.Send(t.Context(), &Request{In: &q, Body: b})
+				if err != nil {
+					t.Errorf("%s: %v", path, err)
+					return
+				}
+				if got, _ := a.Next(); string(got) != path {
+					t.Errorf("%s got %q", path, got)
+				}
+				_, _ = a.Next()
+				a.Close()
+				b.Detach()
+			}
+		})
+	}
+	users.Wait()
 }
