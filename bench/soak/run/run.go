@@ -238,7 +238,8 @@ func (r *soak) soak(ctx context.Context, kinds []*kind) time.Duration {
 }
 
 // hang is more than a request takes whose upstream is not there for a moment: what takes
-// longer hangs, and meets some restart in any case.
+// longer hangs, and meets some restart in any case. A session takes as long as its
+// messages do.
 const hang = 15 * time.Second
 
 // ask is one user's requests. What is under way when ctx ends is finished.
@@ -266,7 +267,7 @@ func (r *soak) ask(ctx context.Context, index int, k *kind, u client.User) {
 		}
 		if failed(outs) {
 			now := time.Now()
-			soon := now.Sub(began) < hang
+			soon := now.Sub(began) < hang || plans[0].Way == plan.Upgrade
 			a.exempt = soon && gone.meets(began, now) || g == nil && gone.meets(last, now) // its own kept connection
 			a.unrepeatable = g != nil && (g.lenient.gone.meets(began, now) || g.strict.gone.meets(began, now))
 			a.restarting = g != nil && g.gone.meets(last, now) // a kept connection may have ended with it
