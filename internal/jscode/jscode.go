@@ -49,12 +49,101 @@ func (s *scanner) head() bool {
 			return s.arrow()
 		case c == '{' && parameters:
 			return s.balanced()
+		case c == ':' && parameters:
+			return s.returns()
 		case strings.IndexByte(";})]", c) >= 0:
 			return false // there was no function
 		case c == '=' && !parameters:
 			return false
 		default:
 			s.step()
+		}
+	}
+	return false
+}
+
+// returns goes over the type that a function of TypeScript returns, and its body. A type
+// may have braces where one is due, and the body follows where none is.
+func (s *scanner) returns() bool {
+	s.step()
+	due := true
+	for s.at < len(s.text) {
+		switch c := s.text[s.at]; {
+		case c == '{' && !due:
+			return s.balanced()
+		case strings.HasPrefix(s.text[s.at:], "=>"):
+			if s.last == ')' {
+				return false // of a type, or of the function
+			}
+			s.at += 2
+			s.last = '>'
+			return s.arrow()
+		case c == '{' || c == '[' || c == '(' && due:
+			if !s.balanced() {
+				return false
+			}
+			due = false
+		case c == '<':
+			if !s.angles() {
+				return false
+			}
+			due = false
+		case strings.IndexByte("(;)},", c) >= 0:
+			return false // it has no body
+		case strings.IndexByte("|&?:", c) >= 0:
+			s.step()
+			due = true
+		case strings.IndexByte(" \t\r\n", c) >= 0 || strings.HasPrefix(s.text[s.at:], "/"):
+			s.step()
+		default:
+			due = typeWords[s.word()]
+		}
+	}
+	return false
+}
+
+// typeWords are the words behind which a type is due.
+var typeWords = map[string]bool{"keyof": true, "typeof": true, "readonly": true, "infer": true, "is": true, "extends": true, "unique": true, "new": true}
+
+// word goes over a word, or over one character where there is none.
+func (s *scanner) word() string {
+	from := s.at
+	for s.at < len(s.text) && (s.text[s.at] == '_' || s.text[s.at] == '$' || s.text[s.at] >= 0x80 || '0' <= s.text[s.at] && s.text[s.at] <= '9' || 'a' <= s.text[s.at]|0x20 && s.text[s.at]|0x20 <= 'z') {
+		s.last = s.text[s.at]
+		s.at++
+	}
+	if s.at == from {
+		s.step()
+	}
+	return s.text[from:min(s.at, len(s.text))]
+}
+
+// angles goes over what a type is given between < and >.
+func (s *scanner) angles() bool {
+	depth := 0
+	for s.at < len(s.text) {
+		switch c := s.text[s.at]; {
+		case strings.HasPrefix(s.text[s.at:], "=>"):
+			s.at += 2
+			continue
+		case c == '<':
+			depth++
+		case c == '>':
+			depth--
+		case strings.IndexByte("([{", c) >= 0:
+			if !s.balanced() {
+				return false
+			}
+			continue
+		case strings.IndexByte(")]}", c) >= 0:
+			return false
+		default:
+			s.step()
+			continue
+		}
+		s.last = s.text[s.at]
+		if s.at++; depth == 0 {
+			return true
 		}
 	}
 	return false
