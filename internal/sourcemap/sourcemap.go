@@ -229,29 +229,19 @@ func (m *Map) At(line, column int) (Place, bool) {
 	return m.place(all[n]), true
 }
 
-// Line gives the source line that most of a generated line comes from.
-func (m *Map) Line(line int) (Place, bool) {
+// Lines gives the lines of a source that a generated line comes from, and of how many of
+// its mappings each is.
+func (m *Map) Lines(line int, source string) map[int]int {
+	out := map[int]int{}
 	if line < 1 || line > len(m.lines) {
-		return Place{}, false
+		return out
 	}
-	type key struct{ source, line int32 }
-	counts, best, first := map[key]int{}, key{}, map[key]segment{}
 	for _, s := range m.lines[line-1] {
-		if s.source < 0 {
-			continue
-		}
-		k := key{s.source, s.line}
-		if counts[k]++; counts[k] == 1 {
-			first[k] = s
-		}
-		if c := counts[k]; c > counts[best] || c == counts[best] && s.line < best.line {
-			best = k
+		if s.source >= 0 && m.Sources[s.source] == source {
+			out[int(s.line)+1]++
 		}
 	}
-	if len(counts) == 0 {
-		return Place{}, false
-	}
-	return m.place(first[best]), true
+	return out
 }
 
 func (m *Map) place(s segment) Place {

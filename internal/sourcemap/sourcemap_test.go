@@ -18,13 +18,16 @@ func TestAPlaceComesFromItsSource(t *testing.T) {
 		if !ok || p.Line != c.wantLine || p.Column != c.wantColumn || p.Source != "../src/a.ts" {
 			t.Errorf("%d:%d comes from %+v, %t", c.line, c.column, p, ok)
 		}
-		if p, ok := m.Line(c.line); !ok || p.Line != c.wantLine {
-			t.Errorf("line %d comes from %+v", c.line, p)
+		if from := m.Lines(c.line, "../src/a.ts"); len(from) != 1 || from[c.wantLine] == 0 {
+			t.Errorf("line %d comes from %v", c.line, from)
 		}
 	}
 	for _, at := range [][2]int{{0, 1}, {9, 1}, {3, 1}} {
 		if p, ok := m.At(at[0], at[1]); ok {
 			t.Errorf("%v comes from %+v", at, p)
+		}
+		if from := m.Lines(at[0], "src/a.ts"); len(from) != 0 {
+			t.Errorf("line %d comes from %v of another source", at[0], from)
 		}
 	}
 }
@@ -81,7 +84,7 @@ func FuzzParse(f *testing.F) {
 			if p, ok := m.At(line, 1); ok && (p.Line < 1 || p.Source == "" && len(m.Sources) == 0) {
 				t.Errorf("%+v", p)
 			}
-			m.Line(line)
+			m.Lines(line, "")
 		}
 	})
 }

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"encoding/base64"
+	"maps"
 	"net/url"
 	"os"
 	"path"
@@ -102,8 +103,7 @@ func (s *sources) mapBack(p *profile.Profile) bool {
 	if len(s.maps) == 0 {
 		return false
 	}
-	of := make([]*sourcemap.Map, len(p.Functions))
-	from := make([]string, len(p.Functions)) // the source, as its map names it
+	of := make([]*mapped, len(p.Functions))
 	for n := range p.Functions {
 		f := &p.Functions[n]
 		m := s.maps[f.File]
@@ -118,7 +118,7 @@ func (s *sources) mapBack(p *profile.Profile) bool {
 		if at.Source == "" {
 			continue // its source has no name: the script's own lines say more
 		}
-		of[n], from[n] = m, at.Source
+		of[n] = &mapped{m: m, source: at.Source, begins: f.Line, known: map[int32]int32{}}
 		file := sourceFile(f.File, at.Source)
 		f.File, f.Line, f.Column, f.Owner, f.Ends = profile.ShortFile(file), at.Line, at.Column, profile.OwnerOfScript(file), 0
 		if at.Name != "" && !strings.HasPrefix(f.Name, handlerOf) {
@@ -129,22 +129,56 @@ func (s *sources) mapBack(p *profile.Profile) bool {
 			lines = strings.Split(text, "\n")
 		}
 		f.Ends = jscode.End(lines, f.Line, f.Column)
+		of[n].lines = lines
 	}
 	for i := range p.Samples {
 		for depth, frame := range p.Samples[i].Stack {
-			m := of[frame.Function]
-			if m == nil {
-				continue
+			if m := of[frame.Function]; m != nil {
+				p.Samples[i].Stack[depth].Line = m.line(&p.Functions[frame.Function], frame.Line)
 			}
-			at, ok := m.Line(int(frame.Line))
-			f := &p.Functions[frame.Function]
-			if !ok || at.Source != from[frame.Function] || at.Line < f.Line || f.Ends > 0 && at.Line > f.Ends {
-				at.Line = 0
-			}
-			p.Samples[i].Stack[depth].Line = int32(at.Line)
 		}
 	}
 	return true
+}
+
+// mapped is a function that its source map leads to a source.
+type mapped struct {
+	m      *sourcemap.Map
+	source string   // as the map names it
+	lines  []string // of it
+	begins int      // the line of the script at which the function does
+	known  map[int32]int32
+}
+
+// line gives the line of the source that a line of the script comes from. 0: it is not
+// known, as of a minified script, where the line that holds all of a function is of
+// several.
+func (m *mapped) line(f *profile.Function, of int32) int32 {
+	line, ok := m.known[of]
+	if !ok {
+		line = int32(m.find(f, int(of)))
+		m.known[of] = line
+	}
+	return line
+}
+
+func (m *mapped) find(f *profile.Function, of int) int {
+	best, counts := 0, m.m.Lines(of, m.source)
+	maps.DeleteFunc(counts, func(line, _ int) bool { return line < f.Line || f.Ends > 0 && line > f.Ends })
+	if of == m.begins && len(counts) > 1 { // what only begins and ends the function runs nothing
+		maps.DeleteFunc(counts, func(line, _ int) bool {
+			return line == f.Line || line == f.Ends && strings.Trim(m.lines[line-1], " \t\r})];,") == ""
+		})
+		if len(counts) > 1 {
+			return 0
+		}
+	}
+	for line, n := range counts {
+		if best == 0 || n > counts[best] || n == counts[best] && line < best {
+			best = line
+		}
+	}
+	return best
 }
 
 // sourceFile gives the path of a source: a bundler names it by a URL of its own.

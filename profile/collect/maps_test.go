@@ -138,3 +138,31 @@ func TestAnOldMapIsAnotherBuilds(t *testing.T) {
 		t.Error("an old one was read")
 	}
 }
+
+// A line of a minified script that holds a whole function is of the source's line that
+// runs, where there is but one; else the function is known alone.
+func TestALineThatHoldsAFunction(t *testing.T) {
+	const head = "\nfunction price(items): number[] {\n"
+	for name, c := range map[string]struct {
+		source, mappings string // of the head, what runs, and the end
+		line             int32
+	}{
+		"one line runs":   {head + "  return items.length;\n}\n", "AACA,iBACA,QACA", 3},
+		"two lines run":   {head + "  log(items);\n  return items.length;\n}\n", "AACA,iBACA,IACA,QACA", 0},
+		"it is one line":  {"\nfunction price(items) { return items.length; }\n", "AACA,iBAAA", 2},
+		"others are near": {head + "  return items.length;\n}\nfunction other() {\n  a();\n}\n", "AACA,iBACA,QACA,CACA,CACA,CACA", 3},
+	} {
+		folder := t.TempDir()
+		write(t, filepath.Join(folder, "dist/app.js"), "function price(n){return n.length}\n//# sourceMappingURL=app.js.map\n")
+		write(t, filepath.Join(folder, "dist/app.js.map"), with(with(mapOf("../src/price.ts"), "sourcesContent", []string{c.source}), "mappings", c.mappings))
+		p := &profile.Profile{
+			Kind: profile.CPU, Runtime: profile.Node,
+			Functions: []profile.Function{{Name: "price", File: filepath.Join(folder, "dist/app.js"), Line: 1, Column: 15}},
+			Samples:   []profile.Sample{{Stack: []profile.Frame{{Line: 1}}, Value: 1}},
+		}
+		ReadLines(p)
+		if f := p.Functions[0]; f.File != filepath.Join(folder, "src/price.ts") || p.Samples[0].Stack[0].Line != c.line || f.Ends == 0 {
+			t.Errorf("%s: %s:%d to %d, line %d, want %d", name, f.File, f.Line, f.Ends, p.Samples[0].Stack[0].Line, c.line)
+		}
+	}
+}
