@@ -85,3 +85,32 @@ func TestATableIsHeldToTheRequests(t *testing.T) {
 		t.Errorf("prefix %q", got)
 	}
 }
+
+// A wrapper that needs nothing of its file has no module's scope around it: what it
+// wraps is a function's all the same.
+func TestWhatAWrapperWraps(t *testing.T) {
+	pid, _ := nodeOf(t, "testdata/routers.js")
+	s, err := Open(t.Context(), strconv.Itoa(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	i := s.(*inspector)
+	w := &routerWalk{i: i, ctx: t.Context(), left: walkValues}
+	if !w.begin() {
+		t.Fatal("the walk does not begin")
+	}
+	defer w.done()
+	for expression, want := range map[string][2]int{ // around the function, and of its file
+		"process.mainModule.require('./wrap.js')(() => 1)": {1, 0},
+		"process.mainModule.require('./core.js').Core":     {0, 12},
+	} {
+		var f remote
+		if !w.ask(expression, false, &f) {
+			t.Fatal(expression)
+		}
+		if c := w.closure(f.ID); len(c.inner) != want[0] || len(c.module) != want[1] {
+			t.Errorf("%s: %d values around it and %d of its file, want %v", expression, len(c.inner), len(c.module), want)
+		}
+	}
+}

@@ -339,7 +339,7 @@ func (w *routerWalk) closure(id string) closure {
 	}
 	for n, s := range kept {
 		own, _ := w.properties(s.ID)
-		if n == len(kept)-1 {
+		if n == len(kept)-1 && !strings.HasPrefix(s.Text, "Closure (") { // which is a function's: its module has no scope
 			c.module = own
 			break
 		}
