@@ -52,14 +52,13 @@ func TestABodyThatIsThereIsNotWaitedFor(t *testing.T) {
 // does, and the upstream is not asked.
 func TestExpectOverHTTP2(t *testing.T) {
 	addr := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
-		for {
-			req, body, err := readRequest(r)
-			if err != nil {
-				return
-			}
-			got := fmt.Sprintf("%d %q", len(body), req.Header["Expect"])
-			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(got), got)
+		req, body, err := readRequest(r)
+		if err != nil {
+			t.Error(err)
+			return
 		}
+		got := fmt.Sprintf("%d %q", len(body), req.Header["Expect"])
+		_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(got), got)
 	})
 	g := through(t, addr)
 	var p http.Protocols
