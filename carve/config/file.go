@@ -168,7 +168,7 @@ func Load(path string) (*File, error) {
 	src, err := readBounded(path, maxSource)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, whittle.Errorf(whittle.NotFound, "read config: %w", err)
+			return nil, whittle.Errorf(whittle.NotFound, "read config: %w", err).WithHint("name it with -c FILE, or write one: monolith: http://127.0.0.1:3000 is enough to begin with")
 		}
 		return nil, whittle.Errorf(whittle.Invalid, "read config: %w", err)
 	}
@@ -235,6 +235,7 @@ func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File 
 		r.checkNotices(f)
 		r.checkQueries(f)
 		r.checkLoops(f)
+		r.checkPorts(f)
 		r.checkUnderscores(f)
 		r.checkWarnings(f)
 	}

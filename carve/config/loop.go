@@ -35,6 +35,36 @@ func (r *reader) checkLoops(f *File) {
 	f.eachLoop(addresses, thisMachine, func(field, why string) { r.failField(field, "%s", why) })
 }
 
+// checkPorts refuses addresses of which the second could not be bound.
+func (r *reader) checkPorts(f *File) {
+	for i, l := range f.Listen {
+		field := "listen"
+		if len(f.Listen) > 1 {
+			field = fmt.Sprintf("listen[%d]", i)
+		}
+		if f.Admin != "" && sameSocket(l.Address, f.Admin) {
+			r.failField(field, "%s is a port of the admin API, which listens on %s; write another port here, or under admin", quote(l.Address), f.Admin)
+		}
+		for j, before := range f.Listen[:i] {
+			if l.Address != before.Address && sameSocket(l.Address, before.Address) {
+				r.failField(field, "%s is a part of listen[%d], %s; leave one of the two out", quote(l.Address), j, before.Address)
+			}
+		}
+	}
+}
+
+// sameSocket reports whether two addresses of this machine surely cannot be bound both.
+func sameSocket(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	if errA != nil || errB != nil || portA != portB || portA == "0" {
+		return false
+	}
+	ipA, ipB := addressOf(hostA), addressOf(hostB)
+	return hostA == "" || hostB == "" || hostA == hostB || ipA.IsUnspecified() && ipA.Is6() || ipB.IsUnspecified() && ipB.Is6() ||
+		ipA.IsValid() && ipB.IsValid() && (ipA == ipB || ipA.Is4() == ipB.Is4() && (ipA.IsUnspecified() || ipB.IsUnspecified()))
+}
+
 // eachLoop yields the upstreams that are the gateway's users' address, or its
 // admin address.
 func (f *File) eachLoop(listen []string, of func() machine, yield func(field, why string)) {

@@ -276,7 +276,10 @@ func parseNetwork(s string) (netip.Prefix, error) {
 	if err != nil {
 		return netip.Prefix{}, fmt.Errorf("%s is not a network: write 10.0.0.0/8 or 127.0.0.1", quote(s))
 	}
-	return p.Masked(), nil
+	if p != p.Masked() {
+		return netip.Prefix{}, fmt.Errorf("%s is an address in a network: write %s for the network, or %s for the address alone", quote(s), p.Masked(), p.Addr())
+	}
+	return p, nil
 }
 
 // Access says what is logged of each request.

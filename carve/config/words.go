@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -101,17 +102,20 @@ func parseNumber(s string) (float64, error) {
 
 func parseDuration(s string, least, most time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
-	if err != nil {
+	if err != nil && !tooLong.MatchString(s) {
 		if _, plain := parseNumber(s); plain == nil {
 			return 0, fmt.Errorf("%s has no unit: write %ss for seconds or %sms for milliseconds", quote(s), s, s)
 		}
-		return 0, fmt.Errorf("%s is not a duration: write 30s, 500ms or 2m", quote(s))
+		return 0, fmt.Errorf("%s is not a duration: write 30s, 500ms, 2m or 24h", quote(s))
 	}
-	if d < least || d > most {
+	if err != nil || d < least || d > most {
 		return 0, fmt.Errorf("%s is out of range: from %s to %s", quote(s), units.Span(least), units.Span(most))
 	}
 	return d, nil
 }
+
+// tooLong is a duration, however long.
+var tooLong = regexp.MustCompile(`^-?([0-9]+(h|m|s|ms))+$`)
 
 var sizeUnits = []struct {
 	suffix string
@@ -137,15 +141,21 @@ func parseSize(s string, least, most int64) (int64, error) {
 	if _, err := parseNumber(s); err == nil {
 		return 0, fmt.Errorf("%s has no unit: write %sB for bytes, or KiB, MiB or GiB", quote(s), s)
 	}
+	if body := strings.TrimRight(s, "KMGTkbBi"); len(body) < len(s) {
+		if _, err := parseNumber(strings.TrimSpace(body)); err == nil { // 64Ki, 64KB, 64m
+			unit := strings.ToUpper(s[len(body) : len(body)+1])
+			return 0, fmt.Errorf("%s is not a size: write %s%siB", quote(s), strings.TrimSpace(body), unit)
+		}
+	}
 	return 0, fmt.Errorf("%s is not a size: write 64MiB, 256KiB or 512B", quote(s))
 }
 
 func parseCount(s string, least, most int) (int, error) {
 	v, err := strconv.Atoi(s)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, fmt.Errorf("%s is not a whole number", quote(s))
 	}
-	if v < least || v > most {
+	if err != nil || v < least || v > most {
 		return 0, fmt.Errorf("%s is out of range: from %d to %d", quote(s), least, most)
 	}
 	return v, nil

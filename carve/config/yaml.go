@@ -1,8 +1,11 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -87,6 +90,10 @@ func parseYAML(src []byte) (root *node, err error) {
 			root, err = nil, &syntaxError{top, fmt.Sprintf("not readable as YAML: %v", r)}
 		}
 	}()
+	src, err = asUTF8(src)
+	if err != nil {
+		return nil, err
+	}
 	tokens := lexer.Tokenize(string(src))
 	if err := boundTokens(tokens); err != nil {
 		return nil, err
@@ -126,7 +133,7 @@ func boundTokens(tokens token.Tokens) error {
 		refused := ""
 		switch t.Type {
 		case token.InvalidType:
-			return &syntaxError{at(t), t.Error}
+			return &syntaxError{at(t), advised(t.Error)}
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
 			refused = "anchors and aliases (&, *, <<) are not read here; write the value out, and put quotes around it if it is meant as text"
 		case token.TagType:
@@ -158,9 +165,51 @@ func boundTokens(tokens token.Tokens) error {
 
 func fromParser(err error) error {
 	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
-		return &syntaxError{at(e.GetToken()), "not readable as YAML: " + e.GetMessage()}
+		return &syntaxError{at(e.GetToken()), advised("not readable as YAML: " + e.GetMessage())}
 	}
 	return &syntaxError{top, "not readable as YAML: " + err.Error()}
+}
+
+// asUTF8 is a file without the mark that editors on Windows put before it. What is not
+// UTF-8 is refused: it would reach servers with other letters than the author sees.
+func asUTF8(src []byte) ([]byte, error) {
+	src = bytes.TrimPrefix(src, []byte("\ufeff"))
+	if utf8.Valid(src) {
+		return src, nil
+	}
+	line := 1
+	for rest := src; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		if r == '\n' {
+			line++
+		}
+		rest = rest[size:]
+	}
+	return nil, &syntaxError{position{line: line, column: 1}, "this line is not UTF-8; save the file as UTF-8"}
+}
+
+// What is mostly wrong where the parser says so.
+var advice = []struct{ said, so string }{
+	{"'\t'", "a tab does not indent in YAML; write spaces"},
+	{"tab character", "a tab does not indent in YAML; write spaces"},
+	{"value is not allowed in this context", "the keys of one mapping begin in one column, with a space after each colon; quote a text that has a colon and a space in it"},
+	{"non-map value is specified", "write KEY: VALUE, with a space after the colon"},
+	{"',' or '}' must be specified", `between { and } a text with one of { } [ ] , in it needs quotes: match: "GET /items/{id}"`},
+	{"',' or ']' must be specified", "between [ and ] a text with one of { } [ ] , in it needs quotes"},
+	{"is a reserved character", "put quotes around a text that begins with it"},
+}
+
+// advised is what the parser says, with what to do about it where that is known.
+func advised(said string) string {
+	for _, a := range advice {
+		if strings.Contains(said, a.said) {
+			return strings.ReplaceAll(said, "\t", `\t`) + ": " + a.so
+		}
+	}
+	return said
 }
 
 func at(t *token.Token) position {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"whittle"
 	"whittle/carve/compare"
@@ -21,7 +22,7 @@ type checkVerb struct {
 
 // Help gives the examples.
 func (checkVerb) Help() string {
-	return `Reads the config as "whittle run" would, compiles its expressions and contracts, and shows each route with every default in force. Nothing is started.
+	return `Reads the config as "whittle run" would, compiles its expressions and contracts, reads its certificates, and shows each route with every default in force. Nothing is started.
 
 Examples:
   whittle check -c whittle.yaml
@@ -37,6 +38,12 @@ func (v *checkVerb) Run(s cmdline.Streams) error {
 	f, err := readConfig(v.Config)
 	if err != nil {
 		return err
+	}
+	for i, l := range f.Listen {
+		_, keys := listenerFields(f, i)
+		if _, err := certificates(l.TLS, keys, slog.New(slog.DiscardHandler)); err != nil {
+			return f.Locate(err)
+		}
 	}
 	if err := f.Describe(s.Out); err != nil {
 		return err

@@ -315,16 +315,11 @@ func (d *deployment) clients(f *config.File) gateway.Clients {
 func (d *deployment) listen(ctx context.Context) error {
 	f := d.config()
 	for i, c := range f.Listen {
-		field := "listen"
-		if len(f.Listen) > 1 {
-			field = fmt.Sprintf("listen[%d]", i)
-		}
+		field, keys := listenerFields(f, i)
 		l := listener.Listener{Proxies: c.Proxies}
-		if c.TLS != nil {
-			var err error
-			if l.TLS, err = listener.LoadTLS(tlsFiles(c.TLS), d.log); err != nil {
-				return err
-			}
+		var err error
+		if l.TLS, err = certificates(c.TLS, keys, d.log); err != nil {
+			return err
 		}
 		if c.Redirect != nil {
 			to := listener.Redirect(*c.Redirect)
@@ -334,7 +329,6 @@ func (d *deployment) listen(ctx context.Context) error {
 		if c.Unix == "" {
 			at.TCP = c.Address
 		}
-		var err error
 		if l.Listener, err = listen(ctx, d.sockets, at, field); err != nil {
 			return err
 		}
@@ -352,10 +346,28 @@ func (d *deployment) addresses() []string {
 	return all
 }
 
-func tlsFiles(t *config.TLS) listener.TLS {
-	return listener.TLS{
-		Certificate: t.Cert, Key: t.Key, Folder: t.Folder, ClientCA: t.ClientCA, ClientOptional: t.ClientOptional, MinVersion: t.MinVersion,
+// listenerFields are the fields of the config that say where a listener is, and its tls.
+func listenerFields(f *config.File, i int) (at, keys string) {
+	if len(f.Listen) == 1 {
+		return "listen", "tls"
 	}
+	at = fmt.Sprintf("listen[%d]", i)
+	return at, at + ".tls"
+}
+
+// certificates reads those that a field of the config names; nil: none are named, and the
+// listener speaks plain HTTP.
+func certificates(t *config.TLS, field string, log *slog.Logger) (*listener.Certificates, error) {
+	if t == nil {
+		return nil, nil
+	}
+	c, err := listener.LoadTLS(listener.TLS{
+		Certificate: t.Cert, Key: t.Key, Folder: t.Folder, ClientCA: t.ClientCA, ClientOptional: t.ClientOptional, MinVersion: t.MinVersion,
+	}, log)
+	if e, ok := errors.AsType[*whittle.Error](err); ok {
+		return nil, e.WithField(field)
+	}
+	return c, err
 }
 
 func listen(ctx context.Context, from *listening.Set, at listening.Address, field string) (net.Listener, error) {

@@ -3,6 +3,7 @@ package jsondiff
 import (
 	"bytes"
 	"regexp"
+	"strings"
 
 	"whittle"
 	"whittle/carve/compare/display"
@@ -56,7 +57,7 @@ func MaskPattern(pattern string) (*regexp.Regexp, error) {
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "%w", err)
+		return nil, whittle.Errorf(whittle.Invalid, "%q is no pattern: %s", pattern, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	if re.MatchString("") {
 		return nil, whittle.Errorf(whittle.Invalid, "%q matches the empty text, so it names nothing to be left out", pattern)

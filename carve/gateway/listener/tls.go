@@ -171,7 +171,7 @@ func (c *Certificates) refresh() error {
 	if changed {
 		if next := c.use(files); len(next.other) > 0 {
 			c.now.Store(next)
-		} else {
+		} else if len(errs) == 0 {
 			errs = append(errs, fmt.Errorf("%s has no certificate in it", c.files.Folder))
 		}
 	}

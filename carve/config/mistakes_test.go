@@ -1,0 +1,62 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMistakes: what people write by mistake is refused at its line, and the error says
+// what to write.
+func TestMistakes(t *testing.T) {
+	const head = "monolith: http://127.0.0.1:3000\n"
+	const route = head + "routes:\n  - match: GET /a\n    candidate: http://127.0.0.1:8090\n"
+	for _, c := range []struct{ name, src, want string }{
+		{"a tab", head + "limits:\n\tstreams: 3\n", `whittle.yaml:3:1: found character '\t' that cannot start any token: a tab does not indent in YAML; write spaces`},
+		{"a key too far in", head + "  listen: :80\n", "whittle.yaml:1:11: not readable as YAML: mapping value is not allowed in this context: the keys of one mapping begin in one column"},
+		{"a key too far out", "monolith: http://h\nroutes:\n  - match: GET /a\n   candidate: http://c\n", "whittle.yaml:4:4: not readable as YAML: value is not allowed in this context: the keys of one mapping begin in one column"},
+		{"no space", head + "listen::8080\n", "whittle.yaml:2:1: not readable as YAML: non-map value is specified: write KEY: VALUE"},
+		{"a pattern in braces", head + "routes:\n  - {match: GET /items/{id}, candidate: http://h}\n", `',' or '}' must be specified: between { and } a text with one of { } [ ] , in it needs quotes: match: "GET /items/{id}"`},
+		{"a reserved character", head + "listen: @foo\n", "whittle.yaml:2:9: '@' is a reserved character: put quotes around"},
+		{"Latin-1", head + "state: caf\xe9.db\n", "whittle.yaml:2:1: this line is not UTF-8; save the file as UTF-8"},
+		{"UTF-16", "\xff\xfem\x00o\x00", "whittle.yaml:1:1: this line is not UTF-8"},
+		{"a duration in days", head + "limits: {grace: 1d}\n", `"1d" is not a duration: write 30s, 500ms, 2m or 24h`},
+		{"a duration beyond time", head + "limits: {grace: 999999999h}\n", `"999999999h" is out of range: from 1ms to 1h`},
+		{"a count beyond numbers", head + "limits: {connections: 99999999999999999999}\n", `"99999999999999999999" is out of range: from 1 to 1048576`},
+		{"a size of Kubernetes", head + "limits: {header: 64Ki}\n", `"64Ki" is not a size: write 64KiB`},
+		{"a size in capitals", head + "limits: {header: 64KB}\n", `"64KB" is not a size: write 64KiB`},
+		{"a size of ps", head + "limits: {header: 64k}\n", `"64k" is not a size: write 64KiB`},
+		{"a size of anything", head + "limits: {header: 64x}\n", `"64x" is not a size: write 64MiB, 256KiB or 512B`},
+		{"an address in a network", head + "forwarded: {trust: [10.0.0.5/8]}\n", `"10.0.0.5/8" is an address in a network: write 10.0.0.0/8 for the network, or 10.0.0.5 for the address alone`},
+		{"a pattern", route + "    compare: {ignore_text: ['([a']}\n", "ignore_text[0]: \"([a\" is no pattern: missing closing ]: `[a`"},
+		{"users on the admin port", "listen: :8081\n" + head, `whittle.yaml:1:9: listen: ":8081" is a port of the admin API, which listens on 127.0.0.1:8081; write another port here, or under admin`},
+		{"users on the admin address", "admin: 127.0.0.1:8080\n" + head, `listen: ":8080" is a port of the admin API, which listens on 127.0.0.1:8080`},
+		{"one address inside another", "listen: [':80', '10.0.0.5:80']\n" + head, `whittle.yaml:1:17: listen[1]: "10.0.0.5:80" is a part of listen[0], :80; leave one of the two out`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse("whittle.yaml", []byte(c.src), readable(t))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestNoMistakes: what looks like one of the above, and is none.
+func TestNoMistakes(t *testing.T) {
+	const head = "monolith: http://127.0.0.1:3000\n"
+	for name, src := range map[string]string{
+		"a byte order mark":             "\ufeff" + head,
+		"lines as Windows ends them":    "monolith: http://127.0.0.1:3000\r\nlisten: :80\r\n",
+		"a tab before a comment":        "monolith: http://127.0.0.1:3000\t# a comment\n",
+		"letters beyond ASCII":          head + "state: café.db\n",
+		"one port of two addresses":     "listen: 127.0.0.2:8081\n" + head,
+		"one port of two families":      "listen: ['0.0.0.0:80', '[::1]:80']\n" + head,
+		"no admin API":                  "listen: :8081\nadmin: off\n" + head,
+		"ports that the system chooses": "listen: [':0', '127.0.0.1:0']\nadmin: 127.0.0.1:0\n" + head,
+		"a whole network":               head + "forwarded: {trust: [10.0.0.0/8, 10.0.0.5, 10.0.0.5/32, '::1']}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			mustParse(t, src)
+		})
+	}
+}
