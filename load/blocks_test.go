@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -173,15 +174,19 @@ func TestDataSetsGoOnFromBlockToBlock(t *testing.T) {
 func TestTurnsOfOneBlockAreNotKeptForTheNext(t *testing.T) {
 	for _, mode := range []string{"3", "4"} {
 		d := newDiary(t, nil)
-		timer := `<ConstantThroughputTimer>` + prop("throughput", "60") + prop("calcMode", mode) + `</ConstantThroughputTimer><hashTree/>`
+		// One turn reserves all that is left of a block, and much more. A block is over
+		// when it has its first response; one that had none would last a minute.
+		timer := `<ConstantThroughputTimer>` + prop("throughput", "0.01") + prop("calcMode", mode) + `</ConstantThroughputTimer><hashTree/>`
 		p, err := readJMX(t, jmx(threads(100, 1, timer+get("/", ""))), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := newBlocks(t, p, Options{Target: d.URL, MaxLate: time.Minute}, 200*time.Millisecond)
+		b := newBlocks(t, p, Options{Target: d.URL, MaxLate: time.Minute}, time.Minute)
 		defer b.Close()
 		for i := range 3 {
-			r, err := b.Run(t.Context(), nil, uint64(i), nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			r, err := b.Run(ctx, nil, uint64(i), func(Result) { cancel() })
+			cancel()
 			if err != nil {
 				t.Fatal(err)
 			}
