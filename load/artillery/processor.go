@@ -42,9 +42,6 @@ var driverSource string
 func (r *reader) loadProcessor(n *node) {
 	var name string
 	str(&name)(n)
-	if ext := path.Ext(name); ext == ".ts" || ext == ".tsx" {
-		panic(n.Errorf(whittle.Unsupported, "%s is TypeScript, which is not supported: compile it to JavaScript, and name that", name))
-	}
 	p := &processor{reader: r, path: name, functions: map[string]*script.Function{}}
 	root, within, module := scriptFolder(r.Source.Folder, name)
 	p.Runtime = r.newRuntime(n, root, within)

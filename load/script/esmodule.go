@@ -17,9 +17,9 @@ import (
 // What it does not have: bindings that change behind an import, import.meta, and await
 // outside of functions.
 func commonJS(file, src string) (string, error) {
-	tree, err := parser.ParseFile(nil, file, src, 0, append([]parser.Option{parser.IsModule}, parserOptions...)...)
+	tree, err := parse(file, src, append([]parser.Option{parser.IsModule}, parserOptions...)...)
 	if err != nil {
-		return "", syntaxError(file, err)
+		return "", err
 	}
 	if tree.HasTLA {
 		return "", whittle.Errorf(whittle.Unsupported, "%s: await outside of a function is not supported", file)

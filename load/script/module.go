@@ -63,8 +63,19 @@ func (r *Runtime) resolveFile(at string) (string, bool) {
 	if r.options.Files == nil {
 		return "", false
 	}
-	for _, ext := range []string{"", ".js", ".cjs", ".mjs", ".json"} {
-		if i, err := fs.Stat(r.options.Files, at+ext); err == nil && i.Mode().IsRegular() {
+	isFile := func(name string) bool {
+		i, err := fs.Stat(r.options.Files, name)
+		return err == nil && i.Mode().IsRegular()
+	}
+	if isFile(at) {
+		return at, true
+	}
+	// What a TypeScript module imports as x.js may be x.ts.
+	if stem, ok := strings.CutSuffix(at, ".js"); ok && isFile(stem+".ts") {
+		return stem + ".ts", true
+	}
+	for _, ext := range []string{".js", ".cjs", ".mjs", ".json", ".ts", ".tsx", ".mts", ".cts"} {
+		if isFile(at + ext) {
 			return at + ext, true
 		}
 	}
@@ -73,8 +84,8 @@ func (r *Runtime) resolveFile(at string) (string, bool) {
 			return found, true
 		}
 	}
-	for _, index := range []string{"index.js", "index.cjs", "index.json"} {
-		if i, err := fs.Stat(r.options.Files, path.Join(at, index)); err == nil && i.Mode().IsRegular() {
+	for _, index := range []string{"index.js", "index.cjs", "index.json", "index.ts"} {
+		if isFile(path.Join(at, index)) {
 			return path.Join(at, index), true
 		}
 	}
@@ -153,7 +164,7 @@ func conditional(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &by) != nil {
 		return ""
 	}
-	for _, condition := range []string{"require", "node", "default"} {
+	for _, condition := range []string{"require", "node", "default", "import"} {
 		if found := conditional(by[condition]); found != "" {
 			return found
 		}
@@ -194,21 +205,7 @@ func (r *Runtime) runModule(vm *VM, file, src string, module, exports *Object) e
 		}
 		return module.Set("exports", v)
 	}
-	if ext := path.Ext(file); ext == ".ts" || ext == ".tsx" {
-		return whittle.Errorf(whittle.Unsupported, "%s is TypeScript, which is not supported: compile it to JavaScript first", file)
-	}
-	// The module's own lines keep their numbers: what is around them is on the first.
-	if strings.HasPrefix(src, "#!") {
-		src = "//" + src
-	}
-	const head = "(function (exports, require, module, __filename, __dirname) {"
-	p, err := Compile(file, head+src+"\n})")
-	if err != nil && strings.Contains(err.Error(), "not supported in script") { // import or export
-		var rewritten string
-		if rewritten, err = commonJS(file, src); err == nil {
-			p, err = Compile(file, head+rewritten+"\n})")
-		}
-	}
+	p, err := compileModule(file, src)
 	if err != nil {
 		return err
 	}
@@ -221,6 +218,26 @@ func (r *Runtime) runModule(vm *VM, file, src string, module, exports *Object) e
 	_ = module.Set("require", r.requirer(vm, folder))
 	_, err = call(exports, exports, module.Get("require"), module, vm.ToValue("/"+file), vm.ToValue(path.Join("/", folder)))
 	return problem(err)
+}
+
+// compileModule compiles a module to a function of what CommonJS gives it.
+func compileModule(file, src string) (*Program, error) {
+	const head, foot = "(function (exports, require, module, __filename, __dirname) {", "\n})"
+	if isTypeScript(file) {
+		return compileTypeScript(file, src, head, foot)
+	}
+	// The module's own lines keep their numbers: what is around them is on the first.
+	if strings.HasPrefix(src, "#!") {
+		src = "//" + src
+	}
+	p, err := Compile(file, head+src+foot)
+	if err != nil && strings.Contains(err.Error(), "not supported in script") { // import or export
+		var rewritten string
+		if rewritten, err = commonJS(file, src); err == nil {
+			p, err = Compile(file, head+rewritten+foot)
+		}
+	}
+	return p, err
 }
 
 // requirer is the require of the modules in a folder.

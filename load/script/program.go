@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/grafana/sobek"
+	"github.com/grafana/sobek/ast"
 	"github.com/grafana/sobek/parser"
 
 	"whittle"
@@ -22,15 +23,48 @@ func Compile(name, src string) (*Program, error) {
 	if len(src) > maxSource {
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "%s: a script has at most %d bytes, this one %d", name, maxSource, len(src))
 	}
-	tree, err := parser.ParseFile(nil, name, src, 0, parserOptions...)
+	return compile(name, src, parserOptions...)
+}
+
+func compile(name, src string, options ...parser.Option) (*Program, error) {
+	tree, err := parse(name, src, options...)
 	if err != nil {
-		return nil, syntaxError(name, err)
+		return nil, err
 	}
 	compiled, err := sobek.CompileAST(tree, false)
 	if err != nil {
 		return nil, compileError(name, err)
 	}
 	return &Program{compiled}, nil
+}
+
+// parse parses a script whose nesting is bounded: parsers go down a level for a bracket,
+// and one without end would use up the process's stack.
+func parse(name, src string, options ...parser.Option) (*ast.Program, error) {
+	if err := checkNesting(name, src); err != nil {
+		return nil, err
+	}
+	tree, err := parser.ParseFile(nil, name, src, 0, options...)
+	if err != nil {
+		return nil, syntaxError(name, err)
+	}
+	return tree, nil
+}
+
+// checkNesting counts brackets wherever they stand, in texts too.
+func checkNesting(name, src string) error {
+	depth := 0
+	for i := range len(src) {
+		switch src[i] {
+		case '(', '[', '{':
+			if depth++; depth > maxNesting {
+				return whittle.Errorf(whittle.ResourceExhausted, "%s: brackets are nested deeper than %d", name, maxNesting)
+			}
+		case ')', ']', '}':
+			depth = max(depth-1, 0)
+		}
+	}
+	return nil
 }
 
 func syntaxError(name string, err error) error {

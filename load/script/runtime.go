@@ -58,6 +58,7 @@ type Options struct {
 // Bounds on scripts.
 const (
 	maxSource    = 8 << 20 // bytes of one module
+	maxNesting   = 10_000  // brackets in brackets
 	maxModules   = 5_000
 	maxFile      = 64 << 20 // bytes of a file that a script reads
 	maxLine      = 4 << 10  // bytes of one line of the console

@@ -111,6 +111,54 @@ export async function f() {
 	}
 }
 
+// TestTypeScript: modules in TypeScript run as esbuild makes them, import each other as
+// .js or without an ending, and their errors name the places in the source.
+func TestTypeScript(t *testing.T) {
+	r := newRuntime(t, Options{Files: files(
+		"p.js", "exports.f = require('./lib').default; exports.g = require('./lib').fails",
+		"lib/index.ts", `import type { A } from './types';
+import { Kind, half } from './kind.js';
+import * as path from 'node:path';
+import only from 'only';
+enum Level { Low = 1, High }
+class Box<T> { #v: T; static n = 0; constructor(private readonly v: T, public w?: string) { this.#v = v; Box.n++ } get(): T { return this.#v } }
+declare const nothing: A;
+async function* three(): AsyncGenerator<number> { yield 1; yield 2; yield 3 }
+export default async function f(this: unknown, ...rest: unknown[]): Promise<string> {
+  let sum = 0;
+  for await (const v of three()) sum += v;
+  return [Level.High, new Box<string>('x' as any).get()!, Kind.A satisfies string, half(sum), path.join('a', 'b'), only, rest?.length ?? 0].join();
+}
+export const fails = (): never => {
+  throw new TypeError('typed');
+};`,
+		"lib/kind.ts", "export enum Kind { A = 'a' }\nexport const half = <T extends number>(n: T): number => n / 2;",
+		"node_modules/only/package.json", `{"exports": {"import": "./only.mjs"}}`,
+		"node_modules/only/only.mjs", "export default 'only'",
+	)})
+	if got, err := call(t, r, 1, 2); err != nil || got != "2,x,a,3,a/b,only,2" {
+		t.Errorf("%v, %v", got, err)
+	}
+	m, err := r.Load(t.Context(), "p.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Function("g").Call(t.Context()); err == nil || !strings.Contains(err.Error(), "index.ts:15:") || !strings.Contains(err.Error(), "TypeError: typed") {
+		t.Errorf("%v", err)
+	}
+	for _, c := range []struct{ src, want string }{
+		{"export const f = (a: = 1", "p.ts:1:22: "},
+		{"export const f = 1;\nawait f;", `p.ts:2:1: Top-level await is currently not supported with the "cjs" output format`},
+		{strings.Repeat("[", 3<<20), "p.ts: brackets are nested deeper than 10000"},
+		{"import x from './none'; export const f = x", "none is not in the plan's folder"},
+	} {
+		_, err := call(t, newRuntime(t, Options{Files: files("p.js", "require('./p.ts')", "p.ts", c.src)}))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.40q: %v, want %q", c.src, err, c.want)
+		}
+	}
+}
+
 // TestMistakesNameTheirPlace holds what a person sees.
 func TestMistakesNameTheirPlace(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
@@ -133,6 +181,8 @@ func TestMistakesNameTheirPlace(t *testing.T) {
 		{"an ES module's import", "import x from 'y'; export const f = 1", "npm install y"},
 		{"an ES module's syntax", "import x from './y';\nexport const f = ;", "p.js:2:"},
 		{"await of a module", "export const f = 1; await 1", "await outside of a function is not supported"},
+		{"brackets", strings.Repeat("[", 3<<20), "nested deeper than 10000"},
+		{"brackets of a module", "export const f = " + strings.Repeat("[", 3<<20), "nested deeper than 10000"},
 		{"deep", "const g = n => g(n + 1) + 1; exports.f = () => g(0)", "nested deeper than"},
 		{"a long text", "exports.f = () => 'x'.repeat(1e9)", "RangeError"},
 		{"an endless list", "exports.f = () => { const a = []; a.length = 4e9; a.fill(0) }", "RangeError"},
@@ -158,16 +208,28 @@ exports.f = what => {
   if (what === 'forget') kept = [];
   return 'ok';
 }`
-	r := newRuntime(t, Options{Files: files("p.js", src), CallTime: 100 * time.Millisecond, WaitTime: 50 * time.Millisecond})
+	r := newRuntime(t, Options{Files: files("p.js", src)})
+	// Only what has no end has a near bound: anything else takes as long as it takes.
+	within := func(bound time.Duration) {
+		r.guard.mu.Lock()
+		defer r.guard.mu.Unlock()
+		r.guard.limits.CallTime, r.options.WaitTime = bound, bound
+	}
+	within(time.Hour)
+	if v, err := call(t, r, "fine"); v != "ok" || err != nil {
+		t.Fatal(v, err)
+	}
 	for _, what := range []string{"loop", "promise", "microtasks"} {
+		within(50 * time.Millisecond)
 		if v, err := call(t, r, what); err == nil {
 			t.Errorf("%s: %v", what, v)
 		}
+		within(time.Hour)
 		if v, err := call(t, r, "fine"); v != "ok" || err != nil {
 			t.Errorf("after %s: %v, %v", what, v, err)
 		}
 	}
-	small := newRuntime(t, Options{Files: files("p.js", src), MaxHeap: 32 << 20})
+	small := newRuntime(t, Options{Files: files("p.js", src), MaxHeap: 32 << 20, CallTime: time.Hour})
 	if _, err := call(t, small, "memory"); whittle.CodeOf(err) != whittle.ResourceExhausted || !strings.Contains(err.Error(), "MiB") {
 		t.Errorf("memory: %v", err)
 	}
