@@ -65,8 +65,14 @@ type Harm struct {
 	// Seconds is in how many different seconds responses were compared, whoever
 	// was asked first.
 	Seconds int `json:"seconds"`
+	// Uncompared is the share of the requests that could not be compared for what they
+	// or their responses are (too large, not safe), of which nothing is known; Why says
+	// how many, by the ledger's reasons.
+	Uncompared float64 `json:"uncompared"`
+	Why        string  `json:"uncompared_why,omitempty"`
 	// Bound is at most which share of the candidate's responses is wrong, 0 to 1,
-	// by requests or by users, whichever is larger; Binds says which.
+	// by requests or by users, whichever is larger; Binds says which. What could not
+	// be compared counts as wrong.
 	Bound float64 `json:"bound"`
 	Binds string  `json:"binds"`
 	// Spent is the share in force times Bound, Next the next step's share times

@@ -171,6 +171,10 @@ type Served struct {
 	// Seconds is in how many different seconds responses were compared, in either
 	// order.
 	Seconds int
+	// Uncompared is the share of the requests that could not be compared for what they
+	// or their responses are, and Why the ledger's reasons with how many.
+	Uncompared float64
+	Why        string
 }
 
 // Coverage lists how the fields of a body are compared.

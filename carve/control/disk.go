@@ -61,6 +61,10 @@ type kept struct {
 	Queries map[string]json.RawMessage `json:"queries,omitempty"`
 	// Place is how far a fleet's stream is in the evidence.
 	Place uint64 `json:"place,omitempty"`
+	// Before is what could not be compared when the evidence began, Looks the spec's
+	// that it is counted under.
+	Before uncompared `json:"before,omitzero"`
+	Looks  string     `json:"looks,omitempty"`
 	// Past is the evidence's past.
 	Past thinned[whittle.EvidencePoint] `json:"past"`
 }

@@ -34,6 +34,10 @@ type evidence struct {
 	served  int
 	step    time.Time
 	account account.Account
+	// uncompared is what could not be compared by the last reports, before what was
+	// counted when the evidence began, or looks (of the spec) changed.
+	uncompared, before uncompared
+	looks              string
 	// place is that of the last exchange of a fleet's stream that was taken in.
 	place uint64
 	// changed says that something has come since the last save began.
@@ -78,6 +82,7 @@ func (e *evidence) servedSince(step time.Time) int {
 func (e *evidence) judged() whittle.Verdict {
 	if e.stale {
 		v := e.judge.Verdict()
+		v.Summary += e.uncomparedWords()
 		v.Bounds = slices.Clone(v.Bounds)
 		identify(v.Bounds)
 		v.Findings = slices.Clone(v.Findings)

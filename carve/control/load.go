@@ -51,6 +51,7 @@ func (c *Controller) newRoute(monolith whittle.Upstream, spec whittle.Route) (*r
 		st: rollout.Start(spec.Rollout),
 	}
 	r.ev.judge, r.ev.guard, r.ev.stale = judge, c.o.NewGuard(spec.Guard), true
+	r.ev.looks = looks(&spec)
 	r.ev.queries = newQueries(&spec, nil)
 	r.judge.Store(&judge)
 	return r, nil
@@ -129,6 +130,11 @@ func (r *route) take(rec state.Record) (lost string) {
 	}
 	r.st, r.issued, r.ev.place = st, own.Generation, own.Place
 	r.ev.served, r.ev.step, r.ev.begun = max(0, own.Served), r.st.Since, own.Begun
+	if r.ev.before, r.ev.looks = own.Before, own.Looks; r.ev.looks != looks(&r.spec) {
+		r.ev.forgetUncompared(&r.spec)
+	} else {
+		r.ev.countUncompared()
+	}
 	if rec.Epoch != r.epoch {
 		return otherCandidate
 	}

@@ -268,7 +268,7 @@ func (r *route) watch(st rollout.State) {
 // harm is the state of the harm budget. The caller holds both locks.
 func (r *route) harm(st rollout.State) whittle.Harm {
 	perSecond := r.pace.shown(whittle.Candidate, r.c.o.Now()).PerSecond * r.watched.Percent() / 100
-	return rollout.Budget(r.spec.Rollout, st, r.ev.judge.Served(), r.ev.judge.ServedNeeded, perSecond)
+	return rollout.Budget(r.spec.Rollout, st, r.ev.known(), r.ev.judge.ServedNeeded, perSecond)
 }
 
 // trouble is the problem that an operator must know first, as a sentence with a

@@ -146,6 +146,9 @@ func (r *route) respec(ch change) error {
 	case guard:
 		r.ev.guard, r.ev.exposed, r.ev.share, r.ev.changed = r.c.o.NewGuard(r.spec.Guard), false, 0, true
 	}
+	if r.ev.looks != looks(&r.spec) {
+		r.ev.forgetUncompared(&r.spec)
+	}
 	r.ev.queries = newQueries(&r.spec, r.ev.queries)
 	r.watch(r.st)
 	if r.rise == nil {

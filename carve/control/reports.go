@@ -41,6 +41,7 @@ func (c *Controller) reportsOf(route string) (sum reports) {
 
 // takeReports takes the gateways' reports. The caller holds the evidence's lock.
 func (r *route) takeReports() {
+	defer r.ev.countUncompared()
 	if f := r.c.o.Fleet; f != nil {
 		there := map[string]bool{}
 		for _, report := range f.Reports(r.name) {

@@ -131,6 +131,8 @@ func (r *route) afresh(j Judge, g Guard) {
 	r.ev.judge, r.ev.guard, r.ev.begun = j, g, r.c.o.Now()
 	r.ev.share, r.ev.exposed = 0, false
 	r.ev.stale, r.ev.changed = true, true
+	r.takeReports()
+	r.ev.forgetUncompared(&r.spec)
 	r.ev.judged()
 	r.judge.Store(&j)
 	r.past.evidence = thinned[whittle.EvidencePoint]{}

@@ -24,11 +24,12 @@ type Needed func(most float64) int
 func Budget(p whittle.Rollout, s State, served whittle.Served, needed Needed, perSecond float64) whittle.Harm {
 	h := whittle.Harm{
 		Budget: p.Harm, Compared: served.Compared, Differing: served.Differing, Users: served.Users, Seconds: served.Seconds,
-		Bound: served.Bound, Binds: "requests",
+		Bound: served.Bound, Binds: "requests", Uncompared: served.Uncompared, Why: served.Why,
 	}
 	if served.UserBound > served.Bound {
 		h.Bound, h.Binds = served.UserBound, "users"
 	}
+	h.Bound = h.Uncompared + (1-h.Uncompared)*h.Bound // of the rest nothing is known
 	h.Spent = fraction(s.Share) * h.Bound
 	if next := Promotion(p, s); next > s.Share {
 		h.Next = fraction(next) * h.Bound
@@ -43,9 +44,10 @@ func Budget(p whittle.Rollout, s State, served whittle.Served, needed Needed, pe
 // waitFor is how many more compared responses bring the bound to most, and how
 // many minutes that takes.
 func waitFor(most float64, served whittle.Served, needed Needed, perSecond float64) (more int, minutes float64) {
-	if served.Differing > 0 || needed == nil {
+	if served.Differing > 0 || needed == nil || served.Uncompared >= most {
 		return -1, -1
 	}
+	most = (most - served.Uncompared) / (1 - served.Uncompared)
 	more = max(1, needed(most)-served.Compared)
 	if perSecond <= 0 {
 		return more, -1
@@ -62,6 +64,9 @@ func unearned(p whittle.Rollout, s State, h *whittle.Harm) string {
 	switch {
 	case h.Differing > 0:
 		return fmt.Sprintf("%s: %d of %d compared responses of the candidate to users differ", over, h.Differing, h.Compared)
+	case h.Needed < 0 && h.Uncompared > 0:
+		return fmt.Sprintf("%s: %s of the requests could not be compared (%s), so they count as wrong; "+
+			"mirror.max_body says how long a body may be, safe or dry_run that a write may be mirrored", over, share(h.Uncompared), h.Why)
 	case h.Binds == "users":
 		return fmt.Sprintf("%s: %d users were compared, and a user is the unit here", over, h.Users)
 	case h.Minutes >= 0:

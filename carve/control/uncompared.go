@@ -1,0 +1,94 @@
+package control
+
+import (
+	"fmt"
+	"strings"
+
+	"whittle"
+	"whittle/internal/units"
+)
+
+// blind are the reasons for which a request is not compared that lie in the request or
+// its responses, so that what has one such reason is likely to have it always: nothing is
+// known of its like, however many others were compared. What the candidate never gets
+// (untranslated) and what is left out by chance (sampled, shed) is not among them.
+var blind = []string{whittle.SkipNotSafe, whittle.SkipTooLarge, whittle.SkipStreaming, whittle.SkipEncoded}
+
+// uncompared counts the requests that could not be compared, by reason. All is how many
+// there were, and Of how many of them came so far that their bodies mattered: what is
+// left out by chance, or since nobody watches, is not among those.
+type uncompared struct {
+	Not map[string]int64 `json:"not,omitempty"`
+	All int64            `json:"all"`
+	Of  int64            `json:"of"`
+}
+
+func uncomparedIn(l *whittle.Ledger) uncompared {
+	u := uncompared{All: l.Total - l.Pending, Of: l.Compared + l.Failed, Not: map[string]int64{}}
+	for _, reason := range blind {
+		u.Not[reason] = l.Skipped[reason]
+	}
+	u.Of += u.Not[whittle.SkipTooLarge] + u.Not[whittle.SkipEncoded]
+	return u
+}
+
+// since is the share of the requests after an earlier moment that could not be compared,
+// and why.
+func (u uncompared) since(before uncompared) (share float64, why string) {
+	var reasons []string
+	n := map[string]float64{}
+	for _, reason := range blind {
+		if more := u.Not[reason] - before.Not[reason]; more > 0 {
+			n[reason] = float64(more)
+			reasons = append(reasons, fmt.Sprintf("%s %s", units.Grouped(int(more)), reason))
+		}
+	}
+	part := func(k float64, of int64) float64 { return min(1, k/max(1, k, float64(of))) }
+	share = part(n[whittle.SkipNotSafe]+n[whittle.SkipStreaming], u.All-before.All)
+	share += (1 - share) * part(n[whittle.SkipTooLarge]+n[whittle.SkipEncoded], u.Of-before.Of)
+	return share, strings.Join(reasons, ", ")
+}
+
+// looks names what decides whether a request can be compared: what was counted under
+// another one says nothing.
+func looks(spec *whittle.Route) string {
+	return fingerprint(struct {
+		MaxBody, MaxMemory, MaxResponse int64
+		Safe                            bool
+		DryRun                          *whittle.DryRunHeader
+	}{spec.Mirror.MaxBody, spec.Mirror.MaxMemory, spec.Candidate.MaxResponse, spec.Safe, spec.DryRun})
+}
+
+// countUncompared takes note of what the account says by now. The caller holds mu.
+func (e *evidence) countUncompared() {
+	total := e.account.Total()
+	_, was := e.uncompared.since(e.before)
+	e.uncompared = uncomparedIn(&total)
+	if _, now := e.uncompared.since(e.before); now != was {
+		e.stale = true
+	}
+}
+
+// forgetUncompared begins to count afresh, under a spec. The caller holds mu.
+func (e *evidence) forgetUncompared(spec *whittle.Route) {
+	e.countUncompared()
+	e.before, e.looks = e.uncompared, looks(spec)
+	e.stale, e.changed = true, true
+}
+
+// uncomparedWords end the verdict's sentence. The caller holds mu.
+func (e *evidence) uncomparedWords() string {
+	share, why := e.uncompared.since(e.before)
+	if share == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %.2g %% of the requests could not be compared (%s)", 100*share, why)
+}
+
+// known is what the judge knows of users' responses, and of how many requests nothing is
+// known. The caller holds mu.
+func (e *evidence) known() whittle.Served {
+	served := e.judge.Served()
+	served.Uncompared, served.Why = e.uncompared.since(e.before)
+	return served
+}
