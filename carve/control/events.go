@@ -49,6 +49,6 @@ func (r *route) tellVerdict() {
 	}
 	r.c.o.Notify(whittle.Event{
 		Kind: whittle.EventVerdict, Route: r.name, At: r.c.o.Now(), From: r.st.Share, To: r.st.Share, Phase: r.st.Phase,
-		Reason: "The verdict is " + string(v.State) + ": " + v.Summary, By: rollout.Self, Generation: r.generation, Verdict: v.State,
+		Reason: "The verdict is " + rollout.VerdictIs(v.State, v.Summary), By: rollout.Self, Generation: r.generation, Verdict: v.State,
 	})
 }

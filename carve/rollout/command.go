@@ -161,7 +161,7 @@ func (s State) promoted(p whittle.Rollout, in Input, c Order, now time.Time) (St
 // a forced one is kept as. DIFFERENT is not for it to see.
 func withheld(p whittle.Rollout, s State, in Input) (why, while string) {
 	if in.Verdict != whittle.Equivalent {
-		return "the verdict is UNDECIDED" + colon(in.Summary), "while the verdict is UNDECIDED"
+		return "the verdict is " + VerdictIs(whittle.Undecided, in.Summary), "while the verdict is UNDECIDED"
 	}
 	if why = unearned(p, s, &in.Harm); why != "" {
 		return why, "over the harm budget"

@@ -48,7 +48,7 @@ func fallReason(in Input) string {
 	case in.Breach != nil:
 		return fmt.Sprintf("The %s guard was breached%s", in.Breach.Guard, colon(in.Breach.Reason))
 	case in.Verdict == whittle.Different:
-		return fmt.Sprintf("The verdict is DIFFERENT%s", colon(in.Summary))
+		return "The verdict is " + VerdictIs(whittle.Different, in.Summary)
 	}
 	return ""
 }
@@ -61,7 +61,7 @@ func (s State) onward(p whittle.Rollout, in Input, now time.Time) (State, *whitt
 	switch s.Phase {
 	case whittle.PhaseShadow:
 		return s.to(whittle.PhaseShift, next, fmt.Sprintf(
-			"The verdict is EQUIVALENT%s; the shift starts at %s.", colon(in.Summary), percent(next)), Self, now)
+			"The verdict is %s; the shift starts at %s.", VerdictIs(whittle.Equivalent, in.Summary), percent(next)), Self, now)
 	case whittle.PhaseRolledBack:
 		return s.to(whittle.PhaseShift, next, fmt.Sprintf(
 			"%s have passed since the rollback and the verdict is EQUIVALENT; the shift starts again at %s.", units.Span(p.Retry), percent(next)), Self, now)
@@ -191,6 +191,15 @@ func (s State) clamp(now time.Time) time.Time {
 		}
 	}
 	return now
+}
+
+// VerdictIs is a verdict with its sentence, for the middle of another sentence. Where the
+// sentence begins with the verdict's word, the word is not said twice.
+func VerdictIs(v whittle.State, summary string) string {
+	if strings.HasPrefix(summary, string(v)+" ") {
+		return strings.TrimRight(summary, ".; ")
+	}
+	return string(v) + colon(summary)
 }
 
 // colon puts a sentence of somebody else's behind a clause.

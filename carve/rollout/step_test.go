@@ -259,6 +259,11 @@ func TestNext(t *testing.T) {
 			"No shift: the verdict is DIFFERENT: The mean is off. Mend the candidate and reset, or declare the difference in the config.",
 		},
 		{
+			"different, not said twice", policy, shadow(),
+			rollout.Input{Verdict: whittle.Different, Summary: "DIFFERENT after 300 exchanges: mean shown."},
+			"No shift: the verdict is DIFFERENT after 300 exchanges: mean shown. Mend the candidate and reset, or declare the difference in the config.",
+		},
+		{
 			"rolled back", policy,
 			rollout.State{Phase: whittle.PhaseRolledBack, Since: began},
 			rollout.Input{Verdict: whittle.Equivalent},

@@ -26,8 +26,11 @@ func Findings(w io.Writer, v *whittle.Verdict) {
 		fmt.Fprintln(w)
 		showCoverage(w, v.Coverage, "What was compared: ", "  ")
 	}
+	if len(v.Bounds) > 0 {
+		fmt.Fprintln(w, "\nWhat could still differ:")
+	}
 	for _, b := range v.Bounds {
-		fmt.Fprintf(w, "\nWhat could still differ: %s\n", b.Summary)
+		fmt.Fprintf(w, "  %s\n", b.Summary)
 	}
 }
 
@@ -76,7 +79,10 @@ func showCoverage(w io.Writer, c *whittle.Coverage, first, next string) {
 	if c == nil {
 		return
 	}
-	what := strconv.Itoa(c.ByValue)
+	what := strconv.Itoa(c.ByValue) + " fields"
+	if c.ByValue == 1 {
+		what = "1 field"
+	}
 	switch {
 	case c.WholeBody:
 		what = "the whole body"

@@ -65,7 +65,7 @@ func namedFlaws(v *whittle.Verdict) map[string]string {
 // fail, and not some difference.
 func killed(reason string) error {
 	what, _, _ := strings.Cut(reason, ":")
-	failure := what == "The verdict is DIFFERENT" && strings.Contains(reason, ": "+string(whittle.FoundFailure)+" shown;")
+	failure := strings.HasPrefix(what, "The verdict is DIFFERENT after ") && strings.Contains(reason, ": "+string(whittle.FoundFailure)+" shown;")
 	if failure || strings.HasSuffix(what, "breaker tripped") || strings.HasPrefix(what, "The errors guard") {
 		return nil
 	}

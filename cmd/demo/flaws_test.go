@@ -63,8 +63,8 @@ func TestAKilledServiceIsRolledBackForThat(t *testing.T) {
 		"The breaker tripped: 5 bad responses in a row.":                 true,
 		"The errors guard was breached: 40 % of its responses were bad.": true,
 		"The p99 guard was breached: 3 times as slow.":                   false,
-		"The verdict is DIFFERENT: DIFFERENT after 3,773 exchanges: failure shown; an equal candidate is called so at most once in 100 rollouts; the monolith serves everything again.":       true,
-		"The verdict is DIFFERENT: DIFFERENT after 3,773 exchanges: mean, failure shown; an equal candidate is called so at most once in 100 rollouts; the monolith serves everything again.": false,
+		"The verdict is DIFFERENT after 3,773 exchanges: failure shown; an equal candidate is called so at most once in 100 rollouts; the monolith serves everything again.":       true,
+		"The verdict is DIFFERENT after 3,773 exchanges: mean, failure shown; an equal candidate is called so at most once in 100 rollouts; the monolith serves everything again.": false,
 		"The verdict is DIFFERENT: mean shown after 300 exchanges.":     false,
 		"rolled back by the test: it was broken while breakers tripped": false,
 	} {
