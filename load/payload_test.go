@@ -35,7 +35,7 @@ func TestPayloadRowsReachTheirUsers(t *testing.T) {
 		settings string
 		want     []string
 	}{
-		{"", []string{`{"a":"ann","n":1,"x":"a;b"}`, `{"a":"bob","n":2.5,"x":"0x1"}`, `{"a":"cy","n":7,"x":"-"}`}},
+		{"", []string{`{"a":"ann","n":1,"x":"a;b"}`, `{"a":"bob","n":2.5,"x":0}`, `{"a":"cy","n":7,"x":"-"}`}},
 		{", cast: false", []string{`{"a":"ann","n":"1","x":"a;b"}`, `{"a":"bob","n":"2.50","x":"0x1"}`, `{"a":"cy","n":"007","x":"-"}`}},
 	} {
 		clear(got)

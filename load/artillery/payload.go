@@ -1,16 +1,11 @@
 package artillery
 
 import (
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
 	"whittle"
-	"whittle/internal/units"
 	"whittle/load/expr"
 	"whittle/load/plan"
 )
@@ -24,14 +19,15 @@ func (r *reader) payloads(n *node) {
 
 // payloadSpec is a payload as it is written.
 type payloadSpec struct {
-	path, name, order, delimiter string
-	skipHeader, skipEmpty, cast  bool
-	all                          bool
-	fields                       *node
+	csvFormat
+	path, name, order string
+	skipHeader, all   bool
+	bom               bool
+	fields            *node
 }
 
 func (r *reader) payload(n *node) {
-	s := payloadSpec{delimiter: ",", cast: true, skipEmpty: true}
+	s := payloadSpec{csvFormat: csvFormat{delimiters: []string{","}, quote: `"`, escape: `"`, cast: true, skipEmpty: true}}
 	r.fields(n, "payload", map[string]func(*node){
 		"path":           str(&s.path),
 		"name":           str(&s.name),
@@ -39,15 +35,20 @@ func (r *reader) payload(n *node) {
 		"fields":         func(v *node) { s.fields = v },
 		"order":          oneOf(&s.order, "random", "sequence"),
 		"skipHeader":     boolean(&s.skipHeader),
-		"delimiter":      str(&s.delimiter),
+		"delimiter":      oneText(&s.delimiters),
 		"cast":           boolean(&s.cast),
 		"skipEmptyLines": boolean(&s.skipEmpty),
+		"options":        accepted, // read behind the others
 	}, nil)
+	if s.skipHeader {
+		s.fromLine = 2
+	}
+	if o := n.get("options"); o != nil {
+		r.csvOptions(&s, o)
+	}
 	switch {
 	case s.path == "" || s.fields == nil || s.fields.kind != expr.KindList || len(s.fields.items) == 0:
 		panic(n.Invalid("a payload has a path and a list of fields"))
-	case len(s.delimiter) != 1 || strings.ContainsAny(s.delimiter, "\"\r\n"):
-		panic(n.get("delimiter").Invalid("a delimiter is one character other than a quote"))
 	case s.all && !expr.IsName(s.name):
 		panic(n.Invalid("a payload with loadAll has a name, that of the variable with all rows"))
 	}
@@ -64,7 +65,11 @@ func (r *reader) payload(n *node) {
 			panic(f.Invalid("%q is not a variable's name", f.text))
 		}
 	}
-	rows, err := readRows(src, rune(s.delimiter[0]), len(s.fields.items), s.skipHeader, s.skipEmpty, s.cast)
+	text, marked := strings.CutPrefix(string(src), "\ufeff")
+	if marked && !s.bom && s.fromLine < 2 {
+		r.note(n.get("path"), "%s begins with a byte order mark, which Artillery would leave in its first value; it is left out here", path)
+	}
+	rows, err := s.values(text, len(s.fields.items))
 	if err == nil && s.all {
 		err = r.payloadVariable(&s, rows)
 	}
@@ -114,50 +119,72 @@ func (r *reader) payloadVariable(s *payloadSpec, rows [][]expr.Value) error {
 	return nil
 }
 
-func readRows(src []byte, delimiter rune, columns int, skipHeader, skipEmpty, cast bool) ([][]expr.Value, error) {
-	c := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))))
-	c.Comma, c.FieldsPerRecord, c.LazyQuotes = delimiter, -1, true
-	records, err := c.ReadAll()
+// values are the rows of a file, of as many columns as there are fields.
+func (f csvFormat) values(src string, columns int) ([][]expr.Value, error) {
+	records, err := f.read(src)
 	if err != nil {
 		return nil, err
 	}
-	if skipHeader && len(records) > 0 {
-		records = records[1:]
-	}
-	if len(records) > plan.MaxRows {
-		return nil, errors.New("more than a million rows")
-	}
-	var rows [][]expr.Value
-	for _, rec := range records {
-		if skipEmpty && len(rec) == 1 && strings.TrimSpace(rec[0]) == "" {
-			continue
-		}
-		row := make([]expr.Value, columns) // what a short row does not have is undefined
-		for i := range min(columns, len(rec)) {
-			row[i] = cellValue(rec[i], cast)
-		}
-		rows = append(rows, row)
-	}
-	if len(rows) == 0 {
+	if len(records) == 0 {
 		return nil, errors.New("no rows")
+	}
+	rows := make([][]expr.Value, len(records))
+	for i, rec := range records {
+		row := make([]expr.Value, columns) // what a short row does not have is undefined
+		for k := range min(columns, len(rec)) {
+			row[k] = cellValue(rec[k], f.cast)
+		}
+		rows[i] = row
 	}
 	return rows, nil
 }
 
-// cellValue makes a number of what looks like one, where numbers are cast.
-func cellValue(cell string, cast bool) expr.Value {
-	v := expr.TextValue(cell)
-	if !cast || cell == "" || strings.Trim(cell, "0123456789.eE+-") != "" {
-		return v
+// csvOptions reads payload.options, which Artillery gives to csv-parse.
+func (r *reader) csvOptions(s *payloadSpec, n *node) {
+	var unused string
+	line := func(into *int) func(*node) {
+		return func(v *node) {
+			f := 0.0
+			number(&f, 1, 1e9)(v)
+			*into = int(f)
+		}
 	}
-	f, err := strconv.ParseFloat(cell, 64)
-	if err != nil || math.IsInf(f, 0) {
-		return v
+	known := map[string]func(*node){
+		"delimiter": oneText(&s.delimiters), "record_delimiter": oneText(&s.recordDelimiters), "rowDelimiter": oneText(&s.recordDelimiters),
+		"quote": noneOr(&s.quote), "escape": noneOr(&s.escape), "comment": noneOr(&s.comment),
+		"trim":  func(v *node) { boolean(&s.ltrim)(v); s.rtrim = s.ltrim },
+		"ltrim": boolean(&s.ltrim), "rtrim": boolean(&s.rtrim), "bom": boolean(&s.bom), "cast": boolean(&s.cast),
+		"skip_empty_lines": boolean(&s.skipEmpty), "skip_lines_with_empty_values": boolean(&s.skipBlank),
+		"relax": boolean(&s.relax), "relax_column_count": boolean(&s.relaxCount), "encoding": str(&unused),
+		"from_line": line(&s.fromLine), "to_line": line(&s.toLine), "from": line(&s.from), "to": line(&s.to),
 	}
-	v.JSON = units.Plain(f)
-	if n, err := strconv.ParseInt(cell, 10, 64); err == nil {
-		v.JSON = strconv.FormatInt(n, 10)
+	for _, f := range n.fields {
+		if known[f.name] == nil {
+			panic(f.Errorf(whittle.Unsupported, "the option %s of a CSV file is not supported; %s", f.name, fieldNames(known)))
+		}
 	}
-	v.Text = v.JSON
-	return v
+	r.fields(n, "payload.options", known, nil)
+}
+
+// oneText reads a text that is not empty, or a list of those.
+func oneText(into *[]string) func(*node) {
+	return func(n *node) {
+		*into = nil
+		for _, item := range n.each() {
+			var text string
+			if str(&text)(item); text == "" {
+				panic(item.Invalid("a delimiter has at least one character"))
+			}
+			*into = append(*into, text)
+		}
+	}
+}
+
+// noneOr reads a text that null, false or an empty one takes away.
+func noneOr(into *string) func(*node) {
+	return func(n *node) {
+		if *into = ""; n.kind != expr.KindNull && n.text != "false" {
+			str(into)(n)
+		}
+	}
 }

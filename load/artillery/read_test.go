@@ -1,8 +1,10 @@
 package artillery
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -52,7 +54,7 @@ func TestErrorsPointAtTheirPlace(t *testing.T) {
 		{"a: [1", "", "not YAML", whittle.Invalid},
 		{"config: {}", "1:1", "no scenarios", whittle.Invalid},
 		{"config:\n  processor: ./f.js\n" + smallest, "2:14", "the processor ./f.js: f.js is not in the plan's folder", whittle.NotFound},
-		{"config:\n  processor: ./f.ts\n" + smallest, "2:14", "./f.ts is TypeScript, which is not supported", whittle.Unsupported},
+		{"config:\n  processor: ./f.ts\n" + smallest, "2:14", "the processor ./f.ts: f.ts is not in the plan's folder", whittle.NotFound},
 		{"scenarios: [{flow: [{get: {url: '/{{ $fakeEmail() }}'}}]}]", "1:33", "{{ $fakeEmail() }} is not supported", whittle.Invalid},
 		{"config:\n  ensure:\n    thresholds: [{http.response_time.p98: 5}]\n" + smallest, "3:19", "a threshold on http.response_time.p98 is not supported", whittle.Unsupported},
 		{"config:\n  ensure:\n    thresholds: [{errors.EPROTO: 0}]\n" + smallest, "3:19", "a threshold on errors.EPROTO is not supported: known are", whittle.Unsupported},
@@ -116,13 +118,56 @@ func TestPayloadErrors(t *testing.T) {
 	for _, c := range []struct{ payload, says string }{
 		{"{path: other.csv, fields: [a]}", "no file other.csv"},
 		{"{path: rows.csv}", "a path and a list of fields"},
-		{"{path: rows.csv, fields: [a], delimiter: ab}", "one character"},
+		{"{path: rows.csv, fields: [a], delimiter: ''}", "one character"},
 		{"{path: rows.csv, fields: [a b]}", "not a variable's name"},
 		{"{path: rows.csv, fields: [a], loadAll: true}", "loadAll has a name"},
 	} {
 		_, err := Parse("p.yml", []byte("config: {payload: "+c.payload+"}\n"+smallest), plan.Source{Open: csvText("x\n")})
 		if _, coded := errors.AsType[*whittle.Error](err); !coded || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.payload, err)
+		}
+	}
+}
+
+// TestCSVFilesAreReadAsByArtillery: testdata/csv.txt has files with what csv-parse, by
+// which Artillery reads them, makes of them.
+func TestCSVFilesAreReadAsByArtillery(t *testing.T) {
+	table, err := os.ReadFile("testdata/csv.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := "[c0"
+	for i := range 30 {
+		fields += fmt.Sprintf(", c%d", i+1)
+	}
+	for line := range strings.Lines(string(table)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		parts := strings.Split(strings.TrimSpace(line), "\t")
+		var src string
+		if err := json.Unmarshal([]byte(parts[0]), &src); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Parse("p.yml", []byte("config: {payload: {path: rows.csv, fields: "+fields+"], options: "+parts[1]+"}}\n"+smallest), plan.Source{Open: csvText(src)})
+		if err != nil {
+			if !strings.HasPrefix(parts[2], "error ") && parts[2] != "[]" {
+				t.Errorf("%s %s: %v, want %s", parts[0], parts[1], err, parts[2])
+			}
+			continue
+		}
+		var rows []string
+		for _, row := range p.Payloads[0].Rows {
+			var cells []string
+			for _, c := range row {
+				if c.JSON != "" {
+					cells = append(cells, c.JSON)
+				}
+			}
+			rows = append(rows, "["+strings.Join(cells, ",")+"]")
+		}
+		if got := "[" + strings.Join(rows, ",") + "]"; got != parts[2] {
+			t.Errorf("%s %s: %s, want %s", parts[0], parts[1], got, parts[2])
 		}
 	}
 }
