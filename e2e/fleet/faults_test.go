@@ -209,7 +209,7 @@ func (w *walk) stepAmid(f inject, c *cluster, r *rand.Rand) {
 		for _, to := range []whittle.Share{5000, whittle.All} {
 			_, _ = w.order(g, rollout.Order{Kind: rollout.Promote, To: to}) // refused where it is not the next step
 		}
-		return g.route().Share == whittle.All
+		return w.latest().Share == whittle.All
 	})
 	w.everywhere(whittle.All)
 	w.rollBack(r)
@@ -266,7 +266,7 @@ func (w *walk) rollBack(r *rand.Rand) {
 	w.t.Helper()
 	until(w.t, "a rollback is taken", func() bool {
 		after, err := w.order(w.any(r.IntN(3)), rollout.Order{Kind: rollout.Rollback})
-		return err == nil && after.Share == 0 || w.any(0).route().Phase == whittle.PhaseRolledBack
+		return err == nil && after.Share == 0 || w.latest().Phase == whittle.PhaseRolledBack
 	})
 	w.everywhere(0)
 }
@@ -276,7 +276,7 @@ func (w *walk) half(r *rand.Rand) {
 	w.t.Helper()
 	until(w.t, "a new beginning is taken", func() bool {
 		_, err := w.order(w.any(r.IntN(3)), rollout.Order{Kind: rollout.Reset})
-		return err == nil || w.any(0).route().Phase == whittle.PhaseShadow
+		return err == nil || w.latest().Phase == whittle.PhaseShadow
 	})
 	w.promote(5000)
 	w.everywhere(5000)

@@ -239,6 +239,20 @@ func (g *whole) route() (r whittle.RouteStatus) {
 	return r
 }
 
+// latest is the route as the gateway shows it that knows of the last decision: one that is
+// cut off shows an earlier one.
+func (w *walk) latest() (last whittle.RouteStatus) {
+	for _, g := range w.all {
+		if _, up := g.address(); !up {
+			continue
+		}
+		if r := g.route(); r.Generation >= last.Generation {
+			last = r
+		}
+	}
+	return last
+}
+
 func (g *whole) fleet() (f whittle.FleetStatus) {
 	c := g.admin()
 	defer c.Close()
@@ -560,7 +574,7 @@ func (w *walk) promote(to whittle.Share) {
 			if _, up := g.address(); !up {
 				continue
 			}
-			if _, err = w.order(g, rollout.Order{Kind: rollout.Promote, To: to}); err == nil || g.route().Share == to {
+			if _, err = w.order(g, rollout.Order{Kind: rollout.Promote, To: to}); err == nil || w.latest().Share == to {
 				return
 			}
 		}
