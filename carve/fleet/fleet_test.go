@@ -368,3 +368,41 @@ func TestTheRunBefore(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestExhausted: where no gateway has a permit left, the routes fall after a lease, and not
+// where one has one again by then.
+func TestExhausted(t *testing.T) {
+	exposed := 0
+	l := &log{at: Instant{Mono: time.Hour, Wall: time.Hour}, kv: map[string]Entry{}}
+	l.node = New(Config{
+		Member: "a", Run: 1, Lease: 4 * time.Second, Use: func(string) Use { return Use{Exposed: exposed, Unproven: exposed} },
+		Routes: []Route{{Name: path, Digest: "d", Candidate: "c", Exposure: 10}},
+	}, l.at)
+	l.node.Synced(l.at)
+	l.run(5*time.Second, true)
+	for i, share := range []whittle.Share{0, 100} {
+		if !l.node.Propose(path, whittle.Position{Generation: uint64(i) + 1, Zero: 1, Share: share, Phase: whittle.PhaseShift}, l.at) {
+			t.Fatal("not proposed")
+		}
+		l.run(3*time.Second, true)
+	}
+	tripped := func() bool { generation, _ := l.node.Tripping(path); return generation != 0 }
+	for range 3 {
+		exposed = 10
+		l.run(3*time.Second, true)
+		exposed = 9
+		l.run(2*time.Second, true)
+	}
+	if tripped() || l.share() != 100 {
+		t.Fatal("it fell although there was a permit again and again")
+	}
+	exposed = 10
+	l.run(3*time.Second, true)
+	if tripped() {
+		t.Error("it fell at once")
+	}
+	l.run(4*time.Second, true)
+	if !tripped() || l.share() != 0 {
+		t.Error("it did not fall")
+	}
+}

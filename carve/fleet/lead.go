@@ -22,6 +22,8 @@ type term struct {
 	seats   map[string]*Seat
 	// dealt is when the permits were last looked at.
 	dealt Instant
+	// exhausted is since when no gateway has had a permit left, by candidate.
+	exhausted map[string]Instant
 }
 
 func (t *term) names() []string { return slices.Sorted(maps.Keys(t.seats)) }
@@ -120,7 +122,7 @@ func (n *Node) sawLease(e Entry) {
 	case n.lead != nil && mine && asked && at.Mono > n.lead.renewed.Mono:
 		n.lead.renewed = at
 	case n.lead == nil && mine && asked && l.Term == n.taken && l.N == 0 && n.now.since(at) < n.c.Lease:
-		n.lead = &term{number: l.Term, revision: e.Revision, began: n.now, renewed: at, asked: at, seats: map[string]*Seat{}}
+		n.lead = &term{number: l.Term, revision: e.Revision, began: n.now, renewed: at, asked: at, seats: map[string]*Seat{}, exhausted: map[string]Instant{}}
 		for _, r := range n.routes {
 			r.proposed = nil
 		}

@@ -80,8 +80,9 @@ type dealing struct {
 	live  []string
 	seats map[string]*Seat
 	table map[string]Grant
-	// spent permits have had no good response since, or are a silent gateway's.
-	spent int
+	// spent permits have had no good response since, or are a silent gateway's, which are
+	// also in lost.
+	spent, lost int
 }
 
 func (d *dealing) use(holder string) Use { return d.seats[holder].Report.Uses[d.candidate] }
@@ -105,7 +106,7 @@ func (n *Node) deal(candidate string, next *Grants) map[string]Grant {
 		if _, there := d.table[h]; !there {
 			if g, owes := d.silent(h, before[h]); owes {
 				d.table[h] = g
-				d.spent += g.Owed
+				d.spent, d.lost = d.spent+g.Owed, d.lost+g.Owed
 			}
 		}
 	}
@@ -114,7 +115,9 @@ func (n *Node) deal(candidate string, next *Grants) map[string]Grant {
 	// the gateways.
 	maps.DeleteFunc(d.table, func(_ string, g Grant) bool { return g.Limit == 0 && g.Owed == 0 })
 	if d.spent >= d.bound && able == 0 && !d.idle {
-		n.exhausted(candidate, d.spent)
+		n.exhausted(d)
+	} else {
+		delete(n.lead.exhausted, candidate)
 	}
 	return d.table
 }
@@ -223,12 +226,21 @@ func (n *Node) partner(candidate string, s *Seat) bool {
 	return false
 }
 
-// exhausted trips the candidate's routes: no gateway has a permit left with which a
-// good response could come.
-func (n *Node) exhausted(candidate string, spent int) {
+// exhausted trips the candidate's routes where no gateway has had a permit left for a
+// lease with which a good response could come. Nobody is exposed meanwhile, and gateways
+// that only report late are back by then.
+func (n *Node) exhausted(d *dealing) {
+	since, known := n.lead.exhausted[d.candidate]
+	if !known {
+		n.lead.exhausted[d.candidate] = n.now
+		return
+	}
+	if n.now.Mono-since.Mono < n.c.Lease {
+		return
+	}
 	for _, key := range n.sortedKeys() {
-		if r := n.routes[key]; r.spec.Candidate == candidate && r.stored.Share > 0 {
-			n.tripAt(r, r.stored.Generation, fmt.Sprintf("%d requests without a good response over all gateways, the bound on exposure", spent))
+		if r := n.routes[key]; r.spec.Candidate == d.candidate && r.stored.Share > 0 {
+			n.tripAt(r, r.stored.Generation, fmt.Sprintf("%d requests without a good response over all gateways, the bound on exposure; %d of them may be gateways' that are silent", d.spent, d.lost))
 		}
 	}
 }
