@@ -98,6 +98,11 @@ func (a *Account) End(gateway string) {
 func (a *Account) end(p *part) {
 	l := p.total()
 	a.close(&l)
+	p.over()
+}
+
+// over has nothing of the present run count here any more.
+func (p *part) over() {
 	if p.run != 0 {
 		p.ended = append(p.ended, p.run)
 		p.ended = p.ended[max(0, len(p.ended)-maxEnded):]
@@ -139,6 +144,40 @@ func (a *Account) Take(gateway string, c whittle.Counts) {
 	}
 }
 
+// TakeReplaced keeps a report of a run that another process of the same gateway has
+// replaced, and that still has requests under way: both runs count.
+func (a *Account) TakeReplaced(gateway string, c whittle.Counts) {
+	key := replacedOf(gateway, c.Run)
+	if p := a.part(gateway); a.parts[key] == nil {
+		if slices.Contains(p.ended, c.Run) {
+			return
+		}
+		if p.run == c.Run {
+			a.parts[key] = &part{run: p.run, report: p.report, judged: p.judged}
+			p.over()
+		}
+	}
+	a.Take(key, c)
+}
+
+// EndReplaced ends the runs of a gateway that were replaced, but for some: what was
+// pending is interrupted.
+func (a *Account) EndReplaced(gateway string, but []uint64) {
+	for key, p := range a.parts {
+		if name, _, is := strings.Cut(key, replacedBy); is && name == gateway && p.run != 0 && !slices.Contains(but, p.run) {
+			a.end(p)
+		}
+	}
+}
+
+// replacedOf names a run of a fleet's gateway that was replaced. No gateway's name has
+// what is between the two.
+func replacedOf(gateway string, run uint64) string {
+	return gateway + replacedBy + strconv.FormatUint(run, 16)
+}
+
+const replacedBy = "\x00"
+
 // missed notes that what a run has counted after its last report is not known.
 func (a *Account) missed(gateway string, last *whittle.Counts, next time.Time) {
 	if !last.Over && !last.At.IsZero() && (a.Gap == nil || a.Gap.From.Before(last.At)) {
@@ -177,6 +216,9 @@ func (a *Account) Forget(reports map[string]bool, now time.Time) {
 // a run that has ended is there already, as interrupted.
 func (a *Account) Judged(gateway string, run uint64, f whittle.Fate, reason string) {
 	p := a.part(gateway)
+	if other := a.parts[replacedOf(gateway, run)]; other != nil {
+		p = other
+	}
 	switch {
 	case run == 0 || run == p.run:
 		p.judged.Settle(f, reason, 1)

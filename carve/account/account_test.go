@@ -247,3 +247,47 @@ func TestForget(t *testing.T) {
 		t.Errorf("%s, %s before", again.Account(), l.Account())
 	}
 }
+
+// TestReplacedInAFleet: the requests of a process that was replaced count once, whenever
+// they are reported and judged, also over a restart of whoever has the account.
+func TestReplacedInAFleet(t *testing.T) {
+	counts := func(run, seq uint64, total, pending int64) whittle.Counts {
+		return whittle.Counts{Run: run, Seq: seq, Ledger: whittle.Ledger{Total: total, Shed: total - pending, Pending: pending}}
+	}
+	var a Account
+	holds := func(what string, total, compared, pending, interrupted int64) {
+		t.Helper()
+		l := a.Total()
+		if l.Total != total || l.Compared != compared || l.Pending != pending || l.Skipped[whittle.SkipInterrupted] != interrupted || l.Total != l.Sum() {
+			t.Errorf("%s: %s", what, l.Account())
+		}
+	}
+	judged := func(run uint64) { a.Judged("g", run, whittle.FateCompared, "") }
+	a.Take("g", counts(1, 5, 10, 4))
+	judged(1)
+	holds("at first", 10, 1, 3, 0)
+	judged(1) // sent before it was replaced, judged before that is known
+	judged(2) // of the new process, before its first report
+	all := func(old whittle.Counts, now whittle.Counts) {
+		a.Take("g", counts(1, 5, 10, 4)) // the run before, for whoever has not read its last report
+		a.TakeReplaced("g", old)
+		a.EndReplaced("g", []uint64{old.Run})
+		a.Take("g", now)
+	}
+	all(counts(1, 7, 12, 5), counts(2, 1, 3, 2))
+	holds("replaced", 15, 3, 4, 0)
+	judged(1)
+	kept := a.Kept(noon)
+	a = Resumed(&kept, noon)
+	all(counts(1, 6, 11, 5), counts(2, 1, 3, 2)) // late, and twice
+	holds("once more", 15, 4, 3, 0)
+	all(counts(1, 9, 13, 5), counts(2, 2, 4, 2))
+	judged(1)
+	holds("at its end", 17, 5, 2, 0)
+	a.Take("g", counts(2, 3, 5, 2))
+	a.EndReplaced("g", nil)
+	holds("and after it", 18, 5, 1, 1)
+	judged(1)
+	all(counts(1, 9, 13, 5), counts(2, 3, 5, 2))
+	holds("a report that was late", 18, 5, 1, 1)
+}

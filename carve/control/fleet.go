@@ -21,6 +21,9 @@ type Fleet interface {
 type Report struct {
 	Gateway string
 	Counts  whittle.Counts
+	// Replaced says that another process of the gateway has replaced the one that this
+	// is of, which still has requests under way.
+	Replaced bool
 }
 
 // Sent is where an exchange of a fleet's stream comes from, and its place there.

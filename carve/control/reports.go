@@ -43,18 +43,31 @@ func (c *Controller) reportsOf(route string) (sum reports) {
 func (r *route) takeReports() {
 	defer r.ev.countUncompared()
 	if f := r.c.o.Fleet; f != nil {
-		there := map[string]bool{}
-		for _, report := range f.Reports(r.name) {
-			r.ev.account.Take(report.Gateway, report.Counts)
-			there[report.Gateway] = true
-		}
-		if len(there) > 0 {
-			r.ev.account.Forget(there, r.c.o.Now())
-		}
+		r.takeFleet(f.Reports(r.name))
 		return
 	}
 	r.ev.account.Take(account.Local, r.c.o.Counts(r.name))
 	for _, other := range r.c.o.Others(r.name) {
 		r.ev.account.Take(gatewayOf(other.Run), other)
+	}
+}
+
+// takeFleet takes those of a fleet's gateways, each one's in order of its runs.
+func (r *route) takeFleet(all []Report) {
+	there, replaced := map[string]bool{}, map[string][]uint64{}
+	for _, report := range all {
+		there[report.Gateway] = true
+		if report.Replaced {
+			r.ev.account.TakeReplaced(report.Gateway, report.Counts)
+			replaced[report.Gateway] = append(replaced[report.Gateway], report.Counts.Run)
+			continue
+		}
+		r.ev.account.Take(report.Gateway, report.Counts)
+	}
+	for gateway := range there {
+		r.ev.account.EndReplaced(gateway, replaced[gateway])
+	}
+	if len(there) > 0 {
+		r.ev.account.Forget(there, r.c.o.Now())
 	}
 }
