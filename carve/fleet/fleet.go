@@ -79,6 +79,12 @@ type Config struct {
 	Routes []Route
 	// Kept is what Node.Kept gave in an earlier run. Nil: there was none.
 	Kept []byte
+	// Handed is what Node.HandOver gave in the process that this one replaces, which was
+	// asked for it no earlier than at Asked. Nil: there is none, or it had none.
+	Handed []byte
+	Asked  Instant
+	// Replaced gives the last reports of processes that this one has replaced. Nil: none.
+	Replaced func(route string) []whittle.Counts
 	// Counts and Use give the gateway's own figures, for its reports. Nil: none.
 	Counts func(route string) whittle.Counts
 	Use    func(candidate string) Use
@@ -139,6 +145,7 @@ func New(c Config, now Instant) *Node {
 	}
 	n.SetRoutes(c.Routes)
 	n.restore(c.Kept)
+	n.takeOver(c.Handed)
 	n.unsaved = true
 	return n
 }

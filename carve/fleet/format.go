@@ -151,6 +151,9 @@ type RouteReport struct {
 	// Before is the last that is known of the gateway's run before this one: nobody may
 	// have read its last report before this run's first took its place.
 	Before whittle.Counts `json:"before,omitzero"`
+	// Replaced are the last reports of processes that this one has replaced, which had
+	// requests under way.
+	Replaced []whittle.Counts `json:"replaced,omitempty"`
 }
 
 // Grants are the permits for users' requests on candidates that nothing good is known

@@ -195,6 +195,9 @@ func (r *route) reported(n *Node) RouteReport {
 		rr.Counts.At, rr.Counts.Over = n.wall(), n.final
 		r.counted = rr.Counts
 	}
+	if n.c.Replaced != nil {
+		rr.Replaced = n.c.Replaced(r.spec.Name)
+	}
 	return rr
 }
 

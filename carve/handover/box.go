@@ -26,6 +26,9 @@ type Batch struct {
 	Exchanges []*whittle.Exchange
 	Ended     []Ended
 	Reports   map[string][]whittle.Counts
+	// Permits are how many users' requests the process that was replaced may still have
+	// exposed, by candidate: those of a fleet.
+	Permits map[string]int
 }
 
 // Ended is the last report of a gateway that has ended.

@@ -298,3 +298,44 @@ func TestBoxIsBounded(t *testing.T) {
 		t.Errorf("%+v", again)
 	}
 }
+
+// TestPermits: what a process keeps of a fleet's permits counts until it has ended and the
+// one that took over has got a good response since; and its place in the fleet is handed
+// over once it has left it, and not before.
+func TestPermits(t *testing.T) {
+	old, _ := relayOf(1)
+	var said []string
+	h := hooks(&said)
+	lost := make(chan struct{})
+	h.Handed = func() []byte { return []byte("place") }
+	h.Keep = func() map[string]int { return map[string]int{"c": 7} }
+	h.Lost = func() { close(lost) }
+	_, p := attempted(t, old, h)
+	if b, err := p.Handed(); err != nil || len(b) > 0 {
+		t.Errorf("before it was left: %q %v", b, err)
+	}
+	if _, err := p.Take(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := p.Handed(); err != nil || string(b) != "place" {
+		t.Errorf("%q %v", b, err)
+	}
+	next, after := relayOf(2)
+	if err := next.Commit(p); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	if n := next.Exposed("c", begun.Add(time.Hour)); n != 7 || next.Exposed("other", begun) != 0 {
+		t.Errorf("%d while it goes on", n)
+	}
+	p.Abandon() // as if this process were gone
+	after.soon(t, "the end is known", func() bool { return slices.Equal(after.ended, []uint64{1}) })
+	if n := next.Exposed("c", begun); n != 7 {
+		t.Errorf("%d after its end", n)
+	}
+	if n := next.Exposed("c", time.Now().Add(time.Hour)); n != 0 || next.Exposed("c", begun) != 0 {
+		t.Errorf("%d after a good response", n)
+	}
+	old.Observe(&whittle.Exchange{Route: "a"})
+	<-lost
+}

@@ -38,6 +38,8 @@ type Predecessor struct {
 	// over are runs that have ended: an older report may still be on its way.
 	over   []uint64
 	ending bool
+	// permits are those of a fleet that it keeps, by candidate.
+	permits map[string]int
 }
 
 // Join finds the process that has started this one to be replaced by it; nil: there is
@@ -58,6 +60,16 @@ func (p *Predecessor) Take() (alive map[string][]uint64, err error) {
 		alive = map[string][]uint64{}
 	}
 	return alive, err
+}
+
+// Handed is the predecessor's place in a fleet, once Take has succeeded. Empty: it is in
+// none, or of a version that hands over none.
+func (p *Predecessor) Handed() (b []byte, err error) {
+	err = p.client.Call(predecessorName+".Handed", struct{}{}, &b)
+	if _, refused := errors.AsType[rpc.ServerError](err); refused {
+		return nil, nil
+	}
+	return b, err
 }
 
 // Abandon lets go of a predecessor that goes on.
@@ -85,6 +97,7 @@ func (r *Relay) Commit(p *Predecessor) error {
 	}
 	p.take(b.Reports)
 	p.ended(b.Ended)
+	p.keep(b.Permits)
 	r.deliver(b)
 	go p.order()
 	return nil
@@ -107,6 +120,18 @@ func (p *Predecessor) order() {
 			return // it has ended
 		}
 	}
+}
+
+func (p *Predecessor) keep(permits map[string]int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.permits = permits
+}
+
+func (p *Predecessor) kept(candidate string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.permits[candidate]
 }
 
 func (p *Predecessor) apply(route string, at whittle.Position) {
@@ -254,6 +279,12 @@ type predecessorCalls struct{ *replaced }
 // Release lets go of control and of the state.
 func (c *predecessorCalls) Release(_ struct{}, alive *map[string][]uint64) (err error) {
 	*alive, err = c.release()
+	return err
+}
+
+// Handed gives this process's place in a fleet.
+func (c *predecessorCalls) Handed(_ struct{}, b *[]byte) (err error) {
+	*b, err = c.handed()
 	return err
 }
 

@@ -55,6 +55,14 @@ type Relay struct {
 
 	mu           sync.Mutex // guards the following
 	predecessors []*Predecessor
+	// left are the permits that processes had which have ended, by candidate.
+	left map[string]permits
+}
+
+// permits are how many may still be exposed, and since when there can be no more.
+type permits struct {
+	n     int
+	since time.Time
 }
 
 // NewRelay makes a relay, which Bind completes.
@@ -180,6 +188,34 @@ func (r *Relay) Others(route string) []whittle.Counts {
 	return all
 }
 
+// Exposed is how many users' requests the processes that were replaced may have exposed
+// to a candidate, by a fleet's permits, where the last request of this one with a good
+// response began at good. What a process has left behind counts until such a request
+// began after its end.
+func (r *Relay) Exposed(candidate string, good time.Time) (n int) {
+	for _, p := range r.all() {
+		n += p.kept(candidate)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l, ok := r.left[candidate]; ok && good.After(l.since) {
+		delete(r.left, candidate)
+	}
+	return n + r.left[candidate].n
+}
+
+// leave keeps what a process that has ended may have exposed. The caller holds mu.
+func (r *Relay) leave(p *Predecessor, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for candidate, n := range p.permits {
+		if r.left == nil {
+			r.left = map[string]permits{}
+		}
+		r.left[candidate] = permits{r.left[candidate].n + n, now}
+	}
+}
+
 // reports are those of this process's gateway and of those that it has replaced.
 func (r *Relay) reports(route string) []whittle.Counts {
 	return append(r.Others(route), r.gateway.Counts(route))
@@ -221,6 +257,7 @@ func (r *Relay) forget(p *Predecessor) {
 	defer r.turn.RUnlock()
 	r.mu.Lock()
 	r.predecessors = slices.DeleteFunc(r.predecessors, func(had *Predecessor) bool { return had == p })
+	r.leave(p, time.Now())
 	r.mu.Unlock()
 	for route, reports := range p.last() {
 		for _, c := range reports {

@@ -34,6 +34,13 @@ type Hooks struct {
 	Leave func()
 	// End is called when the successor ends too: what is under way is to end soon.
 	End func()
+	// Handed is this process's place in a fleet, after Release; Keep says just before
+	// Leave how many permits of the fleet this process keeps for what it has under way, by
+	// candidate; and Lost is called when the successor is gone before it. Nil: there is no
+	// fleet.
+	Handed func() []byte
+	Keep   func() map[string]int
+	Lost   func()
 	// Routes are the names of the routes with a candidate.
 	Routes []string
 	Log    *slog.Logger
@@ -44,6 +51,7 @@ type successor struct {
 	client *rpc.Client
 	log    *slog.Logger
 	lost   sync.Once
+	onLost func() // nil: nothing is to be done then
 	routes []string
 
 	stop    context.CancelFunc
@@ -140,6 +148,19 @@ func (p *replaced) release() (alive map[string][]uint64, err error) {
 	return alive, nil
 }
 
+// handed gives this process's place in a fleet, which it has left.
+func (p *replaced) handed() ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != released {
+		return nil, errors.New("out of turn")
+	}
+	if p.hooks.Handed == nil {
+		return nil, nil
+	}
+	return p.hooks.Handed(), nil
+}
+
 // commit gives the successor what nobody has taken meanwhile. From then on it decides.
 func (p *replaced) commit() (Batch, error) {
 	p.mu.Lock()
@@ -150,9 +171,14 @@ func (p *replaced) commit() (Batch, error) {
 	p.state = takenOver
 	r := p.relay
 	ctx, stop := context.WithCancel(context.Background())
-	up := &successor{client: p.calls, log: p.hooks.Log, routes: p.hooks.Routes, stop: stop}
+	up := &successor{client: p.calls, log: p.hooks.Log, routes: p.hooks.Routes, stop: stop, onLost: p.hooks.Lost}
+	var permits map[string]int
+	if p.hooks.Keep != nil {
+		permits = p.hooks.Keep()
+	}
 	p.hooks.Leave()
 	b := r.box.take()
+	b.Permits = permits
 	b.Reports = r.allReports(p.hooks.Routes)
 	r.up = up
 	r.turn.Unlock()
@@ -265,6 +291,9 @@ func (s *successor) gone(err error) bool {
 		return false
 	}
 	s.lost.Do(func() {
+		if s.onLost != nil {
+			s.onLost()
+		}
 		s.log.Error("the process that took over is gone: what is still under way here is not compared, and the share stays", "error", err)
 	})
 	return true

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
 	"whittle"
 	"whittle/carve/config"
@@ -124,8 +125,15 @@ func (d *deployment) takeOver(f *config.File) (alive map[string][]uint64, err er
 	if d.before == nil {
 		return nil, nil
 	}
-	if alive, err = d.before.Take(); err != nil {
+	if alive, err = d.before.Take(); err == nil {
+		d.place.asked = time.Now()
+		d.place.handed, err = d.before.Handed()
+	}
+	if err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "take over: %w", err)
+	}
+	if err := samePlace(f.Fleet, d.place.handed); err != nil {
+		return nil, err
 	}
 	if err := d.store.open(f.State, d.log); err != nil {
 		return nil, err
@@ -180,8 +188,8 @@ func (d *deployment) replaceOnRequest(ctx context.Context) error {
 
 // replace starts this command again and waits until the new process has taken over.
 func (d *deployment) replace() error {
-	if d.fleet != nil {
-		return whittle.Errorf(whittle.FailedPrecondition, "a gateway of a fleet is not replaced while it runs").
+	if d.nats != nil {
+		return whittle.Errorf(whittle.FailedPrecondition, "a gateway with a NATS server of the fleet in it is not replaced while it runs").
 			WithHint("end it with SIGTERM and start it again: the others serve meanwhile")
 	}
 	path, err := program()
@@ -196,8 +204,11 @@ func (d *deployment) replace() error {
 	d.reloading.Lock() // a config in between would be in force in one of the two
 	defer d.reloading.Unlock()
 	ctx := context.Background()
-	return d.relay.Replace(cmd, handover.Hooks{
+	h := handover.Hooks{
 		Release: func() error {
+			if d.part != nil {
+				d.part.HandOver()
+			}
 			if err := d.stopDeciding(); err != nil {
 				d.decide(ctx)
 				return err
@@ -217,11 +228,18 @@ func (d *deployment) replace() error {
 			close(d.replaced)
 			d.gateway.Replace()
 			d.left()
+			if d.part != nil {
+				d.part.Left()
+			}
 		},
 		End:    d.endSoon,
 		Routes: d.candidates(),
 		Log:    d.log,
-	})
+	}
+	if d.part != nil {
+		h.Handed, h.Keep, h.Lost = d.part.Handed, d.part.Keep, d.part.Lost
+	}
+	return d.relay.Replace(cmd, h)
 }
 
 // candidates are the names of the routes that have one.

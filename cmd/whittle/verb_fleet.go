@@ -19,6 +19,7 @@ import (
 	"whittle/carve/fleet/jetstream"
 	"whittle/carve/fleet/part"
 	"whittle/carve/gate"
+	"whittle/carve/gateway"
 	"whittle/carve/handover"
 	"whittle/carve/show"
 	"whittle/cmdline"
@@ -83,7 +84,7 @@ func (d *deployment) newDecider(f *config.File, alive map[string][]uint64) (deci
 		if err != nil {
 			return nil, err
 		}
-		d.fleet = p.Fleet
+		d.fleet, d.part = p.Fleet, p
 		return p, nil
 	}
 	c, err := control.New(control.Options{
@@ -107,10 +108,6 @@ func (d *deployment) newDecider(f *config.File, alive map[string][]uint64) (deci
 
 // join makes this gateway's part in its fleet.
 func (d *deployment) join(f *config.File) (*part.Part, error) {
-	if d.before != nil {
-		return nil, whittle.Errorf(whittle.FailedPrecondition, "a gateway of a fleet takes over from no other process").WithField("fleet").
-			WithHint("end this gateway with SIGTERM and start it again: the others serve meanwhile")
-	}
 	c, err := fleetTLS(f.Fleet)
 	if err != nil {
 		return nil, err
@@ -126,11 +123,47 @@ func (d *deployment) join(f *config.File) (*part.Part, error) {
 		Fleet: jetstream.Options{
 			Server: own, Servers: f.Fleet.NATS, Credentials: f.Fleet.Credentials, TLS: c, Name: f.Fleet.Name, Replicas: f.Fleet.Replicas,
 			Evidence: jetstream.Limits{Bytes: f.Fleet.MaxBytes, Age: f.Fleet.MaxAge},
-			Node:     fleet.Config{Member: f.Fleet.Member, Version: version(), Lease: f.Fleet.Lease, Linger: linger(f)},
+			Handed:   d.place.handed, Asked: d.place.asked,
+			Node: fleet.Config{Member: f.Fleet.Member, Version: version(), Lease: f.Fleet.Lease, Linger: linger(f)},
 		},
 		PerSecond: f.Fleet.PerSecond, Monolith: f.Monolith, Routes: f.Routes,
-		Gateway: d.gateway, Store: &d.store, Redact: d.records, NewJudge: control.Redacting(d.records), Notify: d.notices.Tell, Log: d.log,
+		Gateway: fleetGateway{d.gateway, d.relay}, Others: d.relay.Others, Exposed: d.relay.Exposed, Store: &d.store, Redact: d.records, NewJudge: control.Redacting(d.records), Notify: d.notices.Tell, Log: d.log,
 	})
+}
+
+// fleetGateway is this process's gateway; what is in force here is so in the processes that
+// it has replaced as well.
+type fleetGateway struct {
+	*gateway.Gateway
+	relay *handover.Relay
+}
+
+// Apply implements part.Gateway.
+func (g fleetGateway) Apply(route string, p whittle.Position) bool { return g.relay.Apply(route, p) }
+
+// Watch implements part.Gateway.
+func (g fleetGateway) Watch(route string, share whittle.Share) { g.relay.Watch(route, share) }
+
+// place is what another process has handed over of its place in a fleet, and when it was
+// asked for at the earliest.
+type place struct {
+	handed []byte
+	asked  time.Time
+}
+
+// samePlace says whether this process can take the place that another one had: in the same
+// fleet under the same name, or in none.
+func samePlace(f *config.Fleet, handed []byte) error {
+	if f == nil && len(handed) == 0 {
+		return nil
+	}
+	if f != nil {
+		if h, ok := fleet.ReadHanded(handed, f.Lease); ok && h.Member == f.Member {
+			return nil
+		}
+	}
+	return whittle.Errorf(whittle.FailedPrecondition, "take over: a gateway's place in a fleet is not changed while it runs").WithField("fleet").
+		WithHint("end this gateway with SIGTERM and start it again to have it join, leave or be called something else")
 }
 
 // linger bounds how long a user's request may still be on a candidate.

@@ -22,6 +22,7 @@ import (
 	"whittle/carve/config"
 	"whittle/carve/cpuwatch"
 	"whittle/carve/fleet/embedded"
+	"whittle/carve/fleet/part"
 	"whittle/carve/gate"
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/accesslog"
@@ -165,6 +166,9 @@ type deployment struct {
 	control decider
 	// fleet shows the fleet that this gateway is of; nil: it is alone.
 	fleet func() *whittle.FleetStatus
+	part  *part.Part // likewise
+	// place is what it was handed over of the fleet.
+	place place
 	// nats is the fleet's server in this process; nil: there is none.
 	nats    embedded.Server
 	admin   *adminServer // nil where it is switched off

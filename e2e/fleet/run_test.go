@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,6 +115,8 @@ type walk struct {
 	peers            []string // where the gateways' own NATS servers are; empty: they have none
 	cut              []string // addresses of servers that gateways reach by links
 	lease            time.Duration
+	exposure         int   // guard.exposure; 0: walkExposure
+	replaceable      bool  // the gateways' processes are replaced by others
 	unreported       int64 // requests of gateways that were killed, which no report has
 	sides            *sides
 	number           atomic.Int64
@@ -136,6 +139,7 @@ type whole struct {
 
 	mu     sync.Mutex // guards the following
 	p      *child.Process
+	first  int // the process that was started, where others replace it
 	up     bool
 	killed bool
 }
@@ -159,7 +163,7 @@ func (g *whole) start() {
 		}
 	}
 	err = walkConfig.Execute(f, map[string]string{
-		"Monolith": g.w.sides.monolith.URL, "Candidate": g.w.sides.candidate.URL, "NATS": strings.Join(servers, ","), "Member": g.name, "Exposure": fmt.Sprint(walkExposure),
+		"Monolith": g.w.sides.monolith.URL, "Candidate": g.w.sides.candidate.URL, "NATS": strings.Join(servers, ","), "Member": g.name, "Exposure": fmt.Sprint(cmp.Or(g.w.exposure, walkExposure)),
 		"Lease": g.w.lease.String(), "Peers": g.w.shown(),
 	})
 	if err := errors.Join(err, f.Close()); err != nil {
@@ -168,6 +172,10 @@ func (g *whole) start() {
 	program := filepath.Join(built, "whittle")
 	if len(g.w.peers) > 0 {
 		program = filepath.Join(builtEmbedded, "whittle")
+	}
+	if g.w.replaceable {
+		g.startReplaceable(program, file)
+		return
 	}
 	p, err := child.Start(g.w.t.Context(), child.Options{Env: []string{"FLEET_SECRET=0123456789abcdef"}, Log: filepath.Join(g.dir, "log")}, program, "run", "-c", file)
 	if err != nil {

@@ -49,6 +49,10 @@ type Options struct {
 	Evidence Limits
 	// Node is this gateway.
 	Node fleet.Config
+	// Handed is what Handed gave in the process that this one replaces, and Asked when it
+	// was asked for at the earliest. Nil: it replaces none.
+	Handed []byte
+	Asked  time.Time
 	// Changed is called after everything that may have changed what is in force, on
 	// the member's goroutine. It must not block and must not call the Member. Nil: not
 	// called.
@@ -81,11 +85,14 @@ type Member struct {
 	again notify.Signal // the connection is back
 	// unsaved has the last state that is to be saved; Run alone puts it there.
 	unsaved chan []byte
-	ended   chan struct{}
 
 	mu       sync.Mutex // guards the following
-	trouble  error      // of the watch or of a write, the last time; nil: there was none
-	lost     error      // of an exchange, the last time; nil: the last one was sent
+	ended    chan struct{}
+	handing  bool   // when Run ends, another process goes on
+	handed   []byte // what that one goes on with
+	asked    time.Time
+	trouble  error // of the watch or of a write, the last time; nil: there was none
+	lost     error // of an exchange, the last time; nil: the last one was sent
 	kv       jetstream.KeyValue
 	evidence opened
 }
@@ -105,11 +112,14 @@ func Open(o Options) (*Member, error) {
 	m := &Member{
 		o: o, begun: time.Now(), calls: make(chan func(*fleet.Node)), shown: make(chan shown, buffered),
 		done: make(chan *fleet.Write, buffered), again: notify.New(), unsaved: make(chan []byte, 1), ended: make(chan struct{}),
+		handed: o.Handed, asked: o.Asked,
 	}
 	opts := []client.Option{
 		client.ReconnectHandler(func(*client.Conn) { m.again.Notify() }),
 		client.DisconnectErrHandler(func(_ *client.Conn, err error) {
-			o.Log.Warn("NATS is away; the candidate gets no users here until it is back", "err", err)
+			if err != nil { // nil: this end has closed it
+				o.Log.Warn("NATS is away; the candidate gets no users here until it is back", "err", err)
+			}
 		}),
 	}
 	if o.Server != nil {
@@ -136,6 +146,9 @@ func (m *Member) Instant(t time.Time) fleet.Instant {
 // Do runs f with the node, on the node's goroutine. False: the member has ended.
 func (m *Member) Do(f func(n *fleet.Node, now fleet.Instant)) bool {
 	over := make(chan struct{})
+	m.mu.Lock()
+	ended := m.ended
+	m.mu.Unlock()
 	select {
 	case m.calls <- func(n *fleet.Node) {
 		defer close(over)
@@ -143,15 +156,36 @@ func (m *Member) Do(f func(n *fleet.Node, now fleet.Instant)) bool {
 	}:
 		<-over
 		return true
-	case <-m.ended:
+	case <-ended:
 		return false
 	}
 }
 
+// HandOver has Run, once it is ended, leave this gateway's place in the fleet to another
+// process: it gives the lease back, and says no last word. Run may be called again where
+// nobody takes it.
+func (m *Member) HandOver() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.handing = true
+}
+
+// Handed is what the other process goes on with, as of now, once Run has ended. Nil: it was
+// not told to hand over.
+func (m *Member) Handed() []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	left, now := m.Instant(m.asked), m.now()
+	return fleet.Aged(m.handed, max(now.Mono-left.Mono, now.Wall-left.Wall))
+}
+
+// Close lets go of the connection, where another process has gone on.
+func (m *Member) Close() { m.conn.Close() }
+
 // Run takes part until ctx ends, and leaves then: another gateway leads at once.
 func (m *Member) Run(ctx context.Context) {
-	defer m.conn.Close()
-	n := fleet.New(m.o.Node, m.now())
+	n, ended := m.begin()
+	defer m.end(n)
 	defer func() {
 		if m.o.Save != nil { // its last counts, which nobody may have read
 			m.saved(n.Kept())
@@ -159,7 +193,7 @@ func (m *Member) Run(ctx context.Context) {
 	}()
 	var work sync.WaitGroup
 	defer work.Wait()
-	defer close(m.ended)
+	defer close(ended)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ticker := time.NewTicker(tick)
@@ -169,6 +203,7 @@ func (m *Member) Run(ctx context.Context) {
 	number := uint64(0)
 	reports := watcher{run: m.reports, work: &work}
 	defer reports.set(ctx, false)
+	m.carryOut(ctx, n, &work) // what another process has handed over is in force at once
 	for {
 		select {
 		case <-ctx.Done():
@@ -189,6 +224,40 @@ func (m *Member) Run(ctx context.Context) {
 		reports.set(ctx, leads)
 		m.carryOut(ctx, n, &work)
 	}
+}
+
+// begin makes the node, which goes on where another one has been handed over.
+func (m *Member) begin() (n *fleet.Node, ended chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.handing { // nobody has taken it
+		m.handing, m.ended = false, make(chan struct{})
+		m.shown, m.done = make(chan shown, buffered), make(chan *fleet.Write, buffered) // of the watches since
+	}
+	c := m.o.Node
+	if m.handed != nil {
+		c.Handed, c.Asked = m.handed, m.Instant(m.asked)
+	}
+	m.handed = nil
+	return fleet.New(c, m.now()), m.ended
+}
+
+// end is the last of Run, when no write is under way any more.
+func (m *Member) end(n *fleet.Node) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.handing {
+		m.asked = time.Now()
+		m.handed = n.HandOver(m.now())
+		return
+	}
+	m.conn.Close()
+}
+
+func (m *Member) isHanding() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.handing
 }
 
 // watcher runs while it is on.
@@ -280,7 +349,9 @@ func (m *Member) saved(b []byte) bool {
 
 // leave reports a last time, and gives the lease back if this gateway has it.
 func (m *Member) leave(n *fleet.Node) {
-	n.Final(m.now())
+	if !m.isHanding() {
+		n.Final(m.now())
+	}
 	n.Leave(m.now())
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 	defer cancel()

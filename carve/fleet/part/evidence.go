@@ -20,7 +20,9 @@ const publishTime = 5 * time.Second
 // sender sends exchanges to the stream.
 type sender struct {
 	encoders sync.Pool // of *evidence.Encoder
-	number   atomic.Uint64
+	// run and number name what is sent, for a store that keeps each exchange once.
+	run    uint64
+	number atomic.Uint64
 	// limit bounds what this gateway sends, until it hears which part it may.
 	limit *rate.Limiter
 }
@@ -29,16 +31,27 @@ type sender struct {
 // was sent is counted where it is judged.
 func (p *Part) Observe(x *whittle.Exchange) whittle.Observation {
 	r := p.table.Load().routes[x.Route]
-	switch {
-	case r == nil:
+	if r == nil {
 		return whittle.Observation{Skip: whittle.SkipOff}
+	}
+	return p.observe(r, p.o.Gateway.Counts(x.Route).Run, x)
+}
+
+// observe sends an exchange of a run, if it is to be sent.
+func (p *Part) observe(r *route, run uint64, x *whittle.Exchange) whittle.Observation {
+	switch {
 	case !p.member.IsConnected():
 		return whittle.Observation{Skip: whittle.SkipCutOff}
 	case !p.conduct.chosen(rand.Float64()), !p.sender.limit.Allow():
 		return whittle.Observation{Skip: whittle.SkipSampled}
 	}
+	return p.publish(r, run, x)
+}
+
+// publish sends an exchange of a run, numbered by this process's own.
+func (p *Part) publish(r *route, run uint64, x *whittle.Exchange) whittle.Observation {
 	m := evidence.Message{
-		Gateway: p.o.Fleet.Node.Member, Run: p.o.Gateway.Counts(x.Route).Run, Number: p.sender.number.Add(1), Digest: r.digest, Exchange: x,
+		Gateway: p.o.Fleet.Node.Member, Run: run, Number: p.sender.number.Add(1), Digest: r.digest, Exchange: x,
 	}
 	e, _ := p.sender.encoders.Get().(*evidence.Encoder)
 	if e == nil {
@@ -51,21 +64,12 @@ func (p *Part) Observe(x *whittle.Exchange) whittle.Observation {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), publishTime)
 	defer cancel()
-	err = p.member.Publish(ctx, x.Route, fmt.Sprintf("%s.%x.%d", m.Gateway, m.Run, m.Number), b)
+	err = p.member.Publish(ctx, x.Route, fmt.Sprintf("%s.%x.%d", m.Gateway, p.sender.run, m.Number), b)
 	if whittle.CodeOf(err) == whittle.Unavailable {
 		return whittle.Observation{Skip: whittle.SkipCutOff}
 	}
 	return whittle.Observation{Counted: true} // where it is not known, it is pending until its run ends
 }
-
-// ObserveOf is Observe for a gateway that this process has replaced: its requests are in
-// no ledger of the fleet's.
-func (p *Part) ObserveOf(uint64, *whittle.Exchange) whittle.Observation {
-	return whittle.Observation{Skip: whittle.SkipCutOff}
-}
-
-// Ended does nothing, likewise.
-func (p *Part) Ended(string, whittle.Counts) {}
 
 // Recheck asks for nothing: who judges is not who could ask again.
 func (p *Part) Recheck(*whittle.Recheck) (after time.Duration, more bool) { return 0, false }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -113,11 +114,7 @@ func (p *Part) survey() (s survey) {
 		reports = map[string][]control.Report{}
 		for _, seat := range n.Members() {
 			for key, r := range seat.Report.Routes {
-				for _, c := range []whittle.Counts{r.Before, r.Counts} {
-					if c.Run != 0 {
-						reports[key] = append(reports[key], control.Report{Gateway: seat.Report.Member, Counts: c})
-					}
-				}
+				reports[key] = append(reports[key], reportsOf(seat.Report.Member, &r)...)
 			}
 		}
 	})
@@ -125,6 +122,21 @@ func (p *Part) survey() (s survey) {
 		p.members.reports.Store(&reports)
 	}
 	return s
+}
+
+// reportsOf are those of a gateway's runs, in their order.
+func reportsOf(member string, r *fleet.RouteReport) (all []control.Report) {
+	again := slices.ContainsFunc(r.Replaced, func(c whittle.Counts) bool { return c.Run == r.Before.Run })
+	if r.Before.Run != 0 && !again {
+		all = append(all, control.Report{Gateway: member, Counts: r.Before})
+	}
+	for _, c := range r.Replaced {
+		all = append(all, control.Report{Gateway: member, Counts: c, Replaced: true})
+	}
+	if r.Counts.Run != 0 {
+		all = append(all, control.Report{Gateway: member, Counts: r.Counts})
+	}
+	return all
 }
 
 // decideOn has the controller decide on what gateways know and it does not. The caller

@@ -36,7 +36,7 @@ type Gateway interface {
 	Use(route string) breaker.Use
 }
 
-// Options make a Part. All are required but Notify and Log.
+// Options make a Part. All are required but Others, Exposed, Notify and Log.
 type Options struct {
 	// Fleet says which fleet, and where. Its Node has Member, Version, Lease and Linger.
 	Fleet jetstream.Options
@@ -50,6 +50,11 @@ type Options struct {
 	// Redact takes secrets out of what leaves this process.
 	Redact   evidence.Redactor
 	NewJudge func(whittle.Comparison) (control.Judge, error)
+	// Others gives the last reports of gateways that this process has replaced, and Exposed
+	// how many requests they may have exposed to a candidate, where the last request with a
+	// good response here began at good. Nil: it has replaced none.
+	Others  func(route string) []whittle.Counts
+	Exposed func(candidate string, good time.Time) int
 	// Notify takes the fleet's events, at whoever leads.
 	Notify func(whittle.Event)
 	Log    *slog.Logger
@@ -65,6 +70,7 @@ type Part struct {
 	member  *jetstream.Member
 	table   atomic.Pointer[table]
 	running chan struct{}
+	run     sync.Once     // closes it
 	wake    notify.Signal // of lead
 	look    notify.Signal // of show: the records are to be looked at now
 
@@ -86,6 +92,7 @@ type Part struct {
 	term *term // guarded by turn; nil: this gateway does not decide
 
 	members members
+	place   place
 }
 
 // New makes a part that has heard of nothing yet: the monolith serves everybody.
@@ -96,7 +103,14 @@ func New(o Options) (*Part, error) {
 	}
 	p.sender.limit = rate.NewLimiter(rate.Limit(o.PerSecond), max(1, o.PerSecond/4))
 	p.conduct.start()
+	p.place.limits, p.place.past = map[string]int{}, map[string][]pastCounts{}
+	p.place.from, p.place.replaces = fleet.ReadHanded(o.Fleet.Handed, o.Fleet.Node.Lease)
 	p.table.Store(newTable(o.Monolith, o.Routes))
+	for name := range p.table.Load().routes {
+		for _, c := range p.place.from.Replaced(name) {
+			p.place.took(name, c, time.Now())
+		}
+	}
 	view, err := control.New(p.showing(nothing{}))
 	if err != nil {
 		return nil, err
@@ -110,8 +124,9 @@ func New(o Options) (*Part, error) {
 	f := o.Fleet
 	f.Log, f.Changed, f.Save = o.Log, p.changed, p.save
 	f.Node.Run = max(uint64(time.Now().UnixNano()), 1) //nolint:gosec // after 1970
+	p.sender.run = f.Node.Run
 	f.Node.Kept, f.Node.Routes, f.Node.Counts = kept.Rollout, p.table.Load().specs(), o.Gateway.Counts
-	f.Node.Use = p.use
+	f.Node.Use, f.Node.Replaced = p.use, p.replaced
 	p.member, err = jetstream.Open(f)
 	return p, err
 }
@@ -178,7 +193,7 @@ func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 	}
 	for _, r := range p.table.Load().routes {
 		at := n.InForce(r.spec.Name, now)
-		p.o.Gateway.Permit(r.spec.Name, n.Limit(r.candidate, now))
+		p.permit(r, n.Limit(r.candidate, now))
 		p.o.Gateway.Apply(r.spec.Name, at)
 		taken := n.Taken(r.spec.Name)
 		next.force[r.spec.Name] = force{at.Share, taken.Share, taken.Phase, taken.Generation, taken.Digest}
@@ -192,6 +207,7 @@ func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 	if next.leads != old.leads || next.term != old.term || next.settled != old.settled {
 		p.wake.Notify()
 	}
+	p.run.Do(func() { close(p.running) })
 }
 
 // use is how the permits of a candidate are used here.
@@ -201,7 +217,8 @@ func (p *Part) use(candidate string) fleet.Use {
 			continue
 		}
 		u := p.o.Gateway.Use(r.spec.Name)
-		out := fleet.Use{Exposed: u.Exposed, Unproven: u.Unproven, Peak: u.Peak}
+		others := p.exposed(candidate, u.Good)
+		out := fleet.Use{Exposed: u.Exposed + others, Unproven: u.Unproven, Peak: u.Peak + others}
 		if !u.Good.IsZero() {
 			out.Good = p.member.Instant(u.Good)
 		}
@@ -210,14 +227,18 @@ func (p *Part) use(candidate string) fleet.Use {
 	return fleet.Use{}
 }
 
-// Start does nothing: until the fleet has decided, the monolith serves.
+// Start does nothing: until the fleet has decided, or another process has handed its place
+// over, the monolith serves.
 func (p *Part) Start() {}
 
-// Running is closed once Run takes orders.
+// Running is closed once Run takes orders, and what was handed over is in force.
 func (p *Part) Running() <-chan struct{} { return p.running }
 
 // Run takes part until ctx ends. If this gateway leads then, another one does at once.
 func (p *Part) Run(ctx context.Context) error {
+	p.place.mu.Lock()
+	p.place.stay()
+	p.place.mu.Unlock()
 	staying, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var member, work sync.WaitGroup
 	member.Go(func() { p.member.Run(staying) })
@@ -228,10 +249,10 @@ func (p *Part) Run(ctx context.Context) error {
 	work.Go(func() {
 		p.member.Listen(ctx, subjectTraffic, func(message []byte) { p.traffic.heed(message, p.table.Load(), time.Now()) })
 	})
-	close(p.running)
 	work.Wait()
 	leave()
 	member.Wait()
+	p.leave()
 	return nil
 }
 

@@ -1,0 +1,164 @@
+package part
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"whittle"
+	"whittle/carve/fleet"
+)
+
+// place is this gateway's place in the fleet, on its way from one process to another.
+type place struct {
+	mu sync.Mutex // guards the following
+	// limits are the permits that were last put in force, by candidate.
+	limits map[string]int
+	// until ends the share of a process that has left its place, with the lease that it
+	// had; nil: it has not left it.
+	until *time.Timer
+	// past are the last reports of processes that this one has replaced, by route.
+	past map[string][]pastCounts
+	// from is what the process had that this one has replaced.
+	from     fleet.Handed
+	replaces bool
+}
+
+type pastCounts struct {
+	whittle.Counts
+	seen time.Time
+}
+
+// pastFor is for how many leases the last report of a process that was replaced is among
+// this one's: whoever leads has it by then.
+const pastFor = 10
+
+// HandOver has Run, once it is ended, leave this gateway's place to another process, which
+// goes on where this one stops. Where nobody takes it, Run may be called again.
+func (p *Part) HandOver() { p.member.HandOver() }
+
+// Handed is the place that was left, as of now.
+func (p *Part) Handed() []byte { return p.member.Handed() }
+
+// leave has users on the candidate here for no longer than this gateway's lease, where
+// another process is to take its place.
+func (p *Part) leave() {
+	h, handing := fleet.ReadHanded(p.member.Handed(), p.o.Fleet.Node.Lease)
+	if !handing {
+		return
+	}
+	p.place.mu.Lock()
+	defer p.place.mu.Unlock()
+	p.place.until = time.AfterFunc(h.Left, p.Lost)
+}
+
+// Keep is how many users' requests this process may still have exposed, by candidate,
+// once the other one has taken its place: those that are, and half of what was allowed.
+func (p *Part) Keep() map[string]int {
+	l := &p.place
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept := map[string]int{}
+	for _, r := range p.table.Load().routes {
+		if _, known := kept[r.candidate]; !known {
+			exposed := p.o.Gateway.Use(r.spec.Name).Exposed
+			kept[r.candidate] = max(exposed, l.limits[r.candidate]/2)
+		}
+		p.o.Gateway.Permit(r.spec.Name, kept[r.candidate])
+	}
+	for candidate := range kept {
+		kept[candidate] += p.exposed(candidate, time.Time{})
+	}
+	l.stay()
+	return kept
+}
+
+// Left lets go of the fleet: another process has taken this one's place.
+func (p *Part) Left() { p.member.Close() }
+
+// Lost has nobody go to the candidate here any more: nothing is heard of the fleet.
+func (p *Part) Lost() {
+	p.place.mu.Lock()
+	defer p.place.mu.Unlock()
+	for _, r := range p.table.Load().routes {
+		p.place.limits[r.candidate] = 0
+		p.o.Gateway.Permit(r.spec.Name, 0)
+	}
+}
+
+// stay ends the wait that leave began. The caller holds mu.
+func (l *place) stay() {
+	if l.until != nil {
+		l.until.Stop()
+		l.until = nil
+	}
+}
+
+// permit puts a candidate's permits in force for a route, but for those that processes
+// have which this one has replaced.
+func (p *Part) permit(r *route, limit int) {
+	limit = max(0, limit-p.exposed(r.candidate, time.Time{}))
+	p.place.mu.Lock()
+	defer p.place.mu.Unlock()
+	p.place.limits[r.candidate] = limit
+	p.o.Gateway.Permit(r.spec.Name, limit)
+}
+
+// exposed is what those processes may have exposed.
+func (p *Part) exposed(candidate string, good time.Time) int {
+	if p.o.Exposed == nil {
+		return 0
+	}
+	return p.o.Exposed(candidate, good)
+}
+
+// ObserveOf sends an exchange of a gateway that this process has replaced, under its run.
+func (p *Part) ObserveOf(run uint64, x *whittle.Exchange) whittle.Observation {
+	r := p.table.Load().routes[x.Route]
+	if r == nil || p.place.replaces && p.place.from.Digest(x.Route) != r.digest {
+		return whittle.Observation{Skip: whittle.SkipStale} // of another config
+	}
+	return p.observe(r, run, x)
+}
+
+// Ended takes the last report of a gateway that this process has replaced.
+func (p *Part) Ended(route string, last whittle.Counts) {
+	last.At, last.Over = time.Now(), true
+	p.place.mu.Lock()
+	defer p.place.mu.Unlock()
+	p.place.took(route, last, time.Now())
+}
+
+// took keeps a report. The caller holds mu.
+func (l *place) took(route string, c whittle.Counts, now time.Time) {
+	all := l.past[route]
+	i := slices.IndexFunc(all, func(had pastCounts) bool { return had.Run == c.Run })
+	switch {
+	case i < 0:
+		all = append(all, pastCounts{c, now})
+	case c.Seq > all[i].Seq || c.Over && c.Seq == all[i].Seq:
+		all[i] = pastCounts{c, now}
+	}
+	l.past[route] = all
+}
+
+// replaced are the last reports of gateways that this process has replaced.
+func (p *Part) replaced(route string) (all []whittle.Counts) {
+	if p.o.Others == nil {
+		return nil
+	}
+	now := time.Now()
+	others := p.o.Others(route)
+	l := &p.place
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range others {
+		c.At = now
+		l.took(route, c, now)
+	}
+	l.past[route] = slices.DeleteFunc(l.past[route], func(c pastCounts) bool { return now.Sub(c.seen) > pastFor*p.o.Fleet.Node.Lease })
+	for _, c := range l.past[route] {
+		all = append(all, c.Counts)
+	}
+	return all
+}
