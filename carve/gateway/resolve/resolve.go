@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -35,19 +36,37 @@ type Name struct {
 	Host string
 	// Port goes with each address; SRV records have their own.
 	Port string
-	// Service says that the name is that of a service: _web._tcp.shop.example. Of its
-	// records those with the lowest priority are taken, whatever their weight.
+	// Service says that the name is that of a service: _web._tcp.shop.example.
 	Service bool
 	// Server is the DNS server that is asked, host:port. Empty: the system's.
 	Server string
 }
 
+// Address is one that a name has.
+type Address struct {
+	// To is host:port.
+	To string
+	// Priority and Weight are those of the SRV record: an address is for when none of a
+	// lower priority is fit, and among those of one priority it gets its weight's part
+	// (RFC 2782). Both are 0 without such a record.
+	Priority, Weight uint16
+}
+
+// String is how the address is logged.
+func (a Address) String() string {
+	if a.Priority == 0 && a.Weight == 0 {
+		return a.To
+	}
+	return fmt.Sprintf("%s (priority %d, weight %d)", a.To, a.Priority, a.Weight)
+}
+
 // errNone says that a name exists and has no address.
 var errNone = errors.New("the name has no address")
 
-// Lookup gives the addresses of a name, host:port, sorted, and how long they hold.
-// Addresses of a family that this machine has no way to are left out, unless all are.
-func (n Name) Lookup(ctx context.Context) (addresses []string, ttl time.Duration, err error) {
+// Lookup gives the addresses of a name, those of the lowest priority first, and how long
+// they hold. Addresses of a family that this machine has no way to are left out, unless
+// all are.
+func (n Name) Lookup(ctx context.Context) (addresses []Address, ttl time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	var seen ttls
@@ -66,8 +85,11 @@ func (n Name) Lookup(ctx context.Context) (addresses []string, ttl time.Duration
 	if addresses = reachable(addresses); len(addresses) == 0 {
 		return nil, 0, errNone
 	}
-	slices.Sort(addresses)
-	addresses = slices.Compact(addresses)
+	slices.SortFunc(addresses, func(a, b Address) int { // of one that is there twice the lower priority holds
+		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.Priority, b.Priority), cmp.Compare(b.Weight, a.Weight))
+	})
+	addresses = slices.CompactFunc(addresses, func(a, b Address) bool { return a.To == b.To })
+	slices.SortStableFunc(addresses, func(a, b Address) int { return cmp.Compare(a.Priority, b.Priority) })
 	return addresses[:min(len(addresses), MaxAddresses)], seen.least(), nil
 }
 
@@ -83,27 +105,27 @@ func (n Name) resolver(seen *ttls) *net.Resolver {
 	}}
 }
 
-func host(ctx context.Context, r *net.Resolver, name, port string) ([]string, error) {
+func host(ctx context.Context, r *net.Resolver, name, port string) ([]Address, error) {
 	ips, err := r.LookupNetIP(ctx, "ip", name)
 	if err != nil {
 		return nil, err
 	}
-	var all []string
+	var all []Address
 	for _, ip := range ips {
-		all = append(all, net.JoinHostPort(ip.Unmap().String(), port))
+		all = append(all, Address{To: net.JoinHostPort(ip.Unmap().String(), port)})
 	}
 	return all, nil
 }
 
-func (n Name) service(ctx context.Context, r *net.Resolver) ([]string, error) {
+func (n Name) service(ctx context.Context, r *net.Resolver) ([]Address, error) {
 	_, records, err := r.LookupSRV(ctx, "", "", n.Host)
 	if err != nil {
 		return nil, err
 	}
-	var all []string
+	var all []Address
 	var failed error
 	for _, s := range records { // the lowest priority first
-		if s.Priority != records[0].Priority || s.Target == "." || len(all) >= MaxAddresses {
+		if s.Target == "." || len(all) >= MaxAddresses {
 			continue
 		}
 		some, err := host(ctx, r, s.Target, strconv.Itoa(int(s.Port)))
@@ -111,7 +133,10 @@ func (n Name) service(ctx context.Context, r *net.Resolver) ([]string, error) {
 			failed = err
 			continue
 		}
-		all = append(all, some...)
+		for _, a := range some {
+			a.Priority, a.Weight = s.Priority, s.Weight
+			all = append(all, a)
+		}
 	}
 	if len(all) == 0 {
 		return nil, cmp.Or(failed, errNone)
@@ -121,10 +146,10 @@ func (n Name) service(ctx context.Context, r *net.Resolver) ([]string, error) {
 
 // reachable leaves out the family that this machine has no route to, if the other
 // one has: to look for a route sends nothing.
-func reachable(addresses []string) []string {
-	var some []string
+func reachable(addresses []Address) []Address {
+	var some []Address
 	for _, a := range addresses {
-		to, err := netip.ParseAddrPort(a)
+		to, err := netip.ParseAddrPort(a.To)
 		if err != nil {
 			continue
 		}
@@ -143,7 +168,7 @@ func reachable(addresses []string) []string {
 
 // Found is called with what a lookup found. On an error, what was found before holds
 // on.
-type Found func(addresses []string, err error)
+type Found func(addresses []Address, err error)
 
 // Follow looks a name up again and again until ctx ends, each time when what was
 // found holds no longer, and calls found after each lookup.

@@ -2,17 +2,19 @@ package upstream
 
 import (
 	"slices"
+
+	"whittle/carve/gateway/resolve"
 )
 
 // found is what the last lookup of an origin's name came to.
 type found struct {
-	addresses []string
+	addresses []resolve.Address
 	err       error // nil again after the next that succeeds
 }
 
 // follow takes in what a lookup of an origin's name has found. Addresses that are no
 // longer there get no further request; a lookup that fails changes nothing.
-func (u *shared) follow(at int, addresses []string, err error) {
+func (u *shared) follow(at int, addresses []resolve.Address, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/resolve"
 )
 
 // group is an upstream's instances as they are at a moment. It is immutable.
 type group struct {
 	all []*instance
 	// sound are those that their checks find healthy, ready those of them that are
-	// not ejected. Where they are too few to bear all requests, either is all.
+	// not ejected; both of the lowest priority at which they are enough to bear all
+	// requests. Where they are too few at each, either is all.
 	sound, ready []*instance
 	// why is why all is empty; nil: the first lookup is under way.
 	why error
@@ -59,7 +61,7 @@ func (u *Upstream) choose(ctx context.Context, tries *attempts, aside bool) (*in
 	}
 	if len(tries.failed) > 0 {
 		if among = tries.others(among); len(among) == 0 {
-			among = tries.others(g.all)
+			among = nearest(tries.others(g.all))
 		}
 		if len(among) == 0 {
 			among = g.all // they have changed meanwhile
@@ -68,19 +70,52 @@ func (u *Upstream) choose(ctx context.Context, tries *attempts, aside bool) (*in
 	return lessBusy(among), nil
 }
 
+// nearest are those of the lowest priority.
+func nearest(among []*instance) []*instance {
+	if len(among) == 0 {
+		return nil
+	}
+	least := slices.MinFunc(among, func(a, b *instance) int { return cmp.Compare(a.priority.Load(), b.priority.Load()) }).priority.Load()
+	return slices.DeleteFunc(among, func(i *instance) bool { return i.priority.Load() != least })
+}
+
+// lessBusy draws two, by their weights, and gives the one with less under way for its
+// weight.
 func lessBusy(among []*instance) *instance {
-	n := len(among)
-	at := rand.IntN(n)
-	a := among[at]
-	if n == 1 {
+	a := drawn(among, nil)
+	if len(among) == 1 {
 		return a
 	}
-	b := among[(at+1+rand.IntN(n-1))%n]
-	if b.load() < a.load() {
+	b := drawn(among, a)
+	if b.load()*a.weight.Load() < a.load()*b.weight.Load() {
 		return b
 	}
 	return a
 }
+
+// drawn draws one by weight, but not the one that is given.
+func drawn(among []*instance, not *instance) *instance {
+	var sum int64
+	for _, i := range among {
+		if i != not {
+			sum += i.weight.Load()
+		}
+	}
+	at := rand.Int64N(sum)
+	for _, i := range among {
+		if i == not {
+			continue
+		}
+		if at -= i.weight.Load(); at < 0 {
+			return i
+		}
+	}
+	return among[0] // weights have changed meanwhile
+}
+
+// weightOf is the part of the requests that an address of a weight gets. One of weight 0
+// has a small chance next to others (RFC 2782).
+func weightOf(weight uint16) int64 { return max(100*int64(weight), 1) }
 
 // further reports whether a request that failed at i may be sent to another
 // instance: no connection came about, so that nothing was sent, or the request may be
@@ -116,7 +151,7 @@ func (u *shared) regroup() {
 	next := &group{replaced: make(chan struct{})}
 	var failed error
 	for at, s := range u.origins {
-		addresses := []string{s.address}
+		addresses := []resolve.Address{{To: s.address}}
 		if s.name != nil {
 			addresses, failed = u.found[at].addresses, cmp.Or(failed, u.found[at].err)
 		}
@@ -141,36 +176,50 @@ func (u *shared) regroup() {
 }
 
 // add takes old's instance of that address, or makes it.
-func (g *group) add(u *shared, old *group, s origin, address string) {
-	is := func(i *instance) bool { return i.address == address && i.network == s.network && i.server == s.server }
+func (g *group) add(u *shared, old *group, s origin, address resolve.Address) {
+	is := func(i *instance) bool {
+		return i.address == address.To && i.network == s.network && i.server == s.server
+	}
 	if slices.ContainsFunc(g.all, is) {
 		return // two names have it
 	}
+	var i *instance
 	if at := slices.IndexFunc(old.all, is); at >= 0 {
-		g.all = append(g.all, old.all[at])
-		return
+		i = old.all[at]
+	} else {
+		i = u.newInstance(s, address.To)
 	}
-	g.all = append(g.all, u.newInstance(s, address))
+	i.priority.Store(int64(address.Priority))
+	i.weight.Store(weightOf(1))
+	if s.name != nil && s.name.Service {
+		i.weight.Store(weightOf(address.Weight))
+	}
+	g.all = append(g.all, i)
 }
 
 // sort finds the instances that are fit.
 func (g *group) sort(panicBelow whittle.Share) {
-	for _, i := range g.all {
-		if i.unhealthy {
-			continue
+	for rest := slices.Clone(g.all); len(rest) > 0; {
+		level := nearest(slices.Clone(rest))
+		rest = slices.DeleteFunc(rest, func(i *instance) bool { return slices.Contains(level, i) })
+		enough := func(fit func(*instance) bool) []*instance {
+			some := slices.DeleteFunc(slices.Clone(level), func(i *instance) bool { return !fit(i) })
+			if len(some)*int(whittle.All) < int(panicBelow)*len(level) {
+				return nil
+			}
+			return some
 		}
-		g.sound = append(g.sound, i)
-		if !i.ejected {
-			g.ready = append(g.ready, i)
+		if len(g.sound) == 0 {
+			g.sound = enough(func(i *instance) bool { return !i.unhealthy })
+		}
+		if len(g.ready) == 0 {
+			g.ready = enough(func(i *instance) bool { return !i.unhealthy && !i.ejected })
 		}
 	}
-	tooFew := func(some []*instance) bool {
-		return len(some) == 0 || len(some)*int(whittle.All) < int(panicBelow)*len(g.all)
-	}
-	if tooFew(g.sound) {
+	if len(g.sound) == 0 {
 		g.sound = g.all
 	}
-	if tooFew(g.ready) {
+	if len(g.ready) == 0 {
 		g.ready = g.all
 	}
 }

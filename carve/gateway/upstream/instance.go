@@ -22,6 +22,8 @@ type instance struct {
 	ways atomic.Pointer[transports]
 	// running counts the requests under way through net/http.
 	running atomic.Int64
+	// priority and weight are those of its name's record; a weight is above 0.
+	priority, weight atomic.Int64
 	// failed counts the requests in a row that failed.
 	failed atomic.Int32
 	// end ends the checks.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/resolve"
 	"whittle/internal/proxyproto"
 )
 
@@ -146,7 +147,7 @@ func (u *shared) begin() {
 	for at, s := range u.origins {
 		if s.name != nil {
 			u.work.Go(func() {
-				s.name.Follow(ctx, func(addresses []string, err error) { u.follow(at, addresses, err) })
+				s.name.Follow(ctx, func(addresses []resolve.Address, err error) { u.follow(at, addresses, err) })
 			})
 		}
 	}

@@ -77,8 +77,8 @@ func (s *Server) Alias(name string, ttl uint32, target string) {
 
 // Service is one SRV record.
 type Service struct {
-	Priority, Port uint16
-	Target         string
+	Priority, Weight, Port uint16
+	Target                 string
 }
 
 // SetServices gives a name its SRV records.
@@ -88,7 +88,7 @@ func (s *Server) SetServices(name string, ttl uint32, services ...Service) {
 		h := header(name, ttl)
 		h.Type = dnsmessage.TypeSRV
 		records = append(records, dnsmessage.Resource{Header: h, Body: &dnsmessage.SRVResource{
-			Priority: v.Priority, Weight: 1, Port: v.Port, Target: dnsmessage.MustNewName(dotted(v.Target)),
+			Priority: v.Priority, Weight: v.Weight, Port: v.Port, Target: dnsmessage.MustNewName(dotted(v.Target)),
 		}})
 	}
 	s.put(name, records)
