@@ -86,6 +86,10 @@ type UpstreamTLS struct {
 type Health struct {
 	// Path is asked for with GET. Empty: a connection that can be opened is enough.
 	Path string
+	// GRPC asks by grpc.health.v1.Health/Check instead, for Service; empty: for the server
+	// as a whole.
+	GRPC    bool
+	Service string
 	// Interval is the time between two checks of an instance, give or take a tenth;
 	// Timeout bounds each.
 	Interval, Timeout time.Duration

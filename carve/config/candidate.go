@@ -25,6 +25,7 @@ func (r *reader) candidate(o *object, route *whittle.Route, files folder) {
 		return
 	}
 	rpc, isRPC := r.rpc(c, files)
+	r.healthGRPC(c, &u, isRPC && rpc.Protocol == whittle.GRPC)
 	response, given := c.child("response", "{content_type: application/json}")
 	switch {
 	case given && !isRPC && !r.failed(c.sub("rpc")):

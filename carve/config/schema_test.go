@@ -48,7 +48,7 @@ const decimals = `-?[0-9]*\.?[0-9]*`
 // anything comes first: a value that takes any text is of no other family.
 var families = []family{
 	{name: "text", samples: []string{"no such word ☃ {}"}, types: []string{"number", "boolean"}, only: true},
-	{name: "name of a server", samples: []string{"app.internal"}, not: "no+name", pattern: `^[A-Za-z0-9._:-]+$`, only: true},
+	{name: "name of a server or a service", samples: []string{"app.internal"}, not: "no+name", pattern: `^[A-Za-z0-9._:-]+$`, only: true},
 	{name: "letters, digits, `-` and `_`", samples: []string{"no-name_1"}, not: "no+name", pattern: `^[A-Za-z0-9_-]{1,64}$`, only: true},
 	{name: "`embedded`, or `nats://` or `tls://` URLs, separated by commas", samples: []string{"nats://h,tls://g"}, not: "http://h", pattern: `^\s*(nats|tls)://[^/?#\s]+|^embedded$`, only: true},
 	{name: "path with an optional query", samples: []string{"/healthz?full=1"}, not: "GET /a", pattern: `^/[^#\s]*$`, only: true},

@@ -34,6 +34,7 @@ func (r *reader) server(o *object, f *File, files folder) {
 	f.Monolith.Timeout, f.Monolith.WaitTimeout, f.Monolith.MaxConns = time.Minute, 10*time.Second, 1024
 	if n, ok := o.get("monolith"); ok {
 		if u, ok := r.upstream(n, "monolith", &f.Monolith, files); ok {
+			r.healthGRPC(u, &f.Monolith, false)
 			u.done()
 		}
 	} else if _, given := r.where["monolith"]; !given {

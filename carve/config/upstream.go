@@ -123,16 +123,46 @@ func (r *reader) health(o *object, h *whittle.Health) {
 	}
 	*h = whittle.Health{Interval: 10 * time.Second, Timeout: 2 * time.Second, Healthy: 2, Unhealthy: 3, Least: 200, Most: 399}
 	read(c, "path", "a path such as /healthz", &h.Path, parseTarget)
+	if g, asked := c.child("grpc", "{}, or {service: shop.v1.Cart}"); asked {
+		h.GRPC = true
+		read(g, "service", "a service's name such as shop.v1.Cart", &h.Service, parseService)
+		g.done()
+		if h.Path != "" {
+			r.failField(g.path, "cannot be asked for together with path:; leave one out")
+		}
+	}
 	c.duration("interval", &h.Interval, 10*time.Millisecond, day)
 	c.duration("timeout", &h.Timeout, time.Millisecond, time.Hour)
 	c.count("healthy", &h.Healthy, 1, 1000)
 	c.count("unhealthy", &h.Unhealthy, 1, 1000)
+	why := "without path:, since a connection that can be opened is enough then"
+	if h.GRPC {
+		why = "with grpc:, whose response says SERVING or not"
+	}
 	statuses := [2]int{h.Least, h.Most}
 	if read(c, "status", "a status such as 200, or a range such as 200-399", &statuses, parseStatuses) && h.Path == "" && !r.failed(c.sub("path")) {
-		r.failField(c.sub("status"), "has no effect without path:, since a connection that can be opened is enough then")
+		r.failField(c.sub("status"), "has no effect %s", why)
 	}
 	h.Least, h.Most = statuses[0], statuses[1]
 	c.done()
+}
+
+// healthGRPC checks that an upstream whose health is asked for by gRPC speaks HTTP/2:
+// spoken says that it does whatever its URL.
+func (r *reader) healthGRPC(o *object, u *whittle.Upstream, spoken bool) {
+	scheme, _, _ := strings.Cut(strings.TrimPrefix(u.URL, "srv+"), ":")
+	if u.Health.GRPC && !spoken && (scheme == "http" || scheme == "unix") {
+		r.failField(o.sub("health.grpc"), "cannot be asked, since the URL's server speaks HTTP/1.1; write an h2c:// or https:// URL")
+	}
+}
+
+// parseService reads the name of a gRPC service.
+func parseService(s string) (string, error) {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
+	if s == "" || len(s) > 253 || strings.Trim(s, letters) != "" {
+		return "", fmt.Errorf("%s is not the name of a service: write shop.v1.Cart", quote(s))
+	}
+	return s, nil
 }
 
 func (r *reader) ejection(o *object, e *whittle.Ejection) {
@@ -336,7 +366,12 @@ func describeUpstream(u *whittle.Upstream) string {
 func describeInstances(b *strings.Builder, u *whittle.Upstream) {
 	if h := &u.Health; h.Interval > 0 {
 		how := "by a connection that can be opened"
-		if h.Path != "" {
+		switch {
+		case h.GRPC && h.Service == "":
+			how = "by grpc.health.v1"
+		case h.GRPC:
+			how = "by grpc.health.v1 for " + h.Service
+		case h.Path != "":
 			how = fmt.Sprintf("by GET %s with %d", h.Path, h.Least)
 			if h.Most != h.Least {
 				how += fmt.Sprintf(" to %d", h.Most)

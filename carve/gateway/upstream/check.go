@@ -1,12 +1,18 @@
 package upstream
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // health is what an instance's checks have come to. The zero value is healthy.
@@ -47,6 +53,9 @@ func (i *instance) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
 	client := i.u.preface("", "")
+	if h.GRPC {
+		return i.probeGRPC(ctx, h.Service)
+	}
 	if h.Path == "" {
 		c, err := i.connect(ctx, client, bothHTTP)
 		if err == nil {
@@ -54,16 +63,7 @@ func (i *instance) probe(ctx context.Context) error {
 		}
 		return err
 	}
-	target := i.u.target(h.Path)
-	to := i.u.url(target)
-	if client != "" {
-		to.Host = hostOf(client)
-	}
-	q := (&http.Request{
-		Method: http.MethodGet, URL: to, Host: i.u.hostFor(""), Header: http.Header{"User-Agent": {"whittle-health-check"}},
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(ctx)
-	resp, err := i.ways.Load().by[wayNew].RoundTrip(q)
+	resp, err := i.ask(i.question(http.MethodGet, h.Path).WithContext(ctx))
 	if err != nil {
 		return err
 	}
@@ -73,6 +73,22 @@ func (i *instance) probe(ctx context.Context) error {
 	}
 	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, maxCheckBody))
 	return err
+}
+
+// question is a check's request.
+func (i *instance) question(method, path string) *http.Request {
+	to := i.u.url(i.u.target(path))
+	if client := i.u.preface("", ""); client != "" {
+		to.Host = hostOf(client)
+	}
+	return &http.Request{
+		Method: method, URL: to, Host: i.u.hostFor(""), Header: http.Header{"User-Agent": {"whittle-health-check"}},
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+}
+
+func (i *instance) ask(q *http.Request) (*http.Response, error) {
+	return i.ways.Load().by[wayNew].RoundTrip(q)
 }
 
 // checked takes in the result of a check.
@@ -108,4 +124,82 @@ func (i *instance) checked(err error) {
 		u.log.Info("an instance is healthy again", "upstream", u.name(), "instance", i.address)
 	}
 	u.regroup()
+}
+
+// The fields of grpc.health.v1's messages, and the status that is wanted.
+const (
+	healthService = 1 // of HealthCheckRequest
+	healthStatus  = 1 // of HealthCheckResponse
+	serving       = 1
+)
+
+var errNotHTTP2 = errors.New("the server speaks HTTP/1.1, and gRPC wants HTTP/2")
+
+// healthNames are the statuses that are not SERVING.
+var healthNames = map[uint64]string{0: "UNKNOWN", 2: "NOT_SERVING", 3: "SERVICE_UNKNOWN"}
+
+// probeGRPC makes one check by grpc.health.v1.
+func (i *instance) probeGRPC(ctx context.Context, service string) error {
+	q := i.question(http.MethodPost, "/grpc.health.v1.Health/Check")
+	q.Header["Content-Type"], q.Header["Te"] = []string{"application/grpc"}, []string{"trailers"}
+	body := healthRequest(service)
+	q.Body, q.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	resp, err := i.ask(q.WithContext(ctx))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(io.LimitReader(resp.Body, maxCheckBody))
+	switch {
+	case err != nil:
+		return err
+	case resp.ProtoMajor != 2:
+		return errNotHTTP2
+	case resp.StatusCode != http.StatusOK:
+		return fmt.Errorf("grpc.health.v1 answered HTTP %d", resp.StatusCode)
+	}
+	value := func(name string) string { return cmp.Or(resp.Trailer.Get(name), resp.Header.Get(name)) } // in the head where there is no message
+	if code := value("Grpc-Status"); code != "0" {
+		return fmt.Errorf("grpc.health.v1 answered status %q %.200q", code, value("Grpc-Message"))
+	}
+	return healthResponse(got)
+}
+
+// healthRequest is a HealthCheckRequest with the prefix of a gRPC message.
+func healthRequest(service string) []byte {
+	var m []byte
+	if service != "" {
+		m = protowire.AppendString(protowire.AppendTag(nil, healthService, protowire.BytesType), service)
+	}
+	b := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(m))) //nolint:gosec // a name's length
+	return append(b, m...)
+}
+
+// healthResponse is no error where a HealthCheckResponse with its prefix says SERVING.
+func healthResponse(b []byte) error {
+	const prefix = 5
+	if len(b) < prefix || b[0] != 0 || int64(len(b)-prefix) != int64(binary.BigEndian.Uint32(b[1:])) {
+		return fmt.Errorf("grpc.health.v1 answered with no message that is whole and not compressed: %d bytes", len(b))
+	}
+	status := uint64(0)
+	for m := b[prefix:]; len(m) > 0; {
+		field, kind, n := protowire.ConsumeTag(m)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		m = m[n:]
+		if field == healthStatus && kind == protowire.VarintType {
+			status, n = protowire.ConsumeVarint(m)
+		} else {
+			n = protowire.ConsumeFieldValue(field, kind, m)
+		}
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		m = m[n:]
+	}
+	if status != serving {
+		return fmt.Errorf("grpc.health.v1 answered %s", cmp.Or(healthNames[status], fmt.Sprint(status)))
+	}
+	return nil
 }

@@ -1,0 +1,97 @@
+package upstream
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	grpchealth "google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"whittle"
+)
+
+// TestChecksByGRPC: an instance is healthy as long as a real gRPC server says SERVING of
+// the service, or of itself.
+func TestChecksByGRPC(t *testing.T) {
+	const service = "shop.v1.Cart"
+	serve := func(with bool) (string, *grpchealth.Server) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, h := grpc.NewServer(), grpchealth.NewServer()
+		if with {
+			healthpb.RegisterHealthServer(s, h)
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = s.Serve(l) // until Stop
+		}()
+		t.Cleanup(func() {
+			s.Stop()
+			<-ended
+		})
+		return l.Addr().String(), h
+	}
+	for _, asked := range []string{service, ""} {
+		address, says := serve(true)
+		without, _ := serve(false)
+		u, err := New(whittle.Upstream{
+			URL: "http://" + address, Others: []string{"http://" + without},
+			Health: whittle.Health{GRPC: true, Service: asked, Interval: 2 * time.Millisecond, Timeout: 10 * time.Second, Healthy: 1, Unhealthy: 1},
+		}, true, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(u.Close)
+		is := func(address string, healthy bool) func() bool {
+			return func() bool {
+				for _, i := range u.Status().Instances {
+					if i.Address == address {
+						return i.Unhealthy != healthy
+					}
+				}
+				return false
+			}
+		}
+		until(t, "a server without such a service is unhealthy", is(without, false))
+		if asked != "" {
+			until(t, "a service that is not known is unhealthy", is(address, false))
+		}
+		for _, status := range []healthpb.HealthCheckResponse_ServingStatus{healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING, healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_UNKNOWN} {
+			says.SetServingStatus(asked, status)
+			until(t, status.String(), is(address, status == healthpb.HealthCheckResponse_SERVING))
+		}
+	}
+}
+
+// TestHealthMessages holds the two messages to the generated code's, and what is none is
+// no SERVING.
+func TestHealthMessages(t *testing.T) {
+	for text, good := range map[string]bool{
+		"\x00\x00\x00\x00\x02\x08\x01":           true,
+		"\x00\x00\x00\x00\x06\x12\x02ab\x08\x01": true, // with a field of later versions
+		"\x00\x00\x00\x00\x04\x08\x02\x08\x01":   true, // the last one holds
+		"\x00\x00\x00\x00\x04\x08\x01\x08\x02":   false,
+		"\x00\x00\x00\x00\x00":                   false, // UNKNOWN is left out
+		"\x00\x00\x00\x00\x02\x08\x02":           false,
+		"\x00\x00\x00\x00\x02\x08\x09":           false,
+		"\x01\x00\x00\x00\x02\x08\x01":           false, // compressed
+		"\x00\x00\x00\x00\x03\x08\x01":           false,
+		"\x00\x00\x00\x00\x02\x08\x01\x00\x00":   false,
+		"\x00\x00\x00\x00\x02\x0a\x05":           false,
+		"\x00\x00\x00\x00\x01\x08":               false,
+		"\x00\xff\xff\xff\xff\x08\x01":           false,
+		"":                                       false,
+	} {
+		if err := healthResponse([]byte(text)); (err == nil) != good {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if got := string(healthRequest("a.B")); got != "\x00\x00\x00\x00\x05\x0a\x03a.B" {
+		t.Errorf("%q", got)
+	}
+}
