@@ -6,9 +6,10 @@
 (function (id, port, opened) {
   const key = Symbol.for('whittle.leases');
   if (!globalThis[key] && !opened) return false; // somebody else's: it stays open
-  const line = require('net').connect({ host: '127.0.0.1', port }).unref();
   const leases = globalThis[key] ?? new Map();
   Object.defineProperty(globalThis, key, { value: leases, configurable: true });
+  const { connect } = require('net'), { setImmediate } = require('timers'); // which are there only now
+  let line;
   const end = () => {
     line.destroy();
     if (!leases.delete(id) || leases.size > 0) return;
@@ -16,8 +17,15 @@
     for (const marks of globalThis[Symbol.for('whittle.marks')]?.values() ?? []) marks.stop();
     process._debugEnd();
   };
-  line.on('error', () => {}); // one that never came breaks for nobody's death
-  line.once('connect', () => line.once('close', end));
+  // In a callback of its own: what an idle process queues now, it would do when something
+  // else happens.
+  setImmediate(() => {
+    line = connect({ host: '127.0.0.1', port }).unref();
+    // Refused: whittle has gone before it came. One that never comes breaks for nobody's
+    // death.
+    line.on('error', ({ code }) => { if (code === 'ECONNREFUSED' || code === 'ECONNRESET') end(); });
+    line.once('connect', () => line.once('close', end));
+  });
   leases.set(id, end);
   return true;
 })

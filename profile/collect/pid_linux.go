@@ -43,6 +43,19 @@ func openPID(ctx context.Context, pid int, among bool) (Source, error) {
 	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "open inspector of process %d: %w", pid, err)
 	}
+	i, err := opened(context.WithoutCancel(ctx), pid, before, among)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, errors.Join(whittle.Errorf(whittle.Unavailable, "open inspector of process %d: %w", pid, err), i.Close(ctx))
+	}
+	return i, nil
+}
+
+// opened begins a session with the inspector that a signal opens. It must, though who
+// asked for it has gone meanwhile: nobody else would close it.
+func opened(ctx context.Context, pid int, before []string, among bool) (*inspector, error) {
 	ws, opened, err := awaitInspector(ctx, pid, before)
 	if err == nil && opened && among {
 		ws, err = moveInspector(ctx, pid, ws)

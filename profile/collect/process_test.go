@@ -196,3 +196,29 @@ func TestAProcessInAnotherNetwork(t *testing.T) {
 		}
 	}
 }
+
+// Who leaves while the inspector opens, or as soon as it is open, leaves it closed: also of
+// a process that is idle, and so has not come to connect to whittle.
+func TestALeaveAtOnceClosesTheInspector(t *testing.T) {
+	pid, _ := node(t)
+	before, err := listening(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s, err := Open(gone, strconv.Itoa(pid)); !errors.Is(err, context.Canceled) {
+		t.Errorf("opened for nobody: %v, %v", s, err)
+	}
+	untilListening(t, pid, before)
+	for range 3 {
+		s, err := Open(t.Context(), strconv.Itoa(pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		untilListening(t, pid, before)
+	}
+}
