@@ -1,5 +1,7 @@
 package smell
 
+import "strings"
+
 // goRules stand from the particular to the general: a message that is printed
 // is not also reflection, nor formatting.
 var goRules = []rule{
@@ -56,6 +58,9 @@ var goRules = []rule{
 		name: "printing", title: "something is printed on the hot path", least: 0.05,
 		advice: "delete the line, or log it at a level that is off",
 		match: func(v *view) (string, bool) {
+			if _, ok := v.find("os.(*File).Write*"); !ok {
+				return outermost(v, "fmt.Print*")
+			}
 			return outermost(v, "fmt.Print*", "fmt.Fprint*")
 		},
 	},
@@ -70,6 +75,9 @@ var goRules = []rule{
 		name: "formatting", title: "text is formatted on the hot path", least: 0.15,
 		advice: "build it with strconv.Append… into a buffer, or not at all where nobody reads it",
 		match: func(v *view) (string, bool) {
+			if name, ok := intoMemory(v); ok {
+				return name, true
+			}
 			return outermost(v, "fmt.Sprint*", "fmt.Errorf", "fmt.Append*")
 		},
 	},
@@ -98,6 +106,23 @@ var goRules = []rule{
 			return v.find("runtime.deferproc", "runtime.deferprocat", "runtime.newdefer", "runtime.deferconvert")
 		},
 	},
+}
+
+// intoMemory finds text that the own code has fmt write, but for what its writer does
+// where that is no buffer: to send it is no formatting.
+func intoMemory(v *view) (string, bool) {
+	called := len(v.stack) - 2
+	if called < 0 {
+		return "", false
+	}
+	name, ok := find(v.p, v.stack[called:called+1], []string{"fmt.Fprint*"})
+	for _, f := range v.stack[:max(called, 0)] {
+		writer := v.p.Functions[f.Function].Name
+		if strings.HasSuffix(writer, ").Write") && !strings.HasPrefix(writer, "strings.(*Builder)") && !strings.HasPrefix(writer, "bytes.(*Buffer)") {
+			return "", false
+		}
+	}
+	return name, ok
 }
 
 // outermost gives the function nearest to the own code that fits a pattern: the

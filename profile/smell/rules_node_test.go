@@ -114,3 +114,39 @@ func TestSignaturesInThePool(t *testing.T) {
 		}
 	}
 }
+
+// What fmt writes into a buffer is formatted, and printed only what goes to a file; what
+// another writer does with it is neither.
+func TestFormattingIntoABuffer(t *testing.T) {
+	const own = "main.export"
+	for stack, want := range map[string]string{
+		"strconv.FormatFloat < fmt.(*pp).doPrintf < fmt.Fprintf < main.export":                                                 "formatting",
+		"strings.(*Builder).Write < fmt.Fprintf < main.export":                                                                 "formatting",
+		"bytes.(*Buffer).Write < fmt.Fprintln < main.export":                                                                   "formatting",
+		"syscall.write < os.(*File).Write < fmt.Fprintln < main.export":                                                        "printing",
+		"syscall.write < os.(*File).Write < fmt.Fprintln < fmt.Println < main.export":                                          "printing",
+		"fmt.(*pp).doPrintln < fmt.Fprintln < fmt.Println < main.export":                                                       "printing",
+		"net/http.(*chunkWriter).Write < bufio.(*Writer).Write < fmt.Fprintf < main.export":                                    "",
+		"fmt.(*pp).doPrint < fmt.Fprint < text/template.(*state).printValue < text/template.(*Template).Execute < main.export": "",
+	} {
+		p := nodeStacks()
+		p.Runtime = profile.Go
+		var frames []profile.Frame
+		for n, name := range strings.Split(stack, " < ") {
+			f := profile.Function{Name: name, Owner: profile.Standard}
+			if name == own {
+				f.Owner, f.File, f.Line = profile.Own, "main.go", 7
+			}
+			p.Functions = append(p.Functions, f)
+			frames = append(frames, profile.Frame{Function: int32(n), Line: int32(f.Line)})
+		}
+		p.Samples = []profile.Sample{{Stack: frames, Value: 1e9, Objects: 100}}
+		var named []string
+		for _, s := range smell.Find([]*profile.Profile{p}) {
+			named = append(named, s.Name)
+		}
+		if strings.Join(named, " ") != want {
+			t.Errorf("%s: named %q, want %q", stack, named, want)
+		}
+	}
+}
