@@ -166,8 +166,12 @@ func TestNodeByProcessID(t *testing.T) {
 // What worker threads and libuv's pool use is in the total, under names of their own.
 func TestNodeAllOfItsThreads(t *testing.T) {
 	pid, base := nodeOf(t, "testdata/threads.js")
-	busy(t, request("GET", base+"/worker"))
-	busy(t, request("GET", base+"/pool"))
+	worker, pool := request("GET", base+"/worker"), request("GET", base+"/pool")
+	if err := worker(t.Context()); err != nil { // its thread is up: one that only starts has no profile
+		t.Fatal(err)
+	}
+	busy(t, worker)
+	busy(t, pool)
 	p := take(t, strconv.Itoa(pid), profile.CPU)
 	spent := map[string]int64{}
 	for i := range p.Samples {
