@@ -13,7 +13,7 @@ import (
 )
 
 // values read numbers and durations. Numbers are decimal. A negative value is a value, not
-// a flag: the verb's own bounds refuse it, and say what they are.
+// a flag: the field's bound (beyond) or the verb refuses it.
 func values() []kong.Option {
 	integer := value(func(s string, to reflect.Value) string {
 		n, err := strconv.ParseInt(s, 10, to.Type().Bits())
@@ -73,11 +73,33 @@ func value(set func(s string, to reflect.Value) string) kong.MapperFunc {
 			return err
 		}
 		text := ctx.Scan.Pop().String()
-		if why := set(text, target); why != "" {
-			return fmt.Errorf("%s", why)
+		why := set(text, target)
+		if why == "" {
+			why = beyond(ctx.Value.Tag.Get("bound"), text, target)
+		}
+		if why != "" {
+			return errors.New(why)
 		}
 		return nil
 	}
+}
+
+// beyond says what is wrong with a number by the tag of its field: bound:">0" or
+// bound:">=0". Without the tag nothing is.
+func beyond(bound, text string, v reflect.Value) string {
+	n := 0.0
+	if v.CanFloat() {
+		n = v.Float()
+	} else if v.CanInt() {
+		n = float64(v.Int())
+	}
+	switch {
+	case bound == ">0" && !(n > 0): // nor NaN
+		return fmt.Sprintf("%q is not above 0", text)
+	case bound == ">=0" && !(n >= 0):
+		return fmt.Sprintf("%q is below 0", text)
+	}
+	return ""
 }
 
 // negative is how a number or a duration below 0 begins; a flag does not.

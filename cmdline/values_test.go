@@ -20,8 +20,11 @@ type measureVerb struct {
 	Each   []int
 	Name   string
 	Same   map[string]string
-	Lines  string `enum:"auto,exact" default:"auto"`
-	Target string `arg:"" optional:""`
+	Lines  string        `enum:"auto,exact" default:"auto"`
+	Wait   time.Duration `bound:">0"`
+	Limit  *int64        `bound:">=0"`
+	Share  float64       `bound:">0"`
+	Target string        `arg:"" optional:""`
 }
 
 func (v *measureVerb) Run(p *Program) error {
@@ -44,6 +47,7 @@ func TestValuesAreReadAsTheyAreWritten(t *testing.T) {
 	for args, want := range map[string]string{
 		"--rate 0.5 --users 3 --loops 4 --seed 5 --for 2m --each 1,2": "0.5 3 4 5 2m0s [1 2] \n",
 		"--rate -1 --users -2 --for -3s --each=-1":                    "-1 -2 0 0 -3s [-1] \n",
+		"--limit 0 --wait 1ms --share 0.1":                            "0 0 0 0 0s [] \n",
 		"--users 010 --name 010":                                      "0 10 0 0 0s [] 010\n", // no octal number
 	} {
 		if status, out, errs := measured("measure " + args); status != 0 || out != want {
@@ -72,6 +76,10 @@ func TestBadUsageIsSaidPlainly(t *testing.T) {
 		"--name":                       `--name needs a value`,
 		"--same foo":                   `--same: "foo" is not of the form NAME=VALUE`,
 		"--lines none":                 `--lines must be one of "auto","exact" but got "none"`,
+		"--wait -1s":                   `--wait: "-1s" is not above 0`,
+		"--wait 0":                     `--wait: "0" is not above 0`,
+		"--limit -1":                   `--limit: "-1" is below 0`,
+		"--share NaN":                  `--share: "NaN" is not above 0`,
 		"--nosuch":                     `unknown flag --nosuch`,
 		"one two":                      `unexpected argument two`,
 		"--rate 1 --for -x":            `--for needs a value, and "-x" looks like a flag`,

@@ -19,8 +19,8 @@ type versionVerb struct{}
 
 // Run prints the module's version and the Go release it was built with.
 func (versionVerb) Run(s cmdline.Streams) error {
-	fmt.Fprintln(s.Out, version())
-	return nil
+	_, err := fmt.Fprintln(s.Out, version())
+	return err
 }
 
 func version() string { return cmdline.Version("whittle") }

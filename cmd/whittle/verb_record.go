@@ -35,7 +35,7 @@ Examples:
 
 type recordLs struct {
 	Log   string `arg:"" placeholder:"DIR" help:"A folder that was recorded into, or one of its segments."`
-	Limit int    `default:"10" help:"How many targets of each route (${default}); 0: all."`
+	Limit int    `bound:">=0" default:"10" help:"How many targets of each route (${default}); 0: all."`
 	JSON  string `name:"json" placeholder:"FILE" help:"Write it as JSON (\"-\": standard output)."`
 }
 

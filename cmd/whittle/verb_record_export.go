@@ -18,7 +18,7 @@ type recordExport struct {
 	Log string `arg:"" placeholder:"DIR" help:"A folder that was recorded into, or one of its segments."`
 	HAR string `required:"" name:"har" placeholder:"FILE" help:"The archive to write (\"-\": standard output)."`
 	show.Choice
-	Limit int64 `help:"At most so many; 0: all."`
+	Limit int64 `bound:">=0" help:"At most so many; 0: all."`
 }
 
 // Help gives the examples.

@@ -26,8 +26,8 @@ type recordLive struct {
 	Sample   share         `default:"100%" help:"Part of the connections that are recorded, each without gaps for a minute at a time (${default})."`
 	MaxBody  bytesFlag     `default:"1MiB" placeholder:"SIZE" help:"Leave out longer bodies (${default})."`
 	MaxBytes bytesFlag     `default:"1GiB" placeholder:"SIZE" help:"Of the folder; the oldest exchanges go first (${default})."`
-	MaxAge   time.Duration `default:"168h" placeholder:"DURATION" help:"Of an exchange (${default})."`
-	For      time.Duration `placeholder:"DURATION" help:"End by itself after so long."`
+	MaxAge   time.Duration `bound:">0" default:"168h" placeholder:"DURATION" help:"Of an exchange (${default})."`
+	For      time.Duration `bound:">0" placeholder:"DURATION" help:"End by itself after so long."`
 	recorder.Flags
 	JSON string `name:"json" placeholder:"FILE" help:"At the end, write what was recorded as JSON (\"-\": standard output)."`
 }
@@ -85,6 +85,9 @@ type recordedSummary struct {
 
 // Run records until ctx ends.
 func (v *recordLive) Run(ctx context.Context, s cmdline.Streams) error {
+	if _, _, err := net.SplitHostPort(v.Listen); err != nil {
+		return whittle.Errorf(whittle.Invalid, "--listen %q is not an address: write HOST:PORT, such as :8080 or 127.0.0.1:8080", v.Listen)
+	}
 	redactor, err := v.Redactor(v.To)
 	if err != nil {
 		return err

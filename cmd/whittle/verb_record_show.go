@@ -21,9 +21,9 @@ const defaultShown = 50
 
 type recordShow struct {
 	Log    string `arg:"" placeholder:"DIR" help:"A folder that was recorded into, or one of its segments."`
-	Number int64  `arg:"" optional:"" name:"n" placeholder:"N" help:"Show this exchange whole, by its number in the list."`
+	Number int64  `bound:">0" arg:"" optional:"" name:"n" placeholder:"N" help:"Show this exchange whole, by its number in the list."`
 	show.Choice
-	Limit  *int64 `placeholder:"N" help:"How many (50; with --follow all); 0: all."`
+	Limit  *int64 `bound:">=0" placeholder:"N" help:"How many (50; with --follow all); 0: all."`
 	Follow bool   `short:"f" help:"Show exchanges as they are recorded, from now on."`
 	JSON   string `name:"json" placeholder:"FILE" help:"Write them as JSON, one a line, with headers and bodies (\"-\": standard output)."`
 }

@@ -26,14 +26,14 @@ type replayVerb struct {
 
 	Unordered   []string `group:"What is compared, and how" sep:"none" placeholder:"PATH" help:"A JSON path of an array whose order does not matter. Repeatable."`
 	Monolith    string   `group:"What is compared, and how" placeholder:"URL" help:"Ask the monolith as well, once in --repeat-every requests that change nothing, to learn what differs by itself or has changed since."`
-	RepeatEvery int      `group:"What is compared, and how" name:"repeat-every" default:"10" help:"How often the monolith is asked: once in so many (${default})."`
+	RepeatEvery int      `bound:">0" group:"What is compared, and how" name:"repeat-every" default:"10" help:"How often the monolith is asked: once in so many (${default})."`
 
 	Speed       string        `group:"How it is sent" default:"1x" help:"A multiple of the recorded pace, such as 10x, or max: as fast as the connections allow (${default})."`
-	Connections int           `group:"How it is sent" default:"16" help:"How many requests may be under way (${default})."`
+	Connections int           `bound:">0" group:"How it is sent" default:"16" help:"How many requests may be under way (${default})."`
 	Key         string        `group:"How it is sent" default:"connection" help:"What keeps requests in order: connection, header:NAME, cookie:NAME, path, body:$.PATH or none (${default})."`
 	Header      []string      `group:"How it is sent" short:"H" sep:"none" placeholder:"NAME:VALUE" help:"Set a header on every request, such as a real Authorization in place of a redacted one. Repeatable."`
 	AllowWrites bool          `group:"How it is sent" name:"allow-writes" help:"Send requests that may change something."`
-	Timeout     time.Duration `group:"How it is sent" help:"Give a request up after this time (the route's, or 10s)."`
+	Timeout     time.Duration `bound:">=0" group:"How it is sent" help:"Give a request up after this time (the route's, or 10s)."`
 	Insecure    bool          `group:"How it is sent" short:"k" help:"Accept any TLS certificate."`
 
 	RedactKey string `group:"What is secret in addition to the defaults" name:"redact-key" placeholder:"FILE" help:"The key of the log's tokens (default: LOG.key next to the folder, if it exists)."`

@@ -253,7 +253,8 @@ func Read(path string) (*Report, error) {
 func Parse(b []byte) (*Report, error) {
 	var r Report
 	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&r); err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "decode: %w", err)
+		return nil, whittle.Errorf(whittle.Invalid, "it is not what whittle load writes: cut off, or another file").
+			WithHint("save one with whittle load --json")
 	}
 	switch {
 	case r.Format != Format:

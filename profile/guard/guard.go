@@ -183,7 +183,8 @@ func Read(r io.Reader) (*Baseline, error) {
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "read baseline: more than %d bytes", maxBaseline)
 	}
 	if err := json.Unmarshal(text, &b); err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "read baseline: %w", err)
+		return nil, whittle.Errorf(whittle.Invalid, "read baseline: it is not what --update writes: cut off, or another file").
+			WithHint("make one with --update")
 	}
 	if b.Format != Format || len(b.Runs) < 2 || len(b.Runs) > maxRuns {
 		return nil, whittle.Errorf(whittle.Invalid, "read baseline: not of the format %s with 2 to %d runs", Format, maxRuns).

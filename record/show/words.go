@@ -64,7 +64,7 @@ func isStatus(s string) bool {
 	if s == "failed" {
 		return true
 	}
-	return len(s) == 3 && s[0] >= '1' && s[0] <= '9' && strings.Trim(s[1:], "0123456789x") == ""
+	return len(s) == 3 && s[0] >= '1' && (s[0] <= '5' || !strings.Contains(s, "x") && s[0] <= '9') && strings.Trim(s[1:], "0123456789x") == ""
 }
 
 // Takes says whether a response has one of the statuses that are asked for.
