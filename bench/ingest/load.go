@@ -16,6 +16,8 @@ import (
 // eventBytes is an event's length on the wire, in a batch and alone.
 const eventBytes = 1024
 
+// An id is its request's, with the event's number in the batch behind it: a user has
+// one $uuid for all of a request, and events of one id are kept once.
 const (
 	idTemplate = "{{ $uuid }}"
 	idBytes    = 36
@@ -24,8 +26,9 @@ const (
 // eventJSON is a page view of 1 KB as a browser's SDK sends it, with an id of
 // its own each time, and of another visitor: events of one are kept in order, which
 // Kinesis takes one call after the other for.
-func eventJSON() string {
-	const head = `{"type":"track","event":"Item Viewed","anonymousId":"` + idTemplate + `","messageId":"` + idTemplate + `",` +
+func eventJSON(n int) string {
+	id := fmt.Sprintf("%s-%02d", idTemplate, n)
+	head := `{"type":"track","event":"Item Viewed","anonymousId":"` + id + `","messageId":"` + id + `",` +
 		`"timestamp":"2026-02-08T15:04:05.000Z","context":{"library":{"name":"analytics.js","version":"3.0.0"},"locale":"de-DE",` +
 		`"page":{"path":"/items/9","referrer":"https://search.example/","title":"An item","url":"https://example.com/items/9"},` +
 		`"userAgent":"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36"},` +
@@ -38,7 +41,11 @@ func eventJSON() string {
 
 // batchJSON is a body of n events.
 func batchJSON(n int) string {
-	return `{"batch":[` + strings.Repeat(eventJSON()+",", n-1) + eventJSON() + `]}`
+	all := make([]string, n)
+	for i := range all {
+		all[i] = eventJSON(i)
+	}
+	return `{"batch":[` + strings.Join(all, ",") + `]}`
 }
 
 // scenario is a way of sending events.
@@ -55,7 +62,7 @@ type scenario struct {
 }
 
 func scenarios() []scenario {
-	one, many := eventJSON(), batchJSON(50)
+	one, many := eventJSON(0), batchJSON(50)
 	return []scenario{
 		{name: "single_64", path: "/import", body: one, batch: 1, conns: 64, subjects: []string{ours, kinesis, batched, node, benthos, bare, grouped}},
 		{name: "track_64", path: "/v1/track", body: one, batch: 1, conns: 64, subjects: []string{ours}},

@@ -45,7 +45,7 @@ func fill(args []string) error {
 	if err != nil {
 		return err
 	}
-	head, tail, _ := strings.Cut(strings.Replace(eventJSON(), idTemplate, "3f0c8f4e-5a1d-4c2b-9a77-5a0f6f1f7d11", 1), idTemplate)
+	head, tail, _ := strings.Cut(strings.Replace(eventJSON(0), idTemplate, "3f0c8f4e-5a1d-4c2b-9a77-5a0f6f1f7d11", 1), idTemplate)
 	records := make([]stream.Record, 2000)
 	n := 0
 	for written := int64(0); written < size; {
