@@ -200,7 +200,10 @@ func (l *letter) named(names []string, source string) bool {
 
 // checkNames finds what is no name of a letter.
 func checkNames(names []string) error {
-	for _, n := range names {
+	for i, n := range names {
+		if slices.Contains(names[:i], n) {
+			return whittle.Errorf(whittle.Invalid, "dead letter %s is named twice", n).WithHint("leave one out")
+		}
 		if _, err := strconv.ParseUint(strings.TrimPrefix(n, sinkLetter), 10, 64); err != nil {
 			return whittle.Errorf(whittle.Invalid, "%q is no dead letter's name", n).
 				WithHint("ingest dead ls lists them: numbers, and with --log-first also sink/ and a number")

@@ -29,17 +29,25 @@ type serverStream struct {
 const drainTimeout = 5 * time.Second
 
 // openForReading opens what tail, verify, replay and move read. An embedded log
-// is opened next to the server that writes it.
+// is opened next to the server that writes it. A folder without a log is not an
+// empty log: nothing would be read of a wrong one, and all would seem well.
 func (f *streamFlags) openForReading(ctx context.Context) (stream.Stream, error) {
 	if f.Sink != "embedded" {
 		return f.openSink(ctx)
 	}
-	log, err := embedded.Open(f.Data, embedded.Options{ReadOnly: true})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, whittle.Errorf(whittle.NotFound, "there is no log in %s", f.Data).
-			WithHint("name the server's folder by --data, or another stream by --sink; with --log-first DIR the log is in DIR/log")
+	if _, err := embedded.EndOf(f.Data); whittle.CodeOf(err) == whittle.FallsShort || errors.Is(err, fs.ErrNotExist) {
+		return nil, f.noLog(err)
 	}
-	return opened(log, err)
+	return opened(embedded.Open(f.Data, embedded.Options{ReadOnly: true}))
+}
+
+// noLog says of a folder that is not there that the log is not.
+func (f *streamFlags) noLog(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return whittle.Errorf(whittle.NotFound, "there is no log in %s", f.Data).
+		WithHint("name the server's folder by --data, or another stream by --sink; with --log-first DIR the log is in DIR/log")
 }
 
 // open opens what replay and move write to.

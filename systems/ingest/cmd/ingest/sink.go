@@ -114,6 +114,10 @@ func (f *streamFlags) isUnsaid() bool { return f.Sink == "embedded" && f.Data ==
 var errNoTarget = whittle.Errorf(whittle.Invalid, "it is not said where the events go").
 	WithHint("for example --to-sink kafka --to-kafka-brokers localhost:9092, or --to-data DIR for another embedded log (./ingest-data where that is its name)")
 
+// errTwoTargets keeps one of two places that were named from getting nothing.
+var errTwoTargets = whittle.Errorf(whittle.Invalid, "--url and the --to flags both say where to send").
+	WithHint("leave one of them out")
+
 // describe names a stream as an operator would.
 func (f *streamFlags) describe() string {
 	switch f.Sink {

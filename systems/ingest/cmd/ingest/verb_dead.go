@@ -309,6 +309,9 @@ type retrier interface {
 }
 
 func (v *deadRetryVerb) target() (retrier, error) {
+	if v.URL != "" && !v.To.isUnsaid() {
+		return nil, errTwoTargets
+	}
 	if v.URL != "" {
 		t, err := newHTTPTarget(strings.TrimRight(v.URL, "/"), v.Key, 1)
 		return &httpRetrier{t}, err

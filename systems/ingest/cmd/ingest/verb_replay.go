@@ -40,8 +40,11 @@ func (v *replayVerb) Run(ctx context.Context, s streams) error {
 		return whittle.Errorf(whittle.Invalid, "the --to flags name the stream that is to be replayed: every event would be in it twice").
 			WithHint("say where to: --url http://localhost:3000/import, or for example --to-sink kafka --to-kafka-brokers localhost:9092")
 	}
-	if v.URL == "" && v.To.isUnsaid() {
+	switch unsaid := v.To.isUnsaid(); {
+	case v.URL == "" && unsaid:
 		return errNoTarget
+	case v.URL != "" && !unsaid:
+		return errTwoTargets
 	}
 	if v.From != "" && v.State != "" {
 		return whittle.Errorf(whittle.Invalid, "--from and --state both say where to begin").WithHint("leave one of them out")

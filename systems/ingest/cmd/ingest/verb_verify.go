@@ -92,7 +92,7 @@ func (v *verifyVerb) Run(ctx context.Context, s streams) error {
 func (v *verifyVerb) everyBit(ctx context.Context, s streams) error {
 	r, err := embedded.Verify(ctx, v.Data)
 	if err != nil {
-		return err
+		return v.noLog(err)
 	}
 	for i, c := range r.Corruption {
 		if i == shownCorrupt {
