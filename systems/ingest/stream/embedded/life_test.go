@@ -435,3 +435,24 @@ func TestRefusesPositions(t *testing.T) {
 		t.Errorf("next into nothing: %v", err)
 	}
 }
+
+// TestRetainClock: a clock that is set back is followed at once, one that is set
+// forward at twice its pace, until it is reached or set right again.
+func TestRetainClock(t *testing.T) {
+	begin := time.Unix(1_800_000_000, 0)
+	c := retainClock{at: begin}
+	for i, step := range []struct{ wall, passed, want time.Duration }{
+		{1 * time.Second, 1 * time.Second, 1 * time.Second},
+		{3 * time.Second, 2 * time.Second, 3 * time.Second},
+		{365 * 24 * time.Hour, 1 * time.Second, 5 * time.Second}, // set forward
+		{365*24*time.Hour + time.Hour, time.Hour, 2*time.Hour + 5*time.Second},
+		{time.Hour + 6*time.Second, time.Second, time.Hour + 6*time.Second}, // set right
+		{-time.Hour, time.Second, -time.Hour},
+		{0, time.Second, -time.Hour + 2*time.Second},
+		{time.Hour, 2 * time.Hour, time.Hour}, // reached
+	} {
+		if got := c.follow(begin.Add(step.wall), step.passed).Sub(begin); got != step.want {
+			t.Errorf("step %d: %v, want %v", i, got, step.want)
+		}
+	}
+}

@@ -110,17 +110,34 @@ func (l *Log) retain() {
 	}
 	tick := time.NewTicker(retainEvery)
 	defer tick.Stop()
+	clock, looked := retainClock{at: l.o.now()}, time.Now()
 	for {
 		select {
 		case <-l.closing:
 			return
 		case <-tick.C:
-			l.expire(l.o.now())
+			passed := time.Since(looked) // of a clock that nobody sets
+			looked = looked.Add(passed)
+			l.expire(clock.follow(l.o.now(), passed))
 			if err := l.discard(); err != nil {
 				l.o.Log.Warn("removing an old segment failed", "err", err)
 			}
 		}
 	}
+}
+
+// retainClock is the time by which records are old. It is the machine's clock, but
+// where that was set forward it follows at no more than twice its pace: a clock that
+// is a year ahead for an hour must not cost a year of records.
+type retainClock struct{ at time.Time }
+
+// follow takes the machine's clock and how much time has really passed since the last
+// call.
+func (c *retainClock) follow(wall time.Time, passed time.Duration) time.Time {
+	if c.at = c.at.Add(2 * passed); wall.Before(c.at) {
+		c.at = wall
+	}
+	return c.at
 }
 
 // expire drops the segments that the retention does not keep. A segment is as
