@@ -14,7 +14,7 @@ type Options struct {
 	// MaxRecord is the longest encoded record that is taken, in bytes (0: 1
 	// MiB, at most 16 MiB).
 	MaxRecord int
-	// MaxBatch bounds what one write and one sync commit, in bytes (0: 4 MiB,
+	// MaxBatch bounds what one write and one sync commit, in bytes (0: 1 MiB,
 	// at most 64 MiB). Two batches are held in memory.
 	MaxBatch int
 	// SegmentBytes is the length of a segment (0: 64 MiB, at least twice what a
@@ -62,7 +62,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, whittle.Errorf(whittle.Invalid, "open log: a bound is below 0")
 	}
 	or(&o.MaxRecord, 1<<20)
-	or(&o.MaxBatch, 4<<20)
+	or(&o.MaxBatch, 1<<20)
 	or(&o.SegmentBytes, 64<<20)
 	or(&o.Reserve, 64<<20)
 	or(&o.ScrubRate, 4<<20)
