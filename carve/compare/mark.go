@@ -59,6 +59,12 @@ type mark struct {
 	Changes []change         `json:"changes,omitempty"`
 	Samples []whittle.Sample `json:"samples,omitempty"`
 	counted bool
+	// now is how the present exchange shows it, on the candidate's side and on that of
+	// the monolith's second response.
+	now [2]extent
+	// near says whether the numbers here follow from the request. It is learned anew in
+	// each process.
+	near nearness
 	// why counts the causes that fit.
 	why cause.Tally
 }

@@ -157,6 +157,11 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	if m.learn && repeated {
 		m.learnFrom(m.self)
 	}
+	for _, i := range m.cand {
+		if k := m.marks[i]; k.now[0].numeric {
+			k.near.see(&x.Request, k.now[0].from)
+		}
+	}
 	o := Observation{
 		Differs: m.anyOpen(m.cand) && !m.learning(), Ask: slices.ContainsFunc(m.cand, m.worthAsking),
 		Repeated: repeated, SelfDiffers: selfAny,
@@ -194,10 +199,12 @@ func (m *match) steady(i int) bool {
 func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, repeated bool) []int {
 	for i := range ds {
 		j := m.mark(&ds[i])
+		now := &m.marks[j].now[int(eprocess.Indicator(x == nil))]
 		if slices.Contains(list, j) {
+			now.times += ds[i].Times
 			continue
 		}
-		list = append(list, j)
+		list, *now = append(list, j), extentOf(&ds[i])
 		if x != nil {
 			m.saw(m.marks[j], &ds[i], x)
 			m.marks[j].Again += int(eprocess.Indicator(repeated))

@@ -33,8 +33,15 @@ func (m *match) test(candAny, selfAny, repeated bool) {
 		return
 	}
 	for _, i := range m.cand {
-		if mk := m.marks[i]; mk.Expect < 0 && mk.Born < m.n && !slices.Contains(m.self, i) && !m.forms.Replaces(mk.noise()) {
+		mk := m.marks[i]
+		switch {
+		case mk.Expect >= 0 || mk.Born >= m.n || m.forms.Replaces(mk.noise()):
+		case !slices.Contains(m.self, i):
 			mk.Pair.Bet(1, m.markAlpha(i), m.n)
+		case mk.learnable():
+			if g := mk.further(); g != 0 {
+				mk.Pair.Bet(g, m.markAlpha(i), m.n)
+			}
 		}
 	}
 	for _, i := range m.self {

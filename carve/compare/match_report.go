@@ -206,7 +206,7 @@ func (m *match) cause(k *mark) string {
 		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, and what is not JSON is compared as a whole: name what changes in compare.ignore_text",
 			units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.learn && k.Self > 0:
-		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often", units.Grouped(k.Self), units.Grouped(m.repeats))
+		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often, at more places, or further off", units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.learn && m.repeats == 0:
 		return noRepeats
 	}

@@ -20,6 +20,11 @@ type Difference struct {
 	How string
 	// From and to are the monolith's and the candidate's side, bounded.
 	From, To string
+	// Times is at how many places of the pattern. Numbers are the values at the first of
+	// them where Numeric says that both are numbers, or texts that are.
+	Times   int
+	Numbers [2]float64
+	Numeric bool
 	// At says where the first difference is, in words; empty: the path does.
 	At string
 	// nodes and parents are the values in the two documents, valid until the next
@@ -61,7 +66,7 @@ func (e *Exact) Diff(monolith, candidate []byte) []Difference {
 	at := FirstDifference(monolith, candidate)
 	line := 1 + bytes.Count(monolith[:at], []byte{'\n'})
 	d := Difference{
-		How: HowBytes, From: windowAt(monolith, at), To: windowAt(candidate, at),
+		How: HowBytes, Times: 1, From: windowAt(monolith, at), To: windowAt(candidate, at),
 		At: fmt.Sprintf("first at byte %d (line %d), %d against %d bytes", at, line, len(monolith), len(candidate)),
 	}
 	d.Expect = e.Expect.find(nil, &d, monolith, candidate)

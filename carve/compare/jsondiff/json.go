@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"whittle"
 	"whittle/carve/compare/display"
@@ -172,6 +173,7 @@ func (j *JSON) report(how string, from, to []byte, fromWords, toWords string) {
 	}
 	for i := range j.out {
 		if o := &j.out[i]; o.Path == string(j.pattern) && o.How == how && o.Expect == d.Expect {
+			o.Times++
 			return
 		}
 	}
@@ -179,8 +181,23 @@ func (j *JSON) report(how string, from, to []byte, fromWords, toWords string) {
 		j.out = append(j.out, Difference{Path: ManyPaths, How: HowMore, From: "differs", To: "differs", Expect: -1})
 		return
 	}
-	d.Path = string(j.pattern)
+	d.Path, d.Times = string(j.pattern), 1
+	if how == HowValue {
+		x, okX := asNumber(from)
+		y, okY := asNumber(to)
+		d.Numbers, d.Numeric = [2]float64{x, y}, okX && okY
+	}
 	j.out = append(j.out, d)
+}
+
+// asNumber reads a number, or a text that is one.
+func asNumber(value []byte) (x float64, ok bool) {
+	value = bytes.Trim(value, `"`)
+	if len(value) == 0 || len(value) > 32 || !jsondoc.IsNumber(value) {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(string(value), 64)
+	return x, err == nil
 }
 
 // member is a member of an object in hand.

@@ -1,0 +1,103 @@
+package compare
+
+import (
+	"math"
+
+	"whittle"
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/jsondiff"
+)
+
+// Where the monolith changes a place by itself, that the candidate changes it too is no
+// difference. How much either changes of it still is evidence: given the monolith's first
+// response, the candidate's and the monolith's second are exchangeable, so a bet on which
+// of the two is further from the first wins nothing in the long run if the services are
+// the same. Further is a response in which more places of the pattern differ (one price of
+// a list changes by itself, the candidate gets another one wrong), or, where the number of
+// places is the same, whose number lies further off.
+
+// extent is how far one response is from the monolith's first at a pattern.
+type extent struct {
+	times   int
+	numeric bool
+	from    float64 // the monolith's
+	off     float64
+}
+
+func extentOf(d *jsondiff.Difference) extent {
+	return extent{
+		times: d.Times, numeric: d.Numeric && d.Times == 1, from: d.Numbers[0], off: math.Abs(d.Numbers[1] - d.Numbers[0]),
+	}
+}
+
+// further is which side of the present exchange is further off: 1 the candidate's, -1 the
+// monolith's second response.
+func (k *mark) further() float64 {
+	c, s := k.now[0], k.now[1]
+	a, b := float64(c.times), float64(s.times)
+	if a == b && c.numeric && s.numeric && c.from != math.Trunc(c.from) && k.near.follows() {
+		a, b = c.off, s.off
+	}
+	switch {
+	case a > b:
+		return 1
+	case a < b:
+		return -1
+	}
+	return 0
+}
+
+// Bounds of nearness.
+const (
+	nearRequests = 64
+	nearEnough   = 8
+	nearFactor   = 10
+	nearFades    = 1 << 10
+)
+
+// nearness tells numbers that follow from the request, with a little noise in their last
+// digits, from those of a state that each server has of its own, such as its load or its
+// uptime, in which two equal services may lie far apart: the same request gets nearly the
+// same number at another time, and another request another one.
+type nearness struct {
+	of      map[uint64]float64 // the last requests' numbers
+	order   [nearRequests]uint64
+	n       int
+	last    float64
+	lastOf  uint64
+	same    float64 // the distances of the same request's
+	other   float64 // and of one request's to the next one's
+	sameOf  float64
+	otherOf float64
+}
+
+// see takes note of the monolith's number for a request.
+func (k *nearness) see(q *whittle.Request, x float64) {
+	h := digest.Hash(digest.FNV([]byte(q.Method)))
+	h.Text(q.Target)
+	h.Text(string(q.Body))
+	key := digest.Mix(uint64(h))
+	if k.of == nil {
+		k.of = map[uint64]float64{}
+	} else if key != k.lastOf {
+		k.other += math.Abs(x - k.last)
+		k.otherOf++
+	}
+	if before, known := k.of[key]; known {
+		k.same += math.Abs(x - before)
+		k.sameOf++
+	} else {
+		delete(k.of, k.order[k.n%nearRequests])
+		k.order[k.n%nearRequests] = key
+		k.n++
+	}
+	k.of[key], k.last, k.lastOf = x, x, key
+	if k.sameOf+k.otherOf > nearFades {
+		k.same, k.sameOf, k.other, k.otherOf = k.same/2, k.sameOf/2, k.other/2, k.otherOf/2
+	}
+}
+
+// follows reports whether the numbers follow from the request.
+func (k *nearness) follows() bool {
+	return k.sameOf >= nearEnough && k.otherOf >= nearEnough && k.other/k.otherOf >= nearFactor*k.same/k.sameOf
+}
