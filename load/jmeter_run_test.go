@@ -1,10 +1,14 @@
 package load
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +38,7 @@ func TestFunctionsAndVariablesFillTheirPlaces(t *testing.T) {
 		var got string
 		srv := newAsked(t, func(_ http.ResponseWriter, r *http.Request) { got = r.URL.Query().Get("q") })
 		argument := `<elementProp name="HTTPsampler.Arguments"><collectionProp name="Arguments.arguments"><elementProp name="q">` +
-			`<boolProp name="HTTPArgument.always_encode">true</boolProp>` + prop("Argument.name", "q") + prop("Argument.value", text) + `</elementProp></collectionProp></elementProp>`
+			`<boolProp name="HTTPArgument.always_encode">true</boolProp>` + prop("Argument.name", "q") + prop("Argument.value", text) + prop("Argument.metadata", "=") + `</elementProp></collectionProp></elementProp>`
 		src := jmx(threads(1, 1, `<HTTPSamplerProxy>`+argument+`</HTTPSamplerProxy><hashTree/>`))
 		if strings.Contains(text, "urlencode") {
 			src = strings.ReplaceAll(src, `always_encode">true`, `always_encode">false`)
@@ -152,7 +156,7 @@ func TestSamplersOutsideACookieManagersScopeSendNoCookies(t *testing.T) {
 
 // argument is one of a sampler's, encoded only where that is asked for.
 func argument(name, value string) string {
-	return `<elementProp name="">` + prop("Argument.name", name) + prop("Argument.value", value) + `</elementProp>`
+	return `<elementProp name="">` + prop("Argument.name", name) + prop("Argument.value", value) + prop("Argument.metadata", "=") + `</elementProp>`
 }
 
 func TestArgumentsStayWithinTheirRequestLine(t *testing.T) {
@@ -437,7 +441,7 @@ func TestAddressesArePutTogether(t *testing.T) {
 		{sampler(prop("HTTPSampler.path", srv.URL+"/whole?x")), "GET /whole?x"},
 		{sampler(prop("HTTPSampler.domain", "${host}"), at, prop("HTTPSampler.path", "/x")), "GET /x"},
 		{sampler(domain, at, prop("HTTPSampler.path", "${path}")), "GET /rows"},
-		{sampler(domain, at, prop("HTTPSampler.method", "delete"), prop("HTTPSampler.path", "/${path}")), "DELETE /rows application/x-www-form-urlencoded; charset=UTF-8"},
+		{sampler(domain, at, prop("HTTPSampler.method", "delete"), prop("HTTPSampler.path", "/${path}")), "delete /rows application/x-www-form-urlencoded; charset=UTF-8"},
 	} {
 		clear(srv.seen)
 		r := runJMX(t, jmx(threads(1, 1, rows+c.flow)), files, Options{})
@@ -503,4 +507,36 @@ func TestAPlanOfUsersMayArriveAndTheOtherWayRound(t *testing.T) {
 		t.Errorf("the model is %s", r.Model)
 	}
 	srv.want(t, map[string]int{"GET /once": 2, "GET /1/1": 1, "GET /1/2": 1, "GET /2/1": 1, "GET /2/2": 1})
+}
+
+// TestARequestThatClosesItsConnectionIsItsLast: a server that is told to close does so,
+// whether its response says so too or not, and a POST could not be sent again.
+func TestARequestThatClosesItsConnectionIsItsLast(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served atomic.Int64
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			r, err := http.ReadRequest(bufio.NewReader(c))
+			if err == nil && r.Close {
+				served.Add(1)
+				fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			}
+			_ = c.Close()
+		}
+	})
+	defer serving.Wait()
+	defer l.Close()
+	send := `<HTTPSamplerProxy>` + prop("HTTPSampler.path", "/q") + prop("HTTPSampler.method", "POST") + `</HTTPSamplerProxy><hashTree/>`
+	r := runJMX(t, jmx(threads(1, 3, send+send)), nil, Options{Target: "http://" + l.Addr().String()})
+	if r.Failed != 0 || served.Load() != 6 {
+		t.Errorf("%d failed of %d: %v, %d served", r.Failed, r.Requests, r.Errors, served.Load())
+	}
 }

@@ -189,7 +189,13 @@ func (c *Client) setPlanCookies(q *request, scope *expr.Scope) {
 	}
 	for _, k := range q.Cookies {
 		v := cookieValue(string(k.Value.Render(nil, scope)))
-		own := cookie{name: k.Name, value: v[:min(len(v), maxCookieBytes)], domain: hostOf(q.endpoint), hostOnly: true, path: path}
+		own := cookie{name: k.Name, value: v[:min(len(v), maxCookieBytes)], domain: hostOf(q.endpoint), hostOnly: true, path: path, secure: k.Secure}
+		if k.Domain != "" && !domainMatches(own.domain, k.Domain) {
+			continue
+		}
+		if k.Path != "" {
+			own.path = k.Path
+		}
 		if q.KeepCookies && c.cookies().has(&own) {
 			continue
 		}

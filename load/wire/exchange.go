@@ -46,7 +46,7 @@ func (c *Client) exchange(ctx context.Context, q *request, deadline time.Time, t
 		t.Sent = c.net.now()
 	}
 	k, err = c.sendRetrying(ctx, via, k, q, deadline, t)
-	if k != nil && (err != nil || !c.resp.reusable) {
+	if k != nil && (err != nil || !c.resp.reusable || q.closes && k.http2 == nil) {
 		via.close(k)
 		k = nil
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"whittle/load/expr"
@@ -28,7 +29,10 @@ type request struct {
 	// repeatable requests may be sent again when a kept-alive connection turns
 	// out to have been closed (RFC 9110, section 9.2.2).
 	repeatable bool
-	keep       int // bytes of the response's body that are needed
+	// closes requests say that their connection is closed: a server does that, whether its
+	// response says so too or not.
+	closes bool
+	keep   int // bytes of the response's body that are needed
 }
 
 // prepare prepares all requests of a plan for its target.
@@ -64,6 +68,9 @@ func prepareRequest(r *plan.Request, at origin) *request {
 		q.head = q.head.Literal("host: " + at.host + "\r\n")
 	}
 	for _, h := range r.Headers {
+		if text, _ := h.Value.Constant(); h.Name == "connection" && strings.EqualFold(text, "close") {
+			q.closes = true
+		}
 		if h.Name == "cookie" {
 			q.cookie = q.cookie.Literal(h.Name + ": ").Join(h.Value).Literal("\r\n")
 			continue
