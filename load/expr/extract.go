@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/dlclark/regexp2"
 )
 
 // Extractor finds a value. False: it is not there.
@@ -69,15 +67,10 @@ const maxMatchTime = time.Second
 // compileBacktracking compiles a pattern that RE2 has not, such as one with look-around.
 // The error is why RE2 has not, where it is no pattern at all.
 func compileBacktracking(expr, flags, group string, why error) (Extractor, error) {
-	options := regexp2.RegexOptions(regexp2.ECMAScript)
-	for _, f := range flags {
-		options |= map[rune]regexp2.RegexOptions{'i': regexp2.IgnoreCase, 'm': regexp2.Multiline, 's': regexp2.Singleline}[f]
-	}
-	rx, err := regexp2.Compile(expr, options)
-	if err != nil || len(expr) > MaxConditionBytes {
+	rx, ok := backtracking(expr, flags)
+	if !ok {
 		return nil, why
 	}
-	rx.MatchTimeout = maxMatchTime
 	taken := 0
 	if n, err := strconv.Atoi(group); err == nil {
 		taken = n
@@ -143,31 +136,4 @@ func (p JSONPath) pick(a *Response) (Value, bool) {
 	}
 	v := d.copied()
 	return v, v.Text != "" || d.Kind != KindString
-}
-
-// CompilePattern reads a JavaScript regular expression with its flags, as far
-// as RE2 has the same: no look-around, no back-references.
-func CompilePattern(src, flags string) (*regexp.Regexp, error) {
-	if len(src) > MaxConditionBytes {
-		return nil, fmt.Errorf("a pattern longer than %d bytes", MaxConditionBytes)
-	}
-	inline := ""
-	for _, f := range flags {
-		switch f {
-		case 'i', 'm', 's':
-			inline += string(f)
-		case 'g', 'u', 'd', 'v':
-			// The first match is taken, and text is Unicode, in any case.
-		default:
-			return nil, fmt.Errorf("the flag %q is not known", f)
-		}
-	}
-	if inline != "" {
-		src = "(?" + inline + ")" + src
-	}
-	rx, err := regexp.Compile(src)
-	if err != nil {
-		return nil, fmt.Errorf("the pattern is not understood (look-around and back-references are not supported): %w", err)
-	}
-	return rx, nil
 }
