@@ -49,7 +49,7 @@ const (
 //	/status/CODE  /redirect/CODE  /redirect-cookie  /slow/MILLISECONDS
 //	/cookie?n=NAME&v=VALUE   Set-Cookie NAME=VALUE
 //	/basic /digest           401 until there is an authorization
-//	/page /sess /xml /text   other bodies
+//	/page /sess /xml /text   other bodies; /page/CODE has that status
 //	/cacheable /etag         what a cache keeps
 //
 // and to any other with JSON.
@@ -90,6 +90,9 @@ func respondToJMeter(w http.ResponseWriter, r *http.Request) {
 		}
 	case "page":
 		h.Set("Content-Type", "text/html; charset=utf-8")
+		if code, err := strconv.Atoi(rest); err == nil {
+			w.WriteHeader(code)
+		}
 		_, _ = io.WriteString(w, jmeterPage)
 		return
 	case "sess":

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -79,6 +78,10 @@ func (j *reader) assertion(e *element, q *plan.Request) plan.Expectation {
 	var x plan.Expectation
 	j.refuseOthers(e, "Asserion.test_strings", "Assertion.test_strings", "Assertion.test_field", "Assertion.test_type",
 		"Assertion.assume_success", "Assertion.custom_message", "Assertion.scope", "Scope.variable")
+	if e.value("Assertion.scope") == "children" {
+		j.note(fmt.Sprintf("line %d: %s is left out: it is on what a sampler fetches further, which has no failures of the sampler here", e.at.Line, e.title()))
+		return plan.Expectation{Check: func(*expr.Response) bool { return true }}
+	}
 	if scope := e.value("Assertion.scope"); scope != "" && scope != "all" && scope != "parent" && scope != "variable" {
 		panic(e.where("Assertion.scope").Errorf(whittle.Unsupported, "an assertion on %s is not supported: it is on the response", scope))
 	}
@@ -171,16 +174,10 @@ func (j *reader) textTest(t *tag, kind int64) func(*expr.Response, string) bool 
 	if kind&testMatch != 0 {
 		wrap = func(p string) string { return `^(?:` + p + `)\z` }
 	}
-	if fixed, ok := want.Constant(); ok {
-		rx, err := expr.CompilePattern(wrap(javaPattern(fixed)), "m")
-		if err != nil {
-			panic(t.at.Errorf(whittle.Unsupported, "%v", err))
-		}
-		return func(_ *expr.Response, text string) bool { return rx.MatchString(text) }
-	}
+	pattern := j.patternOf(t.at, want, "m", wrap)
 	return func(a *expr.Response, text string) bool {
-		rx, err := regexp.Compile("(?m)" + wrap(javaPattern(string(want.Render(nil, a.Scope)))))
-		return err == nil && rx.MatchString(text)
+		rx := pattern(a.Scope)
+		return rx != nil && rx.MatchString(text)
 	}
 }
 

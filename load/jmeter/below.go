@@ -2,6 +2,7 @@ package jmeter
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -146,10 +147,10 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) []plan.St
 	if !s.isFound("HTTPSampler.image_parser") {
 		return nil
 	}
-	filter := func(name string) func(*expr.Scope) *regexp.Regexp {
+	filter := func(name string) func(*expr.Scope) *expr.Pattern {
 		p := s.find(name)
 		if strings.TrimSpace(p.text) == "" {
-			return func(*expr.Scope) *regexp.Regexp { return nil }
+			return func(*expr.Scope) *expr.Pattern { return nil }
 		}
 		return j.pattern(p.at, `^(?:`+p.text+`)$`)
 	}
@@ -158,6 +159,9 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) []plan.St
 	takes(q, true, func(a *expr.Response) {
 		all := userState[fetched](a.Scope.User, f)
 		all.urls = all.urls[:0]
+		if a.Status >= http.StatusBadRequest {
+			return // of a page that failed JMeter fetches nothing
+		}
 		want, not := only(a.Scope), without(a.Scope)
 		for _, at := range a.Resources(a.URL) {
 			if (want == nil || want.MatchString(at)) && (not == nil || !not.MatchString(at)) {
@@ -199,8 +203,9 @@ func (f *fetch) Act(ctx context.Context, u plan.User) bool {
 	return true
 }
 
-// rewriting adds to a query the session's number that the page before it had.
-func (j *reader) rewriting(env *elementScope, query expr.Template) expr.Template {
+// rewriting is the session's number that the page before had, as a further argument after a
+// separator.
+func (j *reader) rewriting(env *elementScope, sep string) (out expr.Template) {
 	for _, e := range env.ahead {
 		if e.name != "URLRewritingModifier" {
 			continue
@@ -217,14 +222,24 @@ func (j *reader) rewriting(env *elementScope, query expr.Template) expr.Template
 			}
 			return ""
 		}})
-		if len(query) > 0 {
-			query = query.Literal("&")
-		}
-		query = query.Literal(url.QueryEscape(name)+"=").Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-			return expr.TextValue(charset{}.formEscape(*userState[string](s.User, e)))
+		begin := sep + url.QueryEscape(name) + "="
+		sep = "&"
+		out = out.Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+			at := userState[session](s.User, e)
+			if !at.asked {
+				return expr.TextValue("")
+			}
+			return expr.TextValue(begin + charset{}.formEscape(at.number))
 		}}, expr.AsText)
 	}
-	return query
+	return out
+}
+
+// session is what a user knows of its session's number. Before the first response nothing
+// is sent of it.
+type session struct {
+	asked  bool
+	number string
 }
 
 // rewritten is where the number of a session is read from each response.
@@ -239,8 +254,10 @@ func (j *reader) noteSessions() {
 		for _, q := range j.Plan.Requests() {
 			takes(q, true, func(a *expr.Response) {
 				text, _ := a.BodyText()
+				at := userState[session](a.Scope.User, w.key)
+				at.asked = true
 				if found := w.find(text); found != "" || !w.key.is("cache_value") {
-					*userState[string](a.Scope.User, w.key) = found
+					at.number = found
 				}
 			})
 		}

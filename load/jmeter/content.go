@@ -95,10 +95,10 @@ func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
 	arguments, raw := j.argumentsOf(s)
 	files := j.uploads(s)
 	var query expr.Template
-	sends := plan.MethodHasBody(q.Method)
+	sends, form := plan.MethodHasBody(q.Method), false
 	switch {
 	case len(files) == 1 && files[0].name == "" && sends && !s.isFound("HTTPSampler.DO_MULTIPART_POST"):
-		q.Body, q.HasBody = expr.Template(nil).Literal(files[0].content), true
+		q.Body, q.HasBody = files[0].content, true
 		j.contentType(q, files[0].kind)
 	case sends && (len(files) > 0 || s.isFound("HTTPSampler.DO_MULTIPART_POST")):
 		j.multipart(s, q, set, arguments, files)
@@ -115,12 +115,40 @@ func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
 		if q.Method == http.MethodGet || q.Method == http.MethodDelete || q.Method == http.MethodOptions {
 			query = j.pairs(arguments, set, false)
 		}
-		if sends || q.Method == http.MethodDelete || q.Method == "PROPFIND" {
+		if !slices.Contains(bodiless, q.Method) {
 			q.Body, q.HasBody = j.pairs(arguments, set, true), true
+			form = q.Method != http.MethodDelete
 			j.contentType(q, s.kindByJava(q, "application/x-www-form-urlencoded; charset="+set.name))
 		}
 	}
-	j.address(s, q, j.rewriting(env, query))
+	j.address(s, q, query)
+	switch {
+	case form && len(q.Body) == 0:
+		q.Body = j.rewriting(env, "")
+	case form:
+		q.Body = q.Body.Join(j.rewriting(env, "&"))
+	case len(query) > 0 || strings.Contains(s.path(), "?"):
+		j.appendToTarget(q, j.rewriting(env, "&"))
+	default:
+		j.appendToTarget(q, j.rewriting(env, "?"))
+	}
+	for _, f := range files {
+		if _, fixed := f.path.Constant(); !fixed {
+			j.appendToTarget(q, j.missingFile(f.path))
+		}
+	}
+}
+
+// bodiless are the methods of which JMeter sends no form.
+var bodiless = []string{http.MethodGet, http.MethodHead, http.MethodTrace, http.MethodOptions}
+
+// appendToTarget adds to what a request asks for.
+func (j *reader) appendToTarget(q *plan.Request, t expr.Template) {
+	if q.Address != nil {
+		q.Address = q.Address.Join(t)
+	} else {
+		q.Path = q.Path.Join(t)
+	}
 }
 
 // kindByJava is a body's content type: Java's own client says what it is only of a POST.
@@ -190,16 +218,20 @@ func (j *reader) pairs(arguments []*tag, set charset, form bool) expr.Template {
 		if len(t) > 0 {
 			t = t.Literal("&")
 		}
-		t = t.Join(name)
-		if len(val) > 0 || a.value("Argument.metadata") == "=" || a.value("HTTPArgument.use_equals") != "false" {
-			t = t.Literal("=").Join(val)
+		sep := "="
+		if !form {
+			sep = a.value("Argument.metadata") // so it is put together, whatever that is
 		}
+		t = t.Join(name).Literal(targetText(sep)).Join(val)
 	}
 	return t
 }
 
 // upload is a file that a sampler sends.
-type upload struct{ path, name, kind, content string }
+type upload struct {
+	path, content expr.Template
+	name, kind    string
+}
 
 // uploads reads the files that a sampler sends: its own, or those of the defaults.
 func (j *reader) uploads(s *sample) []upload {
@@ -210,21 +242,20 @@ func (j *reader) uploads(s *sample) []upload {
 			continue
 		}
 		for _, f := range t.prop("HTTPFileArgs.files").children {
-			u := upload{path: j.fixed(f, "File.path"), name: j.fixed(f, "File.paramname"), kind: j.fixed(f, "File.mimetype")}
-			if u.path == "" {
+			u := upload{name: j.fixed(f, "File.paramname"), kind: j.fixed(f, "File.mimetype")}
+			u.path = j.compile(f.where("File.path"), strings.TrimSpace(f.value("File.path")), expr.AsText)
+			switch path, fixed := u.path.Constant(); {
+			case fixed && path == "":
 				continue
+			case fixed:
+				src := j.openFile(f.where("File.path"), path)
+				if j.uploaded += len(src); j.uploaded > plan.MaxFileBytes {
+					panic(f.where("File.path").Errorf(whittle.ResourceExhausted, "the plan's files have more than %d bytes together", plan.MaxFileBytes))
+				}
+				u.content = expr.Template(nil).Literal(string(src))
+			default:
+				u.content = j.fileText(u.path)
 			}
-			if j.Source.Open == nil {
-				panic(f.at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", u.path))
-			}
-			src, err := j.Source.Open(u.path)
-			if err != nil {
-				panic(f.where("File.path").Errorf(whittle.CodeOf(err), "%v", err))
-			}
-			if j.uploaded += len(src); j.uploaded > plan.MaxFileBytes {
-				panic(f.where("File.path").Errorf(whittle.ResourceExhausted, "the plan's files have more than %d bytes together", plan.MaxFileBytes))
-			}
-			u.content = string(src)
 			out = append(out, u)
 		}
 	}
@@ -240,12 +271,13 @@ func (j *reader) multipart(s *sample, q *plan.Request, set charset, arguments []
 	// A boundary must not be in what it bounds; one that is made of that is not.
 	sum := sha256.New()
 	for _, f := range files {
-		sum.Write([]byte(f.content))
+		text, _ := f.content.Constant() // another is not known yet, and has the boundary by a chance of 1 in 2^96
+		sum.Write([]byte(text))
 	}
 	boundary := "whittle" + hex.EncodeToString(sum.Sum(nil))[:24]
 	browser := s.isFound("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART")
-	part := func(t expr.Template, disposition, kind, transfer string) expr.Template {
-		t = t.Literal("--" + boundary + "\r\nContent-Disposition: form-data; " + disposition + "\r\n")
+	part := func(t, disposition expr.Template, kind, transfer string) expr.Template {
+		t = t.Literal("--" + boundary + "\r\nContent-Disposition: form-data; ").Join(disposition).Literal("\r\n")
 		if kind != "" {
 			t = t.Literal("Content-Type: " + kind + "\r\n")
 		}
@@ -268,14 +300,15 @@ func (j *reader) multipart(s *sample, q *plan.Request, set charset, arguments []
 		if browser {
 			kind = ""
 		}
-		t = part(t, `name="`+name+`"`, kind, "8bit").Join(set.body(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText))).Literal("\r\n")
+		t = part(t, expr.Template(nil).Literal(`name="`+name+`"`), kind, "8bit").Join(set.body(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText))).Literal("\r\n")
 	}
 	for _, f := range files {
 		kind := f.kind
 		if kind == "" {
 			kind = "application/octet-stream"
 		}
-		t = part(t, `name="`+f.name+`"; filename="`+filepath.Base(f.path)+`"`, kind, "binary").Literal(f.content).Literal("\r\n")
+		of := expr.Template(nil).Literal(`name="` + f.name + `"; filename="`).Join(mapped(f.path, filepath.Base)).Literal(`"`)
+		t = part(t, of, kind, "binary").Join(f.content).Literal("\r\n")
 	}
 	q.Body, q.HasBody = t.Literal("--"+boundary+"--\r\n"), true
 	q.Headers = slices.DeleteFunc(slices.Clone(q.Headers), func(h plan.HeaderField) bool { return h.Name == "content-type" })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,12 +28,16 @@ func (j *reader) block(parent *element, env elementScope) []plan.Step {
 			flow = append(flow, j.child(e, env)...)
 		}
 	}
+	slices.Reverse(steps) // JMeter tells the last of them first
 	if strings.HasSuffix(parent.name, "ThreadGroup") {
 		steps = append(steps, cacheSteps(env.cache, parent)...)
 		// What the plan itself has goes on with each group's loops, after the group's own.
+		var top []plan.Step
 		for _, e := range j.top {
-			steps = append(steps, j.perLoop(e)...)
+			top = append(top, j.perLoop(e)...)
 		}
+		slices.Reverse(top)
+		steps = append(steps, top...)
 		if c := env.cookies; c != nil && (c.is("CookieManager.clearEachIteration") && !c.is("CookieManager.controlledByThreadGroup") ||
 			c.is("CookieManager.controlledByThreadGroup") && parent.value("ThreadGroup.same_user_on_next_iteration") == "false") {
 			steps = append(steps, plan.Step{Action: clearCookies{}})

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
@@ -27,7 +29,12 @@ type dataSet struct {
 	recycle bool
 	stop    bool // a user for whom no row is left ends
 	share   string
+	file    sharedFile
 }
+
+// sharedFile is what data sets read on in together: those of one file that are shared by the
+// same.
+type sharedFile struct{ name, by string }
 
 // perLoopAction reads the elements that go on with each loop. Nil: it is none.
 func (j *reader) perLoopAction(e *element) plan.Action {
@@ -54,12 +61,13 @@ func (j *reader) newPerLoop(e *element) plan.Action {
 func (j *reader) dataSet(e *element) plan.Action {
 	names, rows := j.table(e)
 	d := &dataSet{recycle: e.value("recycle") != "false", stop: e.is("stopThread"), share: strings.TrimPrefix(e.value("shareMode"), "shareMode.")}
+	d.file.name = j.fileNameOf(e)
 	switch d.share {
 	case "all", "group", "thread":
 	case "":
 		d.share = "all"
 	default:
-		d.share = "all" // a name, which all with the same name share: as of old, in words
+		d.file.by, d.share = d.share, "all" // a name, which all with the same name share
 	}
 	if len(rows) == 0 {
 		panic(e.where("filename").Invalid("%s has no rows", e.value("filename")))
@@ -88,7 +96,7 @@ func (j *reader) table(e *element) (names []string, rows [][]expr.Value) {
 	if !known {
 		panic(e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8, ISO-8859-1, windows-1252 or GBK", e.value("fileEncoding")))
 	}
-	name := j.fixed(e.tag, "filename")
+	name := j.fileNameOf(e)
 	delimiter := e.value("delimiter")
 	switch delimiter {
 	case "":
@@ -96,10 +104,10 @@ func (j *reader) table(e *element) (names []string, rows [][]expr.Value) {
 	case `\t`:
 		delimiter = "\t"
 	}
-	if len(delimiter) != 1 || strings.ContainsAny(delimiter, "\"\r\n") {
-		panic(e.where("delimiter").Invalid("a delimiter is one character other than a quote"))
+	if strings.ContainsAny(delimiter, "\"\r\n") || len(delimiter) > 1 && (e.is("quotedData") || hasHeaderLine(e)) {
+		panic(e.where("delimiter").Errorf(whittle.Unsupported, "the delimiter %q is not supported: it has no quotes and, where lines are quoted or name the variables, one character", delimiter))
 	}
-	rows = j.open(e.where("filename"), name, delimiter[0], e.is("quotedData"), coding)
+	rows = j.open(e.where("filename"), name, delimiter, e.is("quotedData"), coding)
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -114,6 +122,13 @@ func (j *reader) table(e *element) (names []string, rows [][]expr.Value) {
 		names[i] = strings.TrimSpace(names[i])
 	}
 	return names, rows
+}
+
+// fileNameOf is the name of a data set's file.
+func (j *reader) fileNameOf(e *element) string {
+	j.atStart = j.early[e]
+	defer func() { j.atStart = false }()
+	return j.fixed(e.tag, "filename")
 }
 
 // hasHeaderLine says that the first line of a data set's file names its variables.
@@ -149,19 +164,14 @@ func texts(row []expr.Value) []string {
 }
 
 // open reads a CSV file once.
-func (j *reader) open(at plan.Position, name string, delimiter byte, quoted bool, coding encoding.Encoding) [][]expr.Value {
+func (j *reader) open(at plan.Position, name, delimiter string, quoted bool, coding encoding.Encoding) [][]expr.Value {
 	key := fmt.Sprint(name, delimiter, quoted, coding)
 	if rows, ok := j.files[key]; ok {
 		return rows
 	}
-	if j.Source.Open == nil {
-		panic(at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", name))
-	}
-	src, err := j.Source.Open(name)
-	if err != nil {
-		panic(at.Errorf(whittle.CodeOf(err), "%v", err))
-	}
+	src := j.openFile(at, name)
 	if coding != nil {
+		var err error
 		if src, err = coding.NewDecoder().Bytes(src); err != nil {
 			panic(at.Invalid("%s: %v", name, err))
 		}
@@ -170,7 +180,7 @@ func (j *reader) open(at plan.Position, name string, delimiter byte, quoted bool
 	var rows [][]expr.Value
 	if quoted {
 		c := csv.NewReader(bytes.NewReader(src))
-		c.Comma, c.FieldsPerRecord, c.LazyQuotes = rune(delimiter), -1, true
+		c.Comma, c.FieldsPerRecord, c.LazyQuotes = rune(delimiter[0]), -1, true
 		records, err := c.ReadAll()
 		if err != nil {
 			panic(at.Invalid("%s: %v", name, err))
@@ -181,7 +191,7 @@ func (j *reader) open(at plan.Position, name string, delimiter byte, quoted bool
 	} else {
 		for line := range strings.Lines(string(src)) {
 			if line = strings.TrimRight(line, "\r\n"); line != "" {
-				rows = append(rows, cells(strings.Split(line, string(delimiter))))
+				rows = append(rows, cells(strings.Split(line, delimiter)))
 			}
 		}
 	}
@@ -207,11 +217,11 @@ func (d *dataSet) Act(_ context.Context, u plan.User) bool {
 	var n int64 // rows dealt so far, this one included
 	switch d.share {
 	case "thread":
-		n = countForUser(u, d)
+		n = countForUser(u, d.file)
 	case "group":
-		n = countAll(u, [2]any{d, u.GroupIndex()})
+		n = countAll(u, [2]any{d.file, u.GroupIndex()})
 	default:
-		n = countAll(u, d)
+		n = countAll(u, d.file)
 	}
 	if n > int64(len(d.rows)) && !d.recycle {
 		if d.stop {
@@ -238,7 +248,7 @@ func (j *reader) csvRead(c *functionCall) expr.Expression {
 	if name == "" || strings.HasPrefix(name, "*") || len(c.args) != 2 {
 		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: takes a file and a column or next; aliases are not supported", c.raw))
 	}
-	rows := j.open(c.at, name, ',', true, nil)
+	rows := j.open(c.at, name, ",", true, nil)
 	if len(rows) == 0 {
 		panic(c.at.Invalid("%s has no rows", name))
 	}
@@ -301,7 +311,10 @@ func (j *reader) counterElement(e *element) plan.Action {
 			text = other
 		}
 		t := j.compile(e.where(name), text, expr.AsText)
-		if _, ok := t.Constant(); ok && text != other {
+		if fixed, ok := t.Constant(); ok && text != other {
+			if _, err := strconv.ParseInt(strings.TrimSpace(fixed), 10, 64); err != nil {
+				return t // JMeter takes it as 0
+			}
 			j.whole(e.tag, name, -expr.MaxRandom, expr.MaxRandom, 0)
 		}
 		return t
@@ -325,7 +338,16 @@ func (j *reader) decimalFormat(e *element, name string) func(int64) string {
 		panic(e.where(name).Errorf(whittle.Unsupported, "the number format %s is not supported: zeros, such as 000, are", shape))
 	}
 	before, after := strings.ReplaceAll(shape[:begin], "'", ""), strings.ReplaceAll(shape[end:], "'", "")
-	return func(n int64) string { return fmt.Sprintf("%s%0*d%s", before, len(digits), n, after) }
+	return func(n int64) string { return digitsOf(before, n, len(digits)) + after }
+}
+
+// digitsOf writes a number of so many digits at least; a minus is ahead of all.
+func digitsOf(before string, n int64, width int) string {
+	sign := ""
+	if n < 0 {
+		sign, n = "-", -n
+	}
+	return fmt.Sprintf("%s%s%0*d", sign, before, width, n)
 }
 
 func (*counterSteps) Inner() []plan.Step { return nil }
@@ -358,10 +380,70 @@ func (j *reader) randomVariable(e *element) plan.Action {
 	low := j.compile(e.where("minimumValue"), e.value("minimumValue"), expr.AsText)
 	high := j.compile(e.where("maximumValue"), e.value("maximumValue"), expr.AsText)
 	format := j.decimalFormat(e, "outputFormat")
+	draw := func(u plan.User, n int64) int64 { return u.Scope().RNG.Int64N(n) }
+	if seed, err := strconv.ParseInt(j.fixed(e.tag, "randomSeed"), 10, 64); err == nil {
+		draw = seeded(e, seed, e.is("perThread"))
+		if !e.is("perThread") {
+			j.undivided(e) // the numbers of a seed are dealt to all users in turn
+		}
+	}
 	return does(func(u plan.User) bool {
 		s := u.Scope()
 		a, b := renderInt(low, s), renderInt(high, s)
-		s.Values[slot] = expr.TextValue(format(a + s.RNG.Int64N(max(b-a, 0)+1)))
+		if a > b {
+			return true // as in JMeter, the variable stays as it was
+		}
+		n := b - a + 1
+		if n > math.MaxInt32 || n <= 0 {
+			n = math.MaxInt32
+		}
+		s.Values[slot] = expr.TextValue(format(a + draw(u, n)))
 		return true
 	})
+}
+
+// seeded draws numbers below a bound as Java's Random of that seed: to all users in turn,
+// or the same to each.
+func seeded(key any, seed int64, each bool) func(u plan.User, n int64) int64 {
+	type draws struct {
+		mu  sync.Mutex
+		rng *javaRandom // guarded by mu
+	}
+	return func(u plan.User, n int64) int64 {
+		span := expr.StateOfRun
+		if each {
+			span = expr.StateOfUser
+		}
+		d := u.State(span, key, func() any { return &draws{rng: newJavaRandom(seed)} }).(*draws)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return int64(d.rng.below(int32(n))) //nolint:gosec // it is at most MaxInt32
+	}
+}
+
+// javaRandom is java.util.Random: a linear congruential generator of 48 bits, as its
+// documentation defines it.
+type javaRandom struct{ state uint64 }
+
+func newJavaRandom(seed int64) *javaRandom {
+	return &javaRandom{(uint64(seed) ^ 0x5DEECE66D) & (1<<48 - 1)} //nolint:gosec // its bits are meant
+}
+
+func (r *javaRandom) next(bits int) int32 {
+	r.state = (r.state*0x5DEECE66D + 0xB) & (1<<48 - 1)
+	return int32(r.state >> (48 - bits)) //nolint:gosec // its bits are meant
+}
+
+// below is nextInt(n).
+func (r *javaRandom) below(n int32) int32 {
+	bits := r.next(31)
+	if n&(n-1) == 0 {
+		return int32(int64(n) * int64(bits) >> 31) //nolint:gosec // it is below n
+	}
+	value := bits % n
+	for bits-value+(n-1) < 0 {
+		bits = r.next(31)
+		value = bits % n
+	}
+	return value
 }

@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -59,11 +60,6 @@ func (j *reader) extraction(e *element, name, number, other, empty string) extra
 		text = "0"
 	}
 	x.number = j.compile(e.where(number), text, expr.AsText)
-	if fixed, ok := x.number.Constant(); ok {
-		if _, err := strconv.Atoi(strings.TrimSpace(fixed)); err != nil {
-			panic(e.where(number).Invalid("%s: %q is not the number of a match", e.title(), fixed))
-		}
-	}
 	if text := e.value(other); text != "" || empty != "" && e.is(empty) {
 		t := j.compile(e.where(other), text, expr.AsText)
 		x.other = &t
@@ -143,14 +139,17 @@ func (j *reader) regexExtractor(e *element, q *plan.Request) {
 	takes(q, field.body, func(a *expr.Response) {
 		rx := pattern(a.Scope)
 		if rx == nil {
+			if x.other != nil {
+				j.assign(a.Scope, x.name, string(x.other.Render(nil, a.Scope)))
+			}
 			return
 		}
 		text := field.of(a)
 		var found []string
 		var groups [][]string
-		for _, at := range rx.FindAllStringSubmatchIndex(text, expr.MaxMatches) {
+		for _, at := range rx.FindAll(text, expr.MaxMatches) {
 			var own []string
-			for g := range rx.NumSubexp() + 1 {
+			for g := range rx.Groups() + 1 {
 				own = append(own, groupOf(text, at, g))
 			}
 			groups = append(groups, own)
@@ -160,24 +159,41 @@ func (j *reader) regexExtractor(e *element, q *plan.Request) {
 	})
 }
 
-// pattern compiles a regular expression, which may have variables in it.
-func (j *reader) pattern(at plan.Position, text string) func(*expr.Scope) *regexp.Regexp {
-	t := j.compile(at, text, expr.AsText)
+// pattern compiles a regular expression, which may have variables in it. It gives nil for
+// one that JMeter's engine takes for none.
+func (j *reader) pattern(at plan.Position, text string) func(*expr.Scope) *expr.Pattern {
+	return j.patternOf(at, j.compile(at, text, expr.AsText), "", func(p string) string { return p })
+}
+
+// patternOf compiles what a template comes to, written into another pattern.
+func (j *reader) patternOf(at plan.Position, t expr.Template, flags string, within func(string) string) func(*expr.Scope) *expr.Pattern {
+	compile := func(text string) (*expr.Pattern, error) {
+		if looksBehind.MatchString(text) {
+			return nil, nil
+		}
+		return expr.CompileAnyPattern(within(javaPattern(text)), flags)
+	}
 	if fixed, ok := t.Constant(); ok {
-		rx, err := expr.CompilePattern(javaPattern(fixed), "")
+		rx, err := compile(fixed)
 		if err != nil {
 			panic(at.Errorf(whittle.Unsupported, "%v", err))
 		}
-		return func(*expr.Scope) *regexp.Regexp { return rx }
+		if rx == nil {
+			j.note(fmt.Sprintf("line %d: the pattern %.60q looks behind, which JMeter's engine cannot: it finds nothing", at.Line, fixed))
+		}
+		return func(*expr.Scope) *expr.Pattern { return rx }
 	}
-	return func(s *expr.Scope) *regexp.Regexp {
-		rx, err := expr.CompilePattern(javaPattern(string(t.Render(nil, s))), "")
+	return func(s *expr.Scope) *expr.Pattern {
+		rx, err := compile(string(t.Render(nil, s)))
 		if err != nil {
 			return nil
 		}
 		return rx
 	}
 }
+
+// looksBehind finds look-behind, of which JMeter's engine knows nothing.
+var looksBehind = regexp.MustCompile(`\(\?<[=!]`)
 
 // javaPattern is a pattern of JMeter's as RE2 reads it: what Java allows to be escaped
 // without need, or leaves unescaped, is written plainly.
@@ -280,12 +296,25 @@ func (j *reader) xpathExtractor(e *element, q *plan.Request) {
 		p+".show_warnings", p+".report_errors", p+".quiet", p+".namespaces", p+".download_dtds", "Sample.scope")
 	x := j.extraction(e, p+".refname", number, p+".default", "")
 	_ = j.source(e, "")
-	text := j.fixed(e.tag, p+".xpathQuery")
-	find, err := expr.XPathList{Page: e.is(p + ".tolerant"), Markup: e.is(p + ".fragment")}.Compile(text)
-	if err != nil {
-		panic(e.where(p+".xpathQuery").Errorf(whittle.Unsupported, "the XPath %s is not understood: %v", text, err))
+	at := e.where(p + ".xpathQuery")
+	kind := expr.XPathList{Page: e.is(p + ".tolerant"), Markup: e.is(p + ".fragment")}
+	query := j.compile(at, e.value(p+".xpathQuery"), expr.AsText)
+	text, fixed := query.Constant()
+	find, err := kind.Compile(strings.TrimSpace(text))
+	if err != nil && fixed {
+		panic(at.Errorf(whittle.Unsupported, "the XPath %s is not understood: %v", text, err))
 	}
-	takes(q, true, func(a *expr.Response) { j.store(&x, a.Scope, find(a), nil) })
+	takes(q, true, func(a *expr.Response) {
+		find := find
+		if !fixed {
+			own, err := kind.Compile(strings.TrimSpace(string(query.Render(nil, a.Scope))))
+			if err != nil {
+				own = func(*expr.Response) []string { return nil }
+			}
+			find = own
+		}
+		j.store(&x, a.Scope, find(a), nil)
+	})
 }
 
 // plainPath is the part of JMESPath that JSONPath has as well.

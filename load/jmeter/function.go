@@ -152,15 +152,15 @@ func (j *reader) propertyOr(c *functionCall, other expr.Template, variable strin
 	text, fixed := other.Constant()
 	if name = strings.TrimSpace(name); ok && fixed && variable == "" && (!j.setsProperties || j.atStart) {
 		if v, ok := j.Source.Properties[name]; ok {
-			text = v
+			return fixedText(v)
 		}
-		return fixedText(text)
+		return fixedText(strings.TrimSpace(text))
 	}
 	return expr.Expression{Eval: j.storeResult(variable, func(s *expr.Scope) expr.Value {
 		if text, ok := j.propertyValue(s, strings.TrimSpace(string(c.args[0].Render(nil, s)))); ok {
 			return expr.TextValue(text)
 		}
-		return expr.TextValue(string(other.Render(nil, s)))
+		return expr.TextValue(strings.TrimSpace(string(other.Render(nil, s))))
 	})}
 }
 

@@ -180,6 +180,7 @@ var variableFunctions = map[string]func(*reader, *functionCall) expr.Expression{
 	"env":             func(j *reader, c *functionCall) expr.Expression { return fixedText(j.Source.Env(c.fixed(0, ""))) },
 	"FileToString":    (*reader).fileToString,
 	"StringFromFile":  (*reader).lineOfFile,
+	"StringToFile":    (*reader).stringToFile,
 	"timeShift":       (*reader).timeShift,
 	"dateTimeConvert": (*reader).convertTime,
 	"RandomDate":      (*reader).randomDate,
@@ -242,7 +243,7 @@ func (j *reader) setPropertyCall(c *functionCall) expr.Expression {
 	c.need(2)
 	return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
 		a := c.texts(s)
-		before := j.setProperty(s, a[0], a[1])
+		before := j.setProperty(s, strings.TrimSpace(a[0]), strings.TrimSpace(a[1]))
 		if !strings.EqualFold(strings.TrimSpace(argument(a, 2)), "true") {
 			before = ""
 		}
@@ -277,23 +278,21 @@ func (j *reader) split(c *functionCall) expr.Expression {
 	}}
 }
 
-// readFile opens a file that a function names.
-func (j *reader) readFile(c *functionCall) string {
-	name := c.fixed(0, "")
-	if j.Source.Open == nil {
-		panic(c.at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", name))
-	}
-	src, err := j.Source.Open(name)
-	if err != nil {
-		panic(c.at.Errorf(whittle.CodeOf(err), "%v", err))
-	}
-	return string(src)
-}
-
+// fileToString is __FileToString. A file whose name varies is read during the run; of one
+// that cannot be read JMeter makes **ERR**.
 func (j *reader) fileToString(c *functionCall) expr.Expression {
 	c.need(1)
-	text := j.readFile(c)
-	return expr.Expression{Eval: j.storeResult(c.fixed(2, ""), func(*expr.Scope) expr.Value { return expr.TextValue(text) })}
+	if name, ok := c.args[0].Constant(); ok {
+		text := string(j.openFile(c.at, strings.TrimSpace(name)))
+		return expr.Expression{Eval: j.storeResult(c.fixed(2, ""), func(*expr.Scope) expr.Value { return expr.TextValue(text) })}
+	}
+	return expr.Expression{Eval: j.storeResult(c.fixed(2, ""), func(s *expr.Scope) expr.Value {
+		text, ok := j.fileDuringRun(strings.TrimSpace(string(c.args[0].Render(nil, s))))
+		if !ok {
+			text = "**ERR**"
+		}
+		return expr.TextValue(text)
+	})}
 }
 
 // lineOfFile deals the lines of a file to all users in turn, each call by itself.
@@ -302,7 +301,7 @@ func (j *reader) lineOfFile(c *functionCall) expr.Expression {
 	if c.fixed(2, "") != "" {
 		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: files of several numbers are not supported", c.raw))
 	}
-	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(j.readFile(c), "\r\n", "\n"), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(j.openFile(c.at, c.fixed(0, ""))), "\r\n", "\n"), "\n"), "\n")
 	return expr.Expression{Eval: j.storeResult(c.fixed(1, ""), func(s *expr.Scope) expr.Value {
 		return expr.TextValue(lines[(countAll(s.User, c)-1)%int64(len(lines))])
 	})}
@@ -332,10 +331,10 @@ func parsePeriod(text string) (time.Duration, bool) {
 }
 
 // dateFormat compiles a pattern of dates, or refuses it.
-func (j *reader) dateFormat(c *functionCall, pattern string) (write func(time.Time) string, layout string) {
+func (j *reader) dateFormat(c *functionCall, pattern string, reads bool) (write func(time.Time) string, layout string) {
 	layout, ok := Layout(pattern)
 	write, known := Dated(pattern)
-	if !ok || !known {
+	if reads && !ok || !known {
 		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported", c.raw, pattern))
 	}
 	return write, layout
@@ -344,7 +343,11 @@ func (j *reader) dateFormat(c *functionCall, pattern string) (write func(time.Ti
 func (j *reader) timeShift(c *functionCall) expr.Expression {
 	write, layout := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }, ""
 	if pattern := c.fixed(0, ""); pattern != "" {
-		write, layout = j.dateFormat(c, pattern)
+		text, fixed := expr.Template(nil).Constant()
+		if len(c.args) > 1 {
+			text, fixed = c.args[1].Constant()
+		}
+		write, layout = j.dateFormat(c, pattern, !fixed || strings.TrimSpace(text) != "")
 	}
 	return expr.Expression{Eval: j.storeResult(c.fixed(4, ""), func(s *expr.Scope) expr.Value {
 		a := c.texts(s)
@@ -371,8 +374,8 @@ func (j *reader) timeShift(c *functionCall) expr.Expression {
 
 func (j *reader) convertTime(c *functionCall) expr.Expression {
 	c.need(3)
-	_, from := j.dateFormat(c, c.fixed(1, ""))
-	write, _ := j.dateFormat(c, c.fixed(2, ""))
+	_, from := j.dateFormat(c, c.fixed(1, ""), true)
+	write, _ := j.dateFormat(c, c.fixed(2, ""), false)
 	return expr.Expression{Eval: j.storeResult(c.fixed(3, ""), func(s *expr.Scope) expr.Value {
 		t, err := time.ParseInLocation(from, strings.TrimSpace(c.texts(s)[0]), time.Local)
 		if err != nil {
@@ -389,7 +392,7 @@ func (j *reader) randomDate(c *functionCall) expr.Expression {
 	if pattern == "" {
 		pattern = "yyyy-MM-dd"
 	}
-	write, layout := j.dateFormat(c, pattern)
+	write, layout := j.dateFormat(c, pattern, true)
 	return expr.Expression{Eval: j.storeResult(c.fixed(4, ""), func(s *expr.Scope) expr.Value {
 		a := c.texts(s)
 		begin := clock(s)

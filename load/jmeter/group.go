@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"whittle"
 	"whittle/load/plan"
@@ -42,6 +43,10 @@ func (j *reader) threadGroup(e *element, env elementScope) {
 		g.Duration, g.Delay = j.seconds(e.tag, "ThreadGroup.duration"), j.seconds(e.tag, "ThreadGroup.delay")
 	}
 	j.mainLoop(e, &g)
+	if main := e.prop("ThreadGroup.main_controller"); main != nil && strings.TrimSpace(j.fixed(main, "LoopController.loops")) == "0" {
+		j.ignored = append(j.ignored, e.title()+" (of no loops)")
+		return
+	}
 	j.Plan.Groups = append(j.Plan.Groups, g)
 }
 
@@ -79,7 +84,8 @@ func (j *reader) mainLoop(e *element, g *plan.Group) {
 	loops := j.whole(main, "LoopController.loops", -1, plan.MaxLoops, 1)
 	switch {
 	case loops == 0:
-		panic(main.where("LoopController.loops").Invalid("users of no loops do nothing"))
+		g.Loops = 0
+		return
 	case loops > 0 && !main.is("LoopController.continue_forever"):
 		g.Loops = loops
 	case g.Duration == 0:

@@ -30,24 +30,29 @@ type reader struct {
 	raw []byte // the source
 	// constants are the variables whose value is known before the run; runtime
 	// are those that something fills during it.
-	constants      map[string]string
-	runtime        map[string]bool
-	listed         map[string]bool // what the names of lists begin with: name_1, name_2 …
-	scripted       bool            // a script may fill any variable
-	asksLast       bool            // a script asks for the last response
-	atStart        bool            // what is compiled is looked at when the test starts: variables have their first values
-	setsProperties bool            // the plan sets properties during the run
-	uploaded       int             // bytes of the files that are sent
-	top            []*element      // what the plan itself has
-	loop           *repeat         // the loop controller that is being read
-	perLoops       map[*element]plan.Action
-	rewritten      []rewritten
-	sources        int               // bytes of the plan and of what it includes
-	runtimeOf      *script.Runtime   // of all scripts; nil: none has run
-	setup          []plan.Assignment // of user defined variables that are no constants
-	ignored        []string          // listeners and the like, by title
-	files          map[string][][]expr.Value
-	title          string // of the test plan
+	constants       map[string]string
+	runtime         map[string]bool
+	listed          map[string]bool   // what the names of lists begin with: name_1, name_2 …
+	scripted        bool              // a script may fill any variable
+	asksLast        bool              // a script asks for the last response
+	atStart         bool              // what is compiled is looked at when the test starts: variables have their first values
+	setsProperties  bool              // the plan sets properties during the run
+	uploaded        int               // bytes of the files that are sent
+	top             []*element        // what the plan itself has
+	early           map[*element]bool // what is looked at before any script runs: it is right below the plan or a group
+	loop            *repeat           // the loop controller that is being read
+	perLoops        map[*element]plan.Action
+	opened, written map[string]plan.Position // files that the plan reads, and that it would write
+	reads           reads
+	eithers         map[*plan.Request]*either
+	homeless        map[*plan.Request]*element // those without a server
+	rewritten       []rewritten
+	sources         int               // bytes of the plan and of what it includes
+	runtimeOf       *script.Runtime   // of all scripts; nil: none has run
+	setup           []plan.Assignment // of user defined variables that are no constants
+	ignored         []string          // listeners and the like, by title
+	files           map[string][][]expr.Value
+	title           string // of the test plan
 }
 
 // Parse reads a JMeter test plan; name is for errors, which carry line and
@@ -63,7 +68,7 @@ func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 	}
 	j := &reader{
 		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{}, listed: map[string]bool{},
-		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, sources: len(src),
+		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, early: map[*element]bool{}, opened: map[string]plan.Position{}, eithers: map[*plan.Request]*either{}, homeless: map[*plan.Request]*element{}, written: map[string]plan.Position{}, sources: len(src),
 		asksLast:       bytes.Contains(src, []byte("prev")) || bytes.Contains(src, []byte("getPreviousResult")),
 		setsProperties: bytes.Contains(src, []byte("__setProperty")) || bytes.Contains(src, []byte("props.put")),
 	}
@@ -110,6 +115,7 @@ func (j *reader) testPlan(e *element) {
 		j.runtime[string(m[2])], j.listed[string(m[2])] = true, true
 	}
 	j.userVariables(e)
+	j.findEarly(e)
 	j.findColumns(e)
 	for _, c := range e.below {
 		if !isGroup(c.name) && c.name != "OpenModelThreadGroup" {
@@ -125,6 +131,16 @@ func (j *reader) testPlan(e *element) {
 		j.Plan.Undivided = append(j.Plan.Undivided, "the properties that it sets for all users")
 	}
 	j.keepLast()
+}
+
+// findEarly lists what is right below the plan or a group.
+func (j *reader) findEarly(root *element) {
+	for _, e := range root.below {
+		j.early[e] = true
+		for _, c := range e.below {
+			j.early[c] = isGroup(e.name) || e.name == "OpenModelThreadGroup"
+		}
+	}
 }
 
 // planChild reads one element right below the test plan.
@@ -170,6 +186,7 @@ func (j *reader) finish(e *element) {
 	if len(j.ignored) > 0 {
 		j.Plan.Notes = append(j.Plan.Notes, fmt.Sprintf("left out, as they send nothing: %s", strings.Join(j.ignored, ", ")))
 	}
+	j.refuseRead()
 	whittle.Check(j.Finish())
 }
 
@@ -180,15 +197,37 @@ const maxGroups = 200
 // another can stand in for it; requests to further servers stay with them.
 func (j *reader) chooseTarget() {
 	all := j.Plan.Requests()
+	originOf := func(q *plan.Request) string {
+		if e := j.eithers[q]; e != nil {
+			return e.origin
+		}
+		return q.Origin
+	}
 	for _, q := range all {
-		if q.Origin != "" {
-			j.Plan.Target = q.Origin
+		if at := originOf(q); at != "" && at != noOrigin {
+			j.Plan.Target = at
 			break
 		}
 	}
+	if j.Plan.Target == "" && slices.ContainsFunc(all, func(q *plan.Request) bool { return q.Origin == noOrigin }) {
+		j.Plan.Target = noOrigin // so that the run says what is missing
+	}
+	// A request without a server goes to the target where the plan knows of no server at all:
+	// else JMeter does not send it.
+	if j.Plan.Target != "" || slices.ContainsFunc(all, func(q *plan.Request) bool { return q.Address != nil }) {
+		for _, q := range all {
+			if e := j.homeless[q]; e != nil {
+				j.notSent(e, q, "", "is no server: it and its defaults have none")
+			}
+		}
+	}
 	for _, q := range all {
-		if q.Origin == j.Plan.Target {
-			q.Origin = ""
+		if at := originOf(q); at != j.Plan.Target {
+			continue
+		}
+		q.Origin = ""
+		if e := j.eithers[q]; e != nil {
+			e.relative = true
 		}
 	}
 }
@@ -208,8 +247,15 @@ var universal = []string{
 	"TestPlan.comments", "TestElement.name", "TestElement.gui_class", "TestElement.test_class", "TestElement.enabled",
 }
 
+// notDone are the properties of JMeter's own elements that ask for what is not done. The
+// others that are read nowhere are of no JMeter: it looks at none of them.
+var notDone = []string{
+	"HTTPSampler.ipSource", "HTTPSampler.proxyHost", "HTTPSampler.proxyScheme", "XPathExtractor.namespace", "ConstantTimer.modifier",
+}
+
 // refuseOthers refuses properties other than the named ones, unless they are empty or
-// false: what a plan asks for is not left out in silence.
+// false: what a plan asks for is not left out in silence. What JMeter itself knows
+// nothing of is left out with a note, as it is there.
 func (j *reader) refuseOthers(e *element, names ...string) {
 	for _, c := range e.children {
 		name := c.property()
@@ -220,7 +266,17 @@ func (j *reader) refuseOthers(e *element, names ...string) {
 		if len(c.children) == 0 && (text == "" || text == "false") {
 			continue
 		}
-		panic(c.at.Errorf(whittle.Unsupported, "%s: the property %s is not supported", e.title(), name))
+		if strings.Contains(e.name, ".") || slices.Contains(notDone, name) {
+			panic(c.at.Errorf(whittle.Unsupported, "%s: the property %s is not supported", e.title(), name))
+		}
+		j.note(fmt.Sprintf("line %d: %s: JMeter has no property %s, and it is left out", c.at.Line, e.title(), name))
+	}
+}
+
+// note adds to the report's notes, once.
+func (j *reader) note(text string) {
+	if !slices.Contains(j.Plan.Notes, text) {
+		j.Plan.Notes = append(j.Plan.Notes, text)
 	}
 }
 

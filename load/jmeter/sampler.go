@@ -1,9 +1,11 @@
 package jmeter
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,8 +67,9 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	ahead, after := j.belowSampler(e, env)
 	s := &sample{e, env.defaults}
 	q := &plan.Request{Headers: env.headers, NoCookies: env.cookies == nil, Redirect: redirected, Illegal: illegalTarget}
-	if q.Method = strings.ToUpper(j.fixedOf(s.find("HTTPSampler.method"), "HTTPSampler.method")); q.Method == "" {
-		q.Method = "GET"
+	method := j.fixedOf(s.find("HTTPSampler.method"), "HTTPSampler.method")
+	if q.Method = method; method == "" {
+		q.Method = http.MethodGet
 	}
 	if !httpguts.ValidHeaderFieldName(q.Method) {
 		panic(e.where("HTTPSampler.method").Invalid("%q is not a method", q.Method))
@@ -74,8 +77,7 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	q.FollowRedirects = s.isFound("HTTPSampler.follow_redirects") || s.isFound("HTTPSampler.auto_redirects")
 	j.content(s, q, &env)
 	if s.noHost() {
-		j.Plan.Notes = append(j.Plan.Notes, fmt.Sprintf("%s is not sent, as by JMeter: %q is no name of a server", e.title(), s.domain()))
-		q.Illegal = func(string) string { return s.domain() }
+		j.notSent(e, q, s.domain(), "is no name of a server")
 	}
 	j.timeout(s, q)
 	if env.cookies != nil {
@@ -99,6 +101,15 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	return append(append(steps, j.resources(s, q, env.cache)...), after...)
 }
 
+// methods are those that a variable may come to.
+var methods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"}
+
+// notSent makes a request one that is not sent, as JMeter does not send it.
+func (j *reader) notSent(e *element, q *plan.Request, what, why string) {
+	j.note(fmt.Sprintf("line %d: %s is not sent, as by JMeter: %q %s", e.at.Line, e.title(), what, why))
+	q.Illegal = func(string) string { return cmp.Or(what, "missing server") }
+}
+
 // byJava reports whether a plan asks for Java's own client.
 func (s *sample) byJava() bool { return s.find("HTTPSampler.implementation").text == "Java" }
 
@@ -112,14 +123,23 @@ func (j *reader) byMethod(e *element, env elementScope) (steps []plan.Step) {
 	if _, fixed := t.Constant(); fixed {
 		return nil
 	}
-	for _, method := range []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"} {
+	methodOf := func(s *expr.Scope) string { return strings.TrimSpace(string(t.Render(nil, s))) }
+	for _, method := range append(slices.Clip(methods), "") {
 		own := *e
 		tagOf := *e.tag
 		tagOf.children = append([]*tag{{name: "stringProp", attributes: map[string]string{"name": "HTTPSampler.method"}, text: method, at: p.at}}, e.children...)
 		own.tag = &tagOf
-		steps = append(steps, plan.Step{Action: &branch{j.sampler(&own, env), func(s *expr.Scope) bool {
-			return strings.EqualFold(strings.TrimSpace(string(t.Render(nil, s))), method)
-		}}})
+		inner, holds := j.sampler(&own, env), func(s *expr.Scope) bool { return methodOf(s) == method }
+		if method == "" {
+			// Any other is not sent: it is a failure, and says so.
+			for i := range inner {
+				if q := inner[i].Request; q != nil {
+					q.Illegal = func(string) string { return "method but " + strings.Join(methods, ", ") }
+				}
+			}
+			holds = func(s *expr.Scope) bool { return !slices.Contains(methods, methodOf(s)) }
+		}
+		steps = append(steps, plan.Step{Action: &branch{inner, holds}})
 	}
 	return steps
 }
@@ -151,6 +171,9 @@ func redirected(method string, status int) (string, bool) {
 
 // illegalTarget finds a character that no URL has: JMeter sends no such request.
 func illegalTarget(target string) string {
+	if _, name, missing := strings.Cut(target, fileMark); missing {
+		return "file " + strings.TrimSuffix(name, ">")
+	}
 	if i := strings.IndexAny(target, "\"<>\\^`{|}"); i >= 0 {
 		return target[i : i+1]
 	}
@@ -238,21 +261,81 @@ func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 		base, text = text[:end], text[end:]
 	}
 	origin := j.compile(p.at, base, expr.AsText)
+	if base == s.base() && base != "" {
+		origin = origin.Join(j.port(s))
+	}
 	path := mapped(j.compile(p.at, text, expr.AsText), targetPath)
-	if _, fixed := path.Constant(); !fixed && strings.HasPrefix(text, "${") && base == "" {
-		path = j.compile(p.at, text, expr.AsText)
+	if _, fixed := path.Constant(); !fixed && strings.HasPrefix(text, "${") {
+		q.Address = plan.WithQuery(j.addressOrPath(q, p.at, text, origin), text, query)
+		j.hostPort(s, q, base)
+		return
 	}
 	path = plan.WithQuery(path, text, query)
-	j.hostPort(s, q)
+	j.hostPort(s, q, base)
 	fixed, ok := origin.Constant()
 	if !ok {
 		q.Address = origin.Join(path)
 		return
 	}
-	if fixed != "" {
-		q.Origin = plainOrigin(s.where("HTTPSampler.domain"), fixed)
-	}
 	q.Path = path
+	if fixed == "" {
+		j.homeless[q] = s.element
+		return
+	}
+	if q.Origin, ok = plainOrigin(s.where("HTTPSampler.domain"), fixed); !ok {
+		q.Origin = noOrigin
+		j.notSent(s.element, q, fixed, "is no server's address: give the variables or properties that it is made of, such as -Jhost=NAME, and their values")
+	}
+}
+
+// addressOrPath is a URL whose path begins with a variable: what that comes to may be a whole
+// URL, which then stands for all of it.
+func (j *reader) addressOrPath(q *plan.Request, at plan.Position, text string, origin expr.Template) expr.Template {
+	raw, own := j.compile(at, text, expr.AsText), &either{}
+	if fixed, ok := origin.Constant(); ok {
+		own.origin, _ = plainOrigin(at, fixed)
+		own.relative = fixed == ""
+	}
+	j.eithers[q] = own
+	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+		path := string(raw.Render(nil, s))
+		switch {
+		case strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://"):
+			end := plan.OriginLength(path)
+			return expr.TextValue(path[:end] + targetPath(path[end:]))
+		case own.relative:
+			return expr.TextValue(targetPath(path))
+		default:
+			return expr.TextValue(string(origin.Render(nil, s)) + targetPath(path))
+		}
+	}}, expr.AsText)
+}
+
+// either is where a request goes whose path does not turn out to be a whole URL.
+type either struct {
+	origin   string // empty: it varies
+	relative bool   // it is the plan's target
+}
+
+// noOrigin stands for the server of a request that is not sent.
+const noOrigin = "http://" + noHostName
+
+const noHostName = "no.host.invalid"
+
+// port is what follows a server's name. What is no number, or 0, stands for the scheme's
+// own port.
+func (j *reader) port(s *sample) expr.Template {
+	p := s.find("HTTPSampler.port")
+	own := int64(80)
+	if strings.EqualFold(strings.TrimSpace(s.find("HTTPSampler.protocol").text), "https") {
+		own = 443
+	}
+	return mapped(j.compile(p.at, strings.TrimSpace(p.text), expr.AsText), func(text string) string {
+		if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32); err == nil && n != 0 && n != own {
+			return ":" + strconv.FormatInt(n, 10)
+		}
+		return ""
+	})
 }
 
 // outerSpaces writes the spaces around a path as JMeter sends them.
@@ -263,29 +346,46 @@ func outerSpaces(path string) string {
 	return strings.Repeat("%20", before) + inner + strings.Repeat("%20", len(path)-len(inner)-before)
 }
 
-// hostPort adds the port to a host header of the plan's own, as JMeter's client does.
-func (j *reader) hostPort(s *sample, q *plan.Request) {
-	port := strings.TrimSpace(s.find("HTTPSampler.port").text)
-	if port == "" || port == "80" || port == "443" {
+// hostPort writes a host header of the plan's own as JMeter's client does: with the port
+// that it has, else with the URL's, unless that is the scheme's own.
+func (j *reader) hostPort(s *sample, q *plan.Request, base string) {
+	i := slices.IndexFunc(q.Headers, func(h plan.HeaderField) bool { return h.Name == "host" })
+	if i < 0 {
 		return
 	}
-	for i := range q.Headers {
-		if host, ok := q.Headers[i].Value.Constant(); ok && q.Headers[i].Name == "host" && !strings.Contains(host, ":") {
-			q.Headers = slices.Clone(q.Headers)
-			q.Headers[i].Value = q.Headers[i].Value.Literal(":").Join(j.compile(s.at, port, expr.InHeader))
-		}
+	origin := j.compile(s.at, base, expr.AsText)
+	if base == s.base() {
+		origin = origin.Join(j.port(s))
 	}
+	// The origin and the header's value in one text, so that both may vary.
+	both := origin.Literal("\x00").Join(q.Headers[i].Value)
+	q.Headers = slices.Clone(q.Headers)
+	q.Headers[i].Value = mapped(both, func(text string) string {
+		origin, host, _ := strings.Cut(text, "\x00")
+		port := trailingPort.FindString(host)
+		host = strings.TrimSuffix(host, port)
+		if port == "" {
+			port = trailingPort.FindString(origin)
+		}
+		if port == ":443" && strings.HasPrefix(origin, "https:") || port == ":80" && !strings.HasPrefix(origin, "https:") {
+			port = ""
+		}
+		return host + port
+	})
 }
 
-// base is a sampler's scheme and server as they are written, empty for the
-// plan's target.
+// trailingPort is the port at the end of a server's address.
+var trailingPort = regexp.MustCompile(`:\d+$`)
+
+// base is a sampler's scheme and server as they are written, without the port, empty for
+// the plan's target.
 func (s *sample) base() string {
 	domain := s.domain()
 	if domain == "" {
 		return ""
 	}
 	if s.noHost() {
-		domain = "no.host.invalid"
+		domain = noHostName
 	}
 	protocol := strings.TrimSpace(s.find("HTTPSampler.protocol").text)
 	if protocol == "" {
@@ -293,9 +393,6 @@ func (s *sample) base() string {
 	}
 	if strings.Contains(domain, ":") && !strings.HasPrefix(domain, "[") && !strings.Contains(domain, "${") {
 		domain = "[" + domain + "]" // an IPv6 address
-	}
-	if port := strings.TrimSpace(s.find("HTTPSampler.port").text); port != "" {
-		domain += ":" + port
 	}
 	return protocol + "://" + domain
 }
@@ -309,11 +406,12 @@ func (s *sample) noHost() bool {
 func (s *sample) domain() string { return strings.TrimSpace(s.find("HTTPSampler.domain").text) }
 func (s *sample) path() string   { return strings.TrimSpace(s.find("HTTPSampler.path").text) }
 
-// plainOrigin is an origin without the port that its scheme implies.
-func plainOrigin(at plan.Position, text string) string {
+// plainOrigin is an origin without the port that its scheme implies. False: the text is
+// no server's address.
+func plainOrigin(at plan.Position, text string) (string, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" {
-		panic(at.Invalid("%q is no server's address: give the variables or properties that it is made of, such as -Jhost=NAME, and their values", text))
+		return "", false
 	}
 	u.Scheme = strings.ToLower(u.Scheme)
 	if u.Port() == "80" && u.Scheme == "http" || u.Port() == "443" && u.Scheme == "https" {
@@ -322,8 +420,6 @@ func plainOrigin(at plan.Position, text string) string {
 	if u.User != nil {
 		panic(at.Invalid("%q has a name and a password: an HTTP Authorization Manager sends those", u.Redacted()))
 	}
-	if _, err = plan.ParseBase(u.String()); err != nil {
-		panic(at.Invalid("%v", err))
-	}
-	return u.String()
+	_, err = plan.ParseBase(u.String())
+	return u.String(), err == nil
 }

@@ -127,13 +127,15 @@ func (j *reader) headers(e *element) (out []plan.HeaderField) {
 		name := strings.ToLower(j.fixed(h, "Header.name"))
 		text := strings.TrimSpace(h.value("Header.value"))
 		switch {
+		case name == "" && text == "":
+			// JMeter sends such a line of nothing but a colon.
 		case name == "":
 			continue
 		case !httpguts.ValidHeaderFieldName(name):
 			panic(h.where("Header.name").Invalid("%q is not a header's name", name))
 		case name == "content-length" || name == "transfer-encoding":
 			continue // They frame the message; whittle frames it itself.
-		case name == "upgrade" || name == "expect" || name == "te" || name == "trailer":
+		case name == "upgrade" || name == "trailer" || name == "expect" && !strings.EqualFold(text, "100-continue"):
 			panic(h.where("Header.name").Errorf(whittle.Unsupported, "the header %s is not supported", textproto.CanonicalMIMEHeaderKey(name)))
 		}
 		out = append(out, plan.HeaderField{Name: name, Value: j.compile(h.where("Header.value"), text, expr.InHeader)})
@@ -158,14 +160,22 @@ func (j *reader) ownCookies(e *element, host string) []plan.HeaderField {
 	var out []plan.HeaderField
 	for _, c := range list.children {
 		name := c.attributes["name"]
-		if domain := strings.TrimPrefix(j.fixed(c, "Cookie.domain"), "."); domain != "" && host != "" && host != domain && !strings.HasSuffix(host, "."+domain) {
+		domain := strings.TrimPrefix(j.fixed(c, "Cookie.domain"), ".")
+		if domain != "" && host != "" && host != domain && !strings.HasSuffix(host, "."+domain) {
 			continue // it is another server's
 		}
-		if !httpguts.ValidHeaderFieldName(name) {
+		if host != "" {
+			domain = "" // so that a target in its server's place gets it
+		}
+		path := j.fixed(c, "Cookie.path")
+		if len(path) > 1 {
+			path = strings.TrimSuffix(path, "/")
+		}
+		if name == "" || strings.ContainsAny(name, "=;, \t\r\n") || !httpguts.ValidHeaderFieldValue(name) {
 			panic(c.at.Invalid("%q is not a cookie's name", name))
 		}
 		t := j.compile(c.where("Cookie.value"), c.value("Cookie.value"), expr.AsText)
-		out = append(out, plan.HeaderField{Name: name, Value: mapped(t, quotedCookie)})
+		out = append(out, plan.HeaderField{Name: name, Value: mapped(t, quotedCookie), Path: path, Domain: domain, Secure: c.is("Cookie.secure")})
 	}
 	return out
 }

@@ -48,7 +48,7 @@ func (j *reader) pluginGroup(e *element, env elementScope) {
 		j.Plan.Groups = append(j.Plan.Groups, own)
 	}
 	if at == 0 {
-		panic(e.at.Invalid("%s has no users", e.title()))
+		j.ignored = append(j.ignored, e.title()+" (of no users)")
 	}
 }
 

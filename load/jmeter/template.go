@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -113,8 +114,8 @@ func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expre
 	if fixed, ok := j.constants[inner]; ok && (j.atStart || !j.varies(inner)) {
 		return fixedText(fixed), true
 	}
-	if !j.varies(inner) {
-		return expr.Expression{}, false
+	if !j.varies(inner) || j.atStart && !j.named(inner) {
+		return expr.Expression{}, false // when the test starts no script has run
 	}
 	return expr.Expression{Eval: j.variable(inner)}, true
 }
@@ -227,12 +228,13 @@ func eachPiece(pattern string, take func(text string, literal bool) bool) bool {
 	return true
 }
 
-// Dated compiles a pattern of Java's SimpleDateFormat, as far as it is of
-// numbers and names that Go knows.
+// Dated compiles a pattern of Java's dates, as far as it is of numbers and names that Go
+// knows, and means the same to SimpleDateFormat and DateTimeFormatter.
 func Dated(pattern string) (func(time.Time) string, bool) {
 	var pieces []func(time.Time) string
 	ok := eachPiece(pattern, func(text string, literal bool) bool {
 		layout, known := layouts[text]
+		number, counted := dateNumbers[text[0]]
 		switch {
 		case literal:
 			pieces = append(pieces, func(time.Time) string { return text })
@@ -240,8 +242,14 @@ func Dated(pattern string) (func(time.Time) string, bool) {
 			pieces = append(pieces, func(t time.Time) string { return t.Format(".000")[1:] })
 		case known:
 			pieces = append(pieces, func(t time.Time) string { return t.Format(layout) })
+		case counted && text == "YY":
+			pieces = append(pieces, func(t time.Time) string { return fmt.Sprintf("%02d", weekYear(t)%100) })
+		case counted && len(text) <= number.most:
+			pieces = append(pieces, func(t time.Time) string { return fmt.Sprintf("%0*d", len(text), number.of(t)) })
+		default:
+			return false
 		}
-		return literal || known || text == "SSS"
+		return true
 	})
 	if !ok {
 		return nil, false
@@ -254,3 +262,19 @@ func Dated(pattern string) (func(time.Time) string, bool) {
 		return b.String()
 	}, true
 }
+
+// dateNumbers are the letters of numbers that Go's layouts have not, each with how often
+// it may stand.
+var dateNumbers = map[byte]struct {
+	most int
+	of   func(time.Time) int
+}{
+	'D': {3, time.Time.YearDay},
+	'k': {2, func(t time.Time) int { return (t.Hour()+23)%24 + 1 }},
+	'K': {2, func(t time.Time) int { return t.Hour() % 12 }},
+	'Y': {9, weekYear},
+}
+
+// weekYear is the year that a week belongs to, as in English: a week begins on Sunday, and
+// the one with the first of January is the year's first.
+func weekYear(t time.Time) int { return t.AddDate(0, 0, 6-int(t.Weekday())).Year() }

@@ -59,21 +59,15 @@ func parseXML(file string, src []byte) *tag {
 				}
 				panic(position().Invalid("not XML: %s", text))
 			}
-			if len(inner.children) == 0 {
-				panic(here.Invalid("the plan is empty"))
-			}
-			return inner.children[0]
+			panic(here.Invalid("the plan is empty"))
 		case xml.Directive:
 			panic(here.Errorf(whittle.Unsupported, "a document type or entities of its own are not supported in a plan"))
 		case xml.StartElement:
 			if elements++; elements > maxJMXElements {
 				panic(here.Errorf(whittle.ResourceExhausted, "more than %d elements", maxJMXElements))
 			}
-			switch {
-			case len(open) > maxJMXDepth:
+			if len(open) > maxJMXDepth {
 				panic(here.Errorf(whittle.ResourceExhausted, "nested deeper than %d", maxJMXDepth))
-			case len(open) == 1 && len(inner.children) > 0:
-				panic(here.Invalid("a plan is one XML element"))
 			}
 			t := &tag{name: token.Name.Local, at: here, attributes: make(map[string]string, len(token.Attr))}
 			for _, a := range token.Attr {
@@ -81,7 +75,9 @@ func parseXML(file string, src []byte) *tag {
 			}
 			inner.children, open = append(inner.children, t), append(open, t)
 		case xml.EndElement:
-			open = open[:len(open)-1]
+			if open = open[:len(open)-1]; len(open) == 1 {
+				return open[0].children[0] // what follows the plan's end JMeter does not read
+			}
 		case xml.CharData:
 			inner.text += restore(string(token))
 		}

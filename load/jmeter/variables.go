@@ -79,8 +79,11 @@ func (j *reader) assignAll(s *expr.Scope, name string, texts []string) {
 }
 
 // varies reports whether something fills a variable during the run.
-func (j *reader) varies(name string) bool {
-	if j.runtime[name] || j.scripted {
+func (j *reader) varies(name string) bool { return j.scripted || j.named(name) }
+
+// named reports whether something that says so fills a variable during the run.
+func (j *reader) named(name string) bool {
+	if j.runtime[name] {
 		return true
 	}
 	for i := range name {
@@ -169,6 +172,8 @@ func (j *reader) arguments(t *tag) {
 	if list == nil {
 		return
 	}
+	j.atStart = true
+	defer func() { j.atStart = false }()
 	type assignment struct {
 		name  string
 		value expr.Template

@@ -77,6 +77,10 @@ type HeaderField struct {
 	Value expr.Template
 	// Absent reports that it is left out. Nil: it never is.
 	Absent func(*expr.Scope) bool
+	// Path, Domain and Secure are a cookie's: to which paths and servers it goes, empty
+	// for all, and whether it goes by TLS alone.
+	Path, Domain string
+	Secure       bool
 }
 
 // Request is one HTTP request as the plan has it, before a target is known.
