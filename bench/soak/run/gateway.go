@@ -55,6 +55,10 @@ const leastTimeout, timeouts = 5, 4
 // another makes a setting that can be told from the last one.
 func (s *setting) another() { s.Timeout = leastTimeout + (s.Timeout-leastTimeout+1)%timeouts }
 
+// held is how long a response of a candidate may be that is held until it is whole, in
+// KiB: a longer one breaks with its candidate.
+const held = 256
+
 var configText = template.Must(template.New("whittle.yaml").Parse(`listen: {{.Listen}}
 admin: {{.Admin}}
 {{- if .TLS}}
@@ -73,7 +77,7 @@ routes:
     safe: {{.Safe}}
     candidate: {url: "{{$.Scheme}}://{{.Candidate}}", timeout: 2s, build: "{{$.Build}}"}
     compare: {kind: exact, expect: [{kind: failure, reason: the candidate fails by plan}]}
-    mirror: {shed_above: off}
+    mirror: {shed_above: off, max_body: "{{$.Held}}"}
     rollout: {auto: false, steps: [50, 100], hold: 10ms, min_requests: 1, sticky_by: header:X-User, unseen: shift}
     guard: {{.Guard}}
 {{- end}}
@@ -134,9 +138,10 @@ func (g *gateway) write() error {
 	err := configText.Execute(&b, struct {
 		setting
 		Name, Listen, Admin, Scheme, Monolith string
+		Held                                  string
 		TLS                                   bool
 		Routes                                []routeText
-	}{g.setting, g.name, g.addr, g.admin, scheme, g.monolith.addr, g.tls, routes})
+	}{g.setting, g.name, g.addr, g.admin, scheme, g.monolith.addr, fmt.Sprintf("%dKiB", held), g.tls, routes})
 	if err != nil {
 		return err
 	}

@@ -269,7 +269,7 @@ func (r *soak) ask(ctx context.Context, index int, k *kind, u client.User) {
 			now := time.Now()
 			soon := now.Sub(began) < hang || plans[0].Way == plan.Upgrade
 			a.exempt = soon && gone.meets(began, now) || g == nil && gone.meets(last, now) // its own kept connection
-			a.unrepeatable = g != nil && (g.lenient.gone.meets(began, now) || g.strict.gone.meets(began, now))
+			a.candidateGone = g != nil && (g.lenient.gone.meets(began, now) || g.strict.gone.meets(began, now))
 			a.restarting = g != nil && g.gone.meets(last, now) // a kept connection may have ended with it
 		}
 		if outs[0].Uncertain && outs[0].Class == client.Broken {

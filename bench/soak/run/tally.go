@@ -69,10 +69,9 @@ type asked struct {
 	out     client.Outcome
 	began   time.Time
 	exempt  bool // the monolith was not there
-	// unrepeatable says that a candidate was not, which takes along what may be sent once
-	// only and was on its way to it, and a body whose end is that of its connection.
-	unrepeatable bool
-	restarting   bool // the gateway was not there
+	// candidateGone says that a candidate was not.
+	candidateGone bool
+	restarting    bool // the gateway was not there
 }
 
 // add counts it, and says whether it is a user's error.
@@ -95,7 +94,7 @@ func (t *tally) add(a *asked) {
 		switch {
 		case !p.Fault.Harmless():
 			return
-		case a.exempt, a.unrepeatable && (p.Route == "once" || p.Framing == plan.ByClose && p.Route != ""):
+		case a.exempt, a.candidateGone && goesWithCandidate(p, a.out.Class):
 			t.exempt.Add(1)
 			return
 		case a.restarting:
@@ -104,6 +103,13 @@ func (t *tally) add(a *asked) {
 		}
 	}
 	t.keep(a)
+}
+
+// goesWithCandidate reports whether the end of its candidate takes along what was on its
+// way to it: what may be sent once only, a body whose end is that of its connection, and
+// one that is not held until it is whole.
+func goesWithCandidate(p *plan.Plan, c client.Class) bool {
+	return p.Route == "once" || p.Route != "" && c == client.Broken && (p.Framing == plan.ByClose || p.Length > held<<10)
 }
 
 func (t *tally) keep(a *asked) {
