@@ -23,7 +23,7 @@ func TestShowCoverage(t *testing.T) {
 	var b strings.Builder
 	show.Findings(&b, v)
 	const want = `
-What was compared: at least 43 by value, 2 by form, 1 not compared
+What was compared: at least 43 fields by value, 2 by form, 1 not compared
   $.quote_id  by form: a new UUID v4 each time
   $.at  by form: a time, declared as time
   $.note  not compared: ignored in the config
