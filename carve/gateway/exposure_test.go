@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -124,5 +125,42 @@ func TestALackOfExposureIsSeen(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "guard.exposure allows"); n == 0 || n > 5 || !strings.Contains(log.String(), "all_would_need=6") {
 		t.Errorf("logged %d times: %s", n, log.String())
+	}
+}
+
+// TestThePaceGoesAlong: a process that replaces another knows how slow the candidate is,
+// if it has the same one.
+func TestThePaceGoesAlong(t *testing.T) {
+	of := func(build string) *Gateway {
+		u := quick("http://127.0.0.1:1")
+		u.Build = build
+		spec := everything()
+		spec.Candidate = &u
+		g, err := New(Options{Monolith: quick("http://127.0.0.1:1"), Routes: []whittle.Route{spec}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = g.Close(context.Background()) })
+		return g
+	}
+	old := of("1")
+	const name = "/work"
+	old.LearnPace(name, "another", time.Minute)
+	if candidate, slowest := old.Pace(name); slowest != 0 || candidate == "" {
+		t.Errorf("at first %v is known of %q", slowest, candidate)
+	}
+	old.table.Load().routes[name].breaker.ObserveMirrored(time.Second)
+	candidate, slowest := old.Pace(name)
+	for build, want := range map[string]time.Duration{"1": time.Second, "2": 0} {
+		next := of(build)
+		next.LearnPace(name, candidate, slowest)
+		next.LearnPace("no such route", candidate, slowest)
+		next.Apply(name, whittle.Position{Generation: 7, Phase: whittle.PhaseShadow}) // as control begins
+		if _, got := next.Pace(name); got != want {
+			t.Errorf("with build %s %v is known", build, got)
+		}
+	}
+	if _, got := old.Pace("no such route"); got != 0 {
+		t.Errorf("of a route that is not there %v is known", got)
 	}
 }

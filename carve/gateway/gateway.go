@@ -235,6 +235,23 @@ func (g *Gateway) Counts(route string) whittle.Counts {
 	return whittle.Counts{}
 }
 
+// Pace is how slow the slowest good response of a route's candidate was lately, as its
+// breaker knows it, and which candidate that is. 0: nothing is known.
+func (g *Gateway) Pace(route string) (candidate string, slowest time.Duration) {
+	rt := g.table.Load().routes[route]
+	if rt == nil {
+		return "", 0
+	}
+	return rt.candidateName(), rt.breaker.Slowest()
+}
+
+// LearnPace takes what another process's gateway knew of the same candidate.
+func (g *Gateway) LearnPace(route, candidate string, slowest time.Duration) {
+	if rt := g.table.Load().routes[route]; rt != nil && slowest > 0 && rt.candidateName() == candidate {
+		rt.breaker.ObserveMirrored(slowest)
+	}
+}
+
 // Reload puts another table in force at once. Requests under way finish on the
 // old one, and mirrored work has Limits.Grace for it, which nobody waits for; a route that stays keeps its ledger and its share. On error nothing
 // has changed.

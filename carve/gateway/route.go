@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -160,8 +161,8 @@ func (s *routeState) apply(p whittle.Position) (inForce bool) {
 		return false
 	}
 	s.setting.Store(&next)
-	if next.phase == whittle.PhaseShadow && now.phase != whittle.PhaseShadow {
-		s.breaker.Forget() // a reset, or another candidate
+	if next.phase == whittle.PhaseShadow && now.phase != whittle.PhaseShadow && now.generation > 0 {
+		s.breaker.Forget() // a reset, or another candidate; not the first of this process
 		s.repeatable.Forget()
 	}
 	s.breaker.Set(next.share > 0, next.phase == whittle.PhaseLive, next.generation)
@@ -233,6 +234,12 @@ func (s *routeState) close(ctx context.Context) error {
 		return whittle.Errorf(whittle.DeadlineExceeded, "close route %q: asking again about a difference does not end: %w", s.name, err)
 	}
 	return nil
+}
+
+// candidateName tells the route's candidate from another one.
+func (rt *route) candidateName() string {
+	u := rt.spec.Candidate
+	return fmt.Sprint(u.URL, u.Others, u.Build)
 }
 
 // safe reports whether a request may be mirrored as it is: its method is safe (RFC

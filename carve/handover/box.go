@@ -2,6 +2,7 @@ package handover
 
 import (
 	"sync"
+	"time"
 
 	"whittle"
 )
@@ -29,6 +30,14 @@ type Batch struct {
 	// Permits are how many users' requests the process that was replaced may still have
 	// exposed, by candidate: those of a fleet.
 	Permits map[string]int
+	// Paces are what the breakers know of the routes' candidates.
+	Paces map[string]pace
+}
+
+// pace is how slow a candidate's slowest good response was lately.
+type pace struct {
+	Candidate string
+	Slowest   time.Duration
 }
 
 // Ended is the last report of a gateway that has ended.

@@ -3,6 +3,7 @@
 package handover
 
 import (
+	"fmt"
 	"log/slog"
 	"net/rpc"
 	"os/exec"
@@ -26,6 +27,7 @@ type world struct {
 	ended    []uint64
 	applied  []uint64
 	watched  whittle.Share
+	learned  []string
 }
 
 func (w *world) Observe(x *whittle.Exchange) whittle.Observation { return w.ObserveOf(0, x) }
@@ -79,6 +81,16 @@ func (w *world) Watch(_ string, s whittle.Share) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watched = s
+}
+
+func (w *world) Pace(string) (candidate string, slowest time.Duration) {
+	return "c", time.Duration(w.run) * time.Second
+}
+
+func (w *world) LearnPace(route, candidate string, slowest time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.learned = append(w.learned, fmt.Sprint(route, " ", candidate, " ", slowest))
 }
 
 func (w *world) Counts(string) whittle.Counts {
@@ -186,6 +198,9 @@ func TestHandOver(t *testing.T) {
 	after.soon(t, "the outcomes came", func() bool { return slices.Equal(after.outcomes, []int{1, 2}) })
 	if !slices.Equal(after.trips, []uint64{5}) || after.recorded != 1 || !slices.Equal(after.observed, []uint64{1}) || len(before.outcomes) != 0 || !slices.Equal(before.observed, []uint64{0}) {
 		t.Errorf("the successor %+v, the predecessor %+v", after, before)
+	}
+	if !slices.Equal(after.learned, []string{"a c 1s"}) || len(before.learned) > 0 {
+		t.Errorf("of the candidate's pace %q is known, and %q there", after.learned, before.learned)
 	}
 	next.Apply("a", whittle.Position{Generation: 9})
 	next.Apply("a", whittle.Position{Generation: 8})

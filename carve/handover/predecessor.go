@@ -98,6 +98,9 @@ func (r *Relay) Commit(p *Predecessor) error {
 	p.take(b.Reports)
 	p.ended(b.Ended)
 	p.keep(b.Permits)
+	for route, known := range b.Paces {
+		r.gateway.LearnPace(route, known.Candidate, known.Slowest)
+	}
 	r.deliver(b)
 	go p.order()
 	return nil

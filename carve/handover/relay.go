@@ -35,6 +35,10 @@ type Gateway interface {
 	Apply(route string, p whittle.Position) bool
 	Watch(route string, share whittle.Share)
 	Counts(route string) whittle.Counts
+	// Pace is what is known of how slow a route's candidate is, and of which candidate;
+	// LearnPace takes it in.
+	Pace(route string) (candidate string, slowest time.Duration)
+	LearnPace(route, candidate string, slowest time.Duration)
 }
 
 // Relay stands between a gateway and who controls it: the process's own controller, or

@@ -179,6 +179,11 @@ func (p *replaced) commit() (Batch, error) {
 	p.hooks.Leave()
 	b := r.box.take()
 	b.Permits = permits
+	b.Paces = map[string]pace{}
+	for _, route := range p.hooks.Routes {
+		candidate, slowest := r.gateway.Pace(route)
+		b.Paces[route] = pace{candidate, slowest}
+	}
 	b.Reports = r.allReports(p.hooks.Routes)
 	r.up = up
 	r.turn.Unlock()
