@@ -91,7 +91,7 @@ func (p *Profile) HandlerOn(s *Sample) Handler {
 			}
 			continue
 		}
-		called := isRouter(&p.Functions[s.Stack[depth+1].Function])
+		called := p.routerCalls(s, depth)
 		if called || serving && strings.HasSuffix(f.Name, ".ServeHTTP") {
 			if h.Depth >= 0 && !slices.Contains(h.Before, s.Stack[h.Depth].Function) {
 				h.Before = append(h.Before, s.Stack[h.Depth].Function)
@@ -104,6 +104,18 @@ func (p *Profile) HandlerOn(s *Sample) Handler {
 		h.Procedure = "/" + service + "/" + name[strings.LastIndexByte(name, '.')+1:]
 	}
 	return h
+}
+
+// routerCalls reports whether a router called a function of a stack, by itself or by code
+// that was generated for it, as by oapi-codegen.
+func (p *Profile) routerCalls(s *Sample, depth int) bool {
+	for depth++; depth < len(s.Stack); depth++ {
+		f := &p.Functions[s.Stack[depth].Function]
+		if isRouter(f) || f.Owner != Library || !generated(f.File) {
+			return isRouter(f)
+		}
+	}
+	return false
 }
 
 // IsWrapper says that a Go function may stand before handlers of several endpoints:

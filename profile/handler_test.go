@@ -25,6 +25,9 @@ func goStacks(stacks ...[]string) *Profile {
 						file = "lib@v1/x.go"
 					}
 				}
+				if strings.Contains(name, "Generated") {
+					file = "api.gen.go"
+				}
 				if grpcHandler.MatchString(name) || connectHandler.MatchString(name) {
 					file = "x.pb.go"
 				}
@@ -70,6 +73,8 @@ func TestHandlersWithoutSources(t *testing.T) {
 		"two handlers of one name":  {[][]string{{conn, server, mux, handle, "a.com/x/v1.Get"}, {conn, server, mux, handle, "b.com/x/v1.Get"}}, []string{"a.com/x/v1.Get", "b.com/x/v1.Get"}},
 		"a gRPC method's decoding":  {[][]string{{"google.golang.org/grpc.(*Server).processUnaryRPC", "main._Greeter_Hello_Handler", "main.dec"}}, []string{"/Greeter/Hello"}},
 		"a connect method":          {[][]string{{conn, server, mux, handle, "main.NewGreeterHandler.func1", "connectrpc.com/connect.NewUnaryHandler[...].func1", "main.(*greeter).Hello"}}, []string{"/Greeter/Hello"}},
+		"a generated wrapper":       {[][]string{{conn, server, mux, handle, "main.(*Generated).Get", handle, "main.(*Generated).Get.func1", "main.(*store).Get"}}, []string{"main.(*store).Get"}},
+		"generated code inside one": {[][]string{{conn, server, mux, handle, "main.work", "main.(*Generated).Save", "main.hook"}}, []string{"main.work"}},
 		"generics":                  {[][]string{{conn, server, mux, handle, "main.typed[go.shape.struct { a/b.X int }].func1", "main.a"}}, []string{"main.typed.func1"}},
 		"a sort's closure is inner": {[][]string{{conn, server, mux, handle, "main.work", "slices.SortFunc", "main.work.func1"}}, []string{"main.work"}},
 	} {
