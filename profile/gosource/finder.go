@@ -17,6 +17,13 @@ type result struct {
 	at int
 }
 
+// value is what a variable was given: the result of an expression that has several, from
+// 0 on.
+type value struct {
+	of ast.Expr
+	at int
+}
+
 // edge says that a router's routes stand below another one's.
 type edge struct {
 	parent any // a place
@@ -40,7 +47,7 @@ type finder struct {
 
 	same    map[any]any    // union-find over places
 	parents map[any][]edge // by place
-	values  map[types.Object]ast.Expr
+	values  map[types.Object]value
 	bodies  map[*types.Func]*ast.FuncDecl
 	methods map[*ast.CallExpr][]string // of gorilla's routes, by the call that names the handler
 	all     []registration
@@ -51,7 +58,7 @@ type finder struct {
 
 func newFinder(set *token.FileSet, info *types.Info) *finder {
 	return &finder{
-		set: set, info: info, same: map[any]any{}, parents: map[any][]edge{}, values: map[types.Object]ast.Expr{},
+		set: set, info: info, same: map[any]any{}, parents: map[any][]edge{}, values: map[types.Object]value{},
 		bodies: map[*types.Func]*ast.FuncDecl{}, methods: map[*ast.CallExpr][]string{}, served: map[string]bool{}, before: map[string]bool{},
 	}
 }
@@ -134,9 +141,7 @@ func (f *finder) assign(left ast.Expr, right ast.Expr, at int) {
 	if o == nil {
 		return
 	}
-	if at == 0 {
-		f.values[o] = right
-	}
+	f.values[o] = value{right, at}
 	if call, ok := ast.Unparen(right).(*ast.CallExpr); ok {
 		if fn := f.function(call.Fun); fn != nil {
 			f.unite(o, result{fn, at})
@@ -576,22 +581,33 @@ func (f *finder) handlers(e ast.Expr, depth int) []string {
 			out = append(out, f.handlers(a, depth+1)...)
 		}
 		if fn := f.function(e.Fun); fn != nil && len(out) == 0 {
-			out = f.returned(fn, depth+1)
+			out = f.returned(fn, 0, depth+1)
 		}
 		if len(out) > 0 {
 			return out
 		}
 	}
-	if o := f.object(e); o != nil && f.values[o] != nil && f.values[o] != e {
-		if out := f.handlers(f.values[o], depth+1); len(out) > 0 {
+	if v := f.values[f.object(e)]; v.of != nil && v.of != e {
+		if out := f.held(v, depth+1); len(out) > 0 {
 			return out
 		}
 	}
 	return f.serveHTTP(e)
 }
 
-// returned are the functions that an own function returns.
-func (f *finder) returned(fn *types.Func, depth int) []string {
+// held are the handlers that a variable was given.
+func (f *finder) held(v value, depth int) []string {
+	if call, ok := ast.Unparen(v.of).(*ast.CallExpr); ok && v.at > 0 {
+		if fn := f.function(call.Fun); fn != nil {
+			return f.returned(fn, v.at, depth)
+		}
+		return nil
+	}
+	return f.handlers(v.of, depth)
+}
+
+// returned are the functions that an own function returns as one of its results.
+func (f *finder) returned(fn *types.Func, at, depth int) []string {
 	body := f.bodies[fn]
 	if body == nil || body.Body == nil {
 		return nil
@@ -602,8 +618,8 @@ func (f *finder) returned(fn *types.Func, depth int) []string {
 		case *ast.FuncLit:
 			return false
 		case *ast.ReturnStmt:
-			for _, r := range n.Results {
-				out = append(out, f.handlers(r, depth+1)...)
+			if at < len(n.Results) {
+				out = append(out, f.handlers(n.Results[at], depth+1)...)
 			}
 		}
 		return true

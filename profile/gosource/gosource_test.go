@@ -169,3 +169,26 @@ func registered(*gin.Context) {}
 		})
 	}
 }
+
+// A function that makes several handlers makes each for a route of its own; two on one
+// line of source are one row.
+func TestHandlersThatAreMadeTogether(t *testing.T) {
+	const head = "package main\nimport \"net/http\"\nfunc main() {\n\tcheap, dear := both()\n\thttp.HandleFunc(\"/cheap\", cheap)\n\thttp.HandleFunc(\"/dear\", dear)\n}\n" +
+		"func both() (a, b http.HandlerFunc) {\n"
+	const closure = "func(w http.ResponseWriter, r *http.Request) {}"
+	for name, c := range map[string]struct {
+		body string
+		want map[int]string // by line
+	}{
+		"each on its line": {"\treturn " + closure + ",\n\t\t" + closure + "\n}\n", map[int]string{9: "/cheap", 10: "/dear"}},
+		"both on one":      {"\treturn " + closure + ", " + closure + "\n}\n", map[int]string{9: "/cheap or /dear"}},
+		"not told apart":   {"\ta = " + closure + "\n\tb = " + closure + "\n\treturn\n}\n", map[int]string{9: "main.both.func1", 10: "main.both.func1"}},
+	} {
+		_, of := small(t, head+c.body)
+		for line, want := range c.want {
+			if got := of("main.both.func1", line); got != want {
+				t.Errorf("%s: line %d serves %q, want %q", name, line, got, want)
+			}
+		}
+	}
+}
