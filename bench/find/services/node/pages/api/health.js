@@ -1,0 +1,1 @@
+exports.default = (req, res) => res.status(200).json({ ok: true });

@@ -1,0 +1,3 @@
+exports.default = function handler(req, res) {
+  res.status(200).json([{ id: 1 }]);
+};
