@@ -75,6 +75,7 @@ func (m *Member) followOnce(ctx context.Context, route string, after uint64, tak
 	after = min(after, info.State.LastSeq)
 	consumer, err := s.stream.OrderedConsumer(short, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{m.subject(route)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+		MaxResetAttempts: 1, // where the stream is gone it would try for ever, and hear of no end
 	})
 	if err != nil {
 		return after

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"whittle"
@@ -301,6 +303,78 @@ func TestARollbackNeedsNoLeader(t *testing.T) {
 	b.fall(name, &rollout.Order{Kind: rollout.Rollback})
 	until(t, "a has none", func() bool { p, _ := a.position(); return p.Share == 0 })
 	until(t, "it is decided", func() bool { r, err := b.Route(name); return err == nil && r.Phase == whittle.PhaseRolledBack })
+}
+
+// TestStoreDeleted: an operator deletes the fleet's bucket and stream under it. Nobody has
+// users on the candidate then; the store is made anew, and the shift goes on from shadow.
+func TestStoreDeleted(t *testing.T) {
+	url := serve(t)
+	a := join(t, url, "a", routes("http://c"))
+	until(t, "a leads", func() bool { return leads(a) })
+	b := join(t, url, "b", routes("http://c"))
+	a.ask(t, 1)
+	promote := rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test", To: 5000}
+	if err := b.Order(t.Context(), name, promote); err != nil {
+		t.Fatal(err)
+	}
+	has := func(share whittle.Share) func() bool {
+		return func() bool {
+			for _, g := range []*gateway{a, b} {
+				if p, _ := g.position(); p.Share != share {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	until(t, "both have users", has(5000))
+	conn, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := natsjs.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := js.StreamNames(t.Context())
+	for stream := range streams.Name() {
+		if err := js.DeleteStream(t.Context(), stream); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "nobody has users", has(0))
+	until(t, "both are connected, and one leads", func() bool {
+		return a.Fleet().Connected && b.Fleet().Connected && (leads(a) || leads(b))
+	})
+	for _, g := range []*gateway{a, b} {
+		until(t, "an exchange of "+g.name+" is sent", func() bool { return g.Observe(g.exchange(1)).Counted })
+	}
+	until(t, "it rises again", func() bool { return b.Order(t.Context(), name, promote) == nil })
+	until(t, "both have users", has(5000))
+}
+
+// TestTwoFleetsOfOneName: gateways of another config that have the name of this fleet say
+// that they are not of one, whoever leads, and have nobody on a candidate.
+func TestTwoFleetsOfOneName(t *testing.T) {
+	url := serve(t)
+	a := join(t, url, "a", routes("http://c"))
+	until(t, "a leads", func() bool { return leads(a) })
+	others := routes("http://d")
+	others[0].Name, others[0].Match.Pattern = "GET /b", "/b"
+	b := join(t, url, "b", others)
+	for _, g := range []*gateway{a, b} {
+		other := map[string]string{"a": "b", "b": "a"}[g.name]
+		until(t, g.name+" says so", func() bool {
+			return strings.Contains(strings.Join(g.Fleet().Wrong, "\n"), other+" has not all of the routes that "+g.name+" has")
+		})
+	}
+	if err := b.Order(t.Context(), "GET /b", rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); whittle.CodeOf(err) != whittle.NotFound {
+		t.Errorf("an order for a route that the leader has not: %v", err)
+	}
+	if p, _ := b.position(); p.Share != 0 {
+		t.Errorf("a share of %d", p.Share)
+	}
 }
 
 // TestTwoOfOneName: the later process has the name, and the earlier one has no part.
