@@ -111,7 +111,7 @@ func (n *Node) Leave(now Instant) {
 func (n *Node) sawLease(e Entry) {
 	var l Lease
 	if !decode(e.Value, &l, &l.Version) {
-		l = Lease{Term: n.lease.Term, Holder: "?"} // a newer program's
+		l = Lease{Term: n.lease.Term, Holder: Unread}
 	}
 	n.lease, n.leaseRev, n.leaseSeen = l, e.Revision, n.now
 	mine := l.Holder == n.c.Member && l.Run == n.c.Run
@@ -128,6 +128,9 @@ func (n *Node) sawLease(e Entry) {
 		}
 	}
 }
+
+// Unread is the leader where a later version of the program has written who leads.
+const Unread = "?"
 
 // Leader is the gateway that leads by the lease, as last seen. Empty: none.
 func (n *Node) Leader() string { return n.lease.Holder }

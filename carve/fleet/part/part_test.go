@@ -377,6 +377,38 @@ func TestTwoFleetsOfOneName(t *testing.T) {
 	}
 }
 
+// TestALaterVersionLeads: a gateway that cannot read what the leader has written has nobody
+// on the candidate, and says what to do.
+func TestALaterVersionLeads(t *testing.T) {
+	url := serve(t)
+	a := join(t, url, "a", routes("http://c"))
+	until(t, "a leads", func() bool { return leads(a) })
+	conn, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := natsjs.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv, err := js.KeyValue(t.Context(), "whittle_test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := []byte(`{"version":1000,"term":9,"holder":"z"}`)
+	until(t, "it says so", func() bool {
+		if _, err := kv.Put(t.Context(), "lease", later); err != nil {
+			t.Fatal(err)
+		}
+		f := a.Fleet()
+		return !leads(a) && strings.Contains(strings.Join(f.Wrong, "\n"), "of a later version, which a cannot read")
+	})
+	if p, _ := a.position(); p.Share != 0 {
+		t.Errorf("a share of %d", p.Share)
+	}
+}
+
 // TestTwoOfOneName: the later process has the name, and the earlier one has no part.
 func TestTwoOfOneName(t *testing.T) {
 	url := serve(t)

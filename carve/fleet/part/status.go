@@ -114,6 +114,8 @@ func (p *Part) wrong(f *whittle.FleetStatus) (all []string) {
 		all = append(all, fmt.Sprintf("%s is cut off since %s, so the monolith serves every user there%s", f.Member, f.CutOff.UTC().Format(time.RFC3339), p.trouble()))
 	case !f.Connected:
 		all = append(all, f.Member+" has not heard of the fleet yet"+p.trouble())
+	case f.Leader == fleet.Unread:
+		all = append(all, "The gateway that leads is of a later version, which "+f.Member+" cannot read, so the monolith serves every user here: update this gateway.")
 	case f.Leader == "":
 		all = append(all, "Nobody leads, so nothing rises: another gateway will within a few leases.")
 	}
