@@ -18,6 +18,20 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 )
 
+// TestUnit: the service goes on where SIGUSR2 puts another process in the main one's place,
+// of which systemd hears from the new one.
+func TestUnit(t *testing.T) {
+	b, err := os.ReadFile("../systemd/whittle.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Type=notify", "NotifyAccess=all", "KillMode=mixed"} {
+		if !slices.Contains(strings.Split(string(b), "\n"), want) {
+			t.Errorf("the unit has no line %s", want)
+		}
+	}
+}
+
 // dockerfile gives the last stage's commands.
 func dockerfile(t *testing.T, path string) instructions.Stage {
 	t.Helper()
