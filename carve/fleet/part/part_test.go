@@ -409,6 +409,24 @@ func TestALaterVersionLeads(t *testing.T) {
 	}
 }
 
+// TestAClockThatIsOff: a gateway whose clock is an hour before the servers', or behind, sees
+// who reports and who does not.
+func TestAClockThatIsOff(t *testing.T) {
+	g := open(t, "nats://127.0.0.1:1", "a", routes("http://c"))
+	for _, off := range []time.Duration{0, time.Hour, -time.Hour} {
+		now := time.Now()
+		m := &g.members
+		m.mu.Lock()
+		m.at, m.read, m.failed = now, now, nil
+		m.listed = []jetstream.Reported{{Report: fleet.Report{Member: "a"}, At: now.Add(off)}, {Report: fleet.Report{Member: "b"}, At: now.Add(off - 9*lease)}}
+		m.mu.Unlock()
+		all := g.Fleet().Members
+		if len(all) != 2 || !all[0].Alive || all[1].Alive || all[1].Silent < 9 || all[1].Silent > 19 {
+			t.Errorf("off by %v: %+v", off, all)
+		}
+	}
+}
+
 // TestTwoOfOneName: the later process has the name, and the earlier one has no part.
 func TestTwoOfOneName(t *testing.T) {
 	url := serve(t)

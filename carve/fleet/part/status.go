@@ -31,30 +31,42 @@ type members struct {
 	mu     sync.Mutex // guards the following
 	listed []jetstream.Reported
 	at     time.Time
+	read   time.Time // when listed was
 	failed error
 }
 
-// list are all gateways' last reports, at most so old.
-func (p *Part) list() ([]jetstream.Reported, error) {
+// list are all gateways' last reports, at most so old, and what time it is by the clock of
+// who wrote them down: this gateway's own may be off.
+func (p *Part) list() (all []jetstream.Reported, now time.Time, err error) {
 	m := &p.members
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.renew(p)
+	for i := range m.listed {
+		if at := m.listed[i].At; at.After(now) {
+			now = at
+		}
+	}
+	return m.listed, now.Add(time.Since(m.read)), m.failed
+}
+
+// renew reads the reports anew, where it is time to. The caller holds mu.
+func (m *members) renew(p *Part) {
 	if time.Since(m.at) < listEvery {
-		return m.listed, m.failed
+		return
 	}
 	m.at = time.Now()
 	if !p.member.IsConnected() {
 		m.failed = whittle.Errorf(whittle.Unavailable, "NATS is away")
-		return m.listed, m.failed
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.o.Fleet.Node.Lease)
 	defer cancel()
 	all, err := p.member.Reported(ctx)
 	if m.failed = err; err == nil {
 		slices.SortFunc(all, func(a, b jetstream.Reported) int { return cmp.Compare(a.Member, b.Member) })
-		m.listed = all
+		m.listed, m.read = all, time.Now()
 	}
-	return m.listed, m.failed
 }
 
 // Fleet shows the fleet, and says what is wrong with it.
@@ -64,9 +76,8 @@ func (p *Part) Fleet() *whittle.FleetStatus {
 		Name: p.o.Fleet.Name, Member: p.o.Fleet.Node.Member, Leader: s.leader, Connected: s.connected, CutOff: s.cutOff,
 		Members: []whittle.FleetMember{}, Wrong: []string{},
 	}
-	listed, err := p.list()
+	listed, now, err := p.list()
 	t := p.table.Load()
-	now := time.Now()
 	for i := range listed {
 		if m := p.memberOf(&listed[i], t, s, now); m.Silent < fleet.Gone.Seconds() {
 			out.Members = append(out.Members, m)
