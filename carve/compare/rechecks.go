@@ -126,8 +126,14 @@ func (j *Judge) Recheck(r *whittle.Recheck) (after time.Duration, more bool) {
 	}
 	for i := range r.Rounds {
 		round := &r.Rounds[i]
-		o.monolith = o.monolith || j.varied(s, x, &x.Monolith, &round.Monolith, o.places)
-		o.candidate = o.candidate || j.varied(s, x, &x.Candidate, &round.Candidate, o.places)
+		monolith := j.varied(s, x, &x.Monolith, &round.Monolith, o.places)
+		candidate := j.varied(s, x, &x.Candidate, &round.Candidate, o.places)
+		if !monolith && !candidate && !j.varied(s, x, &round.Monolith, &round.Candidate, o.places) {
+			// It is gone, and lay in what varies around it: an order of elements of which
+			// others have come since.
+			monolith, candidate = true, true
+		}
+		o.monolith, o.candidate = o.monolith || monolith, o.candidate || candidate
 		o.after = round.After
 	}
 	if n := len(r.Rounds); !o.monolith && !o.candidate && n < len(recheckAfter) {
