@@ -256,9 +256,13 @@ func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 	p := s.find("HTTPSampler.path")
 	text := outerSpaces(p.text)
 	base := s.base()
+	if whole, ok := j.compile(p.at, text, expr.AsText).Constant(); ok && (strings.HasPrefix(whole, "http://") || strings.HasPrefix(whole, "https://")) {
+		text = whole
+	}
 	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
 		end := plan.OriginLength(text)
 		base, text = text[:end], text[end:]
+		query = nil // JMeter takes such a URL as it is
 	}
 	origin := j.compile(p.at, base, expr.AsText)
 	if base == s.base() && base != "" {
@@ -266,7 +270,7 @@ func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 	}
 	path := mapped(j.compile(p.at, text, expr.AsText), targetPath)
 	if _, fixed := path.Constant(); !fixed && strings.HasPrefix(text, "${") {
-		q.Address = plan.WithQuery(j.addressOrPath(q, p.at, text, origin), text, query)
+		q.Address = j.addressOrPath(q, p.at, text, origin, query)
 		j.hostPort(s, q, base)
 		return
 	}
@@ -289,8 +293,9 @@ func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 }
 
 // addressOrPath is a URL whose path begins with a variable: what that comes to may be a whole
-// URL, which then stands for all of it.
-func (j *reader) addressOrPath(q *plan.Request, at plan.Position, text string, origin expr.Template) expr.Template {
+// URL, which then stands for all of it, without the arguments.
+func (j *reader) addressOrPath(q *plan.Request, at plan.Position, text string, origin, query expr.Template) expr.Template {
+	query = plan.WithQuery(nil, text, query)
 	raw, own := j.compile(at, text, expr.AsText), &either{}
 	if fixed, ok := origin.Constant(); ok {
 		own.origin, _ = plainOrigin(at, fixed)
@@ -298,15 +303,15 @@ func (j *reader) addressOrPath(q *plan.Request, at plan.Position, text string, o
 	}
 	j.eithers[q] = own
 	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-		path := string(raw.Render(nil, s))
+		path, query := string(raw.Render(nil, s)), string(query.Render(nil, s))
 		switch {
 		case strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://"):
 			end := plan.OriginLength(path)
 			return expr.TextValue(path[:end] + targetPath(path[end:]))
 		case own.relative:
-			return expr.TextValue(targetPath(path))
+			return expr.TextValue(targetPath(path) + query)
 		default:
-			return expr.TextValue(string(origin.Render(nil, s)) + targetPath(path))
+			return expr.TextValue(string(origin.Render(nil, s)) + targetPath(path) + query)
 		}
 	}}, expr.AsText)
 }

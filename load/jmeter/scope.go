@@ -161,7 +161,10 @@ func (j *reader) ownCookies(e *element, host string) []plan.HeaderField {
 	for _, c := range list.children {
 		name := c.attributes["name"]
 		domain := strings.TrimPrefix(j.fixed(c, "Cookie.domain"), ".")
-		if domain != "" && host != "" && host != domain && !strings.HasSuffix(host, "."+domain) {
+		if domain == "" {
+			continue // JMeter sends it to no server
+		}
+		if host != "" && host != domain && !strings.HasSuffix(host, "."+domain) {
 			continue // it is another server's
 		}
 		if host != "" {
