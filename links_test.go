@@ -1,0 +1,74 @@
+package whittle_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	fence   = regexp.MustCompile("(?ms)^ *```.*?^ *```")
+	unsaid  = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
+)
+
+// anchors are the names by which a page's headings are linked to, as GitHub makes them.
+func anchors(page string) (names []string) {
+	for _, h := range heading.FindAllStringSubmatch(fence.ReplaceAllString(page, ""), -1) {
+		names = append(names, strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))
+	}
+	return names
+}
+
+// TestLinksLeadSomewhere: each link from one page of the documentation to another, or to a
+// heading, leads to what is there.
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".md") {
+			pages = append(pages, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(path string) string {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Error(err)
+		}
+		return string(b)
+	}
+	links := 0
+	for _, page := range pages {
+		for _, l := range link.FindAllStringSubmatch(fence.ReplaceAllString(read(page), ""), -1) {
+			to, anchor, _ := strings.Cut(l[1], "#")
+			if strings.Contains(to, ":") { // another site's
+				continue
+			}
+			links++
+			if to == "" {
+				to = page
+			} else {
+				to = filepath.Join(filepath.Dir(page), filepath.FromSlash(to))
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: %s leads nowhere", page, l[1])
+			} else if anchor != "" && strings.HasSuffix(to, ".md") && !slices.Contains(anchors(read(to)), anchor) {
+				t.Errorf("%s: %s: %s has no such heading", page, l[1], to)
+			}
+		}
+	}
+	if links < 100 {
+		t.Errorf("only %d links were found", links)
+	}
+}
