@@ -113,11 +113,11 @@ func (r *Ring) Spans(now time.Time, span time.Duration) (before, last *profile.P
 		if age < 0 || age >= 2*span {
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join(p.path, string(profile.CPU)+".*"))
+		files, err := fs.Glob(os.DirFS(p.path), string(profile.CPU)+".*") // the folder's own name is no pattern
 		if err != nil || len(files) == 0 {
 			continue
 		}
-		one, err := ReadProfile(slices.Min(files), []profile.Kind{profile.CPU}) // without .json, which is longer
+		one, err := ReadProfile(filepath.Join(p.path, slices.Min(files)), []profile.Kind{profile.CPU}) // without .json, which is longer
 		if err != nil {
 			return nil, nil, err
 		}

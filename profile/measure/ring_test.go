@@ -36,7 +36,7 @@ func taken(t *testing.T, ms, requests int64) *Measured {
 }
 
 func TestARingKeepsTheLatestAndComparesTwoSpans(t *testing.T) {
-	r := Ring{Folder: filepath.Join(t.TempDir(), "ring"), Keep: 3 * time.Hour}
+	r := Ring{Folder: filepath.Join(t.TempDir(), "ring [a-b]"), Keep: 3 * time.Hour}
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	if err := os.MkdirAll(filepath.Join(r.Folder, taking, "half"), 0o755); err != nil {
 		t.Fatal(err)
