@@ -49,7 +49,7 @@ func goOwner(pkg, file string) Owner {
 		return System
 	case strings.Contains(file, "@v") || strings.Contains(file, "/vendor/"):
 		return Library
-	case standardRoots[root]:
+	case standardRoots[root] || standardFile(file):
 		return Standard
 	case generated(file):
 		return Library
@@ -58,6 +58,13 @@ func goOwner(pkg, file string) Owner {
 	default:
 		return Own
 	}
+}
+
+// standardFile says that a file is the standard library's: a closure of its functions,
+// where these are inlined, has the name of the function that called them.
+func standardFile(file string) bool {
+	root, _, below := strings.Cut(ShortFile(file), "/")
+	return below && standardRoots[root]
 }
 
 // generated says that a file was made from a contract: nobody's line to mend.

@@ -168,6 +168,9 @@ func TestOwners(t *testing.T) {
 		{"github.com/a/b.F", "", Library, Work},
 		{"net/http.(*conn).serve", "net/http/server.go", Standard, Work},
 		{"fmt.Fprintln", "/usr/local/go/src/fmt/print.go", Standard, Formatting},
+		{"github.com/me/shop/work.handle.(*Logger).Printf.func1", "log/log.go", Standard, Work}, // inlined
+		{"main.handle.(*Logger).Printf.func1", "/usr/local/go/src/log/log.go", Standard, Work},
+		{"main.main", "log.go", Own, Work},
 		{"runtime.scanObject", "runtime/mgcmark.go", System, Collecting},
 		{"internal/runtime/syscall/linux.Syscall6", "", System, Syscall},
 		{"memcpy", "", System, Work},
