@@ -1,6 +1,7 @@
 package artillery
 
 import (
+	"slices"
 	"strings"
 
 	"whittle"
@@ -24,7 +25,10 @@ type captureSpec struct {
 	expr *node
 }
 
+// captureSources are in the order in which Artillery looks for them.
 var captureSources = []string{"json", "xpath", "regexp", "header", "selector"}
+
+func rank(source string) int { return slices.Index(captureSources, source) }
 
 func (r *reader) capture(n *node, match bool) plan.Capture {
 	c := plan.Capture{Slot: -1, Strict: !r.lenient}
@@ -44,8 +48,12 @@ func (r *reader) capture(n *node, match bool) plan.Capture {
 	}
 	for _, from := range captureSources {
 		known[from] = func(v *node) {
+			if spec.expr != nil && rank(spec.From) < rank(from) {
+				r.note(v, "%s of a capture is left out, as by Artillery, for it has %s", from, spec.From)
+				return
+			}
 			if spec.expr != nil {
-				panic(v.Invalid("one of json, xpath, regexp, header and selector is wanted, not two"))
+				r.note(v, "%s of a capture is left out, as by Artillery, for it has %s", spec.From, from)
 			}
 			spec.From, spec.expr = from, v
 		}

@@ -63,6 +63,9 @@ func oneOf(into *string, words ...string) func(*node) {
 }
 
 func (r *reader) readTarget(n *node) {
+	if r.Source.Target != "" {
+		return // another stands in its place
+	}
 	text := r.fixed(n, "the target")
 	if _, err := plan.ParseBase(text); err != nil {
 		panic(n.Invalid("%v", err))

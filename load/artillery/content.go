@@ -123,6 +123,9 @@ func (r *reader) object(n *node) expr.Template {
 	var members, last []member
 	fixed := true
 	for _, f := range n.fields {
+		if f.value.kind == expr.KindString && r.callsNothing(f.value, f.value.text) {
+			continue
+		}
 		m := member{name: r.compileTemplate(f.value, f.name, expr.InString), value: r.json(f.value)}
 		if name, ok := soleVariable(f.value.text); ok && f.value.kind == expr.KindString {
 			m.sole, fixed = r.expressionValue(f.value, name), false

@@ -12,6 +12,10 @@ import (
 
 // ensure reads config.ensure, or the settings of the plugin of that name.
 func (r *reader) ensure(n *node) {
+	if n.kind == expr.KindList {
+		r.note(n, "ensure is left out, as Artillery leaves it out: it is a list, and wanted is a mapping with thresholds, conditions or maxErrorRate")
+		return
+	}
 	known := map[string]func(*node){
 		"thresholds":   r.thresholds,
 		"maxErrorRate": func(n *node) { r.threshold("maxErrorRate", n) },
@@ -92,6 +96,7 @@ func (r *reader) plugins(n *node) {
 		"publish-metrics":     ignored("publish-metrics", "figures go into the report, and nowhere else"),
 	}
 	for _, f := range n.fields {
+		r.fakesData = r.fakesData || f.name == "fake-data"
 		if known[f.name] == nil {
 			known[f.name] = ignored(f.name, "it is a package of JavaScript; those whose work whittle does itself are apdex, ensure, expect and metrics-by-endpoint")
 		}

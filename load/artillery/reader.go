@@ -36,6 +36,7 @@ type reader struct {
 	legacyDefaults, httpDefaults defaults
 	// The following are the defaults of what comes after config.
 	cookies   []plan.HeaderField
+	fakesData bool // by a plugin, whose functions there are not here
 	lenient   bool // captures may fail
 	expect200 bool
 	// endsOnExpect says that a failed expectation ends its user.

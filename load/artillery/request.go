@@ -86,6 +86,9 @@ func (r *reader) requestFields(q *plan.Request, d *draft) map[string]func(*node)
 			if n.kind == expr.KindNull || n.kind == expr.KindString && n.text == "" || n.kind == expr.KindBool && n.text == "false" {
 				return // nothing is sent
 			}
+			if name == "json" && n.kind == expr.KindString && r.callsNothing(n, n.text) {
+				return
+			}
 			q.HasBody, d.bodies = true, append(d.bodies, name)
 			if contentType != "" {
 				d.contentType = expr.Template(nil).Literal(contentType)

@@ -114,6 +114,9 @@ func (r *reader) written(n *node) *node {
 			if f.name == "environments" {
 				continue
 			}
+			if f.name == "cookie" && f.value.kind == expr.KindMap {
+				f.value = r.writtenCookies(f.value)
+			}
 			if f.value = r.written(f.value); f.value != nil {
 				out.fields = append(out.fields, f)
 			}
@@ -131,6 +134,20 @@ func (r *reader) written(n *node) *node {
 			return r.writtenText(n)
 		}
 	default:
+	}
+	return &out
+}
+
+// writtenCookies is the same of cookies, of which one without a value is sent as undefined.
+func (r *reader) writtenCookies(n *node) *node {
+	out := *n
+	out.fields = nil
+	for _, f := range n.fields {
+		at := f.value.Position
+		if f.value = r.written(f.value); f.value == nil {
+			f.value = &node{Position: at, kind: expr.KindString, text: "undefined"}
+		}
+		out.fields = append(out.fields, f)
 	}
 	return &out
 }

@@ -3,6 +3,7 @@ package artillery
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,9 @@ import (
 func (r *reader) compileTemplate(n *node, text string, enc expr.Encoding) expr.Template {
 	name, sole := soleVariable(text)
 	if enc == expr.AsJSON {
+		if r.callsNothing(n, text) {
+			return expr.Template(nil).Expression(expr.Expression{Fixed: &expr.Value{}}, expr.AsJSON)
+		}
 		if sole {
 			return expr.Template(nil).Expression(r.expression(n, name), expr.AsJSON)
 		}
@@ -51,6 +55,22 @@ func (r *reader) compileTemplate(n *node, text string, enc expr.Encoding) expr.T
 		text = text[after:]
 	}
 }
+
+// callsNothing reports whether a text calls a function that there is not. For Artillery all
+// of it is then undefined.
+func (r *reader) callsNothing(n *node, text string) bool {
+	for _, m := range functionCall.FindAllStringSubmatch(text, -1) {
+		name, _, err := call(m[1])
+		if err == nil && !slices.Contains(functions, name) && !r.fakesData {
+			r.note(n, "there is no function %s: what calls it is undefined, as by Artillery, all of %.100q", name, text)
+			return true
+		}
+	}
+	return false
+}
+
+// functions are those that every plan has.
+var functions = []string{"$randomNumber", "$randomString"}
 
 // isExpression reports whether what stands between braces is of Artillery's language. It
 // sends what is not as it is written; the report says so.

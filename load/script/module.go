@@ -29,7 +29,11 @@ func (r *Runtime) require(vm *VM, name string) (Value, error) {
 // requireFrom is require as a module in folder calls it.
 func (r *Runtime) requireFrom(vm *VM, folder, name string) (Value, error) {
 	if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") || name == "." || name == ".." {
-		return r.require(vm, path.Join(folder, name))
+		at := path.Join(folder, name)
+		if _, ok := r.resolveFile(at); !ok && strings.HasSuffix(at, ".js") {
+			at = strings.TrimSuffix(at, ".js") + ".ts" // a module in TypeScript names what it is compiled to
+		}
+		return r.require(vm, at)
 	}
 	if strings.HasPrefix(name, "/") {
 		return nil, whittle.Errorf(whittle.PermissionDenied, "%s is outside of the plan's folder, from which alone scripts are read", name)
@@ -69,10 +73,6 @@ func (r *Runtime) resolveFile(at string) (string, bool) {
 	}
 	if isFile(at) {
 		return at, true
-	}
-	// What a TypeScript module imports as x.js may be x.ts.
-	if stem, ok := strings.CutSuffix(at, ".js"); ok && isFile(stem+".ts") {
-		return stem + ".ts", true
 	}
 	for _, ext := range []string{".js", ".cjs", ".mjs", ".json", ".ts", ".tsx", ".mts", ".cts"} {
 		if isFile(at + ext) {
