@@ -96,6 +96,16 @@ func TestErrorsPointAtTheirPlace(t *testing.T) {
 	}
 }
 
+func TestAPlanMayBeginWithAByteOrderMark(t *testing.T) {
+	p, err := Parse("p.yml", []byte("\ufeffconfig: {target: 'http://127.0.0.1:1/'}\r\n"+smallest), plan.Source{})
+	if err != nil || p.Target != "http://127.0.0.1:1/" {
+		t.Errorf("%v, %v", p, err)
+	}
+	if _, err := Parse("p.yml", []byte("\xff\xfec\x00:\x00"), plan.Source{}); err == nil || !strings.Contains(err.Error(), "UTF-16") {
+		t.Errorf("UTF-16: %v", err)
+	}
+}
+
 func TestAliasesCannotExplode(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")

@@ -1,6 +1,7 @@
 package artillery
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -70,6 +71,10 @@ func positionOf(file string, t *token.Token) plan.Position {
 func parseTree(file string, src []byte) *node {
 	if len(src) > plan.MaxBytes {
 		panic(whittle.Errorf(whittle.ResourceExhausted, "%s: a plan has at most %d bytes, this one %d", file, plan.MaxBytes, len(src)))
+	}
+	src = bytes.TrimPrefix(src, []byte("\ufeff"))
+	if bytes.HasPrefix(src, []byte{0xff, 0xfe}) || bytes.HasPrefix(src, []byte{0xfe, 0xff}) {
+		panic(positionOf(file, nil).Invalid("the plan is in UTF-16: save it as UTF-8"))
 	}
 	doc, err := parser.ParseBytes(src, 0)
 	if err != nil {
@@ -177,29 +182,41 @@ func (b *treeBuilder) mapping(n *node, values []*ast.MappingValueNode, depth int
 	if len(values) > 0 {
 		n.Position = positionOf(b.file, values[0].Key.GetToken())
 	}
-	var merged []field
-	seen := make(map[string]bool, len(values))
+	at := make(map[string]int, len(values)) // where each name is in n.fields
+	given := make(map[string]bool, len(values))
 	for _, v := range values {
 		t := v.Key.GetToken()
 		val := b.build(v.Value, depth+1)
 		if v.Key.IsMergeKey() {
-			if val.kind != expr.KindMap {
-				panic(val.Invalid("<< merges a mapping, not %s", val.kind))
-			}
-			merged = append(merged, val.fields...)
+			n.merge(val, at)
 			continue
 		}
-		name := t.Value
-		if seen[name] {
-			panic(positionOf(b.file, t).Invalid("%s is given twice", name))
+		f := field{t.Value, positionOf(b.file, t), val}
+		if given[f.name] {
+			panic(f.Invalid("%s is given twice", f.name))
 		}
-		seen[name] = true
-		n.fields = append(n.fields, field{name, positionOf(b.file, t), val})
+		given[f.name] = true
+		if i, ok := at[f.name]; ok { // merged before: what is given stands in its place
+			n.fields[i] = f
+			continue
+		}
+		at[f.name] = len(n.fields)
+		n.fields = append(n.fields, f)
 	}
-	for _, f := range merged {
-		if !seen[f.name] {
-			seen[f.name] = true
-			n.fields = append(n.fields, f)
+}
+
+// merge adds the fields of a mapping, or of a list of mappings, that there are not yet. At
+// has the places of those that there are.
+func (n *node) merge(from *node, at map[string]int) {
+	for _, m := range from.each() {
+		if m.kind != expr.KindMap {
+			panic(m.Invalid("<< merges a mapping, not %s", m.kind))
+		}
+		for _, f := range m.fields {
+			if _, ok := at[f.name]; !ok {
+				at[f.name] = len(n.fields)
+				n.fields = append(n.fields, f)
+			}
 		}
 	}
 }
