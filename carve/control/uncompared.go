@@ -65,7 +65,7 @@ func (e *evidence) countUncompared() {
 	_, was := e.uncompared.since(e.before)
 	e.uncompared = uncomparedIn(&total)
 	if _, now := e.uncompared.since(e.before); now != was {
-		e.stale = true
+		e.stale, e.changed = true, true // what is being saved has the words of before
 	}
 }
 

@@ -36,8 +36,10 @@ func TestWhatCannotBeComparedCountsAsWrong(t *testing.T) {
 		}
 		h.say(whittle.Equivalent)
 		compare(40)
-		large(10)
-		pass(2 * time.Second)
+		large(9)
+		pass(1500 * time.Millisecond)
+		large(1) // and then nothing more
+		pass(4 * time.Second)
 		if got := h.share(); got != 100 {
 			t.Fatalf("share %d at first", got)
 		}
