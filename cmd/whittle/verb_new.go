@@ -39,7 +39,7 @@ func (newVerb) Help() string {
 
 Until you write its logic the service lets the monolith respond, so it is right from its first minute. The project needs nothing of whittle; to make it, Go must be installed.
 
-Exit status: 0 the project is made, builds and passes its tests; 1 it does not, or the folder is somebody's; 2 what SOURCE says makes no contract; 3 could not run.
+Exit status: 0 the project is made, builds and passes its tests; 1 it does not, or the folder is somebody's; 2 what <from> says makes no contract; 3 could not run.
 
 Examples:
   whittle new recorded --to shop

@@ -15,7 +15,7 @@ import (
 
 // profileVerb is whittle profile with its parts; without one it takes a profile.
 type profileVerb struct {
-	Take  takeVerb  `cmd:"" default:"withargs" help:"Say where a running process, or a saved profile, spends its CPU."`
+	Take  takeVerb  `cmd:"" default:"withargs" help:"Say where a running process, or a saved profile, spends its CPU (the default)."`
 	Diff  diffVerb  `cmd:"" help:"Say what became cheaper and what dearer between two profiles."`
 	Guard guardVerb `cmd:"" help:"Fail where a service's CPU per request is above its baseline's."`
 }
