@@ -465,7 +465,7 @@ func TestKeepAliveAndFreshUsers(t *testing.T) {
 		t.Errorf("without keep-alive: %d connections for 3 requests", r.Latency.Connect.Count)
 	}
 	cookies := func(each string) string {
-		return `<CookieManager><collectionProp name="CookieManager.cookies"><elementProp name="own">` + prop("Cookie.value", "o") + `</elementProp></collectionProp>` +
+		return `<CookieManager><collectionProp name="CookieManager.cookies"><elementProp name="own">` + prop("Cookie.value", "o") + prop("Cookie.domain", "127.0.0.1") + `</elementProp></collectionProp>` +
 			prop("CookieManager.clearEachIteration", each) + `</CookieManager><hashTree/>`
 	}
 	for each, want := range map[string]map[string]int{
