@@ -94,7 +94,7 @@ base: &base {x-a: "1", x-b: "2"}
 scenarios:
   - flow: [{get: {url: /, headers: {<<: *base, x-b: "3"}}}]
 `[1:])
-	if got := rendered(t, p); !strings.Contains(got, "x-b: 3\r\nx-a: 1\r\n") {
+	if got := rendered(t, p); !strings.Contains(got, "x-a: 1\r\nx-b: 3\r\n") {
 		t.Errorf("%q", got)
 	}
 }

@@ -3,6 +3,7 @@ package jmeter
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,7 +67,12 @@ func (j *reader) group(e *element, env elementScope) plan.Group {
 	case "PostThreadGroup":
 		g.Stage = plan.Teardown
 	}
-	j.Plan.Scenarios = append(j.Plan.Scenarios, plan.Scenario{Name: e.label, Weight: 1, Steps: j.block(e, env)})
+	j.prepared = nil
+	steps := j.block(e, env)
+	if len(j.prepared) > 0 {
+		steps = slices.Insert(steps, 0, plan.Step{Action: prepare(j.prepared)})
+	}
+	j.Plan.Scenarios = append(j.Plan.Scenarios, plan.Scenario{Name: e.label, Weight: 1, Steps: steps})
 	j.Plan.Weight++
 	return g
 }

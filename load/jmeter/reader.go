@@ -41,6 +41,7 @@ type reader struct {
 	top             []*element        // what the plan itself has
 	early           map[*element]bool // what is looked at before any script runs: it is right below the plan or a group
 	loop            *repeat           // the loop controller that is being read
+	prepared        []expr.Template   // of the group that is being read: texts that are evaluated when a user begins
 	perLoops        map[*element]plan.Action
 	opened, written map[string]plan.Position // files that the plan reads, and that it would write
 	reads           reads

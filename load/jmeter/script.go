@@ -94,6 +94,9 @@ func (j *reader) program(e *element) *program {
 	_, parameters := first("parameters", "BeanShellSampler.parameters", "BeanShellAssertion.parameters")
 	p.parameters = j.compile(parameters.at, parameters.text, expr.AsText)
 	p.label = e.label
+	if e.value("script") != "" && setsProperty.MatchString(e.value("script")) {
+		j.prepared = append(j.prepared, p.source)
+	}
 	p.first = p.language != beanshell && j.fixed(e.tag, "cacheKey") != "false"
 	_, reset := first("resetInterpreter", "BeanShellSampler.resetInterpreter", "BeanShellAssertion.resetInterpreter")
 	p.keeps = strings.HasPrefix(e.name, "BeanShell") && strings.TrimSpace(reset.text) != "true"
@@ -141,6 +144,25 @@ func (j *reader) compileScript(at plan.Position, title, name string, source expr
 	}
 	j.engine()
 	return p
+}
+
+// setsProperty finds a call that sets a property when a text is evaluated.
+var setsProperty = regexp.MustCompile(`\$\{__setProperty\(`)
+
+// prepare evaluates texts when a user begins, as JMeter does with those of JSR223 and
+// BeanShell elements when a thread begins, before the first script runs: what they set is
+// set then.
+func prepare(texts []expr.Template) plan.Action {
+	key := &texts
+	return does(func(u plan.User) bool {
+		if began := userState[bool](u, key); !*began {
+			*began = true
+			for _, t := range texts {
+				t.Render(nil, u.Scope())
+			}
+		}
+		return true
+	})
 }
 
 // changes finds how a script changes what is sent after it.
