@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -23,10 +24,11 @@ func TestAuthenticatedConnectionsAreNotShared(t *testing.T) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				mu.Lock()
 				defer mu.Unlock()
+				connection := fmt.Sprint(r.RemoteAddr, r.Context().Value(http.LocalAddrContextKey)) // monolith and candidate may see one port
 				if a := r.Header.Get("Authorization"); a != "" {
-					users[r.RemoteAddr] = a
+					users[connection] = a
 				}
-				_, _ = io.WriteString(w, users[r.RemoteAddr])
+				_, _ = io.WriteString(w, users[connection])
 			})
 			c := httptest.NewServer(says)
 			t.Cleanup(c.Close)
