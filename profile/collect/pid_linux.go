@@ -85,8 +85,9 @@ func closedFor(pid int, err error) error {
 	case state == 'T' || state == 't':
 		return say(fmt.Sprintf("let it go on: kill -CONT %d", pid), "it is stopped, by a signal or a debugger")
 	}
+	anyPort := startedWith(pid, "--inspect-port=0")
 	for _, l := range readListeners("/proc/net/tcp") {
-		if l.port == inspectorPort && !holds(filepath.Join("/proc", strconv.Itoa(pid)), map[string]bool{"socket:[" + l.inode + "]": true}) {
+		if l.port == inspectorPort && !anyPort && !holds(filepath.Join("/proc", strconv.Itoa(pid)), map[string]bool{"socket:[" + l.inode + "]": true}) {
 			return say("start this one with --inspect-port=0, or end the other one's", "the port %d is taken by another process: %w", inspectorPort, err)
 		}
 	}
