@@ -82,7 +82,7 @@ func (e *evidence) uncomparedWords() string {
 	if share == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %.2g %% of the requests could not be compared (%s)", 100*share, why)
+	return fmt.Sprintf("; %s of the requests could not be compared (%s)", units.Percent(share), why)
 }
 
 // known is what the judge knows of users' responses, and of how many requests nothing is

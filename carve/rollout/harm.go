@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/units"
 )
 
 // Needed gives how many responses that users got from the candidate have to be
@@ -66,7 +67,7 @@ func unearned(p whittle.Rollout, s State, h *whittle.Harm) string {
 		return fmt.Sprintf("%s: %d of %d compared responses of the candidate to users differ", over, h.Differing, h.Compared)
 	case h.Needed < 0 && h.Uncompared > 0:
 		return fmt.Sprintf("%s: %s of the requests could not be compared (%s), so they count as wrong; "+
-			"mirror.max_body says how long a body may be, safe or dry_run that a write may be mirrored", over, share(h.Uncompared), h.Why)
+			"mirror.max_body says how long a body may be, safe or dry_run that a write may be mirrored", over, units.Percent(h.Uncompared), h.Why)
 	case h.Binds == "users":
 		return fmt.Sprintf("%s: %d users were compared, and a user is the unit here", over, h.Users)
 	case h.Minutes >= 0:
