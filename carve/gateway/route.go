@@ -37,11 +37,6 @@ type routeEnv struct {
 	candidate *upstream.Upstream
 	// shared bounds the exposure of all routes to the candidate.
 	shared *breaker.Shared
-	// adopt is the route of the same name in the table that is being replaced; nil:
-	// there was none. Its ledger and share go on in the new route. It serves until its
-	// close is called, and newRoute must not disturb it, because the reload may still
-	// fail. (A route whose spec and upstreams are unchanged is kept, without newRoute.)
-	adopt *route
 }
 
 // transcoder maps a JSON request onto an RPC and its response back.
@@ -94,15 +89,21 @@ type setting struct {
 // newRoute makes the runtime of a route that has a candidate. Until a share is
 // applied, or one is adopted, the route is off. Errors carry a Field relative
 // to the route.
-func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
+//
+// adopt is the route of the same name in the table that is being replaced; nil: there
+// was none. Its ledger and share go on in the new route. It serves until its close is
+// called, and is not disturbed here, because the reload may still fail. The new route
+// does not refer to it: what it held is free after its last request. (A route whose
+// spec and upstreams are unchanged is kept, without newRoute.)
+func newRoute(spec whittle.Route, env routeEnv, adopt *route) (*route, error) {
 	rt := &route{spec: spec, env: env, split: newSplit(spec.Name, spec.Rollout.Sticky), bounds: breaker.BoundsOf(spec.Guard)}
 	rt.bounds.Shared = env.shared
 	var err error
 	if rt.codec, err = newCodec(&spec); err != nil {
 		return nil, err
 	}
-	if env.adopt != nil {
-		rt.routeState = env.adopt.routeState
+	if adopt != nil {
+		rt.routeState = adopt.routeState
 	} else {
 		rt.routeState = newRouteState(spec.Name, env.g.opts.Tripped)
 	}

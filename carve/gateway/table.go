@@ -163,14 +163,15 @@ func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, er
 		return nil, inField(err, "candidate")
 	}
 	env := routeEnv{g: g, monolith: e.monolith, candidate: u, shared: t.shared(g, u, old)}
+	var adopt *route
 	if old != nil {
-		env.adopt = old.routes[spec.Name]
+		adopt = old.routes[spec.Name]
 	}
-	if a := env.adopt; a != nil && a.env.monolith.Same(env.monolith) && a.env.candidate.Same(u) && reflect.DeepEqual(a.spec, spec) {
+	if a := adopt; a != nil && a.env.monolith.Same(env.monolith) && a.env.candidate.Same(u) && reflect.DeepEqual(a.spec, spec) {
 		e.route = a
 		return e, nil
 	}
-	if e.route, err = newRoute(spec, env); err != nil {
+	if e.route, err = newRoute(spec, env, adopt); err != nil {
 		return nil, err
 	}
 	return e, nil
