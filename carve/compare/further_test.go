@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"whittle"
 )
@@ -68,7 +69,7 @@ func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 		for n := range 4000 {
 			id := 100 + r.IntN(40)
 			x := exchange(c.say(id, false), c.say(id, true))
-			x.Request.Target = fmt.Sprintf("/things/%d", id)
+			x.Request.Target, x.At = fmt.Sprintf("/things/%d", id), x.At.Add(time.Duration(n)*150*time.Millisecond)
 			if n%20 == 19 {
 				x = repeated(x, c.say(id, false))
 			}

@@ -134,6 +134,7 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 		return Observation{Skip: whittle.SkipMonolith}
 	}
 	o := s.observe(x, shape)
+	j.rechecks.disown(j.owned())
 	if j.c.Kind != whittle.Statistical {
 		j.others.Remember(x)
 	}
@@ -145,6 +146,14 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 		j.users.see(x.User, o.Ask)
 	}
 	return o
+}
+
+// owned is at how many places each server was seen to hold a state of its own.
+func (j *Judge) owned() int {
+	if m, ok := j.mirrored.method.(*match); ok {
+		return len(m.noise.Own)
+	}
+	return 0
 }
 
 // cutOff reports whether half a body would have to be compared.

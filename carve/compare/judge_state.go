@@ -137,6 +137,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	j.shareNoise()
 	j.rechecks, j.users, j.novelty, j.seconds = k.Rechecks, *k.Users, v, k.Seconds
 	j.shapes.Unpack(k.Shapes)
+	j.rechecks.owned = j.owned()
 	j.verdict = nil
 	j.showAgain()
 	return nil

@@ -51,7 +51,11 @@ type mark struct {
 	Self  int `json:"self,omitempty"`
 	// Pair bets on repeated requests, Rate on all of them. Settled is the last
 	// exchange that Rate has counted, and RateAt when it decided.
-	Pair    eprocess.Bets    `json:"pair"`
+	// Further bets on how far off they are (see betFurther).
+	Pair    eprocess.Bets  `json:"pair"`
+	Further *eprocess.Bets `json:"further,omitempty"`
+	// Own says that each server holds a state of its own there (see match.disown).
+	Own     bool             `json:"own,omitempty"`
 	Rate    eprocess.Arms    `json:"rate"`
 	Settled int              `json:"settled"`
 	RateAt  int              `json:"at,omitempty"`
@@ -65,6 +69,8 @@ type mark struct {
 	// near says whether the numbers here follow from the request. It is learned anew in
 	// each process.
 	near nearness
+	// drift says whether they move by themselves. It is learned likewise.
+	drift drift
 	// why counts the causes that fit.
 	why cause.Tally
 }
@@ -86,7 +92,12 @@ func (k *mark) event(limit, alpha float64, n int) {
 func (k *mark) decided() bool { return k.decidedAt() > 0 }
 
 // decidedAt is the exchange at which the evidence passed its level, 0 before.
-func (k *mark) decidedAt() int { return max(k.RateAt, k.Pair.At) }
+func (k *mark) decidedAt() int {
+	if k.Own {
+		return k.RateAt
+	}
+	return max(k.RateAt, k.Pair.At)
+}
 
 // eValue is the evidence after n exchanges.
 func (k *mark) eValue(learn bool, limit float64, n int) float64 {

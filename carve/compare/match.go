@@ -69,6 +69,7 @@ type match struct {
 	share      eprocess.Share
 	samples    int // in all marks
 	others     *owner.Memory
+	earlier    earlier
 
 	// chosen says that the requests that are repeated are no random ones.
 	chosen bool
@@ -162,6 +163,7 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 			k.near.see(&x.Request, k.now[0].from)
 		}
 	}
+	m.recall(x)
 	o := Observation{
 		Differs: m.anyOpen(m.cand) && !m.learning(), Ask: slices.ContainsFunc(m.cand, m.worthAsking),
 		Repeated: repeated, SelfDiffers: selfAny,
@@ -252,6 +254,7 @@ func (m *match) mark(d *jsondiff.Difference) int {
 	if m.forms.Excuses(key.noise()) {
 		m.noise.Learn(key.noise())
 	}
+	m.disown()
 	return len(m.marks) - 1
 }
 
@@ -263,10 +266,11 @@ func (m *match) Places(a, b *whittle.Response) (list, rare []string) {
 		if d.Expect >= 0 || slices.Contains(list, d.Path) {
 			continue
 		}
-		switch {
-		case !m.noise.Learnt[noise.Key{Path: d.Path, Way: jsondiff.Way(d.How)}]:
+		switch k := (noise.Key{Path: d.Path, Way: jsondiff.Way(d.How)}); {
+		case m.noise.Own[k]:
+		case !m.noise.Learnt[k]:
 			list = append(list, d.Path)
-		case m.rare(noise.Key{Path: d.Path, Way: jsondiff.Way(d.How)}) && !slices.Contains(rare, d.Path):
+		case m.rare(k) && !slices.Contains(rare, d.Path):
 			rare = append(rare, d.Path)
 		}
 	}

@@ -35,18 +35,21 @@ func (m *match) test(candAny, selfAny, repeated bool) {
 	for _, i := range m.cand {
 		mk := m.marks[i]
 		switch {
-		case mk.Expect >= 0 || mk.Born >= m.n || m.forms.Replaces(mk.noise()):
+		case mk.Own || mk.Expect >= 0 || mk.Born >= m.n || m.forms.Replaces(mk.noise()):
 		case !slices.Contains(m.self, i):
-			mk.Pair.Bet(1, m.markAlpha(i), m.n)
+			m.bet(i, 1)
 		case mk.learnable():
-			if g := mk.further(); g != 0 {
-				mk.Pair.Bet(g, m.markAlpha(i), m.n)
-			}
+			mk.betFurther(m.markAlpha(i), m.n)
+		}
+	}
+	for i, mk := range m.marks {
+		if mk.contested() {
+			mk.drift.see(mk.timesIn(m.cand, i, 0), mk.timesIn(m.self, i, 1))
 		}
 	}
 	for _, i := range m.self {
-		if mk := m.marks[i]; mk.Born < m.n && !slices.Contains(m.cand, i) {
-			mk.Pair.Bet(-1, m.markAlpha(i), m.n)
+		if mk := m.marks[i]; !mk.Own && mk.Born < m.n && !slices.Contains(m.cand, i) {
+			m.bet(i, -1)
 		}
 	}
 	if candAny != selfAny {
@@ -62,4 +65,24 @@ func (m *match) test(candAny, selfAny, repeated bool) {
 func (m *match) markAlpha(i int) float64 {
 	j := float64(i + 1)
 	return m.alpha * marksPart / (j * (j + 1))
+}
+
+// bet settles a repeated exchange in which one side differs from the monolith's first
+// response and the other does not.
+func (m *match) bet(i int, g float64) {
+	mk := m.marks[i]
+	if mk.learnable() && float64(mk.Self) > driftSeldom*float64(m.repeats) {
+		mk.betGated(g, m.markAlpha(i), m.n)
+	} else {
+		mk.Pair.Bet(g, m.markAlpha(i), m.n)
+	}
+}
+
+// timesIn is at how many places the mark at index i differs on a side of the present
+// exchange, whose marks are listed.
+func (k *mark) timesIn(list []int, i, side int) int {
+	if !slices.Contains(list, i) {
+		return 0
+	}
+	return k.now[side].times
 }

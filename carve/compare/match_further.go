@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"whittle"
-	"whittle/carve/compare/digest"
+	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
 )
 
@@ -15,6 +15,15 @@ import (
 // the same. Further is a response in which more places of the pattern differ (one price of
 // a list changes by itself, the candidate gets another one wrong), or, where the number of
 // places is the same, whose number lies further off.
+//
+// The hypothesis is that the three responses are exchangeable given the request. It breaks
+// where each server holds a state of its own that moves, for two responses of one server
+// are nearer to each other than to another server's. Both bets therefore count only where
+// the monolith's responses of other times show that there is no such state: drift of the
+// number of places, nearness of the numbers. Either gate is chosen from the past alone, so
+// the error rate is the mark's where the hypothesis holds (Ville's inequality, as in
+// match). Until the gate of places opens the bet is laid in Further, which decides
+// nothing and keeps EQUIVALENT from being said.
 
 // extent is how far one response is from the monolith's first at a pattern.
 type extent struct {
@@ -30,21 +39,39 @@ func extentOf(d *jsondiff.Difference) extent {
 	}
 }
 
-// further is which side of the present exchange is further off: 1 the candidate's, -1 the
-// monolith's second response.
-func (k *mark) further() float64 {
-	c, s := k.now[0], k.now[1]
-	a, b := float64(c.times), float64(s.times)
-	if a == b && c.numeric && s.numeric && c.from != math.Trunc(c.from) && k.near.follows() {
-		a, b = c.off, s.off
+// betFurther settles an exchange in which both sides differ from the monolith's first
+// response.
+func (k *mark) betFurther(alpha float64, n int) {
+	c, s := &k.now[0], &k.now[1]
+	if c.times == s.times {
+		if c.numeric && s.numeric && c.from != math.Trunc(c.from) && k.near.follows() {
+			k.Pair.Bet(sign(c.off-s.off), alpha, n)
+		}
+		return
 	}
-	switch {
-	case a > b:
-		return 1
-	case a < b:
-		return -1
+	k.betGated(sign(float64(c.times-s.times)), alpha, n)
+}
+
+// betGated settles a payoff that counts only where the monolith's own responses show that
+// no state moves (see drift).
+func (k *mark) betGated(g, alpha float64, n int) {
+	if k.Further == nil {
+		b := eprocess.NewBets()
+		k.Further = &b
 	}
-	return 0
+	k.Further.Bet(g, alpha, n)
+	if k.drift.still() {
+		k.Pair.Bet(g, alpha, n)
+	}
+}
+
+// sign is 1 for what is above 0, and -1 for what is below.
+func sign(x float64) float64 { return eprocess.Indicator(x > 0) - eprocess.Indicator(x < 0) }
+
+// isFurther reports whether the candidate seems to differ at more places than the
+// monolith from itself, which is not shown.
+func (k *mark) isFurther() bool {
+	return k.Further != nil && k.Further.Now >= suspected && !k.decided()
 }
 
 // Bounds of nearness.
@@ -73,10 +100,7 @@ type nearness struct {
 
 // see takes note of the monolith's number for a request.
 func (k *nearness) see(q *whittle.Request, x float64) {
-	h := digest.Hash(digest.FNV([]byte(q.Method)))
-	h.Text(q.Target)
-	h.Text(string(q.Body))
-	key := digest.Mix(uint64(h))
+	key := requestHash(q)
 	if k.of == nil {
 		k.of = map[uint64]float64{}
 	} else if key != k.lastOf {

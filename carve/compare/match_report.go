@@ -60,6 +60,9 @@ func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 			more = -1
 		}
 	}
+	if places, ok := m.unsureBound(); ok {
+		bounds, more = append(bounds, places), -1
+	}
 	if form, left, ok := m.formBound(); ok {
 		bounds = append(bounds, form)
 		if more = max(more, left); left < 0 {
@@ -82,7 +85,7 @@ func (m *match) findings() []whittle.Finding {
 	list := make([]whittle.Finding, 0, len(m.marks))
 	open, decided := 0, false
 	for i, k := range m.marks {
-		if k.Count == 0 || (k.Expect < 0 && !m.isOpen(i)) {
+		if k.Count == 0 || (k.Expect < 0 && !m.isOpen(i) && !m.isUnsure(k)) {
 			continue
 		}
 		f := m.finding(k)
@@ -205,6 +208,8 @@ func (m *match) cause(k *mark) string {
 	case k.How == jsondiff.HowSyntax && k.Self > 0:
 		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, and what is not JSON is compared as a whole: name what changes in compare.ignore_text",
 			units.Grouped(k.Self), units.Grouped(m.repeats))
+	case m.isUnsure(k):
+		return k.unsureWords()
 	case m.learn && k.Self > 0:
 		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often, at more places, or further off", units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.learn && m.repeats == 0:

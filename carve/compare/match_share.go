@@ -11,6 +11,7 @@ import (
 func (m *match) refresh() {
 	if m.counted != m.noise.Version {
 		m.counted = m.noise.Version
+		m.disown()
 		m.recount()
 	}
 }

@@ -79,6 +79,11 @@ func (m *match) UnmarshalBinary(b []byte) error {
 			return err
 		}
 	}
+	for _, k := range f.marks {
+		if k.Own {
+			m.forms.Own(k.Path)
+		}
+	}
 	f.forms = m.forms
 	f.plain, f.differ, f.show, f.c, f.kind, f.learn, f.alpha, f.chosen = m.plain, m.differ, m.show, m.c, m.kind, m.learn, m.alpha, m.chosen
 	*m = *f
@@ -113,6 +118,9 @@ func (m *match) restored(s *matchState) (*match, error) {
 			return nil, errMatchState
 		}
 		k.counted = k.decided()
+		if k.Own {
+			f.noise.LearnOwn(k.noise())
+		}
 		f.index[k.markKey] = len(f.marks)
 		f.marks = append(f.marks, k)
 		f.noise.Self[k.noise()] += k.Self
@@ -143,6 +151,6 @@ func (k *mark) possible(all *matchState, m *match) bool {
 	within := func(n int) bool { return n >= 0 && n <= all.N }
 	return within(k.Born) && within(k.Count) && eprocess.UpTo(k.Again, k.Count) && eprocess.UpTo(k.Again, all.Repeats) && eprocess.UpTo(k.Self, all.Repeats) && within(k.Settled) &&
 		within(k.RateAt) && within(k.Pair.At) && k.Expect >= -1 && k.Expect < len(m.c.Expect) &&
-		k.Pair.Valid() && k.Rate.Valid() && len(k.Changes) <= maxChanges && len(k.Samples) <= display.MaxSamples &&
+		k.Pair.Valid() && (k.Further == nil || k.Further.Valid()) && k.Rate.Valid() && len(k.Changes) <= maxChanges && len(k.Samples) <= display.MaxSamples &&
 		!slices.ContainsFunc(k.Changes, func(c change) bool { return c.Over < 0 || c.Over >= c.Count })
 }

@@ -63,6 +63,9 @@ type rechecks struct {
 	Asked      int            `json:"asked"`
 	Places     []recheckPlace `json:"places"`
 
+	// owned is of how many places it was known that each server holds a state of its own,
+	// when the wealth was last looked at.
+	owned int
 	// waiting are differences whose owner may still turn up.
 	waiting []recheckWish
 }
@@ -216,6 +219,16 @@ func apart(at time.Time, last *time.Time) bool {
 	}
 	*last = at
 	return true
+}
+
+// disown takes back what was won where each server turns out to hold a state of its own:
+// that values stay apart for seconds proves nothing then.
+func (t *rechecks) disown(places int) {
+	if places > t.owned {
+		t.Reproduced.Void()
+		t.Kept.Void()
+	}
+	t.owned = places
 }
 
 // keep counts a difference that both sides kept to where the monolith varies.

@@ -93,6 +93,13 @@ func (b *Bets) CapAt(most float64) {
 	b.Now = most
 }
 
+// Void takes back what was won, where the bets turned out to have been on something
+// else. What was lost stays so, and to throw a gain away is none, so the guarantee stays.
+func (b *Bets) Void() {
+	b.CapAt(1)
+	b.Peak, b.At = 1, 0
+}
+
 func held(w float64) float64 {
 	if w < wealthFloor {
 		return 0

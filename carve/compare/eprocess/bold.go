@@ -49,6 +49,16 @@ func (b *Bold) Now() float64 {
 	return sum
 }
 
+// Void takes back what was won, as Bets.Void does.
+func (b *Bold) Void() {
+	if now := b.Now(); now > 1 {
+		for i := range b.Wealth {
+			b.Wealth[i] /= now
+		}
+	}
+	b.Peak, b.At = 1, 0
+}
+
 // EValue is the highest wealth so far, bounded so that it can be shown.
 func (b *Bold) EValue() float64 { return min(b.Peak, EValueCap) }
 

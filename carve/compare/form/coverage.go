@@ -104,6 +104,9 @@ func (p *formPath) unformed() string {
 	if p.rule == formAny {
 		return "declared as any in the config"
 	}
+	if p.own {
+		return "a state that each server holds by itself, as it seems"
+	}
 	if top := p.feature[featForm].M.top(); p.values() && p.rule == "" && top.Class == classText && !slices.Contains(p.varies, jsondiff.WayPresence) {
 		return "text without a form, of which only type, emptiness and repetition are looked at"
 	}
@@ -174,7 +177,7 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 	}
 	left := 0
 	for _, p := range f.paths {
-		if of := p.feature[featForm].Of; of < formEnough && n-p.born < formLong && p.rule != formAny && p.values() {
+		if of := p.feature[featForm].Of; of < formEnough && n-p.born < formLong && !p.own && p.rule != formAny && p.values() {
 			need := formEnough - of
 			if need > left {
 				left = need

@@ -58,6 +58,7 @@ type Forms struct {
 	over    int // places beyond formPaths
 	dropped int // places of which nothing was kept over a restart
 	index   map[uint64]int
+	own     map[string]bool // see Own
 	below   map[uint64]bool
 	fields  fieldCount
 	samples int
@@ -116,6 +117,7 @@ func (f *Forms) take(k noise.Key, n int) {
 		return
 	}
 	p := newFormPath(k.Path, n, f.rule(k.Path))
+	p.own = f.own[k.Path]
 	p.vary(k.Way)
 	f.put(p)
 }
@@ -184,6 +186,20 @@ func formWeight(i int) float64 {
 		return 0.5 / (j * (j + 1))
 	}
 	return 0.5/(j*(j+1)) + 0.5/formPaths
+}
+
+// Own takes note that each server holds a state of its own at a place. The forms of such
+// values come in runs on either side, so they are not compared, and what was won is void.
+func (f *Forms) Own(path string) {
+	if f == nil {
+		return
+	}
+	f.own[path] = true
+	for _, p := range f.paths {
+		if p.path == path {
+			p.void()
+		}
+	}
 }
 
 // gather reads the values at all places out of a body; false: it is not JSON.

@@ -37,6 +37,7 @@ type formPath struct {
 	path string
 	rule string
 	born int
+	own  bool // see Forms.Own
 	// varies are the ways in which the monolith varies there.
 	varies  []string
 	feature [features]feature
@@ -65,6 +66,13 @@ func newFormPath(path string, n int, rule string) *formPath {
 		p.feature[i].Bets = eprocess.NewBets()
 	}
 	return p
+}
+
+func (p *formPath) void() {
+	p.own = true
+	for i := range p.feature {
+		p.feature[i].Bets.Void()
+	}
 }
 
 func (p *formPath) vary(way string) {
@@ -117,7 +125,7 @@ type formExchange struct {
 // settle takes an exchange to every feature of the place; it reports whether the
 // candidate's form was unusual and the monolith's was not.
 func (p *formPath) settle(e *formExchange) (odd bool) {
-	if p.rule == formAny || p.rule == formValue {
+	if p.own || p.rule == formAny || p.rule == formValue {
 		return false
 	}
 	for k := range p.feature {

@@ -25,7 +25,7 @@ type formExpectation struct {
 
 // New compiles the rules of a comparison.
 func New(c whittle.Comparison) (*Forms, error) {
-	f := &Forms{index: map[uint64]int{}, below: map[uint64]bool{}}
+	f := &Forms{index: map[uint64]int{}, own: map[string]bool{}, below: map[uint64]bool{}}
 	f.sampleOf = f.sample
 	for i, r := range c.Forms {
 		p, err := jsondoc.ParsePath(r.Path)

@@ -41,13 +41,18 @@ func (c *Changed) AsBound(what string, alpha float64) whittle.Bound {
 
 // Bound finds the estimate and the upper bound of the candidate's excess.
 func (c *Changed) Bound(alpha float64) {
-	c.estimate = Beyond(eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats))
+	c.estimate = c.Beyond()
 	candidate, monolith := eprocess.NewShare(Slack), eprocess.NewShare(noiseAim)
 	candidate.N, candidate.Differing = c.N, c.Candidate
 	monolith.N, monolith.Differing = c.Repeats, c.Monolith
 	_, high := candidate.Interval(alpha / 2)
 	low, _ := monolith.Interval(alpha / 2)
 	c.Excess = Beyond(high, low)
+}
+
+// Beyond estimates the candidate's excess.
+func (c *Changed) Beyond() float64 {
+	return Beyond(eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats))
 }
 
 // Beyond is the share of responses by which a candidate that changes the given share

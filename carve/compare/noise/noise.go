@@ -9,6 +9,8 @@ type Key struct{ Path, Way string }
 // orders shares one, since it is about the monolith alone.
 type Learned struct {
 	Learnt map[Key]bool
+	// Own are those of Learnt at which each server holds a state of its own.
+	Own map[Key]bool
 	// Version changes whenever something is learned.
 	Version int
 	// N exchanges were compared, repeats of them asked twice; in so many of these
@@ -18,7 +20,9 @@ type Learned struct {
 }
 
 // New has learned nothing.
-func New() *Learned { return &Learned{Learnt: map[Key]bool{}, Self: map[Key]int{}} }
+func New() *Learned {
+	return &Learned{Learnt: map[Key]bool{}, Own: map[Key]bool{}, Self: map[Key]int{}}
+}
 
 // Most bounds the places of which noise is learned.
 const Most = 320
@@ -33,10 +37,21 @@ func (n *Learned) Learn(k Key) bool {
 	return true
 }
 
+// LearnOwn takes note of a key at which each server holds a state of its own.
+func (n *Learned) LearnOwn(k Key) {
+	if n.Learn(k); n.Learnt[k] && !n.Own[k] {
+		n.Own[k] = true
+		n.Version++
+	}
+}
+
 // Join takes in what another one knows.
 func (n *Learned) Join(other *Learned) {
 	for k := range other.Learnt {
 		n.Learn(k)
+	}
+	for k := range other.Own {
+		n.LearnOwn(k)
 	}
 	for k, times := range other.Self {
 		n.Self[k] += times

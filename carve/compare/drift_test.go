@@ -1,0 +1,258 @@
+package compare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/internal/simtest"
+)
+
+// listed is a service whose response lists five values, of a state that each server holds
+// by itself and that moves with each response.
+type listed struct {
+	r    *rand.Rand
+	vals [5]int
+	move func(r *rand.Rand, vals *[5]int)
+}
+
+func (s *listed) respond() string {
+	s.move(s.r, &s.vals)
+	return fmt.Sprintf(`{"items":[{"v":%d},{"v":%d},{"v":%d},{"v":%d},{"v":%d}]}`, s.vals[0], s.vals[1], s.vals[2], s.vals[3], s.vals[4])
+}
+
+// movingStates are states that move little by little, so that two responses of one
+// server lie nearer to each other than to another server's.
+var movingStates = []func(r *rand.Rand, vals *[5]int){
+	func(r *rand.Rand, vals *[5]int) { vals[r.IntN(5)] = r.IntN(100_000) },             // prices, of which one is refreshed
+	func(r *rand.Rand, vals *[5]int) { vals[r.IntN(5)] += r.IntN(9) - 4 },              // prices that walk
+	func(r *rand.Rand, vals *[5]int) { vals[r.IntN(5)]++ },                             // views
+	func(r *rand.Rand, vals *[5]int) { copy(vals[1:], vals[:4]); vals[0] = r.IntN(3) }, // the last events
+	func(r *rand.Rand, vals *[5]int) { // refreshed at times, and one value always anew
+		if r.IntN(12) == 0 {
+			for i := range vals {
+				vals[i] = r.IntN(1000)
+			}
+		}
+		vals[0] = r.Int()
+	},
+}
+
+// TestStatesThatMoveRaiseNoAlarm: equal services, of which each server holds a state of its
+// own that moves, are called different in at most 1 of 100 runs, looked at after every
+// exchange, and never EQUIVALENT while the candidate seems to be further off. Where no
+// request comes twice, neither.
+//
+// Hypothesis: given the request, both sides' states follow the same process, each by
+// itself. Error rate: alpha, for the responses are not exchangeable then and what the
+// gates let through is all that is bet. Source: Ville's inequality for the bets; the gate
+// (drift) is a comparison of means, of which this simulation holds what it lets through.
+func TestStatesThatMoveRaiseNoAlarm(t *testing.T) {
+	t.Parallel()
+	const length = 130
+	r := rand.New(rand.NewPCG(31, 32))
+	simtest.AtMost(0.01, 0.0005).Play(t, "refused", func(run int) bool {
+		m := matchOf(t, testMatch)
+		move := movingStates[run%len(movingStates)]
+		sides := [2]listed{{r: r, move: move}, {r: r, move: move}}
+		for range 50 {
+			sides[0].respond()
+			sides[1].respond()
+		}
+		for i := range length {
+			x := exchange(sides[0].respond(), sides[1].respond())
+			x.At = x.At.Add(time.Duration(i) * 5 * time.Second)
+			if run%2 == 0 {
+				x.Request.Target = fmt.Sprint("/things/", i)
+			}
+			if i%2 == 0 {
+				repeated(x, sides[0].respond())
+			}
+			if m.Observe(x); m.anyDecided() {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// TestAWrongElementAmongNoise: where nothing drifts, the gate opens, and a candidate that
+// is wrong in one more element than varies is refused within ten minutes in 9 of 10 runs.
+func TestAWrongElementAmongNoise(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(33, 34))
+	simtest.AtLeast(0.9, 0.01).Play(t, "missed", func(run int) bool {
+		m := matchOf(t, testMatch)
+		kind := run % 2
+		say := func(wrong int) string {
+			a, b := r.IntN(1000), 5
+			if kind == 1 {
+				b = r.IntN(2)
+			}
+			return fmt.Sprintf(`{"items":[{"v":%d},{"v":%d},{"v":%d},{"v":4}]}`, a, b, 7+wrong)
+		}
+		for i := range 300 {
+			x := exchange(say(0), say(1))
+			x.At = x.At.Add(time.Duration(i) * 2 * time.Second)
+			if i%2 == 0 {
+				repeated(x, say(0))
+			}
+			if m.Observe(x); m.anyDecided() {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestAMovingStateIsNotEquivalent: what seems to be further off, and is not shown to be,
+// keeps EQUIVALENT away and says why: that no request came again, or that the monolith's
+// own state moves.
+func TestAMovingStateIsNotEquivalent(t *testing.T) {
+	for again, why := range map[bool]string{true: "a state of its own that moves", false: "too few requests came again"} {
+		r := rand.New(rand.NewPCG(35, 36))
+		m := matchOf(t, testMatch)
+		sides := [2]listed{{r: r, move: movingStates[0]}, {r: r, move: movingStates[0]}}
+		for i := range 3000 {
+			x := exchange(sides[0].respond(), sides[1].respond())
+			x.At = x.At.Add(time.Duration(i) * time.Second)
+			if !again {
+				x.Request.Target = fmt.Sprint("/things/", i)
+			}
+			if i%5 == 0 {
+				repeated(x, sides[0].respond())
+			}
+			m.Observe(x)
+		}
+		for _, at := range []string{"there", "put away"} {
+			findings, bounds, more := m.Report(m.alpha)
+			said := false
+			for _, b := range bounds {
+				said = said || b.ID == "places" && !b.Inside && (at != "there" || strings.Contains(b.Summary, why))
+			}
+			if m.anyDecided() || !said || more != -1 || len(findings) != 1 || findings[0].Decided {
+				t.Errorf("again %v, %s: %+v %+v, %d more", again, at, findings, bounds, more)
+			}
+			m = revived(t, m, testMatch)
+		}
+	}
+}
+
+// TestEarlierIsBounded: no more requests and bytes are remembered than the bounds say,
+// and what is too old makes room.
+func TestEarlierIsBounded(t *testing.T) {
+	var e earlier
+	x := exchange(strings.Repeat("x", 100), "")
+	for i := range 3 * earlierRequests {
+		x.Request.Target = fmt.Sprint("/", i)
+		e.due(x)
+	}
+	if len(e.of) != earlierRequests || e.bytes != 200*earlierRequests {
+		t.Errorf("%d requests, %d bytes", len(e.of), e.bytes)
+	}
+	x.At = x.At.Add(earlierKept + time.Second)
+	x.Monolith.Body = make([]byte, earlierBytes/3)
+	for i := range 3 {
+		x.Request.Target = fmt.Sprint("/large/", i)
+		e.due(x)
+	}
+	if len(e.of) != 2 || e.bytes != earlierBytes/3*3 {
+		t.Errorf("%d requests, %d bytes", len(e.of), e.bytes)
+	}
+	x.Request.Target = "/large/0"
+	if e.due(x) != nil {
+		t.Error("a response is held against one of the same moment")
+	}
+	x.At = x.At.Add(earlierApart)
+	if e.due(x) == nil || e.due(x) != nil {
+		t.Error("a response is held against one of a second before, once")
+	}
+	x.At = x.At.Add(-time.Hour)
+	if e.due(x) != nil || len(e.of) != 2 {
+		t.Error("a clock that goes back")
+	}
+}
+
+// process is a server whose values are refreshed in it, once in a while.
+type process struct {
+	every time.Duration
+	at    time.Time
+	vals  [3]int
+}
+
+func (p *process) respond(r *rand.Rand, now time.Time) string {
+	if !now.Before(p.at) {
+		p.at = now.Add(time.Duration((0.5 + r.Float64()) * float64(p.every)))
+		for i := range p.vals {
+			p.vals[i] = r.IntN(100_000)
+		}
+	}
+	return p.said(func(v int) int { return v })
+}
+
+func (p *process) said(of func(int) int) string {
+	return fmt.Sprintf(`{"name":"rates","rates":[%d,%d,%d]}`, of(p.vals[0]), of(p.vals[1]), of(p.vals[2]))
+}
+
+// TestStatesOfEachServer: where each server refreshes values of its own, a faithful
+// candidate is UNDECIDED with the reason, and what was won before that was known is taken
+// back, also over a restart. A candidate that is wrong in values of the same data stays
+// DIFFERENT, however those move.
+func TestStatesOfEachServer(t *testing.T) {
+	t.Parallel()
+	same := func(v int) int { return v }
+	for _, c := range []struct {
+		name  string
+		every time.Duration
+		own   bool                                         // the candidate has a state of its own
+		of    func(v int, r *rand.Rand, now time.Time) int // what it makes of the monolith's
+		word  whittle.State
+	}{
+		{"refreshed every 10 s", 10 * time.Second, true, nil, whittle.Undecided},
+		{"refreshed every minute", time.Minute, true, nil, whittle.Undecided},
+		{"of the same data", 10 * time.Second, false, func(v int, _ *rand.Rand, _ time.Time) int { return same(v) }, whittle.Equivalent},
+		{"one more", 10 * time.Second, false, func(v int, _ *rand.Rand, _ time.Time) int { return v + 1 }, whittle.Different},
+		{"rounded", 10 * time.Second, false, func(v int, _ *rand.Rand, _ time.Time) int { return v / 50_000 }, whittle.Different},
+		{"a constant", 10 * time.Second, false, func(int, *rand.Rand, time.Time) int { return 7 }, whittle.Different},
+		{"at random", 10 * time.Second, false, func(_ int, r *rand.Rand, _ time.Time) int { return r.IntN(100_000) }, whittle.Different},
+		{"at random, of four", 10 * time.Second, false, func(_ int, r *rand.Rand, _ time.Time) int { return r.IntN(4) }, whittle.Different},
+		{"of the minute", 10 * time.Second, false, func(_ int, _ *rand.Rand, now time.Time) int { return now.Minute() }, whittle.Undecided}, // moves by itself, too: nobody can tell
+	} {
+		r := rand.New(rand.NewPCG(41, 42))
+		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sides := [2]process{{every: c.every}, {every: c.every}}
+		for n := range 3000 {
+			now := simtest.Start.Add(time.Duration(n) * 250 * time.Millisecond)
+			x := exchange(sides[0].respond(r, now), "")
+			if x.At = now; c.own {
+				x.Candidate.Body = []byte(sides[1].respond(r, now))
+			} else {
+				x.Candidate.Body = []byte(sides[0].said(func(v int) int { return c.of(v, r, now) }))
+			}
+			x.Request.Target = fmt.Sprint("/rates/", r.IntN(5))
+			if n%20 == 19 {
+				x = repeated(x, string(x.Monolith.Body))
+			}
+			j.Observe(x)
+		}
+		for _, at := range []string{"there", "put away"} {
+			v := j.Verdict()
+			if v.State != c.word || c.word == whittle.Undecided && !strings.Contains(v.Findings[0].Cause, "a state of its own") {
+				t.Errorf("%s, %s: %s; %+v", c.name, at, v.Summary, v.Findings)
+			}
+			b, err := j.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := j.UnmarshalBinary(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"whittle"
+	"whittle/carve/compare/noise"
+)
+
+// That the candidate's response and the monolith's second one are exchangeable given the
+// first breaks where each server holds a state of its own that moves: prices that each
+// process refreshes, a cache with a time to live, the load. Two responses of one server at
+// one moment are nearer to each other then than to another server's. What both sides said
+// to the same request at other times tells such a state from a candidate that is wrong:
+// of the same data both sides' values move together, however wrong the candidate's are,
+// what is wrong and constant or random moves on one side only, and two states that are
+// each server's own move now here and now there.
+
+// The bounds of drift: driftApart is how far apart two responses to a request are at least
+// that are to show whether a state moves, driftEnough how many of them are wanted,
+// driftWatched over what time, and driftFactor by how much less they must differ than the
+// candidate's does. A state that moves once a minute stays as it is for driftWatched with
+// a chance of 0.7 %.
+const (
+	driftApart   = time.Minute
+	driftEnough  = 8
+	driftWatched = 5 * time.Minute
+	driftFactor  = 10
+	driftFades   = 1 << 10
+	// driftMoves is how often either side must have moved alone, where the monolith's two
+	// responses of one exchange differ in at most driftSeldom, and driftLast how many moves
+	// may be over at the next look for each that is not.
+	driftMoves  = 3
+	driftSeldom = 0.1
+	driftLast   = 3
+)
+
+// drift says how what the monolith changes by itself at a pattern lies in time. It counts
+// the places that differ between the monolith's two responses of one exchange, between the
+// monolith's response and the candidate's, and between the monolith's and its own to the
+// same request at least driftApart before.
+type drift struct {
+	Now, Candidate, Later mean
+	since, until          time.Time
+	// monolith, candidate and both count who has moved, and gone the moves that did not
+	// last until the next look.
+	monolith, candidate, both, gone int
+}
+
+// see takes note of how far both sides are off in a repeated exchange.
+func (d *drift) see(candidate, self int) {
+	d.Candidate.see(candidate)
+	d.Now.see(self)
+}
+
+// watch takes note that somebody's bet on a pattern was looked at.
+func (d *drift) watch(at time.Time) {
+	if d.since.IsZero() || at.Before(d.since) {
+		d.since = at
+	}
+	d.until = at
+}
+
+// known reports whether enough was seen of other times.
+func (d *drift) known() bool {
+	return d.Later.n >= driftEnough && d.until.Sub(d.since) >= driftWatched
+}
+
+// still reports whether the monolith's own responses at other times differ at hardly
+// more places than its two responses of one exchange: by a tenth at most of the places
+// at which the candidate's response differs beyond those.
+func (d *drift) still() bool {
+	return d.known() && driftFactor*(d.Later.value()-d.Now.value()) <= d.Candidate.value()-d.Now.value()
+}
+
+// moved counts who has moved.
+func (d *drift) moved(monolith, candidate bool) {
+	switch {
+	case monolith && candidate:
+		d.both++
+	case monolith:
+		d.monolith++
+	case candidate:
+		d.candidate++
+	}
+}
+
+// apart reports whether either side's values move without the other's, and do not merely
+// vary from response to response.
+func (d *drift) apart() bool {
+	least := min(d.monolith, d.candidate)
+	return d.Now.n >= driftEnough && d.Now.value() <= driftSeldom && least >= driftMoves &&
+		driftFactor*least >= d.both && driftLast*(d.monolith+d.candidate+d.both) >= d.gone
+}
+
+// mean is a mean that fades, so that a change shows.
+type mean struct{ sum, n float64 }
+
+func (m *mean) see(x int) {
+	m.sum += float64(x)
+	if m.n++; m.n > driftFades {
+		m.sum, m.n = m.sum/2, m.n/2
+	}
+}
+
+func (m *mean) value() float64 { return m.sum / max(1, m.n) }
+
+// contested reports whether somebody has bet on a mark, so that it matters whether the
+// values there move.
+func (k *mark) contested() bool {
+	return k.Expect < 0 && !k.Own && k.learnable() && (k.Pair.Rounds > 0 || k.Further != nil)
+}
+
+// recall holds what both sides say against what they said to the same request before, at
+// the marks of the present exchange on which somebody has bet.
+func (m *match) recall(x *whittle.Exchange) {
+	var list []*mark
+	for _, i := range m.cand {
+		if k := m.marks[i]; k.contested() {
+			k.drift.watch(x.At)
+			list = append(list, k)
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	s := m.earlier.due(x)
+	if s == nil {
+		return
+	}
+	if x.At.Sub(s.at) >= driftApart {
+		times := m.timesOf(s.first, x.Monolith.Body)
+		for _, k := range list {
+			k.drift.Later.see(times[k.markKey])
+		}
+	}
+	m.recallMoves(list, s, x)
+}
+
+// recallMoves counts which side's values have moved, and stay so at the next look. Where
+// the sides were alike before, or the candidate says what the monolith said before, it
+// lags behind, and holds nothing of its own.
+func (m *match) recallMoves(list []*mark, s *said, x *whittle.Exchange) {
+	now := &bodies{x.Monolith.Body, x.Candidate.Body}
+	switch {
+	case s.before == nil:
+		s.before = m.earlier.bodies(x)
+		return
+	case s.then == nil:
+		monolith, candidate := m.timesBetween(s.before, now)
+		if slices.ContainsFunc(list, func(k *mark) bool { return monolith[k.markKey]+candidate[k.markKey] > 0 }) {
+			s.then = m.earlier.bodies(x)
+		}
+		return
+	}
+	monolith, candidate := m.timesBetween(s.before, s.then)
+	monolithLeft, candidateLeft := m.timesBetween(s.then, now)
+	differed, behind := m.timesOf(s.before[0], s.before[1]), m.timesOf(s.before[0], s.then[1])
+	for _, k := range list {
+		a, b := monolith[k.markKey] > 0, candidate[k.markKey] > 0
+		switch {
+		case differed[k.markKey] == 0 || behind[k.markKey] == 0:
+		case a && monolithLeft[k.markKey] > 0 || b && candidateLeft[k.markKey] > 0:
+			k.drift.gone++
+		default:
+			k.drift.moved(a, b)
+		}
+		if k.drift.apart() {
+			m.noise.LearnOwn(k.noise())
+		}
+	}
+	m.refresh()
+	m.earlier.settled(s)
+}
+
+// timesBetween counts for each side at how many places of each mark it has moved.
+func (m *match) timesBetween(before, now *bodies) (monolith, candidate map[markKey]int) {
+	return m.timesOf(before[0], now[0]), m.timesOf(before[1], now[1])
+}
+
+// disown voids what was won at marks at which each server turns out to hold a state of its
+// own, by bets that take the responses for exchangeable. EQUIVALENT still takes that noise
+// explains how often the candidate differs there (noiseBound).
+func (m *match) disown() {
+	for _, k := range m.marks {
+		if !k.Own && m.noise.Own[k.noise()] && k.Expect < 0 {
+			k.Own = true
+			m.whole.Pair.Void()
+			m.forms.Own(k.Path)
+		}
+	}
+}
+
+// timesOf counts at how many places of each mark two bodies differ.
+func (m *match) timesOf(a, b []byte) map[markKey]int {
+	times := map[markKey]int{}
+	for _, d := range m.differ.Diff(a, b) {
+		times[markKey{Path: d.Path, How: d.How, Expect: d.Expect}] = d.Times
+	}
+	return times
+}
+
+// isUnsure reports whether the candidate differs at a mark more often, or at more places,
+// than the monolith from itself, which is not shown to be the candidate's fault.
+func (m *match) isUnsure(k *mark) bool {
+	c := noise.Changed{Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
+	return k.Own && c.Beyond() > noise.Slack || k.isFurther()
+}
+
+// unsureWords say why what isUnsure reports is not shown.
+func (k *mark) unsureWords() string {
+	d := &k.drift
+	if k.Own {
+		return "both sides' values move, now the one's and now the other's, so each server seems to hold a state of its own, which says nothing of the candidate: ignore the path, or give it a form"
+	}
+	said := fmt.Sprintf("the candidate differs at %.1f places and the monolith from itself at %.1f", d.Candidate.value(), d.Now.value())
+	if !d.known() {
+		return said + "; too few requests came again, a minute later or more and in five minutes or more, to tell that from a state that moves in each server"
+	}
+	return said + fmt.Sprintf(", but at %.1f from what it said to the same requests a minute before or earlier: each server may hold a state of its own that moves. Ignore the path, or give it a form", d.Later.value())
+}
+
+// unsureBound keeps EQUIVALENT from being said while a candidate seems to differ at
+// more places than the monolith from itself.
+func (m *match) unsureBound() (b whittle.Bound, ok bool) {
+	for _, k := range m.marks {
+		if m.isUnsure(k) {
+			return whittle.Bound{ID: "places", What: boundNoise, High: 1, MarginHigh: noise.Slack, Summary: k.Path + ": " + k.unsureWords()}, true
+		}
+	}
+	return b, false
+}
