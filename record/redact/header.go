@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 
 	"whittle"
@@ -46,6 +47,8 @@ func (w *work) field(name, value string) string {
 		v = w.setCookie(v)
 	case plain == "authorization", plain == "proxyauthorization", plain == "authenticationinfo", plain == "proxyauthenticationinfo":
 		v = w.credentials(v)
+	case plain == "wwwauthenticate", plain == "proxyauthenticate":
+		v = w.challenges(v)
 	case plain == "secwebsocketprotocol":
 		v = w.subprotocols(v)
 	case w.r.secretName(w.name, w.r.fields), isExtension(name) && w.r.secretName(w.name[1:], w.r.fields):
@@ -119,6 +122,59 @@ func (w *work) credentials(v []byte) []byte {
 	n := schemeLen(v)
 	return w.r.appendToken(append([]byte(nil), v[:n]...), v[n:])
 }
+
+// challenges keeps what a server says of how to log in: schemes and their parameters, such
+// as the realm. A parameter whose name is secret loses its value, and a token in the place
+// of parameters, as of Negotiate, is replaced.
+func (w *work) challenges(v []byte) []byte {
+	out, quoted, begin := []byte(nil), false, 0
+	for i := 0; i <= len(v); i++ {
+		switch {
+		case i < len(v) && v[i] == '\\' && quoted:
+			i++
+		case i < len(v) && v[i] == '"':
+			quoted = !quoted
+		case i >= len(v), v[i] == ',' && !quoted:
+			end := min(i, len(v))
+			out = w.challenge(out, v[begin:end])
+			if begin = end + 1; end < len(v) {
+				out = append(out, ',')
+			}
+		}
+	}
+	return out
+}
+
+// challenge appends what stands between two commas: a scheme, a parameter, or both.
+func (w *work) challenge(out, item []byte) []byte {
+	if m := parameter.FindSubmatchIndex(item); m != nil {
+		name, from, to := item[m[2]:m[3]], max(m[4], m[6]), max(m[5], m[7])
+		out = append(out, item[:from]...)
+		if w.name = normal(w.name[:0], name); w.r.secretName(w.name, w.r.fields) {
+			out = w.r.appendToken(out, item[from:to])
+		} else {
+			clean, _ := w.word(item[from:to])
+			out = append(out, clean...)
+		}
+		return append(out, item[to:]...)
+	}
+	m := scheme.FindIndex(item)
+	if m == nil {
+		m = []int{0, 0}
+	}
+	out = append(out, item[:m[1]]...)
+	if m[1] < len(item) {
+		out = w.r.appendToken(out, item[m[1]:])
+	}
+	return out
+}
+
+// A challenge is a scheme with parameters or with a token, which has nothing behind an
+// equals sign, or another one (RFC 9110, 11.2 and 11.3).
+var (
+	parameter = regexp.MustCompile(`^(?:[ \t]*[^ \t="]+[ \t]+)?[ \t]*([^ \t="]+)[ \t]*=[ \t]*(?:"((?:\\.|[^"\\])*)"|([^ \t="]+))[ \t]*$`)
+	scheme    = regexp.MustCompile(`^[ \t]*(?:[A-Za-z][A-Za-z0-9-]{0,23}(?:[ \t]+|$))?`)
+)
 
 // subprotocols are the common ones of WebSocket (IANA's registry, and what is in
 // use too). Clients that cannot set a header put their credential among
