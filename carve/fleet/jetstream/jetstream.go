@@ -92,6 +92,7 @@ type Member struct {
 	handed   []byte // what that one goes on with
 	asked    time.Time
 	trouble  error // of the watch or of a write, the last time; nil: there was none
+	away     error // of the last attempt to connect
 	lost     error // of an exchange, the last time; nil: the last one was sent
 	kv       jetstream.KeyValue
 	evidence opened
@@ -115,6 +116,7 @@ func Open(o Options) (*Member, error) {
 		handed: o.Handed, asked: o.Asked,
 	}
 	opts := []client.Option{
+		client.ReconnectErrHandler(func(_ *client.Conn, err error) { m.note(&m.away, err) }),
 		client.ReconnectHandler(func(*client.Conn) { m.again.Notify() }),
 		client.DisconnectErrHandler(func(_ *client.Conn, err error) {
 			if err != nil { // nil: this end has closed it

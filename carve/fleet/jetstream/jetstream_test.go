@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -143,6 +144,18 @@ func fleetOf(t *testing.T, url string, n int, lease time.Duration) (all []*gatew
 		all = append(all, join(t, url, fmt.Sprintf("gateway-%d", i), lease))
 	}
 	return all
+}
+
+// Where NATS is away, it is said why, not what became of what was to be sent meanwhile.
+func TestNATSIsAway(t *testing.T) {
+	g := join(t, "nats://127.0.0.1:1", "a", time.Second)
+	until(t, "something was to be sent", func() bool {
+		g.Member.mu.Lock()
+		defer g.Member.mu.Unlock()
+		return g.trouble != nil
+	})
+	const want = "NATS cannot be reached (dial tcp 127.0.0.1:1: connect: connection refused); is NATS there"
+	until(t, want, func() bool { return strings.HasPrefix(g.Trouble(), want) })
 }
 
 // TestAFleet: one leads, a share is everyone's, a trip is, a leader that ends is

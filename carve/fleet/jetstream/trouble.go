@@ -54,13 +54,19 @@ func (m *Member) Trouble() string {
 		}
 	}
 	m.mu.Lock()
-	err := m.trouble
+	err, away := m.trouble, m.away
 	m.mu.Unlock()
-	if last := m.conn.LastError(); last != nil && !m.conn.IsConnected() {
-		err = last
-	}
 	why := "no server responds"
-	if err != nil {
+	if !m.conn.IsConnected() {
+		why = "NATS cannot be reached"
+		// What was to be sent meanwhile failed in words of its own, which say less.
+		if err = m.conn.LastError(); err == nil || errors.Is(err, client.ErrNoServers) || errors.Is(err, client.ErrReconnectBufExceeded) {
+			err = away
+		}
+		if err != nil {
+			why += " (" + err.Error() + ")"
+		}
+	} else if err != nil {
 		why = explained(err)
 	}
 	var api *jetstream.APIError
