@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"whittle/internal/units"
 	"whittle/load/plan"
 )
 
@@ -77,7 +78,7 @@ func (r *Runner) DryRun(ctx context.Context, w io.Writer) error {
 			scenarios = scenarios[g.Scenario : g.Scenario+1]
 		}
 		for k := range scenarios {
-			title := strings.TrimSpace(g.Name + ": " + userCount(int64(g.Users)))
+			title := strings.TrimSpace(g.Name + ": " + units.Counted(g.Users, "user"))
 			if err := flow(strings.TrimPrefix(title, ": "), g, scenarios[k].Steps); err != nil {
 				return err
 			}
@@ -86,7 +87,7 @@ func (r *Runner) DryRun(ctx context.Context, w io.Writer) error {
 	if !r.plan.Closed() {
 		for i := range r.plan.Scenarios {
 			s := &r.plan.Scenarios[i]
-			title := fmt.Sprintf("%.3g %% of %s", 100*s.Weight/max(r.plan.Weight, s.Weight), userCount(r.plan.Planned()))
+			title := fmt.Sprintf("%.3g %% of %s", 100*s.Weight/max(r.plan.Weight, s.Weight), units.Counted(r.plan.Planned(), "user"))
 			if s.Name != "" {
 				title = fmt.Sprintf("scenario %q, ", s.Name) + title
 			}
@@ -109,13 +110,6 @@ func (r *Runner) DryRun(ctx context.Context, w io.Writer) error {
 	}
 	_, err = io.WriteString(w, d.out.String())
 	return err
-}
-
-func userCount(n int64) string {
-	if n == 1 {
-		return "1 user"
-	}
-	return fmt.Sprintf("%d users", n)
 }
 
 // dryIdle bounds the pauses of a flow that sends nothing.

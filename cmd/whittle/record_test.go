@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"whittle"
 	"whittle/cmdline"
 	"whittle/internal/units"
@@ -100,7 +102,7 @@ func TestNothingRecordedMovesTheCursor(t *testing.T) {
 
 func TestThingsAreCounted(t *testing.T) {
 	for got, want := range map[string]string{
-		show.Counted(1, "entry"): "1 entry", show.Counted(2, "entry"): "2 entries", show.Counted(0, "segment"): "0 segments",
+		units.Counted(1, "entry"): "1 entry", units.Counted(2, "entry"): "2 entries", units.Counted(0, "segment"): "0 segments",
 		units.Size(10): "10 B", units.Size(20 << 10): "20 KiB", units.Size(50 << 20): "50 MiB", units.Size(20 << 30): "20 GiB",
 	} {
 		if got != want {
@@ -131,7 +133,7 @@ func TestShowFollows(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		v := recordShow{Log: dir, Follow: true}
-		done <- v.Run(ctx, cmdline.Streams{Out: in, Err: io.Discard})
+		done <- v.Run(ctx, cmdline.Streams{Out: in, Err: io.Discard}, &kong.Context{})
 		in.Close()
 	}()
 	lines := bufio.NewScanner(out)

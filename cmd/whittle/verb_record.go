@@ -96,14 +96,14 @@ func (v *recordVerify) Run(ctx context.Context, s cmdline.Streams) error {
 	if err := cmdline.WriteJSON(s, v.JSON, show.NewListing(l)); err != nil {
 		return err
 	}
-	screen.Say("%s in %s of %s can be read.", show.Counted(l.Entries, "exchange"), show.Counted(l.Segments, "segment"), units.Size(l.Bytes))
+	screen.Say("%s in %s of %s can be read.", units.Counted(l.Entries, "exchange"), units.Counted(l.Segments, "segment"), units.Size(l.Bytes))
 	show.SayDamages(screen, l.Damages)
 	if n := len(l.Damages); n > 0 {
 		lost := int64(0)
 		for _, d := range l.Damages {
 			lost += d.Bytes
 		}
-		return whittle.Errorf(whittle.FallsShort, "%s: damaged in %s, %s cannot be read", v.Log, show.Counted(n, "place"), units.Size(lost))
+		return whittle.Errorf(whittle.FallsShort, "%s: damaged in %s, %s cannot be read", v.Log, units.Counted(n, "place"), units.Size(lost))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/cmdline"
+	"whittle/internal/units"
 	"whittle/record/capture"
 	"whittle/record/har"
 	"whittle/record/journal"
@@ -56,7 +57,7 @@ func (v *recordExport) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	screen.Say("%s in %s", show.Counted(n, "exchange"), v.HAR)
+	screen.Say("%s in %s", units.Counted(n, "exchange"), v.HAR)
 	show.SayDamages(screen, r.Damages())
 	if n == 0 && err == nil {
 		return whittle.Errorf(whittle.FallsShort, "record export: no exchange of %s is like that", v.Log).

@@ -165,9 +165,9 @@ func (im *imported) run(ctx context.Context, r *har.Reader, w *journal.Writer, r
 }
 
 func (im *imported) say(screen *cmdline.Screen, dir string) {
-	screen.Say("%s into %s", show.Counted(im.Exchanges, "exchange"), dir)
+	screen.Say("%s into %s", units.Counted(im.Exchanges, "exchange"), dir)
 	if im.LeftOut > 0 {
-		screen.Say("%s left out:", show.Counted(im.LeftOut, "entry"))
+		screen.Say("%s left out:", units.Counted(im.LeftOut, "entry"))
 	}
 	const most = 20
 	for i, l := range im.Why {
@@ -178,6 +178,6 @@ func (im *imported) say(screen *cmdline.Screen, dir string) {
 		screen.Say("  entry %d: %s", l.Entry, show.Harmless(l.Why))
 	}
 	if im.Disorder > 0 {
-		screen.Say("%s began before the one in front, and kept the file's order", show.Counted(im.Disorder, "exchange"))
+		screen.Say("%s began before the one in front, and kept the file's order", units.Counted(im.Disorder, "exchange"))
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/listener"
 	"whittle/cmdline"
+	"whittle/internal/units"
 	"whittle/record/journal"
 	"whittle/record/recorder"
 	"whittle/record/redact"
-	"whittle/record/show"
 )
 
 type recordLive struct {
@@ -105,7 +105,7 @@ func (v *recordLive) Run(ctx context.Context, s cmdline.Streams) error {
 	sum.of(rec)
 	err = errors.Join(err, cmdline.WriteJSON(s, v.JSON, sum))
 	if err == nil && sum.Lost > 0 {
-		err = whittle.Errorf(whittle.FallsShort, "%s lost because the disk failed", show.Counted(sum.Lost, "exchange"))
+		err = whittle.Errorf(whittle.FallsShort, "%s lost because the disk failed", units.Counted(sum.Lost, "exchange"))
 	}
 	return err
 }

@@ -22,6 +22,17 @@ func Grouped(n int) string {
 	return s
 }
 
+// Counted writes a number of things: "1 segment", "2 segments", "3 entries".
+func Counted[N int | int64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if stem, ok := strings.CutSuffix(what, "y"); ok {
+		what = stem + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // Percent writes a share from 0 to 1 in whole percents, below ten of them with
 // one digit after the point, "7.5 %", below one with two figures, "0.25 %", and
 // no less than "0.01 %" for what is above 0.

@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/internal/paired"
+	"whittle/internal/units"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -160,7 +161,7 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, 
 			o := sides[i].of(l.Options)
 			o.Seed += uint64(run - 1)
 			if f := l.OnProgress; f != nil {
-				name := fmt.Sprintf("%s, run %d of %d, target %c", userCount(users), run, l.Runs, 'A'+i)
+				name := fmt.Sprintf("%s, run %d of %d, target %c", units.Counted(users, "user"), run, l.Runs, 'A'+i)
 				o.OnProgress = func(p report.Progress) { f(name, p) }
 			}
 			if pair[i], err = load.Run(ctx, runs, o); err != nil {
@@ -226,7 +227,7 @@ func (l *Level) failed(side string) float64 {
 
 // which names a run.
 func (l *Level) which(r *LevelRun) string {
-	return fmt.Sprintf("run %d of target %s with %s", r.Run, strings.ToUpper(r.Side), userCount(l.Users))
+	return fmt.Sprintf("run %d of target %s with %s", r.Run, strings.ToUpper(r.Side), units.Counted(l.Users, "user"))
 }
 
 // void says why the level's figures may not be used, empty where they may. A
@@ -243,7 +244,7 @@ func (l *Level) void() string {
 		}
 	}
 	if l.failed("a") == 1 && l.failed("b") == 1 {
-		return fmt.Sprintf("with %s not one request succeeded, to A or to B", userCount(l.Users))
+		return fmt.Sprintf("with %s not one request succeeded, to A or to B", units.Counted(l.Users, "user"))
 	}
 	return ""
 }
@@ -313,7 +314,7 @@ func (r *LevelsReport) judge(runs int) {
 			r.Void = l.Void
 		}
 		if a, b := l.failed("a"), l.failed("b"); failuresDiffer(a, b) {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("with %s, %s", userCount(l.Users), otherWork(a, b)))
+			r.Warnings = append(r.Warnings, fmt.Sprintf("with %s, %s", units.Counted(l.Users, "user"), otherWork(a, b)))
 		}
 	}
 	if sound > 0 {
@@ -332,7 +333,7 @@ func (r *LevelsReport) judge(runs int) {
 		if l.Void != "" {
 			verdict = "void: " + l.Void + "."
 		}
-		r.Verdict = append(r.Verdict, fmt.Sprintf("With %s: %s", userCount(l.Users), verdict))
+		r.Verdict = append(r.Verdict, fmt.Sprintf("With %s: %s", units.Counted(l.Users, "user"), verdict))
 	}
 	if len(r.Levels) == 0 {
 		r.Void = "no pair of runs was completed"
@@ -340,13 +341,6 @@ func (r *LevelsReport) judge(runs int) {
 	if runs < 3 {
 		r.Warnings = append(r.Warnings, "fewer than three runs of each target say next to nothing of how runs differ")
 	}
-}
-
-func userCount(n int) string {
-	if n == 1 {
-		return "1 user"
-	}
-	return fmt.Sprintf("%d users", n)
 }
 
 // Err reports whether the comparison counts as a success, as
@@ -364,11 +358,11 @@ func (r *LevelsReport) Err(gates []Gate) error {
 	for i := range r.Levels {
 		l := &r.Levels[i]
 		if err := (&Comparison{Figures: l.Figures}).Err(gates); err != nil {
-			return fmt.Errorf("with %s: %w", userCount(l.Users), err)
+			return fmt.Errorf("with %s: %w", units.Counted(l.Users, "user"), err)
 		}
 		for _, side := range []string{"a", "b"} {
 			if l.failed(side) == 1 && !onErrors(gates) {
-				return whittle.Errorf(whittle.FallsShort, "with %s not one request to target %s succeeded", userCount(l.Users), strings.ToUpper(side))
+				return whittle.Errorf(whittle.FallsShort, "with %s not one request to target %s succeeded", units.Counted(l.Users, "user"), strings.ToUpper(side))
 			}
 		}
 	}

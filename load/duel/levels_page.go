@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"whittle/internal/chart"
+	"whittle/internal/units"
 	"whittle/load/report"
 )
 
@@ -124,7 +125,7 @@ func (r *LevelsReport) figure() chart.Figure {
 			if f.Key == "rate" {
 				name = "requests a second"
 			}
-			groups = append(groups, chart.BarGroup{Name: userCount(l.Users) + ": " + name, Unit: f.Unit, Bars: []chart.Bar{
+			groups = append(groups, chart.BarGroup{Name: units.Counted(l.Users, "user") + ": " + name, Unit: f.Unit, Bars: []chart.Bar{
 				{Label: "A", Value: float64(f.A), Role: chart.Monolith},
 				{Label: "B", Value: float64(f.B), Role: chart.Candidate, Note: note},
 			}})

@@ -82,9 +82,9 @@ func (p *Progress) head() string {
 
 // counts are the totals so far.
 func (p *Progress) counts() string {
-	s := fmt.Sprintf("%d users under way, %d requests completed, %d failed", p.InFlight, p.Completed, p.Failed)
+	s := fmt.Sprintf("%s under way, %s completed, %d failed", units.Counted(p.InFlight, "user"), units.Counted(p.Completed, "request"), p.Failed)
 	if p.Skipped > 0 {
-		s += fmt.Sprintf(", %d arrivals skipped", p.Skipped)
+		s += fmt.Sprintf(", %s skipped", units.Counted(p.Skipped, "arrival"))
 	}
 	return s
 }

@@ -176,7 +176,7 @@ func (r *Report) summarizePaces(b *strings.Builder) {
 		if p.Group != "" {
 			of = " of " + p.Group
 		}
-		fmt.Fprintf(b, "%d users%s, one request in %.4g ms each: %d not sent meanwhile\n", p.Users, of, p.Expected, p.Missing)
+		fmt.Fprintf(b, "%s%s, one request in %.4g ms each: %d not sent meanwhile\n", units.Counted(p.Users, "user"), of, p.Expected, p.Missing)
 	}
 }
 

@@ -90,11 +90,11 @@ func PrintListing(w io.Writer, r *Listing, limit int) {
 		return
 	}
 	fmt.Fprintf(w, "%s from %s to %s, in %s of %s (%s unpacked)\n",
-		Counted(r.Entries, "exchange"), clock(*r.First), clock(*r.Last), Counted(r.Segments, "segment"), units.Size(r.Bytes), units.Size(r.Unpacked))
+		units.Counted(r.Entries, "exchange"), clock(*r.First), clock(*r.Last), units.Counted(r.Segments, "segment"), units.Size(r.Bytes), units.Size(r.Unpacked))
 	for _, p := range r.Redacted {
 		of := ""
 		if len(r.Redacted) > 1 {
-			of = fmt.Sprintf(" (%s)", Counted(p.Count, "exchange"))
+			of = fmt.Sprintf(" (%s)", units.Counted(p.Count, "exchange"))
 		}
 		fmt.Fprintf(w, "redacted by %s%s\n", redactedBy(p.Rules), of)
 	}
@@ -107,7 +107,7 @@ func PrintListing(w io.Writer, r *Listing, limit int) {
 		showRow(w, "  ", name, &route)
 		for i, t := range route.Targets {
 			if limit > 0 && i == limit {
-				fmt.Fprintf(w, "      … and %s\n", Counted(len(route.Targets)-limit, "more target"))
+				fmt.Fprintf(w, "      … and %s\n", units.Counted(len(route.Targets)-limit, "more target"))
 				break
 			}
 			showRow(w, "      ", cmp.Or(t.Target, "(others)"), &t)

@@ -99,17 +99,6 @@ func SayDamages(screen *cmdline.Screen, damages []journal.Damage) {
 	}
 }
 
-// Counted is a number of things: "1 segment", "2 segments", "3 entries".
-func Counted[N int | int64](n N, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if stem, ok := strings.CutSuffix(what, "y"); ok {
-		what = stem + "ie"
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // outcome is a response's status, or the failure in its place.
 func outcome(a *whittle.Response) string {
 	if a.Failure != whittle.NoFailure {
