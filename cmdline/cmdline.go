@@ -58,6 +58,9 @@ func (p *Program) Run(ctx context.Context, args []string) (status int) {
 		}
 	}()
 	verb, err := parser.Parse(asHelp(parser, args))
+	if err == nil {
+		err = together(verb)
+	}
 	if err != nil {
 		fmt.Fprintf(p.Err, "%s: %s\n", p.Name, plainly(err))
 		fmt.Fprintf(p.Err, "Run \"%[1]s --help\", or \"%[1]s VERB --help\", for the usage with examples.\n", p.Name)

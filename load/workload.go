@@ -1,6 +1,9 @@
 package load
 
 import (
+	"cmp"
+	"errors"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -71,7 +74,22 @@ type Request struct {
 
 // IsURL distinguishes a URL from the path of a plan's file, or of a report.
 func IsURL(text string) bool {
-	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
+	scheme, _, ok := strings.Cut(text, "://")
+	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
+// AsURL adds to the error of a file that is not there what to write if a server was meant:
+// host:port or localhost, without a scheme.
+func AsURL(text string, err error) error {
+	e, ok := errors.AsType[*whittle.Error](err)
+	if !ok || e.Code != whittle.NotFound || e.Hint != "" {
+		return err
+	}
+	authority, _, _ := strings.Cut(text, "/")
+	if _, port, err := net.SplitHostPort(authority); err == nil && port != "" || authority == "localhost" {
+		return e.WithHint("if it is a server, write its scheme too: http://" + text)
+	}
+	return e.WithHint("give a file, or a URL that begins with http:// or https://")
 }
 
 // Read reads the plan's file, or makes a plan of the one request.
@@ -82,25 +100,31 @@ func (w Workload) Read() (*plan.Plan, error) {
 	if IsURL(w.Plan) {
 		return w.quick()
 	}
+	if w.Plan == "" {
+		return nil, whittle.Errorf(whittle.Invalid, "neither a plan's file nor a URL is given")
+	}
 	if scheme, _, ok := strings.Cut(w.Plan, "://"); ok {
 		return nil, whittle.Errorf(whittle.Invalid, "%s:// is not supported: load is sent to http and https URLs", scheme)
 	}
 	if w.Requests > 0 {
 		return nil, whittle.Errorf(whittle.Invalid, "-n goes with a URL; %s says itself how much it sends", w.Plan)
 	}
-	if name := w.Request.given(); name != "" {
+	if name := w.Request.Given(); name != "" {
 		return nil, whittle.Errorf(whittle.Invalid, "%s goes with a URL; %s says itself what it sends", name, w.Plan)
 	}
 	p, err := Read(w.Plan, w.source())
 	if err != nil {
-		return nil, err
+		return nil, AsURL(w.Plan, err)
 	}
 	switch {
 	case w.Users > 0:
 		return p.WithUsers(plan.Closed{Users: w.Users, Ramp: w.Ramp, Loops: w.Loops, Duration: w.Duration})
 	case w.Rate > 0:
-		if w.Duration <= 0 {
+		switch {
+		case w.Duration <= 0:
 			return nil, whittle.Errorf(whittle.Invalid, "--rate needs --duration")
+		case w.Ramp != 0 || w.Loops != 0:
+			return nil, whittle.Errorf(whittle.Invalid, "--ramp and --loops go with --users, not with --rate")
 		}
 		return p.WithPhases(plan.Constant(w.Rate, w.Duration)), nil
 	case w.Duration != 0 || w.Ramp != 0 || w.Loops != 0:
@@ -146,13 +170,22 @@ func (w *Workload) check() error {
 
 // quick makes a plan of one request.
 func (w *Workload) quick() (*plan.Plan, error) {
+	s := w.source()
+	flag := s.GivenForArtillery()
+	if len(w.Properties) > 0 {
+		flag = cmp.Or(flag, "--property")
+	}
+	if flag != "" {
+		bare, _ := plan.SplitLogin(w.Plan)
+		return nil, whittle.Errorf(whittle.Invalid, "%s goes with a plan's file, and %s is a URL", flag, bare)
+	}
 	q := &w.Request
 	body := q.Body
 	if q.BodyFile != "" {
 		if q.Body != "" {
 			return nil, whittle.Errorf(whittle.Invalid, "either --body is given or --body-file")
 		}
-		b, err := w.source().ReadFile("body", q.BodyFile, MaxBodyFile)
+		b, err := s.ReadFile("body", q.BodyFile, MaxBodyFile)
 		if err != nil {
 			return nil, err
 		}
@@ -189,8 +222,8 @@ func credentials(address string, headers []string) (string, []string) {
 	return bare, append(slices.Clip(headers), "Authorization: "+plan.BasicLogin(user))
 }
 
-// given is the flag of the first setting that is set; empty: none is.
-func (q *Request) given() string {
+// Given is the flag of the first setting that is set; empty: none is.
+func (q *Request) Given() string {
 	for _, f := range []struct {
 		name  string
 		given bool

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -20,7 +21,7 @@ func TestWorkloadsAreReadOrRefused(t *testing.T) {
 		}
 		return path
 	}
-	yml, body := file("p.yml", small), file("body", "hello")
+	yml, body, jmx := file("p.yml", small), file("body", "hello"), file("p.jmx", "<jmeterTestPlan/>")
 	const u = "http://h.example/x"
 	for _, c := range []struct {
 		name string
@@ -46,6 +47,18 @@ func TestWorkloadsAreReadOrRefused(t *testing.T) {
 		{"negative loops", Workload{Plan: u, Loops: -1}, "--loops is below 0", whittle.Invalid},
 		{"a negative duration", Workload{Plan: u, Rate: 1, Duration: -1}, "--duration is below 0", whittle.Invalid},
 		{"a negative ramp", Workload{Plan: u, Users: 1, Ramp: -1}, "--ramp is below 0", whittle.Invalid},
+		{"a rate with a ramp", Workload{Plan: yml, Rate: 2, Duration: time.Second, Ramp: time.Second}, "--ramp and --loops go with --users", whittle.Invalid},
+		{"a rate with loops", Workload{Plan: yml, Rate: 2, Duration: time.Second, Loops: 2}, "--ramp and --loops go with --users", whittle.Invalid},
+		{"an environment of a URL", Workload{Plan: u, Environment: "x"}, "--environment goes with a plan's file", whittle.Invalid},
+		{"variables of a URL", Workload{Plan: u, Variables: "{}"}, "--variables goes with a plan's file", whittle.Invalid},
+		{"overrides of a URL", Workload{Plan: u, Overrides: "{}"}, "--overrides goes with a plan's file", whittle.Invalid},
+		{"a config of a URL", Workload{Plan: u, Config: yml}, "--config goes with a plan's file", whittle.Invalid},
+		{"a scenario of a URL with a login", Workload{Plan: "http://bob:hunter2@h/", Scenario: "x"}, "--scenario-name goes with a plan's file, and http://h/ is", whittle.Invalid},
+		{"properties of a URL", Workload{Plan: u, Properties: map[string]string{"a": "b"}}, "--property goes with a plan's file", whittle.Invalid},
+		{"properties of an Artillery plan", Workload{Plan: yml, Properties: map[string]string{"a": "b"}}, "--property is of JMeter plans", whittle.Invalid},
+		{"overrides of a JMeter plan", Workload{Plan: jmx, Overrides: "{}"}, "--overrides is of Artillery plans", whittle.Invalid},
+		{"neither", Workload{}, "neither a plan's file nor a URL", whittle.Invalid},
+		{"a scheme in capitals", Workload{Plan: "HTTP://h.example/x"}, "", 0},
 		{"a negative timeout", Workload{Plan: u, Request: Request{Timeout: -1}}, "--timeout is below 0", whittle.Invalid},
 	} {
 		p, err := c.w.Read()
@@ -57,6 +70,25 @@ func TestWorkloadsAreReadOrRefused(t *testing.T) {
 		}
 		if err == nil || whittle.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// A server that is written without its scheme is no file that is missing.
+func TestAMissingPlanMayBeAServer(t *testing.T) {
+	for text, hint := range map[string]string{
+		"127.0.0.1:3000":       "write its scheme too: http://127.0.0.1:3000",
+		"localhost/Count":      "write its scheme too: http://localhost/Count",
+		"[::1]:3000/x":         "write its scheme too: http://[::1]:3000/x",
+		"shop.example:80/a?b":  "write its scheme too: http://shop.example:80/a?b",
+		"none.yml":             "give a file, or a URL",
+		"shop.example/a":       "give a file, or a URL",
+		"folder/with:colon/a:": "give a file, or a URL",
+	} {
+		_, err := Workload{Plan: text}.Read()
+		e, ok := errors.AsType[*whittle.Error](err)
+		if !ok || e.Code != whittle.NotFound || !strings.Contains(e.Hint, hint) {
+			t.Errorf("%s: %v, hint %q; want %q", text, err, e.Hint, hint)
 		}
 	}
 }

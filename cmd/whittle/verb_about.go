@@ -98,9 +98,12 @@ Examples:
 }
 
 // Run asks once.
-func (v *healthVerb) Run(ctx context.Context, s cmdline.Streams) error {
+func (v *healthVerb) Run(ctx context.Context, s cmdline.Streams, c *kong.Context) error {
 	if v.Timeout <= 0 {
 		return whittle.Errorf(whittle.Invalid, "--timeout %s is not above 0", v.Timeout)
+	}
+	if flag := cmdline.GivenOf(c, "admin", "token", "config"); flag != "" && v.URL != "" {
+		return whittle.Errorf(whittle.Invalid, "health: either the gateway is asked, by %s, or the page %s", flag, v.URL)
 	}
 	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
 	defer cancel()

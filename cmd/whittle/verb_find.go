@@ -21,7 +21,7 @@ type findVerb struct {
 
 	Config    string   `group:"What is measured" short:"c" placeholder:"FILE" help:"A whittle.yaml: its monolith is measured, on this machine."`
 	Endpoints []string `group:"What is measured" name:"endpoint" sep:"none" placeholder:"ENDPOINT" help:"Load this endpoint, \"METHOD /path\" or \"METHOD /path JSON\", and others that are given, all alike. They are really called."`
-	Rate      float64  `group:"What is measured" default:"20" placeholder:"N" help:"Requests a second, over all of --endpoint (${default})."`
+	Rate      float64  `group:"What is measured" needs:"endpoint" default:"20" placeholder:"N" help:"Requests a second, over all of --endpoint (${default})."`
 	measure.Settings
 	JSON string `name:"json" placeholder:"FILE" help:"Write the ranking as JSON (\"-\": standard output)."`
 	HTML string `name:"html" placeholder:"FILE" help:"Write the ranking as one HTML file."`

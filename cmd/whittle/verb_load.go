@@ -55,16 +55,16 @@ type loadVerb struct {
 	Scenario    string            `group:"Of a plan" name:"scenario-name" placeholder:"NAME" help:"Run only the scenario of that name, or that matches this pattern."`
 	Property    map[string]string `group:"Of a plan" short:"J" mapsep:"none" placeholder:"NAME=VALUE" help:"A JMeter property, for __P and __property. Repeatable."`
 
-	FailIf       []string `group:"The run" name:"fail-if" sep:"none" placeholder:"CONDITION" help:"Exit with status 1 if it holds, such as 'p99 > 200ms' or 'errors > 1%'. Repeatable."`
+	FailIf       []string `group:"The run" name:"fail-if" not:"dry-run" sep:"none" placeholder:"CONDITION" help:"Exit with status 1 if it holds, such as 'p99 > 200ms' or 'errors > 1%'. Repeatable."`
 	DryRun       bool     `group:"The run" name:"dry-run" help:"Print the first requests of each scenario, and send nothing."`
-	JSON         string   `group:"The run" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
+	JSON         string   `group:"The run" name:"json" not:"dry-run" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
 	loadOutputs  `embed:""`
-	Prometheus   []string      `group:"The run" name:"prometheus-write" sep:"none" placeholder:"URL" help:"Also write the run's figures, every 5s and at its end, to a Prometheus server (or what takes its remote write). Repeatable."`
-	OTLP         []string      `group:"The run" name:"otlp" sep:"none" placeholder:"URL" help:"The same over OTLP/HTTP, to an OpenTelemetry collector. Repeatable."`
-	ExportHeader []string      `group:"The run" name:"export-header" sep:"none" placeholder:"NAME:VALUE" help:"A header of these, such as a tenant or a token. Repeatable."`
-	WatchPID     []int         `group:"The run" name:"watch-pid" placeholder:"PID" help:"Also measure this process's CPU time per request. Repeatable."`
-	WatchURL     []string      `group:"The run" name:"watch-url" placeholder:"URL" help:"Also follow process_cpu_seconds_total of this Prometheus metrics page, or the CPU profile of this /debug/pprof/ URL. Repeatable."`
-	MaxLate      time.Duration `group:"The run" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the run (${default})."`
+	Prometheus   []string      `group:"The run" name:"prometheus-write" not:"dry-run" sep:"none" placeholder:"URL" help:"Also write the run's figures, every 5s and at its end, to a Prometheus server (or what takes its remote write). Repeatable."`
+	OTLP         []string      `group:"The run" name:"otlp" not:"dry-run" sep:"none" placeholder:"URL" help:"The same over OTLP/HTTP, to an OpenTelemetry collector. Repeatable."`
+	ExportHeader []string      `group:"The run" name:"export-header" not:"dry-run" sep:"none" placeholder:"NAME:VALUE" help:"A header of these, such as a tenant or a token. Repeatable."`
+	WatchPID     []int         `group:"The run" name:"watch-pid" not:"dry-run" placeholder:"PID" help:"Also measure this process's CPU time per request. Repeatable."`
+	WatchURL     []string      `group:"The run" name:"watch-url" not:"dry-run" placeholder:"URL" help:"Also follow process_cpu_seconds_total of this Prometheus metrics page, or the CPU profile of this /debug/pprof/ URL. Repeatable."`
+	MaxLate      time.Duration `group:"The run" not:"dry-run" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the run (${default})."`
 	Seed         uint64        `group:"The run" help:"Make the run's random choices repeatable."`
 
 	severalMachines `embed:"" group:"Several machines"`
@@ -312,9 +312,9 @@ func eachItsFlag(args []string) []string {
 // loadOutputs are the files that a load report can be written to in addition to its
 // own JSON.
 type loadOutputs struct {
-	JSONArtillery string `group:"The run" name:"json-artillery" placeholder:"FILE" help:"Write the report as Artillery 2 would (\"-\": standard output)."`
-	CSV           string `group:"The run" name:"csv" placeholder:"FILE" help:"Write a row for each request's name, and one for all, as CSV (\"-\": standard output)."`
-	HTML          string `group:"The run" name:"html" placeholder:"FILE" help:"Write the report as one HTML file with plots."`
+	JSONArtillery string `group:"The run" name:"json-artillery" not:"dry-run" placeholder:"FILE" help:"Write the report as Artillery 2 would (\"-\": standard output)."`
+	CSV           string `group:"The run" name:"csv" not:"dry-run" placeholder:"FILE" help:"Write a row for each request's name, and one for all, as CSV (\"-\": standard output)."`
+	HTML          string `group:"The run" name:"html" not:"dry-run" placeholder:"FILE" help:"Write the report as one HTML file with plots."`
 }
 
 // logQueue bounds the lines that wait to be printed.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/alecthomas/kong"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"whittle"
@@ -51,8 +52,15 @@ Examples:
 }
 
 // Run makes the project and says what comes next.
-func (v *newVerb) Run(ctx context.Context, s cmdline.Streams) error {
+func (v *newVerb) Run(ctx context.Context, s cmdline.Streams, flags *kong.Context) error {
 	screen := cmdline.NewScreen(s, v.JSON)
+	proto := strings.EqualFold(filepath.Ext(v.From), ".proto")
+	if flag := cmdline.GivenOf(flags, "package", "service"); flag != "" && proto {
+		return whittle.Errorf(whittle.Invalid, "%s is not for a .proto file: %s says itself what it is called", flag, v.From)
+	}
+	if v.ProtoPath != "" && !proto {
+		return whittle.Errorf(whittle.Invalid, "--proto-path goes with a .proto file, and %s is none", v.From)
+	}
 	if u, err := url.Parse(v.Monolith); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return whittle.Errorf(whittle.Invalid, "--monolith %q is not a URL such as http://127.0.0.1:3000", v.Monolith)
 	}

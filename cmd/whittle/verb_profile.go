@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"whittle"
 	"whittle/cmdline"
 	"whittle/profile"
@@ -27,8 +29,8 @@ type takeVerb struct {
 	Kinds []string `group:"What is measured" placeholder:"KIND" help:"cpu, allocations, heap, mutex, block, goroutines. cpu, allocations and mutex of a Go service, cpu of Node, unless given."`
 
 	Watch string        `group:"What is measured" placeholder:"FOLDER" help:"Profile again and again, keep the profiles in this folder, and compare the last hour with the one before."`
-	Every time.Duration `group:"What is measured" default:"1m" help:"How often --watch profiles, 1s to 1h (${default})."`
-	Keep  time.Duration `group:"What is measured" default:"24h" help:"How long --watch keeps a profile, 2h to 720h (${default})."`
+	Every time.Duration `group:"What is measured" needs:"watch" default:"1m" help:"How often --watch profiles, 1s to 1h (${default})."`
+	Keep  time.Duration `group:"What is measured" needs:"watch" default:"24h" help:"How long --watch keeps a profile, 2h to 720h (${default})."`
 
 	JSON string `group:"What is written" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
 	HTML string `group:"What is written" name:"html" placeholder:"FILE" help:"Write the report as one HTML file with a flame graph."`
@@ -50,13 +52,16 @@ Examples:
 }
 
 // Run takes the profiles and prints what they show.
-func (v *takeVerb) Run(ctx context.Context, s cmdline.Streams) error {
+func (v *takeVerb) Run(ctx context.Context, s cmdline.Streams, c *kong.Context) error {
 	screen := cmdline.NewScreen(s, v.JSON)
 	if v.Watch != "" {
 		return v.watch(ctx, screen)
 	}
 	var r *report.Report
 	if collect.IsFile(v.Process) {
+		if flag := cmdline.GivenOf(c, "duration", "during", "lines", "metrics", "save"); flag != "" {
+			return whittle.Errorf(whittle.Invalid, "profile: %s is of a running process, and %s is a saved profile", flag, v.Process)
+		}
 		p, err := measure.ReadProfile(v.Process, kindsOf(v.Kinds))
 		if err != nil {
 			return err

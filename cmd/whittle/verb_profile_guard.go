@@ -23,11 +23,11 @@ type guardVerb struct {
 	measure.Settings
 	Runs     int    `group:"What is measured" default:"5" help:"How many short runs, 2 to 100 (${default})."`
 	Baseline string `required:"" placeholder:"FILE" help:"What the service cost when it was found good."`
-	Max      string `name:"max-cpu-per-request" default:"+10%" placeholder:"+10%" help:"How much dearer a request may be (${default})."`
+	Max      string `name:"max-cpu-per-request" not:"update" default:"+10%" placeholder:"+10%" help:"How much dearer a request may be (${default})."`
 	Update   bool   `help:"Write the baseline instead of checking against it."`
-	JSON     string `name:"json" placeholder:"FILE" help:"Write the verdict as JSON (\"-\": standard output)."`
-	JUnit    string `name:"junit" placeholder:"FILE" help:"Write the verdict as a test in JUnit's form, for a CI system."`
-	GitHub   bool   `name:"github" help:"Print the verdict as an annotation of GitHub's workflows, too."`
+	JSON     string `name:"json" not:"update" placeholder:"FILE" help:"Write the verdict as JSON (\"-\": standard output)."`
+	JUnit    string `name:"junit" not:"update" placeholder:"FILE" help:"Write the verdict as a test in JUnit's form, for a CI system."`
+	GitHub   bool   `name:"github" not:"update" help:"Print the verdict as an annotation of GitHub's workflows, too."`
 }
 
 // Help gives the examples.

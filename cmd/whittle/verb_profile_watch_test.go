@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"whittle/cmdline"
 	"whittle/profile/measure"
 )
@@ -21,7 +23,7 @@ func TestWatchKeepsProfiles(t *testing.T) {
 	var out bytes.Buffer
 	ended := make(chan error, 1)
 	v := takeVerb{Process: s.URL, Watch: folder, Every: time.Second, Keep: 2 * time.Hour, Settings: measure.Settings{Duration: time.Second}}
-	go func() { ended <- v.Run(ctx, cmdline.Streams{Out: &out, Err: &out}) }()
+	go func() { ended <- v.Run(ctx, cmdline.Streams{Out: &out, Err: &out}, &kong.Context{}) }()
 	kept := func() (n int) {
 		files, err := filepath.Glob(filepath.Join(folder, "2*", "cpu.pb.gz"))
 		if err != nil {

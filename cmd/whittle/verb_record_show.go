@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"whittle"
 	"whittle/cmdline"
 	"whittle/record/journal"
@@ -40,15 +42,18 @@ Examples:
 }
 
 // Run shows the exchanges.
-func (v *recordShow) Run(ctx context.Context, s cmdline.Streams) error {
+func (v *recordShow) Run(ctx context.Context, s cmdline.Streams, c *kong.Context) error {
 	filter, err := v.Filter()
 	if err != nil {
 		return err
 	}
 	if v.Number != 0 {
-		if v.Number < 0 || v.Follow || v.Route != "" || len(v.Status) > 0 {
+		if v.Number < 0 {
+			return whittle.Errorf(whittle.Invalid, "record show: %d is no exchange: the first one is 1", v.Number)
+		}
+		if flag := cmdline.GivenOf(c, "route", "status", "from", "to", "limit", "follow"); flag != "" {
 			return whittle.Errorf(whittle.Invalid, "record show: one number, from 1 on, is shown by itself").
-				WithHint("leave out --route, --status and --follow, or the number")
+				WithHint("leave out " + flag + ", or the number")
 		}
 		filter = journal.Filter{}
 	}

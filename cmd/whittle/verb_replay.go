@@ -26,7 +26,7 @@ type replayVerb struct {
 
 	Unordered   []string `group:"What is compared, and how" sep:"none" placeholder:"PATH" help:"A JSON path of an array whose order does not matter. Repeatable."`
 	Monolith    string   `group:"What is compared, and how" placeholder:"URL" help:"Ask the monolith as well, once in --repeat-every requests that change nothing, to learn what differs by itself or has changed since."`
-	RepeatEvery int      `bound:">0" group:"What is compared, and how" name:"repeat-every" default:"10" help:"How often the monolith is asked: once in so many (${default})."`
+	RepeatEvery int      `bound:">0" group:"What is compared, and how" name:"repeat-every" needs:"monolith" default:"10" help:"How often the monolith is asked: once in so many (${default})."`
 
 	Speed       string        `group:"How it is sent" default:"1x" help:"A multiple of the recorded pace, such as 10x, or max: as fast as the connections allow (${default})."`
 	Connections int           `bound:">0" group:"How it is sent" default:"16" help:"How many requests may be under way (${default})."`

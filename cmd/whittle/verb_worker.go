@@ -51,9 +51,9 @@ const load64KiB = 64 << 10
 
 // severalMachines are the flags of a load that workers run.
 type severalMachines struct {
-	Workers string        `placeholder:"NATS" help:"Divide the plan among the workers (whittle worker) that wait at nats://host:4222."`
+	Workers string        `not:"dry-run" placeholder:"NATS" help:"Divide the plan among the workers (whittle worker) that wait at nats://host:4222."`
 	Expect  *int          `placeholder:"N" help:"Begin with exactly so many. Unless given: with those who are there."`
-	Wait    time.Duration `default:"30s" help:"How long workers are waited for (${default})."`
+	Wait    time.Duration `needs:"workers" default:"30s" help:"How long workers are waited for (${default})."`
 	meeting `embed:""`
 }
 

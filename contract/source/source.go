@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"whittle"
@@ -206,19 +207,14 @@ func (s *Source) keepOnly(c *contract.Contract) error {
 	if s.only == nil {
 		return nil
 	}
-	var kept []contract.Method
-	for i := range c.Methods {
-		for _, r := range s.routes {
-			if c.Methods[i].Endpoint() == r {
-				kept = append(kept, c.Methods[i])
-			}
+	all := c.Endpoints()
+	for _, r := range s.routes {
+		if !slices.Contains(all, r) {
+			return whittle.Errorf(whittle.NotFound, "--route: %s is no endpoint of the document", r).
+				WithHint("it has: " + strings.Join(all, ", "))
 		}
 	}
-	if len(kept) == 0 {
-		return whittle.Errorf(whittle.NotFound, "--route: %s is no endpoint of the document", strings.Join(s.routes, ", ")).
-			WithHint("it has: " + strings.Join(c.Endpoints(), ", "))
-	}
-	c.Methods = kept
+	c.Methods = slices.DeleteFunc(c.Methods, func(m contract.Method) bool { return !slices.Contains(s.routes, m.Endpoint()) })
 	return nil
 }
 

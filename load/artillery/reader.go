@@ -56,6 +56,10 @@ type reader struct {
 // element that docs/load.md does not list as running.
 func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 	defer whittle.Caught(&err)
+	if len(s.Properties) > 0 {
+		return nil, whittle.Errorf(whittle.Invalid, "--property is of JMeter plans, and %s is one of Artillery", name).
+			WithHint("an Artillery plan has variables: --variables '{\"name\": \"value\"}'")
+	}
 	root := parseTree(name, src)
 	r := &reader{
 		Builder: plan.NewBuilder(s, name), testID: fmt.Sprintf("t%016x", rand.Uint64()), digest: sha256.Sum256(src),

@@ -67,6 +67,9 @@ func (q Request) Run(ctx context.Context) (Result, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "compare: one of %s and %s is a URL, the other is not", q.A, q.B).
 			WithHint("give two targets, or two reports")
 	case !a:
+		if flag := q.given(); flag != "" {
+			return nil, whittle.Errorf(whittle.Invalid, "compare: %s goes with two URLs, and %s is a report", flag, q.A)
+		}
 		return q.saved()
 	}
 	p, targets, err := q.plan()
@@ -98,11 +101,11 @@ func (q *Request) inBlocks() bool { return load.IsURL(q.A) && len(q.Users) <= 1 
 func (q *Request) saved() (Result, error) {
 	a, err := report.Read(q.A)
 	if err != nil {
-		return nil, err
+		return nil, load.AsURL(q.A, err)
 	}
 	b, err := report.Read(q.B)
 	if err != nil {
-		return nil, err
+		return nil, load.AsURL(q.B, err)
 	}
 	return CompareReports(a, b, q.Options.Seed)
 }
@@ -141,6 +144,35 @@ func (q *Request) plan() (*plan.Plan, [2]string, error) {
 	return p, targets, err
 }
 
+// given is the flag of the first setting of a measurement that is set; empty: none is.
+func (q *Request) given() string {
+	w := &q.What
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"--plan", w.Plan != ""},
+		{"--rate", w.Rate != 0},
+		{"--duration", w.Duration != 0},
+		{"--users", len(q.Users) > 0},
+		{"--runs", q.Runs != 0},
+		{"--ramp", q.Ramp != 0},
+		{"--loops", q.Loops != 0},
+		{"--environment", w.Environment != ""},
+		{"--property", len(w.Properties) > 0},
+		{"--block", q.Block != 0},
+		{"--watch-pid-a", len(q.Processes[0]) > 0},
+		{"--watch-pid-b", len(q.Processes[1]) > 0},
+		{"--watch-url-a", len(q.Pages[0]) > 0},
+		{"--watch-url-b", len(q.Pages[1]) > 0},
+	} {
+		if f.given {
+			return f.name
+		}
+	}
+	return w.Request.Given()
+}
+
 // check refuses what no comparison can be made of.
 func (q *Request) check() error {
 	for _, n := range q.Users {
@@ -153,6 +185,11 @@ func (q *Request) check() error {
 		return whittle.Errorf(whittle.Invalid, "compare: either a rate of arrivals is given, or users")
 	case q.Runs < 0 || q.Ramp < 0 || q.Loops < 0 || q.Block < 0:
 		return whittle.Errorf(whittle.Invalid, "compare: --runs, --ramp, --loops and --block are not below 0")
+	case q.inBlocks() && (q.Ramp != 0 || q.Loops != 0):
+		return whittle.Errorf(whittle.Invalid, "compare: --ramp and --loops go with whole runs").
+			WithHint("give several numbers of --users, or --runs")
+	case !q.inBlocks() && q.Block != 0:
+		return whittle.Errorf(whittle.Invalid, "compare: --block goes with one number of --users or with arrivals, and here are whole runs")
 	case q.What.Plan == "" && q.What.Rate == 0 && len(q.Users) == 0:
 		return whittle.Errorf(whittle.Invalid, "compare: how much is to be sent?").
 			WithHint("give --plan, --rate with --duration, or --users")

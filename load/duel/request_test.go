@@ -13,6 +13,7 @@ import (
 
 	"whittle"
 	"whittle/load"
+	"whittle/load/cpu"
 )
 
 // What cannot be compared is an error before anything is sent: nobody listens there.
@@ -37,6 +38,13 @@ func TestRequestsThatAreNoComparisonAreRefused(t *testing.T) {
 		`"errors ratio > 1"`:  {A: a, B: b, Users: []int{1, 2}, Gates: gate},
 		"needs a duration":    {A: a, B: b, What: load.Workload{Rate: 1}},
 		"a pool of -1":        {A: a, B: b, What: some, Options: load.Options{Pool: -1}},
+		"--rate goes with":    {A: "a.json", B: "b.json", What: some},
+		"--watch-pid-b goes":  {A: "a.json", B: "b.json", Processes: [2][]cpu.Process{1: {{PID: 1}}}},
+		"--header goes with":  {A: "a.json", B: "b.json", What: load.Workload{Request: load.Request{Headers: []string{"a: b"}}}},
+		"too: http://h:1":     {A: "h:1", B: "h:2"},
+		"with whole runs":     {A: a, B: b, Users: []int{2}, Loops: 2},
+		"here are whole runs": {A: a, B: b, Users: []int{2, 3}, Block: time.Second},
+		"--environment goes":  {A: a, B: b, What: load.Workload{Rate: 1, Duration: time.Second, Environment: "x"}},
 		"blocks of 5ms are n": {A: a, B: b, What: some, Block: 5 * time.Millisecond},
 	} {
 		_, err := q.Run(t.Context())

@@ -64,8 +64,9 @@ func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 	if len(src) > MaxBytes {
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "%s: a plan has at most %d bytes, this one %d", name, MaxBytes, len(src))
 	}
-	if s.Environment != "" {
-		return nil, whittle.Errorf(whittle.Invalid, "%s: a JMeter plan has no environments; it has properties", name)
+	if flag := s.GivenForArtillery(); flag != "" {
+		return nil, whittle.Errorf(whittle.Invalid, "%s is of Artillery plans, and %s is one of JMeter", flag, name).
+			WithHint("a JMeter plan has properties: --property NAME=VALUE")
 	}
 	j := &reader{
 		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{}, listed: map[string]bool{},

@@ -205,6 +205,23 @@ type Source struct {
 	Properties map[string]string
 }
 
+// GivenForArtillery is the flag of the first setting that only an Artillery plan knows.
+// Empty: none is given.
+func (s *Source) GivenForArtillery() string {
+	for _, f := range [...]struct{ flag, value string }{
+		{"--environment", s.Environment},
+		{"--variables", s.Variables},
+		{"--overrides", s.Overrides},
+		{"--config", s.Config},
+		{"--scenario-name", s.Scenario},
+	} {
+		if f.value != "" {
+			return f.flag
+		}
+	}
+	return ""
+}
+
 // Files are where files come from in the file system's place.
 type Files interface {
 	// ReadFile is whittle.ReadFile.

@@ -175,11 +175,13 @@ func BasicLogin(user *url.Userinfo) string {
 // the code whittle.Invalid, and do not show the password.
 func ParseBase(base string) (*url.URL, error) {
 	u, err := url.Parse(base)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "read target: %w", err)
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, whittle.Errorf(whittle.Invalid, "target %q is not of the form http://host[:port][/path]", u.Redacted())
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
+		shown := base[strings.LastIndexByte(base, '@')+1:] // without a login
+		bad := whittle.Errorf(whittle.Invalid, "target %q is not of the form http://host[:port][/path]", shown)
+		if !strings.Contains(base, "://") {
+			bad = bad.WithHint("write its scheme too: http://" + shown)
+		}
+		return nil, bad
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {

@@ -35,10 +35,10 @@ type Progress func(format string, args ...any)
 
 // Settings are how running processes are measured; the tags are those of a command line.
 type Settings struct {
-	Duration time.Duration `bound:">0" group:"What is measured" default:"10s" short:"d" help:"How long (${default}). With --during, as long as the plan."`
+	Duration time.Duration `bound:">0" group:"What is measured" default:"10s" short:"d" not:"during" help:"How long (${default}). With --during, as long as the plan."`
 	During   string        `group:"What is measured" placeholder:"PLAN" help:"Run this load meanwhile, an Artillery or JMeter plan, and align the profile with its phases."`
-	Target   string        `group:"What is measured" placeholder:"URL" help:"Send the plan's requests to this base URL."`
-	MaxLate  time.Duration `bound:">=0" group:"What is measured" default:"10ms" help:"How late the plan's requests may be sent, at their 99th percentile, without voiding the load (${default})."`
+	Target   string        `group:"What is measured" needs:"during,endpoint" placeholder:"URL" help:"Send the plan's requests to this base URL."`
+	MaxLate  time.Duration `bound:">=0" needs:"during,endpoint" group:"What is measured" default:"10ms" help:"How late the plan's requests may be sent, at their 99th percentile, without voiding the load (${default})."`
 	Lines    string        `group:"What is measured" default:"auto" enum:"auto,cheap,exact" placeholder:"HOW" help:"How the lines of Node come about: cheap ones are those that V8 has, in which a function that it inlined before may count for its caller; for exact ones V8 optimizes its code anew, which costs the process for a while. auto: exact where a look of a second finds that functions are hidden, and under a load of its own (${default})."`
 	Metrics  string        `group:"What is measured" placeholder:"URL" help:"Count requests by this metrics page, those of all processes together. Default: the one at each pprof port."`
 }
