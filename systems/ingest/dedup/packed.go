@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"math/bits"
 	"strconv"
-	"sync"
 
 	"whittle/systems/ingest/stream"
 )
@@ -21,9 +20,9 @@ const maxPartitions = 1<<16 - 1
 
 // partitionNames numbers the partitions.
 type partitionNames struct {
-	mu      sync.RWMutex // guards the following
 	names   []string
 	numbers map[string]uint32
+	last    uint32 // the number asked for last, 0 where there was none: most ask for it again
 }
 
 // pack packs a position. The zero place means one that cannot be packed.
@@ -32,21 +31,17 @@ func (p *partitionNames) pack(at stream.Position) packedPosition {
 	if !ok {
 		return packedPosition{}
 	}
-	p.mu.RLock()
-	n := p.numbers[at.Partition]
-	p.mu.RUnlock()
-	if n == 0 {
-		n = p.add(at.Partition)
+	if p.last == 0 || p.names[p.last-1] != at.Partition {
+		p.last = p.number(at.Partition)
 	}
-	if n == 0 {
+	if p.last == 0 {
 		return packedPosition{}
 	}
-	return packedPosition{partition: n, offset: offset}
+	return packedPosition{partition: p.last, offset: offset}
 }
 
-func (p *partitionNames) add(name string) uint32 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// number is the partition's, 0 for one too many.
+func (p *partitionNames) number(name string) uint32 {
 	if n := p.numbers[name]; n != 0 || len(p.names) >= maxPartitions {
 		return n
 	}
@@ -64,8 +59,6 @@ func (p *partitionNames) unpack(at packedPosition) stream.Position {
 	if at.partition == 0 {
 		return stream.Position{}
 	}
-	p.mu.RLock()
-	defer p.mu.RUnlock()
 	return stream.Position{Partition: p.names[at.partition-1], Offset: formatOffset(at.offset)}
 }
 

@@ -96,7 +96,7 @@ func TestRebuild(t *testing.T) {
 		if i == 130 {
 			want = dedup.Claim{}
 		}
-		if c := w.Claim(dedup.Hash("t", fmt.Sprintf("0-%d", i)), start.Add(49*time.Second)); c != want {
+		if c := claim(w, dedup.Hash("t", fmt.Sprintf("0-%d", i)), start.Add(49*time.Second)); c != want {
 			t.Errorf("%d: %+v", i, c)
 		}
 	}

@@ -3,9 +3,6 @@ package dedup
 import (
 	"encoding/binary"
 	"math/bits"
-	"sync"
-
-	"whittle/systems/ingest/stream"
 )
 
 // entry is an id that was seen. 32 bytes.
@@ -19,10 +16,7 @@ type entry struct {
 // shard is a part of the window: a ring of entries in the order in which they
 // were settled, and a table from an id to its place in the ring.
 type shard struct {
-	mu      sync.Mutex // guards the following
-	pending map[ID]*pendingClaim
-	waited  int // how many of them have a flight
-	ring    []entry
+	ring []entry
 	// wide has the upper 128 bits of each entry's offset; nil until one has any.
 	wide [][2]uint64
 	// oldest is the place of the oldest entry, used how many follow from it on,
@@ -44,7 +38,6 @@ const maxShardEntries = 1<<14 - 1
 
 func (s *shard) init(entries int) {
 	entries = min(max(entries, 1), maxShardEntries)
-	s.pending = map[ID]*pendingClaim{}
 	s.ring = make([]entry, entries)
 	s.table = make([]uint32, entries+entries/2+1)
 	s.lower = 1<<bits.Len(uint(entries)) - 1
@@ -77,9 +70,9 @@ func (s *shard) slot(id *ID) (t int, ok bool) {
 	return t, false
 }
 
-// find responses an id's place in the ring.
-func (s *shard) find(id ID) (i int, ok bool) {
-	t, ok := s.slot(&id)
+// find returns an id's place in the ring.
+func (s *shard) find(id *ID) (i int, ok bool) {
+	t, ok := s.slot(id)
 	if !ok {
 		return 0, false
 	}
@@ -96,11 +89,11 @@ func (s *shard) packed(i int) packedPosition {
 
 // put adds an entry, and forgets those from before since and, where the ring
 // is full, the oldest one. An id that is known stays where it was first.
-func (s *shard) put(id ID, p packedPosition, second, since uint32) {
+func (s *shard) put(id *ID, p packedPosition, second, since uint32) {
 	for s.used > 0 && s.ring[s.oldest].second < since {
 		s.forget()
 	}
-	if t, ok := s.slot(&id); ok {
+	if t, ok := s.slot(id); ok {
 		if s.ring[s.at(t)].second >= since {
 			return
 		}
@@ -113,15 +106,15 @@ func (s *shard) put(id ID, p packedPosition, second, since uint32) {
 	if i >= len(s.ring) {
 		i -= len(s.ring)
 	}
-	s.ring[i] = entry{id: id, offset: p.offset[0], partition: p.partition, second: second}
+	s.ring[i] = entry{id: *id, offset: p.offset[0], partition: p.partition, second: second}
 	if s.wide == nil && p.offset[1]|p.offset[2] != 0 {
 		s.wide = make([][2]uint64, len(s.ring))
 	}
 	if s.wide != nil {
 		s.wide[i] = [2]uint64{p.offset[1], p.offset[2]}
 	}
-	t, _ := s.slot(&id)
-	s.table[t] = s.tag(&id) | uint32(i+1)
+	t, _ := s.slot(id)
+	s.table[t] = s.tag(id) | uint32(i+1)
 	s.used, s.live = s.used+1, s.live+1
 }
 
@@ -159,16 +152,4 @@ func (s *shard) free(t int) {
 			}
 		}
 	}
-}
-
-// end ends a claim, and notifies those who wait for it.
-func (s *shard) end(id ID, at stream.Position, kept bool) {
-	if s.waited > 0 {
-		if f := s.pending[id]; f != nil {
-			f.position, f.kept = at, kept
-			close(f.done)
-			s.waited--
-		}
-	}
-	delete(s.pending, id)
 }

@@ -86,26 +86,26 @@ func TestWindowIsItsModel(t *testing.T) {
 			at := stream.Position{Partition: strconv.Itoa(r.IntN(3)), Offset: strconv.Itoa(step)}
 			switch r.IntN(5) {
 			case 0, 1:
-				c := w.Claim(id, moment(now))
+				c := w.Claim([]ID{id}, moment(now), nil)[0]
 				if state, at := m.claim(id, now); c.State != state || c.Position != at {
 					t.Fatalf("seed %d, step %d: %+v, want %d at %v", seed, step, c, state, at)
 				}
 			case 2:
-				w.Settle(id, at, moment(now))
+				w.Settle([]ID{id}, []stream.Position{at}, moment(now))
 				m.put(id, at, now)
 				delete(m.pending, id)
 			case 3:
-				w.Release(id)
+				w.Release([]ID{id})
 				delete(m.pending, id)
 			default:
 				w.Learn(id, at, moment(now))
 				m.put(id, at, now)
 			}
-			if w.Len() != m.live() || len(w.shards[0].pending) != len(m.pending) {
+			if w.Len() != m.live() || len(w.pending) != len(m.pending) {
 				t.Fatalf("seed %d, step %d: %d entries, want %d", seed, step, w.Len(), m.live())
 			}
 			for _, id := range ids {
-				i, ok := w.shards[0].find(id)
+				i, ok := w.shards[0].find(&id)
 				k := m.find(id)
 				if ok != (k >= 0) || ok && w.partitions.unpack(w.shards[0].packed(i)) != m.list[k].at {
 					t.Fatalf("seed %d, step %d: known %v, want %v", seed, step, ok, k >= 0)

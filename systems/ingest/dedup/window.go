@@ -16,6 +16,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
+	"sync"
 	"time"
 
 	"whittle/systems/ingest/stream"
@@ -37,9 +39,9 @@ func Hash(tenant, id string) ID {
 // Options bound a window. A zero field means its default.
 type Options struct {
 	// Entries is how many ids are kept at most. Default 1,000,000, at most
-	// 1,000,000,000. A window of more than a few thousand is made of shards, and
-	// each forgets its oldest id for itself: the one that is forgotten is among
-	// the oldest of all, and not always the oldest.
+	// 1,000,000,000. A window of more than 16,383 is made of shards, and each
+	// forgets its oldest id for itself: the one that is forgotten is among the
+	// oldest of all, and not always the oldest.
 	Entries int
 	// Age is how long an id is kept at most, to the second. Default 24 hours.
 	Age time.Duration
@@ -106,16 +108,18 @@ func (c *Claim) Wait(ctx context.Context) (at stream.Position, kept bool, err er
 // once. The current time is an argument. In addition to its entries it holds the
 // claims that are not settled yet.
 type Window struct {
+	age int64 // seconds
+
+	// One lock guards all of it. A lock costs what it takes to get it from the core
+	// that had it last, and a batch takes this one twice.
+	mu         sync.Mutex // guards the following
 	shards     []shard
 	partitions partitionNames
-	age        int64 // seconds
+	pending    map[ID]*pendingClaim // nil: nobody waits for it
+	waited     int                  // how many of them somebody waits for
 }
 
-const (
-	defaultShards   = 64   // as many as keep all cores out of each other's way
-	minShardEntries = 1024 // entries, below which no further shard is made
-	maxEntries      = 1_000_000_000
-)
+const maxEntries = 1_000_000_000
 
 // New makes an empty window.
 func New(o Options) *Window {
@@ -127,17 +131,17 @@ func New(o Options) *Window {
 	}
 	o.Entries = min(o.Entries, maxEntries)
 	n := 1
-	for n < defaultShards && o.Entries/(2*n) >= minShardEntries || o.Entries/n > maxShardEntries {
+	for o.Entries/n > maxShardEntries {
 		n *= 2
 	}
-	w := &Window{shards: make([]shard, n), age: int64((o.Age + time.Second - 1) / time.Second)}
+	w := &Window{shards: make([]shard, n), pending: map[ID]*pendingClaim{}, age: int64((o.Age + time.Second - 1) / time.Second)}
 	for i := range w.shards {
 		w.shards[i].init(o.Entries / n)
 	}
 	return w
 }
 
-func (w *Window) shard(id ID) *shard {
+func (w *Window) shard(id *ID) *shard {
 	return &w.shards[int(binary.LittleEndian.Uint32(id[:]))&(len(w.shards)-1)]
 }
 
@@ -149,66 +153,98 @@ func (w *Window) since(now time.Time) uint32 {
 // second is t in whole seconds since 1970, from 1970 to 2106.
 func second(t time.Time) uint32 { return uint32(min(max(t.Unix(), 0), 1<<32-1)) }
 
-// Claim reports whether id has been seen, and claims it where it has not: then
-// the caller must call Settle or Release for it. It does not block.
-func (w *Window) Claim(id ID, now time.Time) Claim {
-	s, since := w.shard(id), w.since(now)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if f, ok := s.pending[id]; ok {
+// atOnce is how many ids are worked on while the lock is held.
+const atOnce = 64
+
+// Claim reports of each id whether it has been seen, and claims it where it has
+// not: then the caller must call Settle or Release for it. It appends to claims, one
+// for each id, in order, and does not block.
+func (w *Window) Claim(ids []ID, now time.Time, claims []Claim) []Claim {
+	since := w.since(now)
+	for some := range slices.Chunk(ids, atOnce) {
+		w.mu.Lock()
+		for i := range some {
+			claims = append(claims, w.lockedClaim(&some[i], since))
+		}
+		w.mu.Unlock()
+	}
+	return claims
+}
+
+func (w *Window) lockedClaim(id *ID, since uint32) Claim {
+	if f, ok := w.pending[*id]; ok {
 		if f == nil {
 			f = &pendingClaim{done: make(chan struct{})}
-			s.pending[id] = f
-			s.waited++
+			w.pending[*id] = f
+			w.waited++
 		}
 		return Claim{State: Pending, pending: f}
 	}
+	s := w.shard(id)
 	if i, ok := s.find(id); ok && s.ring[i].second >= since {
 		return Claim{State: Duplicate, Position: w.partitions.unpack(s.packed(i))}
 	}
-	s.pending[id] = nil // a flight is made for the first who waits
+	w.pending[*id] = nil // a pendingClaim is made for the first who waits
 	return Claim{}
 }
 
-// Settle records that the id's event is in the stream: from now on it is a
-// duplicate. received is the event's time of arrival, from which its age
-// counts.
-func (w *Window) Settle(id ID, at stream.Position, received time.Time) {
-	s, place, since := w.shard(id), w.partitions.pack(at), w.since(received)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.put(id, place, second(received), since)
-	s.end(id, at, true)
+// Settle records that the ids' events are in the stream, each at its position: from
+// now on they are duplicates. received is the events' time of arrival, from which
+// their age counts.
+func (w *Window) Settle(ids []ID, at []stream.Position, received time.Time) {
+	second, since := second(received), w.since(received)
+	for some := range slices.Chunk(ids, atOnce) {
+		w.mu.Lock()
+		for i := range some {
+			w.shard(&some[i]).put(&some[i], w.partitions.pack(at[i]), second, since)
+			w.lockedEnd(&some[i], at[i], true)
+		}
+		w.mu.Unlock()
+		at = at[len(some):]
+	}
 }
 
-// Release gives up a claim: the event was not stored, or it is not known
-// whether it was. The next caller to claim the id is the first again, because
-// storing an event twice is better than losing it.
-func (w *Window) Release(id ID) {
-	s := w.shard(id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.end(id, stream.Position{}, false)
+// Release gives up claims: the events were not stored, or it is not known whether
+// they were. The next caller to claim such an id is the first again, because storing
+// an event twice is better than losing it.
+func (w *Window) Release(ids []ID) {
+	for some := range slices.Chunk(ids, atOnce) {
+		w.mu.Lock()
+		for i := range some {
+			w.lockedEnd(&some[i], stream.Position{}, false)
+		}
+		w.mu.Unlock()
+	}
 }
 
 // Learn adds an id that is in the stream. It rebuilds a window, with the oldest
 // record first. A claim in progress stays.
 func (w *Window) Learn(id ID, at stream.Position, received time.Time) {
-	s, place, since := w.shard(id), w.partitions.pack(at), w.since(received)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.put(id, place, second(received), since)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.shard(&id).put(&id, w.partitions.pack(at), second(received), w.since(received))
+}
+
+// lockedEnd ends a claim, and notifies those who wait for it.
+func (w *Window) lockedEnd(id *ID, at stream.Position, kept bool) {
+	if w.waited > 0 {
+		if f := w.pending[*id]; f != nil {
+			f.position, f.kept = at, kept
+			close(f.done)
+			w.waited--
+		}
+	}
+	delete(w.pending, *id)
 }
 
 // Len returns how many ids the window holds, including expired ones that have
 // not been removed yet.
 func (w *Window) Len() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	n := 0
 	for i := range w.shards {
-		s := &w.shards[i]
-		s.mu.Lock()
-		n += s.live
-		s.mu.Unlock()
+		n += w.shards[i].live
 	}
 	return n
 }

@@ -25,38 +25,47 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func at(n int) stream.Position { return stream.Position{Partition: "0", Offset: strconv.Itoa(n)} }
 
+// claim claims one id, settle settles it.
+func claim(w *dedup.Window, id dedup.ID, now time.Time) dedup.Claim {
+	return w.Claim([]dedup.ID{id}, now, nil)[0]
+}
+
+func settle(w *dedup.Window, id dedup.ID, at stream.Position, received time.Time) {
+	w.Settle([]dedup.ID{id}, []stream.Position{at}, received)
+}
+
 func TestClaim(t *testing.T) {
 	w := dedup.New(dedup.Options{Entries: 10, Age: time.Minute})
 	a, b := dedup.Hash("tenant", "a"), dedup.Hash("tenant", "b")
-	if c := w.Claim(a, start); c.State != dedup.First {
+	if c := claim(w, a, start); c.State != dedup.First {
 		t.Fatalf("%+v", c)
 	}
-	waiting := w.Claim(a, start)
+	waiting := claim(w, a, start)
 	if waiting.State != dedup.Pending {
 		t.Fatalf("%+v", waiting)
 	}
-	if c := w.Claim(b, start); c.State != dedup.First {
+	if c := claim(w, b, start); c.State != dedup.First {
 		t.Fatalf("%+v", c)
 	}
-	w.Settle(a, at(7), start)
+	settle(w, a, at(7), start)
 	if p, kept, err := waiting.Wait(t.Context()); p != at(7) || !kept || err != nil {
 		t.Errorf("%v, %v, %v", p, kept, err)
 	}
-	again := w.Claim(a, start.Add(time.Minute))
+	again := claim(w, a, start.Add(time.Minute))
 	if again.State != dedup.Duplicate || again.Position != at(7) {
 		t.Errorf("%+v", again)
 	}
 	if p, kept, err := again.Wait(t.Context()); p != at(7) || !kept || err != nil {
 		t.Errorf("waiting for what is known: %v, %v, %v", p, kept, err)
 	}
-	if c := w.Claim(a, start.Add(61*time.Second)); c.State != dedup.First {
+	if c := claim(w, a, start.Add(61*time.Second)); c.State != dedup.First {
 		t.Errorf("after its age: %+v", c)
 	}
-	w.Release(b)
-	if c := w.Claim(b, start); c.State != dedup.First {
+	w.Release([]dedup.ID{b})
+	if c := claim(w, b, start); c.State != dedup.First {
 		t.Errorf("released: %+v", c)
 	}
-	w.Release(dedup.Hash("", "of nobody"))
+	w.Release([]dedup.ID{dedup.Hash("", "of nobody")})
 	if w.Len() != 1 {
 		t.Errorf("%d entries", w.Len())
 	}
@@ -77,16 +86,16 @@ func TestWaitersLearnOfARelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := dedup.New(dedup.Options{})
 		id := dedup.Hash("", "a")
-		w.Claim(id, start)
+		claim(w, id, start)
 		var firsts, duplicates atomic.Int64
 		var group sync.WaitGroup
 		for range 10 {
 			group.Go(func() {
 				for {
-					c := w.Claim(id, start)
+					c := claim(w, id, start)
 					if c.State == dedup.First {
 						firsts.Add(1)
-						w.Settle(id, at(3), start)
+						settle(w, id, at(3), start)
 						return
 					}
 					if p, kept, err := c.Wait(t.Context()); kept && err == nil && p == at(3) {
@@ -100,14 +109,14 @@ func TestWaitersLearnOfARelease(t *testing.T) {
 		if firsts.Load()+duplicates.Load() > 0 {
 			t.Error("somebody did not wait for the first")
 		}
-		w.Release(id)
+		w.Release([]dedup.ID{id})
 		group.Wait()
 		if firsts.Load() != 1 || duplicates.Load() != 9 {
 			t.Errorf("%d first, %d duplicates", firsts.Load(), duplicates.Load())
 		}
 
-		w.Claim(dedup.Hash("", "b"), start)
-		c := w.Claim(dedup.Hash("", "b"), start)
+		claim(w, dedup.Hash("", "b"), start)
+		c := claim(w, dedup.Hash("", "b"), start)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, kept, err := c.Wait(ctx); kept || !errors.Is(err, context.DeadlineExceeded) {
@@ -129,26 +138,30 @@ func TestKeptOnce(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(b), 7))
 			todo := r.Perm(ids)
 			for len(todo) > 0 {
-				claims := make([]dedup.Claim, len(todo))
-				var again []int
+				hashes := make([]dedup.ID, len(todo))
 				for i, id := range todo {
-					claims[i] = w.Claim(dedup.Hash("t", strconv.Itoa(id)), start)
+					hashes[i] = dedup.Hash("t", strconv.Itoa(id))
 				}
+				claims := w.Claim(hashes, start, nil)
+				var again []int
+				var kept, failed []dedup.ID
+				var positions []stream.Position
 				for i, id := range todo {
 					if claims[i].State != dedup.First {
 						continue
 					}
 					if r.IntN(3) == 0 {
-						w.Release(dedup.Hash("t", strconv.Itoa(id)))
-						again = append(again, id)
+						failed, again = append(failed, hashes[i]), append(again, id)
 						continue
 					}
 					p := at(int(next.Add(1)))
 					if was, loaded := log.LoadOrStore(id, p); loaded {
 						t.Errorf("%d is at %v, and again at %v", id, was, p)
 					}
-					w.Settle(dedup.Hash("t", strconv.Itoa(id)), p, start)
+					kept, positions = append(kept, hashes[i]), append(positions, p)
 				}
+				w.Settle(kept, positions, start)
+				w.Release(failed)
 				for i, id := range todo {
 					if claims[i].State == dedup.First {
 						continue
@@ -187,8 +200,8 @@ func TestMemory(t *testing.T) {
 	fill := func() {
 		for i := range 2 * entries {
 			id := dedup.Hash("tenant", strconv.Itoa(i))
-			w.Claim(id, start)
-			w.Settle(id, stream.Position{Partition: "0", Offset: "17"}, start)
+			claim(w, id, start)
+			settle(w, id, stream.Position{Partition: "0", Offset: "17"}, start)
 		}
 	}
 	// Two times as many as it holds: what is allocated on the way is released.
@@ -205,14 +218,14 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d entries of %d", n, entries)
 	}
 	wide := stream.Position{Partition: "shardId-000000000000", Offset: "49590338271490256608559692538361571095921575989136588898"}
-	if n := allocated(func() {
-		for i := range 64 * 64 {
-			w.Settle(dedup.Hash("tenant", strconv.Itoa(-i)), wide, start)
-		}
-	}); n > 17 {
+	ids, positions := make([]dedup.ID, 64*64), make([]stream.Position, 64*64)
+	for i := range ids {
+		ids[i], positions[i] = dedup.Hash("tenant", strconv.Itoa(-i)), wide
+	}
+	if n := allocated(func() { w.Settle(ids, positions, start) }); n > 17 {
 		t.Errorf("%.1f more bytes an entry for wide offsets", n)
 	}
-	if c := w.Claim(dedup.Hash("tenant", "-4095"), start); c.Position != wide {
+	if c := claim(w, dedup.Hash("tenant", "-4095"), start); c.Position != wide {
 		t.Errorf("%+v", c)
 	}
 }
@@ -228,8 +241,8 @@ func BenchmarkClaimAndSettle(b *testing.B) {
 	for b.Loop() {
 		id := dedup.Hash("2c26b46b68ffc68f", names[i&(len(names)-1)])
 		i++
-		if c := w.Claim(id, start); c.State == dedup.First {
-			w.Settle(id, at(7), start)
+		if c := claim(w, id, start); c.State == dedup.First {
+			settle(w, id, at(7), start)
 		}
 	}
 }

@@ -62,6 +62,8 @@ type scratch struct {
 	records []stream.Record
 	todo    []int
 	ids     []dedup.ID
+	claims  []dedup.Claim
+	kept    []stream.Position
 	waiting []pending
 }
 
@@ -106,6 +108,8 @@ func (c *call) release() {
 	}
 	clear(s.records)
 	clear(s.outcomes)
+	clear(s.claims)
+	clear(s.kept)
 	clear(s.waiting)
 	s.raw[0] = event.Item{}
 	clear(s.headers)
@@ -113,6 +117,7 @@ func (c *call) release() {
 	s.listed = s.listed[:0]
 	s.wire, s.decoded, s.response = s.wire[:0], s.decoded[:0], c.out[:0]
 	s.records, s.outcomes, s.todo, s.ids, s.waiting = s.records[:0], s.outcomes[:0], s.todo[:0], s.ids[:0], s.waiting[:0]
+	s.claims, s.kept = s.claims[:0], s.kept[:0]
 	switch {
 	case !c.isSmall():
 		large.Put(s)

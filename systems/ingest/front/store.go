@@ -39,7 +39,6 @@ type outcome struct {
 // comes earlier in this one.
 type pending struct {
 	item  int
-	id    dedup.ID
 	claim dedup.Claim
 }
 
@@ -78,39 +77,22 @@ func (c *call) store(ctx context.Context) {
 // others. Events whose claims other requests have released are left in todo.
 func (c *call) round(ctx context.Context) {
 	window := c.f.o.Seen
-	c.ids, c.waiting = c.ids[:0], c.waiting[:0]
-	first := c.todo[:0]
-	for _, i := range c.todo {
-		r := &c.items[i].Record
-		id := dedup.Hash(c.f.o.Keys.Tenant(r), r.ID)
-		claim := window.Claim(id, c.received)
-		switch claim.State {
-		case dedup.First:
-			c.ids = append(c.ids, id)
-			first = append(first, i)
-		case dedup.Pending:
-			c.waiting = append(c.waiting, pending{i, id, claim})
-		case dedup.Duplicate:
-			c.outcomes[i].status, c.outcomes[i].position = duplicate, claim.Position
-		}
-	}
-	c.todo = first
-	settled := 0
+	claimed := c.claim()
 	// A stream that panics must not leave others waiting for its events.
-	defer func() {
-		for _, id := range c.ids[settled:] {
-			window.Release(id)
-		}
-	}()
+	defer func() { window.Release(claimed) }()
 	c.append(ctx)
+	kept := 0
+	c.kept = c.kept[:0]
 	for n, i := range c.todo {
 		if o := &c.outcomes[i]; o.status == accepted {
-			window.Settle(c.ids[n], o.position, c.received)
-		} else {
-			window.Release(c.ids[n])
+			claimed[kept], claimed[n] = claimed[n], claimed[kept]
+			c.kept = append(c.kept, o.position)
+			kept++
 		}
-		settled = n + 1
 	}
+	window.Settle(claimed[:kept], c.kept, c.received)
+	window.Release(claimed[kept:])
+	claimed = nil
 	c.todo = c.todo[:0]
 	if len(c.waiting) > 0 {
 		c.appended = time.Time{}
@@ -128,6 +110,31 @@ func (c *call) round(ctx context.Context) {
 			c.todo = append(c.todo, p.item)
 		}
 	}
+}
+
+// claim claims the events in todo, and leaves those there that are new: it returns
+// their ids. The others are duplicates, or noted as waiting.
+func (c *call) claim() []dedup.ID {
+	c.ids, c.waiting = c.ids[:0], c.waiting[:0]
+	for _, i := range c.todo {
+		r := &c.items[i].Record
+		c.ids = append(c.ids, dedup.Hash(c.f.o.Keys.Tenant(r), r.ID))
+	}
+	c.claims = c.f.o.Seen.Claim(c.ids, c.received, c.claims[:0])
+	first := 0
+	for n, i := range c.todo {
+		switch claim := c.claims[n]; claim.State {
+		case dedup.First:
+			c.ids[first], c.todo[first] = c.ids[n], i
+			first++
+		case dedup.Pending:
+			c.waiting = append(c.waiting, pending{i, claim})
+		case dedup.Duplicate:
+			c.outcomes[i].status, c.outcomes[i].position = duplicate, claim.Position
+		}
+	}
+	c.todo = c.todo[:first]
+	return c.ids[:first]
 }
 
 // append hands what is in todo to the stream and notes what became of it.

@@ -478,7 +478,7 @@ func TestWaitForAnotherCopyIsMeasured(t *testing.T) {
 	const wait = 10 * time.Second
 	now := time.Now()
 	seen, other := dedup.New(dedup.Options{}), dedup.Hash("", "other")
-	if c := seen.Claim(other, now); c.State != dedup.First {
+	if c := seen.Claim([]dedup.ID{other}, now, nil)[0]; c.State != dedup.First {
 		t.Fatal(c)
 	}
 	appended, settled := false, false
@@ -489,7 +489,7 @@ func TestWaitForAnotherCopyIsMeasured(t *testing.T) {
 			at := now
 			if appended && !settled { // the other copy's fate is known a while after our own event's
 				settled, now = true, now.Add(wait)
-				seen.Settle(other, stream.Position{Partition: "0", Offset: "7"}, at)
+				seen.Settle([]dedup.ID{other}, []stream.Position{{Partition: "0", Offset: "7"}}, at)
 			}
 			return at
 		},
