@@ -62,9 +62,12 @@ func (w *writer) commit(b *batch) (response, err error) {
 	begin := l.o.now()
 	bytes, f := b.finish(w.seg.id, w.seg.next, begin.UnixNano())
 	if n, err := w.file.WriteAt(bytes, w.at); err != nil || n < len(bytes) {
-		// Some of it is missing, so no recovery will take it for a batch.
-		err := notKept(err, "write batch")
-		return err, err
+		// The disk may have all of it and say otherwise, unless it is full.
+		failure := notKept(err, "write batch")
+		if failure.Code != whittle.ResourceExhausted {
+			return whittle.Errorf(whittle.Internal, "write batch: %w", err), failure
+		}
+		return failure, failure
 	}
 	written := time.Now()
 	if err := w.file.Sync(); err != nil {

@@ -80,7 +80,29 @@ func (d folder) List() ([]string, error) {
 	return names, nil
 }
 
+// Create implements disk. Long batches go past the page cache.
 func (d folder) Create(name string, size int64) (file, error) {
+	f, err := d.create(name, size)
+	if err != nil {
+		return nil, err
+	}
+	return diskFile{File: f, direct: openDirect(f)}, nil
+}
+
+// drained is the folder of a log that is read right behind its writer, which finds in
+// the page cache what was written last.
+type drained struct{ folder }
+
+// Create implements disk.
+func (d drained) Create(name string, size int64) (file, error) {
+	f, err := d.create(name, size)
+	if err != nil {
+		return nil, err
+	}
+	return diskFile{File: f}, nil
+}
+
+func (d folder) create(name string, size int64) (*os.File, error) {
 	f, err := os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -93,7 +115,7 @@ func (d folder) Create(name string, size int64) (file, error) {
 		_ = os.Remove(f.Name()) // the first error says more
 		return nil, err
 	}
-	return diskFile{f}, nil
+	return f, nil
 }
 
 func (d folder) Open(name string, write bool) (file, error) {
@@ -105,7 +127,7 @@ func (d folder) Open(name string, write bool) (file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return diskFile{f}, nil
+	return diskFile{File: f}, nil
 }
 
 func (d folder) Remove(name string) error { return os.Remove(d.path(name)) }
@@ -121,7 +143,33 @@ func (d folder) Sync() error {
 
 func (d folder) Free() (int64, error) { return freeBytes(string(d)) }
 
-type diskFile struct{ *os.File }
+type diskFile struct {
+	*os.File
+	direct *os.File // the same file past the page cache; nil: it is written through it
+}
+
+// directBytes is how long a write has to be to go past the page cache: a short one
+// costs as much either way.
+const directBytes = 64 << 10
+
+// WriteAt implements io.WriterAt. A log is written once and seldom read: the pages of
+// the cache would be found, filled, written and dropped for nobody.
+func (f diskFile) WriteAt(p []byte, at int64) (n int, err error) {
+	if f.direct != nil && len(p) >= directBytes {
+		if n, err = f.direct.WriteAt(p, at); !isMisaligned(err) {
+			return n, err
+		}
+	}
+	rest, err := f.File.WriteAt(p[n:], at+int64(n))
+	return n + rest, err
+}
+
+func (f diskFile) Close() error {
+	if f.direct != nil {
+		_ = f.direct.Close() // what was written is synced by File
+	}
+	return f.File.Close()
+}
 
 func (f diskFile) Sync() error { return syncBytes(f.File) }
 

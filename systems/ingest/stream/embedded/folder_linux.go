@@ -28,6 +28,20 @@ func forgetBytes(f *os.File, from, to int64) {
 	_ = unix.Fadvise(int(f.Fd()), from, to-from, unix.FADV_DONTNEED)
 }
 
+// openDirect opens f once more, for writes past the page cache. It returns nil where
+// the file system has no such.
+func openDirect(f *os.File) *os.File {
+	direct, err := os.OpenFile(f.Name(), os.O_WRONLY|unix.O_DIRECT, 0)
+	if err != nil {
+		return nil
+	}
+	return direct
+}
+
+// isMisaligned reports that a write past the page cache was refused, since the disk's
+// sectors are longer than ours or the memory does not lie as the device wants it.
+func isMisaligned(err error) bool { return errors.Is(err, unix.EINVAL) }
+
 func ignoringInterrupts(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

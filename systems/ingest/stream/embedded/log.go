@@ -72,7 +72,9 @@ func Open(dir string, o Options) (*Log, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.disk = d
+		if o.disk = d; o.Held {
+			o.disk = drained{d}
+		}
 	}
 	l := &Log{
 		o: o, disk: o.disk,
