@@ -25,22 +25,28 @@ func anchors(page string) (names []string) {
 	return names
 }
 
-// TestLinksLeadSomewhere: each link from one page of the documentation to another, or to a
-// heading, leads to what is there.
-func TestLinksLeadSomewhere(t *testing.T) {
-	pages, err := filepath.Glob("*.md")
+// pages are those of the documentation.
+func pages(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob("*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".md") {
-			pages = append(pages, path)
+			all = append(all, path)
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return all
+}
+
+// TestLinksLeadSomewhere: each link from one page of the documentation to another, or to a
+// heading, leads to what is there.
+func TestLinksLeadSomewhere(t *testing.T) {
 	read := func(path string) string {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -49,7 +55,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		return string(b)
 	}
 	links := 0
-	for _, page := range pages {
+	for _, page := range pages(t) {
 		for _, l := range link.FindAllStringSubmatch(fence.ReplaceAllString(read(page), ""), -1) {
 			to, anchor, _ := strings.Cut(l[1], "#")
 			if strings.Contains(to, ":") { // another site's

@@ -1,0 +1,78 @@
+package whittle_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	goTest   = regexp.MustCompile("go test [^`\n#]*")
+	ofTest   = regexp.MustCompile(`-run (?:'([^']*)'|(\S+))`)
+	ofBench  = regexp.MustCompile(`-bench[ =](?:'([^']*)'|(\S+))`)
+	none     = regexp.MustCompile(`^(-|xxx|\^\$)$`) // what -run names for benchmarks alone
+	function = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example|Benchmark)\w*)\(`)
+)
+
+// TestCommandsOfTheDocsTestSomething: each `go test` of the documentation names packages
+// that are there, and tests or benchmarks that one of them has.
+func TestCommandsOfTheDocsTestSomething(t *testing.T) {
+	commands := 0
+	for _, page := range pages(t) {
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range goTest.FindAllString(string(b), -1) {
+			commands++
+			var names []string
+			for _, word := range strings.Fields(command) {
+				dir, ok := strings.CutPrefix(word, "./")
+				if !ok || strings.Contains(dir, "...") {
+					continue
+				}
+				files, _ := filepath.Glob(filepath.Join(dir, "*_test.go")) // the pattern is right
+				if len(files) == 0 {
+					t.Errorf("%s: %s: %s has no tests", page, command, word)
+				}
+				for _, file := range files {
+					src, err := os.ReadFile(file)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, f := range function.FindAllStringSubmatch(string(src), -1) {
+						names = append(names, f[1])
+					}
+				}
+			}
+			if m := ofTest.FindStringSubmatch(command); m != nil && names != nil && !none.MatchString(m[1]+m[2]) {
+				anyOf(t, page+": "+command, m[1]+m[2], false, names)
+			}
+			if m := ofBench.FindStringSubmatch(command); m != nil && names != nil {
+				anyOf(t, page+": "+command, m[1]+m[2], true, names)
+			}
+		}
+	}
+	if commands < 40 {
+		t.Errorf("only %d commands were found", commands)
+	}
+}
+
+// anyOf fails where no test, or no benchmark, has a name of the pattern.
+func anyOf(t *testing.T, where, pattern string, bench bool, names []string) {
+	t.Helper()
+	pattern, _, _ = strings.Cut(pattern, "/") // what is left is of subtests
+	like, err := regexp.Compile(pattern)
+	if err != nil {
+		t.Errorf("%s: %v", where, err)
+		return
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, "Benchmark") == bench && like.MatchString(name) {
+			return
+		}
+	}
+	t.Errorf("%s: no such test", where)
+}
