@@ -151,12 +151,21 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 	return d.account(report)
 }
 
+// seenErrors says what users saw of a load that was to have no errors.
+func seenErrors(r *report.Report) error {
+	err := whittle.Errorf(whittle.FallsShort, "of %d requests of users, %d failed %v and %d had no response when the load was over", r.Requests, r.Failed, r.Errors, r.Unfinished)
+	if r.Unfinished > 0 {
+		err = err.WithHint("the services got too little of this machine, and users queued up before them: end what else runs, and try again")
+	}
+	return err
+}
+
 // account adds a background load to what users saw.
 func (d *countDemo) account(r *report.Report) error {
 	d.figures.Rollout.Requests += r.Requests
 	d.figures.Rollout.UserErrors += r.Failed + r.Unfinished
 	if r.Failed+r.Unfinished > 0 {
-		return fmt.Errorf("users saw %d errors in %d requests: %v", r.Failed+r.Unfinished, r.Requests, r.Errors)
+		return seenErrors(r)
 	}
 	return nil
 }

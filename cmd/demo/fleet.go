@@ -377,7 +377,7 @@ func (d *fleetDemo) count(r *report.Report) error {
 	d.figures.Requests += r.Requests
 	d.figures.UserErrors += bad
 	if bad > 0 {
-		return fmt.Errorf("users saw %d errors in %d requests: %v", bad, r.Requests, r.Errors)
+		return seenErrors(r)
 	}
 	return nil
 }
