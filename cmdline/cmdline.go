@@ -63,7 +63,7 @@ func (p *Program) Run(ctx context.Context, args []string) (status int) {
 	}
 	if err != nil {
 		fmt.Fprintf(p.Err, "%s: %s\n", p.Name, plainly(err))
-		fmt.Fprintf(p.Err, "Run \"%[1]s --help\", or \"%[1]s VERB --help\", for the usage with examples.\n", p.Name)
+		fmt.Fprintf(p.Err, "%s\n", advice(p.Name, verb, err))
 		return whittle.Invalid.ExitStatus()
 	}
 	return p.Report(verb.Run())
@@ -77,11 +77,21 @@ func (p *Program) Report(err error) int {
 	}
 	for _, one := range apart(err) {
 		fmt.Fprintf(p.Err, "%s: %v\n", p.Name, one)
-		if e, ok := errors.AsType[*whittle.Error](one); ok && e.Hint != "" {
-			fmt.Fprintf(p.Err, "  %s\n", e.Hint)
+		if hint := hintOf(one); hint != "" {
+			fmt.Fprintf(p.Err, "  %s\n", hint)
 		}
 	}
 	return whittle.CodeOf(err).ExitStatus()
+}
+
+// hintOf is the outermost hint of an error and its causes.
+func hintOf(err error) string {
+	for e, ok := errors.AsType[*whittle.Error](err); ok; e, ok = errors.AsType[*whittle.Error](e.Err) {
+		if e.Hint != "" {
+			return e.Hint
+		}
+	}
+	return ""
 }
 
 // apart takes a join of errors apart.

@@ -1,9 +1,11 @@
 package cmdline_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"whittle"
 	"whittle/cmdline"
 )
 
@@ -39,5 +41,16 @@ func TestFlagsThatDoNothingAreRefused(t *testing.T) {
 		if got := errors.String(); want == "" && strings.Contains(got, "does nothing") || want != "" && (status != 2 || !strings.Contains(got, want)) {
 			t.Errorf("%s: status %d, %s", line, status, got)
 		}
+	}
+}
+
+// What to do is said however far down it was known.
+func TestTheHintOfACauseIsPrinted(t *testing.T) {
+	var out strings.Builder
+	p := cmdline.Program{Name: "p", Out: &out, Err: &out}
+	cause := whittle.Errorf(whittle.NotFound, "no plan").WithHint("write one")
+	p.Report(whittle.Errorf(whittle.FallsShort, "act 2: %w", fmt.Errorf("read: %w", cause)))
+	if want := "p: act 2: read: no plan\n  write one\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

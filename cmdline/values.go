@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,6 +125,24 @@ func plainly(err error) string {
 		}
 	}
 	return err.Error()
+}
+
+// advice says where to read on: in the help of the verb, where it is known. A config that
+// is an argument is meant for -c.
+func advice(program string, c *kong.Context, err error) string {
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
+		c = parse.Context
+	}
+	if c == nil || c.Selected() == nil {
+		return fmt.Sprintf("Run %q, or %q, for the usage with examples.", program+" --help", program+" VERB --help")
+	}
+	help := fmt.Sprintf("Run %q for the usage with examples.", c.Selected().FullPath()+" --help")
+	extra, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
+	config := slices.ContainsFunc(c.Flags(), func(f *kong.Flag) bool { return f.Name == "config" && f.Short == 'c' })
+	if ok && config && (strings.HasSuffix(extra, ".yaml") || strings.HasSuffix(extra, ".yml")) {
+		return "If it is the config, write -c " + extra + ". " + help
+	}
+	return help
 }
 
 // asHelp has "help VERB" say what "VERB --help" does, unless a verb is called help.

@@ -195,7 +195,7 @@ func asUTF8(src []byte) ([]byte, error) {
 var advice = []struct{ said, so string }{
 	{"'\t'", "a tab does not indent in YAML; write spaces"},
 	{"tab character", "a tab does not indent in YAML; write spaces"},
-	{"value is not allowed in this context", "the keys of one mapping begin in one column, with a space after each colon; quote a text that has a colon and a space in it"},
+	{"value is not allowed in this context", "the keys of one mapping begin in one column, with a space after each colon; quote a text that has a colon and a space in it, or that begins with a bracket, as in \"[::1]:8080\""},
 	{"non-map value is specified", "write KEY: VALUE, with a space after the colon"},
 	{"',' or '}' must be specified", `between { and } a text with one of { } [ ] , in it needs quotes: match: "GET /items/{id}"`},
 	{"',' or ']' must be specified", "between [ and ] a text with one of { } [ ] , in it needs quotes"},

@@ -52,6 +52,9 @@ func (v *findVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
+	if err := cmdline.Writable(v.JSON, v.HTML); err != nil {
+		return err
+	}
 	all, err := v.MeasureAll(ctx, targets, nil, under, screen.Progress)
 	if err != nil {
 		return err

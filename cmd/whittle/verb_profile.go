@@ -57,6 +57,9 @@ func (v *takeVerb) Run(ctx context.Context, s cmdline.Streams, c *kong.Context) 
 	if v.Watch != "" {
 		return v.watch(ctx, screen)
 	}
+	if err := cmdline.Writable(v.JSON, v.HTML); err != nil {
+		return err
+	}
 	var r *report.Report
 	if collect.IsFile(v.Process) {
 		if flag := cmdline.GivenOf(c, "duration", "during", "lines", "metrics", "save"); flag != "" {

@@ -56,6 +56,13 @@ func (v *guardVerb) Run(ctx context.Context, s cmdline.Streams) error {
 			return err
 		}
 	}
+	kept := v.JSON
+	if v.Update {
+		kept = v.Baseline
+	}
+	if err := cmdline.Writable(kept, v.JUnit); err != nil {
+		return err
+	}
 	screen := cmdline.NewScreen(s, v.JSON)
 	now, err := v.runs(ctx, screen)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"whittle"
 	"whittle/cmdline"
@@ -53,6 +54,10 @@ func (v *recordLs) Run(ctx context.Context, s cmdline.Streams) error {
 	l, err := journal.List(ctx, v.Log)
 	if err != nil {
 		return err
+	}
+	if st, err := os.Stat(v.Log); err == nil && !st.IsDir() && l.Entries == 0 && len(l.Damages) > 0 {
+		return whittle.Errorf(whittle.Invalid, "record ls: %s is no segment of a log, or nothing is left of it", v.Log).
+			WithHint("name the folder that was recorded into, or one of its .wcap files")
 	}
 	r := show.NewListing(l)
 	if err := cmdline.WriteJSON(s, v.JSON, r); err != nil || v.JSON == "-" {

@@ -13,6 +13,7 @@ import (
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/listener"
 	"whittle/cmdline"
+	"whittle/internal/listening"
 	"whittle/internal/units"
 	"whittle/record/journal"
 	"whittle/record/recorder"
@@ -124,7 +125,7 @@ func (v *recordLive) record(ctx context.Context, s cmdline.Streams, rec *recorde
 	l, err := lc.Listen(ctx, "tcp", v.Listen)
 	if err != nil {
 		return whittle.Errorf(whittle.Unavailable, "listen on %s: %w", v.Listen, err).
-			WithHint("is another process there? Choose another address by --listen.")
+			WithHint(listening.Advice(err) + " (--listen)")
 	}
 	if v.For > 0 {
 		var stop context.CancelFunc

@@ -78,6 +78,9 @@ func (v *replayVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err := o.RedactLike(ctx, log, rules, key); err != nil {
 		return recorder.OfFlag(err)
 	}
+	if err := cmdline.Writable(v.JSON, v.HTML); err != nil {
+		return err
+	}
 	screen := cmdline.NewScreen(s, v.JSON)
 	o.OnProgress = func(p replay.Progress) { screen.Progress("%s", replay.ProgressLine(&p, o.Speed)) }
 	r, err := replay.Run(ctx, log, o)

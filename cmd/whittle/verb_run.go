@@ -378,7 +378,7 @@ func listen(ctx context.Context, from *listening.Set, at listening.Address, fiel
 	l, err := from.Listen(ctx, at)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "listen on %s: %w", at, err).
-			WithField(field).WithHint("is another process there? Choose another address in the config.")
+			WithField(field).WithHint(listening.Advice(err))
 	}
 	return l, nil
 }

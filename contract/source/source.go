@@ -35,6 +35,7 @@ type Source struct {
 	redactor  *redact.Redactor
 	only      *http.ServeMux // the endpoints of --route; nil: all
 	routes    []string
+	met       map[string]bool // which of the routes the log has exchanges of
 	document  []byte
 	protoPath string
 	seen      int
@@ -44,7 +45,7 @@ type Source struct {
 
 // Open finds out what a path holds by its name and its first bytes.
 func Open(path, protoPath string, routes []string) (*Source, error) {
-	s := &Source{path: path, protoPath: protoPath, routes: routes}
+	s := &Source{path: path, protoPath: protoPath, routes: routes, met: map[string]bool{}}
 	if err := s.narrow(); err != nil {
 		return nil, err
 	}
@@ -112,6 +113,7 @@ func (s *Source) wanted(e *capture.Entry) bool {
 	if !strings.HasPrefix(pattern, e.Request.Method+" ") {
 		return false
 	}
+	s.met[pattern] = true
 	// Which parts of the path are wildcards is known then, and not guessed.
 	e.Route = pattern
 	return true
@@ -150,6 +152,10 @@ func (s *Source) Contract(ctx context.Context, screen *cmdline.Screen, o infer.O
 			return nil, ctx.Err()
 		}
 		s.proof = p
+		if r := s.unmet(); r != "" && (err == nil || whittle.CodeOf(err) == whittle.NotFound) {
+			return nil, s.leftOut(whittle.Errorf(whittle.NotFound, "--route: %s has no exchange of %s", s.path, r).
+				WithHint("leave it out, or name one of those that it has"))
+		}
 		return c, s.leftOut(err)
 	}
 	c, err := s.read(o)
@@ -157,6 +163,16 @@ func (s *Source) Contract(ctx context.Context, screen *cmdline.Screen, o infer.O
 		return nil, err
 	}
 	return c, s.keepOnly(c)
+}
+
+// unmet is the first of the routes that the log has no exchange of; empty: none is.
+func (s *Source) unmet() string {
+	for _, r := range s.routes {
+		if !s.met[r] {
+			return r
+		}
+	}
+	return ""
 }
 
 // leftOut adds to an error that the log shows no endpoint why it has less than it

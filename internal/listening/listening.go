@@ -214,6 +214,20 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
+// Advice says what to do where listening on an address has failed.
+func Advice(err error) string {
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "another process is there: end it, or choose another address"
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		return "this user may not: ports below 1024 are root's or of those with CAP_NET_BIND_SERVICE; choose another address"
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &dns):
+		return "it is no address of this machine: write :PORT for all that it has, or 127.0.0.1:PORT for itself alone"
+	}
+	return "choose another address"
+}
+
 func bind(ctx context.Context, at Address) (net.Listener, error) {
 	var lc net.ListenConfig
 	if at.Unix == "" {

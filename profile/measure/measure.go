@@ -35,7 +35,7 @@ type Progress func(format string, args ...any)
 
 // Settings are how running processes are measured; the tags are those of a command line.
 type Settings struct {
-	Duration time.Duration `bound:">0" group:"What is measured" default:"10s" short:"d" not:"during" help:"How long (${default}). With --during, as long as the plan."`
+	Duration time.Duration `bound:">0" group:"What is measured" default:"10s" short:"d" help:"How long (${default}). With --during, as long as the plan's phases; of a plan of users, this at most."`
 	During   string        `group:"What is measured" placeholder:"PLAN" help:"Run this load meanwhile, an Artillery or JMeter plan, and align the profile with its phases."`
 	Target   string        `group:"What is measured" needs:"during,endpoint" placeholder:"URL" help:"Send the plan's requests to this base URL."`
 	MaxLate  time.Duration `bound:">=0" needs:"during,endpoint" group:"What is measured" default:"10ms" help:"How late the plan's requests may be sent, at their 99th percentile, without voiding the load (${default})."`

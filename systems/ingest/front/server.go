@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"whittle"
+	"whittle/internal/listening"
 	"whittle/systems/ingest/fastpath"
 )
 
@@ -42,7 +43,7 @@ func (f *Front) Listen(ctx context.Context, address string) (net.Listener, error
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "listen on %s: %w", address, err).
-			WithHint("is another process there? Choose another port with --port.")
+			WithHint(listening.Advice(err) + " (--port)")
 	}
 	return &listener{
 		TCPListener: l.(*net.TCPListener), peers: &f.peers, open: make(chan struct{}, f.limits.Conns), closed: make(chan struct{}),
