@@ -42,7 +42,7 @@ type Body struct {
 	announced []string
 
 	// gate holds back who reads; nil: nothing does. awaiting are those who wait for
-	// something to come: Detach ends their waiting.
+	// something to come, which waitFor starts: Detach ends their waiting.
 	gate     chan struct{}
 	awaiting sync.WaitGroup
 
@@ -102,10 +102,23 @@ func (b *Body) Gate() {
 	if !ok {
 		return
 	}
-	b.awaiting.Go(func() {
+	if !b.waitFor(func() {
 		c.Await(b.gated)
 		b.Open()
-	})
+	}) {
+		b.Open()
+	}
+}
+
+// waitFor runs f on a goroutine that Detach waits for. False: the body was detached
+// before, and f does not run.
+func (b *Body) waitFor(f func()) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.detached {
+		b.awaiting.Go(f)
+	}
+	return !b.detached
 }
 
 // gated reports whether the gate is still closed.

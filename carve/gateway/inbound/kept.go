@@ -55,25 +55,25 @@ func (k *Kept) copy(at int, p []byte) (n int, more <-chan struct{}, err error) {
 	switch {
 	case at < len(k.data):
 		return copy(p, k.data[at:]), nil, nil
-	case k.finished:
-		return 0, nil, k.err
-	case k.reading != nil:
-	case len(k.data) >= k.most:
+	case !k.finished && k.reading == nil && len(k.data) >= k.most:
 		return 0, nil, ErrKeptFull
-	default:
+	case !k.finished && k.reading == nil:
 		k.read()
+	}
+	if k.finished {
+		return 0, nil, k.err
 	}
 	return 0, k.reading, nil
 }
 
-// read reads on. The caller holds mu.
+// read reads on, or finishes where the body is detached. The caller holds mu.
 func (k *Kept) read() {
 	begin := len(k.data)
 	k.data = slices.Grow(k.data, min(max(begin, 4<<10), k.most-begin))
 	room := k.data[begin:min(cap(k.data), k.most)]
 	more := make(chan struct{})
 	k.reading = more
-	k.body.awaiting.Go(func() {
+	reads := k.body.waitFor(func() {
 		n, err := k.body.Read(room)
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -82,6 +82,9 @@ func (k *Kept) read() {
 		k.reading = nil
 		close(more)
 	})
+	if !reads {
+		k.finished, k.err, k.reading = true, errDetached, nil
+	}
 }
 
 // Fill reads until the body's end, until no more is kept (ErrKeptFull), or until nothing
