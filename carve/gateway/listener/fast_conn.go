@@ -26,6 +26,7 @@ const fastBuffer = 8 << 10
 type fastInput struct {
 	bytes [fastBuffer]byte
 	head  http1.RequestHead // the present request's
+	raw   Raw               // and what it is in bytes
 }
 
 var fastInputs = sync.Pool{New: func() any { return new(fastInput) }}
@@ -63,10 +64,8 @@ type fastConn struct {
 	now atomic.Pointer[requestContext]
 
 	reads fastReads
-	// spare is a context that has not ended and that nobody holds; raws is the present
-	// request in bytes.
+	// spare is a context that has not ended and that nobody holds.
 	spare *requestContext
-	raws  Raw
 }
 
 func newFastConn(l *fastPath, c net.Conn, state *tls.ConnectionState) *fastConn {
@@ -245,6 +244,7 @@ func (c *fastConn) take() []byte {
 
 func (c *fastConn) release() {
 	if c.in != nil {
+		c.in.raw = Raw{Inform: c.in.raw.Inform} // a pool keeps no connection
 		fastInputs.Put(c.in)
 		c.in, c.from, c.to = nil, 0, 0
 	}

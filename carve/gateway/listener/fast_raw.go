@@ -42,6 +42,24 @@ type Raw struct {
 	failed  bool
 }
 
+// begin sets what all requests of a connection have in common.
+func (r *Raw) begin(c *fastConn) {
+	inform := r.Inform
+	if inform == nil {
+		inform = r.inform
+	}
+	*r = Raw{
+		c: c, Peer: c.remote, Remote: c.remote, HTTPS: c.tls != nil || c.numbered.origin().HTTPS,
+		Origin: c.numbered.origin(), Inform: inform,
+	}
+	if i := strings.LastIndexByte(c.remote, ':'); i >= 0 {
+		r.Peer = c.remote[:i]
+	}
+	if c.tls != nil {
+		r.TLS = c.tls.Version
+	}
+}
+
 // Context ends when the client goes. It may not be used after ServeRaw unless Full was
 // called.
 func (r *Raw) Context() context.Context { return r.ctx }
@@ -98,7 +116,7 @@ func (c *fastConn) respondRaw(ctx *requestContext) (step nextStep, served bool) 
 	if c.l.raw == nil {
 		return 0, false
 	}
-	h, r := &c.in.head, &c.raws
+	h, r := &c.in.head, &c.in.raw
 	f := h.Framing()
 	rest := c.in.bytes[c.from+len(h.Raw()) : c.to]
 	if f.Kind == http1.Chunked || f.Length > int64(len(rest)) {
@@ -109,14 +127,7 @@ func (c *fastConn) respondRaw(ctx *requestContext) (step nextStep, served bool) 
 		return 0, false
 	}
 	if r.c == nil {
-		*r = Raw{c: c, Peer: c.remote, HTTPS: c.tls != nil || c.numbered.origin().HTTPS, Origin: c.numbered.origin()}
-		if i := strings.LastIndexByte(c.remote, ':'); i >= 0 {
-			r.Peer = c.remote[:i]
-		}
-		r.Inform, r.Remote = r.inform, c.remote
-		if c.tls != nil {
-			r.TLS = c.tls.Version
-		}
+		r.begin(c)
 	}
 	r.Head, r.Path, r.Body, r.ctx, r.full, r.failed = h, path, rest[:f.Length], ctx, nil, false
 	r.scratch = fastOut.Get().(*[]byte)
