@@ -16,7 +16,7 @@ import (
 )
 
 // short is how long the upstreams of these tests may be silent.
-const short = 50 * time.Millisecond
+const short = 200 * time.Millisecond
 
 func impatient(url string) whittle.Upstream {
 	return whittle.Upstream{

@@ -334,7 +334,8 @@ func TestConnectionsAge(t *testing.T) {
 			url := scheme + "://" + a.Listener.Addr().String()
 			u := upstreamOf(t, whittle.Upstream{URL: url, MaxRequests: 3})
 			responders(t, u, 9)
-			if n := a.conns.Load(); n != 3 {
+			// Three after another, each with a second one that net/http may have opened.
+			if n := a.conns.Load(); n < 3 || n > 6 || n > 3 && scheme == "http" {
 				t.Errorf("nine requests went over %d connections", n)
 			}
 			b := serve(t, "b")
