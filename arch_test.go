@@ -23,6 +23,7 @@ var rooms = map[string]int{
 	"whittle/internal/checkout":        0,
 	"whittle/internal/http1":           0,
 	"whittle/internal/jscode":          0,
+	"whittle/internal/backtrack":       0,
 	"whittle/internal/sourcemap":       0,
 	"whittle/internal/http1/smuggling": 0,
 	"whittle/internal/httpfield":       0,

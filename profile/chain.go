@@ -30,7 +30,7 @@ func (p *Profile) Sites(n int) []Site {
 	samples := map[key]int64{}
 	for i := range p.Samples {
 		depth := p.nearestOwn(&p.Samples[i])
-		if depth < 0 {
+		if depth < 0 || p.Samples[i].IsWaiting(p) {
 			continue
 		}
 		f := p.Samples[i].Stack[depth]

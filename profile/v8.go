@@ -266,6 +266,10 @@ func newNodeProfile(kind Kind, began time.Time) *Profile {
 	return &Profile{Kind: kind, Runtime: Node, Began: began}
 }
 
+// RegExpOf begins the name of the function that matches a text with a regular
+// expression, as V8 has it. The expression follows.
+const RegExpOf = "RegExp: "
+
 // Anonymous is the name of a function that has none.
 const Anonymous = "(anonymous)"
 

@@ -1,9 +1,11 @@
 package collect
 
 import (
+	"cmp"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"whittle/internal/jscode"
 	"whittle/profile"
@@ -20,6 +22,7 @@ type builtin struct {
 var builtins = []builtin{
 	{"RegExp", regexp.MustCompile(`(^|[^\w$.])RegExp\s*\(`)},
 	{"JSON.stringify", regexp.MustCompile(`(^|[^\w$.])JSON\.stringify\s*\(`)},
+	{"Atomics.wait", regexp.MustCompile(`(^|[^\w$.])Atomics\.wait\s*\(`)},
 	{"Intl", regexp.MustCompile(`(^|[^\w$.])new\s+Intl\.\w+\s*\(|\.toLocale(Date|Time)?String\s*\([^()]*,|\.localeCompare\s*\([^()]*,`)},
 	{"JSON.parse", regexp.MustCompile(`(^|[^\w$.])JSON\.parse\s*\(`)},
 }
@@ -36,7 +39,11 @@ func (r *routes) labelBuiltins(p *profile.Profile) {
 		if len(s.Stack) == 0 {
 			continue
 		}
-		leaf := s.Stack[0]
+		top := 0
+		if s.IsWaiting(p) {
+			top = 1
+		}
+		leaf := s.Stack[top]
 		f := &p.Functions[leaf.Function]
 		if f.Owner != profile.Own || leaf.Line < 1 || !filepath.IsAbs(f.File) {
 			continue
@@ -45,19 +52,92 @@ func (r *routes) labelBuiltins(p *profile.Profile) {
 		if int(leaf.Line) > len(lines) || len(lines[leaf.Line-1]) > jscode.MaxLine {
 			continue
 		}
-		b := slices.IndexFunc(builtins, func(b builtin) bool { return b.called.MatchString(lines[leaf.Line-1]) })
-		if b < 0 {
+		name := builtinAt(lines, int(leaf.Line))
+		if name == "" {
 			continue
 		}
-		name := builtins[b].name
 		index, ok := at[name]
 		if !ok {
 			index = int32(len(p.Functions))
 			at[name] = index
 			p.Functions = append(p.Functions, profile.Function{Name: name, Owner: profile.System, Category: profile.V8Category(name)})
 		}
-		s.Stack = append([]profile.Frame{{Function: index}}, s.Stack...)
+		s.Stack = slices.Insert(slices.Clone(s.Stack), top, profile.Frame{Function: index})
 	}
+}
+
+// builtinAt names the function of V8's own that a line calls. "": none that is known.
+func builtinAt(lines []string, line int) string {
+	text := lines[line-1]
+	if b := slices.IndexFunc(builtins, func(b builtin) bool { return b.called.MatchString(text) }); b >= 0 {
+		return builtins[b].name
+	}
+	if pattern := matchedAt(lines, text); pattern != "" {
+		return profile.RegExpOf + pattern
+	}
+	return ""
+}
+
+// literal is a regular expression as it is written, without the flag that changes what
+// it means.
+const literal = `/((?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+)/[dgimsuy]*`
+
+var (
+	// tested is a call that matches a text with an expression that stands there, or
+	// that has a name.
+	tested = regexp.MustCompile(literal + `\s*\.(?:test|exec)\s*\(|([\w$]+)\s*\.(?:test|exec)\s*\(|` +
+		`\.(?:match|matchAll|replace|replaceAll|search|split)\s*\(\s*(?:` + literal + `|(?:[\w$]+\.)*([\w$]+)\s*[,)])`)
+	// defined is a name's expression.
+	defined = regexp.MustCompile(`([\w$]+)\s*[=:]\s*` + literal + `\s*[;,})]?\s*$`)
+	// assigned is anything that a name may be given.
+	assigned = regexp.MustCompile(`([\w$]+)\s*(?:=[^=>]|:)`)
+)
+
+// matchedAt gives the regular expression that a line matches a text with. "": none, or it
+// is not sure which.
+func matchedAt(lines []string, line string) string {
+	calls := tested.FindAllStringSubmatch(line, 2)
+	if len(calls) != 1 {
+		return ""
+	}
+	m := calls[0]
+	if pattern := cmp.Or(m[1], m[3]); pattern != "" {
+		return pattern
+	}
+	name, found, times := cmp.Or(m[2], m[4]), "", 0
+	for _, text := range lines {
+		if len(text) > jscode.MaxLine || !strings.Contains(text, name) {
+			continue
+		}
+		for _, a := range assigned.FindAllStringSubmatch(text, -1) {
+			if a[1] == name {
+				times++
+			}
+		}
+		if d := defined.FindStringSubmatch(text); d != nil && d[1] == name {
+			found = d[2]
+		}
+	}
+	if times != 1 {
+		return ""
+	}
+	return found
+}
+
+// matchLine gives the one line of some at which a text is matched with an expression. 0:
+// there is none, or several.
+func matchLine(lines []string, first, last int, pattern string) int {
+	found := 0
+	for n := max(first, 1); n <= min(last, len(lines)); n++ {
+		if text := lines[n-1]; len(text) > jscode.MaxLine || matchedAt(lines, text) != pattern {
+			continue
+		}
+		if found != 0 {
+			return 0
+		}
+		found = n
+	}
+	return found
 }
 
 // call is what stands before a parenthesis.

@@ -3,6 +3,7 @@ package collect
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"whittle/profile"
@@ -35,5 +36,39 @@ func TestBuiltinsComeFromTheSource(t *testing.T) {
 	}
 	if f := p.Functions[p.Samples[1].Stack[0].Function]; f.Category != profile.Encoding || f.Owner != profile.System {
 		t.Errorf("%+v", f)
+	}
+}
+
+// A line says which regular expression it matches where there is no doubt.
+func TestTheExpressionThatALineMatches(t *testing.T) {
+	lines := strings.Split(`const word = /^(\w+\s?)*$/;
+let twice = /a/;
+twice = other;
+const of = { mail: /^[^@/]+@x$/i, name: 'x' };
+const made = new RegExp(given);
+const each = /[/]+/g,
+  next = 1;
+for (const rule of rules) {}`, "\n")
+	for line, want := range map[string]string{
+		"return word.test(req.url);":             `^(\w+\s?)*$`,
+		"if (/^(a+)+$/i.test(x)) {":              `^(a+)+$`,
+		"s.replace(/a\\/b[/]c/g, '')":            `a\/b[/]c`,
+		"text.match(word)":                       `^(\w+\s?)*$`,
+		"twice.test(x)":                          "", // which of the two?
+		"made.exec(x)":                           "",
+		"rule.test(x)":                           "",
+		"word.test(a) && word.test(b)":           "", // two calls
+		"text.split(',')":                        "",
+		"a / b.test(c) / d":                      "",
+		"client.search(query)":                   "",
+		"x.replace(each, '')":                    `[/]+`,
+		"suite.test('it works', function () {})": "",
+	} {
+		if got := matchedAt(lines, line); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+	if at := matchLine(append(lines, "", "x(word.test(a));"), 9, 10, `^(\w+\s?)*$`); at != 10 {
+		t.Errorf("the line is %d", at)
 	}
 }

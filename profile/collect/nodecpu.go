@@ -76,11 +76,12 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 		return nil, err
 	}
 	t.Lines = lines
-	i.account(ctx, t.Profile, run.used, used)
 	for _, r := range clock.stop() {
 		r.At -= t.Clock
 		t.MainClock = append(t.MainClock, r)
 	}
+	t.MarkWaiting()
+	i.account(ctx, t.Profile, run.used, used)
 	marks := i.marked(ctx)
 	label(t.Profile, marks, i.readRouter(ctx, t.Profile))
 	return t, nil

@@ -132,6 +132,9 @@ func callLine(f, callee *profile.Function, lines []string) int {
 	if f.Ends == 0 {
 		return 0
 	}
+	if pattern, ok := strings.CutPrefix(callee.Name, profile.RegExpOf); ok && callee.Owner == profile.System {
+		return matchLine(lines, f.Line, f.Ends, pattern)
+	}
 	if at := jscode.CallLine(lines, f.Line, f.Ends, append([]string{callee.Name}, aliases(callee)...)...); at != 0 {
 		return at
 	}

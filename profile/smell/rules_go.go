@@ -27,6 +27,16 @@ var goRules = []rule{
 		},
 	},
 	{
+		name: "template-compiled", title: "a template is compiled for each request", least: 0.05,
+		advice: "parse it once, in a package variable, with template.Must",
+		match: func(v *view) (string, bool) {
+			if v.above("runtime.doInit*", "runtime.main") && !v.above("net/http.(*conn).serve") {
+				return "", false
+			}
+			return v.find("text/template/parse.Parse", "text/template.(*Template).Parse", "html/template.(*Template).Parse", "text/template.parseFiles", "html/template.parseFiles", "html/template.escapeTemplate")
+		},
+	},
+	{
 		name: "locked-random", title: "one random source with a lock serves all goroutines", least: 0.03,
 		advice: "use math/rand/v2's functions, or a *rand.Rand of each goroutine's own; rand.Seed brings the lock back where go.mod names a Go before 1.24, or GODEBUG has randseednop=0",
 		match: func(v *view) (string, bool) {

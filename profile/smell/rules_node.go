@@ -2,10 +2,12 @@ package smell
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"whittle/internal/backtrack"
 	"whittle/profile"
 )
 
@@ -53,6 +55,11 @@ var nodeRules = []rule{
 		},
 	},
 	{
+		name: "atomics-wait", title: "the event loop's thread stands still in Atomics.wait", least: 0.02,
+		advice: "use Atomics.waitAsync, or post a message and wait for the one that comes back; Atomics.wait is for worker threads",
+		match:  func(v *view) (string, bool) { return v.native("Atomics.wait") },
+	},
+	{
 		name: "printing", title: "something is printed on the hot path", least: 0.05,
 		advice: "delete the line, or log it at a level that is off; console.log and process.stdout write synchronously to files and terminals",
 		match: func(v *view) (string, bool) {
@@ -94,6 +101,16 @@ var nodeRules = []rule{
 		name: "regexp-compiled", title: "a regular expression is compiled for each request", least: 0.05,
 		advice: "compile it once, outside of the function; keep those made of what a request says in a bounded map",
 		match:  func(v *view) (string, bool) { return v.native("RegExp") },
+	},
+	{
+		name: "regexp-backtracking", title: "a regular expression takes exponential time", least: 0.10,
+		advice: "write it so that there is one way to read a text, with no repetition within a repetition of the same characters: ^\\w+(\\s\\w+)*$ for ^(\\w+\\s?)*$; until then bound the text's length",
+		match:  backtracks,
+	},
+	{
+		name: "template-compiled", title: "a template is compiled for each request", least: 0.05,
+		advice: "compile it once, outside of the function, or by the engine's own cache (cache: true with a filename, or view cache, which Express has in production)",
+		match:  compilesTemplate,
 	},
 	{
 		name: "json-for-messages", title: "messages travel as JSON where the contract has protobuf", least: 0.10,
@@ -170,6 +187,48 @@ func (v *view) named(names ...string) (string, bool) {
 		for _, n := range names {
 			if f.Name == n || strings.HasSuffix(f.Name, "."+n) {
 				return f.Name, true
+			}
+		}
+	}
+	return "", false
+}
+
+// backtracks finds a match with an expression that is shown to take exponential time
+// where it fails.
+func backtracks(v *view) (string, bool) {
+	for _, frame := range v.stack {
+		f := v.p.Functions[frame.Function]
+		if pattern, ok := strings.CutPrefix(f.Name, profile.RegExpOf); ok && f.Owner == profile.System && backtrack.Exponential(pattern) {
+			return f.Name, true
+		}
+	}
+	return "", false
+}
+
+// templateCompilers are the functions of template engines that make a function of a
+// template, by where the engine is.
+var templateCompilers = []struct{ script, functions string }{
+	{"node_modules/ejs/", "compile generateSource parseTemplateText"},
+	{"node_modules/pug/", "compileBody"},
+	{"node_modules/pug-", "lex parse"},
+	{"node_modules/handlebars/", "compileInput parseWithoutProcessing precompile"},
+	{"node_modules/nunjucks/", "_compile compile"},
+	{"node_modules/mustache/", "parseTemplate"},
+	{"node_modules/eta/", "compile compileToString"},
+	{"node_modules/lodash", "template"},
+}
+
+// compilesTemplate finds a template engine that compiles.
+func compilesTemplate(v *view) (string, bool) {
+	for i := len(v.stack) - 1; i >= 0; i-- {
+		f := v.p.Functions[v.stack[i].Function]
+		if f.Owner != profile.Library {
+			continue
+		}
+		name := f.Name[strings.LastIndexAny(f.Name, ". ")+1:]
+		for _, c := range templateCompilers {
+			if strings.Contains(f.File, c.script) && slices.Contains(strings.Fields(c.functions), name) {
+				return path.Base(strings.TrimSuffix(c.script, "/")) + "'s " + name, true
 			}
 		}
 	}

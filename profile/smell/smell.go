@@ -52,6 +52,9 @@ func Find(profiles []*profile.Profile) []Smell {
 			out = append(out, collector(p, profiles)...)
 		case p.Kind == profile.CPU && p.Runtime == profile.Node:
 			out = append(out, apply(p, nodeRules)...)
+			if waits := p.Waits(); waits != nil {
+				out = append(out, apply(waits, nodeRules)...)
+			}
 			out = append(out, collector(p, profiles)...)
 			out = append(out, blocked(p)...)
 		case p.Kind == profile.Mutex:
@@ -271,7 +274,11 @@ func (r *rule) smell(p *profile.Profile, at codeLine, f *finding, share float64)
 			most = name
 		}
 	}
-	s.Evidence = fmt.Sprintf("%s of the CPU time is spent below %s", units.Percent(share), most)
+	of := "CPU time is spent"
+	if p.Kind == profile.Block {
+		of = "event loop's time goes by waiting"
+	}
+	s.Evidence = fmt.Sprintf("%s of the %s below %s", units.Percent(share), of, most)
 	if at.function >= 0 {
 		fn := p.Functions[at.function]
 		s.Function, s.File, s.Line = fn.Name, fn.File, int(at.line)

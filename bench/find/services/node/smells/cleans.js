@@ -5,7 +5,8 @@ const fs = require('fs');
 const http = require('http');
 const util = require('util');
 const zlib = require('zlib');
-const { Items, items, text, key, kept, upstream } = require('./given');
+const ejs = require('ejs');
+const { Items, items, text, key, kept, names, page, shared, upstream } = require('./given');
 
 const pbkdf2 = util.promisify(crypto.pbkdf2);
 const sign = util.promisify(crypto.sign);
@@ -13,6 +14,9 @@ const gzip = util.promisify(zlib.gzip);
 const run = util.promisify(execFile);
 const agent = new http.Agent({ keepAlive: true });
 const date = new Intl.DateTimeFormat('de-DE', { timeZone: 'Europe/Berlin' });
+const sentence = /^\w+(?:\s\w+)*\s?$/;
+const long = `${'word '.repeat(2000)}!`;
+const rendered = ejs.compile(page);
 const word = /^\/(work|w\d+)(?:\/(\d{1,8}))?$/;
 
 exports['sync-crypto'] = async () => (await pbkdf2('secret', 'salt', 2000, 32, 'sha256')).toString('hex');
@@ -79,6 +83,24 @@ exports['regexp-compiled'] = () => {
   }
   return String(found);
 };
+
+exports['regexp-backtracking'] = () => {
+  let whole = 0;
+  for (let i = 0; i < 20; i++) {
+    whole += Number(sentence.test(long));
+  }
+  return String(whole);
+};
+
+exports['template-compiled'] = () => {
+  let last = '';
+  for (let i = 0; i < 200; i++) {
+    last = rendered({ names });
+  }
+  return last;
+};
+
+exports['atomics-wait'] = async () => (Atomics.waitAsync(shared, 0, 0, 60)).value;
 
 exports['json-for-messages'] = () => Buffer.from(Items.encode(Items.decode(items)).finish());
 

@@ -6,7 +6,10 @@ const fs = require('fs');
 const http = require('http');
 const util = require('util');
 const zlib = require('zlib');
-const { Items, items, text, key, pem, upstream } = require('./given');
+const ejs = require('ejs');
+const { Items, items, text, key, pem, names, page, shared, upstream } = require('./given');
+
+const sentence = /^(\w+\s?)*$/;
 
 exports['sync-crypto'] = () => {
   const derived = crypto.pbkdf2Sync('secret', 'salt', 2000, 32, 'sha256'); // smell: sync-crypto
@@ -86,6 +89,24 @@ exports['regexp-compiled'] = () => {
     found += Number(word.test('/work/17'));
   }
   return String(found);
+};
+
+exports['regexp-backtracking'] = () => {
+  const whole = sentence.test(`${'a'.repeat(20)}!`); // smell: regexp-backtracking
+  return String(whole);
+};
+
+exports['template-compiled'] = () => {
+  let last = '';
+  for (let i = 0; i < 10; i++) {
+    last = ejs.render(page, { names }); // smell: template-compiled
+  }
+  return last;
+};
+
+exports['atomics-wait'] = () => {
+  const woken = Atomics.wait(shared, 0, 0, 60); // smell: atomics-wait
+  return woken;
 };
 
 exports['json-for-messages'] = () => {

@@ -14,6 +14,9 @@ exports.items = exports.Items.encode({
 exports.text = Buffer.alloc(100_000, 'what is carved is small, what stays is whole; ');
 exports.key = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
 exports.pem = exports.key.export({ type: 'pkcs8', format: 'pem' });
+exports.names = Array.from({ length: 20 }, (_, i) => `name ${i}`);
+exports.page = '<ul><% for (const name of names) { %><li><%= name %></li><% } %></ul>';
+exports.shared = new Int32Array(new SharedArrayBuffer(4));
 exports.kept = Array.from({ length: 1000 }, (_, i) => i);
 
 const server = http.createServer((request, response) => response.end('ok')).listen(0, '127.0.0.1');

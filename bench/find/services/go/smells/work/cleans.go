@@ -2,6 +2,7 @@ package work
 
 import (
 	"bytes"
+	"html/template"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -27,8 +28,21 @@ var Cleans = map[string]func() string{
 	"gc-pressure":        reuse,
 	"reflection":         readFields,
 	"regexp-compiled":    match,
+	"template-compiled":  executePage,
 	"defer-in-loop":      deferOnce,
 	"connection-churn":   ask,
+}
+
+var compiledPage = template.Must(template.New("page").Parse(page))
+
+func executePage() string {
+	var out strings.Builder
+	for range 50 {
+		if err := compiledPage.Execute(&out, pageNames); err != nil {
+			return err.Error()
+		}
+	}
+	return out.String()
 }
 
 func measureMessage() string { return strconv.Itoa(proto.Size(message)) }

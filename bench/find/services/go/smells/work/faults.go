@@ -3,6 +3,7 @@ package work
 
 import (
 	"fmt"
+	"html/template"
 	"io"
 	"log"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -33,6 +35,7 @@ var Faults = map[string]func() string{
 	"gc-pressure":        allocate,
 	"reflection":         reflecting,
 	"regexp-compiled":    compile,
+	"template-compiled":  compilePage,
 	"defer-in-loop":      deferring,
 	"connection-churn":   dial,
 }
@@ -165,6 +168,22 @@ func compile() string {
 	}
 	return strconv.Itoa(found)
 }
+
+// page is a template of a small page.
+const page = `<ul>{{range .}}<li>{{.}}</li>{{end}}</ul>`
+
+func compilePage() string {
+	var out strings.Builder
+	for range 5 {
+		compiled := template.Must(template.New("page").Parse(page)) // smell: template-compiled
+		if err := compiled.Execute(&out, pageNames); err != nil {
+			return err.Error()
+		}
+	}
+	return out.String()
+}
+
+var pageNames = []string{"one", "two", "three"}
 
 func deferring() (s string) {
 	n := 0

@@ -1,0 +1,60 @@
+package backtrack
+
+import "testing"
+
+// Each was tried in Node: those that are exponential take seconds for a text of forty
+// characters that does not match, the others do not.
+func TestExponential(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		`^(a+)+$`:                     true,
+		`^(a*)*$`:                     true,
+		`^(?:a+)+$`:                   true,
+		`^(a|a)*$`:                    true,
+		`^(a|aa)+$`:                   true,
+		`^(\w+\s?)*$`:                 true,
+		`^([a-z]+)*\d$`:               true,
+		`(x+x+)+y`:                    true,
+		`^(([a-z])+.)+[A-Z]([a-z])+$`: true,
+		`^([a-zA-Z0-9])(([\-.]|[_]+)?([a-zA-Z0-9]+))*(@){1}[a-z0-9]+[.]{1}(([a-z]{2,3})|([a-z]{2,3}[.]{1}[a-z]{2,3}))$`: true,
+		`^(?<word>\w+\s?)+\.$`: true,
+		`^(?:\/?[\w-]+)*\/$`:   true,
+		`^(\d+|\w+)*!$`:        true,
+		`^((ab)*)*c`:           true,
+		`^(a{1,3}){2,}$`:       true,
+		`^(\[x\]*)+$`:          false,
+		`^(a?){30}a$`:          false, // there is no loop
+
+		`^\w+(?:\s\w+)*$`:    false,
+		`^(a+b)+$`:           false,
+		`^(?:\/[\w-]+)*\/?$`: false,
+		`^\d{1,8}$`:          false,
+		`\s+$`:               false, // the square of its length
+		`(.*)=(.*)`:          false, // as well
+		`^(\w+\s?)*`:         false, // it always matches
+		`(a|a)*`:             false,
+		`^(?:"[^"]*"|[^",]*)(?:,(?:"[^"]*"|[^",]*))*$`: false,
+		`^[^@\s]+@[^@\s]+\.[^@\s]+$`:                   false,
+		`^(?=.*\d)(a+)+$`:                              false, // not judged
+		`^(\w+\b\s?)*$`:                                false, // not judged: the boundary keeps the ways apart
+		`^(\w)(\1+)+$`:                                 false, // not judged
+		`([`:                                           false,
+		`(((`:                                          false,
+		`a{99999}`:                                     false,
+		``:                                             false,
+		`[`:                                            false,
+		`\`:                                            false,
+		`(?`:                                           false,
+		`a**`:                                          false,
+	} {
+		if got := Exponential(pattern); got != want {
+			t.Errorf("%s: %t, want %t", pattern, got, want)
+		}
+	}
+}
+
+// No text makes it fail.
+func FuzzExponential(f *testing.F) {
+	f.Add(`^(\w+\s?)*$`)
+	f.Add(`a{3,}|[^\]x-z]+?`)
+	f.Fuzz(func(_ *testing.T, pattern string) { Exponential(pattern) })
+}

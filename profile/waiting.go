@@ -1,0 +1,87 @@
+package profile
+
+import "time"
+
+// waiting is the name of what a thread is in that stands still within a call.
+const waiting = "(waiting)"
+
+// What a stretch of samples must be for that: as many as the profiler takes of a thread
+// that stands still, and next to no CPU time.
+const (
+	waitingSamples = 3
+	waitingDensity = 0.5  // of the samples that there may be; a thread that waits for a core has few
+	waitingUse     = 0.10 // of the time
+)
+
+// MarkWaiting finds where the event loop's thread stood still in a call, as in
+// Atomics.wait or while another program ran: V8 sees these stacks as often as others,
+// and MainClock says that they used nothing. They become idle, below the function that
+// waited. A thread that waits for a core is not looked at meanwhile, and so is not meant.
+// Without MainClock nothing is known, and nothing is marked.
+func (p *Profile) MarkWaiting() {
+	if len(p.MainClock) < 2 {
+		return
+	}
+	every := p.interval()
+	at := int32(-1)
+	mark := func(from, to int) {
+		span := p.Samples[to].At - p.Samples[from].At
+		seen := to - from
+		if seen+1 < waitingSamples || span < BlockedFor/2 || float64(seen)*float64(every) < waitingDensity*float64(span) ||
+			float64(p.usedBetween(p.Samples[from].At, p.Samples[to].At)) > waitingUse*float64(span) {
+			return
+		}
+		if at < 0 {
+			at = int32(len(p.Functions))
+			p.Functions = append(p.Functions, Function{Name: waiting, Owner: System, Category: Idle})
+		}
+		for i := from; i <= to; i++ {
+			s := &p.Samples[i]
+			s.Stack, s.Value = append([]Frame{{Function: at}}, s.Stack...), 0
+		}
+	}
+	first := -1
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		if first >= 0 && (s.Thread != 0 || len(s.Stack) == 0 || s.Stack[0] != p.Samples[first].Stack[0]) {
+			mark(first, i-1)
+			first = -1
+		}
+		if first < 0 && s.Thread == 0 && s.At >= 0 && len(s.Stack) > 0 && p.CategoryOf(s) != Idle {
+			first = i
+		}
+	}
+	if first >= 0 {
+		mark(first, len(p.Samples)-1)
+	}
+}
+
+// Waits gives what MarkWaiting marked as a profile of its own: of the event loop's time,
+// with the rest of it at no function of the service's. nil: there is nothing.
+func (p *Profile) Waits() *Profile {
+	out := &Profile{Kind: Block, Runtime: p.Runtime, Began: p.Began, Duration: p.Duration, Service: p.Service}
+	out.Functions = append(append(out.Functions, p.Functions...), Function{Name: "(otherwise)", Owner: System})
+	found := false
+	for i := range p.Samples {
+		s := p.Samples[i]
+		if s.Thread != 0 {
+			continue
+		}
+		if s.IsWaiting(p) {
+			s.Stack, found = s.Stack[1:], true
+		} else {
+			s.Stack = []Frame{{Function: int32(len(out.Functions) - 1)}}
+		}
+		s.Value, s.Objects = int64(time.Millisecond), 1
+		out.Samples = append(out.Samples, s)
+	}
+	if !found {
+		return nil
+	}
+	return out
+}
+
+// IsWaiting reports whether MarkWaiting has marked a sample.
+func (s *Sample) IsWaiting(p *Profile) bool {
+	return len(s.Stack) > 1 && p.Functions[s.Stack[0].Function].Name == waiting
+}

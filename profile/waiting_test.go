@@ -1,0 +1,73 @@
+package profile
+
+import (
+	"testing"
+	"time"
+)
+
+// A thread that stands still in a call has as many samples as one that works, and used
+// nothing meanwhile; one that waits for a core is not looked at.
+func TestATimeOfWaitingIsNobodysWork(t *testing.T) {
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		every, used time.Duration // of each sample
+		want        int
+	}{
+		"stands still":            {10 * ms, ms / 20, 12},
+		"works":                   {10 * ms, 10 * ms, 0},
+		"works half of the time":  {10 * ms, 5 * ms, 0},
+		"waits for a core mostly": {60 * ms, 3 * ms, 0},
+	} {
+		p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "handle", Owner: Own}, {Name: "other", Owner: Own}}}
+		at, used := time.Duration(0), time.Duration(0)
+		add := func(function int32, every, spent time.Duration) {
+			p.MainClock = append(p.MainClock, ClockReading{at, used})
+			at, used = at+every, used+spent
+			p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: function, Line: 7}}, Value: int64(every), Objects: 1, At: at})
+		}
+		for range 40 {
+			add(1, 10*ms, 10*ms)
+		}
+		for range 12 {
+			add(0, c.every, c.used)
+		}
+		for range 40 {
+			add(1, 10*ms, 10*ms)
+		}
+		p.MainClock = append(p.MainClock, ClockReading{at, used})
+		p.Duration = at
+		p.MarkWaiting()
+		marked := 0
+		for i := range p.Samples {
+			if s := &p.Samples[i]; s.IsWaiting(p) {
+				marked++
+				if s.Value != 0 || p.CategoryOf(s) != Idle || p.Functions[s.Stack[1].Function].Name != "handle" {
+					t.Errorf("%s: marked %+v", name, s)
+				}
+			}
+		}
+		if marked != c.want {
+			t.Errorf("%s: %d samples wait, want %d", name, marked, c.want)
+		}
+		if waits := p.Waits(); (waits != nil) != (c.want > 0) {
+			t.Errorf("%s: waits are %v", name, waits)
+		}
+		for _, s := range p.Sites(9) {
+			if p.Functions[s.Function].Name == "handle" && c.want > 0 {
+				t.Errorf("%s: the work has %+v", name, s)
+			}
+		}
+	}
+}
+
+// Without readings of the clock nothing is marked.
+func TestNoWaitingWithoutAClock(t *testing.T) {
+	p := &Profile{Functions: []Function{{Name: "handle", Owner: Own}}, Duration: time.Second}
+	for i := range 100 {
+		p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: 0}}, Value: 1, At: time.Duration(i) * 10 * time.Millisecond})
+	}
+	p.MarkWaiting()
+	if p.Waits() != nil {
+		t.Error("something waits")
+	}
+}
