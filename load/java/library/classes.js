@@ -278,7 +278,7 @@ const c = {
 	IllegalStateException: { $make(t) { return new Thrown("java.lang.IllegalStateException", t); } },
 	IllegalArgumentException: { $make(t) { return new Thrown("java.lang.IllegalArgumentException", t); } },
 	Error: { $make(t) { return new Thrown("java.lang.Error", t); } },
-	File: { $make(a, p) { return new JFile(p === undefined ? str(a) : str(a) + "/" + p); } },
+	File: { $static: true, $constants: { separator: "/", separatorChar: "/", pathSeparator: ":", pathSeparatorChar: ":" }, $make(a, p) { return new JFile(p === undefined ? str(a) : str(a) + "/" + p); } },
 	FileReader: { $make(p) { return new Reader($host.file(p instanceof JFile ? p.p : p)); } },
 	BufferedReader: { $make(r) { return r; } },
 	FileWriter: { $make() { return writer(); } },
