@@ -43,6 +43,7 @@ func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
 	u.due = o.done
 	if err != nil {
 		o.failure, o.err = wire.FailureKind(err), err
+		u.captureError(ctx, q, &o)
 	} else {
 		o.status = u.client.Status()
 		u.evaluate(ctx, q, &o)
@@ -58,6 +59,13 @@ func (u *user) ended(ctx context.Context, q *plan.Request, o *observation) bool 
 	}
 	u.shard.record(o)
 	u.notify(q, o)
+	u.failed = o.failure != "" || q.Part && u.failed
+	if q.Part {
+		return true
+	}
+	if len(q.Parts) > 0 && !u.runSteps(ctx, q.Parts) {
+		return false
+	}
 	goes := u.continues(o)
 	if !goes && q.OnFailure != nil {
 		q.OnFailure(ctx, u, o.words())
@@ -87,7 +95,6 @@ func (u *user) notify(q *plan.Request, o *observation) {
 
 // continues reports whether a user goes on to its next step after a request.
 func (u *user) continues(o *observation) bool {
-	u.failed = o.failure != ""
 	if u.group == nil {
 		return !u.failed || o.failure == report.ErrorServer || o.mild
 	}
@@ -148,6 +155,15 @@ func captureValues(r *plan.Request, a *expr.Response) string {
 		}
 	}
 	return ""
+}
+
+// captureError lets the captures see a request that got no response.
+func (u *user) captureError(ctx context.Context, q *plan.Request, o *observation) {
+	if !q.CapturesErrors || ctx.Err() != nil {
+		return
+	}
+	captureValues(q, &expr.Response{Scope: &u.scope, Elapsed: o.done.Sub(o.Sent)})
+	u.due = u.run.now()
 }
 
 // evaluate captures values from a response, checks its expectations and calls what the

@@ -49,7 +49,8 @@ const (
 //	/status/CODE  /redirect/CODE  /redirect-cookie  /slow/MILLISECONDS
 //	/cookie?n=NAME&v=VALUE   Set-Cookie NAME=VALUE
 //	/basic /digest           401 until there is an authorization
-//	/page /sess /xml /text   other bodies; /page/CODE has that status
+//	/page /sess /xml /text   other bodies; /page/CODE has that status, /page/broken a
+//	                         picture that is not there
 //	/cacheable /etag         what a cache keeps
 //
 // and to any other with JSON.
@@ -92,6 +93,10 @@ func respondToJMeter(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		if code, err := strconv.Atoi(rest); err == nil {
 			w.WriteHeader(code)
+		}
+		if rest == "broken" {
+			_, _ = io.WriteString(w, `<img src="/status/404"><img src="/a.png">`)
+			return
 		}
 		_, _ = io.WriteString(w, jmeterPage)
 		return

@@ -131,15 +131,32 @@ type responseField struct {
 
 var responseFields = map[string]responseField{
 	"response_data":             {true, func(a *expr.Response) string { text, _ := a.BodyText(); return text }},
-	"response_code":             {false, func(a *expr.Response) string { return strconv.Itoa(a.Status) }},
+	"response_code":             {false, func(a *expr.Response) string { return codeText(a.Status) }},
 	"response_headers":          {false, headText},
-	"response_message":          {false, func(a *expr.Response) string { return http.StatusText(a.Status) }},
+	"response_message":          {false, func(a *expr.Response) string { return messageText(a.Status) }},
 	"sample_url":                {false, func(a *expr.Response) string { return a.URL }},
 	"sample_label":              {},
 	"request_data":              {false, func(a *expr.Response) string { return requestText(a, true) }},
 	"request_headers":           {false, func(a *expr.Response) string { return requestText(a, false) }},
 	"response_data_as_document": {true, func(a *expr.Response) string { text, _ := a.BodyText(); return text }},
 	"unescaped":                 {true, func(a *expr.Response) string { text, _ := a.BodyText(); return html.UnescapeString(text) }},
+}
+
+// codeText is what JMeter has for a response's code. Without a response it names an
+// exception of Java's, which is not known here.
+func codeText(status int) string {
+	if status == 0 {
+		return "Non HTTP response code"
+	}
+	return strconv.Itoa(status)
+}
+
+// messageText is likewise the response's message.
+func messageText(status int) string {
+	if status == 0 {
+		return "Non HTTP response message"
+	}
+	return http.StatusText(status)
 }
 
 // requestText is what JMeter shows of a request: its method, URL and body, or its headers.
@@ -156,6 +173,9 @@ func requestText(a *expr.Response, data bool) string {
 // headText is a response's head as JMeter writes it: a status line, then the
 // headers.
 func headText(a *expr.Response) string {
+	if a.Status == 0 {
+		return ""
+	}
 	return fmt.Sprintf("HTTP/1.1 %d %s\n", a.Status, http.StatusText(a.Status)) + strings.ReplaceAll(string(a.Head), "\r\n", "\n")
 }
 

@@ -143,9 +143,9 @@ func (j *reader) login(managers []*element) *plan.Login {
 type fetched struct{ urls []string }
 
 // resources reads whether a sampler fetches what its page names, and how.
-func (j *reader) resources(s *sample, q *plan.Request, cache *element) []plan.Step {
+func (j *reader) resources(s *sample, q *plan.Request, cache *element) {
 	if !s.isFound("HTTPSampler.image_parser") {
-		return nil
+		return
 	}
 	filter := func(name string) func(*expr.Scope) *expr.Pattern {
 		p := s.find(name)
@@ -159,7 +159,7 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) []plan.St
 	takes(q, true, func(a *expr.Response) {
 		all := userState[fetched](a.Scope.User, f)
 		all.urls = all.urls[:0]
-		if a.Status >= http.StatusBadRequest {
+		if a.Status == 0 || a.Status >= http.StatusBadRequest {
 			return // of a page that failed JMeter fetches nothing
 		}
 		want, not := only(a.Scope), without(a.Scope)
@@ -171,7 +171,7 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) []plan.St
 	})
 	r := &plan.Request{
 		Name: q.Name, Index: q.Index, Method: "GET", Headers: q.Headers, NoCookies: q.NoCookies, Timeout: q.Timeout, Login: q.Login,
-		FollowRedirects: true, Redirect: redirected,
+		FollowRedirects: true, Redirect: redirected, Part: true,
 	}
 	r.Address = expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value { return s.Values[f.slot] }}, expr.AsText)
 	r.Expect = []plan.Expectation{{Status: true, Check: func(a *expr.Response) bool { return a.Status < 400 || a.Status >= 500 }}}
@@ -179,7 +179,7 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) []plan.St
 		j.useCache(r, cache)
 	}
 	f.steps = []plan.Step{{Request: r}}
-	return []plan.Step{{Action: f}}
+	q.Parts = []plan.Step{{Action: f}}
 }
 
 // fetch sends a request for each of a page's resources, one after the other.
@@ -252,6 +252,9 @@ type rewritten struct {
 func (j *reader) noteSessions() {
 	for _, w := range j.rewritten {
 		for _, q := range j.Plan.Requests() {
+			if q.Part {
+				continue
+			}
 			takes(q, true, func(a *expr.Response) {
 				text, _ := a.BodyText()
 				at := userState[session](a.Scope.User, w.key)

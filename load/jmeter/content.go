@@ -97,6 +97,10 @@ func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
 	var query expr.Template
 	sends, form := plan.MethodHasBody(q.Method), false
 	switch {
+	case s.sendsNoBody(q.Method, raw, files):
+		if q.Method == http.MethodGet || q.Method == http.MethodDelete || q.Method == http.MethodOptions {
+			query = j.pairs(arguments, set, false)
+		}
 	case len(files) == 1 && files[0].name == "" && sends && !s.isFound("HTTPSampler.DO_MULTIPART_POST"):
 		q.Body, q.HasBody = files[0].content, true
 		j.contentType(q, files[0].kind)
@@ -148,6 +152,19 @@ func (j *reader) appendToTarget(q *plan.Request, t expr.Template) {
 		q.Address = q.Address.Join(t)
 	} else {
 		q.Path = q.Path.Join(t)
+	}
+}
+
+// sendsNoBody reports whether Java's own client sends no body: it sends one of a POST, and
+// of a PUT what is raw or one file.
+func (s *sample) sendsNoBody(method string, raw bool, files []upload) bool {
+	switch {
+	case !s.byJava() || method == http.MethodPost:
+		return false
+	case method == http.MethodPut:
+		return !raw && (len(files) != 1 || files[0].name != "")
+	default:
+		return true
 	}
 }
 

@@ -67,6 +67,9 @@ func (j *reader) keepLast() {
 		return
 	}
 	for _, q := range j.Plan.Requests() {
+		if q.Part {
+			continue // of a page and what it names scripts see the page
+		}
 		takes(q, true, func(a *expr.Response) { *userState[*snapshot](a.Scope.User, lastKey{}) = snapshotOf(a) })
 	}
 }
@@ -247,7 +250,7 @@ func (p *program) given(s *expr.Scope, l *lent) map[string]any {
 		ctx["getPreviousResult"] = prev
 		if l.response != nil {
 			out["SampleResult"], out["Response"] = prev, prev
-			out["ResponseCode"], out["ResponseData"], out["ResponseHeaders"], out["ResponseMessage"] = fmt.Sprint(now.status), now.text, now.head, http.StatusText(now.status)
+			out["ResponseCode"], out["ResponseData"], out["ResponseHeaders"], out["ResponseMessage"] = codeText(now.status), now.text, now.head, messageText(now.status)
 			out["SampleLabel"], out["RequestHeaders"], out["SamplerData"] = p.label, now.request, now.sent
 		}
 	}
@@ -298,11 +301,11 @@ func (l *lent) result(a *snapshot, label string) map[string]any {
 	quiet := func(...any) {}
 	method := "GET"
 	out := map[string]any{
-		"getResponseDataAsString": text(a.text), "getResponseData": text(a.text), "getResponseCode": text(fmt.Sprint(a.status)), "getResponseMessage": text(http.StatusText(a.status)),
+		"getResponseDataAsString": text(a.text), "getResponseData": text(a.text), "getResponseCode": text(codeText(a.status)), "getResponseMessage": text(messageText(a.status)),
 		"getResponseHeaders": text(a.head), "getRequestHeaders": text(a.request), "getSamplerData": text(a.sent), "getQueryString": text(a.sent), "getHTTPMethod": text(method),
 		"getUrlAsString": text(a.url), "getURL": text(a.url), "getSampleLabel": text(label), "getTime": number(a.elapsed.Milliseconds()), "getLatency": number(a.elapsed.Milliseconds()),
 		"getBytesAsLong": number(int64(a.size)), "getBodySizeAsLong": number(int64(len(a.text))), "getBytes": func() int { return a.size }, "getErrorCount": func() int { return 0 },
-		"isSuccessful": func() bool { return a.status < http.StatusBadRequest && !l.failure }, "isResponseCodeOK": func() bool { return a.status == http.StatusOK },
+		"isSuccessful": func() bool { return a.status != 0 && a.status < http.StatusBadRequest && !l.failure }, "isResponseCodeOK": func() bool { return a.status == http.StatusOK },
 		"setSuccessful": func(v bool) { l.failure = !v }, "setStopThread": func(v bool) { l.stop = when(v, "thread") }, "setStopTest": func(v bool) { l.stop = when(v, "test") },
 		"setStopTestNow": func(v bool) { l.stop = when(v, "now") }, "setStartNextThreadLoop": func(v bool) { l.loop = v },
 	}

@@ -66,7 +66,7 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	env = env.extended(j, e.below)
 	ahead, after := j.belowSampler(e, env)
 	s := &sample{e, env.defaults}
-	q := &plan.Request{Headers: env.headers, NoCookies: env.cookies == nil, Redirect: redirected, Illegal: illegalTarget}
+	q := &plan.Request{Headers: env.headers, NoCookies: env.cookies == nil, Redirect: redirected, Illegal: illegalTarget, CapturesErrors: true}
 	method := j.fixedOf(s.find("HTTPSampler.method"), "HTTPSampler.method")
 	if q.Method = method; method == "" {
 		q.Method = http.MethodGet
@@ -74,7 +74,13 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	if !httpguts.ValidHeaderFieldName(q.Method) {
 		panic(e.where("HTTPSampler.method").Invalid("%q is not a method", q.Method))
 	}
-	q.FollowRedirects = s.isFound("HTTPSampler.follow_redirects") || s.isFound("HTTPSampler.auto_redirects")
+	q.FollowRedirects = s.isFound("HTTPSampler.follow_redirects")
+	if s.isFound("HTTPSampler.auto_redirects") {
+		q.FollowRedirects, q.BlindRedirects, q.Redirect = true, true, redirectedByClient
+	}
+	if s.byJava() {
+		q.Illegal = illegalByJava(q.Method)
+	}
 	j.content(s, q, &env)
 	if s.noHost() {
 		j.notSent(e, q, s.domain(), "is no name of a server")
@@ -98,7 +104,8 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	if slices.ContainsFunc(append(slices.Clip(env.extracts), env.asserts...), func(e *element) bool { return isScript(e.name) }) {
 		after = append([]plan.Step{behind(q)}, after...)
 	}
-	return append(append(steps, j.resources(s, q, env.cache)...), after...)
+	j.resources(s, q, env.cache)
+	return append(steps, after...)
 }
 
 // methods are those that a variable may come to.
@@ -168,6 +175,38 @@ func redirected(method string, status int) (string, bool) {
 	}
 	return method, true
 }
+
+// redirectedByClient says which redirects JMeter's HTTP client follows by itself, and by
+// which method.
+func redirectedByClient(method string, status int) (string, bool) {
+	switch method {
+	case http.MethodGet, http.MethodHead:
+		return method, true
+	case http.MethodPost, http.MethodDelete:
+		if status >= http.StatusTemporaryRedirect {
+			return method, true
+		}
+		return http.MethodGet, true
+	}
+	return "", false
+}
+
+// illegalByJava finds what keeps Java's own client from sending: a method that it has not.
+// It sends a target with any characters.
+func illegalByJava(method string) func(string) string {
+	return func(target string) string {
+		if _, name, missing := strings.Cut(target, fileMark); missing {
+			return "file " + strings.TrimSuffix(name, ">")
+		}
+		if !slices.Contains(methodsOfJava, method) {
+			return "method " + method + " by Java's own client"
+		}
+		return ""
+	}
+}
+
+// methodsOfJava are the methods of Java's own client.
+var methodsOfJava = []string{"GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"}
 
 // illegalTarget finds a character that no URL has: JMeter sends no such request.
 func illegalTarget(target string) string {

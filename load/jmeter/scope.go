@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"fmt"
 	"net/textproto"
 	"slices"
 	"strings"
@@ -80,6 +81,9 @@ func completed(own, others []plan.HeaderField) []plan.HeaderField {
 	return out
 }
 
+// httpDefaults are the panels whose defaults JMeter applies to HTTP samplers.
+var httpDefaults = map[string]bool{"HttpDefaultsGui": true, "SimpleConfigGui": true, "LoginConfigGui": true}
+
 // ofOtherSampler reports whether defaults are those of another protocol's samplers.
 func (j *reader) ofOtherSampler(e *element) bool {
 	for _, c := range e.children {
@@ -88,6 +92,10 @@ func (j *reader) ofOtherSampler(e *element) bool {
 		case "FTPSampler", "TCPSampler", "ConfigTestElement", "JMSSampler", "LDAPSampler":
 			return true
 		}
+	}
+	if gui := e.attributes["guiclass"]; gui != "" && !httpDefaults[gui[strings.LastIndexByte(gui, '.')+1:]] {
+		j.note(fmt.Sprintf("line %d: %s is left out: JMeter takes no defaults of HTTP from %s", e.at.Line, e.title(), gui))
+		return true
 	}
 	return false
 }

@@ -115,6 +115,9 @@ func (p *Plan) Walk(visit func(*Step)) {
 	walk = func(steps []Step) {
 		for i := range steps {
 			visit(&steps[i])
+			if q := steps[i].Request; q != nil {
+				walk(q.Parts)
+			}
 			if l := steps[i].Loop; l != nil {
 				walk(l.Steps)
 			}

@@ -129,6 +129,9 @@ type Request struct {
 	NoCookies bool
 	// Timeout bounds this request. 0: the plan's timeout.
 	Timeout time.Duration
+	// BlindRedirects says that on the way of redirects the request's cookies stay those
+	// of its beginning, and that of a redirect's own none is kept.
+	BlindRedirects bool
 	// KeepMethod says that a redirect other than 303 keeps method and body.
 	KeepMethod bool
 	// Prepare is called before the request is sent, and returns the request to send
@@ -140,7 +143,15 @@ type Request struct {
 	// EndsOnExpect says that a response that fails Expect ends the user.
 	EndsOnExpect bool
 	Captures     []Capture
-	Expect       []Expectation
+	// CapturesErrors says that the captures see a request that got no response, as a
+	// response without status, headers and body.
+	CapturesErrors bool
+	Expect         []Expectation
+	// Parts run after the response, whether it failed or not, before it is decided what
+	// the user does after a failure.
+	Parts []Step
+	// Part says that the request is one of another's parts, which fails with it.
+	Part bool
 }
 
 // ReadsBody reports whether a capture or an expectation reads the response's body.

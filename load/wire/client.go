@@ -78,7 +78,9 @@ func (c *Client) Send(ctx context.Context, r *plan.Request, scope *expr.Scope, d
 	if err = c.exchange(ctx, q, deadline, t); err != nil {
 		return err
 	}
-	c.storeCookies(q)
+	if !q.BlindRedirects || !redirects(c.resp.status) {
+		c.storeCookies(q)
+	}
 	if q.Login != nil && wantsLogin(c.resp.status) {
 		if err = c.logIn(ctx, q, scope, deadline, t); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ func redirects(status int) bool {
 func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Scope, deadline time.Time, t *Timing) error {
 	sent, connect := t.Sent, t.Connect
 	c.first = requestTarget(c.out)
+	cookie := c.sentCookie()
 	for range MaxRedirects {
 		if q.Redirect != nil {
 			if _, follow := q.Redirect(q.Method, c.resp.status); !follow {
@@ -45,7 +47,11 @@ func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Sc
 			return err
 		}
 		q = next
-		c.render(q, scope, c.net.now())
+		if q.BlindRedirects {
+			c.renderBlind(q, scope, cookie)
+		} else {
+			c.render(q, scope, c.net.now())
+		}
 		if err := c.lookUp(q, scope); err != nil {
 			return err
 		}
@@ -56,12 +62,38 @@ func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Sc
 		if err != nil {
 			return err
 		}
-		c.storeCookies(q)
-		if !redirects(c.resp.status) {
+		last := !redirects(c.resp.status)
+		if last || !q.BlindRedirects {
+			c.storeCookies(q)
+		}
+		if last {
 			return nil
 		}
 	}
 	return &redirectError{"more than ten"}
+}
+
+// sentCookie is the line of the rendered request that has its cookies, with its end; nil:
+// there is none.
+func (c *Client) sentCookie() []byte {
+	head, _, _ := bytes.Cut(c.out, []byte("\r\n\r\n"))
+	for line := range bytes.SplitSeq(head, crlf) {
+		if name, _, ok := bytes.Cut(line, []byte{':'}); ok && string(name) == "cookie" {
+			return append(bytes.Clone(line), crlf...)
+		}
+	}
+	return nil
+}
+
+// renderBlind renders a request with the cookies of another in place of the user's.
+func (c *Client) renderBlind(q *request, scope *expr.Scope, cookie []byte) {
+	uses := c.uses
+	c.uses = false
+	c.render(q, scope, c.net.now())
+	c.uses = uses
+	if at := bytes.Index(c.out, crlf); len(cookie) > 0 && at >= 0 {
+		c.out = slices.Insert(c.out, at+len(crlf), cookie...)
+	}
 }
 
 // requestTarget is the path with query of a rendered request.
