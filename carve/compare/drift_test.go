@@ -256,3 +256,45 @@ func TestStatesOfEachServer(t *testing.T) {
 		}
 	}
 }
+
+// TestAskingAgainShowsWhoseStateMoves: where no request comes twice, asking both sides
+// again tells a state of each server from data that move under a candidate that is wrong.
+func TestAskingAgainShowsWhoseStateMoves(t *testing.T) {
+	t.Parallel()
+	for own, word := range map[bool]whittle.State{true: whittle.Undecided, false: whittle.Different} {
+		r := rand.New(rand.NewPCG(51, 52))
+		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
+		if err != nil {
+			t.Fatal(err)
+		}
+		say := func(side int, at time.Time) []byte {
+			ms := at.UnixMilli()
+			if own {
+				return fmt.Appendf(nil, `{"name":"rates","rate":%d}`, (ms+int64(side)*1300)/3000*7919%10007+int64(side))
+			}
+			return fmt.Appendf(nil, `{"name":"rates","rate":%d}`, ms/3000*7919%10007+int64(side))
+		}
+		for n := range 1200 {
+			at := simtest.Start.Add(time.Duration(n)*250*time.Millisecond + time.Duration(r.IntN(200))*time.Millisecond)
+			x := exchange(string(say(0, at)), string(say(1, at)))
+			x.At, x.Request.Target = at, fmt.Sprint("/rates/", n)
+			if n%20 == 0 {
+				x = repeated(x, string(x.Monolith.Body))
+			}
+			if o := j.Observe(x); o.Ask && n%10 == 0 {
+				ask := &whittle.Recheck{Exchange: x}
+				for after, more := j.Recheck(ask); more; after, more = j.Recheck(ask) {
+					if len(ask.Rounds) > 0 {
+						after += ask.Rounds[len(ask.Rounds)-1].After
+					}
+					round := whittle.Round{After: after, Monolith: x.Monolith, Candidate: x.Candidate}
+					round.Monolith.Body, round.Candidate.Body = say(0, at.Add(after)), say(1, at.Add(after))
+					ask.Rounds = append(ask.Rounds, round)
+				}
+			}
+		}
+		if v := j.Verdict(); v.State != word {
+			t.Errorf("own %v: %s; %+v", own, v.Summary, v.Findings)
+		}
+	}
+}

@@ -93,7 +93,7 @@ func (k *mark) decided() bool { return k.decidedAt() > 0 }
 
 // decidedAt is the exchange at which the evidence passed its level, 0 before.
 func (k *mark) decidedAt() int {
-	if k.Own {
+	if k.Own || k.drift.explains(k.Self) {
 		return k.RateAt
 	}
 	return max(k.RateAt, k.Pair.At)

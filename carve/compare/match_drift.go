@@ -35,6 +35,10 @@ const (
 	driftMoves  = 3
 	driftSeldom = 0.1
 	driftLast   = 3
+	// driftApartly is how often both sides may move at a time for each time that either has
+	// moved alone: data that move between the two sides' responses show such a pair, too.
+	driftApartly = 4
+	driftAlone   = 6
 )
 
 // drift says how what the monolith changes by itself at a pattern lies in time. It counts
@@ -44,15 +48,27 @@ const (
 type drift struct {
 	Now, Candidate, Later mean
 	since, until          time.Time
-	// monolith, candidate and both count who has moved, and gone the moves that did not
-	// last until the next look.
-	monolith, candidate, both, gone int
+	// varies is the share of exchanges in which the monolith's two responses differ.
+	varies mean
+	// later are moves within seconds and minutes, atOnce those within an instant.
+	later, atOnce moves
+	// Of the former so many are known by the request that came again, and so many were
+	// over at the next look; asked are those that asking again has shown.
+	looked, gone, asked int
+}
+
+// moves count who has moved, at most one in earlierApart, since places and requests
+// share a state.
+type moves struct {
+	monolith, candidate, both int
+	last                      time.Time
 }
 
 // see takes note of how far both sides are off in a repeated exchange.
 func (d *drift) see(candidate, self int) {
 	d.Candidate.see(candidate)
 	d.Now.see(self)
+	d.varies.see(min(self, 1))
 }
 
 // watch takes note that somebody's bet on a pattern was looked at.
@@ -75,24 +91,72 @@ func (d *drift) still() bool {
 	return d.known() && driftFactor*(d.Later.value()-d.Now.value()) <= d.Candidate.value()-d.Now.value()
 }
 
-// moved counts who has moved.
-func (d *drift) moved(monolith, candidate bool) {
+// see counts who has moved at a time.
+func (d *moves) see(monolith, candidate bool, at time.Time) {
+	if gap := at.Sub(d.last); gap < earlierApart && gap > -earlierApart || !monolith && !candidate {
+		return
+	}
+	d.last = at
 	switch {
 	case monolith && candidate:
 		d.both++
 	case monolith:
 		d.monolith++
-	case candidate:
+	default:
 		d.candidate++
 	}
 }
 
-// apart reports whether either side's values move without the other's, and do not merely
-// vary from response to response.
-func (d *drift) apart() bool {
+// apart reports whether either side moves without the other, together whether they move
+// at the same time.
+func (d *moves) apart() bool {
 	least := min(d.monolith, d.candidate)
-	return d.Now.n >= driftEnough && d.Now.value() <= driftSeldom && least >= driftMoves &&
-		driftFactor*least >= d.both && driftLast*(d.monolith+d.candidate+d.both) >= d.gone
+	return least >= driftMoves && driftApartly*least >= d.both
+}
+
+func (d *moves) together() bool {
+	return d.both >= driftMoves && d.both > driftApartly*min(d.monolith, d.candidate)
+}
+
+// lasting reports whether what has moved stays so for a while, and does not merely vary
+// from response to response.
+func (d *drift) lasting() bool {
+	once := d.atOnce.monolith + d.atOnce.candidate + d.atOnce.both
+	return driftLast*d.looked >= d.gone && d.asked >= driftLast*once && d.looked+d.asked > 0
+}
+
+// apart reports whether either side's values move without the other's.
+func (d *drift) apart() bool {
+	return d.Now.n >= driftEnough && !d.often() && d.lasting() && (d.later.apart() || d.atOnce.apart())
+}
+
+// often reports whether the monolith's two responses of one exchange often differ.
+func (d *drift) often() bool { return d.varies.value() > driftSeldom }
+
+// explains reports whether it is not to be told from a state that each server holds by
+// itself why the candidate differs more often than the monolith from itself, of which so
+// many repeats did: where it often does, unless it was shown that nothing drifts; where it
+// seldom does, if it was seen that something drifts and not that both sides do so
+// together; and where it was never seen to, while that is open.
+func (d *drift) explains(self int) bool {
+	switch together := d.later.together() && !d.atOnce.apart(); {
+	case self > 0 && d.often():
+		return !d.still()
+	case self > 0 && d.Later.n >= driftEnough && !together:
+		return driftFactor*(d.Later.value()-d.Now.value()) > d.Candidate.value()-d.Now.value()
+	case together:
+		return false
+	}
+	return d.open()
+}
+
+// open reports whether the monolith's values move, and it is not known yet whether the
+// candidate's move too, each by itself, or not at all. Of two equal states that move by
+// themselves the next to move is the candidate's with a chance of a half, so that
+// driftAlone moves of one side and none of the other's are one in 32.
+func (d *drift) open() bool {
+	m := &d.later
+	return d.lasting() && m.monolith+m.both >= 2 && (min(m.monolith, m.candidate) > 0 || max(m.monolith, m.candidate) < driftAlone)
 }
 
 // mean is a mean that fades, so that a change shows.
@@ -107,10 +171,13 @@ func (m *mean) see(x int) {
 
 func (m *mean) value() float64 { return m.sum / max(1, m.n) }
 
+// watched reports whether the values at a mark may be those of a state of each server's.
+func (k *mark) watched() bool { return k.Expect < 0 && !k.Own && k.learnable() }
+
 // contested reports whether somebody has bet on a mark, so that it matters whether the
 // values there move.
 func (k *mark) contested() bool {
-	return k.Expect < 0 && !k.Own && k.learnable() && (k.Pair.Rounds > 0 || k.Further != nil)
+	return k.watched() && (k.Pair.Rounds > 0 || k.Further != nil)
 }
 
 // recall holds what both sides say against what they said to the same request before, at
@@ -140,10 +207,9 @@ func (m *match) recall(x *whittle.Exchange) {
 }
 
 // recallMoves counts which side's values have moved, and stay so at the next look. Where
-// the sides were alike before, or the candidate says what the monolith said before, it
-// lags behind, and holds nothing of its own.
+// the sides are alike then, one has caught up with the other, and has not moved by itself.
 func (m *match) recallMoves(list []*mark, s *said, x *whittle.Exchange) {
-	now := &bodies{x.Monolith.Body, x.Candidate.Body}
+	now := bodiesOf(x)
 	switch {
 	case s.before == nil:
 		s.before = m.earlier.bodies(x)
@@ -157,27 +223,67 @@ func (m *match) recallMoves(list []*mark, s *said, x *whittle.Exchange) {
 	}
 	monolith, candidate := m.timesBetween(s.before, s.then)
 	monolithLeft, candidateLeft := m.timesBetween(s.then, now)
-	differed, behind := m.timesOf(s.before[0], s.before[1]), m.timesOf(s.before[0], s.then[1])
+	differed := m.timesOf(s.then.monolith, s.then.candidate)
 	for _, k := range list {
 		a, b := monolith[k.markKey] > 0, candidate[k.markKey] > 0
 		switch {
-		case differed[k.markKey] == 0 || behind[k.markKey] == 0:
+		case differed[k.markKey] == 0:
+		case a && b && s.before.user != s.then.user: // they may say it of the user
 		case a && monolithLeft[k.markKey] > 0 || b && candidateLeft[k.markKey] > 0:
 			k.drift.gone++
 		default:
-			k.drift.moved(a, b)
+			k.drift.looked++
+			k.drift.later.see(a, b, x.At)
 		}
-		if k.drift.apart() {
-			m.noise.LearnOwn(k.noise())
-		}
+		m.tellOwn(k)
 	}
 	m.refresh()
 	m.earlier.settled(s)
 }
 
+// tellOwn takes note of a state that each server holds by itself.
+func (m *match) tellOwn(k *mark) {
+	if k.drift.apart() {
+		m.noise.LearnOwn(k.noise())
+	}
+}
+
+// asked counts which side's values had moved when both were asked again.
+func (m *match) asked(r *whittle.Recheck) {
+	x := r.Exchange
+	was := bodiesOf(x)
+	differed := m.timesOf(was.monolith, was.candidate)
+	if !m.learn || len(differed) == 0 {
+		return
+	}
+	for i := range r.Rounds {
+		round := &r.Rounds[i]
+		monolith, candidate := m.timesBetween(was, &bodies{monolith: round.Monolith.Body, candidate: round.Candidate.Body})
+		if len(monolith)+len(candidate) == 0 {
+			continue
+		}
+		differ := m.timesOf(round.Monolith.Body, round.Candidate.Body)
+		for key := range differed {
+			i, known := m.index[key]
+			if a, b := monolith[key] > 0, candidate[key] > 0; known && (a || b) && differ[key] > 0 && m.marks[i].watched() {
+				k := m.marks[i]
+				if round.After < time.Second {
+					k.drift.atOnce.see(a, b, x.At)
+				} else {
+					k.drift.asked++
+					k.drift.later.see(a, b, x.At.Add(round.After))
+				}
+				m.tellOwn(k)
+				delete(differed, key)
+			}
+		}
+	}
+	m.refresh()
+}
+
 // timesBetween counts for each side at how many places of each mark it has moved.
 func (m *match) timesBetween(before, now *bodies) (monolith, candidate map[markKey]int) {
-	return m.timesOf(before[0], now[0]), m.timesOf(before[1], now[1])
+	return m.timesOf(before.monolith, now.monolith), m.timesOf(before.candidate, now.candidate)
 }
 
 // disown voids what was won at marks at which each server turns out to hold a state of its
@@ -202,11 +308,18 @@ func (m *match) timesOf(a, b []byte) map[markKey]int {
 	return times
 }
 
+// isOpenState reports whether the bets on a mark would be shown, if it were known that no
+// server holds a state of its own there.
+func (k *mark) isOpenState() bool { return k.Pair.At > 0 && !k.Own && k.drift.explains(k.Self) }
+
+// anyOpenState reports whether there is such a mark.
+func (m *match) anyOpenState() bool { return slices.ContainsFunc(m.marks, (*mark).isOpenState) }
+
 // isUnsure reports whether the candidate differs at a mark more often, or at more places,
 // than the monolith from itself, which is not shown to be the candidate's fault.
 func (m *match) isUnsure(k *mark) bool {
 	c := noise.Changed{Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
-	return k.Own && c.Beyond() > noise.Slack || k.isFurther()
+	return (k.Own || k.isOpenState()) && c.Beyond() > noise.Slack || k.isFurther()
 }
 
 // unsureWords say why what isUnsure reports is not shown.
@@ -214,6 +327,9 @@ func (k *mark) unsureWords() string {
 	d := &k.drift
 	if k.Own {
 		return "both sides' values move, now the one's and now the other's, so each server seems to hold a state of its own, which says nothing of the candidate: ignore the path, or give it a form"
+	}
+	if k.isOpenState() && !(k.Self > 0 && d.Later.n >= driftEnough) && !d.often() {
+		return "the monolith's value moves, and whether the candidate's moves with it, or each server holds a state of its own, is not known yet"
 	}
 	said := fmt.Sprintf("the candidate differs at %.1f places and the monolith from itself at %.1f", d.Candidate.value(), d.Now.value())
 	if !d.known() {

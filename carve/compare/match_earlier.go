@@ -15,7 +15,7 @@ const (
 	// earlierKept is how long a response is held against later ones.
 	earlierKept = 5 * time.Minute
 	// earlierApart is how far apart a request's responses are looked at.
-	earlierApart = time.Second
+	earlierApart = 200 * time.Millisecond
 )
 
 // earlier remembers what both sides said to some requests, so that what they say to the
@@ -35,14 +35,21 @@ type said struct {
 	before, then *bodies
 }
 
-// bodies are what both sides said, the monolith's first.
-type bodies [2][]byte
+// bodies are what both sides said to a user.
+type bodies struct {
+	monolith, candidate []byte
+	user                uint64
+}
+
+func bodiesOf(x *whittle.Exchange) *bodies {
+	return &bodies{x.Monolith.Body, x.Candidate.Body, x.User}
+}
 
 func (b *bodies) size() int {
 	if b == nil {
 		return 0
 	}
-	return len(b[0]) + len(b[1])
+	return len(b.monolith) + len(b.candidate)
 }
 
 func (s *said) size() int { return len(s.first) + s.before.size() + s.then.size() }
@@ -89,12 +96,13 @@ func (e *earlier) remember(key uint64, x *whittle.Exchange) {
 
 // bodies copies what both sides say, if there is room; nil: there is none.
 func (e *earlier) bodies(x *whittle.Exchange) *bodies {
-	b := &bodies{x.Monolith.Body, x.Candidate.Body}
+	b := bodiesOf(x)
 	if e.bytes+b.size() > earlierBytes {
 		return nil
 	}
 	e.bytes += b.size()
-	return &bodies{bytes.Clone(b[0]), bytes.Clone(b[1])}
+	b.monolith, b.candidate = bytes.Clone(b.monolith), bytes.Clone(b.candidate)
+	return b
 }
 
 // settled has what was said in a move stand for what was said before.

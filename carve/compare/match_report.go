@@ -99,7 +99,7 @@ func (m *match) findings() []whittle.Finding {
 		return cmp.Or(rankOf(&a)-rankOf(&b), cmp.Compare(b.Count, a.Count))
 	})
 	list = list[:min(len(list), display.MaxShown)]
-	if m.whole.decided() && !decided {
+	if m.whole.decided() && !decided && !m.anyOpenState() {
 		list = slices.Insert(list, 0, m.wholeFinding(open))
 	}
 	return list

@@ -164,6 +164,10 @@ func (j *Judge) varied(s *series, x *whittle.Exchange, before, now *whittle.Resp
 func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	x, t := r.Exchange, &j.rechecks
 	t.Asked++
+	if m, ok := s.method.(*match); ok {
+		m.asked(r)
+		t.disown(j.owned())
+	}
 	n, alpha := j.compared(), alphaOf(j.c)
 	if o.monolith {
 		for i := range r.Rounds {
@@ -222,11 +226,12 @@ func apart(at time.Time, last *time.Time) bool {
 }
 
 // disown takes back what was won where each server turns out to hold a state of its own:
-// that values stay apart for seconds proves nothing then.
+// that values stay apart for seconds, or that one side's move alone, proves nothing then.
 func (t *rechecks) disown(places int) {
 	if places > t.owned {
-		t.Reproduced.Void()
-		t.Kept.Void()
+		for _, b := range []*eprocess.Bold{&t.Reproduced, &t.Kept, &t.Second, &t.First} {
+			b.Void()
+		}
 	}
 	t.owned = places
 }

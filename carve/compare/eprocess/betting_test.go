@@ -111,3 +111,24 @@ func TestDecidedStays(t *testing.T) {
 		t.Errorf("decided at %d, later %d", at, b.At)
 	}
 }
+
+// TestVoid: what was won is taken back and what was lost is not, so that a bettor who
+// goes on has no more than one who never won.
+func TestVoid(t *testing.T) {
+	for _, g := range []float64{1, -1} {
+		b, bold := NewBets(), NewBold()
+		for range 20 {
+			b.Bet(g, 0.01, 5)
+			bold.See(1+0.9*g, 0.01, 5)
+		}
+		low, lowBold := min(1, b.Now), min(1, bold.Now())
+		b.Void()
+		bold.Void()
+		if b.Decided() || math.Abs(b.Now-low) > 1e-9 || b.EValue() != 1 || !b.Valid() {
+			t.Errorf("payoffs of %v: %+v, want a wealth of %v", g, b, low)
+		}
+		if bold.At > 0 || math.Abs(bold.Now()-lowBold) > 1e-9 || bold.EValue() != 1 || !bold.Valid() {
+			t.Errorf("payoffs of %v: %+v, want a wealth of %v", g, bold, lowBold)
+		}
+	}
+}

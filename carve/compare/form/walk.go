@@ -156,12 +156,17 @@ func (v *value) lookAtText(s []byte) {
 }
 
 // counterOf reads a whole number that could come from a counter.
+// Of what has decimals, as an uptime has, it is millionths.
 func counterOf(s []byte) (int64, bool) {
 	if len(s) > 18 {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(string(s), 10, 64)
-	return n, err == nil
+	if err == nil {
+		return n, true
+	}
+	x, err := strconv.ParseFloat(string(s), 64)
+	return int64(x * 1e6), err == nil && x > -1e12 && x < 1e12
 }
 
 // sizeClass distinguishes lengths: each up to 64, then in steps of about an eighth.
