@@ -99,6 +99,7 @@ func TestSaidToScreenReaders(t *testing.T) {
 		for what, wrong := range map[string]string{
 			"headings that are not one h1 and then without a gap": `(() => { const levels = [...document.querySelectorAll('main :is(h1, h2, h3, h4, h5, h6)')].filter(e => !e.closest('dialog')).map(e => +e.tagName[1]);
 				return levels.filter((l, i) => i === 0 ? l !== 1 : l === 1 || l > levels[i - 1] + 1).join(); })()`,
+			"headings that say nothing":    `[...document.querySelectorAll('h1, h2, h3, h4, th, caption')].filter(e => !e.textContent.trim()).map(e => e.outerHTML.slice(0, 80)).join('\n')`,
 			"controls without a name":      `[...document.querySelectorAll('button, select, input, summary, a')].filter(e => !(e.textContent.trim() || e.ariaLabel || e.labels?.[0]?.textContent.trim())).map(e => e.outerHTML.slice(0, 80)).join('\n')`,
 			"tables without a caption":     `[...document.querySelectorAll('table')].filter(e => !e.caption?.textContent).length || ''`,
 			"header cells without a scope": `[...document.querySelectorAll('th')].filter(e => !e.scope).map(e => e.textContent).join()`,
@@ -115,6 +116,8 @@ func TestSaidToScreenReaders(t *testing.T) {
 			t.Errorf("%s lacks a landmark", place)
 		}
 	})
+	b.Go(g.url + "#/route/%20") // of no route
+	b.Until(`document.querySelector('h1')?.textContent === 'Routes'`)
 	b.Clean(g.url)
 }
 

@@ -9,7 +9,8 @@ function read() {
   const found = /^#\/route\/(.+)$/.exec(location.hash);
   if (!found) return '';
   try {
-    return decodeURIComponent(found[1]);
+    const name = decodeURIComponent(found[1]);
+    return name.trim() ? name : ''; // no route has a blank name, and a heading of one says nothing
   } catch {
     return found[1]; // somebody's own idea of an address: it will not be found
   }
