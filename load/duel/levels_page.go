@@ -38,11 +38,7 @@ func (r *LevelsReport) pageRows() (rows [][]string) {
 		l := &r.Levels[i]
 		for k := range l.Figures {
 			f := &l.Figures[k]
-			users := ""
-			if k == 0 {
-				users = fmt.Sprint(l.Users)
-			}
-			rows = append(rows, []string{users, f.label(), f.value(f.A), f.value(f.B), f.ratioLabel()})
+			rows = append(rows, []string{fmt.Sprint(l.Users), f.label(), f.value(f.A), f.value(f.B), f.ratioLabel()})
 		}
 	}
 	return rows

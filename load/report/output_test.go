@@ -162,6 +162,30 @@ func TestTheLoadPageIsWhole(t *testing.T) {
 	}
 }
 
+// A target that nobody listens at has no latency, and that comes before what the generator
+// was: it is not 0 ms.
+func TestThePageOfADeadTarget(t *testing.T) {
+	r := sampleReport(1)
+	r.Requests, r.Completed, r.Failed, r.Errors, r.Void = 60, 0, 60, map[string]int64{"refused": 60}, "the generator was late"
+	r.Latency, r.Median, r.P99 = Views{}, 0, 0
+	r.Names = []NameReport{{Name: "GET /", Requests: 60, Failed: 60}}
+	r.Warnings = []string{"p95 is void", "the machine was busy"}
+	var page bytes.Buffer
+	if err := r.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Not one of 60 requests got a response: refused: 60.", "<dd>–</dd>", "VOID", "p95 is void.", "The machine was busy."} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for _, wrong := range []string{"<dd>0 ms<", ">0.000<", "P95"} {
+		if strings.Contains(page.String(), wrong) {
+			t.Errorf("%q", wrong)
+		}
+	}
+}
+
 func TestReportsAreReadBackOrRefused(t *testing.T) {
 	b, err := json.Marshal(sampleReport(1))
 	if err != nil {

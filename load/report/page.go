@@ -1,16 +1,19 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"unicode"
 	"unicode/utf8"
 
 	"whittle/internal/chart"
 	"whittle/internal/latency"
+	"whittle/internal/units"
 )
 
 // WriteHTML writes the report as one self-contained HTML file.
@@ -28,20 +31,28 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	return p.WriteHTML(w)
 }
 
+// figureName is that of a percentile, which is not written with a capital.
+var figureName = regexp.MustCompile(`^p\d`)
+
 // Sentences writes notes, which stand behind "note: " in a terminal, as
 // paragraphs of a page.
 func Sentences(notes []string) []string {
 	out := make([]string, len(notes))
 	for i, n := range notes {
-		first, size := utf8.DecodeRuneInString(n)
-		out[i] = string(unicode.ToUpper(first)) + n[size:] + "."
+		out[i] = n + "."
+		if first, size := utf8.DecodeRuneInString(n); !figureName.MatchString(n) {
+			out[i] = string(unicode.ToUpper(first)) + n[size:] + "."
+		}
 	}
 	return out
 }
 
 // lead summarizes the run in a few sentences.
 func (r *Report) lead() string {
-	if r.Void != "" {
+	switch {
+	case r.Requests > 0 && r.Completed == 0:
+		return fmt.Sprintf("Not one of %s got a response: %s.", units.Counted(r.Requests, "request"), cmp.Or(counts(r.Errors), "the run ended before"))
+	case r.Void != "":
 		return "These figures may not be used: " + r.Void + "."
 	}
 	s := fmt.Sprintf("%s of %s requests got a response, %s a second. Half of them took at most %s ms, one in a hundred more than %s ms.",
@@ -80,6 +91,14 @@ func (r *Report) coreCount() int {
 	return n
 }
 
+// timed is a latency of the whole run; where nothing was timed there is none.
+func (r *Report) timed(ms float64) string {
+	if r.Latency.Intended.Count == 0 && r.Latency.Actual.Count == 0 {
+		return "–"
+	}
+	return chart.Number(ms) + " ms"
+}
+
 func (r *Report) outcomeSection() chart.Section {
 	tone := func(good bool) chart.Tone {
 		if good {
@@ -89,8 +108,8 @@ func (r *Report) outcomeSection() chart.Section {
 	}
 	s := chart.Section{Title: "What came of it", Facts: []chart.Fact{
 		{Value: chart.Number(r.Rate) + "/s", Label: "completed requests"},
-		{Value: chart.Number(r.Median) + " ms", Label: "median latency"},
-		{Value: chart.Number(r.P99) + " ms", Label: "p99 latency"},
+		{Value: r.timed(r.Median), Label: "median latency"},
+		{Value: r.timed(r.P99), Label: "p99 latency"},
 		{Value: chart.Number(float64(r.Failed)), Label: "failed requests", Tone: tone(r.Failed == 0)},
 	}}
 	if r.CPUPerRequest > 0 {
@@ -108,7 +127,7 @@ func (r *Report) outcomeSection() chart.Section {
 		n := &r.Names[i]
 		t.Rows = append(t.Rows, []string{
 			n.Name, chart.Number(float64(n.Requests)), chart.Number(float64(n.Completed)), chart.Number(float64(n.Failed)),
-			milliseconds(n.Intended.P50), milliseconds(n.Intended.P95), milliseconds(n.Intended.P99), milliseconds(n.Intended.Max),
+			latencyOf(&n.Intended, n.Intended.P50), latencyOf(&n.Intended, n.Intended.P95), latencyOf(&n.Intended, n.Intended.P99), latencyOf(&n.Intended, n.Intended.Max),
 		})
 	}
 	s.Tables = append(s.Tables, t)

@@ -101,7 +101,7 @@ func (r *Report) summarizeNames(b *strings.Builder) {
 	fmt.Fprintln(t, "\nrequest\tcompleted\tfailed\tmedian\tp95\tp99")
 	for _, n := range r.Names {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\n", n.Name, n.Completed, n.Failed,
-			milliseconds(n.Intended.P50), milliseconds(n.Intended.P95), milliseconds(n.Intended.P99))
+			latencyOf(&n.Intended, n.Intended.P50), latencyOf(&n.Intended, n.Intended.P95), latencyOf(&n.Intended, n.Intended.P99))
 	}
 	_ = t.Flush() // into a strings.Builder, which cannot fail
 }
@@ -139,6 +139,14 @@ func (r *Report) summarizeWorkers(b *strings.Builder) {
 
 // milliseconds prints a latency with three significant digits.
 func milliseconds(d time.Duration) string { return units.Figure(latency.Milliseconds(d)) }
+
+// latencyOf is one of a distribution's latencies; where nothing was timed there is none.
+func latencyOf(of *latency.Snapshot, d time.Duration) string {
+	if of.Count == 0 {
+		return "–"
+	}
+	return milliseconds(d)
+}
 
 func seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
