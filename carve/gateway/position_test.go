@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,5 +115,29 @@ func TestATripNamesThePositionInForce(t *testing.T) {
 	s.notices.Wait()
 	if !slices.Equal(trips, []uint64{3}) {
 		t.Errorf("reported trips under %v, want 3", trips)
+	}
+}
+
+// TestAClosedRouteTellsNobody: close waits for what has begun to tell of a trip, so nothing
+// may begin meanwhile. The race detector sees who does not wait.
+func TestAClosedRouteTellsNobody(t *testing.T) {
+	for range 200 {
+		var notices atomic.Int32
+		s := newRouteState("/x", func(string, string, uint64) { notices.Add(1) })
+		s.claim()
+		s.apply(whittle.Position{Generation: 1, Phase: whittle.PhaseShift, Share: whittle.All})
+		tripping := make(chan struct{})
+		go func() {
+			defer close(tripping)
+			s.trip("broken", 1)
+		}()
+		if err := s.close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before := notices.Load()
+		<-tripping
+		if after := notices.Load(); after != before {
+			t.Fatal("a trip was told of after the route was closed")
+		}
 	}
 }

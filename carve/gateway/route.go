@@ -69,6 +69,7 @@ type routeState struct {
 
 	mu     sync.Mutex // guards the following, and the changes of setting
 	claims int
+	closed bool // nobody is told of a trip any more
 	// trippedUnder holds the share at 0 from a trip under its generation until a position
 	// shows that the trip is known, so that no other one can undo it. 0: no trip.
 	trippedUnder uint64
@@ -181,11 +182,11 @@ func (s *routeState) trip(reason string, generation uint64) {
 	s.trippedUnder = generation
 	now := s.setting.Load()
 	s.setting.Store(&setting{share: 0, phase: now.phase, generation: now.generation, tripped: true})
-	s.mu.Unlock()
-	s.counts.trips.Add(1)
-	if s.tripped != nil {
+	if s.tripped != nil && !s.closed {
 		s.notices.Go(func() { s.tripped(s.name, reason, generation) })
 	}
+	s.mu.Unlock()
+	s.counts.trips.Add(1)
 }
 
 // apply puts a position in force, and tells a fall to what bounds the candidate's other
@@ -216,6 +217,7 @@ func (s *routeState) close(ctx context.Context) error {
 	s.mu.Lock()
 	s.claims--
 	last := s.claims == 0
+	s.closed = last
 	s.mu.Unlock()
 	if !last {
 		return nil
