@@ -230,19 +230,32 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// BenchmarkClaimAndSettle is of a window that is full, by one id and by a batch.
 func BenchmarkClaimAndSettle(b *testing.B) {
-	w := dedup.New(dedup.Options{})
-	names := make([]string, 1<<21)
-	for i := range names {
-		names[i] = "ajs-next-1772366404-" + strconv.Itoa(i)
-	}
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		id := dedup.Hash("2c26b46b68ffc68f", names[i&(len(names)-1)])
-		i++
-		if c := claim(w, id, start); c.State == dedup.First {
-			settle(w, id, at(7), start)
-		}
+	for _, n := range []int{1, 50} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			w := dedup.New(dedup.Options{Entries: 500_000})
+			ids, positions := make([]dedup.ID, n), make([]stream.Position, n)
+			for i := range positions {
+				positions[i] = at(1_000_000 + i)
+			}
+			r := rand.NewChaCha8([32]byte{})
+			var claims []dedup.Claim
+			batch := func() {
+				for i := range ids {
+					_, _ = r.Read(ids[i][:]) // it does not fail
+				}
+				claims = w.Claim(ids, start, claims[:0])
+				w.Settle(ids, positions, start)
+			}
+			for range 600_000 / n {
+				batch()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				batch()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/id")
+		})
 	}
 }
