@@ -51,18 +51,20 @@ func (v *serveVerb) openDead(log *slog.Logger, registry prometheus.Registerer) (
 	if dir == noDead {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	o := embedded.Options{
-		MaxRecord: max(1<<20, int(max(v.MaxEvent, v.MaxImport, v.MaxBatch))+deadletter.Overhead+metadataOverhead),
-		MaxBatch:  1 << 20,
-		Reserve:   int64(v.Reserve), ScrubRate: -1, Log: log,
-	}
-	o.SegmentBytes = deadSegment + 4*int64(o.MaxRecord)
 	dropped := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ingest_dead_letters_dropped_total", Help: "Dead letters that went because --dead-bytes was used up, by who sent them.",
 	}, []string{"source"})
-	dead, err := opened(deadlog.Open(dir, deadlog.Options{
-		Log: o, Most: int64(v.DeadBytes), Dropped: func(source string) { dropped.WithLabelValues(source).Inc() },
-	}))
+	var dead stream.Stream
+	longest, err := longestRecord(max(v.MaxEvent, v.MaxImport, v.MaxBatch), deadletter.Overhead+metadataOverhead)
+	if err == nil {
+		dead, err = opened(deadlog.Open(dir, deadlog.Options{
+			Log: embedded.Options{
+				MaxRecord: longest, MaxBatch: 1 << 20, SegmentBytes: deadSegment + 4*int64(longest),
+				Reserve: int64(v.Reserve), ScrubRate: -1, Log: log,
+			},
+			Most: int64(v.DeadBytes), Dropped: func(source string) { dropped.WithLabelValues(source).Inc() },
+		}))
+	}
 	if err != nil && v.Dead == "" && v.LogFirst == "" && v.Sink != "embedded" {
 		log.Warn("what is rejected is not kept: a server whose sink is elsewhere needs no disk, and there is no folder for dead letters; name one by --dead", "err", err)
 		return nil, nil //nolint:nilnil // there is none

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
+	"whittle/internal/units"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/embedded"
 	"whittle/systems/ingest/stream/kinesis"
@@ -61,14 +62,25 @@ func (f *streamFlags) open(ctx context.Context) (stream.Stream, error) {
 // metadataOverhead is what a record is longer than its body by, at most.
 const metadataOverhead = 64 << 10
 
-func (v *serveVerb) embeddedOptions(log *slog.Logger) embedded.Options {
+// longestRecord is the longest record of a log that keeps bodies of at most so many
+// bytes.
+func longestRecord(body units.Bytes, overhead int) (int, error) {
+	if most := units.Bytes(embedded.LongestRecord - overhead); body > most {
+		return 0, whittle.Errorf(whittle.Invalid, "bodies of %s are longer than a log keeps: %d bytes are the most", body, most).
+			WithHint("choose less for --max-event, --max-import and --max-batch. The last one counts for dead letters alone: --dead none keeps none")
+	}
+	return max(1<<20, int(body)+overhead), nil
+}
+
+func (v *serveVerb) embeddedOptions(log *slog.Logger) (embedded.Options, error) {
+	longest, err := longestRecord(max(v.MaxEvent, v.MaxImport), metadataOverhead)
 	return embedded.Options{
-		MaxRecord:   max(1<<20, int(max(v.MaxEvent, v.MaxImport))+metadataOverhead),
+		MaxRecord:   longest,
 		P99:         v.P99,
 		Reserve:     int64(v.Reserve),
 		RetainBytes: int64(v.RetainBytes), RetainAge: v.RetainAge,
 		Log: log,
-	}
+	}, err
 }
 
 // openStream opens what a server responds for.
@@ -87,7 +99,11 @@ func (v *serveVerb) openStream(ctx context.Context, log *slog.Logger, registry p
 		}
 		return &serverStream{stream: s, closing: closeTimeout}, nil
 	}
-	l, err := embedded.Open(v.Data, v.embeddedOptions(log))
+	o, err := v.embeddedOptions(log)
+	if err != nil {
+		return nil, err
+	}
+	l, err := embedded.Open(v.Data, o)
 	if err != nil {
 		return nil, err
 	}

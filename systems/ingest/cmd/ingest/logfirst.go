@@ -33,13 +33,16 @@ func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry
 			}
 		}
 	}()
+	o, err := v.embeddedOptions(log)
+	if err != nil {
+		return nil, err
+	}
+	o.Held = true
 	sink, err := openOrRetry(ctx, v.Sink, log, v.openSink)
 	if err != nil {
 		return nil, err
 	}
 	opened = append(opened, sink)
-	o := v.embeddedOptions(log)
-	o.Held = true
 	local, err := embedded.Open(filepath.Join(v.LogFirst, "log"), o)
 	if err != nil {
 		return nil, err

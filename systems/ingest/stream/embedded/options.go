@@ -9,6 +9,9 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
+// LongestRecord is the most that Options.MaxRecord can be.
+const LongestRecord = 16 << 20
+
 // Options are a log's. The zero value works.
 type Options struct {
 	// MaxRecord is the longest encoded record that is taken, in bytes (0: 1
@@ -72,7 +75,7 @@ func (o Options) withDefaults() (Options, error) {
 	longest := sector + 2*(paddedSize(o.MaxRecord, 1)+int64(o.MaxBatch))
 	o.shortest = min(o.SegmentBytes, (longest+sector-1)/sector*sector)
 	switch {
-	case o.MaxRecord > 16<<20:
+	case o.MaxRecord > LongestRecord:
 		return o, whittle.Errorf(whittle.Invalid, "open log: records of %d bytes; 16 MiB are the limit", o.MaxRecord)
 	case o.MaxBatch > 64<<20 || o.MaxBatch < sector:
 		return o, whittle.Errorf(whittle.Invalid, "open log: batches of %d bytes; 512 bytes to 64 MiB can be", o.MaxBatch)
