@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -25,6 +26,7 @@ func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 		say  say
 		word whittle.State
 		at   string
+		pace time.Duration // 0: 150 ms
 	}{
 		{"another element", func(id int, candidate bool) string {
 			wrong := 0
@@ -32,27 +34,34 @@ func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 				wrong = 1
 			}
 			return fmt.Sprintf(`{"id":%d,"items":[{"price":%d},{"price":%d},{"price":%d}]}`, id, r.IntN(1000), id*3, id*7+wrong)
-		}, whittle.Different, "$.items[*].price"},
+		}, whittle.Different, "$.items[*].price", 0},
 		{"the same elements", func(id int, _ bool) string {
 			return fmt.Sprintf(`{"id":%d,"items":[{"price":%d},{"price":%d},{"price":%d}]}`, id, r.IntN(1000), id*3, r.IntN(7))
-		}, whittle.Equivalent, ""},
+		}, whittle.Equivalent, "", 0},
 		{"another key", func(id int, candidate bool) string {
 			wrong := 0
 			if candidate {
 				wrong = 1
 			}
 			return fmt.Sprintf(`{"id":%d,"by":{"2023":%d,"2024":%d}}`, id, id*3+wrong, r.IntN(1000))
-		}, whittle.Different, "$.by.*"},
+		}, whittle.Different, "$.by.*", 0},
 		{"another number", func(id int, candidate bool) string {
 			by := 1.0
 			if candidate {
 				by = 1.02
 			}
 			return fmt.Sprintf(`{"id":%d,"total":%v}`, id, float64(id)*by+r.Float64()/1e6)
-		}, whittle.Different, "$.total"},
+		}, whittle.Different, "$.total", 0},
+		{"another number, within seconds", func(id int, candidate bool) string {
+			by := 1.0
+			if candidate {
+				by = 1.5
+			}
+			return fmt.Sprintf(`{"id":%d,"total":%v}`, id, float64(id)*by+r.Float64()/1e4)
+		}, whittle.Different, "$.total", time.Millisecond},
 		{"the same number", func(id int, _ bool) string {
 			return fmt.Sprintf(`{"id":%d,"total":%v}`, id, float64(id)+r.Float64()/1e6)
-		}, whittle.Equivalent, ""},
+		}, whittle.Equivalent, "", 0},
 		{"a load of its own", func(id int, candidate bool) string {
 			side := 0
 			if candidate {
@@ -60,7 +69,7 @@ func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 			}
 			load[side] *= 1 + (r.Float64()-0.5)/100
 			return fmt.Sprintf(`{"id":%d,"load":%v}`, id, load[side])
-		}, whittle.Equivalent, ""},
+		}, whittle.Equivalent, "", 0},
 	} {
 		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 		if err != nil {
@@ -69,7 +78,7 @@ func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 		for n := range 4000 {
 			id := 100 + r.IntN(40)
 			x := exchange(c.say(id, false), c.say(id, true))
-			x.Request.Target, x.At = fmt.Sprintf("/things/%d", id), x.At.Add(time.Duration(n)*150*time.Millisecond)
+			x.Request.Target, x.At = fmt.Sprintf("/things/%d", id), x.At.Add(time.Duration(n)*cmp.Or(c.pace, 150*time.Millisecond))
 			if n%20 == 19 {
 				x = repeated(x, c.say(id, false))
 			}

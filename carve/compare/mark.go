@@ -55,7 +55,10 @@ type mark struct {
 	Pair    eprocess.Bets  `json:"pair"`
 	Further *eprocess.Bets `json:"further,omitempty"`
 	// Own says that each server holds a state of its own there (see match.disown).
-	Own     bool             `json:"own,omitempty"`
+	Own bool `json:"own,omitempty"`
+	// Gated says that the monolith varies often there, so that a bet counts only where
+	// no state moves (see betGated).
+	Gated   bool             `json:"gated,omitempty"`
 	Rate    eprocess.Arms    `json:"rate"`
 	Settled int              `json:"settled"`
 	RateAt  int              `json:"at,omitempty"`
@@ -93,7 +96,7 @@ func (k *mark) decided() bool { return k.decidedAt() > 0 }
 
 // decidedAt is the exchange at which the evidence passed its level, 0 before.
 func (k *mark) decidedAt() int {
-	if k.Own || k.drift.explains(k.Self) {
+	if k.Own || k.isExplained() {
 		return k.RateAt
 	}
 	return max(k.RateAt, k.Pair.At)

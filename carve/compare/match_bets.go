@@ -32,6 +32,9 @@ func (m *match) test(candAny, selfAny, repeated bool) {
 	if !repeated {
 		return
 	}
+	for _, k := range m.marks {
+		m.gate(k)
+	}
 	for _, i := range m.cand {
 		mk := m.marks[i]
 		switch {
@@ -71,11 +74,21 @@ func (m *match) markAlpha(i int) float64 {
 // response and the other does not.
 func (m *match) bet(i int, g float64) {
 	mk := m.marks[i]
-	if mk.learnable() && float64(mk.Self) > driftSeldom*float64(m.repeats) {
+	if mk.Gated {
 		mk.betGated(g, m.markAlpha(i), m.n)
 	} else {
 		mk.Pair.Bet(g, m.markAlpha(i), m.n)
 	}
+}
+
+// gate has bets count without a gate only where the monolith seldom varies. What was won
+// before it was known to vary often is void.
+func (m *match) gate(k *mark) {
+	often := k.learnable() && float64(k.Self) > driftSeldom*float64(m.repeats)
+	if often && !k.Gated {
+		k.Pair.Void()
+	}
+	k.Gated = often
 }
 
 // timesIn is at how many places the mark at index i differs on a side of the present

@@ -135,13 +135,10 @@ func (d *drift) often() bool { return d.varies.value() > driftSeldom }
 
 // explains reports whether it is not to be told from a state that each server holds by
 // itself why the candidate differs more often than the monolith from itself, of which so
-// many repeats did: where it often does, unless it was shown that nothing drifts; where it
-// seldom does, if it was seen that something drifts and not that both sides do so
-// together; and where it was never seen to, while that is open.
+// many repeats did: if some did, where it was seen that something drifts and not that both
+// sides do so together, and if none did, while that is open.
 func (d *drift) explains(self int) bool {
 	switch together := d.later.together() && !d.atOnce.apart(); {
-	case self > 0 && d.often():
-		return !d.still()
 	case self > 0 && d.Later.n >= driftEnough && !together:
 		return driftFactor*(d.Later.value()-d.Now.value()) > d.Candidate.value()-d.Now.value()
 	case together:
@@ -308,9 +305,13 @@ func (m *match) timesOf(a, b []byte) map[markKey]int {
 	return times
 }
 
+// isExplained reports whether a state of each server's may be what the bets have won on.
+// Where the monolith varies often, no bet counts without a gate of its own.
+func (k *mark) isExplained() bool { return !k.Gated && k.drift.explains(k.Self) }
+
 // isOpenState reports whether the bets on a mark would be shown, if it were known that no
 // server holds a state of its own there.
-func (k *mark) isOpenState() bool { return k.Pair.At > 0 && !k.Own && k.drift.explains(k.Self) }
+func (k *mark) isOpenState() bool { return k.Pair.At > 0 && !k.Own && k.isExplained() }
 
 // anyOpenState reports whether there is such a mark.
 func (m *match) anyOpenState() bool { return slices.ContainsFunc(m.marks, (*mark).isOpenState) }
@@ -319,7 +320,7 @@ func (m *match) anyOpenState() bool { return slices.ContainsFunc(m.marks, (*mark
 // than the monolith from itself, which is not shown to be the candidate's fault.
 func (m *match) isUnsure(k *mark) bool {
 	c := noise.Changed{Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
-	return (k.Own || k.isOpenState()) && c.Beyond() > noise.Slack || k.isFurther()
+	return k.Own && c.Beyond() > noise.Slack || k.isOpenState() || k.isFurther()
 }
 
 // unsureWords say why what isUnsure reports is not shown.
@@ -328,7 +329,7 @@ func (k *mark) unsureWords() string {
 	if k.Own {
 		return "both sides' values move, now the one's and now the other's, so each server seems to hold a state of its own, which says nothing of the candidate: ignore the path, or give it a form"
 	}
-	if k.isOpenState() && !(k.Self > 0 && d.Later.n >= driftEnough) && !d.often() {
+	if k.isOpenState() && !(k.Self > 0 && d.Later.n >= driftEnough) {
 		return "the monolith's value moves, and whether the candidate's moves with it, or each server holds a state of its own, is not known yet"
 	}
 	said := fmt.Sprintf("the candidate differs at %.1f places and the monolith from itself at %.1f", d.Candidate.value(), d.Now.value())
