@@ -153,7 +153,11 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 
 // seenErrors says what users saw of a load that was to have no errors.
 func seenErrors(r *report.Report) error {
-	err := whittle.Errorf(whittle.FallsShort, "of %d requests of users, %d failed %v and %d had no response when the load was over", r.Requests, r.Failed, r.Errors, r.Unfinished)
+	failed := fmt.Sprintf("%d failed", r.Failed)
+	if len(r.Errors) > 0 {
+		failed += fmt.Sprintf(" (%v)", r.Errors)
+	}
+	err := whittle.Errorf(whittle.FallsShort, "of %d requests of users, %s and %d had no response when the load was over", r.Requests, failed, r.Unfinished)
 	if r.Unfinished > 0 {
 		err = err.WithHint("the services got too little of this machine, and users queued up before them: end what else runs, and try again")
 	}

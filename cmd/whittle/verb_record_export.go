@@ -57,7 +57,11 @@ func (v *recordExport) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	screen.Say("%s in %s", units.Counted(n, "exchange"), v.HAR)
+	if v.HAR == "-" {
+		screen.Say("%s on standard output", units.Counted(n, "exchange"))
+	} else {
+		screen.Say("%s in %s", units.Counted(n, "exchange"), v.HAR)
+	}
 	show.SayDamages(screen, r.Damages())
 	if n == 0 && err == nil {
 		return whittle.Errorf(whittle.FallsShort, "record export: no exchange of %s is like that", v.Log).

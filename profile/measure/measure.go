@@ -51,7 +51,7 @@ func (m *Settings) lines() profile.Lines {
 	return profile.Lines(m.Lines)
 }
 
-// measured is what a measurement gave of one process.
+// Measured is what a measurement gave of one process.
 type Measured struct {
 	Taken []*collect.Collected
 	Plan  *plan.Plan     // nil: what was live was profiled
@@ -89,7 +89,7 @@ type requestPage struct {
 	whole   time.Duration
 }
 
-// measure profiles a running process: while a plan loads it, or as it is.
+// Measure profiles a running process: while a plan loads it, or as it is.
 func (m *Settings) Measure(ctx context.Context, target string, kinds []profile.Kind, progress Progress) (*Measured, error) {
 	var under *plan.Plan
 	if m.During != "" {
@@ -105,7 +105,7 @@ func (m *Settings) Measure(ctx context.Context, target string, kinds []profile.K
 	return all[0], nil
 }
 
-// measureAll profiles several processes over the same time. The plan is nil if live
+// MeasureAll profiles several processes over the same time. The plan is nil if live
 // traffic is measured. An inspector that it opens in a process is closed in any case.
 func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []profile.Kind, under *plan.Plan, progress Progress) (all []*Measured, err error) {
 	var subjects []*subject
@@ -445,7 +445,7 @@ func (m *Measured) Report() *report.Report {
 		at += p.Duration
 	}
 	if m.Load.Void != "" {
-		r.Warnings = append(r.Warnings, "the load generator was late: "+m.Load.Void)
+		r.Warnings = append(r.Warnings, "the load is void: "+m.Load.Void)
 	}
 	return r
 }

@@ -121,7 +121,7 @@ func (n *savedNode) account(p *profile.Profile) {
 
 const sidecarFormat = "whittle.profile-requests/1"
 
-// save keeps the profiles' files, each with the requests that it knows.
+// Save keeps the profiles' files, each with the requests that it knows.
 func (m *Measured) Save(folder string) error {
 	if folder == "" {
 		return nil
@@ -156,7 +156,7 @@ func (m *Measured) Save(folder string) error {
 // maxProfileFile bounds a saved profile.
 const maxProfileFile = 64 << 20
 
-// readProfile reads a saved profile, with what was kept with it.
+// ReadProfile reads a saved profile, with what was kept with it.
 func ReadProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 	s, err := os.Stat(path)
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *sidecar) apply(p *profile.Profile) {
 	p.CountRequests(s.Requests)
 }
 
-// relative shows own files from the working folder on.
+// Relative shows own files from the working folder on.
 func Relative(p *profile.Profile) {
 	if wd, err := os.Getwd(); err == nil {
 		p.RelativeTo(wd)

@@ -28,7 +28,7 @@ func SkipDigits(b []byte, i int) int {
 	return i
 }
 
-// decimal is the exact value of a JSON number: ±0.digits × 10^exp, digits
+// Decimal is the exact value of a JSON number: ±0.digits × 10^exp, digits
 // without zeros at either end. No digits: zero.
 type Decimal struct {
 	Negative bool
