@@ -198,6 +198,79 @@ func TestWhatAnUpstreamLeftOutIsSentAgain(t *testing.T) {
 	}
 }
 
+// TestAConnectionThatIsNoUseAnyMore: an HTTP/2 upstream ends a connection that has just
+// been chosen for a request, before the request has a stream there. It goes over another
+// one, with its whole body: over one that is kept, or over a new one.
+func TestAConnectionThatIsNoUseAnyMore(t *testing.T) {
+	var conns sync.Map // the server's, by the client's address
+	over := make(chan struct{}, 8)
+	held, free := make(chan struct{}), make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/held" {
+			close(held)
+			<-free
+		}
+		_, _ = io.Copy(w, r.Body) // an echo that is cut short shows below
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 1}
+	server.Config.ConnState = func(c net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew:
+			conns.Store(c.RemoteAddr().String(), c)
+		case http.StateClosed:
+			over <- struct{}{}
+		}
+	}
+	server.Start()
+	defer server.Close()
+	u, err := New(whittle.Upstream{URL: server.URL}, true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	// send sends a request; the first connection that is chosen for it may end.
+	send := func(path string, ends bool) {
+		chosen := httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+			if ends {
+				ends = false
+				c, _ := conns.Load(i.Conn.LocalAddr().String())
+				_ = c.(*net.TCPConn).CloseWrite()
+				<-over // the client has seen it, and closed its side
+			}
+		}}
+		r := httptest.NewRequest(http.MethodPost, path, struct{ io.Reader }{strings.NewReader("body")})
+		q := (&inbound.Door{}).Read(r)
+		b := inbound.NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil)
+		defer b.Detach()
+		resp, err := u.Send(httptrace.WithClientTrace(t.Context(), &chosen), &Request{In: &q, Body: b})
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			return
+		}
+		defer resp.Close()
+		var got []byte
+		for err == nil {
+			var p []byte
+			p, err = resp.Next()
+			got = append(got, p...)
+		}
+		if string(got) != "body" || !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %q, %v", path, got, err)
+		}
+	}
+	send("/first", false) // which gets the server's settings
+	var aside sync.WaitGroup
+	aside.Go(func() { send("/held", false) })
+	<-held
+	send("/other", false) // over a second connection
+	close(free)
+	aside.Wait()
+	send("/kept", true)
+	send("/new", true)
+}
+
 // TestWhatWasNotWrittenIsSentAgain: over HTTP/1.1 a body goes again where the upstream
 // closed the connection before a byte of the request was written to it.
 func TestWhatWasNotWrittenIsSentAgain(t *testing.T) {

@@ -232,6 +232,7 @@ func (u *upload) follow(t *httptrace.ClientTrace) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.connected = true
+		u.last.reopen()
 		if u.over, _ = i.Conn.(*single); u.over != nil {
 			u.wrote = u.over.written()
 		}
@@ -344,6 +345,16 @@ func (r *uploadReader) spend() bool {
 		u.kept.Drop()
 	}
 	return true
+}
+
+// reopen has r read once more: net/http closes the body of a request for which the
+// connection that it was given is no use any more, as when GOAWAY has come meanwhile,
+// and then sends the same body, of which it has read nothing, over another one. The
+// caller holds mu.
+func (r *uploadReader) reopen() {
+	if r.closed {
+		r.closed, r.end = false, make(chan struct{})
+	}
 }
 
 // Close implements io.Closer. A read under way ends.
