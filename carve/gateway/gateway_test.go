@@ -1,15 +1,18 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -174,5 +177,50 @@ func TestReloadKeepsCounting(t *testing.T) {
 	}
 	if err := g.Reload(o.Monolith, nil); whittle.CodeOf(err) != whittle.FailedPrecondition {
 		t.Errorf("reload after close gave %v", err)
+	}
+}
+
+// TestTheLastResponseOfAConnectionMayHaveHints: of a connection that is to end with its
+// next response, the response says so, and an informational one before it does not: a
+// client would take it for the last message.
+func TestTheLastResponseOfAConnectionMayHaveHints(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", "</style.css>")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("Link")
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(server.Close)
+	for name, netHTTP := range map[string]bool{"fast path": false, "net/http": true} {
+		t.Run(name, func(t *testing.T) {
+			ls, urls := facing(t, 1)
+			g := behind(t, ls[0], Options{Monolith: upstreamAt(server.URL), NetHTTP: netHTTP, Limits: Limits{Grace: time.Minute}})
+			c, err := net.Dial("tcp", strings.TrimPrefix(urls[0], "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			said := bufio.NewReader(c)
+			for i, closes := range []bool{false, true} {
+				if closes {
+					g.Replace()
+					waits(t, time.Minute, g.clients.Draining)
+				}
+				if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+					t.Fatal(err)
+				}
+				for _, status := range []int{http.StatusEarlyHints, http.StatusNoContent} {
+					resp, err := http.ReadResponse(said, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					resp.Body.Close()
+					early := status == http.StatusEarlyHints
+					if resp.StatusCode != status || (resp.Header.Get("Link") != "") != early || resp.Close != (closes && !early) {
+						t.Errorf("response %d: %d, close %v, %v", i, resp.StatusCode, resp.Close, resp.Header)
+					}
+				}
+			}
+		})
 	}
 }

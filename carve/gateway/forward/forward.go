@@ -9,6 +9,7 @@ package forward
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -162,8 +163,12 @@ func (f *forwarding) inform(status int, fields map[string][]string) {
 	writeInformational(f.w, status, fields)
 }
 
+// writeInformational leaves the header as it is: what it has is the final response's, as
+// that the connection ends with it.
 func writeInformational(w http.ResponseWriter, code int, fields map[string][]string) {
 	h := w.Header()
+	final := maps.Clone(h)
+	clear(h)
 	for name, values := range fields {
 		if !httpfield.HopByHop(name) {
 			h[name] = values
@@ -171,6 +176,7 @@ func writeInformational(w http.ResponseWriter, code int, fields map[string][]str
 	}
 	w.WriteHeader(code)
 	clear(h) // they belong to this head only
+	maps.Copy(h, final)
 }
 
 // writeResponse passes a response on, head, body and trailer.
