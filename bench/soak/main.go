@@ -27,6 +27,7 @@ func main() {
 	flag.Uint64Var(&o.Seed, "seed", 1, "what is drawn")
 	flag.IntVar(&o.Many, "many", 3, "users of each kind, as a multiple")
 	flag.StringVar(&o.Restart, "restart", run.Replaced, "how whittle is restarted in the first third: replace, plain, or nothing")
+	flag.IntVar(&o.Often, "often", 1, "how many times as often there are reloads, restarts and upgrades: what one of them leaves shows sooner")
 	flag.BoolVar(&o.Abrupt, "abrupt", false, "upstreams also close right after a response without saying so")
 	flag.StringVar(&o.Keep, "keep", "", "a folder for what the gateways said last")
 	out := flag.String("out", "out/soak.json", "the report")

@@ -86,7 +86,6 @@ type disturbance struct {
 // disturb does each disturbance in its turn until ctx ends. What goes wrong ends the run.
 func (r *soak) disturb(ctx context.Context) {
 	var wg sync.WaitGroup
-	var turn sync.Mutex // one at a time: outages of one thing do not overlap
 	for _, d := range r.disturbances() {
 		wg.Go(func() {
 			tick := time.NewTicker(time.Duration(d.every) * r.unit)
@@ -97,7 +96,7 @@ func (r *soak) disturb(ctx context.Context) {
 					return
 				case <-tick.C:
 				}
-				turn.Lock()
+				r.turn.Lock()
 				err := ctx.Err()
 				if err == nil {
 					if err = d.do(context.WithoutCancel(ctx)); err == nil {
@@ -106,7 +105,7 @@ func (r *soak) disturb(ctx context.Context) {
 						r.fail(fmt.Errorf("%s: %w", d.name, err))
 					}
 				}
-				turn.Unlock()
+				r.turn.Unlock()
 			}
 		})
 	}

@@ -41,6 +41,8 @@ type Report struct {
 	Rests     []Rest             `json:"rests"`
 	Trends    []map[string]Trend `json:"trends"`
 	Samples   [][]Sample         `json:"samples"`
+	// Calm are those taken while nobody asked.
+	Calm [][]Sample `json:"calm"`
 	// Failed says why the run is no proof, empty: it is one.
 	Failed []string `json:"failed"`
 	// LongEnough says that memory was judged.
@@ -69,7 +71,7 @@ const judgedFrom = 5 * time.Minute
 func (r *soak) report(ctx context.Context, kinds []*kind, took time.Duration, failed error) *Report {
 	out := &Report{
 		At: r.began, Seed: r.o.Seed, Took: took.Seconds(), Requests: r.tally.requests.Load(), Exempt: r.tally.exempt.Load(), Restarted: r.tally.restarted.Load(),
-		Events: r.events, Rollbacks: r.rollbacks.Load(), ByClass: r.tally.failed, Unfit: r.tally.unfit, Errors: r.tally.errors, Samples: r.samples,
+		Events: r.events, Rollbacks: r.rollbacks.Load(), ByClass: r.tally.failed, Unfit: r.tally.unfit, Errors: r.tally.errors, Samples: r.samples, Calm: r.calm,
 		LongEnough: took >= judgedFrom,
 		Machine:    fmt.Sprintf("%d cores, %s", runtime.NumCPU(), runtime.GOARCH),
 	}
@@ -84,8 +86,8 @@ func (r *soak) report(ctx context.Context, kinds []*kind, took time.Duration, fa
 	if failed == nil {
 		out.Rests = r.rests(ctx)
 	}
-	for _, s := range r.samples {
-		out.Trends = append(out.Trends, trends(s))
+	for i, s := range r.samples {
+		out.Trends = append(out.Trends, trends(s, r.calm[i]))
 	}
 	out.judge(r, failed)
 	return out

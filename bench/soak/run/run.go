@@ -33,6 +33,8 @@ type Options struct {
 	// Restart is how the gateways are restarted in the first third of the run: Replaced,
 	// Plain, or not at all.
 	Restart string
+	// Often has disturbances come so many times as often; 0 is 1.
+	Often int
 	// Abrupt has upstreams close connections right after a response without saying so.
 	Abrupt bool
 	// Keep is where what the gateways said last is left; empty: nowhere.
@@ -66,7 +68,13 @@ type soak struct {
 	rollbacks                 atomic.Int64
 	before                    []Sample
 	samples                   [][]Sample
+	calm                      [][]Sample // while nobody asks
 	stop                      context.CancelFunc
+
+	// turn is held while a disturbance is under way: outages of one thing do not overlap.
+	turn sync.Mutex
+	// asking is held for reading while a user asks; who locks it has them pause.
+	asking sync.RWMutex
 
 	mu     sync.Mutex // guards the following
 	events map[string]int
@@ -112,7 +120,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	r := &soak{o: o, dir: dir, unit: min(time.Second, o.Duration/unitsOf), began: time.Now(), events: map[string]int{}, notes: map[string]int{}}
+	r := &soak{o: o, dir: dir, unit: min(time.Second, o.Duration/unitsOf) / time.Duration(max(o.Often, 1)), began: time.Now(), events: map[string]int{}, notes: map[string]int{}}
 	defer r.end()
 	if err := r.start(ctx); err != nil {
 		return nil, err
@@ -154,7 +162,7 @@ func (r *soak) start(ctx context.Context) (err error) {
 		{name: "tls", tls: true, monolith: r.monolith, lenient: r.lenient, strict: r.strict},
 		{name: "calls", monolith: calls, lenient: callee, strict: callee},
 	}
-	r.samples = make([][]Sample, len(r.gateways))
+	r.samples, r.calm = make([][]Sample, len(r.gateways)), make([][]Sample, len(r.gateways))
 	for _, g := range r.gateways {
 		g.binary, g.dir = r.o.Whittle, r.dir
 		if err := g.start(ctx); err != nil {
@@ -212,6 +220,7 @@ func (r *soak) soak(ctx context.Context, kinds []*kind) time.Duration {
 	}
 	wg.Go(func() { r.disturb(around) })
 	wg.Go(func() { r.sampling(around) })
+	wg.Go(func() { r.quiets(around) })
 	wg.Go(func() { r.progress(around) })
 	if r.o.Restart != "" {
 		wg.Go(func() { r.restart(around) })
@@ -259,8 +268,10 @@ func (r *soak) ask(ctx context.Context, index int, k *kind, u client.User) {
 			r.stop()
 			return
 		}
+		r.asking.RLock()
 		began := time.Now()
 		outs := u.Ask(under, plans)
+		r.asking.RUnlock()
 		a := asked{kind: index, gateway: k.gateway, name: k.name, user: u, began: began}
 		if g != nil {
 			a.said = g.said

@@ -18,8 +18,10 @@ type Sample struct {
 	RSS        float64 `json:"rss"`
 	Goroutines float64 `json:"goroutines"`
 	Files      float64 `json:"files"`
-	// Heap is what the last collection of garbage has left.
-	Heap float64 `json:"heap"`
+	// Heap is what the last collection of garbage has left, and Collections how many
+	// there were.
+	Heap        float64 `json:"heap"`
+	Collections float64 `json:"collections"`
 }
 
 // sample asks a process what it holds; false: it is not there.
@@ -37,7 +39,7 @@ func (g *gateway) sample(ctx context.Context, since time.Time) (Sample, bool) {
 		return s, false
 	}
 	defer resp.Body.Close()
-	into := map[string]*float64{"go_goroutines": &s.Goroutines, "process_open_fds": &s.Files, "process_resident_memory_bytes": &s.RSS, "go_memstats_next_gc_bytes": &s.Heap}
+	into := map[string]*float64{"go_goroutines": &s.Goroutines, "process_open_fds": &s.Files, "process_resident_memory_bytes": &s.RSS, "go_memstats_next_gc_bytes": &s.Heap, "go_gc_duration_seconds_count": &s.Collections}
 	for lines := bufio.NewScanner(io.LimitReader(resp.Body, 1<<22)); lines.Scan(); {
 		name, value, _ := strings.Cut(lines.Text(), " ")
 		if v := into[name]; v != nil {
@@ -64,17 +66,18 @@ const (
 	// blocks are what a series is cut into. The median of each leaves the garbage
 	// collector's sawtooth out, and neighbours depend on each other less than samples.
 	blocks = 12
-	// blockSamples are needed of each.
+	// blockSamples are needed of each where users ask meanwhile.
 	blockSamples = 5
 	// quantile is Student's at 99 %, of blocks less two degrees of freedom.
 	quantile = 2.764
 )
 
 // trend holds a series to a margin. It has to be shown that the growth is below it: a
-// series that is too short, or too restless to say so, is not flat.
-func trend(series []float64, margin float64) Trend {
+// series that has fewer samples of a block than least, or is too restless to say so, is
+// not flat.
+func trend(series []float64, least int, margin float64) Trend {
 	t := Trend{Samples: len(series), Margin: margin}
-	if len(series) < blocks*blockSamples {
+	if len(series) < blocks*least {
 		return t
 	}
 	var y [blocks]float64
@@ -104,18 +107,22 @@ func trend(series []float64, margin float64) Trend {
 const (
 	leastMemory = 8 << 20
 	leastNumber = 20
+	// mostHeap is that of the heap while nobody asks, whatever its level.
+	mostHeap = 2 << 20
 )
 
-// trends judges the second half of a run.
-func trends(all []Sample) map[string]Trend {
+// trends judges the second half of a run, by samples of it all and of when it was calm.
+func trends(all, calm []Sample) map[string]Trend {
 	half := all[len(all)/2:]
+	for len(half) > 0 && len(calm) > 0 && calm[0].At < half[0].At {
+		calm = calm[1:]
+	}
 	out := map[string]Trend{}
 	for name, of := range map[string]struct {
 		value func(Sample) float64
 		least float64
 	}{
 		"rss":        {func(s Sample) float64 { return s.RSS }, leastMemory},
-		"heap":       {func(s Sample) float64 { return s.Heap }, leastMemory},
 		"goroutines": {func(s Sample) float64 { return s.Goroutines }, leastNumber},
 		"files":      {func(s Sample) float64 { return s.Files }, leastNumber},
 	} {
@@ -124,7 +131,12 @@ func trends(all []Sample) map[string]Trend {
 			series[i] = of.value(s)
 			level += series[i] / float64(len(half))
 		}
-		out[name] = trend(series, max(of.least, level/10))
+		out[name] = trend(series, blockSamples, max(of.least, level/10))
 	}
+	heap := make([]float64, len(calm))
+	for i, s := range calm {
+		heap[i] = s.Heap
+	}
+	out["heap"] = trend(heap, 1, mostHeap)
 	return out
 }

@@ -36,7 +36,7 @@ func TestTrend(t *testing.T) {
 	} {
 		r, flat := rand.New(rand.NewPCG(1, 2)), 0
 		for range rounds {
-			if trend(series(r, tt.n, tt.grows, tt.noise, tt.kept), margin).Flat {
+			if trend(series(r, tt.n, tt.grows, tt.noise, tt.kept), blockSamples, margin).Flat {
 				flat++
 			}
 		}

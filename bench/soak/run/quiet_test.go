@@ -1,0 +1,80 @@
+package run
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCollected: what a process holds is taken after its garbage was collected twice
+// since it is quiet, also where another process has taken over, and from no page that
+// lacks what is asked for.
+func TestCollected(t *testing.T) {
+	for name, tt := range map[string]struct {
+		collections []int // of each page in turn
+		want        float64
+	}{
+		"two later":                {[]int{7, 7, 8, 8, 9}, 9},
+		"more at once":             {[]int{7, 12}, 12},
+		"another process":          {[]int{7, 8, 3, 4, 5}, 5},
+		"a page of something else": {[]int{7, 8, -1}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pages := tt.collections
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if pages[0] >= 0 {
+					fmt.Fprintf(w, "go_goroutines 9\nprocess_open_fds 9\nprocess_resident_memory_bytes 9\ngo_memstats_next_gc_bytes 8e6\ngo_gc_duration_seconds_count %d\n", pages[0])
+				}
+				if len(pages) > 1 {
+					pages = pages[1:]
+				}
+			}))
+			defer srv.Close()
+			g := &gateway{admin: strings.TrimPrefix(srv.URL, "http://")}
+			s, ok := g.collected(t.Context(), time.Now())
+			if ok != (tt.want > 0) || ok && (s.Collections != tt.want || s.Heap != 4e6) {
+				t.Errorf("%+v, %v", s, ok)
+			}
+		})
+	}
+}
+
+// TestTrends: the heap is judged by samples of when it was calm, of the second half
+// alone, and by no fewer than there are blocks. What it is while users ask does not count.
+func TestTrends(t *testing.T) {
+	const n = 600
+	busy := make([]Sample, n)
+	for i := range busy {
+		busy[i] = Sample{At: float64(i), RSS: 100 << 20, Goroutines: 50, Files: 50, Heap: float64(i) * (1 << 20)}
+	}
+	calm := func(samples int, grows float64) []Sample {
+		s := make([]Sample, samples)
+		for i := range s {
+			at := float64(i) / float64(samples)
+			s[i] = Sample{At: at * n, Heap: 40<<20 + grows*at + float64(i%3)*(100<<10)}
+			if at < 0.5 {
+				s[i].Heap -= 20 << 20 // it has not settled yet
+			}
+		}
+		return s
+	}
+	for name, tt := range map[string]struct {
+		calm []Sample
+		flat bool
+	}{
+		"steady":                      {calm(quietsOf, 0), true},
+		"grows, but by little":        {calm(quietsOf, mostHeap), true}, // half of it in the half
+		"grows by more":               {calm(quietsOf, 2*mostHeap), false},
+		"twenty kilobytes per reload": {calm(quietsOf, 2*220*20<<10), false},
+		"too few":                     {calm(2*blocks-2, 0), false},
+		"none":                        {nil, false},
+	} {
+		got := trends(busy, tt.calm)
+		if got["heap"].Flat != tt.flat || !got["rss"].Flat || !got["goroutines"].Flat || !got["files"].Flat {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
