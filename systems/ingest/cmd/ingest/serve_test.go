@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -220,6 +222,73 @@ func TestKeysAreReadAgain(t *testing.T) {
 	}
 	if code("three") != 200 || code("") != 401 {
 		t.Error("an emptied file changed who may come in")
+	}
+}
+
+// TestFilesThatChangeWhileItStarts changes a file behind its first reading, and sends
+// a signal before anybody waits for it: either has it read again.
+func TestFilesThatChangeWhileItStarts(t *testing.T) {
+	for name, come := range map[string]func(file string, w *watcher) error{
+		"change": func(file string, _ *watcher) error { return os.WriteFile(file, []byte("longer"), 0o600) },
+		"signal": func(_ string, w *watcher) error { w.hup <- syscall.SIGHUP; return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "keys")
+			if err := os.WriteFile(file, []byte("short"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			w := newWatcher()
+			defer w.stop()
+			ctx, end := context.WithCancel(t.Context())
+			w.files = []watched{{"write keys", []string{file}, stampsOf([]string{file}), func() error { end(); return nil }}}
+			if err := come(file, w); err != nil {
+				t.Fatal(err)
+			}
+			w.watch(ctx, slog.New(slog.DiscardHandler)) // the reading ends it
+		})
+	}
+}
+
+// TestReloadWhileItDrains sends SIGHUP to a server that is closing down: the request
+// under way gets its response.
+func TestReloadWhileItDrains(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "keys"), []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, dir, nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--keys", "keys")
+	slow := dial(t, p.public)
+	if _, err := fmt.Fprintf(slow, "POST /import HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer one\r\nContent-Length: 10\r\n\r\nabc"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the request is under way", func() bool {
+		_, text := get(t, p.admin+"/metrics")
+		return strings.Contains(text, "ingest_requests_in_flight 1\n")
+	})
+	p.ended = true
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it says that it is not ready", func() bool {
+		code, text := get(t, p.admin+"/ready")
+		return code == 503 && strings.Contains(text, "closing down")
+	})
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := slow.Write([]byte("defghij")); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(slow), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("%s", res.Status)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("the server ended with %v\n%s", err, p.log)
 	}
 }
 

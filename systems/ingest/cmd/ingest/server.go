@@ -22,7 +22,7 @@ type server struct {
 	public        net.Listener
 	admin         *admin       // nil where it is switched off
 	adminListener net.Listener // of admin
-	files         []watched    // that are read again
+	files         *watcher     // nil: none is read again
 	drain         time.Duration
 	log           *slog.Logger
 	shuttingDown  atomic.Bool
@@ -58,8 +58,8 @@ func (s *server) run(ctx context.Context, listening func()) error {
 		serve(adminServer, s.adminListener)
 	}
 	watching, stopWatching := context.WithCancel(ctx)
-	if len(s.files) > 0 {
-		servers.Go(func() { watch(watching, s.files, s.log) })
+	if s.files != nil {
+		servers.Go(func() { s.files.watch(watching, s.log) })
 	}
 	listening()
 	var err error

@@ -110,9 +110,18 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	var files *watcher
+	if v.Keys != "" || v.TLSCert != "" {
+		files = newWatcher()
+		defer files.stop()
+	}
+	stamps := stampsOf([]string{v.Keys})
 	keys, err := v.readKeys(log)
 	if err != nil {
 		return err
+	}
+	if keys != nil {
+		files.files = append(files.files, watched{"write keys", []string{v.Keys}, stamps, keys.Reload})
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -127,7 +136,7 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 	}
 	err = v.serve(ctx, s, log, front.Options{
 		Stream: kept.stream, Dead: dead, Keys: keys, Limits: limits, Origins: v.Origins, Proxies: v.Proxies, Metrics: registry, Log: log,
-	}, kept, registry)
+	}, kept, registry, files)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), kept.closing)
 	defer cancel()
 	if dead != nil {
@@ -168,7 +177,7 @@ func (v *serveVerb) readKeys(log *slog.Logger) (*front.Keys, error) {
 }
 
 // serve wires the front to two listeners and runs them.
-func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o front.Options, kept *serverStream, registry *prometheus.Registry) error {
+func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o front.Options, kept *serverStream, registry *prometheus.Registry, files *watcher) error {
 	seen, err := v.window(ctx, kept, log, o.Keys, registry)
 	if err != nil {
 		return err
@@ -178,6 +187,7 @@ func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o fr
 	if err != nil {
 		return err
 	}
+	stamps := stampsOf([]string{v.TLSCert, v.TLSKey})
 	secure, err := v.readCertificate()
 	if err != nil {
 		return err
@@ -186,13 +196,10 @@ func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o fr
 	if err != nil {
 		return err
 	}
-	h := &server{front: f, public: public, log: log, drain: v.Drain}
-	if o.Keys != nil {
-		h.files = append(h.files, watched{"write keys", []string{v.Keys}, o.Keys.Reload})
-	}
+	h := &server{front: f, public: public, log: log, drain: v.Drain, files: files}
 	if secure != nil {
 		h.public = tls.NewListener(public, secure.config())
-		h.files = append(h.files, watched{"certificate", []string{secure.cert, secure.key}, secure.reload})
+		files.files = append(files.files, watched{"certificate", []string{secure.cert, secure.key}, stamps, secure.reload})
 	}
 	adminAt := "off"
 	if v.Admin != "" {

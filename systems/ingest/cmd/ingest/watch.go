@@ -17,37 +17,47 @@ const pollInterval = time.Second
 type watched struct {
 	what  string // in the log
 	paths []string
+	last  []stamp // from before they were read
 	// reload reads them. After an error what was read before stays in force.
 	reload func() error
 }
 
+// watcher reads files again. SIGHUP is its from newWatcher to stop: one that comes
+// while the server starts waits, and one that comes while it drains ends nothing.
+type watcher struct {
+	files []watched
+	hup   chan os.Signal
+}
+
+func newWatcher() *watcher {
+	w := &watcher{hup: make(chan os.Signal, 1)}
+	signal.Notify(w.hup, syscall.SIGHUP)
+	return w
+}
+
+func (w *watcher) stop() { signal.Stop(w.hup) }
+
 // watch reads the files again on SIGHUP and when one of them changes, until ctx
 // ends.
-func watch(ctx context.Context, files []watched, log *slog.Logger) {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
+func (w *watcher) watch(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	last := make([][]stamp, len(files))
-	for i, f := range files {
-		last[i] = stampsOf(f.paths)
-	}
 	for {
 		why := "SIGHUP"
 		select {
 		case <-ctx.Done():
 			return
-		case <-hup:
+		case <-w.hup:
 		case <-tick.C:
 			why = "the file changed"
 		}
-		for i, f := range files {
+		for i := range w.files {
+			f := &w.files[i]
 			now := stampsOf(f.paths)
-			if changed := !equal(now, last[i]); !changed && why != "SIGHUP" {
+			if changed := !equal(now, f.last); !changed && why != "SIGHUP" {
 				continue
 			}
-			last[i] = now
+			f.last = now
 			if err := f.reload(); err != nil {
 				log.Error("reloading "+f.what+" failed; the old ones stay in force", "cause", why, "err", err)
 				continue
