@@ -47,13 +47,23 @@ func (p *Profile) MarkWaiting() {
 			mark(first, i-1)
 			first = -1
 		}
-		if first < 0 && s.Thread == 0 && s.At >= 0 && len(s.Stack) > 0 && p.CategoryOf(s) != Idle {
+		if first < 0 && p.mayWait(s) {
 			first = i
 		}
 	}
 	if first >= 0 {
 		mark(first, len(p.Samples)-1)
 	}
+}
+
+// mayWait reports whether a sample may be of a call of the service's own that waits. The
+// collector waits for its helpers, which is no call's.
+func (p *Profile) mayWait(s *Sample) bool {
+	if s.Thread != 0 || s.At < 0 || len(s.Stack) == 0 {
+		return false
+	}
+	category := p.CategoryOf(s)
+	return category != Idle && category != Collecting && p.nearestOwn(s) >= 0
 }
 
 // Waits gives what MarkWaiting marked as a profile of its own: of the event loop's time,

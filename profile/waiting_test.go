@@ -60,6 +60,44 @@ func TestATimeOfWaitingIsNobodysWork(t *testing.T) {
 	}
 }
 
+// The collector that waits for its helpers is no call that waits, and what is marked adds
+// up with the rest.
+func TestACollectorThatWaitsIsNoCall(t *testing.T) {
+	const ms = time.Millisecond
+	p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{
+		{Name: "handle", Owner: Own}, {Name: "(garbage collector)", Owner: System, Category: Collecting}, {Name: "(program)", Owner: System},
+	}}
+	at, used := time.Duration(0), time.Duration(0)
+	for n := range 90 {
+		p.MainClock = append(p.MainClock, ClockReading{at, used})
+		s := Sample{Stack: []Frame{{Function: 0, Line: 7}}, Endpoint: "GET /", Objects: 1}
+		spent := 10 * ms
+		switch n / 30 {
+		case 1:
+			s.Stack, spent = []Frame{{Function: 1}, {Function: 0, Line: 7}}, 0
+		case 2:
+			s.Stack, spent = []Frame{{Function: 2}}, 0
+		}
+		at, used = at+10*ms, used+spent
+		s.At, s.Value = at, int64(10*ms)
+		p.Samples = append(p.Samples, s)
+	}
+	p.MainClock = append(p.MainClock, ClockReading{at, used})
+	p.Duration = at
+	p.MarkWaiting()
+	p.FitTotal(used)
+	if p.Waits() != nil {
+		t.Error("the collector, or nobody's work, waits")
+	}
+	sum := int64(0)
+	for i := range p.Samples {
+		sum += p.Samples[i].Value
+	}
+	if sum != p.Total() {
+		t.Errorf("the samples are %d, the total %d", sum, p.Total())
+	}
+}
+
 // Without readings of the clock nothing is marked.
 func TestNoWaitingWithoutAClock(t *testing.T) {
 	p := &Profile{Functions: []Function{{Name: "handle", Owner: Own}}, Duration: time.Second}
