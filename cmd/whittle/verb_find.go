@@ -82,6 +82,9 @@ func (v *findVerb) targets(ctx context.Context) (targets []string, monolith stri
 	case len(v.Processes) > 0:
 		all := slices.Clone(v.Processes)
 		for _, target := range v.Processes {
+			if err := hasEndpoints(target); err != nil {
+				return nil, "", err
+			}
 			if pid, err := strconv.Atoi(target); err == nil {
 				for _, worker := range collect.Workers(pid) {
 					all = append(all, strconv.Itoa(worker))
@@ -94,8 +97,24 @@ func (v *findVerb) targets(ctx context.Context) (targets []string, monolith stri
 		return nil, "", whittle.Errorf(whittle.Invalid, "find: what is to be measured?").
 			WithHint("give a process id, a URL, or -c whittle.yaml: see whittle find --help")
 	}
-	targets, err = collect.Locate(ctx, monolith)
-	return targets, monolith, err
+	if targets, err = collect.Locate(ctx, monolith); err != nil {
+		return nil, "", err
+	}
+	for _, target := range targets {
+		if err := hasEndpoints(target); err != nil {
+			return nil, "", err
+		}
+	}
+	return targets, monolith, nil
+}
+
+// hasEndpoints refuses what has none to rank.
+func hasEndpoints(target string) error {
+	if collect.IsFile(target) {
+		return whittle.Errorf(whittle.Unsupported, "find: %s is a saved profile; endpoints are ranked of a running process", target).
+			WithHint("whittle profile " + target + " names its lines, and the endpoints that it knows")
+	}
+	return collect.HasEndpoints(target)
 }
 
 // Bounds of one call of find.

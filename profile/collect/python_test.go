@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,19 @@ func busyPython(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return cmd.Process.Pid
+}
+
+// Endpoints of Python's are not ranked, and that is said before anything is measured.
+func TestPythonHasNoEndpoints(t *testing.T) {
+	err := HasEndpoints(strconv.Itoa(busyPython(t)))
+	if err == nil || !strings.Contains(err.Error(), "is Python's, whose endpoints are not seen") {
+		t.Errorf("%v", err)
+	}
+	for _, target := range []string{strconv.Itoa(os.Getpid()), "http://127.0.0.1:6060", "app.js"} {
+		if err := HasEndpoints(target); err != nil {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
 }
 
 // pyenv's python3 is a script that becomes the program: what runs is Python's all the same.
