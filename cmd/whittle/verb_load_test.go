@@ -105,7 +105,7 @@ func TestALoadOfNothingButFailuresFails(t *testing.T) {
 		{[]string{silent.URL}, 1, "got a response (reset: 1)"},
 		{[]string{none, "--target", failing.URL}, 1, "no request was sent"},
 		// Responses, but nothing of what was asked for.
-		{[]string{failing.URL}, 1, "not one of 1 requests to " + failing.URL + " succeeded (server_error: 1; status 500: 1)"},
+		{[]string{failing.URL}, 1, "not one of 1 request to " + failing.URL + " succeeded (server_error: 1; status 500: 1)"},
 		{[]string{failing.URL, "--rate", "50", "--duration", "100ms"}, 1, "see the target's log"},
 		{[]string{failing.URL, "--users", "2", "--loops", "3", "--fail-if", "errors > 99%"}, 1, "(server_error: 6; status 500: 6); the condition errors > 99% holds: it is 100"},
 		{[]string{wanting, "--target", missing.URL}, 1, "not one of 2 requests to " + missing.URL + " succeeded (expectation: 2; status 404: 2)"},

@@ -132,9 +132,9 @@ func (r *Report) NoSuccess() string {
 		causes += fmt.Sprintf("unfinished: %d", r.Unfinished)
 	}
 	if r.Completed == 0 {
-		return fmt.Sprintf("not one of %d requests to %s got a response (%s)", r.Requests, r.Target, causes)
+		return fmt.Sprintf("not one of %s to %s got a response (%s)", units.Counted(r.Requests, "request"), r.Target, causes)
 	}
-	return fmt.Sprintf("not one of %d requests to %s succeeded (%s; status %s)", r.Requests, r.Target, causes, counts(r.Codes))
+	return fmt.Sprintf("not one of %s to %s succeeded (%s; status %s)", units.Counted(r.Requests, "request"), r.Target, causes, counts(r.Codes))
 }
 
 // WarnOfOneClass says that all responses were refusals (4xx) or redirects that are not
@@ -239,7 +239,7 @@ func (r *Report) warnings(timeout time.Duration) []string {
 		out = append(out, fmt.Sprintf("%d of %d arrivals were skipped because too many virtual users were under way", r.Users.Skipped, r.Users.Planned))
 	}
 	if r.Unfinished > 0 {
-		out = append(out, fmt.Sprintf("%d requests were under way when the run was cut; they count neither as completed nor as failed", r.Unfinished))
+		out = append(out, fmt.Sprintf("%s under way when the run was cut; neither completed nor failed", units.Counted(r.Unfinished, "request")))
 	}
 	if above := r.Latency.Intended.Above; above > 0 {
 		out = append(out, fmt.Sprintf("%d latencies above an hour count as an hour", above))
