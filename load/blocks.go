@@ -189,7 +189,7 @@ func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 	}
 	r.Validate(o.MaxLate, p.HTTP.Timeout)
 	if n := b.task.network; n != nil {
-		r.Warnings = append(r.Warnings, proxyNotes(n)...)
+		r.Warnings = append(r.Warnings, proxyNotes(p, n)...)
 	}
 	return &r
 }

@@ -105,7 +105,7 @@ func (r *Runner) DryRun(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
-	for _, note := range append(slices.Clone(r.plan.Notes), proxyNotes(n)...) {
+	for _, note := range append(slices.Clone(r.plan.Notes), proxyNotes(r.plan, n)...) {
 		fmt.Fprintf(&d.out, "\nnote: %s\n", note)
 	}
 	_, err = io.WriteString(w, d.out.String())

@@ -243,7 +243,7 @@ func (r *Runner) RunPart(ctx context.Context, p PartRun) (*Partial, error) {
 	whole := w.report(r.target, early || s.end.early.Load())
 	out := newPartial(s.recorder.total())
 	out.Users, out.Elapsed, out.Early, out.CPU, out.Late = whole.Users, w.sampledAt, whole.Early, time.Duration(whole.Generator.CPU*1e6), late
-	out.Void, out.Warnings = whole.Void, append(whole.GeneratorWarnings(), proxyNotes(n)...)
+	out.Void, out.Warnings = whole.Void, append(whole.GeneratorWarnings(), proxyNotes(r.plan, n)...)
 	switch {
 	case s.gaveUp.Load():
 		out.Void = "it stood still for more than " + p.GivesUp.String() + ", and went no further"

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -67,6 +68,9 @@ func (r *Runner) network() (*wire.Network, error) {
 		Plan: r.plan, Target: r.base, Protocol: o.Protocol, Descriptor: o.Descriptor, Streams: o.Streams, Pool: r.plan.HTTP.Pool, Now: o.Now,
 		Proxy: httpproxy.FromEnvironment().ProxyFunc(),
 	}
+	if via := r.plan.HTTP.Proxy; via != nil {
+		c.Proxy = func(*url.URL) (*url.URL, error) { return via, nil }
+	}
 	if o.Pool > 0 {
 		c.Pool = o.Pool
 	}
@@ -120,7 +124,7 @@ func (r *Runner) Run(ctx context.Context) (*report.Report, error) {
 	if warning := t.after(ctx); warning != "" {
 		out.Warnings = append(out.Warnings, warning)
 	}
-	out.Warnings = append(out.Warnings, proxyNotes(n)...)
+	out.Warnings = append(out.Warnings, proxyNotes(r.plan, n)...)
 	return out, nil
 }
 
@@ -134,9 +138,13 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 }
 
 // proxyNotes say through which proxies requests have gone: figures are theirs, too.
-func proxyNotes(n *wire.Network) (notes []string) {
-	for _, p := range n.Proxies() {
-		notes = append(notes, "requests went through the proxy "+p+", as the environment says (HTTP_PROXY, HTTPS_PROXY, NO_PROXY): times are the proxy's and the target's together")
+func proxyNotes(p *plan.Plan, n *wire.Network) (notes []string) {
+	who := "the environment says (HTTP_PROXY, HTTPS_PROXY, NO_PROXY)"
+	if p.HTTP.Proxy != nil {
+		who = "the plan says"
+	}
+	for _, via := range n.Proxies() {
+		notes = append(notes, "requests went through the proxy "+via+", as "+who+": times are the proxy's and the target's together")
 	}
 	return notes
 }

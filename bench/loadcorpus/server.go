@@ -141,7 +141,7 @@ func rounded(d time.Duration) int {
 }
 
 // own are headers that each tool has its own of, or that only frame the message.
-var own = []string{"Host", "Connection", "Keep-Alive", "Content-Length", "Transfer-Encoding"}
+var own = []string{"Host", "Connection", "Proxy-Connection", "Keep-Alive", "Content-Length", "Transfer-Encoding"}
 
 // defaultAgent is the user-agent of a tool whose plan sets none.
 var defaultAgent = regexp.MustCompile(`^(got \(|Artillery \(|whittle|Apache-HttpClient|Java/)`)

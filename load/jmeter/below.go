@@ -1,10 +1,13 @@
 package jmeter
 
 import (
+	"cmp"
 	"context"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"whittle"
@@ -137,6 +140,36 @@ func (j *reader) login(managers []*element) *plan.Login {
 		})
 	}
 	return out
+}
+
+// proxied is the proxy of a plan's samplers: that of the first. All must have the same.
+type proxied struct {
+	known bool
+	via   string // its URL; empty: none
+}
+
+// proxy reads the proxy that a sampler's requests go through.
+func (j *reader) proxy(s *sample) {
+	text := func(name string) string { return j.fixedOf(s.find(name), name) }
+	via := url.URL{Scheme: cmp.Or(text("HTTPSampler.proxyScheme"), "http")}
+	host, user := text("HTTPSampler.proxyHost"), text("HTTPSampler.proxyUser")
+	port, err := strconv.ParseUint(text("HTTPSampler.proxyPort"), 10, 16)
+	all := proxied{known: true}
+	if host != "" && err == nil && port > 0 { // else JMeter goes straight to the server
+		via.Host = net.JoinHostPort(host, strconv.FormatUint(port, 10))
+		if user != "" {
+			via.User = url.UserPassword(user, text("HTTPSampler.proxyPass"))
+		}
+		if via.Scheme != "http" && via.Scheme != "https" {
+			panic(s.find("HTTPSampler.proxyScheme").at.Errorf(whittle.Unsupported, "a proxy of the scheme %s is not supported: http and https are", via.Scheme))
+		}
+		all.via = via.String()
+		j.Plan.HTTP.Proxy = &via
+	}
+	if j.proxied.known && j.proxied != all {
+		panic(s.find("HTTPSampler.proxyHost").at.Errorf(whittle.Unsupported, "%s goes through another proxy than the samplers before it, which is not supported: all of a plan go through one, or none does", s.title()))
+	}
+	j.proxied = all
 }
 
 // fetched are the resources of a page that a user is about to fetch.

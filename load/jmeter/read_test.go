@@ -46,6 +46,8 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`the pattern is not understood`:            testPlan(threadGroup(1, 1, sampler("/", `<RegexExtractor><stringProp name="RegexExtractor.refname">x</stringProp><stringProp name="RegexExtractor.regex">(a</stringProp></RegexExtractor><hashTree/>`))),
 		`a condition with alert is not supported`:  testPlan(threadGroup(1, 1, sampler("/${__jexl3(alert(1))}", ""))),
 		`the schedule: "burst" is not known`:       testPlan(`<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">burst(1)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
+		`goes through another proxy than`:          testPlan(threadGroup(1, 1, sampler("/", "")+`<HTTPSamplerProxy><stringProp name="HTTPSampler.proxyHost">p.example</stringProp><stringProp name="HTTPSampler.proxyPort">1</stringProp></HTTPSamplerProxy><hashTree/>`)),
+		`a proxy of the scheme ftp`:                testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.proxyScheme">ftp</stringProp><stringProp name="HTTPSampler.proxyHost">p.example</stringProp><stringProp name="HTTPSampler.proxyPort">1</stringProp></HTTPSamplerProxy><hashTree/>`)),
 		`a run is of one model`:                    testPlan(threadGroup(1, 1, sampler("/", "")) + `<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">rate(1/s) even_arrivals(1 s)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
 	} {
 		_, err := Parse("p.jmx", []byte(src), plan.Source{Open: noFiles, Properties: map[string]string{"set": "7"}})

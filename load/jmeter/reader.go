@@ -48,6 +48,7 @@ type reader struct {
 	eithers         map[*plan.Request]*either
 	homeless        map[*plan.Request]*element // those without a server
 	rewritten       []rewritten
+	proxied         proxied
 	sources         int               // bytes of the plan and of what it includes
 	runtimeOf       *script.Runtime   // of all scripts; nil: none has run
 	setup           []plan.Assignment // of user defined variables that are no constants

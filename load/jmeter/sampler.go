@@ -30,7 +30,7 @@ var samplerProperties = []string{
 	// What the body says already.
 	"GraphQLHTTPSampler.operationName", "GraphQLHTTPSampler.query", "GraphQLHTTPSampler.variables",
 	// Where a newer JMeter keeps what an older one wrote elsewhere.
-	"HTTPSampler.proxyUser", "HTTPSampler.proxyPass", "HTTPSampler.proxyPort", // of a proxy that proxyHost would name
+	"HTTPSampler.proxyScheme", "HTTPSampler.proxyHost", "HTTPSampler.proxyPort", "HTTPSampler.proxyUser", "HTTPSampler.proxyPass",
 	"HTTPSampler.FILE_NAME", "HTTPSampler.FILE_FIELD", "HTTPSampler.MIMETYPE", "HTTPSampler.useragent", "HTTPSampler.mimetype",
 }
 
@@ -86,6 +86,7 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 		j.notSent(e, q, s.domain(), "is no name of a server")
 	}
 	j.timeout(s, q)
+	j.proxy(s)
 	if env.cookies != nil {
 		q.Cookies, q.KeepCookies = j.ownCookies(env.cookies, hostOf(q.Origin)), true
 	}

@@ -3,7 +3,10 @@
 // expectations. It is data and arithmetic, and sends nothing.
 package plan
 
-import "time"
+import (
+	"net/url"
+	"time"
+)
 
 // Plan is what to send, and when. load.ReadPlan reads one from a file.
 type Plan struct {
@@ -59,6 +62,8 @@ type HTTPSettings struct {
 	// Pool is how many kept-alive connections all virtual users share per
 	// target. 0: each virtual user opens one for itself and keeps it to its end.
 	Pool int
+	// Proxy is what all requests go through. Nil: what the environment says.
+	Proxy *url.URL
 	// Insecure accepts any TLS certificate.
 	Insecure bool
 
