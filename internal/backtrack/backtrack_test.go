@@ -2,8 +2,9 @@ package backtrack
 
 import "testing"
 
-// Each was tried in Node: those that are exponential take seconds for a text of forty
-// characters that does not match, the others do not.
+// Each was tried in Node 20 with sixty repeats of 25 pieces of text, before and behind
+// which others were put: those that are exponential took more than 0.7 s for one of them.
+// The others took none so long, but for the two that say so.
 func TestExponential(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		`^(a+)+$`:                     true,
@@ -22,7 +23,7 @@ func TestExponential(t *testing.T) {
 		`^((ab)*)*c`:           true,
 		`^(a{1,3}){2,}$`:       true,
 		`^(\[x\]*)+$`:          false,
-		`^(a?){30}a$`:          false, // there is no loop
+		`^(a?){30}a$`:          false, // slow, but not judged: there is no loop
 
 		`^\w+(?:\s\w+)*$`:    false,
 		`^(a+b)+$`:           false,
@@ -36,7 +37,7 @@ func TestExponential(t *testing.T) {
 		`^[^@\s]+@[^@\s]+\.[^@\s]+$`:                   false,
 		`^(?=.*\d)(a+)+$`:                              false, // not judged
 		`^(\w+\b\s?)*$`:                                false, // not judged: the boundary keeps the ways apart
-		`^(\w)(\1+)+$`:                                 false, // not judged
+		`^(\w)(\1+)+$`:                                 false, // slow, but not judged: a back reference
 		`([`:                                           false,
 		`(((`:                                          false,
 		`a{99999}`:                                     false,
