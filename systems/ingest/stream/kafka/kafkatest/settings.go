@@ -78,9 +78,9 @@ rootLogger.appenderRef.out.ref=out
 
 // format makes the data folder, with a cluster id of its own.
 func (b *Broker) format(ctx context.Context) error {
-	id := base64.RawURLEncoding.EncodeToString(randomID())
+	id := base64.RawURLEncoding.EncodeToString(randomID()) // may begin with a dash, which would be an option
 	cmd := exec.CommandContext(ctx, "java",
-		b.java("kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", id, "-c", b.config())...)
+		b.java("kafka.tools.StorageTool", "format", "--ignore-formatted", "--cluster-id="+id, "-c", b.config())...)
 	cmd.Dir = b.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return whittle.Errorf(whittle.Internal, "format the broker's storage: %w\n%s", err, out)
