@@ -300,22 +300,38 @@ func TestClientGoneCancelsTheUpstream(t *testing.T) {
 
 // TestEarlyResponse has the upstream response and close before it has read the
 // body: the client gets the response.
+// TestEarlyResponse: an upstream that responds before it has read the body, and closes the
+// connection, which the system then resets, has its response passed on each time.
 func TestEarlyResponse(t *testing.T) {
-	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
-		if _, err := http.ReadRequest(r); err == nil {
-			_, _ = io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
-			_, _ = io.CopyN(io.Discard, r, 1000)
+	for name, response := range map[string]string{
+		"of known length": "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno",
+		"in chunks":       "HTTP/1.1 403 Forbidden\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
+	} {
+		for _, length := range []int{10_000, 1_000_000} { // the short one is sent in one piece
+			t.Run(fmt.Sprint(name, " ", length), func(t *testing.T) {
+				u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+					if _, err := http.ReadRequest(r); err == nil {
+						_, _ = io.WriteString(c, response)
+						_, _ = io.CopyN(io.Discard, r, 1000)
+					}
+				})
+				for i := range 30 {
+					g := through(t, u) // with no connection that has ended meanwhile
+					c := dial(t, g.addr)
+					sent := strings.Repeat("x", min(length, 10_000+10_000*(i%4)))
+					_, _ = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", length, sent)
+					resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, err := io.ReadAll(resp.Body)
+					_ = c.Close()
+					if resp.StatusCode != http.StatusForbidden || string(got) != "no" || err != nil {
+						t.Errorf("got %d %q, %v", resp.StatusCode, got, err)
+					}
+				}
+			})
 		}
-	})
-	g := through(t, u)
-	c := dial(t, g.addr)
-	_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n"+strings.Repeat("x", 10_000))
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := mustRead(t, resp.Body); resp.StatusCode != http.StatusForbidden || got != "no" {
-		t.Errorf("got %d %q", resp.StatusCode, got)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 
 	"whittle/internal/http1"
@@ -120,17 +121,26 @@ func newSingle(c net.Conn, once bool) *single {
 var errIdleTooLong = errors.New("the connection has been idle for too long")
 
 // Write sees the beginning of a request. The response to HEAD, which has no body, is
-// rare enough not to be looked at.
+// rare enough not to be looked at. An upstream may respond before it has read a body, and
+// close the connection: net/http, once it knows that the body cannot be written, gives up
+// the response that has come. So that is said only when nothing more can be read.
 func (s *single) Write(p []byte) (int, error) {
 	if !s.begin(p) {
 		return 0, errIdleTooLong
 	}
 	n, err := s.Conn.Write(p)
+	s.wroteOf(n)
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		<-s.ended // at once but for what has come already: there is no peer any more
+	}
+	return n, err
+}
+
+func (s *single) wroteOf(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wrote += int64(n)
 	s.wroteLast = time.Now()
-	return n, err
 }
 
 // begin takes in what is about to be written; false: it must not be.
