@@ -33,7 +33,11 @@ func (r *routes) labelBuiltins(p *profile.Profile) {
 	if p.Kind != profile.CPU {
 		return
 	}
-	at := map[string]int32{}
+	type place struct {
+		file string
+		line int32
+	}
+	at, names := map[string]int32{}, map[place]string{} // a line is looked at once, and has many samples
 	for i := range p.Samples {
 		s := &p.Samples[i]
 		if len(s.Stack) == 0 {
@@ -48,11 +52,12 @@ func (r *routes) labelBuiltins(p *profile.Profile) {
 		if f.Owner != profile.Own || leaf.Line < 1 || !filepath.IsAbs(f.File) {
 			continue
 		}
-		lines := r.lines(f.File)
-		if int(leaf.Line) > len(lines) || len(lines[leaf.Line-1]) > jscode.MaxLine {
-			continue
+		here := place{f.File, leaf.Line}
+		name, known := names[here]
+		if !known {
+			name = builtinAt(r.lines(f.File), int(leaf.Line))
+			names[here] = name
 		}
-		name := builtinAt(lines, int(leaf.Line))
 		if name == "" {
 			continue
 		}
@@ -66,8 +71,12 @@ func (r *routes) labelBuiltins(p *profile.Profile) {
 	}
 }
 
-// builtinAt names the function of V8's own that a line calls. "": none that is known.
+// builtinAt names the function of V8's own that a line calls, from 1. "": none that is
+// known.
 func builtinAt(lines []string, line int) string {
+	if line > len(lines) || len(lines[line-1]) > jscode.MaxLine {
+		return ""
+	}
 	text := lines[line-1]
 	if b := slices.IndexFunc(builtins, func(b builtin) bool { return b.called.MatchString(text) }); b >= 0 {
 		return builtins[b].name
