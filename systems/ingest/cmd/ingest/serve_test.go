@@ -249,18 +249,10 @@ func TestFilesThatChangeWhileItStarts(t *testing.T) {
 	}
 }
 
-// TestReloadWhileItDrains sends SIGHUP to a server that is closing down: the request
-// under way gets its response.
-func TestReloadWhileItDrains(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "keys"), []byte("one\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := start(t, dir, nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--keys", "keys")
-	slow := dial(t, p.public)
-	if _, err := fmt.Fprintf(slow, "POST /import HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer one\r\nContent-Length: 10\r\n\r\nabc"); err != nil {
-		t.Fatal(err)
-	}
+// drainsWithOne tells a server with one request under way to end, and waits until it
+// says that it is closing down.
+func drainsWithOne(t *testing.T, p *process) {
+	t.Helper()
 	eventually(t, "the request is under way", func() bool {
 		_, text := get(t, p.admin+"/metrics")
 		return strings.Contains(text, "ingest_requests_in_flight 1\n")
@@ -273,6 +265,21 @@ func TestReloadWhileItDrains(t *testing.T) {
 		code, text := get(t, p.admin+"/ready")
 		return code == 503 && strings.Contains(text, "closing down")
 	})
+}
+
+// TestReloadWhileItDrains sends SIGHUP to a server that is closing down: the request
+// under way gets its response.
+func TestReloadWhileItDrains(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "keys"), []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, dir, nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--keys", "keys")
+	slow := dial(t, p.public)
+	if _, err := fmt.Fprintf(slow, "POST /import HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer one\r\nContent-Length: 10\r\n\r\nabc"); err != nil {
+		t.Fatal(err)
+	}
+	drainsWithOne(t, p)
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
@@ -335,18 +342,7 @@ func TestSecondSignal(t *testing.T) {
 	if _, err := fmt.Fprintf(hang, "POST /import HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the request is under way", func() bool {
-		_, text := get(t, p.admin+"/metrics")
-		return strings.Contains(text, "ingest_requests_in_flight 1\n")
-	})
-	p.ended = true
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "it says that it is not ready", func() bool {
-		code, text := get(t, p.admin+"/ready")
-		return code == 503 && strings.Contains(text, "closing down")
-	})
+	drainsWithOne(t, p)
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
