@@ -70,13 +70,13 @@ var families = []family{
 	{name: "range, such as `200-399`", samples: []string{"200-399"}, pattern: `^[0-9]+\s*-\s*[0-9]+$`},
 	{name: "HOST:PORT", samples: []string{"127.0.0.1:8080"}, pattern: `^[^/@\s]*:[0-9]{1,5}$`},
 	{name: "`unix:PATH`", samples: []string{"unix:/run/s"}, not: "none/s", pattern: `^unix:.`},
-	{name: "mode, such as `\"0660\"`", samples: []string{"0660"}, not: "x", pattern: `^0[0-7]{3}$`},
+	{name: "mode, such as `\"0660\"`", samples: []string{"0660"}, not: "8", pattern: `^0[0-7]{3}$`},
 	{name: "network, such as `10.0.0.0/8`", samples: []string{"10.0.0.0/8"}, not: "p.S/M", pattern: `^[0-9A-Fa-f.:]+(/[0-9]{1,3})?$`},
 	{name: "`header:NAME` or `cookie:NAME`", samples: []string{"header:X-User"}, pattern: `^(header|cookie): *[^\s:]+ *$`},
 	{name: "`METHOD /path` or `/path`", samples: []string{"GET /a"}, pattern: `^\s*([A-Z0-9_-]+\s+)?/[^\s?#]*\s*$`},
 	{name: "`package.Service/Method`", samples: []string{"p.S/M"}, not: "text/plain; charset=utf-8", pattern: `^/?[^/\s]+/[^/\s]+$`},
 	{name: "path, such as `/twirp`", samples: []string{"/twirp"}, not: "GET /a", pattern: `^/[^?#\s]*$`},
-	{name: "rate, such as `100/s`, `30/m` or `500/h`", samples: []string{"100/s"}, not: "text/plain; charset=utf-8", pattern: `^[1-9][0-9]*/[smh]$`},
+	{name: "rate, such as `100/s`, `30/m` or `500/h`", samples: []string{"100/s"}, not: "p.S/M", pattern: `^[1-9][0-9]*/[smh]$`},
 	{name: "media type", samples: []string{"text/plain; charset=utf-8"}, pattern: `^[^/\s]+/[^/\s]`},
 	{name: "`NAME=VALUE`", samples: []string{"X-Beta=1"}, pattern: `^[^=\s]+\s*=`},
 	{name: "JSON path", samples: []string{"$.x"}, pattern: `^\$([.\[]|$)`},
@@ -363,8 +363,8 @@ func readGuide(t testing.TB) guide {
 		}
 		cells = trimmed(cells)
 		row := guideRow{around: heading, keys: names(cells[0]), def: links.ReplaceAllString(cells[def], "$1"), says: links.ReplaceAllString(strings.Join(cells[def+1:], "|"), "$1")}
-		if before, after, ok := strings.Cut(cells[0], "`:"); ok {
-			row.parents, row.keys = names(before+"`"), names(after)
+		if i := strings.LastIndex(cells[0], "`:"); i >= 0 {
+			row.parents, row.keys = names(cells[0][:i+1]), names(cells[0][i+1:])
 		}
 		g = append(g, row)
 	}
@@ -388,20 +388,37 @@ func (g guide) row(path string) (guideRow, bool) {
 		if !slices.Contains(row.keys, key) || slices.ContainsFunc(row.parents, func(p string) bool { return !slices.Contains(around, p) }) {
 			continue
 		}
+		in := append(slices.Clone(row.around), row.parents...)
+		if len(around) > 0 && !slices.Contains(in, around[len(around)-1]) || len(around) == 0 && len(row.around) > 0 {
+			continue
+		}
 		score := 2 * len(row.parents)
 		for _, name := range row.around {
 			if slices.Contains(around, name) {
 				score++
 			}
 		}
-		if score == 0 && len(around) > 0 || len(around) == 0 && len(row.around) > 0 {
-			continue
-		}
 		if score > best {
 			best, found = score, row
 		}
 	}
+	found.def = found.defaultOf(key, around)
 	return found, best >= 0
+}
+
+// defaultOf is the default of one key of a row that has several, or of one side.
+func (r guideRow) defaultOf(key string, around []string) string {
+	if each := names(r.def); len(each) == len(r.keys) && len(each) > 1 {
+		return "`" + each[slices.Index(r.keys, key)] + "`"
+	}
+	monolith, candidate, ok := strings.Cut(r.def, ", candidate ")
+	switch {
+	case !ok:
+		return r.def
+	case slices.Contains(around, "candidate"):
+		return candidate
+	}
+	return strings.TrimPrefix(monolith, "monolith ")
 }
 
 // names reports whether the guide names a field, if not in a row of its own then in
