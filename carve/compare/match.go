@@ -184,10 +184,11 @@ func (m *match) readBy(a *whittle.Response) {
 }
 
 // worthAsking reports whether both sides are to be asked about a difference again:
-// nobody declared it, and the monolith does not vary there as a rule.
+// nobody declared it, the monolith does not vary there as a rule, and the servers hold
+// no state of their own there, of which both would say the same again.
 func (m *match) worthAsking(i int) bool {
 	mk := m.marks[i]
-	return mk.Expect < 0 && (!m.noise.Learnt[mk.noise()] || m.rare(mk.noise()))
+	return mk.Expect < 0 && !m.noise.Own[mk.noise()] && (!m.noise.Learnt[mk.noise()] || m.rare(mk.noise()))
 }
 
 // steady reports whether a difference lies where the monolith varies never or
