@@ -17,6 +17,11 @@ const (
 	// count as two: a value that both sides keep for a while, each from another
 	// moment, differs for as long and then no more.
 	reproducedEvery = 30 * time.Second
+	// oddEvery is how far apart two odd responses must lie to count as two: until the
+	// last round of the one is over, it and the other may have one cause, such as a copy
+	// that one side took later than the other. At a place that is not known to vary, what
+	// is gone in the first two rounds counts anew after oddAtOnceEvery.
+	oddEvery, oddAtOnceEvery = 5 * time.Second, time.Second
 	// recheckUsers bounds the users of whom it is remembered that one of their
 	// requests was bet on.
 	recheckUsers = 4096
@@ -52,6 +57,10 @@ const (
 // response was odd, this is a user of the candidate's with the chance of that
 // share, and 1/share is an e-value. Each user is bet on once, since a user's
 // requests are alike.
+//
+// Where each side keeps a copy of data that move, whoever took it later seems odd for as
+// long as the older copy lasts, to all requests and users of that time alike. Of odd
+// responses that come together one is bet on therefore (oddEvery), whichever side it is of.
 type rechecks struct {
 	Reproduced eprocess.Bold  `json:"reproduced"`
 	BetAt      time.Time      `json:"bet_at"`
@@ -59,6 +68,8 @@ type rechecks struct {
 	KeptAt     time.Time      `json:"kept_at"`
 	Second     eprocess.Bold  `json:"second"`
 	First      eprocess.Bold  `json:"first"`
+	SecondAt   time.Time      `json:"second_at"`
+	FirstAt    time.Time      `json:"first_at"`
 	Users      []uint64       `json:"users,omitempty"` // sorted
 	Asked      int            `json:"asked"`
 	Places     []recheckPlace `json:"places"`
@@ -196,29 +207,32 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 		}
 	}
 	same := !o.monolith && !o.candidate
-	if e := eprocess.Indicator(same) * float64(uint(1)<<(2*len(r.Rounds))); o.noisy && apart(x.At, &t.KeptAt) {
+	if e := eprocess.Indicator(same) * float64(uint(1)<<(2*len(r.Rounds))); o.noisy && apart(x.At, &t.KeptAt, reproducedEvery) {
 		t.Kept.See(e, partKept*alpha, n)
-	} else if same && !o.noisy && apart(x.At, &t.BetAt) {
+	} else if same && !o.noisy && apart(x.At, &t.BetAt, reproducedEvery) {
 		t.Reproduced.See(e, partReproduced*alpha, n)
 	}
-	switch {
-	case same:
-	case o.monolith && o.candidate:
-	case served == o.candidate: // the side that was asked first was odd
+	if o.monolith == o.candidate {
+		return
+	}
+	atOnce := !o.noisy && len(r.Rounds) <= 2
+	if served == o.candidate && (atOnce || apart(x.At, &t.FirstAt, oddEvery)) { // the side that was asked first was odd
 		t.odd(x, served, partFirst*alpha, n)
-		if !served {
-			t.Second.See(0, partSecond*alpha, n)
-		}
-	case !served:
-		t.Second.See(2, partSecond*alpha, n)
+	}
+	every := oddEvery
+	if atOnce {
+		every = oddAtOnceEvery
+	}
+	if !served && apart(x.At, &t.SecondAt, every) {
+		t.Second.See(2*eprocess.Indicator(o.candidate), partSecond*alpha, n)
 	}
 }
 
-// apart reports whether a moment lies far enough from the last one that was bet on,
-// which it then is.
-func apart(at time.Time, last *time.Time) bool {
+// apart reports whether a moment lies so far from the last one that was bet on, which it
+// then is.
+func apart(at time.Time, last *time.Time, every time.Duration) bool {
 	gap := at.Sub(*last)
-	if gap < reproducedEvery && gap > -reproducedEvery {
+	if gap < every && gap > -every {
 		return false
 	}
 	*last = at

@@ -34,7 +34,7 @@ func TestWhatBelongsToAnotherRequestIsSo(t *testing.T) {
 		kept      bool
 		words     string
 	}{
-		{"swapped in 1 of 400", askedRoute, seldom(next), false, "belongs to another request in 12, and is right when it is asked again"},
+		{"swapped in 1 of 400", askedRoute, seldom(next), false, "belongs to another request in 13, and is right when it is asked again"},
 		{"swapped in 1 of 400, exact", exactly, seldom(next), false, "belongs to another request"},
 		{"kept by the wrong key", askedRoute, func(q, turn int, now time.Time, r *rand.Rand) string {
 			return faithful(q-q%25, turn, now, r)

@@ -28,6 +28,8 @@ type askedWorld struct {
 	noisy string
 	// look is how many exchanges lie between two looks at the verdict.
 	look int
+	// since is how much later than simtest.Start a run begins.
+	since time.Duration
 }
 
 // play runs n exchanges through a judge and gives the exchange at which it said
@@ -44,7 +46,7 @@ func (a *askedWorld) play(t testing.TB, c whittle.Comparison, seed uint64, n int
 		}
 	}
 	r := rand.New(rand.NewPCG(seed, 7))
-	now := simtest.Start
+	now := simtest.Start.Add(a.since)
 	response := func(s string) whittle.Response {
 		return whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(s)}
 	}
@@ -110,6 +112,22 @@ func moving(every, lag time.Duration) func(int, int, time.Time, *rand.Rand) stri
 	}
 }
 
+// cached is a copy of data that move every 700 ms, which a side takes anew every two
+// seconds: each time at another moment, up to 300 ms apart from the other side's.
+func cached(side uint64) func(int, int, time.Time, *rand.Rand) string {
+	const every = 2 * time.Second
+	return func(q, _ int, now time.Time, _ *rand.Rand) string {
+		taken := func(n int64) int64 {
+			return n*int64(every) + int64(digest.Mix(uint64(n)<<1|side)%uint64(300*time.Millisecond))
+		}
+		n := now.UnixNano() / int64(every)
+		if taken(n) > now.UnixNano() {
+			n--
+		}
+		return fmt.Sprintf(`{"id":%d,"stock":%d}`, q, taken(n)/int64(700*time.Millisecond))
+	}
+}
+
 func wrong(q int) string { return fmt.Sprintf(`{"id":%d,"name":"other %d"}`, q, q) }
 
 var askedRoute = whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300}
@@ -138,11 +156,13 @@ func TestEqualServicesAreAskedInVain(t *testing.T) {
 		"candidate lags a ms":           {monolith: moving(5*time.Second, 0), candidate: moving(5*time.Second, time.Millisecond)},
 		"data that change now and then": {monolith: moving(10*time.Second, 0), candidate: moving(10*time.Second, 0), noisy: "$.stock"},
 		"nothing differs":               {monolith: faithful, candidate: faithful},
+		"a copy of seconds":             {monolith: cached(0), candidate: cached(1)},
 	}
 	for _, a := range worlds {
 		a.share, a.users, a.gap, a.look = 0.05, 500, 20*time.Millisecond, 50
 	}
 	simtest.InTurn(t, 0.01, 0.0015, 0.06, worlds, func(a *askedWorld, run int) bool {
+		a.since = time.Duration(run) * time.Hour
 		at, _, v := a.play(t, askedRoute, uint64(run), 1500)
 		if at > 0 {
 			t.Logf("run %d: %s", run, v.Summary)
