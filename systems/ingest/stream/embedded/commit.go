@@ -59,8 +59,7 @@ func (w *writer) commit(b *batch) (response, err error) {
 			return notKept(err, "begin a segment"), err
 		}
 	}
-	begin := l.o.now()
-	bytes, f := b.finish(w.seg.id, w.seg.next, begin.UnixNano())
+	bytes, f := b.finish(w.seg.id, w.seg.next, l.time().UnixNano())
 	if n, err := w.file.WriteAt(bytes, w.at); err != nil || n < len(bytes) {
 		// The disk may have all of it and say otherwise, unless it is full.
 		failure := notKept(err, "write batch")

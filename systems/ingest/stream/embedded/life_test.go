@@ -436,23 +436,55 @@ func TestRefusesPositions(t *testing.T) {
 	}
 }
 
-// TestRetainClock: a clock that is set back is followed at once, one that is set
-// forward at twice its pace, until it is reached or set right again.
-func TestRetainClock(t *testing.T) {
+// TestClock: one that is set forward is followed at twice its pace, one that is set
+// back is waited for, until it is reached or set right again.
+func TestClock(t *testing.T) {
 	begin := time.Unix(1_800_000_000, 0)
-	c := retainClock{at: begin}
+	var c clock
+	passed := time.Duration(0)
 	for i, step := range []struct{ wall, passed, want time.Duration }{
+		{0, 0, 0},
 		{1 * time.Second, 1 * time.Second, 1 * time.Second},
 		{3 * time.Second, 2 * time.Second, 3 * time.Second},
 		{365 * 24 * time.Hour, 1 * time.Second, 5 * time.Second}, // set forward
 		{365*24*time.Hour + time.Hour, time.Hour, 2*time.Hour + 5*time.Second},
-		{time.Hour + 6*time.Second, time.Second, time.Hour + 6*time.Second}, // set right
-		{-time.Hour, time.Second, -time.Hour},
-		{0, time.Second, -time.Hour + 2*time.Second},
-		{time.Hour, 2 * time.Hour, time.Hour}, // reached
+		{time.Hour + 6*time.Second, time.Second, 2*time.Hour + 5*time.Second}, // set right
+		{3 * time.Hour, 2*time.Hour - 6*time.Second, 3 * time.Hour},
+		{-time.Hour, time.Second, 3 * time.Hour}, // set back
+		{0, time.Hour, 3 * time.Hour},
+		{5 * time.Hour, 2 * time.Hour, 5 * time.Hour}, // set right, and reached
 	} {
-		if got := c.follow(begin.Add(step.wall), step.passed).Sub(begin); got != step.want {
+		passed += step.passed
+		if got := c.follow(begin.Add(step.wall), passed).Sub(begin); got != step.want {
 			t.Errorf("step %d: %v, want %v", i, got, step.want)
+		}
+	}
+}
+
+// TestAge: a segment is as old as the next one's first batch, whatever a clock that
+// was wrong has stamped others with.
+func TestAge(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	const year = 365 * 24 * time.Hour
+	for name, c := range map[string]struct {
+		began []time.Duration // before now
+		want  time.Duration
+	}{
+		"the last":                      {[]time.Duration{time.Hour}, 0},
+		"all right":                     {[]time.Duration{3 * time.Hour, 2 * time.Hour, time.Hour}, 2 * time.Hour},
+		"the next a year ahead":         {[]time.Duration{3 * time.Hour, -year, time.Hour}, time.Hour},
+		"the next a year behind":        {[]time.Duration{3 * time.Hour, year, time.Hour}, time.Hour},
+		"itself a year ahead":           {[]time.Duration{-year, 2 * time.Hour, time.Hour}, 2 * time.Hour},
+		"itself a year behind":          {[]time.Duration{year, 2 * time.Hour, time.Hour}, 2 * time.Hour},
+		"all behind it are years ahead": {[]time.Duration{3 * time.Hour, -year, -year}, 0},
+		"all behind it are behind":      {[]time.Duration{3 * time.Hour, year, year}, 0},
+	} {
+		var all []*segment
+		for _, d := range c.began {
+			all = append(all, &segment{began: now.Add(-d).UnixNano()})
+		}
+		if got := age(all[0], all[1:], now); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

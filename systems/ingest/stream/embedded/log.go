@@ -31,6 +31,8 @@ type Log struct {
 	closed     chan struct{} // closed when nothing runs any more
 	running    sync.WaitGroup
 	freed      notify.Signal // files were removed
+	clock      clock
+	opened     time.Time
 	syncs      syncCounter
 	scrubbed   scrubCounter
 	ends       end // what the last life left behind
@@ -77,9 +79,10 @@ func Open(dir string, o Options) (*Log, error) {
 		}
 	}
 	l := &Log{
-		o: o, disk: o.disk,
+		o: o, disk: o.disk, opened: o.now(),
 		closing: make(chan struct{}), closed: make(chan struct{}), freed: notify.New(),
 	}
+	l.time() // the clock begins
 	l.intake.init(o.MaxBatch)
 	if o.ReadOnly {
 		if err := l.follow(); err != nil {

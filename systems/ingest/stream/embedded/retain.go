@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"sync"
 	"time"
 
 	"whittle"
@@ -110,15 +111,12 @@ func (l *Log) retain() {
 	}
 	tick := time.NewTicker(retainEvery)
 	defer tick.Stop()
-	clock, looked := retainClock{at: l.o.now()}, time.Now()
 	for {
 		select {
 		case <-l.closing:
 			return
 		case <-tick.C:
-			passed := time.Since(looked) // of a clock that nobody sets
-			looked = looked.Add(passed)
-			l.expire(clock.follow(l.o.now(), passed))
+			l.expire(l.time())
 			if err := l.discard(); err != nil {
 				l.o.Log.Warn("removing an old segment failed", "err", err)
 			}
@@ -126,22 +124,39 @@ func (l *Log) retain() {
 	}
 }
 
-// retainClock is the time by which records are old. It is the machine's clock, but
-// where that was set forward it follows at no more than twice its pace: a clock that
-// is a year ahead for an hour must not cost a year of records.
-type retainClock struct{ at time.Time }
+// clock is the time that batches are stamped with and by which records are old. It
+// begins with the machine's and goes on at its own pace. Where the machine's clock is
+// set, it follows at no more than twice its pace, and stands still where it has to go
+// back: a clock that is a year ahead or behind for an hour costs an hour of records at
+// most.
+type clock struct {
+	mu     sync.Mutex // guards the following
+	at     time.Time  // the zero time: it has not begun
+	passed time.Duration
+}
 
-// follow takes the machine's clock and how much time has really passed since the last
-// call.
-func (c *retainClock) follow(wall time.Time, passed time.Duration) time.Time {
-	if c.at = c.at.Add(2 * passed); wall.Before(c.at) {
+// follow takes the machine's clock, and how long the log has really been open. It
+// gives the time.
+func (c *clock) follow(wall time.Time, open time.Duration) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at.IsZero() {
 		c.at = wall
 	}
+	passed := max(0, open-c.passed)
+	c.passed += passed
+	c.at = c.at.Add(passed)
+	c.at = c.at.Add(max(-passed, min(passed, wall.Sub(c.at))))
 	return c.at
 }
 
-// expire drops the segments that the retention does not keep. A segment is as
-// old as the first batch of the next one.
+// time is the clock's.
+func (l *Log) time() time.Time {
+	now := l.o.now()
+	return l.clock.follow(now.Round(0), now.Sub(l.opened)) // Sub knows of a clock that is set, what Round gives does not
+}
+
+// expire drops the segments that the retention does not keep.
 func (l *Log) expire(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,7 +167,7 @@ func (l *Log) expire(now time.Time) {
 	i := 0
 	l.lockedCut(func(seg *segment) bool {
 		i++
-		old := l.o.RetainAge > 0 && age(l.segments[i], now) > l.o.RetainAge
+		old := l.o.RetainAge > 0 && age(seg, l.segments[i:], now) > l.o.RetainAge
 		much := l.o.RetainBytes > 0 && bytes > l.o.RetainBytes
 		if seg.next > l.hold || !old && !much {
 			return false
@@ -160,4 +175,21 @@ func (l *Log) expire(now time.Time) {
 		bytes -= seg.size
 		return true
 	})
+}
+
+// age is how long ago a segment got its last record: it is as old as the first batch
+// of the next one. A stamp of a process whose clock was wrong, one that is yet to come
+// or is from before the segment's own, says nothing: then the one behind it counts. 0
+// where none does.
+func age(seg *segment, behind []*segment, now time.Time) time.Duration {
+	from, to := seg.began, now.UnixNano()
+	if from > to {
+		from = 0
+	}
+	for _, next := range behind {
+		if next.began >= from && next.began <= to {
+			return time.Duration(to - next.began)
+		}
+	}
+	return 0
 }

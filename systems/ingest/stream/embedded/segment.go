@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"whittle"
 )
@@ -270,5 +269,3 @@ func newSegment(d disk, number uint64, size int64) (*segment, file, error) {
 	}
 	return seg, f, nil
 }
-
-func age(seg *segment, now time.Time) time.Duration { return now.Sub(time.Unix(0, seg.began)) }

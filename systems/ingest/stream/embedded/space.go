@@ -14,7 +14,7 @@ import (
 type space struct {
 	left    atomic.Int64 // bytes of the segment in use
 	spare   atomic.Int64 // bytes of the segment made beforehand, which the disk no longer counts as free
-	checked atomic.Int64 // when free was asked for, Unix nanoseconds
+	checked atomic.Int64 // when free was asked for, nanoseconds after the log opened; 0: it has to be
 	free    atomic.Int64 // what the disk said, without the reserve; below 0: none
 
 	mu    sync.Mutex // guards the following
@@ -38,7 +38,8 @@ const spaceFresh = 200 * time.Millisecond
 func (l *Log) Capacity() stream.Capacity {
 	s := &l.space
 	now := l.o.now()
-	if before := s.checked.Load(); now.UnixNano()-before > int64(spaceFresh) && s.checked.CompareAndSwap(before, now.UnixNano()) {
+	open := max(1, int64(now.Sub(l.opened))) // by a clock that nobody sets
+	if before := s.checked.Load(); (before == 0 || open-before > int64(spaceFresh)) && s.checked.CompareAndSwap(before, open) {
 		free, err := l.disk.Free()
 		if err != nil {
 			free = 0 // a disk that cannot say has none
