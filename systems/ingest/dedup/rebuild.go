@@ -20,27 +20,36 @@ const readAtOnce = 256
 // of now. It returns how many ids it added. It skips records without an id,
 // expired ones and corrupt ones. tenant returns a record's tenant.
 //
+// What is expired is so next to the newest record: the time until now, in which
+// nothing ran, counts for nothing, for the clock may be wrong. Nobody else may have
+// the window yet.
+//
 // A stream with other offsets returns Unsupported.
 func (w *Window) Rebuild(ctx context.Context, s stream.Stream, tenant func(*stream.Record) string, now time.Time) (learned int, err error) {
 	partitions, err := s.Partitions(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("list partitions: %w", err)
 	}
-	since := w.since(now)
+	present, newest := w.second(now), uint32(0)
 	each := uint64(w.capacity() / max(len(partitions), 1))
 	for _, p := range partitions {
-		from, end, err := newest(p, each)
+		from, end, err := newestOf(p, each)
 		if err != nil {
 			return learned, err
 		}
 		if from == end {
 			continue
 		}
+		latest := uint32(0)
 		n, err := read(ctx, s, p.Name, from, end, func(e *stream.Entry) bool {
-			if e.ID == "" || second(e.Time) < since {
+			// A record is no older than those before it, and none is yet to come: a clock
+			// that was wrong for a while has stamped some so.
+			latest = min(max(second(e.Time), latest), present)
+			newest = max(newest, latest)
+			if e.ID == "" || latest < w.since(newest) {
 				return false
 			}
-			w.Learn(Hash(tenant(&e.Record), e.ID), e.Position, e.Time)
+			w.learn(Hash(tenant(&e.Record), e.ID), e.Position, latest)
 			return true
 		})
 		learned += n
@@ -48,13 +57,16 @@ func (w *Window) Rebuild(ctx context.Context, s stream.Stream, tenant func(*stre
 			return learned, fmt.Errorf("read partition %s: %w", p.Name, err)
 		}
 	}
+	if newest > 0 {
+		w.behind = present - newest
+	}
 	return learned, nil
 }
 
 func (w *Window) capacity() int { return len(w.shards) * len(w.shards[0].ring) }
 
-// newest is the range of a partition's last n offsets.
-func newest(p stream.Partition, n uint64) (from, end uint64, err error) {
+// newestOf is the range of a partition's last n offsets.
+func newestOf(p stream.Partition, n uint64) (from, end uint64, err error) {
 	end, errEnd := strconv.ParseUint(p.Next.Offset, 10, 64)
 	first := uint64(0)
 	var errFirst error

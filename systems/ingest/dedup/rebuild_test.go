@@ -106,6 +106,52 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
+// TestRebuildOfWrongClocks: what a clock that was wrong has stamped is known for as
+// long as what came before it, and makes nothing else forgotten.
+func TestRebuildOfWrongClocks(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	all := written(0, 6, "0")
+	all[2].Time = all[2].Time.Add(year)
+	all[3].Time = all[3].Time.Add(-year)
+	l := &log{partitions: [][]stream.Record{all}, corrupt: -1}
+	w := dedup.New(dedup.Options{Age: time.Hour})
+	now := start.Add(time.Minute)
+	if n, err := w.Rebuild(t.Context(), l, tenant, now); n != len(all) || err != nil {
+		t.Errorf("%d learned, %v", n, err)
+	}
+	for i := range all {
+		id := dedup.Hash("t", fmt.Sprintf("0-%d", i))
+		if c := claim(w, id, now.Add(time.Hour-62*time.Second)); c.State != dedup.Duplicate {
+			t.Errorf("%d: %+v", i, c)
+		}
+		if c := claim(w, id, now.Add(2*time.Hour)); c.State != dedup.First {
+			t.Errorf("%d, two hours later: %+v", i, c)
+		}
+	}
+}
+
+// TestRebuildByAWrongClock: whatever the clock is at the start, what was known is.
+func TestRebuildByAWrongClock(t *testing.T) {
+	for name, now := range map[string]time.Time{
+		"right": start.Add(time.Minute), "a year ahead": start.AddDate(1, 0, 0), "a year behind": start.AddDate(-1, 0, 0),
+	} {
+		l := &log{partitions: [][]stream.Record{written(0, 30, "0"), written(0, 30, "1")}, corrupt: -1}
+		w := dedup.New(dedup.Options{Age: time.Minute})
+		if n, err := w.Rebuild(t.Context(), l, tenant, now); n != 60 || err != nil {
+			t.Errorf("%s: %d learned, %v", name, n, err)
+		}
+		for i := range 30 {
+			id := dedup.Hash("t", fmt.Sprintf("1-%d", i))
+			if c := claim(w, id, now.Add(30*time.Second)); c.State != dedup.Duplicate {
+				t.Errorf("%s: %d: %+v", name, i, c)
+			}
+			if c := claim(w, id, now.Add(62*time.Second)); c.State != dedup.First {
+				t.Errorf("%s: %d, a minute later: %+v", name, i, c)
+			}
+		}
+	}
+}
+
 func TestRebuildOfAnEmptyLog(t *testing.T) {
 	l := &log{partitions: [][]stream.Record{nil}, corrupt: -1}
 	if n, err := dedup.New(dedup.Options{}).Rebuild(t.Context(), l, tenant, start); n != 0 || err != nil {

@@ -98,7 +98,7 @@ func TestWindowIsItsModel(t *testing.T) {
 				w.Release([]ID{id})
 				delete(m.pending, id)
 			default:
-				w.Learn(id, at, moment(now))
+				w.learn(id, at, second(moment(now)))
 				m.put(id, at, now)
 			}
 			if w.Len() != m.live() || len(w.pending) != len(m.pending) {

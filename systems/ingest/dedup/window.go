@@ -105,10 +105,18 @@ func (c *Claim) Wait(ctx context.Context) (at stream.Position, kept bool, err er
 }
 
 // Window is the set of ids. All methods may be called from many goroutines at
-// once. The current time is an argument. In addition to its entries it holds the
-// claims that are not settled yet.
+// once. The current time is an argument: with a monotonic reading, as time.Now gives
+// it, an id's age is how long the process has known it, whatever the machine's clock
+// is set to meanwhile. In addition to its entries a window holds the claims that are
+// not settled yet.
 type Window struct {
-	age int64 // seconds
+	age   int64 // seconds
+	once  sync.Once
+	begun time.Time // the first time that was given, set by once
+	// behind is by how many seconds the window's clock is behind: what it was rebuilt
+	// from is no older when the process starts than when the last one ended. Set
+	// before others have the window.
+	behind uint32
 
 	// One lock guards all of it. A lock costs what it takes to get it from the core
 	// that had it last, and a batch takes this one twice.
@@ -146,8 +154,12 @@ func (w *Window) shard(id *ID) *shard {
 }
 
 // since is the second before which what was received is forgotten.
-func (w *Window) since(now time.Time) uint32 {
-	return second(now.Add(-time.Duration(w.age) * time.Second))
+func (w *Window) since(now uint32) uint32 { return uint32(max(int64(now)-w.age, 0)) }
+
+// second is the present one of the window's clock, which nobody sets.
+func (w *Window) second(now time.Time) uint32 {
+	w.once.Do(func() { w.begun = now })
+	return second(w.begun.Round(0).Add(now.Sub(w.begun))) - w.behind
 }
 
 // second is t in whole seconds since 1970, from 1970 to 2106.
@@ -160,7 +172,7 @@ const atOnce = 64
 // not: then the caller must call Settle or Release for it. It appends to claims, one
 // for each id, in order, and does not block.
 func (w *Window) Claim(ids []ID, now time.Time, claims []Claim) []Claim {
-	since := w.since(now)
+	since := w.since(w.second(now))
 	for some := range slices.Chunk(ids, atOnce) {
 		w.mu.Lock()
 		for i := range some {
@@ -192,7 +204,8 @@ func (w *Window) lockedClaim(id *ID, since uint32) Claim {
 // now on they are duplicates. received is the events' time of arrival, from which
 // their age counts.
 func (w *Window) Settle(ids []ID, at []stream.Position, received time.Time) {
-	second, since := second(received), w.since(received)
+	second := w.second(received)
+	since := w.since(second)
 	for some := range slices.Chunk(ids, atOnce) {
 		w.mu.Lock()
 		for i := range some {
@@ -217,12 +230,12 @@ func (w *Window) Release(ids []ID) {
 	}
 }
 
-// Learn adds an id that is in the stream. It rebuilds a window, with the oldest
+// learn adds an id that is in the stream. It rebuilds a window, with the oldest
 // record first. A claim in progress stays.
-func (w *Window) Learn(id ID, at stream.Position, received time.Time) {
+func (w *Window) learn(id ID, at stream.Position, second uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.shard(&id).put(&id, w.partitions.pack(at), second(received), w.since(received))
+	w.shard(&id).put(&id, w.partitions.pack(at), second, w.since(second))
 }
 
 // lockedEnd ends a claim, and notifies those who wait for it.
