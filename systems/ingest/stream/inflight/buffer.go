@@ -14,9 +14,10 @@ import (
 // responds. Its methods may be called from many goroutines at once.
 type Buffer struct {
 	capacity int64
+	begun    time.Time
 	used     atomic.Int64
 	speed    atomic.Int64 // bytes a second, smoothed
-	last     atomic.Int64 // when the sink last acknowledged, Unix nanoseconds
+	last     atomic.Int64 // when the sink last acknowledged, in nanoseconds after begun
 	down     atomic.Pointer[whittle.Error]
 	shut     atomic.Bool
 
@@ -26,7 +27,9 @@ type Buffer struct {
 }
 
 // NewBuffer makes a buffer that takes capacity bytes.
-func NewBuffer(capacity int64) *Buffer { return &Buffer{capacity: capacity, lost: make(chan struct{})} }
+func NewBuffer(capacity int64) *Buffer {
+	return &Buffer{capacity: capacity, begun: time.Now(), lost: make(chan struct{})}
+}
 
 // lostAfter is for how long a sink may not respond before calls stop waiting for
 // it: whoever sends is told, and sends again, rather than held for as long as
@@ -85,7 +88,7 @@ func (b *Buffer) Release(n int) { b.used.Add(-int64(n)) }
 
 // Acknowledged records that the sink has just acknowledged something.
 func (b *Buffer) Acknowledged() {
-	b.last.Store(time.Now().UnixNano())
+	b.last.Store(int64(time.Since(b.begun)))
 	if b.down.Load() != nil {
 		b.responds(nil, time.Now())
 	}
@@ -141,7 +144,7 @@ func (b *Buffer) Probe(ctx context.Context, sink string, ping func(context.Conte
 		switch {
 		case err == nil:
 			b.responds(nil, time.Now())
-		case ctx.Err() == nil && b.last.Load() < asked.UnixNano():
+		case ctx.Err() == nil && b.last.Load() < int64(asked.Sub(b.begun)):
 			b.responds(whittle.Errorf(whittle.Unavailable, "%s does not respond: %w", sink, err), time.Now())
 		}
 	}

@@ -126,9 +126,10 @@ func Close[Q interface{ close() <-chan struct{} }](ctx context.Context, s *Sink,
 // an adapter's record on its way.
 type Queue[J any] struct {
 	patience time.Duration
+	begun    time.Time
 	wake     notify.Signal // there may be something to do
 	done     chan struct{} // closed when the queue has ended
-	since    atomic.Int64  // when the round in flight began, Unix nanoseconds; 0: none
+	since    atomic.Int64  // when the round in flight began, in nanoseconds after begun; 0: none
 
 	mu      sync.Mutex // guards the following
 	waiting []J        // bounded by the buffer
@@ -139,7 +140,7 @@ type Queue[J any] struct {
 // NewQueue makes a queue that refuses jobs while a round has taken longer than its
 // patience, because they would only fill the buffer.
 func NewQueue[J any](patience time.Duration) *Queue[J] {
-	return &Queue[J]{patience: patience, wake: notify.New(), done: make(chan struct{})}
+	return &Queue[J]{patience: patience, begun: time.Now(), wake: notify.New(), done: make(chan struct{})}
 }
 
 // Busy reports whether a round is in flight.
@@ -148,7 +149,7 @@ func (q *Queue[J]) Busy() bool { return q.since.Load() != 0 }
 // Put adds jobs of one call, and reports whether it did.
 func (q *Queue[J]) Put(jobs []J) bool {
 	since := q.since.Load()
-	stuck := since != 0 && time.Since(time.Unix(0, since)) > q.patience
+	stuck := since != 0 && int64(time.Since(q.begun))-since > int64(q.patience)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ended || stuck {
@@ -192,7 +193,7 @@ func (q *Queue[J]) Run(ctx context.Context, take func(waiting []J) (jobs, rest [
 			}
 			continue
 		}
-		q.since.Store(time.Now().UnixNano())
+		q.since.Store(max(1, int64(time.Since(q.begun))))
 		round(ctx, jobs)
 		q.since.Store(0)
 	}

@@ -9,8 +9,16 @@ import (
 // meter measures how many bytes a second Kinesis keeps, over the last seconds.
 type meter struct {
 	buckets [8]int
-	at      int64 // the second of the newest bucket, since 1970
-	began   int64 // the second of the first bytes
+	start   time.Time // the first time that was given, from which seconds are counted: of a clock that nobody sets
+	at      int64     // the second of the newest bucket
+	began   int64     // the second of the first bytes
+}
+
+func (m *meter) second(now time.Time) int64 {
+	if m.start.IsZero() {
+		m.start = now
+	}
+	return int64(now.Sub(m.start) / time.Second)
 }
 
 func (m *meter) advance(second int64) {
@@ -26,14 +34,14 @@ func (m *meter) advance(second int64) {
 
 func (m *meter) add(bytes int, now time.Time) {
 	if bytes > 0 {
-		m.advance(now.Unix())
+		m.advance(m.second(now))
 		m.buckets[m.at%int64(len(m.buckets))] += bytes
 	}
 }
 
 // rate is 0 where nothing was kept lately.
 func (m *meter) rate(now time.Time) float64 {
-	m.advance(now.Unix())
+	m.advance(m.second(now))
 	sum := 0
 	for _, b := range m.buckets {
 		sum += b

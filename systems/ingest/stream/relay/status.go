@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"cmp"
 	"log/slog"
 	"sync"
 	"time"
@@ -167,7 +166,7 @@ func (t *troubles) list() []Trouble {
 // meter measures a rate over the last seconds.
 type meter struct {
 	mu      sync.Mutex // guards the following
-	began   int64      // the first second
+	began   time.Time  // the first time that was given, from which seconds are counted: of a clock that nobody sets
 	seconds [meterSpan]struct {
 		at      int64
 		records int
@@ -180,8 +179,10 @@ const meterSpan = 10
 func (m *meter) add(now time.Time, records, bytes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := now.Unix()
-	m.began = cmp.Or(m.began, at)
+	if m.began.IsZero() {
+		m.began = now
+	}
+	at := m.second(now)
 	s := &m.seconds[at%meterSpan]
 	if s.at != at {
 		s.at, s.records, s.bytes = at, 0, 0
@@ -194,16 +195,18 @@ func (m *meter) add(now time.Time, records, bytes int) {
 func (m *meter) rate(now time.Time) (records, bytes float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := now.Unix()
+	if m.began.IsZero() {
+		return 0, 0
+	}
+	at := m.second(now)
 	for _, s := range m.seconds {
 		if at-s.at < meterSpan {
 			records += float64(s.records)
 			bytes += float64(s.bytes)
 		}
 	}
-	over := float64(min(at-m.began+1, meterSpan))
-	if m.began == 0 || over < 1 {
-		return 0, 0
-	}
+	over := float64(min(at+1, meterSpan))
 	return records / over, bytes / over
 }
+
+func (m *meter) second(now time.Time) int64 { return max(0, int64(now.Sub(m.began)/time.Second)) }
