@@ -53,6 +53,12 @@ type service struct {
 // serve starts the service on a log's folder.
 func serve(t *testing.T, data string, flags ...string) *service {
 	t.Helper()
+	return serveBy(t, (*exec.Cmd).Start, data, flags...)
+}
+
+// serveBy is serve with another way to start a process.
+func serveBy(t *testing.T, start func(*exec.Cmd) error, data string, flags ...string) *service {
+	t.Helper()
 	argv := append([]string{"serve", "--env-file", "", "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--data", data}, flags...)
 	s := &service{cmd: exec.Command(binary, argv...), stderr: &bytes.Buffer{}}
 	s.cmd.Stderr = s.stderr
@@ -60,7 +66,7 @@ func serve(t *testing.T, data string, flags ...string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.cmd.Start(); err != nil {
+	if err := start(s.cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.kill)
