@@ -44,6 +44,9 @@ type Conn struct {
 	empty int
 	head  http1.RequestHead
 	body  http1.Body
+	// filler is how many bytes are put in the place of a head that is longer than it may
+	// be, and of what follows.
+	filler int
 	// begun says that something of the present body has come.
 	begun bool
 	// part is the beginning of a head or trailer section that has not come whole.
@@ -62,11 +65,13 @@ type Conn struct {
 // preface is how a connection of HTTP/2 begins, whose frames say their own length.
 const preface = "PRI * HTTP/2.0\r\n"
 
-// newStrictConn bounds a head at some more than limit, which is net/http's: it
-// then responds with 431 before a head is refused here.
+// more is how much above its limit net/http reads of a head, and some.
+const more = 8 << 10
+
+// newStrictConn bounds a head at limit, beyond which net/http responds with 431.
 func newStrictConn(c net.Conn, limit int, malformed *atomic.Int64) *Conn {
-	const more, perField, fields = 8 << 10, 16, 2000
-	limits := http1.Limits{Head: limit + more, Fields: max(limit/perField, fields)}
+	const perField, fields = 16, 2000
+	limits := http1.Limits{Head: limit, Fields: max(limit/perField, fields)}
 	g := &Conn{Conn: c, malformed: malformed, first: true}
 	g.head.Limits, g.body.Limits = limits, limits
 	return g
@@ -78,8 +83,11 @@ func (g *Conn) Read(p []byte) (int, error) {
 		if g.over.Load() {
 			return 0, io.EOF
 		}
-		if g.err != nil {
+		switch {
+		case g.err != nil:
 			return 0, g.refused(p)
+		case g.filler > 0:
+			return g.lengthen(p), nil
 		}
 		n, err := g.source(p)
 		if n == 0 || g.free {
@@ -150,6 +158,18 @@ func (g *Conn) refused(p []byte) error {
 			return err
 		}
 	}
+}
+
+// lengthen makes a head that is too long so long that net/http refuses it with 431: its
+// own limit lies 4 KiB above the one that it is given.
+func (g *Conn) lengthen(p []byte) int {
+	for i := range p {
+		p[i] = 'x'
+	}
+	if g.filler -= len(p); g.filler <= 0 {
+		g.err = errFraming
+	}
+	return len(p)
 }
 
 // EndRequests has net/http see the connection's end from now on. The response
@@ -324,6 +344,10 @@ func (g *Conn) checkHead(in []byte) (n int, ok bool) {
 		return 0, false // a CR alone, or a second empty line
 	}
 	n, err := g.head.Parse(b)
+	if e, ok := errors.AsType[*http1.Error](err); ok && e.TooLarge() {
+		g.filler, g.free, g.part = g.head.Limits.Head+more, true, nil
+		return g.lengthen(in), true
+	}
 	switch {
 	case err != nil:
 		return max(0, g.head.Stopped()-before), false
