@@ -82,9 +82,19 @@ func (q *Request) eachClaim(yield func(name, value string)) {
 		}
 		return
 	}
+	q.eachTrustedClaim(yield)
+}
+
+// eachTrustedClaim passes on what a trusted proxy says, with this hop behind it. Where the
+// proxy says it in one way alone, Forwarded or X-Forwarded-*, so does this hop: the other
+// way would know of this hop only, and many frameworks believe Forwarded first.
+func (q *Request) eachTrustedClaim(yield func(name, value string)) {
 	h := q.Header
-	yield("Forwarded", listed(h["Forwarded"], q.element()))
-	yield("X-Forwarded-For", listed(h["X-Forwarded-For"], q.address()))
+	standard := h["Forwarded"] != nil
+	common := h["X-Forwarded-For"] != nil || h["X-Forwarded-Host"] != nil || h["X-Forwarded-Proto"] != nil
+	if standard || !common {
+		yield("Forwarded", listed(h["Forwarded"], q.element()))
+	}
 	for name, values := range h {
 		if claims(name) && name != "Forwarded" && name != "X-Forwarded-For" && (name != clientCertificate || q.Origin.Certificate == "") {
 			for _, v := range values {
@@ -95,6 +105,10 @@ func (q *Request) eachClaim(yield func(name, value string)) {
 	if q.Origin.Certificate != "" {
 		yield(clientCertificate, listedBy(h[clientCertificate], ",", q.Origin.Certificate))
 	}
+	if standard && !common {
+		return
+	}
+	yield("X-Forwarded-For", listed(h["X-Forwarded-For"], q.address()))
 	if h["X-Forwarded-Host"] == nil {
 		yield("X-Forwarded-Host", q.Host)
 	}

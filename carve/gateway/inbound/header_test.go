@@ -3,6 +3,7 @@ package inbound
 import (
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"testing"
 )
 
@@ -26,6 +27,37 @@ func TestForwardedElement(t *testing.T) {
 		h := q.Outbound()
 		if h.Get("Forwarded") != tc.forwarded || h.Get("X-Forwarded-For") != tc.chain || len(h["Forwarded"]) != 1 {
 			t.Errorf("%s: %q %q", tc.peer, h["Forwarded"], h["X-Forwarded-For"])
+		}
+	}
+}
+
+// TestATrustedProxyIsContinuedInItsOwnWay: a proxy that says https by X-Forwarded-Proto is
+// not contradicted by a Forwarded that knows of http alone, and the other way round.
+func TestATrustedProxyIsContinuedInItsOwnWay(t *testing.T) {
+	for _, tc := range []struct{ came, want http.Header }{
+		{http.Header{}, http.Header{"Forwarded": {"for=10.1.1.1;host=h;proto=http"}, "X-Forwarded-For": {"10.1.1.1"}, "X-Forwarded-Host": {"h"}, "X-Forwarded-Proto": {"http"}}},
+		{
+			http.Header{"X-Forwarded-For": {"9.9.9.9"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Port": {"443"}},
+			http.Header{"X-Forwarded-For": {"9.9.9.9, 10.1.1.1"}, "X-Forwarded-Host": {"h"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Port": {"443"}},
+		},
+		{
+			http.Header{"X-Forwarded-Proto": {"https"}},
+			http.Header{"X-Forwarded-For": {"10.1.1.1"}, "X-Forwarded-Host": {"h"}, "X-Forwarded-Proto": {"https"}},
+		},
+		{
+			http.Header{"Forwarded": {"for=9.9.9.9;proto=https"}, "X-Real-Ip": {"9.9.9.9"}},
+			http.Header{"Forwarded": {"for=9.9.9.9;proto=https, for=10.1.1.1;host=h;proto=http"}, "X-Real-Ip": {"9.9.9.9"}},
+		},
+		{
+			http.Header{"Forwarded": {"for=9.9.9.9"}, "X-Forwarded-Host": {"shop"}},
+			http.Header{"Forwarded": {"for=9.9.9.9, for=10.1.1.1;host=h;proto=http"}, "X-Forwarded-For": {"10.1.1.1"}, "X-Forwarded-Host": {"shop"}, "X-Forwarded-Proto": {"http"}},
+		},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		r.RemoteAddr, r.Host, r.Header = "10.1.1.1:55", "h", tc.came
+		q := (&Door{Trusted: proxyNets}).Read(r)
+		if got := http.Header(q.Outbound()); !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%v: %v, want %v", tc.came, got, tc.want)
 		}
 	}
 }
