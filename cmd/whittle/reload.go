@@ -203,6 +203,7 @@ func needRestart(old, next *config.File) []string {
 		{"fleet", !reflect.DeepEqual(old.Fleet, next.Fleet)},
 		{"access", !reflect.DeepEqual(old.Access, next.Access)},
 		{"forwarded", !slices.Equal(old.Forwarded.Trust, next.Forwarded.Trust)},
+		{"underscores_in_headers", old.Underscores != next.Underscores},
 	} {
 		if s.differs {
 			changed = append(changed, s.name)
@@ -217,4 +218,5 @@ func keepStarted(next, old *config.File) {
 	next.Listen, next.Admin, next.AdminToken, next.ViewerToken = old.Listen, old.Admin, old.AdminToken, old.ViewerToken
 	next.State, next.Limits, next.Log, next.Trace = old.State, old.Limits, old.Log, old.Trace
 	next.Drain, next.Forwarded, next.Access, next.Fleet = old.Drain, old.Forwarded, old.Access, old.Fleet
+	next.Underscores = old.Underscores
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +84,9 @@ func TestWhatNeedsARestart(t *testing.T) {
 		"trust": {func(f *config.File) {
 			f.Forwarded.Trust = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 		}, []string{"forwarded"}},
+		"underscores": {func(f *config.File) { f.Underscores = true }, []string{"underscores_in_headers"}},
+		"access":      {func(f *config.File) { f.Access = &config.Access{} }, []string{"access"}},
+		"fleet":       {func(f *config.File) { f.Fleet = &config.Fleet{} }, []string{"fleet"}},
 	} {
 		next := base()
 		tc.change(next)
@@ -91,6 +95,44 @@ func TestWhatNeedsARestart(t *testing.T) {
 		}
 		if got := needRestart(next, base()); !slices.Equal(got, tc.want) {
 			t.Errorf("%s, the other way: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// TestEachSettingIsReloadedOrKept: after a reload each field of a config is the new one's or,
+// where that takes a restart, the old one's, and the pages list it among those that do.
+func TestEachSettingIsReloadedOrKept(t *testing.T) {
+	reloaded := []string{"Path", "Monolith", "Routes", "Clients", "Record", "Redact", "Prometheus", "Notices", "Warnings"}
+	all := config.File{
+		Path: "new", Listen: []config.Listener{{Address: ":1"}}, Admin: "a", AdminToken: "t", ViewerToken: "v", State: "s",
+		Monolith: whittle.Upstream{URL: "m"}, Routes: []whittle.Route{{Name: "r"}}, Limits: config.Limits{Streams: 1},
+		Drain: config.Drain{Upgraded: 1}, Clients: config.Clients{Requests: 1}, Forwarded: config.Forwarded{Trust: []netip.Prefix{{}}},
+		Underscores: true, Trace: config.Trace{Endpoint: "e"}, Log: config.Log{Level: slog.LevelDebug}, Access: &config.Access{},
+		Record: &config.Record{}, Redact: config.Redact{Headers: []string{"h"}}, Prometheus: &whittle.Prometheus{}, Fleet: &config.Fleet{},
+		Notices: []whittle.Notice{{}}, Warnings: []string{"w"},
+	}
+	old, next := config.File{}, all
+	restart := needRestart(&old, &next)
+	keepStarted(&next, &old)
+	was, is := reflect.ValueOf(all), reflect.ValueOf(next)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.File]()) {
+		switch {
+		case !f.IsExported():
+		case was.FieldByIndex(f.Index).IsZero():
+			t.Errorf("%s: this test gives it no value", f.Name)
+		case is.FieldByIndex(f.Index).IsZero() == slices.Contains(reloaded, f.Name):
+			t.Errorf("%s: kept %v", f.Name, is.FieldByIndex(f.Index).IsZero())
+		}
+	}
+	page, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(string(page), "the old one stays in force. ")
+	line, _, _ = strings.Cut(line, "take a restart")
+	for _, name := range append(restart, "tls") {
+		if !strings.Contains(line, "`"+name+"`") {
+			t.Errorf("docs/cli.md does not say that %s takes a restart: %s", name, line)
 		}
 	}
 }
