@@ -19,6 +19,8 @@ type group struct {
 	// not ejected; both of the lowest priority at which they are enough to bear all
 	// requests. Where they are too few at each, either is all.
 	sound, ready []*instance
+	// panics says that instances are among ready that are not fit for requests.
+	panics bool
 	// why is why all is empty; nil: the first lookup is under way.
 	why error
 	// replaced is closed when another group is in force.
@@ -168,8 +170,11 @@ func (u *shared) regroup() {
 		}
 	}
 	next.sort(u.spec.Panic)
-	if next.panics() != old.panics() && len(old.all) > 0 {
-		u.log.Warn("whether so few instances are fit that all get requests has changed", "upstream", u.name(), "all", next.panics())
+	switch {
+	case next.panics && !old.panics:
+		u.log.Warn("so few instances are fit that all of them get requests", "upstream", u.name())
+	case old.panics && !next.panics:
+		u.log.Info("enough instances are fit again, and they alone get requests", "upstream", u.name())
 	}
 	u.group.Store(next)
 	close(old.replaced)
@@ -222,9 +227,5 @@ func (g *group) sort(panicBelow whittle.Share) {
 	if len(g.ready) == 0 {
 		g.ready = g.all
 	}
-}
-
-// panics reports whether instances get requests that are not fit for them.
-func (g *group) panics() bool {
-	return slices.ContainsFunc(g.ready, func(i *instance) bool { return i.unhealthy || i.ejected })
+	g.panics = slices.ContainsFunc(g.ready, func(i *instance) bool { return i.unhealthy || i.ejected })
 }

@@ -1,8 +1,10 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -283,10 +285,15 @@ func TestChecks(t *testing.T) {
 	for _, path := range []string{"/healthz", ""} {
 		t.Run(path, func(t *testing.T) {
 			a, b := serve(t, "a"), serve(t, "b")
-			u := upstreamOf(t, whittle.Upstream{
+			var log bytes.Buffer
+			u, err := New(whittle.Upstream{
 				URL: a.URL, Others: []string{b.URL}, Panic: whittle.Percent(50),
 				Health: whittle.Health{Path: path, Interval: 2 * time.Millisecond, Timeout: 10 * time.Second, Healthy: 2, Unhealthy: 3, Least: 200, Most: 299},
-			})
+			}, false, slog.New(slog.NewTextHandler(&log, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(u.Close)
 			healthy := func(want ...bool) func() bool {
 				return func() bool {
 					for i, in := range u.Status().Instances {
@@ -321,6 +328,10 @@ func TestChecks(t *testing.T) {
 				t.Errorf("%v", got)
 			}
 			u.Close() // waits for the checks
+			begins, ends := strings.Count(log.String(), "all of them get requests"), strings.Count(log.String(), "they alone get requests")
+			if begins != 1 || ends != 1 {
+				t.Errorf("the log has %d lines of the panic's beginning and %d of its end:\n%s", begins, ends, &log)
+			}
 		})
 	}
 }

@@ -21,7 +21,7 @@ func (u *shared) Status() whittle.UpstreamStatus {
 	defer u.mu.Unlock()
 	g := u.group.Load()
 	s := whittle.UpstreamStatus{
-		URL: u.name(), Instances: []whittle.InstanceStatus{}, Panic: g.panics(),
+		URL: u.name(), Instances: []whittle.InstanceStatus{}, Panic: g.panics,
 		Elsewhere: u.elsewhere.Load(), Ejections: u.ejections.Load(),
 		ChecksFailed: u.checksFailed.Load(), LookupsFailed: u.lookupsFailed.Load(),
 	}
