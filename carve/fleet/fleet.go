@@ -339,7 +339,7 @@ func (n *Node) sawReport(name string, e Entry) {
 		n.replaced = true
 	}
 	if n.lead != nil {
-		n.lead.took(r, e.Revision, n.now)
+		n.lead.took(r, e.Revision, n.now, n.c.Lease)
 	}
 }
 

@@ -192,4 +192,6 @@ type Seat struct {
 	seen     Instant
 	entered  Instant // when the run was first seen
 	revision uint64
+	// peaks are the largest uses of candidates of late.
+	peaks map[string]float64
 }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"hash/fnv"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -28,7 +29,7 @@ type term struct {
 
 func (t *term) names() []string { return slices.Sorted(maps.Keys(t.seats)) }
 
-func (t *term) took(r Report, revision uint64, now Instant) {
+func (t *term) took(r Report, revision uint64, now Instant, lease time.Duration) {
 	s := t.seats[r.Member]
 	if s == nil {
 		if len(t.seats) >= maxMembers {
@@ -43,7 +44,18 @@ func (t *term) took(r Report, revision uint64, now Instant) {
 	if s.Report.Run != r.Run {
 		s.entered = now
 	}
+	s.recall(r.Uses, float64(now.Mono-s.seen.Mono)/float64(lease))
 	s.Report, s.revision, s.seen = r, revision, now
+}
+
+// recall takes in the peaks of another report, after so many leases, in each of which half
+// of what was higher is forgotten: a quiet moment is no sign that users have gone.
+func (s *Seat) recall(uses map[string]Use, leases float64) {
+	peaks := make(map[string]float64, len(uses))
+	for candidate, u := range uses {
+		peaks[candidate] = max(float64(u.Peak), s.peaks[candidate]*math.Exp2(-leases))
+	}
+	s.peaks = peaks
 }
 
 // maxMembers bounds the gateways of a fleet.

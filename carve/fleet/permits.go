@@ -164,8 +164,9 @@ func (d *dealing) silent(h string, g Grant) (Grant, bool) {
 	return g, !d.idle
 }
 
-// share divides what is not spent over the live gateways, by what they have needed of
-// late. What is not free is not given: a gateway that is to have less gives it back
+// share divides what is not spent over the live gateways: half of it evenly, since users
+// may be at another gateway a moment later, and half by what they have needed of late.
+// What is not free is not given: a gateway that is to have less gives it back
 // first. Who has spent the most comes first, because one more request that gets a good
 // response there makes up for all of it.
 func (d *dealing) share() {
@@ -174,12 +175,12 @@ func (d *dealing) share() {
 		free -= g.Owed
 	}
 	var partners []string
-	sum := 0
+	sum := 0.0
 	for _, h := range d.live {
 		switch g := d.table[h]; {
 		case d.n.partner(d.candidate, d.seats[h]):
 			partners = append(partners, h)
-			sum += 1 + 2*d.use(h).Peak
+			sum += d.need(h)
 		case g.Limit != 0:
 			g.Limit, g.Since = 0, d.next.Seq
 			d.table[h] = g
@@ -187,11 +188,12 @@ func (d *dealing) share() {
 	}
 	slices.SortStableFunc(partners, func(a, b string) int { return cmp.Compare(d.use(b).Unproven, d.use(a).Unproven) })
 	left := d.bound - d.spent
-	all := left
+	even := left / 2 / max(len(partners), 1)
+	byNeed := float64(left - even*len(partners))
 	calm := free >= 0 && !slices.ContainsFunc(partners, func(h string) bool { return d.table[h].Limit <= d.use(h).Unproven })
 	for i, h := range partners {
 		others := len(partners) - 1 - i
-		part := max(all*(1+2*d.use(h).Peak)/sum, 1)
+		part := max(even+int(byNeed*d.need(h)/sum), 1)
 		part = max(min(part, left-others), min(1, left), 0)
 		left -= part
 		spent := d.use(h).Unproven
@@ -201,6 +203,9 @@ func (d *dealing) share() {
 		d.limit(h, spent+part, &free)
 	}
 }
+
+// need is what a gateway has needed of late, in relation to the others.
+func (d *dealing) need(h string) float64 { return 1 + 2*d.seats[h].peaks[d.candidate] }
 
 // limit gives a gateway what it is to have, as far as it is free.
 func (d *dealing) limit(h string, target int, free *int) {
