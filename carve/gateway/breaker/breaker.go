@@ -39,6 +39,10 @@ type Breaker struct {
 	mu sync.Mutex // guards the following
 	// bounds are those of the route that asked last.
 	bounds Bounds
+	// permits are how many requests a fleet lets be exposed here at the moment, where
+	// leased; a breaker that is short of them does not trip.
+	permits int
+	leased  bool
 	// closed says that the candidate may be asked at all.
 	closed bool
 	live   bool
@@ -81,10 +85,6 @@ type Breaker struct {
 // Bounds are a guard's hard ones.
 type Bounds struct {
 	consecutive, exposure int
-	// permits are how many requests a fleet lets be exposed here at the moment, where
-	// leased; a breaker that is short of them does not trip.
-	permits int
-	leased  bool
 	// Shared bounds all routes of the candidate together. Nil: there is no other one.
 	Shared *Shared
 }
@@ -211,6 +211,14 @@ func (b *Breaker) stopTimer() {
 	}
 }
 
+// permit sets how many requests a fleet lets be exposed. When it returns no more are
+// admitted.
+func (b *Breaker) permit(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.permits, b.leased = n, true
+}
+
 // Admit acquires a permit. False: the monolith responds.
 func (b *Breaker) Admit(now time.Time, within Bounds) (Permit, bool) {
 	if within.Shared == nil {
@@ -258,7 +266,7 @@ func (b *Breaker) admit(now time.Time, within Bounds) (Permit, bool) {
 		b.mu.Unlock()
 		return Permit{Full: true}, false
 	}
-	if within.leased && exposed >= within.permits {
+	if b.leased && exposed >= b.permits {
 		b.mu.Unlock()
 		return Permit{Full: true}, false
 	}

@@ -18,9 +18,8 @@ type Shared struct {
 	mu       sync.Mutex // guards the following
 	exposure int
 	routes   []*Breaker
-	// permits are those that a fleet has leased to this gateway, where leased.
-	permits int
-	leased  bool
+	// leased says that a fleet leases permits to this gateway.
+	leased bool
 }
 
 // Use is how the permits of a fleet are used.
@@ -35,11 +34,14 @@ type Use struct {
 }
 
 // Permit sets how many requests a fleet lets be exposed here. From the first call on a
-// pause is no reason to count from 0: the candidate may be as broken as before it.
+// pause is no reason to count from 0: the candidate may be as broken as before it. When it
+// returns no more are exposed than n, or than were before.
 func (s *Shared) Permit(n int) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.permits, s.leased = max(n, 0), true
+	s.leased = true
+	s.mu.Unlock()
+	s.shift.permit(max(n, 0))
+	s.live.permit(max(n, 0))
 }
 
 // Use says how permits are used.
@@ -111,7 +113,7 @@ func (s *Shared) Bound(exposure int, routes []*Breaker) {
 func (s *Shared) admit(live bool, now time.Time) (*Breaker, Permit, bool) {
 	s.mu.Lock()
 	// A row of bad responses is a matter of one route.
-	within := Bounds{consecutive: math.MaxInt, exposure: s.exposure, permits: s.permits, leased: s.leased}
+	within := Bounds{consecutive: math.MaxInt, exposure: s.exposure}
 	s.mu.Unlock()
 	b := s.shift
 	if live {
