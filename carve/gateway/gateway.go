@@ -109,7 +109,9 @@ type Gateway struct {
 	// buffered is what is held of bodies whose clients are slow, in bytes.
 	buffered atomic.Int64
 	active   active
-	records  records
+	// streams says that a client has spoken HTTP/2, and had many requests on a connection.
+	streams atomic.Bool
+	records records
 
 	// reload guards the making of tables, so that two reloads cannot cross.
 	reload sync.Mutex
@@ -204,6 +206,16 @@ func (g *Gateway) Use(route string) breaker.Use {
 		return rt.bounds.Shared.Use()
 	}
 	return breaker.Use{}
+}
+
+// Leaving is how many requests clients may have under way at once here, where another
+// process accepts their connections: one on each that is still open. -1: it is not known.
+func (g *Gateway) Leaving() int {
+	open := g.clients.Open() - g.forwarder.Upgrades()
+	if !g.clients.Draining() || open > 0 && g.streams.Load() {
+		return -1
+	}
+	return int(max(0, open))
 }
 
 // Ledger accounts for the route's requests since the gateway began; zero for a route

@@ -25,6 +25,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if g.clients.Draining() {
 		maps.Copy(w.Header(), forward.Closing(r))
 	}
+	if r.ProtoMajor == 2 && !g.streams.Load() {
+		g.streams.Store(true)
+	}
 	q := g.door.Read(r)
 	t := g.table.Load()
 	e := t.match(r)

@@ -28,7 +28,8 @@ type Batch struct {
 	Ended     []Ended
 	Reports   map[string][]whittle.Counts
 	// Permits are how many users' requests the process that was replaced may still have
-	// exposed, by candidate: those of a fleet.
+	// exposed, by candidate: those of a fleet. Nil: none is in force there, or it is a version
+	// that says so once.
 	Permits map[string]int
 	// Paces are what the breakers know of the routes' candidates.
 	Paces map[string]pace

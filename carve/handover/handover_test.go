@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -314,16 +315,18 @@ func TestBoxIsBounded(t *testing.T) {
 	}
 }
 
-// TestPermits: what a process keeps of a fleet's permits counts until it has ended and the
-// one that took over has got a good response since; and its place in the fleet is handed
-// over once it has left it, and not before.
+// TestPermits: what a process keeps of a fleet's permits, which is less as it says so, counts
+// until it has ended and the one that took over has got a good response since; and its place
+// in the fleet is handed over once it has left it, and not before.
 func TestPermits(t *testing.T) {
 	old, _ := relayOf(1)
 	var said []string
 	h := hooks(&said)
 	lost := make(chan struct{})
 	h.Handed = func() []byte { return []byte("place") }
-	h.Keep = func() map[string]int { return map[string]int{"c": 7} }
+	var keeps atomic.Int64
+	keeps.Store(9)
+	h.Keep = func() map[string]int { return map[string]int{"c": int(keeps.Load())} }
 	h.Lost = func() { close(lost) }
 	_, p := attempted(t, old, h)
 	if b, err := p.Handed(); err != nil || len(b) > 0 {
@@ -340,9 +343,11 @@ func TestPermits(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	if n := next.Exposed("c", begun.Add(time.Hour)); n != 7 || next.Exposed("other", begun) != 0 {
+	if n := next.Exposed("c", begun.Add(time.Hour)); n != 9 || next.Exposed("other", begun) != 0 {
 		t.Errorf("%d while it goes on", n)
 	}
+	keeps.Store(7)
+	after.soon(t, "some are given back", func() bool { return next.Exposed("c", begun.Add(time.Hour)) == 7 })
 	p.Abandon() // as if this process were gone
 	after.soon(t, "the end is known", func() bool { return slices.Equal(after.ended, []uint64{1}) })
 	if n := next.Exposed("c", begun); n != 7 {

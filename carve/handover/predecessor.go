@@ -97,7 +97,7 @@ func (r *Relay) Commit(p *Predecessor) error {
 	}
 	p.take(b.Reports)
 	p.ended(b.Ended)
-	p.keep(b.Permits)
+	p.keep(b.Permits, true)
 	for route, known := range b.Paces {
 		r.gateway.LearnPace(route, known.Candidate, known.Slowest)
 	}
@@ -125,10 +125,14 @@ func (p *Predecessor) order() {
 	}
 }
 
-func (p *Predecessor) keep(permits map[string]int) {
+// keep takes what the predecessor keeps of a fleet's permits; first says that it is what it
+// has said first, which may come late.
+func (p *Predecessor) keep(permits map[string]int, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.permits = permits
+	if permits != nil && (!first || p.permits == nil) {
+		p.permits = permits
+	}
 }
 
 func (p *Predecessor) kept(candidate string) int {
@@ -271,6 +275,7 @@ func (c *successorCalls) Recheck(in *whittle.Recheck, next *NextRound) error {
 
 // Tell takes what the predecessor's gateway has to tell.
 func (c *successorCalls) Tell(in Batch, _ *struct{}) error {
+	c.from.keep(in.Permits, false)
 	c.relay.take(c.from, &in)
 	c.relay.deliver(in)
 	return nil

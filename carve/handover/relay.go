@@ -213,6 +213,9 @@ func (r *Relay) leave(p *Predecessor, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for candidate, n := range p.permits {
+		if n == 0 {
+			continue // all of its requests got good responses
+		}
 		if r.left == nil {
 			r.left = map[string]permits{}
 		}

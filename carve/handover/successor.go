@@ -35,9 +35,9 @@ type Hooks struct {
 	// End is called when the successor ends too: what is under way is to end soon.
 	End func()
 	// Handed is this process's place in a fleet, after Release; Keep says just before
-	// Leave how many permits of the fleet this process keeps for what it has under way, by
-	// candidate; and Lost is called when the successor is gone before it. Nil: there is no
-	// fleet.
+	// Leave, and again and again until all has ended, how many permits of the fleet this
+	// process keeps for what it has under way, by candidate; and
+	// Lost is called when the successor is gone before it. Nil: there is no fleet.
 	Handed func() []byte
 	Keep   func() map[string]int
 	Lost   func()
@@ -51,7 +51,8 @@ type successor struct {
 	client *rpc.Client
 	log    *slog.Logger
 	lost   sync.Once
-	onLost func() // nil: nothing is to be done then
+	onLost func()                // nil: nothing is to be done then
+	keep   func() map[string]int // nil: there is no fleet
 	routes []string
 
 	stop    context.CancelFunc
@@ -171,11 +172,8 @@ func (p *replaced) commit() (Batch, error) {
 	p.state = takenOver
 	r := p.relay
 	ctx, stop := context.WithCancel(context.Background())
-	up := &successor{client: p.calls, log: p.hooks.Log, routes: p.hooks.Routes, stop: stop, onLost: p.hooks.Lost}
-	var permits map[string]int
-	if p.hooks.Keep != nil {
-		permits = p.hooks.Keep()
-	}
+	up := &successor{client: p.calls, log: p.hooks.Log, routes: p.hooks.Routes, stop: stop, onLost: p.hooks.Lost, keep: p.hooks.Keep}
+	permits := up.permits()
 	p.hooks.Leave()
 	b := r.box.take()
 	b.Permits = permits
@@ -270,8 +268,16 @@ func (r *Relay) Finish() {
 	_ = up.client.Close() // it has been told all
 }
 
+// permits are those of a fleet that this process keeps.
+func (s *successor) permits() map[string]int {
+	if s.keep == nil {
+		return nil
+	}
+	return s.keep()
+}
+
 func (s *successor) tell(b Batch, reports map[string][]whittle.Counts) {
-	b.Reports = reports
+	b.Reports, b.Permits = reports, s.permits()
 	s.gone(s.client.Call(successorName+".Tell", b, &struct{}{}))
 }
 

@@ -36,7 +36,7 @@ func (g *whole) startReplaceable(program, file string) {
 	_ = out.Close() // the process has it
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }()
-	g.first = cmd.Process.Pid
+	g.first, g.ended = cmd.Process.Pid, ended
 	g.w.t.Cleanup(func() {
 		for _, pid := range g.pids() {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
@@ -98,7 +98,7 @@ func (g *whole) replace(share whittle.Share) {
 // users than before.
 func TestReplaced(t *testing.T) {
 	servers := startCluster(t, 1)
-	w := &walk{t: t, nats: []string{"nats://" + servers.clients[0]}, lease: lease, replaceable: true, exposure: 90} // so that the bound sends nobody to the monolith
+	w := &walk{t: t, nats: []string{"nats://" + servers.clients[0]}, lease: lease, replaceable: true, exposure: walkExposure}
 	w.start(3)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer func() { cancel(); w.users.Wait() }()
@@ -106,10 +106,12 @@ func TestReplaced(t *testing.T) {
 	w.promote(5000)
 	w.everywhere(5000)
 	w.oneSide()
-	for range 2 {
-		for _, g := range w.all {
-			g.replace(5000)
-		}
+	for _, g := range w.all {
+		g.replace(5000)
+	}
+	for _, g := range w.all {
+		<-g.ended // it has given its permits back
+		g.replace(5000)
 	}
 	if both := w.sides.onBoth(); len(both) > 0 {
 		t.Errorf("%d users were on both sides: %s", len(both), both)

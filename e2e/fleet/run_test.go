@@ -140,6 +140,7 @@ type whole struct {
 	mu     sync.Mutex // guards the following
 	p      *child.Process
 	first  int // the process that was started, where others replace it
+	ended  <-chan struct{}
 	up     bool
 	killed bool
 }

@@ -14,6 +14,8 @@ type place struct {
 	mu sync.Mutex // guards the following
 	// limits are the permits that were last put in force, by candidate.
 	limits map[string]int
+	// kept says that Keep has been called.
+	kept bool
 	// until ends the share of a process that has left its place, with the lease that it
 	// had; nil: it has not left it.
 	until *time.Timer
@@ -53,24 +55,39 @@ func (p *Part) leave() {
 }
 
 // Keep is how many users' requests this process may still have exposed, by candidate,
-// once the other one has taken its place: those that are, and half of what was allowed.
+// once the other one has taken its place: those that are, and half of what was allowed. It
+// is less each time that clients have left.
 func (p *Part) Keep() map[string]int {
 	l := &p.place
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kept := map[string]int{}
+	leaving := p.o.Gateway.Leaving()
 	for _, r := range p.table.Load().routes {
-		if _, known := kept[r.candidate]; !known {
-			exposed := p.o.Gateway.Use(r.spec.Name).Exposed
-			kept[r.candidate] = max(exposed, l.limits[r.candidate]/2)
+		if _, lowered := kept[r.candidate]; !lowered {
+			l.lower(r.candidate, leaving)
 		}
-		p.o.Gateway.Permit(r.spec.Name, kept[r.candidate])
+		limit := l.limits[r.candidate]
+		p.o.Gateway.Permit(r.spec.Name, limit) // before the look at what is exposed: it may be no more then
+		kept[r.candidate] = max(limit, p.o.Gateway.Use(r.spec.Name).Exposed)
 	}
+	l.kept = true
 	for candidate := range kept {
 		kept[candidate] += p.exposed(candidate, time.Time{})
 	}
 	l.stay()
 	return kept
+}
+
+// lower lowers a candidate's permits here to half of them, and then to what clients that are
+// leaving may need. The caller holds mu.
+func (l *place) lower(candidate string, leaving int) {
+	if !l.kept {
+		l.limits[candidate] /= 2
+	}
+	if leaving >= 0 {
+		l.limits[candidate] = min(l.limits[candidate], leaving)
+	}
 }
 
 // Left lets go of the fleet: another process has taken this one's place.

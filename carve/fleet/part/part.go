@@ -34,6 +34,7 @@ type Gateway interface {
 	Counts(route string) whittle.Counts
 	Permit(route string, n int)
 	Use(route string) breaker.Use
+	Leaving() int
 }
 
 // Options make a Part. All are required but Others, Exposed, Notify and Log.

@@ -70,6 +70,8 @@ type gateway struct {
 	at      whittle.Position
 	permits int
 	counts  whittle.Counts
+	use     breaker.Use
+	leaving int
 }
 
 func (g *gateway) Apply(_ string, p whittle.Position) bool {
@@ -99,7 +101,17 @@ func (g *gateway) Permit(_ string, n int) {
 	g.permits = n
 }
 
-func (g *gateway) Use(string) breaker.Use { return breaker.Use{} }
+func (g *gateway) Use(string) breaker.Use {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.use
+}
+
+func (g *gateway) Leaving() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.leaving
+}
 
 func (g *gateway) position() (whittle.Position, int) {
 	g.mu.Lock()
