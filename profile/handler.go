@@ -34,6 +34,7 @@ var (
 var routers = []struct{ begins, ends string }{
 	{"net/http.", "ServeHTTP"},
 	{"net/http.StripPrefix", ".func1"},
+	{"net/http.(*timeoutHandler).", "ServeHTTP.func1"}, // a goroutine of its own
 	{"github.com/gorilla/mux.", "ServeHTTP"},
 	{"github.com/go-chi/chi/", "ServeHTTP"},
 	{"github.com/gin-gonic/gin.(*Context).", "Next"},
@@ -56,6 +57,7 @@ var routers = []struct{ begins, ends string }{
 
 // passers call what they were given, and choose nothing.
 var passers = set(`net/http.HandlerFunc.ServeHTTP net/http.serverHandler.ServeHTTP net/http.StripPrefix.func1
+	net/http.(*timeoutHandler).ServeHTTP.func1
 	github.com/valyala/fasthttp.(*Server).serveConn`)
 
 func isRouter(f *Function) bool {

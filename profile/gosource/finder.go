@@ -54,12 +54,25 @@ type finder struct {
 	served  map[string]bool // procedures
 	before  map[string]bool // functions that stand before many handlers
 	later   []func()        // what needs every body to be known
+	// literals are the names that the compiler gives functions without one, and lines how
+	// many of them begin at a line.
+	literals map[*ast.FuncLit]string
+	lines    map[string]int
+	grouped  map[types.Object]bool // parameters whose router may be below another one
 }
+
+// unknown is a prefix that only the running service knows, and uncalled that of a router
+// that a function is given which nobody is seen to call.
+const (
+	unknown  = "\x00"
+	uncalled = "\x01"
+)
 
 func newFinder(set *token.FileSet, info *types.Info) *finder {
 	return &finder{
 		set: set, info: info, same: map[any]any{}, parents: map[any][]edge{}, values: map[types.Object]value{},
 		bodies: map[*types.Func]*ast.FuncDecl{}, methods: map[*ast.CallExpr][]string{}, served: map[string]bool{}, before: map[string]bool{},
+		literals: map[*ast.FuncLit]string{}, lines: map[string]int{}, grouped: map[types.Object]bool{},
 	}
 }
 
@@ -76,11 +89,51 @@ func (f *finder) file(file *ast.File) {
 		if ok {
 			if o, ok := f.info.Defs[fn.Name].(*types.Func); ok {
 				f.bodies[o] = fn
+				f.name(fn, nameOf(o)+".func")
 			}
+			f.group(fn.Type)
 		}
 		f.walk(d, standard)
 	}
 }
+
+// name names the functions without a name within a node as the compiler does: it numbers
+// those of one function in the order of their source.
+func (f *finder) name(within ast.Node, prefix string) {
+	n := 0
+	ast.Inspect(within, func(node ast.Node) bool {
+		literal, ok := node.(*ast.FuncLit)
+		if !ok {
+			return true
+		}
+		n++
+		f.literals[literal] = prefix + strconv.Itoa(n)
+		f.name(literal.Body, f.literals[literal]+".")
+		return false
+	})
+}
+
+// group remembers the parameters that are routers of a kind that stands below others.
+func (f *finder) group(of *ast.FuncType) {
+	for _, field := range of.Params.List {
+		t := field.Type
+		if star, ok := t.(*ast.StarExpr); ok {
+			t = star.X
+		}
+		s, ok := t.(*ast.SelectorExpr)
+		if !ok || !groups[s.Sel.Name] {
+			continue
+		}
+		for _, name := range field.Names {
+			if o := f.info.Defs[name]; o != nil {
+				f.grouped[o] = true
+			}
+		}
+	}
+}
+
+// groups are the types of echo's, gin's, chi's, fiber's and gorilla's such routers.
+var groups = map[string]bool{"Group": true, "RouterGroup": true, "IRouter": true, "IRoutes": true, "Router": true}
 
 var procedureText = regexp.MustCompile(`^/[A-Za-z_][\w.]*/\w+$`)
 
@@ -94,6 +147,8 @@ func (f *finder) walk(d ast.Decl, standard bool) {
 	visit = func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
+			f.lines[f.at(n)]++
+			f.group(n.Type)
 			literals++
 			ast.Inspect(n.Body, visit)
 			literals--
@@ -264,7 +319,7 @@ func (f *finder) router(e ast.Expr) (place any, prefix string, ok bool) {
 			return nil, "", false
 		case "Group", "PathPrefix", "Path", "Route":
 			if len(e.Args) > 0 {
-				prefix, _ = f.text(e.Args[0])
+				prefix = f.prefix(e.Args[0])
 			}
 		case "Subrouter", "Methods", "Headers", "Host", "Schemes", "Queries", "Name", "With", "Use", "NewRoute", "StrictSlash":
 		default: // what another package makes is a router of its own, if it is one
@@ -293,6 +348,17 @@ func (f *finder) text(e ast.Expr) (string, bool) {
 	return "", false
 }
 
+// prefix is a path that stands before others. A function is none.
+func (f *finder) prefix(e ast.Expr) string {
+	if _, literal := ast.Unparen(e).(*ast.FuncLit); literal || f.function(e) != nil {
+		return ""
+	}
+	if text, ok := f.text(e); ok {
+		return text
+	}
+	return unknown
+}
+
 // methodOf is a request's method: a text, or a name such as http.MethodGet.
 func (f *finder) methodOf(e ast.Expr) (string, bool) {
 	text, ok := f.text(e)
@@ -313,6 +379,9 @@ var verbs = map[string]bool{
 func (f *finder) call(call *ast.CallExpr, standard bool) {
 	if fn := f.function(call.Fun); fn != nil {
 		f.pass(fn, call.Args)
+		if r := fn.Signature().Recv(); r != nil && types.IsInterface(r.Type()) {
+			f.later = append(f.later, func() { f.passAny(fn, call.Args) })
+		}
 		return
 	}
 	x, name := f.selector(call)
@@ -335,13 +404,15 @@ func (f *finder) call(call *ast.CallExpr, standard bool) {
 		f.match(call, x)
 	case "Mount":
 		if len(call.Args) == 2 {
-			prefix, _ := f.text(call.Args[0])
-			f.mount(x, prefix, call.Args[1])
+			f.mount(x, f.prefix(call.Args[0]), call.Args[1])
 		}
 	case "Handle", "HandleFunc", "Method", "MethodFunc", "Add":
 		f.handle(call, x, standard && name != "Method" && name != "MethodFunc")
 	case "Handler", "HandlerFunc": // gorilla's, at the end of a chain
 		if len(call.Args) == 1 && !f.isPackage(x) {
+			if inner, _, ok := f.stripped(call.Args[0]); ok { // of what the chain's PathPrefix adds
+				f.mount(x, "", inner)
+			}
 			f.later = append(f.later, func() { f.register(x, f.chain(x), "", call.Args, call) })
 		}
 	case "Any", "All":
@@ -362,6 +433,16 @@ func (f *finder) pass(fn *types.Func, args []ast.Expr) {
 		}
 		if router, prefix, ok := f.router(arg); ok {
 			f.below(params.At(i), router, prefix)
+		}
+	}
+}
+
+// passAny passes routers to a method of an interface: to those of all types that may be
+// behind it.
+func (f *finder) passAny(method *types.Func, args []ast.Expr) {
+	for fn := range f.bodies {
+		if fn.Name() == method.Name() && fn.Signature().Recv() != nil && fn.Signature().Params().Len() == method.Signature().Params().Len() {
+			f.pass(fn, args)
 		}
 	}
 }
@@ -414,10 +495,11 @@ func (f *finder) chain(x ast.Expr) []string {
 // a function, its prefix.
 func (f *finder) nested(call *ast.CallExpr, x ast.Expr) {
 	prefix := ""
-	for _, arg := range call.Args {
-		if text, ok := f.text(arg); ok {
-			prefix = text
-			continue
+	for i, arg := range call.Args {
+		if i == 0 {
+			if prefix = f.prefix(arg); prefix != "" {
+				continue
+			}
 		}
 		place, before, ok := f.router(x)
 		if !ok {
@@ -500,6 +582,11 @@ func (f *finder) handle(call *ast.CallExpr, x ast.Expr, standard bool) {
 	}
 	pattern, ok := f.text(call.Args[0])
 	slash := strings.IndexByte(pattern, '/')
+	if !ok {
+		if inner, _, ok := f.stripped(call.Args[1]); ok {
+			f.mount(x, unknown, inner)
+		}
+	}
 	if !ok || slash < 0 {
 		return
 	}
@@ -531,8 +618,7 @@ func (f *finder) stripped(e ast.Expr) (inner ast.Expr, prefix string, ok bool) {
 	if _, name := f.selector(call); name != "StripPrefix" || len(call.Args) != 2 {
 		return nil, "", false
 	}
-	prefix, ok = f.text(call.Args[0])
-	return call.Args[1], prefix, ok
+	return call.Args[1], f.prefix(call.Args[0]), true
 }
 
 func (f *finder) register(x ast.Expr, methods []string, at string, handlers []ast.Expr, call *ast.CallExpr) {
@@ -572,6 +658,9 @@ func (f *finder) handlers(e ast.Expr, depth int) []string {
 	}
 	switch e := e.(type) {
 	case *ast.FuncLit:
+		if at := f.at(e); f.lines[at] > 1 && f.literals[e] != "" {
+			return []string{f.literals[e], at}
+		}
 		return []string{f.at(e)}
 	case *ast.UnaryExpr:
 		return f.handlers(e.X, depth+1)
@@ -643,7 +732,7 @@ func (f *finder) serveHTTP(e ast.Expr) []string {
 	return nil
 }
 
-// at is the key of a function without a name.
+// at is the key of a function without a name, and of others that begin at its line.
 func (f *finder) at(literal *ast.FuncLit) string {
 	p := f.set.Position(literal.Pos())
 	return p.Filename + ":" + strconv.Itoa(p.Line)

@@ -129,10 +129,14 @@ func modulePath(text []byte) string {
 
 // read parses a module's packages, without its tests.
 func (r *reader) read(m *module) {
-	_ = filepath.WalkDir(m.folder, func(at string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(m.folder+"/", func(at string, d fs.DirEntry, err error) error { // which may be a link to a folder
+		at = filepath.Clean(at)
+		if err != nil || d == nil {
+			return filepath.SkipAll
+		}
 		name := d.Name()
 		switch {
-		case err != nil || r.files >= maxFiles || r.bytes >= maxBytes:
+		case r.files >= maxFiles || r.bytes >= maxBytes:
 			return filepath.SkipAll
 		case d.IsDir():
 			if at != m.folder && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "vendor" || name == "node_modules" || name == "testdata" || hasModule(at)) {

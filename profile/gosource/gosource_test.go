@@ -92,6 +92,22 @@ func small(t *testing.T, source string) (string, func(function string, line int)
 	}
 }
 
+// A checkout may be reached by a link.
+func TestSourcesBehindALink(t *testing.T) {
+	folder, _ := small(t, "package main\nimport \"net/http\"\nfunc main() { http.HandleFunc(\"GET /a\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(folder, link); err != nil {
+		t.Fatal(err)
+	}
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Go, Functions: []profile.Function{
+		{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard},
+		{Name: "main.work", File: filepath.Join(link, "main.go"), Line: 4, Owner: profile.Own},
+	}, Samples: []profile.Sample{{Value: 1, Stack: []profile.Frame{{Function: 1}, {Function: 0}}}}}
+	if Label(link, p); p.Samples[0].Endpoint != "GET /a" {
+		t.Errorf("it serves %q", p.Samples[0].Endpoint)
+	}
+}
+
 func TestRoutesAreFollowed(t *testing.T) {
 	for name, c := range map[string]struct {
 		body, function, want string
@@ -138,6 +154,18 @@ func TestRoutesAreFollowed(t *testing.T) {
 		"too many of them":              {`r := gin.New(); r.GET("/a", work); r.GET("/b", work); r.GET("/c", work); r.GET("/d", work)`, "main.work", "main.work", 1},
 		"a path that is not constant":   {`http.HandleFunc(os.Args[1], work)`, "main.work", "main.work", 1},
 		"a router below itself":         {`r := gin.New(); r = r.Group("/a"); r.GET("/b", work)`, "main.work", "GET /b", 1},
+		"a prefix that is none":         {`r := gin.New(); g := r.Group("/v1" + os.Args[1]); g.GET("/a", work)`, "main.work", "main.work", 1},
+		"a mount's that is none":        {`r := chi.NewRouter(); s := chi.NewRouter(); s.Get("/a", work); r.Mount(os.Args[1], s)`, "main.work", "main.work", 1},
+		"a nested one's that is none":   {`r := chi.NewRouter(); r.Route(os.Args[1], func(r chi.Router) { r.Get("/a", work) })`, "main.work", "main.work", 1},
+		"a stripped one's that is none": {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("GET /a", work); m.Handle(os.Args[1], http.StripPrefix(os.Args[1], s))`, "main.work", "main.work", 1},
+		"known and unknown":             {`r := gin.New(); r.GET("/a", work); r.Group(os.Args[1]).GET("/b", work)`, "main.work", "main.work", 1},
+		"a method of an interface":      {`r := gin.New(); var c controller = &thing{}; c.register(r.Group("/p"))`, "main.(*thing).work", "POST /p/t", 1},
+		"a function nobody is seen in":  {`for _, f := range []func(*gin.RouterGroup){register} { f(gin.New().Group("/p")) }`, "main.registered", "main.registered", 1},
+		"gorilla's stripped prefix":     {`r := mux.NewRouter(); s := mux.NewRouter(); s.HandleFunc("/a", work); r.PathPrefix("/v4").Handler(http.StripPrefix("/v4", s))`, "main.work", "/v4/a", 1},
+		"two closures on one line":      {`http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {})`, "main.main.func2", "/b", 3},
+		"the one before it":             {`http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {})`, "main.main.func1", "/a", 3},
+		"where they are inlined":        {`http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {})`, "main.init.main.func7", "/a or /b", 3},
+		"one within another":            {`func() { http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {}) }()`, "main.main.func1.2", "/b", 3},
 		"code that does not compile":    {`r := gin.New(; r.GET("/b", work)`, "main.work", "main.work", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,6 +186,8 @@ func sub() http.Handler { r := chi.NewRouter(); r.Get("/in", inSub); return r }
 func inSub(http.ResponseWriter, *http.Request) {}
 func register(r *gin.RouterGroup) { r.GET("/r", registered) }
 func registered(*gin.Context) {}
+type controller interface { register(g *gin.RouterGroup) }
+func (t *thing) register(g *gin.RouterGroup) { g.POST("/t", t.work) }
 `
 			_, endpoint := small(t, source)
 			if strings.Contains(c.body, "mux.NewRouter") || strings.Contains(c.body, "chi.NewRouter") {
@@ -171,7 +201,7 @@ func registered(*gin.Context) {}
 }
 
 // A function that makes several handlers makes each for a route of its own; two on one
-// line of source are one row.
+// line of source are told apart by the compiler's numbers.
 func TestHandlersThatAreMadeTogether(t *testing.T) {
 	const head = "package main\nimport \"net/http\"\nfunc main() {\n\tcheap, dear := both()\n\thttp.HandleFunc(\"/cheap\", cheap)\n\thttp.HandleFunc(\"/dear\", dear)\n}\n" +
 		"func both() (a, b http.HandlerFunc) {\n"
@@ -181,7 +211,7 @@ func TestHandlersThatAreMadeTogether(t *testing.T) {
 		want map[int]string // by line
 	}{
 		"each on its line": {"\treturn " + closure + ",\n\t\t" + closure + "\n}\n", map[int]string{9: "/cheap", 10: "/dear"}},
-		"both on one":      {"\treturn " + closure + ", " + closure + "\n}\n", map[int]string{9: "/cheap or /dear"}},
+		"both on one":      {"\treturn " + closure + ", " + closure + "\n}\n", map[int]string{9: "/cheap"}},
 		"not told apart":   {"\ta = " + closure + "\n\tb = " + closure + "\n\treturn\n}\n", map[int]string{9: "main.both.func1", 10: "main.both.func1"}},
 	} {
 		_, of := small(t, head+c.body)
@@ -189,6 +219,9 @@ func TestHandlersThatAreMadeTogether(t *testing.T) {
 			if got := of("main.both.func1", line); got != want {
 				t.Errorf("%s: line %d serves %q, want %q", name, line, got, want)
 			}
+		}
+		if got := of("main.both.func2", 9); name == "both on one" && got != "/dear" {
+			t.Errorf("the second on a line serves %q", got)
 		}
 	}
 }

@@ -29,9 +29,23 @@ func (f *finder) found() *Routes {
 	for _, do := range f.later {
 		do()
 	}
+	for o := range f.grouped {
+		if place := f.one(o); len(f.parents[place]) == 0 {
+			f.parents[place] = []edge{{nil, uncalled}}
+		}
+	}
 	r := &Routes{byFunction: map[string]map[string]bool{}, procedures: map[string][]string{}}
 	for _, g := range f.all {
 		for _, prefix := range f.prefixes(g.router, map[any]bool{}) {
+			if strings.Contains(prefix+g.path, uncalled) {
+				continue
+			}
+			if strings.Contains(prefix+g.path, unknown) {
+				for _, s := range g.serves {
+					f.before[s] = true // it has a name, and no route that could be said
+				}
+				continue
+			}
 			route := strings.TrimSpace(g.method + " " + join(prefix, g.path))
 			for _, s := range g.serves {
 				if r.byFunction[s] == nil {
