@@ -128,6 +128,15 @@ type ClockReading struct {
 	Used time.Duration
 }
 
+// SetMainClock has MainClock be readings by V8's own clock.
+func (p *Profile) SetMainClock(readings []ClockReading) {
+	p.MainClock = make([]ClockReading, 0, len(readings))
+	for _, r := range readings {
+		r.At -= p.Clock
+		p.MainClock = append(p.MainClock, r)
+	}
+}
+
 // usedBetween is what the event loop's thread has used between two moments, by MainClock:
 // as much of the time from one reading to the next as of the use between them.
 func (p *Profile) usedBetween(from, to time.Duration) time.Duration {

@@ -23,7 +23,7 @@ func (p *Profile) MarkWaiting() {
 		return
 	}
 	every := p.interval()
-	at := int32(-1)
+	wait := p.waiter()
 	mark := func(from, to int) {
 		span := p.Samples[to].At - p.Samples[from].At
 		seen := to - from
@@ -31,13 +31,8 @@ func (p *Profile) MarkWaiting() {
 			float64(p.usedBetween(p.Samples[from].At, p.Samples[to].At)) > waitingUse*float64(span) {
 			return
 		}
-		if at < 0 {
-			at = int32(len(p.Functions))
-			p.Functions = append(p.Functions, Function{Name: waiting, Owner: System, Category: Idle})
-		}
 		for i := from; i <= to; i++ {
-			s := &p.Samples[i]
-			s.Stack, s.Value = append([]Frame{{Function: at}}, s.Stack...), 0
+			wait(&p.Samples[i])
 		}
 	}
 	first := -1
@@ -53,6 +48,46 @@ func (p *Profile) MarkWaiting() {
 	}
 	if first >= 0 {
 		mark(first, len(p.Samples)-1)
+	}
+}
+
+// waiter gives the function that makes a sample one of a call that waits.
+func (p *Profile) waiter() func(*Sample) {
+	at := int32(-1)
+	return func(s *Sample) {
+		if at < 0 {
+			at = int32(len(p.Functions))
+			p.Functions = append(p.Functions, Function{Name: waiting, Owner: System, Category: Idle})
+		}
+		s.Stack, s.Value = append([]Frame{{Function: at}}, s.Stack...), 0
+	}
+}
+
+// What a sample's thread must have used around it to be at work: the part of a time that
+// is short next to a sample, and long next to the readings of the clock.
+const (
+	stillAround = 3 * time.Millisecond
+	stillUse    = 0.20
+)
+
+// MarkStill finds the samples of a worker thread in which it stood still in a call, as a
+// pool's workers do in Atomics.wait: V8 takes these as often as others. Each is judged by
+// itself, for which MainClock is that of the worker, and was read every millisecond or so.
+// Where it was read less often, as on a machine that is busy, a sample counts as work.
+func (p *Profile) MarkStill() {
+	if len(p.MainClock) < 2 {
+		return
+	}
+	wait := p.waiter()
+	first, last := p.MainClock[0].At, p.MainClock[len(p.MainClock)-1].At
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		if s.At-stillAround/2 < first || s.At+stillAround/2 > last || len(s.Stack) == 0 || p.CategoryOf(s) == Idle || p.CategoryOf(s) == Collecting {
+			continue
+		}
+		if used := p.usedBetween(s.At-stillAround/2, s.At+stillAround/2); float64(used) < stillUse*float64(stillAround) {
+			wait(s)
+		}
 	}
 }
 

@@ -109,3 +109,42 @@ func TestNoWaitingWithoutAClock(t *testing.T) {
 		t.Error("something waits")
 	}
 }
+
+// A worker that waits for its jobs is sampled while it waits, though it uses nothing: its
+// samples are judged one by one, since its waits are as short as its work.
+func TestAWorkersShortWaitsAreNoWork(t *testing.T) {
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		every time.Duration // of the clock's readings
+		want  int           // samples of its wait that are left
+	}{
+		"read every millisecond":        {ms, 0},
+		"read less often than it waits": {40 * ms, 50},
+	} {
+		p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "convert", Owner: Own}, {Name: "waitLoop", Owner: Library}}}
+		// 5 ms of work, 5 ms of waiting, in turns; sampled in the midst of each.
+		used := func(at time.Duration) time.Duration { return (at-at%(10*ms))/2 + min(at%(10*ms), 5*ms) }
+		for n := range 100 {
+			at := time.Duration(n)*5*ms + 5*ms/2
+			p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: int32(n % 2)}}, Value: int64(5 * ms), Objects: 1, At: at})
+		}
+		p.Duration = 500 * ms
+		for at := time.Duration(0); at < p.Duration+c.every; at += c.every {
+			p.MainClock = append(p.MainClock, ClockReading{at, used(at)})
+		}
+		p.MarkStill()
+		p.FitTotal(used(p.Duration))
+		left := [2]int{}
+		for i := range p.Samples {
+			if s := &p.Samples[i]; p.CategoryOf(s) != Idle {
+				left[s.Stack[0].Function]++
+			}
+		}
+		if left != [2]int{50, c.want} {
+			t.Errorf("%s: %d samples of work and %d of waiting are left, want 50 and %d", name, left[0], left[1], c.want)
+		}
+		if total := time.Duration(p.Total()); total < 249*ms || total > 251*ms {
+			t.Errorf("%s: the total is %s", name, total)
+		}
+	}
+}

@@ -224,7 +224,7 @@ func TestALookNeedsSomethingToSee(t *testing.T) {
 	}
 	defer s.Close(t.Context())
 	i := s.(*inspector)
-	if _, err := i.startCPU(t.Context(), false); err != nil {
+	if _, err := i.startCPU(t.Context(), time.Minute, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := i.inlined(t.Context(), 100*time.Millisecond); got != profile.Untold || i.look == nil {

@@ -13,48 +13,44 @@ import (
 	"whittle/profile"
 )
 
-// clockEvery is how often the CPU clock of a process's main thread is read: as often as
-// V8 samples.
-const clockEvery = sampleEvery
-
-// mainClock reads the CPU clock of a process's main thread until it is stopped. It asks
+// threadClock reads the CPU clock of a process's thread until it is stopped. It asks
 // the kernel, and not the process.
-type mainClock struct {
+type threadClock struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
 	readings []profile.ClockReading // once it is done
 }
 
-// readMainClock begins; stop must be called, whether ctx ends or not.
-func readMainClock(ctx context.Context, pid int) *mainClock {
+// readThread begins; stop must be called, whether ctx ends or not.
+func readThread(ctx context.Context, pid, thread int, every time.Duration) *threadClock {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	m := &mainClock{cancel: cancel, done: make(chan struct{})}
+	c := &threadClock{cancel: cancel, done: make(chan struct{})}
 	go func() {
-		defer close(m.done)
-		f, err := os.Open(filepath.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(pid), "schedstat"))
+		defer close(c.done)
+		f, err := os.Open(filepath.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(thread), "schedstat"))
 		if err != nil {
 			return // then the clock is not known
 		}
 		defer f.Close()
-		m.read(ctx, f)
+		c.read(ctx, f, every)
 	}()
-	return m
+	return c
 }
 
 // stop ends the reading, and gives the readings by V8's clock. It may be called again.
-func (m *mainClock) stop() []profile.ClockReading {
-	m.cancel()
-	<-m.done
-	return m.readings
+func (c *threadClock) stop() []profile.ClockReading {
+	c.cancel()
+	<-c.done
+	return c.readings
 }
 
-func (m *mainClock) read(ctx context.Context, f *os.File) {
-	tick := time.NewTicker(clockEvery)
+func (c *threadClock) read(ctx context.Context, f *os.File, every time.Duration) {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	last := time.Duration(-1)
-	for ctx.Err() == nil && len(m.readings) < maxReadings {
+	for ctx.Err() == nil && len(c.readings) < maxReadings {
 		if r, ok := readClock(f); ok && r.At > last {
-			m.readings = append(m.readings, r)
+			c.readings = append(c.readings, r)
 			last = r.At
 		}
 		select {
@@ -64,7 +60,7 @@ func (m *mainClock) read(ctx context.Context, f *os.File) {
 	}
 }
 
-// maxReadings bounds the readings of one profile: an hour and a half of them.
+// maxReadings bounds the readings of one thread: an hour and a half of the main thread's.
 const maxReadings = 1 << 19
 
 // readClock reads a thread's schedstat, whose first number is how many nanoseconds it has

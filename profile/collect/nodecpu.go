@@ -14,6 +14,16 @@ import (
 // often. It is enough to see stretches of 50 ms.
 const sampleEvery = 10 * time.Millisecond
 
+// clockEvery is how often the CPU clock of a process's main thread is read, and
+// workerClockEvery that of a worker: a pool's workers wait for their jobs, often and for a
+// short while, in calls that V8 does not know from work. A long profile reads it less
+// often, so that its readings have a bound.
+const (
+	clockEvery       = sampleEvery
+	workerClockEvery = time.Millisecond
+	workerReadings   = 1 << 17
+)
+
 // lookFor is how long a profile is looked at before code is forgotten for it,
 // and lookShare how much of it at most: what was seen until then is dropped.
 const (
@@ -44,10 +54,10 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 	defer i.unmark(ctx)
 	i.attach(ctx)
 	defer i.detach(ctx)
-	clock := readMainClock(ctx, i.pid)
+	clock := readThread(ctx, i.pid, i.pid, clockEvery)
 	defer clock.stop()
 	lines := cmp.Or(i.lines, profile.Cheap)
-	run, err := i.startCPU(ctx, lines == profile.Exact)
+	run, err := i.startCPU(ctx, d, lines == profile.Exact)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +69,7 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 			if _, err = i.stop(ctx, 0, "Profiler"); err != nil {
 				return nil, err
 			}
-			if run, err = i.startCPU(context.WithoutCancel(ctx), true); err != nil {
+			if run, err = i.startCPU(context.WithoutCancel(ctx), rest, true); err != nil {
 				return nil, err
 			}
 			lines = profile.Exact
@@ -76,10 +86,7 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 		return nil, err
 	}
 	t.Lines = lines
-	for _, r := range clock.stop() {
-		r.At -= t.Clock
-		t.MainClock = append(t.MainClock, r)
-	}
+	t.SetMainClock(clock.stop())
 	t.MarkWaiting()
 	i.account(ctx, t.Profile, run.used, used)
 	marks := i.marked(ctx)
@@ -111,8 +118,8 @@ func label(p *profile.Profile, m *marks, r *router) {
 	}
 }
 
-// startCPU begins a profile, with optimized code or without.
-func (i *inspector) startCPU(ctx context.Context, forget bool) (running, error) {
+// startCPU begins a profile that is to last so long, with optimized code or without.
+func (i *inspector) startCPU(ctx context.Context, d time.Duration, forget bool) (running, error) {
 	r := running{began: time.Now()}
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
@@ -125,7 +132,7 @@ func (i *inspector) startCPU(ctx context.Context, forget bool) (running, error) 
 	if err := i.call(ctx, "Profiler.start", nil, nil); err != nil {
 		return r, err
 	}
-	i.startWorkers(ctx)
+	i.startWorkers(ctx, d)
 	r.used = i.usage(ctx) // without what it took to tell the profiler what code there is
 	if !forget {
 		return r, nil

@@ -4,6 +4,7 @@ package collect
 
 import (
 	"context"
+	"time"
 
 	"whittle"
 	"whittle/profile"
@@ -26,12 +27,12 @@ func Workers(int) []int { return nil }
 // ended reports whether a process has.
 func ended(int) bool { return false }
 
-// mainClock reads a thread's CPU clock: on Linux only.
-type mainClock struct{}
+// threadClock reads a thread's CPU clock: on Linux only.
+type threadClock struct{}
 
-func readMainClock(context.Context, int) *mainClock { return nil }
+func readThread(context.Context, int, int, time.Duration) *threadClock { return nil }
 
-func (*mainClock) stop() []profile.ClockReading { return nil }
+func (*threadClock) stop() []profile.ClockReading { return nil }
 
 // HasEndpoints refuses nothing where a process's program is not known.
 func HasEndpoints(string) error { return nil }

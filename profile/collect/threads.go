@@ -54,6 +54,7 @@ type worker struct {
 	thread        int // Linux's id of it. 0: not known
 	gone          bool
 	began         bool
+	clock         *threadClock            // nil: it is not read
 	replies       map[int]json.RawMessage // by id
 }
 
@@ -96,14 +97,22 @@ func (i *inspector) detach(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer cancel()
 	_ = i.call(ctx, "NodeWorker.disable", nil, nil) // the session's end does, too
+	for _, w := range i.workers {
+		if w.clock != nil {
+			w.clock.stop()
+		}
+	}
 	i.workers = nil
 }
 
 // startWorkers begins a profile of each worker thread.
-func (i *inspector) startWorkers(ctx context.Context) {
+func (i *inspector) startWorkers(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer cancel()
 	for _, w := range i.workers {
+		if w.clock == nil && w.thread != 0 && i.pid != 0 {
+			w.clock = readThread(ctx, i.pid, w.thread, max(workerClockEvery, d/workerReadings))
+		}
 		w.began = i.callWorker(ctx, w, "Profiler.enable", nil, nil) == nil &&
 			i.callWorker(ctx, w, "Profiler.setSamplingInterval", map[string]any{"interval": sampleEvery.Microseconds()}, nil) == nil &&
 			i.callWorker(ctx, w, "Profiler.start", nil, nil) == nil
@@ -126,6 +135,10 @@ func (i *inspector) stopWorkers(ctx context.Context, p *profile.Profile, before,
 		of, err := profile.ReadV8CPU(r.Profile, p.Began)
 		if err != nil {
 			continue
+		}
+		if w.clock != nil {
+			of.SetMainClock(w.clock.stop())
+			of.MarkStill()
 		}
 		if cpu := after.of(w.thread) - before.of(w.thread); w.thread != 0 && before.of(w.thread) > 0 {
 			of.FitTotal(cpu)
