@@ -39,6 +39,27 @@ func TestBuiltinsComeFromTheSource(t *testing.T) {
 	}
 }
 
+// Of several registrations on a line the function's is the one that it stands in.
+func TestClosuresOnOneLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.js")
+	const line = `app.get('/a', (q, s) => s.end()); app.post('/b', (q, s) => s.end(b())); const b = () => 1;`
+	if err := os.WriteFile(path, []byte(line+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"(q, s) => s.end())": "GET /a", "(q, s) => s.end(b": "POST /b", "": ""} {
+		column := 0 // not known
+		if text != "" {
+			column = strings.Index(line, text) + 1
+		}
+		p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Functions: []profile.Function{
+			{Name: profile.Anonymous, File: path, Line: 1, Column: column},
+		}, Samples: []profile.Sample{{Value: 1, Stack: []profile.Frame{{Line: 1}}}}}
+		if ReadSources(p); p.Samples[0].Endpoint != want {
+			t.Errorf("the function at column %d serves %q, want %q", column, p.Samples[0].Endpoint, want)
+		}
+	}
+}
+
 // A line says which regular expression it matches where there is no doubt.
 func TestTheExpressionThatALineMatches(t *testing.T) {
 	lines := strings.Split(`const word = /^(\w+\s?)*$/;

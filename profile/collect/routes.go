@@ -46,7 +46,7 @@ func (r *routes) of(f *profile.Function) string {
 	}
 	lines := r.lines(f.File)
 	if f.Line <= len(lines) {
-		if m := registration.FindStringSubmatch(lines[f.Line-1]); m != nil && strings.ContainsAny(m[3], "({") {
+		if m := registrationAt(lines[f.Line-1], f.Column); m != nil && strings.ContainsAny(m[3], "({") {
 			return endpoint(m)
 		}
 	}
@@ -59,6 +59,24 @@ func (r *routes) of(f *profile.Function) string {
 		}
 	}
 	return ""
+}
+
+// registrationAt gives the last registration on a line that begins before a column, from
+// 1: the one that a function there is handed to. Column 0, which is not known, means the
+// only one.
+func registrationAt(line string, column int) []string {
+	var found []string
+	for n, from := 0, 0; ; n++ {
+		at := registration.FindStringSubmatchIndex(line[from:])
+		switch {
+		case at == nil || column > 0 && from+at[0] >= column:
+			return found
+		case column == 0 && n > 0:
+			return nil
+		}
+		found = registration.FindStringSubmatch(line[from:])
+		from += at[6] // where its arguments begin
+	}
 }
 
 func endpoint(m []string) string {
