@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/digest"
 	"whittle/internal/simtest"
 )
 
@@ -262,26 +263,42 @@ func TestStatesOfEachServer(t *testing.T) {
 }
 
 // TestAskingAgainShowsWhoseStateMoves: where no request comes twice, asking both sides
-// again tells a state of each server from data that move under a candidate that is wrong.
+// again tells a state of each server from data that move under a candidate that is wrong,
+// also where both move until the next look: then by whether their numbers move alike.
 func TestAskingAgainShowsWhoseStateMoves(t *testing.T) {
 	t.Parallel()
-	for own, word := range map[bool]whittle.State{true: whittle.Undecided, false: whittle.Different} {
+	const seldom, often = 3000, 450 // ms
+	at := func(ms, every int64) int64 { return int64(digest.Mix(uint64(ms/every)) % 10007) }
+	for _, c := range []struct {
+		name      string
+		every     int64
+		candidate func(ms int64, r *rand.Rand) int64
+		word      whittle.State
+	}{
+		{"its own", seldom, func(ms int64, _ *rand.Rand) int64 { return at(ms+1300, seldom) + 1 }, whittle.Undecided},
+		{"one more", seldom, func(ms int64, _ *rand.Rand) int64 { return at(ms, seldom) + 1 }, whittle.Different},
+		{"its own, twice a second", often, func(ms int64, _ *rand.Rand) int64 { return at(ms+1e9+200, often) }, whittle.Undecided},
+		{"one more, twice a second", often, func(ms int64, _ *rand.Rand) int64 { return at(ms, often) + 1 }, whittle.Different},
+		{"negative, twice a second", often, func(ms int64, _ *rand.Rand) int64 { return -at(ms, often) - 1 }, whittle.Different},
+		{"constant, twice a second", often, func(int64, *rand.Rand) int64 { return 7 }, whittle.Different},
+		{"at random, twice a second", often, func(_ int64, r *rand.Rand) int64 { return r.Int64N(10007) }, whittle.Different},
+	} {
 		r := rand.New(rand.NewPCG(51, 52))
 		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 		if err != nil {
 			t.Fatal(err)
 		}
-		say := func(side int, at time.Time) []byte {
-			ms := at.UnixMilli()
-			if own {
-				return fmt.Appendf(nil, `{"name":"rates","rate":%d}`, (ms+int64(side)*1300)/3000*7919%10007+int64(side))
+		say := func(side int, now time.Time) []byte {
+			rate := at(now.UnixMilli(), c.every)
+			if side == 1 {
+				rate = c.candidate(now.UnixMilli(), r)
 			}
-			return fmt.Appendf(nil, `{"name":"rates","rate":%d}`, ms/3000*7919%10007+int64(side))
+			return fmt.Appendf(nil, `{"name":"rates","rate":%d}`, rate)
 		}
 		for n := range 1200 {
-			at := simtest.Start.Add(time.Duration(n)*250*time.Millisecond + time.Duration(r.IntN(200))*time.Millisecond)
-			x := exchange(string(say(0, at)), string(say(1, at)))
-			x.At, x.Request.Target = at, fmt.Sprint("/rates/", n)
+			now := simtest.Start.Add(time.Duration(n)*250*time.Millisecond + time.Duration(r.IntN(200))*time.Millisecond)
+			x := exchange(string(say(0, now)), string(say(1, now)))
+			x.At, x.Request.Target = now, fmt.Sprint("/rates/", n)
 			if n%20 == 0 {
 				x = repeated(x, string(x.Monolith.Body))
 			}
@@ -292,13 +309,13 @@ func TestAskingAgainShowsWhoseStateMoves(t *testing.T) {
 						after += ask.Rounds[len(ask.Rounds)-1].After
 					}
 					round := whittle.Round{After: after, Monolith: x.Monolith, Candidate: x.Candidate}
-					round.Monolith.Body, round.Candidate.Body = say(0, at.Add(after)), say(1, at.Add(after))
+					round.Monolith.Body, round.Candidate.Body = say(0, now.Add(after)), say(1, now.Add(after))
 					ask.Rounds = append(ask.Rounds, round)
 				}
 			}
 		}
-		if v := j.Verdict(); v.State != word {
-			t.Errorf("own %v: %s; %+v", own, v.Summary, v.Findings)
+		if v := j.Verdict(); v.State != c.word {
+			t.Errorf("%s: %s; %+v", c.name, v.Summary, v.Findings)
 		}
 	}
 }

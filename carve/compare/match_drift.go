@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/noise"
 )
 
@@ -61,7 +62,17 @@ type drift struct {
 // share a state.
 type moves struct {
 	monolith, candidate, both int
-	last                      time.Time
+	// Of both, so many were numbers that moved the same way, and so many that moved
+	// the one up and the other down.
+	sameWay, crossing int
+	last              time.Time
+}
+
+// step is by how much a side has moved at a pattern: at how many places, and how far the
+// number at the first of them, 0 where it is none.
+type step struct {
+	times int
+	by    float64
 }
 
 // see takes note of how far both sides are off in a repeated exchange.
@@ -92,15 +103,17 @@ func (d *drift) still() bool {
 }
 
 // see counts who has moved at a time.
-func (d *moves) see(monolith, candidate bool, at time.Time) {
-	if gap := at.Sub(d.last); gap < earlierApart && gap > -earlierApart || !monolith && !candidate {
+func (d *moves) see(monolith, candidate step, at time.Time) {
+	if gap := at.Sub(d.last); gap < earlierApart && gap > -earlierApart || monolith.times+candidate.times == 0 {
 		return
 	}
 	d.last = at
 	switch {
-	case monolith && candidate:
+	case monolith.times > 0 && candidate.times > 0:
 		d.both++
-	case monolith:
+		d.sameWay += int(eprocess.Indicator(monolith.by*candidate.by > 0))
+		d.crossing += int(eprocess.Indicator(monolith.by*candidate.by < 0))
+	case monolith.times > 0:
 		d.monolith++
 	default:
 		d.candidate++
@@ -115,14 +128,26 @@ func (d *moves) apart() bool {
 }
 
 func (d *moves) together() bool {
-	return d.both >= driftMoves && d.both > driftApartly*min(d.monolith, d.candidate)
+	return d.both >= driftMoves && d.both > driftApartly*min(d.monolith, d.candidate) && !d.unlike()
+}
+
+// unlike reports whether numbers that both move by the next look do so each by itself:
+// now the same way and now not. What is made of the same number, but wrong, nearly always
+// rises with it or falls with it.
+func (d *moves) unlike() bool {
+	least := min(d.sameWay, d.crossing)
+	return least >= driftMoves && driftApartly*least >= d.both
 }
 
 // lasting reports whether what has moved stays so for a while, and does not merely vary
-// from response to response.
+// from response to response. Where asking again has shown moves, that they seldom come at
+// once says so, however soon the next one follows.
 func (d *drift) lasting() bool {
 	once := d.atOnce.monolith + d.atOnce.candidate + d.atOnce.both
-	return driftLast*d.looked >= d.gone && d.asked >= driftLast*once && d.looked+d.asked > 0
+	if d.asked < driftLast*once {
+		return false
+	}
+	return d.asked >= driftMoves || driftLast*d.looked >= d.gone && d.looked+d.asked > 0
 }
 
 // apart reports whether either side's values move without the other's.
@@ -195,9 +220,9 @@ func (m *match) recall(x *whittle.Exchange) {
 		return
 	}
 	if x.At.Sub(s.at) >= driftApart {
-		times := m.timesOf(s.first, x.Monolith.Body)
+		steps := m.stepsOf(s.first, x.Monolith.Body)
 		for _, k := range list {
-			k.drift.Later.see(times[k.markKey])
+			k.drift.Later.see(steps[k.markKey].times)
 		}
 	}
 	m.recallMoves(list, s, x)
@@ -212,21 +237,22 @@ func (m *match) recallMoves(list []*mark, s *said, x *whittle.Exchange) {
 		s.before = m.earlier.bodies(x)
 		return
 	case s.then == nil:
-		monolith, candidate := m.timesBetween(s.before, now)
-		if slices.ContainsFunc(list, func(k *mark) bool { return monolith[k.markKey]+candidate[k.markKey] > 0 }) {
+		monolith, candidate := m.stepsBetween(s.before, now)
+		if slices.ContainsFunc(list, func(k *mark) bool { return monolith[k.markKey].times+candidate[k.markKey].times > 0 }) {
 			s.then = m.earlier.bodies(x)
 		}
 		return
 	}
-	monolith, candidate := m.timesBetween(s.before, s.then)
-	monolithLeft, candidateLeft := m.timesBetween(s.then, now)
-	differed := m.timesOf(s.then.monolith, s.then.candidate)
+	monolith, candidate := m.stepsBetween(s.before, s.then)
+	monolithLeft, candidateLeft := m.stepsBetween(s.then, now)
+	differed := m.stepsOf(s.then.monolith, s.then.candidate)
 	for _, k := range list {
-		a, b := monolith[k.markKey] > 0, candidate[k.markKey] > 0
+		a, b := monolith[k.markKey], candidate[k.markKey]
+		both := a.times > 0 && b.times > 0
 		switch {
-		case differed[k.markKey] == 0:
-		case a && b && s.before.user != s.then.user: // they may say it of the user
-		case a && monolithLeft[k.markKey] > 0 || b && candidateLeft[k.markKey] > 0:
+		case differed[k.markKey].times == 0:
+		case both && s.before.user != s.then.user: // they may say it of the user
+		case a.times > 0 && monolithLeft[k.markKey].times > 0 || b.times > 0 && candidateLeft[k.markKey].times > 0:
 			k.drift.gone++
 		default:
 			k.drift.looked++
@@ -249,20 +275,20 @@ func (m *match) tellOwn(k *mark) {
 func (m *match) asked(r *whittle.Recheck) {
 	x := r.Exchange
 	was := bodiesOf(x)
-	differed := m.timesOf(was.monolith, was.candidate)
+	differed := m.stepsOf(was.monolith, was.candidate)
 	if !m.learn || len(differed) == 0 {
 		return
 	}
 	for i := range r.Rounds {
 		round := &r.Rounds[i]
-		monolith, candidate := m.timesBetween(was, &bodies{monolith: round.Monolith.Body, candidate: round.Candidate.Body})
+		monolith, candidate := m.stepsBetween(was, &bodies{monolith: round.Monolith.Body, candidate: round.Candidate.Body})
 		if len(monolith)+len(candidate) == 0 {
 			continue
 		}
-		differ := m.timesOf(round.Monolith.Body, round.Candidate.Body)
+		differ := m.stepsOf(round.Monolith.Body, round.Candidate.Body)
 		for key := range differed {
 			i, known := m.index[key]
-			if a, b := monolith[key] > 0, candidate[key] > 0; known && (a || b) && differ[key] > 0 && m.marks[i].watched() {
+			if a, b := monolith[key], candidate[key]; known && a.times+b.times > 0 && differ[key].times > 0 && m.marks[i].watched() {
 				k := m.marks[i]
 				if round.After < time.Second {
 					k.drift.atOnce.see(a, b, x.At)
@@ -278,9 +304,9 @@ func (m *match) asked(r *whittle.Recheck) {
 	m.refresh()
 }
 
-// timesBetween counts for each side at how many places of each mark it has moved.
-func (m *match) timesBetween(before, now *bodies) (monolith, candidate map[markKey]int) {
-	return m.timesOf(before.monolith, now.monolith), m.timesOf(before.candidate, now.candidate)
+// stepsBetween says for each side by how much it has moved at each mark.
+func (m *match) stepsBetween(before, now *bodies) (monolith, candidate map[markKey]step) {
+	return m.stepsOf(before.monolith, now.monolith), m.stepsOf(before.candidate, now.candidate)
 }
 
 // disown voids what was won at marks at which each server turns out to hold a state of its
@@ -296,13 +322,13 @@ func (m *match) disown() {
 	}
 }
 
-// timesOf counts at how many places of each mark two bodies differ.
-func (m *match) timesOf(a, b []byte) map[markKey]int {
-	times := map[markKey]int{}
+// stepsOf says by how much two bodies differ at each mark.
+func (m *match) stepsOf(a, b []byte) map[markKey]step {
+	steps := map[markKey]step{}
 	for _, d := range m.differ.Diff(a, b) {
-		times[markKey{Path: d.Path, How: d.How, Expect: d.Expect}] = d.Times
+		steps[markKey{Path: d.Path, How: d.How, Expect: d.Expect}] = step{times: d.Times, by: d.Numbers[1] - d.Numbers[0]}
 	}
-	return times
+	return steps
 }
 
 // isExplained reports whether a state of each server's may be what the bets have won on.
