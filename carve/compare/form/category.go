@@ -136,7 +136,7 @@ func (p *formPath) rising() bool { return p.ranked >= 3 && 10*p.rises >= 9*p.ran
 // they do not even rise.
 func (p *formPath) numbered() bool {
 	top, again := p.feature[featForm].M.top().Class, &p.feature[featRepeat].M
-	return p.rising() || (top == classInteger || top == classDigits) && float64(again.count(1)) <= 0.05*float64(again.N)
+	return p.rising() || p.slow.rising() || (top == classInteger || top == classDigits) && float64(again.count(1)) <= 0.05*float64(again.N)
 }
 
 // ranksKnown is after how many numbers a place is known to be a counter or none.

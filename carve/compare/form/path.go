@@ -56,8 +56,10 @@ type formPath struct {
 	worded     int
 	recent     [2]recentValues
 	orders     [2][]int64
+	pairs      pairs
 	rises      int // values of the monolith in a row that rose
 	ranked     int
+	slow       slowRise
 }
 
 func newFormPath(path string, n int, rule string) *formPath {
@@ -128,8 +130,13 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 	if p.own || p.rule == formAny || p.rule == formValue {
 		return false
 	}
+	again := p.pairs.lasts(e)
 	for k := range p.feature {
-		if k == featPresence && !slices.Contains(p.varies, jsondiff.WayPresence) || k == featSize && p.numbered() {
+		if k == featPresence && !slices.Contains(p.varies, jsondiff.WayPresence) {
+			continue
+		}
+		if k == featSize && p.numbered() {
+			p.feature[k].Bets.Void() // of before it was known
 			continue
 		}
 		r := featureRound{alpha: e.alpha, n: e.n}
@@ -142,7 +149,7 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 		if len(r.monolith) == 0 || len(r.candidate) == 0 {
 			continue
 		}
-		odd = p.feature[k].settle(&r, p.unusual(k), p.ready(k), p.slack(k)) || odd
+		odd = p.feature[k].settle(&r, p.unusual(k), !again && p.ready(k), p.slack(k)) || odd
 	}
 	p.remember(e)
 	return odd
@@ -188,7 +195,7 @@ func (p *formPath) ready(k int) bool {
 	case featFall:
 		return t.N >= formWarm && p.rising() && float64(t.count(1)) <= 0.05*float64(t.N)
 	case featSize:
-		return t.N >= 2*formWarm
+		return t.N >= 2*formWarm && !p.mayRise()
 	}
 	return t.N >= formWarm
 }
@@ -217,6 +224,9 @@ func (p *formPath) remember(e *formExchange) {
 		}
 		if len(values) == 1 && values[0].counts {
 			p.rank(side, values[0].number)
+			if side == Monolith {
+				p.slow.see(values[0].number, e.at)
+			}
 		}
 	}
 	for i := range e.monolith {
@@ -258,6 +268,41 @@ func (p *formPath) rank(side int, number int64) {
 	}
 	last = append(last, number)
 	p.orders[side] = last[max(0, len(last)-ordersKept):]
+}
+
+// slowRise tells numbers that rise with time, as an uptime does, where responses of many
+// requests come out of order: by those of the monolith that lie slowEvery apart.
+type slowRise struct {
+	at            time.Time
+	last          int64
+	rises, ranked int
+}
+
+const (
+	slowEvery  = 2 * time.Second
+	slowEnough = 3
+)
+
+func (s *slowRise) see(number int64, at time.Time) {
+	if gap := at.Sub(s.at); gap < slowEvery && gap > -slowEvery && !at.IsZero() {
+		return
+	}
+	if !s.at.IsZero() {
+		s.ranked++
+		s.rises += int(eprocess.Indicator(number > s.last))
+		if s.ranked > 64 {
+			s.ranked, s.rises = s.ranked/2, s.rises/2
+		}
+	}
+	s.at, s.last = at, number
+}
+
+func (s *slowRise) rising() bool { return s.ranked >= slowEnough && 10*s.rises >= 9*s.ranked }
+
+// mayRise reports whether it is open whether the monolith's numbers rise with time: two in
+// three lie above those just before, and too little time has passed.
+func (p *formPath) mayRise() bool {
+	return p.ranked > 0 && 3*p.rises >= 2*p.ranked && p.slow.ranked < slowEnough && !p.slow.at.IsZero()
 }
 
 func middle(list []int64) int64 { return slices.Sorted(slices.Values(list))[len(list)/2] }
