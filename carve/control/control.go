@@ -293,6 +293,22 @@ func (c *Controller) Recheck(again *whittle.Recheck) (after time.Duration, more 
 	return r.recheck(again)
 }
 
+// WorthAsking reports whether the two sides differ in an exchange in a way that is worth
+// asking both about again.
+func (c *Controller) WorthAsking(x *whittle.Exchange) bool {
+	r := c.find(x.Route)
+	if r == nil {
+		return false
+	}
+	r.ev.mu.Lock()
+	defer r.ev.mu.Unlock()
+	if r.decided.Load().Phase == whittle.PhaseOff || x.At.Before(r.ev.begun) {
+		return false
+	}
+	_, worth := r.ev.judge.Recheck(&whittle.Recheck{Exchange: x})
+	return worth
+}
+
 // Known reports whether a response to a request of this shape has been compared. It
 // never waits for a comparison.
 func (c *Controller) Known(name string, q *whittle.Request) bool {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"time"
 
 	"whittle"
 	"whittle/record/capture"
@@ -22,6 +23,10 @@ type Message struct {
 	// Digest is that of the route's config under which both sides were asked.
 	Digest   string
 	Exchange *whittle.Exchange
+	// Rounds are what both sides responded when they were asked again, where Again says
+	// that it is about that.
+	Again  bool
+	Rounds []whittle.Round
 }
 
 // Redactor takes secrets out, and replaces what it changes. *redact.Redactor is one.
@@ -32,14 +37,17 @@ type Redactor interface {
 
 // A message as bytes: a head, and the exchange as one block of the exchange log's
 // (record/capture) with two or three entries. The first has the request and the
-// monolith's response, the second the candidate's, the third the repeat.
+// monolith's response, the second the candidate's, the third the repeat. Where both were
+// asked again there is no repeat, and each round has two entries, as the first two.
 //
 //	version      1
 //	gateway      length and bytes, as the digest
 //	digest
 //	run number user
 //	chance       8 bytes, of FirstChance
-//	flags        1 the candidate served, 2 it failed and the monolith responded instead
+//	flags        1 the candidate served, 2 it failed and the monolith responded instead,
+//	             4 both were asked again
+//	rounds       where they were: their number, and the time of each in nanoseconds
 //
 // Numbers are varints. A reader takes what is not above its own version.
 const version = 1
@@ -47,6 +55,7 @@ const version = 1
 const (
 	servedByCandidate = 1 << iota
 	fellBack
+	asked
 	knownFlags = 1<<iota - 1
 )
 
@@ -56,8 +65,9 @@ const (
 	// maxUnpacked bounds the bodies of a message together, so that one message does
 	// not take a leader's memory.
 	maxUnpacked = 8 << 20
-	// maxName bounds a gateway's name and a digest.
-	maxName = 256
+	// maxName bounds a gateway's name and a digest, and maxRounds the rounds.
+	maxName   = 256
+	maxRounds = 16
 )
 
 // errMessage is the error of bytes that are no message.
@@ -70,25 +80,26 @@ type Encoder struct{ block capture.Block }
 // Nil: as it is, which is for tests. On an error, which is ResourceExhausted for an
 // exchange that is too large, b comes back as it was.
 func (e *Encoder) Append(b []byte, m *Message, by Redactor) ([]byte, error) {
-	x := *m.Exchange
-	if len(m.Gateway) > maxName || len(m.Digest) > maxName {
-		return b, whittle.Errorf(whittle.Invalid, "a gateway's name or a digest has more than %d bytes", maxName)
+	if len(m.Gateway) > maxName || len(m.Digest) > maxName || len(m.Rounds) > maxRounds {
+		return b, whittle.Errorf(whittle.Invalid, "a gateway's name or a digest has more than %d bytes, or there are more than %d rounds", maxName, maxRounds)
 	}
-	if unpacked(&x) > maxUnpacked {
+	defer e.block.Drop()
+	x := m.Exchange
+	entries := m.entries()
+	size := 0
+	for i := range entries {
+		size += len(entries[i].Request.Body) + len(entries[i].Response.Body)
+	}
+	if size > maxUnpacked {
 		return b, tooLarge()
 	}
 	if by != nil {
-		clean(&x, by)
-	}
-	defer e.block.Drop()
-	entries := []capture.Entry{
-		{Route: x.Route, Conn: x.Conn, At: x.At, Served: x.Served, Request: x.Request, Response: x.Monolith},
-		{At: x.At, Response: x.Candidate},
-	}
-	if x.Repeat != nil {
-		entries = append(entries, capture.Entry{At: x.At, Response: *x.Repeat})
+		by.Request(&entries[0].Request)
 	}
 	for i := range entries {
+		if by != nil {
+			by.Response(&entries[i].Response)
+		}
 		if err := e.block.Add(&entries[i]); err != nil {
 			return b, err
 		}
@@ -108,7 +119,16 @@ func (e *Encoder) Append(b []byte, m *Message, by Redactor) ([]byte, error) {
 	if x.FellBack {
 		flags |= fellBack
 	}
+	if m.Again {
+		flags |= asked
+	}
 	w = binary.AppendUvarint(w, flags)
+	if m.Again {
+		w = binary.AppendUvarint(w, uint64(len(m.Rounds)))
+		for i := range m.Rounds {
+			w = binary.AppendUvarint(w, uint64(max(0, m.Rounds[i].After)))
+		}
+	}
 	if w = e.block.Seal(w, 0); len(w)-len(b) > MaxMessage {
 		return b, tooLarge()
 	}
@@ -119,24 +139,21 @@ func tooLarge() error {
 	return whittle.Errorf(whittle.ResourceExhausted, "the exchange is too large for a fleet's stream")
 }
 
-func unpacked(x *whittle.Exchange) int {
-	n := len(x.Request.Body) + len(x.Monolith.Body) + len(x.Candidate.Body)
-	if x.Repeat != nil {
-		n += len(x.Repeat.Body)
+// entries are those of the message's block.
+func (m *Message) entries() []capture.Entry {
+	x := m.Exchange
+	all := []capture.Entry{
+		{Route: x.Route, Conn: x.Conn, At: x.At, Served: x.Served, Request: x.Request, Response: x.Monolith},
+		{At: x.At, Response: x.Candidate},
 	}
-	return n
-}
-
-// clean changes x, and nothing that x points to.
-func clean(x *whittle.Exchange, by Redactor) {
-	by.Request(&x.Request)
-	by.Response(&x.Monolith)
-	by.Response(&x.Candidate)
-	if x.Repeat != nil {
-		again := *x.Repeat
-		by.Response(&again)
-		x.Repeat = &again
+	if x.Repeat != nil && !m.Again {
+		all = append(all, capture.Entry{At: x.At, Response: *x.Repeat})
 	}
+	for i := range m.Rounds {
+		r := &m.Rounds[i]
+		all = append(all, capture.Entry{At: x.At, Response: r.Monolith}, capture.Entry{At: x.At, Response: r.Candidate})
+	}
+	return all
 }
 
 // Decoder reads messages. The zero value is ready; it is for one goroutine.
@@ -151,8 +168,13 @@ func (d *Decoder) Decode(b []byte) (*Message, error) {
 	m := &Message{Gateway: in.text(), Digest: in.text(), Run: in.number(), Number: in.number()}
 	x := &whittle.Exchange{User: in.number(), FirstChance: in.fraction()}
 	flags := in.number()
+	least, most := 2, 3
+	if m.Again = flags&asked != 0; m.Again {
+		m.Rounds = in.rounds()
+		least, most = 2+2*len(m.Rounds), 2+2*len(m.Rounds)
+	}
 	h, ok := capture.ParseHeader(in.b)
-	if in.bad || !ok || flags > knownFlags || h.Count < 2 || h.Count > 3 || h.Size() != int64(len(in.b)) || h.Unpacked() > maxUnpacked+2*MaxMessage {
+	if in.bad || !ok || flags > knownFlags || h.Count < least || h.Count > most || h.Size() != int64(len(in.b)) || h.Unpacked() > maxUnpacked+2*MaxMessage {
 		return nil, errMessage
 	}
 	if err := d.block.Reset(&h, in.b[capture.HeaderLen:]); err != nil {
@@ -172,8 +194,11 @@ func (d *Decoder) Decode(b []byte) (*Message, error) {
 	}
 	first := entries[0]
 	x.Route, x.Conn, x.At, x.Request, x.Monolith, x.Candidate = first.Route, first.Conn, first.At, first.Request, first.Response, entries[1].Response
-	if h.Count == 3 {
+	if !m.Again && h.Count == 3 {
 		x.Repeat = &entries[2].Response
+	}
+	for i := range m.Rounds {
+		m.Rounds[i].Monolith, m.Rounds[i].Candidate = entries[2+2*i].Response, entries[3+2*i].Response
 	}
 	if flags&servedByCandidate != 0 {
 		x.Served = whittle.Candidate
@@ -197,6 +222,22 @@ func (c *cursor) number() uint64 {
 	}
 	c.b = c.b[size:]
 	return n
+}
+
+// rounds are those of a head, without their responses.
+func (c *cursor) rounds() []whittle.Round {
+	n := c.number()
+	if n > maxRounds {
+		c.bad, c.b = true, nil
+		return nil
+	}
+	all := make([]whittle.Round, n)
+	for i := range all {
+		after := c.number()
+		c.bad = c.bad || after > math.MaxInt64
+		all[i].After = time.Duration(after) //nolint:gosec // checked
+	}
+	return all
 }
 
 func (c *cursor) text() string {

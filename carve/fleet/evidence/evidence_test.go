@@ -3,6 +3,7 @@ package evidence
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -39,7 +40,15 @@ func TestAMessageComesBackAsItWas(t *testing.T) {
 	var d Decoder
 	plain := full()
 	plain.Exchange.Repeat, plain.Exchange.FellBack, plain.Exchange.Served = nil, false, whittle.Monolith
-	for _, m := range []*Message{full(), plain, {Exchange: &whittle.Exchange{At: time.Unix(0, 0).UTC()}}} {
+	again, begun := full(), full()
+	again.Exchange.Repeat, begun.Exchange.Repeat = nil, nil
+	again.Again, begun.Again = true, true
+	again.Rounds = []whittle.Round{
+		{After: time.Second, Monolith: again.Exchange.Monolith, Candidate: again.Exchange.Candidate},
+		{After: math.MaxInt64, Monolith: whittle.Response{Status: 500}, Candidate: again.Exchange.Monolith},
+	}
+	begun.Rounds = []whittle.Round{}
+	for _, m := range []*Message{full(), plain, again, begun, {Exchange: &whittle.Exchange{At: time.Unix(0, 0).UTC()}}} {
 		b, err := e.Append([]byte("before"), m, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +76,11 @@ func TestWhatIsTooLargeIsNotSent(t *testing.T) {
 		"bodies":                        func(m *Message) { m.Exchange.Request.Body = make([]byte, maxUnpacked) },
 		"a body beyond the log's":       func(m *Message) { m.Exchange.Candidate.Body = make([]byte, capture.MaxBody+1) },
 		"a name":                        func(m *Message) { m.Gateway = strings.Repeat("x", maxName+1) },
-		"no time":                       func(m *Message) { m.Exchange.At = time.Time{} },
+		"rounds":                        func(m *Message) { m.Again, m.Rounds = true, make([]whittle.Round, maxRounds+1) },
+		"a round's body": func(m *Message) {
+			m.Again, m.Rounds = true, []whittle.Round{{Candidate: whittle.Response{Body: noise}}}
+		},
+		"no time": func(m *Message) { m.Exchange.At = time.Time{} },
 	} {
 		m := full()
 		change(m)
@@ -92,14 +105,28 @@ func TestSecretsStay(t *testing.T) {
 	m.Exchange.Request.Body, m.Exchange.Monolith.Body = []byte(secret), []byte(secret)
 	m.Exchange.Candidate = m.Exchange.Monolith
 	m.Exchange.Repeat.Body = []byte(secret)
+	asked := *m
+	asked.Again, asked.Rounds = true, []whittle.Round{{Monolith: m.Exchange.Monolith, Candidate: m.Exchange.Candidate}}
 	var e Encoder
 	var d Decoder
-	b, err := e.Append(nil, m, by)
+	b, err := e.Append(nil, &asked, by)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := d.Decode(b)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if r := got.Rounds[0]; bytes.Contains(r.Monolith.Body, []byte("hunter2")) || !bytes.Equal(r.Monolith.Body, got.Exchange.Candidate.Body) || !bytes.Equal(r.Candidate.Body, r.Monolith.Body) {
+		t.Errorf("%s and %s", r.Monolith.Body, r.Candidate.Body)
+	}
+	if string(asked.Rounds[0].Monolith.Body) != secret {
+		t.Error("the gateway's own round was changed")
+	}
+	if b, err = e.Append(nil, m, by); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = d.Decode(b); err != nil {
 		t.Fatal(err)
 	}
 	if all := fmt.Sprintf("%s %s %s %s %v", got.Exchange.Request.Body, got.Exchange.Monolith.Body, got.Exchange.Candidate.Body, got.Exchange.Repeat.Body, got.Exchange.Request.Header); strings.Contains(all, "hunter2") {
@@ -169,6 +196,12 @@ func FuzzDecode(f *testing.F) {
 	var e Encoder
 	b, err := e.Append(nil, full(), nil)
 	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	asked := full()
+	asked.Again, asked.Rounds = true, make([]whittle.Round, 2)
+	if b, err = e.Append(nil, asked, nil); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b)

@@ -48,17 +48,22 @@ func (p *Part) observe(r *route, run uint64, x *whittle.Exchange) whittle.Observ
 	return p.publish(r, run, x)
 }
 
+// encode writes a message, redacted.
+func (p *Part) encode(m *evidence.Message) ([]byte, error) {
+	e, _ := p.sender.encoders.Get().(*evidence.Encoder)
+	if e == nil {
+		e = &evidence.Encoder{}
+	}
+	defer p.sender.encoders.Put(e)
+	return e.Append(nil, m, p.o.Redact)
+}
+
 // publish sends an exchange of a run, numbered by this process's own.
 func (p *Part) publish(r *route, run uint64, x *whittle.Exchange) whittle.Observation {
 	m := evidence.Message{
 		Gateway: p.o.Fleet.Node.Member, Run: run, Number: p.sender.number.Add(1), Digest: r.digest, Exchange: x,
 	}
-	e, _ := p.sender.encoders.Get().(*evidence.Encoder)
-	if e == nil {
-		e = &evidence.Encoder{}
-	}
-	b, err := e.Append(nil, &m, p.o.Redact)
-	p.sender.encoders.Put(e)
+	b, err := p.encode(&m)
 	if err != nil {
 		return whittle.Observation{Skip: whittle.SkipTooLarge}
 	}
@@ -68,11 +73,9 @@ func (p *Part) publish(r *route, run uint64, x *whittle.Exchange) whittle.Observ
 	if whittle.CodeOf(err) == whittle.Unavailable {
 		return whittle.Observation{Skip: whittle.SkipCutOff}
 	}
-	return whittle.Observation{Counted: true} // where it is not known, it is pending until its run ends
+	// Where it is not known what became of it, it is pending until its run ends.
+	return whittle.Observation{Counted: true, Ask: err == nil && p.differs(b)}
 }
-
-// Recheck asks for nothing: who judges is not who could ask again.
-func (p *Part) Recheck(*whittle.Recheck) (after time.Duration, more bool) { return 0, false }
 
 // Known reports whether a response to a request of this shape has been compared, by what
 // the fleet's records say. The judge has seen requests without their secrets.

@@ -181,6 +181,7 @@ func (p *Part) beginTerm(ctx context.Context, number uint64) error {
 	p.follow(tm, t)
 	tm.work.Go(func() { p.member.Listen(tm.feeding, subjectOutcomes, p.heard) })
 	tm.work.Go(func() { p.member.Respond(tm.feeding, subjectOrders, p.carryOut) })
+	tm.work.Go(func() { p.member.Respond(tm.feeding, subjectAgain, p.judgeAgain) })
 	p.o.Log.Info("this gateway leads the fleet", "fleet", p.o.Fleet.Name, "term", number)
 	return nil
 }
@@ -221,7 +222,7 @@ func (p *Part) follow(tm *term, t *table) {
 func (p *Part) judge(c *control.Controller, r *route, d *evidence.Decoder, place uint64, message []byte) {
 	p.conduct.arrivedExchanges.Add(1)
 	m, err := d.Decode(message)
-	if err != nil || m.Exchange.Route != r.spec.Name || m.Gateway == "" {
+	if err != nil || m.Exchange.Route != r.spec.Name || m.Gateway == "" || m.Again {
 		p.o.Log.Debug("a message of the fleet's stream is no exchange that can be read here", "route", r.spec.Name, "err", err)
 		return
 	}

@@ -86,6 +86,7 @@ type Part struct {
 	sender   sender
 	outcomes outbox
 	conduct  conduct
+	again    *rate.Limiter // of what both sides are asked about again, while this gateway leads
 	traffic  traffic
 
 	// turn is held while a term begins or ends, and while the config is put in force.
@@ -103,6 +104,7 @@ func New(o Options) (*Part, error) {
 		o: o, running: make(chan struct{}), waiting: time.Now(), wake: notify.New(), look: notify.New(),
 	}
 	p.sender.limit = rate.NewLimiter(rate.Limit(o.PerSecond), max(1, o.PerSecond/4))
+	p.again = rate.NewLimiter(rate.Limit(againShare*float64(o.PerSecond)), againSaved)
 	p.conduct.start()
 	p.place.limits, p.place.past = map[string]int{}, map[string][]pastCounts{}
 	p.place.from, p.place.replaces = fleet.ReadHanded(o.Fleet.Handed, o.Fleet.Node.Lease)

@@ -1,0 +1,89 @@
+package part
+
+import (
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// TestAskedAgain: a gateway that does not lead asks both sides again about a difference, and
+// whoever leads judges it: what both keep to is reproducible, what the monolith alone changes
+// is its own noise, and an exchange without a difference is asked about by nobody.
+func TestAskedAgain(t *testing.T) {
+	url := serve(t)
+	a := join(t, url, "a", routes("http://c"))
+	until(t, "a leads", func() bool { return leads(a) })
+	b := join(t, url, "b", routes("http://c"))
+	differing := func(i int) *whittle.Exchange {
+		x := b.exchange(i)
+		x.Candidate.Body = []byte(`{"n":"other","token":"a secret of b"}`)
+		return x
+	}
+	rounds := func(x *whittle.Exchange, changed whittle.Response) (n int) {
+		t.Helper()
+		r := whittle.Recheck{Exchange: x}
+		for ; n < 10; n++ {
+			if _, more := b.Recheck(&r); !more {
+				return n
+			}
+			r.Rounds = append(r.Rounds, whittle.Round{After: time.Duration(n) * time.Second, Monolith: changed, Candidate: x.Candidate})
+		}
+		return n
+	}
+	asked := func(g *gateway) (as whittle.Asked) {
+		if r, err := g.Route(name); err == nil {
+			for _, f := range r.Verdict.Findings {
+				if f.Path == "$.n" && f.Asked != nil {
+					as = *f.Asked
+				}
+			}
+		}
+		return as
+	}
+
+	if o := b.Observe(b.exchange(0)); !o.Counted || o.Ask {
+		t.Errorf("without a difference: %+v", o)
+	}
+	x := differing(1)
+	if o := b.Observe(x); !o.Counted || !o.Ask {
+		t.Fatalf("with a difference: %+v", o)
+	}
+	until(t, "it is judged", func() bool { return ledger(a).Compared == 2 })
+	if n := rounds(x, x.Monolith); n != 4 {
+		t.Errorf("%d rounds about what both sides keep to", n)
+	}
+	noise := x.Monolith
+	noise.Body = []byte(`{"n":1000,"token":"a secret of b"}`)
+	if n := rounds(differing(2), noise); n != 1 {
+		t.Errorf("%d rounds about what the monolith changes", n)
+	}
+	if n := rounds(b.exchange(3), x.Monolith); n != 0 {
+		t.Errorf("%d rounds about what is alike", n)
+	}
+	for _, g := range []*gateway{a, b} {
+		until(t, g.name+" shows it", func() bool {
+			as := asked(g)
+			return as.Times == 2 && as.Reproducible == 1 && as.Noise == 1
+		})
+	}
+
+	// Nobody asks of another config than the leader's, nor beyond the fleet's budget.
+	if err := b.Reload(monolith, routes("http://other"), func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if n := rounds(differing(4), x.Monolith); n != 0 {
+		t.Errorf("%d rounds of another config", n)
+	}
+	if err := b.Reload(monolith, routes("http://c"), func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	a.again.SetLimit(0)
+	n := 0
+	for n <= againSaved && rounds(differing(5), noise) == 1 {
+		n++
+	}
+	if n == 0 || n > againSaved {
+		t.Errorf("%d differences were asked about at once, and the fleet's budget is %d", n, againSaved)
+	}
+}
