@@ -407,7 +407,7 @@ func (p *parser) name(t token) (string, store) {
 		return "$j.c." + t.text, nil
 	case p.isSign(".") && packaged[t.text] && p.ahead(1).kind == word:
 		return p.qualified(t), nil
-	case t.text[0] >= 'A' && t.text[0] <= 'Z' && p.isSign(".") && (p.ahead(1).kind == word):
+	case t.text[0] >= 'A' && t.text[0] <= 'Z' && p.isSign(".") && p.ahead(1).kind == word && !p.assignedAtTop(t.text):
 		if p.dialect == Groovy || !strings.HasPrefix(t.text, "Failure") {
 			p.unknownClass(t, t.text)
 		}

@@ -135,6 +135,13 @@ func (p *parser) declared(name string) (kind string, ok bool) {
 	return "", false
 }
 
+// assignedAtTop reports whether a name that nothing declares is of a variable that stays
+// for the script's next run.
+func (p *parser) assignedAtTop(name string) bool {
+	_, ok := p.top[name]
+	return ok
+}
+
 // findFunctions notes the functions that a script defines, before they are used.
 func (p *parser) findFunctions() {
 	for i := range p.toks {
