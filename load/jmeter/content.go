@@ -106,6 +106,7 @@ func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
 		j.contentType(q, files[0].kind)
 	case sends && (len(files) > 0 || s.isFound("HTTPSampler.DO_MULTIPART_POST")):
 		j.multipart(s, q, set, arguments, files)
+	case raw && slices.Contains(withoutEntity, q.Method):
 	case raw:
 		for _, a := range arguments {
 			q.Body = q.Body.Join(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText))
@@ -145,6 +146,9 @@ func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
 
 // bodiless are the methods of which JMeter sends no form.
 var bodiless = []string{http.MethodGet, http.MethodHead, http.MethodTrace, http.MethodOptions}
+
+// withoutEntity are the methods of which JMeter sends no raw body.
+var withoutEntity = []string{http.MethodHead, http.MethodTrace, http.MethodOptions}
 
 // appendToTarget adds to what a request asks for.
 func (j *reader) appendToTarget(q *plan.Request, t expr.Template) {

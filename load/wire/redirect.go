@@ -120,8 +120,8 @@ func (o *origins) prepareRedirect(q *request, target, where string, status int) 
 	drop := map[string]bool{"host": true}
 	if r.Redirect != nil {
 		next, _ := r.Redirect(r.Method, status)
-		if next != r.Method {
-			r.Method, r.Body, r.HasBody = next, nil, false
+		if next != r.Method || next == http.MethodGet || next == http.MethodHead {
+			r.Method, r.Body, r.HasBody, r.ContentType = next, nil, false, ""
 		}
 	} else if status <= 303 && (status == 303 || !r.KeepMethod) && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		r.Method, r.Body, r.HasBody = http.MethodGet, nil, false
