@@ -29,6 +29,8 @@ var samplerProperties = []string{
 	"HTTPSampler.BROWSER_COMPATIBLE_MULTIPART", "HTTPSampler.DO_MULTIPART_POST", "HTTPsampler.Files", "HTTPSampler.image_parser",
 	// What the body says already.
 	"GraphQLHTTPSampler.operationName", "GraphQLHTTPSampler.query", "GraphQLHTTPSampler.variables",
+	// What a recorder kept, and JMeter drops when a test begins.
+	"HTTPSampler.header_manager",
 	// Where a newer JMeter keeps what an older one wrote elsewhere.
 	"HTTPSampler.proxyScheme", "HTTPSampler.proxyHost", "HTTPSampler.proxyPort", "HTTPSampler.proxyUser", "HTTPSampler.proxyPass",
 	"HTTPSampler.FILE_NAME", "HTTPSampler.FILE_FIELD", "HTTPSampler.MIMETYPE", "HTTPSampler.useragent", "HTTPSampler.mimetype",

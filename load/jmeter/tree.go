@@ -2,11 +2,13 @@ package jmeter
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,15 +65,21 @@ func parseXML(file string, src []byte) *tag {
 		case xml.Directive:
 			panic(here.Errorf(whittle.Unsupported, "a document type or entities of its own are not supported in a plan"))
 		case xml.StartElement:
-			if elements++; elements > maxJMXElements {
-				panic(here.Errorf(whittle.ResourceExhausted, "more than %d elements", maxJMXElements))
-			}
 			if len(open) > maxJMXDepth {
 				panic(here.Errorf(whittle.ResourceExhausted, "nested deeper than %d", maxJMXDepth))
 			}
 			t := &tag{name: token.Name.Local, at: here, attributes: make(map[string]string, len(token.Attr))}
 			for _, a := range token.Attr {
 				t.attributes[a.Name.Local] = restore(a.Value)
+			}
+			if path, ok := t.attributes["reference"]; ok {
+				if of := referenced(open, path); of != nil {
+					t.attributes, t.text, t.children = of.attributes, of.text, slices.Clip(of.children)
+					elements += of.size()
+				}
+			}
+			if elements++; elements > maxJMXElements {
+				panic(here.Errorf(whittle.ResourceExhausted, "more than %d elements", maxJMXElements))
 			}
 			inner.children, open = append(inner.children, t), append(open, t)
 		case xml.EndElement:
@@ -82,6 +90,59 @@ func parseXML(file string, src []byte) *tag {
 			inner.text += restore(string(token))
 		}
 	}
+}
+
+// referenced finds what an element of that path stands for: XStream writes a thing once,
+// and where it comes again how to go there, such as ../../stringProp[2]. nil where there
+// is none, or one that is not read whole.
+func referenced(open []*tag, path string) *tag {
+	at := len(open)
+	var found *tag
+	for step := range strings.SplitSeq(path, "/") {
+		if step == ".." && found == nil {
+			if at--; at < 1 {
+				return nil
+			}
+			continue
+		}
+		if found == nil && at < len(open) {
+			found = open[at]
+		}
+		name, index, _ := strings.Cut(strings.TrimSuffix(step, "]"), "[")
+		nth, err := strconv.Atoi(cmp.Or(index, "1"))
+		if err != nil || found == nil {
+			return nil
+		}
+		if found = found.nth(name, nth); found == nil {
+			return nil
+		}
+	}
+	if slices.Contains(open, found) {
+		return nil
+	}
+	return found
+}
+
+// nth is the nth child of a name, from 1; nil where there are fewer.
+func (t *tag) nth(name string, n int) *tag {
+	for _, c := range t.children {
+		if c.name == name {
+			if n--; n == 0 {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// size is how many elements there are within one, at most one more than a plan may have.
+func (t *tag) size() (n int) {
+	for _, c := range t.children {
+		if n += 1 + c.size(); n > maxJMXElements {
+			break
+		}
+	}
+	return n
 }
 
 // controls are references to control characters, which JMeter reads and XML has not.
