@@ -277,11 +277,14 @@ func (j *reader) selectorExtractor(e *element, q *plan.Request) {
 		"HtmlExtractor.extractor_impl", "HtmlExtractor.default_empty_value", "Sample.scope")
 	x := j.extraction(e, "HtmlExtractor.refname", "HtmlExtractor.match_number", "HtmlExtractor.default", "HtmlExtractor.default_empty_value")
 	_ = j.source(e, "")
-	find, err := expr.CompileSelectorList(j.fixed(e.tag, "HtmlExtractor.expr"), j.fixed(e.tag, "HtmlExtractor.attribute"))
-	if err != nil {
-		panic(e.where("HtmlExtractor.expr").Errorf(whittle.Unsupported, "the selector is not understood: %v", err))
-	}
-	takes(q, true, func(a *expr.Response) { j.store(&x, a.Scope, find(a), nil) })
+	at, attribute := e.where("HtmlExtractor.expr"), j.fixed(e.tag, "HtmlExtractor.attribute")
+	j.listExtractor(q, &x, j.compile(at, e.value("HtmlExtractor.expr"), expr.AsText), func(text string) (finder, error) {
+		find, err := expr.CompileSelectorList(text, attribute)
+		if err != nil {
+			err = at.Errorf(whittle.Unsupported, "the selector is not understood: %v", err)
+		}
+		return find, err
+	})
 }
 
 // xpathExtractor takes what an XPath leads to, in XML or, where it is to be tolerant,
@@ -298,22 +301,34 @@ func (j *reader) xpathExtractor(e *element, q *plan.Request) {
 	_ = j.source(e, "")
 	at := e.where(p + ".xpathQuery")
 	kind := expr.XPathList{Page: e.is(p + ".tolerant"), Markup: e.is(p + ".fragment")}
-	query := j.compile(at, e.value(p+".xpathQuery"), expr.AsText)
-	text, fixed := query.Constant()
-	find, err := kind.Compile(strings.TrimSpace(text))
-	if err != nil && fixed {
-		panic(at.Errorf(whittle.Unsupported, "the XPath %s is not understood: %v", text, err))
+	j.listExtractor(q, &x, j.compile(at, e.value(p+".xpathQuery"), expr.AsText), func(text string) (finder, error) {
+		find, err := kind.Compile(text)
+		if err != nil {
+			err = at.Errorf(whittle.Unsupported, "the XPath %s is not understood: %v", text, err)
+		}
+		return find, err
+	})
+}
+
+// finder finds texts in a response.
+type finder = func(*expr.Response) []string
+
+// listExtractor takes what an expression finds. One of variables is compiled for each
+// response; one that cannot be finds nothing then.
+func (j *reader) listExtractor(q *plan.Request, x *extraction, text expr.Template, compile func(string) (finder, error)) {
+	compiled := func(text string) (finder, error) { return compile(strings.TrimSpace(text)) }
+	if fixed, ok := text.Constant(); ok {
+		find, err := compiled(fixed)
+		whittle.Check(err)
+		takes(q, true, func(a *expr.Response) { j.store(x, a.Scope, find(a), nil) })
+		return
 	}
 	takes(q, true, func(a *expr.Response) {
-		find := find
-		if !fixed {
-			own, err := kind.Compile(strings.TrimSpace(string(query.Render(nil, a.Scope))))
-			if err != nil {
-				own = func(*expr.Response) []string { return nil }
-			}
-			find = own
+		var found []string
+		if find, err := compiled(string(text.Render(nil, a.Scope))); err == nil {
+			found = find(a)
 		}
-		j.store(&x, a.Scope, find(a), nil)
+		j.store(x, a.Scope, found, nil)
 	})
 }
 

@@ -143,7 +143,7 @@ func (j *reader) headers(e *element) (out []plan.HeaderField) {
 			panic(h.where("Header.name").Invalid("%q is not a header's name", name))
 		case name == "content-length" || name == "transfer-encoding":
 			continue // They frame the message; whittle frames it itself.
-		case name == "upgrade" || name == "trailer" || name == "expect" && !strings.EqualFold(text, "100-continue"):
+		case name == "expect" && !strings.EqualFold(text, "100-continue"):
 			panic(h.where("Header.name").Errorf(whittle.Unsupported, "the header %s is not supported", textproto.CanonicalMIMEHeaderKey(name)))
 		}
 		out = append(out, plan.HeaderField{Name: name, Value: j.compile(h.where("Header.value"), text, expr.InHeader)})
