@@ -3,6 +3,7 @@ package jmeter
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -129,6 +130,9 @@ func (j *reader) login(managers []*element) *plan.Login {
 		mechanism := j.fixed(a, "Authorization.mechanism")
 		switch mechanism {
 		case "", "BASIC", "BASIC_DIGEST", "DIGEST":
+		case "KERBEROS":
+			j.note(fmt.Sprintf("line %d: %s: credentials of KERBEROS are sent to no server, also where it asks for them", a.at.Line, e.title()))
+			continue
 		default:
 			panic(a.where("Authorization.mechanism").Errorf(whittle.Unsupported, "the mechanism %s is not supported: BASIC and DIGEST are", mechanism))
 		}

@@ -39,7 +39,7 @@ func (j *reader) block(parent *element, env elementScope) []plan.Step {
 		slices.Reverse(top)
 		steps = append(steps, top...)
 		if c := env.cookies; c != nil && (c.is("CookieManager.clearEachIteration") && !c.is("CookieManager.controlledByThreadGroup") ||
-			c.is("CookieManager.controlledByThreadGroup") && parent.value("ThreadGroup.same_user_on_next_iteration") == "false") {
+			c.is("CookieManager.controlledByThreadGroup") && newEachLoop(parent)) {
 			steps = append(steps, plan.Step{Action: clearCookies{}})
 		}
 	}

@@ -60,7 +60,7 @@ func (j *reader) group(e *element, env elementScope) plan.Group {
 	if g.OnError, ok = errorActions[action]; !ok {
 		panic(e.where("ThreadGroup.on_sample_error").Errorf(whittle.Unsupported, "on_sample_error: %s is not supported", action))
 	}
-	g.Fresh, g.KeepsCookies = e.value("ThreadGroup.same_user_on_next_iteration") == "false", true
+	g.Fresh, g.KeepsCookies = newEachLoop(e), true
 	switch e.name {
 	case "SetupThreadGroup":
 		g.Stage = plan.Setup

@@ -18,12 +18,12 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`JSR223PreProcessor "s" is not supported: it is a script`:   testPlan(script("JSR223PreProcessor")),
 		`BeanShellPostProcessor "s" is not supported: it is a sc`:   testPlan(script("BeanShellPostProcessor")),
 		`BSFSampler is not supported: it is a script`:               testPlan(threadGroup(1, 1, `<BSFSampler><stringProp name="scriptLanguage">jython</stringProp><stringProp name="script">x</stringProp></BSFSampler><hashTree/>`)),
-		`the mechanism KERBEROS is not supported`:                   testPlan(`<AuthManager><collectionProp name="AuthManager.auth_list"><elementProp name=""><stringProp name="Authorization.url">http://x/</stringProp><stringProp name="Authorization.mechanism">KERBEROS</stringProp></elementProp></collectionProp></AuthManager><hashTree/>` + threadGroup(1, 1, sampler("/", ""))),
+		`the mechanism OAUTH is not supported`:                      testPlan(`<AuthManager><collectionProp name="AuthManager.auth_list"><elementProp name=""><stringProp name="Authorization.url">http://x/</stringProp><stringProp name="Authorization.mechanism">OAUTH</stringProp></elementProp></collectionProp></AuthManager><hashTree/>` + threadGroup(1, 1, sampler("/", ""))),
 		`the function __nope is not supported: docs/load-jmeter.md`: testPlan(threadGroup(1, 1, sampler("/${__nope}", ""))),
 		`no file up.txt`:                           testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.method">POST</stringProp><elementProp name="HTTPsampler.Files"><collectionProp name="HTTPFileArgs.files"><elementProp name=""><stringProp name="File.path">up.txt</stringProp></elementProp></collectionProp></elementProp></HTTPSamplerProxy><hashTree/>`)),
 		`assertion on Assertion.smell`:             testPlan(threadGroup(1, 1, sampler("/", `<ResponseAssertion><stringProp name="Assertion.test_field">Assertion.smell</stringProp></ResponseAssertion><hashTree/>`))),
 		`the action 9 is not supported`:            testPlan(threadGroup(1, 1, `<TestAction><intProp name="ActionProcessor.action">9</intProp></TestAction><hashTree/>`+sampler("/", ""))),
-		`there is no enabled module P / P / Frag`:  testPlan(threadGroup(1, 1, `<ModuleController><collectionProp name="ModuleController.node_path"><stringProp name="1">P</stringProp><stringProp name="2">P</stringProp><stringProp name="3">Frag</stringProp></collectionProp></ModuleController><hashTree/>`+sampler("/", ""))),
+		`there is no module P / P / Frag`:          testPlan(threadGroup(1, 1, `<ModuleController><collectionProp name="ModuleController.node_path"><stringProp name="1">P</stringProp><stringProp name="2">P</stringProp><stringProp name="3">Frag</stringProp></collectionProp></ModuleController><hashTree/>`+sampler("/", ""))),
 		`no file frag.jmx`:                         testPlan(threadGroup(1, 1, `<IncludeController><stringProp name="IncludeController.includepath">frag.jmx</stringProp></IncludeController><hashTree/>`+sampler("/", ""))),
 		`below InterleaveControl is not supported`: testPlan(threadGroup(1, 1, `<InterleaveControl/><hashTree><LoopController/><hashTree>`+sampler("/", "")+`</hashTree></hashTree>`)),
 		`JDBCSampler is not supported`:             testPlan(threadGroup(1, 1, "<JDBCSampler/><hashTree/>")),
@@ -39,16 +39,18 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`not in iso-8859-1`:                        `<?xml version="1.0" encoding="iso-8859-1"?><jmeterTestPlan/>`,
 		`nested deeper than 128`:                   strings.Repeat("<hashTree>", 200),
 		`more than 1000000 elements`:               "<a>" + strings.Repeat("<b/>", 1_000_001),
-		`this one follows none`:                    `<jmeterTestPlan><hashTree><hashTree/></hashTree></jmeterTestPlan>`,
-		`has a TestPlan`:                           `<jmeterTestPlan><hashTree/></jmeterTestPlan>`,
-		`a CSV file is in UTF-8`:                   testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="fileEncoding">UTF-16</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
-		`no file x.csv`:                            testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="filename">x.csv</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
-		`the pattern is not understood`:            testPlan(threadGroup(1, 1, sampler("/", `<RegexExtractor><stringProp name="RegexExtractor.refname">x</stringProp><stringProp name="RegexExtractor.regex">(a</stringProp></RegexExtractor><hashTree/>`))),
-		`a condition with alert is not supported`:  testPlan(threadGroup(1, 1, sampler("/${__jexl3(alert(1))}", ""))),
-		`the schedule: "burst" is not known`:       testPlan(`<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">burst(1)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
-		`goes through another proxy than`:          testPlan(threadGroup(1, 1, sampler("/", "")+`<HTTPSamplerProxy><stringProp name="HTTPSampler.proxyHost">p.example</stringProp><stringProp name="HTTPSampler.proxyPort">1</stringProp></HTTPSamplerProxy><hashTree/>`)),
-		`a proxy of the scheme ftp`:                testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.proxyScheme">ftp</stringProp><stringProp name="HTTPSampler.proxyHost">p.example</stringProp><stringProp name="HTTPSampler.proxyPort">1</stringProp></HTTPSamplerProxy><hashTree/>`)),
-		`a run is of one model`:                    testPlan(threadGroup(1, 1, sampler("/", "")) + `<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">rate(1/s) even_arrivals(1 s)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
+		// A reference stands for all that is there, so references to references multiply.
+		`1:1281: more than 1000000 elements`:      manyReferences(),
+		`this one follows none`:                   `<jmeterTestPlan><hashTree><hashTree/></hashTree></jmeterTestPlan>`,
+		`has a TestPlan`:                          `<jmeterTestPlan><hashTree/></jmeterTestPlan>`,
+		`a CSV file is in UTF-8`:                  testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="fileEncoding">UTF-16</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
+		`no file x.csv`:                           testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="filename">x.csv</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
+		`the pattern is not understood`:           testPlan(threadGroup(1, 1, sampler("/", `<RegexExtractor><stringProp name="RegexExtractor.refname">x</stringProp><stringProp name="RegexExtractor.regex">(a</stringProp></RegexExtractor><hashTree/>`))),
+		`a condition with alert is not supported`: testPlan(threadGroup(1, 1, sampler("/${__jexl3(alert(1))}", ""))),
+		`the schedule: "burst" is not known`:      testPlan(`<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">burst(1)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
+		`goes through another proxy than`:         testPlan(threadGroup(1, 1, sampler("/", "")+`<HTTPSamplerProxy><stringProp name="HTTPSampler.proxyHost">p.example</stringProp><stringProp name="HTTPSampler.proxyPort">1</stringProp></HTTPSamplerProxy><hashTree/>`)),
+		`a proxy of the scheme ftp`:               testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.proxyScheme">ftp</stringProp><stringProp name="HTTPSampler.proxyHost">p.example</stringProp><stringProp name="HTTPSampler.proxyPort">1</stringProp></HTTPSamplerProxy><hashTree/>`)),
+		`a run is of one model`:                   testPlan(threadGroup(1, 1, sampler("/", "")) + `<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">rate(1/s) even_arrivals(1 s)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
 	} {
 		_, err := Parse("p.jmx", []byte(src), plan.Source{Open: noFiles, Properties: map[string]string{"set": "7"}})
 		if err == nil || !strings.Contains(err.Error(), says) {
@@ -94,6 +96,16 @@ func FuzzJMX(f *testing.F) {
 // testPlan wraps thread groups into a test plan.
 func testPlan(inner string) string {
 	return `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="P"/><hashTree>` + inner + `</hashTree></hashTree></jmeterTestPlan>`
+}
+
+// manyReferences is a plan of lists that each have the list before ten times.
+func manyReferences() string {
+	var b strings.Builder
+	b.WriteString("<jmeterTestPlan><a0>" + strings.Repeat("<b/>", 10) + "</a0>")
+	for i := range 8 {
+		fmt.Fprintf(&b, "<a%d>%s</a%d>", i+1, strings.Repeat(fmt.Sprintf(`<b reference="../../a%d"/>`, i), 10), i+1)
+	}
+	return b.String() + "</jmeterTestPlan>"
 }
 
 // threadGroup is one of so many users and loops.

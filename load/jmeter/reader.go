@@ -38,6 +38,7 @@ type reader struct {
 	atStart         bool              // what is compiled is looked at when the test starts: variables have their first values
 	setsProperties  bool              // the plan sets properties during the run
 	uploaded        int               // bytes of the files that are sent
+	tree            *tag              // the plan's hashTree
 	top             []*element        // what the plan itself has
 	early           map[*element]bool // what is looked at before any script runs: it is right below the plan or a group
 	loop            *repeat           // the loop controller that is being read
@@ -87,7 +88,8 @@ func (j *reader) document(root *tag) {
 	if len(root.children) == 0 || root.children[0].name != "hashTree" {
 		panic(root.at.Invalid("a JMeter plan has a hashTree"))
 	}
-	top := testElements(root.children[0])
+	j.tree = root.children[0]
+	top := testElements(j.tree)
 	i := slices.IndexFunc(top, func(e *element) bool { return e.name == "TestPlan" })
 	if i < 0 {
 		panic(root.at.Invalid("a JMeter plan has a TestPlan"))
@@ -109,7 +111,7 @@ func (j *reader) testPlan(e *element) {
 		j.Plan.Notes = append(j.Plan.Notes, "the libraries of the class path are left out: "+jars)
 	}
 	j.Plan.Serial = e.is("TestPlan.serialize_threadgroups")
-	j.include(e, e, 0)
+	j.include(e, 0)
 	j.findRuntime(e)
 	for _, m := range functionVariables.FindAllSubmatch(j.raw, -1) {
 		j.runtime[string(m[2])] = true

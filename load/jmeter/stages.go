@@ -34,22 +34,36 @@ func (j *reader) pluginGroup(e *element, env elementScope) {
 	j.atStart = true
 	defer func() { j.atStart = false }()
 	parts := map[string]func(*element) []part{steppingGroup: j.stepping, ultimateGroup: j.ultimate, concurrencyGroup: j.concurrency}[e.name](e)
-	at := 0
+	at, groups := 0, len(j.Plan.Groups)
 	for _, p := range parts {
 		if p.users <= 0 {
 			continue
 		}
+		if at += p.users; p.hold <= 0 {
+			continue // they are to go before they have come
+		}
 		own := g
-		own.Users, own.Ramp, own.Delay, own.Duration, own.First = p.users, p.ramp, p.delay, p.hold, at
+		own.Users, own.Ramp, own.Delay, own.Duration, own.First = p.users, p.ramp, p.delay, p.hold, at-p.users
 		if own.Loops = p.loops; p.loops == 0 {
 			own.Loops = j.scheduledLoops(e)
 		}
-		at += p.users
 		j.Plan.Groups = append(j.Plan.Groups, own)
 	}
-	if at == 0 {
+	if len(j.Plan.Groups) == groups {
 		j.ignored = append(j.ignored, e.title()+" (of no users)")
 	}
+}
+
+// newEachLoop reports whether a group's users are new ones with each loop, and begin it
+// with new connections. The older of the plugins' groups know of nothing else.
+func newEachLoop(e *element) bool {
+	switch e.name {
+	case steppingGroup, ultimateGroup:
+		return true
+	case concurrencyGroup:
+		return e.value("same_user_on_next_iteration") == "false"
+	}
+	return e.value("ThreadGroup.same_user_on_next_iteration") == "false"
 }
 
 // part are users that come over a time and go together.
@@ -65,7 +79,8 @@ func (j *reader) secondsOf(e *element, name string) time.Duration {
 }
 
 // stepping are the users of a SteppingThreadGroup: some at the beginning and then some
-// at each step, all for the flight time after the last step, then fewer step by step.
+// at each step, all for the flight time after the last step, then fewer step by step. The
+// arithmetic is the plugin's.
 func (j *reader) stepping(e *element) []part {
 	j.refuseOthers(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "ThreadGroup.num_threads", "Threads initial delay", "Start users count",
 		"Start users count burst", "Start users period", "Stop users count", "Stop users period", "flighttime", "rampUp")
@@ -84,35 +99,29 @@ func (j *reader) stepping(e *element) []part {
 	if out < 1 {
 		out = total
 	}
+	burst = min(burst, total)
+	climb := every + ramp
+	steps := (total - burst + step - 1) / step
+	last := total - burst - (steps-1)*step // the users of the last step
+	if steps == 0 {
+		last = step
+	}
+	end := delay + time.Duration(steps)*climb + ramp/time.Duration(step)*time.Duration(last) + flight
 	var parts []part
-	at, gone := delay, 0
-	for users := 0; users < total; {
-		n := step
-		if users == 0 {
-			n = burst
+	for n := 0; n < total; {
+		// What comes together, and of that what goes together: the first to come goes first.
+		in, from, of := time.Duration(0), 0, burst
+		if n >= burst {
+			k := (n - burst) / step
+			in, from, of = time.Duration(k+1)*climb, burst+k*step, step
 		}
-		n = min(n, total-users)
-		parts = append(parts, part{users: n, delay: at, ramp: ramp})
-		if users += n; users < total {
-			at += ramp + every
-		}
+		users := min(from+of, (n/out+1)*out, total) - n
+		at := delay + in + ramp/time.Duration(of)*time.Duration(n-from)
+		leaves := end + time.Duration(n/out)*off
+		parts = append(parts, part{users: users, delay: at, ramp: ramp / time.Duration(of) * time.Duration(users), hold: leaves - at})
+		n += users
 	}
-	end := at + ramp + flight
-	var split []part
-	for _, p := range parts {
-		// The first to come are the first to go.
-		for n := p.users; n > 0; {
-			k := min(n, out-gone%out)
-			leaves := end + time.Duration(gone/out)*off
-			own := part{users: k, delay: p.delay + time.Duration(float64(p.ramp)*float64(p.users-n)/float64(p.users)), hold: leaves - p.delay}
-			own.ramp = time.Duration(float64(p.ramp) * float64(k) / float64(p.users))
-			own.hold = leaves - own.delay
-			split = append(split, own)
-			gone += k
-			n -= k
-		}
-	}
-	return split
+	return parts
 }
 
 // ultimate are the users of an UltimateThreadGroup: rows of users, delay, start-up, hold
@@ -148,7 +157,7 @@ func (j *reader) ultimate(e *element) []part {
 		for k := range pieces {
 			from, to := users*k/pieces, users*(k+1)/pieces
 			at := func(i int) time.Duration {
-				return time.Duration(n[2] * float64(i) / math.Max(float64(users), 1) * float64(time.Second))
+				return time.Duration(n[2] * float64(i+1) / math.Max(float64(users), 1) * float64(time.Second))
 			}
 			leaves := s(2) + s(3) + time.Duration(n[4]*float64(k+1)/float64(pieces)*float64(time.Second))
 			out = append(out, part{users: to - from, delay: s(1) + at(from), ramp: at(to) - at(from), hold: leaves - at(from)})
@@ -160,7 +169,8 @@ func (j *reader) ultimate(e *element) []part {
 // concurrency are the users of a ConcurrencyThreadGroup: a level that is reached in
 // steps over a time, and then held.
 func (j *reader) concurrency(e *element) []part {
-	j.refuseOthers(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "TargetLevel", "RampUp", "Steps", "Hold", "LogFilename", "Iterations", "Unit")
+	j.refuseOthers(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "TargetLevel", "RampUp", "Steps", "Hold", "LogFilename", "Iterations", "Unit",
+		"same_user_on_next_iteration", "ThreadGroup.same_user_on_next_iteration")
 	users := int(j.whole(e.tag, "TargetLevel", 0, plan.MaxClosed, 0))
 	unit := time.Minute
 	if j.fixed(e.tag, "Unit") == "S" {
@@ -201,20 +211,20 @@ func (j *reader) constantText(t *tag) string {
 const maxIncluded = 16
 
 // include puts what Include and Module Controllers name below them.
-func (j *reader) include(root, e *element, depth int) {
+func (j *reader) include(e *element, depth int) {
 	for _, c := range e.below {
 		switch c.name {
 		case "IncludeController":
 			c.below = j.included(c)
 			depth++
 		case "ModuleController":
-			c.below = []*element{j.module(root, c)}
+			c.below = []*element{j.module(c)}
 			depth++
 		}
 		if depth > maxIncluded {
 			panic(c.at.Errorf(whittle.ResourceExhausted, "fragments within each other, deeper than %d", maxIncluded))
 		}
-		j.include(root, c, depth)
+		j.include(c, depth)
 	}
 }
 
@@ -255,8 +265,10 @@ func (j *reader) included(e *element) []*element {
 	return flat
 }
 
-// module finds the controller that a Module Controller names by its path of labels.
-func (j *reader) module(root, e *element) *element {
+// module finds the controller that a Module Controller names by its path of labels, which
+// begins with the tree's root. As in JMeter it may be disabled where it stands, and of
+// several of one path the last counts.
+func (j *reader) module(e *element) *element {
 	path := e.prop("ModuleController.node_path")
 	if path == nil {
 		panic(e.at.Invalid("%s names no module", e.title()))
@@ -265,30 +277,37 @@ func (j *reader) module(root, e *element) *element {
 	for _, c := range path.children {
 		labels = append(labels, c.text)
 	}
-	// The path begins with the tree's root and the plan, each of one label or none.
-	var at *element
-	for from := 0; from < len(labels) && from < 3 && at == nil; from++ {
-		at = descend(root, labels[from:])
-	}
-	if at == nil || isGroup(at.name) {
-		panic(e.at.Invalid("%s: there is no enabled module %s", e.title(), strings.Join(labels, " / ")))
-	}
-	copied := *at
-	if copied.name == "TestFragmentController" {
-		copied.tag = &tag{name: "GenericController", at: at.at}
-	}
-	copied.below = append([]*element(nil), at.below...)
-	return &copied
-}
-
-// descend follows labels; nil where one is of nothing.
-func descend(at *element, labels []string) *element {
-	for _, label := range labels {
-		i := slices.IndexFunc(at.below, func(c *element) bool { return c.label == label })
-		if i < 0 {
-			return nil
-		}
-		at = at.below[i]
+	at := descend(j.tree, labels[min(1, len(labels)):])
+	switch {
+	case at == nil:
+		panic(e.at.Invalid("%s: there is no module %s", e.title(), strings.Join(labels, " / ")))
+	case isGroup(at.name) || at.name == "OpenModelThreadGroup" || at.name == "TestPlan":
+		panic(e.at.Errorf(whittle.Unsupported, "%s: %s is no controller", e.title(), strings.Join(labels, " / ")))
+	case at.name == "TestFragmentController":
+		at.tag = &tag{name: "GenericController", at: at.at}
 	}
 	return at
+}
+
+// descend follows labels through a hashTree to an element of its own; nil where they lead
+// to none. JMeter goes through no Module Controller.
+func descend(tree *tag, labels []string) (found *element) {
+	if len(labels) == 0 {
+		return nil
+	}
+	for i, t := range tree.children {
+		if t.name == "hashTree" || t.name == "ModuleController" || t.attributes["testname"] != labels[0] {
+			continue
+		}
+		below := &tag{}
+		if i+1 < len(tree.children) && tree.children[i+1].name == "hashTree" {
+			below = tree.children[i+1]
+		}
+		if len(labels) == 1 {
+			found = &element{tag: t, label: labels[0], below: testElements(below)}
+		} else if further := descend(below, labels[1:]); further != nil {
+			found = further
+		}
+	}
+	return found
 }
