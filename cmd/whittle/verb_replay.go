@@ -50,7 +50,7 @@ type replayVerb struct {
 func (replayVerb) Help() string {
 	return `The recorded responses stand for the monolith: each request is sent to the candidate again, and the two responses are compared as on live traffic. Requests of one connection keep their order. What may change something is not sent, unless the config says safe: true or dry_run:, or --allow-writes is given.
 
-Exit status: 0 EQUIVALENT, or nothing shown to differ; 1 DIFFERENT, or what --fail-if says. Ctrl-C ends early and still reports.
+Exit status: 0 EQUIVALENT, or nothing shown to differ; 1 DIFFERENT, or what --fail-if says; 2 bad usage, or a log that cannot be read; 3 nothing responded, or nothing could be compared. Ctrl-C ends early and still reports.
 
 Examples:
   whittle replay recorded --against http://127.0.0.1:8090

@@ -73,6 +73,25 @@ func TestARouteThatNeverRespondsIsNotLeftOut(t *testing.T) {
 	}
 }
 
+// TestATargetThatIsNotThere could not be asked: that is no finding about a candidate, and
+// neither is one response in the place of hundreds.
+func TestATargetThatIsNotThere(t *testing.T) {
+	asked := 0
+	for name, code := range map[string]whittle.Code{"nobody": whittle.Unavailable, "one of them": whittle.FallsShort} {
+		url := serve(t, func(r *http.Request) string {
+			if asked++; name == "nobody" || asked != 3 {
+				panic(http.ErrAbortHandler)
+			}
+			return numberOf(r)
+		})
+		asked = 0
+		r := run(t, numbers(300), Options{Against: url, Key: Key{by: byNothing}, Connections: 1})
+		if err := r.Err([]string{"differs", "undecided"}); r.Ledger.Failed < 299 || whittle.CodeOf(err) != code {
+			t.Errorf("%s: %+v: %v", name, r.Ledger, err)
+		}
+	}
+}
+
 func TestAnotherFieldIsDifferentAndExplained(t *testing.T) {
 	url := serve(t, func(r *http.Request) string { return strings.Replace(numberOf(r), "7", "8", 1) })
 	r := run(t, numbers(1000), Options{Against: url, Key: Key{by: byNothing}})

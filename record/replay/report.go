@@ -290,6 +290,8 @@ func were(n int64, what string) string {
 func (r *Report) Err(failIf []string) error {
 	short := func(why string) error { return whittle.Errorf(whittle.FallsShort, "%s: %s", r.Against, why) }
 	switch {
+	case r.Ledger.Failed > 0 && r.Latency.Now.Count == 0 && !r.Interrupted: // a target that is not there is no other service
+		return whittle.Errorf(whittle.Unavailable, "%s: none of the requests got a response (%d failed)", r.Against, r.Ledger.Failed)
 	case r.Verdict == whittle.Different:
 		return short("the candidate is DIFFERENT")
 	case r.Differing > 0 && slices.Contains(failIf, "differs"):
@@ -299,9 +301,6 @@ func (r *Report) Err(failIf []string) error {
 	}
 	if r.Ledger.Compared > 0 || r.Interrupted {
 		return nil
-	}
-	if r.Ledger.Failed > 0 {
-		return whittle.Errorf(whittle.Unavailable, "%s: none of the requests got a response (%d failed)", r.Against, r.Ledger.Failed)
 	}
 	return whittle.Errorf(whittle.Unavailable, "%s: nothing could be compared", r.Against).
 		WithHint("the report says what each exchange was skipped for")
