@@ -42,6 +42,9 @@ func (b *Block) Add(e *Entry) error {
 // Len is how many entries are in the block.
 func (b *Block) Len() int { return b.head.Count }
 
+// Unpacked is the length of the block's entries before compression, in bytes.
+func (b *Block) Unpacked() int { return len(b.raw) }
+
 // Size is roughly their size in bytes before compression.
 func (b *Block) Size() int { return len(b.raw) + b.summary.size }
 

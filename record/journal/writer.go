@@ -33,6 +33,8 @@ type Writer struct {
 	seg  *segment
 	old  []closed // the segments behind seg, oldest first
 	lost uint64
+	// unpacked is the length of the appended entries before compression.
+	unpacked int64
 }
 
 // segment is the segment that is being written.
@@ -76,9 +78,11 @@ func Create(dir string, o Options) (*Writer, error) {
 // large enough. A capture.ErrEntry concerns this entry alone; any other error
 // is Flush's.
 func (w *Writer) Append(e *capture.Entry) error {
+	before := w.block.Unpacked()
 	if err := w.block.Add(e); err != nil {
 		return err
 	}
+	w.unpacked += int64(w.block.Unpacked() - before)
 	if w.block.Size() < blockBytes {
 		return nil
 	}
@@ -127,6 +131,9 @@ func (w *Writer) Describe(about []byte) error {
 
 // Lost counts the entries that were appended and could not be written.
 func (w *Writer) Lost() uint64 { return w.lost }
+
+// Unpacked is the length of the entries that were appended, before compression, in bytes.
+func (w *Writer) Unpacked() int64 { return w.unpacked }
 
 func (w *Writer) write() error {
 	if w.seg == nil {

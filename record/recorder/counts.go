@@ -13,8 +13,8 @@ type counts struct {
 // Counts is the outcome of the exchanges that were offered: Recorded, Shed,
 // Dropped and Lost add up to them once the recorder is closed.
 type Counts struct {
-	// Recorded exchanges were appended; Bytes is their size before redaction
-	// and compression. Bodiless of them have no body, because it could not be
+	// Recorded exchanges were appended; Bytes is their size in the log before
+	// compression. Bodiless of them have no body, because it could not be
 	// redacted or was too large.
 	Recorded, Bodiless, Bytes int64
 	// Shed exchanges found the queue full.
@@ -42,7 +42,7 @@ var (
 	descBodiless = prometheus.NewDesc("whittle_recorder_bodies_left_out_total",
 		"Recorded exchanges without a body that could not be redacted, or was too long.", nil, nil)
 	descBytes = prometheus.NewDesc("whittle_recorder_bytes_total",
-		"Bytes of the recorded exchanges, before redaction and compression.", nil, nil)
+		"Bytes of the recorded exchanges in the log, before compression.", nil, nil)
 	descFailures = prometheus.NewDesc("whittle_recorder_disk_errors_total",
 		"Writes of the log that failed.", nil, nil)
 	descWaiting = prometheus.NewDesc("whittle_recorder_queue_bytes",

@@ -45,6 +45,7 @@ type sink interface {
 	Describe(about []byte) error
 	Flush() error
 	Lost() uint64
+	Unpacked() int64
 	Close() error
 }
 
@@ -239,7 +240,7 @@ func (w *writing) keep(it item) {
 	}
 	w.pending++
 	r.counts.appended.Add(1)
-	r.counts.bytes.Add(it.size)
+	r.counts.bytes.Store(w.to.Unpacked())
 	if e.Request.Truncated || e.Response.Truncated {
 		r.counts.bodiless.Add(1)
 	}
