@@ -72,8 +72,8 @@ func (v *newVerb) Run(ctx context.Context, s cmdline.Streams, flags *kong.Contex
 			return whittle.Errorf(whittle.Invalid, "%s %q is not a name of proto: letters, digits and _, such as %s", name.flag, name.value, name.example)
 		}
 	}
-	// A folder of somebody's is refused before a long log is read.
-	before, err := scaffold.Before(v.To)
+	// A folder of somebody's, or a module that is none, is refused before a long log is read.
+	before, err := scaffold.Before(v.To, v.Module)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@
 package scaffold
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -66,8 +67,8 @@ func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.
 	if err != nil {
 		return nil, err
 	}
-	if o.Module == "" {
-		o.Module = before.Module
+	if o.Module, err = before.module(o.Dir, o.Module); err != nil {
+		return nil, err
 	}
 	if o.Monolith == "" {
 		o.Monolith = "http://127.0.0.1:3000"
@@ -140,20 +141,30 @@ func theirs(before, now *contract.Contract) *contract.Contract {
 
 // Before returns the contract of the project in dir, so that inference keeps
 // its names and numbers. Nil: there is no project yet. A folder that contains
-// anything else is FailedPrecondition.
-func Before(dir string) (*contract.Contract, error) {
+// anything else is FailedPrecondition, and a module (Options.Module) that Go or
+// the project could not have is Invalid.
+func Before(dir, module string) (*contract.Contract, error) {
 	m, err := readManifest(dir)
 	if err != nil {
 		return nil, err
 	}
-	return m.Contract, nil
+	_, err = m.module(dir, module)
+	return m.Contract, err
 }
 
-// moduleOf names the module after its folder.
-func moduleOf(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", whittle.Errorf(whittle.Invalid, "find folder: %w", err)
+// module is the path that is given, else that of before, else one after the folder.
+func (m *manifest) module(dir, given string) (string, error) {
+	path := cmp.Or(given, m.Module)
+	if path == "" {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return "", whittle.Errorf(whittle.Invalid, "find folder: %w", err)
+		}
+		path = plainName(filepath.Base(abs))
 	}
-	return plainName(filepath.Base(abs)), nil
+	if !isModule(path) {
+		return "", whittle.Errorf(whittle.Invalid, "make project: %q is not a Go module's path", path).
+			WithHint("give --module NAME of letters, digits, dots, dashes and slashes, such as example.com/shop")
+	}
+	return path, nil
 }

@@ -152,7 +152,7 @@ func TestAgain(t *testing.T) {
 			t.Errorf("%s is still there", gone)
 		}
 	}
-	if before, err := Before(dir); err != nil || len(before.Messages[0].Fields) != 2 || before.Message("Gift").Reserved[0] != 2 {
+	if before, err := Before(dir, ""); err != nil || len(before.Messages[0].Fields) != 2 || before.Message("Gift").Reserved[0] != 2 {
 		t.Errorf("Before = %+v, %v", before, err)
 	}
 

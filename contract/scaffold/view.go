@@ -49,16 +49,6 @@ func newView(c *contract.Contract, o Options) (*view, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "make project: the contract has no method").
 			WithHint("record requests of the endpoint first, or name another --route")
 	}
-	if o.Module == "" {
-		var err error
-		if o.Module, err = moduleOf(o.Dir); err != nil {
-			return nil, err
-		}
-	}
-	if !isModule(o.Module) {
-		return nil, whittle.Errorf(whittle.Invalid, "make project: %q is not a Go module's path", o.Module).
-			WithHint("give --module NAME of letters, digits, dots, dashes and slashes, such as example.com/shop")
-	}
 	name := plainName(o.Module[strings.LastIndexByte(o.Module, '/')+1:])
 	v := &view{
 		Options: o, Contract: c, Name: name,
