@@ -10,13 +10,14 @@ export const count = n => grouped.format(n);
 // plural gives "1 route", "2 routes".
 export const plural = (n, one, many = one + 's') => `${count(n)} ${n === 1 ? one : many}`;
 
-// digits writes a figure with so many significant digits, all of a large one.
+// digits writes a figure with so many significant digits, all of a large one, and as a
+// power of ten what would be a row of zeros: evidence multiplies, and knows no bound.
 export function digits(n, most = 3) {
   if (!Number.isFinite(n)) return nothing;
   if (n === 0) return '0';
   const size = Math.abs(n);
+  if (size < 1e-4 || size >= 1e12) return n.toExponential(1).replace('e', '·10^').replace('+', '');
   if (size >= 10 ** most) return grouped.format(n);
-  if (size < 1e-4) return n.toExponential(1).replace('e', '·10^').replace('+', '');
   return String(Number(n.toPrecision(most)));
 }
 
