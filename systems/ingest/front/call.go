@@ -35,28 +35,52 @@ type call struct {
 	appendBytes                           int64     // of the front's sum of bytes on their way
 	began                                 time.Time // when there was room for the body
 
-	// scratch is what the request works with, once it is let in. Those that
-	// wait to be let in have none.
+	// scratch and input are what the request works with, once it is let in. Those
+	// that wait to be let in have none.
 	*scratch
+	*input                  // nil also once the stream has copied what came of it
 	finished   bool         // the handler came to its end
 	overloaded bool         // there was no room for it in memory
 	last       bool         // no other request can come over the connection
-	items      []event.Item // the parser's, or raw
+	items      []event.Item // the parser's, or raw; none once the stream has copied them
+	batch      bool         // the items are the events of a batch
 	body       []byte       // the decoded body, once it is that
 	shared     []byte       // what a batch gives to its events
 	out        []byte       // the response's body
+	copied     func()       // releaseCopied of this call, made once
 }
 
-// scratch is memory that is kept for the next request, with all that it grew to.
+// calls keeps the memory of calls: half of what a single event would leave for the
+// collector.
+var calls = sync.Pool{New: func() any {
+	c := new(call)
+	c.copied = c.releaseCopied
+	return c
+}}
+
+func newCall(like call) *call {
+	c := calls.Get().(*call)
+	like.copied = c.copied
+	*c = like
+	return c
+}
+
+// input is memory for a body and what is made of it. It is kept for the next request,
+// with all that it grew to.
+type input struct {
+	wire, decoded []byte
+	parser        event.Parser
+	raw           [1]event.Item
+	headers       []stream.Header // raw's
+	listed        []event.Item    // the records of a body that is a list of them
+}
+
+// scratch is memory for all else of a request, kept in the same way.
 type scratch struct {
-	wire, decoded, response, fields  []byte
+	response, fields                 []byte
 	readingSlot, unauthenticatedSlot slot
 
-	parser   event.Parser
-	raw      [1]event.Item
-	headers  []stream.Header // raw's
-	listed   []event.Item    // the records of a body that is a list of them
-	outcomes []outcome       // one an item
+	outcomes []outcome // one an item
 
 	// What keep needs; see there.
 	records []stream.Record
@@ -67,11 +91,15 @@ type scratch struct {
 	waiting []pending
 }
 
-// small and large keep scratches. They are two, so that what batches have grown
-// is not spread over a thousand connections that send single events.
-var small, large = sync.Pool{New: newScratch}, sync.Pool{New: newScratch}
+// pools keep inputs and scratches. They are two, so that what batches have grown is
+// not spread over a thousand connections that send single events.
+type pools struct{ inputs, scratches sync.Pool }
 
-func newScratch() any { return new(scratch) }
+func newPools() *pools {
+	return &pools{sync.Pool{New: func() any { return new(input) }}, sync.Pool{New: func() any { return new(scratch) }}}
+}
+
+var small, large = newPools(), newPools()
 
 const (
 	smallBody = 8 << 10
@@ -81,49 +109,86 @@ const (
 
 // attachScratch returns the call its scratch.
 func (c *call) attachScratch() {
-	pool := &large
+	p := c.pools()
+	c.scratch, c.input = p.scratches.Get().(*scratch), p.inputs.Get().(*input)
+}
+
+func (c *call) pools() *pools {
 	if c.isSmall() {
-		pool = &small
+		return small
 	}
-	c.scratch = pool.Get().(*scratch)
+	return large
 }
 
 func (c *call) isSmall() bool { return c.need <= smallBody && c.coding == identity }
 
-// release returns everything back. The records' memory is ours again because Append
-// has returned; where it panicked, nobody knows who has it.
-func (c *call) release() {
+// releaseBounds returns what the call holds of the front's bounds, but for so much of
+// what may be worked on.
+func (c *call) releaseBounds(rest int64) {
 	if c.reading > 0 {
 		c.f.throughput.done.Add(c.reading)
 		c.f.reading.free.Release(c.reading)
+		c.reading = 0
 	}
 	c.releaseUnauthenticated()
-	if c.working > 0 {
-		c.f.working.Release(c.working)
+	if rest < c.working {
+		c.f.working.Release(c.working - rest)
+		c.working = rest
 	}
+}
+
+// outcomeBytes is what a scratch has for each event, at most.
+const outcomeBytes = 512
+
+// releaseCopied is called when the stream has copied the records. What they were made
+// of is for others then, who need find no memory of their own while this call waits for
+// the disk: a few bodies are in memory in place of one a connection, and in the
+// processor's caches.
+func (c *call) releaseCopied() {
+	c.releaseBounds(int64(requestOverhead + outcomeBytes*len(c.outcomes)))
+	c.releaseInput()
+}
+
+// releaseInput returns the memory of the body and of the records.
+func (c *call) releaseInput() {
+	in := c.input
+	if in == nil {
+		return
+	}
+	c.input, c.items, c.body, c.shared = nil, nil, nil, nil
+	clear(c.records)
+	in.raw[0] = event.Item{}
+	clear(in.headers)
+	clear(in.listed)
+	in.listed, in.wire, in.decoded = in.listed[:0], in.wire[:0], in.decoded[:0]
+	if !c.isSmall() || cap(in.wire) <= maxKeptBuffer {
+		c.pools().inputs.Put(in)
+	}
+}
+
+// release returns everything back. The records' memory is ours again because Append
+// has returned; where it panicked, nobody knows who has it.
+func (c *call) release() {
+	c.releaseBounds(0)
 	c.setAppendBytes(0)
 	s := c.scratch
 	if s == nil || !c.finished {
 		return
 	}
+	c.releaseInput()
 	clear(s.records)
 	clear(s.outcomes)
 	clear(s.claims)
 	clear(s.kept)
 	clear(s.waiting)
-	s.raw[0] = event.Item{}
-	clear(s.headers)
-	clear(s.listed)
-	s.listed = s.listed[:0]
-	s.wire, s.decoded, s.response = s.wire[:0], s.decoded[:0], c.out[:0]
+	s.response = c.out[:0]
 	s.records, s.outcomes, s.todo, s.ids, s.waiting = s.records[:0], s.outcomes[:0], s.todo[:0], s.ids[:0], s.waiting[:0]
 	s.claims, s.kept = s.claims[:0], s.kept[:0]
-	switch {
-	case !c.isSmall():
-		large.Put(s)
-	case cap(s.wire) <= maxKeptBuffer && cap(s.response) <= maxKeptBuffer:
-		small.Put(s)
+	if !c.isSmall() || cap(s.response) <= maxKeptBuffer {
+		c.pools().scratches.Put(s)
 	}
+	*c = call{copied: c.copied}
+	calls.Put(c)
 }
 
 // refusal is a response about a request as a whole, of which nothing was kept.
@@ -201,6 +266,7 @@ func (c *call) parse(r *http.Request, body []byte) *refusal {
 		return no
 	}
 	c.items, c.shared = b.Items, b.Shared
+	c.batch = c.kind == event.Bulk || c.kind == event.Import
 	return c.reserveRecords(len(body))
 }
 

@@ -54,7 +54,7 @@ func (c *call) keepRejected(r *http.Request) {
 // addressLetter gives a letter the event that it is about. It returns how much
 // room is left for what the batch shares.
 func (c *call) addressLetter(l *deadletter.Letter, i, room int) int {
-	if !c.batch() {
+	if !c.batch {
 		l.Body = bytes.Clone(c.body)
 		return room
 	}
@@ -143,9 +143,4 @@ func keyInside(body []byte) []byte {
 		return nil
 	}
 	return key
-}
-
-// batch reports whether the items are the events of a batch.
-func (c *call) batch() bool {
-	return c.kind == event.Bulk || c.kind == event.Records || c.kind == event.Import && len(c.items) > 0 && &c.items[0] != &c.raw[0]
 }

@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"whittle"
 	"whittle/systems/ingest/dedup"
 	"whittle/systems/ingest/stream"
 )
@@ -27,8 +28,9 @@ import (
 // withoutLane has serve take net/http's server alone.
 var withoutFastPath bool
 
-// TestMain runs all tests twice: over the fast path, and over net/http, to which the
-// fast path leaves what is odd. A client sees no difference.
+// TestMain runs all tests twice: over the fast path and onto a stream that copies
+// records before it keeps them, and over net/http, to which the fast path leaves what
+// is odd, and onto one that does not. A client sees no difference.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	alone := flag.Lookup("test.bench").Value.String() + flag.Lookup("test.fuzz").Value.String()
@@ -59,6 +61,8 @@ type double struct {
 	// gate, where it is not nil, is received from before an append goes on.
 	gate  chan struct{}
 	limit int
+	// holds says that it copies no records before it has kept them.
+	holds bool
 }
 
 func newDouble() *double {
@@ -69,32 +73,67 @@ func (d *double) Durability() stream.Durability { return stream.LocalFsync }
 func (d *double) Limit() int                    { return d.limit }
 
 func (d *double) Append(ctx context.Context, records []stream.Record) []stream.Result {
-	results := make([]stream.Result, len(records))
+	d.wait(ctx)
+	return d.keep(records, d.decide(records))
+}
+
+func (d *double) wait(ctx context.Context) {
 	if d.gate != nil {
 		select {
 		case <-d.gate:
 		case <-ctx.Done():
 		}
 	}
+}
+
+// decide says what becomes of each record.
+func (d *double) decide(records []stream.Record) []error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	fates := make([]error, len(records))
 	for i := range records {
-		r := &records[i]
 		n := d.seen
 		d.seen++
 		if d.fate != nil {
-			if err := d.fate(n, r); err != nil {
-				results[i].Err = err
-				continue
-			}
+			fates[i] = d.fate(n, &records[i])
 		}
-		own := *r
-		own.Value = bytes.Clone(r.Value)
-		own.Header = slices.Clone(r.Header)
-		results[i].Position = stream.Position{Partition: "0", Offset: strconv.Itoa(len(d.kept))}
-		d.kept = append(d.kept, own)
+	}
+	return fates
+}
+
+func (d *double) keep(records []stream.Record, fates []error) []stream.Result {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	results := make([]stream.Result, len(records))
+	for i, r := range records {
+		if results[i].Err = fates[i]; fates[i] == nil {
+			results[i].Position = stream.Position{Partition: "0", Offset: strconv.Itoa(len(d.kept))}
+			d.kept = append(d.kept, own(r))
+		}
 	}
 	return results
+}
+
+func own(r stream.Record) stream.Record {
+	r.Value = bytes.Clone(r.Value)
+	r.Header = slices.Clone(r.Header)
+	return r
+}
+
+// copying is a double that copies what it is to keep, as the embedded log does.
+type copying struct{ *double }
+
+func (d copying) AppendCopy(ctx context.Context, records []stream.Record, copied func()) []stream.Result {
+	mine := make([]stream.Record, len(records))
+	for i := range records {
+		mine[i] = own(records[i])
+	}
+	fates := d.decide(mine)
+	if !slices.ContainsFunc(fates, func(err error) bool { return whittle.CodeOf(err) == whittle.Invalid }) {
+		copied()
+	}
+	d.wait(ctx)
+	return d.keep(mine, fates)
 }
 
 func (d *double) Partitions(context.Context) ([]stream.Partition, error) { return nil, nil }
@@ -108,6 +147,13 @@ func (d *double) Capacity() stream.Capacity {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.capacity
+}
+
+// decided is of how many records it is settled what becomes of them.
+func (d *double) decided() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.seen
 }
 
 func (d *double) setCapacity(r stream.Capacity) {
@@ -140,6 +186,9 @@ func serve(t *testing.T, change func(*Options)) *testFront {
 		change(&o)
 	}
 	d = o.Stream.(*double)
+	if !withoutFastPath && !d.holds {
+		o.Stream = copying{d}
+	}
 	f, err := New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -246,7 +246,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		f.activeRequests.Add(1)
 		defer f.activeRequests.Add(-1)
-		c := call{f: f, kind: kind, id: id, received: f.o.Now(), address: f.clientAddress(r), source: f.stranger()}
+		c := newCall(call{f: f, kind: kind, id: id, received: f.o.Now(), address: f.clientAddress(r), source: f.stranger()})
 		defer c.release()
 		c.respond(w, r, c.handle(w, r))
 		c.finished = true

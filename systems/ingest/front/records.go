@@ -38,6 +38,6 @@ func (c *call) parseRecords(body []byte) *refusal {
 		}
 		c.listed, rest = append(c.listed, item), after
 	}
-	c.items = c.listed
+	c.items, c.batch = c.listed, true
 	return nil
 }

@@ -115,8 +115,7 @@ func (c *call) buildResponse(r *http.Request) response {
 	}
 	c.f.metrics.count(&t)
 	c.source.count(&t)
-	batch := c.batch()
-	a := response{status: t.httpStatus(batch)}
+	a := response{status: t.httpStatus(c.batch)}
 	if a.status == http.StatusTooManyRequests || a.status >= 500 {
 		a.retry = c.f.retryAfter(c.need)
 	}
@@ -128,7 +127,7 @@ func (c *call) buildResponse(r *http.Request) response {
 		b = append(b, `,"durability":"`...)
 		b = append(append(b, c.f.o.Stream.Durability()...), '"')
 	}
-	if batch {
+	if c.batch {
 		b = c.appendBatch(b, &t, r)
 	} else {
 		b = c.outcomes[0].appendDetail(b)

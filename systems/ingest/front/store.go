@@ -147,7 +147,7 @@ func (c *call) append(ctx context.Context) {
 		c.records = append(c.records, c.items[i].Record)
 	}
 	begun := c.f.o.Now()
-	results := c.f.o.Stream.Append(ctx, c.records)
+	results := c.appendRecords(ctx)
 	c.appended = c.f.o.Now()
 	c.f.metrics.append.Observe(c.appended.Sub(begun).Seconds())
 	for n, i := range c.todo {
@@ -172,6 +172,18 @@ func (c *call) append(ctx context.Context) {
 			o.fail(unknown, code, "it is not known whether the event was kept")
 		}
 	}
+}
+
+// appendRecords hands the records to the stream. Where nobody asks for them or for
+// what they were made of afterwards, their memory is released as soon as they are
+// copied: an item that is rejected becomes a dead letter, and one that another request
+// is appending may have to be appended here.
+func (c *call) appendRecords(ctx context.Context) []stream.Result {
+	s, ok := c.f.o.Stream.(stream.Copying)
+	if !ok || len(c.waiting) > 0 || slices.ContainsFunc(c.outcomes, func(o outcome) bool { return o.status == rejected }) {
+		return c.f.o.Stream.Append(ctx, c.records)
+	}
+	return s.AppendCopy(ctx, c.records, c.copied)
 }
 
 func (o *outcome) fail(s status, code whittle.Code, reason string) {

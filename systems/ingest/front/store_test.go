@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -287,10 +288,50 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
+// TestCopiedIsNotHeld: what the stream has copied is not held while it is waited for,
+// so that more can wait than may be held.
+func TestCopiedIsNotHeld(t *testing.T) {
+	s := serve(t, func(o *Options) {
+		o.Limits = Limits{
+			Event:  event.Limits{Event: 10_000, Batch: 10_000, Merged: 10_000},
+			Import: 10_000, InFlight: 50_000, Wait: time.Minute,
+		}
+	})
+	s.stream.gate = make(chan struct{})
+	responses := make(chan result)
+	const n = 20
+	for i := range n {
+		go func() { responses <- s.post("/import", strings.Repeat(string(rune('a'+i)), 10_000)) }()
+	}
+	if withoutFastPath { // nothing is copied: they wait for each other
+		close(s.stream.gate)
+	} else {
+		for s.stream.decided() < n {
+			runtime.Gosched()
+		}
+		close(s.stream.gate)
+	}
+	for range n {
+		if a := <-responses; a.code != 200 {
+			t.Errorf("%d %s", a.code, a.text)
+		}
+	}
+	kept := map[string]bool{}
+	for _, r := range s.stream.records() {
+		kept[string(r.Value)] = len(r.Value) == 10_000 && strings.Count(string(r.Value), string(r.Value[:1])) == 10_000
+	}
+	for i := range n {
+		if !kept[strings.Repeat(string(rune('a'+i)), 10_000)] {
+			t.Errorf("the body of %c is not kept as it was", 'a'+i)
+		}
+	}
+}
+
 // TestInFlightIsBounded holds the stream while more is sent than may be held:
 // what does not fit is refused, and the rest is kept.
 func TestInFlightIsBounded(t *testing.T) {
 	s := serve(t, func(o *Options) {
+		o.Stream.(*double).holds = true
 		o.Limits = Limits{
 			Event:  event.Limits{Event: 10_000, Batch: 10_000, Merged: 10_000},
 			Import: 10_000, InFlight: 50_000, Wait: 10 * time.Millisecond,

@@ -144,6 +144,15 @@ type Stream interface {
 	Close(ctx context.Context) error
 }
 
+// Copying is a Stream that copies records before it waits for them to be durable.
+type Copying interface {
+	Stream
+	// AppendCopy is Append, but that it calls copied, once at most, as soon as all
+	// records are copied: from then on their memory is the caller's again, and none of
+	// them fails as Invalid. Where copied is not called, it is as with Append.
+	AppendCopy(ctx context.Context, records []Record, copied func()) []Result
+}
+
 // ErrEnded is at the end of a partition that takes no records any more. It is
 // not io.EOF, which clients of sinks have as the cause of a dropped connection.
 var ErrEnded = errors.New("the partition has ended")

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"whittle"
@@ -12,6 +13,11 @@ import (
 // sealed as is refused as Unavailable: it changed on its way here, and its
 // sender has it whole.
 func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Result {
+	return l.AppendCopy(ctx, records, func() {})
+}
+
+// AppendCopy implements stream.Copying.
+func (l *Log) AppendCopy(ctx context.Context, records []stream.Record, copied func()) []stream.Result {
 	results := make([]stream.Result, len(records))
 	if ctx.Err() != nil {
 		refuse(results, 0, ended(ctx, "append"))
@@ -20,6 +26,9 @@ func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Resu
 	l.check(records, results)
 	var one [1]run
 	runs := l.enqueue(ctx, records, results, one[:0])
+	if !slices.ContainsFunc(results, func(r stream.Result) bool { return r.Err != nil }) {
+		copied()
+	}
 	for _, r := range runs {
 		if !l.awaitCommit(ctx, r, results) {
 			refuse(results, r.from, ended(ctx, "append"))

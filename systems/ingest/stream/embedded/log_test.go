@@ -122,3 +122,49 @@ func until(t *testing.T, d time.Duration) {
 	<-timer.C
 	synctest.Wait()
 }
+
+// TestAppendCopy: the records' memory is the caller's again once they are copied, and
+// it is told only where all of them are.
+func TestAppendCopy(t *testing.T) {
+	l, err := Open(t.TempDir(), Options{MaxRecord: 1 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, l)
+	records := []stream.Record{{ID: "a", Value: []byte("one")}, {ID: "b", Value: []byte("two")}}
+	for i := range records {
+		records[i].Seal()
+	}
+	times := 0
+	for i, r := range l.AppendCopy(t.Context(), records, func() {
+		times++
+		for i := range records {
+			clear(records[i].Value)
+		}
+		clear(records)
+	}) {
+		if r.Err != nil || r.Position != position(uint64(i)) {
+			t.Errorf("%d: %+v", i, r)
+		}
+	}
+	if times != 1 {
+		t.Errorf("it was told %d times", times)
+	}
+	r, err := l.Read(t.Context(), position(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	into := make([]stream.Entry, 2)
+	if n, err := r.Next(t.Context(), into); n != 2 || err != nil || string(into[0].Value) != "one" || string(into[1].Value) != "two" {
+		t.Errorf("%d are there, %v: %+v", n, err, into)
+	}
+	long := stream.Record{Value: make([]byte, 2<<10)}
+	long.Seal()
+	altered := stream.Record{Value: []byte("altered"), Sum: 1}
+	good := stream.Record{Value: []byte("three")}
+	good.Seal()
+	for _, bad := range []stream.Record{long, altered} {
+		l.AppendCopy(t.Context(), []stream.Record{good, bad}, func() { t.Error("not all are copied") })
+	}
+}

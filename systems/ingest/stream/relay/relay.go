@@ -164,6 +164,11 @@ func (r *Relay) Limit() int { return r.limit }
 
 // Append appends to the log.
 func (r *Relay) Append(ctx context.Context, records []stream.Record) []stream.Result {
+	return r.AppendCopy(ctx, records, func() {})
+}
+
+// AppendCopy implements stream.Copying, where the log does.
+func (r *Relay) AppendCopy(ctx context.Context, records []stream.Record, copied func()) []stream.Result {
 	if !r.beginAppend() {
 		results := make([]stream.Result, len(records))
 		for i := range results {
@@ -172,7 +177,7 @@ func (r *Relay) Append(ctx context.Context, records []stream.Record) []stream.Re
 		return results
 	}
 	defer r.endAppend()
-	results := r.append(ctx, records)
+	results := r.append(ctx, records, copied)
 	for i := range results {
 		if results[i].Err == nil {
 			if n, err := number(results[i].Position); err == nil {
@@ -212,7 +217,7 @@ func (r *Relay) raise(end uint64) {
 
 // append keeps what is too long for the sink out of the log, and what follows
 // it with the same key.
-func (r *Relay) append(ctx context.Context, records []stream.Record) []stream.Result {
+func (r *Relay) append(ctx context.Context, records []stream.Record, copied func()) []stream.Result {
 	var refused []stream.Result
 	var behind map[string]bool
 	taken := records
@@ -235,6 +240,9 @@ func (r *Relay) append(ctx context.Context, records []stream.Record) []stream.Re
 		} else if refused != nil {
 			taken = append(taken, records[i])
 		}
+	}
+	if log, ok := r.log.(stream.Copying); ok && refused == nil {
+		return log.AppendCopy(ctx, records, copied)
 	}
 	results := r.log.Append(ctx, taken)
 	if refused == nil {
