@@ -218,7 +218,7 @@ func (n *Node) Final(now Instant) {
 func (n *Node) Synced(now Instant) {
 	n.advance(now)
 	if !n.known {
-		n.known, n.leaseSeen = true, n.now
+		n.known, n.leaseSeen, n.urgent = true, n.now, true
 	}
 	n.restarting = false
 	n.back(n.came)
@@ -288,6 +288,10 @@ func (n *Node) report() {
 			r.Uses[c] = u
 		}
 	}
+	if !n.known { // its report of an earlier run is read before this one takes its place
+		n.reported, n.urgent, n.unsaved = n.now, false, true
+		return
+	}
 	if !n.write(memberKey(n.c.Member), r, nil) {
 		return
 	}
@@ -338,8 +342,22 @@ func (n *Node) sawReport(name string, e Entry) {
 	if r.Member == n.c.Member && r.Run > n.c.Run && !n.restarting {
 		n.replaced = true
 	}
+	if r.Member == n.c.Member && r.Run < n.c.Run {
+		n.sawBefore(r)
+	}
 	if n.lead != nil {
 		n.lead.took(r, e.Revision, n.now, n.c.Lease)
+	}
+}
+
+// sawBefore takes what the run before has counted from its last report in the store: a
+// process that was killed has saved less of it, or nothing.
+func (n *Node) sawBefore(r Report) {
+	for key, rt := range n.routes {
+		c := r.Routes[key].Counts
+		if rt.before.Run == 0 || rt.before.Run == c.Run && rt.before.Seq < c.Seq {
+			rt.before = c
+		}
 	}
 }
 

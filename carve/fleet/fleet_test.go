@@ -351,6 +351,7 @@ func TestTheRunBefore(t *testing.T) {
 		return whole.Routes[RouteKey(path)]
 	}
 	n := New(c, at)
+	n.Synced(at)
 	n.Tick(at)
 	if r := reported(n); r.Before.Run != 0 || r.Counts.Over || r.Counts.Run != 7 || r.Counts.At.IsZero() {
 		t.Errorf("%+v", r)
@@ -363,9 +364,53 @@ func TestTheRunBefore(t *testing.T) {
 	c.Kept = n.Kept()
 	counts = whittle.Counts{Run: 8, Seq: 1}
 	n = New(c, at)
+	n.Synced(at)
 	n.Tick(at)
 	if r := reported(n); r.Before.Run != 7 || r.Before.Ledger.Total != 6 || !r.Before.Over || r.Counts.Run != 8 || r.Counts.Over {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestTheRunBeforeWasKilled: what a run had reported and not saved is in the reports of the
+// next one, whose first does not take its place in the store before it was read.
+func TestTheRunBeforeWasKilled(t *testing.T) {
+	counts := whittle.Counts{Run: 7, Seq: 3, Ledger: whittle.Ledger{Total: 5}}
+	c := Config{
+		Member: "a", Run: 1, Lease: 4 * time.Second, Routes: []Route{{Name: path, Digest: "d", Candidate: "c"}},
+		Counts: func(string) whittle.Counts { return counts },
+	}
+	at := Instant{Mono: time.Hour, Wall: time.Hour}
+	n := New(c, at)
+	n.Synced(at)
+	n.Tick(at)
+	n.Writes()
+	saved := n.Kept()
+	n.Wrote(&Write{Key: memberKey("a")})
+	counts.Seq, counts.Ledger.Total = 4, 60
+	at.Mono += 2 * time.Second
+	n.Tick(at)
+	last := n.Writes()
+	if len(last) != 1 {
+		t.Fatalf("%d reports", len(last))
+	}
+	counts = whittle.Counts{Run: 8, Seq: 1}
+	for what, kept := range map[string][]byte{"saved before": saved, "never saved": nil} {
+		c.Kept, c.Run = kept, 2
+		next := New(c, at)
+		next.Tick(at)
+		if w := next.Writes(); len(w) != 0 {
+			t.Fatalf("%s: it wrote %s before it had read the store", what, w[0].Value)
+		}
+		next.Saw(Entry{Key: memberKey("a"), Value: last[0].Value, Revision: 2}, at)
+		next.Synced(at)
+		next.Tick(at)
+		var r Report
+		if w := next.Writes(); len(w) != 1 || json.Unmarshal(w[0].Value, &r) != nil {
+			t.Fatalf("%s: no report", what)
+		}
+		if b := r.Routes[RouteKey(path)].Before; b.Run != 7 || b.Ledger.Total != 60 {
+			t.Errorf("%s: %+v", what, b)
+		}
 	}
 }
 
