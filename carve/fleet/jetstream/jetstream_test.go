@@ -244,8 +244,11 @@ func TestEvidence(t *testing.T) {
 	read := func(g *gateway, after uint64, most int) (places []uint64, got []byte) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		g.Follow(ctx, path, after, func(place uint64, b []byte) {
-			places, got = append(places, place), append(got, b...)
+		g.Follow(ctx, path, after, func(s *Stored) {
+			places, got = append(places, s.Place), append(got, s.Message...)
+			if time.Since(s.At).Abs() > time.Minute {
+				t.Errorf("it came at %v", s.At)
+			}
 			if len(got) == most {
 				cancel()
 			}

@@ -50,17 +50,25 @@ func (m *Member) Publish(ctx context.Context, route, id string, message []byte) 
 	return whittle.Errorf(whittle.DeadlineExceeded, "publish an exchange: %w", err)
 }
 
-// Follow gives take each message of a route in the stream's order, with its place, from
+// Stored is a message as the stream has it: its place, and when it came there by the
+// server's clock.
+type Stored struct {
+	Place   uint64
+	At      time.Time
+	Message []byte
+}
+
+// Follow gives take each message of a route in the stream's order, from
 // the one after a place on, until ctx ends. A stream that has lost its end goes on at
 // the end that it has.
-func (m *Member) Follow(ctx context.Context, route string, after uint64, take func(place uint64, message []byte)) {
+func (m *Member) Follow(ctx context.Context, route string, after uint64, take func(s *Stored)) {
 	for ctx.Err() == nil {
 		after = m.followOnce(ctx, route, after, take)
 		notify.Sleep(ctx, tick)
 	}
 }
 
-func (m *Member) followOnce(ctx context.Context, route string, after uint64, take func(uint64, []byte)) uint64 {
+func (m *Member) followOnce(ctx context.Context, route string, after uint64, take func(*Stored)) uint64 {
 	short, cancel := context.WithTimeout(ctx, m.o.Node.Lease)
 	defer cancel()
 	s, err := m.stream(short)
@@ -95,7 +103,7 @@ func (m *Member) followOnce(ctx context.Context, route string, after uint64, tak
 			return after
 		}
 		after = meta.Sequence.Stream
-		take(after, msg.Data())
+		take(&Stored{Place: after, At: meta.Timestamp, Message: msg.Data()})
 	}
 }
 

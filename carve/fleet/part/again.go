@@ -91,6 +91,7 @@ func (p *Part) askedAgain(question []byte) (after time.Duration, another bool) {
 			p.o.Log.Error("judging what was asked again panicked", "route", r.spec.Name, "panic", v, "stack", string(debug.Stack()))
 		}
 	}()
+	m.Exchange.At = timely(m.Exchange.At, time.Now())
 	if len(m.Rounds) == 0 && (!c.WorthAsking(m.Exchange) || !p.again.Allow()) {
 		return 0, false
 	}

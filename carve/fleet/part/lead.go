@@ -211,22 +211,21 @@ func (p *Part) follow(tm *term, t *table) {
 	for name, r := range t.routes {
 		tm.following.Go(func() {
 			var d evidence.Decoder
-			p.member.Follow(ctx, name, tm.c.Place(name), func(place uint64, message []byte) {
-				p.judge(tm.c, r, &d, place, message)
-			})
+			p.member.Follow(ctx, name, tm.c.Place(name), func(s *jetstream.Stored) { p.judge(tm.c, r, &d, s) })
 		})
 	}
 }
 
 // judge takes one message of the stream.
-func (p *Part) judge(c *control.Controller, r *route, d *evidence.Decoder, place uint64, message []byte) {
+func (p *Part) judge(c *control.Controller, r *route, d *evidence.Decoder, s *jetstream.Stored) {
 	p.conduct.arrivedExchanges.Add(1)
-	m, err := d.Decode(message)
+	m, err := d.Decode(s.Message)
 	if err != nil || m.Exchange.Route != r.spec.Name || m.Gateway == "" || m.Again {
 		p.o.Log.Debug("a message of the fleet's stream is no exchange that can be read here", "route", r.spec.Name, "err", err)
 		return
 	}
-	from := control.Sent{Gateway: m.Gateway, Run: m.Run, Place: place}
+	m.Exchange.At = timely(m.Exchange.At, s.At)
+	from := control.Sent{Gateway: m.Gateway, Run: m.Run, Place: s.Place}
 	skip := ""
 	if m.Digest != r.digest {
 		skip = whittle.SkipStale
@@ -238,6 +237,20 @@ func (p *Part) judge(c *control.Controller, r *route, d *evidence.Decoder, place
 		}
 	}()
 	c.ObserveSent(from, skip, m.Exchange)
+}
+
+// clockBound is how far a gateway's clock may be off, with the time that an exchange takes,
+// before what it says is not believed.
+const clockBound = 2 * time.Minute
+
+// timely is when an exchange began, by its gateway's clock, or by another one where that is
+// off: evidence of the future would be all that there is until then, and evidence of the past
+// none.
+func timely(at, by time.Time) time.Time {
+	if off := at.Sub(by); off > clockBound || off < -clockBound {
+		return by
+	}
+	return at
 }
 
 // propose has a position written to the fleet's store, from where it comes into force.

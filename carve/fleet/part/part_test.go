@@ -421,8 +421,34 @@ func TestALaterVersionLeads(t *testing.T) {
 	}
 }
 
+// TestEvidenceOfAClockThatIsOff: exchanges of a gateway whose clock is off count like others',
+// as of when the store got them.
+func TestEvidenceOfAClockThatIsOff(t *testing.T) {
+	g := join(t, serve(t), "a", routes("http://c"))
+	until(t, "it leads", func() bool { return leads(g) })
+	if err := g.Order(t.Context(), name, rollout.Order{Kind: rollout.Reset}); err != nil { // what began before is stale
+		t.Fatal(err)
+	}
+	for i, off := range []time.Duration{0, -time.Hour, time.Hour, 0} {
+		x := g.exchange(i)
+		x.At = x.At.Add(off)
+		if o := g.Observe(x); !o.Counted {
+			t.Fatalf("off by %v: %+v", off, o)
+		}
+	}
+	until(t, "all are compared", func() bool { return ledger(g).Compared == 4 })
+	now := time.Now()
+	for off, want := range map[time.Duration]time.Duration{
+		0: 0, time.Minute: time.Minute, -time.Minute: -time.Minute, time.Hour: 0, -time.Hour: 0, 40 * 365 * 24 * time.Hour: 0,
+	} {
+		if got := timely(now.Add(off), now); !got.Equal(now.Add(want)) {
+			t.Errorf("off by %v: %v", off, got.Sub(now))
+		}
+	}
+}
+
 // TestAClockThatIsOff: a gateway whose clock is an hour before the servers', or behind, sees
-// who reports and who does not.
+// who reports and who does not, and says whose clock is off.
 func TestAClockThatIsOff(t *testing.T) {
 	g := open(t, "nats://127.0.0.1:1", "a", routes("http://c"))
 	for _, off := range []time.Duration{0, time.Hour, -time.Hour} {
@@ -430,9 +456,14 @@ func TestAClockThatIsOff(t *testing.T) {
 		m := &g.members
 		m.mu.Lock()
 		m.at, m.read, m.failed = now, now, nil
-		m.listed = []jetstream.Reported{{Report: fleet.Report{Member: "a"}, At: now.Add(off)}, {Report: fleet.Report{Member: "b"}, At: now.Add(off - 9*lease)}}
+		m.listed = []jetstream.Reported{{Report: fleet.Report{Member: "a", At: now}, At: now.Add(off)}, {Report: fleet.Report{Member: "b"}, At: now.Add(off - 9*lease)}}
 		m.mu.Unlock()
-		all := g.Fleet().Members
+		status := g.Fleet()
+		want := map[time.Duration]string{time.Hour: "a is 1h0m0s behind the", -time.Hour: "a is 1h0m0s ahead of the"}[off]
+		if said := strings.Join(status.Wrong, "\n"); strings.Contains(said, "clock") != (off != 0) || !strings.Contains(said, want) {
+			t.Errorf("off by %v: %s", off, said)
+		}
+		all := status.Members
 		if len(all) != 2 || !all[0].Alive || all[1].Alive || all[1].Silent < 9 || all[1].Silent > 19 {
 			t.Errorf("off by %v: %+v", off, all)
 		}

@@ -87,7 +87,25 @@ func (p *Part) Fleet() *whittle.FleetStatus {
 		out.Wrong = append(out.Wrong, fmt.Sprintf("The members cannot be read, and are shown as they were: %v.", err))
 	}
 	out.Wrong = append(out.Wrong, p.wrong(out)...)
+	for i := range listed {
+		if text := clockWrong(&listed[i], p.o.Fleet.Node.Lease); text != "" && now.Sub(listed[i].At) < fleet.Gone {
+			out.Wrong = append(out.Wrong, text)
+		}
+	}
 	return out
+}
+
+// clockWrong says of a gateway whose clock is far from that of the server that has its
+// report. Empty: it is not, as far as the way there shows.
+func clockWrong(r *jetstream.Reported, lease time.Duration) string {
+	off, side := r.Report.At.Sub(r.At), "ahead of"
+	if off < 0 {
+		off, side = -off, "behind"
+	}
+	if off < 2*lease || r.Report.At.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("The clock of %s is %s %s the NATS servers': have it set (NTP).", r.Member, off.Round(time.Second), side)
 }
 
 // memberOf is one gateway as it is shown.
