@@ -1,6 +1,9 @@
 package whittle
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Meter is one guardrail's reading.
 type Meter struct {
@@ -36,6 +39,9 @@ const (
 	PhaseLive       Phase = "live"        // the last step has been held: the shift is over
 	PhaseRolledBack Phase = "rolled_back" // back on the monolith, with the reason kept
 )
+
+// Words are the phase as a person reads it.
+func (p Phase) Words() string { return strings.ReplaceAll(string(p), "_", " ") }
 
 // Position is what a decision puts in force for one route.
 type Position struct {

@@ -300,7 +300,7 @@ func slackOf(e *whittle.Event) slack {
 		whittle.EventFinished: ":white_check_mark:", whittle.EventGate: ":hourglass_flowing_sand:",
 	}[e.Kind]
 	section := strings.TrimSpace(fmt.Sprintf("%s *%s*: %s\n%s", mark, escaped(e.Route), escaped(heading(e)), escaped(e.Reason)))
-	about := fmt.Sprintf("%s · %s · verdict %s · %s", e.Phase, escaped(e.By), e.Verdict, e.At.UTC().Format("2006-01-02 15:04:05 MST"))
+	about := fmt.Sprintf("%s · %s · verdict %s · %s", e.Phase.Words(), escaped(e.By), e.Verdict, e.At.UTC().Format("2006-01-02 15:04:05 MST"))
 	return slack{
 		Text: shortened(escaped(sentence(e))),
 		Blocks: []slackBlock{

@@ -109,7 +109,7 @@ func Route(w io.Writer, r *whittle.RouteStatus) {
 		held = ", held"
 	}
 	fmt.Fprintf(w, "%s\n", r.Route)
-	fmt.Fprintf(w, "  share     %g %% (%s%s)\n", r.Percent, r.Phase, held)
+	fmt.Fprintf(w, "  share     %g %% (%s%s)\n", r.Percent, r.Phase.Words(), held)
 	fmt.Fprintf(w, "  verdict   %s\n", r.Verdict.Summary)
 	fmt.Fprintf(w, "  ledger    %s\n", r.Ledger.Account()+countedFrom(&r.Ledger))
 	if r.Harm.Budget > 0 {
@@ -166,9 +166,9 @@ func Fleet(w io.Writer, f *whittle.FleetStatus) {
 		}
 		fmt.Fprintf(w, "\n%s\n  %-9s reported %.1f s ago, %s\n", m.Name, state, m.Silent, m.Version)
 		for _, r := range m.Routes {
-			fmt.Fprintf(w, "  %-9s %g %% in force, generation %d, config %s, %s requests", r.Route, r.Share.Percent(), r.Generation, r.Config, units.Grouped(int(r.Requests)))
+			fmt.Fprintf(w, "  %-9s %g %% in force, generation %d, config %s, %s", r.Route, r.Share.Percent(), r.Generation, r.Config, counted(r.Requests, "request"))
 			if r.Lag > 0 {
-				fmt.Fprintf(w, ", %d generations behind", r.Lag)
+				fmt.Fprintf(w, ", %s behind", counted(int64(r.Lag), "generation")) //nolint:gosec // a few
 			}
 			if r.Other {
 				fmt.Fprint(w, ", another config than the leader's")
@@ -189,6 +189,14 @@ func Fleet(w io.Writer, f *whittle.FleetStatus) {
 	}
 }
 
+// counted is a number of things that may be many.
+func counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return units.Grouped(int(n)) + " " + what + "s"
+}
+
 // showGate writes how a gate before the next step stands.
 func showGate(w io.Writer, g *whittle.GateStatus) {
 	state := "closed"
@@ -202,7 +210,7 @@ func showGate(w io.Writer, g *whittle.GateStatus) {
 	}
 	fmt.Fprintf(w, "  gate      %s, before %s: %s", g.Name, gateMoments[g.Before], state)
 	if !g.Since.IsZero() {
-		fmt.Fprintf(w, "; asked %d times since %s", g.Asked, clock(g.Since))
+		fmt.Fprintf(w, "; asked %s since %s", units.Counted(g.Asked, "time"), clock(g.Since))
 	}
 	if g.Last != "" {
 		fmt.Fprintf(w, ", %s", g.Last)

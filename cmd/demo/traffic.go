@@ -70,7 +70,7 @@ func statusText(r *whittle.RouteStatus) string {
 	if r == nil {
 		return "the route is not there"
 	}
-	return fmt.Sprintf("it is %s at %g %%: %s", r.Phase, r.Percent, r.Verdict.Summary)
+	return fmt.Sprintf("it is %s at %g %%: %s", r.Phase.Words(), r.Percent, r.Verdict.Summary)
 }
 
 // atZero reports whether nothing is known of the candidate yet: not from mirrored

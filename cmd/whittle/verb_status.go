@@ -8,6 +8,7 @@ import (
 	"whittle"
 	"whittle/carve/show"
 	"whittle/cmdline"
+	"whittle/internal/units"
 )
 
 type statusVerb struct {
@@ -60,7 +61,7 @@ func (v *statusVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		show.Upstream(s.Out, &all.Upstreams[i])
 	}
 	if f := all.Fleet; f != nil {
-		fmt.Fprintf(s.Out, "fleet %s: %d gateways, %s leads\n", f.Name, len(f.Members), cmp.Or(f.Leader, "nobody"))
+		fmt.Fprintf(s.Out, "fleet %s: %s, %s leads\n", f.Name, units.Counted(len(f.Members), "gateway"), cmp.Or(f.Leader, "nobody"))
 		for _, text := range f.Wrong {
 			fmt.Fprintf(s.Out, "  wrong     %s\n", text)
 		}

@@ -1,3 +1,6 @@
+import { named } from './format.js';
+import { phases } from './words.js';
+
 // What can be ordered, when, and what it does: docs/rollout.md in the page's words.
 const byHand = 'It stays there until somebody promotes the route.';
 
@@ -9,7 +12,7 @@ export const orders = {
       : r.next_bp ? `The candidate serves ${r.next_bp / 100} % of the users, without waiting for the step’s hold.` : 'The last step is reached: the candidate is declared live.'),
     barred: r => (r.phase === 'live' ? 'The candidate is live: there is no further step.'
       : r.phase !== 'off' && r.evidence.verdict === 'DIFFERENT' ? 'The verdict is DIFFERENT, which cannot be forced: mend the candidate and reset, or accept the difference in the config.' : ''),
-    done: (r, now) => (now.phase === 'off' ? 'Switched on' : now.share_bp > r.share_bp ? `Promoted to ${now.share_percent} %` : `Now ${now.phase}`),
+    done: (r, now) => (now.phase === 'off' ? 'Switched on' : now.share_bp > r.share_bp ? `Promoted to ${now.share_percent} %` : `Now ${named(phases, now.phase).toLowerCase()}`),
     forced: r => r.phase !== 'off' && r.phase !== 'live' && (r.evidence.verdict === 'UNDECIDED' || Boolean(r.withheld)),
   },
   hold: {
