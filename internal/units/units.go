@@ -27,7 +27,7 @@ func Counted[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	if stem, ok := strings.CutSuffix(what, "y"); ok {
+	if stem, ok := strings.CutSuffix(what, "y"); ok && !strings.HasSuffix(stem, "a") { // queries, gateways
 		what = stem + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, what)

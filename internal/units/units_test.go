@@ -34,3 +34,11 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+func TestCounted(t *testing.T) {
+	for n, want := range map[int][3]string{0: {"0 queries", "0 gateways", "0 requests"}, 1: {"1 query", "1 gateway", "1 request"}, 12: {"12 queries", "12 gateways", "12 requests"}} {
+		if got := [3]string{Counted(n, "query"), Counted(n, "gateway"), Counted(n, "request")}; got != want {
+			t.Errorf("%d: %q", n, got)
+		}
+	}
+}
