@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 
@@ -119,5 +121,18 @@ func TestLedgerBoundsMadeUpReasons(t *testing.T) {
 	s := l.snapshot()
 	if len(s.Skipped) != maxOtherReasons+1 || s.Skipped[otherReasons] != 1000-maxOtherReasons || s.Total != s.Sum() {
 		t.Errorf("%d reasons, %d others", len(s.Skipped), s.Skipped[otherReasons])
+	}
+}
+
+// TestReasonsAreInTheGuide: whoever reads a ledger finds each reason on the gateway's page.
+func TestReasonsAreInTheGuide(t *testing.T) {
+	page, err := os.ReadFile("../../docs/gateway.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reason := range append(skipNames[:], skipDefect) {
+		if !bytes.Contains(page, []byte("| `"+reason+"` |")) {
+			t.Errorf("docs/gateway.md has no row for %s", reason)
+		}
 	}
 }
