@@ -35,7 +35,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == through.ServeArg {
 		what = serve
 	}
-	if err := what(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	if err := what(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "proof:", err)
 		os.Exit(3)
 	}

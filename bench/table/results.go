@@ -2,6 +2,8 @@ package table
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -9,12 +11,12 @@ import (
 )
 
 // Main is a benchmark's program: it runs until its end or a signal, and exits with 3
-// where it could not run.
+// where it could not run. Whoever asks for its flags has got them.
 func Main(name string, run func(ctx context.Context, args []string) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
-	if err != nil {
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(3)
 	}
