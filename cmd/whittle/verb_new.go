@@ -131,11 +131,15 @@ func (v *newVerb) amend(c *contract.Contract) error {
 
 // next says how to go on.
 func (v *newVerb) next(screen *cmdline.Screen, p *scaffold.Project) {
+	users := "users, as they were recorded"
+	if p.Exchanges == 0 {
+		users = "a request of each method, made up"
+	}
 	screen.Heading("Next")
 	for _, step := range []struct{ do, why string }{
 		{"cd " + v.To + " && make run", "the service; the monolith responds through it"},
 		{"whittle run -c " + filepath.Join(v.To, "whittle.yaml"), "the gateway on 127.0.0.1:8080, in another terminal"},
-		{"whittle load " + filepath.Join(v.To, "load.yaml"), "users, as they were recorded"},
+		{"whittle load " + filepath.Join(v.To, "load.yaml"), users},
 		{"include: " + filepath.Join(v.To, "routes.yaml"), "in the config of a gateway that you have already"},
 		{filepath.Join(v.To, "CONTRACT.md"), "the guesses, to be read"},
 		{filepath.Join(v.To, "internal", "service"), "a file for each method, for its own logic"},

@@ -32,7 +32,11 @@ type request struct {
 // of a method, in scenarios of a few, with a weight equal to the method's
 // share.
 func (v *view) loadPlan() []byte {
-	const head = `# Users as they were recorded, against the gateway: whittle load load.yaml
+	users := "Users as they were recorded"
+	if !v.Recorded() {
+		users = "A made-up request of each method, since none was recorded"
+	}
+	head := "# " + users + `, against the gateway: whittle load load.yaml
 config:
   target: http://127.0.0.1:8080
   phases:

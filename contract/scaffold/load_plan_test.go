@@ -164,3 +164,18 @@ func TestThePlanHasEachInput(t *testing.T) {
 		t.Errorf("one of two statuses is expected: %s", twice)
 	}
 }
+
+// TestAPlanSaysWhoseRequestsItHas: those of a document are nobody's.
+func TestAPlanSaysWhoseRequestsItHas(t *testing.T) {
+	v, err := newView(textContract(contract.Part{Field: "id"}), Options{Dir: t.TempDir(), Module: "odd"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan := string(v.loadPlan()); !strings.HasPrefix(plan, "# A made-up request of each method") {
+		t.Errorf("%.80s", plan)
+	}
+	v.samples["other"] = &samples{}
+	if plan := string(v.loadPlan()); !strings.HasPrefix(plan, "# Users as they were recorded") {
+		t.Errorf("%.80s", plan)
+	}
+}

@@ -206,6 +206,10 @@ const (
 	adminPort   = 8091
 )
 
+// Recorded reports whether the project has recorded requests, for its tests and the load
+// plan. One of a document has none.
+func (v *view) Recorded() bool { return len(v.samples) > 0 }
+
 // Port is the service's public one.
 func (v *view) Port() int { return servicePort }
 
