@@ -55,7 +55,9 @@ func (w *world) written(old, e fleet.Entry, index int) {
 	if p.Share == 0 {
 		t.falls = append(t.falls, fall{p.Generation, w.now, index})
 	}
-	if last.Generation == 0 {
+	if last.Generation == 0 || p == last {
+		// The same decision once more decides nothing: a write that was long on its way
+		// expects a revision that the store, which lost its last writes, has given again.
 		return
 	}
 	switch {
