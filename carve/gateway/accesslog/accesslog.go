@@ -77,21 +77,31 @@ var asHeader = map[string]string{"user_agent": "User-Agent", "referer": "Referer
 
 // Entry is what is known of a request when it has ended.
 type Entry struct {
-	RequestID           string
+	RequestID string
+	// Path has no query. Peer has the port of who is connected; Client is who the client is
+	// by what trusted proxies say.
 	Method, Host, Path  string
 	Proto, Peer, Client string
-	TLS                 uint16
-	Route               string
+	// TLS is the version, as crypto/tls numbers it; 0: plain.
+	TLS uint16
+	// Route is the name of the one that matched; empty: none.
+	Route string
 	// Side is empty where no upstream was asked.
-	Side          string
-	Status        int
-	In, Out       int64
-	Took          time.Duration
-	Upstream      string
-	UpstreamTime  time.Duration
-	Preview       bool
-	Failure       whittle.Failure
-	Detail        string
+	Side string
+	// Status is what the client got; 0: nothing.
+	Status int
+	// In and Out are the bytes of the request's body and of the response's.
+	In, Out int64
+	// Took is from the request's head to the response's end.
+	Took time.Duration
+	// Upstream is the address that responded, or the upstream's where none did, and
+	// UpstreamTime what it took, without waiting for the client.
+	Upstream     string
+	UpstreamTime time.Duration
+	Preview      bool
+	Failure      whittle.Failure
+	Detail       string
+	// Header is the request's and Reply the response's.
 	Header, Reply map[string][]string
 }
 
