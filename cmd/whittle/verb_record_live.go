@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"time"
 
 	"whittle"
@@ -86,7 +87,8 @@ type recordedSummary struct {
 
 // Run records until ctx ends.
 func (v *recordLive) Run(ctx context.Context, s cmdline.Streams) error {
-	if _, _, err := net.SplitHostPort(v.Listen); err != nil {
+	host, port, err := net.SplitHostPort(v.Listen)
+	if socket := host == "unix" && (port == "" || strings.ContainsAny(port, "/@")); err != nil || socket {
 		return whittle.Errorf(whittle.Invalid, "--listen %q is not an address: write HOST:PORT, such as :8080 or 127.0.0.1:8080", v.Listen)
 	}
 	redactor, err := v.Redactor(v.To)
