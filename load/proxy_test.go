@@ -265,9 +265,21 @@ func TestAProxyThatRefuses(t *testing.T) {
 			t.Errorf("%s by %s: %v, %q", c.target, c.proxy, r.Errors, r.ErrorSamples)
 		}
 	}
-	t.Setenv("HTTP_PROXY", "ftp://me:secret@127.0.0.1:1")
-	_, err := Run(context.Background(), parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]"), Options{Target: "http://shop.test"})
-	if whittle.CodeOf(err) != whittle.Invalid || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "the proxy ftp://") {
+	for text, says := range map[string]string{
+		"ftp://me:secret@127.0.0.1:1": "the proxy ftp://", "http://me:secret@proxy.test:port": "HTTP_PROXY is no proxy's URL", "me:secret@[::1": "HTTP_PROXY is no proxy's URL",
+	} {
+		t.Setenv("HTTP_PROXY", text)
+		_, err := Run(context.Background(), parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]"), Options{Target: "http://shop.test"})
+		if whittle.CodeOf(err) != whittle.Invalid || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), says) {
+			t.Error(err)
+		}
+	}
+	// It is of no interest where nothing goes through it.
+	r, err := NewRunner(parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]"), Options{Target: "http://127.0.0.1:1"})
+	if err == nil {
+		_, err = r.network()
+	}
+	if err != nil {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -66,7 +67,7 @@ func (r *Runner) network() (*wire.Network, error) {
 	o := &r.options
 	c := wire.Config{
 		Plan: r.plan, Target: r.base, Protocol: o.Protocol, Descriptor: o.Descriptor, Streams: o.Streams, Pool: r.plan.HTTP.Pool, Now: o.Now,
-		Proxy: httpproxy.FromEnvironment().ProxyFunc(),
+		Proxy: environmentProxy(),
 	}
 	if via := r.plan.HTTP.Proxy; via != nil {
 		c.Proxy = func(*url.URL) (*url.URL, error) { return via, nil }
@@ -135,6 +136,29 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 		return nil, err
 	}
 	return r.Run(ctx)
+}
+
+// environmentProxy says which proxy the environment has for a URL. What is no proxy's URL is
+// an error where it would be used, not left out.
+func environmentProxy() func(*url.URL) (*url.URL, error) {
+	c := httpproxy.FromEnvironment()
+	wrong := map[string]string{} // names of variables by the host that stands in for them
+	for name, text := range map[string]*string{"HTTP_PROXY": &c.HTTPProxy, "HTTPS_PROXY": &c.HTTPSProxy} {
+		own, err := url.Parse(*text)
+		if _, bare := url.Parse("http://" + *text); (err != nil || own.Host == "") && (bare != nil || strings.Contains(*text, "://")) {
+			*text = "http://" + strings.ToLower(name)
+			wrong[strings.ToLower(name)] = name
+		}
+	}
+	find := c.ProxyFunc()
+	return func(u *url.URL) (*url.URL, error) {
+		via, err := find(u)
+		if err == nil && via != nil && wrong[via.Host] != "" {
+			// Its text may have a password.
+			return nil, whittle.Errorf(whittle.Invalid, "%s is no proxy's URL", wrong[via.Host]).WithHint("it is of the form http://HOST:PORT; NO_PROXY names what goes straight")
+		}
+		return via, err
+	}
 }
 
 // proxyNotes say through which proxies requests have gone: figures are theirs, too.
