@@ -65,7 +65,7 @@ func (r *reader) capture(n *node, match bool) plan.Capture {
 		}
 	}
 	r.fields(n, "a capture", known, nil)
-	if spec.expr == nil {
+	if spec.expr == nil && match {
 		panic(n.Invalid("one of json, xpath, regexp, header and selector is wanted"))
 	}
 	switch {
@@ -79,6 +79,11 @@ func (r *reader) capture(n *node, match bool) plan.Capture {
 			panic(n.Invalid("as: %q is not a variable's name", as))
 		}
 		c.Slot = r.Define(path[0])
+	}
+	if spec.expr == nil {
+		r.note(n, "a capture without json, xpath, regexp, header or selector finds nothing, as by Artillery")
+		c.Extract = func(*expr.Response) (expr.Value, bool) { return expr.TextValue(""), false }
+		return c
 	}
 	c.Body = spec.From != "header"
 	c.Extract = r.extractor(spec)

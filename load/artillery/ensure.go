@@ -83,6 +83,10 @@ func (r *reader) plugins(n *node) {
 	if n.kind == expr.KindNull {
 		return
 	}
+	if n.kind == expr.KindList {
+		r.note(n, "the list of plugins is left out, as by Artillery: plugins are a mapping, of which each key is one")
+		return
+	}
 	ignored := func(name, why string) func(*node) {
 		return func(*node) {
 			r.Plan.Notes = append(r.Plan.Notes, "the plan's plugin "+name+" is left out: "+why)

@@ -10,12 +10,17 @@ import (
 	"whittle/load/plan"
 )
 
-// expect reads the conditions on a response: a mapping, or a list of them.
+// expect reads the conditions on a response: a mapping, or a list of them. A
+// text is none.
 func (r *reader) expect(q *plan.Request, n *node) {
 	if n.kind == expr.KindList {
 		for _, item := range n.items {
 			r.expect(q, item)
 		}
+		return
+	}
+	if n.kind == expr.KindString {
+		r.note(n, "the expectation %q is left out, as by Artillery: it is a text (a colon has a space behind it)", n.text)
 		return
 	}
 	texts := func(body bool, least, most int, check func(a *expr.Response, texts []string) bool) func(*node) {

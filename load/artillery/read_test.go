@@ -221,7 +221,7 @@ func TestRefusalsSayWhy(t *testing.T) {
 		"scenarios: [{flow: [{get: {url: /, capture: {regexp: x, group: 2, as: a}}}]}]":       "no group 2",
 		"scenarios: [{flow: [{get: {url: /, capture: {selector: '[', as: a}}}]}]":             "the selector is not understood",
 		"scenarios: [{flow: [{get: {url: /, capture: {xpath: '//[', as: a}}}]}]":              "the xpath is not understood",
-		"scenarios: [{flow: [{get: {url: /, capture: {text: $, as: a}}}]}]":                   "is wanted",
+		"scenarios: [{flow: [{get: {url: /, match: {text: $, value: a}}}]}]":                  "is wanted",
 		"scenarios: [{flow: [{get: {url: /, capture: {json: $}}}]}]":                          "not a variable's name",
 		"scenarios: [{flow: [{get: {url: /, match: {json: $}}}]}]":                            "a value to compare with",
 		"scenarios: [{flow: [{parallel: [{parallel: [{get: {url: /}}]}]}]}]":                  "parallel within parallel",
