@@ -37,6 +37,8 @@ type Redirect struct {
 
 // TLS names files in PEM.
 type TLS struct {
+	// Field is where it stands in the config: "tls", or "listen[1].tls".
+	Field string
 	// Cert is a chain and Key its key; empty where there is only a folder.
 	Cert, Key string
 	// Folder has certificates by host. Empty: there is none.
@@ -191,7 +193,7 @@ func (r *reader) tls(o *object, key string, files folder) *TLS {
 }
 
 func (r *reader) readTLS(t *object, files folder) *TLS {
-	out := &TLS{MinVersion: tls.VersionTLS12}
+	out := &TLS{Field: t.path, MinVersion: tls.VersionTLS12}
 	path := func(o *object, key string, dst *string) {
 		if o.text(key, dst) {
 			*dst = files.path(*dst)

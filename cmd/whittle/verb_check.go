@@ -39,9 +39,8 @@ func (v *checkVerb) Run(s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
-	for i, l := range f.Listen {
-		_, keys := listenerFields(f, i)
-		if _, err := certificates(l.TLS, keys, slog.New(slog.DiscardHandler)); err != nil {
+	for _, l := range f.Listen {
+		if _, err := certificates(l.TLS, slog.New(slog.DiscardHandler)); err != nil {
 			return f.Locate(err)
 		}
 	}

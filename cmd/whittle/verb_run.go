@@ -319,10 +319,10 @@ func (d *deployment) clients(f *config.File) gateway.Clients {
 func (d *deployment) listen(ctx context.Context) error {
 	f := d.config()
 	for i, c := range f.Listen {
-		field, keys := listenerFields(f, i)
+		field := listenerField(f, i)
 		l := listener.Listener{Proxies: c.Proxies}
 		var err error
-		if l.TLS, err = certificates(c.TLS, keys, d.log); err != nil {
+		if l.TLS, err = certificates(c.TLS, d.log); err != nil {
 			return err
 		}
 		if c.Redirect != nil {
@@ -350,18 +350,17 @@ func (d *deployment) addresses() []string {
 	return all
 }
 
-// listenerFields are the fields of the config that say where a listener is, and its tls.
-func listenerFields(f *config.File, i int) (at, keys string) {
+// listenerField is the field of the config that says where a listener is.
+func listenerField(f *config.File, i int) string {
 	if len(f.Listen) == 1 {
-		return "listen", "tls"
+		return "listen"
 	}
-	at = fmt.Sprintf("listen[%d]", i)
-	return at, at + ".tls"
+	return fmt.Sprintf("listen[%d]", i)
 }
 
-// certificates reads those that a field of the config names; nil: none are named, and the
-// listener speaks plain HTTP.
-func certificates(t *config.TLS, field string, log *slog.Logger) (*listener.Certificates, error) {
+// certificates reads those that the config names; nil: none are named, and the listener
+// speaks plain HTTP.
+func certificates(t *config.TLS, log *slog.Logger) (*listener.Certificates, error) {
 	if t == nil {
 		return nil, nil
 	}
@@ -369,7 +368,7 @@ func certificates(t *config.TLS, field string, log *slog.Logger) (*listener.Cert
 		Certificate: t.Cert, Key: t.Key, Folder: t.Folder, ClientCA: t.ClientCA, ClientOptional: t.ClientOptional, MinVersion: t.MinVersion,
 	}, log)
 	if e, ok := errors.AsType[*whittle.Error](err); ok {
-		return nil, e.WithField(field)
+		return nil, e.WithField(t.Field)
 	}
 	return c, err
 }
