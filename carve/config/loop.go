@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // LeadsBack refuses upstreams that can be seen to be the gateway itself, which
-// listens on these addresses (HOST:PORT, as they were bound): every request would come back
+// listens on these addresses (HOST:PORT or unix:PATH, as they were bound): every request would come back
 // to it, again and again. Names are not resolved, so what it does not see is
 // left to the gateway's own loop detection. The errors are Invalid and carry
 // their field; nil: none leads back.
@@ -30,6 +31,10 @@ func (f *File) LeadsBack(addresses ...string) error {
 func (r *reader) checkLoops(f *File) {
 	var addresses []string
 	for _, l := range f.Listen {
+		if l.Unix != "" {
+			addresses = append(addresses, "unix:"+l.Unix)
+			continue
+		}
 		addresses = append(addresses, l.Address)
 	}
 	f.eachLoop(addresses, thisMachine, func(field, why string) { r.failField(field, "%s", why) })
@@ -109,9 +114,13 @@ func thisMachine() machine {
 // isServer reports whether a URL certainly leads to whoever listens on an
 // address of this machine. A port that the system is to choose is no port yet.
 func isServer(listen, to string, of func() machine) bool {
-	host, port, err := net.SplitHostPort(listen)
 	u, bad := url.Parse(to)
-	if err != nil || bad != nil || port == "0" || u.Scheme == "unix" || strings.HasPrefix(u.Scheme, "srv+") || portOf(u) != port {
+	if bad == nil && u.Scheme == "unix" {
+		path, ok := strings.CutPrefix(listen, "unix:")
+		return ok && absolute(path) == absolute(u.Path)
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || bad != nil || port == "0" || strings.HasPrefix(u.Scheme, "srv+") || portOf(u) != port {
 		return false
 	}
 	there := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
@@ -131,6 +140,14 @@ func isServer(listen, to string, of func() machine) bool {
 		return a.IsLoopback() && b.IsLoopback()
 	}
 	return a.IsValid() && a == b
+}
+
+// absolute is a socket's path from the root, as written where there is no working folder.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 // addressOf is the address that a host is; the zero Addr where it is a name

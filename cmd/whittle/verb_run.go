@@ -341,11 +341,15 @@ func (d *deployment) listen(ctx context.Context) error {
 	return f.LeadsBack(d.addresses()...) // a port may have been the system's to choose
 }
 
-// addresses are where users' requests arrive.
+// addresses are where users' requests arrive: HOST:PORT, or unix:PATH.
 func (d *deployment) addresses() []string {
 	var all []string
 	for _, l := range d.public {
-		all = append(all, l.Addr().String())
+		at := l.Addr().String()
+		if l.Addr().Network() == "unix" {
+			at = "unix:" + at
+		}
+		all = append(all, at)
 	}
 	return all
 }
