@@ -40,8 +40,13 @@ type HTTP1 struct {
 	heard bool // any byte of the present response
 }
 
-// keptFor is how long a Direct client trusts an idle connection.
-const keptFor = time.Second
+// keptFor is how long a Direct client trusts an idle connection, and keptInPause how long
+// any other does: it is less than the gateways' grace, at whose end a replaced process
+// closes connections on which nobody has asked, so that it could not say it before.
+const (
+	keptFor     = time.Second
+	keptInPause = 10 * time.Second
+)
 
 // Tape is that of its connection, or of the last one.
 func (u *HTTP1) Tape() Tape { return u.rec.Tape() }
@@ -79,9 +84,10 @@ func (u *HTTP1) connect(ctx context.Context) error {
 
 // Ask is User's; more plans than one are pipelined.
 func (u *HTTP1) Ask(ctx context.Context, plans []*plan.Plan) []Outcome {
-	if u.Fresh || u.Direct && time.Since(u.used) > keptFor {
+	if idle := time.Since(u.used); u.Fresh || idle > keptInPause || u.Direct && idle > keptFor {
 		u.Close()
 	}
+	defer func() { u.used = time.Now() }()
 	if len(plans) > 1 {
 		return u.pipeline(ctx, plans)
 	}
@@ -93,7 +99,7 @@ func (u *HTTP1) Ask(ctx context.Context, plans []*plan.Plan) []Outcome {
 	// Where a response came before the body was read, its connection may end behind it
 	// unannounced.
 	early := p.Candidate == plan.Early || p.Candidate == plan.EarlyClose || p.Fault == plan.Early || p.Fault == plan.EarlyClose
-	if u.used = time.Now(); u.Fresh || early || u.Direct && p.Fault != plan.None {
+	if u.Fresh || early || u.Direct && p.Fault != plan.None {
 		u.Close()
 	}
 	return []Outcome{out}
