@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -311,6 +312,30 @@ func TestAStoreThatHasGoneBack(t *testing.T) {
 	l.put(key, l.position(6, 50))
 	if l.share() != 50 {
 		t.Errorf("a share of %d after another decision", l.share())
+	}
+}
+
+// TestWithheld: what users have less than was decided has a reason.
+func TestWithheld(t *testing.T) {
+	key := kindPosition + "." + RouteKey(path)
+	for want, what := range map[string]func(l *log){
+		"":                      func(*log) {},
+		"tripped":               func(l *log) { l.node.Tripped(path, "broken", l.node.InForce(path, l.at).Generation) },
+		"does not hear":         func(l *log) { l.run(5*time.Second, false) },
+		"lost what was decided": func(l *log) { l.node.Restarted(); l.node.Synced(l.at); l.run(time.Second, true) },
+		"another config": func(l *log) {
+			p := l.position(6, 100)
+			p.Digest = "e"
+			l.put(key, p)
+		},
+	} {
+		l := start(t, nil)
+		l.run(time.Second, true)
+		l.put(key, l.position(5, 100))
+		what(l)
+		if got := l.node.Withheld(path, l.at); !strings.Contains(got, want) || (got == "") != (want == "") || (l.share() == 100) != (want == "") {
+			t.Errorf("%q: a share of %d, since %q", want, l.share(), got)
+		}
 	}
 }
 

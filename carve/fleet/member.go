@@ -143,6 +143,27 @@ func (r *route) inForce(n *Node) (share whittle.Share, phase whittle.Phase) {
 	return r.taken.Share, r.taken.Phase
 }
 
+// Withheld says why users have less here than was decided. Empty: they have not.
+func (n *Node) Withheld(name string, now Instant) string {
+	n.advance(now)
+	r := n.routes[RouteKey(name)]
+	if r == nil {
+		return ""
+	}
+	share, _ := r.inForce(n)
+	switch {
+	case share == r.taken.Share:
+		return ""
+	case !r.agrees():
+		return "this gateway has another config than the leader"
+	case r.trip.Generation > r.zero:
+		return "a circuit breaker has tripped, and whoever leads has yet to decide on it: " + r.trip.Reason
+	case !n.connected():
+		return "this gateway does not hear of the fleet"
+	}
+	return "the fleet's store has lost what was decided, and whoever leads has yet to decide anew"
+}
+
 // InForce is what the gateway is to put in force for a route now. It has numbers of
 // this process's own.
 func (n *Node) InForce(name string, now Instant) whittle.Position {

@@ -50,7 +50,12 @@ func (p *Part) Order(ctx context.Context, route string, o rollout.Order) error {
 		}
 		return json.Marshal(order{Version: orderVersion, Route: route, Order: stamped})
 	}
-	reply, err := p.ask(ctx, question, func() { p.fall(route, &o) })
+	fell := false
+	reply, err := p.ask(ctx, question, func() { fell = p.fall(route, &o) })
+	if fell && whittle.CodeOf(err) == whittle.Unavailable {
+		return whittle.Errorf(whittle.Unavailable, "nobody leads the fleet at the moment, so the circuit breaker has been opened: users are on the monolith here, and at every gateway that is connected or will be").
+			WithHint("give the order again when whittle fleet says who leads, so that the time line has it")
+	}
 	if err != nil {
 		return err
 	}
@@ -58,6 +63,9 @@ func (p *Part) Order(ctx context.Context, route string, o rollout.Order) error {
 	switch {
 	case json.Unmarshal(reply, &c) != nil || c.Version != orderVersion:
 		return whittle.Errorf(whittle.Unsupported, "the gateway that leads is of another version: give the order there")
+	case c.Failed && c.Code == whittle.NotFound && p.table.Load().routes[route] != nil:
+		return whittle.Errorf(whittle.NotFound, "the gateway that leads has no route with a candidate that is called %q", route).
+			WithHint("give all gateways of a fleet the same config, or this one another fleet (fleet.name)")
 	case c.Failed:
 		return whittle.Errorf(c.Code, "%s", c.Message).WithHint(c.Hint)
 	}
@@ -66,13 +74,11 @@ func (p *Part) Order(ctx context.Context, route string, o rollout.Order) error {
 }
 
 // fall takes users off the candidate, at every gateway that can be reached, before anybody
-// leads who could carry out a rollback.
-func (p *Part) fall(route string, o *rollout.Order) {
-	if o.Kind != rollout.Rollback && o.Kind != rollout.Off {
-		return
-	}
-	p.member.Do(func(n *fleet.Node, _ fleet.Instant) {
-		n.Fall(route, "an order to "+string(o.Kind)+" was given while nobody led the fleet")
+// leads who could carry out a rollback. False: that is not what the order is for.
+func (p *Part) fall(route string, o *rollout.Order) bool {
+	what, lowers := map[rollout.Kind]string{rollout.Rollback: "roll back", rollout.Off: "switch off"}[o.Kind]
+	return lowers && p.member.Do(func(n *fleet.Node, _ fleet.Instant) {
+		n.Fall(route, "an order to "+what+" was given while nobody led the fleet")
 	})
 }
 

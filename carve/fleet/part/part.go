@@ -171,6 +171,8 @@ type force struct {
 	phase      whittle.Phase
 	generation uint64
 	digest     string
+	// withheld is why share is less than decided. Empty: it is not.
+	withheld string
 }
 
 // changed puts in force what the fleet has decided. It is the member's goroutine's.
@@ -199,7 +201,7 @@ func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 		p.permit(r, n.Limit(r.candidate, now))
 		p.o.Gateway.Apply(r.spec.Name, at)
 		taken := n.Taken(r.spec.Name)
-		next.force[r.spec.Name] = force{at.Share, taken.Share, taken.Phase, taken.Generation, taken.Digest}
+		next.force[r.spec.Name] = force{at.Share, taken.Share, taken.Phase, taken.Generation, taken.Digest, n.Withheld(r.spec.Name, now)}
 	}
 	p.seen.Store(next)
 	for name, f := range next.force {

@@ -381,7 +381,7 @@ func TestTwoFleetsOfOneName(t *testing.T) {
 			return strings.Contains(strings.Join(g.Fleet().Wrong, "\n"), other+" has not all of the routes that "+g.name+" has")
 		})
 	}
-	if err := b.Order(t.Context(), "GET /b", rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); whittle.CodeOf(err) != whittle.NotFound {
+	if err := b.Order(t.Context(), "GET /b", rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); whittle.CodeOf(err) != whittle.NotFound || !strings.Contains(err.Error(), "the gateway that leads has no route") {
 		t.Errorf("an order for a route that the leader has not: %v", err)
 	}
 	if p, _ := b.position(); p.Share != 0 {
@@ -515,9 +515,18 @@ func TestWithoutNATS(t *testing.T) {
 	if err := g.Order(short, name, rollout.Order{Kind: rollout.Promote}); whittle.CodeOf(err) != whittle.Unavailable {
 		t.Errorf("an order: %v", err)
 	}
+	short, stop = context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	if err := g.Order(short, name, rollout.Order{Kind: rollout.Rollback}); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "the circuit breaker has been opened") {
+		t.Errorf("a rollback: %v", err)
+	}
 	cancel()
 	if err := <-over; err != nil {
 		t.Error(err)
+	}
+	g.seen.Store(&seen{force: map[string]force{name: {share: 0, decided: 5000, withheld: "a reason"}}})
+	if r, err := g.Route(name); err != nil || !strings.HasPrefix(r.Next, "users have 0 % at this gateway: a reason; then: ") {
+		t.Errorf("%q %v", r.Next, err)
 	}
 }
 

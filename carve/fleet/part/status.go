@@ -172,7 +172,7 @@ func (p *Part) wrong(f *whittle.FleetStatus) (all []string) {
 			all = append(all, fmt.Sprintf("%s has another config than the leader for %s, and has no part there.", m.Name, strings.Join(others, ", ")))
 		}
 		if len(m.Routes) < len(p.table.Load().routes) {
-			all = append(all, m.Name+" has not all of the routes that "+f.Member+" has.")
+			all = append(all, m.Name+" has not all of the routes that "+f.Member+" has: give all gateways of a fleet the same config, or another fleet its own fleet.name.")
 		}
 	}
 	if len(versions) > 1 {

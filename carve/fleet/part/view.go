@@ -2,6 +2,7 @@ package part
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -116,16 +117,21 @@ func (p *Part) Route(name string) (whittle.RouteStatus, error) {
 }
 
 // update shows what is known here and is later than the record that was read last: the
-// position, so that who asks after an order sees no share from before it, and the traffic,
-// which no record has.
+// position, so that who asks after an order sees no share from before it, the traffic,
+// which no record has, and why users have less here than was decided.
 func (p *Part) update(s *whittle.RouteStatus) {
+	f, known := p.seen.Load().force[s.Route]
+	if known && f.withheld != "" {
+		defer func() {
+			s.Next = fmt.Sprintf("users have %g %% at this gateway: %s; then: %s", f.share.Percent(), f.withheld, s.Next)
+		}()
+	}
 	if p.own.Load() != nil {
 		return
 	}
 	if m, c, said := p.traffic.of(s.Route, time.Now()); said {
 		s.Monolith, s.Candidate = m, c
 	}
-	f, known := p.seen.Load().force[s.Route]
 	if !known || f.generation <= s.Generation {
 		return
 	}
