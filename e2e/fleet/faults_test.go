@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/child"
 )
 
 // faults are what befalls the fleet of TestFaults in the middle of a decision. Each gives
@@ -60,12 +62,94 @@ var faults = []struct {
 			}
 			c.start(i)
 		}
-		w.everywhere(0) // there is no evidence
-		w.connected()
-		w.none("without any evidence")
-		w.recount()
+		w.afresh()
 		return func() {}
 	}},
+	{"JetStream's leader hangs", func(w *walk, c *cluster, _ *rand.Rand) func() { return c.hang(c.leading(w.t)) }},
+	{"all NATS servers hang", func(w *walk, c *cluster, _ *rand.Rand) func() {
+		awake := c.hang(0, 1, 2)
+		w.everywhere(0) // within a lease, by no word of theirs
+		awake()
+		return func() {}
+	}},
+	{"the leader hangs", func(w *walk, _ *cluster, _ *rand.Rand) func() {
+		g := w.leader()
+		suspend(w.t, g.p, syscall.SIGSTOP)
+		until(w.t, "another one leads", func() bool {
+			for _, other := range w.all {
+				if other != g && other.fleet().Leader != g.name && other.fleet().Leader != "" {
+					return true
+				}
+			}
+			return false
+		})
+		suspend(w.t, g.p, syscall.SIGCONT) // with its users, who have waited
+		return func() {}
+	}},
+	{"each NATS server is restarted", func(w *walk, c *cluster, _ *rand.Rand) func() {
+		for i := range c.servers {
+			c.lose(i)()
+			c.leading(w.t)
+		}
+		return func() {}
+	}},
+	{"the fleet's streams are deleted", func(w *walk, c *cluster, _ *rand.Rand) func() {
+		js, end := c.connect(w.t)
+		defer end()
+		for _, name := range []string{"KV_whittle_walk", "whittle_walk_evidence"} {
+			until(w.t, name+" is deleted", func() bool {
+				ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
+				defer cancel()
+				err := js.DeleteStream(ctx, name)
+				return err == nil || errors.Is(err, jetstream.ErrStreamNotFound)
+			})
+		}
+		w.afresh()
+		return func() {}
+	}},
+}
+
+// afresh holds that nobody has users where the fleet's store is lost, and its evidence with
+// it.
+func (w *walk) afresh() {
+	w.t.Helper()
+	w.everywhere(0)
+	w.connected()
+	w.none("without any evidence")
+	w.recount()
+}
+
+// hang suspends servers.
+func (c *cluster) hang(all ...int) (mend func()) {
+	send := func(s os.Signal) {
+		for _, i := range all {
+			suspend(c.t, c.servers[i], s)
+		}
+	}
+	send(syscall.SIGSTOP)
+	return func() { send(syscall.SIGCONT) }
+}
+
+// suspend sends a process a signal, such as that to hang or to go on.
+func suspend(t testing.TB, p *child.Process, s os.Signal) {
+	t.Helper()
+	if err := p.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// connect is a client of the servers that are up.
+func (c *cluster) connect(t testing.TB) (js jetstream.JetStream, end func()) {
+	t.Helper()
+	conn, err := client.Connect("nats://" + strings.Join(c.clients, ",nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if js, err = jetstream.New(conn); err != nil {
+		conn.Close()
+		t.Fatal(err)
+	}
+	return js, conn.Close
 }
 
 // recount says that the ledger is lost: it has what the present runs report, and of those
@@ -98,15 +182,8 @@ func (c *cluster) lose(i int) (mend func()) {
 // leading is the server that leads the fleet's log.
 func (c *cluster) leading(t testing.TB) (at int) {
 	t.Helper()
-	conn, err := client.Connect("nats://" + strings.Join(c.clients, ",nats://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js, end := c.connect(t)
+	defer end()
 	until(t, "one leads the log", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
