@@ -30,8 +30,6 @@ type handed struct {
 // Handed is what a process has handed over, for who takes its place.
 type Handed struct {
 	Member string
-	// Left is how much of the lease was left.
-	Left time.Duration
 	// digests and replaced are by RouteKey.
 	digests  map[string]string
 	replaced map[string][]whittle.Counts
@@ -44,16 +42,12 @@ func (h Handed) Digest(route string) string { return h.digests[RouteKey(route)] 
 func (h Handed) Replaced(route string) []whittle.Counts { return h.replaced[RouteKey(route)] }
 
 // ReadHanded reads what Node.HandOver gave. False: it is not what this program can read.
-func ReadHanded(b []byte, lease time.Duration) (Handed, bool) {
+func ReadHanded(b []byte) (Handed, bool) {
 	var h handed
 	if !decode(b, &h, &h.Version) {
 		return Handed{}, false
 	}
-	out := Handed{Member: h.Member, digests: h.Digests, replaced: h.Replaced}
-	if h.Connected {
-		out.Left = max(0, lease-h.Heard)
-	}
-	return out, true
+	return Handed{Member: h.Member, digests: h.Digests, replaced: h.Replaced}, true
 }
 
 // Aged is what was handed over some time ago.

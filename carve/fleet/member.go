@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"time"
 
 	"whittle"
 )
@@ -228,6 +229,14 @@ func (n *Node) Limit(candidate string, now Instant) int {
 		return 0
 	}
 	return n.grants.Candidates[candidate][n.holder()].Limit
+}
+
+// Left is how much of this gateway's lease is left.
+func (n *Node) Left(now Instant) time.Duration {
+	if !n.Connected(now) {
+		return 0
+	}
+	return n.c.Lease - n.now.since(n.heard)
 }
 
 // sawGrants takes the permits that are in force.

@@ -193,10 +193,10 @@ func (g *Gateway) Watch(route string, share whittle.Share) {
 }
 
 // Permit sets how many users' requests a fleet lets be exposed to a route's candidate at
-// this gateway, over all of the candidate's routes.
-func (g *Gateway) Permit(route string, n int) {
+// this gateway, over all of the candidate's routes, and until when; zero: until the next call.
+func (g *Gateway) Permit(route string, n int, until time.Time) {
 	if rt := g.table.Load().routes[route]; rt != nil {
-		rt.bounds.Shared.Permit(n)
+		rt.bounds.Shared.Permit(n, until)
 	}
 }
 

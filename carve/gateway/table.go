@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"time"
 
 	"whittle"
 	"whittle/carve/gateway/breaker"
@@ -112,7 +113,7 @@ func (t *table) shared(g *Gateway, u *upstream.Upstream, old *table) *breaker.Sh
 	}
 	if s == nil {
 		if s = breaker.NewShared(); g.opts.Leased {
-			s.Permit(0)
+			s.Permit(0, time.Time{})
 		}
 	}
 	t.candidates[u.Server()] = s

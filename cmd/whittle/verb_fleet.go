@@ -158,7 +158,7 @@ func samePlace(f *config.Fleet, handed []byte) error {
 		return nil
 	}
 	if f != nil {
-		if h, ok := fleet.ReadHanded(handed, f.Lease); ok && h.Member == f.Member {
+		if h, ok := fleet.ReadHanded(handed); ok && h.Member == f.Member {
 			return nil
 		}
 	}

@@ -16,9 +16,8 @@ type place struct {
 	limits map[string]int
 	// kept says that Keep has been called.
 	kept bool
-	// until ends the share of a process that has left its place, with the lease that it
-	// had; nil: it has not left it.
-	until *time.Timer
+	// until is when they are over, with this gateway's lease.
+	until time.Time
 	// past are the last reports of processes that this one has replaced, by route.
 	past map[string][]pastCounts
 	// from is what the process had that this one has replaced.
@@ -42,21 +41,9 @@ func (p *Part) HandOver() { p.member.HandOver() }
 // Handed is the place that was left, as of now.
 func (p *Part) Handed() []byte { return p.member.Handed() }
 
-// leave has users on the candidate here for no longer than this gateway's lease, where
-// another process is to take its place.
-func (p *Part) leave() {
-	h, handing := fleet.ReadHanded(p.member.Handed(), p.o.Fleet.Node.Lease)
-	if !handing {
-		return
-	}
-	p.place.mu.Lock()
-	defer p.place.mu.Unlock()
-	p.place.until = time.AfterFunc(h.Left, p.Lost)
-}
-
 // Keep is how many users' requests this process may still have exposed, by candidate,
-// once the other one has taken its place: those that are, and half of what was allowed. It
-// is less each time that clients have left.
+// once the other one has taken its place: those that are, and half of what was allowed,
+// which the other one's lease is for now. It is less each time that clients have left.
 func (p *Part) Keep() map[string]int {
 	l := &p.place
 	l.mu.Lock()
@@ -68,21 +55,24 @@ func (p *Part) Keep() map[string]int {
 			l.lower(r.candidate, leaving)
 		}
 		limit := l.limits[r.candidate]
-		p.o.Gateway.Permit(r.spec.Name, limit) // before the look at what is exposed: it may be no more then
+		p.o.Gateway.Permit(r.spec.Name, limit, time.Time{}) // before the look at what is exposed: it may be no more then
 		kept[r.candidate] = max(limit, p.o.Gateway.Use(r.spec.Name).Exposed)
 	}
 	l.kept = true
 	for candidate := range kept {
 		kept[candidate] += p.exposed(candidate, time.Time{})
 	}
-	l.stay()
 	return kept
 }
 
 // lower lowers a candidate's permits here to half of them, and then to what clients that are
 // leaving may need. The caller holds mu.
 func (l *place) lower(candidate string, leaving int) {
-	if !l.kept {
+	switch {
+	case l.kept:
+	case time.Now().After(l.until):
+		l.limits[candidate] = 0
+	default:
 		l.limits[candidate] /= 2
 	}
 	if leaving >= 0 {
@@ -99,26 +89,18 @@ func (p *Part) Lost() {
 	defer p.place.mu.Unlock()
 	for _, r := range p.table.Load().routes {
 		p.place.limits[r.candidate] = 0
-		p.o.Gateway.Permit(r.spec.Name, 0)
-	}
-}
-
-// stay ends the wait that leave began. The caller holds mu.
-func (l *place) stay() {
-	if l.until != nil {
-		l.until.Stop()
-		l.until = nil
+		p.o.Gateway.Permit(r.spec.Name, 0, time.Time{})
 	}
 }
 
 // permit puts a candidate's permits in force for a route, but for those that processes
-// have which this one has replaced.
-func (p *Part) permit(r *route, limit int) {
+// have which this one has replaced, until this gateway's lease is over.
+func (p *Part) permit(r *route, limit int, until time.Time) {
 	limit = max(0, limit-p.exposed(r.candidate, time.Time{}))
 	p.place.mu.Lock()
 	defer p.place.mu.Unlock()
-	p.place.limits[r.candidate] = limit
-	p.o.Gateway.Permit(r.spec.Name, limit)
+	p.place.limits[r.candidate], p.place.until = limit, until
+	p.o.Gateway.Permit(r.spec.Name, limit, until)
 }
 
 // exposed is what those processes may have exposed.

@@ -16,7 +16,7 @@ func TestKeep(t *testing.T) {
 	before := 0 // of processes that it has replaced itself
 	p := &Part{o: Options{Gateway: g, Exposed: func(string, time.Time) int { return before }}}
 	p.table.Store(newTable(monolith, routes(candidate)))
-	p.place.limits = map[string]int{candidate: 10}
+	p.place.limits, p.place.until = map[string]int{candidate: 10}, time.Now().Add(time.Hour)
 	for i, at := range []struct {
 		leaving, exposed, before, permits, kept int
 	}{
@@ -36,5 +36,10 @@ func TestKeep(t *testing.T) {
 		if _, permits := g.position(); permits != at.permits || !maps.Equal(kept, map[string]int{candidate: at.kept}) {
 			t.Errorf("%d: %d permits, and %v are kept", i, permits, kept)
 		}
+	}
+	g.leaving = -1
+	p.place = place{limits: map[string]int{candidate: 10}, until: time.Now().Add(-time.Second)}
+	if kept := p.Keep(); kept[candidate] != 0 {
+		t.Errorf("%v are kept of a lease that is over", kept)
 	}
 }

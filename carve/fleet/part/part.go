@@ -32,7 +32,7 @@ type Gateway interface {
 	Apply(route string, p whittle.Position) bool
 	Watch(route string, share whittle.Share)
 	Counts(route string) whittle.Counts
-	Permit(route string, n int)
+	Permit(route string, n int, until time.Time)
 	Use(route string) breaker.Use
 	Leaving() int
 }
@@ -107,7 +107,7 @@ func New(o Options) (*Part, error) {
 	p.again = rate.NewLimiter(rate.Limit(againShare*float64(o.PerSecond)), againSaved)
 	p.conduct.start()
 	p.place.limits, p.place.past = map[string]int{}, map[string][]pastCounts{}
-	p.place.from, p.place.replaces = fleet.ReadHanded(o.Fleet.Handed, o.Fleet.Node.Lease)
+	p.place.from, p.place.replaces = fleet.ReadHanded(o.Fleet.Handed)
 	p.table.Store(newTable(o.Monolith, o.Routes))
 	for name := range p.table.Load().routes {
 		for _, c := range p.place.from.Replaced(name) {
@@ -196,9 +196,10 @@ func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 		p.waiting = time.Time{}
 		p.o.Log.Info("connected to the fleet", "fleet", p.o.Fleet.Name, "leader", next.leader)
 	}
+	until := time.Now().Add(n.Left(now))
 	for _, r := range p.table.Load().routes {
 		at := n.InForce(r.spec.Name, now)
-		p.permit(r, n.Limit(r.candidate, now))
+		p.permit(r, n.Limit(r.candidate, now), until)
 		p.o.Gateway.Apply(r.spec.Name, at)
 		taken := n.Taken(r.spec.Name)
 		next.force[r.spec.Name] = force{at.Share, taken.Share, taken.Phase, taken.Generation, taken.Digest, n.Withheld(r.spec.Name, now)}
@@ -241,9 +242,6 @@ func (p *Part) Running() <-chan struct{} { return p.running }
 
 // Run takes part until ctx ends. If this gateway leads then, another one does at once.
 func (p *Part) Run(ctx context.Context) error {
-	p.place.mu.Lock()
-	p.place.stay()
-	p.place.mu.Unlock()
 	staying, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var member, work sync.WaitGroup
 	member.Go(func() { p.member.Run(staying) })
@@ -257,7 +255,6 @@ func (p *Part) Run(ctx context.Context) error {
 	work.Wait()
 	leave()
 	member.Wait()
-	p.leave()
 	return nil
 }
 

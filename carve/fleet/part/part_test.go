@@ -95,7 +95,7 @@ func (g *gateway) Counts(string) whittle.Counts {
 	return c
 }
 
-func (g *gateway) Permit(_ string, n int) {
+func (g *gateway) Permit(_ string, n int, _ time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.permits = n

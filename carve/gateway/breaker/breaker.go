@@ -40,8 +40,9 @@ type Breaker struct {
 	// bounds are those of the route that asked last.
 	bounds Bounds
 	// permits are how many requests a fleet lets be exposed here at the moment, where
-	// leased; a breaker that is short of them does not trip.
+	// leased, and until when; a breaker that is short of them does not trip.
 	permits int
+	until   time.Time // zero: until others are set
 	leased  bool
 	// closed says that the candidate may be asked at all.
 	closed bool
@@ -211,12 +212,18 @@ func (b *Breaker) stopTimer() {
 	}
 }
 
-// permit sets how many requests a fleet lets be exposed. When it returns no more are
-// admitted.
-func (b *Breaker) permit(n int) {
+// permit sets how many requests a fleet lets be exposed, until when. When it returns no more
+// are admitted.
+func (b *Breaker) permit(n int, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.permits, b.leased = n, true
+	b.permits, b.until, b.leased = n, until, true
+}
+
+// expired reports whether the permits are over, by either of the clocks: a process that was
+// suspended goes on where it was. The caller holds mu.
+func (b *Breaker) expired(now time.Time) bool {
+	return !b.until.IsZero() && (now.After(b.until) || now.Round(0).After(b.until.Round(0)))
 }
 
 // Admit acquires a permit. False: the monolith responds.
@@ -252,6 +259,10 @@ func (b *Breaker) admit(now time.Time, within Bounds) (Permit, bool) {
 	b.mu.Lock()
 	b.bounds = within
 	if !b.closed {
+		b.mu.Unlock()
+		return Permit{}, false
+	}
+	if b.leased && b.expired(now) {
 		b.mu.Unlock()
 		return Permit{}, false
 	}

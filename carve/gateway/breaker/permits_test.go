@@ -17,15 +17,15 @@ func TestPermits(t *testing.T) {
 		within, now := Bounds{consecutive: 100, exposure: 50, Shared: s}, time.Unix(100, 0)
 		admit := func() (p Permit, ok bool) { return routes[0].Admit(now, within) }
 
-		s.Permit(0)
+		s.Permit(0, time.Time{})
 		if p, ok := admit(); ok || !p.Full || *trips != 0 {
 			t.Fatalf("live %v: without a permit: admitted %v, full %v, %d trips", live, ok, p.Full, *trips)
 		}
-		s.Permit(-1)
+		s.Permit(-1, time.Time{})
 		if _, ok := admit(); ok {
 			t.Fatalf("live %v: fewer than no permits admit a request", live)
 		}
-		s.Permit(3)
+		s.Permit(3, time.Time{})
 		var under []Permit
 		for range 3 {
 			p, ok := admit()
@@ -103,7 +103,7 @@ func TestPermits(t *testing.T) {
 func TestPermitsNeverLiftTheBound(t *testing.T) {
 	s := NewShared()
 	routes, trips := closed(s, 1)
-	s.Permit(1000)
+	s.Permit(1000, time.Time{})
 	within, now := Bounds{consecutive: 1000, exposure: 50, Shared: s}, time.Unix(100, 0)
 	met := 0
 	for range 100 {
@@ -123,5 +123,36 @@ func TestPermitsNeverLiftTheBound(t *testing.T) {
 	alone.Fell()
 	if alone.leased {
 		t.Error("a gateway that is alone needs permits")
+	}
+}
+
+// TestPermitsUntil: permits are over by themselves, by whichever clock, and that trips nothing:
+// a process that was suspended has none when it goes on.
+func TestPermitsUntil(t *testing.T) {
+	s := NewShared()
+	routes, trips := closed(s, 1)
+	within, now := Bounds{consecutive: 1, exposure: 50, Shared: s}, time.Now()
+	s.Permit(10, now.Add(time.Second))
+	for _, at := range []struct {
+		now time.Time
+		ok  bool
+	}{
+		{now, true},
+		{now.Add(time.Second), true},
+		{now.Add(time.Second + 1), false},
+		{now.Round(0).Add(time.Second + 1), false}, // of the wall's clock alone
+		{now, true},
+	} {
+		p, ok := routes[0].Admit(at.now, within)
+		if ok != at.ok || p.Full {
+			t.Errorf("at %v: admitted %v, full %v", at.now.Sub(now), ok, p.Full)
+		}
+		if ok {
+			routes[0].Done(p, Good, at.now)
+		}
+	}
+	s.Permit(10, now.Add(time.Hour))
+	if _, ok := routes[0].Admit(now.Add(time.Minute), within); !ok || *trips != 0 {
+		t.Errorf("renewed: admitted %v, %d trips", ok, *trips)
 	}
 }
