@@ -208,5 +208,24 @@ func (r *reader) checkWarnings(f *File) {
 		if route.Candidate.Insecure {
 			r.warn(field+".candidate.insecure", "any certificate is accepted, so the candidate's traffic can be listened to")
 		}
+		r.checkCopies(f, field, &route)
+	}
+}
+
+// checkCopies warns of copies that are longer than the response to a mirrored request
+// that they would be held against.
+func (r *reader) checkCopies(f *File, field string, route *whittle.Route) {
+	for _, bound := range []struct {
+		name string
+		is   int64
+	}{
+		{"the candidate's max_response", route.Candidate.MaxResponse},
+		{"the monolith's max_response", f.Monolith.MaxResponse},
+		{"a quarter of mirror.max_memory", route.Mirror.MaxMemory / 4},
+	} {
+		if route.Mirror.MaxBody > bound.is {
+			r.warn(field+".mirror.max_body", "%s is above %s, %s, and what is longer than that is not compared; raise that too",
+				size(route.Mirror.MaxBody), bound.name, size(bound.is))
+		}
 	}
 }

@@ -41,6 +41,34 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestWarnings: what is allowed and cannot do what it says is warned of.
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct {
+		monolith, candidate, mirror string
+		want                        []string
+	}{
+		{"", "", "", nil},
+		{"", "", "mirror: {max_body: 4MiB}", nil},
+		{"", "", "mirror: {max_body: 8MiB}", []string{"8MiB is above the candidate's max_response, 4MiB", "8MiB is above the monolith's max_response, 4MiB"}},
+		{", max_response: 8MiB", ", max_response: 8MiB", "mirror: {max_body: 8MiB}", nil},
+		{", max_response: 8MiB", ", max_response: 7MiB", "mirror: {max_body: 8MiB}", []string{"above the candidate's max_response, 7MiB"}},
+		{", max_response: 64MiB", ", max_response: 64MiB", "mirror: {max_body: 20MiB}", []string{"above a quarter of mirror.max_memory, 16MiB"}},
+		{", max_response: 64MiB", ", max_response: 64MiB", "mirror: {max_body: 20MiB, max_memory: 80MiB}", nil},
+		{"", ", max_response: 100KiB", "", []string{"256KiB is above the candidate's max_response, 100KiB"}},
+	} {
+		f := mustParse(t, "monolith: {url: http://h:1"+c.monolith+"}\nroutes:\n  - match: GET /a\n    candidate: {url: http://h:2"+c.candidate+"}\n    "+c.mirror+"\n")
+		if len(f.Warnings) != len(c.want) {
+			t.Errorf("%+v: %q", c, f.Warnings)
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.Contains(f.Warnings[i], want) {
+				t.Errorf("%q, want %q", f.Warnings[i], want)
+			}
+		}
+	}
+}
+
 // TestNoMistakes: what looks like one of the above, and is none.
 func TestNoMistakes(t *testing.T) {
 	const head = "monolith: http://127.0.0.1:3000\n"
