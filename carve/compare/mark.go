@@ -74,8 +74,9 @@ type mark struct {
 	near nearness
 	// drift says whether they move by themselves. It is learned likewise.
 	drift drift
-	// why counts the causes that fit.
-	why cause.Tally
+	// why counts the causes that fit, and ownValues what may be each server's own.
+	why       cause.Tally
+	ownValues ownValues
 }
 
 func newMark(key markKey, born int) mark {

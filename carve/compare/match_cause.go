@@ -18,6 +18,9 @@ func (m *match) explained(k *mark, d *jsondiff.Difference, x *whittle.Exchange) 
 	}
 	keys := cause.Of(m.differ, d, x.Monolith.Body, x.Candidate.Body)
 	from, to := m.differ.Values(d, x.Monolith.Body, x.Candidate.Body)
+	if k.learnable() && k.How == jsondiff.HowValue {
+		k.ownValues.see(from, to, requestHash(&x.Request))
+	}
 	if kind, ok := jsondoc.KindOf(to); ok && kind != jsondoc.Array && kind != jsondoc.Object && from != nil && m.kind == whittle.FoundField {
 		keys = append(keys, fmt.Sprintf("same value:%x", owner.Hash(to)))
 	}

@@ -128,7 +128,7 @@ func (m *match) wholeFinding(open int) whittle.Finding {
 func (m *match) finding(k *mark) whittle.Finding {
 	f := whittle.Finding{
 		Kind: m.kind, Path: k.Path, Count: k.Count, Of: m.n, Samples: slices.Clone(k.Samples),
-		Cause: joined(m.cause(k), k.why.Words()),
+		Cause: joined(m.cause(k), m.guess(k)),
 	}
 	if top := k.top(); top.Count > 0 {
 		f.Monolith, f.Candidate = top.From, top.To
@@ -192,6 +192,14 @@ func joined(a, b string) string {
 		return a + b
 	}
 	return a + "; " + b
+}
+
+// guess is why the candidate may differ; empty: nothing is known.
+func (m *match) guess(k *mark) string {
+	if words := k.why.Words(); words != "" || m.isUnsure(k) {
+		return words
+	}
+	return k.ownValues.words(k.Path)
 }
 
 // noRepeats is said of a difference that nothing has held against the monolith's

@@ -145,6 +145,16 @@ func decimalClass(n int) uint8 {
 	return 3
 }
 
+// SameID reports whether two texts are ids of the same form.
+func SameID(a, b []byte) bool {
+	f := classify(a)
+	switch f.class {
+	case classUUID, classULID, classHex, classToken, classBase64, classBase64URL:
+		return f == classify(b)
+	}
+	return false
+}
+
 // classNamed finds a class by the name that a config gives it.
 func classNamed(name string) (formClass, bool) {
 	for c, n := range classNames {

@@ -30,6 +30,7 @@ const (
 	ordersKept  = 9
 	wordsMost   = 16
 	wordsWarm   = 8
+	wordsOwn    = 20 // exchanges without any word of the monolith's
 )
 
 // formPath is one place that is compared by form.

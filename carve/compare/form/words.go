@@ -226,6 +226,9 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 		x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.path, what, units.Grouped(t.Odd), units.Grouped(t.Of), candidate, monolith)
 		x.Monolith, x.Candidate, x.Count, x.Of = monolith, candidate, t.Odd, t.Of
 		x.Decided, x.DecidedAt, x.EValue = decided, t.Bets.At, t.Bets.EValue()
+		if k == featWord && t.Of >= wordsOwn && t.Odd == t.Of {
+			x.Cause = "the candidate never says one of the monolith's words: if they name each side's own instances, write compare.form: {" + p.path + ": any}; if not, the candidate's are wrong"
+		}
 	}
 	if len(also) > 0 {
 		x.Summary += "; it also " + strings.Join(also, ", and ")
