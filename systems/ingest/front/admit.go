@@ -1,6 +1,7 @@
 package front
 
 import (
+	"errors"
 	"mime"
 	"net/http"
 	"strings"
@@ -131,9 +132,19 @@ func isJSON(h http.Header) bool {
 	if values[0] == "application/json" {
 		return true
 	}
-	media, _, err := mime.ParseMediaType(values[0])
-	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
+	media, _, ok := mediaType(values[0])
+	return ok && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
+
+// mediaType reads a content type. Parameters that cannot be read, such as an empty
+// charset, say nothing, and leave the type what it is.
+func mediaType(value string) (media string, params map[string]string, ok bool) {
+	media, params, err := mime.ParseMediaType(value)
+	return media, params, err == nil || errors.Is(err, mime.ErrInvalidMediaParameter)
+}
+
+// charsets are the names of UTF-8 and of what is a part of it, as clients write them.
+var charsets = map[string]bool{"": true, "utf-8": true, "utf8": true, "us-ascii": true, "ascii": true}
 
 // contentType checks the content type. POST /import accepts every type. The
 // others accept what clients really call JSON: its own name, the plain text of
@@ -145,15 +156,15 @@ func (c *call) contentType(r *http.Request) *refusal {
 		c.json = true
 		return nil
 	}
-	media, params, err := "", map[string]string(nil), error(nil)
+	media, params, ok := "", map[string]string(nil), true
 	if len(values) > 0 {
-		media, params, err = mime.ParseMediaType(values[0])
+		media, params, ok = mediaType(values[0])
 	}
 	if media == stream.RecordsType && c.kind == event.Import {
 		c.kind = event.Records
 		return nil
 	}
-	c.maybeJSON = !c.json && err == nil && len(values) < 2 && namesOfJSON[media]
+	c.maybeJSON = !c.json && ok && len(values) < 2 && namesOfJSON[media]
 	if gzipTypes[media] && c.kind != event.Import {
 		c.maybeJSON = true
 		if len(r.Header["Content-Encoding"]) == 0 {
@@ -163,10 +174,10 @@ func (c *call) contentType(r *http.Request) *refusal {
 	if c.kind == event.Import {
 		return nil
 	}
-	if err != nil || len(values) > 1 || !c.json && !c.maybeJSON {
+	if !ok || len(values) > 1 || !c.json && !c.maybeJSON {
 		return &refusal{status: http.StatusUnsupportedMediaType, reason: "events are JSON: Content-Type application/json, or one of text/plain, application/x-www-form-urlencoded, application/octet-stream"}
 	}
-	if set := params["charset"]; set != "" && !strings.EqualFold(set, "utf-8") && !strings.EqualFold(set, "us-ascii") {
+	if !charsets[strings.ToLower(params["charset"])] {
 		return &refusal{status: http.StatusUnsupportedMediaType, reason: "events are JSON in UTF-8"}
 	}
 	c.json = true

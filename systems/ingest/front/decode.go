@@ -66,12 +66,13 @@ func (e expansion) limit(wire int) int {
 var (
 	errTooLarge = whittle.Errorf(whittle.ResourceExhausted, "the body is too large once decompressed")
 	errRatio    = whittle.Errorf(whittle.ResourceExhausted, "the body expands by more than is believable")
+	errWindow   = whittle.Errorf(whittle.Invalid, "the body's zstd window is longer than is taken: compress it with a level up to 19 and without --long")
 	errGarbled  = whittle.Errorf(whittle.Invalid, "the body is not what its content encoding says")
 )
 
 // decode appends the content of wire to dst. It stops at the bound, so that
 // whatever is sent costs at most that much memory and the time to make it. The
-// error is one of errTooLarge, errRatio, errGarbled.
+// error is one of errTooLarge, errRatio, errWindow, errGarbled.
 func decode(c coding, dst, wire []byte, e expansion) ([]byte, error) {
 	switch c {
 	case gzipped:
@@ -235,6 +236,8 @@ func unzstd(dst, wire []byte, e expansion) ([]byte, error) {
 			if target == most {
 				return dst, tooMuch(most, e)
 			}
+		case errors.Is(err, zstd.ErrWindowSizeExceeded):
+			return dst, errWindow
 		case err != nil:
 			return dst, errGarbled
 		default:
