@@ -117,6 +117,9 @@ func parseKeys(text []byte) (*keyList, error) {
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
+		if name, _, ok := strings.Cut(fields[0], "="); ok && (name == "name" || name == "allow" || name == "rate") {
+			return nil, fmt.Errorf("line %d: %q is a setting, and would be a key that is easy to guess: the key comes first", n, fields[0])
+		}
 		sum, hashed, err := sumOf(fields[0])
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
