@@ -60,7 +60,7 @@ func (v *serveVerb) openDead(log *slog.Logger, registry prometheus.Registerer) (
 		dead, err = opened(deadlog.Open(dir, deadlog.Options{
 			Log: embedded.Options{
 				MaxRecord: longest, MaxBatch: 1 << 20, SegmentBytes: deadSegment + 4*int64(longest),
-				Reserve: int64(v.Reserve), ScrubRate: -1, Log: log,
+				Reserve: v.reserve(), ScrubRate: -1, Log: log,
 			},
 			Most: int64(v.DeadBytes), Dropped: func(source string) { dropped.WithLabelValues(source).Inc() },
 		}))

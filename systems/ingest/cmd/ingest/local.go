@@ -77,7 +77,7 @@ func (v *serveVerb) embeddedOptions(log *slog.Logger) (embedded.Options, error) 
 	return embedded.Options{
 		MaxRecord:   longest,
 		P99:         v.P99,
-		Reserve:     int64(v.Reserve),
+		Reserve:     v.reserve(),
 		RetainBytes: int64(v.RetainBytes), RetainAge: v.RetainAge,
 		Log: log,
 	}, err

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"whittle/internal/units"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/embedded"
 )
@@ -349,5 +350,15 @@ func TestSecondSignal(t *testing.T) {
 	err := p.cmd.Wait()
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); err == nil || !ok || status.Signal() != syscall.SIGTERM {
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestReserve: nothing of the disk stays free where 0 is asked for.
+func TestReserve(t *testing.T) {
+	for given, want := range map[units.Bytes]int64{0: -1, 1: 1, 64 << 20: 64 << 20} {
+		v := serveVerb{logFlags: logFlags{Reserve: given}}
+		if o, err := v.embeddedOptions(nil); err != nil || o.Reserve != want {
+			t.Errorf("%d: %d, %v", given, o.Reserve, err)
+		}
 	}
 }
