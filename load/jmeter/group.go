@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"whittle"
 	"whittle/load/plan"
@@ -123,3 +124,55 @@ func (j *reader) openGroup(e *element, env elementScope) {
 	j.Plan.Phases = append(j.Plan.Phases, phases...)
 	j.Plan.OpenGroup = &g
 }
+
+// The groups of open arrivals: each arrival is a user of its own, who goes through the flow
+// once.
+const (
+	openModelGroup = "OpenModelThreadGroup"
+	arrivalsGroup  = "com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup"
+)
+
+func isOpenGroup(name string) bool { return name == openModelGroup || name == arrivalsGroup }
+
+// arrivals reads the plugin's group of arrivals: a rate that is reached in steps over a time,
+// and then held.
+func (j *reader) arrivals(e *element, env elementScope) {
+	j.refuseOthers(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "TargetLevel", "RampUp", "Steps", "Hold", "LogFilename", "Iterations", "Unit",
+		"ConcurrencyLimit", "same_user_on_next_iteration")
+	g := j.group(e, env)
+	j.atStart = true
+	defer func() { j.atStart = false }()
+	unit, limit := time.Minute, plan.MaxDuration.Minutes()
+	if j.fixed(e.tag, "Unit") == "S" {
+		unit = time.Second
+	}
+	times := func(name string) time.Duration {
+		return time.Duration(j.number(e.tag, name, 0, limit, 0) * float64(unit))
+	}
+	rate := j.number(e.tag, "TargetLevel", 0, plan.MaxRate, 0) / unit.Seconds()
+	ramp, hold := times("RampUp"), times("Hold")
+	steps := int(j.whole(e.tag, "Steps", 0, maxSteps, 0))
+	most := int(j.whole(e.tag, "ConcurrencyLimit", 0, plan.MaxClosed, 0))
+	if ramp+hold == 0 || rate == 0 {
+		panic(e.at.Invalid("%s has no arrivals: it has a rate, and a time to hold it", e.title()))
+	}
+	add := func(rate float64, d time.Duration) {
+		j.Plan.Phases = append(j.Plan.Phases, plan.Phase{Rate: rate, RampTo: rate, Linear: true, Duration: d, MaxUsers: most})
+	}
+	switch {
+	case ramp > 0 && steps == 0:
+		j.note(e.title() + " begins after its ramp, as by the plugin: it comes to nobody in a ramp without steps")
+		j.Plan.Phases = append(j.Plan.Phases, plan.Phase{Duration: ramp})
+	case ramp > 0:
+		for k := range steps {
+			add(rate*float64(k+1)/float64(steps), ramp/time.Duration(steps))
+		}
+	}
+	if hold > 0 {
+		add(rate, hold)
+	}
+	j.Plan.OpenGroup = &g
+}
+
+// maxSteps bounds the steps of a ramp.
+const maxSteps = 10_000

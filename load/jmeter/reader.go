@@ -123,7 +123,7 @@ func (j *reader) testPlan(e *element) {
 	j.findEarly(e)
 	j.findColumns(e)
 	for _, c := range e.below {
-		if !isGroup(c.name) && c.name != "OpenModelThreadGroup" {
+		if !isGroup(c.name) && !isOpenGroup(c.name) {
 			j.top = append(j.top, c)
 		}
 	}
@@ -143,7 +143,7 @@ func (j *reader) findEarly(root *element) {
 	for _, e := range root.below {
 		j.early[e] = true
 		for _, c := range e.below {
-			j.early[c] = isGroup(e.name) || e.name == "OpenModelThreadGroup"
+			j.early[c] = isGroup(e.name) || isOpenGroup(e.name)
 		}
 	}
 }
@@ -155,8 +155,10 @@ func (j *reader) planChild(e *element, env elementScope) {
 		j.threadGroup(e, env)
 	case steppingGroup, ultimateGroup, concurrencyGroup:
 		j.pluginGroup(e, env)
-	case "OpenModelThreadGroup":
+	case openModelGroup:
 		j.openGroup(e, env)
+	case arrivalsGroup:
+		j.arrivals(e, env)
 	case "TestFragmentController":
 		// Its modules are read where they are used.
 	default:
@@ -175,7 +177,7 @@ func (j *reader) finish(e *element) {
 		panic(e.at.Invalid("no enabled thread group sends a request"))
 	}
 	if len(j.Plan.Groups) > 0 && len(j.Plan.Phases) > 0 || j.Plan.OpenGroup != nil && len(j.Plan.Scenarios) > 1 {
-		panic(e.at.Errorf(whittle.Unsupported, "an OpenModelThreadGroup together with other thread groups is not supported: a run is of one model"))
+		panic(e.at.Errorf(whittle.Unsupported, "a group of open arrivals together with other thread groups is not supported: a run is of one model"))
 	}
 	if len(j.Plan.Groups) > maxGroups {
 		panic(e.at.Errorf(whittle.ResourceExhausted, "more than %d thread groups", maxGroups))

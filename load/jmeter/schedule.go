@@ -1,12 +1,16 @@
 package jmeter
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"whittle/load/expr"
 	"whittle/load/plan"
 )
 
@@ -192,4 +196,106 @@ func (p *scheduleParser) unit() (time.Duration, error) {
 		return u, nil
 	}
 	return 0, fmt.Errorf("%q is not a unit of time", w)
+}
+
+// shapingTimer is the plugin's Throughput Shaping Timer.
+const shapingTimer = "kg.apc.jmeter.timers.VariableThroughputTimer"
+
+// shape is a Throughput Shaping Timer: so many samplers in each second of a schedule, after
+// which the run ends. Who is late in a second is sent at once, and what a second had left over
+// does not come later.
+type shape struct {
+	rows  []shapeRow
+	total int // seconds
+}
+
+// shapeRow is a rate that changes from second to second.
+type shapeRow struct {
+	from, to float64
+	seconds  int
+}
+
+func (j *reader) shape(e *element) *shape {
+	j.refuseOthers(e, "load_profile")
+	j.atStart = true
+	defer func() { j.atStart = false }()
+	rows := e.prop("load_profile")
+	if rows == nil || len(rows.children) == 0 {
+		panic(e.at.Invalid("%s has no schedule: rows of a rate, a rate at the end, and seconds", e.title()))
+	}
+	d := new(shape)
+	for _, row := range rows.children {
+		if len(row.children) < 3 {
+			panic(row.at.Invalid("a row is a rate, a rate at the end, and seconds"))
+		}
+		var n [3]float64
+		for i := range n {
+			f, err := strconv.ParseFloat(j.constantText(row.children[i]), 64)
+			if most := []float64{plan.MaxRate, plan.MaxRate, plan.MaxDuration.Seconds()}[i]; err != nil || !(f >= 0) || f > most {
+				panic(row.children[i].at.Invalid("%q is not a rate or a number of seconds", row.children[i].content()))
+			}
+			n[i] = f
+		}
+		own := shapeRow{n[0], n[1], int(n[2])}
+		d.rows, d.total = append(d.rows, own), d.total+own.seconds
+	}
+	if d.total > int(plan.MaxDuration.Seconds()) {
+		panic(rows.at.Invalid("the schedule takes longer than %v", plan.MaxDuration))
+	}
+	return d
+}
+
+// rate is how many samplers are sent in a second of the schedule.
+func (d *shape) rate(second int) float64 {
+	for _, r := range d.rows {
+		if second < r.seconds {
+			return r.from + float64(second)*(r.to-r.from)/float64(r.seconds)
+		}
+		second -= r.seconds
+	}
+	return 0
+}
+
+// shaped is where the users of a shape are in its schedule.
+type shaped struct {
+	mu sync.Mutex
+	// The following is guarded by mu.
+	begin  time.Time
+	second int
+	sent   int // in the second
+}
+
+// turn is when the next sampler is sent. False: there is none, and when the schedule is over.
+func (s *shaped) turn(d *shape, now time.Time, share float64) (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begin.IsZero() {
+		s.begin = now
+	}
+	if second := int(now.Sub(s.begin) / time.Second); second > s.second {
+		s.second, s.sent = second, 0
+	}
+	for ; s.second < d.total; s.second, s.sent = s.second+1, 0 {
+		rate := d.rate(s.second) / share
+		if float64(s.sent) < rate {
+			at := s.begin.Add(time.Duration(s.second)*time.Second + time.Duration(float64(s.sent)/rate*float64(time.Second)))
+			s.sent++
+			return slices.MaxFunc([]time.Time{at, now}, time.Time.Compare), true
+		}
+	}
+	return s.begin.Add(time.Duration(d.total) * time.Second), false
+}
+
+func (*shape) Inner() []plan.Step { return nil }
+
+// Act waits for the user's turn.
+func (d *shape) Act(ctx context.Context, u plan.User) bool {
+	_, of := u.Part()
+	s := u.State(expr.StateOfBlock, d, func() any { return new(shaped) }).(*shaped)
+	at, ok := s.turn(d, u.Now(), max(float64(of), 1))
+	if goesOn := u.PauseUntil(ctx, at); ok || !goesOn {
+		return goesOn
+	}
+	u.StopAll(false)
+	return false
 }

@@ -105,3 +105,50 @@ func TestUsersOfASteppingGroupComeAndGoAsByThePlugin(t *testing.T) {
 		}
 	}
 }
+
+func TestArrivalsOfThePluginsGroup(t *testing.T) {
+	const s = time.Second
+	even := func(rate float64, d time.Duration) plan.Phase {
+		return plan.Phase{Rate: rate, RampTo: rate, Linear: true, Duration: d, MaxUsers: 7}
+	}
+	for _, c := range []struct {
+		target, unit, ramp, steps, hold string
+		want                            []plan.Phase
+	}{
+		{"600", "M", "", "", "0.5", []plan.Phase{even(10, 30*s)}},
+		{"10", "S", "4", "2", "2", []plan.Phase{even(5, 2*s), even(10, 2*s), even(10, 2*s)}},
+		{"10", "S", "3", "", "2", []plan.Phase{{Duration: 3 * s}, even(10, 2*s)}},
+	} {
+		var properties strings.Builder
+		for name, text := range map[string]string{"TargetLevel": c.target, "Unit": c.unit, "RampUp": c.ramp, "Steps": c.steps, "Hold": c.hold, "ConcurrencyLimit": "7"} {
+			fmt.Fprintf(&properties, `<stringProp name="%s">%s</stringProp>`, name, text)
+		}
+		p, err := Parse("p.jmx", []byte(testPlan(`<`+arrivalsGroup+`>`+properties.String()+`</`+arrivalsGroup+`><hashTree>`+sampler("/", "")+`</hashTree>`)), plan.Source{})
+		if err != nil || p.OpenGroup == nil || !slices.Equal(p.Phases, c.want) {
+			t.Errorf("%+v: %v, %v", c, p, err)
+		}
+	}
+}
+
+// What a second had left over does not come later, and who is late in one is sent at once.
+func TestTurnsOfAShapingTimer(t *testing.T) {
+	d := &shape{rows: []shapeRow{{2, 4, 2}, {0, 0, 1}, {1.5, 1.5, 1}}, total: 4}
+	begin := time.Unix(100, 0)
+	var s shaped
+	at := func(now float64) float64 {
+		turn, ok := s.turn(d, begin.Add(time.Duration(now*float64(time.Second))), 1)
+		if !ok {
+			return -turn.Sub(begin).Seconds()
+		}
+		return turn.Sub(begin).Seconds()
+	}
+	for i, c := range []struct{ now, want float64 }{
+		{0, 0}, {0, 0.5}, // two in the first second
+		{0.1, 1}, {1.5, 1.5}, {1.5, 1 + 2.0/3}, // three in the next
+		{1.7, 3}, {2.9, 3 + 2.0/3}, {3, -4}, {9, -4}, // none in the row of none
+	} {
+		if got := at(c.now); math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%d: at %v s the turn is %v s, not %v s", i, c.now, got, c.want)
+		}
+	}
+}

@@ -281,7 +281,7 @@ func (j *reader) module(e *element) *element {
 	switch {
 	case at == nil:
 		panic(e.at.Invalid("%s: there is no module %s", e.title(), strings.Join(labels, " / ")))
-	case isGroup(at.name) || at.name == "OpenModelThreadGroup" || at.name == "TestPlan":
+	case isGroup(at.name) || isOpenGroup(at.name) || at.name == "TestPlan":
 		panic(e.at.Errorf(whittle.Unsupported, "%s: %s is no controller", e.title(), strings.Join(labels, " / ")))
 	case at.name == "TestFragmentController":
 		at.tag = &tag{name: "GenericController", at: at.at}

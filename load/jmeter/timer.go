@@ -165,6 +165,8 @@ func (j *reader) timer(e *element) timer {
 		return timer{gate: j.gate(e)}
 	case "PreciseThroughputTimer":
 		return timer{gate: j.scheduled(e)}
+	case shapingTimer:
+		return timer{gate: j.shape(e)}
 	}
 	j.refuseOthers(e, "ConstantTimer.delay", "RandomTimer.range")
 	milliseconds := func(name string) expr.Template {
