@@ -19,6 +19,7 @@ var (
 	// ErrTarget says that the request cannot be sent as it is; nothing was sent.
 	ErrTarget    = errors.New("the request target cannot stand on a request line")
 	errTruncated = errors.New("the response ended before its announced length")
+	errNoHead    = errors.New("the connection ended before a whole response header had come")
 	// ErrMalformed says that the upstream broke the protocol.
 	ErrMalformed    = errors.New("the response is not well-formed HTTP/1.1")
 	errHeadSize     = errors.New("the response's header is larger than allowed")
@@ -82,7 +83,7 @@ func isBroken(err error) bool {
 		return true
 	}
 	for _, broken := range []error{
-		io.EOF, io.ErrUnexpectedEOF, errTruncated, net.ErrClosed,
+		io.EOF, io.ErrUnexpectedEOF, errTruncated, errNoHead, net.ErrClosed,
 		syscall.ECONNRESET, syscall.EPIPE, http.ErrBodyReadAfterClose,
 	} {
 		if errors.Is(err, broken) {

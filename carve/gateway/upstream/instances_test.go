@@ -415,3 +415,23 @@ func TestURLsThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+// TestAConnectionThatEndsWithoutAResponse is not called a response that was cut.
+func TestAConnectionThatEndsWithoutAResponse(t *testing.T) {
+	for _, begins := range []string{"", "HTTP/1.1 200 OK\r\nContent-Le"} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(c, begins)
+			_ = c.Close()
+		}))
+		t.Cleanup(s.Close)
+		a := asks(t.Context(), upstreamOf(t, whittle.Upstream{URL: s.URL}))
+		if a.Failure != whittle.FailedReset || !strings.Contains(a.Detail, errNoHead.Error()) {
+			t.Errorf("%q: %s: %s", begins, a.Failure, a.Detail)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -188,7 +189,10 @@ func (p *pool) do(ctx context.Context, call *leanCall) (*conn, error) {
 		again := call.again || !c.sent
 		c.abandon()
 		if !stale || !again {
-			return nil, cutShort(err)
+			if errors.Is(err, io.EOF) {
+				err = errNoHead
+			}
+			return nil, err
 		}
 		may = reuseNone
 	}
