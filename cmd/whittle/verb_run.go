@@ -118,7 +118,9 @@ func (d *deployment) accessLog() (*accesslog.Log, error) {
 	to := d.log
 	if c.File != "" {
 		var err error
-		if d.access, err = accesslog.ToFile(c.File); err != nil {
+		if d.access, err = accesslog.ToFile(c.File, func(err error) {
+			d.log.Error("write the access log: lines are lost, and counted", "error", err)
+		}); err != nil {
 			return nil, whittle.Errorf(whittle.Unavailable, "open the access log: %w", err).WithField("access.file").
 				WithHint("give the user that runs whittle the right to write this file and its folder")
 		}

@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,10 +115,33 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestAFileThatTakesNothing is said once, and not for each line.
+func TestAFileThatTakesNothing(t *testing.T) {
+	said := 0
+	w := &watched{to: full{}, failed: func(err error) {
+		if said++; !errors.Is(err, syscall.ENOSPC) {
+			t.Error(err)
+		}
+	}}
+	for range 3 {
+		if _, err := w.Write([]byte("{}\n")); err == nil {
+			t.Error("written")
+		}
+	}
+	if said != 1 {
+		t.Errorf("said %d times", said)
+	}
+}
+
 // TestRotate renames the file as logrotate does: no line is lost, and each is whole.
 func TestRotate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
-	o, err := ToFile(path)
+	o, err := ToFile(path, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,15 +19,33 @@ type Output struct {
 	queue *logqueue.Queue
 }
 
-// ToFile opens a log file for lines of JSON.
-func ToFile(path string) (*Output, error) {
+// ToFile opens a log file for lines of JSON. failed gets what goes wrong with writing them,
+// at most once in a minute.
+func ToFile(path string, failed func(error)) (*Output, error) {
 	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
-	return &Output{file: f, queue: logqueue.New(f, func(to io.Writer, dropped int64) {
+	return &Output{file: f, queue: logqueue.New(&watched{to: f, failed: failed}, func(to io.Writer, dropped int64) {
 		_, _ = fmt.Fprintf(to, `{"time":%q,"dropped":%d}`+"\n", time.Now().Format(time.RFC3339Nano), dropped) // the log's own writing fails likewise
 	})}, nil
+}
+
+// watched says when a write fails. One goroutine writes.
+type watched struct {
+	to     io.Writer
+	failed func(error)
+	said   time.Time
+}
+
+// Write implements io.Writer.
+func (w *watched) Write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	if err != nil && time.Since(w.said) > time.Minute {
+		w.said = time.Now()
+		w.failed(err)
+	}
+	return n, err
 }
 
 // Logger writes lines without a level and a message.
