@@ -236,7 +236,11 @@ func countedFrom(l *whittle.Ledger) string {
 	}
 	text := "; since " + clock(l.Since)
 	if l.Gap != nil {
-		text += ", but for " + clock(l.Gap.From) + " to " + clock(l.Gap.To)
+		from, to := clock(l.Gap.From), clock(l.Gap.To)
+		text += ", but for " + from + " to " + to
+		if from == to {
+			text = strings.TrimSuffix(text, from+" to "+to) + "a moment at " + to
+		}
 		if l.Gap.Gateway != "" {
 			text += " at " + l.Gap.Gateway
 		}
