@@ -65,10 +65,10 @@ type Use struct {
 
 // Config makes a Node.
 type Config struct {
-	// Member names the gateway within the fleet. Run numbers its processes, each higher
+	// Fleet is the fleet's name, and Member the gateway's within it. Run numbers its processes, each higher
 	// than the last; New raises it above that of Kept.
-	Member string
-	Run    uint64
+	Fleet, Member string
+	Run           uint64
 	// Version is the program's.
 	Version string
 	// Lease is after which silence a gateway has no share and a leader no say.

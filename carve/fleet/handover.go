@@ -13,9 +13,11 @@ import (
 type handed struct {
 	Version int    `json:"version"`
 	Member  string `json:"member"`
-	Kept    []byte `json:"kept"`
-	Run     uint64 `json:"run"`
-	Seq     uint64 `json:"seq"`
+	// Fleet is empty where a version has handed over that did not say so.
+	Fleet string `json:"fleet,omitempty"`
+	Kept  []byte `json:"kept"`
+	Run   uint64 `json:"run"`
+	Seq   uint64 `json:"seq"`
 	// Connected says that the last report that has come back was sent Heard ago.
 	Connected bool                  `json:"connected"`
 	Heard     time.Duration         `json:"heard"`
@@ -30,9 +32,15 @@ type handed struct {
 // Handed is what a process has handed over, for who takes its place.
 type Handed struct {
 	Member string
+	fleet  string
 	// digests and replaced are by RouteKey.
 	digests  map[string]string
 	replaced map[string][]whittle.Counts
+}
+
+// Is reports whether it is the place of a fleet's member.
+func (h Handed) Is(fleet, member string) bool {
+	return h.Member == member && (h.fleet == fleet || h.fleet == "")
 }
 
 // Digest is that of a route's config there. Empty: it had no such route.
@@ -47,7 +55,7 @@ func ReadHanded(b []byte) (Handed, bool) {
 	if !decode(b, &h, &h.Version) {
 		return Handed{}, false
 	}
-	return Handed{Member: h.Member, digests: h.Digests, replaced: h.Replaced}, true
+	return Handed{Member: h.Member, fleet: h.Fleet, digests: h.Digests, replaced: h.Replaced}, true
 }
 
 // Aged is what was handed over some time ago.
@@ -76,7 +84,7 @@ type handedGate struct {
 func (n *Node) HandOver(now Instant) []byte {
 	n.advance(now)
 	h := handed{
-		Version: formatVersion, Member: n.c.Member, Kept: n.Kept(), Run: n.c.Run, Seq: n.seq, Connected: n.connected(),
+		Version: formatVersion, Member: n.c.Member, Fleet: n.c.Fleet, Kept: n.Kept(), Run: n.c.Run, Seq: n.seq, Connected: n.connected(),
 		Heard: n.now.since(n.heard), Grants: n.grants, Gates: map[string]handedGate{}, Digests: map[string]string{}, Replaced: map[string][]whittle.Counts{},
 	}
 	for key, r := range n.routes {

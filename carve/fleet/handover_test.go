@@ -96,3 +96,17 @@ func TestHandOver(t *testing.T) {
 		t.Error("another gateway has taken over")
 	}
 }
+
+// TestHandedIs: a place is one member's of one fleet; an earlier version does not say which.
+func TestHandedIs(t *testing.T) {
+	for _, c := range []struct {
+		fleet         string
+		same, another bool
+	}{{"shop", true, false}, {"", true, true}} {
+		n := New(Config{Fleet: c.fleet, Member: "a", Lease: time.Second}, Instant{Mono: time.Hour})
+		h, ok := ReadHanded(n.HandOver(Instant{Mono: time.Hour}))
+		if !ok || h.Is("shop", "a") != c.same || h.Is("other", "a") != c.another || h.Is("shop", "b") {
+			t.Errorf("%q: %+v", c.fleet, h)
+		}
+	}
+}

@@ -189,8 +189,9 @@ func (d *deployment) replaceOnRequest(ctx context.Context) error {
 // replace starts this command again and waits until the new process has taken over.
 func (d *deployment) replace() error {
 	if d.nats != nil {
-		return whittle.Errorf(whittle.FailedPrecondition, "a gateway with a NATS server of the fleet in it is not replaced while it runs").
-			WithHint("end it with SIGTERM and start it again: the others serve meanwhile")
+		if why := d.nats.Trouble(); why != "" {
+			return whittle.Errorf(whittle.FailedPrecondition, "the NATS server in this process would be away for a moment, which needs all the others: %s", why)
+		}
 	}
 	path, err := program()
 	if err != nil {
@@ -214,10 +215,17 @@ func (d *deployment) replace() error {
 				return err
 			}
 			d.records.Close()
-			return d.store.Close()
+			if err := d.store.Close(); err != nil {
+				return err
+			}
+			d.endNATS() // its folder and its address are the other process's
+			return nil
 		},
 		Resume: func() {
 			err := d.store.open(d.config().State, d.log)
+			if d.nats != nil {
+				err = errors.Join(err, d.nats.Resume())
+			}
 			if err = errors.Join(err, d.records.Put(d.config())); err != nil {
 				d.log.Error("go on after another process did not take over", "error", err)
 			}

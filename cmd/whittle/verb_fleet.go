@@ -124,7 +124,7 @@ func (d *deployment) join(f *config.File) (*part.Part, error) {
 			Server: own, Servers: f.Fleet.NATS, Credentials: f.Fleet.Credentials, TLS: c, Name: f.Fleet.Name, Replicas: f.Fleet.Replicas,
 			Evidence: jetstream.Limits{Bytes: f.Fleet.MaxBytes, Age: f.Fleet.MaxAge},
 			Handed:   d.place.handed, Asked: d.place.asked,
-			Node: fleet.Config{Member: f.Fleet.Member, Version: version(), Lease: f.Fleet.Lease, Linger: linger(f)},
+			Node: fleet.Config{Fleet: f.Fleet.Name, Member: f.Fleet.Member, Version: version(), Lease: f.Fleet.Lease, Linger: linger(f)},
 		},
 		PerSecond: f.Fleet.PerSecond, Monolith: f.Monolith, Routes: f.Routes,
 		Gateway: fleetGateway{d.gateway, d.relay}, Others: d.relay.Others, Exposed: d.relay.Exposed, Store: &d.store, Redact: d.records, NewJudge: control.Redacting(d.records), Notify: d.notices.Tell, Log: d.log,
@@ -158,7 +158,7 @@ func samePlace(f *config.Fleet, handed []byte) error {
 		return nil
 	}
 	if f != nil {
-		if h, ok := fleet.ReadHanded(handed); ok && h.Member == f.Member {
+		if h, ok := fleet.ReadHanded(handed); ok && h.Is(f.Name, f.Member) {
 			return nil
 		}
 	}

@@ -44,6 +44,53 @@ func TestEmbeddedIsRefused(t *testing.T) {
 	}
 }
 
+// TestEmbeddedReplaced: processes that have the fleet's NATS servers in them are replaced, the
+// leader's too, and one by a process that fails: no user sees an error, each comes back with
+// its store, and the fleet goes on where it was.
+func TestEmbeddedReplaced(t *testing.T) {
+	w := &walk{t: t, nats: []string{"embedded"}, peers: freePorts(t, 3), lease: 2 * lease, replaceable: true}
+	w.start(3)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer func() { cancel(); w.users.Wait() }()
+	w.serve(ctx)
+	w.promote(5000)
+	w.everywhere(5000)
+	settled := func() {
+		t.Helper()
+		for _, g := range w.all {
+			until(t, g.name+" hears of the fleet, and misses nobody", func() bool { f := g.fleet(); return f.Connected && len(f.Wrong) == 0 })
+		}
+		w.everywhere(5000)
+	}
+	for _, g := range w.all {
+		settled()
+		began := time.Now()
+		g.succeed()
+		t.Logf("%s is replaced after %v", g.name, time.Since(began).Round(time.Millisecond))
+	}
+	settled()
+
+	g := w.all[0]
+	file := filepath.Join(g.dir, "whittle.yaml")
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(good), "name: walk", "name: other", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := g.pids()
+	if err := syscall.Kill(all[len(all)-1], syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the attempt to fail", func() bool { return strings.Contains(g.said(), "not replaced: this process goes on serving") })
+	settled()
+	cancel()
+	w.users.Wait()
+	w.adds()
+	w.faultless()
+}
+
 // TestEmbedded: three gateways with nothing else installed are a fleet. It begins when the
 // third is there, and users are served before; the gateway that leads is killed with users
 // on the candidate, is missed by nobody, and comes back with its own store; then each ends

@@ -29,7 +29,7 @@ func (g *whole) startReplaceable(program, file string) {
 		g.w.t.Fatal(err)
 	}
 	cmd := exec.Command(program, "run", "-c", file)
-	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Stdout, cmd.Stderr, cmd.Env = out, out, append(os.Environ(), "FLEET_SECRET=0123456789abcdef")
 	if err := cmd.Start(); err != nil {
 		g.w.t.Fatal(err)
 	}
@@ -74,6 +74,17 @@ func (g *whole) pids() []int {
 // replace has the gateway's process replaced by another, which has its share at once.
 func (g *whole) replace(share whittle.Share) {
 	g.w.t.Helper()
+	g.succeed()
+	var got float64
+	until(g.w.t, g.name+" says what users have", func() bool { got = g.inForce(); return got <= 1 })
+	if got != float64(share)/float64(whittle.All) {
+		g.w.t.Errorf("%s has a share of %v when it has taken over, not %v\n%s", g.name, got, share, g.said())
+	}
+}
+
+// succeed has another process serve in the place of the gateway's.
+func (g *whole) succeed() {
+	g.w.t.Helper()
 	all := g.pids()
 	if err := syscall.Kill(all[len(all)-1], syscall.SIGUSR2); err != nil {
 		g.w.t.Fatal(err)
@@ -85,11 +96,6 @@ func (g *whole) replace(share whittle.Share) {
 		}
 		return len(listens.FindAllString(said, -1)) > len(all)
 	})
-	var got float64
-	until(g.w.t, g.name+" says what users have", func() bool { got = g.inForce(); return got <= 1 })
-	if got != float64(share)/float64(whittle.All) {
-		g.w.t.Errorf("%s has a share of %v when it has taken over, not %v\n%s", g.name, got, share, g.said())
-	}
 }
 
 // TestReplaced: each gateway's process is replaced under load, that of the leader too, twice

@@ -19,8 +19,9 @@ type Server interface {
 	Password() string
 	// Trouble is what keeps it from being of use, as far as is known. Empty: nothing.
 	Trouble() string
-	// End ends it, and returns when it has let go of everything.
+	// End ends it, and returns when it has let go of everything; Resume starts it again.
 	End()
+	Resume() error
 }
 
 // Start starts this gateway's server, which is not waited for.

@@ -91,17 +91,21 @@ func Start(o Options) (*Server, error) {
 	if err := s.configure(); err != nil {
 		return nil, err
 	}
+	return s, s.Resume()
+}
+
+// Resume starts a server that has not been started, or was ended, and does not wait for it.
+func (s *Server) Resume() (err error) {
 	if err := s.tryAddress(); err != nil {
-		return nil, err
+		return err
 	}
-	var err error
-	if s.lock, err = claim(o.Dir); err != nil {
-		return nil, err
+	if s.lock, err = claim(s.o.Dir); err != nil {
+		return err
 	}
 	ctx, end := context.WithCancel(context.Background())
 	s.end = end
 	s.work.Go(func() { s.run(ctx) })
-	return s, nil
+	return nil
 }
 
 // configure makes the server's settings. What it may use is bounded: no memory for
@@ -272,7 +276,7 @@ func (s *Server) away(n *server.Server) (names []string) {
 	return names
 }
 
-// End ends the server, and returns when it has let go of everything.
+// End ends the server, and returns when it has let go of everything. Once more does no harm.
 func (s *Server) End() {
 	s.end()
 	s.work.Wait()

@@ -119,7 +119,9 @@ func TestACluster(t *testing.T) {
 	})
 	stranger.End()
 
-	c = start(t, o[2])
+	if err := c.Resume(); err != nil {
+		t.Fatal(err)
+	}
 	js = connect(t, c)
 	b.End()
 	until(t, "kept without b", func() (err error) {
