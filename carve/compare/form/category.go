@@ -51,7 +51,7 @@ func (p *formPath) category(k, side int, v *value, e *formExchange) (c category,
 	case featForm:
 		return category{code: v.form.code(), value: v, class: v.form.class}, true
 	case featWord:
-		return category{code: v.hash, word: "a word"}, v.form.class == classWord || v.form.class == classBool
+		return category{code: v.words(), word: "a word"}, v.words() != 0
 	case featEcho:
 		if v.plain == 0 {
 			return c, false

@@ -260,6 +260,7 @@ func (f *Forms) echo(v *value, text []byte, x *whittle.Exchange) {
 		f.asked = true
 	}
 	v.echo = f.request.at[v.plain]
+	v.around = around(v.form.class, text, f.request.at)
 }
 
 // echoWithin finds where else in the body the values at the places stand.

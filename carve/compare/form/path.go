@@ -237,10 +237,10 @@ func (p *formPath) remember(e *formExchange) {
 			p.offsets = p.offsets[max(0, len(p.offsets)-offsetsKept):]
 			p.seeAge(v, e.clocks[Monolith])
 		}
-		if v.form.class == classWord || v.form.class == classBool {
+		if w := v.words(); w != 0 {
 			p.worded++
 			if len(p.vocabulary) <= wordsMost {
-				p.vocabulary[v.hash]++
+				p.vocabulary[w]++
 			}
 		}
 	}

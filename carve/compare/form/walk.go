@@ -35,6 +35,8 @@ type value struct {
 	// number is the integer of a counter, where counts is set.
 	number int64
 	counts bool
+	// around is a hash of a text without what may vary in it; 0: it has no words.
+	around uint64
 	// echo is where else the same value is; empty: nowhere.
 	echo string
 }
@@ -137,6 +139,14 @@ func valueOfText(s []byte) value {
 		v.at, _, _ = readTime(s)
 	}
 	return v
+}
+
+// words distinguishes values by their words; 0: they have none.
+func (v *value) words() uint64 {
+	if v.form.class == classWord || v.form.class == classBool {
+		return v.hash
+	}
+	return v.around
 }
 
 // lookAtText finds size and count of a string.

@@ -169,6 +169,9 @@ func (p *formPath) featureWords(k int) (what, candidate, monolith string) {
 	case featPresence:
 		return "is " + f.Words + " where the monolith seldom has it so", f.Words, usual
 	case featWord:
+		if top := p.feature[featForm].M.top().Class; top != classWord && top != classBool {
+			return "has other words around what varies in it", "words that the monolith never has there", "the monolith's"
+		}
 		return "is a word that the monolith never said", "another word", p.oneOfWords()
 	case featEcho:
 		return "stands somewhere else too, or no longer does", echoWords(f.Words), echoWords(usual)
@@ -226,7 +229,7 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 		x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.path, what, units.Grouped(t.Odd), units.Grouped(t.Of), candidate, monolith)
 		x.Monolith, x.Candidate, x.Count, x.Of = monolith, candidate, t.Odd, t.Of
 		x.Decided, x.DecidedAt, x.EValue = decided, t.Bets.At, t.Bets.EValue()
-		if k == featWord && t.Of >= wordsOwn && t.Odd == t.Of {
+		if k == featWord && t.Of >= wordsOwn && t.Odd == t.Of && p.feature[featForm].M.top().Class == classWord {
 			x.Cause = "the candidate never says one of the monolith's words: if they name each side's own instances, write compare.form: {" + p.path + ": any}; if not, the candidate's are wrong"
 		}
 	}

@@ -1,0 +1,88 @@
+package form
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+
+	"whittle/carve/compare/digest"
+)
+
+// aroundMost bounds the text that is looked at, in bytes.
+const aroundMost = 4 << 10
+
+// around hashes what of a text stays when what may vary in it is taken out: a link with a
+// signature, a path with an id, a sentence with a time, the claims of a token. What has
+// digits, or turns from lower to upper case as no word does, may vary; where it is a value
+// of the request, which one it is stays. 0: the text is of a class that has no words.
+func around(class formClass, text []byte, request map[uint64]string) uint64 {
+	switch class {
+	case classJWT:
+		if text = claims(text); text == nil {
+			return 0
+		}
+	case classText, classURL, classEmail:
+	default:
+		return 0
+	}
+	text = text[:min(len(text), aroundMost)]
+	path, query, _ := bytes.Cut(text, []byte("?"))
+	sum := aroundPart(path, request)
+	for part := range bytes.SplitSeq(query, []byte("&")) { // in any order
+		sum += digest.Stir(aroundPart(part, request))
+	}
+	return sum | 1
+}
+
+func aroundPart(s []byte, request map[uint64]string) uint64 {
+	var h digest.Hash
+	for len(s) > 0 {
+		n := 0
+		for n < len(s) && isTokenByte(s[n]) {
+			n++
+		}
+		if n == 0 {
+			h.Byte(s[0])
+			s = s[1:]
+			continue
+		}
+		if token := s[:n]; varies(token) {
+			h.Byte('#')
+			h.Text(request[digest.FNV(token)])
+		} else {
+			h.Text(string(token))
+		}
+		s = s[n:]
+	}
+	return uint64(h)
+}
+
+func isTokenByte(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b == '-'
+}
+
+// varies reports whether a piece of a text is none of its words.
+func varies(token []byte) bool {
+	return len(token) > 40 || turnsOf(token) > 3 || bytes.ContainsAny(token, "0123456789")
+}
+
+// claims are those of a JWT as JSON, their names in order; nil: it has none.
+func claims(token []byte) []byte {
+	parts := bytes.Split(token, []byte("."))
+	if len(token) > aroundMost || len(parts) != 3 {
+		return nil
+	}
+	b, err := base64.RawURLEncoding.AppendDecode(nil, parts[1])
+	if err != nil {
+		return nil
+	}
+	var all map[string]any
+	if json.Unmarshal(b, &all) != nil {
+		return nil
+	}
+	b, err = json.Marshal(all)
+	if err != nil {
+		return nil
+	}
+	return b
+}
