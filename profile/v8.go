@@ -100,22 +100,46 @@ func ReadV8CPU(b []byte, began time.Time) (*Profile, error) {
 		}
 		spent := time.Duration(max(until-now, 0)) * time.Microsecond // V8's deltas may be negative
 		s := Sample{Value: int64(spent), Objects: 1, At: time.Duration(now-in.StartTime) * time.Microsecond}
+		line := in.Nodes[n].nextLine()
 		for j, depth := n, 0; j >= 0 && depth < maxDepth; j, depth = in.Nodes[j].parent, depth+1 {
-			if in.Nodes[j].CallFrame.FunctionName == "(root)" {
+			at := in.Nodes[j].CallFrame
+			if at.FunctionName == "(root)" {
 				break
 			}
-			s.Stack = append(s.Stack, Frame{Function: functions(in.Nodes[j].CallFrame)})
+			if strings.HasPrefix(at.URL, InjectedURL) {
+				if at.FunctionName == injectedWrapper {
+					if len(s.Stack) == 0 {
+						line = 0
+					}
+					continue
+				}
+				s.Stack, line = append(s.Stack[:0], Frame{Function: functions(injected)}), 0
+				break
+			}
+			s.Stack = append(s.Stack, Frame{Function: functions(at)})
 		}
 		if frames += len(s.Stack); frames > maxFrames {
 			return nil, whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d frames", maxFrames)
 		}
 		if len(s.Stack) > 0 {
-			s.Stack[0].Line = in.Nodes[n].nextLine()
+			s.Stack[0].Line = line
 			p.Samples = append(p.Samples, s)
 		}
 	}
 	return p, nil
 }
+
+// InjectedURL begins the URLs of scripts that whittle runs in a process while it profiles
+// it. What they do is theirs, and not of whoever they interrupt: all of their stack is one
+// function, but for the wrapper by which they see an event of the application's, and
+// which is left out.
+const (
+	InjectedURL     = "whittle:"
+	injectedWrapper = "value"
+)
+
+// injected is that function.
+var injected = callFrame{FunctionName: "(whittle)"}
 
 // linkNodes sets each node's parent and gives the index by id. A node has one
 // parent, and none is its own ancestor.

@@ -254,7 +254,7 @@ func (i *inspector) evaluate(ctx context.Context, expression string, into any) e
 		} `json:"exceptionDetails"`
 	}
 	switch err := i.call(ctx, "Runtime.evaluate", map[string]any{
-		"expression": expression, "silent": true, "returnByValue": true, "includeCommandLineAPI": true, // which is where require comes from
+		"expression": injected(expression), "silent": true, "returnByValue": true, "includeCommandLineAPI": true, // which is where require comes from
 	}, &r); {
 	case err != nil:
 		return err
@@ -264,6 +264,11 @@ func (i *inspector) evaluate(ctx context.Context, expression string, into any) e
 		return nil
 	}
 	return json.Unmarshal(r.Result.Value, into)
+}
+
+// injected gives a script of ours the URL by which it is known in profiles.
+func injected(script string) string {
+	return script + "\n//# sourceURL=" + profile.InjectedURL + "script"
 }
 
 // lastResponse is how long a command's response is waited for after its context has

@@ -220,7 +220,7 @@ func (w *routerWalk) begin() bool {
 		paths = w.i.marksKey() + "?.paths() ?? []"
 	}
 	err := w.i.call(w.ctx, "Runtime.evaluate", map[string]any{
-		"expression": routerSource + "(" + paths + ")", "silent": true, "objectGroup": walkGroup, "includeCommandLineAPI": true,
+		"expression": injected(routerSource + "(" + paths + ")"), "silent": true, "objectGroup": walkGroup, "includeCommandLineAPI": true,
 	}, &r)
 	w.state = r.Result.ID
 	return err == nil && w.state != ""
