@@ -50,7 +50,7 @@ func (p *Profile) Blocked() []Blocking {
 	end := func(now time.Duration) {
 		d := spent
 		if len(p.MainClock) > 0 {
-			d = p.usedBetween(began, now)
+			d = p.surelyUsed(began, now)
 		}
 		if current >= 0 && d >= BlockedFor {
 			b := all[current]
@@ -141,6 +141,29 @@ func (p *Profile) SetMainClock(readings []ClockReading) {
 // as much of the time from one reading to the next as of the use between them.
 func (p *Profile) usedBetween(from, to time.Duration) time.Duration {
 	return p.usedAt(to) - p.usedAt(from)
+}
+
+// clockGap is how far apart two readings may be for what lies between them to be as much
+// as its part of the time.
+const clockGap = 30 * time.Millisecond
+
+// surelyUsed is usedBetween without the ends of the time that lie between two readings
+// which a busy machine left far apart.
+func (p *Profile) surelyUsed(from, to time.Duration) time.Duration {
+	c := p.MainClock
+	gap := func(at time.Duration) (before, after time.Duration) {
+		n := sort.Search(len(c), func(i int) bool { return c[i].At > at })
+		if n == 0 || n == len(c) || c[n].At-c[n-1].At <= clockGap {
+			return at, at
+		}
+		return c[n-1].At, c[n].At
+	}
+	_, from = gap(from)
+	to, _ = gap(to)
+	if to <= from {
+		return 0
+	}
+	return p.usedBetween(from, to)
 }
 
 func (p *Profile) usedAt(at time.Duration) time.Duration {

@@ -50,3 +50,24 @@ func TestWaitingForACoreBlocksNobody(t *testing.T) {
 		t.Errorf("with the core to itself: %+v", b)
 	}
 }
+
+// Where the readings of the clock are far apart, how much of what was used between them
+// is a stretch's is not known, and the stretch is not named for it.
+func TestAClockThatIsSeldomReadBlocksNobody(t *testing.T) {
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		every time.Duration // of the readings
+		want  int
+	}{"often": {10 * ms, 1}, "seldom": {200 * ms, 0}} {
+		p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "work", Owner: Own}}, Duration: 400 * ms}
+		for at := time.Duration(0); at < 400*ms; at += 10 * ms {
+			p.Samples = append(p.Samples, Sample{Stack: []Frame{{}}, Value: int64(10 * ms), At: at, Turn: int32(at / (80 * ms))})
+		}
+		for at := time.Duration(0); at <= 400*ms; at += c.every {
+			p.MainClock = append(p.MainClock, ClockReading{at, at})
+		}
+		if b := p.Blocked(); len(b) != c.want {
+			t.Errorf("%s: %+v", name, b)
+		}
+	}
+}
