@@ -146,13 +146,11 @@ func (s *service) transport(users int) *http.Transport {
 func (s *service) ask(ctx context.Context, client *http.Client, addr, path string) error {
 	method, url, kind, body := http.MethodGet, "http://"+addr+path, "", []byte(nil)
 	switch s.framework {
-	case "connect":
-		method, url, kind = http.MethodPost, "http://"+addr+"/greet.v1.GreetService/Greet", "application/json"
-		body = fmt.Appendf(nil, `{"name": %q}`, path)
-	case "grpc":
-		method, url, kind = http.MethodPost, "http://"+addr+"/greet.v1.GreetService/Greet", "application/grpc"
-		message := append([]byte{1<<3 | 2, byte(len(path))}, path...)
-		body = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
+	case "connect", "grpc":
+		method, url, kind = http.MethodPost, "http://"+addr+"/greet.v1.GreetService/Greet", "application/proto" // JSON would be a smell
+		if body = append([]byte{1<<3 | 2, byte(len(path))}, path...); s.framework == "grpc" {
+			kind, body = "application/grpc", append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body))), body...)
+		}
 	}
 	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
