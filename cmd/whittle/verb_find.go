@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,9 @@ func (v *findVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	all, err := v.MeasureAll(ctx, targets, nil, under, screen.Progress)
+	if errors.Is(err, context.Canceled) { // exit status 0 is an advice
+		return whittle.Errorf(whittle.Canceled, "find: it was interrupted before anything was measured")
+	}
 	if err != nil {
 		return err
 	}

@@ -129,6 +129,9 @@ func (v *guardVerb) runs(ctx context.Context, screen *cmdline.Screen) (*guard.Ba
 	b.Runs, err = guard.Take(v.Runs, func(done int) (guard.Run, error) {
 		screen.Progress("run %d of %d", done+1, v.Runs)
 		m, err := v.Measure(ctx, v.Process, []profile.Kind{profile.CPU}, screen.Progress)
+		if ctx.Err() != nil { // what passes must have been measured
+			return guard.Run{}, whittle.Errorf(whittle.Canceled, "profile guard: it was interrupted before it could tell")
+		}
 		if err != nil {
 			return guard.Run{}, err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,6 +16,8 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"whittle"
+	"whittle/cmdline"
 	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/collect"
@@ -256,5 +259,34 @@ func TestTheGuardTellsCISystems(t *testing.T) {
 	b, err := os.ReadFile(path)
 	if err != nil || status != 1 || !strings.Contains(string(b), `failures="1"`) || !strings.Contains(said, "::error title=CPU per request of api::") {
 		t.Errorf("status %d, %v: %s\n%s", status, err, said, b)
+	}
+}
+
+// Whoever ends the guard, or find, before it could tell gets no exit status of one that
+// did.
+func TestAnInterruptedGuardDoesNotPass(t *testing.T) {
+	s, folder := startGoService(t), t.TempDir()
+	if status, said := guarding(t, s, folder, "--update"); status != 0 {
+		t.Fatalf("status %d: %s", status, said)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, args := range [][]string{
+		{"profile", "guard", s.URL, "--baseline", filepath.Join(folder, "cost.json"), "--duration", "1s"},
+		{"find", s.URL, "--duration", "1s"},
+	} {
+		var out, errs bytes.Buffer
+		status := Run(ended, args, cmdline.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+		if status != whittle.Canceled.ExitStatus() || !strings.Contains(errs.String(), "interrupted") || strings.Contains(out.String(), "Carve") {
+			t.Errorf("%q: status %d, %q, %q", args, status, out.String(), errs.String())
+		}
+	}
+}
+
+// What --lines chooses is Node's alone.
+func TestLinesOfWhatIsNotNode(t *testing.T) {
+	s := startGoService(t)
+	if status, _, errs := whittleOnce(t, "profile", s.URL, "--duration", "1s", "--lines", "exact"); status != 2 || !strings.Contains(errs, "--lines") {
+		t.Errorf("status %d: %s", status, errs)
 	}
 }

@@ -34,11 +34,13 @@ const (
 // SetLines chooses how a Node process's CPU profiles come by their lines. Exact ones
 // name inlined functions from the start: for a load that is there to be measured, and
 // that may turn to other endpoints later. Cheap ones never make V8 optimize anew.
-// Otherwise a look decides.
-func SetLines(s Source, lines profile.Lines) {
-	if i, ok := s.(*inspector); ok {
+// Otherwise a look decides. False: it is not Node's, and there is nothing to choose.
+func SetLines(s Source, lines profile.Lines) bool {
+	i, ok := s.(*inspector)
+	if ok {
 		i.lines = lines
 	}
+	return ok
 }
 
 // running is a CPU profile that has begun.

@@ -195,6 +195,28 @@ func checkNode(pid int) error {
 	return nil
 }
 
+// HasEndpoints refuses a process whose endpoints nobody here sees, before it is measured
+// for nothing: one of Python's or Java's. target is as Open takes it; of what is no
+// process id nothing is known.
+func HasEndpoints(target string) error {
+	pid, err := strconv.Atoi(target)
+	if err != nil {
+		return nil //nolint:nilerr // a URL
+	}
+	exe, _ := os.Readlink(filepath.Join("/proc", target, "exe")) // where it cannot be read, Open says so
+	say := func(language, hint string) error {
+		return whittle.Errorf(whittle.Unsupported, "find: process %d is %s's, whose endpoints are not seen", pid, language).
+			WithHint(hint + "; to compare endpoints, load one after the other and compare the CPU time of the process")
+	}
+	switch name := filepath.Base(exe); {
+	case pythonProgram.MatchString(name):
+		return say("Python", fmt.Sprintf("whittle profile %d names its lines and functions, views among them", pid))
+	case name == "java":
+		return say("Java", "whittle profile FILE names the own methods in what async-profiler wrote (asprof -o collapsed)")
+	}
+	return nil
+}
+
 // startedWith reports whether a process has a flag of Node's, on its command line or in
 // its environment.
 func startedWith(pid int, flag string) bool {

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -63,6 +65,9 @@ type Measured struct {
 	// of this process alone: a load's, or those of a page that all share.
 	Together bool
 	Exposed  bool // its profiling port, to other machines
+	// Workers are those of the cluster whose first process it is, and that were not
+	// measured with it.
+	Workers []int
 }
 
 // subject is a process while it is measured.
@@ -114,6 +119,7 @@ func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []pro
 			err = errors.Join(err, s.source.Close(ctx))
 		}
 	}()
+	chosen := m.lines() == ""
 	for _, target := range targets {
 		open := collect.Open
 		if len(targets) > 1 {
@@ -125,7 +131,10 @@ func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []pro
 		}
 		s := &subject{target: target, source: source, kinds: kinds, got: &Measured{Plan: under, Exposed: collect.Exposed(source.Address())}}
 		subjects, all = append(subjects, s), append(all, s.got)
-		collect.SetLines(source, m.lines())
+		chosen = collect.SetLines(source, m.lines()) || chosen
+		if pid := s.pid(); pid != 0 && len(targets) == 1 {
+			s.got.Workers = collect.Workers(pid)
+		}
 		if len(kinds) == 0 {
 			s.kinds = collect.Defaults(source)
 		}
@@ -135,6 +144,10 @@ func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []pro
 					WithHint("a Go service has cpu, allocations, heap, mutex, block and goroutines; Node has cpu, allocations and heap")
 			}
 		}
+	}
+	if !chosen {
+		return nil, whittle.Errorf(whittle.Invalid, "profile %s: --lines chooses how the lines of Node come about, and that is not Node's", targets[0]).
+			WithHint("leave --lines out: Go and Python have the line of each sample")
 	}
 	pages, err := m.pages(ctx, subjects)
 	if err != nil {
@@ -416,6 +429,19 @@ func requestsBetween(r *loaded.Report, from, to time.Duration) map[string]int64 
 // exposedWarning is what the seed's author reminds of, too.
 const exposedWarning = "the profiling port can be reached from other machines: bind it to loopback, or put it behind what guards the rest, and remove it where nobody needs it"
 
+// pids lists process ids, as many as somebody reads.
+func pids(all []int) string {
+	const most = 4
+	var text []string
+	for _, pid := range all[:min(len(all), most)] {
+		text = append(text, strconv.Itoa(pid))
+	}
+	if len(all) > most {
+		text = append(text, "…")
+	}
+	return strings.Join(text, ", ")
+}
+
 // Report looks at what was taken, phase by phase where a plan had some.
 func (m *Measured) Report() *report.Report {
 	var all []*profile.Profile
@@ -426,6 +452,9 @@ func (m *Measured) Report() *report.Report {
 	r := report.New(all)
 	if m.Exposed {
 		r.Warnings = append(r.Warnings, exposedWarning)
+	}
+	if len(m.Workers) > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("it is the first process of a cluster, whose workers serve the requests: profile one of them (%s), or have whittle find measure all", pids(m.Workers)))
 	}
 	if m.Plan == nil {
 		return r

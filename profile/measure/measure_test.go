@@ -4,11 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"whittle"
 	loaded "whittle/load/report"
+	"whittle/profile"
+	"whittle/profile/collect"
 	"whittle/profile/guard"
 )
 
@@ -44,5 +48,16 @@ func TestTheGuardTakesAgainWhatHasNoProfile(t *testing.T) {
 	}
 	if said, ok := errors.AsType[*whittle.Error](s.loaded(&loaded.Report{})); !ok || said.Code != whittle.FailedPrecondition || said.Hint == "" {
 		t.Errorf("it says %+v", said)
+	}
+}
+
+// Of a cluster's first process, which serves nothing itself, the report says so.
+func TestWhoServesForACluster(t *testing.T) {
+	m := &Measured{
+		Taken:   []*collect.Collected{{Profile: &profile.Profile{Kind: profile.CPU, Runtime: profile.Node}}},
+		Workers: []int{11, 12, 13, 14, 15},
+	}
+	if all := m.Report().Warnings; !slices.ContainsFunc(all, func(w string) bool { return strings.Contains(w, "(11, 12, 13, 14, …)") }) {
+		t.Errorf("it says %q", all)
 	}
 }
