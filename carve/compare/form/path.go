@@ -281,11 +281,12 @@ type slowRise struct {
 
 const (
 	slowEvery  = 2 * time.Second
-	slowEnough = 3
+	slowBack   = time.Minute // what comes later by less than this was under way for longer
+	slowEnough = 5
 )
 
 func (s *slowRise) see(number int64, at time.Time) {
-	if gap := at.Sub(s.at); gap < slowEvery && gap > -slowEvery && !at.IsZero() {
+	if gap := at.Sub(s.at); gap < slowEvery && gap > -slowBack && !at.IsZero() {
 		return
 	}
 	if !s.at.IsZero() {
@@ -298,7 +299,9 @@ func (s *slowRise) see(number int64, at time.Time) {
 	s.at, s.last = at, number
 }
 
-func (s *slowRise) rising() bool { return s.ranked >= slowEnough && 10*s.rises >= 9*s.ranked }
+// rising reports whether four in five rose: a server that is overloaded keeps some
+// requests for longer than slowEvery.
+func (s *slowRise) rising() bool { return s.ranked >= slowEnough && 5*s.rises >= 4*s.ranked }
 
 // mayRise reports whether it is open whether the monolith's numbers rise with time: two in
 // three lie above those just before, and too little time has passed.
