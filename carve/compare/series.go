@@ -186,7 +186,7 @@ func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
 	found, bounds, more := s.method.Report(methodAlpha(s.c))
 	list := []whittle.Finding{}
 	list = append(list, s.failure.Findings(whittle.FoundFailure, "the candidate gave")...)
-	list = append(list, s.status.Findings(whittle.FoundStatus, "status")...)
+	list = append(list, ownTags(s.status.Findings(whittle.FoundStatus, "status"))...)
 	list = append(list, s.kind.Findings(whittle.FoundContentType, "content type")...)
 	list = append(list, s.headers.Findings(s.limit())...)
 	if b, left, ok := s.headers.NoiseBound(alphaOf(s.c)); ok {
@@ -203,6 +203,16 @@ func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
 		}
 	}
 	return append(list, found...), append(bounds, s.looseBound()), more
+}
+
+// ownTags says what a 304 that becomes a 200 may come from.
+func ownTags(list []whittle.Finding) []whittle.Finding {
+	for i := range list {
+		if f := &list[i]; f.Monolith == "304" && f.Candidate == "200" && f.Cause == "" {
+			f.Cause = "clients ask with the monolith's tags: if the candidate makes its own (ETag), each client gets the body once more, which expect: [{kind: status, from: 304, to: 200, reason: …}] accepts; if not, the candidate keeps no client's copy valid"
+		}
+	}
+	return list
 }
 
 // open is how many of how many exchanges differ in a way that nobody declared and
