@@ -57,7 +57,12 @@ var nodeRules = []rule{
 	{
 		name: "atomics-wait", title: "the event loop's thread stands still in Atomics.wait", least: 0.02,
 		advice: "use Atomics.waitAsync, or post a message and wait for the one that comes back; Atomics.wait is for worker threads",
-		match:  func(v *view) (string, bool) { return v.native("Atomics.wait") },
+		match: func(v *view) (string, bool) {
+			if v.above("worker: *") {
+				return "", false
+			}
+			return v.native("Atomics.wait")
+		},
 	},
 	{
 		name: "printing", title: "something is printed on the hot path", least: 0.05,

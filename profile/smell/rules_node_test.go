@@ -162,3 +162,12 @@ func TestFormattingIntoABuffer(t *testing.T) {
 		}
 	}
 }
+
+// A worker thread that waits for its jobs stands in nobody's way.
+func TestAWorkerMayWait(t *testing.T) {
+	for _, s := range smell.Find([]*profile.Profile{nodeStacks("Atomics.wait@ < loop@/srv/worker.js < worker: worker.js@")}) {
+		if s.Name == "atomics-wait" {
+			t.Errorf("%s at %s", s.Name, s.Where())
+		}
+	}
+}
