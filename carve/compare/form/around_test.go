@@ -49,7 +49,7 @@ func TestWordsAroundWhatVaries(t *testing.T) {
 		f.take(noise.Key{Path: "$.v", Way: jsondiff.HowValue}, 0)
 		shown := false
 		for n := 1; n <= 60; n++ {
-			id := 10_000 + r.IntN(10_000)
+			id := 100 + r.IntN(900)
 			x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(n) * 25 * time.Millisecond)}
 			x.Request.Target = fmt.Sprint("/orders/", id)
 			x.Monolith.Body = fmt.Appendf(nil, `{"v":%q}`, c.monolith(id, r))

@@ -14,6 +14,7 @@ import (
 const (
 	requestMost  = 256 // values
 	echoLeast    = 4   // bytes of a value that can be an echo: shorter ones are the same by chance
+	aroundLeast  = 3   // bytes of one that can be found within a text
 	echoNameMost = 64
 )
 
@@ -82,7 +83,7 @@ func (e *echoes) body() {
 // add keeps a value; of two equal ones the later, which says more,
 // and of two headers the one that comes first in the alphabet.
 func (e *echoes) add(s []byte, where string) {
-	if len(s) < echoLeast || len(e.at) >= requestMost {
+	if len(s) < aroundLeast || len(e.at) >= requestMost {
 		return
 	}
 	h := digest.FNV(s)
