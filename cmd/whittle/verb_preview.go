@@ -108,7 +108,11 @@ func curl(f *config.File, r *whittle.Route, header string) string {
 	if r.Match.Method != "" && r.Match.Method != http.MethodGet {
 		args = append(args, "-X", r.Match.Method)
 	}
-	return strings.Join(append(args, quoted(scheme+"://"+net.JoinHostPort(host, port)+strings.TrimSuffix(r.Match.Pattern, "{$}"))), " ")
+	target := strings.TrimSuffix(r.Match.Pattern, "{$}")
+	if strings.ContainsAny(target, "{}[]") {
+		args = append(args, "--globoff") // or curl asks for what it makes of the braces
+	}
+	return strings.Join(append(args, quoted(scheme+"://"+net.JoinHostPort(host, port)+target)), " ")
 }
 
 // quoted is a word for a shell.
