@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"whittle/cmdline"
 	"whittle/internal/listening"
 	"whittle/record/capture"
@@ -120,6 +122,28 @@ func (h *heldGateway) asks(path string) {
 	resp.Body.Close()
 }
 
+// recorded waits until the log that is open has so many exchanges: a response comes before
+// its exchange is recorded, and so by the rules that are in force then.
+func (h *heldGateway) recorded(n float64) {
+	h.t.Helper()
+	all := prometheus.NewRegistry()
+	all.MustRegister(h.d.records)
+	until(h.t, fmt.Sprintf("%v exchanges recorded", n), func() bool {
+		families, err := all.Gather()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "whittle_recorder_exchanges_total" && m.GetLabel()[0].GetValue() == "recorded" {
+					return m.GetCounter().GetValue() == n
+				}
+			}
+		}
+		return false
+	})
+}
+
 func account(password string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -210,17 +234,23 @@ func TestRecordingReloads(t *testing.T) {
 	h.asks("/0")
 	reload("record: {sample: 100%, dir: one}\n")
 	h.asks("/1")
+	h.recorded(1)
 	reload("record: {sample: 100%, dir: one}\nredact: {fields: [n], keep: [password]}\n")
 	h.asks("/2")
+	h.recorded(2)
 	reload("record: {sample: 100%, dir: one}\nredact: {paths: ['$[']}\n") // refused
 	h.asks("/3")
+	h.recorded(3)
 	reload("record: {sample: 100%, dir: one, max_bytes: 2MiB}\n")
 	h.asks("/4")
+	h.recorded(1)
 	reload("record: {sample: off, dir: one, max_bytes: 2MiB}\nroutes: [{match: /only/, record: 100%}]\n")
 	h.asks("/5")
 	h.asks("/only/6")
+	h.recorded(2)
 	reload("record: {sample: 100%, dir: two}\n")
 	h.asks("/7")
+	h.recorded(1)
 	reload("")
 	h.asks("/8")
 	h.ends()
