@@ -70,20 +70,7 @@ func TestEmbeddedReplaced(t *testing.T) {
 	}
 	settled()
 
-	g := w.all[0]
-	file := filepath.Join(g.dir, "whittle.yaml")
-	good, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(strings.Replace(string(good), "name: walk", "name: other", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	all := g.pids()
-	if err := syscall.Kill(all[len(all)-1], syscall.SIGUSR2); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "the attempt to fail", func() bool { return strings.Contains(g.said(), "not replaced: this process goes on serving") })
+	w.all[0].fails("name: walk", "name: other")
 	settled()
 	cancel()
 	w.users.Wait()

@@ -82,6 +82,25 @@ func (g *whole) replace(share whittle.Share) {
 	}
 }
 
+// fails has a process replaced whose config says other in the place of old, which must not
+// come about.
+func (g *whole) fails(old, other string) {
+	g.w.t.Helper()
+	file := filepath.Join(g.dir, "whittle.yaml")
+	good, err := os.ReadFile(file)
+	if err != nil {
+		g.w.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(good), old, other, 1)), 0o600); err != nil {
+		g.w.t.Fatal(err)
+	}
+	all := g.pids()
+	if err := syscall.Kill(all[len(all)-1], syscall.SIGUSR2); err != nil {
+		g.w.t.Fatal(err)
+	}
+	until(g.w.t, "the attempt to fail", func() bool { return strings.Contains(g.said(), "not replaced: this process goes on serving") })
+}
+
 // succeed has another process serve in the place of the gateway's.
 func (g *whole) succeed() {
 	g.w.t.Helper()
@@ -129,30 +148,10 @@ func TestReplaced(t *testing.T) {
 	w.everywhere(whittle.All)
 
 	g := w.all[0]
-	file := filepath.Join(g.dir, "whittle.yaml")
-	good, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Another name fails only once the old process has left its place.
-	if err := os.WriteFile(file, []byte(strings.Replace(string(good), "member: g0", "member: other", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	before := len(g.pids())
-	if err := syscall.Kill(g.pids()[before-1], syscall.SIGUSR2); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "the attempt to fail", func() bool { return strings.Contains(g.said(), "not replaced: this process goes on serving") })
+	g.fails("member: g0", "member: other") // only once the old process has left its place
 	until(t, "it to take part again", func() bool { return g.fleet().Connected && g.inForce() == 1 })
 
-	w.sides.broken.Store(true)
-	w.everywhere(0)
-	w.sides.mu.Lock()
-	harmed := w.sides.harmed
-	w.sides.mu.Unlock()
-	if harmed == 0 || harmed > w.exposure {
-		t.Errorf("%d users' requests met the broken candidate, and %d may", harmed, w.exposure)
-	}
+	w.breaks()
 	cancel()
 	w.users.Wait()
 	w.adds()

@@ -514,27 +514,35 @@ func TestWholeGateways(t *testing.T) {
 	w.everywhere(whittle.All)
 
 	// The candidate breaks.
-	shifted := w.latest().Generation
-	w.sides.broken.Store(true)
-	// Not the share in force: that is 0 too where gateways cannot hear of their fleet.
-	until(t, "the candidate is rolled back", func() bool {
-		last := w.latest()
-		return last.Generation > shifted && last.Share == 0
-	})
-	w.everywhere(0)
-	w.sides.mu.Lock()
-	harmed := w.sides.harmed
-	w.sides.mu.Unlock()
-	// None at all is possible: who found no room within the bound was compared in the shadow.
-	if harmed > walkExposure {
-		t.Errorf("%d users' requests met the broken candidate, and %d may", harmed, walkExposure)
-	}
+	harmed := w.breaks()
 
 	cancel()
 	w.users.Wait()
 	w.adds()
 	w.faultless()
 	t.Logf("%d requests, %d of which met the broken candidate", w.requests.Load(), harmed)
+}
+
+// breaks has the candidate break, and waits until it is rolled back, having met no more
+// users than it may. It returns how many it has met. None at all is possible: who found no
+// room within the bound was compared in the shadow.
+func (w *walk) breaks() (harmed int) {
+	w.t.Helper()
+	shifted := w.latest().Generation
+	w.sides.broken.Store(true)
+	// Not the share in force: that is 0 too where gateways cannot hear of their fleet.
+	until(w.t, "the candidate is rolled back", func() bool {
+		last := w.latest()
+		return last.Generation > shifted && last.Share == 0
+	})
+	w.everywhere(0)
+	w.sides.mu.Lock()
+	harmed = w.sides.harmed
+	w.sides.mu.Unlock()
+	if most := cmp.Or(w.exposure, walkExposure); harmed > most {
+		w.t.Errorf("%d users' requests met the broken candidate, and %d may", harmed, most)
+	}
+	return harmed
 }
 
 // faultless fails where a user has seen an error.
