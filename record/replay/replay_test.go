@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,15 +77,14 @@ func TestARouteThatNeverRespondsIsNotLeftOut(t *testing.T) {
 // TestATargetThatIsNotThere could not be asked: that is no finding about a candidate, and
 // neither is one response in the place of hundreds.
 func TestATargetThatIsNotThere(t *testing.T) {
-	asked := 0
 	for name, code := range map[string]whittle.Code{"nobody": whittle.Unavailable, "one of them": whittle.FallsShort} {
+		var asked atomic.Int64
 		url := serve(t, func(r *http.Request) string {
-			if asked++; name == "nobody" || asked != 3 {
+			if n := asked.Add(1); name == "nobody" || n != 3 {
 				panic(http.ErrAbortHandler)
 			}
 			return numberOf(r)
 		})
-		asked = 0
 		r := run(t, numbers(300), Options{Against: url, Key: Key{by: byNothing}, Connections: 1})
 		if err := r.Err([]string{"differs", "undecided"}); r.Ledger.Failed < 299 || whittle.CodeOf(err) != code {
 			t.Errorf("%s: %+v: %v", name, r.Ledger, err)
