@@ -42,8 +42,8 @@ func (p *Part) HandOver() { p.member.HandOver() }
 func (p *Part) Handed() []byte { return p.member.Handed() }
 
 // Keep is how many users' requests this process may still have exposed, by candidate,
-// once the other one has taken its place: those that are, and half of what was allowed,
-// which the other one's lease is for now. It is less each time that clients have left.
+// once the other one has taken its place: those that are, and at most half of what was
+// allowed, of the other one's lease. It is less each time that clients have left.
 func (p *Part) Keep() map[string]int {
 	l := &p.place
 	l.mu.Lock()
