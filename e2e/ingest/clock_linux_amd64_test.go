@@ -12,14 +12,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"whittle/systems/ingest/stream"
-	"whittle/systems/ingest/stream/embedded"
 )
 
 // clock is what a process is told of the time of day, and of nothing else: its timers
@@ -209,33 +205,12 @@ func (c *clocked) lookedAt(t *testing.T, data, name string) {
 // response said, and those of each user in the order in which they were sent.
 func (c *clocked) audit(t *testing.T, data string) {
 	t.Helper()
-	log, err := embedded.Open(data, embedded.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close(t.Context())
-	parts, err := log.Partitions(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := log.Read(t.Context(), stream.Position{Partition: parts[0].Name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	into, n := make([]stream.Entry, 64), 0
-	for at := ""; at != parts[0].Next.Offset; {
-		k, err := r.Next(t.Context(), into)
-		if err != nil {
-			t.Fatal(err)
+	n := 0
+	for _, e := range entries(t, data) {
+		if n == len(c.sent) || e.ID != c.sent[n] || string(e.Value) != c.bodies[e.ID] || c.kept[e.ID] != e.Position.Partition+"/"+e.Position.Offset {
+			t.Fatalf("record %d at %s is %q", n, e.Position.Offset, e.ID)
 		}
-		for _, e := range into[:k] {
-			at = strconv.FormatUint(number(t, e.Position.Offset)+1, 10)
-			if n == len(c.sent) || e.ID != c.sent[n] || string(e.Value) != c.bodies[e.ID] || c.kept[e.ID] != e.Position.Partition+"/"+e.Position.Offset {
-				t.Fatalf("record %d at %s is %q", n, e.Position.Offset, e.ID)
-			}
-			n++
-		}
+		n++
 	}
 	if n != len(c.sent) {
 		t.Errorf("LOST: %d of %d events are there", n, len(c.sent))
