@@ -112,6 +112,10 @@ func (b *Broker) first(ctx context.Context) error {
 		if err = b.Restart(ctx); err == nil || ctx.Err() != nil {
 			return err
 		}
+		// Its data are of a cluster with other ports and another id.
+		if gone := os.RemoveAll(b.data()); gone != nil {
+			return errors.Join(err, gone)
+		}
 	}
 	return err
 }

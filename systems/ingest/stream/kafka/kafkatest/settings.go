@@ -29,7 +29,7 @@ func (b *Broker) configure() error {
 		"controller.listener.names":    "CONTROLLER",
 		"listeners":                    "PLAINTEXT://" + b.Address() + ",CONTROLLER://127.0.0.1:" + strconv.Itoa(b.control),
 		"advertised.listeners":         "PLAINTEXT://" + b.Address(),
-		"log.dirs":                     filepath.Join(b.dir, "data"),
+		"log.dirs":                     b.data(),
 		"auto.create.topics.enable":    "false",
 		"offsets.topic.num.partitions": "1",
 		"num.network.threads":          "2",
@@ -75,6 +75,9 @@ appender.out.layout.pattern=%d %p %m (%c)%n
 rootLogger.level=warn
 rootLogger.appenderRef.out.ref=out
 `
+
+// data is the folder of what the broker keeps.
+func (b *Broker) data() string { return filepath.Join(b.dir, "data") }
 
 // format makes the data folder, with a cluster id of its own.
 func (b *Broker) format(ctx context.Context) error {
