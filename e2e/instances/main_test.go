@@ -135,6 +135,11 @@ func until(t *testing.T, what string, come func() bool) {
 	}
 }
 
+// span is a stretch of time.
+type span struct{ from, to time.Time }
+
+func (s span) overlaps(o span) bool { return s.from.Before(o.to) && o.from.Before(s.to) }
+
 // load is what users ask, and what came of it.
 type load struct {
 	url  string
@@ -144,16 +149,18 @@ type load struct {
 	mu sync.Mutex // guards the following
 	// served counts what instances answered, by name.
 	served map[string]int
-	// written are the writes that were answered, failed those that were not.
-	written, failed map[string]bool
-	faults          []string
-	n               int
+	// written are the writes that were answered, failed those that were not, with when
+	// they were under way.
+	written map[string]bool
+	failed  map[string]span
+	faults  []string
+	n       int
 }
 
 // begin has so many users read and write until end is called, with bodies that are
 // sent in both ways.
 func begin(url string, readers, writers int) *load {
-	l := &load{url: url, stop: make(chan struct{}), served: map[string]int{}, written: map[string]bool{}, failed: map[string]bool{}}
+	l := &load{url: url, stop: make(chan struct{}), served: map[string]int{}, written: map[string]bool{}, failed: map[string]span{}}
 	for i := range readers + writers {
 		l.all.Go(func() {
 			method, body := http.MethodPost, strings.Repeat("x", i%2*20_000)
@@ -183,7 +190,7 @@ func (l *load) user(i int, method, body string) {
 		if method == http.MethodGet {
 			q.Body = nil
 		}
-		status, text := 0, ""
+		status, text, from := 0, "", time.Now()
 		resp, err := tr.RoundTrip(q)
 		if err == nil {
 			var b []byte
@@ -192,11 +199,11 @@ func (l *load) user(i int, method, body string) {
 			}
 			resp.Body.Close()
 		}
-		l.note(method, id, status, text, err)
+		l.note(method, id, status, text, span{from, time.Now()}, err)
 	}
 }
 
-func (l *load) note(method, id string, status int, text string, err error) {
+func (l *load) note(method, id string, status int, text string, at span, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.n++
@@ -208,7 +215,7 @@ func (l *load) note(method, id string, status int, text string, err error) {
 			l.written[id] = true
 		}
 	case method == http.MethodPost && status == http.StatusBadGateway:
-		l.failed[id] = true
+		l.failed[id] = at
 	default:
 		l.faults = append(l.faults, fmt.Sprintf("%s %s: %d %.80q %v", method, id, status, text, err))
 	}
