@@ -27,6 +27,7 @@ var rooms = map[string]int{
 	"whittle/internal/sourcemap":       0,
 	"whittle/internal/http1/smuggling": 0,
 	"whittle/internal/httpfield":       0,
+	"whittle/internal/lifetime":        0,
 
 	"whittle/internal/latency":      0,
 	"whittle/carve/account":         10,
@@ -118,6 +119,7 @@ var rooms = map[string]int{
 	"whittle/carve/gateway/quota":           10,
 	"whittle/carve/gateway/mirror":          10,
 	"whittle/carve/gateway/listener":        12,
+	"whittle/carve/gateway/listener/h2":     11,
 	"whittle/carve/gateway/inbound":         14,
 	"whittle/carve/gateway/upstream":        16,
 	"whittle/carve/gateway/forward":         18,

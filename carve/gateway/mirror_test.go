@@ -125,7 +125,7 @@ func TestLedgerUnderAStorm(t *testing.T) {
 		}
 	}
 	// What the judge has counted is its own, once.
-	if r := s.g.Counts("/work").Ledger; r.Pending != counted.Load() || r.Total != l.Total || counted.Load() == 0 {
+	if r := s.g.Counts("/work"); r.Ledger.Pending != counted.Load() || r.Sent != counted.Load() || r.Ledger.Total != l.Total || counted.Load() == 0 {
 		t.Errorf("reported %+v, and %d were counted with the evidence", r, counted.Load())
 	}
 	s.holdsNothing()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"whittle/internal/http1"
+	"whittle/internal/lifetime"
 	"whittle/internal/notify"
 	"whittle/internal/socket"
 )
@@ -61,16 +62,16 @@ type fastConn struct {
 	gone atomic.Bool
 	went atomic.Pointer[notify.Signal] // set while somebody waits for gone
 	// now is the request under way; nil between requests. The watch reads it.
-	now atomic.Pointer[requestContext]
+	now atomic.Pointer[lifetime.Context]
 
 	reads fastReads
 	// spare is a context that has not ended and that nobody holds.
-	spare *requestContext
+	spare *lifetime.Context
 }
 
 func newFastConn(l *fastPath, c net.Conn, state *tls.ConnectionState) *fastConn {
 	n := &fastConn{l: l, net: c, remote: c.RemoteAddr().String(), tls: state}
-	n.numbered = numbered{client: n, number: l.s.conns.Add(1), under: accepted(c)}
+	n.numbered = numbered{client: n, number: l.s.conns.Add(1), under: accepted(c), net: c}
 	n.reads.net = c
 	plain := c
 	if tc, ok := c.(*tls.Conn); ok {
@@ -106,7 +107,7 @@ func (c *fastConn) EndRequests() { c.over.Store(true) }
 // any goroutine may call it.
 func (c *fastConn) cut() {
 	if ctx := c.now.Load(); ctx != nil {
-		ctx.cancel()
+		ctx.Cancel()
 	}
 	if tc, ok := c.net.(*tls.Conn); ok {
 		_ = tc.NetConn().Close() // close_notify could wait for the client
@@ -161,18 +162,37 @@ func (c *fastConn) markIdle() bool {
 	return !c.l.closing.Load()
 }
 
-// handOver gives the connection to net/http, with the bytes that were read in front.
+// handOver gives the connection to who speaks HTTP/2, or to net/http, with the bytes that
+// were read in front.
 func (c *fastConn) handOver() {
 	_ = c.net.SetReadDeadline(time.Time{}) // where this fails, so does what net/http does next
-	under := c.net
+	under, s := c.net, c.l.s
+	isHTTP2, _ := c.beginsHTTP2()
 	if c.from < c.to {
 		under = &resumed{Conn: under, read: append([]byte(nil), c.in.bytes[c.from:c.to]...)}
 	}
 	c.release()
-	s := c.l.s
+	if isHTTP2 {
+		s.http2.Start(under, nil, &numbered{number: c.numbered.number, under: c.numbered.under, net: under})
+		return
+	}
 	g := newStrictConn(under, s.c.HeaderBytes, &s.malformed)
 	g.first, g.number, g.tls = !c.used, c.numbered.number, c.tls
 	c.l.odd.give(g)
+}
+
+// beginsHTTP2 reports whether what was read is the beginning of HTTP/2 by prior knowledge,
+// and whether it may become one.
+func (c *fastConn) beginsHTTP2() (is, mayBe bool) {
+	if c.used || c.tls != nil || c.from == c.to || c.in.bytes[c.from] != preface[0] {
+		return false, false
+	}
+	got := c.in.bytes[c.from:c.to]
+	n := min(len(got), len(preface))
+	if string(got[:n]) != preface[:n] {
+		return false, false
+	}
+	return n == len(preface), true
 }
 
 // resumed is a connection of which something has been read.
@@ -264,9 +284,9 @@ func (c *fastConn) readHead() nextStep {
 	head.Reset()
 	var begun time.Time
 	for {
-		n, err := head.Parse(c.in.bytes[c.from:c.to])
+		n, odd := c.parse()
 		switch {
-		case err != nil:
+		case odd:
 			return handOver
 		case n > 0:
 			return keepOpen
@@ -283,6 +303,16 @@ func (c *fastConn) readHead() nextStep {
 			return closeConn
 		}
 	}
+}
+
+// parse gives the length of the head that has come, 0 where more is to come. Odd: it is
+// none for the fast path.
+func (c *fastConn) parse() (n int, odd bool) {
+	if is, mayBe := c.beginsHTTP2(); mayBe {
+		return 0, is
+	}
+	n, err := c.in.head.Parse(c.in.bytes[c.from:c.to])
+	return n, err != nil
 }
 
 // headTime is how long the rest of a head may take: an empty line behind the last
@@ -339,7 +369,7 @@ func (c *fastConn) hungUp(broken bool) {
 		s.Notify()
 	}
 	if ctx := c.now.Load(); ctx != nil && (broken || c.ended()) {
-		ctx.cancel()
+		ctx.Cancel()
 	}
 }
 
@@ -355,11 +385,11 @@ func (c *fastConn) respond() nextStep {
 	ctx := c.spare
 	c.spare = nil
 	if ctx == nil {
-		ctx = newRequestContext(&c.numbered)
+		ctx = lifetime.New(&c.numbered)
 	}
 	c.now.Store(ctx)
 	if c.state.Load() == fastClosed || c.gone.Load() && c.ended() {
-		ctx.cancel()
+		ctx.Cancel()
 	}
 	step, served := c.respondRaw(ctx)
 	if !served {
@@ -379,7 +409,7 @@ func (c *fastConn) respond() nextStep {
 func (x *fastRequest) finish(whole bool) nextStep {
 	c := x.c
 	c.now.Store(nil)
-	x.ctx.cancel()
+	x.ctx.Cancel()
 	if !whole || !x.w.finish() || c.over.Load() {
 		return closeConn
 	}

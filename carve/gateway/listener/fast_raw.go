@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle/internal/http1"
+	"whittle/internal/lifetime"
 )
 
 // RawHandler is a handler that can serve some requests in bytes.
@@ -36,7 +37,7 @@ type Raw struct {
 	Inform func(status int, fields map[string][]string)
 
 	c       *fastConn
-	ctx     *requestContext
+	ctx     *lifetime.Context
 	scratch *[]byte
 	full    *fastRequest
 	failed  bool
@@ -112,7 +113,7 @@ func (r *Raw) inform(status int, fields map[string][]string) {
 }
 
 // respondRaw has the handler respond in bytes, where it and the request allow it.
-func (c *fastConn) respondRaw(ctx *requestContext) (step nextStep, served bool) {
+func (c *fastConn) respondRaw(ctx *lifetime.Context) (step nextStep, served bool) {
 	if c.l.raw == nil {
 		return 0, false
 	}

@@ -1,24 +1,22 @@
 package listener
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/textproto"
 	"net/url"
 	"strings"
-	"sync"
-	"time"
 
 	"whittle/internal/http1"
+	"whittle/internal/lifetime"
 )
 
 // fastRequest is one request on the fast path, with all that belongs to it.
 type fastRequest struct {
 	http.Request
 	c    *fastConn
-	ctx  *requestContext
+	ctx  *lifetime.Context
 	url  url.URL
 	body fastBody
 	w    fastWriter
@@ -26,7 +24,7 @@ type fastRequest struct {
 
 // newFastRequest makes the request of the connection's head, and takes the head out of
 // the buffer. It gives nil, and leaves all as it is, where the request is net/http's.
-func newFastRequest(c *fastConn, ctx *requestContext) *fastRequest {
+func newFastRequest(c *fastConn, ctx *lifetime.Context) *fastRequest {
 	h := &c.in.head
 	x := &fastRequest{c: c, ctx: ctx}
 	raw := h.Raw()
@@ -115,119 +113,6 @@ func isPlain[P string | []byte](path P) bool {
 		}
 	}
 	return true
-}
-
-// requestContext is the context of one request: it ends when the client goes, or the
-// request does.
-type requestContext struct {
-	numbered *numbered
-
-	mu    sync.Mutex // guards the following
-	err   error
-	done  chan struct{}
-	after map[*func()]struct{}
-	// watched is what Watch was given; unwatch is its stop, made once.
-	watched func()
-	unwatch func() bool
-}
-
-func newRequestContext(n *numbered) *requestContext {
-	c := &requestContext{numbered: n}
-	c.unwatch = func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		stopped := c.watched != nil
-		c.watched = nil
-		return stopped
-	}
-	return c
-}
-
-// Watch is AfterFunc for one at a time, whose stop is called once: it allocates
-// nothing.
-func (c *requestContext) Watch(f func()) (stop func() bool) {
-	c.mu.Lock()
-	if c.err == nil && c.watched == nil {
-		c.watched = f
-		c.mu.Unlock()
-		return c.unwatch
-	}
-	c.mu.Unlock()
-	return c.AfterFunc(f)
-}
-
-// Deadline implements context.Context.
-func (c *requestContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
-
-// Done implements context.Context.
-func (c *requestContext) Done() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.done == nil {
-		c.done = make(chan struct{})
-		if c.err != nil {
-			close(c.done)
-		}
-	}
-	return c.done
-}
-
-// Err implements context.Context.
-func (c *requestContext) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
-
-// Value implements context.Context.
-func (c *requestContext) Value(key any) any {
-	if _, ok := key.(connKey); ok {
-		return c.numbered
-	}
-	if key == http.LocalAddrContextKey { // as net/http's server has it
-		return c.numbered.client.(*fastConn).net.LocalAddr()
-	}
-	return nil
-}
-
-// AfterFunc is for package context: what derives from this one needs no goroutine.
-func (c *requestContext) AfterFunc(f func()) (stop func() bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		go f()
-		return func() bool { return false }
-	}
-	if c.after == nil {
-		c.after = map[*func()]struct{}{}
-	}
-	c.after[&f] = struct{}{}
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		_, stopped := c.after[&f]
-		delete(c.after, &f)
-		return stopped
-	}
-}
-
-func (c *requestContext) cancel() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return
-	}
-	c.err = context.Canceled
-	if c.done != nil {
-		close(c.done)
-	}
-	for f := range c.after {
-		go (*f)()
-	}
-	if c.watched != nil {
-		go c.watched()
-	}
-	c.after, c.watched = nil, nil
 }
 
 // fastBody is a request's body. One goroutine at a time reads it.
@@ -329,7 +214,7 @@ func (b *fastBody) fail(err error) error {
 func (b *fastBody) end() error {
 	if c := b.c; c.gone.Load() && c.from == c.to && c.ended() {
 		if ctx := c.now.Load(); ctx != nil {
-			ctx.cancel()
+			ctx.Cancel()
 		}
 	}
 	return io.EOF

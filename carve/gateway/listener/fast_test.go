@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"whittle/internal/http1/smuggling"
 )
 
@@ -207,4 +209,40 @@ func FuzzFastPath(f *testing.F) {
 			t.Errorf("to %q\nthe fast path responds %q\nnet/http          %q", sent, got, want)
 		}
 	})
+}
+
+// TestPrefaceInPieces: HTTP/2 by prior knowledge is known whatever the pieces are in
+// which it begins, and what only begins like it is HTTP/1.1.
+func TestPrefaceInPieces(t *testing.T) {
+	addr := listening(t, Config{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto+r.Method) })})
+	const get = "\x00\x00\x00\x04\x00\x00\x00\x00\x00" + "\x00\x00\x06\x01\x05\x00\x00\x00\x01\x82\x86\x84\x41\x01h"
+	for _, tt := range []struct{ sent, want string }{
+		{http2.ClientPreface + get, "HTTP/2.0GET"},
+		{"PRI / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", "HTTP/1.1PRI"},
+		{"POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", "HTTP/1.1POST"},
+		{"PRI * HTTP/1.1\r\nHost: h\r\n\r\n", "400 Bad Request"},
+		{"PRI * HTTP/2.1\r\n\r\n", "400 Bad Request"},
+	} {
+		for _, size := range []int{1, 7, 16, 24, 1000} {
+			c, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+			for piece := range slices.Chunk([]byte(tt.sent), size) {
+				if _, err := c.Write(piece); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var came []byte
+			for b := make([]byte, 1000); !bytes.Contains(came, []byte(tt.want)); {
+				n, err := c.Read(b)
+				if came = append(came, b[:n]...); err != nil {
+					t.Errorf("%q in pieces of %d: %q, %v", tt.sent, size, came, err)
+					break
+				}
+			}
+			_ = c.Close()
+		}
+	}
 }

@@ -1,6 +1,6 @@
 // Package listener accepts clients' connections and reads requests from them,
-// HTTP/1.1 and HTTP/2, with and without TLS: the everyday ones itself, the others
-// by net/http. It guarantees that no request reaches the handler whose framing has
+// HTTP/1.1 and HTTP/2, with and without TLS: the everyday ones itself, HTTP/2 by
+// package h2, the others by net/http. It guarantees that no request reaches the handler whose framing has
 // two readings, that the number of connections, the time for a header and the wait
 // for a client that takes nothing are bounded, and that a server which ends loses no
 // request under way.
@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"whittle/carve/gateway/listener/h2"
 	"whittle/carve/gateway/quota"
 )
 
@@ -73,11 +74,20 @@ type Server struct {
 	slots chan struct{}
 	// replaced is closed when another process accepts connections.
 	replaced chan struct{}
+	// http2 serves HTTP/2; nil: net/http does.
+	http2 *h2.Server
 }
 
 // New makes a server; nothing listens until Serve.
 func New(c Config) *Server {
-	return &Server{c: c, log: c.Log, slots: make(chan struct{}, c.Connections), replaced: make(chan struct{})}
+	s := &Server{c: c, log: c.Log, slots: make(chan struct{}, c.Connections), replaced: make(chan struct{})}
+	if !c.NetHTTP {
+		s.http2 = h2.New(h2.Config{
+			Handler: c.Handler, Logf: log.New(remarks{c.Log}, "", 0).Printf, HeaderBytes: c.HeaderBytes, Streams: c.Streams,
+			HeaderTimeout: c.HeaderTimeout, IdleTimeout: c.IdleTimeout, StallTimeout: c.StallTimeout,
+		})
+	}
+	return s
 }
 
 // Listener is a socket with what is spoken on it.
@@ -197,12 +207,20 @@ func (s *Server) run(ctx context.Context, all []*serving, servers []server) erro
 		one.sorted.close()
 	}
 	s.draining.Store(true)
+	if s.http2 != nil {
+		s.http2.Leave() // it loses no request
+	}
 	s.leave(ctx)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.c.Grace)
 	defer cancel()
 	s.drain(grace, drainTime)
 	for _, one := range all {
 		one.sorted.end()
+	}
+	if s.http2 != nil {
+		running.Go(func() { s.http2.Shutdown(grace) })
+	}
+	for _, one := range all {
 		if one.sorted.fastPath != nil {
 			running.Go(func() { one.sorted.fastPath.shutdown(grace) })
 		}

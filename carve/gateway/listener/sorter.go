@@ -12,7 +12,7 @@ import (
 
 // sorter accepts connections, finishes TLS handshakes and gives each connection to
 // whoever speaks its protocol: HTTP/1.1 goes to the fast path, or past a Conn to
-// net/http, which still sees HTTP/2 as a TLS connection.
+// net/http, HTTP/2 to its server, or as a TLS connection to net/http.
 type sorter struct {
 	server   *Server
 	l        *bounded
@@ -99,7 +99,11 @@ func (s *sorter) sort(c *client) {
 	state := tc.ConnectionState()
 	c.identify(&state)
 	if state.NegotiatedProtocol == "h2" {
-		s.http2.give(tc)
+		if s.server.http2 == nil {
+			s.http2.give(tc)
+			return
+		}
+		s.server.http2.Start(tc, &state, &numbered{number: s.server.conns.Add(1), under: c, net: tc})
 		return
 	}
 	s.serve(tc, &state)

@@ -215,6 +215,18 @@ type numbered struct {
 	client Client
 	number uint64
 	under  *client // nil where it was not accepted here
+	net    net.Conn
+}
+
+// Value implements lifetime.Values, for the contexts of requests.
+func (n *numbered) Value(key any) any {
+	if _, ok := key.(connKey); ok {
+		return n
+	}
+	if key == http.LocalAddrContextKey { // as net/http's server has it
+		return n.net.LocalAddr()
+	}
+	return nil
 }
 
 // Origin is what a connection itself says of where its requests come from.
@@ -279,7 +291,7 @@ func ConnOf(r *http.Request) (c Client, number uint64) {
 
 // connContext is http.Server's ConnContext.
 func (s *Server) connContext(ctx context.Context, c net.Conn) context.Context {
-	n := &numbered{under: accepted(c)}
+	n := &numbered{under: accepted(c), net: c}
 	if conn, ok := c.(*Conn); ok {
 		n.client, n.number = conn, conn.number
 	}

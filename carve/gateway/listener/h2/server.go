@@ -1,0 +1,204 @@
+// Package h2 serves HTTP/2 (RFC 9113) over connections that are given to it. A connection
+// has one goroutine, which reads its frames; each request's handler runs on a goroutine of
+// a pool. Whoever has something to send puts it together in one buffer of the connection,
+// and one of them writes all that is there, so that responses which are ready at the same
+// time share a TLS record and a system call.
+//
+// It guarantees that a client holds no more than Config says, whatever it sends: a bounded
+// number of streams and of handlers, header blocks and bodies within bounds, a bounded
+// number of frames that ask for nothing, and no wait without an end for a client that
+// sends or takes nothing.
+package h2
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"whittle/internal/lifetime"
+)
+
+// Config makes a server. Every bound must be above zero.
+type Config struct {
+	// Handler serves the requests.
+	Handler http.Handler
+	// Logf gets what an operator should know of handlers, and what a connection was
+	// ended for.
+	Logf func(format string, args ...any)
+	// HeaderBytes bounds a request's header; above it the response is 431.
+	HeaderBytes int
+	// Streams is how many streams one connection has at once.
+	Streams int
+	// HeaderTimeout is how long a client may take to send a header.
+	HeaderTimeout time.Duration
+	// IdleTimeout is how long a connection may have no stream.
+	IdleTimeout time.Duration
+	// StallTimeout is how long a client may be silent, and take nothing of a response
+	// whose handler has returned.
+	StallTimeout time.Duration
+}
+
+// headerList is the bound as SETTINGS_MAX_HEADER_LIST_SIZE has it, which counts more for
+// each field: as net/http does, that of a usual number of fields is left out.
+func (c *Config) headerList() int {
+	const usual, each = 10, 32
+	return c.HeaderBytes + usual*each
+}
+
+// Server serves connections. It is safe for concurrent use.
+type Server struct {
+	c    Config
+	date atomic.Pointer[date]
+
+	// jobs are handed to workers that wait for one.
+	jobs  chan job
+	spare atomic.Int64 // workers that wait, or are about to
+	// last is closed when the last connection has ended, and another takes its place: no
+	// worker waits while there is none.
+	last    atomic.Pointer[chan struct{}]
+	live    atomic.Int64 // connections
+	workers sync.WaitGroup
+	open    sync.WaitGroup // connections
+
+	mu      sync.Mutex // guards the following
+	closing bool
+	conns   map[*conn]struct{}
+}
+
+// New makes a server that has no connection yet.
+func New(c Config) *Server {
+	s := &Server{c: c, jobs: make(chan job), conns: map[*conn]struct{}{}}
+	last := make(chan struct{})
+	s.last.Store(&last)
+	return s
+}
+
+// Start serves a connection on goroutines of the server, and closes it in the end. A nil
+// state: nothing is encrypted. The values are those of the requests' contexts.
+func (s *Server) Start(c net.Conn, state *tls.ConnectionState, values lifetime.Values) {
+	n := newConn(s, c, state, values)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		_ = c.Close() // nothing was sent
+		return
+	}
+	s.conns[n] = struct{}{}
+	s.live.Add(1)
+	s.open.Go(func() {
+		defer s.remove(n)
+		n.serve()
+	})
+}
+
+func (s *Server) remove(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	if s.live.Add(-1) == 0 {
+		next := make(chan struct{})
+		close(*s.last.Swap(&next))
+	}
+}
+
+// Leave has all clients go: each connection ends after the requests that are under way or
+// come before its client knows.
+func (s *Server) Leave() { s.each((*conn).leave) }
+
+// Shutdown has all clients go, and waits until they have or ctx ends: then it cuts what
+// is left.
+func (s *Server) Shutdown(ctx context.Context) {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	s.Leave()
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		s.open.Wait()
+	}()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		s.each((*conn).cut)
+		<-finished
+	}
+	s.workers.Wait()
+}
+
+func (s *Server) each(do func(*conn)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		do(c)
+	}
+}
+
+// job is work for a worker: a request, or the writing of what a connection has to send.
+type job struct {
+	stream *stream // nil: the writing
+	conn   *conn
+}
+
+// spares is how many workers wait for the next request. A goroutine that is kept has a
+// stack of the size that handlers need.
+const spares = 64
+
+// run does a job on a goroutine of its own, or of one that waits. The connection counts
+// jobs, and does not end before they have.
+func (s *Server) run(j job) {
+	select {
+	case s.jobs <- j:
+	default:
+		s.workers.Go(func() { s.work(j) })
+	}
+}
+
+func (s *Server) work(j job) {
+	for {
+		if j.stream != nil {
+			j.stream.serve()
+		} else {
+			j.conn.writeAll()
+		}
+		var more bool
+		if j, more = s.next(); !more {
+			return
+		}
+	}
+}
+
+// next waits for a job. False: the worker is not needed.
+func (s *Server) next() (j job, more bool) {
+	defer s.spare.Add(-1)
+	last := *s.last.Load()
+	if s.spare.Add(1) > spares || s.live.Load() == 0 {
+		return j, false
+	}
+	select {
+	case j = <-s.jobs:
+		return j, true
+	case <-last:
+		return j, false
+	}
+}
+
+// date is the Date field of one second.
+type date struct {
+	second int64
+	text   string
+}
+
+func (s *Server) now() string {
+	now := time.Now()
+	d, second := s.date.Load(), now.Unix()
+	if d == nil || d.second != second {
+		d = &date{second, now.UTC().Format(http.TimeFormat)}
+		s.date.Store(d)
+	}
+	return d.text
+}
