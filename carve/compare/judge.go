@@ -97,6 +97,15 @@ func (j *Judge) RepeatsAreChosen() {
 	j.mirrored.headers.Choose()
 }
 
+// IsOfALog says that the exchanges are those of a log, of which no more will come.
+func (j *Judge) IsOfALog() {
+	for _, s := range []*series{j.mirrored, j.served} {
+		if m, ok := s.method.(*match); ok {
+			m.log = true
+		}
+	}
+}
+
 // HeadersByRepeats has the noise of headers learned from repeats, also where none is
 // learned of bodies, so that a text that the monolith makes anew is no difference.
 func (j *Judge) HeadersByRepeats() {

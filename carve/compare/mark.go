@@ -56,6 +56,9 @@ type mark struct {
 	Further *eprocess.Bets `json:"further,omitempty"`
 	// Own says that each server holds a state of its own there (see match.disown).
 	Own bool `json:"own,omitempty"`
+	// Unsure says that a state of each server's may have been what the bets won on when this
+	// was put away, which is all that is kept of drift.
+	Unsure bool `json:"unsure,omitempty"`
 	// Gated says that the monolith varies often there, so that a bet counts only where
 	// no state moves (see betGated).
 	Gated   bool             `json:"gated,omitempty"`
@@ -66,6 +69,8 @@ type mark struct {
 	Changes []change         `json:"changes,omitempty"`
 	Samples []whittle.Sample `json:"samples,omitempty"`
 	counted bool
+	// numbers says that what differs is a number.
+	numbers bool
 	// now is how the present exchange shows it, on the candidate's side and on that of
 	// the monolith's second response.
 	now [2]extent
@@ -118,7 +123,7 @@ func (k *mark) eValue(learn bool, limit float64, n int) float64 {
 // bounds the error (Metwally, Agrawal & El Abbadi 2005, "space saving").
 func (k *mark) saw(d *jsondiff.Difference) {
 	k.Count++
-	k.At = d.At
+	k.At, k.numbers = d.At, d.Numeric
 	least := 0
 	for i := range k.Changes {
 		if c := &k.Changes[i]; c.From == d.From && c.To == d.To {

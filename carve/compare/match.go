@@ -73,6 +73,8 @@ type match struct {
 
 	// chosen says that the requests that are repeated are no random ones.
 	chosen bool
+	// log says that the exchanges are those of a log.
+	log bool
 
 	cand, self []int // scratch: the marks of the present exchange
 }

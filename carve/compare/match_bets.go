@@ -87,6 +87,7 @@ func (m *match) gate(k *mark) {
 	often := k.learnable() && float64(k.Self) > driftSeldom*float64(m.repeats)
 	if often && !k.Gated {
 		k.Pair.Void()
+		m.whole.Pair.Void()
 	}
 	k.Gated = often
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/noise"
 )
 
@@ -30,16 +29,28 @@ const (
 	driftWatched = 5 * time.Minute
 	driftFactor  = 10
 	driftFades   = 1 << 10
-	// driftMoves is how often either side must have moved alone, where the monolith's two
-	// responses of one exchange differ in at most driftSeldom, and driftLast how many moves
-	// may be over at the next look for each that is not.
-	driftMoves  = 3
+	// driftSeldom is in which share of exchanges the monolith's two responses may differ
+	// where bets need no gate.
 	driftSeldom = 0.1
-	driftLast   = 3
-	// driftApartly is how often both sides may move at a time for each time that either has
-	// moved alone: data that move between the two sides' responses show such a pair, too.
+	// driftMoves is how often either side must have moved alone, and driftApartly how often
+	// both may have moved at a time for each of these: data that move between the two sides'
+	// responses show such a pair, too. driftLean is what a bet on one of the sides must not
+	// have won then.
+	driftMoves   = 3
 	driftApartly = 4
-	driftAlone   = 6
+	// driftTogether is how often both must have moved for each time that either has alone.
+	driftTogether = 8
+	driftLean     = 4
+	// driftReturns is how many moves may be taken back for each that is not, and driftOften
+	// how many times as often as at once the monolith must have moved between two looks for
+	// time to have moved it. Once at once may be by chance.
+	driftReturns = 3
+	driftOften   = 2
+	// driftEarly is how long a number that is the same for all requests is watched before
+	// it is taken for one that does not move, and driftRuns in how many exchanges each
+	// value must have come to be the same for all.
+	driftEarly = 20 * time.Second
+	driftRuns  = 8
 )
 
 // drift says how what the monolith changes by itself at a pattern lies in time. It counts
@@ -49,23 +60,15 @@ const (
 type drift struct {
 	Now, Candidate, Later mean
 	since, until          time.Time
-	// varies is the share of exchanges in which the monolith's two responses differ.
-	varies mean
-	// later are moves within seconds and minutes, atOnce those within an instant.
-	later, atOnce moves
-	// Of the former so many are known by the request that came again, and so many were
-	// over at the next look; asked are those that asking again has shown.
-	looked, gone, asked int
-}
-
-// moves count who has moved, at most one in earlierApart, since places and requests
-// share a state.
-type moves struct {
-	monolith, candidate, both int
-	// Of both, so many were numbers that moved the same way, and so many that moved
-	// the one up and the other down.
-	sameWay, crossing int
-	last              time.Time
+	log                   bool // see watch
+	// varies is the share of exchanges in which the monolith's two responses differ, later
+	// that in which it differs from itself of another look, and atOnce that in which it
+	// does so within an instant.
+	varies, later, atOnce mean
+	// stayed counts moves that were seen to last, or to go on, and returned those after
+	// which all was as before.
+	stayed, returned int
+	moves            moves
 }
 
 // step is by how much a side has moved at a pattern: at how many places, and how far the
@@ -82,8 +85,10 @@ func (d *drift) see(candidate, self int) {
 	d.varies.see(min(self, 1))
 }
 
-// watch takes note that somebody's bet on a pattern was looked at.
-func (d *drift) watch(at time.Time) {
+// watch takes note that a pattern at which the candidate differs was looked at. A log is as
+// long as it is, so nobody waits for more of it.
+func (d *drift) watch(at time.Time, log bool) {
+	d.log = log
 	if d.since.IsZero() || at.Before(d.since) {
 		d.since = at
 	}
@@ -102,83 +107,37 @@ func (d *drift) still() bool {
 	return d.known() && driftFactor*(d.Later.value()-d.Now.value()) <= d.Candidate.value()-d.Now.value()
 }
 
-// see counts who has moved at a time.
-func (d *moves) see(monolith, candidate step, at time.Time) {
-	if gap := at.Sub(d.last); gap < earlierApart && gap > -earlierApart || monolith.times+candidate.times == 0 {
-		return
-	}
-	d.last = at
-	switch {
-	case monolith.times > 0 && candidate.times > 0:
-		d.both++
-		d.sameWay += int(eprocess.Indicator(monolith.by*candidate.by > 0))
-		d.crossing += int(eprocess.Indicator(monolith.by*candidate.by < 0))
-	case monolith.times > 0:
-		d.monolith++
-	default:
-		d.candidate++
-	}
-}
-
-// apart reports whether either side moves without the other, together whether they move
-// at the same time.
-func (d *moves) apart() bool {
-	least := min(d.monolith, d.candidate)
-	return least >= driftMoves && driftApartly*least >= d.both
-}
-
-func (d *moves) together() bool {
-	return d.both >= driftMoves && d.both > driftApartly*min(d.monolith, d.candidate) && !d.unlike()
-}
-
-// unlike reports whether numbers that both move by the next look do so each by itself:
-// now the same way and now not. What is made of the same number, but wrong, nearly always
-// rises with it or falls with it.
-func (d *moves) unlike() bool {
-	least := min(d.sameWay, d.crossing)
-	return least >= driftMoves && driftApartly*least >= d.both
-}
-
-// lasting reports whether what has moved stays so for a while, and does not merely vary
-// from response to response. Where asking again has shown moves, that they seldom come at
-// once says so, however soon the next one follows.
+// lasting reports whether what has moved was moved by time, and does not merely vary from
+// response to response: then it would do so at once as often, and be as before at the next
+// look.
 func (d *drift) lasting() bool {
-	once := d.atOnce.monolith + d.atOnce.candidate + d.atOnce.both
-	if d.asked < driftLast*once {
+	if d.returned > driftReturns*d.stayed {
 		return false
 	}
-	return d.asked >= driftMoves || driftLast*d.looked >= d.gone && d.looked+d.asked > 0
-}
-
-// apart reports whether either side's values move without the other's.
-func (d *drift) apart() bool {
-	return d.Now.n >= driftEnough && !d.often() && d.lasting() && (d.later.apart() || d.atOnce.apart())
+	once, of := d.varies.sum+d.atOnce.sum, d.varies.n+d.atOnce.n
+	return d.later.sum*max(1, of) > driftOften*max(0, once-1)*d.later.n
 }
 
 // often reports whether the monolith's two responses of one exchange often differ.
 func (d *drift) often() bool { return d.varies.value() > driftSeldom }
 
-// explains reports whether it is not to be told from a state that each server holds by
-// itself why the candidate differs more often than the monolith from itself, of which so
-// many repeats did: if some did, where it was seen that something drifts and not that both
-// sides do so together, and if none did, while that is open.
-func (d *drift) explains(self int) bool {
-	switch together := d.later.together() && !d.atOnce.apart(); {
-	case self > 0 && d.Later.n >= driftEnough && !together:
-		return driftFactor*(d.Later.value()-d.Now.value()) > d.Candidate.value()-d.Now.value()
-	case together:
-		return false
-	}
-	return d.open()
+// apart reports whether either side's values move without the other's.
+func (d *drift) apart() bool {
+	return d.Now.n >= driftEnough && !d.often() && d.lasting() && d.moves.apart()
 }
 
-// open reports whether the monolith's values move, and it is not known yet whether the
-// candidate's move too, each by itself, or not at all. Of two equal states that move by
-// themselves the next to move is the candidate's with a chance of a half, so that
-// driftAlone moves of one side and none of the other's are one in 32.
-func (d *drift) open() bool {
-	m := &d.later
-	return d.lasting() && m.monolith+m.both >= 2 && (min(m.monolith, m.candidate) > 0 || max(m.monolith, m.candidate) < driftAlone)
+// explains reports whether a state that each server holds by itself may be why the
+// candidate differs more often than the monolith from itself, of which so many repeats
+// did: the monolith's values move, and neither is that too little, nor shown that the
+// candidate's are of the same data, or are none that move as the monolith's do.
+func (d *drift) explains(self int) bool {
+	switch {
+	case d.moves.shown():
+		return false
+	case self > 0 && d.Later.n >= driftEnough:
+		return driftFactor*(d.Later.value()-d.Now.value()) > d.Candidate.value()-d.Now.value()
+	}
+	return d.later.sum > 0 && d.lasting() && !d.still()
 }
 
 // mean is a mean that fades, so that a change shows.
@@ -203,13 +162,13 @@ func (k *mark) contested() bool {
 }
 
 // recall holds what both sides say against what they said to the same request before, at
-// the marks of the present exchange on which somebody has bet.
+// the marks of the present exchange.
 func (m *match) recall(x *whittle.Exchange) {
-	var list []*mark
+	var list []int
 	for _, i := range m.cand {
-		if k := m.marks[i]; k.contested() {
-			k.drift.watch(x.At)
-			list = append(list, k)
+		if k := m.marks[i]; m.learn && k.watched() && !m.forms.Replaces(k.noise()) {
+			k.drift.watch(x.At, m.log)
+			list = append(list, i)
 		}
 	}
 	if len(list) == 0 {
@@ -221,16 +180,18 @@ func (m *match) recall(x *whittle.Exchange) {
 	}
 	if x.At.Sub(s.at) >= driftApart {
 		steps := m.stepsOf(s.first, x.Monolith.Body)
-		for _, k := range list {
+		for _, i := range list {
+			k := m.marks[i]
 			k.drift.Later.see(steps[k.markKey].times)
 		}
 	}
 	m.recallMoves(list, s, x)
 }
 
-// recallMoves counts which side's values have moved, and stay so at the next look. Where
-// the sides are alike then, one has caught up with the other, and has not moved by itself.
-func (m *match) recallMoves(list []*mark, s *said, x *whittle.Exchange) {
+// recallMoves counts which side's values have moved, and what became of them by the next
+// look. Where the sides are alike then, one has caught up with the other, and has not moved
+// by itself.
+func (m *match) recallMoves(list []int, s *said, x *whittle.Exchange) {
 	now := bodiesOf(x)
 	switch {
 	case s.before == nil:
@@ -238,25 +199,44 @@ func (m *match) recallMoves(list []*mark, s *said, x *whittle.Exchange) {
 		return
 	case s.then == nil:
 		monolith, candidate := m.stepsBetween(s.before, now)
-		if slices.ContainsFunc(list, func(k *mark) bool { return monolith[k.markKey].times+candidate[k.markKey].times > 0 }) {
+		moved, open := false, false
+		for _, i := range list {
+			k := m.marks[i]
+			a, b := monolith[k.markKey], candidate[k.markKey]
+			switch {
+			case a.times+b.times == 0:
+				k.drift.later.see(0)
+				k.drift.moves.stay(s.before.at, x.At)
+			case a.times > 0 && b.times > 0 && s.before.user != now.user: // they may say it of the user
+				open = true
+			default:
+				k.drift.later.see(min(1, a.times))
+				moved = true
+			}
+		}
+		if moved {
 			s.then = m.earlier.bodies(x)
+		} else if !open {
+			s.before.at = x.At
 		}
 		return
 	}
 	monolith, candidate := m.stepsBetween(s.before, s.then)
-	monolithLeft, candidateLeft := m.stepsBetween(s.then, now)
+	monolithBack, candidateBack := m.stepsBetween(s.before, now)
 	differed := m.stepsOf(s.then.monolith, s.then.candidate)
-	for _, k := range list {
+	for _, i := range list {
+		k := m.marks[i]
 		a, b := monolith[k.markKey], candidate[k.markKey]
 		both := a.times > 0 && b.times > 0
 		switch {
+		case a.times+b.times == 0:
 		case differed[k.markKey].times == 0:
 		case both && s.before.user != s.then.user: // they may say it of the user
-		case a.times > 0 && monolithLeft[k.markKey].times > 0 || b.times > 0 && candidateLeft[k.markKey].times > 0:
-			k.drift.gone++
+		case monolithBack[k.markKey].times+candidateBack[k.markKey].times == 0:
+			k.drift.returned++
 		default:
-			k.drift.looked++
-			k.drift.later.see(a, b, x.At)
+			k.drift.stayed++
+			k.drift.moves.see(a, b, s.before.at, s.then.at, m.stateAlpha(i))
 		}
 		m.tellOwn(k)
 	}
@@ -279,29 +259,43 @@ func (m *match) asked(r *whittle.Recheck) {
 	if !m.learn || len(differed) == 0 {
 		return
 	}
+	from := x.At
 	for i := range r.Rounds {
 		round := &r.Rounds[i]
+		at := x.At.Add(round.After)
 		monolith, candidate := m.stepsBetween(was, &bodies{monolith: round.Monolith.Body, candidate: round.Candidate.Body})
-		if len(monolith)+len(candidate) == 0 {
-			continue
-		}
 		differ := m.stepsOf(round.Monolith.Body, round.Candidate.Body)
 		for key := range differed {
 			i, known := m.index[key]
-			if a, b := monolith[key], candidate[key]; known && a.times+b.times > 0 && differ[key].times > 0 && m.marks[i].watched() {
-				k := m.marks[i]
-				if round.After < time.Second {
-					k.drift.atOnce.see(a, b, x.At)
-				} else {
-					k.drift.asked++
-					k.drift.later.see(a, b, x.At.Add(round.After))
+			if !known || !m.marks[i].watched() {
+				continue
+			}
+			k, a, b := m.marks[i], monolith[key], candidate[key]
+			if round.After < time.Second {
+				k.drift.atOnce.see(min(1, a.times))
+			} else {
+				k.drift.later.see(min(1, a.times))
+			}
+			if a.times+b.times == 0 {
+				k.drift.moves.stay(from, at)
+			} else {
+				if differ[key].times > 0 {
+					k.drift.moves.see(a, b, from, at, m.stateAlpha(i))
 				}
 				m.tellOwn(k)
 				delete(differed, key)
 			}
 		}
+		from = at
 	}
 	m.refresh()
+}
+
+// stateAlpha is how often it may be shown of the mark at index i that no state of each
+// server's explains a difference, though one does; the sum is m.alpha.
+func (m *match) stateAlpha(i int) float64 {
+	j := float64(i + 1)
+	return m.alpha / (j * (j + 1))
 }
 
 // stepsBetween says for each side by how much it has moved at each mark.
@@ -333,14 +327,31 @@ func (m *match) stepsOf(a, b []byte) map[markKey]step {
 
 // isExplained reports whether a state of each server's may be what the bets have won on.
 // Where the monolith varies often, no bet counts without a gate of its own.
-func (k *mark) isExplained() bool { return !k.Gated && k.drift.explains(k.Self) }
+func (k *mark) isExplained() bool {
+	return !k.Gated && (k.drift.explains(k.Self) || k.isEarly())
+}
+
+// isEarly reports whether a mark has not been watched for long enough for a state of each
+// server's to be seen to move: a number that is the same for all requests, and one of which
+// such a state was in question before a restart.
+func (k *mark) isEarly() bool {
+	d := &k.drift
+	watched := d.until.Sub(d.since)
+	if watched <= 0 || watched >= driftEarly || d.log || d.moves.shown() {
+		return false
+	}
+	return k.Unsure || k.numbers && len(k.Changes) < maxChanges && k.Count >= driftRuns*len(k.Changes)
+}
 
 // isOpenState reports whether the bets on a mark would be shown, if it were known that no
 // server holds a state of its own there.
 func (k *mark) isOpenState() bool { return k.Pair.At > 0 && !k.Own && k.isExplained() }
 
-// anyOpenState reports whether there is such a mark.
-func (m *match) anyOpenState() bool { return slices.ContainsFunc(m.marks, (*mark).isOpenState) }
+// anyOpenState reports whether somebody has won at a mark of which that is not known, so
+// that it may be what was won anywhere.
+func (m *match) anyOpenState() bool {
+	return slices.ContainsFunc(m.marks, func(k *mark) bool { return k.Pair.Now > 1 && !k.Own && k.isExplained() })
+}
 
 // isUnsure reports whether the candidate differs at a mark more often, or at more places,
 // than the monolith from itself, which is not shown to be the candidate's fault.

@@ -39,10 +39,11 @@ type said struct {
 type bodies struct {
 	monolith, candidate []byte
 	user                uint64
+	at                  time.Time // or later, if they were the same then
 }
 
 func bodiesOf(x *whittle.Exchange) *bodies {
-	return &bodies{x.Monolith.Body, x.Candidate.Body, x.User}
+	return &bodies{x.Monolith.Body, x.Candidate.Body, x.User, x.At}
 }
 
 func (b *bodies) size() int {

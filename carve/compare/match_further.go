@@ -20,7 +20,8 @@ import (
 // where each server holds a state of its own that moves, for two responses of one server
 // are nearer to each other than to another server's. Both bets therefore count only where
 // the monolith's responses of other times show that there is no such state: drift of the
-// number of places, nearness of the numbers. Either gate is chosen from the past alone, so
+// number of places, nearness of the numbers; or where moves show that it is no state of
+// each server's. Either gate is chosen from the past alone, so
 // the error rate is the mark's where the hypothesis holds (Ville's inequality, as in
 // match). Until the gate of places opens the bet is laid in Further, which decides
 // nothing and keeps EQUIVALENT from being said.
@@ -52,15 +53,15 @@ func (k *mark) betFurther(alpha float64, n int) {
 	k.betGated(sign(float64(c.times-s.times)), alpha, n)
 }
 
-// betGated settles a payoff that counts only where the monolith's own responses show that
-// no state moves (see drift).
+// betGated settles a payoff that counts only where it is shown that no state of each
+// server's moves (see drift).
 func (k *mark) betGated(g, alpha float64, n int) {
 	if k.Further == nil {
 		b := eprocess.NewBets()
 		k.Further = &b
 	}
 	k.Further.Bet(g, alpha, n)
-	if k.drift.still() {
+	if k.drift.still() || k.drift.moves.shown() {
 		k.Pair.Bet(g, alpha, n)
 	}
 }

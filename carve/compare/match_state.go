@@ -40,6 +40,9 @@ func (m *match) MarshalBinary() ([]byte, error) {
 		Version: matchVersion, Kind: string(m.c.Kind), N: m.n, Repeats: m.repeats,
 		Whole: m.whole, Marks: append([]*mark{}, m.marks...),
 	}
+	for _, k := range m.marks {
+		k.Unsure = !k.Own && k.isExplained()
+	}
 	for k := range m.noise.Learnt {
 		s.Noise = append(s.Noise, [2]string{k.Path, k.Way})
 	}
@@ -85,7 +88,7 @@ func (m *match) UnmarshalBinary(b []byte) error {
 		}
 	}
 	f.forms = m.forms
-	f.plain, f.differ, f.show, f.c, f.kind, f.learn, f.alpha, f.chosen = m.plain, m.differ, m.show, m.c, m.kind, m.learn, m.alpha, m.chosen
+	f.plain, f.differ, f.show, f.c, f.kind, f.learn, f.alpha, f.chosen, f.log = m.plain, m.differ, m.show, m.c, m.kind, m.learn, m.alpha, m.chosen, m.log
 	*m = *f
 	m.counted = m.noise.Version
 	m.recount()
@@ -116,6 +119,10 @@ func (m *match) restored(s *matchState) (*match, error) {
 		}
 		if _, twice := f.index[k.markKey]; twice || f.samples > display.MaxKept {
 			return nil, errMatchState
+		}
+		if k.Unsure {
+			k.Pair.Void()
+			f.whole.Pair.Void()
 		}
 		k.counted = k.decided()
 		if k.Own {

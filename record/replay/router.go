@@ -285,6 +285,7 @@ func (d *router) judge(sub *subject, o *Options, byRepeats bool) (*compare.Judge
 	if err != nil {
 		return nil, whittle.Errorf(whittle.CodeOf(err), "route %q: %w", sub.spec.Name, err)
 	}
+	j.IsOfALog()
 	if o.Show != nil {
 		j.Redact(o.Show)
 	}

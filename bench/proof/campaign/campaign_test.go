@@ -109,6 +109,25 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// TestNoFigureOfNothing: what had no runs is given no percentage.
+func TestNoFigureOfNothing(t *testing.T) {
+	f := family.All()[0]
+	faithful := []*Pair{{Family: f, Runs: []engine.Result{{End: engine.Live}}}}
+	for name, c := range map[string]struct {
+		figures    Figures
+		has, lacks string
+	}{
+		"nothing":                {Sum(nil, nil, 100, 0.005), "0 runs with faithful", " %"},
+		"faithful ones alone":    {Sum(nil, faithful, 100, 0.005), "\n100 % of the faithful runs", "1 request in 400"},
+		"mutations without them": {Sum([]*Pair{{Family: f, Mutation: fault.All()[0], Runs: []engine.Result{{End: engine.Refused}}}}, nil, 100, 0.005), "### The goals", "of the faithful runs"},
+	} {
+		var b bytes.Buffer
+		if err := c.figures.Markdown(&b); err != nil || !strings.Contains(b.String(), c.has) || strings.Contains(b.String(), c.lacks) {
+			t.Errorf("%s: %v\n%s", name, err, b.String())
+		}
+	}
+}
+
 func TestParallelEndsWithTheFirstError(t *testing.T) {
 	broken := errors.New("broken")
 	if err := parallel(t.Context(), 1000, func(i int) error {

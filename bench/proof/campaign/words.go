@@ -37,7 +37,11 @@ func (f *Figures) Markdown(w io.Writer) error {
 	return err
 }
 
+// goalTable says nothing of what had no runs.
 func (f *Figures) goalTable(b *strings.Builder) {
+	if len(f.Goals) == 0 {
+		return
+	}
 	b.WriteString("### The goals\n\n| | measured | goal | |\n|---|---|---|---|\n")
 	for _, g := range f.Goals {
 		sign, met := "at least", "met"
@@ -49,8 +53,15 @@ func (f *Figures) goalTable(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "| %s | %s | %s %s | %s |\n", g.What, figure(g.Value, g.Bound), sign, figure(g.Bound, g.Bound), met)
 	}
-	fmt.Fprintf(b, "\nOf the %s runs whose mutation touches at least 1 request in 400, %s were named by a finding, a guard or the circuit breaker; the others waited for evidence at the first step or before it. %s of the faithful runs came to the end of the shift, %s lost their users on the way.\n\n",
-		units.Grouped(f.CaughtRuns), percent(f.NamedShare), percent(f.FaithfulLiveShare), percent(f.FalseRollbackShare))
+	var said []string
+	if f.CaughtRuns > 0 {
+		said = append(said, fmt.Sprintf("Of the %s runs whose mutation touches at least 1 request in 400, %s were named by a finding, a guard or the circuit breaker; the others waited for evidence at the first step or before it.",
+			units.Grouped(f.CaughtRuns), percent(f.NamedShare)))
+	}
+	if f.FaithfulRuns > 0 {
+		said = append(said, fmt.Sprintf("%s of the faithful runs came to the end of the shift, %s lost their users on the way.", percent(f.FaithfulLiveShare), percent(f.FalseRollbackShare)))
+	}
+	b.WriteString("\n" + strings.Join(said, " ") + "\n\n")
 }
 
 // figure writes shares in percent and counts as they are.
@@ -124,6 +135,9 @@ func (f *Figures) missedTable(b *strings.Builder) {
 }
 
 func (f *Figures) faithfulTable(b *strings.Builder) {
+	if len(f.FaithfulRows) == 0 {
+		return
+	}
 	b.WriteString("### Faithful candidates\n\n| family | | runs | ends | seconds until all users were on it: median; 95th percentile | a finding spoke |\n|---|---|---|---|---|---|\n")
 	for i := range f.FaithfulRows {
 		r := &f.FaithfulRows[i]

@@ -26,6 +26,16 @@ func TestWordsAroundWhatVaries(t *testing.T) {
 	texts := func(format string) func(int, *rand.Rand) string {
 		return func(id int, r *rand.Rand) string { return fmt.Sprintf(format, id, r.Uint64()) }
 	}
+	lasts := func(seconds int64) func(int, *rand.Rand) string {
+		return func(id int, r *rand.Rand) string {
+			return fmt.Sprintf("https://cdn.example/o/%d?Expires=%d&Signature=%x", id, simtest.Start.Unix()+seconds, r.Uint64())
+		}
+	}
+	sub := func(user func(id int) int) func(int, *rand.Rand) string {
+		return func(id int, r *rand.Rand) string {
+			return jwt(fmt.Sprintf(`{"sub":"u%d","iat":%%d}`, user(id)), r)
+		}
+	}
 	tips := []string{"Drink %d water 0x%x", "Sleep %d well 0x%x", "Walk %d more 0x%x"}
 	anyTip := func(id int, r *rand.Rand) string { return fmt.Sprintf(tips[r.IntN(3)], id, r.Uint64()) }
 	for _, c := range []struct {
@@ -42,6 +52,10 @@ func TestWordsAroundWhatVaries(t *testing.T) {
 		{"an address", texts("t%d+%x@mail.example"), texts("t%d+%x@mail.test"), true},
 		{"one of three sentences", anyTip, anyTip, false},
 		{"a token", func(_ int, r *rand.Rand) string { return jwt(`{"iat":%d,"role":"user"}`, r) }, func(_ int, r *rand.Rand) string { return jwt(`{"role":"user", "iat":%d}`, r) }, false},
+		{"a link of a quarter of an hour", lasts(900), lasts(900), false},
+		{"a link of a fortnight", lasts(900), lasts(14 * 86400), true},
+		{"a user's token", sub(func(id int) int { return id % 400 }), sub(func(id int) int { return id % 400 }), false},
+		{"one user's token for all", sub(func(id int) int { return id % 400 }), sub(func(int) int { return 0 }), true},
 		{"another role in a token", func(_ int, r *rand.Rand) string { return jwt(`{"iat":%d,"role":"user"}`, r) }, func(_ int, r *rand.Rand) string { return jwt(`{"iat":%d,"role":"admin"}`, r) }, true},
 	} {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -52,6 +66,7 @@ func TestWordsAroundWhatVaries(t *testing.T) {
 			id := 100 + r.IntN(900)
 			x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(n) * 25 * time.Millisecond)}
 			x.Request.Target = fmt.Sprint("/orders/", id)
+			x.Request.Header = whittle.Header{"X-User": {fmt.Sprint("u", id%400)}}
 			x.Monolith.Body = fmt.Appendf(nil, `{"v":%q}`, c.monolith(id, r))
 			x.Candidate.Body = fmt.Appendf(nil, `{"v":%q}`, c.candidate(id, r))
 			f.See(x, nil, 0.01, n)

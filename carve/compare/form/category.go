@@ -49,6 +49,9 @@ func (p *formPath) categories(list []category, k, side int, values []value, e *f
 func (p *formPath) category(k, side int, v *value, e *formExchange) (c category, ok bool) {
 	switch k {
 	case featForm:
+		if v.isZero() && p.isNumber() {
+			return c, false // it is written alike whatever the decimals of others
+		}
 		return category{code: v.form.code(), value: v, class: v.form.class}, true
 	case featWord:
 		return category{code: v.words(), word: "a word"}, v.words() != 0

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"time"
 
 	"whittle"
 	"whittle/carve/compare/digest"
@@ -55,8 +56,9 @@ type Forms struct {
 
 	known   int // entries of the learned noise that were taken
 	paths   []*formPath
-	over    int // places beyond formPaths
-	dropped int // places of which nothing was kept over a restart
+	named   bool // see NewNamed
+	over    int  // places beyond formPaths
+	dropped int  // places of which nothing was kept over a restart
 	index   map[uint64]int
 	own     map[string]bool // see Own
 	below   map[uint64]bool
@@ -117,7 +119,7 @@ func (f *Forms) take(k noise.Key, n int) {
 		return
 	}
 	p := newFormPath(k.Path, n, f.rule(k.Path))
-	p.own = f.own[k.Path]
+	p.own, p.holds = f.own[k.Path], !f.named
 	p.vary(k.Way)
 	f.put(p)
 }
@@ -260,7 +262,11 @@ func (f *Forms) echo(v *value, text []byte, x *whittle.Exchange) {
 		f.asked = true
 	}
 	v.echo = f.request.at[v.plain]
-	v.around = around(v.form.class, text, f.request.at)
+	now := x.At
+	if f.Timeless {
+		now = time.Time{}
+	}
+	v.around = around(v.form.class, text, f.request.at, now)
 }
 
 // echoWithin finds where else in the body the values at the places stand.

@@ -15,7 +15,7 @@ import (
 // exchange in which the candidate's form at a place was unusual, with both sides'
 // forms in words.
 func NewNamed(show *display.View, sample func(x *whittle.Exchange, path, from, to string) whittle.Sample) *Forms {
-	f := &Forms{index: map[uint64]int{}, below: map[uint64]bool{}, fields: newFieldCount(), Show: show}
+	f := &Forms{index: map[uint64]int{}, below: map[uint64]bool{}, fields: newFieldCount(), Show: show, named: true}
 	f.sampleOf = func(x *whittle.Exchange, path string, e *formExchange) whittle.Sample {
 		return sample(x, path, formSaid(e.monolith), formSaid(e.candidate))
 	}

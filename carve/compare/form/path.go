@@ -57,10 +57,14 @@ type formPath struct {
 	worded     int
 	recent     [2]recentValues
 	orders     [2][]int64
-	pairs      pairs
-	rises      int // values of the monolith in a row that rose
-	ranked     int
-	slow       slowRise
+	draws      draws
+	// holds says that the monolith was seen to vary here, so that what it keeps saying is
+	// what it holds.
+	holds   bool
+	rises   int // values of the monolith in a row that rose
+	ranked  int
+	slow    slowRise
+	wanders wandering
 }
 
 func newFormPath(path string, n int, rule string) *formPath {
@@ -131,7 +135,7 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 	if p.own || p.rule == formAny || p.rule == formValue {
 		return false
 	}
-	again := p.pairs.lasts(e)
+	pair, held, ready := p.draws.take(e, p.mayHold(), p.drawn)
 	for k := range p.feature {
 		if k == featPresence && !slices.Contains(p.varies, jsondiff.WayPresence) {
 			continue
@@ -140,20 +144,40 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 			p.feature[k].Bets.Void() // of before it was known
 			continue
 		}
-		r := featureRound{alpha: e.alpha, n: e.n}
-		for side, values := range [...][]value{e.monolith, e.candidate, e.repeat} {
-			if e.lists[side] = e.lists[side][:0]; side != Repeat || e.again {
+		if !ready {
+			continue
+		}
+		for side, values := range [3][]value{e.monolith, e.candidate, e.repeat} {
+			if e.lists[side] = e.lists[side][:0]; side == Repeat && e.again || side != Repeat && !held {
 				e.lists[side] = p.categories(e.lists[side], k, side, values, e)
 			}
 		}
-		r.monolith, r.candidate, r.repeat = e.lists[Monolith], e.lists[Candidate], e.lists[Repeat]
-		if len(r.monolith) == 0 || len(r.candidate) == 0 {
-			continue
+		r := featureRound{alpha: e.alpha, n: e.n, monolith: e.lists[Monolith], candidate: e.lists[Candidate], repeat: e.lists[Repeat]}
+		if held {
+			r.monolith, r.candidate = pair[Monolith][k], pair[Candidate][k]
 		}
-		odd = p.feature[k].settle(&r, p.unusual(k), !again && p.ready(k), p.slack(k)) || odd
+		if len(r.monolith) > 0 && len(r.candidate) > 0 {
+			odd = p.feature[k].settle(&r, p.unusual(k), p.ready(k), p.slack(k)) || odd
+		}
 	}
 	p.remember(e)
 	return odd
+}
+
+// mayHold reports whether what a side says again and again may be what it holds: not if it
+// is the time, in seconds, nor where nothing is known to vary.
+func (p *formPath) mayHold() bool { return !p.ofNow() && (p.holds || p.draws.newer > 0) }
+
+// drawn are values of a side as they are kept until the other side has drawn.
+func (p *formPath) drawn(side int, values []value, e *formExchange) (d drawn) {
+	for k := range p.feature {
+		d[k] = p.categories(nil, k, side, values, e)
+		for i := range d[k] {
+			c := &d[k][i]
+			c.word, c.value = c.words(), nil
+		}
+	}
+	return d
 }
 
 // unusual says how unusual a category is among the monolith's.
@@ -162,12 +186,54 @@ func (p *formPath) unusual(k int) func(*table, category) float64 {
 	case k == featForm && p.rule != "":
 		declared, _ := classNamed(p.rule)
 		return func(_ *table, c category) float64 { return eprocess.Indicator(c.class != declared) }
+	case k == featForm && p.isGauge():
+		return p.unusualNumber
 	case k == featSize:
 		return p.unusualSize
 	case k == featWord:
-		return func(_ *table, c category) float64 { return eprocess.Indicator(p.vocabulary[c.code] == 0) }
+		return p.unusualWord
 	}
 	return (*table).unusual
+}
+
+// wordsSeldom is how many times as often as a word another one must have come for it to be
+// said seldom.
+const wordsSeldom = 20
+
+// unusualNumber is unusual of the forms of numbers that wander: those near to each other have
+// the same decimals more often than others, on either side for as long as it stays there, so
+// that of numbers only a form that the monolith never has is unusual.
+func (p *formPath) unusualNumber(t *table, c category) float64 {
+	if t.count(c.code) > 0 && (c.class == classInteger || c.class == classDecimal) {
+		return 0
+	}
+	return t.unusual(c)
+}
+
+// unusualWord is 1 for a word that the monolith has never said, and for words around what
+// varies that it has said seldom. How often a word comes by itself is compared by value.
+func (p *formPath) unusualWord(_ *table, c category) float64 {
+	said := p.vocabulary[c.code]
+	if said == 0 || p.isWord() {
+		return eprocess.Indicator(said == 0)
+	}
+	most := 0
+	for _, n := range p.vocabulary {
+		most = max(most, n)
+	}
+	return eprocess.Indicator(said*wordsSeldom <= most)
+}
+
+// isGauge reports whether the values are numbers that wander up and down.
+func (p *formPath) isGauge() bool { return p.wanders.seen() && !p.rising() && !p.slow.rising() }
+
+// isNumber reports whether the values are numbers with decimals.
+func (p *formPath) isNumber() bool { return p.feature[featForm].M.top().Class == classDecimal }
+
+// isWord reports whether the values are words or flags, and no texts around what varies.
+func (p *formPath) isWord() bool {
+	top := p.feature[featForm].M.top().Class
+	return top == classWord || top == classBool
 }
 
 // decadesApart is by how many powers of ten a number may be smaller or larger than
@@ -208,6 +274,9 @@ func (p *formPath) slack(k int) float64 {
 	if k != featRepeat {
 		return 0
 	}
+	if p.isGauge() {
+		return wanderSlack
+	}
 	t := &p.feature[k].M
 	if r := eprocess.Ratio(t.count(1), t.N); r > 0.02 {
 		return min(0.3, 2*r)
@@ -222,6 +291,10 @@ func (p *formPath) remember(e *formExchange) {
 			if h := values[i].hash; h != 0 {
 				p.recent[side].add(uint32(h))
 			}
+		}
+		if side == Monolith && len(values) == 1 && values[0].form.class != classTime && p.wanders.see(values[0].amount, p.rising()) {
+			p.feature[featForm].Bets.Void() // of before it was known
+			p.feature[featRepeat].Bets.Void()
 		}
 		if len(values) == 1 && values[0].counts {
 			p.rank(side, values[0].number)

@@ -85,7 +85,7 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 	}
 	var paths []*formPath
 	for i := range s.Paths {
-		p, ok := s.Paths[i].restored(n, f.rule(s.Paths[i].Path))
+		p, ok := s.Paths[i].restored(n, f.rule(s.Paths[i].Path), !f.named)
 		if !ok {
 			return ErrState
 		}
@@ -105,7 +105,7 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 	return nil
 }
 
-func (s *formPathState) restored(n int, rule string) (*formPath, bool) {
+func (s *formPathState) restored(n int, rule string, holds bool) (*formPath, bool) {
 	if len(s.Words) > wordsMost+1 || s.Worded < 0 || len(s.Recent[0]) > 4*remembered || len(s.Recent[1]) > 4*remembered || len(s.Orders[0]) > ordersKept || len(s.Orders[1]) > ordersKept {
 		return nil, false
 	}
@@ -113,6 +113,7 @@ func (s *formPathState) restored(n int, rule string) (*formPath, bool) {
 		return nil, false
 	}
 	p := newFormPath(s.Path, s.Born, rule)
+	p.holds = holds
 	p.varies, p.feature, p.offsets, p.off = s.Varies, s.Features, s.Offsets, s.Off
 	p.ages, p.lag = s.Ages, s.Lag
 	p.rises, p.ranked, p.Samples = s.Rises, s.Ranked, s.Samples

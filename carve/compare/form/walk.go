@@ -35,6 +35,8 @@ type value struct {
 	// number is the integer of a counter, where counts is set.
 	number int64
 	counts bool
+	// amount is what a number of JSON comes to, with its decimals.
+	amount float64
 	// around is a hash of a text without what may vary in it; 0: it has no words.
 	around uint64
 	// echo is where else the same value is; empty: nowhere.
@@ -117,6 +119,7 @@ func (w *walker) look(x uint32) value {
 	case jsondoc.Number:
 		v.form, v.size = numberForm(s), magnitude(s)
 		v.number, v.counts = counterOf(s)
+		v.amount, _ = strconv.ParseFloat(string(s), 64)
 	default:
 		t := valueOfText(s)
 		t.raw = v.raw
@@ -128,6 +131,11 @@ func (w *walker) look(x uint32) value {
 		v.at, _, _ = epochTime(s)
 	}
 	return v
+}
+
+// isZero reports whether it is the number 0, without decimals.
+func (v *value) isZero() bool {
+	return v.form.class == classInteger && len(v.raw) == 1 && v.raw[0] == '0'
 }
 
 // valueOfText makes a value of a text, which is not kept.

@@ -169,8 +169,8 @@ func (p *formPath) featureWords(k int) (what, candidate, monolith string) {
 	case featPresence:
 		return "is " + f.Words + " where the monolith seldom has it so", f.Words, usual
 	case featWord:
-		if top := p.feature[featForm].M.top().Class; top != classWord && top != classBool {
-			return "has other words around what varies in it", "words that the monolith never has there", "the monolith's"
+		if !p.isWord() {
+			return "has other words around what varies in it", "words that the monolith has there never or seldom", "the monolith's"
 		}
 		return "is a word that the monolith never said", "another word", p.oneOfWords()
 	case featEcho:

@@ -54,6 +54,10 @@ func (h *Headers) words(name string, x *whittle.Exchange, other *whittle.Respons
 	if name == OtherHeaders {
 		return h.othersWord(x.Monolith.Header, x), h.othersWord(other.Header, x)
 	}
+	if whole, piece, ok := wholeOf(name); ok {
+		from, to = headerWords(whole, x, other)
+		return pieceWords(from, to, piece)
+	}
 	from, to = headerWords(name, x, other)
 	if whittle.ComparedOnRequest(name) && !slices.Contains(h.c.Headers, name) {
 		from, to = offered(name, from), offered(name, to)

@@ -139,6 +139,9 @@ func (h *Headers) See(x *whittle.Exchange, shape uint64, at Level) (loose, diffe
 	lost, lostClean := h.Presence.settle(&presence, again != nil, at, h.Presence.lean)
 	reworded, rewordedClean := h.Text.settle(&text, again != nil, textAt, h.leanText(&text))
 	h.count(&presence, &text, again != nil)
+	if again != nil && h.learnPieces(x, again) {
+		h.excuse()
+	}
 	loose = lost || reworded
 	if h.withNoise {
 		loose = lostClean || rewordedClean
@@ -201,7 +204,11 @@ func (h *Headers) compared(x *whittle.Exchange, again *whittle.Response) []strin
 		h.name(OtherHeaders)
 		kept = append(kept, OtherHeaders)
 	}
-	return kept
+	responses := []*whittle.Response{&x.Candidate}
+	if again != nil {
+		responses = append(responses, again)
+	}
+	return h.varied(kept, x, responses)
 }
 
 // name finds what is known of a header, or makes room for it; nil where there is
@@ -298,6 +305,8 @@ func (h *Headers) pair(name string, x *whittle.Exchange, other *whittle.Response
 	}
 	if p.lines = []string{name}; name == OtherHeaders {
 		p.lines = h.others(x.Monolith.Header, other.Header)
+	} else if whole, _, ok := wholeOf(name); ok {
+		p.lines, name = []string{whole}, whole
 	}
 	p.Reason = h.reason(name, x.Request.Host, p.From, p.To, from, to)
 	p.OneWay = h.reason(name, x.Request.Host, p.To, p.From, to, from) != ""

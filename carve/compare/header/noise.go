@@ -86,6 +86,7 @@ func (h *Headers) Varies(x *whittle.Exchange, a, b *whittle.Response) {
 			h.learn(&p)
 		}
 	}
+	h.learnPieces(&one, b)
 	h.excuse()
 }
 

@@ -160,6 +160,9 @@ func shownHeader(d *display.View, name, word string) string {
 	case "":
 		return emptyHeader
 	}
+	if whole, _, ok := wholeOf(name); ok {
+		name = whole
+	}
 	if name == "Set-Cookie" { // it has no value, but a path
 		word = d.Kept(nil, word)
 	} else {
