@@ -19,8 +19,12 @@ type Ledger struct {
 	// Failed counts mirrored calls in which a side gave no response to compare.
 	Failed int64 `json:"failed"`
 	Shed   int64 `json:"shed"`
-	// Pending are under way.
+	// Pending have no fate yet: they are under way, but for Unknown of them. What has
+	// become of those, whoever judges for a fleet does not know: their gateway is silent,
+	// or has sent them, and they are not judged. A judge that lags will judge them; what
+	// the fleet's store has lost, it never will.
 	Pending int64 `json:"pending"`
+	Unknown int64 `json:"unknown,omitempty"`
 	// Since is when the counting began. Zero: not known.
 	Since time.Time `json:"since,omitzero"`
 	// Gap is the last time in which requests were not counted. Nil: there was none.
@@ -46,6 +50,9 @@ type Counts struct {
 	// Ledger has the fates that the gateway knows of itself. What it has handed to
 	// whoever compares is pending here: its fate is counted where the evidence is.
 	Ledger Ledger `json:"ledger"`
+	// Sent are the pending ones of which the gateway expects nothing more: they were
+	// handed to whoever compares.
+	Sent int64 `json:"sent,omitempty"`
 	// At is when a gateway of a fleet made the report, and Over that it was the run's last.
 	At   time.Time `json:"at,omitzero"`
 	Over bool      `json:"over,omitempty"`
@@ -106,6 +113,7 @@ func (l *Ledger) Settle(f Fate, reason string, n int64) {
 func (l *Ledger) Add(o *Ledger) {
 	l.Total += o.Total
 	l.Pending += o.Pending
+	l.Unknown += o.Unknown
 	l.Settle(FateCompared, "", o.Compared)
 	l.Settle(FateFailed, "", o.Failed)
 	l.Settle(FateShed, "", o.Shed)
@@ -124,8 +132,11 @@ func (l *Ledger) Account() string {
 		}
 	}
 	parts = append(parts, fmt.Sprintf("%d failed", l.Failed), fmt.Sprintf("%d shed", l.Shed))
-	if l.Pending > 0 {
-		parts = append(parts, fmt.Sprintf("%d under way", l.Pending))
+	if n := l.Pending - l.Unknown; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d under way", n))
+	}
+	if l.Unknown > 0 {
+		parts = append(parts, fmt.Sprintf("%d unknown", l.Unknown))
 	}
 	return fmt.Sprintf("%d = %s", l.Total, strings.Join(parts, " + "))
 }
@@ -141,6 +152,7 @@ const (
 	SkipOff          = "off"           // the route is switched off
 	SkipUntranslated = "untranslated"  // the request has no meaning in the contract
 	SkipInterrupted  = "interrupted"   // whittle itself was ended in between
+	SkipUnjudged     = "unjudged"      // sent to whoever judges for the fleet, who had not judged it when its gateway's process was over
 	SkipStale        = "stale"         // begun before the evidence was, so perhaps of another candidate
 	SkipMonolith     = "monolith_down" // the monolith gave no response to compare with
 	SkipUnread       = "unread"        // answered before the request's body was read whole

@@ -47,6 +47,8 @@ type part struct {
 	run uint64
 	// report is the last one of the run.
 	report whittle.Counts
+	// silent says that the gateway was not heard of lately.
+	silent bool
 	// judged has the fates of the run's exchanges that were judged.
 	judged whittle.Ledger
 	// ended are earlier runs, of which nothing counts any more.
@@ -97,6 +99,7 @@ func (a *Account) End(gateway string) {
 // end closes a part's run: what was pending is interrupted.
 func (a *Account) end(p *part) {
 	l := p.total()
+	l.Unknown = p.unjudged()
 	a.close(&l)
 	p.over()
 }
@@ -107,7 +110,7 @@ func (p *part) over() {
 		p.ended = append(p.ended, p.run)
 		p.ended = p.ended[max(0, len(p.ended)-maxEnded):]
 	}
-	p.run, p.report, p.judged = 0, whittle.Counts{}, whittle.Ledger{}
+	p.run, p.report, p.judged, p.silent = 0, whittle.Counts{}, whittle.Ledger{}, false
 }
 
 // close adds a ledger to the earlier ones. Counts below zero, which only a damaged
@@ -125,7 +128,9 @@ func (a *Account) close(l *whittle.Ledger) {
 	for _, reason := range slices.Sorted(maps.Keys(l.Skipped)) {
 		settle(whittle.FateSkipped, reason, l.Skipped[reason])
 	}
-	settle(whittle.FateSkipped, whittle.SkipInterrupted, l.Pending)
+	unjudged := max(0, min(l.Unknown, l.Pending))
+	settle(whittle.FateSkipped, whittle.SkipUnjudged, unjudged)
+	settle(whittle.FateSkipped, whittle.SkipInterrupted, l.Pending-unjudged)
 }
 
 // Take keeps a report of a gateway's, unless a later one was taken. The first report
@@ -185,9 +190,18 @@ func (a *Account) missed(gateway string, last *whittle.Counts, next time.Time) {
 	}
 }
 
+// Heard says which gateways of a fleet were heard of lately. Of what is pending at
+// another one it is not known what has become of it.
+func (a *Account) Heard(of map[string]bool) {
+	for key, p := range a.parts {
+		name, _, _ := strings.Cut(key, replacedBy)
+		p.silent = !of[name]
+	}
+}
+
 const (
-	// silent is after which time a gateway of a fleet that reports nothing is gone.
-	silent = 25 * time.Hour
+	// goneAfter is after which time a gateway of a fleet that reports nothing is gone.
+	goneAfter = 25 * time.Hour
 	// maxGone bounds the gateways that are gone whose runs are remembered.
 	maxGone = 1000
 )
@@ -197,7 +211,7 @@ const (
 func (a *Account) Forget(reports map[string]bool, now time.Time) {
 	var gone []string
 	for gateway, p := range a.parts {
-		if p.run != 0 && !reports[gateway] && !p.report.At.IsZero() && now.Sub(p.report.At) > silent {
+		if p.run != 0 && !reports[gateway] && !p.report.At.IsZero() && now.Sub(p.report.At) > goneAfter {
 			a.missed(gateway, &p.report, p.report.At)
 			a.end(p)
 			p.strangers = nil
@@ -271,8 +285,17 @@ func (p *part) total() (l whittle.Ledger) {
 	l.Add(&p.report.Ledger)
 	l.Add(&p.judged)
 	l.Pending = max(0, p.report.Ledger.Pending-p.judged.Sum())
+	if l.Unknown = p.unjudged(); p.silent {
+		l.Unknown = l.Pending
+	}
 	l.Total = l.Sum()
 	return l
+}
+
+// unjudged are those of the pending that were sent and are not judged. What a gateway has
+// sent last may be judged before it says so, so there may be more.
+func (p *part) unjudged() int64 {
+	return max(0, min(p.report.Sent, p.report.Ledger.Pending)-p.judged.Sum())
 }
 
 // Kept is an account on disk.
@@ -301,6 +324,7 @@ type KeptPart struct {
 	Report whittle.Counts `json:"report"`
 	Judged whittle.Ledger `json:"judged"`
 	Ended  []uint64       `json:"ended,omitempty"`
+	Silent bool           `json:"silent,omitempty"`
 
 	Strangers map[uint64]whittle.Ledger `json:"strangers,omitempty"`
 }
@@ -327,7 +351,7 @@ func (a *Account) Kept(now time.Time) Kept {
 }
 
 func (p *part) kept() KeptPart {
-	return KeptPart{Run: p.run, Report: p.report, Judged: copied(&p.judged), Ended: slices.Clone(p.ended), Strangers: strangers(p)}
+	return KeptPart{Run: p.run, Report: p.report, Judged: copied(&p.judged), Ended: slices.Clone(p.ended), Silent: p.silent, Strangers: strangers(p)}
 }
 
 func strangers(p *part) map[uint64]whittle.Ledger {
@@ -374,7 +398,7 @@ func Resumed(k *Kept, now time.Time) Account {
 				continue // damaged
 			}
 			a.part(gateway)
-			a.parts[gateway] = &part{run: p.Run, report: p.Report, judged: p.Judged, ended: p.Ended, strangers: p.Strangers}
+			a.parts[gateway] = &part{run: p.Run, report: p.Report, judged: p.Judged, ended: p.Ended, silent: p.Silent, strangers: p.Strangers}
 		}
 		return a
 	}

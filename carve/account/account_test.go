@@ -291,3 +291,53 @@ func TestReplacedInAFleet(t *testing.T) {
 	all(counts(1, 9, 13, 5), counts(2, 3, 5, 2))
 	holds("a report that was late", 18, 5, 1, 1)
 }
+
+// TestWhatBecameOfItIsUnknown: what is sent and not judged, and what is pending at a
+// gateway that is silent, is no longer said to be under way; the judge of another leader
+// that gets to it, and the gateway's next report, take that back; and what is left when the
+// run is over has the reason that is known.
+func TestWhatBecameOfItIsUnknown(t *testing.T) {
+	report := func(run, seq uint64, pending, sent int64) whittle.Counts {
+		return whittle.Counts{Run: run, Seq: seq, Sent: sent, Ledger: whittle.Ledger{Total: pending + 1, Shed: 1, Pending: pending}}
+	}
+	judged := func(a *Account, n int) {
+		for range n {
+			a.Judged("a", 1, whittle.FateCompared, "")
+		}
+	}
+	for _, c := range []struct {
+		name             string
+		do               func(a *Account)
+		pending, unknown int64
+		reasons          map[string]int64 // once the run is over
+	}{
+		{"all is under way", func(*Account) {}, 10, 0, map[string]int64{whittle.SkipInterrupted: 10}},
+		{"some are sent", func(a *Account) { a.Take("a", report(1, 2, 10, 7)) }, 10, 7, map[string]int64{whittle.SkipInterrupted: 3, whittle.SkipUnjudged: 7}},
+		{"some of these are judged", func(a *Account) { a.Take("a", report(1, 2, 10, 7)); judged(a, 4) }, 6, 3, map[string]int64{whittle.SkipInterrupted: 3, whittle.SkipUnjudged: 3}},
+		{"all that are sent are judged, and more", func(a *Account) { a.Take("a", report(1, 2, 10, 7)); judged(a, 8) }, 2, 0, map[string]int64{whittle.SkipInterrupted: 2}},
+		{"the gateway is silent", func(a *Account) { a.Take("a", report(1, 2, 10, 7)); judged(a, 4); a.Heard(nil) }, 6, 6, map[string]int64{whittle.SkipInterrupted: 3, whittle.SkipUnjudged: 3}},
+		{"another one is silent", func(a *Account) { a.Heard(map[string]bool{"a": true, "b": false}) }, 10, 0, map[string]int64{whittle.SkipInterrupted: 10}},
+		{"it is heard of again", func(a *Account) { a.Heard(nil); a.Heard(map[string]bool{"a": true}) }, 10, 0, map[string]int64{whittle.SkipInterrupted: 10}},
+		{"the records are lost", func(a *Account) { *a = Account{}; a.Take("a", report(1, 3, 10, 9)) }, 10, 9, map[string]int64{whittle.SkipInterrupted: 1, whittle.SkipUnjudged: 9}},
+		{"more is sent than is pending", func(a *Account) { a.Take("a", report(1, 2, 3, 7)) }, 3, 3, map[string]int64{whittle.SkipUnjudged: 3}},
+		{"a damaged report", func(a *Account) { a.Take("a", report(1, 2, 3, -7)) }, 3, 0, map[string]int64{whittle.SkipInterrupted: 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var a Account
+			a.Take("a", report(1, 1, 10, 0))
+			c.do(&a)
+			kept := a.Kept(noon)
+			resumed := Resumed(&kept, noon)
+			for _, l := range []whittle.Ledger{a.Total(), resumed.Total()} {
+				if l.Pending != c.pending || l.Unknown != c.unknown || l.Total != l.Sum() {
+					t.Errorf("%+v, want %d pending, %d of them unknown", l, c.pending, c.unknown)
+				}
+			}
+			a.Take("a", report(2, 1, 0, 0))
+			l := a.Total()
+			if l.Pending != 0 || l.Unknown != 0 || !maps.Equal(l.Skipped, c.reasons) || l.Total != l.Sum() {
+				t.Errorf("over: %+v, want %v", l, c.reasons)
+			}
+		})
+	}
+}

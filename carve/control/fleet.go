@@ -21,6 +21,8 @@ type Fleet interface {
 type Report struct {
 	Gateway string
 	Counts  whittle.Counts
+	// Silent says that nothing was heard of the gateway for longer than its lease.
+	Silent bool
 	// Replaced says that another process of the gateway has replaced the one that this
 	// is of, which still has requests under way.
 	Replaced bool

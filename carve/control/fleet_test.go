@@ -223,7 +223,15 @@ func TestWhatGatewaysSend(t *testing.T) {
 		if l = next.status().Ledger; l.Total != 14 {
 			t.Errorf("%s", l.Account())
 		}
+		// What is pending at a gateway that is silent is unknown, in the record as well.
+		o.set(func() { o.reports[0].Silent = true })
+		pass(2 * time.Second)
 		_ = next.stop()
+		for _, l := range []whittle.Ledger{next.status().Ledger, lead(t, disk, o).status().Ledger} {
+			if l.Total != 14 || l.Pending != 9 || l.Unknown != 6 || l.Total != l.Sum() {
+				t.Errorf("%s, with %d pending", l.Account(), l.Pending)
+			}
+		}
 	})
 }
 

@@ -17,7 +17,9 @@ import (
 const otherCandidate = "the candidate, the monolith, or how they are compared, is another one in the config"
 
 // epochOf names the epoch of a route's evidence: the two sides, the candidate's
-// protocol, and the comparison. Evidence of one epoch does not count in another.
+// protocol, and the comparison. Evidence of one epoch does not count in another. It is the
+// same in every version of the program, so that an update takes no user off a candidate: a
+// field that comes later is left out where it is zero (json:",omitzero").
 func epochOf(monolith whittle.Upstream, spec whittle.Route) string {
 	type side struct{ URL, Build string }
 	return fingerprint(struct {

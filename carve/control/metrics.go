@@ -31,6 +31,8 @@ var (
 		"What became of each request of a route with a candidate; the fates add up to the requests.", []string{"route", "fate", "reason"}, nil)
 	descPending = prometheus.NewDesc("whittle_exchanges_pending",
 		"Requests whose fate is still open.", []string{"route"}, nil)
+	descUnknown = prometheus.NewDesc("whittle_exchanges_unknown",
+		"Of these, the ones of which whoever judges for the fleet does not know whether a fate comes: sent and not judged, or of a silent gateway.", []string{"route"}, nil)
 	descDropped = prometheus.NewDesc("whittle_outcomes_dropped_total",
 		"Users' outcomes that came faster than the guards could take them.", []string{"route"}, nil)
 	descFailures = prometheus.NewDesc("whittle_state_save_failures_total",
@@ -91,6 +93,7 @@ func (r *route) collectLedger(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(descLedger, prometheus.CounterValue, float64(n), r.name, fate, reason)
 	}
 	ch <- prometheus.MustNewConstMetric(descPending, prometheus.GaugeValue, float64(l.Pending), r.name)
+	ch <- prometheus.MustNewConstMetric(descUnknown, prometheus.GaugeValue, float64(l.Unknown), r.name)
 	fate(l.Compared, "compared", "")
 	fate(l.Failed, "failed", "")
 	fate(l.Shed, "shed", "")

@@ -109,6 +109,33 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
+// TestAnUpdateKeepsTheEpoch: what names a route's evidence, and that of its guards, is what
+// it was in earlier versions of the program. If this fails since a field was added, have
+// it left out where it is zero (json:",omitzero"): otherwise an update takes all users off
+// every candidate, and the gateways of a fleet do not agree while it is updated.
+func TestAnUpdateKeepsTheEpoch(t *testing.T) {
+	monolith := whittle.Upstream{URL: "http://monolith:80", Build: "1"}
+	plain := whittle.Route{Candidate: &whittle.Upstream{URL: "http://candidate:80"}, Compare: whittle.Comparison{Kind: whittle.JSON}}
+	full := whittle.Route{
+		Candidate: &whittle.Upstream{URL: "http://candidate:80", Build: "2"},
+		RPC:       &whittle.RPC{Method: "a.B/C", Query: map[string]string{"q": "f"}},
+		Compare: whittle.Comparison{
+			Kind: whittle.Statistical, Headers: []string{"Etag"}, Ignore: []string{"$.a"}, IgnoreText: []string{"a+"}, Unordered: []string{"$.b"},
+			Forms: []whittle.FieldForm{{Path: "$.id", Form: "uuid"}}, Value: "number", Margin: whittle.Margin{Mean: 0.5},
+			Expect: []whittle.Expectation{{Kind: whittle.FoundField, Path: "$.c", Reason: "agreed"}},
+		},
+	}
+	for what, c := range map[string]struct{ got, want string }{
+		"plain":  {Epoch(monolith, plain), "92b33801d6b4af7e6eb0c1b8a597574e"},
+		"full":   {Epoch(monolith, full), "e295360d0136297e9042c75e4b8acb86"},
+		"guards": {fingerprint(whittle.Guard{Errors: 0.01, Exposure: 50}), "57596b3c7b075cddafc2f68075cbc4b6"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %q, and it was %q", what, c.got, c.want)
+		}
+	}
+}
+
 // TestTheFirstReasonOfATripStays: a breaker that trips again under the same position
 // has nothing to add; one that trips under a later one has.
 func TestTheFirstReasonOfATripStays(t *testing.T) {

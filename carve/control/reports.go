@@ -20,18 +20,24 @@ func gatewayOf(run uint64) string {
 }
 
 // reports is how far the gateways' reports of a route have come.
-type reports struct{ total, pending int64 }
+type reports struct {
+	total, pending int64
+	silent         int
+}
 
 func (c *Controller) reportsOf(route string) (sum reports) {
 	if c.o.Fleet != nil {
 		for _, r := range c.o.Fleet.Reports(route) {
 			sum.total += r.Counts.Ledger.Total
 			sum.pending += r.Counts.Ledger.Pending
+			if r.Silent {
+				sum.silent++
+			}
 		}
 		return sum
 	}
 	l := c.o.Counts(route).Ledger
-	sum = reports{l.Total, l.Pending}
+	sum = reports{total: l.Total, pending: l.Pending}
 	for _, other := range c.o.Others(route) {
 		sum.total += other.Ledger.Total
 		sum.pending += other.Ledger.Pending
@@ -54,9 +60,9 @@ func (r *route) takeReports() {
 
 // takeFleet takes those of a fleet's gateways, each one's in order of its runs.
 func (r *route) takeFleet(all []Report) {
-	there, replaced := map[string]bool{}, map[string][]uint64{}
+	there, heard, replaced := map[string]bool{}, map[string]bool{}, map[string][]uint64{}
 	for _, report := range all {
-		there[report.Gateway] = true
+		there[report.Gateway], heard[report.Gateway] = true, !report.Silent
 		if report.Replaced {
 			r.ev.account.TakeReplaced(report.Gateway, report.Counts)
 			replaced[report.Gateway] = append(replaced[report.Gateway], report.Counts.Run)
@@ -68,6 +74,7 @@ func (r *route) takeFleet(all []Report) {
 		r.ev.account.EndReplaced(gateway, replaced[gateway])
 	}
 	if len(there) > 0 {
+		r.ev.account.Heard(heard)
 		r.ev.account.Forget(there, r.c.o.Now())
 	}
 }

@@ -65,8 +65,8 @@ type Use struct {
 
 // Config makes a Node.
 type Config struct {
-	// Fleet is the fleet's name, and Member the gateway's within it. Run numbers its processes, each higher
-	// than the last; New raises it above that of Kept.
+	// Fleet is the fleet's name, and Member the gateway's within it. Run numbers its
+	// processes, each higher than the last; New raises it above that of Kept.
 	Fleet, Member string
 	Run           uint64
 	// Version is the program's.
@@ -315,7 +315,7 @@ func (n *Node) dropBefore() {
 		return
 	}
 	for _, r := range n.routes {
-		r.before = whittle.Counts{}
+		r.before = nil
 	}
 }
 
@@ -350,14 +350,32 @@ func (n *Node) sawReport(name string, e Entry) {
 	}
 }
 
-// sawBefore takes what the run before has counted from its last report in the store: a
+// sawBefore takes what the runs before have counted from the last report in the store: a
 // process that was killed has saved less of it, or nothing.
 func (n *Node) sawBefore(r Report) {
 	for key, rt := range n.routes {
-		c := r.Routes[key].Counts
-		if rt.before.Run == 0 || rt.before.Run == c.Run && rt.before.Seq < c.Seq {
-			rt.before = c
+		was := r.Routes[key]
+		another := !n.known || len(rt.before) == 0
+		for _, c := range append(was.Earlier, was.Before, was.Counts) {
+			rt.remember(c, another)
 		}
+	}
+}
+
+// maxBefore bounds the runs that are remembered until a leader has them.
+const maxBefore = 8
+
+// remember takes the last report of a run before this one: a later one of a run that is
+// remembered, or that of another run, which comes behind those, where there may be one.
+func (r *route) remember(c whittle.Counts, another bool) {
+	i := slices.IndexFunc(r.before, func(b whittle.Counts) bool { return b.Run == c.Run })
+	switch {
+	case c.Run == 0:
+	case i >= 0 && r.before[i].Seq < c.Seq:
+		r.before[i] = c
+	case i < 0 && another:
+		r.before = append(r.before, c)
+		r.before = r.before[max(0, len(r.before)-maxBefore):]
 	}
 }
 

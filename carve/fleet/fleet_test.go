@@ -20,6 +20,8 @@ type log struct {
 	node *Node
 	rev  uint64
 	kv   map[string]Entry
+	// denied is a key that the store lets nobody write.
+	denied string
 }
 
 func start(t *testing.T, kept []byte) *log {
@@ -47,7 +49,7 @@ func (l *log) run(d time.Duration, up bool) {
 		l.at.Wall += 100 * time.Millisecond
 		l.node.Tick(l.at)
 		for _, w := range l.node.Writes() {
-			if up && (w.Expect == nil || *w.Expect == l.kv[w.Key].Revision) {
+			if up && w.Key != l.denied && (w.Expect == nil || *w.Expect == l.kv[w.Key].Revision) {
 				if l.rev++; w.Gone {
 					delete(l.kv, w.Key)
 				} else {
@@ -328,6 +330,11 @@ func TestWithheld(t *testing.T) {
 			p.Digest = "e"
 			l.put(key, p)
 		},
+		"of a later version": func(l *log) {
+			p := l.position(6, 100)
+			p.Version = formatVersion + 1
+			l.put(key, p)
+		},
 	} {
 		l := start(t, nil)
 		l.run(time.Second, true)
@@ -344,15 +351,15 @@ func TestWithheld(t *testing.T) {
 func TestTheRunBeforeIsLeftOut(t *testing.T) {
 	l := start(t, nil)
 	r := l.node.routes[RouteKey(path)]
-	r.before = whittle.Counts{Run: 1}
+	r.before = []whittle.Counts{{Run: 1}}
 	l.run(30*time.Second, true)
 	l.run(10*time.Second, false) // another term
 	l.run(30*time.Second, true)
-	if r.before.Run == 0 {
+	if len(r.before) == 0 {
 		t.Error("it was left out while leaders changed")
 	}
 	l.run(20*time.Second, true)
-	if r.before.Run != 0 {
+	if len(r.before) != 0 {
 		t.Error("it is still there")
 	}
 }
@@ -439,6 +446,55 @@ func TestTheRunBeforeWasKilled(t *testing.T) {
 	}
 }
 
+// TestRunsThatNobodyHasRead: gateways that are restarted again and again while nobody leads
+// report what each of their runs has counted, in order, whether it was saved or is in the
+// store alone; of so many at most.
+func TestRunsThatNobodyHasRead(t *testing.T) {
+	for what, c := range map[string]struct{ reports, saves bool }{
+		"reported and saved": {true, true}, "reported alone": {true, false}, "saved alone, without a store": {false, true},
+	} {
+		var kept []byte
+		stored := Entry{Key: memberKey("a")}
+		at := Instant{Mono: time.Hour, Wall: time.Hour}
+		const runs = maxBefore + 3
+		var last RouteReport
+		for run := range uint64(runs) {
+			n := New(Config{
+				Member: "a", Run: run + 1, Lease: 4 * time.Second, Kept: kept, Routes: []Route{{Name: path, Digest: "d", Candidate: "c"}},
+				Counts: func(string) whittle.Counts {
+					return whittle.Counts{Run: 100 + run, Seq: 1, Ledger: whittle.Ledger{Total: int64(run)}}
+				},
+			}, at)
+			if stored.Value != nil {
+				n.Saw(stored, at)
+			}
+			n.Synced(at)
+			n.Tick(at)
+			w := n.Writes()
+			var r Report
+			if len(w) != 1 || json.Unmarshal(w[0].Value, &r) != nil {
+				t.Fatalf("%s: run %d has not reported", what, run)
+			}
+			last = r.Routes[RouteKey(path)]
+			if c.reports {
+				stored.Value = w[0].Value
+			}
+			if c.saves {
+				kept = n.Kept()
+			}
+		}
+		all := append(last.Earlier, last.Before, last.Counts)
+		if len(all) != maxBefore+1 {
+			t.Errorf("%s: %d runs", what, len(all))
+		}
+		for i, got := range all {
+			if want := uint64(runs - len(all) + i); got.Run != 100+want || got.Ledger.Total != int64(want) {
+				t.Errorf("%s: %+v in place of run %d", what, got, want)
+			}
+		}
+	}
+}
+
 // TestExhausted: where no gateway has a permit left, the routes fall after a lease, and not
 // where one has one again by then.
 func TestExhausted(t *testing.T) {
@@ -465,6 +521,16 @@ func TestExhausted(t *testing.T) {
 	}
 	if tripped() || l.share() != 100 {
 		t.Fatal("it fell although there was a permit again and again")
+	}
+	exposed, l.denied = 0, memberKey("a")
+	l.run(20*time.Second, true)
+	if _, leads := l.node.Leads(l.at); !leads || tripped() || l.share() != 0 {
+		t.Error("it leads no more, or fell since nobody was heard of")
+	}
+	l.denied = ""
+	l.run(5*time.Second, true)
+	if tripped() || l.share() != 100 {
+		t.Errorf("a share of %d once it was heard of again", l.share())
 	}
 	exposed = 10
 	l.run(3*time.Second, true)

@@ -151,6 +151,8 @@ type RouteReport struct {
 	// Before is the last that is known of the gateway's run before this one: nobody may
 	// have read its last report before this run's first took its place.
 	Before whittle.Counts `json:"before,omitzero"`
+	// Earlier are those of the runs before that one, which nobody may have read either.
+	Earlier []whittle.Counts `json:"earlier,omitempty"`
 	// Replaced are the last reports of processes that this one has replaced, which had
 	// requests under way.
 	Replaced []whittle.Counts `json:"replaced,omitempty"`

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"whittle"
@@ -26,8 +27,10 @@ type route struct {
 	// unread says that the store has a position that this program cannot read.
 	unread bool
 
-	// counted is what was last reported, and before likewise by the run before.
-	counted, before whittle.Counts
+	// counted is what was last reported, and before likewise by the runs before, the
+	// oldest first, which a leader may not have read.
+	counted whittle.Counts
+	before  []whittle.Counts
 
 	// proposed is what this node has decided last in its term; nil: nothing yet.
 	proposed *Position
@@ -155,6 +158,8 @@ func (n *Node) Withheld(name string, now Instant) string {
 	switch {
 	case share == r.taken.Share:
 		return ""
+	case r.unread:
+		return "the gateway that leads is of a later version, which this one cannot read"
 	case !r.agrees():
 		return "this gateway has another config than the leader"
 	case r.trip.Generation > r.zero:
@@ -213,7 +218,10 @@ func (r *route) reported(n *Node) RouteReport {
 		rr.Trip, rr.Reason = r.trip.Generation, r.trip.Reason
 	}
 	if n.c.Counts != nil {
-		rr.Counts, rr.Before = n.c.Counts(r.spec.Name), r.before
+		rr.Counts = n.c.Counts(r.spec.Name)
+		if last := len(r.before) - 1; last >= 0 {
+			rr.Earlier, rr.Before = r.before[:last], r.before[last]
+		}
 		rr.Counts.At, rr.Counts.Over = n.wall(), n.final
 		r.counted = rr.Counts
 	}
@@ -274,8 +282,9 @@ type keptRoute struct {
 	Position Position `json:"position"`
 	Zero     uint64   `json:"zero"`
 	Trip     Trip     `json:"trip,omitzero"`
-	// Counts are those of the last report.
-	Counts whittle.Counts `json:"counts,omitzero"`
+	// Counts are those of the last report, and Before those of earlier runs.
+	Counts whittle.Counts   `json:"counts,omitzero"`
+	Before []whittle.Counts `json:"before,omitempty"`
 }
 
 // Unsaved reports whether something has come since Kept was called.
@@ -286,7 +295,8 @@ func (n *Node) Kept() []byte {
 	n.unsaved = false
 	k := kept{Version: formatVersion, Run: n.c.Run, Routes: map[string]keptRoute{}}
 	for key, r := range n.routes {
-		k.Routes[key] = keptRoute{Position: r.taken, Zero: r.zero, Trip: r.trip, Counts: r.counted}
+		before := slices.DeleteFunc(slices.Clone(r.before), func(c whittle.Counts) bool { return c.Run == r.counted.Run })
+		k.Routes[key] = keptRoute{Position: r.taken, Zero: r.zero, Trip: r.trip, Counts: r.counted, Before: before}
 	}
 	b, _ := json.Marshal(k) // plain values
 	return b
@@ -300,7 +310,10 @@ func (n *Node) restore(b []byte) {
 	n.c.Run = max(n.c.Run, k.Run+1)
 	for key, r := range n.routes {
 		was := k.Routes[key]
-		r.taken, r.zero, r.trip, r.before, r.counted = was.Position, was.Zero, was.Trip, was.Counts, was.Counts
+		r.taken, r.zero, r.trip, r.counted = was.Position, was.Zero, was.Trip, was.Counts
+		for _, c := range append(was.Before, was.Counts) {
+			r.remember(c, true)
+		}
 		if was.Trip.Member == n.c.Member {
 			r.own = was.Trip
 		}

@@ -114,7 +114,7 @@ func (n *Node) deal(candidate string, next *Grants) map[string]Grant {
 	// Nothing is the same as no entry, so the table grows with the bound and not with
 	// the gateways.
 	maps.DeleteFunc(d.table, func(_ string, g Grant) bool { return g.Limit == 0 && g.Owed == 0 })
-	if d.spent >= d.bound && able == 0 && !d.idle {
+	if d.spent >= d.bound && able == 0 && !d.idle && len(d.live) > 0 {
 		n.exhausted(d)
 	} else {
 		delete(n.lead.exhausted, candidate)
@@ -231,9 +231,10 @@ func (n *Node) partner(candidate string, s *Seat) bool {
 	return false
 }
 
-// exhausted trips the candidate's routes where no gateway has had a permit left for a
-// lease with which a good response could come. Nobody is exposed meanwhile, and gateways
-// that only report late are back by then.
+// exhausted trips the candidate's routes where no gateway that is heard of has had a permit
+// left for a lease with which a good response could come. Nobody is exposed meanwhile, and
+// gateways that only report late are back by then. Where none is heard of, what they have
+// spent is not known, and none has a share.
 func (n *Node) exhausted(d *dealing) {
 	since, known := n.lead.exhausted[d.candidate]
 	if !known {

@@ -31,6 +31,8 @@ type ledger struct {
 	// own has the fates that only the gateway counts. judged has those of exchanges that
 	// control has Counted, or may still count.
 	own, judged fates
+	// sent are those that control has Counted.
+	sent atomic.Int64
 
 	mu sync.Mutex // guards the following
 	// run names the counters' life and seq its last report.
@@ -78,6 +80,7 @@ func (t *ledgerEntry) observed(f whittle.Fate, reason string, counted bool) {
 	switch {
 	case !t.state.CompareAndSwap(entryClaimed, entrySettled): // given up meanwhile
 	case counted:
+		t.ledger.sent.Add(1)
 		t.ledger.judged.add(f, reason, 1)
 	default:
 		t.ledger.own.add(f, reason, 1)
@@ -172,5 +175,6 @@ func (l *ledger) report() whittle.Counts {
 		l.run = rand.Uint64()
 	}
 	l.seq++
-	return whittle.Counts{Run: l.run, Seq: l.seq, Ledger: l.read(&l.own)}
+	sent := l.sent.Load() // before what is pending, so that these are among it
+	return whittle.Counts{Run: l.run, Seq: l.seq, Sent: sent, Ledger: l.read(&l.own)}
 }

@@ -48,7 +48,7 @@ func TestEmbeddedIsRefused(t *testing.T) {
 // leader's too, and one by a process that fails: no user sees an error, each comes back with
 // its store, and the fleet goes on where it was.
 func TestEmbeddedReplaced(t *testing.T) {
-	w := &walk{t: t, nats: []string{"embedded"}, peers: freePorts(t, 3), lease: 2 * lease, replaceable: true}
+	w := &walk{t: t, nats: []string{"embedded"}, peers: addresses(t, 3), lease: 2 * lease, replaceable: true}
 	w.start(3)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer func() { cancel(); w.users.Wait() }()
@@ -83,7 +83,7 @@ func TestEmbeddedReplaced(t *testing.T) {
 // on the candidate, is missed by nobody, and comes back with its own store; then each ends
 // by a signal and is started again. No user sees an error.
 func TestEmbedded(t *testing.T) {
-	w := &walk{t: t, nats: []string{"embedded"}, peers: freePorts(t, 3), lease: 2 * lease}
+	w := &walk{t: t, nats: []string{"embedded"}, peers: addresses(t, 3), lease: 2 * lease}
 	w.start(2)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer func() { cancel(); w.users.Wait() }()

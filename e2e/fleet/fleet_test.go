@@ -43,7 +43,7 @@ type cluster struct {
 
 func startCluster(t testing.TB, n int) *cluster {
 	c := &cluster{t: t, servers: make([]*child.Process, n)}
-	free := freePorts(t, 2*n)
+	free := addresses(t, 2*n)
 	c.clients, c.routes = free[:n], free[n:]
 	for i := range c.servers {
 		c.dirs = append(c.dirs, t.TempDir())

@@ -24,19 +24,21 @@ import (
 	"whittle"
 	"whittle/carve/fleet"
 	"whittle/carve/fleet/jetstream"
+	"whittle/internal/child"
 )
 
 const path = "GET /x"
 
 // runServer is the process of a NATS server.
 func runServer() {
-	client, route := hostPort(os.Getenv("FLEET_CLIENTS")), hostPort(os.Getenv("FLEET_ROUTE"))
+	host, client := hostPort(os.Getenv("FLEET_CLIENTS"))
 	o := &server.Options{
-		ServerName: os.Getenv("FLEET_NAME"), Host: "127.0.0.1", Port: client, JetStream: true, StoreDir: os.Getenv("FLEET_DIR"),
+		ServerName: os.Getenv("FLEET_NAME"), Host: host, Port: client, JetStream: true, StoreDir: os.Getenv("FLEET_DIR"),
 		SyncAlways: true, NoSigs: true, NoLog: true, JetStreamMaxStore: 8 << 30, // and not what the disk has
 	}
 	if all := strings.Split(os.Getenv("FLEET_ROUTES"), ","); len(all) > 1 {
-		o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: route, NoAdvertise: true}
+		host, route := hostPort(os.Getenv("FLEET_ROUTE"))
+		o.Cluster = server.ClusterOpts{Name: "test", Host: host, Port: route, NoAdvertise: true}
 		for _, address := range all {
 			o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: address})
 		}
@@ -54,10 +56,10 @@ func runServer() {
 	s.WaitForShutdown()
 }
 
-func hostPort(address string) int {
-	_, port, _ := net.SplitHostPort(address)
-	n, _ := strconv.Atoi(port)
-	return n
+func hostPort(address string) (host string, port int) {
+	host, text, _ := net.SplitHostPort(address)
+	port, _ = strconv.Atoi(text)
+	return host, port
 }
 
 // state is what a gateway has in force.
@@ -218,16 +220,12 @@ func (k *link) pass(c net.Conn) {
 	both.Wait()
 }
 
-// freePorts are addresses that nobody listens on.
-func freePorts(t testing.TB, n int) (all []string) {
+// addresses are those of servers that are to come.
+func addresses(t testing.TB, n int) []string {
 	t.Helper()
-	for range n {
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		all = append(all, l.Addr().String())
+	all, err := child.Addresses(n)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return all
 }

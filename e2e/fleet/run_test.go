@@ -609,7 +609,7 @@ func (w *walk) promote(to whittle.Share) {
 
 // adds waits until the ledger has every request, once: but for those that a gateway had
 // not reported yet when it was killed, of which it has what was compared. Of what was
-// under way then it is not known.
+// under way then it is not known. At rest nothing is said to be under way.
 func (w *walk) adds() {
 	w.t.Helper()
 	var l whittle.Ledger
@@ -623,7 +623,7 @@ func (w *walk) adds() {
 		if l.Total > n+underWay || l.Total != l.Sum() {
 			w.t.Fatalf("the ledger has %s of %d requests", l.Account(), n)
 		}
-		return l.Total >= n-w.unreported-underWay && l.Compared > 0
+		return l.Total >= n-w.unreported-underWay && l.Compared > 0 && l.Pending == l.Unknown
 	})
 }
 

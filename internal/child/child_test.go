@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -187,4 +188,25 @@ func reached(ctx context.Context, addr string) error {
 		return err
 	}
 	return c.Close()
+}
+
+// TestAddresses: each is free, another one than all others, and not one that whoever takes
+// any free port is given.
+func TestAddresses(t *testing.T) {
+	all, err := Addresses(20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, address := range all {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if host, _, _ := net.SplitHostPort(address); seen[address] || runtime.GOOS == "linux" && host == "127.0.0.1" {
+			t.Errorf("%s of %v", address, all)
+		}
+		seen[address] = true
+	}
 }

@@ -5,13 +5,15 @@ import { skips } from './words.js';
 
 // parts splits a ledger into what adds up to its total, in a fixed order.
 export function parts(ledger) {
+  const unknown = ledger.unknown ?? 0;
   const skipped = Object.entries(ledger.skipped ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   return [
     { key: 'compared', label: 'Compared', n: ledger.compared, look: 'compared' },
     ...skipped.map(([why, n]) => ({ key: `skipped.${why}`, label: visible(named(skips, why)), n, look: 'skipped', group: 'Skipped' })),
     { key: 'failed', label: 'Failed: a side gave no response', n: ledger.failed, look: 'failed' },
     { key: 'shed', label: 'Shed: the queue was full or the monolith slow', n: ledger.shed, look: 'shed' },
-    { key: 'pending', label: 'Under way', n: ledger.pending, look: 'pending' },
+    { key: 'pending', label: 'Under way', n: ledger.pending - unknown, look: 'pending' },
+    { key: 'unknown', label: 'Unknown: of a silent gateway, or sent and not judged', n: unknown, look: 'pending' },
   ];
 }
 
@@ -24,7 +26,8 @@ const Bar = ({ of, total }) => html`<span class="stack" aria-hidden="true">${of.
 export function LedgerLine({ ledger }) {
   if (!ledger.total) return html`<span class="quiet">no request yet</span>`;
   const list = parts(ledger), skipped = sum(list.filter(p => p.look === 'skipped'));
-  const words = [[ledger.compared, 'compared'], [skipped, 'skipped'], [ledger.failed, 'failed'], [ledger.shed, 'shed'], [ledger.pending, 'under way']]
+  const n = key => list.find(p => p.key === key).n;
+  const words = [[ledger.compared, 'compared'], [skipped, 'skipped'], [ledger.failed, 'failed'], [ledger.shed, 'shed'], [n('pending'), 'under way'], [n('unknown'), 'unknown']]
     .filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`).join(' + ');
   return html`<span class="ledger-line" title=${`${count(ledger.total)} = ${words}`}><${Bar} of=${list} total=${ledger.total} />
     <span class="of">${count(ledger.compared)}<span class="quiet"> of ${count(ledger.total)}</span></span><span class="unseen"> compared: ${words}</span></span>`;

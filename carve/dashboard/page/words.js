@@ -15,7 +15,7 @@ export const findingKinds = {
 export const skips = {
   not_safe: 'Not mirrored: may change something', sampled: 'Outside the sample', too_large: 'Too large to copy', streaming: 'Streaming',
   canceled: 'Client went away', served: 'Served by the candidate, not watched', off: 'Route was off', untranslated: 'No meaning in the contract', preview: 'A tester’s, by a token',
-  interrupted: 'whittle was ended', stale: 'Older than the evidence', monolith_down: 'Monolith gave no response', unread: 'Body not read whole', encoded: 'Encoding not read',
+  interrupted: 'whittle was ended', unjudged: 'Sent, and not judged when its gateway ended', stale: 'Older than the evidence', monolith_down: 'Monolith gave no response', unread: 'Body not read whole', encoded: 'Encoding not read',
 };
 
 export const Verdict = ({ state, large }) => html`<span class=${`verdict ${String(state).toLowerCase()} ${large ? 'large' : ''}`}>

@@ -94,6 +94,7 @@ type Member struct {
 	trouble  error // of the watch or of a write, the last time; nil: there was none
 	away     error // of the last attempt to connect
 	lost     error // of an exchange, the last time; nil: the last one was sent
+	refused  refusal
 	kv       jetstream.KeyValue
 	evidence opened
 }
@@ -117,7 +118,13 @@ func Open(o Options) (*Member, error) {
 	}
 	opts := []client.Option{
 		client.ReconnectErrHandler(func(_ *client.Conn, err error) { m.note(&m.away, err) }),
-		client.ReconnectHandler(func(*client.Conn) { m.again.Notify() }),
+		client.ReconnectHandler(func(*client.Conn) {
+			m.mu.Lock()
+			m.refused = refusal{} // as another user, or by another server's rules
+			m.mu.Unlock()
+			m.again.Notify()
+		}),
+		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) { m.complained(err) }),
 		client.DisconnectErrHandler(func(_ *client.Conn, err error) {
 			if err != nil { // nil: this end has closed it
 				o.Log.Warn("NATS is away; the candidate gets no users here until it is back", "err", err)
@@ -213,6 +220,7 @@ func (m *Member) Run(ctx context.Context) {
 			return
 		case <-ticker.C:
 			n.Tick(m.now())
+			m.listen()
 		case s := <-m.shown:
 			number = max(number, s.number)
 			m.take(n, s, number)

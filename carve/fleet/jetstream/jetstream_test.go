@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"whittle"
@@ -267,5 +268,31 @@ func TestEvidence(t *testing.T) {
 	}
 	if err := all[0].Publish(ctx, path, "large", make([]byte, 2<<20)); whittle.CodeOf(err) != whittle.Unavailable {
 		t.Errorf("a message that is too large: %v", err)
+	}
+	// What a stream refuses, and what there is no stream for, is known not to be there.
+	js, err := jetstream.New(all[0].conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(ctx, "whittle_test_evidence")
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := stream.CachedInfo().Config
+	full.MaxMsgs, full.Discard = 1, jetstream.DiscardNew
+	if _, err := js.UpdateStream(ctx, full); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[0].Publish(ctx, path, "refused", []byte{1}); whittle.CodeOf(err) != whittle.Unavailable {
+		t.Errorf("a stream that is full: %v", err)
+	}
+	if err := js.DeleteStream(ctx, "whittle_test_evidence"); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[0].Publish(ctx, path, "gone", []byte{1}); whittle.CodeOf(err) != whittle.Unavailable {
+		t.Errorf("a stream that is gone: %v", err)
+	}
+	if err := all[0].Publish(ctx, path, "back", []byte{1}); err != nil {
+		t.Errorf("a stream that is made anew: %v", err)
 	}
 }

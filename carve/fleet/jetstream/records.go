@@ -107,6 +107,12 @@ func (r *Records) Load(route string) (state.Record, error) {
 }
 
 func away(err error) error {
+	switch {
+	case isLate(err):
+		err = errLate
+	case errors.Is(err, context.Canceled):
+		err = errors.New("this gateway does not lead any more")
+	}
 	return whittle.Errorf(whittle.Unavailable, "the fleet's store: %w", err).WithHint("is NATS there, with a majority of its servers?")
 }
 

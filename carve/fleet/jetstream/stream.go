@@ -41,11 +41,17 @@ func (m *Member) Publish(ctx context.Context, route, id string, message []byte) 
 	}
 	_, err = s.js.PublishMsg(ctx, &client.Msg{Subject: m.subject(route), Data: message}, jetstream.WithMsgID(id))
 	m.note(&m.lost, err)
+	var refused *jetstream.APIError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &refused):
+		return whittle.Errorf(whittle.Unavailable, "publish an exchange: %w", err) // the stream has not taken it
 	case errors.Is(err, client.ErrConnectionClosed), errors.Is(err, client.ErrDisconnected), errors.Is(err, client.ErrReconnectBufExceeded), errors.Is(err, client.ErrMaxPayload):
 		return whittle.Errorf(whittle.Unavailable, "publish an exchange: %w", err) // it was not sent
+	case errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, client.ErrNoResponders):
+		m.forget()
+		return whittle.Errorf(whittle.Unavailable, "publish an exchange: %w", err) // there is no such stream
 	}
 	return whittle.Errorf(whittle.DeadlineExceeded, "publish an exchange: %w", err)
 }

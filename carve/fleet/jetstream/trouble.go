@@ -1,8 +1,11 @@
 package jetstream
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -25,10 +28,20 @@ var hints = map[jetstream.ErrorCode]string{
 	10076: "JetStream is not on",
 }
 
+// errLate is the error of what was asked and not replied to within the time.
+var errLate = errors.New("JetStream does not reply in time: it has no leader, or its disks are slow")
+
+func isLate(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrTimeout)
+}
+
 // explained is an error of NATS with what to do about it, where that is known.
 func explained(err error) string {
-	if errors.Is(err, client.ErrNoResponders) {
+	switch {
+	case errors.Is(err, client.ErrNoResponders):
 		return "no JetStream responds"
+	case isLate(err):
+		return errLate.Error()
 	}
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
@@ -37,6 +50,61 @@ func explained(err error) string {
 		}
 	}
 	return err.Error()
+}
+
+// refusal is what the servers have last said that this gateway's user may not do. They
+// respond nothing to what is refused, so whoever asks only hears of no reply.
+type refusal struct {
+	err error
+	at  time.Time
+	// deaf is since when a subscription is refused; zero: none is. It stays refused on this
+	// connection, also when the servers would allow it by now.
+	deaf time.Time
+}
+
+// refusedFor is for how many leases a refusal is what is wrong: what is refused is tried
+// more often. After as many a connection without a subscription is made anew.
+const refusedFor = 2
+
+// complained takes an error that belongs to no call.
+func (m *Member) complained(err error) {
+	if !errors.Is(err, client.ErrPermissionViolation) {
+		m.o.Log.Debug("NATS complains", "err", err)
+		return
+	}
+	m.mu.Lock()
+	known := m.isRefused()
+	m.refused.err, m.refused.at = err, time.Now()
+	if m.refused.deaf.IsZero() && strings.Contains(err.Error(), "for Subscription") {
+		m.refused.deaf = m.refused.at
+	}
+	m.mu.Unlock()
+	if !known {
+		m.o.Log.Error("NATS refuses what a fleet needs: give this gateway's user the permissions that docs/fleet.md has", "err", err)
+	}
+}
+
+// isRefused reports whether something was refused of late. The caller holds mu.
+func (m *Member) isRefused() bool {
+	return m.refused.err != nil && time.Since(m.refused.at) < refusedFor*m.o.Node.Lease
+}
+
+// listen makes the connection anew where it lacks a subscription that was refused.
+func (m *Member) listen() {
+	m.mu.Lock()
+	again := !m.refused.deaf.IsZero() && time.Since(m.refused.deaf) > refusedFor*m.o.Node.Lease
+	if again {
+		m.refused.deaf = time.Time{}
+	}
+	m.mu.Unlock()
+	if again {
+		_ = m.conn.ForceReconnect() // it is closed otherwise, and nothing is to be heard
+	}
+}
+
+// String is what is refused, and what to do about it.
+func (r *refusal) String() string {
+	return "NATS refuses what a fleet needs (" + strings.TrimPrefix(r.err.Error(), client.ErrPermissionViolation.Error()+": ") + "): give this gateway's user the permissions that docs/fleet.md has"
 }
 
 // note keeps the last error of one kind.
@@ -54,8 +122,11 @@ func (m *Member) Trouble() string {
 		}
 	}
 	m.mu.Lock()
-	err, away := m.trouble, m.away
+	err, away, refused, isRefused := m.trouble, m.away, m.refused, m.isRefused()
 	m.mu.Unlock()
+	if isRefused && m.conn.IsConnected() {
+		return refused.String()
+	}
 	why := "no server responds"
 	if !m.conn.IsConnected() {
 		why = "NATS cannot be reached"
@@ -79,8 +150,11 @@ func (m *Member) Trouble() string {
 // Wrong is what somebody should look at though the fleet is heard of, each one sentence.
 func (m *Member) Wrong() (all []string) {
 	m.mu.Lock()
-	err := m.lost
+	err, refused, isRefused := m.lost, m.refused, m.isRefused()
 	m.mu.Unlock()
+	if isRefused {
+		all = append(all, refused.String()+".")
+	}
 	if err != nil {
 		all = append(all, "Exchanges cannot be sent to whoever leads, so no verdict comes of those here: "+explained(err)+".")
 	}

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/child"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,13 +30,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func options(t *testing.T, names ...string) (all []Options) {
 	t.Helper()
 	peers := map[string]string{}
-	for _, name := range names {
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		peers[name] = l.Addr().String()
+	addresses, err := child.Addresses(len(names))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		peers[name] = addresses[i]
 	}
 	for _, name := range names {
 		all = append(all, Options{
@@ -185,8 +185,8 @@ func TestAServerThatKeepsNothing(t *testing.T) {
 	})
 }
 
-// authority signs certificates for this machine.
-func authority(t *testing.T) (pool *x509.CertPool, sign func() tls.Certificate) {
+// authority signs certificates for addresses of this machine.
+func authority(t *testing.T) (pool *x509.CertPool, sign func(address string) tls.Certificate) {
 	t.Helper()
 	issue := func(c *x509.Certificate, parent *x509.Certificate, by *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -211,9 +211,13 @@ func authority(t *testing.T) (pool *x509.CertPool, sign func() tls.Certificate) 
 	}
 	pool = x509.NewCertPool()
 	pool.AddCert(root)
-	return pool, func() tls.Certificate {
+	return pool, func(address string) tls.Certificate {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			t.Fatal(err)
+		}
 		der, key := issue(&x509.Certificate{
-			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+			IPAddresses: []net.IP{net.ParseIP(host)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		}, root, caKey)
 		return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 	}
@@ -228,7 +232,7 @@ func TestTLS(t *testing.T) {
 	pool, sign := authority(t)
 	_, other := authority(t)
 	o := options(t, "a", "b", "c", "d")
-	o[0].TLS, o[1].TLS, o[2].TLS = by(pool, sign()), by(pool, sign()), by(pool, other())
+	o[0].TLS, o[1].TLS, o[2].TLS = by(pool, sign(o[0].Listen)), by(pool, sign(o[1].Listen)), by(pool, other(o[2].Listen))
 	var all []*Server
 	for _, one := range o {
 		s := start(t, one)

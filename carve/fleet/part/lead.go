@@ -114,7 +114,7 @@ func (p *Part) survey() (s survey) {
 		reports = map[string][]control.Report{}
 		for _, seat := range n.Members() {
 			for key, r := range seat.Report.Routes {
-				reports[key] = append(reports[key], reportsOf(seat.Report.Member, &r)...)
+				reports[key] = append(reports[key], reportsOf(&seat, &r)...)
 			}
 		}
 	})
@@ -125,16 +125,21 @@ func (p *Part) survey() (s survey) {
 }
 
 // reportsOf are those of a gateway's runs, in their order.
-func reportsOf(member string, r *fleet.RouteReport) (all []control.Report) {
-	again := slices.ContainsFunc(r.Replaced, func(c whittle.Counts) bool { return c.Run == r.Before.Run })
-	if r.Before.Run != 0 && !again {
-		all = append(all, control.Report{Gateway: member, Counts: r.Before})
+func reportsOf(seat *fleet.Seat, r *fleet.RouteReport) (all []control.Report) {
+	add := func(c *whittle.Counts, replaced bool) {
+		all = append(all, control.Report{Gateway: seat.Report.Member, Counts: *c, Silent: !seat.Alive, Replaced: replaced})
 	}
-	for _, c := range r.Replaced {
-		all = append(all, control.Report{Gateway: member, Counts: c, Replaced: true})
+	for _, c := range append(slices.Clone(r.Earlier), r.Before) {
+		again := slices.ContainsFunc(r.Replaced, func(o whittle.Counts) bool { return o.Run == c.Run })
+		if c.Run != 0 && !again {
+			add(&c, false)
+		}
+	}
+	for i := range r.Replaced {
+		add(&r.Replaced[i], true)
 	}
 	if r.Counts.Run != 0 {
-		all = append(all, control.Report{Gateway: member, Counts: r.Counts})
+		add(&r.Counts, false)
 	}
 	return all
 }
@@ -192,6 +197,7 @@ func (p *Part) endTerm() {
 	if tm == nil {
 		return
 	}
+	p.view.Store(tm.c) // what it knew is shown until the records are read
 	p.own.Store(nil)
 	p.term = nil
 	tm.unfollow()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"whittle/carve/gateway/breaker"
 	"whittle/carve/rollout"
 	"whittle/carve/state"
+	"whittle/internal/child"
 	"whittle/record/redact"
 )
 
@@ -45,7 +47,15 @@ var monolith = whittle.Upstream{URL: "http://m"}
 // serve starts a NATS server.
 func serve(t *testing.T) string {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 8 << 30, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	s := startServer(t, &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 8 << 30})
+	return s.ClientURL()
+}
+
+// startServer starts one, which ends with the test at the latest.
+func startServer(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	o.NoSigs, o.NoLog, o.StoreDir = true, true, t.TempDir()
+	s, err := server.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +63,13 @@ func serve(t *testing.T) string {
 	if !s.ReadyForConnections(10 * time.Second) {
 		t.Fatal("the NATS server does not start")
 	}
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	return s.ClientURL()
+	t.Cleanup(func() { endServer(s) })
+	return s
+}
+
+func endServer(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
 }
 
 // gateway counts requests, and has in force what its part says.
@@ -565,24 +577,41 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
+// TestALeaderThatIsCutOff shows what it knew last, also where it never read the fleet's
+// records.
+func TestALeaderThatIsCutOff(t *testing.T) {
+	s := startServer(t, &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 8 << 30})
+	a := join(t, s.ClientURL(), "a", routes("http://c"))
+	until(t, "it leads", func() bool { return leads(a) })
+	a.ask(t, 7)
+	until(t, "all are compared", func() bool { return ledger(a).Compared == 7 })
+	endServer(s)
+	until(t, "it does not lead any more", func() bool { return !leads(a) && !a.Fleet().Connected })
+	if l := ledger(a); l.Compared != 7 || l.Total != 7 {
+		t.Errorf("%s", l.Account())
+	}
+}
+
 // TestWhatIsWrongWithNATS: a gateway whose servers refuse it, or have no JetStream, or too
 // little room or too short messages for it, says so, and joins when they are mended.
 func TestWhatIsWrongWithNATS(t *testing.T) {
-	start := func(o *server.Options) *server.Server {
-		o.Host, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", true, true, t.TempDir()
-		s, err := server.NewServer(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Start()
-		if !s.ReadyForConnections(10 * time.Second) {
-			t.Fatal("the NATS server does not start")
-		}
-		return s
+	addresses, err := child.Addresses(1) // one server after the other has it
+	if err != nil {
+		t.Fatal(err)
 	}
-	end := func(s *server.Server) { s.Shutdown(); s.WaitForShutdown() }
-	without := start(&server.Options{Port: -1})
-	port := without.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // a TCP server
+	host, text, err := net.SplitHostPort(addresses[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := func(o *server.Options) *server.Server {
+		o.Host, o.Port = host, port
+		return startServer(t, o)
+	}
+	without := start(&server.Options{})
 	g := open(t, without.ClientURL(), "a", routes("http://c"))
 	says := func(part string) {
 		t.Helper()
@@ -592,13 +621,13 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 		})
 	}
 	says("no JetStream responds")
-	end(without)
-	refusing := start(&server.Options{Port: port, JetStream: true, Authorization: "another word"})
+	endServer(without)
+	refusing := start(&server.Options{JetStream: true, Authorization: "another word"})
 	says("uthorization")
-	end(refusing)
-	small := start(&server.Options{Port: port, JetStream: true, JetStreamMaxStore: 100 << 20})
+	endServer(refusing)
+	small := start(&server.Options{JetStream: true, JetStreamMaxStore: 100 << 20})
 	says("bound on storage is too low: the log takes 256 MiB")
-	end(small)
+	endServer(small)
 	joined := func(parts ...string) {
 		t.Helper()
 		until(t, fmt.Sprint("it joins, and says ", parts), func() bool {
@@ -607,19 +636,73 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 			return f.Connected && !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(all, part) })
 		})
 	}
-	half := start(&server.Options{Port: port, JetStream: true, JetStreamMaxStore: 400 << 20, MaxPayload: 64 << 10})
+	user := func(may *server.Permissions) *server.Options {
+		return &server.Options{
+			JetStream: true, JetStreamMaxStore: 8 << 30, NoAuthUser: "w", Users: []*server.User{{Username: "w", Password: "p", Permissions: may}},
+		}
+	}
+	denied := start(user(&server.Permissions{Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: []string{"$KV.whittle_test.>"}}}))
+	says(`Publish to "$KV.whittle_test.member`)
+	endServer(denied)
+	o := user(&server.Permissions{Subscribe: &server.SubjectPermission{Deny: []string{"_INBOX.>"}}})
+	deaf := start(o)
+	says(`for Subscription to "_INBOX.`)
+	if revision, rest := g.reread(t.Context(), 7); revision != 7 || rest != showEvery {
+		t.Errorf("records that are waited for in vain are looked at again after %v, and %d was read", rest, revision)
+	}
+	mended := *o
+	mended.Users = user(nil).Users
+	if err := deaf.ReloadOptions(&mended); err != nil {
+		t.Fatal(err)
+	}
+	joined() // though the connection is what it was
+	endServer(deaf)
+	// The permissions that docs/fleet.md has are enough.
+	least := start(user(&server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: []string{"$JS.API.>", "$JS.FC.>", "$KV.whittle_test.>", "whittle.test.>", "_INBOX.>"}},
+		Subscribe: &server.SubjectPermission{Allow: []string{"whittle.test.>", "_INBOX.>"}},
+	}))
+	joined()
+	until(t, "an exchange is judged", func() bool { g.Observe(g.exchange(0)); return ledger(g).Compared > 0 })
+	if f := g.Fleet(); len(f.Wrong) > 0 {
+		t.Errorf("%q", f.Wrong)
+	}
+	endServer(least)
+	half := start(&server.Options{JetStream: true, JetStreamMaxStore: 400 << 20, MaxPayload: 64 << 10})
 	joined("messages of 64 KiB at most")
-	if o := g.Observe(g.exchange(0)); o.Counted {
-		t.Errorf("%+v without a stream", o)
+	for range 2 { // the first finds that the stream which it had is gone, the other one makes another
+		if o := g.Observe(g.exchange(0)); o.Counted {
+			t.Errorf("%+v without a stream", o)
+		}
 	}
 	joined("Exchanges cannot be sent", "bound on storage is too low")
-	end(half)
-	good := start(&server.Options{Port: port, JetStream: true, JetStreamMaxStore: 8 << 30})
-	defer end(good)
+	endServer(half)
+	start(&server.Options{JetStream: true, JetStreamMaxStore: 8 << 30})
 	until(t, "an exchange is sent", func() bool { return g.Observe(g.exchange(0)).Counted })
 	joined()
 	if f := g.Fleet(); strings.Contains(strings.Join(f.Wrong, "\n"), "cannot be sent") {
 		t.Errorf("%q", f.Wrong)
 	}
 	g.end()
+}
+
+// TestFormatsThatDiffer: whichever side cannot read the other's is said, of those that are
+// heard of.
+func TestFormatsThatDiffer(t *testing.T) {
+	now := time.Now()
+	of := func(member string, version int, at time.Time) jetstream.Reported {
+		return jetstream.Reported{Report: fleet.Report{Member: member, Version: version}, At: at}
+	}
+	all := []jetstream.Reported{of("a", 1, now), of("b", 2, now), of("c", 2, now.Add(-time.Hour))}
+	for leader, want := range map[string]string{
+		"a": "b is of a later version than a", "b": "a is of an earlier version than b", "": "", fleet.Unread: "", "d": "",
+	} {
+		got := formatsWrong(all, leader, now.Add(-time.Minute))
+		if said := strings.Join(got, "\n"); len(got) > 1 || (said == "") != (want == "") || !strings.HasPrefix(said, want) {
+			t.Errorf("%q leads: %q", leader, got)
+		}
+	}
+	if got := formatsWrong(all[1:], "b", now.Add(-time.Minute)); len(got) != 0 {
+		t.Errorf("of one format: %q", got)
+	}
 }

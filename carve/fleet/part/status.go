@@ -87,12 +87,36 @@ func (p *Part) Fleet() *whittle.FleetStatus {
 		out.Wrong = append(out.Wrong, fmt.Sprintf("The members cannot be read, and are shown as they were: %v.", err))
 	}
 	out.Wrong = append(out.Wrong, p.wrong(out)...)
+	out.Wrong = append(out.Wrong, formatsWrong(listed, s.leader, now.Add(-p.o.Fleet.Node.Lease*9/8))...)
 	for i := range listed {
 		if text := clockWrong(&listed[i], p.o.Fleet.Node.Lease); text != "" && now.Sub(listed[i].At) < fleet.Gone {
 			out.Wrong = append(out.Wrong, text)
 		}
 	}
 	return out
+}
+
+// formatsWrong says of gateways that were heard of since a moment that they and the one that
+// leads write in different formats, of which the earlier version reads one alone.
+func formatsWrong(all []jetstream.Reported, leader string, since time.Time) (wrong []string) {
+	i := slices.IndexFunc(all, func(r jetstream.Reported) bool { return r.Member == leader })
+	if i < 0 {
+		return nil
+	}
+	for j := range all {
+		r, what := &all[j], ""
+		switch {
+		case r.At.Before(since):
+		case r.Version > all[i].Version:
+			what = "is of a later version than %s, which leads and cannot read its reports"
+		case r.Version < all[i].Version:
+			what = "is of an earlier version than %s, which leads, and cannot read what that decides"
+		}
+		if what != "" {
+			wrong = append(wrong, r.Member+" "+fmt.Sprintf(what, leader)+", so the monolith serves every user there: update the earlier one.")
+		}
+	}
+	return wrong
 }
 
 // clockWrong says of a gateway whose clock is far from that of the server that has its
@@ -169,7 +193,11 @@ func (p *Part) wrong(f *whittle.FleetStatus) (all []string) {
 			}
 		}
 		if len(others) > 0 {
-			all = append(all, fmt.Sprintf("%s has another config than the leader for %s, and has no part there.", m.Name, strings.Join(others, ", ")))
+			otherwise := ""
+			if i := slices.IndexFunc(f.Members, func(l whittle.FleetMember) bool { return l.Leads }); i >= 0 && f.Members[i].Version != m.Version {
+				otherwise = fmt.Sprintf(", or its version reads it otherwise (%s, and %s leads)", m.Version, f.Members[i].Version)
+			}
+			all = append(all, fmt.Sprintf("%s has another config than the leader for %s%s, and has no part there.", m.Name, strings.Join(others, ", "), otherwise))
 		}
 		if len(m.Routes) < len(p.table.Load().routes) {
 			all = append(all, m.Name+" has not all of the routes that "+f.Member+" has: give all gateways of a fleet the same config, or another fleet its own fleet.name.")

@@ -16,7 +16,8 @@ import (
 const (
 	showEvery = 2 * time.Second
 	// showRest is how much longer than its work each wait is at least: many routes, with
-	// much evidence, take no more than 2 % of a core so, and are shown later.
+	// much evidence, take no more than 2 % of a core so, and are shown later. What could not
+	// be read was waited for, and cost nothing.
 	showRest = 50
 	// showBehind is how soon they are looked at again where they are behind a position that
 	// is known here, and showTries how often in a row.
@@ -47,11 +48,10 @@ func (p *Part) showingOf(t *table, s control.Store) control.Options {
 func (p *Part) show(ctx context.Context) {
 	last, tries := uint64(0), 0
 	for ctx.Err() == nil {
-		begun := time.Now()
+		rest := showEvery
 		if p.own.Load() == nil && p.member.IsConnected() {
-			last = p.refresh(ctx, last)
+			last, rest = p.reread(ctx, last)
 		}
-		rest := max(showEvery, showRest*time.Since(begun))
 		if tries++; !p.viewBehind() {
 			tries = 0
 		} else if tries < showTries {
@@ -67,6 +67,16 @@ func (p *Part) show(ctx context.Context) {
 	}
 }
 
+// reread reads the records, and says how long they are good for.
+func (p *Part) reread(ctx context.Context, last uint64) (revision uint64, rest time.Duration) {
+	begun := time.Now()
+	revision, read := p.refresh(ctx, last)
+	if !read {
+		return revision, showEvery
+	}
+	return revision, max(showEvery, showRest*time.Since(begun))
+}
+
 // viewBehind reports whether what is shown is older than a position that is known here.
 func (p *Part) viewBehind() bool {
 	view := p.view.Load()
@@ -78,13 +88,14 @@ func (p *Part) viewBehind() bool {
 	return false
 }
 
-// refresh reads the records, unless they are those that were read last.
-func (p *Part) refresh(ctx context.Context, last uint64) uint64 {
+// refresh reads the records, unless they are those that were read last. False: they could
+// not be read.
+func (p *Part) refresh(ctx context.Context, last uint64) (revision uint64, read bool) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.Fleet.Node.Lease)
 	defer cancel()
 	revision, err := p.member.RecordsRevision(ctx)
 	if err != nil || revision == last {
-		return last
+		return last, err == nil
 	}
 	t := p.table.Load()
 	records := p.member.Shown()
@@ -92,12 +103,12 @@ func (p *Part) refresh(ctx context.Context, last uint64) uint64 {
 	c, err := control.New(p.showingOf(t, records))
 	if err != nil {
 		p.o.Log.Debug("the fleet's records cannot be read", "err", err)
-		return last
+		return last, false
 	}
 	if p.table.Load() == t {
 		p.view.Store(c)
 	}
-	return revision
+	return revision, true
 }
 
 // Status shows every route of the fleet.

@@ -33,10 +33,10 @@ type Use struct {
 	Good time.Time
 }
 
-// Permit sets how many requests a fleet lets be exposed here, and until when; zero: until the
-// next call. From the first call on a
-// pause is no reason to count from 0: the candidate may be as broken as before it. When it
-// returns no more are exposed than n, or than were before.
+// Permit sets how many requests a fleet lets be exposed here, and until when; zero: until
+// the next call. From the first call on a pause is no reason to count from 0: the candidate
+// may be as broken as before it. When it returns no more are exposed than n, or than were
+// before.
 func (s *Shared) Permit(n int, until time.Time) {
 	s.mu.Lock()
 	s.leased = true
