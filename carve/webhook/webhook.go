@@ -90,12 +90,12 @@ func (c *Client) Post(ctx context.Context, h *whittle.Hook, delivery string, bod
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return Reply{}, withoutURL(ctx, err, h.Timeout)
+		return Reply{}, withoutURL(ctx, err, "no response", h.Timeout)
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
 	if err != nil {
-		return Reply{}, withoutURL(ctx, err, h.Timeout)
+		return Reply{}, fmt.Errorf("a response %d that broke off: %w", resp.StatusCode, withoutURL(ctx, err, "no end of it", h.Timeout))
 	}
 	r := Reply{Status: resp.StatusCode, Text: firstLine(b)}
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
@@ -104,10 +104,11 @@ func (c *Client) Post(ctx context.Context, h *whittle.Hook, delivery string, bod
 	return r, nil
 }
 
-// withoutURL is an error's cause: net/http puts the URL in front of it.
-func withoutURL(ctx context.Context, err error, within time.Duration) error {
+// withoutURL is an error's cause: net/http puts the URL in front of it. missing is what did
+// not come where it is that the time is over.
+func withoutURL(ctx context.Context, err error, missing string, within time.Duration) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("no response within %v", within)
+		return fmt.Errorf("%s within %v", missing, within)
 	}
 	for {
 		u, ok := errors.AsType[*url.Error](err)

@@ -2,10 +2,17 @@ package webhook
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"io"
+	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -84,9 +91,9 @@ func TestReceivers(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s.URL
 	}
-	tls := httptest.NewTLSServer(http.NotFoundHandler())
-	tls.Config.ErrorLog = nil
-	t.Cleanup(tls.Close)
+	unknown := httptest.NewTLSServer(http.NotFoundHandler())
+	unknown.Config.ErrorLog = nil
+	t.Cleanup(unknown.Close)
 	var redirected bool
 	elsewhere := serve(func(http.ResponseWriter, *http.Request) { redirected = true })
 	for name, tt := range map[string]struct {
@@ -101,9 +108,19 @@ func TestReceivers(t *testing.T) {
 		"closes":             {raw("", false), 0, "EOF", 0},
 		"not HTTP":           {raw("SSH-2.0-OpenSSH_9.6\r\n", false), 0, "malformed", 0},
 		"a head without end": {raw("HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 1<<20), true), 0, "", 0},
-		"stalls in its body": {raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab", true), 0, "no response within", 0},
-		"breaks in its body": {raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab", false), 0, "unexpected EOF", 0},
-		"an unknown CA":      {tls.URL, 0, "certificate", 0},
+		"stalls in its body": {raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab", true), 0, "a response 200 that broke off: no end of it within 3s", 0},
+		"ends never": {serve(func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, "a")
+				_ = http.NewResponseController(w).Flush()
+			}
+		}), 200, strings.Repeat("a", maxText), 0},
+		"has a gigabyte":          {raw("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n"+strings.Repeat("a", maxReply), true), 200, strings.Repeat("a", maxText), 0},
+		"breaks in its body":      {raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab", false), 0, "a response 200 that broke off: unexpected EOF", 0},
+		"HTTP/2 in plain text":    {raw("\x00\x00\x12\x04\x00\x00\x00\x00\x00", false), 0, "malformed", 0},
+		"plain text for HTTPS":    {strings.Replace(raw("HTTP/1.1 400 Bad Request\r\n\r\n", false), "http:", "https:", 1), 0, "HTTP response to HTTPS client", 0},
+		"a handshake without end": {strings.Replace(raw("", true), "http:", "https:", 1), 0, "no response within", 0},
+		"an unknown CA":           {unknown.URL, 0, "certificate", 0},
 		"redirects": {serve(func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
 		}), 307, "", 0},
@@ -131,8 +148,11 @@ func TestReceivers(t *testing.T) {
 			c := New()
 			defer c.Close()
 			h := hook(tt.url)
-			if strings.HasPrefix(tt.text, "no response") || name == "a head without end" {
+			switch {
+			case strings.HasPrefix(tt.text, "no response within"), name == "a head without end":
 				h.Timeout = 50 * time.Millisecond
+			case strings.HasSuffix(tt.text, " within 3s"): // its head has to be there by then
+				h.Timeout = 3 * time.Second
 			}
 			r, err := c.Post(t.Context(), h, Delivery(), []byte("{}"))
 			said := r.Text
@@ -175,4 +195,89 @@ func TestBackoff(t *testing.T) {
 			t.Errorf("after %d, at the earliest: %v", failed, got)
 		}
 	}
+}
+
+// TestReceiversByTLS: a certificate is held to the authorities that the system trusts, to
+// its time and to the host; what is wrong with it is said, and HTTP/2 alone will do.
+func TestReceiversByTLS(t *testing.T) {
+	trusted, stranger := newAuthority(t), newAuthority(t)
+	now := time.Now()
+	const anything = " " // the connection may be gone before the reason is read
+	for name, tt := range map[string]struct {
+		by        *authority
+		host      string
+		from, to  time.Time
+		configure func(*tls.Config)
+		says      string // empty: 200
+	}{
+		"a good one":               {trusted, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour), nil, ""},
+		"HTTP/2 alone":             {trusted, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour), func(c *tls.Config) { c.NextProtos = []string{"h2"} }, ""},
+		"HTTP/1.1 alone":           {trusted, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour), func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }, ""},
+		"expired":                  {trusted, "127.0.0.1", now.Add(-2 * time.Hour), now.Add(-time.Hour), nil, "expired"},
+		"not valid yet":            {trusted, "127.0.0.1", now.Add(time.Hour), now.Add(2 * time.Hour), nil, "not yet valid"},
+		"of another host":          {trusted, "192.0.2.1", now.Add(-time.Hour), now.Add(time.Hour), nil, "192.0.2.1"},
+		"of an unknown authority":  {stranger, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour), nil, "unknown authority"},
+		"TLS 1.1":                  {trusted, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour), func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }, "protocol version"},
+		"wants a certificate":      {trusted, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour), func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert }, anything},
+		"another protocol by ALPN": {trusted, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour), func(c *tls.Config) { c.NextProtos = []string{"mqtt"} }, "no application protocol"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			s.Config.ErrorLog = log.New(io.Discard, "", 0)
+			s.EnableHTTP2 = true
+			s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{tt.by.sign(t, tt.host, tt.from, tt.to)}}
+			if tt.configure != nil {
+				tt.configure(s.TLS)
+			}
+			s.StartTLS()
+			defer s.Close()
+			c := New()
+			defer c.Close()
+			c.http.Transport.(*http.Transport).TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: trusted.pool}
+			r, err := c.Post(t.Context(), hook(s.URL), "d1", []byte("{}"))
+			if tt.says == "" && (err != nil || r.Status != 200) || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), secret)) {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// authority signs certificates.
+type authority struct {
+	root *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pool *x509.CertPool
+}
+
+func newAuthority(t *testing.T) *authority {
+	a := &authority{root: &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(24 * time.Hour)}, pool: x509.NewCertPool()}
+	a.root, a.key = a.issue(t, a.root)
+	a.pool.AddCert(a.root)
+	return a
+}
+
+func (a *authority) sign(t *testing.T, host string, from, to time.Time) tls.Certificate {
+	c, key := a.issue(t, &x509.Certificate{NotBefore: from, NotAfter: to, IPAddresses: []net.IP{net.ParseIP(host)}})
+	return tls.Certificate{Certificate: [][]byte{c.Raw}, PrivateKey: key}
+}
+
+func (a *authority) issue(t *testing.T, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := a.key
+	if by == nil {
+		by = key
+	}
+	c.SerialNumber = big.NewInt(1)
+	der, err := x509.CreateCertificate(rand.Reader, c, a.root, &key.PublicKey, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	return c, key
 }
