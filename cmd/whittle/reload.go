@@ -53,10 +53,7 @@ func (d *deployment) reloadOn(ctx context.Context, hup <-chan os.Signal, watcher
 			d.seen = d.watch(watcher)
 			d.reload("SIGHUP")
 		case <-settled.C:
-			if now := d.watch(watcher); now.whole() && !d.seen.same(now) {
-				d.seen = now
-				d.reload("the file changed")
-			}
+			d.reread(d.watch(watcher))
 		case e, ok := <-events:
 			if ok && d.seen.concernedBy(e) {
 				settled.Reset(settle)
@@ -67,6 +64,23 @@ func (d *deployment) reloadOn(ctx context.Context, hup <-chan os.Signal, watcher
 			}
 		}
 	}
+}
+
+// reread reads the config again if its files are others than those seen last. While one
+// of them is away the config in force stays, and the log says so once.
+func (d *deployment) reread(now fileStates) {
+	if d.seen.same(now) {
+		return
+	}
+	if gone := now.missing(); gone != "" {
+		if d.seen.missing() == "" {
+			d.log.Warn("a file of the config is gone, the config in force stays; put it back", "file", gone)
+		}
+		d.seen = now
+		return
+	}
+	d.seen = now
+	d.reload("the file changed")
 }
 
 // watch looks at the files of the config as they are now, and has the folders watched
@@ -111,10 +125,14 @@ func statesOf(files []string) fileStates {
 	return out
 }
 
-// whole reports whether every file is there: one that is being replaced may be away for
-// a moment.
-func (f fileStates) whole() bool {
-	return !slices.ContainsFunc(f, func(s fileState) bool { return s.info == nil })
+// missing is the first file that is not there, or "".
+func (f fileStates) missing() string {
+	for _, s := range f {
+		if s.info == nil {
+			return s.name
+		}
+	}
+	return ""
 }
 
 func (f fileStates) same(now fileStates) bool {

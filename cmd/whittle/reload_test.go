@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -72,10 +74,10 @@ func TestWhatConcernsTheConfig(t *testing.T) {
 	if before.same(statesOf([]string{path})) {
 		t.Error("the link leads elsewhere, and nothing seems changed")
 	}
-	if further := statesOf([]string{path, data}); before.same(further) || !further.whole() {
+	if further := statesOf([]string{path, data}); before.same(further) || further.missing() != "" {
 		t.Error("a file more, and nothing seems changed")
 	}
-	if gone := statesOf([]string{filepath.Join(dir, "none")}); gone.whole() || gone.same(gone) {
+	if gone := statesOf([]string{path, filepath.Join(dir, "none")}); gone.missing() != filepath.Join(dir, "none") || gone.same(gone) {
 		t.Error("a file that is not there seems to be")
 	}
 	for _, tt := range []struct {
@@ -91,6 +93,26 @@ func TestWhatConcernsTheConfig(t *testing.T) {
 		if got := before.concernedBy(tt.e); got != tt.want {
 			t.Errorf("%v: %v", tt.e, got)
 		}
+	}
+}
+
+// TestConfigThatIsGone holds that the config in force stays while its file is away, and
+// that the log says so once.
+func TestConfigThatIsGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "whittle.yaml")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var lines bytes.Buffer
+	d := &deployment{log: slog.New(slog.NewTextHandler(&lines, nil)), seen: statesOf([]string{path})}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		d.reread(statesOf([]string{path}))
+	}
+	if got := lines.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "stays") || !strings.Contains(got, path) {
+		t.Errorf("three looks at a file that is gone:\n%s", got)
 	}
 }
 
