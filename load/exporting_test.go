@@ -4,20 +4,27 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"whittle"
 	"whittle/internal/needs"
 	"whittle/load/export"
+	"whittle/load/plan"
+	"whittle/load/report"
 )
 
 // listensAt finds the address in the log of Prometheus, once it is there.
@@ -97,7 +104,8 @@ func query(t *testing.T, base, text string) string {
 }
 
 // A real Prometheus has, after a run, exactly what its report has: by endpoint, status and
-// error, on event loops and on goroutines, of arrivals and of users.
+// error, on event loops and on goroutines, of arrivals and of users, in one process and in
+// parts.
 func TestPrometheusHasWhatTheReportHas(t *testing.T) {
 	t.Parallel()
 	prometheus := startPrometheus(t)
@@ -116,10 +124,17 @@ func TestPrometheusHasWhatTheReportHas(t *testing.T) {
 	for name, src := range map[string]string{
 		"loop":       "config: {phases: [{duration: 0.1, arrivalCount: 20}]}\n" + fmt.Sprintf(flow, ""),
 		"goroutines": "config: {phases: [{duration: 0.1, arrivalCount: 20}]}\n" + fmt.Sprintf(flow, "{parallel: [{get: {url: /a}}]}, "),
+		"parts":      "config: {phases: [{duration: 0.1, arrivalCount: 20}]}\n" + fmt.Sprintf(flow, ""),
 	} {
 		p := parsed(t, src)
 		p.Name = name
-		r := run(t, p, Options{Target: srv.URL, Exports: []*export.Target{to}, MaxLate: 60e9})
+		o := Options{Target: srv.URL, Exports: []*export.Target{to}, MaxLate: 60e9}
+		var r *report.Report
+		if name == "parts" {
+			r = inParts(t, p, 4, o)
+		} else {
+			r = run(t, p, o)
+		}
 		for _, c := range []struct {
 			figure, labels string
 			want           int64
@@ -129,6 +144,8 @@ func TestPrometheusHasWhatTheReportHas(t *testing.T) {
 			{"whittle_load_request_latency_seconds_count", `endpoint="b",http_response_status_code="500"`, r.Codes["500"]},
 			{"http_client_request_duration_seconds_bucket", `endpoint="GET /a",le="+Inf"`, r.Codes["200"]},
 			{"whittle_load_users_total", `state="started"`, r.Users.Started},
+			{"whittle_load_users_total", `state="finished"`, r.Users.Finished},
+			{"whittle_load_users_total", `state="failed"`, r.Users.Failed},
 			{"whittle_load_users_active", "", 0},
 		} {
 			text := fmt.Sprintf("%s{job=\"whittle-load\",whittle_plan=%q,%s}", c.figure, name, c.labels)
@@ -176,5 +193,72 @@ func TestOutcomesAreBounded(t *testing.T) {
 	}
 	if len(o.by) != maxOutcomes+1 || o.by[moreOutcomes].Duration != o.recent.Duration {
 		t.Errorf("%d outcomes", len(o.by))
+	}
+	p := &plan.Plan{Names: []string{"a"}}
+	several := newOutcomes()
+	for range 3 {
+		several.merge(o)
+	}
+	if n := len(several.requests(p)); n < maxOutcomes || n > maxOutcomes+1 {
+		t.Errorf("%d outcomes of several", len(several.by))
+	}
+}
+
+// What parts have counted, in samples and as JSON, is what one process counts, whatever
+// has been drained of it and when.
+func TestOutcomesOfPartsAddUp(t *testing.T) {
+	t.Parallel()
+	p := &plan.Plan{Names: []string{"a", "b", "c"}}
+	rng := rand.New(rand.NewPCG(8, 1))
+	whole, sum := newRecorder(3), newOutcomes()
+	parts := []*recorder{newRecorder(3), newRecorder(3), newRecorder(3)}
+	for _, r := range append(parts, whole) {
+		r.exported()
+	}
+	drain := func(r *recorder) {
+		s := Sample{Outcomes: r.drainOutcomes().sampled()}
+		o, err := sent(t, &s).outcomes(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.merge(o)
+	}
+	for i := range 2000 {
+		o := someObservation(rng, time.Unix(0, 0))
+		// Sums of these are exact in whatever order.
+		o.Sent, o.done = o.intended.Add(time.Second/64), o.intended.Add(time.Second/64*time.Duration(1+rng.IntN(200)))
+		part := parts[rng.IntN(3)]
+		whole.shard(i).record(o)
+		part.shard(i).record(o)
+		if rng.IntN(50) == 0 {
+			drain(part)
+		}
+	}
+	for _, r := range parts {
+		drain(r)
+	}
+	sorted := func(o *outcomes) []export.Requests {
+		all := o.requests(p)
+		slices.SortFunc(all, func(a, b export.Requests) int {
+			return strings.Compare(fmt.Sprint(a.Outcome), fmt.Sprint(b.Outcome))
+		})
+		return all
+	}
+	if got, want := sorted(sum), sorted(whole.drainOutcomes()); !reflect.DeepEqual(got, want) {
+		t.Errorf("parts:\n%v\nwhole:\n%v", got, want)
+	}
+	for name, text := range map[string]string{
+		"a name too many": `{"name": 3}`, "a name below others": `{"name": -2}`, "a status below 0": `{"status": -1}`, "bytes below 0": `{"received": -1}`,
+		"a long kind": `{"failure": "` + strings.Repeat("x", maxFailure+1) + `"}`, "a count below 0": `{"latency": {"counts": [-1]}}`,
+		"too many buckets": `{"latency": {"counts": [` + strings.Repeat("0,", 50) + `1]}}`,
+	} {
+		s := new(Sample)
+		err := json.Unmarshal([]byte(`{"outcomes": [`+text+`]}`), s)
+		if err == nil {
+			_, err = s.outcomes(3)
+		}
+		if whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -70,14 +70,29 @@ func (s *streamer) StreamingInputCall(in grpc.ClientStreamingServer[grpctest.Str
 	}
 }
 
+// FullDuplexCall responds to each message as StreamingOutputCall does. A size of -3 stands
+// for the end of the call, and a status for a response that waits for the client's end.
 func (s *streamer) FullDuplexCall(both grpc.BidiStreamingServer[grpctest.StreamingOutputCallRequest, grpctest.StreamingOutputCallResponse]) error {
+	var late []*grpctest.StreamingOutputCallRequest
 	for {
 		m, err := both.Recv()
 		if errors.Is(err, io.EOF) {
+			for _, m := range late {
+				if err := s.StreamingOutputCall(m, both); err != nil {
+					return err
+				}
+			}
 			return nil
 		}
 		if err != nil {
 			return err
+		}
+		if m.ResponseStatus != nil {
+			late = append(late, m)
+			continue
+		}
+		if len(m.ResponseParameters) > 0 && m.ResponseParameters[0].Size == -3 {
+			return nil
 		}
 		if err := s.StreamingOutputCall(m, both); err != nil {
 			return err
@@ -209,10 +224,55 @@ func TestGRPCStreamsPauseBetweenMessages(t *testing.T) {
 	}
 }
 
+// Where client and server take turns, a message waits for the responses to those before it:
+// a server that responds at the client's end alone has a client that waits for it, and one
+// that responds at once has a conversation. The server may end it at any time.
+func TestGRPCStreamsInTurns(t *testing.T) {
+	t.Parallel()
+	_, url, descriptor := startStreamer(t)
+	const one, two, late, failed, over = "{responseParameters: [{size: 1}]}", "{responseParameters: [{size: 1}, {size: 2}]}", "{responseStatus: {}, responseParameters: [{size: 1}]}", "{responseParameters: [{size: -1}]}", "{responseParameters: [{size: -3}]}"
+	for _, c := range []struct {
+		messages []string
+		streams  wire.Streams
+		expect   string
+		kind     string
+	}{
+		{[]string{one, one, one}, wire.Streams{Turns: 1}, "match: {json: $.length, value: 3}", ""},
+		{[]string{two, two}, wire.Streams{Turns: 2}, "match: {json: $.length, value: 4}", ""},
+		{[]string{two, one, one}, wire.Streams{Turns: 1}, "match: {json: $.length, value: 4}", ""},
+		{[]string{one}, wire.Streams{Turns: 1, Pause: time.Millisecond}, "match: {json: $.length, value: 1}", ""},
+		{nil, wire.Streams{Turns: 1}, "match: {json: $.length, value: 0}", ""},
+		{[]string{one, failed, one}, wire.Streams{Turns: 1}, "expect: {statusCode: 503}", ""},
+		{[]string{one, over, one}, wire.Streams{Turns: 1}, "match: {json: $.length, value: 1}", ""},
+		{[]string{one, over, one}, wire.Streams{Turns: 1, Pause: 10 * time.Millisecond}, "match: {json: $.length, value: 1}", ""},
+		{[]string{over, one}, wire.Streams{Pause: time.Hour}, "match: {json: $.length, value: 0}", ""},
+		{[]string{one, one, one, one}, wire.Streams{Turns: 1, Messages: 2}, "match: {json: $.length, value: 2}", ""},
+		// The last message of a client has nobody that waits for it.
+		{[]string{one, late}, wire.Streams{Turns: 1}, "match: {json: $.length, value: 2}", ""},
+		{[]string{late, late}, wire.Streams{}, "match: {json: $.length, value: 2}", ""},
+		{[]string{late, late}, wire.Streams{Turns: 1}, "expect: {statusCode: 200}", report.ErrorTimeout},
+		{[]string{one, one}, wire.Streams{Turns: 2}, "expect: {statusCode: 200}", report.ErrorTimeout},
+		{[]string{one, one}, wire.Streams{Turns: 2, Time: 50 * time.Millisecond}, "match: {json: $.length, value: 1}", ""},
+	} {
+		for _, pool := range []int{0, 1} {
+			p := parsed(t, "config: {phases: [{duration: 0.01, arrivalCount: 2}], http: {timeout: 0.5}}\nscenarios: [{flow: [{post: "+streamURL+"FullDuplexCall, json: ["+strings.Join(c.messages, ", ")+"], "+c.expect+"}}]}]")
+			if c.kind == "" {
+				p.HTTP.Timeout = time.Minute
+			}
+			r := run(t, p, Options{Target: url, Protocol: wire.GRPC, Descriptor: descriptor, Pool: pool, Streams: c.streams})
+			if c.kind == "" && (r.Completed != 2 || r.Failed != 0) || r.Errors[c.kind] != map[bool]int64{true: 2}[c.kind != ""] {
+				t.Errorf("%v, %+v, pool %d: %d completed, %v, %v, %v", c.messages, c.streams, pool, r.Completed, r.Codes, r.Errors, r.ErrorSamples)
+			}
+		}
+	}
+}
+
 func TestStreamsGoWithGRPC(t *testing.T) {
 	for _, o := range []Options{
 		{Streams: wire.Streams{Messages: -1}, Protocol: wire.GRPC, Descriptor: healthDescriptor(t)},
 		{Streams: wire.Streams{Pause: -1}, Protocol: wire.GRPC, Descriptor: healthDescriptor(t)},
+		{Streams: wire.Streams{Turns: -1}, Protocol: wire.GRPC, Descriptor: healthDescriptor(t)},
+		{Streams: wire.Streams{Turns: 1}, Protocol: wire.GRPC, Descriptor: healthDescriptor(t)}, // which has no such method
 		{Streams: wire.Streams{Time: 1}},
 		{Streams: wire.Streams{Messages: 1}, Protocol: wire.HTTP2},
 	} {

@@ -110,8 +110,8 @@ func (o *Options) check() error {
 		return whittle.Errorf(whittle.Invalid, "a pool of %d connections is not within 0 and %d", o.Pool, plan.MaxPool)
 	case o.MaxInFlight < 0 || o.MaxInFlight > plan.MaxUsers:
 		return whittle.Errorf(whittle.Invalid, "%d users at once are not within 0 and %d", o.MaxInFlight, plan.MaxUsers)
-	case o.Streams.Messages < 0 || o.Streams.Pause < 0 || o.Streams.Time < 0:
-		return whittle.Errorf(whittle.Invalid, "a stream's number of messages, pause and time are not below 0")
+	case min(int64(o.Streams.Messages), int64(o.Streams.Pause), int64(o.Streams.Time), int64(o.Streams.Turns)) < 0:
+		return whittle.Errorf(whittle.Invalid, "a stream's number of messages, pause, time and turns are not below 0")
 	case o.Streams != wire.Streams{} && o.Protocol != wire.GRPC:
 		return whittle.Errorf(whittle.Invalid, "what is said of streams goes with the protocol %s", wire.GRPC)
 	case o.MaxLate < 0:

@@ -22,6 +22,8 @@ type PartRun struct {
 	// GivesUp is how late a user may be due for the run to go on: a process that was
 	// stopped does not make up for what it missed. 0: it always goes on.
 	GivesUp time.Duration
+	// Exported says that samples have their requests by outcome, for an export of the whole.
+	Exported bool
 	// OnSample is called about once a second, and at the end, from one goroutine.
 	OnSample func(*Sample)
 }
@@ -38,6 +40,8 @@ type Sample struct {
 	CPU       time.Duration      `json:"cpu"`
 	Latency   *latency.Histogram `json:"latency"`
 	Counts    Counts             `json:"counts"`
+	// Outcomes are the requests by what became of them, where the whole is exported.
+	Outcomes []SampleOutcome `json:"outcomes,omitempty"`
 }
 
 // Counts are the numbers of a Sample that reports have by name.
@@ -225,13 +229,22 @@ func (r *Runner) RunPart(ctx context.Context, p PartRun) (*Partial, error) {
 	defer n.CloseIdle()
 	defer r.rest()
 	t := r.task(n)
-	t.base, t.onSample, t.givesUp = p.Base, p.OnSample, p.GivesUp
+	t.base, t.givesUp = p.Base, p.GivesUp
 	s, err := newExecution(t)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
 	s.began = p.Start
+	if p.Exported {
+		s.recorder.exported()
+	}
+	s.onSample = func(one *Sample) {
+		if p.Exported {
+			one.Outcomes = s.recorder.drainOutcomes().sampled()
+		}
+		p.OnSample(one)
+	}
 	if !s.sleepUntil(ctx, 0) {
 		return nil, whittle.Errorf(whittle.Unavailable, "the run was ended before it began")
 	}

@@ -187,7 +187,10 @@ func (r *Runner) measure(ctx context.Context, t task, m *meter) (*execution, *re
 		return nil, nil, err
 	}
 	defer s.close()
-	w, finishExport := newMonitor(s, m), r.export(s)
+	if len(r.options.Exports) > 0 {
+		s.recorder.exported()
+	}
+	w, finishExport := newMonitor(s, m), r.export(s.snapshots())
 	w.start(ctx)
 	early := !s.send(ctx)
 	w.finish()

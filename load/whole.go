@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,10 @@ type Whole struct {
 	own    history // what is measured here: the watched processes
 	last   time.Duration
 	used   time.Duration // by the watched processes until then
+	// outcomes are those of all parts, for an export.
+	outcomes *outcomes
+
+	finishExport func() []string // from Begin on
 }
 
 // partial is what is known of a part.
@@ -37,10 +42,12 @@ type partial struct {
 	fail  float64
 	done  int64 // completed
 	fails int64
-	skips int64
-	tally *tally
-	final *Partial
-	void  string
+	// Virtual users: those that have started, that have ended, those of them that an
+	// error ended, and those that were skipped.
+	started, ended, failed, skips int64
+	tally                         *tally
+	final                         *Partial
+	void                          string
 }
 
 // Whole prepares a run in so many parts. The Runner's options say no part.
@@ -56,7 +63,7 @@ func (r *Runner) Whole(ctx context.Context, parts int) (*Whole, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Whole{runner: r, task: r.task(n), meter: m, parts: make([]partial, parts), recent: latency.NewRolling(tick, recentTicks), own: newHistory()}
+	w := &Whole{runner: r, task: r.task(n), meter: m, parts: make([]partial, parts), recent: latency.NewRolling(tick, recentTicks), own: newHistory(), outcomes: newOutcomes()}
 	for i := range w.parts {
 		w.parts[i].history = newHistory()
 	}
@@ -89,6 +96,7 @@ func (w *Whole) Before(ctx context.Context) ([]expr.Value, error) {
 func (w *Whole) Begin(ctx context.Context, at time.Time) {
 	w.began = at
 	w.meter.start(ctx)
+	w.finishExport = w.runner.export(w.snapshot)
 }
 
 // Sample takes in what a part did. An error means that no part can have done that.
@@ -96,8 +104,13 @@ func (w *Whole) Sample(part int, s *Sample) error {
 	if err := s.check(); err != nil {
 		return err
 	}
+	counted, err := s.outcomes(len(w.runner.plan.Names))
+	if err != nil {
+		return err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.outcomes.merge(counted)
 	p := &w.parts[part]
 	p.add(s.At, s.Latency, s.window())
 	w.recent.Add(s.At, s.Latency)
@@ -107,6 +120,9 @@ func (w *Whole) Sample(part int, s *Sample) error {
 	}
 	p.done += s.Completed
 	p.fails += s.Failed
+	p.started += s.Arrivals
+	p.ended += s.Counts.Finished
+	p.failed += s.Counts.Failed
 	p.skips += s.Counts.Skipped
 	return nil
 }
@@ -131,6 +147,7 @@ func (w *Whole) Void(part int, why string) {
 	if p := &w.parts[part]; p.void == "" {
 		p.void = why
 	}
+	w.parts[part].last.InFlight = 0 // nothing more is known of them
 }
 
 // Tick passes on how the run stands. It is called about once a second.
@@ -144,7 +161,7 @@ func (w *Whole) tick(show func(report.Progress)) {
 	used := w.meter.used()
 	w.own.add(w.last, new(latency.Histogram), &windowCounts{watchedCPU: max(used-w.used, 0)})
 	w.last, w.used = at, used
-	if show == nil {
+	if show == nil || at == 0 {
 		return
 	}
 	p := report.Progress{Elapsed: at, Left: max(w.runner.plan.End()-at, 0), Recent: w.recent.Snapshot(at)}
@@ -174,32 +191,63 @@ func (w *Whole) Report(ctx context.Context, names []PartName, void string, early
 	w.meter.finish()
 	r := w.sum(early)
 	w.series(r)
-	var voids []string
-	if void != "" {
-		voids = append(voids, void)
-	}
+	r.Warnings = append(r.Warnings, w.finishExport()...)
+	var warnings, voids saidBy
 	for i := range w.parts {
 		p := &w.parts[i]
 		worker := p.worker(names[i])
 		if p.final != nil {
 			for _, warning := range p.final.Warnings {
-				r.Warnings = append(r.Warnings, names[i].Name+": "+printableLine(warning, maxReason))
+				warnings.add(worker.Name, printableLine(warning, maxReason))
 			}
 		}
-		if worker.Void != "" {
-			voids = append(voids, "worker "+worker.Name+": "+worker.Void)
-		}
+		voids.add(worker.Name, worker.Void)
 		r.Workers = append(r.Workers, worker)
 	}
+	r.Warnings = append(r.Warnings, warnings.lines()...)
 	checkBounds(w.runner.plan, &w.runner.options, r)
 	r.Validate(w.runner.options.MaxLate, w.runner.plan.HTTP.Timeout)
-	if len(voids) > 0 {
-		r.Void = strings.Join(voids, "; ")
+	if reasons := voids.lines(); void != "" || len(reasons) > 0 {
+		if void != "" {
+			reasons = slices.Insert(reasons, 0, void)
+		}
+		r.Void = strings.Join(reasons, "; ")
 	}
 	if warning := w.task.after(ctx); warning != "" {
 		r.Warnings = append(r.Warnings, warning)
 	}
 	return r
+}
+
+// saidBy is what workers say: each text once, with who says it.
+type saidBy struct {
+	texts []string // in the order in which they came
+	who   map[string][]string
+}
+
+// add takes in what a worker says; empty: nothing.
+func (s *saidBy) add(name, text string) {
+	if text == "" {
+		return
+	}
+	if s.who == nil {
+		s.who = map[string][]string{}
+	}
+	if s.who[text] == nil {
+		s.texts = append(s.texts, text)
+	}
+	s.who[text] = append(s.who[text], name)
+}
+
+func (s *saidBy) lines() (out []string) {
+	for _, text := range s.texts {
+		who := "worker "
+		if len(s.who[text]) > 1 {
+			who = "workers "
+		}
+		out = append(out, who+strings.Join(s.who[text], ", ")+": "+text)
+	}
+	return out
 }
 
 // Close frees what the flows before and after the run used.

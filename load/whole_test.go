@@ -203,7 +203,7 @@ func inParts(t *testing.T, p *plan.Plan, n int, o Options) *report.Report {
 				t.Error(err)
 				return
 			}
-			result, err := q.RunPart(t.Context(), PartRun{Start: start, Base: base, OnSample: func(s *Sample) {
+			result, err := q.RunPart(t.Context(), PartRun{Start: start, Base: base, Exported: len(o.Exports) > 0, OnSample: func(s *Sample) {
 				if err := w.Sample(i, sent(t, s)); err != nil {
 					t.Error(err)
 				}
@@ -335,5 +335,18 @@ func TestWhatCannotBeDividedIsRefused(t *testing.T) {
 		} else {
 			w.Close()
 		}
+	}
+}
+
+// What several workers say alike is said once.
+func TestWhatWorkersSayAlikeIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	var s saidBy
+	s.add("w0", "it was late")
+	s.add("w1", "")
+	s.add("w2", "it was lost")
+	s.add("w3", "it was late")
+	if got, want := s.lines(), []string{"workers w0, w3: it was late", "worker w2: it was lost"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -47,6 +47,7 @@ type loadVerb struct {
 	StreamMessages int           `group:"Over what" name:"stream-messages" placeholder:"N" help:"End a call whose responses stream after so many of them."`
 	StreamTime     time.Duration `group:"Over what" name:"stream-time" help:"End it after this time."`
 	StreamPause    time.Duration `group:"Over what" name:"stream-pause" help:"Wait between two messages of a client's stream."`
+	StreamTurns    int           `group:"Over what" name:"stream-turns" placeholder:"N" help:"Where both sides stream, send the next message once so many of the server's have come for the one before."`
 
 	Environment string            `group:"Of a plan" short:"e" placeholder:"NAME" help:"Which of an Artillery plan's environments."`
 	Variables   string            `group:"Of a plan" placeholder:"JSON" help:"Variables of an Artillery plan, over its own, for its settings too."`
@@ -106,7 +107,7 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	screen := cmdline.NewScreen(s, outputs...)
 	o := load.Options{
 		FailIf: failIf, Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, Watch: processes(v.WatchPID), WatchURLs: v.WatchURL, Protocol: v.Protocol,
-		Streams: wire.Streams{Messages: v.StreamMessages, Time: v.StreamTime, Pause: v.StreamPause},
+		Streams: wire.Streams{Messages: v.StreamMessages, Time: v.StreamTime, Pause: v.StreamPause, Turns: v.StreamTurns},
 	}
 	if v.Descriptor != "" {
 		if o.Descriptor, err = whittle.ReadFile("descriptor", v.Descriptor, load.MaxBodyFile); err != nil {
@@ -156,7 +157,7 @@ func dryRun(ctx context.Context, s cmdline.Streams, w load.Workload, o load.Opti
 // voidHint says what to do about a void run.
 func voidHint(r *report.Report) string {
 	if len(r.Workers) > 0 {
-		return "every worker has to keep to its schedule: give each a core of its own and a steady connection to NATS, or lower the rate"
+		return "a worker that was late or lost needs a core of its own and a steady connection to NATS, or a lower rate"
 	}
 	return "give the generator a core of its own, lower the rate, or allow more with --max-late"
 }
@@ -244,7 +245,7 @@ func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
 // as wrk's and vegeta's are.
 var longNames = []string{
 	"target", "rate", "duration", "users", "ramp", "loops", "think", "method", "header", "json-body", "body", "body-file", "name",
-	"timeout", "insecure", "environment", "property", "variables", "overrides", "config", "scenario-name", "json-artillery", "csv", "dry-run", "requests", "html", "watch-pid", "watch-url", "prometheus-write", "otlp", "stream-messages", "stream-time", "stream-pause", "export-header", "max-late", "seed", "fail-if", "workers", "expect", "wait",
+	"timeout", "insecure", "environment", "property", "variables", "overrides", "config", "scenario-name", "json-artillery", "csv", "dry-run", "requests", "html", "watch-pid", "watch-url", "prometheus-write", "otlp", "stream-messages", "stream-time", "stream-pause", "stream-turns", "export-header", "max-late", "seed", "fail-if", "workers", "expect", "wait",
 }
 
 // secondDash gives the load verb's flags of one dash their second. What

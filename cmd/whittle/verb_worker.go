@@ -77,10 +77,6 @@ func (v *severalMachines) run(ctx context.Context, w load.Workload, o load.Optio
 		}
 		return load.Run(ctx, plan, o)
 	}
-	if len(o.Exports) > 0 {
-		return nil, whittle.Errorf(whittle.Unsupported, "a run of several workers is not written to --prometheus-write or --otlp while it goes on").
-			WithHint("leave these away; --json, --csv and --html have the whole run")
-	}
 	link, err := v.link(v.Workers)
 	if err != nil {
 		return nil, err

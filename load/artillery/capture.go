@@ -12,7 +12,9 @@ import (
 // captures reads capture or match: one mapping or a list of them.
 func (r *reader) captures(q *plan.Request, n *node, match bool) {
 	for _, item := range n.each() {
-		q.Captures = append(q.Captures, r.capture(item, match))
+		if c, ok := r.capture(item, match); ok {
+			q.Captures = append(q.Captures, c)
+		}
 	}
 	if len(q.Captures) > plan.MaxConditions {
 		panic(n.Invalid("more than %d captures of one request", plan.MaxConditions))
@@ -30,7 +32,8 @@ var captureSources = []string{"json", "xpath", "regexp", "header", "selector"}
 
 func rank(source string) int { return slices.Index(captureSources, source) }
 
-func (r *reader) capture(n *node, match bool) plan.Capture {
+// capture reads one capture, or one match. False: it is a match that holds always.
+func (r *reader) capture(n *node, match bool) (plan.Capture, bool) {
 	c := plan.Capture{Slot: -1, Strict: !r.lenient}
 	var spec captureSpec
 	var as string
@@ -64,13 +67,15 @@ func (r *reader) capture(n *node, match bool) plan.Capture {
 			panic(v.Errorf(whittle.Unsupported, "multiple: false is not supported of a path that leads to several values"))
 		}
 	}
-	r.fields(n, "a capture", known, nil)
-	if spec.expr == nil && match {
-		panic(n.Invalid("one of json, xpath, regexp, header and selector is wanted"))
+	what := "a capture"
+	if match {
+		what = "a match"
 	}
+	r.fields(n, what, known, nil)
 	switch {
 	case match && want == nil:
-		panic(n.Invalid("a match has a value to compare with"))
+		r.note(n, "a match without a value to compare with holds always, as by Artillery")
+		return c, false
 	case match:
 		c.Want, c.Typed = r.json(want), true
 	default:
@@ -81,9 +86,9 @@ func (r *reader) capture(n *node, match bool) plan.Capture {
 		c.Slot = r.Define(path[0])
 	}
 	if spec.expr == nil {
-		r.note(n, "a capture without json, xpath, regexp, header or selector finds nothing, as by Artillery")
-		c.Extract = func(*expr.Response) (expr.Value, bool) { return expr.TextValue(""), false }
-		return c
+		r.note(n, "%s without json, xpath, regexp, header or selector finds nothing, as by Artillery", what)
+		c.Extract = func(*expr.Response) (expr.Value, bool) { return expr.TextValue(""), match } // an empty text
+		return c, true
 	}
 	c.Body = spec.From != "header"
 	c.Extract = r.extractor(spec)
@@ -96,7 +101,7 @@ func (r *reader) capture(n *node, match bool) plan.Capture {
 	if len(path) > 1 {
 		c.Extract = into(c.Extract, c.Slot, path[1:])
 	}
-	return c
+	return c, true
 }
 
 // orEmpty is an empty text for what is not there.

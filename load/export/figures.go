@@ -1,11 +1,14 @@
 package export
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"whittle"
 )
 
 // Snapshot is what a run has counted from its start to now.
@@ -53,6 +56,35 @@ var bounds = [...]float64{
 type Buckets struct {
 	counts [len(bounds) + 1]int64
 	sum    float64 // seconds
+}
+
+// MarshalJSON writes the counts and the sum.
+func (b Buckets) MarshalJSON() ([]byte, error) {
+	counts := b.counts[:]
+	for len(counts) > 0 && counts[len(counts)-1] == 0 {
+		counts = counts[:len(counts)-1]
+	}
+	return json.Marshal(bucketsJSON{counts, b.sum})
+}
+
+// UnmarshalJSON reads them, and refuses what no Buckets can have counted.
+func (b *Buckets) UnmarshalJSON(text []byte) error {
+	var o bucketsJSON
+	if err := json.Unmarshal(text, &o); err != nil {
+		return err
+	}
+	if len(o.Counts) > len(b.counts) || slices.ContainsFunc(o.Counts, func(n int64) bool { return n < 0 }) {
+		return whittle.Errorf(whittle.Invalid, "a histogram has more than %d buckets, or a count below 0", len(b.counts))
+	}
+	*b = Buckets{sum: o.Sum}
+	copy(b.counts[:], o.Counts)
+	return nil
+}
+
+// bucketsJSON is Buckets as JSON: the counts without the last ones that are 0.
+type bucketsJSON struct {
+	Counts []int64 `json:"counts"`
+	Sum    float64 `json:"sum"`
 }
 
 // Record counts a time.

@@ -97,6 +97,9 @@ func (j *reader) table(e *element) (names []string, rows [][]expr.Value) {
 		panic(e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8, ISO-8859-1, windows-1252 or GBK", e.value("fileEncoding")))
 	}
 	name := j.fileNameOf(e)
+	if name == "" {
+		panic(e.where("filename").Invalid("%s names no file: JMeter's threads fail by it, and send nothing", e.title()))
+	}
 	delimiter := e.value("delimiter")
 	switch delimiter {
 	case "":

@@ -77,13 +77,14 @@ func fixedText(text string) expr.Expression {
 func (j *reader) function(n plan.Position, inner string, depth int) expr.Expression {
 	c := &functionCall{at: n, raw: inner, name: strings.TrimSpace(inner)}
 	if open := strings.IndexByte(inner, '('); open >= 0 {
-		end := strings.LastIndexByte(inner, ')')
-		if end < open {
+		all, end := arguments(inner[open+1:])
+		if end == 0 {
 			panic(n.Invalid("${__%s}: ( without )", inner))
 		}
-		c.name = strings.TrimSpace(inner[:open])
-		for _, a := range splitArguments(inner[open+1 : end]) {
-			c.args = append(c.args, j.compound(n, a, expr.AsText, depth+1))
+		c.name = inner[:open]
+		for _, a := range all {
+			t, _ := j.compound(n, a, expr.AsText, depth+1)
+			c.args = append(c.args, t)
 		}
 	}
 	if f, ok := jmxFunctions[c.name]; ok {
@@ -96,27 +97,6 @@ func (j *reader) function(n plan.Position, inner string, depth int) expr.Express
 		return f(j, c)
 	}
 	panic(n.Errorf(whittle.Unsupported, "the function __%s is not supported: docs/load-jmeter.md lists those that are", c.name))
-}
-
-// splitArguments splits at commas that are not escaped and not within a ${…}.
-func splitArguments(s string) []string {
-	var out []string
-	begin := 0
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '\\':
-			i++
-		case strings.HasPrefix(s[i:], "${"):
-			i += max(referenceLength(s[i:]), 1) - 1
-		case s[i] == ',':
-			out = append(out, s[begin:i])
-			begin = i + 1
-		}
-	}
-	if begin == 0 && s == "" {
-		return nil
-	}
-	return append(out, s[begin:])
 }
 
 // functionVariables finds the variables that calls of functions fill.
@@ -291,7 +271,7 @@ func (j *reader) jexl(c *functionCall) expr.Expression {
 	if open < 0 {
 		panic(c.at.Invalid("${__%s}: takes an expression", c.raw))
 	}
-	args := splitArguments(c.raw[open+1 : strings.LastIndexByte(c.raw, ')')])
+	args, _ := arguments(c.raw[open+1:])
 	name := c.fixed(1, "")
 	if len(args) == 0 || len(args) > 2 {
 		panic(c.at.Invalid("${__%s}: takes an expression and a variable", c.raw))

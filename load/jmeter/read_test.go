@@ -24,6 +24,7 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`assertion on Assertion.smell`:             testPlan(threadGroup(1, 1, sampler("/", `<ResponseAssertion><stringProp name="Assertion.test_field">Assertion.smell</stringProp></ResponseAssertion><hashTree/>`))),
 		`the action 9 is not supported`:            testPlan(threadGroup(1, 1, `<TestAction><intProp name="ActionProcessor.action">9</intProp></TestAction><hashTree/>`+sampler("/", ""))),
 		`there is no module P / P / Frag`:          testPlan(threadGroup(1, 1, `<ModuleController><collectionProp name="ModuleController.node_path"><stringProp name="1">P</stringProp><stringProp name="2">P</stringProp><stringProp name="3">Frag</stringProp></collectionProp></ModuleController><hashTree/>`+sampler("/", ""))),
+		`"rows" names no file: JMeter`:             testPlan(threadGroup(1, 1, `<CSVDataSet testname="rows"><stringProp name="filename"> </stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
 		`no file frag.jmx`:                         testPlan(threadGroup(1, 1, `<IncludeController><stringProp name="IncludeController.includepath">frag.jmx</stringProp></IncludeController><hashTree/>`+sampler("/", ""))),
 		`below InterleaveControl is not supported`: testPlan(threadGroup(1, 1, `<InterleaveControl/><hashTree><LoopController/><hashTree>`+sampler("/", "")+`</hashTree></hashTree>`)),
 		`JDBCSampler is not supported`:             testPlan(threadGroup(1, 1, "<JDBCSampler/><hashTree/>")),
@@ -69,6 +70,22 @@ func TestOuterSpaces(t *testing.T) {
 	} {
 		if got := outerSpaces(path); got != want {
 			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestWhatIsNotSentSaysWhy: JMeter sends none of these, either.
+func TestWhatIsNotSentSaysWhy(t *testing.T) {
+	for target, want := range map[string]string{
+		"/a?b=c": "", "/{id}": "a URL has no {; encode it", "/a[0]": "a URL has no [", "/a?b[0]=1": "", "/" + fileMark + "face.png>": "the file face.png, which it sends, cannot be read",
+	} {
+		if got := illegalTarget(target); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
+			t.Errorf("%q: %q, want %q", target, got, want)
+		}
+	}
+	for method, want := range map[string]string{"GET": "", "PATCH": "Java's own client, which the plan asks for, has no method PATCH"} {
+		if got := illegalByJava(method)("/{id}"); got != want {
+			t.Errorf("%s: %q, want %q", method, got, want)
 		}
 	}
 }

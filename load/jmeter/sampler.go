@@ -117,7 +117,7 @@ var methods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS
 // notSent makes a request one that is not sent, as JMeter does not send it.
 func (j *reader) notSent(e *element, q *plan.Request, what, why string) {
 	j.note(fmt.Sprintf("line %d: %s is not sent, as by JMeter: %q %s", e.at.Line, e.title(), what, why))
-	q.Illegal = func(string) string { return cmp.Or(what, "missing server") }
+	q.Illegal = func(string) string { return noURLHas(cmp.Or(what, "missing server")) }
 }
 
 // byJava reports whether a plan asks for Java's own client.
@@ -144,7 +144,7 @@ func (j *reader) byMethod(e *element, env elementScope) (steps []plan.Step) {
 			// Any other is not sent: it is a failure, and says so.
 			for i := range inner {
 				if q := inner[i].Request; q != nil {
-					q.Illegal = func(string) string { return "method but " + strings.Join(methods, ", ") }
+					q.Illegal = func(string) string { return "its method is none of " + strings.Join(methods, ", ") }
 				}
 			}
 			holds = func(s *expr.Scope) bool { return !slices.Contains(methods, methodOf(s)) }
@@ -194,15 +194,28 @@ func redirectedByClient(method string, status int) (string, bool) {
 	return "", false
 }
 
+// missingFile finds the mark of a file that could not be read.
+func missingFile(target string) string {
+	_, name, missing := strings.Cut(target, fileMark)
+	if !missing {
+		return ""
+	}
+	return "the file " + strings.TrimSuffix(name, ">") + ", which it sends, cannot be read"
+}
+
+func noURLHas(what string) string {
+	return "a URL has no " + what + "; encode it, or see that every variable in it has a value"
+}
+
 // illegalByJava finds what keeps Java's own client from sending: a method that it has not.
 // It sends a target with any characters.
 func illegalByJava(method string) func(string) string {
 	return func(target string) string {
-		if _, name, missing := strings.Cut(target, fileMark); missing {
-			return "file " + strings.TrimSuffix(name, ">")
+		if missing := missingFile(target); missing != "" {
+			return missing
 		}
 		if !slices.Contains(methodsOfJava, method) {
-			return "method " + method + " by Java's own client"
+			return "Java's own client, which the plan asks for, has no method " + method
 		}
 		return ""
 	}
@@ -213,15 +226,15 @@ var methodsOfJava = []string{"GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", 
 
 // illegalTarget finds a character that no URL has: JMeter sends no such request.
 func illegalTarget(target string) string {
-	if _, name, missing := strings.Cut(target, fileMark); missing {
-		return "file " + strings.TrimSuffix(name, ">")
+	if missing := missingFile(target); missing != "" {
+		return missing
 	}
 	if i := strings.IndexAny(target, "\"<>\\^`{|}"); i >= 0 {
-		return target[i : i+1]
+		return noURLHas(target[i : i+1])
 	}
 	path, _, _ := strings.Cut(target, "?")
 	if i := strings.IndexAny(path, "[]"); i >= 0 {
-		return path[i : i+1]
+		return noURLHas(path[i : i+1])
 	}
 	return ""
 }

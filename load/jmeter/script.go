@@ -339,7 +339,7 @@ func (j *reader) scriptCall(c *functionCall) expr.Expression {
 	if open < 0 {
 		panic(c.at.Invalid("${__%s}: takes an expression", c.raw))
 	}
-	args := splitArguments(c.raw[open+1 : strings.LastIndexByte(c.raw, ')')])
+	args, _ := arguments(c.raw[open+1:])
 	name := ""
 	if len(args) > 1 {
 		name = strings.TrimSpace(args[len(args)-1])
@@ -347,9 +347,9 @@ func (j *reader) scriptCall(c *functionCall) expr.Expression {
 	language := map[string]string{"groovy": "groovy", "BeanShell": "beanshell", "javaScript": "javascript"}[c.name]
 	text := args[0]
 	if !strings.Contains(text, "${") {
-		text = unescaped(text) // else compile does so
+		text = unescaped(text) // as c.args has it
 	}
-	p := j.compileScript(c.at, "__"+c.name, language, j.compile(c.at, text, expr.AsText), text)
+	p := j.compileScript(c.at, "__"+c.name, language, c.args[0], text)
 	if fixed, ok := p.source.Constant(); ok && name == "" && strings.Contains(fixed, "FileServer") && !usesVars.MatchString(fixed) {
 		// The plan's folder, which is known before the run.
 		if v, err := p.run(&expr.Scope{}, &lent{}); err == nil && v != nil {

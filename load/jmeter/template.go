@@ -12,43 +12,52 @@ import (
 )
 
 // compile reads a text with ${variables} and ${__functions()}. A name that
-// nothing fills stays as it is written, as in JMeter.
+// nothing fills stays as it is written, as in JMeter, and so does a text in which there is
+// none, with its backslashes.
 func (j *reader) compile(n plan.Position, text string, enc expr.Encoding) expr.Template {
-	if !strings.Contains(text, "${") {
-		return expr.Template(nil).Literal(enc.EncodeLiteral(text))
+	if strings.Contains(text, "${") {
+		if t, live := j.compound(n, text, enc, 0); live {
+			return t
+		}
 	}
-	return j.compound(n, text, enc, 0)
+	return expr.Template(nil).Literal(enc.EncodeLiteral(text))
 }
 
 // maxNested bounds functions within functions.
 const maxNested = 16
 
-func (j *reader) compound(n plan.Position, text string, enc expr.Encoding, depth int) expr.Template {
+// compound reads a text as JMeter's parser does. live reports whether JMeter then has
+// anything to put together.
+func (j *reader) compound(n plan.Position, text string, enc expr.Encoding, depth int) (t expr.Template, live bool) {
 	if depth > maxNested {
 		panic(n.Invalid("functions nested deeper than %d", maxNested))
 	}
-	var t expr.Template
 	var plain strings.Builder
-	flush := func() {
-		t = t.Literal(enc.EncodeLiteral(plain.String()))
-		plain.Reset()
-	}
 	for i := 0; i < len(text); {
 		switch {
 		case text[i] == '\\' && i+1 < len(text) && strings.IndexByte(`\,$`, text[i+1]) >= 0:
 			plain.WriteByte(text[i+1])
 			i += 2
+		case text[i] == '\\' && i+1 < len(text):
+			plain.WriteString(text[i : i+2])
+			i += 2
 		case strings.HasPrefix(text[i:], "${"):
 			size := referenceLength(text[i:])
 			if size == 0 {
-				i += len("${") // as JMeter reads one without an end
+				if broken(text[i:]) {
+					panic(n.Invalid("%.200s: a call ends with )}", text[i:]))
+				}
+				live = live || plain.Len() > 0
+				plain.WriteString(withoutBackslashes(text[i+len("${"):])) // as JMeter reads one without an end
+				i = len(text)
 				continue
 			}
+			live = true
 			if x, ok := j.reference(n, text[i+2:i+size-1], depth); ok {
-				flush()
-				t = t.Expression(x, enc)
+				t = t.Literal(enc.EncodeLiteral(plain.String())).Expression(x, enc)
+				plain.Reset()
 			} else {
-				plain.WriteString(text[i : i+size])
+				plain.WriteString("${" + withoutBackslashes(text[i+2:i+size-1]) + "}")
 			}
 			i += size
 		default:
@@ -56,28 +65,94 @@ func (j *reader) compound(n plan.Position, text string, enc expr.Encoding, depth
 			i++
 		}
 	}
-	flush()
-	return t
+	return t.Literal(enc.EncodeLiteral(plain.String())), live
 }
 
-// referenceLength is how long the ${…} is that s begins with, those within it
-// included; 0 where it has no end.
+// referenceLength is how long the ${…} is that s begins with: up to the first }, or where
+// a function is called to the one after its arguments; 0 where it has no end.
 func referenceLength(s string) int {
-	depth := 0
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '\\':
+	if name, called := callLength(s); called {
+		_, size := arguments(s[name:])
+		behind := strings.TrimLeft(s[name+size:], " \t\r\n")
+		if size > 0 && strings.HasPrefix(behind, "}") {
+			return len(s) - len(behind) + 1
+		}
+		return 0
+	}
+	for i := len("${"); i < len(s); i++ {
+		switch s[i] {
+		case '\\':
 			i++
-		case strings.HasPrefix(s[i:], "${"):
-			depth++
-			i++
-		case s[i] == '}':
-			if depth--; depth == 0 {
-				return i + 1
-			}
+		case '}':
+			return i + 1
 		}
 	}
 	return 0
+}
+
+// broken tells a call that has no end from a name that has none.
+func broken(s string) bool {
+	_, called := callLength(s)
+	return called
+}
+
+// callLength is how long the ${__name( is that s begins with. False: it is no call.
+func callLength(s string) (int, bool) {
+	n := len(call.FindString(s))
+	return n, n > 0
+}
+
+// call is how one begins.
+var call = regexp.MustCompile(`^\$\{\s*__[A-Za-z]\w*\(`)
+
+// arguments are those of a call, up to its ), with the size of all that; 0: they have no end.
+// A comma parts two of them, unless it is escaped or within a ${…}.
+func arguments(s string) (out []string, size int) {
+	begin, references, parens := 0, 0, 0
+	previous := byte(' ')
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '\\':
+			i++
+			previous = ' '
+			continue
+		case c == '{' && previous == '$':
+			references++
+		case references > 0:
+			if c == '}' {
+				references--
+			}
+		case c == ',':
+			out = append(out, s[begin:i])
+			begin = i + 1
+			continue // as JMeter, which looks back beyond it
+		case c == ')' && parens > 0:
+			parens--
+			continue
+		case c == ')' && i == 0:
+			return nil, 1
+		case c == ')':
+			return append(out, s[begin:i]), i + 1
+		case c == '(':
+			parens++
+			continue
+		}
+		previous = c
+	}
+	return append(out, s[begin:]), 0
+}
+
+// withoutBackslashes takes away each that stands before something.
+func withoutBackslashes(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
 }
 
 // replaced writes something else in place of each ${…} of a text, until what was written
@@ -106,6 +181,7 @@ func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expre
 	if name, ok := strings.CutPrefix(strings.TrimSpace(inner), "__"); ok && isFunction(name) && !j.isVariable(name) {
 		return j.function(n, name, depth), true
 	}
+	inner = withoutBackslashes(inner)
 	if inner == "JMeterThread.last_sample_ok" {
 		return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
 			return expr.TextValue(strconv.FormatBool(s.User == nil || !s.User.Failed()))
@@ -132,7 +208,7 @@ func (j *reader) isVariable(name string) bool {
 }
 
 // functionName is how a call begins.
-var functionName = regexp.MustCompile(`^[A-Za-z]\w*\s*(\(|$)`)
+var functionName = regexp.MustCompile(`^[A-Za-z]\w*(\(|$)`)
 
 // isFunction tells a call from a variable whose name begins with underscores.
 func isFunction(inner string) bool { return functionName.MatchString(inner) }

@@ -116,8 +116,8 @@ type Request struct {
 	// Redirect says by which method a redirect is followed; false: it is not. Nil: as
 	// browsers do.
 	Redirect func(method string, status int) (next string, follow bool)
-	// Illegal finds in a rendered target what keeps the request from being sent; empty:
-	// nothing. Nil: nothing does.
+	// Illegal says why a request of a rendered target is not sent; empty: it is. Nil: all
+	// are.
 	Illegal func(target string) string
 	// Cached is asked before a rendered request is sent, by its URL: whether what the
 	// user has of it is fresh, so that nothing is sent; else it gives header lines that

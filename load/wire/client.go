@@ -135,8 +135,8 @@ func (c *Client) compose(q *request, scope *expr.Scope, now time.Time) (*request
 	}
 	c.render(q, scope, now)
 	if q.Illegal != nil {
-		if what := q.Illegal(requestTarget(c.out)); what != "" {
-			return q, &targetError{what}
+		if why := q.Illegal(requestTarget(c.out)); why != "" {
+			return q, &targetError{why}
 		}
 	}
 	return q, nil
@@ -182,12 +182,10 @@ func (c *Client) lookUp(q *request, scope *expr.Scope) error {
 }
 
 // targetError says that a request was not sent, as its target has a character that no
-// URL has.
-type targetError struct{ what string }
+// URL has, or the like.
+type targetError struct{ why string }
 
-func (e *targetError) Error() string {
-	return "not sent: a URL has no " + e.what + "; encode it, or see that every variable in it has a value"
-}
+func (e *targetError) Error() string { return "not sent: " + e.why }
 
 // Reset ends the user: its connections are closed and its cookies dropped.
 func (c *Client) Reset() {

@@ -32,7 +32,7 @@ func (e *contractError) Unwrap() error { return e.err }
 
 // newGRPCCalls looks up the method of every request of the plan.
 func newGRPCCalls(p *plan.Plan, descriptor []byte, streams Streams) (*grpcCalls, error) {
-	c := &grpcCalls{methods: map[string]grpcMethod{}, streams: streams}
+	c, turns := &grpcCalls{methods: map[string]grpcMethod{}, streams: streams}, false
 	for _, r := range p.Requests() {
 		path, ok := r.Path.Constant()
 		if !ok || r.Address != nil || r.Method != http.MethodPost {
@@ -46,6 +46,10 @@ func newGRPCCalls(p *plan.Plan, descriptor []byte, streams Streams) (*grpcCalls,
 			return nil, whittle.Errorf(whittle.CodeOf(err), "request %q: %w", r.Name, err)
 		}
 		c.methods[path] = grpcMethod{t, client, server}
+		turns = turns || client && server
+	}
+	if streams.Turns > 0 && !turns {
+		return nil, whittle.Errorf(whittle.Invalid, "no request is of a method whose client and server both stream, which take turns")
 	}
 	return c, nil
 }
@@ -78,8 +82,8 @@ func (c *grpcCalls) encode(out *http2Request, q *request) error {
 	}
 	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = q.endpoint.prefix+sent.Target, "", ""
 	if t.server {
-		out.read = func(resp *http.Response, keep int, stop func()) (*streamed, error) {
-			return c.readStream(t, resp, keep, stop)
+		out.read = func(resp *http.Response, keep int, came, stop func()) (*streamed, error) {
+			return c.readStream(t, resp, keep, came, stop)
 		}
 		return nil
 	}

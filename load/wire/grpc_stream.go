@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"whittle"
+	"whittle/internal/notify"
 )
 
 // Streams are the bounds of gRPC calls whose messages stream. The zero value sends as
@@ -20,6 +22,9 @@ import (
 type Streams struct {
 	// Pause is between two messages of the client's.
 	Pause time.Duration
+	// Turns is for how many messages of the server's the client waits after each of its
+	// own, where both stream. 0: for none.
+	Turns int
 	// Messages is after how many messages of the server's a call is over. 0: all.
 	Messages int
 	// Time is after how long a call is over, counted from the response's beginning. 0:
@@ -41,6 +46,9 @@ func (c *grpcCalls) encodeStream(out *http2Request, t grpcMethod, in whittle.Req
 		}
 	}
 	out.pause, out.body = c.streams.Pause, nil
+	if t.server {
+		out.turns = c.streams.Turns
+	}
 	for i, m := range messages {
 		in.Body = m
 		sent, err := t.Request(&in)
@@ -53,12 +61,50 @@ func (c *grpcCalls) encodeStream(out *http2Request, t grpcMethod, in whittle.Req
 	return nil
 }
 
-// pacedBody gives the messages of a body one by one, with the call's pause between them.
+// pacedBody gives the messages of a body one by one, each after the call's pause and once
+// it is the client's turn.
 type pacedBody struct {
-	done <-chan struct{} // closed when the call is over
+	done <-chan struct{} // closed by end, or when the call is over
+	end  context.CancelFunc
 	call *http2Request
 	at   int // read so far
 	next int // the message that at is in
+
+	came    atomic.Int64  // messages of the server's
+	replied notify.Signal // when one has come
+}
+
+func newPacedBody(ctx context.Context, call *http2Request) *pacedBody {
+	ctx, end := context.WithCancel(ctx)
+	return &pacedBody{done: ctx.Done(), end: end, call: call, replied: notify.New()}
+}
+
+// reply counts a message of the server's.
+func (b *pacedBody) reply() {
+	b.came.Add(1)
+	b.replied.Notify()
+}
+
+// wait lets the next message's time come. False: the call is over before.
+func (b *pacedBody) wait() bool {
+	for b.came.Load() < int64(b.next)*int64(b.call.turns) {
+		select {
+		case <-b.replied:
+		case <-b.done:
+			return false
+		}
+	}
+	if b.call.pause <= 0 {
+		return true
+	}
+	t := time.NewTimer(b.call.pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-b.done:
+		return false
+	}
 }
 
 // Read gives at most the rest of one message.
@@ -66,14 +112,8 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	if b.next == len(b.call.frames) {
 		return 0, io.EOF
 	}
-	if b.next > 0 && b.at == b.call.frames[b.next-1] && b.call.pause > 0 {
-		t := time.NewTimer(b.call.pause)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-b.done:
-			return 0, context.Canceled
-		}
+	if b.next > 0 && b.at == b.call.frames[b.next-1] && !b.wait() {
+		return 0, context.Canceled
 	}
 	n := copy(p, b.call.body[b.at:b.call.frames[b.next]])
 	if b.at += n; b.at == b.call.frames[b.next] {
@@ -82,8 +122,11 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close does nothing.
-func (b *pacedBody) Close() error { return nil }
+// Close ends a Read that waits: the server has ended the call, and nobody reads on.
+func (b *pacedBody) Close() error {
+	b.end()
+	return nil
+}
 
 // streamed is what came of a stream: its messages as a JSON list.
 type streamed struct {
@@ -97,8 +140,9 @@ type streamed struct {
 var emptyMessage = make([]byte, frameHeader)
 
 // readStream reads the server's messages until it has no more, or the call's bounds are
-// reached. An error that the server ends with stands for the whole response.
-func (c *grpcCalls) readStream(t grpcMethod, resp *http.Response, keep int, stop func()) (*streamed, error) {
+// reached. It says of each that it has come. An error that the server ends with stands for
+// the whole response.
+func (c *grpcCalls) readStream(t grpcMethod, resp *http.Response, keep int, came, stop func()) (*streamed, error) {
 	over := make(chan struct{})
 	if d := c.streams.Time; d > 0 {
 		timer := time.AfterFunc(d, func() {
@@ -132,6 +176,7 @@ func (c *grpcCalls) readStream(t grpcMethod, resp *http.Response, keep int, stop
 			stop()
 			return out.closed(keep), nil
 		}
+		came()
 	}
 	end := t.Response(&whittle.Response{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Trailer: whittle.Header(resp.Trailer), Body: emptyMessage})
 	switch {

@@ -167,10 +167,13 @@ type http2Request struct {
 	body    []byte
 	// decode turns the response into the one that the plan sees; nil: it is that.
 	decode func(*http.Response, []byte) (status int, header http.Header, body []byte, err error)
-	// read reads a response that is a stream, and ends it with stop; nil: it is none.
-	read func(resp *http.Response, keep int, stop func()) (*streamed, error)
-	// pause is how long there is between two messages of the body, whose ends are frames.
+	// read reads a response that is a stream, of which it says that a message came, and ends
+	// it with stop; nil: it is none.
+	read func(resp *http.Response, keep int, came, stop func()) (*streamed, error)
+	// pause is how long there is between two messages of the body, whose ends are frames;
+	// turns is how many of the server's each waits for.
 	pause  time.Duration
+	turns  int
 	frames []int
 }
 
@@ -198,7 +201,7 @@ func (c *Client) roundTripHTTP2(ctx context.Context, k *conn, call *http2Request
 		t.SentBytes += x.sent.Swap(0)
 		t.ReceivedBytes += x.received.Swap(0)
 	}()
-	whole, stop := ctx, func() {} // the call's own end, and what ends a stream before it
+	whole, stop, came := ctx, func() {}, func() {} // the call's own end, what ends a stream before it, and counts its messages
 	if call.read != nil {
 		ctx, stop = context.WithCancel(ctx)
 		defer stop()
@@ -211,7 +214,8 @@ func (c *Client) roundTripHTTP2(ctx context.Context, k *conn, call *http2Request
 	r.Body, r.ContentLength = http.NoBody, int64(len(call.body))
 	switch {
 	case len(call.frames) > 0:
-		r.Body, r.ContentLength = &pacedBody{done: ctx.Done(), call: call}, -1
+		body := newPacedBody(ctx, call)
+		r.Body, r.ContentLength, came = body, -1, body.reply
 	case len(call.body) > 0:
 		r.Body = io.NopCloser(bytes.NewReader(call.body))
 	}
@@ -227,7 +231,7 @@ func (c *Client) roundTripHTTP2(ctx context.Context, k *conn, call *http2Request
 		return malformed("the response to an HTTP/2 request is %s", resp.Proto)
 	}
 	if call.read != nil {
-		got, err := call.read(resp, keep, stop)
+		got, err := call.read(resp, keep, came, stop)
 		if err != nil {
 			return contextError(whole, err)
 		}

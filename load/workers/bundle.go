@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -137,6 +138,24 @@ func (r recording) ReadDir(name string) ([]fs.DirEntry, error) {
 	return all, err
 }
 
+// words are what may be the names of variables of the environment.
+var words = regexp.MustCompile(`[A-Za-z_]\w*`)
+
+// addMentioned records the variables of the environment whose names stand in files that
+// have anything to do with it: scripts may ask for them during the run.
+func (p *parcel) addMentioned() {
+	for _, text := range p.folder {
+		if !bytes.Contains(text, []byte("process.env")) {
+			continue
+		}
+		for _, word := range words.FindAll(text, -1) {
+			if value := os.Getenv(string(word)); value != "" {
+				p.env[string(word)] = value
+			}
+		}
+	}
+}
+
 // manifest lists what a packed parcel has under numbers.
 type manifest struct {
 	Format string            `json:"format"`
@@ -153,6 +172,7 @@ func (p *parcel) pack(order assignment) ([]byte, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
+	p.addMentioned()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	add := func(name string, body []byte) error {

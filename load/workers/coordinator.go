@@ -46,6 +46,7 @@ type assignment struct {
 	MaxLate     time.Duration `json:"max_late"`
 	Streams     wire.Streams  `json:"streams"`
 	Described   bool          `json:"described"` // there is a descriptor among the files
+	Exported    bool          `json:"exported"`  // samples have what an export needs
 }
 
 // descriptorFile is the name of gRPC's descriptor among the files.
@@ -54,7 +55,7 @@ const descriptorFile = "descriptor"
 func assignmentOf(w *load.Workload, o *load.Options) assignment {
 	return assignment{
 		Workload: *w, Target: o.Target, Pool: o.Pool, MaxInFlight: o.MaxInFlight, Seed: o.Seed, Protocol: o.Protocol, Grace: o.Grace, MaxLate: o.MaxLate, Streams: o.Streams,
-		Described: len(o.Descriptor) > 0,
+		Described: len(o.Descriptor) > 0, Exported: len(o.Exports) > 0,
 	}
 }
 
@@ -481,7 +482,7 @@ func (s *session) hear(ctx context.Context, o *message, files *parcel) {
 		return
 	}
 	if lacks := files.lacked(o.Lacks[:min(len(o.Lacks), maxMissed)]); len(lacks) > 0 {
-		s.whole.Void(m.index, "the plan's scripts looked for "+strings.Join(lacks, ", ")+" during the run, which is sent only where it is in config.includeFiles, or is read while the plan is")
+		s.whole.Void(m.index, "the plan's scripts looked for "+strings.Join(lacks, ", ")+" during the run, which was not sent: a file is where it is in config.includeFiles or is read while the plan is, a variable of the environment ($) where a script has its name")
 	}
 	if o.Failed != "" {
 		s.lose(m, fmt.Sprintf("%.1000s", o.Failed))

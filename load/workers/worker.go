@@ -220,7 +220,11 @@ func (w *Worker) take(raw *client.Msg) {
 		w.order(j, m, raw)
 		return
 	}
-	if raw.Reply != "" {
+	switch {
+	case raw.Reply == "":
+	case m.Kind == toPrepare:
+		w.respond(raw, message{Failed: "it is busy with another run, which has begun meanwhile"})
+	default:
 		w.respond(raw, message{Failed: "it is not of that run any more"})
 	}
 }
@@ -360,7 +364,7 @@ func (w *Worker) begin(j *job, m *message) (failed string) {
 	w.say("runs part %d of %d of %s", j.part.Index+1, j.part.Of, j.runner.Plan())
 	w.work.Go(func() {
 		p, err := j.runner.RunPart(ctx, load.PartRun{
-			Start: w.epoch.Add(m.Clock), Base: base, GivesUp: standstill,
+			Start: w.epoch.Add(m.Clock), Base: base, GivesUp: standstill, Exported: j.files.order.Exported,
 			OnSample: func(s *load.Sample) { w.tell(j, message{Sample: s}) },
 		})
 		o := outcome{job: j, err: err}

@@ -111,7 +111,7 @@ after: {flow: [{get: {url: /after}}]}
 scenarios: [{flow: [{function: word}, {log: "as {{ user }}"}, {get: {url: "/{{ user }}?{{ word }}&{{ $env.WORKERS_TEST }}"}}]}]`,
 	"data/users.csv": "a\nb\nc\nd\ne\nf\ng\nh\n",
 	"plan/lib/main.js": `const part = require('./part'); const other = require('other');
-module.exports = { word: (c, e, done) => { c.vars.word = part.word + other + require('../late/later.json').word; done() } }`,
+module.exports = { word: (c, e, done) => { c.vars.word = part.word + other + require('../late/later.json').word + process.env.WORKERS_LATE; done() } }`,
 	"plan/lib/part.js":                   "module.exports = { word: 'x' }",
 	"plan/node_modules/other/index.js":   "module.exports = process.env.WORKERS_TEST",
 	"plan/node_modules/unused/secret.js": "module.exports = 1",
@@ -130,6 +130,8 @@ func withoutBefore(files map[string]string) map[string]string {
 // alone, and no two users have the same row.
 func TestWorkersRunAPlanThatIsElsewhere(t *testing.T) {
 	t.Setenv("WORKERS_TEST", "e")
+	t.Setenv("WORKERS_LATE", "v")
+	t.Setenv("WORKERS_UNNAMED", "u")
 	dir := t.TempDir()
 	files := withoutBefore(scripted)
 	write(t, dir, files)
@@ -147,7 +149,7 @@ func TestWorkersRunAPlanThatIsElsewhere(t *testing.T) {
 	}
 	want := map[string]int{"/after": 1}
 	for _, user := range "abcdefgh" {
-		want["/"+string(user)+"?xel&e"] = 1
+		want["/"+string(user)+"?xelv&e"] = 1
 	}
 	if !reflect.DeepEqual(seen(), want) {
 		t.Errorf("sent %v, want %v", seen(), want)
@@ -161,9 +163,14 @@ func TestWorkersRunAPlanThatIsElsewhere(t *testing.T) {
 // says which file it was. A file that is nowhere is the plan's own affair.
 func TestAFileThatWasNotSentVoidsTheRun(t *testing.T) {
 	t.Setenv("WORKERS_TEST", "e")
-	for include, says := range map[string]string{"includeFiles: []": "late/later.json", "includeFiles: [late/later.json]": ""} {
+	t.Setenv("WORKERS_LATE", "v")
+	t.Setenv("WORKERS_UNNAMED", "u")
+	for include, says := range map[string]string{"includeFiles: []": "late/later.json", "includeFiles: [late/later.json]": "", "includeFiles: [late/later.json, ]": "$WORKERS_UNNAMED"} {
 		dir := t.TempDir()
 		files := withoutBefore(scripted)
+		if strings.HasPrefix(says, "$") {
+			files["plan/lib/main.js"] = strings.Replace(files["plan/lib/main.js"], "done()", "c.vars.x = process.env['WORKERS_' + 'UNNAMED']; done()", 1)
+		}
 		files["plan/plan.yml"] = strings.Replace(files["plan/plan.yml"], "includeFiles: [late/later.json]", include, 1)
 		files["plan/lib/main.js"] = "require('fs').existsSync('nowhere');" + files["plan/lib/main.js"]
 		write(t, dir, files)
@@ -367,6 +374,8 @@ func TestParcel(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, scripted)
 	t.Setenv("WORKERS_TEST", "e")
+	t.Setenv("WORKERS_LATE", "v")
+	t.Setenv("WORKERS_UNNAMED", "u")
 	p := newParcel()
 	w := load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Files: p, Getenv: p.Getenv}
 	if _, err := w.Read(); err != nil {
@@ -380,7 +389,7 @@ func TestParcel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.order.Seed != 1<<52+1 || u.order.Workload.Plan != w.Plan || !reflect.DeepEqual(u.env, map[string]string{"WORKERS_TEST": "e"}) {
+	if u.order.Seed != 1<<52+1 || u.order.Workload.Plan != w.Plan || !reflect.DeepEqual(u.env, map[string]string{"WORKERS_TEST": "e", "WORKERS_LATE": "v"}) {
 		t.Errorf("order %+v, environment %v", u.order, u.env)
 	}
 	var names []string
