@@ -33,22 +33,26 @@ const (
 
 // Blocked finds stretches of time in which one call from the event loop kept
 // it: consecutive samples with the same outermost own function, without an idle
-// one between them. Two short turns in a row look like a long one only if the
-// profiler saw nothing between them, and their turns are not distinguished; so one or two
-// short stretches prove nothing.
+// one between them, in one turn by Turns. Where these are not known, two short turns in a
+// row look like a long one if the profiler saw nothing between them; so one or two short
+// stretches prove nothing.
 // Without the samples' times nothing is found.
 //
-// A stretch is as long as the CPU time in it, so that what the process waited for a core
+// A stretch ends with its turn, though V8 looks again only long after: on a machine that is
+// busy its samples are further apart than turns. It is as long as the CPU time in it, so that what the process waited for a core
 // is not the call's: by MainClock where that was read, else each sample counts for at
 // most two of the profiler's usual intervals, since it looks again as soon as the process
 // runs.
 func (p *Profile) Blocked() []Blocking {
 	all := map[int32]*Blocking{}
-	current, turn, spent, began := int32(-1), int32(0), time.Duration(0), time.Duration(0)
+	current, turn, spent, began := int32(-1), 0, time.Duration(0), time.Duration(0)
 	endpoint, seen, most := "", 0, 2*p.interval()
 	inside := map[[2]int32]int64{} // by outermost and nearest own function
 	end := func(now time.Duration) {
-		d := spent
+		if turn < len(p.Turns) {
+			now = min(now, p.Turns[turn])
+		}
+		d := min(spent, now-began)
 		if len(p.MainClock) > 0 {
 			d = p.surelyUsed(began, now)
 		}
@@ -77,9 +81,9 @@ func (p *Profile) Blocked() []Blocking {
 		if current >= 0 && p.CategoryOf(s) == Collecting {
 			root = current // the collector works for whoever runs
 		}
-		if root != current || s.Turn != turn {
+		if now := p.turnAt(s.At); root != current || now != turn {
 			end(s.At)
-			current, turn, spent, began, endpoint, seen = root, s.Turn, 0, s.At, s.Endpoint, 0
+			current, turn, spent, began, endpoint, seen = root, now, 0, s.At, s.Endpoint, 0
 		}
 		seen++
 		spent += min(time.Duration(s.Value), most)
@@ -100,6 +104,11 @@ func (p *Profile) Blocked() []Blocking {
 	}
 	sortBy(out, func(b Blocking) (int64, string) { return int64(b.Sum), p.Functions[b.Root].Name })
 	return out
+}
+
+// turnAt numbers the turns of the event loop by how many ended before them.
+func (p *Profile) turnAt(at time.Duration) int {
+	return sort.Search(len(p.Turns), func(i int) bool { return p.Turns[i] > at })
 }
 
 // interval is the usual time from one sample of the event loop's thread to the next: the

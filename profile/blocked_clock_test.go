@@ -61,7 +61,10 @@ func TestAClockThatIsSeldomReadBlocksNobody(t *testing.T) {
 	}{"often": {10 * ms, 1}, "seldom": {200 * ms, 0}} {
 		p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "work", Owner: Own}}, Duration: 400 * ms}
 		for at := time.Duration(0); at < 400*ms; at += 10 * ms {
-			p.Samples = append(p.Samples, Sample{Stack: []Frame{{}}, Value: int64(10 * ms), At: at, Turn: int32(at / (80 * ms))})
+			p.Samples = append(p.Samples, Sample{Stack: []Frame{{}}, Value: int64(10 * ms), At: at})
+		}
+		for at := 80 * ms; at < 400*ms; at += 80 * ms {
+			p.Turns = append(p.Turns, at)
 		}
 		for at := time.Duration(0); at <= 400*ms; at += c.every {
 			p.MainClock = append(p.MainClock, ClockReading{at, at})
@@ -69,5 +72,27 @@ func TestAClockThatIsSeldomReadBlocksNobody(t *testing.T) {
 		if b := p.Blocked(); len(b) != c.want {
 			t.Errorf("%s: %+v", name, b)
 		}
+	}
+}
+
+// V8 looks seldom where its sampler gets no core, and the event loop has had many turns
+// from one sample to the next: none of them is as long as that.
+func TestSamplesFarApartBlockNobody(t *testing.T) {
+	const ms = time.Millisecond
+	p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "slice", Owner: Own}}, Duration: 4000 * ms}
+	for at := time.Duration(0); at < p.Duration; at += 200 * ms {
+		p.Samples = append(p.Samples, Sample{Stack: []Frame{{}}, Value: int64(200 * ms), At: at})
+	}
+	for at := time.Duration(0); at < p.Duration; at += 20 * ms {
+		p.Turns = append(p.Turns, at)
+	}
+	for name, clock := range map[string]bool{"by the clock": true, "without it": false} {
+		for at := time.Duration(0); clock && at <= p.Duration; at += 10 * ms {
+			p.MainClock = append(p.MainClock, ClockReading{at, at})
+		}
+		if b := p.Blocked(); len(b) != 0 {
+			t.Errorf("%s: %+v", name, b)
+		}
+		p.MainClock = nil
 	}
 }

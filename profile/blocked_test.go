@@ -77,13 +77,18 @@ func TestBlockedStretches(t *testing.T) {
 func TestTurnsAreDistinguished(t *testing.T) {
 	p := Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "work", Owner: Own}}}
 	for i := range 100 {
-		p.Samples = append(p.Samples, Sample{Stack: []Frame{{}}, Value: int64(10 * time.Millisecond), At: time.Duration(i) * 10 * time.Millisecond, Turn: int32(i / 2)})
+		p.Samples = append(p.Samples, Sample{Stack: []Frame{{}}, Value: int64(10 * time.Millisecond), At: time.Duration(i) * 10 * time.Millisecond})
+		if i%2 == 0 {
+			p.Turns = append(p.Turns, p.Samples[i].At)
+		}
 	}
+	p.Duration = time.Second
 	if b := p.Blocked(); len(b) != 0 {
 		t.Errorf("calls of 20 ms kept the event loop: %+v", b)
 	}
-	for i := range p.Samples {
-		p.Samples[i].Turn = int32(i / 10)
+	p.Turns = nil
+	for i := range 10 {
+		p.Turns = append(p.Turns, time.Duration(i)*100*time.Millisecond)
 	}
 	if b := p.Blocked(); len(b) != 1 || b[0].Count != 10 || b[0].Longest != 100*time.Millisecond {
 		t.Errorf("ten calls of 100 ms: %+v", b)

@@ -50,7 +50,13 @@ var routers = []struct{ begins, ends string }{
 	{"github.com/gofiber/fiber/", ").nextCustom"},
 	{"github.com/gofiber/fiber/", ").execute"},
 	{"github.com/valyala/fasthttp.(*Server).", "serveConn"},
+	{"github.com/fasthttp/router.(*Router).", "Handler"},
 	{"github.com/julienschmidt/httprouter.", "ServeHTTP"},
+	{"github.com/kataras/iris/", "(*Context).Next"},
+	{"github.com/kataras/iris/", "(*Context).Do"},
+	{"github.com/kataras/iris/", "(*routerHandler).HandleRequest"},
+	{"github.com/beego/beego/", "(*ControllerRegister).serveHttp"},
+	{"github.com/danielgtaylor/huma/v2.Register[", ""},
 	{"connectrpc.com/connect.New", ""},
 	{"google.golang.org/grpc.(*Server).", ""},
 }
@@ -131,17 +137,13 @@ func (f *Function) IsWrapper() bool {
 // its handler serves: what routes knows of the handler or, behind a wrapper, of the
 // first own function that it calls; else the procedure; else the handler's name. A
 // middleware by itself serves no endpoint that could be told, nor does a handler that
-// no router chose, nor a wrapper that calls several functions and is no known route's. A label stays what it is.
+// no router chose, nor a wrapper that calls several functions and is no known route's. A
+// wrapper that calls one is named together with it. A label stays what it is.
 func (p *Profile) LabelHandlers(route func(*Function) string, procedure func(string) string) {
 	if p.Runtime != Go {
 		return
 	}
-	routes := make([]string, len(p.Functions))
-	for i := range p.Functions {
-		if p.Functions[i].Owner == Own {
-			routes[i] = route(&p.Functions[i])
-		}
-	}
+	routes := p.routesBy(route)
 	handlers := make([]Handler, len(p.Samples))
 	calls, names := map[int32]map[int32]bool{}, map[string]map[string]bool{}
 	middleware := map[int32]bool{}
@@ -174,7 +176,7 @@ func (p *Profile) LabelHandlers(route func(*Function) string, procedure func(str
 		at := s.Stack[h.Depth].Function
 		f := &p.Functions[at]
 		switch {
-		case routes[at] != "":
+		case routes[at] != "" && (!middleware[at] || !f.named(routes[at])):
 			s.Endpoint = routes[at]
 		case middleware[at]: // which may call the next function directly
 			s.Endpoint = p.routedBelow(s, h.Depth, routes)
@@ -186,8 +188,43 @@ func (p *Profile) LabelHandlers(route func(*Function) string, procedure func(str
 			s.Endpoint = p.routedBelow(s, h.Depth, routes)
 		case len(calls[at]) < 2 && !anyRouted(calls[at], routes):
 			s.Endpoint = nameOf(f, names)
+			for callee := range calls[at] {
+				s.Endpoint += leadsTo + shortName(p.Functions[callee].Name)
+			}
 		}
 	}
+}
+
+// leadsTo joins a closure that a router called and the one own function that it calls:
+// either may be the handler, and the closure its middleware.
+const leadsTo = " → "
+
+// HandlerName is a Go function's name as an endpoint, where its route cannot be said.
+func (f *Function) HandlerName() string { return shortName(f.Name) }
+
+// named reports whether an endpoint is the function's name, and no route.
+func (f *Function) named(endpoint string) bool {
+	return endpoint == f.HandlerName() || endpoint == f.Name
+}
+
+// routesBy are the functions' routes, or names: of two with one name the whole one.
+func (p *Profile) routesBy(route func(*Function) string) []string {
+	routes, names := make([]string, len(p.Functions)), map[string]map[string]bool{}
+	for i := range p.Functions {
+		f := &p.Functions[i]
+		if f.Owner != Own {
+			continue
+		}
+		if routes[i] = route(f); routes[i] != "" && f.named(routes[i]) {
+			add(names, f.HandlerName(), f.Name)
+		}
+	}
+	for i := range p.Functions {
+		if f := &p.Functions[i]; f.Owner == Own && f.named(routes[i]) {
+			routes[i] = nameOf(f, names)
+		}
+	}
+	return routes
 }
 
 // nameOf is a handler's name as an endpoint: without its package's path, unless

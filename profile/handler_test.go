@@ -63,7 +63,7 @@ func TestHandlersWithoutSources(t *testing.T) {
 			[][]string{{conn, server, mux, handle, "main.auth.func1", "main.a"}, {conn, server, mux, handle, "main.auth.func1", "main.b"}},
 			[]string{"", ""},
 		},
-		"a closure that calls one": {[][]string{{conn, server, mux, handle, "main.main.func1", "main.a"}}, []string{"main.main.func1"}},
+		"a closure that calls one": {[][]string{{conn, server, mux, handle, "main.main.func1", "main.a"}}, []string{"main.main.func1 → main.a"}},
 		"a type that is a handler": {[][]string{{conn, server, mux, "main.(*api).ServeHTTP"}}, []string{"main.(*api).ServeHTTP"}},
 		"one of those in another":  {[][]string{{conn, server, mux, "main.(*log).ServeHTTP", "main.(*api).ServeHTTP"}}, []string{"main.(*api).ServeHTTP"}},
 		"behind a library's":       {[][]string{{conn, server, mux, "github.com/rs/cors.(*Cors).Handler.func1", "main.(*api).ServeHTTP"}}, []string{"main.(*api).ServeHTTP"}},
@@ -79,7 +79,7 @@ func TestHandlersWithoutSources(t *testing.T) {
 		"a connect method":          {[][]string{{conn, server, mux, handle, "main.NewGreeterHandler.func1", "connectrpc.com/connect.NewUnaryHandler[...].func1", "main.(*greeter).Hello"}}, []string{"/Greeter/Hello"}},
 		"a generated wrapper":       {[][]string{{conn, server, mux, handle, "main.(*Generated).Get", handle, "main.(*Generated).Get.func1", "main.(*store).Get"}}, []string{"main.(*store).Get"}},
 		"generated code inside one": {[][]string{{conn, server, mux, handle, "main.work", "main.(*Generated).Save", "main.hook"}}, []string{"main.work"}},
-		"generics":                  {[][]string{{conn, server, mux, handle, "main.typed[go.shape.struct { a/b.X int }].func1", "main.a"}}, []string{"main.typed.func1"}},
+		"generics":                  {[][]string{{conn, server, mux, handle, "main.typed[go.shape.struct { a/b.X int }].func1", "main.a"}}, []string{"main.typed.func1 → main.a"}},
 		"a sort's closure is inner": {[][]string{{conn, server, mux, handle, "main.work", "slices.SortFunc", "main.work.func1"}}, []string{"main.work"}},
 	} {
 		t.Run(name, func(t *testing.T) {

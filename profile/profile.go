@@ -105,9 +105,6 @@ type Sample struct {
 	// Thread is 0 for the one that V8's event loop is on, and of other threads where the
 	// profile has them: each worker's own, or -1.
 	Thread int32
-	// Turn distinguishes the turns of the event loop, as far as they are known: samples of
-	// one turn have one number.
-	Turn int32
 }
 
 // Profile is what one process spent over a time.
@@ -123,6 +120,9 @@ type Profile struct {
 	// MainClock are readings of the CPU clock of the thread that the event loop is on, in
 	// order. None: it was not read.
 	MainClock []ClockReading
+	// Turns are the moments at which one turn of the event loop ended and the next began,
+	// in order, as far as they are known.
+	Turns []time.Duration
 	// Estimated says that the file does not know how long a sample is: each counts
 	// alike. Where it knows no times either, Duration is their sum.
 	Estimated bool

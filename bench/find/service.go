@@ -74,7 +74,7 @@ func (s *service) findPlanted() error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "dist"):
+		case entry.IsDir() && made(entry.Name()):
 			return filepath.SkipDir
 		case entry.IsDir():
 			return nil
@@ -101,12 +101,18 @@ func (s *service) findPlanted() error {
 	})
 }
 
-// build makes what is to be run.
+// made says that a folder holds what was built or installed, and no source.
+func made(folder string) bool {
+	return folder == "node_modules" || folder == "dist" || folder == "build" || len(folder) > 1 && folder[0] == '.'
+}
+
+// build makes what is to be run. A Go program names its sources where they are: what the
+// environment asks of go build otherwise is about other builds.
 func (s *service) build(ctx context.Context, work string) error {
 	command := s.Build
 	if len(s.Run) == 0 {
 		s.binary = filepath.Join(work, "service")
-		command = []string{"go", "build", "-o", s.binary, "."}
+		command = []string{"go", "build", "-trimpath=false", "-o", s.binary, "."}
 	}
 	if len(command) == 0 {
 		return nil

@@ -124,6 +124,18 @@ func (m *marks) turn(microseconds float64) int {
 	return n
 }
 
+// turns are the moments at which one turn ended and the next began, since a moment of V8's
+// clock.
+func (m *marks) turns(since time.Duration) []time.Duration {
+	var out []time.Duration
+	for i, code := range m.codes {
+		if code&^nameBits != over {
+			out = append(out, time.Duration(m.times[i]*float64(time.Microsecond))-since)
+		}
+	}
+	return out
+}
+
 // at gives the request that the process worked for at a moment of V8's clock. "":
 // for none that is known.
 func (m *marks) at(microseconds float64) string {

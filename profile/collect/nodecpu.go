@@ -108,11 +108,7 @@ func label(p *profile.Profile, m *marks, r *router) {
 		}
 		r.reconcile(p, m, turn)
 		p.Requests = m.requests(r.endpoint)
-		for i := range p.Samples {
-			if s := &p.Samples[i]; s.Thread == 0 {
-				s.Turn = int32(m.turn(float64((p.Clock + s.At).Microseconds())))
-			}
-		}
+		p.Turns = m.turns(p.Clock)
 	}
 	p.LabelEndpoints(r.of, turn)
 	if m != nil {

@@ -53,6 +53,7 @@ type finder struct {
 	all     []registration
 	served  map[string]bool // procedures
 	before  map[string]bool // functions that stand before many handlers
+	unsaid  map[string]bool // functions with a route that could not be said whole
 	later   []func()        // what needs every body to be known
 	// literals are the names that the compiler gives functions without one, and lines how
 	// many of them begin at a line.
@@ -71,7 +72,7 @@ const (
 func newFinder(set *token.FileSet, info *types.Info) *finder {
 	return &finder{
 		set: set, info: info, same: map[any]any{}, parents: map[any][]edge{}, values: map[types.Object]value{},
-		bodies: map[*types.Func]*ast.FuncDecl{}, methods: map[*ast.CallExpr][]string{}, served: map[string]bool{}, before: map[string]bool{},
+		bodies: map[*types.Func]*ast.FuncDecl{}, methods: map[*ast.CallExpr][]string{}, served: map[string]bool{}, before: map[string]bool{}, unsaid: map[string]bool{},
 		literals: map[*ast.FuncLit]string{}, lines: map[string]int{}, grouped: map[types.Object]bool{},
 	}
 }
@@ -132,8 +133,8 @@ func (f *finder) group(of *ast.FuncType) {
 	}
 }
 
-// groups are the types of echo's, gin's, chi's, fiber's and gorilla's such routers.
-var groups = map[string]bool{"Group": true, "RouterGroup": true, "IRouter": true, "IRoutes": true, "Router": true}
+// groups are the types of echo's, gin's, chi's, fiber's, gorilla's and iris's such routers.
+var groups = map[string]bool{"Group": true, "RouterGroup": true, "IRouter": true, "IRoutes": true, "Router": true, "Party": true}
 
 var procedureText = regexp.MustCompile(`^/[A-Za-z_][\w.]*/\w+$`)
 
@@ -317,7 +318,7 @@ func (f *finder) router(e ast.Expr) (place any, prefix string, ok bool) {
 		switch name {
 		case "":
 			return nil, "", false
-		case "Group", "PathPrefix", "Path", "Route":
+		case "Group", "PathPrefix", "Path", "Route", "Party":
 			if len(e.Args) > 0 {
 				prefix = f.prefix(e.Args[0])
 			}
@@ -393,9 +394,9 @@ func (f *finder) call(call *ast.CallExpr, standard bool) {
 		f.chained(call, x)
 	case "Use", "With", "Pre":
 		f.middlewares(call.Args)
-	case "Route", "Group":
+	case "Route", "Group", "Party", "PartyFunc":
 		f.nested(call, x)
-		if name == "Group" && len(call.Args) > 1 {
+		if (name == "Group" || name == "Party") && len(call.Args) > 1 {
 			if _, ok := f.text(call.Args[0]); ok {
 				f.middlewares(call.Args[1:])
 			}

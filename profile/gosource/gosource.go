@@ -43,6 +43,9 @@ func Label(folder string, profiles ...*profile.Profile) {
 		for i := range p.Functions {
 			if f := &p.Functions[i]; f.Owner == profile.Own {
 				r.addModuleOf(f, folder)
+				if at := path.Dir(f.File); profile.PackageOf(f.Name) == "main" && at != "." {
+					r.mains[at] = true
+				}
 			}
 		}
 	}
@@ -74,12 +77,13 @@ type reader struct {
 	info     *types.Info
 	files    int
 	bytes    int64
-	packages []string // import paths, in the order in which they were parsed
+	packages []string        // import paths, in the order in which they were parsed
+	mains    map[string]bool // folders of the programs' own packages main, as their profiles name them
 }
 
 func newReader() *reader {
 	return &reader{
-		set: token.NewFileSet(), modules: map[string]*module{}, seen: map[string]bool{},
+		set: token.NewFileSet(), mains: map[string]bool{}, modules: map[string]*module{}, seen: map[string]bool{},
 		parsed: map[string][]*ast.File{}, checked: map[string]*types.Package{},
 		info: &types.Info{
 			Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
@@ -206,7 +210,8 @@ func (r *reader) Import(at string) (*types.Package, error) {
 // Of an own package that imports none of them the declarations are enough.
 var serving = []string{
 	"net/http", "github.com/gorilla/mux", "github.com/go-chi/chi", "github.com/gin-gonic/gin", "github.com/labstack/echo",
-	"github.com/gofiber/fiber", "github.com/julienschmidt/httprouter", "github.com/valyala/fasthttp", "connectrpc.com/connect", "google.golang.org/grpc",
+	"github.com/gofiber/fiber", "github.com/julienschmidt/httprouter", "github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/kataras/iris",
+	"connectrpc.com/connect", "google.golang.org/grpc",
 }
 
 func (r *reader) registers(pkg string) bool {
@@ -218,11 +223,18 @@ func (r *reader) registers(pkg string) bool {
 	})
 }
 
+// anotherMain reports whether a package is another program of the module: its functions
+// have the names of this one's.
+func (r *reader) anotherMain(pkg string) bool {
+	file := r.parsed[pkg][0]
+	return file.Name.Name == "main" && len(r.mains) > 0 && !r.mains[pkg] && !r.mains[filepath.Dir(r.set.Position(file.Pos()).Filename)]
+}
+
 // routes finds what the packages register.
 func (r *reader) routes() *Routes {
 	f := newFinder(r.set, r.info)
 	for _, pkg := range r.packages {
-		if !r.registers(pkg) {
+		if !r.registers(pkg) || r.anotherMain(pkg) {
 			continue
 		}
 		if _, err := r.Import(pkg); err == nil {
@@ -232,10 +244,15 @@ func (r *reader) routes() *Routes {
 		}
 	}
 	out := f.found()
-	for key, routes := range maps.Clone(out.byFunction) {
-		for _, m := range r.modules {
+	for _, m := range r.modules { // as a build with -trimpath names its files
+		for key, routes := range maps.Clone(out.byFunction) {
 			if strings.HasPrefix(key, m.folder+"/") {
 				out.byFunction[m.short(key)] = routes
+			}
+		}
+		for key := range maps.Clone(out.unsaid) {
+			if strings.HasPrefix(key, m.folder+"/") {
+				out.unsaid[m.short(key)] = true
 			}
 		}
 	}

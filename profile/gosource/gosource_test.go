@@ -43,7 +43,7 @@ func TestEveryFrameworksHandlerIsFound(t *testing.T) {
 		{"http", "POST /orders/{id}/price", "orders.(*Shop).Price"},
 		{"gorilla", "GET /api/games/{id}/best", "scores.best"},
 		{"chi", "POST /v1/years/{year}/close", "reports.(*Books).Close"},
-		{"gin", "POST /api/v1/reverse", "main.main.typed.func3"},
+		{"gin", "POST /api/v1/reverse", "main.main.typed.func3 → main.reverse"},
 		{"echo", "GET /users/:id/avatar", "avatars.(*Painter).Draw"},
 		{"fiber", "POST /links/check", "main.main.func2"},
 		{"connect", "/greet.v1.GreetService/Greet", "/GreetService/Greet"},
@@ -166,10 +166,13 @@ func TestRoutesAreFollowed(t *testing.T) {
 		"the one before it":             {`http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {})`, "main.main.func1", "/a", 3},
 		"where they are inlined":        {`http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {})`, "main.init.main.func7", "/a or /b", 3},
 		"one within another":            {`func() { http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {}) }()`, "main.main.func1.2", "/b", 3},
+		"iris's parties":                {`app := iris.New(); app.Party("/p", bound).Get("/a", work)`, "main.work", "GET /p/a", 1},
+		"a party of a function":         {`app := iris.New(); app.PartyFunc("/p", func(p iris.Party) { p.Get("/{id:int}", work) })`, "main.work", "GET /p/{id:int}", 1},
+		"fasthttp's router":             {`r := router.New(); g := r.Group("/p"); g.GET("/{id}", work)`, "main.work", "GET /p/{id}", 1},
 		"code that does not compile":    {`r := gin.New(; r.GET("/b", work)`, "main.work", "main.work", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			source := "package main; import (\"net/http\"; \"os\"; \"github.com/gin-gonic/gin\"; \"github.com/labstack/echo/v4\")\n" +
+			source := "package main; import (\"net/http\"; \"os\"; \"github.com/gin-gonic/gin\"; \"github.com/labstack/echo/v4\"; \"github.com/kataras/iris/v12\"; \"github.com/fasthttp/router\")\n" +
 				"func main() {\n" + c.body + strings.Repeat("\n", 8-strings.Count(c.body, "\n")) + "}\n" +
 				"func make1() http.HandlerFunc { return func(w http.ResponseWriter, r *http.Request) {} }\n" +
 				"func (s *server) handle() http.HandlerFunc { return func(w http.ResponseWriter, r *http.Request) {} }\n" +
@@ -223,5 +226,67 @@ func TestHandlersThatAreMadeTogether(t *testing.T) {
 		if got := of("main.both.func2", 9); name == "both on one" && got != "/dear" {
 			t.Errorf("the second on a line serves %q", got)
 		}
+	}
+}
+
+// A module's programs have functions of one name, and each its own routes: those of
+// another one are nobody's here, whether the build names whole paths or not.
+func TestAnotherProgramsRoutesAreNotThisOnes(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":           "module example.com/x\n",
+		"cmd/shop/main.go": "package main\nimport \"net/http\"\nfunc main() { http.HandleFunc(\"GET /a\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n",
+		"cmd/jobs/main.go": "package main\nimport \"net/http\"\nfunc main() { http.HandleFunc(\"GET /b\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{filepath.Join(folder, "cmd/shop/main.go"), "example.com/x/cmd/shop/main.go"} {
+		p := stacked(profile.Function{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard}, profile.Function{Name: "main.work", File: file, Line: 4, Owner: profile.Own})
+		if Label(folder, p); p.Samples[0].Endpoint != "GET /a" {
+			t.Errorf("%s: it serves %q", file, p.Samples[0].Endpoint)
+		}
+	}
+}
+
+// stacked is a profile of one sample, whose stack begins at the root.
+func stacked(functions ...profile.Function) *profile.Profile {
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Go, Functions: functions, Samples: []profile.Sample{{Value: 1}}}
+	for i := range functions {
+		p.Samples[0].Stack = append([]profile.Frame{{Function: int32(i)}}, p.Samples[0].Stack...)
+	}
+	return p
+}
+
+// Where a prefix is not known a route's middleware is no more its name than where it is:
+// the handler is, which it calls directly; and by itself it is nobody's.
+func TestAMiddlewareIsNoEndpointBelowAnUnknownPrefix(t *testing.T) {
+	folder, _ := small(t, `package main
+import ("os"; "github.com/labstack/echo/v4")
+func main() {
+	e := echo.New()
+	g := e.Group(os.Args[1])
+	g.GET("/a", work, timed)
+}
+func work(c echo.Context) error { return nil }
+func timed(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error { return next(c) }
+}
+`)
+	file := filepath.Join(folder, "main.go")
+	functions := []profile.Function{
+		{Name: "github.com/labstack/echo/v4.(*Echo).ServeHTTP", Owner: profile.Library},
+		{Name: "github.com/labstack/echo/v4.(*Echo).add.func1", Owner: profile.Library},
+		{Name: "main.timed.func1", File: file, Line: 10, Owner: profile.Own},
+		{Name: "main.work", File: file, Line: 8, Owner: profile.Own},
+	}
+	p := stacked(functions...)
+	p.Samples = append(p.Samples, profile.Sample{Value: 1, Stack: []profile.Frame{{Function: 2}, {Function: 1}, {Function: 0}}})
+	if Label(folder, p); p.Samples[0].Endpoint != "main.work" || p.Samples[1].Endpoint != "" {
+		t.Errorf("endpoints %q and %q", p.Samples[0].Endpoint, p.Samples[1].Endpoint)
 	}
 }

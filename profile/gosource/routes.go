@@ -14,6 +14,7 @@ import (
 // Routes are what a service's functions serve.
 type Routes struct {
 	byFunction map[string]map[string]bool
+	unsaid     map[string]bool     // functions that serve a route, and go by their names
 	procedures map[string][]string // full names, by name without package
 }
 
@@ -34,7 +35,7 @@ func (f *finder) found() *Routes {
 			f.parents[place] = []edge{{nil, uncalled}}
 		}
 	}
-	r := &Routes{byFunction: map[string]map[string]bool{}, procedures: map[string][]string{}}
+	r := &Routes{byFunction: map[string]map[string]bool{}, unsaid: f.unsaid, procedures: map[string][]string{}}
 	for _, g := range f.all {
 		for _, prefix := range f.prefixes(g.router, map[any]bool{}) {
 			if strings.Contains(prefix+g.path, uncalled) {
@@ -42,7 +43,7 @@ func (f *finder) found() *Routes {
 			}
 			if strings.Contains(prefix+g.path, unknown) {
 				for _, s := range g.serves {
-					f.before[s] = true // it has a name, and no route that could be said
+					f.unsaid[s] = true
 				}
 				continue
 			}
@@ -57,6 +58,7 @@ func (f *finder) found() *Routes {
 	}
 	for s := range f.before {
 		delete(r.byFunction, s)
+		delete(r.unsaid, s)
 	}
 	for full := range f.served {
 		service, method := path.Split(full)
@@ -101,11 +103,16 @@ func join(before, after string) string {
 	return whole
 }
 
-// of is the route that a function serves: where they are a few, all of them.
+// of is the route that a function serves: where they are a few, all of them, and its name
+// where one cannot be said.
 func (r *Routes) of(f *profile.Function) string {
-	all := r.byFunction[plain(f.Name)]
+	name, at := plain(f.Name), f.File+":"+strconv.Itoa(f.Line)
+	if r.unsaid[name] || r.unsaid[at] {
+		return f.HandlerName()
+	}
+	all := r.byFunction[name]
 	if len(all) == 0 && f.Line > 0 {
-		all = r.byFunction[f.File+":"+strconv.Itoa(f.Line)]
+		all = r.byFunction[at]
 	}
 	if len(all) == 0 || len(all) > maxOneOf {
 		return ""
