@@ -171,6 +171,46 @@ func TestRudderStacksBrowserSDK(t *testing.T) {
 	}
 }
 
+// TestSegmentsBrowserSDK sends from a page of another origin, event by event, and as
+// a batch when the page is left, with settings that the service itself gives.
+func TestSegmentsBrowserSDK(t *testing.T) {
+	ctx := browser(t)
+	modules := nodeClients(t)
+	sdk := http.StripPrefix("/sdk/", http.FileServer(http.Dir(filepath.Join(modules, "node_modules/@segment/analytics-next/dist/umd"))))
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/sdk/"):
+			sdk.ServeHTTP(w, r)
+		case r.URL.Path == "/page":
+			http.ServeFile(w, r, "clients/segment.html")
+		default:
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<!doctype html><title>Another page</title>")
+		}
+	}))
+	defer page.Close()
+	for _, batching := range []string{"0", "1"} {
+		data := t.TempDir()
+		s := keyed(t, data)
+		if err := chromedp.Do(ctx, chromedp.Navigate(page.URL+"/page?batching="+batching+"&url="+s.public)); err != nil {
+			t.Fatal(err)
+		}
+		within(t, "batching="+batching+": the SDK has taken all", func() bool {
+			state, err := chromedp.Run(ctx, chromedp.Evaluate[string]("window.state"))
+			if err != nil || state != "sent" && state != "loading" {
+				t.Fatalf("%s, %v", state, err)
+			}
+			return state == "sent"
+		})
+		if err := chromedp.Do(ctx, chromedp.Navigate(page.URL+"/another")); err != nil {
+			t.Fatal(err)
+		}
+		within(t, "batching="+batching+": all are kept", func() bool { return s.figure("ingest_log_records_total") >= 6 })
+		s.kill()
+		arrived(t, data, map[string]int{"identify": 1, "track": 5})
+	}
+}
+
 // TestSegmentsPythonSDK sends a NaN among its events: that one is rejected with
 // its place, and is a dead letter.
 func TestSegmentsPythonSDK(t *testing.T) {

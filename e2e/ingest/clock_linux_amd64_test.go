@@ -250,6 +250,11 @@ func TestClockIsSet(t *testing.T) {
 	start(-year, "--retain-age", "1h")
 	c.phase(t, "started a year behind")
 	c.service.kill()
+	for n, ahead := range []time.Duration{year, year, 2 * year} {
+		start(ahead, "--retain-age", "1h")
+		c.lookedAt(t, data, fmt.Sprintf("start %d, %v ahead", n, ahead))
+		c.service.kill()
+	}
 	start(0, "--retain-age", "1h")
 	c.lookedAt(t, data, "at the end")
 	c.service.kill()

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -159,6 +161,50 @@ func TestWhatIsRejectedIsNotGone(t *testing.T) {
 	}
 	if n := bytes.Count(out, []byte("\n")); n != len(there) {
 		t.Errorf("dead ls shows %d of %d", n, len(there))
+	}
+	l.resolve(t, data, slices.Sorted(maps.Keys(there)))
+}
+
+// resolve mends some of the letters, sends some as they are, and removes all others.
+// Then none is listed, each has one outcome, and what was mended is kept once.
+func (l *deadLedger) resolve(t *testing.T, data string, names []string) {
+	t.Helper()
+	dead := func(in string, fails bool, args ...string) []byte {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), binary, append([]string{"dead", args[0], "--env-file", "", "--data", data}, args[1:]...)...)
+		cmd.Stdin = strings.NewReader(in)
+		out, err := cmd.Output()
+		if _, failed := errors.AsType[*exec.ExitError](err); failed != fails {
+			t.Fatalf("%q: %v", args, err)
+		}
+		return out
+	}
+	s := serve(t, data)
+	const mended, again = 3, 5
+	for i, name := range names[:mended] {
+		event := fmt.Sprintf(`{"batch":[{"type":"track","userId":"u","event":"e","messageId":"mended-%d"}]}`, i)
+		dead(event, false, "retry", "--url", s.public, "--mended", "-", name)
+	}
+	dead("", true, append([]string{"retry", "--url", s.public}, names[mended:mended+again]...)...)
+	dead("", false, "rm", "--source", "any", "--reason", "the test's")
+	if out := dead("", false, "ls"); !bytes.HasPrefix(out, fmt.Appendf(nil, "0 dead letters, 0 shown; --all has %d more", len(names)+again)) {
+		t.Errorf("dead ls says %s", out)
+	}
+	all := dead("", false, "ls", "--all", "-n", "0", "--json")
+	for outcome, want := range map[string]int{"mended": mended, "replaced": again, "removed": len(names) - mended, "sent": 0} {
+		if n := bytes.Count(all, fmt.Appendf(nil, `"outcome":%q`, outcome)); n != want {
+			t.Errorf("%d of %d letters are %s, not %d", n, len(names)+again, outcome, want)
+		}
+	}
+	s.kill()
+	kept := 0
+	for _, e := range entries(t, data) {
+		if strings.HasPrefix(e.ID, "mended-") {
+			kept++
+		}
+	}
+	if kept != mended {
+		t.Errorf("%d of %d mended events are kept", kept, mended)
 	}
 }
 

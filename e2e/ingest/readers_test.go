@@ -18,8 +18,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 )
 
+// shardRecord is a record, and which shard it is in.
+type shardRecord struct {
+	types.Record
+	shard string
+}
+
 // shardRecords are all records of a stream, as Kinesis hands them to any reader.
-func shardRecords(t *testing.T, api *kinesistest.API, name string) (all []types.Record) {
+func shardRecords(t *testing.T, api *kinesistest.API, name string) (all []shardRecord) {
 	t.Helper()
 	client, end := api.Client()
 	defer end()
@@ -38,23 +44,28 @@ func shardRecords(t *testing.T, api *kinesistest.API, name string) (all []types.
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, out.Records...)
+		for _, r := range out.Records {
+			all = append(all, shardRecord{r, *shard.ShardId})
+		}
 	}
 	return all
 }
 
-// lambdaEvent is what Lambda calls a handler with, by its documentation.
-func lambdaEvent(t *testing.T, records []types.Record) []byte {
+// lambdaEvent is what Lambda calls a handler with, by its documentation, made of what
+// the API says of each record.
+func lambdaEvent(t *testing.T, stream string, records []shardRecord) []byte {
 	t.Helper()
 	type m = map[string]any
 	var all []m
 	for _, r := range records {
 		all = append(all, m{
 			"eventSource": "aws:kinesis", "eventVersion": "1.0", "eventName": "aws:kinesis:record",
-			"eventID": "shardId-000000000000:" + *r.SequenceNumber, "awsRegion": kinesistest.Region,
+			"eventID": r.shard + ":" + *r.SequenceNumber, "awsRegion": kinesistest.Region,
+			"eventSourceARN":    "arn:aws:kinesis:" + kinesistest.Region + ":000000000000:stream/" + stream,
+			"invokeIdentityArn": "arn:aws:iam::000000000000:role/lambda-role",
 			"kinesis": m{
 				"kinesisSchemaVersion": "1.0", "partitionKey": *r.PartitionKey, "sequenceNumber": *r.SequenceNumber,
-				"data": base64.StdEncoding.EncodeToString(r.Data), "approximateArrivalTimestamp": 1545084650.987,
+				"data": base64.StdEncoding.EncodeToString(r.Data), "approximateArrivalTimestamp": float64(r.ApproximateArrivalTimestamp.UnixMilli()) / 1000,
 			},
 		})
 	}
@@ -94,7 +105,7 @@ func TestOtherReadersOfKinesis(t *testing.T) {
 			t.Run("Lambda", func(t *testing.T) {
 				node, modules := needs.Node(t), nodeClients(t)
 				cmd := exec.CommandContext(t.Context(), node, "clients/lambda.js", filepath.Join(modules, "node_modules"))
-				cmd.Stdin = bytes.NewReader(lambdaEvent(t, records))
+				cmd.Stdin = bytes.NewReader(lambdaEvent(t, name, records))
 				holdEvents(t, cmd, events)
 			})
 			t.Run("KCL", func(t *testing.T) {

@@ -10,28 +10,58 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"whittle"
 	"whittle/internal/filelock"
 )
 
-// doneName is the file that lists the letters that were sent again, by offset.
-// It stands next to the letters' log, which a server may be writing.
+// doneName is the file that lists the letters that need nobody any more, by
+// offset. It stands next to the letters' log, which a server may be writing.
 const doneName = "RETRIED"
 
 // lineEnd shows that a line is whole: what is left of 123 may be 12.
 const lineEnd = "."
 
-// Done is the set of letters that were sent again and need nobody any more.
+// Outcome says what became of a letter.
+type Outcome string
+
+// The outcomes.
+const (
+	// Sent: it was sent again as it is, and taken.
+	Sent Outcome = "sent"
+	// Mended: what somebody made of it was sent, and taken.
+	Mended Outcome = "mended"
+	// Replaced: it was rejected again, and the new letter stands for it.
+	Replaced Outcome = "replaced"
+	// Removed: somebody said that nobody needs it.
+	Removed Outcome = "removed"
+)
+
+// Note is the trace that a letter leaves when it is done.
+type Note struct {
+	Outcome Outcome
+	// Time is when it was done. Zero: by a version that did not write it down.
+	Time time.Time
+	// Text is who replaced it, or why it was removed; at most MaxNote bytes.
+	Text string
+}
+
+// MaxNote bounds the text of a note.
+const MaxNote = 512
+
+// Done is the set of letters that need nobody any more.
 type Done struct {
-	file *os.File
-	set  map[uint64]bool
+	file  *os.File
+	path  string
+	lines int // that the file holds
+	notes map[uint64]Note
 }
 
 // ReadDone reads which letters of a log's folder are done. A last line that was
 // cut short is passed over: that letter is sent twice, under its id.
 func ReadDone(dir string) (*Done, error) {
-	d := &Done{set: map[uint64]bool{}}
+	d := &Done{notes: map[uint64]Note{}}
 	f, err := os.Open(filepath.Join(dir, doneName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return d, nil
@@ -43,23 +73,40 @@ func ReadDone(dir string) (*Done, error) {
 	return d, d.read(f)
 }
 
-// OpenDone is ReadDone for the one process that sends letters again.
+// OpenDone is ReadDone for the one process that changes the set.
 func OpenDone(dir string) (*Done, error) {
-	f, err := os.OpenFile(filepath.Join(dir, doneName), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "open dead letters: %w", err)
+	d := &Done{path: filepath.Join(dir, doneName), notes: map[uint64]Note{}}
+	for d.file == nil {
+		f, err := os.OpenFile(d.path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, whittle.Errorf(whittle.Unavailable, "open dead letters: %w", err)
+		}
+		if filelock.Hold(f) != nil {
+			f.Close()
+			return nil, whittle.Errorf(whittle.FailedPrecondition, "another process sends the dead letters in %s again", dir).
+				WithHint("wait until it has ended")
+		}
+		if !isAt(f, d.path) {
+			f.Close() // it was written anew before it was held
+			continue
+		}
+		d.file = f
 	}
-	d := &Done{file: f, set: map[uint64]bool{}}
-	if filelock.Hold(f) != nil {
-		f.Close()
-		return nil, whittle.Errorf(whittle.FailedPrecondition, "another process sends the dead letters in %s again", dir).
-			WithHint("wait until it has ended")
-	}
-	if err := d.read(f); err != nil {
-		f.Close()
+	if err := d.read(d.file); err != nil {
+		d.file.Close()
 		return nil, err
 	}
 	return d, nil
+}
+
+// isAt reports whether a path still names f.
+func isAt(f *os.File, path string) bool {
+	held, err := f.Stat()
+	if err != nil {
+		return true // what is wrong shows when it is read
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(held, there)
 }
 
 // read passes over what is no whole line of a letter: it was cut short or is
@@ -75,32 +122,120 @@ func (d *Done) read(f *os.File) error {
 		if err != nil {
 			return whittle.Errorf(whittle.Unavailable, "read dead letters: %w", err)
 		}
-		text, whole := strings.CutSuffix(string(line), lineEnd)
-		if offset, err := strconv.ParseUint(text, 10, 64); err == nil && whole && !long && !more {
-			d.set[offset] = true
+		if offset, note, ok := parseLine(string(line)); ok && !long && !more {
+			d.notes[offset] = note
+			d.lines++
 		}
 		long = more
 	}
 }
 
-// Has reports whether a letter is done.
-func (d *Done) Has(offset uint64) bool { return d.set[offset] }
+// parseLine reads a line of a letter: 123. or 123 removed TIME "why".
+func parseLine(line string) (offset uint64, n Note, ok bool) {
+	text, whole := strings.CutSuffix(line, lineEnd)
+	number, rest, noted := strings.Cut(text, " ")
+	offset, err := strconv.ParseUint(number, 10, 64)
+	if !whole || err != nil {
+		return 0, n, false
+	}
+	if !noted {
+		return offset, Note{Outcome: Sent}, true
+	}
+	outcome, rest, _ := strings.Cut(rest, " ")
+	at, quoted, _ := strings.Cut(rest, " ")
+	n.Outcome = Outcome(outcome)
+	if n.Time, err = time.Parse(time.RFC3339, at); err == nil {
+		n.Text, err = strconv.Unquote(quoted)
+	}
+	return offset, n, err == nil
+}
 
-// Add returns when it is on the disk that a letter is done. A line end comes
+func appendLine(b []byte, offset uint64, n Note) []byte {
+	if n.Time.IsZero() {
+		return fmt.Appendf(b, "\n%d%s\n", offset, lineEnd)
+	}
+	return fmt.Appendf(b, "\n%d %s %s %q%s\n", offset, n.Outcome, n.Time.UTC().Format(time.RFC3339), n.Text[:min(len(n.Text), MaxNote)], lineEnd)
+}
+
+// Has reports whether a letter is done.
+func (d *Done) Has(offset uint64) bool { return d.Of(offset).Outcome != "" }
+
+// Of is what became of a letter, the zero Note where it is not done.
+func (d *Done) Of(offset uint64) Note { return d.notes[offset] }
+
+// Add returns when it is on the disk that letters are done. A line end comes
 // first, so that a line that was cut short spoils no other.
-func (d *Done) Add(offset uint64) error {
+func (d *Done) Add(n Note, offsets ...uint64) error {
+	var text []byte
+	for _, offset := range offsets {
+		text = appendLine(text, offset, n)
+	}
 	_, err := d.file.Seek(0, io.SeekEnd)
 	if err == nil {
-		_, err = fmt.Fprintf(d.file, "\n%d%s\n", offset, lineEnd)
+		_, err = d.file.Write(text)
 	}
 	if err == nil {
 		err = d.file.Sync()
 	}
 	if err != nil {
-		return whittle.Errorf(whittle.Unavailable, "note that letter %d was sent: %w", offset, err)
+		return whittle.Errorf(whittle.Unavailable, "note that dead letters are done: %w", err)
 	}
-	d.set[offset] = true
+	for _, offset := range offsets {
+		d.notes[offset] = n
+	}
+	d.lines += len(offsets)
 	return nil
+}
+
+// tidyLines is how many lines the file may have of letters that are gone before it
+// is written anew.
+const tidyLines = 1000
+
+// Tidy forgets the letters that are not there any more, so that the file stays about
+// as long as the log has letters.
+func (d *Done) Tidy(isThere func(offset uint64) bool) error {
+	kept := map[uint64]Note{}
+	var text []byte
+	for offset, n := range d.notes {
+		if isThere(offset) {
+			kept[offset] = n
+			text = appendLine(text, offset, n)
+		}
+	}
+	if d.lines-len(kept) < tidyLines {
+		return nil
+	}
+	f, err := writeBehind(d.path, text)
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "forget dead letters that are gone: %w", err)
+	}
+	d.file.Close()
+	d.file, d.notes, d.lines = f, kept, len(kept)
+	return nil
+}
+
+// writeBehind puts another file into the place of one, on the disk and held before
+// it has the name.
+func writeBehind(path string, text []byte) (*os.File, error) {
+	f, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = filelock.Hold(f)
+	if err == nil {
+		_, err = f.Write(text)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, errors.Join(err, os.Remove(f.Name()))
+	}
+	return f, nil
 }
 
 // Close lets others in.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"whittle"
 )
@@ -24,7 +25,7 @@ func TestDone(t *testing.T) {
 		t.Errorf("opened twice: %v", err)
 	}
 	for _, n := range []uint64{7, 123} {
-		if err := d.Add(n); err != nil {
+		if err := d.Add(Note{Outcome: Sent}, n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +44,7 @@ func TestDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if err := d.Add(55); err != nil {
+	if err := d.Add(Note{Outcome: Sent}, 55); err != nil {
 		t.Fatal(err)
 	}
 	r, err := ReadDone(dir)
@@ -54,5 +55,73 @@ func TestDone(t *testing.T) {
 		if r.Has(n) != want {
 			t.Errorf("%d: %v", n, r.Has(n))
 		}
+	}
+}
+
+// TestNotes: what became of a letter is read as it was written, whatever its text,
+// and half a line is none.
+func TestNotes(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, n := range []Note{
+		{Sent, at, ""}, {Mended, at, ""}, {Replaced, at, "15, 16"}, {Removed, at, "a test. \"of\" ours\nin two lines\x00"}, {Removed, at, strings.Repeat("é", MaxNote)},
+	} {
+		line := strings.Trim(string(appendLine(nil, 12, n)), "\n")
+		if n.Text = n.Text[:min(len(n.Text), MaxNote)]; len(line) > 4<<10 {
+			t.Errorf("%d bytes in a line", len(line))
+		}
+		if offset, got, ok := parseLine(line); !ok || offset != 12 || got != n {
+			t.Errorf("%+v became %d %+v, %v", n, offset, got, ok)
+		}
+		for i := range line {
+			if offset, got, ok := parseLine(line[:i]); ok {
+				t.Errorf("%q is read as %d %+v", line[:i], offset, got)
+			}
+		}
+	}
+	if offset, n, ok := parseLine("7."); !ok || offset != 7 || n != (Note{Outcome: Sent}) {
+		t.Errorf("%d %+v %v", offset, n, ok)
+	}
+}
+
+// TestTidy: the file forgets the letters that are gone, once there are many of them,
+// and stays held by the one who writes it.
+func TestTidy(t *testing.T) {
+	dir := t.TempDir()
+	d, err := OpenDone(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	for n := range uint64(tidyLines + 10) {
+		text = appendLine(text, n, Note{Outcome: Sent})
+	}
+	if _, err := d.file.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	if d, err = OpenDone(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Add(Note{Removed, time.Unix(1_700_000_000, 0).UTC(), "why"}, 5); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []uint64{5, 9} { // the first leaves too few that are gone
+		if err := d.Tidy(func(n uint64) bool { return n == 5 || n == 8 || n > from+1005 }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := OpenDone(dir); whittle.CodeOf(err) != whittle.FailedPrecondition {
+		t.Errorf("opened twice: %v", err)
+	}
+	if err := d.Add(Note{Outcome: Sent}, 2000); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	r, err := ReadDone(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Of(5).Text != "why" || !r.Has(8) || !r.Has(2000) || len(r.notes) != 3 || r.lines != 3 {
+		t.Errorf("%d lines, %+v", r.lines, r.notes)
 	}
 }

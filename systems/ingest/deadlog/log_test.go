@@ -189,7 +189,7 @@ func TestWhatWasSentAgainIsNotKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := done.Add(0); err != nil {
+	if err := done.Add(deadletter.Note{Outcome: deadletter.Sent, Time: time.Now()}, 0); err != nil {
 		t.Fatal(err)
 	}
 	done.Close()

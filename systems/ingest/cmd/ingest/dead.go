@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -83,7 +84,20 @@ type letter struct {
 	at   uint64
 	// record is what the sink refused. Nil: the front rejected it.
 	record *stream.Record
-	done   bool
+	// note says what became of it. The zero Note: it waits for somebody.
+	note deadletter.Note
+}
+
+// isDone reports that nobody needs it any more.
+func (l *letter) isDone() bool { return l.note.Outcome != "" }
+
+// replaceBody puts what somebody made of a letter into its place.
+func (l *letter) replaceBody(body []byte) {
+	l.Body, l.ContentEncoding = body, ""
+	if l.record != nil {
+		l.record.Value = body
+		l.record.Seal()
+	}
 }
 
 // sinkLetter begins the names of the letters that the sink refused.
@@ -94,6 +108,44 @@ type letters struct {
 	dir  string
 	log  stream.Stream
 	sink bool
+	// there are those that a walk has met, and end is the first number that it did
+	// not go to.
+	there map[uint64]bool
+	end   uint64
+	// done is held by a verb that changes something, from before its walk: what it sends
+	// nobody else sends meanwhile. Nil: the letters are only read.
+	done *deadletter.Done
+	// removed are noted together.
+	removed []uint64
+}
+
+// mostRemoved bounds how many removals are noted together.
+const mostRemoved = 4096
+
+// mayBeThere reports whether a letter was met by the walk, or is newer.
+func (p *letters) mayBeThere(at uint64) bool { return p.there[at] || at >= p.end }
+
+// remove notes that a letter was removed, with the next ones or when the walk ends.
+func (p *letters) remove(at uint64, reason string) error {
+	if p.removed = append(p.removed, at); len(p.removed) < mostRemoved {
+		return nil
+	}
+	return p.noteRemoved(reason)
+}
+
+func (p *letters) noteRemoved(reason string) error {
+	if len(p.removed) == 0 {
+		return nil
+	}
+	err := p.add(deadletter.Note{Outcome: deadletter.Removed, Text: reason}, p.removed...)
+	p.removed = p.removed[:0]
+	return err
+}
+
+// add notes what became of letters.
+func (p *letters) add(n deadletter.Note, at ...uint64) error {
+	n.Time = time.Now()
+	return p.done.Add(n, at...)
 }
 
 // openLetters opens the folders of dead letters that are there: the front's, and
@@ -113,6 +165,12 @@ func (v *deadPlace) openLetters() (all []letters, err error) {
 			return nil, err
 		}
 		all = append(all, p)
+		if v.changing {
+			if all[len(all)-1].done, err = deadletter.OpenDone(p.dir); err != nil {
+				closeLetters(all)
+				return nil, err
+			}
+		}
 	}
 	if len(all) == 0 {
 		return nil, whittle.Errorf(whittle.NotFound, "there are no dead letters in %s", places[0].dir).
@@ -124,6 +182,9 @@ func (v *deadPlace) openLetters() (all []letters, err error) {
 func closeLetters(all []letters) {
 	for _, p := range all {
 		closeQuietly(p.log)
+		if p.done != nil {
+			p.done.Close()
+		}
 	}
 }
 
@@ -131,11 +192,14 @@ func closeLetters(all []letters) {
 // is valid until visit returns. What the server moves meanwhile, from where the
 // walk was not yet to behind the end, is met by a second walk from there on.
 func (p *letters) walk(ctx context.Context, visit func(*letter) error, corrupt func(*stream.CorruptError) error) error {
-	done, err := deadletter.ReadDone(p.dir)
-	if err != nil {
-		return err
+	done := p.done
+	if done == nil {
+		var err error
+		if done, err = deadletter.ReadDone(p.dir); err != nil {
+			return err
+		}
 	}
-	seen := map[uint64]bool{}
+	p.there = map[uint64]bool{}
 	var end stream.Position // as it is now
 	for again := range 2 {
 		parts, err := p.log.Partitions(ctx)
@@ -145,6 +209,9 @@ func (p *letters) walk(ctx context.Context, visit func(*letter) error, corrupt f
 		part := parts[0]
 		if again == 0 {
 			end = part.Next
+			if p.end, err = strconv.ParseUint(end.Offset, 10, 64); err != nil {
+				return whittle.Errorf(whittle.Internal, "read dead letters: the log ends at %q", end.Offset)
+			}
 		} else {
 			part.First = end
 		}
@@ -154,10 +221,10 @@ func (p *letters) walk(ctx context.Context, visit func(*letter) error, corrupt f
 				if err != nil {
 					return err
 				}
-				if seen[l.at] || stream.CompareOffsets(strings.TrimPrefix(l.name, sinkLetter), end.Offset) >= 0 {
+				if p.there[l.at] || stream.CompareOffsets(strings.TrimPrefix(l.name, sinkLetter), end.Offset) >= 0 {
 					continue
 				}
-				seen[l.at], l.done = true, done.Has(l.at)
+				p.there[l.at], l.note = true, done.Of(l.at)
 				if err := visit(&l); err != nil {
 					return err
 				}

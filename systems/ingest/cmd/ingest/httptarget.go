@@ -34,7 +34,17 @@ type httpTarget struct {
 	// records says that the other side takes batches of records.
 	records bool
 	wait    time.Duration // before the second attempt
+	// patience is how long an attempt may take, and longer by what its body takes at
+	// slowest bytes a second.
+	patience time.Duration
 }
+
+// How long an attempt may take: a server that takes in nothing, sends no response or
+// stops in the middle of one is asked again.
+const (
+	patience = time.Minute
+	slowest  = 16 << 10
+)
 
 // Bounds of a batch of records: below what an ingest takes by default.
 const (
@@ -51,10 +61,11 @@ func newHTTPTarget(target, key string, queues int) (*httpTarget, error) {
 	if queues < 1 || queues > 1024 {
 		return nil, whittle.Errorf(whittle.Invalid, "--posts is %d, it must be 1 to 1024", queues)
 	}
-	t := &http.Transport{MaxIdleConnsPerHost: queues, ResponseHeaderTimeout: time.Minute, Proxy: http.ProxyFromEnvironment}
+	t := &http.Transport{MaxIdleConnsPerHost: queues, Proxy: http.ProxyFromEnvironment}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &httpTarget{
 		url: target, key: key, queues: queues, client: &http.Client{Transport: t, CheckRedirect: stay}, seed: maphash.MakeSeed(), wait: firstWait,
+		patience: patience,
 	}, nil
 }
 
@@ -64,18 +75,39 @@ func (p *httpTarget) close() { p.client.CloseIdleConnections() }
 // be reached now is asked again until ctx ends.
 func (p *httpTarget) ask(ctx context.Context) error {
 	for attempt := 0; ; attempt++ {
-		req, err := http.NewRequestWithContext(ctx, http.MethodOptions, p.url, http.NoBody)
-		if err != nil {
-			return whittle.Errorf(whittle.Invalid, "ask %s: %w", p.url, err)
-		}
-		res, err := p.client.Do(req)
-		if err == nil {
-			p.records = slices.Contains(res.Header["Accept-Post"], stream.RecordsType)
-			return res.Body.Close()
+		err := p.askOnce(ctx)
+		if err == nil || whittle.CodeOf(err) == whittle.Invalid {
+			return err
 		}
 		if !p.pause(ctx, attempt, 0) {
 			return whittle.Errorf(whittle.Unavailable, "ask %s: %w", p.url, err)
 		}
+	}
+}
+
+func (p *httpTarget) askOnce(ctx context.Context) error {
+	once, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(once, http.MethodOptions, p.url, http.NoBody)
+	if err != nil {
+		return whittle.Errorf(whittle.Invalid, "ask %s: %w", p.url, err)
+	}
+	p.authorize(req)
+	res, err := p.client.Do(req)
+	if err != nil {
+		return err
+	}
+	switch res.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return errors.Join(fmt.Errorf("it responded with %d", res.StatusCode), res.Body.Close()) // whoever is behind it was not asked
+	}
+	p.records = slices.Contains(res.Header["Accept-Post"], stream.RecordsType)
+	return res.Body.Close()
+}
+
+func (p *httpTarget) authorize(req *http.Request) {
+	if p.key != "" {
+		req.SetBasicAuth(p.key, "")
 	}
 }
 
@@ -290,6 +322,8 @@ func (a *reply) temporary() bool {
 	switch a.status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported: // it takes no POST at all
+		return false
 	}
 	return a.status >= 500
 }
@@ -328,14 +362,14 @@ func (p *httpTarget) post(ctx context.Context, batch []stream.Entry, events []in
 func (p *httpTarget) request(ctx context.Context, to string, header http.Header, body []byte) (a reply, err error) {
 	until, cancel := uncanceled(ctx)
 	defer cancel()
+	until, end := context.WithTimeout(until, p.patience+time.Duration(len(body))*time.Second/slowest)
+	defer end()
 	req, err := http.NewRequestWithContext(until, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return a, fmt.Errorf("make request: %w", err)
 	}
 	req.Header = header
-	if p.key != "" {
-		req.SetBasicAuth(p.key, "")
-	}
+	p.authorize(req)
 	res, err := p.client.Do(req)
 	if err != nil {
 		return a, err
@@ -345,11 +379,24 @@ func (p *httpTarget) request(ctx context.Context, to string, header http.Header,
 	if err != nil {
 		return a, fmt.Errorf("read response: %w", err)
 	}
-	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
 	return reply{
-		status: res.StatusCode, wait: min(time.Minute, time.Duration(max(seconds, 0))*time.Second),
+		status: res.StatusCode, wait: retryAfter(res.Header.Get("Retry-After")),
 		location: res.Header.Get("Location"), said: bytes.TrimSpace(text),
 	}, nil
+}
+
+// longestRetryAfter bounds what the other side may ask for.
+const longestRetryAfter = time.Minute
+
+// retryAfter reads a Retry-After, seconds or a date. 0: it asks for nothing.
+func retryAfter(text string) time.Duration {
+	wait := time.Duration(0)
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		wait = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(text); err == nil {
+		wait = time.Until(at)
+	}
+	return max(0, min(longestRetryAfter, wait))
 }
 
 func withQuery(to, query string) string {

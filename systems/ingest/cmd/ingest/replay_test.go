@@ -30,7 +30,15 @@ type receiver struct {
 
 	mu       sync.Mutex // guards the following
 	fail     func(w http.ResponseWriter, serve func()) bool
+	instead  http.HandlerFunc // nil: the front has all requests
 	requests int
+}
+
+// handle has requests go to a test, which may pass them on to the front.
+func (r *receiver) handle(h http.HandlerFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.instead = h
 }
 
 func newReceiver(t *testing.T, seen *dedup.Window) *receiver {
@@ -55,8 +63,12 @@ func newReceiver(t *testing.T, seen *dedup.Window) *receiver {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	r.requests++
-	fail := r.fail
+	fail, instead := r.fail, r.instead
 	r.mu.Unlock()
+	if instead != nil {
+		instead(w, q)
+		return
+	}
 	if q.Method == http.MethodPost && fail != nil && fail(w, func() { r.front.ServeHTTP(httptest.NewRecorder(), q) }) {
 		return
 	}
@@ -220,7 +232,7 @@ func TestReplayStops(t *testing.T) {
 	dir, all := source(t, 2000, random)
 	r := newReceiver(t, nil) // which would keep what is sent twice
 	statePath := filepath.Join(t.TempDir(), "state.json")
-	codes := []int{401, 403, 404, 405, 415, 301, 302, 307, 410}
+	codes := []int{401, 403, 404, 405, 415, 301, 302, 307, 410, 501, 505}
 	taken, stops := 0, 0
 	for {
 		var mu sync.Mutex
@@ -314,4 +326,28 @@ func TestReplayToAnyServer(t *testing.T) {
 		}
 		last[r.Key] = at[r.ID]
 	}
+}
+
+// TestOneReplayGoesOnByAState: two by one file would each write down where they are, and
+// the events of a key could pass each other.
+func TestOneReplayGoesOnByAState(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	s, err := readReplayState(path, "here → there")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readReplayState(path, "here → there"); whittle.CodeOf(err) != whittle.FailedPrecondition {
+		t.Errorf("held twice: %v", err)
+	}
+	if err := s.save(); err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	if _, err := readReplayState(path, "elsewhere"); whittle.CodeOf(err) != whittle.Invalid {
+		t.Errorf("the state of another: %v", err)
+	}
+	if s, err = readReplayState(path, "here → there"); err != nil {
+		t.Fatal(err)
+	}
+	s.close()
 }

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 
 	"whittle"
+	"whittle/internal/filelock"
 )
 
 // replayState is a file that says how far a replay has come, so that it goes on
 // exactly there, also after it was killed.
 type replayState struct {
 	path string
+	lock *os.File // nil: it is not kept
 	// Label says what is replayed to where: another replay must not go on by it.
 	Label string `json:"label"`
 	// Partitions are how far each one is.
@@ -35,21 +37,54 @@ func readReplayState(path, label string) (*replayState, error) {
 	if path == "" {
 		return s, nil
 	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
+	if err := s.hold(); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "read --state: %w", err)
-	}
-	if err := json.Unmarshal(text, s); err != nil || s.Partitions == nil {
-		return nil, whittle.Errorf(whittle.Invalid, "%s is not the state of a replay", path)
-	}
-	if s.Label != label {
-		return nil, whittle.Errorf(whittle.Invalid, "%s is the state of another replay: %s", path, s.Label).
-			WithHint("name another file by --state, or remove it to begin anew")
+	if err := s.read(label); err != nil {
+		s.close()
+		return nil, err
 	}
 	return s, nil
+}
+
+// hold keeps another replay from going on by the same file, next to which the lock is.
+func (s *replayState) hold() error {
+	f, err := os.OpenFile(s.path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return whittle.Errorf(whittle.Invalid, "lock --state: %w", err)
+	}
+	if filelock.Hold(f) != nil {
+		f.Close()
+		return whittle.Errorf(whittle.FailedPrecondition, "another replay goes on by --state %s", s.path).
+			WithHint("wait until it has ended, or name another file")
+	}
+	s.lock = f
+	return nil
+}
+
+// close lets others go on by it.
+func (s *replayState) close() {
+	if s.lock != nil {
+		s.lock.Close()
+	}
+}
+
+func (s *replayState) read(label string) error {
+	text, err := os.ReadFile(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return whittle.Errorf(whittle.Invalid, "read --state: %w", err)
+	}
+	if err := json.Unmarshal(text, s); err != nil || s.Partitions == nil {
+		return whittle.Errorf(whittle.Invalid, "%s is not the state of a replay", s.path)
+	}
+	if s.Label != label {
+		return whittle.Errorf(whittle.Invalid, "%s is the state of another replay: %s", s.path, s.Label).
+			WithHint("name another file by --state, or remove it to begin anew")
+	}
+	return nil
 }
 
 // save returns when the state is on the disk.

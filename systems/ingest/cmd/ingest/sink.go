@@ -51,7 +51,7 @@ type logFlags struct {
 	P99         time.Duration `name:"p99" group:"stream" env:"INGEST_P99" default:"0s" placeholder:"TIME" help:"Within which time the embedded log should have 99 of 100 requests on the disk: what the disk leaves of it is spent on gathering more into one sync. 0: as soon as it can."`
 	Reserve     units.Bytes   `group:"stream" env:"INGEST_RESERVE" default:"64MiB" placeholder:"SIZE" help:"How much of the embedded log's disk stays free (${default}). 0: none."`
 	RetainBytes units.Bytes   `group:"stream" env:"INGEST_RETAIN_BYTES" default:"0" placeholder:"SIZE" help:"Drop the embedded log's oldest events beyond this size. 0: never."`
-	RetainAge   time.Duration `group:"stream" env:"INGEST_RETAIN_AGE" default:"0s" placeholder:"TIME" help:"Drop the embedded log's events older than this. 0: never."`
+	RetainAge   time.Duration `group:"stream" env:"INGEST_RETAIN_AGE" default:"0s" placeholder:"TIME" help:"Drop the embedded log's events after ingest has run for so long with them. 0: never."`
 }
 
 // reserve is what of the disk stays free, as embedded.Options has it.

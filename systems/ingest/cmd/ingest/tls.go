@@ -41,11 +41,11 @@ func (c *certificate) reload() error {
 	return nil
 }
 
-// config speaks HTTP/1.1 only: events come in small requests over connections
+// config speaks HTTP/1 only: events come in small requests over connections
 // that stay, to which HTTP/2 adds nothing.
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1", "http/1.0"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -70,6 +71,18 @@ func TestTLS(t *testing.T) {
 	big, err := post(client, "https://"+address+"/import", "", "text/plain", strings.Repeat("x", 400<<10)) // off the fast path
 	if err != nil || big.code != 200 {
 		t.Fatalf("%+v, %v", big, err)
+	}
+	for _, offered := range [][]string{nil, {"http/1.0"}, {"h2", "http/1.1"}, {"http/1.1", "http/1.0"}} { // curl --http1.0 offers that alone
+		c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: offered}) //nolint:gosec // as above
+		if err != nil {
+			t.Errorf("a client that offers %q: %v", offered, err)
+			continue
+		}
+		_, err = io.WriteString(c, "POST /import HTTP/1.0\r\nContent-Length: 1\r\n\r\nx")
+		if said, _ := io.ReadAll(c); err != nil || !bytes.HasPrefix(said, []byte("HTTP/1.0 200")) {
+			t.Errorf("a client that offers %q: %s, %v", offered, said, err)
+		}
+		c.Close()
 	}
 	if res, err := http.Get(p.public + "/import"); err == nil { // plain HTTP
 		res.Body.Close()

@@ -18,7 +18,7 @@ type replayVerb struct {
 	URL    string        `placeholder:"URL" help:"Where to send the events. To POST /import of another ingest they go in batches, and keep bytes, id, key, kind, source, time and headers. To any other server each goes in a request of its own: its bytes as the body, its id as Idempotency-Key (as a Display String of RFC 9651 where it is not visible ASCII). Without a URL they go onto the stream that the --to flags name."`
 	Key    string        `name:"write-key" env:"INGEST_WRITE_KEY" placeholder:"KEY" help:"Write key to post with."`
 	From   string        `placeholder:"POSITION" help:"Begin at a position, such as 0/123, in place of the beginning."`
-	State  string        `placeholder:"FILE" help:"Remember in a file how far the replay is, and go on exactly there when it is run again."`
+	State  string        `placeholder:"FILE" help:"Remember in a file how far the replay is, and go on exactly there when it is run again. One replay at a time has the file."`
 	Limit  uint64        `placeholder:"N" help:"End after so many events. 0: all."`
 	Posts  int           `default:"8" placeholder:"N" help:"Posts in flight at once (${default}); events of one key stay in order."`
 	Within time.Duration `default:"10m" placeholder:"TIME" help:"How long to try one batch before giving up (${default})."`
@@ -26,7 +26,7 @@ type replayVerb struct {
 
 // Help returns the examples.
 func (replayVerb) Help() string {
-	return `Reads a stream from a position to its end as of now, and sends every event again. What the other side cannot take at this moment is tried again; what it rejects is counted and named. Where it takes no events at all (401, 403, 404, 405, 415, a redirect) the replay stops. Prints the position to go on from, also then and when interrupted. Since ids are kept, a receiver that knows duplicates takes each event once, however often it is replayed.
+	return `Reads a stream from a position to its end as of now, and sends every event again. What the other side cannot take at this moment is tried again; what it rejects is counted and named. Where it takes no events at all (401, 403, 404, 405, 415, 501, a redirect) the replay stops. Prints the position to go on from, also then and when interrupted. Since ids are kept, a receiver that knows duplicates takes each event once, however often it is replayed.
 
 Examples:
   ingest replay --url http://other:3000/import --state replay.json
@@ -53,6 +53,7 @@ func (v *replayVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	defer state.close()
 	src, err := v.openForReading(ctx)
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func (v *replayVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	to, err := v.open(ctx)
+	to, err := v.open(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (v *replayVerb) targetName() string {
 	return v.To.describe()
 }
 
-func (v *replayVerb) open(ctx context.Context) (target, error) {
+func (v *replayVerb) open(ctx context.Context, s streams) (target, error) {
 	if v.URL != "" {
 		t, err := newHTTPTarget(v.URL, v.Key, v.Posts)
 		if err != nil {
@@ -96,7 +97,13 @@ func (v *replayVerb) open(ctx context.Context) (target, error) {
 		}
 		asking, cancel := context.WithTimeout(ctx, v.Within)
 		defer cancel()
-		return t, t.ask(asking)
+		if err := t.ask(asking); err != nil {
+			return nil, err
+		}
+		if !t.records {
+			fmt.Fprintf(s.err, "ingest: %s does not say that it takes another ingest's records: each event goes in a request of its own, with its bytes, type and id alone\n", v.URL)
+		}
+		return t, nil
 	}
 	dst, err := v.To.open(ctx)
 	if err != nil {

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -436,29 +437,90 @@ func TestRefusesPositions(t *testing.T) {
 	}
 }
 
-// TestClock: one that is set forward is followed at twice its pace, one that is set
-// back is waited for, until it is reached or set right again.
-func TestClock(t *testing.T) {
-	begin := time.Unix(1_800_000_000, 0)
-	var c clock
-	passed := time.Duration(0)
-	for i, step := range []struct{ wall, passed, want time.Duration }{
-		{0, 0, 0},
-		{1 * time.Second, 1 * time.Second, 1 * time.Second},
-		{3 * time.Second, 2 * time.Second, 3 * time.Second},
-		{365 * 24 * time.Hour, 1 * time.Second, 5 * time.Second}, // set forward
-		{365*24*time.Hour + time.Hour, time.Hour, 2*time.Hour + 5*time.Second},
-		{time.Hour + 6*time.Second, time.Second, 2*time.Hour + 5*time.Second}, // set right
-		{3 * time.Hour, 2*time.Hour - 6*time.Second, 3 * time.Hour},
-		{-time.Hour, time.Second, 3 * time.Hour}, // set back
-		{0, time.Hour, 3 * time.Hour},
-		{5 * time.Hour, 2 * time.Hour, 5 * time.Hour}, // set right, and reached
-	} {
-		passed += step.passed
-		if got := c.follow(begin.Add(step.wall), passed).Sub(begin); got != step.want {
-			t.Errorf("step %d: %v, want %v", i, got, step.want)
-		}
+// TestStartsByWrongClocks: no record goes because the log was opened by a clock that is
+// ahead or behind, however often, and all are as old as the log was open since.
+func TestStartsByWrongClocks(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for _, marks := range []string{"kept", "of before it had a time", "gone"} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
+			o := onFakeDisk(disk)
+			o.RetainAge = time.Hour
+			records := 0
+			for life, ahead := range []time.Duration{0, year, year, 2 * year, -year, 0, year} {
+				if marks != "kept" && ahead > 0 {
+					continue // its clock is asked, and has to be right
+				}
+				o.now = func() time.Time { return time.Now().Add(ahead) }
+				l, err := Open("", o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fill(t, l, records, records+100)
+				records += 100
+				until(t, 8*time.Minute)
+				if first, next := span(t, l); first != 0 || next != uint64(records) {
+					t.Fatalf("marks %s, life %d: from %d to %d, and nothing is an hour old", marks, life, first, next)
+				}
+				closing(t, l)
+				m, _, _, err := readMark(disk)
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch marks {
+				case "gone":
+					err = disk.Remove(markName)
+				case "of before it had a time":
+					m.time, m.turn = 0, m.turn+2
+					err = errors.Join(writeMark(disk, m), writeMark(disk, mark{turn: m.turn - 1, first: m.first, next: m.next}))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				until(t, 100*time.Hour) // while nobody has it open
+			}
+			o.now = nil
+			l, err := Open("", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer closing(t, l)
+			fill(t, l, records, records+100)
+			until(t, 62*time.Minute)
+			if first, next := span(t, l); first < uint64(records)-100 || next != uint64(records+100) {
+				t.Errorf("marks %s: from %d to %d, where those before %d are an hour old", marks, first, next, records)
+			}
+		})
 	}
+}
+
+// TestIdleTimeIsKept: what the log was open counts where nothing came in and the
+// process was killed, but for minutes.
+func TestIdleTimeIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
+		o := onFakeDisk(disk)
+		o.RetainAge = 10 * time.Hour
+		l, err := Open("", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := l.time()
+		until(t, 9*time.Hour)
+		m, ok, _, err := readMark(disk)
+		if idle := time.Unix(0, m.time).Sub(began); err != nil || !ok || idle < 9*time.Hour-idleMarkEvery-time.Minute {
+			t.Errorf("the mark knows of %v of 9 hours, %v", idle, err)
+		}
+		closing(t, l)
+		until(t, time.Hour)
+		if l, err = Open("", o); err != nil {
+			t.Fatal(err)
+		}
+		defer closing(t, l)
+		if open := l.time().Sub(began); open < 9*time.Hour || open > 9*time.Hour+time.Minute {
+			t.Errorf("opened again, its time is %v from its begin, and it was open for 9 hours", open)
+		}
+	})
 }
 
 // TestAge: a segment is as old as the next one's first batch, whatever a clock that

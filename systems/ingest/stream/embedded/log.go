@@ -31,8 +31,8 @@ type Log struct {
 	closed     chan struct{} // closed when nothing runs any more
 	running    sync.WaitGroup
 	freed      notify.Signal // files were removed
-	clock      clock
-	opened     time.Time
+	opened     time.Time     // by the machine's clock
+	began      time.Time     // the log's time at which it was opened
 	syncs      syncCounter
 	scrubbed   scrubCounter
 	ends       end // what the last life left behind
@@ -82,7 +82,6 @@ func Open(dir string, o Options) (*Log, error) {
 		o: o, disk: o.disk, opened: o.now(),
 		closing: make(chan struct{}), closed: make(chan struct{}), freed: notify.New(),
 	}
-	l.time() // the clock begins
 	l.intake.init(o.MaxBatch)
 	if o.ReadOnly {
 		if err := l.follow(); err != nil {

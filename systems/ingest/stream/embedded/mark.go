@@ -20,11 +20,12 @@ import (
 //	turn     8   the greater one counts
 //	first    8   offset of the first record, where the log is closed
 //	next     8   every record before this offset was on the disk
-//	closed   8   1: there was none behind it, and the log was closed; 0: there may be
+//	closed   8   bit 0: there was none behind it, and the log was closed; else there may
+//	             be. Above it: the log's time, Unix nanoseconds; 0: not known
 //	sum      4   CRC-32C of the 40 bytes before it
 //
 // It is written when the log opens, with each new segment, once a second while
-// the log grows, and when it closes.
+// the log grows, otherwise every ten minutes, and when it closes.
 const (
 	markName  = "END"
 	markLen   = 44
@@ -36,6 +37,7 @@ type mark struct {
 	turn        uint64
 	first, next uint64
 	closed      bool
+	time        int64
 }
 
 func (m *mark) put(b []byte) {
@@ -43,9 +45,11 @@ func (m *mark) put(b []byte) {
 	le.PutUint64(b[8:], m.turn)
 	le.PutUint64(b[16:], m.first)
 	le.PutUint64(b[24:], m.next)
+	closed := uint64(max(0, m.time)) << 1
 	if m.closed {
-		le.PutUint64(b[32:], 1)
+		closed |= 1
 	}
+	le.PutUint64(b[32:], closed)
 	le.PutUint32(b[40:], stream.Checksum(b[:40]))
 }
 
@@ -53,7 +57,8 @@ func parseMark(b []byte) (m mark, ok bool) {
 	if len(b) < sector || string(b[:8]) != markMagic || le.Uint32(b[40:]) != stream.Checksum(b[:40]) || !allZero(b[markLen:sector]) {
 		return m, false
 	}
-	return mark{turn: le.Uint64(b[8:]), first: le.Uint64(b[16:]), next: le.Uint64(b[24:]), closed: le.Uint64(b[32:]) == 1}, true
+	closed := le.Uint64(b[32:])
+	return mark{turn: le.Uint64(b[8:]), first: le.Uint64(b[16:]), next: le.Uint64(b[24:]), closed: closed&1 == 1, time: int64(closed >> 1)}, true
 }
 
 // readMark returns the mark that counts. ok is false when there is none, as in a
@@ -112,11 +117,15 @@ type marker struct {
 	mu     sync.Mutex // guards the following, and one write at a time
 	turn   uint64
 	next   uint64 // what the last one says
-	closed bool   // the log is closed, and its last mark written
+	time   int64
+	closed bool // the log is closed, and its last mark written
 }
 
 // markEvery is how far behind the log its mark may be.
 const markEvery = time.Second
+
+// idleMarkEvery is how much of the log's time a kill costs where nothing comes in.
+const idleMarkEvery = 10 * time.Minute
 
 // markOften keeps the mark near the end of the log until the log closes. Nobody
 // waits for it.
@@ -126,7 +135,7 @@ func (l *Log) markOften() {
 		next := l.next
 		l.mu.Unlock()
 		l.marks.mu.Lock()
-		behind := next > l.marks.next
+		behind := next > l.marks.next || l.time().UnixNano()-l.marks.time >= int64(idleMarkEvery)
 		l.marks.mu.Unlock()
 		if behind {
 			l.markEnd(false)
@@ -144,7 +153,7 @@ func (l *Log) markEnd(closed bool) {
 	}
 	l.marks.closed = closed
 	l.mu.Lock()
-	m := mark{turn: l.marks.turn + 1, first: l.next, next: l.next, closed: closed}
+	m := mark{turn: l.marks.turn + 1, first: l.next, next: l.next, closed: closed, time: l.time().UnixNano()}
 	if len(l.segments) > 0 {
 		m.first = l.segments[0].base
 	}
@@ -153,7 +162,7 @@ func (l *Log) markEnd(closed bool) {
 		l.o.Log.Warn("writing the end mark failed; a later loss of the log's end may go undetected", "err", err)
 		return
 	}
-	l.marks.turn, l.marks.next = m.turn, m.next
+	l.marks.turn, l.marks.next, l.marks.time = m.turn, m.next, m.time
 }
 
 // resume takes up the mark of the life before: where records that were on the
@@ -166,7 +175,7 @@ func (l *Log) resume() error {
 	if damagedCount > 0 {
 		l.o.Log.Warn("end mark is damaged", "sectors", damagedCount)
 	}
-	l.marks.turn = m.turn
+	l.marks.turn, l.began = m.turn, l.beganAt(m)
 	if !ok && len(l.segments) > 0 {
 		l.o.Log.Warn("log has no end mark: whether records are missing at its end is not known", "next", l.next)
 	}

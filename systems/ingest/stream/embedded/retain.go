@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"sync"
 	"time"
 
 	"whittle"
@@ -124,36 +123,24 @@ func (l *Log) retain() {
 	}
 }
 
-// clock is the time that batches are stamped with and by which records are old. It
-// begins with the machine's and goes on at its own pace. Where the machine's clock is
-// set, it follows at no more than twice its pace, and stands still where it has to go
-// back: a clock that is a year ahead or behind for an hour costs an hour of records at
-// most.
-type clock struct {
-	mu     sync.Mutex // guards the following
-	at     time.Time  // the zero time: it has not begun
-	passed time.Duration
-}
+// time is the log's own: how long it has been open in all its lives. Batches are stamped
+// with it, and by it records are old. It begins with the machine's clock where there is
+// no log yet, goes on where the end mark says that it had come, and asks no clock of
+// the machine's again. So no record goes because a clock was wrong, and none gets older
+// while nobody has the log open.
+func (l *Log) time() time.Time { return l.began.Add(max(0, l.o.now().Sub(l.opened))) } // Sub knows of a clock that is set
 
-// follow takes the machine's clock, and how long the log has really been open. It
-// gives the time.
-func (c *clock) follow(wall time.Time, open time.Duration) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.at.IsZero() {
-		c.at = wall
+// beganAt is where the log's time goes on. A log of before there was such a time has
+// stamps of the machine's clock, of which the newest counts unless it is yet to come.
+func (l *Log) beganAt(m mark) time.Time {
+	wall := l.opened.Round(0)
+	switch n := len(l.segments); {
+	case m.time != 0:
+		return time.Unix(0, m.time)
+	case n > 0 && l.segments[n-1].began < wall.UnixNano():
+		return time.Unix(0, l.segments[n-1].began)
 	}
-	passed := max(0, open-c.passed)
-	c.passed += passed
-	c.at = c.at.Add(passed)
-	c.at = c.at.Add(max(-passed, min(passed, wall.Sub(c.at))))
-	return c.at
-}
-
-// time is the clock's.
-func (l *Log) time() time.Time {
-	now := l.o.now()
-	return l.clock.follow(now.Round(0), now.Sub(l.opened)) // Sub knows of a clock that is set, what Round gives does not
+	return wall
 }
 
 // expire drops the segments that the retention does not keep.
@@ -178,9 +165,8 @@ func (l *Log) expire(now time.Time) {
 }
 
 // age is how long ago a segment got its last record: it is as old as the first batch
-// of the next one. A stamp of a process whose clock was wrong, one that is yet to come
-// or is from before the segment's own, says nothing: then the one behind it counts. 0
-// where none does.
+// of the next one. A stamp of another time, one that is yet to come or is from before
+// the segment's own, says nothing: then the one behind it counts. 0 where none does.
 func age(seg *segment, behind []*segment, now time.Time) time.Duration {
 	from, to := seg.began, now.UnixNano()
 	if from > to {
