@@ -10,14 +10,13 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 
 	pigo "github.com/esimov/pigo/core"
 	xdraw "golang.org/x/image/draw"
 
 	"whittle"
+	"whittle/systems/emojify/facebox/faceboxtest"
 	"whittle/systems/emojify/picture"
 )
 
@@ -25,11 +24,7 @@ import (
 // the face fills about 190 of them around (160, 210).
 func portrait(t testing.TB) image.Image {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(filepath.Dir(moduleCascade()), "..", "testdata", "sample.jpg"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := jpeg.Decode(bytes.NewReader(b))
+	img, err := jpeg.Decode(bytes.NewReader(faceboxtest.Photograph(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -35,6 +34,7 @@ import (
 	"whittle/systems/emojify/cache"
 	emojidraw "whittle/systems/emojify/draw"
 	"whittle/systems/emojify/facebox"
+	"whittle/systems/emojify/facebox/faceboxtest"
 	"whittle/systems/emojify/fetch"
 	"whittle/systems/emojify/page"
 	"whittle/systems/emojify/picture"
@@ -138,15 +138,7 @@ func wholeSystem(t *testing.T) (url string, faces *gated) {
 // people is pigo's own test picture, three times on a wall.
 func people(t testing.TB) []byte {
 	t.Helper()
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/esimov/pigo").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "testdata", "sample.jpg"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, err := jpeg.Decode(bytes.NewReader(b))
+	one, err := jpeg.Decode(bytes.NewReader(faceboxtest.Photograph(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

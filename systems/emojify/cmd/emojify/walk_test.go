@@ -7,26 +7,11 @@ import (
 	_ "image/jpeg"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// photograph is pigo's own test picture, which has faces.
-func photograph(t *testing.T) []byte {
-	t.Helper()
-	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/esimov/pigo").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "testdata", "sample.jpg"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
+	"whittle/systems/emojify/facebox/faceboxtest"
+)
 
 type progress struct{ ID, Status, Error string }
 
@@ -54,7 +39,7 @@ func submit(t *testing.T, base, contentType string, body []byte) progress {
 
 // TestFacesAreCovered goes all the way in one process, and in three.
 func TestFacesAreCovered(t *testing.T) {
-	photo := photograph(t)
+	photo := faceboxtest.Photograph(t)
 	pictures := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(photo) }))
 	defer pictures.Close()
 	facebox := start(t, "facebox")
