@@ -69,14 +69,17 @@ demo-emojify: build ## profile a service, name the line that costs, take it out,
 	@$(BIN)/demo emojify
 
 # go vet looks at every package, so go test does not vet again those with tests.
-# One package more than there are cores at once, since many tests wait for other
-# processes. What the machine lacks for is listed at the end, with the command
+# With -trimpath packages are compiled once, for the tests and for the commands that
+# e2e builds, and once for all checkouts; -w spares the linker what only a debugger
+# reads. One package more than there are cores at once, since many tests wait for
+# other processes. What the machine lacks for is listed at the end, with the command
 # that installs it; with REQUIRE_ALL=1 it fails (internal/needs).
 .PHONY: test
+test race: export GOFLAGS := $(GOFLAGS) -trimpath
 test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a tool is missing
 	@go vet ./... && go vet -tags embedded ./carve/fleet/embedded
 	@export NOT_TRIED=$$(mktemp); trap 'rm -f "$$NOT_TRIED"' EXIT; status=0; \
-	 ( go test -vet=off -shuffle=on -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) $(TESTED) && for room in $(NODE_ROOMS); do \
+	 ( go test -vet=off -ldflags=-w -shuffle=on -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) $(TESTED) && for room in $(NODE_ROOMS); do \
 	   echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }) || exit 1; done ) || status=$$?; \
 	 if [ -s "$$NOT_TRIED" ]; then echo "NOT TRIED, since something is missing here (with REQUIRE_ALL=1 that fails):"; \
 	   awk -F'\t' '{ n[$$1 ": " $$2]++ } END { for (k in n) printf "  %s  (%d)\n", k, n[k] }' "$$NOT_TRIED" | sort; fi; \
