@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"whittle/carve/gateway/quota"
@@ -190,6 +191,14 @@ func (c *client) Close() error {
 		<-c.l.s.slots
 	})
 	return c.Conn.Close()
+}
+
+// Unsent is how much was written that the client's machine has not taken.
+func (c *client) Unsent() int {
+	if under, ok := c.Conn.(syscall.Conn); ok {
+		return socket.Unsent(under)
+	}
+	return 0
 }
 
 // CloseWrite lets net/http and upgrades close one direction.

@@ -87,9 +87,10 @@ const (
 	recentResets = 256
 	// departTime is how long a client may take to hear that it is to go.
 	departTime = time.Second
-	// lingerTime and lingerBytes bound what is read and dropped in the end: closing with
-	// bytes unread would make the kernel reset the connection, and the last response might
-	// be lost with it.
+	// lingerTime is how long a client that has taken everything is silent before its
+	// connection is closed, lingerBytes how much is read and dropped until then: what it
+	// sends to a closed connection makes the kernel reset it, and the last response might be
+	// lost with it.
 	lingerTime  = time.Second
 	lingerBytes = 1 << 20
 )
@@ -214,7 +215,7 @@ func (c *conn) beforeRead() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.push()
-	for len(c.pending()) >= highWater && c.broken == nil {
+	for len(c.pending()) >= 2*highWater && c.broken == nil { // responses alone do not come as far
 		c.changed.Wait()
 	}
 	switch {
@@ -373,19 +374,43 @@ func (c *conn) finish(err error) {
 	c.free()
 }
 
-// linger lets the client read what was written last.
+// linger lets the client read what was written last: until it closes, or has taken all of
+// it and is silent.
 func (c *conn) linger() {
 	if half, ok := c.net.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
 		return
 	}
+	under := c.net
 	if tc, ok := c.net.(*tls.Conn); ok { // the client's answer to close_notify may never come
-		if half, ok := tc.NetConn().(interface{ CloseWrite() error }); ok {
+		under = tc.NetConn()
+		if half, ok := under.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite() // what follows ends either way
 		}
 	}
-	if c.net.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
-		_, _ = io.CopyN(io.Discard, c.net, lingerBytes) // whatever ends it, the connection goes
+	var dropped [512]byte
+	takes, before := time.Now(), unsent(under)
+	for left := lingerBytes; left > 0 && time.Since(takes) < c.s.c.StallTimeout; {
+		if c.net.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+			return
+		}
+		n, err := c.net.Read(dropped[:])
+		now := unsent(under)
+		if n == 0 && (now == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {
+			return
+		}
+		if left -= n; now < before {
+			takes, before = time.Now(), now
+		}
 	}
+}
+
+// unsent is how much was written that the client's machine has not taken; 0 also where
+// that is not known.
+func unsent(under net.Conn) int {
+	if c, ok := under.(interface{ Unsent() int }); ok {
+		return c.Unsent()
+	}
+	return 0
 }
 
 // begin begins a stream: its handler runs as soon as fewer than Streams do. The caller
@@ -561,6 +586,7 @@ type output struct {
 	broken  error   // writing has failed
 	enc     *hpack.Encoder
 	// senders wait for room or for the connection's window, the first one first.
+	// Those with a header come before those with more of a body.
 	senders []*stream
 }
 
@@ -568,7 +594,8 @@ type output struct {
 type buffer struct{ b []byte }
 
 const (
-	// highWater is how much may wait to be written before those who send more wait.
+	// highWater is how much may wait to be written before those who send more wait; at
+	// twice as much nothing more is read.
 	highWater = 64 << 10
 	// keptBuffer is the largest buffer that is kept.
 	keptBuffer = 2 * highWater

@@ -52,15 +52,20 @@ const (
 )
 
 func (h *headBlock) reset(stream uint32, endStream bool) {
-	fields, block := h.fields, h.block
-	if cap(fields) > keptFields {
-		fields = nil
+	h.forget()
+	*h = headBlock{stream: stream, endStream: endStream, fields: h.fields, block: h.block}
+}
+
+// forget lets go of what came: a client may be idle for long before its next request.
+func (h *headBlock) forget() {
+	clear(h.fields)
+	h.fields, h.block, h.pseudo = h.fields[:0], h.block[:0], [4]string{}
+	if cap(h.fields) > keptFields {
+		h.fields = nil
 	}
-	if cap(block) > keptBlock {
-		block = nil
+	if cap(h.block) > keptBlock {
+		h.block = nil
 	}
-	clear(fields)
-	*h = headBlock{stream: stream, endStream: endStream, fields: fields[:0], block: block[:0]}
 }
 
 func (c *conn) takeHeaders(f *frame) error {
@@ -116,6 +121,7 @@ func (c *conn) maxBlock() int { return 2*c.s.c.HeaderBytes + maxFrame }
 // decode reads a header that has come in whole, and does what it says.
 func (c *conn) decode(block []byte) error {
 	h := &c.head
+	defer h.forget()
 	h.open, c.begun = false, time.Time{}
 	c.dec.SetEmitEnabled(true)
 	if _, err := c.dec.Write(block); err != nil {
@@ -143,7 +149,7 @@ func (c *conn) decode(block []byte) error {
 	if h.fault != nil {
 		return h.fault
 	}
-	if len(c.streams) >= c.s.c.Streams {
+	if len(c.streams) >= c.s.c.Streams && c.underWay() >= c.s.c.Streams {
 		return streamError{h.stream, codeRefused}
 	}
 	st = c.newStream(h)
@@ -151,6 +157,17 @@ func (c *conn) decode(block []byte) error {
 		return streamError{h.stream, codeProtocol}
 	}
 	return c.begin(st)
+}
+
+// underWay is how many streams have not ended for the client. One that has may still have
+// a handler. The caller holds mu.
+func (c *conn) underWay() (n int) {
+	for _, st := range c.streams {
+		if !st.whole || !st.w.ended {
+			n++
+		}
+	}
+	return n
 }
 
 // takeField takes a decoded field.

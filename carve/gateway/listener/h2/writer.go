@@ -43,6 +43,9 @@ var fieldLists = sync.Pool{New: func() any {
 	return &l
 }}
 
+// holders are for what is held: those of connections become larger than that.
+var holders = sync.Pool{New: func() any { return &buffer{make([]byte, 0, held)} }}
+
 func (w *writer) begin(st *stream, isHead bool) {
 	w.st, w.header, w.isHead, w.length = st, make(http.Header, 8), isHead, -1
 }
@@ -223,7 +226,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	}
 	if before+len(p) <= held {
 		if w.held == nil {
-			w.held = buffers.Get().(*buffer)
+			w.held = holders.Get().(*buffer)
 		}
 		w.held.b = append(w.held.b, p...)
 		return len(p), nil
@@ -269,7 +272,8 @@ func (w *writer) send(more []byte) error {
 
 func (w *writer) free() {
 	if w.held != nil {
-		w.held.release()
+		w.held.b = w.held.b[:0]
+		holders.Put(w.held)
 		w.held = nil
 	}
 }
@@ -378,11 +382,12 @@ func (st *stream) can() error {
 func (st *stream) await(isBody bool) error {
 	c := st.c
 	for {
-		if st.gone == nil && !st.mayGoOn(isBody) && past(st.writeUntil) {
+		may := st.isTurn(isBody)
+		if st.gone == nil && !may && past(st.writeUntil) {
 			c.reset(st, codeInternal) // as net/http does: whoever waits for the upstream learns it by the context
 		}
 		err := st.can()
-		if err != nil || st.mayGoOn(isBody) {
+		if err != nil || may {
 			st.leaveSenders()
 			return err
 		}
@@ -390,16 +395,46 @@ func (st *stream) await(isBody bool) error {
 			st.leaveSenders()
 		} else if !st.waits {
 			st.waits = true
-			c.senders = append(c.senders, st)
+			c.line(st)
 		}
 		c.wake()
 		st.wait(&st.may, st.writeUntil)
 	}
 }
 
+// line has a stream wait for its turn, with a header before all who have more of a body:
+// those bodies may be long, and a client waits for headers first. The caller holds mu.
+func (c *conn) line(st *stream) {
+	at := len(c.senders)
+	if !st.ofBody {
+		at = 0
+		for at < len(c.senders) && !c.senders[at].ofBody {
+			at++
+		}
+	}
+	c.senders = slices.Insert(c.senders, at, st)
+}
+
 func (st *stream) mayGoOn(isBody bool) bool {
 	c := st.c
 	return len(c.pending()) < highWater && (!isBody || st.window > 0 && c.window > 0)
+}
+
+// isTurn reports whether the stream may send and nobody is before it who may. The caller
+// holds mu.
+func (st *stream) isTurn(isBody bool) bool {
+	if !st.mayGoOn(isBody) {
+		return false
+	}
+	for _, other := range st.c.senders {
+		if other == st || !isBody && other.ofBody {
+			break
+		}
+		if other.mayGoOn(other.ofBody) {
+			return false
+		}
+	}
+	return true
 }
 
 // leaveSenders has the next one wait in the stream's place. The caller holds mu.
@@ -423,12 +458,18 @@ func (c *conn) wakeSender() {
 	}
 }
 
+// dribble is what a client has to take of a body for the frame to be useful, where there
+// is more.
+const dribble = 1 << 10
+
 // sendData sends a part of the body. The caller holds mu.
 func (st *stream) sendData(p []byte, last bool) error {
 	c := st.c
-	for len(p) > 0 {
-		if err := st.await(true); err != nil {
-			return err
+	for begun := false; len(p) > 0; begun = true {
+		if !begun || st.can() != nil || !st.mayGoOn(true) { // else it is still its turn
+			if err := st.await(true); err != nil {
+				return err
+			}
 		}
 		n := int(min(int64(len(p)), maxFrame, st.window, c.window))
 		flags := uint8(0)
@@ -440,8 +481,10 @@ func (st *stream) sendData(p []byte, last bool) error {
 		st.window -= int64(n)
 		c.window -= int64(n)
 		c.sent += int64(n)
-		c.useful()
-		if p = p[n:]; len(p) == 0 {
+		if p = p[n:]; len(p) == 0 || n >= dribble {
+			c.useful()
+		}
+		if len(p) == 0 {
 			return nil
 		}
 	}

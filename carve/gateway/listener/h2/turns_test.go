@@ -1,0 +1,282 @@
+package h2
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// endless responds to GET with a body that has no end, and counts what others upload.
+func endless(uploaded chan<- int64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			n, _ := io.Copy(io.Discard, r.Body)
+			uploaded <- n
+			return
+		}
+		for p := make([]byte, highWater); ; {
+			if _, err := w.Write(p); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// only gives the connection of a server that has one, when a condition holds for it.
+func (s *Server) only(t *testing.T, holds func(*conn) bool) *conn {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); runtime.Gosched() {
+		s.mu.Lock()
+		for c := range s.conns {
+			c.mu.Lock()
+			found := holds(c)
+			c.mu.Unlock()
+			if found {
+				s.mu.Unlock()
+				return c
+			}
+		}
+		s.mu.Unlock()
+	}
+	t.Fatal("it does not come to that")
+	return nil
+}
+
+// stuck is a connection that takes no long write until it is closed.
+type stuck struct {
+	*net.TCPConn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	if len(p) >= maxFrame {
+		<-s.closed
+	}
+	return s.TCPConn.Write(p)
+}
+
+func (s *stuck) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return s.TCPConn.Close()
+}
+
+// greedy is a client with windows for all that comes, which takes nothing of it, in front
+// of a server that holds as much for it as it does.
+func greedy(t *testing.T, h http.Handler) (*Server, *client) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := dialled(t, l.Addr().String(), http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30})
+	near, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(limits(h))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		s.Shutdown(ctx)
+	})
+	s.Start(&stuck{TCPConn: near.(*net.TCPConn), closed: make(chan struct{})}, nil, nothing{})
+	c.must(0, c.WriteWindowUpdate(0, 1<<30))
+	for range 4 {
+		c.begin(true, pseudo(http.MethodGet, "/")...)
+	}
+	s.only(t, func(c *conn) bool { return c.writing && len(c.senders) == 4 })
+	for range highWater / 17 { // each is answered by so many bytes
+		c.must(0, c.WritePing(false, [8]byte{}))
+	}
+	s.only(t, func(c *conn) bool { return len(c.pending()) >= highWater-17 })
+	c.must(0, c.WritePing(false, [8]byte{}))
+	return s, c
+}
+
+// TestUploadWhileNothingIsTaken: a client that takes nothing of responses for the moment is
+// read all the same.
+func TestUploadWhileNothingIsTaken(t *testing.T) {
+	uploaded := make(chan int64, 1)
+	_, h := greedy(t, endless(uploaded))
+	up := h.begin(false, pseudo(http.MethodPost, "/")...)
+	const frames = bodyWindow / 2 / maxFrame
+	for i := range frames {
+		h.must(0, h.WriteData(up, i == frames-1, make([]byte, maxFrame)))
+	}
+	select {
+	case n := <-uploaded:
+		if n != bodyWindow/2 {
+			t.Errorf("%d bytes came", n)
+		}
+	case <-time.After(patience):
+		t.Error("the upload stands still")
+	}
+}
+
+// TestHeadersComeFirst: a response that begins does not wait for long bodies of others.
+func TestHeadersComeFirst(t *testing.T) {
+	s, h := greedy(t, endless(make(chan int64, 1)))
+	short := h.begin(true, pseudo(http.MethodPost, "/")...)
+	s.only(t, func(c *conn) bool {
+		return len(c.senders) == 5 && c.senders[0].id == short && !c.senders[0].ofBody && c.senders[1].ofBody
+	})
+}
+
+// TestTurns: who has something to send waits for those who wait already and may send.
+func TestTurns(t *testing.T) {
+	c := &conn{window: 1}
+	waits := &stream{c: c, window: 1, ofBody: true}
+	comes := &stream{c: c, window: 1}
+	c.line(waits)
+	if comes.isTurn(true) || !waits.isTurn(true) {
+		t.Error("a body overtakes another one")
+	}
+	if !comes.isTurn(false) {
+		t.Error("a header waits for a body")
+	}
+	waits.window = 0
+	if !comes.isTurn(true) {
+		t.Error("it waits for one that may send nothing")
+	}
+	c.line(comes)
+	if c.senders[0] != comes {
+		t.Error("a header waits behind a body")
+	}
+}
+
+// TestEndedStreamsDoNotCount: a response without a body that was flushed ends its stream
+// for the client, which may begin another one while the handler runs.
+func TestEndedStreamsDoNotCount(t *testing.T) {
+	end := make(chan struct{})
+	c := limits(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+		if r.URL.Path == "/first" {
+			w.(http.Flusher).Flush()
+			<-end
+		}
+	}))
+	c.Streams = 1
+	s, addr := serving(t, c)
+	h := dialled(t, addr)
+	h.begin(true, pseudo(http.MethodGet, "/first")...)
+	h.until("1 head 204.")
+	h.begin(true, pseudo(http.MethodGet, "/second")...)
+	s.only(t, func(c *conn) bool { return c.last == 3 })
+	close(end)
+	h.until("3 head 204.")
+}
+
+// TestDribble: a client that takes bodies byte by byte has its connection ended.
+func TestDribble(t *testing.T) {
+	_, addr := serving(t, limits(endless(nil)))
+	h := dialled(t, addr, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+	stream := h.begin(true, pseudo(http.MethodGet, "/")...)
+	for range 2 * fullBudget {
+		if h.WriteWindowUpdate(stream, 1) != nil {
+			return // it may be too late for the reason
+		}
+		for {
+			f, err := h.ReadFrame()
+			if gone, ok := f.(*http2.GoAwayFrame); ok {
+				if gone.ErrCode != http2.ErrCodeEnhanceYourCalm {
+					t.Errorf("it is ended by %v", gone.ErrCode)
+				}
+				return
+			}
+			if err != nil {
+				return // as above
+			}
+			if _, ok := f.(*http2.DataFrame); ok {
+				break
+			}
+		}
+	}
+	t.Error("it goes on for ever")
+}
+
+// TestHeadersAreForgotten: an idle connection does not hold its last header.
+func TestHeadersAreForgotten(t *testing.T) {
+	h := headBlock{block: make([]byte, 2*keptBlock), fields: make([]hpack.HeaderField, 2*keptFields), pseudo: [4]string{path: "/long"}}
+	h.forget()
+	if h.block != nil || h.fields != nil || h.pseudo[path] != "" {
+		t.Errorf("it holds %d bytes, %d fields and %q", cap(h.block), cap(h.fields), h.pseudo)
+	}
+	h.fields = append(make([]hpack.HeaderField, 0, keptFields), hpack.HeaderField{Value: "long"})
+	h.forget()
+	if f := h.fields[:1]; f[0].Value != "" {
+		t.Errorf("it holds %q", f[0].Value)
+	}
+}
+
+// leisurely is a connection whose client's machine has so much to take.
+type leisurely struct {
+	net.Conn
+	left atomic.Int64
+}
+
+func (l *leisurely) CloseWrite() error { return nil }
+
+func (l *leisurely) Unsent() int { return int(l.left.Load()) }
+
+// TestLastBytesAreTaken: a connection that has ended is not closed while its client takes
+// what was written, slowly and with updates of windows, and is when it takes nothing or
+// has taken all.
+func TestLastBytesAreTaken(t *testing.T) {
+	const stall = time.Minute
+	lingers := func(t *testing.T, client func(l *leisurely, far net.Conn)) (took time.Duration) {
+		synctest.Test(t, func(*testing.T) {
+			near, far := net.Pipe()
+			l := &leisurely{Conn: near}
+			l.left.Store(10)
+			c := &conn{s: New(Config{StallTimeout: stall}), net: l}
+			var running sync.WaitGroup
+			running.Go(func() { client(l, far) })
+			begun := time.Now()
+			c.linger()
+			took = time.Since(begun)
+			_, _ = near.Close(), far.Close()
+			running.Wait()
+		})
+		return took
+	}
+	slowly := func(l *leisurely, far net.Conn) {
+		for l.left.Load() > 0 {
+			time.Sleep(stall / 2)
+			l.left.Add(-1)
+			_, _ = far.Write(make([]byte, 13))
+		}
+	}
+	if took := lingers(t, slowly); took < 10*stall/2 || took > 10*stall/2+2*lingerTime {
+		t.Errorf("a client that takes all in %v has %v", 10*stall/2, took)
+	}
+	if took := lingers(t, func(*leisurely, net.Conn) {}); took < stall || took > stall+lingerTime {
+		t.Errorf("a client that takes nothing has %v", took)
+	}
+	chatty := func(l *leisurely, far net.Conn) {
+		l.left.Store(0)
+		for {
+			if _, err := far.Write(make([]byte, 17)); err != nil {
+				return
+			}
+			time.Sleep(lingerTime / 2)
+		}
+	}
+	if took := lingers(t, chatty); took < stall || took > stall+lingerTime {
+		t.Errorf("a client that has taken all, and is not silent, has %v", took)
+	}
+	gone := func(_ *leisurely, far net.Conn) { _ = far.Close() }
+	if took := lingers(t, gone); took != 0 {
+		t.Errorf("a client that closes is waited for, %v", took)
+	}
+}
