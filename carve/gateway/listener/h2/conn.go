@@ -462,6 +462,9 @@ func (c *conn) drop(st *stream, err error) {
 		return
 	}
 	st.gone = err
+	if st.lingers != nil {
+		st.lingers.Stop()
+	}
 	c.giveBack(st.in.len())
 	st.in = queue{}
 	if !st.started {

@@ -41,6 +41,9 @@ type stream struct {
 	trailer          http.Header
 	continues        bool // the client waits for a 100
 	unwanted         bool // nobody reads the body
+	// lingers is running when the response has ended before the request: until then the
+	// client may end it.
+	lingers *time.Timer
 	// left is how much of the body the client may send, credit what it is to be told of.
 	left, credit int
 	// window is how much of the response's body the client takes; may is told of more, and
@@ -108,11 +111,39 @@ func (st *stream) end(whole bool) {
 	case !whole && !st.w.ended, err != nil:
 		c.reset(st, codeInternal)
 	case !st.whole:
-		c.reset(st, codeNone) // nobody wants the rest of the request
+		st.linger()
 	default:
 		c.drop(st, errHandled)
 	}
 }
+
+// linger leaves it to the client for a moment to end a request whose rest nobody wants:
+// clients that send lose a response which a reset follows at once. The caller holds mu.
+func (st *stream) linger() {
+	st.unwant()
+	st.lingers = time.AfterFunc(lingerTime, func() {
+		st.c.mu.Lock()
+		defer st.c.mu.Unlock()
+		if st.gone == nil {
+			st.c.reset(st, codeNone)
+			st.c.wake()
+		}
+	})
+}
+
+// unwant drops what has come of the body and what will come. The caller holds mu.
+func (st *stream) unwant() {
+	if st.unwanted {
+		return
+	}
+	st.unwanted = true
+	st.giveBack(st.in.len())
+	st.in = queue{}
+	st.came.Broadcast()
+}
+
+// responded reports whether the response has ended. The caller holds mu.
+func (st *stream) responded() bool { return st.lingers != nil || errors.Is(st.gone, errHandled) }
 
 // errHandled is what is seen of a stream whose handler has returned.
 var errHandled = errors.New("the handler has returned")
@@ -124,7 +155,7 @@ func (st *stream) takeData(p []byte, n int, last bool) error {
 	st.left -= n
 	st.received += int64(len(p))
 	padding := n - len(p)
-	if st.length >= 0 && (st.received > st.length || last && st.received < st.length) {
+	if st.lingers == nil && st.length >= 0 && (st.received > st.length || last && st.received < st.length) {
 		c.giveBack(n)
 		return streamError{st.id, codeProtocol}
 	}
@@ -137,7 +168,7 @@ func (st *stream) takeData(p []byte, n int, last bool) error {
 	if padding > 0 {
 		st.giveBack(padding)
 	}
-	st.came.Broadcast()
+	st.tookMore()
 	return nil
 }
 
@@ -160,8 +191,17 @@ func (st *stream) takeTrailer(h *headBlock) error {
 		st.trailer[name] = append(st.trailer[name], f.Value)
 	}
 	st.whole = true
-	st.came.Broadcast()
+	st.tookMore()
 	return nil
+}
+
+// tookMore says that more of the body has come, and with its end ends a stream that has only
+// waited for that. The caller holds mu.
+func (st *stream) tookMore() {
+	st.came.Broadcast()
+	if st.whole && st.lingers != nil {
+		st.c.drop(st, errHandled)
+	}
 }
 
 // giveBack lets the client send n more bytes. The caller holds mu.
@@ -232,7 +272,7 @@ func (b *body) Read(p []byte) (int, error) {
 
 // failure is what reads and writes of a stream that has gone meet.
 func (st *stream) failure() error {
-	if errors.Is(st.gone, errHandled) {
+	if st.responded() {
 		return http.ErrBodyReadAfterClose
 	}
 	return errors.Join(context.Canceled, st.gone)
@@ -256,11 +296,8 @@ func (b *body) Close() error {
 	st := b.st
 	st.c.mu.Lock()
 	defer st.c.mu.Unlock()
-	if st.gone == nil && !st.unwanted {
-		st.unwanted = true
-		st.giveBack(st.in.len())
-		st.in = queue{}
-		st.came.Broadcast()
+	if st.gone == nil {
+		st.unwant()
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package h2
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -278,5 +279,39 @@ func TestLastBytesAreTaken(t *testing.T) {
 	gone := func(_ *leisurely, far net.Conn) { _ = far.Close() }
 	if took := lingers(t, gone); took != 0 {
 		t.Errorf("a client that closes is waited for, %v", took)
+	}
+}
+
+// TestEarlyResponseIsNotReset: a client whose request has its response before it has ended
+// may end it: no reset follows the response as long as it is about to.
+func TestEarlyResponseIsNotReset(t *testing.T) {
+	_, addr := serving(t, limits(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	})))
+	for name, end := range map[string]func(h *client, stream uint32) error{
+		"data": func(h *client, stream uint32) error { return h.WriteData(stream, true, make([]byte, maxFrame)) },
+		"trailer": func(h *client, stream uint32) error {
+			return h.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: h.encoded("x-sum", "1"), EndHeaders: true, EndStream: true})
+		},
+		"reset": func(h *client, stream uint32) error { return h.WriteRSTStream(stream, http2.ErrCodeCancel) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := dialled(t, addr)
+			for range 20 { // more than there are streams
+				stream := h.begin(false, pseudo(http.MethodPost, "/")...)
+				h.until(fmt.Sprint(stream, " head 413 content-length=0."))
+				h.must(0, h.WriteData(stream, false, make([]byte, maxFrame)))
+				h.must(0, end(h, stream))
+				h.must(0, h.WritePing(false, [8]byte{}))
+				if seen := h.until("pong"); len(seen) > 1 {
+					t.Errorf("the client sees %q", seen)
+				}
+			}
+		})
+	}
+	h := dialled(t, addr)
+	h.begin(false, pseudo(http.MethodPost, "/")...)
+	if seen := h.until("1 reset"); seen[len(seen)-1] != "1 reset NO_ERROR" {
+		t.Errorf("a client that does not end its request sees %q", seen)
 	}
 }

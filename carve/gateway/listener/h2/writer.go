@@ -369,7 +369,7 @@ func (w *writer) trailer() (fields []hpack.HeaderField) {
 // can gives the reason why nothing more can be sent; nil: it can. The caller holds mu.
 func (st *stream) can() error {
 	switch {
-	case st.gone != nil:
+	case st.gone != nil, st.lingers != nil:
 		return st.failure()
 	case st.c.broken != nil:
 		return st.c.broken
