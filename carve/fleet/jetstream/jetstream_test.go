@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
@@ -294,5 +295,24 @@ func TestEvidence(t *testing.T) {
 	}
 	if err := all[0].Publish(ctx, path, "back", []byte{1}); err != nil {
 		t.Errorf("a stream that is made anew: %v", err)
+	}
+}
+
+// TestRefused: what a stream refuses for a limit is not there; what a server refuses as it
+// ends may be, with the others of its cluster.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code whittle.Code
+	}{
+		{&jetstream.APIError{ErrorCode: storeFailed, Description: "store is closed"}, whittle.DeadlineExceeded},
+		{&jetstream.APIError{ErrorCode: storeFailed, Description: "maximum bytes exceeded"}, whittle.Unavailable},
+		{&jetstream.APIError{ErrorCode: 10054, Description: "message size exceeds maximum allowed"}, whittle.Unavailable},
+		{client.ErrNoResponders, whittle.Unavailable},
+		{context.DeadlineExceeded, whittle.DeadlineExceeded},
+	} {
+		if code := whittle.CodeOf(published(c.err)); code != c.code {
+			t.Errorf("%v: %v, not %v", c.err, code, c.code)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	client "github.com/nats-io/nats.go"
@@ -41,19 +42,35 @@ func (m *Member) Publish(ctx context.Context, route, id string, message []byte) 
 	}
 	_, err = s.js.PublishMsg(ctx, &client.Msg{Subject: m.subject(route), Data: message}, jetstream.WithMsgID(id))
 	m.note(&m.lost, err)
+	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, client.ErrNoResponders) {
+		m.forget()
+	}
+	return published(err)
+}
+
+// published codes what came of a message as Unavailable where the stream has surely not
+// taken it.
+func published(err error) error {
 	var refused *jetstream.APIError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &refused):
-		return whittle.Errorf(whittle.Unavailable, "publish an exchange: %w", err) // the stream has not taken it
-	case errors.Is(err, client.ErrConnectionClosed), errors.Is(err, client.ErrDisconnected), errors.Is(err, client.ErrReconnectBufExceeded), errors.Is(err, client.ErrMaxPayload):
-		return whittle.Errorf(whittle.Unavailable, "publish an exchange: %w", err) // it was not sent
-	case errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, client.ErrNoResponders):
-		m.forget()
-		return whittle.Errorf(whittle.Unavailable, "publish an exchange: %w", err) // there is no such stream
+	case errors.As(err, &refused) && !mayBeThere(refused),
+		errors.Is(err, client.ErrConnectionClosed), errors.Is(err, client.ErrDisconnected), errors.Is(err, client.ErrReconnectBufExceeded), errors.Is(err, client.ErrMaxPayload), // it was not sent
+		errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, client.ErrNoResponders): // there is no such stream
+		return whittle.Errorf(whittle.Unavailable, "publish an exchange: %w", err)
 	}
 	return whittle.Errorf(whittle.DeadlineExceeded, "publish an exchange: %w", err)
+}
+
+// storeFailed is the code of a server that could not store a message.
+const storeFailed = 10077
+
+// mayBeThere reports whether a message may be there although a server has refused it: one that
+// ends refuses what it could not store any more, and the others of the cluster have. What
+// is above a limit is so for each of them.
+func mayBeThere(refused *jetstream.APIError) bool {
+	return refused.ErrorCode == storeFailed && !strings.HasPrefix(refused.Description, "maximum ")
 }
 
 // Stored is a message as the stream has it: its place, and when it came there by the
