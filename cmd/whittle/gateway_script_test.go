@@ -206,8 +206,14 @@ var (
 	chosen = regexp.MustCompile(`([a-z]+)=(~?)\\?"([^"\\]*)`)
 )
 
-// metrics holds what deploy/ asks of a gateway's metrics to those at $ADMIN.
-func metrics(ts *testscript.TestScript, _ bool, _ []string) {
+// metrics holds what deploy/ asks of a gateway's metrics to those at $ADMIN; metrics fleet,
+// what it asks of a fleet's alone.
+func metrics(ts *testscript.TestScript, _ bool, args []string) {
+	const ofFleets = "whittle_fleet_"
+	fleet, least := slices.Equal(args, []string{"fleet"}), 40
+	if fleet {
+		least = 3
+	}
 	resp, err := http.Get("http://" + ts.Getenv("ADMIN") + "/metrics")
 	ts.Check(err)
 	page, err := io.ReadAll(resp.Body)
@@ -218,6 +224,9 @@ func metrics(ts *testscript.TestScript, _ bool, _ []string) {
 		text, err := os.ReadFile(filepath.Join(ts.Getenv("DEPLOY"), file))
 		ts.Check(err)
 		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			if strings.HasPrefix(m[1], ofFleets) != fleet {
+				continue
+			}
 			seen++
 			series := regexp.MustCompile(`(?m)^`+m[1]+`(\{.*\})? `).FindAllString(string(page), -1)
 			if len(series) == 0 {
@@ -234,7 +243,7 @@ func metrics(ts *testscript.TestScript, _ bool, _ []string) {
 			}
 		}
 	}
-	if seen < 40 {
+	if seen < least {
 		ts.Fatalf("only %d metrics are named", seen)
 	}
 }
