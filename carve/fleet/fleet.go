@@ -66,7 +66,8 @@ type Use struct {
 // Config makes a Node.
 type Config struct {
 	// Fleet is the fleet's name, and Member the gateway's within it. Run numbers its
-	// processes, each higher than the last; New raises it above that of Kept.
+	// processes, each higher than the last: it is raised above that of Kept, and above
+	// what the store has when this one begins.
 	Fleet, Member string
 	Run           uint64
 	// Version is the program's.
@@ -119,8 +120,9 @@ type Node struct {
 	// named is since when one leader, of term namedTo, hears of this gateway.
 	named   Instant
 	namedTo uint64
-	// replaced says that a later process has this gateway's name.
-	replaced bool
+	// replaced says that a later process has this gateway's name, handed that this one goes
+	// on with an earlier one's run.
+	replaced, handed bool
 
 	lease    Lease
 	leaseRev uint64
@@ -338,6 +340,9 @@ func (n *Node) sawReport(name string, e Entry) {
 		if n.came = r.Seq; !n.restarting {
 			n.back(r.Seq)
 		}
+	}
+	if r.Member == n.c.Member && r.Run > n.c.Run && !n.known && !n.handed {
+		n.c.Run, n.unsaved = r.Run+1, true // its clock was ahead, and what it kept is lost
 	}
 	if r.Member == n.c.Member && r.Run > n.c.Run && !n.restarting {
 		n.replaced = true

@@ -175,6 +175,34 @@ func TestAnEarlierRunIsRemembered(t *testing.T) {
 	}
 }
 
+// TestAClockThatWasAhead: a gateway whose clock was ahead before, and that has lost what it
+// kept, is a later process of its name even so: the leader takes its reports, with those of
+// the run before, and the process before has no part any more.
+func TestAClockThatWasAhead(t *testing.T) {
+	const ahead = 1000
+	l := &log{at: Instant{Mono: time.Hour, Wall: time.Hour}, kv: map[string]Entry{}}
+	l.node = New(Config{
+		Member: "a b", Run: 1, Lease: 4 * time.Second, Counts: func(string) whittle.Counts { return whittle.Counts{Run: 7, Seq: 1} },
+		Routes: []Route{{Name: path, Digest: "d", Candidate: "c", Exposure: 10}},
+	}, l.at)
+	before := Report{Version: 1, Member: "a b", Run: ahead, Seq: 50, Routes: map[string]RouteReport{RouteKey(path): {Counts: whittle.Counts{Run: 6, Seq: 3}}}}
+	l.put(memberKey("a b"), before)
+	l.node.Synced(l.at)
+	l.run(10*time.Second, true)
+	if _, leads := l.node.Leads(l.at); !leads || l.node.Replaced() {
+		t.Fatal("it does not lead")
+	}
+	r := l.node.Members()[0].Report
+	if r.Run != ahead+1 || r.Routes[RouteKey(path)].Counts.Run != 7 || r.Routes[RouteKey(path)].Before.Run != 6 {
+		t.Errorf("the leader has %+v", r)
+	}
+	before.Seq++
+	l.put(memberKey("a b"), before)
+	if l.run(5*time.Second, true); l.node.Replaced() || !l.node.Connected(l.at) {
+		t.Error("the process before has its name")
+	}
+}
+
 // What a later version writes has no share here, and nothing that comes is believed.
 func TestWhatCannotBeRead(t *testing.T) {
 	for name, value := range map[string]func(Position) any{

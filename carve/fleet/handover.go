@@ -109,6 +109,7 @@ func (n *Node) takeOver(b []byte) {
 		return
 	}
 	n.restore(h.Kept)
+	n.handed = true
 	n.c.Run, n.seq, n.grants = h.Run, h.Seq, h.Grants
 	heard := h.Heard + n.raw.since(n.c.Asked)
 	n.everSeen = h.Connected && heard < n.c.Lease
