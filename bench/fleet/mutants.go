@@ -22,7 +22,7 @@ var mutations = []mutation{
 	{"a stale watch is applied: an earlier generation is taken", "carve/fleet/member.go", "p.Generation <= r.taken.Generation ||", ""},
 	{"the member's lease is never checked", "carve/fleet/fleet.go", "n.everSeen && n.now.since(n.heard) >= n.c.Lease", "false"},
 	{"the lease counts from when a report comes back", "carve/fleet/fleet.go", "n.heard, n.everSeen = at, true", "n.heard, n.everSeen = n.now, true"},
-	{"a trip is ignored by the other gateways", "carve/fleet/member.go", "case r.trip.Generation > r.zero:", "case false:"},
+	{"a trip is ignored by the other gateways", "carve/fleet/member.go", "case r.trip.Generation > r.zero:\n\t\treturn 0,", "case false:\n\t\treturn 0,"},
 	{"the leader does not decide on a trip", "carve/fleet/lead.go", "f.Trip > r.proposed.Zero", "false"},
 	{"a limit that is lowered is given away before it is confirmed", "carve/fleet/permits.go", "d.seats[h].Report.Grants >= g.Since", "true"},
 	{"a silent gateway's permits are given away at once", "carve/fleet/permits.go", "; owes {", "; owes && g.Owed < 0 {"},
@@ -31,7 +31,7 @@ var mutations = []mutation{
 	{"permits are given that others still owe", "carve/fleet/permits.go", "min(target, has+*free)", "target"},
 	{"a report counts each time it comes", "carve/account/account.go", "p.report = c", "c.Ledger.Add(&p.report.Ledger)\n\t\tp.report = c"},
 	{"the next leader judges again what was judged", "bench/fleet/sim/decide.go", "r.Position, r.Issued, r.Place", "r.Position, r.Issued, 0"},
-	{"a gateway with an older config takes part", "carve/fleet/member.go", "case !r.agrees():", "case false:"},
+	{"a gateway with an older config takes part", "carve/fleet/member.go", "case !r.agrees():\n\t\treturn 0,", "case false:\n\t\treturn 0,"},
 	{"a suspension is not noticed", "carve/fleet/fleet.go", "return max(t.Mono-o.Mono, t.Wall-o.Wall)", "return t.Mono - o.Mono"},
 	{"a gateway forgets what it knew when it restarts", "carve/fleet/fleet.go", "n.restore(c.Kept)", ""},
 	{"a new leader resumes from its record, whatever is known", "carve/fleet/lead.go", "case share == 0:\n\t\treturn 0, \"\"", "case f.Generation >= 0:\n\t\treturn share, \"\""},
@@ -79,17 +79,26 @@ func plant(ctx context.Context) ([]finding, error) {
 
 var failure = regexp.MustCompile(`seed (\d+): at [^,]+, step (\d+): (.*)`)
 
+// in is the source with the mutation in it. The repository is at root.
+func (m *mutation) in(root string) (string, error) {
+	source, err := os.ReadFile(filepath.Join(root, m.file))
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		return "", fmt.Errorf("%s has %d places for the mutation %q", m.file, n, m.name)
+	}
+	return strings.Replace(string(source), m.old, m.wrong, 1), nil
+}
+
 // try builds this program with a mutation in the place of the source, and runs it.
 func try(ctx context.Context, dir string, m mutation) (*finding, error) {
-	source, err := os.ReadFile(m.file)
+	source, err := m.in(".")
 	if err != nil {
 		return nil, err
 	}
-	if strings.Count(string(source), m.old) != 1 {
-		return nil, fmt.Errorf("%s has %d places for the mutation %q", m.file, strings.Count(string(source), m.old), m.name)
-	}
 	wrong := filepath.Join(dir, "wrong.go")
-	if err := os.WriteFile(wrong, []byte(strings.Replace(string(source), m.old, m.wrong, 1)), 0o600); err != nil {
+	if err := os.WriteFile(wrong, []byte(source), 0o600); err != nil {
 		return nil, err
 	}
 	path, err := filepath.Abs(m.file)
