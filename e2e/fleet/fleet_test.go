@@ -42,14 +42,22 @@ type cluster struct {
 }
 
 func startCluster(t testing.TB, n int) *cluster {
-	c := &cluster{t: t, servers: make([]*child.Process, n)}
-	free := addresses(t, 2*n)
-	c.clients, c.routes = free[:n], free[n:]
-	for i := range c.servers {
+	c := &cluster{t: t}
+	for range n {
 		c.dirs = append(c.dirs, t.TempDir())
+	}
+	c.begin()
+	return c
+}
+
+// begin starts a server in each of its folders.
+func (c *cluster) begin() {
+	n := len(c.dirs)
+	free := addresses(c.t, 2*n)
+	c.clients, c.routes, c.servers = free[:n], free[n:], make([]*child.Process, n)
+	for i := range c.servers {
 		c.start(i)
 	}
-	return c
 }
 
 func (c *cluster) start(i int) {

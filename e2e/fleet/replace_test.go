@@ -28,7 +28,8 @@ func (g *whole) startReplaceable(program, file string) {
 	if err != nil {
 		g.w.t.Fatal(err)
 	}
-	cmd := exec.Command(program, "run", "-c", file)
+	g.install(program)
+	cmd := exec.Command(g.installed(), "run", "-c", file)
 	cmd.Stdout, cmd.Stderr, cmd.Env = out, out, append(os.Environ(), "FLEET_SECRET=0123456789abcdef")
 	if err := cmd.Start(); err != nil {
 		g.w.t.Fatal(err)
@@ -51,6 +52,19 @@ func (g *whole) startReplaceable(program, file string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.p, g.up, g.killed = &child.Process{Public: m[1], Admin: m[2]}, true, false
+}
+
+// installed is where the gateway's program is, and install has it be another one.
+func (g *whole) installed() string { return filepath.Join(g.dir, "whittle") }
+
+func (g *whole) install(program string) {
+	g.w.t.Helper()
+	if err := os.RemoveAll(g.installed()); err != nil {
+		g.w.t.Fatal(err)
+	}
+	if err := os.Symlink(program, g.installed()); err != nil {
+		g.w.t.Fatal(err)
+	}
 }
 
 func (g *whole) said() string {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -115,9 +116,12 @@ type walk struct {
 	peers            []string // where the gateways' own NATS servers are; empty: they have none
 	cut              []string // addresses of servers that gateways reach by links
 	lease            time.Duration
-	exposure         int   // guard.exposure; 0: walkExposure
-	replaceable      bool  // the gateways' processes are replaced by others
-	unreported       int64 // requests of gateways that were killed, which no report has
+	exposure         int                                // guard.exposure; 0: walkExposure
+	replaceable      bool                               // the gateways' processes are replaced by others
+	program          string                             // what the gateways run; empty: what this tree makes
+	begin            func(*whole) func(*exec.Cmd) error // how a gateway is started; nil: as it is
+	dirs             func() string                      // makes a gateway's folder; nil: a temporary one
+	unreported       int64                              // requests of gateways that were killed, which no report has
 	sides            *sides
 	number           atomic.Int64
 	mu               sync.Mutex // guards all where users ask
@@ -132,6 +136,12 @@ type whole struct {
 	w    *walk
 	name string
 	dir  string
+	// program is what is run; empty: the walk's.
+	program string
+	// clock is its own; nil: it goes by the machine's.
+	clock interface {
+		Set(ahead time.Duration) error
+	}
 	// links are its connections to the servers, which can be cut; empty: there are none.
 	links []*link
 	// taken are the requests that this run has responded to.
@@ -170,7 +180,7 @@ func (g *whole) start() {
 	if err := errors.Join(err, f.Close()); err != nil {
 		g.w.t.Fatal(err)
 	}
-	program := filepath.Join(built, "whittle")
+	program := cmp.Or(g.program, g.w.program, filepath.Join(built, "whittle"))
 	if len(g.w.peers) > 0 {
 		program = filepath.Join(builtEmbedded, "whittle")
 	}
@@ -178,7 +188,11 @@ func (g *whole) start() {
 		g.startReplaceable(program, file)
 		return
 	}
-	p, err := child.Start(g.w.t.Context(), child.Options{Env: []string{"FLEET_SECRET=0123456789abcdef"}, Log: filepath.Join(g.dir, "log")}, program, "run", "-c", file)
+	o := child.Options{Env: []string{"FLEET_SECRET=0123456789abcdef"}, Log: filepath.Join(g.dir, "log")}
+	if g.w.begin != nil {
+		o.Begin = g.w.begin(g)
+	}
+	p, err := child.Start(g.w.t.Context(), o, program, "run", "-c", file)
 	if err != nil {
 		g.w.t.Fatal(err)
 	}
@@ -328,7 +342,10 @@ func (w *walk) start(gateways int) *walk {
 }
 
 func (w *walk) add(name string) {
-	g := &whole{w: w, name: name, dir: w.t.TempDir()}
+	g := &whole{w: w, name: name}
+	if g.dir = w.t.TempDir(); w.dirs != nil {
+		g.dir = w.dirs()
+	}
 	for _, to := range w.cut {
 		g.links = append(g.links, newLink(w.t, to))
 	}
@@ -624,6 +641,18 @@ func (w *walk) adds() {
 			w.t.Fatalf("the ledger has %s of %d requests", l.Account(), n)
 		}
 		return l.Total >= n-w.unreported-underWay && l.Compared > 0 && l.Pending == l.Unknown
+	})
+}
+
+// judged waits until whoever leads has judged all that was sent.
+func (w *walk) judged() {
+	w.t.Helper()
+	until(w.t, "all is judged", func() bool {
+		l := w.latest().Ledger
+		if time.Now().Nanosecond() < 25e6 {
+			w.t.Log(l.Account())
+		}
+		return l.Unknown == 0
 	})
 }
 

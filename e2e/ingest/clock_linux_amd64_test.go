@@ -1,121 +1,18 @@
 package ingest
 
 import (
-	"bytes"
-	"debug/elf"
-	little "encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"whittle/e2e/process"
 )
-
-// clock is what a process is told of the time of day, and of nothing else: its timers
-// go on as they would.
-type clock struct {
-	memory *os.File // the process's
-	offset int64    // the place in it of how many seconds are added
-}
-
-// set has the process's clock so far ahead of the machine's.
-func (c *clock) set(t *testing.T, ahead time.Duration) {
-	t.Helper()
-	b := little.LittleEndian.AppendUint64(nil, uint64(ahead/time.Second))
-	if _, err := c.memory.WriteAt(b, c.offset); err != nil {
-		t.Fatal("set the clock of the process:", err)
-	}
-}
-
-// clockCode takes the place of the function of the vDSO by which a process on Linux
-// asks for the time. It asks the kernel, and adds to the time of day what lies behind
-// it.
-var clockCode = []byte{
-	0xb8, 0xe4, 0x00, 0x00, 0x00, // mov eax, SYS_clock_gettime
-	0x0f, 0x05, // syscall
-	0x85, 0xff, // test edi, edi
-	0x75, 0x0a, // jnz +10: another clock than CLOCK_REALTIME
-	0x48, 0x8b, 0x0d, 0x06, 0x00, 0x00, 0x00, // mov rcx, [rip+6]
-	0x48, 0x01, 0x0e, // add [rsi], rcx
-	0xc3,       // ret
-	0x90, 0x90, // up to 8 bytes: the seconds follow
-}
-
-// startWithClock starts a command whose clock is so far ahead, and can be set. It
-// stops the process before its first instruction, and puts clockCode into its copy of
-// the vDSO.
-func startWithClock(t *testing.T, cmd *exec.Cmd, ahead time.Duration) *clock {
-	t.Helper()
-	runtime.LockOSThread() // a process is traced by the thread that has started it
-	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	pid := cmd.Process.Pid
-	var status syscall.WaitStatus
-	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil || !status.Stopped() {
-		t.Fatalf("the process is not where it begins: %v, %v", status, err)
-	}
-	c, err := placeClock(pid)
-	if err := errors.Join(err, syscall.PtraceDetach(pid)); err != nil {
-		t.Fatal("place the clock:", err)
-	}
-	t.Cleanup(func() { c.memory.Close() })
-	c.set(t, ahead)
-	return c
-}
-
-func placeClock(pid int) (*clock, error) {
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	if err != nil {
-		return nil, err
-	}
-	var from, to int64
-	for line := range strings.Lines(string(maps)) {
-		if strings.HasSuffix(strings.TrimSpace(line), "[vdso]") {
-			if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil {
-				return nil, err
-			}
-		}
-	}
-	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	image := make([]byte, to-from)
-	if _, err := memory.ReadAt(image, from); err != nil {
-		return nil, err
-	}
-	vdso, err := elf.NewFile(bytes.NewReader(image))
-	if err != nil {
-		return nil, err
-	}
-	symbols, err := vdso.DynamicSymbols()
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range symbols {
-		if s.Name != "__vdso_clock_gettime" {
-			continue
-		}
-		at := from + int64(s.Value)
-		code := append(bytes.Clone(clockCode), make([]byte, 8)...)
-		if at%8 != 0 || s.Size < uint64(len(code)) {
-			return nil, fmt.Errorf("the function is at %#x and has %d bytes", at, s.Size)
-		}
-		_, err := memory.WriteAt(code, at)
-		return &clock{memory: memory, offset: at + int64(len(clockCode))}, err
-	}
-	return nil, errors.New("there is no such function")
-}
 
 // clocked are events that are sent while the clock of the service is set.
 type clocked struct {
@@ -227,11 +124,11 @@ func TestClockIsSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &clocked{kept: map[string]string{}, bodies: map[string]string{}}
-	var set *clock
+	var set *process.Clock
 	start := func(ahead time.Duration, flags ...string) {
-		c.service = serveBy(t, func(cmd *exec.Cmd) error {
-			set = startWithClock(t, cmd, ahead)
-			return nil
+		c.service = serveBy(t, func(cmd *exec.Cmd) (err error) {
+			set, err = process.StartWithClock(cmd, ahead)
+			return err
 		}, data, append(flags, "--keys", keys)...)
 	}
 	for _, ahead := range []time.Duration{0, year} {
@@ -241,7 +138,9 @@ func TestClockIsSet(t *testing.T) {
 	}
 	start(0, "--retain-age", "1h")
 	for _, ahead := range []time.Duration{year, 0, -time.Hour, 0, -year, 0} {
-		set.set(t, ahead)
+		if err := set.Set(ahead); err != nil {
+			t.Fatal(err)
+		}
 		name := fmt.Sprintf("%v ahead, %d were sent", ahead, len(c.sent))
 		c.phase(t, name)
 		c.lookedAt(t, data, name)

@@ -35,6 +35,8 @@ type Options struct {
 	Log string
 	// Output gets the same. Nil: nobody does.
 	Output io.Writer
+	// Begin starts the command. Nil: by its Start.
+	Begin func(*exec.Cmd) error
 }
 
 // Process is a child. Its methods may be called by many goroutines at once.
@@ -76,6 +78,10 @@ func spawn(o Options, stdout io.Writer, argv []string) (*Process, error) {
 	// In a group of its own an interrupt from the keyboard is the parent's alone.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	endWithParent(cmd.SysProcAttr)
+	begin := o.Begin
+	if begin == nil {
+		begin = (*exec.Cmd).Start
+	}
 	started := make(chan error)
 	go func() {
 		// The kernel ends the child when the thread that made it ends, so the thread
@@ -84,7 +90,7 @@ func spawn(o Options, stdout io.Writer, argv []string) (*Process, error) {
 		defer runtime.UnlockOSThread()
 		defer close(p.ended)
 		defer log.Close() // of nil, harmless
-		err := cmd.Start()
+		err := begin(cmd)
 		started <- err
 		if err == nil {
 			p.err = cmd.Wait()
