@@ -42,12 +42,18 @@ type draws struct {
 // drawn is what a side has drawn, in every feature.
 type drawn [features][]category
 
-// see takes the values of an exchange, and reports whether the monolith holds its own.
-func (d *draws) see(e *formExchange) (held bool) {
+// holds reports whether the monolith held its values in the exchanges before, so that what
+// the present one says does not choose whether it is bet on.
+func (d *draws) holds() bool {
+	return d.newer < drawsLeast || drawsOf*(d.newer+drawsMore) < (drawsOf-1)*d.new
+}
+
+// see takes the monolith's values of an exchange.
+func (d *draws) see(e *formExchange) {
 	now := drawHashes(nil, e.monolith)
 	if d.n++; d.n == 1 {
 		d.until, d.early, d.next = 2, now, now
-		return true
+		return
 	}
 	for _, h := range now {
 		d.newer += int(eprocess.Indicator(!slices.Contains(d.last[Monolith], h)))
@@ -59,13 +65,13 @@ func (d *draws) see(e *formExchange) (held bool) {
 	if d.n >= d.until {
 		d.until, d.early, d.next = 2*d.until, d.next, now
 	}
-	return d.newer < drawsLeast || drawsOf*(d.newer+drawsMore) < (drawsOf-1)*d.new
 }
 
 // take takes the values of an exchange. Where the monolith may hold its own it gives a draw
 // of either side, if both have one; ready says that there is something to settle.
 func (d *draws) take(e *formExchange, may bool, of func(side int, values []value, e *formExchange) drawn) (pair [2]drawn, held, ready bool) {
-	held = d.see(e) && may
+	held = d.holds() && may
+	d.see(e)
 	if !held {
 		d.waiting = [2][]drawn{}
 	}

@@ -19,7 +19,7 @@ import (
 //
 // Hypothesis: the two sides' values are exchangeable whenever either is drawn, and stay
 // as they are in between. Error rate: 0.01, several times what forms may spend. Source:
-// Ville's inequality over the pairs that are bet on (pairs).
+// Ville's inequality over the draws that are bet on (draws).
 func TestRefreshedValuesRaiseNoAlarm(t *testing.T) {
 	t.Parallel()
 	simtest.AtMost(0.01, 0.0005).Play(t, "refused", func(run int) bool {
@@ -44,6 +44,32 @@ func TestRefreshedValuesRaiseNoAlarm(t *testing.T) {
 		}
 		return false
 	})
+}
+
+// TestNewWordsOfBothSides: where both servers keep saying a word for a while, and each draws
+// one that nobody has said yet, the candidate's is no odder than the monolith's, whichever
+// draws first and however long its word waits for the other's.
+func TestNewWordsOfBothSides(t *testing.T) {
+	for first := range 2 {
+		f := formsOf(t, comparetest.FormComparison)
+		f.take(noise.Key{Path: "$.leader", Way: jsondiff.HowValue}, 0)
+		words := [2]int{}
+		for n := 1; n <= 230; n++ {
+			if n%20 == 1 {
+				words[first] += 2
+			}
+			if n%20 == 11 {
+				words[1-first] += 2
+			}
+			x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(n) * 25 * time.Millisecond)}
+			x.Monolith.Body = fmt.Appendf(nil, `{"leader":"%cab"}`, 'a'+rune(words[0]))
+			x.Candidate.Body = fmt.Appendf(nil, `{"leader":"%cab"}`, 'b'+rune(words[1]))
+			f.See(x, nil, 0.0019, n)
+		}
+		if w := &f.paths[0].feature[featWord]; w.Odd != 0 {
+			t.Errorf("side %d first: the candidate alone was odd in %d of %d", first, w.Odd, w.Of)
+		}
+	}
 }
 
 func pricesOf(r *rand.Rand) []byte {

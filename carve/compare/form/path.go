@@ -160,8 +160,38 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 			odd = p.feature[k].settle(&r, p.unusual(k), p.ready(k), p.slack(k)) || odd
 		}
 	}
+	switch {
+	case !held:
+		p.spoke(e.monolith)
+	case ready:
+		p.drew(pair[Monolith][featWord])
+	}
 	p.remember(e)
 	return odd
+}
+
+// spoke takes the words of the monolith's values, and drew those of what it has drawn, once
+// that was held against the candidate's: a word that waits is no known one yet.
+func (p *formPath) spoke(values []value) {
+	for i := range values {
+		p.word(values[i].words())
+	}
+}
+
+func (p *formPath) drew(list []category) {
+	for i := range list {
+		p.word(list[i].code)
+	}
+}
+
+func (p *formPath) word(w uint64) {
+	if w == 0 {
+		return
+	}
+	p.worded++
+	if len(p.vocabulary) <= wordsMost {
+		p.vocabulary[w]++
+	}
 }
 
 // mayHold reports whether what a side says again and again may be what it holds: not if it
@@ -309,12 +339,6 @@ func (p *formPath) remember(e *formExchange) {
 			p.offsets = append(p.offsets, v.at.Sub(e.moment(Monolith)).Milliseconds())
 			p.offsets = p.offsets[max(0, len(p.offsets)-offsetsKept):]
 			p.seeAge(v, e.clocks[Monolith])
-		}
-		if w := v.words(); w != 0 {
-			p.worded++
-			if len(p.vocabulary) <= wordsMost {
-				p.vocabulary[w]++
-			}
 		}
 	}
 	for i := range e.candidate {

@@ -37,7 +37,7 @@ func (p *formPath) words() string {
 	return strings.Join(list, "; ")
 }
 
-// comparetest.FormWords are those of the value itself.
+// formWords are those of the value itself.
 func (p *formPath) formWords() string {
 	top := p.feature[featForm].M.top()
 	if top.Count == 0 || top.Class == classArray || top.Class == classObject {
