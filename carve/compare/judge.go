@@ -159,10 +159,11 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 
 // owned is at how many places each server was seen to hold a state of its own.
 func (j *Judge) owned() int {
+	n := j.mirrored.headers.Owned() + j.served.headers.Owned()
 	if m, ok := j.mirrored.method.(*match); ok {
-		return len(m.noise.Own)
+		n += len(m.noise.Own)
 	}
-	return 0
+	return n
 }
 
 // cutOff reports whether half a body would have to be compared.

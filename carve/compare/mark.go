@@ -69,8 +69,8 @@ type mark struct {
 	Changes []change         `json:"changes,omitempty"`
 	Samples []whittle.Sample `json:"samples,omitempty"`
 	counted bool
-	// numbers says that what differs is a number.
-	numbers bool
+	// spells say whether what differs is the same for all requests.
+	spells spells
 	// now is how the present exchange shows it, on the candidate's side and on that of
 	// the monolith's second response.
 	now [2]extent
@@ -121,9 +121,10 @@ func (k *mark) eValue(learn bool, limit float64, n int) float64 {
 // saw keeps what the candidate did. Of many different values the frequent ones
 // stay: a new one takes the place of the rarest and inherits its count, which
 // bounds the error (Metwally, Agrawal & El Abbadi 2005, "space saving").
-func (k *mark) saw(d *jsondiff.Difference) {
+func (k *mark) saw(d *jsondiff.Difference, n int) {
 	k.Count++
-	k.At, k.numbers = d.At, d.Numeric
+	k.At = d.At
+	k.spells.see(d, n)
 	least := 0
 	for i := range k.Changes {
 		if c := &k.Changes[i]; c.From == d.From && c.To == d.To {

@@ -224,7 +224,7 @@ func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, 
 
 // saw has a mark keep what the candidate did, with a sample while there is room.
 func (m *match) saw(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
-	k.saw(d)
+	k.saw(d, m.n)
 	m.explained(k, d, x)
 	if m.samples < display.MaxKept && len(k.Samples) < display.MaxSamples {
 		k.Samples = append(k.Samples, m.show.SampleAt(x, m.differ.Spot(d, x.Monolith.Body, x.Candidate.Body)))

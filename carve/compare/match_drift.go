@@ -46,11 +46,9 @@ const (
 	// time to have moved it. Once at once may be by chance.
 	driftReturns = 3
 	driftOften   = 2
-	// driftEarly is how long a number that is the same for all requests is watched before
-	// it is taken for one that does not move, and driftRuns in how many exchanges each
-	// value must have come to be the same for all.
-	driftEarly = 20 * time.Second
-	driftRuns  = 8
+	// driftEarly is how long what is the same for all requests is watched before it is taken
+	// for something that does not move.
+	driftEarly = time.Minute
 )
 
 // drift says how what the monolith changes by itself at a pattern lies in time. It counts
@@ -332,15 +330,20 @@ func (k *mark) isExplained() bool {
 }
 
 // isEarly reports whether a mark has not been watched for long enough for a state of each
-// server's to be seen to move: a number that is the same for all requests, and one of which
-// such a state was in question before a restart.
+// server's to be seen to move: what is the same for all requests, and that of which such a
+// state was in question before a restart.
 func (k *mark) isEarly() bool {
 	d := &k.drift
 	watched := d.until.Sub(d.since)
 	if watched <= 0 || watched >= driftEarly || d.log || d.moves.shown() {
 		return false
 	}
-	return k.Unsure || k.numbers && len(k.Changes) < maxChanges && k.Count >= driftRuns*len(k.Changes)
+	return k.Unsure || k.spells.last()
+}
+
+// anyEarly reports whether one of these places has not been watched for long enough (isEarly).
+func (m *match) anyEarly(places []string) bool {
+	return slices.ContainsFunc(m.marks, func(k *mark) bool { return k.watched() && k.isEarly() && slices.Contains(places, k.Path) })
 }
 
 // isOpenState reports whether the bets on a mark would be shown, if it were known that no

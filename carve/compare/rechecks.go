@@ -207,9 +207,11 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 		}
 	}
 	same := !o.monolith && !o.candidate
+	m, ok := s.method.(*match)
+	early := ok && m.anyEarly(o.places) // a state of each server's stays apart for as long
 	if e := eprocess.Indicator(same) * float64(uint(1)<<(2*len(r.Rounds))); o.noisy && apart(x.At, &t.KeptAt, reproducedEvery) {
 		t.Kept.See(e, partKept*alpha, n)
-	} else if same && !o.noisy && apart(x.At, &t.BetAt, reproducedEvery) {
+	} else if same && !o.noisy && !early && apart(x.At, &t.BetAt, reproducedEvery) {
 		t.Reproduced.See(e, partReproduced*alpha, n)
 	}
 	if o.monolith == o.candidate {

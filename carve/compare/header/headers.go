@@ -70,6 +70,7 @@ type Headers struct {
 	noise             *headerNoise
 	cookies           *Cookies
 	adopted           int // the noise's version that Names have
+	owned             int // see Owned
 }
 
 // How long a header that now one side lacks and now the other is only suspected
@@ -126,6 +127,7 @@ func (h *Headers) See(x *whittle.Exchange, shape uint64, at Level) (loose, diffe
 	h.list(x)
 	h.cookies.Timeless = h.chosen
 	h.cookies.see(x, again, at.Alpha*cookieFormPart, at.N)
+	h.watch(x)
 	if again == nil && h.same(x.Monolith.Header, x.Candidate.Header) {
 		h.Presence.ObserveSame(at.Limit, at.Alpha, at.N)
 		h.Text.ObserveSame(at.Limit, at.Alpha, at.N)
@@ -171,6 +173,10 @@ func (h *Headers) rounds(x *whittle.Exchange, again *whittle.Response, shape uin
 				r.again = append(r.again, p)
 			}
 		}
+	}
+	for _, r := range []*headerRound{&presence, &text} {
+		r.candidate = h.countOwn(r.candidate, true, again != nil)
+		r.again = h.countOwn(r.again, false, true)
 	}
 	return presence, text
 }

@@ -47,6 +47,10 @@ func (h *Headers) explained(t *headerHead, at int, limit float64) []whittle.Find
 		if f.Expected != "" {
 			continue
 		}
+		if h.isOwn(c.Path) {
+			f.Decided, f.DecidedAt = false, 0
+			continue
+		}
 		if f.Decided && !h.blamed(t, c) {
 			f.Decided, f.DecidedAt = false, 0
 		}
@@ -64,7 +68,7 @@ func (h *Headers) explained(t *headerHead, at int, limit float64) []whittle.Find
 		if f.Expected == "" && c.Noisy && (clean || h.withNoise && !h.beyond(c)) {
 			f.Decided, f.DecidedAt = false, 0
 		}
-		if h.withNoise && f.Expected == "" && c.Noisy && !f.Decided {
+		if h.withNoise && f.Expected == "" && c.Noisy && !f.Decided && !h.isOwn(c.Path) {
 			continue // as with the fields of JSON: noise is no finding
 		}
 		f.Cause = h.cause(&f, c)
@@ -77,8 +81,12 @@ func (h *Headers) explained(t *headerHead, at int, limit float64) []whittle.Find
 func (h *Headers) cause(f *whittle.Finding, c *Change) string {
 	switch {
 	case f.Expected != "":
+	case h.isOwn(c.Path):
+		return "both sides' values come in spells, and now the one's moves and now the other's, so each server seems to hold its own, which says nothing of the candidate: " + exceptWords(c.Path)
 	case c.Path == "Content-Encoding": // one that was asked for is taken off before anything is compared
 		return "the request's Accept-Encoding asks for none such, so its client may not be able to read the body"
+	case h.isConstant(c):
+		return "each side says one and the same in every response, as a host name or a version: if it is each server's own, " + exceptWords(c.Path) + "; if not, the candidate's is wrong"
 	case f.Decided:
 	case c.Noisy:
 		return "the monolith changes it by itself: declare it in compare.expect, or leave it out of compare.headers"

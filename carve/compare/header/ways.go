@@ -23,6 +23,7 @@ const (
 type headerName struct {
 	Name string                `json:"name"`
 	Ways [headerHows]headerWay `json:"ways"`
+	held held
 }
 
 // headerWay is what is known of one way.

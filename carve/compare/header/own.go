@@ -1,0 +1,170 @@
+package header
+
+import (
+	"slices"
+	"strings"
+
+	"whittle"
+	"whittle/carve/compare/digest"
+)
+
+// A header in which each server says what it holds for a while, until it is refreshed (a
+// snapshot's id, a notice, the state of a cache), differs for as long between two equal
+// services, and not between two responses of one: bets that take these for exchangeable win
+// on it. It is told from a wrong value by the moves: both sides' come in spells, and now the
+// one's moves and now the other's. What never moves on one side is none, nor what moves on
+// both at a time, as data do. Such a header is no finding, and what was won with it is void;
+// that the candidate differs in it more often than the monolith from itself stays open
+// (NoiseBound).
+
+// Bounds of held.
+const (
+	heldMoves    = 3 // of either side without the other's, at least
+	heldTogether = 4 // times as many may have moved together
+	heldNear     = 2 // exchanges within which moves are together
+	// Of heldOf words that were others after a while, one may have been the last exchange's,
+	// and heldMore more by chance.
+	heldOf, heldMore = 8, 6
+)
+
+// spoken is what a side says in one header, in one exchange after the other.
+type spoken struct {
+	last, early, next digest.Hash
+	n, until          int
+	newer, older      int // words that were none of the last exchange's, and none of an earlier one's
+	moved             int // the exchange of the last move that the other side has not made
+}
+
+func (s *spoken) see(word string) (moved bool) {
+	var h digest.Hash
+	h.Text(word)
+	if s.n++; s.n == 1 {
+		s.last, s.early, s.next, s.until = h, h, h, 2
+		return false
+	}
+	if moved = h != s.last; moved {
+		s.newer++
+	}
+	if h != s.early {
+		s.older++
+	}
+	if s.last = h; s.n >= s.until {
+		s.until, s.early, s.next = 2*s.until, s.next, h
+	}
+	return moved
+}
+
+// spells reports whether the words come in spells: of words that follow from the request or
+// are drawn for each, the last exchange's differs as often as one of long ago.
+func (s *spoken) spells() bool { return heldOf*(s.newer+heldMore) < (heldOf-1)*s.older }
+
+// held says whether each server holds its own of a header. It is learned anew in each
+// process.
+type held struct {
+	n     int
+	side  [2]spoken
+	alone [2]int
+	both  int
+	own   bool
+}
+
+// see takes what the two sides say, and reports whether it shows for the first time that
+// each holds its own.
+func (d *held) see(words [2]string) bool {
+	d.n++
+	for side, word := range words {
+		if !d.side[side].see(word) {
+			continue
+		}
+		if other := &d.side[1-side]; other.moved > 0 && d.n-other.moved <= heldNear {
+			d.both++
+			d.alone[1-side]--
+			other.moved = 0
+			continue
+		}
+		d.alone[side]++
+		d.side[side].moved = d.n
+	}
+	least := min(d.alone[0], d.alone[1])
+	if d.own || least < heldMoves || heldTogether*least < d.both || !d.side[0].spells() || !d.side[1].spells() {
+		return false
+	}
+	d.own = true
+	return true
+}
+
+// watch follows the headers that have differed.
+func (h *Headers) watch(x *whittle.Exchange) {
+	if !h.withNoise {
+		return
+	}
+	for i := range h.Names {
+		n := &h.Names[i]
+		if n.Name == OtherHeaders || !slices.ContainsFunc(n.Ways[:], func(w headerWay) bool { return w.Candidate > 0 }) {
+			continue
+		}
+		from, to := h.words(n.Name, x, &x.Candidate)
+		if n.held.see([2]string{from, to}) {
+			h.disown(n)
+		}
+	}
+}
+
+// disown takes back what was won where a header turns out to be each server's own.
+func (h *Headers) disown(n *headerName) {
+	h.owned++
+	for way := range n.Ways {
+		h.mark(n, headerHow(way))
+		h.noise.learn(n.Name, headerHow(way))
+	}
+	for _, t := range []*headerHead{&h.Presence, &h.Text} {
+		t.Same.Void()
+		t.Self.Void()
+	}
+	h.excuse()
+}
+
+// Owned is how many headers turned out to be each server's own.
+func (h *Headers) Owned() int { return h.owned }
+
+// isOwn reports whether a header is.
+func (h *Headers) isOwn(name string) bool {
+	n := h.find(name)
+	return n != nil && n.held.own
+}
+
+// countOwn counts the differences in headers that are each server's own, and leaves the
+// others.
+func (h *Headers) countOwn(list []Pair, candidate, repeated bool) []Pair {
+	return slices.DeleteFunc(list, func(p Pair) bool {
+		n := h.find(p.Path)
+		if n == nil || !n.held.own {
+			return false
+		}
+		if !candidate {
+			n.Ways[p.way].Self++
+		} else if p.Reason == "" {
+			n.Ways[p.way].see(&p, repeated)
+		}
+		return true
+	})
+}
+
+// constantLeast is in how many exchanges a header must have been the same to be called so.
+const constantLeast = 20
+
+// isConstant reports whether both sides said one and the same in every exchange since they
+// first differed, in a header that no standard gives a meaning.
+func (h *Headers) isConstant(c *Change) bool {
+	n := h.find(c.Path)
+	return n != nil && strings.HasPrefix(c.Path, "X-") && c.Way != headerThere &&
+		n.held.n >= constantLeast && n.held.side[0].newer+n.held.side[1].newer == 0
+}
+
+// exceptWords say how a header is left out.
+func exceptWords(name string) string {
+	if whole, _, ok := wholeOf(name); ok {
+		name = whole
+	}
+	return "compare.headers: {except: [" + name + "]} leaves it out"
+}
