@@ -5,6 +5,7 @@ package gosource
 
 import (
 	"go/ast"
+	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"go/types"
@@ -171,8 +172,8 @@ func (r *reader) parse(m *module, at string) {
 	}
 	r.files++
 	r.bytes += int64(len(text))
-	file, err := parser.ParseFile(r.set, at, text, parser.SkipObjectResolution)
-	if file == nil || file.Name == nil || err != nil {
+	file, err := parser.ParseFile(r.set, at, text, parser.SkipObjectResolution|parser.ParseComments)
+	if file == nil || file.Name == nil || err != nil || byItself(file) {
 		return
 	}
 	relative, err := filepath.Rel(m.folder, filepath.Dir(at))
@@ -184,6 +185,21 @@ func (r *reader) parse(m *module, at string) {
 		r.packages = append(r.packages, pkg)
 	}
 	r.parsed[pkg] = append(r.parsed[pkg], file)
+}
+
+// byItself reports whether a file is no part of the package whose folder it is in, as a
+// generator that go generate runs.
+func byItself(file *ast.File) bool {
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			if c.Pos() > file.Package || !constraint.IsGoBuild(c.Text) {
+				continue
+			}
+			of, err := constraint.Parse(c.Text)
+			return err == nil && !of.Eval(func(tag string) bool { return tag != "ignore" })
+		}
+	}
+	return false
 }
 
 // Import gives the service's own packages, checked, and an empty one for all others:

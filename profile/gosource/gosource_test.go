@@ -253,6 +253,33 @@ func TestAnotherProgramsRoutesAreNotThisOnes(t *testing.T) {
 	}
 }
 
+// A generator that lies in a package's folder is a program of its own, and hides none of
+// the package's routes.
+func TestAGeneratorHidesNoPackage(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":       "module example.com/x\n",
+		"main.go":      "package main\nfunc main() {}\n",
+		"api/a_gen.go": "// Made by hand.\n\n//go:build ignore\n\npackage main\nfunc main() {}\n",
+		"api/api.go":   "package api\nimport \"net/http\"\nfunc Routes() { http.HandleFunc(\"GET /a\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := stacked(
+		profile.Function{Name: "main.main", File: filepath.Join(folder, "main.go"), Line: 2, Owner: profile.Own},
+		profile.Function{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard},
+		profile.Function{Name: "example.com/x/api.work", File: filepath.Join(folder, "api/api.go"), Line: 4, Owner: profile.Own},
+	)
+	if Label(folder, p); p.Samples[0].Endpoint != "GET /a" {
+		t.Errorf("it serves %q", p.Samples[0].Endpoint)
+	}
+}
+
 // stacked is a profile of one sample, whose stack begins at the root.
 func stacked(functions ...profile.Function) *profile.Profile {
 	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Go, Functions: functions, Samples: []profile.Sample{{Value: 1}}}
