@@ -133,6 +133,10 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 		take = i.takeCPU
 	}
 	t, err := take(ctx, kind, d)
+	if errors.Is(err, errStopped) {
+		return nil, whittle.Errorf(whittle.Unavailable, "take %s profile of %s: process %d was stopped meanwhile, by a signal or a debugger", kind, i.name, i.pid).
+			WithHint(fmt.Sprintf("let it go on: kill -CONT %d; whatever whittle opened in it closes then", i.pid))
+	}
 	if err != nil && i.pid != 0 && ends(ctx, i.pid) {
 		return nil, whittle.Errorf(whittle.Unavailable, "take %s profile of %s: process %d ended meanwhile", kind, i.name, i.pid).
 			WithHint("start it again, and give its new id")
@@ -201,6 +205,11 @@ func (i *inspector) Close(ctx context.Context) error {
 	if i.lease == nil {
 		i.hangUp()
 		return nil
+	}
+	if i.pid != 0 && isStopped(i.pid) {
+		i.conn.CloseNow()
+		i.lease.line.Close()
+		return whittle.Errorf(whittle.Unavailable, "close inspector of %s: it is stopped, and closes it when it goes on", i.name)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer cancel()
@@ -271,6 +280,9 @@ func injected(script string) string {
 	return script + "\n//# sourceURL=" + profile.InjectedURL + "script"
 }
 
+// errStopped says that nothing can be asked of a process.
+var errStopped = errors.New("it is stopped, by a signal or a debugger")
+
 // lastResponse is how long a command's response is waited for after its context has
 // ended.
 const lastResponse = 30 * time.Second
@@ -281,6 +293,9 @@ const lastResponse = 30 * time.Second
 func (i *inspector) call(ctx context.Context, method string, params, into any) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if i.pid != 0 && isStopped(i.pid) { // it would be waited for, and nothing comes
+		return errStopped
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastResponse)
 	defer cancel()

@@ -79,10 +79,10 @@ func closedFor(pid int, err error) error {
 	say := func(hint, format string, args ...any) error {
 		return whittle.Errorf(whittle.Unavailable, "open inspector of process %d: "+format, append([]any{pid}, args...)...).WithHint(hint)
 	}
-	switch state := stateOf(pid); {
+	switch {
 	case ended(pid):
 		return say("start it again, and give its new id", "it has ended meanwhile")
-	case state == 'T' || state == 't':
+	case isStopped(pid):
 		return say(fmt.Sprintf("let it go on: kill -CONT %d", pid), "it is stopped, by a signal or a debugger")
 	}
 	anyPort := startedWith(pid, "--inspect-port=0")
@@ -106,6 +106,12 @@ func stateOf(pid int) byte {
 		return 0
 	}
 	return rest[0]
+}
+
+// isStopped reports whether a process is, by a signal or a debugger.
+func isStopped(pid int) bool {
+	state := stateOf(pid)
+	return state == 'T' || state == 't'
 }
 
 // ended reports whether a process has.
@@ -250,9 +256,24 @@ func reachable(pid int, folder string) error {
 		WithHint(fmt.Sprintf("run whittle in that network: nsenter -t %d -n whittle profile %d; or in the container", pid, pid))
 }
 
-// Workers are the workers of a Node cluster, by its first process. None: it is no
-// cluster's.
+// Workers are the workers of a Node cluster, by its first process, and of a Python process
+// the Python processes that it started. None: it has none.
 func Workers(pid int) []int {
+	if exe, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); pythonProgram.MatchString(filepath.Base(exe)) {
+		return pythonChildren(pid)
+	}
+	var out []int
+	for _, child := range children(pid) {
+		env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(child), "environ"))
+		if err == nil && checkNode(child) == nil && strings.Contains("\x00"+string(env), "\x00NODE_UNIQUE_ID=") {
+			out = append(out, child)
+		}
+	}
+	return out
+}
+
+// children are the processes that a process started and that run.
+func children(pid int) []int {
 	files, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "children"))
 	if err != nil {
 		return nil
@@ -264,9 +285,7 @@ func Workers(pid int) []int {
 			continue
 		}
 		for field := range strings.FieldsSeq(string(b)) {
-			child, err := strconv.Atoi(field)
-			env, unread := os.ReadFile(filepath.Join("/proc", field, "environ"))
-			if err == nil && unread == nil && checkNode(child) == nil && strings.Contains("\x00"+string(env), "\x00NODE_UNIQUE_ID=") {
+			if child, err := strconv.Atoi(field); err == nil {
 				out = append(out, child)
 			}
 		}

@@ -27,6 +27,9 @@ func Workers(int) []int { return nil }
 // ended reports whether a process has.
 func ended(int) bool { return false }
 
+// isStopped reports whether a process is.
+func isStopped(int) bool { return false }
+
 // threadClock reads a thread's CPU clock: on Linux only.
 type threadClock struct{}
 

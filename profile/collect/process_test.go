@@ -125,6 +125,27 @@ func TestAProcessThatEndsMeanwhile(t *testing.T) {
 	}
 }
 
+// One that is stopped while it is attached is said to be, is asked nothing, and nobody waits
+// for it.
+func TestAProcessThatIsStoppedMeanwhile(t *testing.T) {
+	pid := script(t, `setInterval(() => {}, 1000); console.log()`)
+	s, err := Open(t.Context(), strconv.Itoa(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for !isStopped(pid) && t.Context().Err() == nil {
+	}
+	if _, err := s.Take(t.Context(), profile.CPU, time.Second); err == nil || !strings.Contains(err.Error(), "was stopped meanwhile") {
+		t.Errorf("%v", err)
+	}
+	if err := s.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "closes it when it goes on") {
+		t.Errorf("%v", err)
+	}
+}
+
 // What is no Node process, or one that SIGUSR1 might end, is said to be, and gets no signal.
 func TestWhatIsNotSignalled(t *testing.T) {
 	shell, err := os.ReadFile("/bin/sh")

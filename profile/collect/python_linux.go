@@ -77,10 +77,11 @@ func (p *pythonProcess) Take(ctx context.Context, kind profile.Kind, d time.Dura
 	file := filepath.Join(folder, "stacks.txt")
 	seconds := max(int64(d.Round(time.Second)/time.Second), 1)
 	before, beforeErr := cputime.Of(p.pid)
+	clocks := threadClocks(p.pid)
 	began := time.Now()
 	// It ends by itself, and on an interrupt writes what it has.
 	cmd := exec.CommandContext(ctx, p.tool, "record", "--pid", strconv.Itoa(p.pid), "--duration", strconv.FormatInt(seconds, 10),
-		"--rate", strconv.Itoa(pySpyRate), "--format", "raw", "--full-filenames", "--output", file)
+		"--rate", strconv.Itoa(pySpyRate), "--format", "raw", "--full-filenames", "--threads", "--output", file)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = responseTimeout
 	var said bytes.Buffer
@@ -91,6 +92,11 @@ func (p *pythonProcess) Take(ctx context.Context, kind profile.Kind, d time.Dura
 	if readErr != nil {
 		return nil, p.failed(errors.Join(err, readErr), said.String())
 	}
+	raw = foreign.OnCPU(raw, usedSince(clocks, threadClocks(p.pid)))
+	if len(raw) == 0 {
+		return nil, whittle.Errorf(whittle.FailedPrecondition, "take profile of process %d: it did nothing", p.pid).
+			WithHint(p.idleHint())
+	}
 	t := &Collected{Raw: raw, Ext: ".collapsed.txt"}
 	if t.Profile, err = foreign.Read(raw, kind); err != nil {
 		return nil, fmt.Errorf("take profile of process %d: %w", p.pid, err)
@@ -100,6 +106,53 @@ func (p *pythonProcess) Take(ctx context.Context, kind profile.Kind, d time.Dura
 		t.CapTotal(after - before)
 	}
 	return t, nil
+}
+
+// idleHint says what to do about a process that did nothing: where it has others, as
+// gunicorn's first process, they do the work.
+func (p *pythonProcess) idleHint() string {
+	if all := pythonChildren(p.pid); len(all) > 0 {
+		return fmt.Sprintf("its own processes do the work: profile one of them (%s)", strings.Trim(fmt.Sprint(all), "[]"))
+	}
+	return "put load on it, or profile longer"
+}
+
+// pythonChildren are the Python processes that a Python process started.
+func pythonChildren(pid int) (out []int) {
+	for _, child := range children(pid) {
+		exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(child), "exe"))
+		line, lineErr := os.ReadFile(filepath.Join("/proc", strconv.Itoa(child), "cmdline"))
+		if err == nil && lineErr == nil && pythonProgram.MatchString(filepath.Base(exe)) && !bytes.Contains(line, []byte("resource_tracker")) {
+			out = append(out, child)
+		}
+	}
+	return out
+}
+
+// threadClocks are what each thread of a process has used, by its id.
+func threadClocks(pid int) map[int]time.Duration {
+	folder := filepath.Join("/proc", strconv.Itoa(pid), "task")
+	tasks, _ := os.ReadDir(folder) // none: no clock is known
+	out := map[int]time.Duration{}
+	for _, task := range tasks {
+		id, err := strconv.Atoi(task.Name())
+		text, readErr := os.ReadFile(filepath.Join(folder, task.Name(), "schedstat"))
+		field, _, _ := strings.Cut(string(text), " ")
+		used, parseErr := strconv.ParseInt(field, 10, 64)
+		if errors.Join(err, readErr, parseErr) == nil {
+			out[id] = time.Duration(used)
+		}
+	}
+	return out
+}
+
+// usedSince is what the threads used between two readings.
+func usedSince(before, after map[int]time.Duration) map[int]time.Duration {
+	out := map[int]time.Duration{}
+	for id, used := range after {
+		out[id] = used - before[id]
+	}
+	return out
 }
 
 // failed says what py-spy said, and what helps.

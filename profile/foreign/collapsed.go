@@ -30,14 +30,14 @@ func readCollapsed(text []byte) (*profile.Profile, error) {
 			return nil, whittle.Errorf(whittle.Invalid, "read collapsed stacks: line %d is not \"outer;inner COUNT\"", n).
 				WithHint(formats)
 		}
-		parts := strings.Split(string(line[:space]), ";")
+		parts := strings.Split(pythonThread.ReplaceAllString(string(line[:space]), ""), ";")
 		stack := make([]frame, 0, min(len(parts), maxDepth))
 		for _, part := range slices.Backward(parts) {
 			if len(stack) < maxDepth && part != "" {
 				stack = append(stack, named(part))
 			}
 		}
-		if err := b.add(stack, count*int64(perSample), count, -1); err != nil {
+		if err := b.add(withinLoop(stack), count*int64(perSample), count, -1); err != nil {
 			return nil, err
 		}
 	}

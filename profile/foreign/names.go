@@ -59,6 +59,8 @@ func withSource(name, file string, line int) frame {
 		f.Owner = javaOwner(file)
 	case isScript(file):
 		f.Owner = profile.OwnerOfScript(file)
+	case isConsoleScript(file):
+		f.Owner = profile.Library
 	case strings.HasPrefix(file, "/usr/") || strings.HasPrefix(file, "/lib") || strings.HasPrefix(file, "["):
 		f.Owner = profile.Standard
 	}

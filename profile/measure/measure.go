@@ -65,9 +65,11 @@ type Measured struct {
 	// of this process alone: a load's, or those of a page that all share.
 	Together bool
 	Exposed  bool // its profiling port, to other machines
-	// Workers are those of the cluster whose first process it is, and that were not
-	// measured with it.
+	// Workers are those of the cluster whose first process it is, or Python's own
+	// processes, that were not measured with it.
 	Workers []int
+	// Unclosed says that the inspector that was opened is still open. "": it is not.
+	Unclosed string
 }
 
 // subject is a process while it is measured.
@@ -82,6 +84,16 @@ type subject struct {
 func (s *subject) pid() int {
 	pid, _ := strconv.Atoi(s.target)
 	return pid
+}
+
+// closed takes in how a source closed. What was measured is kept: an event loop that is
+// blocked for seconds is what somebody looks for.
+func (s *subject) closed(failed error, err *error) {
+	if failed == nil || *err != nil {
+		*err = errors.Join(*err, failed)
+		return
+	}
+	s.got.Unclosed = failed.Error()
 }
 
 // requestPage is a metrics page, and counts the requests of some of the processes.
@@ -111,12 +123,13 @@ func (m *Settings) Measure(ctx context.Context, target string, kinds []profile.K
 }
 
 // MeasureAll profiles several processes over the same time. The plan is nil if live
-// traffic is measured. An inspector that it opens in a process is closed in any case.
+// traffic is measured. An inspector that it opens in a process is closed in any case; where
+// the process does not come to it yet, a warning says so.
 func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []profile.Kind, under *plan.Plan, progress Progress) (all []*Measured, err error) {
 	var subjects []*subject
 	defer func() {
 		for _, s := range subjects {
-			err = errors.Join(err, s.source.Close(ctx))
+			s.closed(s.source.Close(ctx), &err)
 		}
 	}()
 	chosen := m.lines() == ""
@@ -453,7 +466,13 @@ func (m *Measured) Report() *report.Report {
 	if m.Exposed {
 		r.Warnings = append(r.Warnings, exposedWarning)
 	}
-	if len(m.Workers) > 0 {
+	if m.Unclosed != "" {
+		r.Warnings = append(r.Warnings, m.Unclosed+": its event loop was blocked all the time, and closes it when it goes on")
+	}
+	switch {
+	case len(m.Workers) > 0 && all[0].Runtime == profile.Python:
+		r.Warnings = append(r.Warnings, fmt.Sprintf("it started other Python processes, which may serve the requests and are not in this profile: profile one of them (%s)", pids(m.Workers)))
+	case len(m.Workers) > 0:
 		r.Warnings = append(r.Warnings, fmt.Sprintf("it is the first process of a cluster, whose workers serve the requests: profile one of them (%s), or have whittle find measure all", pids(m.Workers)))
 	}
 	if m.Plan == nil {
