@@ -484,6 +484,18 @@ func TestIsFile(t *testing.T) {
 	}
 }
 
+// A service that gives paths to pprof's index and profile alone is one, by its index.
+func TestAnIndexAloneIsPprof(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	defer client.CloseIdleConnections()
+	if _, err := Open(t.Context(), s.URL); err != nil {
+		t.Error(err)
+	}
+}
+
 // What only looks like pprof, because it has a page for every path, is said to be
 // something else before a profile is waited for.
 func TestAPageForEveryPathIsNoPprof(t *testing.T) {

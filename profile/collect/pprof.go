@@ -39,7 +39,12 @@ func openPprof(ctx context.Context, u *url.URL) (Source, error) {
 	s := &pprofSource{base: u.Scheme + "://" + u.Host + strings.TrimSuffix(path, "/") + "/debug/pprof", name: u.Host}
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
+	index, indexErr := s.get(ctx, "/")
+	s.all = indexErr == nil && bytes.Contains(index, []byte("allocs")) && bytes.Contains(index, []byte("mutex"))
 	line, err := s.get(ctx, "/cmdline")
+	if err != nil && s.all && bytes.Contains(index, []byte("goroutine?debug=")) {
+		return s, nil // its index says what it is: some give only that and the profile a path
+	}
 	if page := bytes.TrimSpace(line); err == nil && len(page) > 0 && (page[0] == '<' || json.Valid(page)) { // which no program's name is
 		err = fmt.Errorf("%s/cmdline is a page of something else: %s", s.base, firstLine(page))
 	}
@@ -47,8 +52,6 @@ func openPprof(ctx context.Context, u *url.URL) (Source, error) {
 		return nil, whittle.Errorf(whittle.Unavailable, "profile %s: no pprof there, nor Node's inspector: %w", u, err).
 			WithHint("a Go service shows it by importing net/http/pprof, on a port of its own; a Node process by --inspect, or give its process id")
 	}
-	index, err := s.get(ctx, "/")
-	s.all = err == nil && bytes.Contains(index, []byte("allocs")) && bytes.Contains(index, []byte("mutex"))
 	return s, nil
 }
 
