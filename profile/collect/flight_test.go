@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -119,6 +120,23 @@ func TestAPathOfManyIsOneEndpoint(t *testing.T) {
 		"GET /u/123e4567-e89b-12d3-a456-426614174000": "GET /u/{id}", "GET /p/oauth2/token": "GET /p/oauth2/token", "GET /f/da39a3ee5e6b4b0d": "GET /f/{id}",
 	} {
 		if got := openPath(name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+// Keys that have a digit and no other look of one are known by how many there are at a
+// place: versions, and names with a digit, are few.
+func TestKeysAreKnownByHowManyThereAre(t *testing.T) {
+	var names []string
+	for i := range 12 {
+		names = append(names, fmt.Sprintf("GET /v1/shops/eu1/items/sku%d-b/price", i), fmt.Sprintf("GET /v%d/health", i%2+1))
+	}
+	keys := keysIn(names)
+	for name, want := range map[string]string{
+		"GET /v1/shops/eu1/items/sku3-b/price": "GET /v1/shops/eu1/items/{id}/price", "GET /v1/health": "GET /v1/health", "GET /v1/shops/17": "GET /v1/shops/{id}", "odd": "odd",
+	} {
+		if got := keys.open(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}

@@ -10,10 +10,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
-	"strings"
 	"time"
-
-	"whittle/profile"
 )
 
 // marksSource is the function that notes in a Node process whose turn it is: see there.
@@ -163,20 +160,4 @@ func (m *marks) requests(endpoint func(name string) string) map[string]int64 {
 		}
 	}
 	return out
-}
-
-// openPath writes "GET /orders/17/csv" as "GET /orders/{id}/csv": a part of a path
-// that has a digit, or is longer than any word, is one of many.
-func openPath(name string) string {
-	method, path, ok := strings.Cut(name, " ")
-	if !ok {
-		return name
-	}
-	parts := strings.Split(path, "/")
-	for i, part := range parts {
-		if profile.IsKey(part) {
-			parts[i] = "{id}"
-		}
-	}
-	return method + " " + strings.Join(parts, "/")
 }

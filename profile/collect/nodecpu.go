@@ -100,6 +100,7 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 func label(p *profile.Profile, m *marks, r *router) {
 	var turn func(time.Duration) string
 	if m != nil {
+		r.keys = keysIn(m.names)
 		turn = func(at time.Duration) string {
 			if name := m.at(float64((p.Clock + at).Microseconds())); name != "" {
 				return r.endpoint(name)

@@ -51,6 +51,7 @@ type router struct {
 	// of several that one function serves.
 	named map[place]string
 	alias map[string]string
+	keys  keyPlaces // in the paths of the requests
 }
 
 // route is a row of a router's table.
@@ -188,7 +189,7 @@ func (r *router) endpoint(name string) string {
 	if found := profile.EndpointFor(name, r.endpoints); found != name || slices.Contains(r.endpoints, name) {
 		return found
 	}
-	return openPath(name)
+	return r.keys.open(name)
 }
 
 // routerWalk goes from the listeners of a process's servers to its routers.

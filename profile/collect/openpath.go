@@ -1,0 +1,78 @@
+package collect
+
+import (
+	"strings"
+
+	"whittle/profile"
+)
+
+// openPath writes "GET /orders/17/csv" as "GET /orders/{id}/csv": a part of a path that
+// profile.IsKey knows is one of many.
+func openPath(name string) string {
+	return openParts(name, func(_ int, part string) bool { return profile.IsKey(part) })
+}
+
+// openParts leaves open which parts of a name's path it is told to.
+func openParts(name string, open func(at int, part string) bool) string {
+	method, path, ok := strings.Cut(name, " ")
+	if !ok {
+		return name
+	}
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if open(i, part) {
+			parts[i] = openPart
+		}
+	}
+	return method + " " + strings.Join(parts, "/")
+}
+
+const openPart = "{id}"
+
+// fewKeys is how many texts with a digit there have to be at one place of a path for them
+// to be keys, such as "sku42" and "anna7": a version and a name as oauth2 are fewer.
+const fewKeys = 8
+
+// keyPlaces are the places of paths at which keys are that do not look like one by
+// themselves, by the path with all parts open that have a digit.
+type keyPlaces map[string]map[int]bool
+
+// keysIn finds them among the names of requests.
+func keysIn(names []string) keyPlaces {
+	texts := map[string]map[int]map[string]bool{}
+	for _, name := range names {
+		form := openParts(name, withDigit)
+		openParts(name, func(at int, part string) bool {
+			if withDigit(at, part) {
+				if texts[form] == nil {
+					texts[form] = map[int]map[string]bool{}
+				}
+				if texts[form][at] == nil {
+					texts[form][at] = map[string]bool{}
+				}
+				texts[form][at][part] = true
+			}
+			return false
+		})
+	}
+	out := keyPlaces{}
+	for form, places := range texts {
+		for at, all := range places {
+			if len(all) >= fewKeys {
+				if out[form] == nil {
+					out[form] = map[int]bool{}
+				}
+				out[form][at] = true
+			}
+		}
+	}
+	return out
+}
+
+func withDigit(_ int, part string) bool { return strings.ContainsAny(part, "0123456789") }
+
+// open is openPath, and leaves open the places of keys, too.
+func (k keyPlaces) open(name string) string {
+	places := k[openParts(name, withDigit)]
+	return openParts(name, func(at int, part string) bool { return profile.IsKey(part) || places[at] && withDigit(at, part) })
+}
