@@ -20,7 +20,7 @@ func goStacks(stacks ...[]string) *Profile {
 				i = int32(len(p.Functions))
 				index[name] = i
 				file := "x.go"
-				for _, host := range []string{"github.com/", "connectrpc.com/", "google.golang.org/"} {
+				for _, host := range []string{"github.com/", "connectrpc.com/", "google.golang.org/", "goji%2eio"} {
 					if strings.HasPrefix(name, host) {
 						file = "lib@v1/x.go"
 					}
@@ -54,6 +54,20 @@ func TestHandlersWithoutSources(t *testing.T) {
 		"a middleware, by itself and with what it wraps": {
 			[][]string{{conn, server, handle, "main.log.func1", mux, handle, "main.work"}, {conn, server, handle, "main.log.func1", "time.Now"}, {conn, server, handle, "main.log.func1", mux}},
 			[]string{"main.work", "", ""},
+		},
+		"routers of others, as they call": {
+			[][]string{
+				{conn, server, "github.com/labstack/echo/v5.(*Echo).ServeHTTP", "github.com/labstack/echo/v5.(*Echo).serveHTTP", "main.timed.func1", "github.com/labstack/echo/v5.(*Echo).buildRouterChains.func1", "main.a"},
+				{conn, server, "github.com/uptrace/bunrouter.(*Router).ServeHTTP", "github.com/uptrace/bunrouter.(*Router).ServeHTTPError", "main.b"},
+				{"github.com/cloudwego/hertz/pkg/route.(*Engine).ServeHTTP", "github.com/cloudwego/hertz/pkg/app.(*RequestContext).Next", "main.c"},
+				{conn, server, "goji%2eio.(*Mux).ServeHTTP", "goji%2eio.dispatch.ServeHTTP", handle, "main.d"},
+				{conn, server, "github.com/zeromicro/go-zero/rest/router.(*patRouter).ServeHTTP", handle, "main.register.cost.func3"},
+				{conn, server, "github.com/gorilla/mux.(*Router).ServeHTTP", handle, "github.com/go-kratos/kratos/v2/transport/http.(*Router).Handle.func1", "main.e", "main.e.func1"},
+				{conn, server, "github.com/dimfeld/httptreemux/v5.(*TreeMux).ServeHTTP", "github.com/dimfeld/httptreemux/v5.(*TreeMux).ServeLookupResult", "main.f"},
+				{conn, server, mux, handle, "github.com/emicklei/go-restful/v3.(*Container).dispatch", "main.g"},
+				{conn, server, "github.com/grpc-ecosystem/grpc-gateway/v2/runtime.(*ServeMux).ServeHTTP", "github.com/grpc-ecosystem/grpc-gateway/v2/runtime.(*ServeMux).handleHandler", "main.h"},
+			},
+			[]string{"main.a", "main.b", "main.c", "main.d", "main.register.cost.func3", "main.e", "main.f", "main.g", "main.h"},
 		},
 		"behind gin's wrapper, behind a middleware": {
 			[][]string{{conn, server, "github.com/gin-gonic/gin.(*Context).Next", "main.auth.func1", "github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.WrapF.func1", "main.work"}},

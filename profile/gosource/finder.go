@@ -318,7 +318,7 @@ func (f *finder) router(e ast.Expr) (place any, prefix string, ok bool) {
 		switch name {
 		case "":
 			return nil, "", false
-		case "Group", "PathPrefix", "Path", "Route", "Party":
+		case "Group", "NewGroup", "PathPrefix", "Path", "Route", "Party":
 			if len(e.Args) > 0 {
 				prefix = f.prefix(e.Args[0])
 			}
@@ -393,8 +393,8 @@ func (f *finder) call(call *ast.CallExpr, standard bool) {
 	case "Methods":
 		f.chained(call, x)
 	case "Use", "With", "Pre":
-		f.middlewares(call.Args)
-	case "Route", "Group", "Party", "PartyFunc":
+		f.use(call, x)
+	case "Route", "Group", "WithGroup", "Party", "PartyFunc":
 		f.nested(call, x)
 		if (name == "Group" || name == "Party") && len(call.Args) > 1 {
 			if _, ok := f.text(call.Args[0]); ok {
@@ -568,6 +568,16 @@ func (f *finder) middlewares(all []ast.Expr) {
 			}
 		}
 	})
+}
+
+// use takes in r.Use(middleware), and fiber's app.Use("/x", another).
+func (f *finder) use(call *ast.CallExpr, x ast.Expr) {
+	if len(call.Args) > 1 && f.prefix(call.Args[0]) != "" {
+		for _, what := range call.Args[1:] {
+			f.mount(x, f.prefix(call.Args[0]), what)
+		}
+	}
+	f.middlewares(call.Args)
 }
 
 // handle takes in mux.Handle("GET /x", h) and r.Handle("GET", "/x", h).

@@ -227,6 +227,7 @@ func (r *reader) Import(at string) (*types.Package, error) {
 var serving = []string{
 	"net/http", "github.com/gorilla/mux", "github.com/go-chi/chi", "github.com/gin-gonic/gin", "github.com/labstack/echo",
 	"github.com/gofiber/fiber", "github.com/julienschmidt/httprouter", "github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/kataras/iris",
+	"github.com/uptrace/bunrouter", "github.com/cloudwego/hertz", "github.com/dimfeld/httptreemux", "github.com/go-kratos/kratos",
 	"connectrpc.com/connect", "google.golang.org/grpc",
 }
 

@@ -166,13 +166,18 @@ func TestRoutesAreFollowed(t *testing.T) {
 		"the one before it":             {`http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {})`, "main.main.func1", "/a", 3},
 		"where they are inlined":        {`http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {})`, "main.init.main.func7", "/a or /b", 3},
 		"one within another":            {`func() { http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {}) }()`, "main.main.func1.2", "/b", 3},
+		"fiber's Use of another":        {`app := fiber.New(); sub := fiber.New(); sub.Get("/a", work); app.Use("/p", sub)`, "main.work", "GET /p/a", 1},
+		"and of one from a function":    {`app := fiber.New(); app.Use("/p", another())`, "main.elsewhere", "GET /p/b", 1},
+		"below what nobody knows":       {`app := fiber.New(); sub := fiber.New(); sub.Get("/a", work); app.Use(os.Args[1]+"/p", sub)`, "main.work", "main.work", 1},
+		"a group that a function fills": {`r := bunrouter.New(); r.WithGroup("/p", func(g *bunrouter.Group) { g.GET("/:id", work) })`, "main.work", "GET /p/:id", 1},
+		"one that is new":               {`r := httptreemux.New(); g := r.NewGroup("/p"); g.GET("/:id", work)`, "main.work", "GET /p/:id", 1},
 		"iris's parties":                {`app := iris.New(); app.Party("/p", bound).Get("/a", work)`, "main.work", "GET /p/a", 1},
 		"a party of a function":         {`app := iris.New(); app.PartyFunc("/p", func(p iris.Party) { p.Get("/{id:int}", work) })`, "main.work", "GET /p/{id:int}", 1},
 		"fasthttp's router":             {`r := router.New(); g := r.Group("/p"); g.GET("/{id}", work)`, "main.work", "GET /p/{id}", 1},
 		"code that does not compile":    {`r := gin.New(; r.GET("/b", work)`, "main.work", "main.work", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			source := "package main; import (\"net/http\"; \"os\"; \"github.com/gin-gonic/gin\"; \"github.com/labstack/echo/v4\"; \"github.com/kataras/iris/v12\"; \"github.com/fasthttp/router\")\n" +
+			source := "package main; import (\"net/http\"; \"os\"; \"github.com/gin-gonic/gin\"; \"github.com/labstack/echo/v4\"; \"github.com/kataras/iris/v12\"; \"github.com/fasthttp/router\"; \"github.com/gofiber/fiber/v3\"; \"github.com/uptrace/bunrouter\"; \"github.com/dimfeld/httptreemux/v5\")\n" +
 				"func main() {\n" + c.body + strings.Repeat("\n", 8-strings.Count(c.body, "\n")) + "}\n" +
 				"func make1() http.HandlerFunc { return func(w http.ResponseWriter, r *http.Request) {} }\n" +
 				"func (s *server) handle() http.HandlerFunc { return func(w http.ResponseWriter, r *http.Request) {} }\n" +
@@ -182,6 +187,8 @@ type server struct { t thing; router any }
 func work(http.ResponseWriter, *http.Request) {}
 func logged(h http.Handler) http.Handler { return h }
 func logged2(h http.Handler) http.Handler { return h }
+func another() *fiber.App { a := fiber.New(); a.Get("/b", elsewhere); return a }
+func elsewhere(c fiber.Ctx) error { return nil }
 func bound(n int) int { return n }
 func typed[T any](f func(T) T) any { return func() { f(*new(T)) } }
 func generic[T any](http.ResponseWriter, *http.Request) {}
