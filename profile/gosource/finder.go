@@ -183,6 +183,8 @@ func (f *finder) walk(d ast.Decl, standard bool) {
 					f.hold(result{inside, i}, r)
 				}
 			}
+		case *ast.CompositeLit:
+			f.fields(n)
 		case *ast.CallExpr:
 			f.call(n, standard)
 		}
@@ -191,16 +193,37 @@ func (f *finder) walk(d ast.Decl, standard bool) {
 	ast.Inspect(d, visit)
 }
 
-// assign has a place hold what an expression gives.
-func (f *finder) assign(left ast.Expr, right ast.Expr, at int) {
-	o := f.object(left)
-	if o == nil {
+// fields has the fields of a struct hold what a literal without keys gives them.
+func (f *finder) fields(literal *ast.CompositeLit) {
+	t := f.info.TypeOf(literal)
+	if t == nil {
 		return
 	}
+	s, ok := t.Underlying().(*types.Struct)
+	for i, e := range literal.Elts {
+		if _, keyed := e.(*ast.KeyValueExpr); !ok || keyed || i >= s.NumFields() {
+			return
+		}
+		if o := variable(s.Field(i)); o != nil {
+			f.given(o, e, 0)
+		}
+	}
+}
+
+// assign has a place hold what an expression gives.
+func (f *finder) assign(left ast.Expr, right ast.Expr, at int) {
+	if o := f.object(left); o != nil {
+		f.given(o, right, at)
+	}
+}
+
+// given has a variable hold what an expression gives.
+func (f *finder) given(o types.Object, right ast.Expr, at int) {
 	f.values[o] = value{right, at}
 	if call, ok := ast.Unparen(right).(*ast.CallExpr); ok {
 		if fn := f.function(call.Fun); fn != nil {
 			f.unite(o, result{fn, at})
+			f.wrap(o, "", call)
 			return
 		}
 	}
@@ -219,6 +242,7 @@ func (f *finder) hold(place any, e ast.Expr) {
 	default:
 		f.below(place, router, prefix)
 	}
+	f.wrap(place, "", e)
 }
 
 func (f *finder) below(place, parent any, prefix string) {
@@ -433,7 +457,11 @@ func (f *finder) pass(fn *types.Func, args []ast.Expr) {
 			return
 		}
 		if router, prefix, ok := f.router(arg); ok {
-			f.below(params.At(i), router, prefix)
+			f.later = append(f.later, func() {
+				if !f.takesHandler(fn, i) { // a router that it may fill, and not one to put something around
+					f.below(params.At(i), router, prefix)
+				}
+			})
 		}
 	}
 }
@@ -518,17 +546,6 @@ func (f *finder) nested(call *ast.CallExpr, x ast.Expr) {
 	}
 }
 
-// mount puts a router below another one's prefix.
-func (f *finder) mount(x ast.Expr, prefix string, what ast.Expr) {
-	place, before, ok := f.router(x)
-	if !ok {
-		return
-	}
-	if child, _, ok := f.router(what); ok && child != nil {
-		f.below(child, place, before+prefix)
-	}
-}
-
 // verb takes in r.GET("/x", …, h).
 func (f *finder) verb(call *ast.CallExpr, x ast.Expr, method string) {
 	if len(call.Args) < 2 {
@@ -570,16 +587,6 @@ func (f *finder) middlewares(all []ast.Expr) {
 	})
 }
 
-// use takes in r.Use(middleware), and fiber's app.Use("/x", another).
-func (f *finder) use(call *ast.CallExpr, x ast.Expr) {
-	if len(call.Args) > 1 && f.prefix(call.Args[0]) != "" {
-		for _, what := range call.Args[1:] {
-			f.mount(x, f.prefix(call.Args[0]), what)
-		}
-	}
-	f.middlewares(call.Args)
-}
-
 // handle takes in mux.Handle("GET /x", h) and r.Handle("GET", "/x", h).
 func (f *finder) handle(call *ast.CallExpr, x ast.Expr, standard bool) {
 	if len(call.Args) < 2 {
@@ -618,18 +625,6 @@ func (f *finder) handle(call *ast.CallExpr, x ast.Expr, standard bool) {
 		}
 	}
 	f.later = append(f.later, func() { f.register(x, []string{method}, at, call.Args[1:2], call) })
-}
-
-// stripped knows http.StripPrefix("/x", h).
-func (f *finder) stripped(e ast.Expr) (inner ast.Expr, prefix string, ok bool) {
-	call, isCall := ast.Unparen(e).(*ast.CallExpr)
-	if !isCall {
-		return nil, "", false
-	}
-	if _, name := f.selector(call); name != "StripPrefix" || len(call.Args) != 2 {
-		return nil, "", false
-	}
-	return call.Args[1], f.prefix(call.Args[0]), true
 }
 
 func (f *finder) register(x ast.Expr, methods []string, at string, handlers []ast.Expr, call *ast.CallExpr) {

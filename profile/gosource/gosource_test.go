@@ -236,6 +236,39 @@ func TestHandlersThatAreMadeTogether(t *testing.T) {
 	}
 }
 
+// A router is below its mount's prefix though something is wrapped around it: a middleware of
+// the service's own, or of another package. What is only told of a router is not around it.
+func TestWrappedRoutersKeepTheirPrefix(t *testing.T) {
+	for name, c := range map[string]struct{ body, function, want string }{
+		"a mount of a wrapped one":  {`m := http.NewServeMux(); m.Handle("/p/", http.StripPrefix("/p", inside()))`, "main.deep", "/p/d"},
+		"one that is wrapped there": {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("/a", work); m.Handle("/p/", http.StripPrefix("/p", logged(s)))`, "main.work", "/p/a"},
+		"by another package":        {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("/a", work); h := cors.Default().Handler(s); m.Handle("/p/", http.StripPrefix("/p", h))`, "main.work", "/p/a"},
+		"by another's function":     {`r := chi.NewRouter(); s := chi.NewRouter(); s.Get("/a", work); r.Mount("/p", handlers.LoggingHandler(os.Stdout, s))`, "main.work", "GET /p/a"},
+		"one that lists itself":     {`r := chi.NewRouter(); r.Get("/a", work); r.Mount("/p", docs.New(r))`, "main.work", "GET /a"},
+		"an own kind of router":     {`a := &app{chi.NewRouter()}; a.group("/p", func(b *app) { b.r.Get("/a", work) })`, "main.work", "main.work"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder, _ := small(t, `package main
+import ("net/http"; "os"; "github.com/rs/cors"; "github.com/gorilla/handlers"; "github.com/go-chi/chi/v5"; "example.com/docs")
+func main() {
+`+c.body+`
+}
+func inside() http.Handler { s := http.NewServeMux(); s.HandleFunc("/d", deep); return logged(s) }
+func deep(http.ResponseWriter, *http.Request) {}
+type app struct { r chi.Router }
+func (a *app) group(prefix string, fill func(*app)) { a.r.Route(prefix, func(r chi.Router) { fill(&app{r}) }) }
+func work(http.ResponseWriter, *http.Request) {}
+func logged(h http.Handler) http.Handler { return h }
+`)
+			p := stacked(profile.Function{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard},
+				profile.Function{Name: c.function, File: filepath.Join(folder, "main.go"), Owner: profile.Own})
+			if Label(folder, p); p.Samples[0].Endpoint != c.want {
+				t.Errorf("it serves %q, want %q", p.Samples[0].Endpoint, c.want)
+			}
+		})
+	}
+}
+
 // A module's programs have functions of one name, and each its own routes: those of
 // another one are nobody's here, whether the build names whole paths or not.
 func TestAnotherProgramsRoutesAreNotThisOnes(t *testing.T) {

@@ -27,8 +27,8 @@ const (
 
 // found works out the routes, once every file was read.
 func (f *finder) found() *Routes {
-	for _, do := range f.later {
-		do()
+	for i := 0; i < len(f.later); i++ { // which may add more
+		f.later[i]()
 	}
 	for o := range f.grouped {
 		if place := f.one(o); len(f.parents[place]) == 0 {
