@@ -3,6 +3,7 @@ package collect
 import (
 	"bytes"
 	"context"
+	"strconv"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
@@ -77,4 +78,18 @@ func Defaults(s Source) []profile.Kind {
 		return []profile.Kind{profile.CPU, profile.Allocations, profile.Mutex}
 	}
 	return []profile.Kind{profile.CPU}
+}
+
+// WorkersFirst puts the first process of a cluster behind the others: Node has it hand the
+// signal that opens its inspector on to its workers, which opens theirs for nobody.
+func WorkersFirst(targets []string) []string {
+	var first, last []string
+	for _, target := range targets {
+		if pid, err := strconv.Atoi(target); err == nil && len(Workers(pid)) > 0 {
+			last = append(last, target)
+		} else {
+			first = append(first, target)
+		}
+	}
+	return append(first, last...)
 }

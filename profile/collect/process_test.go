@@ -69,6 +69,44 @@ func TestEveryWorkerOfACluster(t *testing.T) {
 	}
 }
 
+// So are they with their first process, which hands the signal that opens its own on to them.
+func TestAClusterWithItsFirstProcess(t *testing.T) {
+	pid, _ := nodeOf(t, "testdata/cluster.js")
+	deadline := time.Now().Add(10 * time.Second)
+	workers := Workers(pid)
+	for ; len(workers) < 2 && time.Now().Before(deadline); workers = Workers(pid) {
+	}
+	targets, before := []string{strconv.Itoa(pid)}, map[string][]string{}
+	for _, worker := range workers {
+		targets = append(targets, strconv.Itoa(worker))
+	}
+	var all []Source
+	targets = WorkersFirst(targets)
+	for _, target := range targets {
+		of, err := strconv.Atoi(target)
+		if err == nil {
+			before[target], err = listening(of)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, target := range targets {
+		s, err := OpenAmong(t.Context(), target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	for n, s := range all {
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		of, _ := strconv.Atoi(targets[n])
+		untilListening(t, of, before[targets[n]])
+	}
+}
+
 // script runs a program of Node's until the test ends, and gives its id when it says
 // something.
 func script(t *testing.T, text string) int {

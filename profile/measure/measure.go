@@ -86,6 +86,24 @@ func (s *subject) pid() int {
 	return pid
 }
 
+// openWorkers opens the workers of a Node cluster that are not measured with its first
+// process: its signal opens their inspectors too, and nobody else would close them.
+func openWorkers(ctx context.Context, target string, targets []string) (held []collect.Source, err error) {
+	pid, _ := strconv.Atoi(target)
+	for _, worker := range collect.Workers(pid) {
+		name := strconv.Itoa(worker)
+		if slices.Contains(targets, name) {
+			continue
+		}
+		source, err := collect.OpenAmong(ctx, name)
+		if err != nil {
+			return held, err
+		}
+		held = append(held, source)
+	}
+	return held, nil
+}
+
 // closed takes in how a source closed. What was measured is kept: an event loop that is
 // blocked for seconds is what somebody looks for.
 func (s *subject) closed(failed error, err *error) {
@@ -127,15 +145,23 @@ func (m *Settings) Measure(ctx context.Context, target string, kinds []profile.K
 // the process does not come to it yet, a warning says so.
 func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []profile.Kind, under *plan.Plan, progress Progress) (all []*Measured, err error) {
 	var subjects []*subject
+	var held []collect.Source // workers that are not measured
 	defer func() {
+		for _, source := range held {
+			err = errors.Join(err, source.Close(ctx))
+		}
 		for _, s := range subjects {
 			s.closed(s.source.Close(ctx), &err)
 		}
 	}()
 	chosen := m.lines() == ""
-	for _, target := range targets {
+	for _, target := range collect.WorkersFirst(targets) {
+		workers, err := openWorkers(ctx, target, targets)
+		if held = append(held, workers...); err != nil {
+			return nil, err
+		}
 		open := collect.Open
-		if len(targets) > 1 {
+		if len(targets)+len(held) > 1 {
 			open = collect.OpenAmong
 		}
 		source, err := open(ctx, target)
