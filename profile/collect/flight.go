@@ -1,7 +1,9 @@
 package collect
 
 import (
+	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"whittle/profile"
@@ -96,10 +98,25 @@ func (f *flights) at(microseconds float64, from int) (under uint64, next int) {
 	return f.under[from-1], from
 }
 
+// ownOn gives the functions of the service's own on a stack, the outermost first, each once.
+func ownOn(p *profile.Profile, s *profile.Sample) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		seen := map[int32]bool{}
+		for _, at := range slices.Backward(s.Stack) {
+			if f := at.Function; p.Functions[f].Owner == profile.Own && !seen[f] {
+				seen[f] = true
+				if !yield(f) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // infer gives endpoints to samples that have none: to those of a function of the
 // service's own that ran only while requests of one endpoint were under way, so often
-// that chance does not explain it; and to V8's collector where those of one endpoint
-// alone were.
+// that chance does not explain it, the outermost such one; and to V8's collector where those
+// of one endpoint alone were.
 func (f *flights) infer(p *profile.Profile) {
 	if len(f.times) == 0 {
 		return
@@ -118,7 +135,10 @@ func (f *flights) infer(p *profile.Profile) {
 			continue
 		}
 		under[i], next = f.at(begin+float64(s.At)/float64(time.Microsecond), next)
-		if own := p.OutermostOwn(s); s.Endpoint == "" && own >= 0 {
+		if s.Endpoint != "" {
+			continue
+		}
+		for own := range ownOn(p, s) {
 			if seen[own] == 0 {
 				always[own] = math.MaxUint64
 			}
@@ -135,9 +155,16 @@ func (f *flights) infer(p *profile.Profile) {
 		if s.Endpoint != "" {
 			continue
 		}
-		if own := p.OutermostOwn(s); own >= 0 {
-			s.Endpoint = of[own]
-		} else if u := under[i]; p.CategoryOf(s) == profile.Collecting && u != 0 && u&(u-1) == 0 {
+		own := int32(-1)
+		for own = range ownOn(p, s) {
+			if s.Endpoint = of[own]; s.Endpoint != "" {
+				break
+			}
+		}
+		if own >= 0 {
+			continue
+		}
+		if u := under[i]; p.CategoryOf(s) == profile.Collecting && u != 0 && u&(u-1) == 0 {
 			s.Endpoint = f.first(u)
 		}
 	}

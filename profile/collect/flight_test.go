@@ -76,9 +76,10 @@ func TestAFunctionIsInferredOnlyBeyondChance(t *testing.T) {
 }
 
 // Over a hundred requests of which one in ten is a's, load runs for a's, and cron for
-// nobody's.
+// nobody's; so they do where one function of the service's own calls both, as the server of
+// a bundle.
 func TestAFunctionIsInferred(t *testing.T) {
-	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Functions: []profile.Function{{Name: "load", Owner: profile.Own}, {Name: "cron", Owner: profile.Own}}}
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Functions: []profile.Function{{Name: "load", Owner: profile.Own}, {Name: "cron", Owner: profile.Own}, {Name: "serve", Owner: profile.Own}}}
 	var events []string
 	for i := range 100 {
 		name := "b"
@@ -92,11 +93,16 @@ func TestAFunctionIsInferred(t *testing.T) {
 		events = append(events, "start "+name, "end", "", "over "+name)
 	}
 	p.Duration = time.Duration(len(events)) * time.Millisecond
-	timeline([]string{"a", "b"}, events...).flights(same).infer(p)
-	for _, s := range p.Samples {
-		want := map[int32]string{0: "a", 1: ""}[s.Stack[0].Function]
-		if s.Endpoint != want {
-			t.Errorf("%s at %s is of %q, want %q", p.Functions[s.Stack[0].Function].Name, s.At, s.Endpoint, want)
+	for _, below := range [][]profile.Frame{nil, {{Function: 2}}} {
+		for i := range p.Samples {
+			p.Samples[i].Stack, p.Samples[i].Endpoint = append(p.Samples[i].Stack[:1:1], below...), ""
+		}
+		timeline([]string{"a", "b"}, events...).flights(same).infer(p)
+		for _, s := range p.Samples {
+			want := map[int32]string{0: "a", 1: ""}[s.Stack[0].Function]
+			if s.Endpoint != want {
+				t.Errorf("%s at %s is of %q, want %q", p.Functions[s.Stack[0].Function].Name, s.At, s.Endpoint, want)
+			}
 		}
 	}
 }
