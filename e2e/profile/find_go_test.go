@@ -15,7 +15,8 @@ import (
 // one of those of make bench-find, on net/http's mux.
 func TestFindSeesAGoServiceWithoutLabels(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "shop")
-	build := exec.Command("go", "build", "-o", binary, "./http")
+	// Its sources are found where they are: what GOFLAGS says is about other builds.
+	build := exec.Command("go", "build", "-trimpath=false", "-o", binary, "./http")
 	build.Dir = filepath.Join(process.Repository, "bench/find/services/go")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
