@@ -180,7 +180,7 @@ const elsewhere = "libuv's pool does the asynchronous forms of crypto, zlib, dns
 // toKnow says how a service's endpoints come to be known.
 func toKnow(runtime profile.Runtime) string {
 	if runtime == profile.Go {
-		return "a Go handler is known where net/http's mux, gorilla/mux, chi, gin, echo, fiber, connect or gRPC calls it, and its route where the sources are on this machine " +
+		return "a Go handler is known where net/http's mux, gorilla/mux, chi, gin, echo, fiber, connect, gRPC or another router of docs/profile.md calls it, and its route where the sources are on this machine " +
 			"(run whittle in their folder if they were built with -trimpath); for other routers, " + `set the pprof label "endpoint" around each handler, as in ` +
 			`pprof.Do(ctx, pprof.Labels("endpoint", "GET /path"), handle); whittle profile names the lines that ask for the rest meanwhile`
 	}
