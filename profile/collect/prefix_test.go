@@ -114,3 +114,15 @@ func TestWhatAWrapperWraps(t *testing.T) {
 		}
 	}
 }
+
+// A route that takes every path is no endpoint: a framework behind it has the endpoints.
+func TestARouteForEveryPathIsNoEndpoint(t *testing.T) {
+	var routes []route
+	for _, path := range []string{"*", "/*", "/*splat", "/{*path}", "(.*)", "/:rest*", "/:rest(.*)", "/{rest*}", "/files/*", "/:id", "/{id}", "/"} {
+		routes = append(routes, route{Path: path})
+	}
+	kept, of := withoutCatchAll(routes, make([]remote, len(routes)))
+	if len(kept) != 4 || len(of) != 4 || kept[0].Path != "/files/*" || kept[3].Path != "/" {
+		t.Errorf("kept %+v", kept)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -474,6 +475,7 @@ func (w *routerWalk) handlers(r *router) {
 	if len(functions) != len(routes) {
 		return
 	}
+	routes, functions = withoutCatchAll(routes, functions)
 	closures := map[int]closure{}
 	shared := map[place]map[string]bool{}
 	for n, f := range functions {
@@ -494,6 +496,20 @@ func (w *routerWalk) handlers(r *router) {
 			w.dig(r, c, routes[n].Method+" "+routes[n].Path)
 		}
 	}
+}
+
+// catchAll is a route that takes every path: "*", "/*splat", "/{*path}", "(.*)", "/:rest*".
+var catchAll = regexp.MustCompile(`^/?(\*\w*|\{\*\w+\}|\{\w+\*\}|\(\.\*\)|:\w+(\*|\(\.\*\)))$`)
+
+// withoutCatchAll leaves out routes behind which somebody else dispatches, as a framework
+// behind Express does: the requests' paths name what they serve.
+func withoutCatchAll(routes []route, functions []remote) (kept []route, of []remote) {
+	for n, r := range routes {
+		if !catchAll.MatchString(r.Path) {
+			kept, of = append(kept, r), append(of, functions[n])
+		}
+	}
+	return kept, of
 }
 
 // dig finds the functions that a handler hides in its closure: one that a wrapper

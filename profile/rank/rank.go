@@ -166,7 +166,7 @@ func (r *Ranking) advise(l profile.Lead, runtime profile.Runtime) {
 		r.NoAdvice = fmt.Sprintf("%s, which is more than the %.1f %% by which %s leads %s: another endpoint may ask for more", unknown, 100*l.Over, l.Endpoint, l.Next)
 	}
 	if 2*r.OtherThreads > r.Unknown {
-		r.NoAdvice = fmt.Sprintf("%s (%.0f %% is in threads that run no JavaScript)", r.NoAdvice, 100*r.OtherThreads)
+		r.NoAdvice = fmt.Sprintf("%s (%.0f %% is in threads that V8 does not profile)", r.NoAdvice, 100*r.OtherThreads)
 		r.Missing = elsewhere
 		return
 	}
@@ -174,7 +174,7 @@ func (r *Ranking) advise(l profile.Lead, runtime profile.Runtime) {
 }
 
 // elsewhere says what is known of work outside of JavaScript.
-const elsewhere = "libuv's pool does the asynchronous forms of crypto, zlib, dns and fs, and libraries' native work such as bcrypt's, for no request that anybody can see, and V8's helpers collect garbage: " +
+const elsewhere = "libuv's pool does the asynchronous forms of crypto, zlib, dns and fs, and libraries' native work such as bcrypt's, for no request that anybody can see, V8's helpers collect garbage, and a worker thread that does not respond as the profile begins, as one that waits in Atomics.wait on Node 22 and later, is not seen: " +
 	"load one endpoint at a time (--endpoint), and compare the CPU time of the process"
 
 // toKnow says how a service's endpoints come to be known.
