@@ -323,7 +323,12 @@ func (i *inspector) call(ctx context.Context, method string, params, into any) e
 	}
 }
 
-// callWorker is call, of a worker thread.
+// workerPoll is how often a worker's response is looked for.
+const workerPoll = 5 * time.Millisecond
+
+// callWorker is call, of a worker thread. One that stands still, as in Atomics.wait, may not
+// respond before ctx ends. The connection stays: it is read by calls of the process alone,
+// since a reading that is broken off closes it.
 func (i *inspector) callWorker(ctx context.Context, w *worker, method string, params, into any) error {
 	i.last++
 	id := i.last
@@ -345,7 +350,10 @@ func (i *inspector) callWorker(ctx context.Context, w *worker, method string, pa
 		if w.gone {
 			return fmt.Errorf("%s: the worker has ended", method)
 		}
-		if _, err := i.receive(ctx); err != nil {
+		if !notify.Sleep(ctx, workerPoll) {
+			return fmt.Errorf("%s: the worker does not respond", method)
+		}
+		if err := i.call(context.WithoutCancel(ctx), "Runtime.getIsolateId", nil, nil); err != nil {
 			return err
 		}
 	}

@@ -107,6 +107,34 @@ func TestAClusterWithItsFirstProcess(t *testing.T) {
 	}
 }
 
+// A worker that stands still does not respond, and the session with its process goes on: Node
+// 18 and 20 end where they respond on a connection that was closed.
+func TestAWorkerThatStandsStill(t *testing.T) {
+	pid := script(t, `const { Worker } = require('worker_threads');
+new Worker("require('worker_threads').parentPort.postMessage(0); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)", { eval: true }).once('message', () => console.log());
+setInterval(() => {}, 1000)`)
+	s, err := Open(t.Context(), strconv.Itoa(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := s.(*inspector)
+	i.workers = map[string]*worker{}
+	if err := i.call(t.Context(), "NodeWorker.enable", map[string]any{"waitForDebuggerOnStart": false}, nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	for _, w := range i.workers {
+		_ = i.callWorker(ctx, w, "Runtime.evaluate", map[string]any{"expression": "for (;;);"}, nil)
+	}
+	if err := i.call(t.Context(), "Runtime.getIsolateId", nil, nil); len(i.workers) == 0 || err != nil {
+		t.Errorf("of %d workers: %v", len(i.workers), err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // script runs a program of Node's until the test ends, and gives its id when it says
 // something.
 func script(t *testing.T, text string) int {
