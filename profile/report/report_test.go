@@ -245,3 +245,19 @@ func TestALineIsOnlyNamedWhereItIsKnown(t *testing.T) {
 		t.Errorf("60 samples say %q", r.Words)
 	}
 }
+
+// Where most of the CPU is in threads that nobody looked into, the report says so next to
+// whatever line it names.
+func TestThreadsThatNobodySeesAreSaid(t *testing.T) {
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Duration: time.Second, Functions: []profile.Function{{Name: "send", Owner: profile.Own}}}
+	p.Samples = []profile.Sample{{Stack: []profile.Frame{{Line: 6}}, Value: int64(200 * time.Millisecond), Objects: 200}}
+	said := func() bool {
+		return slices.ContainsFunc(New([]*profile.Profile{p}).Warnings, func(w string) bool { return strings.Contains(w, "threads that V8 does not profile") })
+	}
+	if said() {
+		t.Error("there are no other threads")
+	}
+	if p.AddOther("(other threads)", 800*time.Millisecond, 80); !said() {
+		t.Error("it is not said")
+	}
+}
