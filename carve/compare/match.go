@@ -148,17 +148,19 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	m.noise.N++
 	repeated := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
 	m.readBy(&x.Monolith)
-	m.cand = m.note(m.cand[:0], m.differ.Diff(x.Monolith.Body, x.Candidate.Body), x, repeated)
+	m.cand = m.note(m.cand[:0], m.diff(x.Monolith.Body, x.Candidate.Body), x, repeated)
 	m.self = m.self[:0]
 	if repeated {
 		m.repeats++
 		m.noise.Repeats++
-		m.self = m.note(m.self, m.differ.Diff(x.Monolith.Body, x.Repeat.Body), nil, true)
+		m.self = m.note(m.self, m.diff(x.Monolith.Body, x.Repeat.Body), nil, true)
 	}
 	candAny, selfAny := m.anyOpen(m.cand), m.anyOpen(m.self)
 	m.test(candAny, selfAny, repeated)
 	if m.learn && repeated {
-		m.learnFrom(m.self)
+		if m.learnFrom(m.self) {
+			m.Varies(&x.Monolith, x.Repeat) // so do pieces of it
+		}
 	}
 	for _, i := range m.cand {
 		if k := m.marks[i]; k.now[0].numeric {
@@ -265,7 +267,7 @@ func (m *match) mark(d *jsondiff.Difference) int {
 func (m *match) Places(a, b *whittle.Response) (list, rare []string) {
 	m.refresh()
 	m.readBy(a)
-	for _, d := range m.differ.Diff(a.Body, b.Body) {
+	for _, d := range m.diff(a.Body, b.Body) {
 		if d.Expect >= 0 || slices.Contains(list, d.Path) {
 			continue
 		}

@@ -317,7 +317,7 @@ func (m *match) disown() {
 // stepsOf says by how much two bodies differ at each mark.
 func (m *match) stepsOf(a, b []byte) map[markKey]step {
 	steps := map[markKey]step{}
-	for _, d := range m.differ.Diff(a, b) {
+	for _, d := range m.diff(a, b) {
 		steps[markKey{Path: d.Path, How: d.How, Expect: d.Expect}] = step{times: d.Times, by: d.Numbers[1] - d.Numbers[0]}
 	}
 	return steps
@@ -360,6 +360,9 @@ func (m *match) anyOpenState() bool {
 // than the monolith from itself, which is not shown to be the candidate's fault.
 func (m *match) isUnsure(k *mark) bool {
 	c := noise.Changed{Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
+	if isPiece(k.Path) && m.repeats >= driftEnough && c.Beyond() > pieceBeyond {
+		return true
+	}
 	return k.Own && c.Beyond() > noise.Slack || k.isOpenState() || k.isFurther()
 }
 
@@ -368,6 +371,9 @@ func (k *mark) unsureWords() string {
 	d := &k.drift
 	if k.Own {
 		return "both sides' values move, now the one's and now the other's, so each server seems to hold a state of its own, which says nothing of the candidate: ignore the path, or give it a form"
+	}
+	if k.isEarly() && !d.explains(k.Self) {
+		return "both sides say the same to all requests, and have not been watched for a minute yet: whether each server holds a value of its own that moves is not known"
 	}
 	if k.isOpenState() && !(k.Self > 0 && d.Later.n >= driftEnough) {
 		return "the monolith's value moves, and whether the candidate's moves with it, or each server holds a state of its own, is not known yet"

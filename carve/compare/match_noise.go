@@ -1,8 +1,14 @@
 package compare
 
 import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
 	"whittle"
+	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
+	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
 )
 
@@ -41,7 +47,7 @@ func (m *match) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
 func (m *match) changedByNoise() []noise.Changed {
 	var list []noise.Changed
 	for _, k := range m.marks {
-		if !m.noise.Learnt[k.noise()] || k.Expect >= 0 || k.decided() || m.forms.Replaces(k.noise()) {
+		if !m.noise.Learnt[k.noise()] || k.Expect >= 0 || k.decided() || isPiece(k.Path) || m.forms.Replaces(k.noise()) {
 			continue
 		}
 		c := noise.Changed{Path: k.Path, Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
@@ -70,12 +76,14 @@ func (m *match) learning() bool {
 }
 
 // learnFrom takes what the monolith changed by itself as noise.
-func (m *match) learnFrom(self []int) {
+func (m *match) learnFrom(self []int) (learned bool) {
 	for _, i := range self {
 		if k := m.marks[i].markKey; k.learnable() && m.forms.Teaches(k.noise()) && m.noise.Learn(k.noise()) {
+			learned = true
 			m.refresh()
 		}
 	}
+	return learned
 }
 
 // Varies implements method. What it teaches does not count among the repeats,
@@ -85,10 +93,89 @@ func (m *match) Varies(a, b *whittle.Response) {
 		return
 	}
 	m.readBy(a)
-	for _, d := range m.differ.Diff(a.Body, b.Body) {
-		if k := (markKey{Path: d.Path, How: d.How, Expect: d.Expect}); d.Expect < 0 && k.learnable() && m.forms.Teaches(k.noise()) {
-			m.noise.Learn(k.noise())
+	for learned := true; learned; { // once more for the pieces of what is known to vary now
+		learned = false
+		for _, d := range m.diff(a.Body, b.Body) {
+			if k := (markKey{Path: d.Path, How: d.How, Expect: d.Expect}); d.Expect < 0 && k.learnable() && m.forms.Teaches(k.noise()) {
+				learned = m.noise.Learn(k.noise()) || learned
+			}
 		}
 	}
 	m.refresh()
+}
+
+// Where the monolith changes a text by itself, what it does not change of it is compared by
+// piece: the user in a sentence with a time, the subject of a token, the object of a signed
+// link. Each piece is a place of its own, with noise of its own, learned from the same
+// repeats, asked about and watched like any other.
+
+// pieceMarks bounds the marks up to which pieces get one of their own.
+const pieceMarks = maxMarks / 2
+
+// pieceBeyond is in which share of responses more than noise explains a piece may differ for
+// EQUIVALENT. What bounds noise closer is the whole's.
+const pieceBeyond = 0.1
+
+// diff lists how two bodies differ, and the pieces of texts that are known to vary. The list
+// is valid until the next comparison.
+func (m *match) diff(a, b []byte) []jsondiff.Difference {
+	list := m.differ.Diff(a, b)
+	if !m.learn || m.kind != whittle.FoundField {
+		return list
+	}
+	list = list[:len(list):len(list)]
+	for i := range list {
+		if d := &list[i]; d.How == jsondiff.HowValue && d.Expect < 0 && m.varies(d) {
+			list = append(list, m.piecesOf(d, a, b)...)
+		}
+	}
+	return list
+}
+
+func (m *match) varies(d *jsondiff.Difference) bool {
+	k := noise.Key{Path: d.Path, Way: jsondiff.HowValue}
+	return m.noise.Learnt[k] && !m.noise.Own[k] && !m.forms.Excuses(k)
+}
+
+// piecesOf are the pieces in which two texts differ that have the same ones.
+func (m *match) piecesOf(d *jsondiff.Difference, a, b []byte) (list []jsondiff.Difference) {
+	from, to := m.differ.Values(d, a, b)
+	x, between := form.Pieces(unquoted(from))
+	y, as := form.Pieces(unquoted(to))
+	if x == nil || between != as {
+		return nil
+	}
+	for i := range x {
+		if x[i].Text == y[i].Text {
+			continue
+		}
+		one := *d
+		one.Path, one.Times = d.Path+" ("+x[i].Name+")", 1
+		if _, known := m.index[markKey{Path: one.Path, How: one.How, Expect: one.Expect}]; !known && len(m.marks) >= pieceMarks {
+			continue
+		}
+		if strings.Contains(d.From, x[i].Text) && strings.Contains(d.To, y[i].Text) { // they may be shown
+			one.From, one.To = x[i].Text, y[i].Text
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// isPiece reports whether a place is a piece of a text.
+func isPiece(path string) bool { return strings.HasSuffix(path, ")") && strings.Contains(path, " (") }
+
+// unquoted is a string of JSON without its quotes and escapes; nil: it is none.
+func unquoted(raw []byte) []byte {
+	if len(raw) < 2 || raw[0] != '"' {
+		return nil
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1]
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return nil
+	}
+	return []byte(s)
 }

@@ -41,7 +41,7 @@ func TestWhatMayBeEachServersOwn(t *testing.T) {
 		for n := range 400 {
 			x := exchange(fmt.Sprintf(`{"v":%q}`, c.value(0, n)), fmt.Sprintf(`{"v":%q}`, c.value(1, n)))
 			x.Request.Target = fmt.Sprint("/things/", n%12)
-			x.At = x.At.Add(time.Duration(n) * 100 * time.Millisecond)
+			x.At = x.At.Add(time.Duration(n) * 200 * time.Millisecond)
 			if n%10 == 9 {
 				again := string(x.Monolith.Body)
 				if strings.Contains(again, "pod-") { // of another instance

@@ -76,7 +76,7 @@ func (t *rechecks) claim(s *series, o *owner.Memory, x *whittle.Exchange, w rech
 
 // valueAt is what the candidate says at a place; nil: nothing that could be somebody's.
 func (m *match) valueAt(x *whittle.Exchange, place string) []byte {
-	for _, d := range m.differ.Diff(x.Monolith.Body, x.Candidate.Body) {
+	for _, d := range m.diff(x.Monolith.Body, x.Candidate.Body) {
 		if d.Path == place && d.Expect < 0 {
 			_, to := m.differ.Values(&d, x.Monolith.Body, x.Candidate.Body)
 			return to

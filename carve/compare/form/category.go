@@ -136,8 +136,11 @@ func (p *formPath) rising() bool { return p.ranked >= 3 && 10*p.rises >= 9*p.ran
 
 // numbered reports whether whole numbers are given out, so that none comes twice.
 // Another service gives out others, and where many requests are under way at once
-// they do not even rise.
+// they do not even rise. Those that begin with zeros are all as long as each other.
 func (p *formPath) numbered() bool {
+	if p.padded {
+		return false
+	}
 	top, again := p.feature[featForm].M.top().Class, &p.feature[featRepeat].M
 	return p.rising() || p.slow.rising() || (top == classInteger || top == classDigits) && float64(again.count(1)) <= 0.05*float64(again.N)
 }

@@ -61,7 +61,8 @@ type formPath struct {
 	// holds says that the monolith was seen to vary here, so that what it keeps saying is
 	// what it holds.
 	holds   bool
-	rises   int // values of the monolith in a row that rose
+	padded  bool // digits of the monolith began with zeros
+	rises   int  // values of the monolith in a row that rose
 	ranked  int
 	slow    slowRise
 	wanders wandering
@@ -335,6 +336,7 @@ func (p *formPath) remember(e *formExchange) {
 	}
 	for i := range e.monolith {
 		v := &e.monolith[i]
+		p.padded = p.padded || v.padded
 		if !v.at.IsZero() && !e.at.IsZero() {
 			p.offsets = append(p.offsets, v.at.Sub(e.moment(Monolith)).Milliseconds())
 			p.offsets = p.offsets[max(0, len(p.offsets)-offsetsKept):]

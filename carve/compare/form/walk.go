@@ -35,6 +35,8 @@ type value struct {
 	// number is the integer of a counter, where counts is set.
 	number int64
 	counts bool
+	// padded says that it is digits that begin with zeros, and so of a fixed length.
+	padded bool
 	// amount is what a number of JSON comes to, with its decimals.
 	amount float64
 	// around is a hash of a text without what may vary in it; 0: it has no words.
@@ -159,10 +161,13 @@ func (v *value) words() uint64 {
 
 // lookAtText finds size and count of a string.
 func (v *value) lookAtText(s []byte) {
+	if isDuration(s) { // its length is that of the number
+		return
+	}
 	switch v.form.class {
 	case classDigits:
 		v.number, v.counts = counterOf(s)
-		v.size = len(s)
+		v.size, v.padded = len(s), len(s) > 1 && s[0] == '0'
 	case classHex, classToken, classBase64, classBase64URL:
 		v.size = sizeClass(len(s))
 	case classText, classURL, classJWT:

@@ -165,6 +165,9 @@ func (p *formPath) featureWords(k int) (what, candidate, monolith string) {
 		if p.rule != "" {
 			usual = "declared as " + p.rule
 		}
+		if p.isPrefix() {
+			return "has another prefix", f.Words, usual
+		}
 		return "has another form", f.Words, usual
 	case featPresence:
 		return "is " + f.Words + " where the monolith seldom has it so", f.Words, usual
@@ -186,6 +189,13 @@ func (p *formPath) featureWords(k int) (what, candidate, monolith string) {
 		return "falls where the monolith's rises", "below earlier ones", "rising"
 	}
 	return "has another size", f.Words, usual
+}
+
+// isPrefix reports whether the candidate's unusual form differs in what stands before an id
+// alone.
+func (p *formPath) isPrefix() bool {
+	f := &p.feature[featForm]
+	return p.rule == "" && f.Odd > 0 && f.Words == f.M.top().Words
 }
 
 func echoWords(s string) string {
@@ -232,6 +242,9 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 		if k == featWord && t.Of >= wordsOwn && t.Odd == t.Of && p.feature[featForm].M.top().Class == classWord {
 			x.Cause = "the candidate never says one of the monolith's words: if they name each side's own instances, write compare.form: {" + p.path + ": any}; if not, the candidate's are wrong"
 		}
+	}
+	if t := &p.feature[featForm]; ok && p.isPrefix() && t.Odd == t.Of && t.Of >= wordsOwn {
+		x.Cause = "the candidate never gives one of the monolith's prefixes: if they name each side's own instances, write compare.form: {" + p.path + ": any}; if not, the candidate's is wrong"
 	}
 	if len(also) > 0 {
 		x.Summary += "; it also " + strings.Join(also, ", and ")
