@@ -151,3 +151,25 @@ func TestManyCookies(t *testing.T) {
 		t.Errorf("%+v", v.Coverage)
 	}
 }
+
+// TestACookieWithoutAForm: where the value of the only cookie that varies is text without a
+// form, EQUIVALENT is not said, and the reason speaks of the cookie and not of the bodies.
+func TestACookieWithoutAForm(t *testing.T) {
+	t.Parallel()
+	j := learningJudge(t, true)
+	say := func(n int) whittle.Header {
+		return whittle.Header{header.SetCookie: {fmt.Sprintf("s=ey%d==.%x; Path=/", n, n*7919)}}
+	}
+	for i := range 1500 {
+		x := headed(say(3*i), say(3*i+1))
+		if i%20 == 19 {
+			x.Repeat = &whittle.Response{Status: x.Monolith.Status, Header: say(3*i + 2), Body: x.Monolith.Body}
+		}
+		j.Observe(x)
+	}
+	v := j.Verdict()
+	said := fmt.Sprint(v.Bounds)
+	if v.State != whittle.Undecided || !strings.Contains(said, "no value of a cookie is compared: Set-Cookie s") || strings.Contains(said, "of the bodies") {
+		t.Errorf("%s %s", v.Summary, said)
+	}
+}

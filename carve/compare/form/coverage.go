@@ -189,6 +189,9 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 	if why := f.hollow(); left == 0 && why != "" {
 		b.High = 1
 		b.Summary = "no value of the bodies is compared: " + why + ", and there is no other field"
+		if f.named {
+			b.Summary = "no value of a cookie is compared: " + why + "; compare.headers: {except: [Set-Cookie]} leaves cookies out"
+		}
 		return b, -1, true
 	}
 	return b, left, left > 0
