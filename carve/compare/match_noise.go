@@ -150,7 +150,7 @@ func (m *match) piecesOf(d *jsondiff.Difference, a, b []byte) (list []jsondiff.D
 			continue
 		}
 		one := *d
-		one.Path, one.Times = d.Path+" ("+x[i].Name+")", 1
+		one.Path, one.Times = d.Path+" ("+m.show.Text(x[i].Name)+")", 1
 		if _, known := m.index[markKey{Path: one.Path, How: one.How, Expect: one.Expect}]; !known && len(m.marks) >= pieceMarks {
 			continue
 		}
