@@ -409,20 +409,37 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 	}
 }
 
+// noSuchPath is a JSONPath that finds nothing.
+const noSuchPath = "$.whittle_no_such_path"
+
+// rootedPath is a JSONPath as JMeter's library reads it, which puts "$." before one that
+// does not begin at the root: so ".id" finds at any depth, and "..id" is no path.
+func rootedPath(text string) string {
+	switch {
+	case text == "" || text[0] == '$':
+		return text
+	case text[0] == '@':
+		return "$" + text[1:]
+	case strings.HasPrefix(text, ".."):
+		return noSuchPath
+	}
+	return "$." + text
+}
+
 // jsonPath compiles a JSONPath, which may have variables in it.
 func (j *reader) jsonPath(at plan.Position, text string) func(*expr.Scope) expr.JSONPath {
 	t := j.compile(at, text, expr.AsText)
 	if fixed, ok := t.Constant(); ok {
-		path, err := expr.CompilePath(fixed)
+		path, err := expr.CompilePath(rootedPath(strings.TrimSpace(fixed)))
 		if err != nil {
 			panic(at.Errorf(whittle.Unsupported, "the JSONPath %s is not understood: %v", fixed, err))
 		}
 		return func(*expr.Scope) expr.JSONPath { return path }
 	}
 	return func(s *expr.Scope) expr.JSONPath {
-		path, err := expr.CompilePath(string(t.Render(nil, s)))
+		path, err := expr.CompilePath(rootedPath(strings.TrimSpace(string(t.Render(nil, s)))))
 		if err != nil {
-			path, _ = expr.CompilePath("$.whittle_no_such_path")
+			path, _ = expr.CompilePath(noSuchPath)
 		}
 		return path
 	}

@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -228,9 +229,14 @@ func (j *reader) include(e *element, depth int) {
 	}
 }
 
-// included reads the fragment of another file.
+// included reads the fragment of another file. One that names no file has nothing below
+// it, as in JMeter.
 func (j *reader) included(e *element) []*element {
 	name := j.fixed(e.tag, "IncludeController.includepath")
+	if name == "" {
+		j.note(fmt.Sprintf("line %d: %s names no file and includes nothing, as in JMeter", e.at.Line, e.title()))
+		return nil
+	}
 	if j.Source.Open == nil {
 		panic(e.at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", name))
 	}
