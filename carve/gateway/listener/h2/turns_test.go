@@ -56,12 +56,17 @@ func (s *Server) only(t *testing.T, holds func(*conn) bool) *conn {
 // stuck is a connection that takes no long write until it is closed.
 type stuck struct {
 	*net.TCPConn
+	writes chan struct{} // is told of a long write
 	closed chan struct{}
 	once   sync.Once
 }
 
 func (s *stuck) Write(p []byte) (int, error) {
 	if len(p) >= maxFrame {
+		select {
+		case s.writes <- struct{}{}:
+		default: // it is known
+		}
 		<-s.closed
 	}
 	return s.TCPConn.Write(p)
@@ -91,17 +96,22 @@ func greedy(t *testing.T, h http.Handler) (*Server, *client) {
 		cancel()
 		s.Shutdown(ctx)
 	})
-	s.Start(&stuck{TCPConn: near.(*net.TCPConn), closed: make(chan struct{})}, nil, nothing{})
+	taking := &stuck{TCPConn: near.(*net.TCPConn), writes: make(chan struct{}, 1), closed: make(chan struct{})}
+	s.Start(taking, nil, nothing{})
 	c.must(0, c.WriteWindowUpdate(0, 1<<30))
 	for range 4 {
 		c.begin(true, pseudo(http.MethodGet, "/")...)
 	}
-	s.only(t, func(c *conn) bool { return c.writing && len(c.senders) == 4 })
-	for range highWater / 17 { // each is answered by so many bytes
+	<-taking.writes // from here on nothing is taken of what is there to be written
+	missing := 0
+	s.only(t, func(c *conn) bool {
+		missing = highWater - len(c.pending())
+		return len(c.senders) == 4
+	})
+	for ; missing > 0; missing -= 17 { // a ping is answered by so many bytes
 		c.must(0, c.WritePing(false, [8]byte{}))
 	}
-	s.only(t, func(c *conn) bool { return len(c.pending()) >= highWater-17 })
-	c.must(0, c.WritePing(false, [8]byte{}))
+	s.only(t, func(c *conn) bool { return len(c.pending()) >= highWater })
 	return s, c
 }
 
