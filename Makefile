@@ -226,8 +226,8 @@ fleet-sim: need-go ## ten million steps of simulated fleets, and mutations of th
 	@go run ./bench/fleet -doc docs/fleet.md $(ARGS)
 
 .PHONY: fleet-campaign
-fleet-campaign: need-go ## FLEET_ROUNDS (36) faults of real gateways and NATS servers, each in the middle of a step or a rollback
-	@FLEET_ROUNDS=$${FLEET_ROUNDS:-36} go test ./e2e/fleet -count=1 -timeout 2h -v -run Faults
+fleet-campaign: need-go ## FLEET_ROUNDS (36) faults of real gateways and NATS servers, each in the middle of a step or a rollback; two versions, clocks, disks
+	@FLEET_ROUNDS=$${FLEET_ROUNDS:-36} go test ./e2e/fleet -count=1 -timeout 2h -v -run 'Faults|Version|Clocks|Disks'
 
 .PHONY: bench-fleet
 bench-fleet: need-go ## what a fleet costs: a request at a member and alone, the leader with 1 to 30 gateways, reports, records, a rollback's way
