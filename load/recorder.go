@@ -130,13 +130,13 @@ func (s *shard) recordStart(late time.Duration) {
 	s.mu.Unlock()
 }
 
-// recordScriptError counts an error that belongs to no request.
-func (s *shard) recordScriptError(err error) {
+// recordStepError counts an error that belongs to no request.
+func (s *shard) recordStepError(kind string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sum.errors[report.ErrorScript]++
-	if s.sum.samples[report.ErrorScript] == "" {
-		s.sum.samples[report.ErrorScript] = sampleOf(&observation{failure: report.ErrorScript, err: err})
+	s.sum.errors[kind]++
+	if s.sum.samples[kind] == "" {
+		s.sum.samples[kind] = sampleOf(&observation{failure: kind, err: err})
 	}
 }
 

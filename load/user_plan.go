@@ -7,6 +7,7 @@ import (
 
 	"whittle/load/expr"
 	"whittle/load/plan"
+	"whittle/load/report"
 )
 
 // The following is the view that a plan's actions and functions have of a user.
@@ -106,10 +107,18 @@ func (u *user) WaitedForScript(d time.Duration) {
 // ScriptFailed counts an error of a script outside of a request.
 func (u *user) ScriptFailed(ctx context.Context, err error) bool {
 	if ctx.Err() == nil {
-		u.shard.recordScriptError(err)
+		u.shard.recordStepError(report.ErrorScript, err)
 	}
 	u.failed = true
 	return false
+}
+
+// Sampled counts the failure of a step that sent nothing.
+func (u *user) Sampled(kind string, err error) bool {
+	if u.failed = kind != ""; u.failed {
+		u.shard.recordStepError(kind, err)
+	}
+	return u.continues(&observation{failure: kind, mild: true})
 }
 
 // State may be called only by the user's own goroutine or fiber.

@@ -25,6 +25,11 @@ type Response struct {
 	// Request is what was sent, over HTTP/1.1; URL is where to.
 	Request []byte
 	URL     string
+	// Sampled says that it is what a step came to which sent nothing: it has a code and a
+	// message in place of a status, a name, and says itself whether it succeeded.
+	Sampled, Succeeded bool
+	Code, Message      string
+	Label              string
 
 	text          *string
 	doc           *Document

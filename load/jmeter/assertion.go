@@ -131,9 +131,9 @@ type responseField struct {
 
 var responseFields = map[string]responseField{
 	"response_data":             {true, func(a *expr.Response) string { text, _ := a.BodyText(); return text }},
-	"response_code":             {false, func(a *expr.Response) string { return codeText(a.Status) }},
+	"response_code":             {false, func(a *expr.Response) string { return codeText(a) }},
 	"response_headers":          {false, headText},
-	"response_message":          {false, func(a *expr.Response) string { return messageText(a.Status) }},
+	"response_message":          {false, func(a *expr.Response) string { return messageText(a) }},
 	"sample_url":                {false, func(a *expr.Response) string { return a.URL }},
 	"sample_label":              {},
 	"request_data":              {false, func(a *expr.Response) string { return requestText(a, true) }},
@@ -144,23 +144,32 @@ var responseFields = map[string]responseField{
 
 // codeText is what JMeter has for a response's code. Without a response it names an
 // exception of Java's, which is not known here.
-func codeText(status int) string {
-	if status == 0 {
+func codeText(a *expr.Response) string {
+	switch {
+	case a.Sampled:
+		return a.Code
+	case a.Status == 0:
 		return "Non HTTP response code"
 	}
-	return strconv.Itoa(status)
+	return strconv.Itoa(a.Status)
 }
 
 // messageText is likewise the response's message.
-func messageText(status int) string {
-	if status == 0 {
+func messageText(a *expr.Response) string {
+	switch {
+	case a.Sampled:
+		return a.Message
+	case a.Status == 0:
 		return "Non HTTP response message"
 	}
-	return http.StatusText(status)
+	return http.StatusText(a.Status)
 }
 
 // requestText is what JMeter shows of a request: its method, URL and body, or its headers.
 func requestText(a *expr.Response, data bool) string {
+	if a.Sampled {
+		return map[bool]string{true: string(a.Request)}[data]
+	}
 	head, body, _ := strings.Cut(string(a.Request), "\r\n\r\n")
 	line, fields, _ := strings.Cut(head, "\r\n")
 	if !data {

@@ -20,7 +20,7 @@ import (
 // after its response.
 func (j *reader) belowSampler(e *element, env elementScope) (ahead, behind []plan.Step) {
 	for _, p := range env.ahead {
-		if a := j.preProcessor(p); a != nil {
+		if a := j.preProcessor(p, e); a != nil {
 			ahead = append(ahead, plan.Step{Action: a})
 		}
 	}
@@ -37,7 +37,7 @@ func (j *reader) belowSampler(e *element, env elementScope) (ahead, behind []pla
 }
 
 // preProcessor reads what is done before a sampler. Nil: it is done elsewhere.
-func (j *reader) preProcessor(e *element) plan.Action {
+func (j *reader) preProcessor(e, sampler *element) plan.Action {
 	switch e.name {
 	case "UserParameters":
 		return j.userParameters(e)
@@ -45,7 +45,7 @@ func (j *reader) preProcessor(e *element) plan.Action {
 		return nil // the sampler reads it
 	}
 	if isScript(e.name) {
-		return j.scriptAction(e)
+		return j.scriptAction(e, sampler)
 	}
 	panic(j.refuse(e))
 }

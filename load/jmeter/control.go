@@ -71,9 +71,7 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 	case "TestAction":
 		return j.flowAction(e, env)
 	case "JSR223Sampler", "BeanShellSampler", "BSFSampler":
-		env = env.extended(j, e.below)
-		ahead, _ := j.belowSampler(e, env)
-		return append(append(ahead, timerSteps(env.timers)...), plan.Step{Action: j.scriptAction(e)})
+		return j.scriptSampler(e, env)
 	case "GenericController", "RecordingController":
 		j.refuseOthers(e)
 		return j.block(e, env)

@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/md5"  //nolint:gosec // plans compute it
@@ -26,7 +27,8 @@ import (
 type lent struct {
 	response *expr.Response // nil: it stands before one
 	previous *snapshot
-	judges   bool // it is an assertion
+	judges   bool      // it is an assertion
+	sample   *snapshot // what it makes, as a sampler; nil: it is none
 
 	wait    time.Duration // how long it sleeps, in all
 	failure bool          // it says that the response fails
@@ -37,17 +39,25 @@ type lent struct {
 
 // snapshot is a response as scripts see it: prev.
 type snapshot struct {
-	status                         int
+	code, message                  string
+	ok, ignored                    bool
+	label                          string
 	text, head, url, sent, request string
 	elapsed                        time.Duration
 	size                           int
 }
 
-func snapshotOf(a *expr.Response) *snapshot {
+func snapshotOf(a *expr.Response, label string) *snapshot {
 	text, _ := a.BodyText()
 	head, body, _ := strings.Cut(string(a.Request), "\r\n\r\n")
 	_, head, _ = strings.Cut(head, "\r\n")
-	return &snapshot{status: a.Status, text: text, head: headText(a), url: a.URL, request: head, sent: body, elapsed: a.Elapsed, size: len(a.Head) + int(a.Size)}
+	ok := a.Status != 0 && a.Status < http.StatusBadRequest
+	if a.Sampled {
+		head, body, ok = "", string(a.Request), a.Succeeded
+	}
+	return &snapshot{
+		label: label, code: codeText(a), message: messageText(a), ok: ok, text: text, head: headText(a), url: a.URL, request: head, sent: body, elapsed: a.Elapsed, size: len(a.Head) + int(a.Size),
+	}
 }
 
 // lastKey is where a user's last response is kept for scripts that ask for it.
@@ -70,7 +80,8 @@ func (j *reader) keepLast() {
 		if q.Part {
 			continue // of a page and what it names scripts see the page
 		}
-		takes(q, true, func(a *expr.Response) { *userState[*snapshot](a.Scope.User, lastKey{}) = snapshotOf(a) })
+		name := j.nameOf(q)
+		takes(q, true, func(a *expr.Response) { *userState[*snapshot](a.Scope.User, lastKey{}) = snapshotOf(a, name(a.Scope)) })
 	}
 }
 
@@ -163,7 +174,12 @@ func (p *program) globals(s *expr.Scope, l *lent) map[string]any {
 	}
 	return map[string]any{
 		"whittleGiven": given, "whittleKept": kept, "whittleKeep": keep, "$host": p.host(s, l),
-		"whittleEnd": func(failed bool) { l.failure = l.failure || failed },
+		"whittleEnd": func(failed bool, code, message, success any) {
+			l.failure = l.failure || failed
+			if l.sample != nil && p.language == beanshell {
+				l.sample.code, l.sample.message, l.sample.ok = fmt.Sprint(code), fmt.Sprint(message), strings.EqualFold(fmt.Sprint(success), "true")
+			}
+		},
 	}
 }
 
@@ -210,6 +226,10 @@ func (p *program) given(s *expr.Scope, l *lent) map[string]any {
 		"put": func(name string, value any) any { return p.setProperty(s, name, fmt.Sprint(value)) },
 	}
 	props["getProperty"], props["setProperty"] = props["get"], props["put"]
+	name := p.label
+	if p.sampler != nil {
+		name = p.sampler(s)
+	}
 	number := 0
 	if s.User != nil {
 		number = s.User.Number()
@@ -217,7 +237,7 @@ func (p *program) given(s *expr.Scope, l *lent) map[string]any {
 	group := map[string]any{"getName": func() string { return groupNameOf(s) }}
 	thread := map[string]any{"getThreadName": func() string { return threadName(s) }, "getThreadGroup": group}
 	cookies := map[string]any{"clear": func() { l.clears = true }}
-	sampler := map[string]any{"getName": func() string { return p.label }, "getCookieManager": cookies}
+	sampler := map[string]any{"getName": func() string { return name }, "getCookieManager": cookies}
 	ctx := map[string]any{
 		"getThreadNum": func() int { return number }, "getVariables": vars, "getProperties": props, "getThread": thread, "getThreadGroup": group, "getCurrentSampler": sampler,
 		"setRestartNextLoop": func(v bool) { l.loop = v },
@@ -231,7 +251,7 @@ func (p *program) given(s *expr.Scope, l *lent) map[string]any {
 	out := map[string]any{
 		"vars": vars, "props": props, "ctx": ctx, "Label": p.label, "Parameters": parameters, "args": args, "sampler": sampler, "threadName": threadName(s), "FileName": "", "bshParams": args,
 		"log": map[string]any{"info": p.say, "warn": p.say, "error": p.say, "debug": quiet, "trace": quiet}, "OUT": map[string]any{"println": p.say, "print": p.say},
-		"SampleResult": l.result(&snapshot{}, p.label),
+		"SampleResult": l.result(&snapshot{label: name}),
 	}
 	if l.judges {
 		out["AssertionResult"] = map[string]any{
@@ -240,18 +260,22 @@ func (p *program) given(s *expr.Scope, l *lent) map[string]any {
 		}
 		out["Failure"], out["FailureMessage"] = false, ""
 	}
+	if l.sample != nil {
+		out["SampleResult"] = l.result(l.sample)
+		out["ResponseCode"], out["ResponseMessage"], out["IsSuccess"] = l.sample.code, l.sample.message, true
+	}
 	now := l.previous
 	if l.response != nil {
-		now = snapshotOf(l.response)
+		now = snapshotOf(l.response, cmp.Or(l.response.Label, name))
 	}
 	if now != nil {
-		prev := l.result(now, p.label)
+		prev := l.result(now)
 		out["prev"], out["data"] = prev, now.text
 		ctx["getPreviousResult"] = prev
 		if l.response != nil {
 			out["SampleResult"], out["Response"] = prev, prev
-			out["ResponseCode"], out["ResponseData"], out["ResponseHeaders"], out["ResponseMessage"] = codeText(now.status), now.text, now.head, messageText(now.status)
-			out["SampleLabel"], out["RequestHeaders"], out["SamplerData"] = p.label, now.request, now.sent
+			out["ResponseCode"], out["ResponseData"], out["ResponseHeaders"], out["ResponseMessage"] = now.code, now.text, now.head, now.message
+			out["SampleLabel"], out["RequestHeaders"], out["SamplerData"] = name, now.request, now.sent
 		}
 	}
 	return out
@@ -295,17 +319,18 @@ func threadName(s *expr.Scope) string {
 }
 
 // result is a sample as scripts see it, with what they may say of it.
-func (l *lent) result(a *snapshot, label string) map[string]any {
+func (l *lent) result(a *snapshot) map[string]any {
 	text := func(v string) func() string { return func() string { return v } }
 	number := func(n int64) func() int64 { return func() int64 { return n } }
 	quiet := func(...any) {}
 	method := "GET"
 	out := map[string]any{
-		"getResponseDataAsString": text(a.text), "getResponseData": text(a.text), "getResponseCode": text(codeText(a.status)), "getResponseMessage": text(messageText(a.status)),
+		"getResponseDataAsString": func() string { return a.text }, "getResponseData": func() string { return a.text }, "getResponseCode": func() string { return a.code },
+		"getResponseMessage": func() string { return a.message },
 		"getResponseHeaders": text(a.head), "getRequestHeaders": text(a.request), "getSamplerData": text(a.sent), "getQueryString": text(a.sent), "getHTTPMethod": text(method),
-		"getUrlAsString": text(a.url), "getURL": text(a.url), "getSampleLabel": text(label), "getTime": number(a.elapsed.Milliseconds()), "getLatency": number(a.elapsed.Milliseconds()),
+		"getUrlAsString": text(a.url), "getURL": func() any { return optional(a.url, a.url != "") }, "getSampleLabel": text(a.label), "getTime": number(a.elapsed.Milliseconds()), "getLatency": number(a.elapsed.Milliseconds()),
 		"getBytesAsLong": number(int64(a.size)), "getBodySizeAsLong": number(int64(len(a.text))), "getBytes": func() int { return a.size }, "getErrorCount": func() int { return 0 },
-		"isSuccessful": func() bool { return a.status != 0 && a.status < http.StatusBadRequest && !l.failure }, "isResponseCodeOK": func() bool { return a.status == http.StatusOK },
+		"isSuccessful": func() bool { return a.ok && !l.failure }, "isResponseCodeOK": func() bool { return a.code == "200" },
 		"setSuccessful": func(v bool) { l.failure = !v }, "setStopThread": func(v bool) { l.stop = when(v, "thread") }, "setStopTest": func(v bool) { l.stop = when(v, "test") },
 		"setStopTestNow": func(v bool) { l.stop = when(v, "now") }, "setStartNextThreadLoop": func(v bool) { l.loop = v },
 	}
@@ -315,7 +340,20 @@ func (l *lent) result(a *snapshot, label string) map[string]any {
 	} {
 		out[name] = quiet
 	}
+	if a == l.sample {
+		maps.Copy(out, a.setters())
+	}
 	return out
+}
+
+// setters are what the script of a sampler may say of its sample.
+func (a *snapshot) setters() map[string]any {
+	code, message := func(v any) { a.code = fmt.Sprint(v) }, func(v any) { a.message = fmt.Sprint(v) }
+	return map[string]any{
+		"setResponseCode": code, "setResponseMessage": message, "setSuccessful": func(v bool) { a.ok = v }, "setIgnore": func() { a.ignored = true }, "setSampleLabel": func(v any) { a.label = fmt.Sprint(v) },
+		"setResponseData": func(v any) { a.text = fmt.Sprint(v) }, "setSamplerData": func(v any) { a.sent = fmt.Sprint(v) }, "setResponseHeaders": func(v any) { a.head = fmt.Sprint(v) },
+		"setResponseCodeOK": func() { code("200") }, "setResponseMessageOK": func() { message("OK") }, "setResponseOK": func() { a.code, a.message, a.ok = "200", "OK", true },
+	}
 }
 
 func when(v bool, text string) string {

@@ -32,17 +32,18 @@ type reader struct {
 	// are those that something fills during it.
 	constants       map[string]string
 	runtime         map[string]bool
-	listed          map[string]bool   // what the names of lists begin with: name_1, name_2 …
-	scripted        bool              // a script may fill any variable
-	asksLast        bool              // a script asks for the last response
-	atStart         bool              // what is compiled is looked at when the test starts: variables have their first values
-	setsProperties  bool              // the plan sets properties during the run
-	uploaded        int               // bytes of the files that are sent
-	tree            *tag              // the plan's hashTree
-	top             []*element        // what the plan itself has
-	early           map[*element]bool // what is looked at before any script runs: it is right below the plan or a group
-	loop            *repeat           // the loop controller that is being read
-	prepared        []expr.Template   // of the group that is being read: texts that are evaluated when a user begins
+	listed          map[string]bool                 // what the names of lists begin with: name_1, name_2 …
+	scripted        bool                            // a script may fill any variable
+	labels          map[*plan.Request]expr.Template // what samplers are called, without the transactions around them
+	asksLast        bool                            // a script asks for the last response
+	atStart         bool                            // what is compiled is looked at when the test starts: variables have their first values
+	setsProperties  bool                            // the plan sets properties during the run
+	uploaded        int                             // bytes of the files that are sent
+	tree            *tag                            // the plan's hashTree
+	top             []*element                      // what the plan itself has
+	early           map[*element]bool               // what is looked at before any script runs: it is right below the plan or a group
+	loop            *repeat                         // the loop controller that is being read
+	prepared        []expr.Template                 // of the group that is being read: texts that are evaluated when a user begins
 	perLoops        map[*element]plan.Action
 	opened, written map[string]plan.Position // files that the plan reads, and that it would write
 	reads           reads
@@ -73,6 +74,7 @@ func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 	j := &reader{
 		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{}, listed: map[string]bool{},
 		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, early: map[*element]bool{}, opened: map[string]plan.Position{}, eithers: map[*plan.Request]*either{}, homeless: map[*plan.Request]*element{}, written: map[string]plan.Position{}, sources: len(src),
+		labels:         map[*plan.Request]expr.Template{},
 		asksLast:       bytes.Contains(src, []byte("prev")) || bytes.Contains(src, []byte("getPreviousResult")),
 		setsProperties: bytes.Contains(src, []byte("__setProperty")) || bytes.Contains(src, []byte("props.put")),
 	}

@@ -104,7 +104,7 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	j.samplerName(e, q, env.prefix)
 	steps := append(timerSteps(env.timers), ahead...)
 	steps = append(steps, plan.Step{Request: q})
-	if slices.ContainsFunc(append(slices.Clip(env.extracts), env.asserts...), func(e *element) bool { return isScript(e.name) }) {
+	if env.hasScripts() {
 		after = append([]plan.Step{behind(q)}, after...)
 	}
 	j.resources(s, q, env.cache)
@@ -280,6 +280,7 @@ func hostOf(origin string) string {
 // samplerName groups figures by the sampler's label, as JMeter's listeners do.
 func (j *reader) samplerName(e *element, q *plan.Request, prefix string) {
 	t := j.compile(e.at, e.label, expr.AsText)
+	j.labels[q] = t
 	name, ok := t.Constant()
 	if !ok {
 		name = e.label

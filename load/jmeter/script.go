@@ -54,6 +54,8 @@ type program struct {
 	first, keeps bool
 	parameters   expr.Template
 	label        string
+	// sampler is the name of the sampler that it stands at; nil: it is one itself.
+	sampler func(*expr.Scope) string
 
 	mu       sync.Mutex
 	compiled map[string]*script.Program // guarded by mu: by their texts; nil: it cannot be
@@ -195,7 +197,7 @@ func (p *program) compile(text string) (*script.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return script.Compile(p.title, "(function(){var s=$j.begin(whittleGiven,whittleKept,"+strconv.FormatBool(p.language == groovy)+");whittleKeep(s);var v="+out+"(s);whittleEnd(s.Failure===true);return $j.result(v)})()")
+	return script.Compile(p.title, "(function(){var s=$j.begin(whittleGiven,whittleKept,"+strconv.FormatBool(p.language == groovy)+");whittleKeep(s);var v="+out+"(s);whittleEnd(s.Failure===true,s.ResponseCode,s.ResponseMessage,s.IsSuccess);return $j.result(v)})()")
 }
 
 // textKey is where the text is that a user's first run had.
@@ -282,18 +284,22 @@ func (p *program) runQuietly(s *expr.Scope, l *lent) (any, error) {
 	return r.Run(context.Background(), compiled, p.globals(s, l))
 }
 
-// scriptAction is a script that stands in the flow, or before a sampler. One that fails
-// is told in the log, and the flow goes on, as in JMeter.
-func (j *reader) scriptAction(e *element) plan.Action {
+// nameOf gives the name of the sampler that makes a request.
+func (j *reader) nameOf(q *plan.Request) func(*expr.Scope) string {
+	return func(s *expr.Scope) string { return string(j.labels[q].Render(nil, s)) }
+}
+
+// scriptAction is a script before a sampler. One that fails is told in the log, and the
+// flow goes on, as in JMeter.
+func (j *reader) scriptAction(e, sampler *element) plan.Action {
 	p := j.program(e)
-	return &scriptStep{p, strings.HasSuffix(e.name, "Sampler")}
+	name := j.compile(sampler.at, sampler.label, expr.AsText)
+	p.sampler = func(s *expr.Scope) string { return string(name.Render(nil, s)) }
+	return &scriptStep{p}
 }
 
 // scriptStep is a script as a step.
-type scriptStep struct {
-	*program
-	sampler bool
-}
+type scriptStep struct{ *program }
 
 func (*scriptStep) Inner() []plan.Step { return nil }
 
@@ -310,6 +316,7 @@ func (a *scriptStep) Act(ctx context.Context, u plan.User) bool {
 // scriptCapture is a script after a sampler.
 func (j *reader) scriptCapture(e *element, q *plan.Request) {
 	p := j.program(e)
+	p.sampler = j.nameOf(q)
 	takes(q, true, func(a *expr.Response) {
 		l := &lent{response: a}
 		_, _ = p.run(a.Scope, l)
@@ -321,6 +328,7 @@ func (j *reader) scriptCapture(e *element, q *plan.Request) {
 // It runs whatever other assertions say, as in JMeter.
 func (j *reader) scriptAssertion(e *element, q *plan.Request) plan.Expectation {
 	p := j.program(e)
+	p.sampler = j.nameOf(q)
 	takes(q, true, func(a *expr.Response) {
 		l := &lent{response: a, judges: true}
 		_, err := p.run(a.Scope, l)

@@ -234,6 +234,10 @@ type User interface {
 	// whether the user continues.
 	WaitedForScript(d time.Duration)
 	ScriptFailed(ctx context.Context, err error) bool
+	// Sampled says how a step went that is a sample as requests are, and sent nothing: kind
+	// and err are of its failure, empty where it succeeded. It reports whether the user
+	// continues.
+	Sampled(kind string, err error) bool
 }
 
 // LoopRange parses "5" or "3-8"; as in Artillery, the end is exclusive.

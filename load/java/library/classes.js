@@ -340,6 +340,7 @@ function lent(name, of) {
 	if (name === "props" || name === "getProperties") { o.setProperty = texts(o.put); const put = o.put; o.put = function (k, v) { return put(k, str(v)); }; o.getOrDefault = function (k, d) { const v = o.get(k); return v === null ? d : v; }; o.containsKey = function (k) { return o.get(k) !== null; }; o.getProperty = function (k, d) { const v = o.get(k); return v === null && d !== undefined ? d : v; }; }
 	if (name === "log") for (const k of ["info", "warn", "error", "debug", "trace"]) { o[k] = function (x) { const more = Array.prototype.slice.call(arguments, 1); let i = 0; $host.log(str(x).replace(/\{\}/g, function (all) { return i < more.length ? str(more[i++]) : all; })); return null; }; o["is" + k[0].toUpperCase() + k.slice(1) + "Enabled"] = function () { return true; }; }
 	for (const k of ["getResponseData"]) if (o[k]) { const f = o[k]; o[k] = function () { return new Bytes(utf8(f())); }; }
+	if (o.setResponseData) { const f = o.setResponseData; o.setResponseData = function (v) { return f(v instanceof Bytes ? textOf(v.b) : v); }; }
 	for (const k of ["getTime", "getLatency", "getConnectTime", "getStartTime", "getEndTime", "getTimeStamp", "getBytesAsLong", "getBodySizeAsLong"]) if (o[k]) { const f = o[k]; o[k] = function () { return BigInt(f()); }; }
 	if (o.getURL) { const f = o.getURL; o.getURL = function () { const u = f(); return u === null ? null : new JURL(u); }; }
 	return new Calls(name, o);

@@ -1,0 +1,111 @@
+package jmeter
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
+	"whittle/load/report"
+)
+
+// sampled is a sample without a request, of a script. What is in
+// whose scope it stands looks at it as at a response.
+type sampled struct {
+	*reader
+	title  string
+	checks *plan.Request // what looks at it; nothing is sent of it
+	// take makes the sample. False: the user's flow ends here.
+	take func(ctx context.Context, u plan.User, now *snapshot) (err error, goes bool)
+}
+
+// sampledSteps are the steps of a sample without a request.
+func (j *reader) sampledSteps(e *element, env elementScope, take func(context.Context, plan.User, *snapshot) (error, bool)) []plan.Step {
+	env = env.extended(j, e.below)
+	ahead, after := j.belowSampler(e, env)
+	s := &sampled{j, e.title(), &plan.Request{}, take}
+	j.labels[s.checks] = j.compile(e.at, e.label, expr.AsText)
+	j.addChecks(s.checks, env)
+	if env.hasScripts() {
+		after = append([]plan.Step{behind(s.checks)}, after...)
+	}
+	steps := append(ahead, timerSteps(env.timers)...)
+	return append(append(steps, plan.Step{Action: s}), after...)
+}
+
+// hasScripts reports whether a script looks at the samples in a scope.
+func (s *elementScope) hasScripts() bool {
+	return slices.ContainsFunc(append(slices.Clip(s.extracts), s.asserts...), func(e *element) bool { return isScript(e.name) })
+}
+
+func (*sampled) Inner() []plan.Step { return nil }
+
+// Act makes the sample and has it looked at.
+func (s *sampled) Act(ctx context.Context, u plan.User) bool {
+	began := u.Now()
+	now := &snapshot{code: "200", message: "OK", ok: true, label: s.nameOf(s.checks)(u.Scope())}
+	failure, goes := s.take(ctx, u, now)
+	if !goes && ctx.Err() != nil {
+		return false
+	}
+	if now.ignored {
+		s.keep(u, now)
+		return goes
+	}
+	if now.elapsed == 0 {
+		now.elapsed = u.Now().Sub(began)
+	}
+	a := &expr.Response{
+		Sampled: true, Succeeded: now.ok, Label: now.label, Code: now.code, Message: now.message, URL: now.url, Request: []byte(now.sent), Body: []byte(now.text), Size: int64(len(now.text)),
+		Scope: u.Scope(), Elapsed: now.elapsed,
+	}
+	for i := range s.checks.Captures {
+		s.checks.Captures[i].Extract(a)
+	}
+	for i := range s.checks.Expect {
+		now.ok = now.ok && s.checks.Expect[i].Holds(a)
+	}
+	s.keep(u, now)
+	kind := ""
+	switch {
+	case failure != nil:
+		kind = report.ErrorScript
+	case !now.ok:
+		kind, failure = report.ErrorExpectation, whittle.Errorf(whittle.Invalid, "%s: the sample failed, of which no request was sent", s.title)
+	}
+	return u.Sampled(kind, failure) && goes
+}
+
+// keep makes the sample the user's last, where a script asks for that.
+func (s *sampled) keep(u plan.User, now *snapshot) {
+	if s.asksLast {
+		*userState[*snapshot](u, lastKey{}) = now
+	}
+}
+
+// scriptSampler reads a script that is a sampler.
+func (j *reader) scriptSampler(e *element, env elementScope) []plan.Step {
+	p := j.program(e)
+	return j.sampledSteps(e, env, func(ctx context.Context, u plan.User, now *snapshot) (error, bool) {
+		l := &lent{previous: lastOf(u), sample: now}
+		v, err := p.run(u.Scope(), l)
+		switch {
+		case err != nil:
+			now.code, now.message, now.ok = "500", err.Error(), false
+			if p.language == beanshell {
+				now.code = ""
+			}
+		case v != nil && (now.text == "" || p.language == beanshell):
+			now.text = fmt.Sprint(v)
+		}
+		if l.wait > 0 && !u.PauseUntil(ctx, u.Now().Add(l.wait)) {
+			return err, false
+		}
+		if now.ignored {
+			l.stop = "" // as in JMeter, which looks no further at such a sample
+		}
+		return err, l.obey(u)
+	})
+}
