@@ -72,6 +72,8 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 		return j.flowAction(e, env)
 	case "JSR223Sampler", "BeanShellSampler", "BSFSampler":
 		return j.scriptSampler(e, env)
+	case dummySampler:
+		return j.dummy(e, env)
 	case "GenericController", "RecordingController":
 		j.refuseOthers(e)
 		return j.block(e, env)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"whittle"
 	"whittle/load/expr"
@@ -11,7 +14,10 @@ import (
 	"whittle/load/report"
 )
 
-// sampled is a sample without a request, of a script. What is in
+// dummySampler is the plugin's sampler that sends nothing.
+const dummySampler = "kg.apc.jmeter.samplers.DummySampler"
+
+// sampled is a sample without a request, of a script or of the Dummy Sampler. What is in
 // whose scope it stands looks at it as at a response.
 type sampled struct {
 	*reader
@@ -107,5 +113,28 @@ func (j *reader) scriptSampler(e *element, env elementScope) []plan.Step {
 			l.stop = "" // as in JMeter, which looks no further at such a sample
 		}
 		return err, l.obey(u)
+	})
+}
+
+// dummy reads a sampler that sends nothing: it takes its time, and is what it is said to be.
+func (j *reader) dummy(e *element, env elementScope) []plan.Step {
+	j.refuseOthers(e, "WAITING", "SUCCESFULL", "RESPONSE_CODE", "RESPONSE_MESSAGE", "REQUEST_DATA", "RESPONSE_DATA", "RESPONSE_TIME", "LATENCY", "CONNECT", "URL", "RESULT_CLASS")
+	j.note(fmt.Sprintf("line %d: %s sends nothing and is no request of the report, where JMeter counts it as a sample", e.at.Line, e.title()))
+	text := func(name string) expr.Template { return j.compile(e.where(name), e.value(name), expr.AsText) }
+	code, message, asked, data := text("RESPONSE_CODE"), text("RESPONSE_MESSAGE"), text("REQUEST_DATA"), text("RESPONSE_DATA")
+	length, address, waits, ok := text("RESPONSE_TIME"), text("URL"), text("WAITING"), text("SUCCESFULL")
+	return j.sampledSteps(e, env, func(ctx context.Context, u plan.User, now *snapshot) (error, bool) {
+		of := func(t expr.Template) string { return string(t.Render(nil, u.Scope())) }
+		ms, err := strconv.ParseInt(of(length), 10, 32)
+		if err != nil {
+			ms = 0 // as the plugin reads it
+		}
+		now.elapsed = time.Duration(max(ms, 0)) * time.Millisecond
+		if of(waits) == "true" && !u.PauseUntil(ctx, u.Now().Add(now.elapsed)) {
+			return nil, false
+		}
+		now.code, now.message, now.sent, now.text = of(code), of(message), of(asked), of(data)
+		now.url, now.ok = strings.TrimSpace(of(address)), of(ok) == "true"
+		return nil, true
 	})
 }
