@@ -3,6 +3,7 @@ package jmeter
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,16 +28,25 @@ var (
 // JMeter replaces variables in the text of an expression before it is parsed;
 // here they are operands, so that no value can change what the expression is.
 func (j *reader) condition(n plan.Position, src string) (holds expr.Condition, fixed bool) {
+	holds, operands := j.conditionOf(n, src)
+	return holds, !slices.ContainsFunc(operands, func(o operand) bool { _, ok := o.value.Constant(); return !ok })
+}
+
+// operand is a text or a variable in a condition.
+type operand struct {
+	value  expr.Template
+	quoted bool
+}
+
+// conditionOf compiles it, and says what its operands are.
+func (j *reader) conditionOf(n plan.Position, src string) (holds expr.Condition, written []operand) {
 	if len(src) > expr.MaxConditionBytes {
 		panic(n.Invalid("a condition longer than %d bytes", expr.MaxConditionBytes))
 	}
 	var operands []func(*expr.Evaluation) expr.Datum
 	var out strings.Builder
-	fixed = true
 	put := func(t expr.Template, quoted bool) {
-		if _, ok := t.Constant(); !ok {
-			fixed = false
-		}
+		written = append(written, operand{t, quoted})
 		fmt.Fprintf(&out, " v%d ", len(operands))
 		operands = append(operands, func(e *expr.Evaluation) expr.Datum {
 			text := string(t.Render(nil, e.Scope))
@@ -86,7 +96,7 @@ func (j *reader) condition(n plan.Position, src string) (holds expr.Condition, f
 	if err != nil {
 		panic(n.Errorf(whittle.Unsupported, "the condition %s is not supported: %v", src, err))
 	}
-	return holds, fixed
+	return holds, written
 }
 
 // looseDatum is what a value would be if it stood in the expression's text.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"whittle"
 	"whittle/load/expr"
 	"whittle/load/plan"
+	"whittle/load/script"
 )
 
 // block reads what is below a thread group or a controller.
@@ -296,23 +298,81 @@ func (j *reader) ifController(e *element, env elementScope) []plan.Step {
 	return []plan.Step{{Action: b}}
 }
 
+// rhinoAlone is what JMeter's engine reads that the language has not: XML, and lists of let
+// and each.
+var rhinoAlone = regexp.MustCompile(`<\s*[\w>/!?{]|@|::|\.\.|\b(each|let|function)\b`)
+
 // holds compiles a condition in JavaScript: as one of expressions where it is no more, else
-// for the engine.
+// for the engine. One that is no JavaScript does not hold, as in JMeter.
 func (j *reader) holds(at plan.Position, title, text string) (holds func(*expr.Scope) bool) {
+	source := j.compile(at, text, expr.AsText)
+	known, fixed := source.Constant()
+	if !fixed {
+		known = j.standIn(text, false)
+	}
+	if script.Broken(known) && !rhinoAlone.MatchString(known) {
+		if fixed {
+			j.note(fmt.Sprintf("line %d: %s never holds, as in JMeter: its condition is no JavaScript: %s", at.Line, title, text))
+			return func(*expr.Scope) bool { return false }
+		}
+		j.note(fmt.Sprintf("line %d: %s does not hold where its variables make no JavaScript of its condition, as in JMeter: %s", at.Line, title, text))
+		return j.holdsByEngine(j.scriptOf(title, "javascript", source))
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			if err, ok := p.(error); !ok || whittle.CodeOf(err) != whittle.Unsupported {
 				panic(p)
 			}
-			program := j.compileScript(at, title, "javascript", j.compile(at, text, expr.AsText), text)
-			holds = func(s *expr.Scope) bool {
-				v, err := program.run(s, &lent{previous: lastOf(s.User)})
-				return err == nil && strings.EqualFold(fmt.Sprint(v), "true")
-			}
+			holds = j.holdsByEngine(j.compileScript(at, title, "javascript", source, text))
 		}
 	}()
-	condition, _ := j.condition(at, text)
-	return func(s *expr.Scope) bool { return condition(&expr.Evaluation{Scope: s}).Truth() }
+	condition, operands := j.conditionOf(at, text)
+	if !ofComparisons(text) {
+		return j.holdsByEngine(j.compileScript(at, title, "javascript", source, text))
+	}
+	byEngine := j.holdsByEngine(j.scriptOf(title, "javascript", source))
+	return func(s *expr.Scope) bool {
+		for _, o := range operands {
+			if !o.plain(s) {
+				return byEngine(s)
+			}
+		}
+		v := condition(&expr.Evaluation{Scope: s})
+		return v.Kind == expr.KindBool && v.Num != 0 || v.Kind == expr.KindString && v.Text == "true"
+	}
+}
+
+var (
+	quotedText    = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+	joined        = regexp.MustCompile(`&&|\|\|`)
+	compared      = regexp.MustCompile(`[=!]=|[<>]`)
+	plainOperands = regexp.MustCompile(`^(true|false|(0|[1-9]\d*)(\.\d+)?)$`)
+)
+
+// ofComparisons reports whether what && and || join in a condition are comparisons: only
+// of those do they make true and false.
+func ofComparisons(text string) bool {
+	parts := joined.Split(quotedText.ReplaceAllString(text, "''"), -1)
+	return len(parts) == 1 || !slices.ContainsFunc(parts, func(part string) bool { return !compared.MatchString(part) })
+}
+
+// plain reports whether an operand is one text or one number in the condition's text, too,
+// in which JMeter writes it: quotes in it would end it, and a word would be a name.
+func (o operand) plain(s *expr.Scope) bool {
+	text := string(o.value.Render(nil, s))
+	if o.quoted {
+		return !strings.ContainsAny(text, "\"'\\\r\n\u2028\u2029")
+	}
+	return plainOperands.MatchString(text)
+}
+
+// holdsByEngine is a condition that the engine evaluates, of the text that a user has.
+func (j *reader) holdsByEngine(p *program) func(*expr.Scope) bool {
+	j.engine()
+	return func(s *expr.Scope) bool {
+		v, err := p.run(s, &lent{previous: lastOf(s.User)})
+		return err == nil && fmt.Sprint(v) == "true"
+	}
 }
 
 // onceOnly runs its steps in the first round only: of the loop controller right around

@@ -108,14 +108,10 @@ func (j *reader) program(e *element) *program {
 // compileScript compiles a script of a language, as far as its text is known before the
 // run: a reference stands for a number then.
 func (j *reader) compileScript(at plan.Position, title, name string, source expr.Template, written string) *program {
-	p := &program{reader: j, title: title, source: source, compiled: map[string]*script.Program{}}
-	if j.Plan.Console == nil {
-		j.Plan.Console = &plan.Console{}
-	}
-	var ok bool
-	if p.language, ok = languages[name]; !ok {
+	if _, ok := languages[name]; !ok {
 		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script of the language %s", title, name))
 	}
+	p := j.scriptOf(title, name, source)
 	text, fixed := source.Constant()
 	if !fixed {
 		text = j.standIn(written, p.language == groovy)
@@ -146,6 +142,14 @@ func (j *reader) compileScript(at plan.Position, title, name string, source expr
 	}
 	j.engine()
 	return p
+}
+
+// scriptOf is a script that is compiled when it runs.
+func (j *reader) scriptOf(title, language string, source expr.Template) *program {
+	if j.Plan.Console == nil {
+		j.Plan.Console = &plan.Console{}
+	}
+	return &program{reader: j, title: title, language: languages[language], source: source, compiled: map[string]*script.Program{}}
 }
 
 // setsProperty finds a call that sets a property when a text is evaluated.

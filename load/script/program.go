@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/grafana/sobek"
 	"github.com/grafana/sobek/ast"
@@ -36,6 +37,13 @@ func compile(name, src string, options ...parser.Option) (*Program, error) {
 		return nil, compileError(name, err)
 	}
 	return &Program{compiled}, nil
+}
+
+// Broken reports whether a text is no JavaScript: the parser finds its syntax wrong. What is
+// beyond the engine alone, such as a regular expression that it cannot run, is not.
+func Broken(src string) bool {
+	_, err := Compile("", src)
+	return err != nil && strings.Contains(err.Error(), "SyntaxError: ") && !strings.Contains(strings.ToLower(err.Error()), "regular expression")
 }
 
 // parse parses a script whose nesting is bounded: parsers go down a level for a bracket,
