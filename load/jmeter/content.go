@@ -3,9 +3,11 @@ package jmeter
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,9 +18,16 @@ import (
 
 // charset is how a sampler's texts become bytes: its content encoding.
 type charset struct {
-	name   string
-	latin1 bool
+	name    string
+	latin1  bool
+	unknown bool // to Java, so that JMeter cannot encode by it
 }
+
+// javaCharsets are what the names begin with of the charsets that Java knows, and of more.
+var javaCharsets = regexp.MustCompile(`^(\d|[a-z]\d|us$|ans|ara|asc|asm|big|ccs|ces|cns|cp|cs|cyr|def|ebc|ecm|elo|euc|ext|gb|gre|heb|hk|hp|ibm|isc|iso|jis|joh|koi|ks|kz|lat|mac|ms|pc|shi|sji|st_|sun|tis|uni|us-|utf|win|x-)`)
+
+// charsetName is what a charset's name is made of.
+var charsetName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._:-]*$`)
 
 // charsetOf reads a sampler's content encoding.
 func (j *reader) charsetOf(s *sample) charset {
@@ -34,8 +43,23 @@ func (j *reader) charsetOf(s *sample) charset {
 		return charset{name: enc}
 	case enc == "ISO-8859-1":
 		return charset{name: enc, latin1: true}
+	case !charsetName.MatchString(enc), !javaCharsets.MatchString(strings.ToLower(enc)):
+		return charset{name: text, unknown: true}
 	}
 	panic(p.at.Errorf(whittle.Unsupported, "the content encoding %s is not supported: texts are sent in UTF-8 or ISO-8859-1", p.text))
+}
+
+// byUnknown notes what JMeter sends of a sampler whose charset Java does not know: nothing
+// with a body, and of a query the values that are not to be encoded.
+func (j *reader) byUnknown(s *sample, q *plan.Request, set charset, sends bool) {
+	what := "values that are to be encoded are empty"
+	if sends {
+		what = "it is not sent"
+		q.Illegal = func(string) string {
+			return "Java, in which JMeter is written, does not know the content encoding " + set.name
+		}
+	}
+	j.note(fmt.Sprintf("line %d: %s has a content encoding that Java does not know, %q: %s, as by JMeter", s.at.Line, s.title(), set.name, what))
 }
 
 // encode writes a text in the charset.
@@ -94,6 +118,13 @@ func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
 	set := j.charsetOf(s)
 	arguments, raw := j.argumentsOf(s)
 	files := j.uploads(s)
+	if set.unknown {
+		multi := len(files) > 0 || s.isFound("HTTPSampler.DO_MULTIPART_POST")
+		if multi || s.byJava() || raw && slices.Contains(withoutEntity, q.Method) || len(arguments) == 0 && q.Method != http.MethodPost && !slices.Contains(bodiless, q.Method) {
+			panic(s.find("HTTPSampler.contentEncoding").at.Errorf(whittle.Unsupported, "%s: a content encoding that Java does not know, %s, is not supported here", s.title(), set.name))
+		}
+		j.byUnknown(s, q, set, raw || !slices.Contains(bodiless, q.Method))
+	}
 	var query expr.Template
 	sends, form := plan.MethodHasBody(q.Method), false
 	switch {
@@ -235,6 +266,9 @@ func (j *reader) pairs(arguments []*tag, set charset, form bool) expr.Template {
 			write = asIs
 		}
 		name := mapped(j.compile(a.where("Argument.name"), a.value("Argument.name"), expr.AsText), write)
+		if set.unknown && a.is("HTTPArgument.always_encode") {
+			write = func(string) string { return "" }
+		}
 		val := mapped(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText), write)
 		if len(t) > 0 {
 			t = t.Literal("&")
