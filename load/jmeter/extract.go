@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -374,7 +375,6 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 	concat := e.is("JSONPostProcessor.compute_concat") || e.is("JSONPostProcessor.computeConcat")
 	for i, name := range names {
 		at := e.where("JSONPostProcessor.jsonPathExprs")
-		path := j.jsonPath(at, strings.TrimSpace(paths[i]))
 		x := extraction{name: strings.TrimSpace(name), number: expr.Template(nil).Literal("0")}
 		if i < len(numbers) && strings.TrimSpace(numbers[i]) != "" {
 			n := strings.TrimSpace(numbers[i])
@@ -388,6 +388,15 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 			other = j.compile(e.where("JSONPostProcessor.defaultValues"), others[i], expr.AsText)
 		}
 		x.other = &other
+		if fixed, ok := j.compile(at, strings.TrimSpace(paths[i]), expr.AsText).Constant(); ok && brokenPath(rootedPath(strings.TrimSpace(fixed))) {
+			j.note(fmt.Sprintf("line %d: %s gives %s its default, as in JMeter, whose library cannot read the JSONPath %s", at.Line, e.title(), x.name, fixed))
+			takes(q, false, func(a *expr.Response) {
+				j.remove(a.Scope, x.name+"_matchNr")
+				j.assign(a.Scope, x.name, string(other.Render(nil, a.Scope)))
+			})
+			continue
+		}
+		path := j.jsonPath(at, strings.TrimSpace(paths[i]))
 		takes(q, true, func(a *expr.Response) {
 			doc := a.JSON()
 			if ofVariable {
@@ -426,19 +435,85 @@ func rootedPath(text string) string {
 	return "$." + text
 }
 
+var (
+	pathBegins  = regexp.MustCompile(`^\$($|[.\[])`)
+	pathPiece   = regexp.MustCompile(`'[^'\\]*'|"[^"\\]*"`)
+	brokenWords = regexp.MustCompile(`\s(and|or|like|eq|ne|lt|gt|le|ge)\s|\s[iI][nN]\s*\(|[^=!<>~]=[^=~]|[^&]&[^&]|[^|]\|[^|]`)
+	// operands are what stands behind a comparison, or where a filter begins.
+	operands = regexp.MustCompile(`(?:[=!<>]=|[<>]|=~|^\?\()\s*([A-Za-z_]\w*)`)
+)
+
+// brokenPath reports whether JMeter's library (json-path 2.8.0) surely cannot read a path.
+// False: it may, or nobody knows.
+func brokenPath(path string) bool {
+	if !pathBegins.MatchString(path) || strings.HasSuffix(path, ".") {
+		return true
+	}
+	text := pathPiece.ReplaceAllString(path, "''")
+	for text != "" {
+		at := strings.IndexAny(text, "[( ")
+		switch {
+		case at < 0 || text[at] == '(':
+			return false // the rest may be a function
+		case text[at] == ' ':
+			return true // a name with a blank is in brackets and quotes
+		}
+		end := strings.IndexByte(text[at:], ']')
+		if end < 0 {
+			return false
+		}
+		inner := strings.TrimSpace(text[at+1 : at+end])
+		if filter, ok := strings.CutPrefix(inner, "?"); ok {
+			if !strings.HasPrefix(strings.TrimSpace(filter), "(") {
+				return true
+			}
+			if end = strings.Index(text[at:], ")]"); end < 0 || strings.ContainsAny(text[at+1:at+end], "[]/") {
+				return false
+			}
+			end++
+			inner = strings.TrimSpace(text[at+1 : at+end])
+		}
+		if brokenPiece(inner) {
+			return true
+		}
+		text = text[at+end+1:]
+	}
+	return false
+}
+
+// brokenPiece is likewise for what stands in brackets.
+func brokenPiece(inner string) bool {
+	switch {
+	case inner == "" || inner[0] == '(' || inner[0] >= 'A' && inner[0] <= 'Z' || inner[0] >= 'a' && inner[0] <= 'z':
+		return true
+	case !strings.HasPrefix(inner, "?("):
+		return false
+	}
+	for _, m := range operands.FindAllStringSubmatch(inner, -1) {
+		if m[1] != "true" && m[1] != "false" && m[1] != "null" {
+			return true
+		}
+	}
+	return brokenWords.MatchString(inner)
+}
+
 // jsonPath compiles a JSONPath, which may have variables in it.
 func (j *reader) jsonPath(at plan.Position, text string) func(*expr.Scope) expr.JSONPath {
 	t := j.compile(at, text, expr.AsText)
 	if fixed, ok := t.Constant(); ok {
 		path, err := expr.CompilePath(rootedPath(strings.TrimSpace(fixed)))
+		if err == nil && brokenPath(rootedPath(strings.TrimSpace(fixed))) {
+			err = errors.New("JMeter's library cannot read it")
+		}
 		if err != nil {
 			panic(at.Errorf(whittle.Unsupported, "the JSONPath %s is not understood: %v", fixed, err))
 		}
 		return func(*expr.Scope) expr.JSONPath { return path }
 	}
 	return func(s *expr.Scope) expr.JSONPath {
-		path, err := expr.CompilePath(rootedPath(strings.TrimSpace(string(t.Render(nil, s)))))
-		if err != nil {
+		text := rootedPath(strings.TrimSpace(string(t.Render(nil, s))))
+		path, err := expr.CompilePath(text)
+		if err != nil || brokenPath(text) {
 			path, _ = expr.CompilePath(noSuchPath)
 		}
 		return path

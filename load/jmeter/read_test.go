@@ -27,6 +27,9 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`"rows" names no file: JMeter`:             testPlan(threadGroup(1, 1, `<CSVDataSet testname="rows"><stringProp name="filename"> </stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
 		`no file frag.jmx`:                         testPlan(threadGroup(1, 1, `<IncludeController><stringProp name="IncludeController.includepath">frag.jmx</stringProp></IncludeController><hashTree/>`+sampler("/", ""))),
 		`below InterleaveControl is not supported`: testPlan(threadGroup(1, 1, `<InterleaveControl/><hashTree><LoopController/><hashTree>`+sampler("/", "")+`</hashTree></hashTree>`)),
+		// JMeter's library reads it, whittle does not.
+		`the JSONPath $.a[?(@.b == null)] is not u`: testPlan(threadGroup(1, 1, sampler("/", `<JSONPostProcessor><stringProp name="JSONPostProcessor.referenceNames">x</stringProp><stringProp name="JSONPostProcessor.jsonPathExprs">$.a[?(@.b == null)]</stringProp></JSONPostProcessor><hashTree/>`))),
+		`the JSONPath $[name] is not understood`:    testPlan(threadGroup(1, 1, sampler("/", `<JSONPathAssertion><stringProp name="JSON_PATH">$[name]</stringProp></JSONPathAssertion><hashTree/>`))),
 		// Java knows it, whittle does not.
 		`the content encoding Shift_JIS is not su`: testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.contentEncoding">Shift_JIS</stringProp></HTTPSamplerProxy><hashTree/>`)),
 		// What JMeter's engine alone reads is no JavaScript, but holds there.
@@ -63,6 +66,19 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		}
 		if code := whittle.CodeOf(err); err != nil && code.ExitStatus() != 2 && code != whittle.NotFound && code != whittle.ResourceExhausted {
 			t.Errorf("%v has the code %v", err, code)
+		}
+	}
+}
+
+// TestPathsThatTheLibraryReads: none of these is taken for one that it cannot read.
+func TestPathsThatTheLibraryReads(t *testing.T) {
+	for _, path := range []string{
+		"$", "$.a", "$.a-b", "$..*", "$['a b']", `$["a b"].c`, "$['a' , 'b']", "$[0, 1]", "$[ * ]", "$.[0]", "$.items[", "$.a.length()", `$.concat("a b", $.b)`,
+		"$.a[?(@.b == null)]", "$.a[?(@.b==true)]", "$.a[?(!@.b)]", "$.a[? (@.b == 1)]", "$.a[?('x' == @.b)]", "$.a[?(@.b == $.c)]", "$.a[?(@.b == 1 || @.c == 2)]",
+		"$.a[?(@.b contains 'x')]", "$.a[?(@.b in ['x','y'])]", "$.a[?(@['x y'] == 1)]", "$.a[?(@.b == 'x = y and z')]", "$.a[?(@.b =~ /x y = z/)]", "$.a[?(@.and == 1)]",
+	} {
+		if brokenPath(path) {
+			t.Errorf("%s is taken for broken", path)
 		}
 	}
 }
