@@ -195,7 +195,6 @@ func delaySyncs(t testing.TB, pid int, by time.Duration) (end func()) {
 // Nobody is on the candidate then, each gateway says why, no user sees an error, and the
 // shift goes on when the disks are well again.
 func TestSlowDisks(t *testing.T) {
-	ofCampaign(t)
 	t.Parallel()
 	servers := startCluster(t, 3)
 	w := &walk{t: t, lease: lease}

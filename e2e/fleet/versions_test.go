@@ -23,15 +23,6 @@ const older = "d5313b9bdef2b1890b67b26b9d4dc0c00a5289f9"
 
 var buildingOlder sync.Mutex
 
-// ofCampaign leaves a test to make fleet-campaign: an earlier version takes minutes to
-// build, and slow disks take their time.
-func ofCampaign(t *testing.T) {
-	t.Helper()
-	if os.Getenv("FLEET_ROUNDS") == "" {
-		t.Skip("make fleet-campaign runs it, or FLEET_ROUNDS=1 go test ./e2e/fleet -run " + t.Name())
-	}
-}
-
 // buildOlder makes the program of an earlier commit, once.
 func buildOlder(t *testing.T) (program string) {
 	t.Helper()
@@ -79,7 +70,6 @@ func buildOlder(t *testing.T) (program string) {
 // share, the evidence and the ledger are kept, each user is on one side, and none sees an
 // error.
 func TestTwoVersions(t *testing.T) {
-	ofCampaign(t)
 	t.Parallel()
 	before, now := buildOlder(t), filepath.Join(built, "whittle")
 	servers := startCluster(t, 1)
@@ -122,7 +112,6 @@ func TestTwoVersions(t *testing.T) {
 // TestReplacedByAnotherVersion: each gateway's process is replaced by one of a later version
 // under load, and that by one of the earlier one.
 func TestReplacedByAnotherVersion(t *testing.T) {
-	ofCampaign(t)
 	t.Parallel()
 	before, now := buildOlder(t), filepath.Join(built, "whittle")
 	servers := startCluster(t, 1)
