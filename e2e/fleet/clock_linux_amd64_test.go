@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"context"
 	"os/exec"
 	"slices"
 	"strings"
@@ -41,11 +40,7 @@ func TestClocks(t *testing.T) {
 			return err
 		}
 	}
-	w.start(3)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer func() { cancel(); w.users.Wait() }()
-	w.serve(ctx)
-	w.promote(5000)
+	end := w.halfway(3)
 	w.together(5000, 100, false)
 	for _, name := range []string{"g0", "g1"} {
 		until(t, "it is said that the clock of "+name+" is off", func() bool {
@@ -83,8 +78,7 @@ func TestClocks(t *testing.T) {
 		w.connected()
 		w.none("after a rollback, with clocks that were set")
 	}
-	cancel()
-	w.users.Wait()
+	end()
 	w.adds()
 	w.faultless()
 	w.judged()

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -92,13 +91,7 @@ func TestFullDisks(t *testing.T) {
 		states = append(states, newDisk(t, "16m"))
 		return states[len(states)-1].dir
 	}
-	w.start(3)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer func() { cancel(); w.users.Wait() }()
-	w.serve(ctx)
-	w.promote(5000)
-	w.everywhere(5000)
-	w.oneSide()
+	end := w.halfway(3)
 
 	// The disk of the server that leads the log.
 	at := servers.leading(t)
@@ -142,8 +135,7 @@ func TestFullDisks(t *testing.T) {
 	w.promote(5000)
 	w.together(5000, 100, false)
 	w.breaks()
-	cancel()
-	w.users.Wait()
+	end()
 	w.adds()
 	w.faultless()
 	w.judged()
@@ -201,12 +193,7 @@ func TestSlowDisks(t *testing.T) {
 	for _, c := range servers.clients {
 		w.nats = append(w.nats, "nats://"+c)
 	}
-	w.start(3)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer func() { cancel(); w.users.Wait() }()
-	w.serve(ctx)
-	w.promote(5000)
-	w.everywhere(5000)
+	end := w.halfway(3)
 
 	// One that leads the log.
 	mend := servers.slow(lease/2, servers.leading(t))
@@ -228,8 +215,7 @@ func TestSlowDisks(t *testing.T) {
 	w.promote(whittle.All)
 	w.everywhere(whittle.All)
 	w.breaks()
-	cancel()
-	w.users.Wait()
+	end()
 	w.adds()
 	w.faultless()
 }

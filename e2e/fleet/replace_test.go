@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,13 +137,7 @@ func (g *whole) succeed() {
 func TestReplaced(t *testing.T) {
 	servers := startCluster(t, 1)
 	w := &walk{t: t, nats: []string{"nats://" + servers.clients[0]}, lease: lease, replaceable: true, exposure: walkExposure}
-	w.start(3)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer func() { cancel(); w.users.Wait() }()
-	w.serve(ctx)
-	w.promote(5000)
-	w.everywhere(5000)
-	w.oneSide()
+	end := w.halfway(3)
 	for _, g := range w.all {
 		g.replace(5000)
 	}
@@ -166,8 +159,7 @@ func TestReplaced(t *testing.T) {
 	until(t, "it to take part again", func() bool { return g.fleet().Connected && g.inForce() == 1 })
 
 	w.breaks()
-	cancel()
-	w.users.Wait()
+	end()
 	w.adds()
 	until(t, "nothing is under way", func() bool { return w.latest().Ledger.Pending == 0 })
 	if l := w.latest().Ledger; l.Skipped[whittle.SkipInterrupted] > 0 {

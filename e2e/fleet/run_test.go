@@ -362,6 +362,21 @@ func (w *walk) any(n int) *whole {
 	return w.all[n%len(w.all)]
 }
 
+// halfway starts so many gateways with users, and has half of these on the candidate, each
+// on one side. Users ask until end is called, or the test ends.
+func (w *walk) halfway(gateways int) (end func()) {
+	w.t.Helper()
+	w.start(gateways)
+	ctx, cancel := context.WithCancel(w.t.Context())
+	end = func() { cancel(); w.users.Wait() }
+	w.t.Cleanup(end)
+	w.serve(ctx)
+	w.promote(5000)
+	w.everywhere(5000)
+	w.oneSide()
+	return end
+}
+
 // serve has users ask, each any of the gateways that are up, until ctx ends.
 func (w *walk) serve(ctx context.Context) {
 	for i := range 4 {

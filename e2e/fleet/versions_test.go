@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,13 +73,7 @@ func TestTwoVersions(t *testing.T) {
 	before, now := buildOlder(t), filepath.Join(built, "whittle")
 	servers := startCluster(t, 1)
 	w := &walk{t: t, nats: []string{"nats://" + servers.clients[0]}, lease: lease, program: before}
-	w.start(3)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer func() { cancel(); w.users.Wait() }()
-	w.serve(ctx)
-	w.promote(5000)
-	w.everywhere(5000)
-	w.oneSide()
+	end := w.halfway(3)
 	for _, program := range []string{now, before} {
 		compared := w.latest().Verdict.Compared
 		for n, g := range w.all {
@@ -103,8 +96,7 @@ func TestTwoVersions(t *testing.T) {
 	w.promote(whittle.All)
 	w.everywhere(whittle.All)
 	w.breaks()
-	cancel()
-	w.users.Wait()
+	end()
 	w.adds()
 	w.faultless()
 }
@@ -116,13 +108,7 @@ func TestReplacedByAnotherVersion(t *testing.T) {
 	before, now := buildOlder(t), filepath.Join(built, "whittle")
 	servers := startCluster(t, 1)
 	w := &walk{t: t, nats: []string{"nats://" + servers.clients[0]}, lease: lease, replaceable: true, program: before}
-	w.start(3)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer func() { cancel(); w.users.Wait() }()
-	w.serve(ctx)
-	w.promote(5000)
-	w.everywhere(5000)
-	w.oneSide()
+	end := w.halfway(3)
 	for round, program := range []string{now, before} {
 		compared := w.latest().Verdict.Compared
 		for n, g := range w.all {
@@ -140,8 +126,7 @@ func TestReplacedByAnotherVersion(t *testing.T) {
 	w.promote(whittle.All)
 	w.everywhere(whittle.All)
 	w.breaks()
-	cancel()
-	w.users.Wait()
+	end()
 	w.adds()
 	w.faultless()
 }
