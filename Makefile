@@ -71,15 +71,15 @@ demo-emojify: build ## profile a service, name the line that costs, take it out,
 # go vet looks at every package, so go test does not vet again those with tests.
 # With -trimpath packages are compiled once, for the tests and for the commands that
 # e2e builds, and once for all checkouts; -w spares the linker what only a debugger
-# reads. One package more than there are cores at once, since many tests wait for
+# reads. Two packages more than there are cores at once, since many tests wait for
 # other processes. What the machine lacks for is listed at the end, with the command
 # that installs it; with REQUIRE_ALL=1 it fails (internal/needs).
 .PHONY: test
-test race: export GOFLAGS := $(GOFLAGS) -trimpath
+test race: export GOFLAGS := $(GOFLAGS) -trimpath -ldflags=-w
 test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a tool is missing
 	@go vet ./... && go vet -tags embedded ./carve/fleet/embedded
 	@export NOT_TRIED=$$(mktemp); trap 'rm -f "$$NOT_TRIED"' EXIT; status=0; \
-	 ( go test -vet=off -ldflags=-w -shuffle=on -skip $(CAMPAIGN) -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) $(TESTED) && for room in $(NODE_ROOMS); do \
+	 ( go test -vet=off -shuffle=on -skip $(CAMPAIGN) -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) $(TESTED) && for room in $(NODE_ROOMS); do \
 	   echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }) || exit 1; done ) || status=$$?; \
 	 if [ -s "$$NOT_TRIED" ]; then echo "NOT TRIED, since something is missing here (with REQUIRE_ALL=1 that fails):"; \
 	   awk -F'\t' '{ n[$$1 ": " $$2]++ } END { for (k in n) printf "  %s  (%d)\n", k, n[k] }' "$$NOT_TRIED" | sort; fi; \
@@ -92,7 +92,7 @@ CAMPAIGN := 'TwoVersions|AnotherVersion|FullDisks|SlowDisks'
 
 .PHONY: race
 race: deps $(CASCADE) ## the rooms where goroutines meet, under the race detector
-	@AUDIT_ROUNDS=4 go test -race -timeout 20m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) -skip $(RACE_SKIP) $(RACE_ROOMS)
+	@AUDIT_ROUNDS=4 go test -race -vet=off -timeout 20m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) -skip $(RACE_SKIP) $(RACE_ROOMS)
 
 # Scripts that only start other verbs in processes of their own are left to make
 # test, and so is what one goroutine computes for seconds: searches for faces,
