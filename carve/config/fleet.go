@@ -139,7 +139,7 @@ func parseNATS(s string) (string, error) {
 		switch {
 		case err != nil || u.Hostname() == "" || u.Scheme != "nats" && u.Scheme != "tls":
 			return "", errors.New("is not the URL of a NATS server: write nats://HOST:4222 or tls://HOST:4222, several with commas between them, or embedded")
-		case u.Port() != "" && !isPort(u.Port()):
+		case !portIsFine(u):
 			return "", errors.New("has a port that is not a number from 1 to 65535")
 		case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
 			return "", errors.New("has something behind the port, which has no meaning here")

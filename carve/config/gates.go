@@ -58,7 +58,7 @@ func parseHook(s string) (string, error) {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return "", errors.New("is not a URL: write https://HOST/PATH")
-	case u.Port() != "" && !isPort(u.Port()):
+	case !portIsFine(u):
 		return "", errors.New("has a port that is not a number from 1 to 65535")
 	case u.User != nil:
 		return "", errors.New("has a user or a password in it, which is not taken")

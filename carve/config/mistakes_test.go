@@ -20,6 +20,7 @@ func TestMistakes(t *testing.T) {
 		{"Latin-1", head + "state: caf\xe9.db\n", "whittle.yaml:2:1: this line is not UTF-8; save the file as UTF-8"},
 		{"UTF-16", "\xff\xfem\x00o\x00", "whittle.yaml:1:1: this line is not UTF-8"},
 		{"a duration in days", head + "limits: {grace: 1d}\n", `"1d" is not a duration: write 30s, 500ms, 2m or 24h`},
+		{"a port that an empty variable leaves out", "monolith: \"http://127.0.0.1:\"\n", "the port is not a number from 1 to 65535"},
 		{"a duration beyond time", head + "limits: {grace: 999999999h}\n", `"999999999h" is out of range: from 1ms to 1h`},
 		{"a count beyond numbers", head + "limits: {connections: 99999999999999999999}\n", `"99999999999999999999" is out of range: from 1 to 1048576`},
 		{"a size of Kubernetes", head + "limits: {header: 64Ki}\n", `"64Ki" is not a size: write 64KiB`},

@@ -205,17 +205,23 @@ func parseURL(s string, schemes ...string) (string, error) {
 	if _, err := oneOf(u.Scheme, schemes); err != nil {
 		return "", fmt.Errorf("%s: the scheme %w", quote(s), err)
 	}
-	switch port := u.Port(); {
+	switch {
 	case u.Hostname() == "":
 		return "", fmt.Errorf("%s names no host: write %s", quote(s), want)
 	case u.User != nil:
 		return "", errors.New("a URL with a user or a password in it is not taken: a config is no place for secrets")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return "", fmt.Errorf("%s: a query or a fragment has no meaning here", quote(s))
-	case port != "" && !isPort(port):
+	case !portIsFine(u):
 		return "", fmt.Errorf("%s: the port is not a number from 1 to 65535", quote(s))
 	}
 	return strings.TrimSuffix(s, "/"), nil
+}
+
+// portIsFine reports whether a URL has no port or one that can be: a colon with
+// nothing behind it is what an empty variable leaves.
+func portIsFine(u *url.URL) bool {
+	return u.Port() == "" && !strings.HasSuffix(u.Host, ":") || isPort(u.Port())
 }
 
 func isPort(s string) bool {

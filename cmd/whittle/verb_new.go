@@ -61,7 +61,7 @@ func (v *newVerb) Run(ctx context.Context, s cmdline.Streams, flags *kong.Contex
 	if v.ProtoPath != "" && !proto {
 		return whittle.Errorf(whittle.Invalid, "--proto-path goes with a .proto file, and %s is none", v.From)
 	}
-	if u, err := url.Parse(v.Monolith); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if u, err := url.Parse(v.Monolith); err != nil || u.Hostname() == "" || strings.HasSuffix(u.Host, ":") || u.Scheme != "http" && u.Scheme != "https" {
 		return whittle.Errorf(whittle.Invalid, "--monolith %q is not a URL such as http://127.0.0.1:3000", v.Monolith)
 	}
 	for _, name := range []struct {

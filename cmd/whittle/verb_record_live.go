@@ -75,8 +75,10 @@ type recordedSummary struct {
 	Recorded int64  `json:"recorded"`
 	// BodiesLeftOut of them could not be redacted, or were too long.
 	BodiesLeftOut int64 `json:"bodies_left_out"`
-	Bytes         int64 `json:"bytes"`
-	Shed          int64 `json:"shed"`
+	// Failed of them have no whole response: the monolith did not give one.
+	Failed int64 `json:"failed"`
+	Bytes  int64 `json:"bytes"`
+	Shed   int64 `json:"shed"`
 	// Skipped were streams, upgrades, or given up by their client.
 	Skipped int64 `json:"skipped"`
 	Lost    int64 `json:"lost"`
@@ -170,7 +172,7 @@ func (r *recordedSummary) count(g *gateway.Gateway, rec *recorder.Recorder) {
 
 func (r *recordedSummary) of(rec *recorder.Recorder) {
 	c := rec.Counts()
-	r.Recorded, r.BodiesLeftOut, r.Bytes, r.Lost, r.Dropped = c.Recorded, c.Bodiless, c.Bytes, c.Lost, c.Dropped
+	r.Recorded, r.BodiesLeftOut, r.Failed, r.Bytes, r.Lost, r.Dropped = c.Recorded, c.Bodiless, c.Failed, c.Bytes, c.Lost, c.Dropped
 }
 
 func (r *recordedSummary) line() string {
@@ -178,7 +180,7 @@ func (r *recordedSummary) line() string {
 	for _, more := range []struct {
 		n    int64
 		what string
-	}{{r.BodiesLeftOut, "without a body that could not be redacted or was too long"}, {r.Skipped, "streams and the like skipped"}, {r.Lost, "lost"}, {r.Dropped, "larger than a log takes"}} {
+	}{{r.Failed, "without a whole response of the monolith"}, {r.BodiesLeftOut, "without a body that could not be redacted or was too long"}, {r.Skipped, "streams and the like skipped"}, {r.Lost, "lost"}, {r.Dropped, "larger than a log takes"}} {
 		if more.n > 0 {
 			line += fmt.Sprintf(", %d %s", more.n, more.what)
 		}

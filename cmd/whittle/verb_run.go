@@ -474,12 +474,14 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 // awaitEnd returns when new connections are to be refused.
 func (d *deployment) awaitEnd(ctx context.Context) {
 	<-ctx.Done()
+	lame := d.config().Drain.LameDuck
 	if !d.isReplaced() {
 		d.notify("STOPPING=1")
+		d.log.Info("ending: /readyz fails, requests under way are finished", "lame_duck", lame, "grace", d.config().Limits.Grace)
 	}
 	select {
 	case <-d.replaced: // others serve them
-	case <-time.After(d.config().Drain.LameDuck):
+	case <-time.After(lame):
 	}
 }
 
@@ -507,6 +509,7 @@ func (d *deployment) windDown(ctx context.Context) error {
 	if flush := d.stopTraces(grace); flush != nil {
 		d.log.Warn("the last spans were not exported", "error", flush)
 	}
+	d.log.Info("ended", "replaced", d.isReplaced())
 	return err
 }
 

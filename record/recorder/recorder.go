@@ -244,6 +244,9 @@ func (w *writing) keep(it item) {
 	if e.Request.Truncated || e.Response.Truncated {
 		r.counts.bodiless.Add(1)
 	}
+	if e.Response.Failure != whittle.NoFailure {
+		r.counts.failed.Add(1)
+	}
 	if err != nil {
 		w.settle(err)
 	}

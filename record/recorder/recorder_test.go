@@ -61,6 +61,28 @@ func read(t *testing.T, dir string) (list []*capture.Entry) {
 	}
 }
 
+// TestExchangesWithoutAResponseAreCounted: a log of a monolith that is not there is not
+// taken for one of its traffic.
+func TestExchangesWithoutAResponseAreCounted(t *testing.T) {
+	r, err := Open(Options{Dir: filepath.Join(t.TempDir(), "log"), Redactor: redactor(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := exchange("/1")
+	broken.Monolith = whittle.Response{Failure: whittle.FailedConnect}
+	for _, x := range []*whittle.Exchange{broken, exchange("/2")} {
+		if !r.Offer(x) {
+			t.Fatal("there was room")
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c := r.Counts(); c.Recorded != 2 || c.Failed != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestRecord: what is offered is in the journal once the recorder is closed, in
 // order, redacted, and the exchange itself is as it was.
 func TestRecord(t *testing.T) {
@@ -237,7 +259,7 @@ func TestBounds(t *testing.T) {
 			if taken < 3 || taken > 4 { // one may be in hand
 				t.Errorf("%d were taken", taken)
 			}
-			if n := testutil.CollectAndCount(r); n != 8 {
+			if n := testutil.CollectAndCount(r); n != 9 {
 				t.Errorf("%d metrics", n)
 			}
 			close(disk.gate)

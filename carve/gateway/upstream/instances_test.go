@@ -408,6 +408,7 @@ func TestURLsThatAreNone(t *testing.T) {
 	for _, raw := range []string{
 		"", "http://", "ftp://h", "http://u@h", "http://h?q", "http://h#f", "unix://app.sock", "unix:app.sock", "unix://h/app.sock",
 		"srv+http://_web._tcp.example:80", "srv+unix:///a", "srv+ftp://h", "://", "http://[::1",
+		"http://h:", "https://h:/a", "http://[::1]:", "http://h:0", "http://h:65536", "http://h:99999999999",
 	} {
 		if u, err := New(whittle.Upstream{URL: raw}, false, nil); whittle.CodeOf(err) != whittle.Invalid {
 			t.Errorf("%q: %v", raw, err)

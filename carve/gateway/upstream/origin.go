@@ -3,6 +3,7 @@ package upstream
 import (
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"whittle"
@@ -49,6 +50,10 @@ func parseURL(raw, resolver string) (s origin, err error) {
 		return origin{url: &url.URL{Scheme: "http", Host: "localhost"}, server: "localhost", network: "unix", address: u.Path}, nil
 	case u.Hostname() == "":
 		return s, badURL(raw, "it has no host")
+	case u.Port() == "" && strings.HasSuffix(u.Host, ":"):
+		return s, badURL(raw, "no port follows its colon") // as where a variable of a script is empty
+	case u.Port() != "" && !isPort(u.Port()):
+		return s, badURL(raw, "its port is not from 1 to 65535")
 	}
 	scheme, service := strings.CutPrefix(u.Scheme, "srv+")
 	if scheme != "http" && scheme != "https" && scheme != "h2c" {
@@ -70,6 +75,11 @@ func parseURL(raw, resolver string) (s origin, err error) {
 		s.name = &resolve.Name{Host: host, Port: port, Server: resolver}
 	}
 	return s, nil
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }
 
 // isLocalhost reports whether a host is this machine by its name: its addresses are
