@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,6 +23,11 @@ func validator(t testing.TB) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return compiled(t, text)
+}
+
+func compiled(t testing.TB, text []byte) *jsonschema.Schema {
+	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +288,7 @@ var corpus = []struct{ verdict, src string }{
 // TestTheSchemaAgreesWithCheck holds the schema to the reader on a corpus.
 func TestTheSchemaAgreesWithCheck(t *testing.T) {
 	t.Setenv("WHITTLE_TEST_HOST", "127.0.0.1")
-	s := validator(t)
+	s, included := validator(t), compiled(t, IncludedSchema())
 	for _, c := range corpus {
 		src := c.src
 		if strings.HasPrefix(src, " ") {
@@ -300,7 +306,56 @@ func TestTheSchemaAgreesWithCheck(t *testing.T) {
 		if err := valid(t, s, src); (err == nil) == (c.verdict == bad) {
 			t.Errorf("%s\nis %s; the schema says: %v", src, c.verdict, err)
 		}
+		if routes, alone := strings.CutPrefix(src, "monolith: http://h\nroutes:"); alone {
+			if err := valid(t, included, "routes:"+routes); (err == nil) == (c.verdict == bad) {
+				t.Errorf("%s\nis %s; the schema of an included file says: %v", src, c.verdict, err)
+			}
+		}
 	}
+}
+
+// TestTheSchemaOfIncludedFiles holds it to the reader in what an included file is as a
+// whole; what its routes are, it has from the schema of a config.
+func TestTheSchemaOfIncludedFiles(t *testing.T) {
+	s := compiled(t, IncludedSchema())
+	for _, c := range []struct{ verdict, src string }{
+		{good, "routes: []"},
+		{good, "routes: [{match: GET /a, candidate: http://c}]"},
+		{good, "{}"},
+		{bad, "routes:"},
+		{bad, "routes: {match: GET /a}"},
+		{bad, "rutes: []"},
+		{bad, "monolith: http://h\nroutes: []"},
+		{bad, "include: more.yaml\nroutes: []"},
+		{bad, "[]"},
+		{bad, "just words"},
+		{beyond, "routes: [{match: GET /a, guard: {errors: 1%}}]"},
+	} {
+		if err := valid(t, s, c.src); (err == nil) == (c.verdict == bad) {
+			t.Errorf("%s\nis %s; the schema says: %v", c.src, c.verdict, err)
+		}
+		if err := including(t, "monolith: http://h\ninclude: routes.yaml", c.src, readable(t)); (err == nil) != (c.verdict == good) {
+			t.Errorf("%s: not %s: %v", c.src, c.verdict, err)
+		}
+	}
+}
+
+// including says what the reader has against a config with an included file.
+func including(t testing.TB, config, src string, read func(string) ([]byte, error)) error {
+	t.Helper()
+	root, err := parseYAML([]byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReader("whittle.yaml")
+	r.listed = func(string) ([]string, error) { return []string{"routes.yaml"}, nil }
+	r.file(root, func(path string) ([]byte, error) {
+		if path == "routes.yaml" {
+			return []byte(src), nil
+		}
+		return read(path)
+	})
+	return r.err()
 }
 
 // faultsBeyond are the configs in testdata whose faults no schema could name.
@@ -328,10 +383,11 @@ func TestTheSchemaAgreesWithTheGoldenFiles(t *testing.T) {
 var block = regexp.MustCompile("(?ms)^( *)```ya?ml\n(.*?)^ *```")
 
 // TestTheGuidesExamples: every config that a page shows, whole or in part, is taken by
-// the schema and by the reader, and with a misspelt key by neither.
+// the schema and by the reader, and with a misspelt key by neither; and so are its routes in
+// a file of their own.
 func TestTheGuidesExamples(t *testing.T) {
 	t.Setenv("WHITTLE_TEST_PORT", "3000")
-	s := validator(t)
+	s, included := validator(t), compiled(t, IncludedSchema())
 	var pages []string
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/*/*.md"} {
 		found, err := filepath.Glob(pattern)
@@ -350,7 +406,7 @@ func TestTheGuidesExamples(t *testing.T) {
 		}
 		return files(path)
 	}
-	shown := 0
+	shown, alone := 0, 0
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -373,11 +429,46 @@ func TestTheGuidesExamples(t *testing.T) {
 			if err := valid(t, s, src+"\nmonolit: x\n"); err == nil {
 				t.Errorf("%s: the schema takes a misspelt key", page)
 			}
+			config, routes := apart(t, src)
+			if routes == "" {
+				continue
+			}
+			alone++
+			if err := errors.Join(valid(t, included, routes), including(t, config, routes, read)); err != nil {
+				t.Errorf("%s: as an included file: %v\n%s", page, err, routes)
+			}
+			if err := valid(t, included, routes+"\nrutes: []\n"); err == nil {
+				t.Errorf("%s: the schema of an included file takes a misspelt key", page)
+			}
 		}
 	}
-	if shown < 8 {
-		t.Errorf("only %d examples were found", shown)
+	if shown < 8 || alone < 8 {
+		t.Errorf("only %d examples were found, %d of them with routes", shown, alone)
 	}
+}
+
+// apart puts an example's routes into a file of their own, which the rest includes. Empty:
+// it has none.
+func apart(t *testing.T, src string) (config, routes string) {
+	t.Helper()
+	var v map[string]yaml.Node // whose texts stay as they are written
+	if err := yaml.Unmarshal([]byte(src), &v); err != nil {
+		t.Fatalf("%v\n%s", err, src)
+	}
+	list, given := v["routes"]
+	if !given {
+		return src, ""
+	}
+	v["include"] = yaml.Node{Kind: yaml.ScalarNode, Value: "routes.yaml"}
+	delete(v, "routes")
+	text := func(v map[string]yaml.Node) string {
+		b, err := yaml.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	return text(v), text(map[string]yaml.Node{"routes": list})
 }
 
 // wholeConfig completes an example: a part of a route becomes a route, and a config

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"bytes"
 	_ "embed"
+	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -12,6 +15,32 @@ var schema []byte
 // takes there; what relates one field to another, and ranges of durations and sizes, are
 // left to the reader. Tests make it of the reader, and of the guide's words.
 func Schema() []byte { return slices.Clone(schema) }
+
+// IncludedSchema is that of a file which include names: routes, as a config has them, and
+// nothing else.
+func IncludedSchema() []byte {
+	var whole struct {
+		Draft      string `json:"$schema"`
+		Properties struct {
+			Routes json.RawMessage `json:"routes"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(schema, &whole); err != nil {
+		panic(fmt.Sprintf("whittle.schema.json, which tests write, is no JSON: %v", err))
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	err := e.Encode(map[string]any{
+		"$schema": whole.Draft, "title": "routes of whittle.yaml in a file of their own", "type": "object",
+		"additionalProperties": false, "properties": map[string]any{"routes": whole.Properties.Routes},
+	})
+	if err != nil {
+		panic(fmt.Sprintf("encode the schema of an included file: %v", err))
+	}
+	return b.Bytes()
+}
 
 // survey notes what a reading asks for: the schema is made of it. Fields go by their
 // paths without indices. A reading that nobody surveys has none, and nothing is noted.

@@ -25,20 +25,28 @@ func (versionVerb) Run(s cmdline.Streams) error {
 
 func version() string { return cmdline.Version("whittle") }
 
-type schemaVerb struct{}
+type schemaVerb struct {
+	Include bool `help:"Of a file that include: names, which has routes: and nothing else."`
+}
 
 // Help gives the examples.
 func (schemaVerb) Help() string {
-	return `Prints the JSON Schema of whittle.yaml, by which editors complete keys, show what each is for, and mark what is wrong while it is typed. What relates one key to another is left to "whittle check".
+	return `Prints the JSON Schema of whittle.yaml, or with --include of the files that it includes. By it editors complete keys, show what each is for, and mark what is wrong while it is typed. What relates one key to another is left to "whittle check".
 
 Examples:
   whittle schema > whittle.schema.json
-  sed -i '1i # yaml-language-server: $schema=whittle.schema.json' whittle.yaml`
+  sed -i '1i # yaml-language-server: $schema=whittle.schema.json' whittle.yaml
+  whittle schema --include > routes.schema.json
+  sed -i '1i # yaml-language-server: $schema=routes.schema.json' routes.yaml`
 }
 
 // Run prints the schema.
-func (schemaVerb) Run(s cmdline.Streams) error {
-	_, err := s.Out.Write(config.Schema())
+func (v *schemaVerb) Run(s cmdline.Streams) error {
+	schema := config.Schema
+	if v.Include {
+		schema = config.IncludedSchema
+	}
+	_, err := s.Out.Write(schema())
 	return err
 }
 

@@ -158,6 +158,7 @@ func (r *release) extras(ctx context.Context) ([]file, error) {
 		"completions/_whittle":     {"completion", "zsh"},
 		"completions/whittle.fish": {"completion", "fish"},
 		"whittle.schema.json":      {"schema"},
+		"routes.schema.json":       {"schema", "--include"},
 	} {
 		said, err := output(exec.CommandContext(ctx, self, args...))
 		if err != nil {

@@ -100,6 +100,7 @@ var places = map[string]string{
 	"completions/_whittle":     "/usr/share/zsh/vendor-completions/_whittle",
 	"completions/whittle.fish": "/usr/share/fish/vendor_completions.d/whittle.fish",
 	"whittle.schema.json":      "/usr/share/whittle/whittle.schema.json",
+	"routes.schema.json":       "/usr/share/whittle/routes.schema.json",
 	"LICENSE":                  "/usr/share/doc/whittle/copyright",
 	"CHANGELOG.md":             "/usr/share/doc/whittle/CHANGELOG.md",
 	"systemd/whittle.service":  "/usr/lib/systemd/system/whittle.service",

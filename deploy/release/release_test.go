@@ -115,7 +115,7 @@ func lookIntoArchive(t *testing.T, program string, b []byte) {
 			t.Error("the binary names the folder that it was built in")
 		}
 	}
-	want := []string{program, "CHANGELOG.md", "LICENSE", "README.md", "completions/_whittle", "completions/whittle.bash", "completions/whittle.fish", "etc/whittle.yaml", "man/whittle.1", "systemd/whittle.service", "whittle.schema.json"}
+	want := []string{program, "CHANGELOG.md", "LICENSE", "README.md", "completions/_whittle", "completions/whittle.bash", "completions/whittle.fish", "etc/whittle.yaml", "man/whittle.1", "routes.schema.json", "systemd/whittle.service", "whittle.schema.json"}
 	if !slices.Equal(names, want) {
 		t.Errorf("the archive has %q", names)
 	}
