@@ -23,6 +23,8 @@ type holding struct {
 	room func(more int64) bool
 	// aside is as in leanCall.
 	aside bool
+	// paced counts the reading of what no user waits for; nil: a user does.
+	paced *paced
 }
 
 // leastHeld is the first memory that a body gets, in bytes.
@@ -37,6 +39,11 @@ func (h *holding) read(s source) error {
 		}
 		if err != nil {
 			return ended(err)
+		}
+		if h.paced != nil {
+			if err := h.paced.did(len(p)); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -80,12 +87,21 @@ func (u *Upstream) call(ctx context.Context, q *whittle.Request, h *holding) (a 
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
 	at := time.Now()
+	if h.aside {
+		h.paced = &paced{ctx: ctx, pace: &asides}
+	}
 	if u.http1.Load() {
 		a, err = u.callLean(ctx, q, h)
 	} else {
 		a, err = u.callTransport(ctx, q, h)
 	}
 	a.Latency = time.Since(at)
+	if h.paced != nil {
+		a.Latency -= h.paced.waits
+		if err != nil && ctx.Err() != nil && h.paced.waits > u.timeout/4 {
+			err = errNoSpare // its time was ours
+		}
+	}
 	if err != nil {
 		a.Status, a.Failure, a.Detail = 0, Classify(err), err.Error()
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
