@@ -62,11 +62,6 @@ func growth(ctx context.Context, r *table.Results, s settings, wrk string) error
 		r.Conclude(ours, metric+"_median", all.Median(ours, metric), "us")
 		r.Conclude(ours, metric+"_to_nginx", all.Ratio(metric, ours, peers[0].name), "x")
 	}
-	kept, err := keptConnection(ctx, s, up.Addr)
-	if err != nil {
-		return err
-	}
-	r.Conclude(ours, "kept_connection", kept, "B")
 	return nil
 }
 
@@ -125,6 +120,20 @@ func growthLoad(ctx context.Context, wrk, addr string, c growthCase, d time.Dura
 
 // keptConnections is over how many idle connections memory is divided.
 const keptConnections = 4000
+
+// kept measures what idle connections hold.
+func kept(ctx context.Context, r *table.Results, s settings, _ string) error {
+	up, err := server.Start(ctx, nil, server.Self(), upstreamRole)
+	if err != nil {
+		return err
+	}
+	defer up.Stop()
+	size, err := keptConnection(ctx, s, up.Addr)
+	if err == nil {
+		r.Conclude(ours, "kept_connection", size, "B")
+	}
+	return err
+}
 
 // keptConnection is the memory that one idle kept connection takes.
 func keptConnection(ctx context.Context, s settings, upstream string) (float64, error) {

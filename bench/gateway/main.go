@@ -49,6 +49,7 @@ func run(ctx context.Context, args []string) (err error) {
 	f.StringVar(&s.whittle, "whittle", "bin/whittle", "the `binary` under test")
 	envoy := f.String("envoy", os.Getenv("ENVOY"), "Envoy's `binary`, where it is not in PATH; also by the variable ENVOY")
 	pingora := f.String("pingora", cmp.Or(os.Getenv("PINGORA"), "bench/gateway/pingora/target/release/pass"), "the `binary` of the proxy with Pingora; also by the variable PINGORA")
+	only := f.String("only", "", "one `part` of the measurements: pass, shadow, growth or kept; empty: all")
 	out := f.String("out", "out", "`folder` for bench-gateway.json")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -69,14 +70,24 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	r := table.NewResults("gateway")
-	if err := passThrough(ctx, r, s, wrk); err != nil {
-		return err
+	measured := false
+	for _, p := range parts {
+		if *only != "" && *only != p.name {
+			continue
+		}
+		measured = true
+		if err := p.measure(ctx, r, s, wrk); err != nil {
+			return err
+		}
 	}
-	if err := shadow(ctx, r, s); err != nil {
-		return err
-	}
-	if err := growth(ctx, r, s, wrk); err != nil {
-		return err
+	if !measured {
+		return fmt.Errorf("there is no part %q", *only)
 	}
 	return r.Finish(*out)
 }
+
+// parts are what is measured, one after the other; wrk is empty where it is missing.
+var parts = []struct {
+	name    string
+	measure func(ctx context.Context, r *table.Results, s settings, wrk string) error
+}{{"pass", passThrough}, {"shadow", shadow}, {"growth", growth}, {"kept", kept}}

@@ -16,7 +16,7 @@ import (
 // candidate and compared: one connection, paced well below saturation, in
 // turn with the same gateway without it, with no gateway, and with one that
 // records every request instead.
-func shadow(ctx context.Context, r *table.Results, s settings) error {
+func shadow(ctx context.Context, r *table.Results, s settings, _ string) error {
 	monolith, err := server.Start(ctx, nil, server.Self(), upstreamRole)
 	if err != nil {
 		return err

@@ -51,10 +51,19 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 			g.counts.inBytes.Add(1)
 			e.meter.running.Add(-1)
 			e.meter.add(a.Status, took)
-			g.logRaw(r, a, accesslog.Entry{RequestID: id, Route: e.name, Out: int64(sent), Took: took, UpstreamTime: latency})
+			if g.opts.Access != nil {
+				g.logRaw(r, a, e.name, id, sent, took, latency)
+			}
 			return true
 		}
 	}
+	g.serveFull(r, e, a, err, id, at)
+	return true
+}
+
+// serveFull goes on with a request that was sent in bytes as with any other. It is apart
+// from ServeRaw for its frame: an idle connection keeps the stack that its requests took.
+func (g *Gateway) serveFull(r *listener.Raw, e *entry, a *upstream.Response, err error, id string, at time.Time) {
 	w, full := r.Full()
 	c := tracked{entry: e, request: g.door.Read(full), at: at}
 	if g.opts.Access != nil {
@@ -67,7 +76,6 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 	if res.Abort {
 		panic(http.ErrAbortHandler)
 	}
-	return true
 }
 
 // nameRaw adds the request's id to its fields.
@@ -81,12 +89,9 @@ func (g *Gateway) nameRaw(fields []byte) (named []byte, id string) {
 	return named, id
 }
 
-// logRaw writes the line of a request in bytes, whose entry has what is not known of the
-// request and the response themselves.
-func (g *Gateway) logRaw(r *listener.Raw, a *upstream.Response, e accesslog.Entry) {
-	if g.opts.Access == nil {
-		return
-	}
+// logRaw writes the line of a request in bytes.
+func (g *Gateway) logRaw(r *listener.Raw, a *upstream.Response, route, id string, sent int, took, latency time.Duration) {
+	e := accesslog.Entry{RequestID: id, Route: route, Out: int64(sent), Took: took, UpstreamTime: latency}
 	e.Method, e.Host, e.Path, e.Proto = string(r.Head.Method()), string(r.Head.Host()), string(r.Path), "HTTP/1.1"
 	e.Peer, e.Client, e.TLS = r.Remote, strings.Trim(r.Peer, "[]"), r.TLS
 	e.Side, e.Status, e.In, e.Upstream = whittle.Monolith.String(), a.Status, int64(len(r.Body)), a.Address()
