@@ -24,6 +24,8 @@ type observation struct {
 	status   int           // 0: no complete response
 	failure  string        // an error kind, or empty
 	mild     bool          // the failure ends nobody
+	forgiven bool          // the failure is one in the report alone
+	unseen   bool          // it says nothing of the user
 	err      error         // what failed, where that says more than the kind
 	group    int           // a closed model's group, from 1; else 0
 	gap      time.Duration // since the user's previous request; 0 for its first

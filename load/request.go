@@ -59,7 +59,9 @@ func (u *user) ended(ctx context.Context, q *plan.Request, o *observation) bool 
 	}
 	u.shard.record(o)
 	u.notify(q, o)
-	u.failed = o.failure != "" || q.Part && u.failed
+	if !o.unseen {
+		u.failed = o.failure != "" && !o.forgiven || q.Part && u.failed
+	}
 	if q.Part {
 		return true
 	}
@@ -95,6 +97,9 @@ func (u *user) notify(q *plan.Request, o *observation) {
 
 // continues reports whether a user goes on to its next step after a request.
 func (u *user) continues(o *observation) bool {
+	if o.unseen {
+		return true
+	}
 	if u.group == nil {
 		return !u.failed || o.failure == report.ErrorServer || o.mild
 	}
@@ -162,7 +167,9 @@ func (u *user) captureError(ctx context.Context, q *plan.Request, o *observation
 	if !q.CapturesErrors || ctx.Err() != nil {
 		return
 	}
-	captureValues(q, &expr.Response{Scope: &u.scope, Elapsed: o.done.Sub(o.Sent)})
+	a := expr.Response{Scope: &u.scope, Elapsed: o.done.Sub(o.Sent)}
+	captureValues(q, &a)
+	o.forgiven, o.unseen = a.Verdict == expr.Succeeded, a.Unseen
 	u.due = u.run.now()
 }
 
@@ -185,7 +192,8 @@ func (u *user) evaluate(ctx context.Context, q *plan.Request, o *observation) {
 				o.failure, o.mild = report.ErrorExpectation, !q.EndsOnExpect
 			}
 		}
-		expected = q.ExpectsStatus()
+		expected = q.ExpectsStatus() || a.Verdict == expr.Succeeded
+		o.unseen = a.Unseen
 		// The time for evaluation is not the target's.
 		u.due = u.run.now()
 	}

@@ -25,11 +25,16 @@ type Response struct {
 	// Request is what was sent, over HTTP/1.1; URL is where to.
 	Request []byte
 	URL     string
-	// Sampled says that it is what a step came to which sent nothing: it has a code and a
-	// message in place of a status, a name, and says itself whether it succeeded.
-	Sampled, Succeeded bool
-	Code, Message      string
-	Label              string
+	// Sampled says that it is what a step came to which sent nothing.
+	Sampled bool
+	// Code, Message and Label stand in place of the status, its words and the request's
+	// name; nil and empty: they are those.
+	Code, Message *string
+	Label         string
+	// Verdict is what those that look at it have said so far.
+	Verdict Verdict
+	// Unseen says that it is looked at no further, and changes nothing for its user.
+	Unseen bool
 
 	text          *string
 	doc           *Document
@@ -37,6 +42,23 @@ type Response struct {
 	tree          *XMLNode
 	noDoc, noTree bool
 	whole         bool
+}
+
+// Verdict is whether a response counts as a success, where that is not for its status alone
+// to say.
+type Verdict int
+
+// What is said of a response.
+const (
+	Undecided Verdict = iota
+	Succeeded
+	Failed
+)
+
+// Rewrite puts another text in the place of the body.
+func (r *Response) Rewrite(text string) {
+	r.text, r.whole = &text, true
+	r.doc, r.page, r.tree, r.noDoc, r.noTree = nil, nil, nil, false, false
 }
 
 // BodyText is the body, decompressed where it is compressed. False: it is longer

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"net/textproto"
 	"strconv"
 	"strings"
 
@@ -28,30 +29,49 @@ const (
 	testOr        = 32 // any of the strings does
 )
 
-// addChecks adds to a request its checks of the response: the assertions, and the
-// extractors that read it. Without an assertion that says otherwise, JMeter
-// takes a 4xx or 5xx as a failure.
+// addChecks adds to a request what looks at its response, one after the other as in JMeter:
+// the extractors, then the assertions. Each sees what those before it have said. Without
+// one that says otherwise, JMeter takes a 4xx or 5xx as a failure.
 func (j *reader) addChecks(q *plan.Request, env elementScope) {
-	ignoreStatus := false
 	for _, e := range env.extracts {
 		if isScript(e.name) {
 			j.scriptCapture(e, q)
-			q.Expect = append(q.Expect, plan.Expectation{Check: func(a *expr.Response) bool { return !userState[left](a.Scope.User, q).failure }})
 		} else {
 			j.extractors(e, q)
 		}
 	}
 	for _, e := range env.asserts {
-		ignoreStatus = ignoreStatus || e.is("Assertion.assume_success")
-		q.Expect = append(q.Expect, j.assertion(e, q))
+		j.judge(e, q)
 	}
-	if len(q.Expect) > plan.MaxConditions || len(q.Captures) > plan.MaxConditions {
+	if len(q.Captures) > plan.MaxConditions {
 		panic(env.first().at.Errorf(whittle.ResourceExhausted, "more than %d assertions or extractors of one sampler", plan.MaxConditions))
 	}
-	// An unexpected 5xx is a server_error, as in other plans.
-	q.Expect = append(q.Expect, plan.Expectation{Status: ignoreStatus, Check: func(a *expr.Response) bool {
-		return ignoreStatus || a.Status < http.StatusBadRequest || a.Status >= http.StatusInternalServerError
+	q.Expect = append(q.Expect, plan.Expectation{Check: func(a *expr.Response) bool {
+		// An unexpected 5xx is a server_error, as in other plans.
+		return a.Verdict == expr.Succeeded || a.Verdict == expr.Undecided && (a.Status < http.StatusBadRequest || a.Status >= http.StatusInternalServerError)
 	}})
+}
+
+// judge adds an assertion to a request.
+func (j *reader) judge(e *element, q *plan.Request) {
+	if isScript(e.name) {
+		j.scriptAssertion(e, q)
+		return
+	}
+	x, assumes := j.assertion(e), e.is("Assertion.assume_success")
+	takes(q, x.Body, func(a *expr.Response) {
+		if assumes {
+			a.Verdict = expr.Succeeded
+		}
+		if !x.Holds(a) {
+			a.Verdict = expr.Failed
+		}
+	})
+}
+
+// succeeded reports whether a response is a success so far.
+func succeeded(a *expr.Response) bool {
+	return a.Verdict == expr.Succeeded || a.Verdict == expr.Undecided && a.Status != 0 && a.Status < http.StatusBadRequest
 }
 
 // first is the first of the elements that judge.
@@ -62,7 +82,7 @@ func (s *elementScope) first() *element {
 	return s.extracts[0]
 }
 
-func (j *reader) assertion(e *element, q *plan.Request) plan.Expectation {
+func (j *reader) assertion(e *element) plan.Expectation {
 	switch e.name {
 	case "JSONPathAssertion":
 		return j.jsonAssertion(e)
@@ -72,8 +92,6 @@ func (j *reader) assertion(e *element, q *plan.Request) plan.Expectation {
 		return j.sizeAssertion(e)
 	case "XPathAssertion", "XPath2Assertion":
 		return j.xpathAssertion(e)
-	case "JSR223Assertion", "BeanShellAssertion", "BSFAssertion":
-		return j.scriptAssertion(e, q)
 	}
 	var x plan.Expectation
 	j.refuseOthers(e, "Asserion.test_strings", "Assertion.test_strings", "Assertion.test_field", "Assertion.test_type",
@@ -118,7 +136,7 @@ func (j *reader) assertion(e *element, q *plan.Request) plan.Expectation {
 				return held
 			}
 		}
-		return kind&testOr == 0 || len(tests) == 0
+		return kind&testOr == 0
 	}
 	return x
 }
@@ -146,8 +164,8 @@ var responseFields = map[string]responseField{
 // exception of Java's, which is not known here.
 func codeText(a *expr.Response) string {
 	switch {
-	case a.Sampled:
-		return a.Code
+	case a.Code != nil:
+		return *a.Code
 	case a.Status == 0:
 		return "Non HTTP response code"
 	}
@@ -157,15 +175,16 @@ func codeText(a *expr.Response) string {
 // messageText is likewise the response's message.
 func messageText(a *expr.Response) string {
 	switch {
-	case a.Sampled:
-		return a.Message
+	case a.Message != nil:
+		return *a.Message
 	case a.Status == 0:
 		return "Non HTTP response message"
 	}
 	return http.StatusText(a.Status)
 }
 
-// requestText is what JMeter shows of a request: its method, URL and body, or its headers.
+// requestText is what JMeter shows of a request: its method, URL, body and cookies, or its
+// headers.
 func requestText(a *expr.Response, data bool) string {
 	if a.Sampled {
 		return map[bool]string{true: string(a.Request)}[data]
@@ -173,10 +192,34 @@ func requestText(a *expr.Response, data bool) string {
 	head, body, _ := strings.Cut(string(a.Request), "\r\n\r\n")
 	line, fields, _ := strings.Cut(head, "\r\n")
 	if !data {
-		return strings.ReplaceAll(fields, "\r\n", "\n")
+		return shownFields(fields)
 	}
 	method, _, _ := strings.Cut(line, " ")
-	return method + " " + a.URL + "\n\n" + method + " data:\n" + body
+	text := method + " " + a.URL + "\n"
+	if method != http.MethodGet && method != http.MethodHead {
+		text += "\n" + method + " data:\n" + body + "\n"
+	}
+	cookies := ""
+	expr.EachField([]byte(fields+"\r\n"), "cookie", func(v []byte) { cookies = string(v) })
+	if cookies == "" {
+		return text + "\n[no cookies]\n"
+	}
+	return text + "\nCookie Data:\n" + cookies + "\n"
+}
+
+// shownFields are a request's headers as JMeter's client would have written them.
+func shownFields(fields string) string {
+	var b strings.Builder
+	connection := "Connection: keep-alive\n"
+	for line := range strings.SplitSeq(fields, "\r\n") {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			if name = textproto.CanonicalMIMEHeaderKey(name); name == "Connection" {
+				connection = ""
+			}
+			b.WriteString(name + ":" + value + "\n")
+		}
+	}
+	return connection + b.String()
 }
 
 // headText is a response's head as JMeter writes it: a status line, then the
@@ -275,7 +318,11 @@ func (j *reader) jsonAssertion(e *element) plan.Expectation {
 		if doc == nil {
 			return false
 		}
-		found := path(a.Scope).Find(doc)
+		by, ok := path(a.Scope)
+		if !ok {
+			return false
+		}
+		found := by.Find(doc)
 		for _, d := range found {
 			switch {
 			case !compare, null && d.Kind == expr.KindNull, !null && test(a, d.Value().Text):

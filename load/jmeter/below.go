@@ -40,7 +40,11 @@ func (j *reader) belowSampler(e *element, env elementScope) (ahead, behind []pla
 func (j *reader) preProcessor(e, sampler *element) plan.Action {
 	switch e.name {
 	case "UserParameters":
-		return j.userParameters(e)
+		// One for all samplers in its scope, so that its counters count on from one to the next.
+		if j.shared[e] == nil {
+			j.shared[e] = j.userParameters(e)
+		}
+		return j.shared[e]
 	case "URLRewritingModifier":
 		return nil // the sampler reads it
 	}
@@ -192,8 +196,8 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) {
 		return j.pattern(p.at, `^(?:`+p.text+`)$`)
 	}
 	only, without := filter("HTTPSampler.embedded_url_re"), filter("HTTPSampler.embedded_url_exclude_re")
-	f := &fetch{slot: j.Define("whittle embedded resource " + q.Name)}
-	takes(q, true, func(a *expr.Response) {
+	f := &fetch{slot: j.Define(ownName + "embedded resource " + q.Name)}
+	keeps(q, true, func(a *expr.Response) {
 		all := userState[fetched](a.Scope.User, f)
 		all.urls = all.urls[:0]
 		if a.Status == 0 || a.Status >= http.StatusBadRequest {
@@ -292,7 +296,7 @@ func (j *reader) noteSessions() {
 			if q.Part {
 				continue
 			}
-			takes(q, true, func(a *expr.Response) {
+			keeps(q, true, func(a *expr.Response) {
 				text, _ := a.BodyText()
 				at := userState[session](a.Scope.User, w.key)
 				at.asked = true

@@ -50,7 +50,7 @@ func (j *reader) useCache(q *plan.Request, e *element) {
 		}
 		return lines, false
 	}
-	takes(q, false, func(a *expr.Response) {
+	keeps(q, false, func(a *expr.Response) {
 		vary := a.Header("vary")
 		if q.Method != http.MethodGet || vary == "*" || (a.Status < 200 || a.Status > 299) && a.Status != http.StatusNotModified {
 			return

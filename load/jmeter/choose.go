@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"strconv"
@@ -31,13 +32,13 @@ func (j *reader) children(parent *element, env elementScope) (ahead []plan.Step,
 			continue
 		}
 		steps := j.child(e, env)
-		if steps == nil && e.name != "DebugSampler" && e.name != "TestAction" && !strings.HasSuffix(e.name, "Controller") {
+		if steps == nil && e.name != "TestAction" && !strings.HasSuffix(e.name, "Controller") {
 			continue
 		}
 		c := child{name: j.compile(e.at, e.label, expr.AsText), steps: steps}
 		begin := 0
 		for i := range steps {
-			if steps[i].Request != nil {
+			if _, ok := steps[i].Action.(*sampled); ok || steps[i].Request != nil {
 				c.pieces = append(c.pieces, steps[begin:i+1])
 				begin = i + 1
 			}
@@ -158,7 +159,10 @@ func (j *reader) switchController(e *element, env elementScope) []plan.Step {
 			n, err = 0, nil
 		}
 		if err == nil {
-			if n < 0 || n >= len(c.children) {
+			if n < 0 {
+				return true
+			}
+			if n >= len(c.children) {
 				n = 0
 			}
 			return u.RunSteps(ctx, c.children[n].steps)
@@ -221,7 +225,7 @@ func (j *reader) throughputController(e *element, env elementScope) []plan.Step 
 	j.refuseOthers(e, p+"style", p+"perThread", p+"maxThroughput", p+"percentThroughput")
 	t := &throttle{steps: j.block(e, env), own: e.is(p + "perThread")}
 	if j.fixed(e.tag, p+"style") == "1" {
-		t.percent = j.compile(e.where(p+"percentThroughput"), strings.TrimSpace(e.value(p+"percentThroughput")), expr.AsText)
+		t.percent = j.compile(e.where(p+"percentThroughput"), cmp.Or(strings.TrimSpace(e.value(p+"percentThroughput")), "100"), expr.AsText)
 	} else {
 		t.total = j.compile(e.where(p+"maxThroughput"), strings.TrimSpace(e.value(p+"maxThroughput")), expr.AsText)
 		if len(t.total) == 0 {
@@ -239,6 +243,7 @@ type forEach struct {
 	output      string
 	separator   string
 	first, last expr.Template // the indices before the first and of the last one; nil: 0, and all
+	index       *roundIndex
 }
 
 func (f *forEach) Inner() []plan.Step { return f.steps }
@@ -259,9 +264,15 @@ func (f *forEach) Act(ctx context.Context, u plan.User) bool {
 			break
 		}
 		f.assign(s, f.output, text)
+		f.index.set(s, i-1-first)
 		if !u.RunSteps(ctx, f.steps) && !resumes(u, &i, last) || u.TimeUp() {
 			return false
 		}
+	}
+	// When it is through JMeter begins it anew, and so looks at the first once more.
+	f.index.set(s, 0)
+	if text, ok := f.value(s, prefix+strconv.FormatInt(first+1, 10)); ok && first < last {
+		f.assign(s, f.output, text)
 	}
 	return true
 }
@@ -269,7 +280,7 @@ func (f *forEach) Act(ctx context.Context, u plan.User) bool {
 func (j *reader) forEach(e *element, env elementScope) []plan.Step {
 	const p = "ForeachController."
 	j.refuseOthers(e, p+"inputVal", p+"returnVal", p+"useSeparator", p+"startIndex", p+"endIndex")
-	f := &forEach{reader: j, output: j.fixed(e.tag, p+"returnVal")}
+	f := &forEach{reader: j, output: j.fixed(e.tag, p+"returnVal"), index: j.roundIndex(e)}
 	f.input = j.compile(e.where(p+"inputVal"), strings.TrimSpace(e.value(p+"inputVal")), expr.AsText)
 	if e.value(p+"useSeparator") != "false" {
 		f.separator = "_"

@@ -76,6 +76,8 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 		return j.scriptSampler(e, env)
 	case dummySampler:
 		return j.dummy(e, env)
+	case "DebugSampler":
+		return j.debug(e, env)
 	case "GenericController", "RecordingController":
 		j.refuseOthers(e)
 		return j.block(e, env)
@@ -206,13 +208,35 @@ type repeat struct {
 	while func(u plan.User, first bool) bool
 	// once is a loop that a user goes through one time only, though what is around it
 	// is repeated: one that does not continue for ever.
-	once bool
+	once  bool
+	index *roundIndex
+}
+
+// roundIndex is the variable in which a controller has the number of its round, from 0.
+type roundIndex struct{ slot int }
+
+// indexName is its name.
+func indexName(e *element) string { return "__jm__" + e.label + "__idx" }
+
+// roundIndex is that of a controller; nil: the plan does not look at it.
+func (j *reader) roundIndex(e *element) *roundIndex {
+	if !j.indexes {
+		return nil
+	}
+	return &roundIndex{j.Define(indexName(e))}
+}
+
+func (r *roundIndex) set(s *expr.Scope, n int64) {
+	if r != nil {
+		s.Values[r.slot] = expr.TextValue(strconv.FormatInt(n, 10))
+	}
 }
 
 func (r *repeat) Inner() []plan.Step { return r.steps }
 
 func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 	n := int64(math.MaxInt64)
+	r.index.set(u.Scope(), 0)
 	if r.once && countForUser(u, &r.once) > 1 {
 		return true
 	}
@@ -224,9 +248,10 @@ func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 	round := userState[int64](u, r)
 	for i := int64(0); i < n; i++ {
 		*round = i
+		r.index.set(u.Scope(), i)
 		before := u.RequestsSent()
 		if r.while != nil && !r.while(u, i == 0) {
-			return true
+			break
 		}
 		if !u.RunSteps(ctx, r.steps) && !resumes(u, &i, n) {
 			return false
@@ -236,6 +261,7 @@ func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 			return false
 		}
 	}
+	r.index.set(u.Scope(), 0)
 	return true
 }
 
@@ -248,7 +274,7 @@ func (j *reader) loopController(e *element, env elementScope) []plan.Step {
 			panic(at.Invalid("%s: %q is not a number of loops", e.title(), text))
 		}
 	}
-	r := &repeat{times: times, once: e.value("LoopController.continue_forever") == "false"}
+	r := &repeat{times: times, index: j.roundIndex(e), once: e.value("LoopController.continue_forever") == "false"}
 	j.loop = r
 	r.steps = j.block(e, env)
 	return []plan.Step{{Action: r}}
@@ -258,7 +284,7 @@ func (j *reader) loopController(e *element, env elementScope) []plan.Step {
 // empty or LAST, until a sampler has failed.
 func (j *reader) whileController(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "WhileController.condition")
-	r := &repeat{steps: j.block(e, env)}
+	r := &repeat{index: j.roundIndex(e), steps: j.block(e, env)}
 	text := strings.TrimSpace(e.value("WhileController.condition"))
 	if text == "" || text == "LAST" {
 		r.while = func(u plan.User, first bool) bool { return first && text == "" || !u.Failed() }

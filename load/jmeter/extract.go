@@ -3,7 +3,9 @@ package jmeter
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,9 +39,18 @@ func (j *reader) extractors(e *element, q *plan.Request) {
 	}
 }
 
-// takes adds to a request that something is done with its response. What is done sets
-// variables itself, so that what follows sees them.
+// takes adds to a request that something is done with its response, unless it is looked at
+// no further. What is done sets variables itself, so that what follows sees them.
 func takes(q *plan.Request, body bool, do func(*expr.Response)) {
+	keeps(q, body, func(a *expr.Response) {
+		if !a.Unseen {
+			do(a)
+		}
+	})
+}
+
+// keeps is likewise for what is done in any case.
+func keeps(q *plan.Request, body bool, do func(*expr.Response)) {
 	q.Captures = append(q.Captures, plan.Capture{Slot: -1, Body: body, Extract: func(a *expr.Response) (expr.Value, bool) {
 		do(a)
 		return expr.Value{}, true
@@ -68,26 +79,25 @@ func (j *reader) extraction(e *element, name, number, other, empty string) extra
 	return x
 }
 
-// store sets the extraction's variables to what was found. groups are those of each
-// text; nil: there are none.
+// setOther sets the variable to the default, where there is one.
+func (j *reader) setOther(x *extraction, s *expr.Scope) {
+	if x.other != nil {
+		j.assign(s, x.name, string(x.other.Render(nil, s)))
+	}
+}
+
+// store sets the variables of a pattern, boundaries or a selector to what was found: the
+// one of that number, or with a negative one all, as a list. Of what an earlier extraction
+// has left nothing stays but the value. groups are those of each text; nil: there are none.
 func (j *reader) store(x *extraction, s *expr.Scope, found []string, groups [][]string) {
 	n := int(renderInt(x.number, s))
-	group := func(name string, at int) {
-		if at >= len(groups) {
-			return
-		}
-		for g, text := range groups[at] {
-			j.assign(s, name+"_g"+strconv.Itoa(g), text)
-		}
-		j.assign(s, name+"_g", strconv.Itoa(len(groups[at])-1))
-	}
+	j.setOther(x, s)
+	j.forgetList(s, x.name)
+	j.forgetGroups(s, x.name)
 	if n < 0 {
-		if x.other != nil {
-			j.assign(s, x.name, string(x.other.Render(nil, s)))
-		}
 		j.assignAll(s, x.name, found)
-		for i := range found {
-			group(x.name+"_"+strconv.Itoa(i+1), i)
+		for i := range groups {
+			j.assignGroups(s, listed(x.name, i+1), groups[i])
 		}
 		return
 	}
@@ -95,13 +105,99 @@ func (j *reader) store(x *extraction, s *expr.Scope, found []string, groups [][]
 		n = 1 + s.RNG.IntN(len(found))
 	}
 	if n == 0 || n > len(found) {
-		if x.other != nil {
-			j.assign(s, x.name, string(x.other.Render(nil, s)))
-		}
 		return
 	}
 	j.assign(s, x.name, found[n-1])
-	group(x.name, n-1)
+	if n <= len(groups) {
+		j.assignGroups(s, x.name, groups[n-1])
+	}
+}
+
+// storeNodes sets the variables of an XPath: what is asked for is a list, be it of one.
+func (j *reader) storeNodes(x *extraction, s *expr.Scope, found []string, _ [][]string) {
+	n := int(renderInt(x.number, s))
+	j.forgetList(s, x.name)
+	j.assign(s, x.name, "")
+	j.setOther(x, s)
+	if n == 0 && len(found) > 0 {
+		n = 1 + s.RNG.IntN(len(found))
+	}
+	switch {
+	case n > len(found):
+		found = nil
+	case n > 0:
+		found = found[n-1 : n]
+	}
+	j.assignAll(s, x.name, found)
+	if len(found) > 0 {
+		j.assign(s, x.name, found[0])
+	}
+}
+
+// storeValues sets the variables of a path in JSON. counts says that a list's length is
+// known also where one of it is taken at random.
+func (j *reader) storeValues(x *extraction, s *expr.Scope, found []string, counts bool) {
+	n := int(renderInt(x.number, s))
+	length := strconv.Itoa(len(found))
+	switch {
+	case len(found) == 0:
+		j.setOther(x, s)
+	case n < 0:
+		j.assignAll(s, x.name, found)
+		return
+	case n == 0:
+		j.assign(s, x.name, found[s.RNG.IntN(len(found))])
+		if !counts {
+			return
+		}
+	case len(found) == 1:
+		j.assign(s, x.name, found[0]) // whatever its number
+	case n > len(found):
+		j.setOther(x, s)
+	default:
+		j.assign(s, x.name, found[n-1])
+	}
+	j.assign(s, x.name+matchNumber, length)
+}
+
+// matchNumber is how the variable ends that has the length of a list.
+const matchNumber = "_matchNr"
+
+// listed is the nth of a list, from 1.
+func listed(name string, n int) string { return name + "_" + strconv.Itoa(n) }
+
+// forgetList removes the list that an earlier extraction has left.
+func (j *reader) forgetList(s *expr.Scope, name string) {
+	j.remove(s, name+matchNumber)
+	for i := 1; i <= expr.MaxMatches; i++ {
+		of := listed(name, i)
+		if _, ok := j.value(s, of); !ok {
+			return
+		}
+		j.remove(s, of)
+		j.forgetGroups(s, of)
+	}
+}
+
+// assignGroups sets the variables of one match's groups.
+func (j *reader) assignGroups(s *expr.Scope, name string, groups []string) {
+	for g, text := range groups {
+		j.assign(s, name+"_g"+strconv.Itoa(g), text)
+	}
+	j.assign(s, name+"_g", strconv.Itoa(len(groups)-1))
+}
+
+// forgetGroups removes those of an earlier match.
+func (j *reader) forgetGroups(s *expr.Scope, name string) {
+	text, ok := j.value(s, name+"_g")
+	if !ok {
+		return
+	}
+	n, _ := strconv.Atoi(text)
+	j.remove(s, name+"_g")
+	for g := 0; g <= min(n, expr.MaxMatches); g++ {
+		j.remove(s, name+"_g"+strconv.Itoa(g))
+	}
 }
 
 // source is what an extractor looks at: a part of the response, or a variable.
@@ -134,15 +230,10 @@ func (j *reader) regexExtractor(e *element, q *plan.Request) {
 	field := j.source(e, "RegexExtractor.useHeaders")
 	pattern := j.pattern(e.where("RegexExtractor.regex"), e.value("RegexExtractor.regex"))
 	shape := e.value("RegexExtractor.template")
-	if shape == "" {
-		shape = "$1$"
-	}
 	takes(q, field.body, func(a *expr.Response) {
 		rx := pattern(a.Scope)
 		if rx == nil {
-			if x.other != nil {
-				j.assign(a.Scope, x.name, string(x.other.Render(nil, a.Scope)))
-			}
+			j.setOther(&x, a.Scope)
 			return
 		}
 		text := field.of(a)
@@ -279,7 +370,7 @@ func (j *reader) selectorExtractor(e *element, q *plan.Request) {
 	x := j.extraction(e, "HtmlExtractor.refname", "HtmlExtractor.match_number", "HtmlExtractor.default", "HtmlExtractor.default_empty_value")
 	_ = j.source(e, "")
 	at, attribute := e.where("HtmlExtractor.expr"), j.fixed(e.tag, "HtmlExtractor.attribute")
-	j.listExtractor(q, &x, j.compile(at, e.value("HtmlExtractor.expr"), expr.AsText), func(text string) (finder, error) {
+	j.listExtractor(q, &x, j.store, j.compile(at, e.value("HtmlExtractor.expr"), expr.AsText), func(text string) (finder, error) {
 		find, err := expr.CompileSelectorList(text, attribute)
 		if err != nil {
 			err = at.Errorf(whittle.Unsupported, "the selector is not understood: %v", err)
@@ -302,7 +393,7 @@ func (j *reader) xpathExtractor(e *element, q *plan.Request) {
 	_ = j.source(e, "")
 	at := e.where(p + ".xpathQuery")
 	kind := expr.XPathList{Page: e.is(p + ".tolerant"), Markup: e.is(p + ".fragment")}
-	j.listExtractor(q, &x, j.compile(at, e.value(p+".xpathQuery"), expr.AsText), func(text string) (finder, error) {
+	j.listExtractor(q, &x, j.storeNodes, j.compile(at, e.value(p+".xpathQuery"), expr.AsText), func(text string) (finder, error) {
 		find, err := kind.Compile(text)
 		if err != nil {
 			err = at.Errorf(whittle.Unsupported, "the XPath %s is not understood: %v", text, err)
@@ -316,12 +407,12 @@ type finder = func(*expr.Response) []string
 
 // listExtractor takes what an expression finds. One of variables is compiled for each
 // response; one that cannot be finds nothing then.
-func (j *reader) listExtractor(q *plan.Request, x *extraction, text expr.Template, compile func(string) (finder, error)) {
+func (j *reader) listExtractor(q *plan.Request, x *extraction, store func(*extraction, *expr.Scope, []string, [][]string), text expr.Template, compile func(string) (finder, error)) {
 	compiled := func(text string) (finder, error) { return compile(strings.TrimSpace(text)) }
 	if fixed, ok := text.Constant(); ok {
 		find, err := compiled(fixed)
 		whittle.Check(err)
-		takes(q, true, func(a *expr.Response) { j.store(x, a.Scope, find(a), nil) })
+		takes(q, true, func(a *expr.Response) { store(x, a.Scope, find(a), nil) })
 		return
 	}
 	takes(q, true, func(a *expr.Response) {
@@ -329,7 +420,7 @@ func (j *reader) listExtractor(q *plan.Request, x *extraction, text expr.Templat
 		if find, err := compiled(string(text.Render(nil, a.Scope))); err == nil {
 			found = find(a)
 		}
-		j.store(x, a.Scope, found, nil)
+		store(x, a.Scope, found, nil)
 	})
 }
 
@@ -347,16 +438,78 @@ func (j *reader) jmesExtractor(e *element, q *plan.Request) {
 	if err != nil {
 		panic(e.where("JMESExtractor.jmesPathExpr").Invalid("the JMESPath is not understood: %v", err))
 	}
-	takes(q, true, func(a *expr.Response) { j.store(&x, a.Scope, jsonTexts(a.JSON(), path), nil) })
+	other := j.compile(e.where("JMESExtractor.defaultValue"), e.value("JMESExtractor.defaultValue"), expr.AsText)
+	x.other = &other
+	takes(q, true, func(a *expr.Response) {
+		j.forgetList(a.Scope, x.name)
+		doc := a.JSON()
+		if doc == nil {
+			j.setOther(&x, a.Scope)
+			return
+		}
+		j.storeValues(&x, a.Scope, itemTexts(doc, path), true)
+	})
 }
 
-// jsonTexts lists what a path leads to, as texts.
-func jsonTexts(doc *expr.Document, path expr.JSONPath) (out []string) {
+// jsonTexts lists what a path leads to, as texts; of null other.
+func jsonTexts(doc *expr.Document, path expr.JSONPath, other string) (out []string) {
 	if doc == nil {
 		return nil
 	}
 	for _, d := range path.Find(doc) {
-		out = append(out, d.Value().Text)
+		if d.Kind == expr.KindNull {
+			out = append(out, other)
+			continue
+		}
+		out = append(out, valueText(d))
+	}
+	return out
+}
+
+// valueText is a value as JMeter's libraries write it: a fraction as Java does.
+func valueText(d *expr.Document) string {
+	text := d.Value().Text
+	if d.Kind != expr.KindNumber || len(text) > 18 || !strings.ContainsAny(text, ".eE") {
+		return text
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text
+	}
+	return javaDouble(f)
+}
+
+// javaDouble writes a number as Java's Double.toString.
+func javaDouble(f float64) string {
+	if f == 0 || math.Abs(f) >= 1e-3 && math.Abs(f) < 1e7 {
+		text := strconv.FormatFloat(f, 'f', -1, 64)
+		if !strings.Contains(text, ".") {
+			text += ".0"
+		}
+		return text
+	}
+	digits, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'E', -1, 64), "E")
+	if !strings.Contains(digits, ".") {
+		digits += ".0"
+	}
+	n, _ := strconv.Atoi(exponent)
+	return digits + "E" + strconv.Itoa(n)
+}
+
+// itemTexts are likewise what a JMESPath comes to: of one list its items; a null that is
+// no item of one is nothing.
+func itemTexts(doc *expr.Document, path expr.JSONPath) (out []string) {
+	found := path.Find(doc)
+	if len(found) == 1 && found[0].Kind == expr.KindList {
+		for i := range found[0].Items {
+			out = append(out, valueText(&found[0].Items[i]))
+		}
+		return out
+	}
+	for _, d := range found {
+		if d.Kind != expr.KindNull {
+			out = append(out, valueText(d))
+		}
 	}
 	return out
 }
@@ -365,57 +518,85 @@ func jsonTexts(doc *expr.Document, path expr.JSONPath) (out []string) {
 func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 	j.refuseOthers(e, "JSONPostProcessor.referenceNames", "JSONPostProcessor.jsonPathExprs", "JSONPostProcessor.match_numbers",
 		"JSONPostProcessor.defaultValues", "JSONPostProcessor.compute_concat", "JSONPostProcessor.computeConcat", "Sample.scope", "Scope.variable")
-	ofVariable := e.value("Sample.scope") == "variable"
 	field := j.source(e, "useHeaders")
-	split := func(name string) []string { return strings.Split(e.value("JSONPostProcessor."+name), ";") }
+	split := func(name string) []string { return splitLikeJava(e.value("JSONPostProcessor." + name)) }
 	names, paths, numbers, others := split("referenceNames"), split("jsonPathExprs"), split("match_numbers"), split("defaultValues")
-	if len(names) != len(paths) {
-		panic(e.at.Invalid("%s: %d variables and %d paths", e.title(), len(names), len(paths)))
+	if len(names) != len(paths) || len(names) != len(others) {
+		j.givesUp(e, q, fmt.Sprintf("has %d names, %d paths and %d defaults", len(names), len(paths), len(others)))
+		return
 	}
-	concat := e.is("JSONPostProcessor.compute_concat") || e.is("JSONPostProcessor.computeConcat")
+	var all []extraction
 	for i, name := range names {
-		at := e.where("JSONPostProcessor.jsonPathExprs")
-		x := extraction{name: strings.TrimSpace(name), number: expr.Template(nil).Literal("0")}
-		if i < len(numbers) && strings.TrimSpace(numbers[i]) != "" {
-			n := strings.TrimSpace(numbers[i])
-			if _, err := strconv.Atoi(n); err != nil && !strings.Contains(n, "${") {
-				panic(e.where("JSONPostProcessor.match_numbers").Invalid("%q is not the number of a match", n))
-			}
-			x.number = j.compile(e.where("JSONPostProcessor.match_numbers"), n, expr.AsText)
+		other := j.compile(e.where("JSONPostProcessor.defaultValues"), others[i], expr.AsText)
+		x := extraction{name: strings.TrimSpace(name), number: expr.Template(nil).Literal("0"), other: &other}
+		if i < len(numbers) && numbers[i] != "" {
+			x.number = j.compile(e.where("JSONPostProcessor.match_numbers"), strings.TrimSpace(numbers[i]), expr.AsText)
 		}
-		other := expr.Template(nil)
-		if i < len(others) {
-			other = j.compile(e.where("JSONPostProcessor.defaultValues"), others[i], expr.AsText)
+		if n, ok := x.number.Constant(); ok && !isWhole(n) {
+			j.givesUp(e, q, fmt.Sprintf("has a match number that is none: %q", n))
+			return
 		}
-		x.other = &other
-		if fixed, ok := j.compile(at, strings.TrimSpace(paths[i]), expr.AsText).Constant(); ok && brokenPath(rootedPath(strings.TrimSpace(fixed))) {
-			j.note(fmt.Sprintf("line %d: %s gives %s its default, as in JMeter, whose library cannot read the JSONPath %s", at.Line, e.title(), x.name, fixed))
-			takes(q, false, func(a *expr.Response) {
-				j.remove(a.Scope, x.name+"_matchNr")
-				j.assign(a.Scope, x.name, string(other.Render(nil, a.Scope)))
-			})
-			continue
-		}
-		path := j.jsonPath(at, strings.TrimSpace(paths[i]))
+		all = append(all, x)
+	}
+	takes(q, false, func(a *expr.Response) { // before any variable is set
+		a.Unseen = slices.ContainsFunc(all, func(x extraction) bool { return !isWhole(string(x.number.Render(nil, a.Scope))) })
+	})
+	at, concat := e.where("JSONPostProcessor.jsonPathExprs"), e.is("JSONPostProcessor.compute_concat") || e.is("JSONPostProcessor.computeConcat")
+	for i := range all {
+		x, path := &all[i], j.valuePath(e, at, strings.TrimSpace(paths[i]), all[i].name)
 		takes(q, true, func(a *expr.Response) {
-			doc := a.JSON()
-			if ofVariable {
-				doc, _ = expr.ParseDocument(field.of(a))
-			}
-			found := jsonTexts(doc, path(a.Scope))
-			if concat && len(found) > 0 {
-				j.assign(a.Scope, x.name+"_ALL", strings.Join(found, ","))
-			}
-			if n := renderInt(x.number, a.Scope); n < 0 && len(found) > 0 {
-				all := x
-				all.other = nil
-				j.store(&all, a.Scope, found, nil)
+			j.forgetList(a.Scope, x.name)
+			text := field.of(a)
+			by, ok := path(a.Scope)
+			if text == "" || !ok {
+				j.setOther(x, a.Scope)
 				return
 			}
-			j.assign(a.Scope, x.name+"_matchNr", strconv.Itoa(len(found)))
-			j.store(&x, a.Scope, found, nil)
+			doc := a.JSON()
+			if e.value("Sample.scope") == "variable" || !field.body {
+				doc, _ = expr.ParseDocument(text)
+			}
+			found := jsonTexts(doc, by, string(x.other.Render(nil, a.Scope)))
+			if concat && renderInt(x.number, a.Scope) < 0 {
+				j.assign(a.Scope, x.name+"_ALL", strings.Join(found, ","))
+			}
+			j.storeValues(x, a.Scope, found, false)
 		})
 	}
+}
+
+// givesUp is an extractor at which JMeter gives up, so that nothing looks at the response
+// any further.
+func (j *reader) givesUp(e *element, q *plan.Request, why string) {
+	j.note(fmt.Sprintf("line %d: %s %s: it sets nothing, and what is behind it looks at no response, as in JMeter", e.at.Line, e.title(), why))
+	takes(q, false, func(a *expr.Response) { a.Unseen = true })
+}
+
+// isWhole reports whether a text is a whole number to Java.
+func isWhole(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 32)
+	return err == nil
+}
+
+// valuePath is the path of a variable: for one that JMeter cannot read there is a note.
+func (j *reader) valuePath(e *element, at plan.Position, text, name string) func(*expr.Scope) (expr.JSONPath, bool) {
+	if fixed, ok := j.compile(at, text, expr.AsText).Constant(); ok && brokenPath(rootedPath(strings.TrimSpace(fixed))) {
+		j.note(fmt.Sprintf("line %d: %s gives %s its default, as in JMeter, whose library cannot read the JSONPath %s", at.Line, e.title(), name, fixed))
+		return func(*expr.Scope) (expr.JSONPath, bool) { return nil, false }
+	}
+	return j.jsonPath(at, text)
+}
+
+// splitLikeJava splits a text at its semicolons, without the empty pieces at the end.
+func splitLikeJava(text string) []string {
+	if text == "" {
+		return []string{""}
+	}
+	out := strings.Split(text, ";")
+	for len(out) > 0 && out[len(out)-1] == "" {
+		out = out[:len(out)-1]
+	}
+	return out
 }
 
 // noSuchPath is a JSONPath that finds nothing.
@@ -440,7 +621,7 @@ var (
 	pathPiece   = regexp.MustCompile(`'[^'\\]*'|"[^"\\]*"`)
 	brokenWords = regexp.MustCompile(`\s(and|or|like|eq|ne|lt|gt|le|ge)\s|\s[iI][nN]\s*\(|[^=!<>~]=[^=~]|[^&]&[^&]|[^|]\|[^|]`)
 	// operands are what stands behind a comparison, or where a filter begins.
-	operands = regexp.MustCompile(`(?:[=!<>]=|[<>]|=~|^\?\()\s*([A-Za-z_]\w*)`)
+	operands = regexp.MustCompile(`(?:[=!<>]=|[<>]|=~|^\?\()\s*([A-Za-z_]\w*|\$\{)`)
 )
 
 // brokenPath reports whether JMeter's library (json-path 2.8.0) surely cannot read a path.
@@ -497,8 +678,9 @@ func brokenPiece(inner string) bool {
 	return brokenWords.MatchString(inner)
 }
 
-// jsonPath compiles a JSONPath, which may have variables in it.
-func (j *reader) jsonPath(at plan.Position, text string) func(*expr.Scope) expr.JSONPath {
+// jsonPath compiles a JSONPath, which may have variables in it. False: what they come to
+// is none.
+func (j *reader) jsonPath(at plan.Position, text string) func(*expr.Scope) (expr.JSONPath, bool) {
 	t := j.compile(at, text, expr.AsText)
 	if fixed, ok := t.Constant(); ok {
 		path, err := expr.CompilePath(rootedPath(strings.TrimSpace(fixed)))
@@ -508,14 +690,11 @@ func (j *reader) jsonPath(at plan.Position, text string) func(*expr.Scope) expr.
 		if err != nil {
 			panic(at.Errorf(whittle.Unsupported, "the JSONPath %s is not understood: %v", fixed, err))
 		}
-		return func(*expr.Scope) expr.JSONPath { return path }
+		return func(*expr.Scope) (expr.JSONPath, bool) { return path, true }
 	}
-	return func(s *expr.Scope) expr.JSONPath {
+	return func(s *expr.Scope) (expr.JSONPath, bool) {
 		text := rootedPath(strings.TrimSpace(string(t.Render(nil, s))))
 		path, err := expr.CompilePath(text)
-		if err != nil || brokenPath(text) {
-			path, _ = expr.CompilePath(noSuchPath)
-		}
-		return path
+		return path, err == nil && !brokenPath(text)
 	}
 }

@@ -70,6 +70,9 @@ func (j *reader) group(e *element, env elementScope) plan.Group {
 	}
 	j.prepared = nil
 	steps := j.block(e, env)
+	if index := j.roundIndex(e); index != nil {
+		steps = slices.Insert(steps, 0, plan.Step{Action: does(func(u plan.User) bool { index.set(u.Scope(), u.Loop()); return true })})
+	}
 	if len(j.prepared) > 0 {
 		steps = slices.Insert(steps, 0, plan.Step{Action: prepare(j.prepared)})
 	}

@@ -13,8 +13,8 @@ import (
 	"fmt"
 	"hash"
 	"maps"
-	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -43,20 +43,19 @@ type snapshot struct {
 	ok, ignored                    bool
 	label                          string
 	text, head, url, sent, request string
+	body, kind                     string // of the request; of the response
 	elapsed                        time.Duration
 	size                           int
 }
 
 func snapshotOf(a *expr.Response, label string) *snapshot {
 	text, _ := a.BodyText()
-	head, body, _ := strings.Cut(string(a.Request), "\r\n\r\n")
-	_, head, _ = strings.Cut(head, "\r\n")
-	ok := a.Status != 0 && a.Status < http.StatusBadRequest
+	_, body, _ := strings.Cut(string(a.Request), "\r\n\r\n")
 	if a.Sampled {
-		head, body, ok = "", string(a.Request), a.Succeeded
+		body = string(a.Request)
 	}
 	return &snapshot{
-		label: label, code: codeText(a), message: messageText(a), ok: ok, text: text, head: headText(a), url: a.URL, request: head, sent: body, elapsed: a.Elapsed, size: len(a.Head) + int(a.Size),
+		label: cmp.Or(a.Label, label), code: codeText(a), message: messageText(a), ok: succeeded(a), text: text, head: headText(a), url: a.URL, request: requestText(a, false), sent: requestText(a, true), body: body, kind: a.Header("content-type"), elapsed: a.Elapsed, size: len(a.Head) + int(a.Size),
 	}
 }
 
@@ -81,7 +80,7 @@ func (j *reader) keepLast() {
 			continue // of a page and what it names scripts see the page
 		}
 		name := j.nameOf(q)
-		takes(q, true, func(a *expr.Response) { *userState[*snapshot](a.Scope.User, lastKey{}) = snapshotOf(a, name(a.Scope)) })
+		keeps(q, true, func(a *expr.Response) { *userState[*snapshot](a.Scope.User, lastKey{}) = snapshotOf(a, name(a.Scope)) })
 	}
 }
 
@@ -111,7 +110,6 @@ func (l *lent) leave(u expr.User, q *plan.Request) {
 	kept.wait += l.wait
 	kept.clears = kept.clears || l.clears
 	kept.loop = kept.loop || l.loop
-	kept.failure = kept.failure || l.failure && !l.judges
 	if l.stop != "" {
 		kept.stop = l.stop
 	}
@@ -219,7 +217,7 @@ func (p *program) given(s *expr.Scope, l *lent) map[string]any {
 				objects[name] = object{is, text}
 			}
 		},
-		"getIteration": func() int64 { return loopOf(s) + 1 },
+		"getIteration": func() int64 { return loopOf(s) + 1 }, "getThreadName": func() string { return threadName(s) },
 	}
 	props := map[string]any{
 		"get": func(name string) any { text, ok := p.propertyValue(s, name); return optional(text, ok) },
@@ -266,10 +264,11 @@ func (p *program) given(s *expr.Scope, l *lent) map[string]any {
 	}
 	now := l.previous
 	if l.response != nil {
-		now = snapshotOf(l.response, cmp.Or(l.response.Label, name))
+		now = snapshotOf(l.response, name)
 	}
 	if now != nil {
 		prev := l.result(now)
+		prev["getThreadName"] = func() string { return threadName(s) }
 		out["prev"], out["data"] = prev, now.text
 		ctx["getPreviousResult"] = prev
 		if l.response != nil {
@@ -327,34 +326,54 @@ func (l *lent) result(a *snapshot) map[string]any {
 	out := map[string]any{
 		"getResponseDataAsString": func() string { return a.text }, "getResponseData": func() string { return a.text }, "getResponseCode": func() string { return a.code },
 		"getResponseMessage": func() string { return a.message },
-		"getResponseHeaders": text(a.head), "getRequestHeaders": text(a.request), "getSamplerData": text(a.sent), "getQueryString": text(a.sent), "getHTTPMethod": text(method),
-		"getUrlAsString": text(a.url), "getURL": func() any { return optional(a.url, a.url != "") }, "getSampleLabel": text(a.label), "getTime": number(a.elapsed.Milliseconds()), "getLatency": number(a.elapsed.Milliseconds()),
+		"getResponseHeaders": text(a.head), "getRequestHeaders": text(a.request), "getSamplerData": text(a.sent), "getQueryString": text(a.body), "getContentType": text(a.kind), "getDataType": text(dataType(a.kind)), "getSubResults": func() []any { return []any{} }, "getHTTPMethod": text(method),
+		"getUrlAsString": text(a.url), "getURL": func() any { return optional(a.url, a.url != "") }, "getSampleLabel": func() string { return a.label }, "getTime": number(a.elapsed.Milliseconds()), "getLatency": number(a.elapsed.Milliseconds()),
 		"getBytesAsLong": number(int64(a.size)), "getBodySizeAsLong": number(int64(len(a.text))), "getBytes": func() int { return a.size }, "getErrorCount": func() int { return 0 },
-		"isSuccessful": func() bool { return a.ok && !l.failure }, "isResponseCodeOK": func() bool { return a.code == "200" },
-		"setSuccessful": func(v bool) { l.failure = !v }, "setStopThread": func(v bool) { l.stop = when(v, "thread") }, "setStopTest": func(v bool) { l.stop = when(v, "test") },
+		"isSuccessful": func() bool { return a.ok }, "isResponseCodeOK": func() bool { return a.code == "200" },
+		"setStopThread": func(v bool) { l.stop = when(v, "thread") }, "setStopTest": func(v bool) { l.stop = when(v, "test") },
 		"setStopTestNow": func(v bool) { l.stop = when(v, "now") }, "setStartNextThreadLoop": func(v bool) { l.loop = v },
 	}
-	for _, name := range []string{
-		"setResponseCode", "setResponseCodeOK", "setResponseMessage", "setResponseMessageOK", "setResponseData", "setResponseOK", "setResponseHeaders", "setRequestHeaders",
-		"setDataType", "setDataEncoding", "setContentType", "setSampleLabel", "setSamplerData", "setIgnore", "sampleStart", "sampleEnd",
-	} {
+	for _, name := range []string{"setRequestHeaders", "setDataType", "setDataEncoding", "setContentType", "sampleStart", "sampleEnd"} {
 		out[name] = quiet
 	}
-	if a == l.sample {
-		maps.Copy(out, a.setters())
-	}
+	maps.Copy(out, l.setters(a))
 	return out
 }
 
-// setters are what the script of a sampler may say of its sample.
-func (a *snapshot) setters() map[string]any {
-	code, message := func(v any) { a.code = fmt.Sprint(v) }, func(v any) { a.message = fmt.Sprint(v) }
+// setters are what a script may say of a sample: of the one that it makes, of the response
+// that it looks at, so that those behind it see that, or of the one before.
+func (l *lent) setters(a *snapshot) map[string]any {
+	seen := l.response
+	if seen == nil {
+		seen = &expr.Response{} // nothing else looks at it
+	}
+	code := func(v any) { a.code = fmt.Sprint(v); seen.Code = new(a.code) }
+	message := func(v any) { a.message = fmt.Sprint(v); seen.Message = new(a.message) }
+	succeeds := func(v bool) {
+		a.ok, seen.Verdict = v, expr.Failed
+		if v {
+			seen.Verdict = expr.Succeeded
+		}
+	}
 	return map[string]any{
-		"setResponseCode": code, "setResponseMessage": message, "setSuccessful": func(v bool) { a.ok = v }, "setIgnore": func() { a.ignored = true }, "setSampleLabel": func(v any) { a.label = fmt.Sprint(v) },
-		"setResponseData": func(v any) { a.text = fmt.Sprint(v) }, "setSamplerData": func(v any) { a.sent = fmt.Sprint(v) }, "setResponseHeaders": func(v any) { a.head = fmt.Sprint(v) },
-		"setResponseCodeOK": func() { code("200") }, "setResponseMessageOK": func() { message("OK") }, "setResponseOK": func() { a.code, a.message, a.ok = "200", "OK", true },
+		"setResponseCode": code, "setResponseMessage": message, "setSuccessful": succeeds, "setIgnore": func() { a.ignored = true },
+		"setSampleLabel":  func(v any) { a.label = fmt.Sprint(v); seen.Label = a.label },
+		"setResponseData": func(v any) { a.text = fmt.Sprint(v); seen.Rewrite(a.text) },
+		"setSamplerData":  func(v any) { a.sent = fmt.Sprint(v) }, "setResponseHeaders": func(v any) { a.head = fmt.Sprint(v) },
+		"setResponseCodeOK": func() { code("200") }, "setResponseMessageOK": func() { message("OK") },
+		"setResponseOK": func() { code("200"); message("OK"); succeeds(true) },
 	}
 }
+
+// dataType is what JMeter takes a response for, by its type.
+func dataType(kind string) string {
+	if binaryType.MatchString(kind) {
+		return "bin"
+	}
+	return "text"
+}
+
+var binaryType = regexp.MustCompile(`^(image|audio|video)/|^application/(octet-stream|pdf|zip|gzip)\b`)
 
 func when(v bool, text string) string {
 	if v {

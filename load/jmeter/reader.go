@@ -37,6 +37,7 @@ type reader struct {
 	labels          map[*plan.Request]expr.Template // what samplers are called, without the transactions around them
 	asksLast        bool                            // a script asks for the last response
 	atStart         bool                            // what is compiled is looked at when the test starts: variables have their first values
+	indexes         bool                            // it looks at the numbers of rounds
 	setsProperties  bool                            // the plan sets properties during the run
 	uploaded        int                             // bytes of the files that are sent
 	tree            *tag                            // the plan's hashTree
@@ -45,6 +46,7 @@ type reader struct {
 	loop            *repeat                         // the loop controller that is being read
 	prepared        []expr.Template                 // of the group that is being read: texts that are evaluated when a user begins
 	perLoops        map[*element]plan.Action
+	shared          map[*element]plan.Action // pre-processors that are one for all samplers
 	opened, written map[string]plan.Position // files that the plan reads, and that it would write
 	reads           reads
 	eithers         map[*plan.Request]*either
@@ -73,9 +75,10 @@ func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 	}
 	j := &reader{
 		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{}, listed: map[string]bool{},
-		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, early: map[*element]bool{}, opened: map[string]plan.Position{}, eithers: map[*plan.Request]*either{}, homeless: map[*plan.Request]*element{}, written: map[string]plan.Position{}, sources: len(src),
+		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, shared: map[*element]plan.Action{}, early: map[*element]bool{}, opened: map[string]plan.Position{}, eithers: map[*plan.Request]*either{}, homeless: map[*plan.Request]*element{}, written: map[string]plan.Position{}, sources: len(src),
 		labels:         map[*plan.Request]expr.Template{},
 		asksLast:       bytes.Contains(src, []byte("prev")) || bytes.Contains(src, []byte("getPreviousResult")),
+		indexes:        bytes.Contains(src, []byte("__jm__")),
 		setsProperties: bytes.Contains(src, []byte("__setProperty")) || bytes.Contains(src, []byte("props.put")),
 	}
 	j.Plan.HTTP.Timeout, j.Plan.HTTP.Insecure = jmxTimeout, true // JMeter accepts any certificate

@@ -27,6 +27,20 @@ type sampled struct {
 	take func(ctx context.Context, u plan.User, now *snapshot) (err error, goes bool)
 }
 
+// debug reads a Debug Sampler: a sample whose text is the user's variables.
+func (j *reader) debug(e *element, env elementScope) []plan.Step {
+	const displays = "displayJMeterVariables"
+	j.refuseOthers(e, displays, "displayJMeterProperties", "displaySystemProperties")
+	j.note(fmt.Sprintf("line %d: %s sends nothing and is no request of the report, where JMeter counts it as a sample", e.at.Line, e.title()))
+	shows := e.value(displays) != "false"
+	return j.sampledSteps(e, env, func(_ context.Context, u plan.User, now *snapshot) (error, bool) {
+		if shows {
+			now.sent, now.text = "JMeterVariables\n", j.allVariables(u.Scope())
+		}
+		return nil, true
+	})
+}
+
 // sampledSteps are the steps of a sample without a request.
 func (j *reader) sampledSteps(e *element, env elementScope, take func(context.Context, plan.User, *snapshot) (error, bool)) []plan.Step {
 	env = env.extended(j, e.below)
@@ -64,16 +78,20 @@ func (s *sampled) Act(ctx context.Context, u plan.User) bool {
 		now.elapsed = u.Now().Sub(began)
 	}
 	a := &expr.Response{
-		Sampled: true, Succeeded: now.ok, Label: now.label, Code: now.code, Message: now.message, URL: now.url, Request: []byte(now.sent), Body: []byte(now.text), Size: int64(len(now.text)),
+		Sampled: true, Verdict: expr.Failed, Label: now.label, Code: &now.code, Message: &now.message, URL: now.url, Request: []byte(now.sent), Body: []byte(now.text), Size: int64(len(now.text)),
 		Scope: u.Scope(), Elapsed: now.elapsed,
+	}
+	if now.ok {
+		a.Verdict = expr.Succeeded
 	}
 	for i := range s.checks.Captures {
 		s.checks.Captures[i].Extract(a)
 	}
-	for i := range s.checks.Expect {
-		now.ok = now.ok && s.checks.Expect[i].Holds(a)
-	}
+	*now = *snapshotOf(a, now.label)
 	s.keep(u, now)
+	if a.Unseen {
+		return goes
+	}
 	kind := ""
 	switch {
 	case failure != nil:

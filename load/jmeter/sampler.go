@@ -102,7 +102,7 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	}
 	j.addChecks(q, env)
 	j.samplerName(e, q, env.prefix)
-	steps := append(timerSteps(env.timers), ahead...)
+	steps := append(ahead, timerSteps(env.timers)...) // in JMeter's order: a timer sees what a script before it has set
 	steps = append(steps, plan.Step{Request: q})
 	if env.hasScripts() {
 		after = append([]plan.Step{behind(q)}, after...)

@@ -54,7 +54,7 @@ func (s elementScope) extended(j *reader, siblings []*element) elementScope {
 			}
 			j.refuseOthers(e, samplerProperties...)
 			defaults = append(defaults, e)
-		case "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer", "ConstantThroughputTimer", "SyncTimer", "PreciseThroughputTimer", shapingTimer:
+		case "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer", "ConstantThroughputTimer", "SyncTimer", "PreciseThroughputTimer", "JSR223Timer", "BeanShellTimer", shapingTimer:
 			s.timers = append(slices.Clip(s.timers), j.timer(e))
 		default:
 			switch {
@@ -105,12 +105,12 @@ func (j *reader) ofOtherSampler(e *element) bool {
 func (j *reader) readByScope(e *element) bool {
 	switch e.name {
 	case "HeaderManager", "CookieManager", "CacheManager", "AuthManager", "ConfigTestElement", "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer",
-		"PoissonRandomTimer", "ConstantThroughputTimer", "SyncTimer", "PreciseThroughputTimer", shapingTimer,
+		"PoissonRandomTimer", "ConstantThroughputTimer", "SyncTimer", "PreciseThroughputTimer", "JSR223Timer", "BeanShellTimer", shapingTimer,
 		"JSR223PreProcessor", "BeanShellPreProcessor", "BSFPreProcessor", "UserParameters", "URLRewritingModifier", "AnchorModifier",
 		"CSVDataSet", "CounterConfig", "RandomVariableConfig", "ResultAction", // the controller around them has them
 		"Arguments": // user defined variables were read before all else
 		return true
-	case "Summariser", "BackendListener", "ProxyControl", "HttpMirrorControl", "PropertyControlGui", "DebugPostProcessor", "DebugSampler",
+	case "Summariser", "BackendListener", "ProxyControl", "HttpMirrorControl", "PropertyControlGui", "DebugPostProcessor",
 		"DNSCacheManager", "KeystoreConfig", "ResultSaver", "com.blazemeter.jmeter.RandomCSVDataSetConfigGui":
 	default:
 		if assertions[e.name] || extractorNames[e.name] {

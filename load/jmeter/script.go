@@ -111,6 +111,9 @@ func (j *reader) compileScript(at plan.Position, title, name string, source expr
 	if _, ok := languages[name]; !ok {
 		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script of the language %s", title, name))
 	}
+	if name != "javascript" && changesSampler.MatchString(written) {
+		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script that sets a property of a sampler", title))
+	}
 	p := j.scriptOf(title, name, source)
 	text, fixed := source.Constant()
 	if !fixed {
@@ -171,6 +174,9 @@ func prepare(texts []expr.Template) plan.Action {
 	})
 }
 
+// changesSampler finds how a script changes what its sampler sends.
+var changesSampler = regexp.MustCompile(`\b(sampler|getCurrentSampler\(\)|currentSampler)\s*\.\s*setProperty\b`)
+
 // changes finds how a script changes what is sent after it.
 var changes = regexp.MustCompile(`\b(vars|props)\s*\.\s*(put|putObject|remove|setProperty)\b|\b(sampler|getCurrentSampler)\b`)
 
@@ -181,7 +187,7 @@ var writes = regexp.MustCompile(`\bnew\s+(File|Print|Buffered)(Writer|OutputStre
 func (j *reader) standIn(text string, groovy bool) string {
 	return replaced(text, len(text), func(inner, reference string) string {
 		_, constant := j.constants[inner]
-		if groovy && !constant && !j.runtime[inner] && !strings.HasPrefix(inner, "__") {
+		if groovy && !constant && !j.named(inner) && !strings.HasPrefix(inner, "__") {
 			return reference // the script's own
 		}
 		return "1"
@@ -330,20 +336,17 @@ func (j *reader) scriptCapture(e *element, q *plan.Request) {
 
 // scriptAssertion is a script that judges a response; one that fails judges it as failed.
 // It runs whatever other assertions say, as in JMeter.
-func (j *reader) scriptAssertion(e *element, q *plan.Request) plan.Expectation {
+func (j *reader) scriptAssertion(e *element, q *plan.Request) {
 	p := j.program(e)
 	p.sampler = j.nameOf(q)
 	takes(q, true, func(a *expr.Response) {
 		l := &lent{response: a, judges: true}
-		_, err := p.run(a.Scope, l)
-		*userState[bool](a.Scope.User, verdictKey{p}) = err != nil || l.failure
+		if _, err := p.run(a.Scope, l); err != nil || l.failure {
+			a.Verdict = expr.Failed
+		}
 		l.leave(a.Scope.User, q)
 	})
-	return plan.Expectation{Check: func(a *expr.Response) bool { return !*userState[bool](a.Scope.User, verdictKey{p}) }}
 }
-
-// verdictKey is where the verdict of a script on the last response is.
-type verdictKey struct{ of *program }
 
 // scriptCall is __groovy, __BeanShell or __javaScript: an expression.
 func (j *reader) scriptCall(c *functionCall) expr.Expression {

@@ -129,14 +129,12 @@ func arguments(s string) (out []string, size int) {
 			continue // as JMeter, which looks back beyond it
 		case c == ')' && parens > 0:
 			parens--
-			continue
 		case c == ')' && i == 0:
 			return nil, 1
 		case c == ')':
 			return append(out, s[begin:i]), i + 1
 		case c == '(':
 			parens++
-			continue
 		}
 		previous = c
 	}
@@ -182,7 +180,7 @@ func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expre
 		return j.function(n, name, depth), true
 	}
 	inner = withoutBackslashes(inner)
-	if inner == "JMeterThread.last_sample_ok" {
+	if inner == lastSampleOK {
 		return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
 			return expr.TextValue(strconv.FormatBool(s.User == nil || !s.User.Failed()))
 		}}, true
@@ -275,18 +273,11 @@ func eachPiece(pattern string, take func(text string, literal bool) bool) bool {
 		n := 1
 		switch c := rest[0]; {
 		case c == '\'':
-			end := strings.IndexByte(rest[1:], '\'')
-			if end < 0 {
+			text, size := quotedPiece(rest)
+			if size == 0 || !take(text, true) {
 				return false
 			}
-			text := rest[1 : 1+end]
-			if text == "" {
-				text = "'"
-			}
-			if !take(text, true) {
-				return false
-			}
-			n = end + 2
+			n = size
 		case c|0x20 >= 'a' && c|0x20 <= 'z':
 			for n < len(rest) && rest[n] == c {
 				n++
@@ -302,6 +293,25 @@ func eachPiece(pattern string, take func(text string, literal bool) bool) bool {
 		rest = rest[n:]
 	}
 	return true
+}
+
+// quotedPiece is the text in quotes that s begins with, in which two are one, with its
+// size; two alone are one, too. A size of 0: it has no end.
+func quotedPiece(s string) (text string, size int) {
+	if strings.HasPrefix(s, "''") {
+		return "'", 2
+	}
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		if s[i] == '\'' {
+			if !strings.HasPrefix(s[i+1:], "'") {
+				return b.String(), i + 1
+			}
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return "", 0
 }
 
 // Dated compiles a pattern of Java's dates, as far as it is of numbers and names that Go

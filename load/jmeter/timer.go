@@ -2,6 +2,7 @@ package jmeter
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -24,6 +25,7 @@ type timer struct {
 	draw          func(rng *rand.Rand, delay, spread float64) float64
 	pacing        *pacing
 	gate          plan.Action // nil but for a timer that users wait at together
+	script        *program    // nil but for one that says how long
 }
 
 // gate is a SyncTimer: users wait at it until there are so many.
@@ -167,6 +169,10 @@ func (j *reader) timer(e *element) timer {
 		return timer{gate: j.scheduled(e)}
 	case shapingTimer:
 		return timer{gate: j.shape(e)}
+	case "JSR223Timer", "BeanShellTimer":
+		p := j.program(e)
+		p.sampler = func(*expr.Scope) string { return p.label }
+		return timer{script: p}
 	}
 	j.refuseOthers(e, "ConstantTimer.delay", "RandomTimer.range")
 	milliseconds := func(name string) expr.Template {
@@ -189,10 +195,25 @@ func (d *delays) Act(ctx context.Context, u plan.User) bool {
 	var sum float64
 	for i := range d.timers {
 		t := &d.timers[i]
+		if t.script != nil {
+			sum += t.script.milliseconds(u)
+			continue
+		}
 		sum += t.draw(scope.RNG, milliseconds64(t.delay, scope), milliseconds64(t.spread, scope))
 	}
 	sum = min(max(sum, 0), plan.MaxDuration.Seconds()*1e3)
 	return u.PauseUntil(ctx, u.Due().Add(time.Duration(sum*float64(time.Millisecond))))
+}
+
+// milliseconds are those that a script comes to, with those that it slept.
+func (p *program) milliseconds(u plan.User) float64 {
+	l := &lent{previous: lastOf(u)}
+	v, _ := p.run(u.Scope(), l)
+	ms, err := strconv.ParseFloat(strings.TrimSpace(fmt.Sprint(v)), 64)
+	if err != nil || math.IsNaN(ms) {
+		ms = 0
+	}
+	return ms + float64(l.wait.Milliseconds())
 }
 
 // milliseconds64 renders a number; what is none counts as 0, as in JMeter.

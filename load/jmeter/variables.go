@@ -1,7 +1,9 @@
 package jmeter
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +25,9 @@ func furtherOf(s *expr.Scope) *further { return userState[further](s.User, furth
 // value reads a variable by its name, whatever filled it. Parsing is over by then, so
 // that nothing changes the reader's maps.
 func (j *reader) value(s *expr.Scope, name string) (string, bool) {
+	if name == lastSampleOK {
+		return strconv.FormatBool(s.User == nil || !s.User.Failed()), true
+	}
 	if slot, ok := j.Slot(name); ok && slot < len(s.Values) && s.Values[slot].JSON != "" {
 		return s.Values[slot].Text, true
 	}
@@ -33,6 +38,30 @@ func (j *reader) value(s *expr.Scope, name string) (string, bool) {
 	}
 	text, ok := j.constants[name]
 	return text, ok
+}
+
+// lastSampleOK is the variable that says whether a user's last sample succeeded.
+const lastSampleOK = "JMeterThread.last_sample_ok"
+
+// ownName is what the names of variables begin with that are whittle's own.
+const ownName = "whittle "
+
+// allVariables lists a user's variables as JMeter's Debug Sampler shows them.
+func (j *reader) allVariables(s *expr.Scope) string {
+	names := slices.Concat(slices.Collect(maps.Keys(j.constants)), j.SlotNames(), slices.Collect(maps.Keys(*furtherOf(s))), []string{lastSampleOK})
+	slices.Sort(names)
+	var b strings.Builder
+	b.WriteString("JMeterVariables:\n")
+	for _, name := range slices.Compact(names) {
+		if strings.HasPrefix(name, ownName) {
+			continue
+		}
+		if text, ok := j.value(s, name); ok && b.Len() < expr.MaxBody {
+			b.WriteString(name + "=" + text + "\n")
+		}
+	}
+	b.WriteString("\n")
+	return b.String()
 }
 
 // maxFurther bounds the variables of one user that have no slot.
@@ -64,20 +93,12 @@ func (j *reader) remove(s *expr.Scope, name string) {
 	}
 }
 
-// assignAll sets name_1, name_2 … and name_matchNr, and removes what an earlier and
-// longer list has left.
+// assignAll sets name_1, name_2 … and name_matchNr.
 func (j *reader) assignAll(s *expr.Scope, name string, texts []string) {
-	before := 0
-	if old, ok := j.value(s, name+"_matchNr"); ok {
-		before, _ = strconv.Atoi(old)
-	}
 	for i, text := range texts {
-		j.assign(s, name+"_"+strconv.Itoa(i+1), text)
+		j.assign(s, listed(name, i+1), text)
 	}
-	for i := len(texts) + 1; i <= min(before, expr.MaxMatches); i++ {
-		j.remove(s, name+"_"+strconv.Itoa(i))
-	}
-	j.assign(s, name+"_matchNr", strconv.Itoa(len(texts)))
+	j.assign(s, name+matchNumber, strconv.Itoa(len(texts)))
 }
 
 // varies reports whether something fills a variable during the run.
@@ -244,6 +265,9 @@ func (j *reader) findRuntime(e *element) {
 		for name := range strings.SplitSeq(names, sep) {
 			j.listed[strings.TrimSpace(name)] = true
 		}
+	}
+	if j.indexes {
+		add(indexName(e), "\n")
 	}
 	switch e.name {
 	case "CSVDataSet":
