@@ -133,6 +133,9 @@ type Profile struct {
 	// Requests is how many requests each endpoint served meanwhile, where
 	// that is known; "" is all of those that are not distinguished.
 	Requests map[string]int64
+	// Joined are the paths that were taken for one endpoint, since the same code served
+	// them: what differs is held to be a key, though it does not look like one.
+	Joined map[string][]string
 }
 
 // Lines is how a profile's lines came about.

@@ -108,6 +108,7 @@ func label(p *profile.Profile, m *marks, r *router) {
 			return ""
 		}
 		r.reconcile(p, m, turn)
+		r.joinAlike(p, m, turn)
 		p.Requests = m.requests(r.endpoint)
 		p.Turns = m.turns(p.Clock)
 	}

@@ -28,7 +28,10 @@ func TestTablesOfRouters(t *testing.T) {
 		}
 	}
 	r := i.readRouter(t.Context(), &profile.Profile{})
-	want := []string{"GET /items/{id}", "GET /v1/tenants/:tenant/users/:user/:item", "GET /v1/tenants/:tenant/users/:user/list", "POST /items"}
+	want := []string{
+		"* /acts", "* /any", "GET /items/{id}", "GET /ping", "GET /shops/all/:shop", "GET /v1/tenants/:tenant/users/:user/:item",
+		"GET /v1/tenants/:tenant/users/:user/list", "POST /api/:picture", "POST /items", "PUT /acts/:act",
+	}
 	if !slices.Equal(r.endpoints, want) {
 		t.Errorf("endpoints %q, want %q", r.endpoints, want)
 	}

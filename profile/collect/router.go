@@ -53,6 +53,7 @@ type router struct {
 	named map[place]string
 	alias map[string]string
 	keys  keyPlaces // in the paths of the requests
+	joint map[string]string // the one endpoint that several paths are: see joinAlike
 }
 
 // route is a row of a router's table.
@@ -190,7 +191,8 @@ func (r *router) endpoint(name string) string {
 	if found := profile.EndpointFor(name, r.endpoints); found != name || slices.Contains(r.endpoints, name) {
 		return found
 	}
-	return r.keys.open(name)
+	name = r.keys.open(name)
+	return cmp.Or(r.joint[name], name)
 }
 
 // routerWalk goes from the listeners of a process's servers to its routers.
@@ -475,6 +477,7 @@ func (w *routerWalk) handlers(r *router) {
 	if len(functions) != len(routes) {
 		return
 	}
+	w.text(&r.endpoints, "this.named()")
 	routes, functions = withoutCatchAll(routes, functions)
 	closures := map[int]closure{}
 	shared := map[place]map[string]bool{}

@@ -28,6 +28,11 @@
     }
   };
 
+  const named = []; // endpoints whose handlers are nowhere in a table
+  const name = (method, path) => {
+    if (named.length < MAX) named.push((method === 'ALL' ? '*' : method.toUpperCase()) + ' ' + path);
+  };
+
   // Express 4 and 5: a router's stack of layers. Where a router is mounted only its
   // own test knows, so it is asked with the paths that were requested.
   const deferred = []; // {handler, prefix, at}: applications in a closure
@@ -153,6 +158,26 @@
       }
       return true;
     },
+    function polka(x, prefix) { // 0.5: {GET: {'/path': [f]}}, and applications by the first part of a path
+      const by = data(x, 'handlers'), apps = data(x, 'apps');
+      if (!is(by) || !is(apps) || !is(data(x, 'bwares')) || typeof data(x, 'find') !== 'function') return false;
+      for (const method of Object.keys(by)) for (const path of Object.keys(by[method])) add([method], prefix, path, by[method][path]);
+      seen.add(x);
+      for (const base of Object.keys(apps)) if (!seen.has(apps[base])) polka(apps[base], join(prefix, base));
+      return true;
+    },
+    function h3(x, prefix) { // 2; what is mounted is among them, its prefix whole
+      const all = data(x, '~routes');
+      if (!Array.isArray(all) || !all.every(r => is(r) && typeof r.route === 'string')) return false;
+      for (const r of all) add([r.method || '*'], prefix, r.route, [r.handler]);
+      return true;
+    },
+    function moleculer(x) { // its actions are the broker's
+      const all = data(x, 'aliases');
+      if (!Array.isArray(all) || !all.length || !all.every(r => is(r) && typeof r.fullPath === 'string' && r.re instanceof RegExp)) return false;
+      for (const r of all) name(r.method, r.fullPath);
+      return true;
+    },
     function plainTable(x, prefix) { // {'GET /path': f}, {'/path': f}, {'/path': {GET: f}}, a Map of those
       const entries = x instanceof Map ? [...x.entries()].slice(0, MAX) : Object.getPrototypeOf(x) === Object.prototype || Object.getPrototypeOf(x) === null ? Object.keys(x).slice(0, MAX).map(k => [k, data(x, k)]) : [];
       let any = false;
@@ -219,6 +244,7 @@
     count: () => JSON.stringify({ routes: routes.length, deferred: deferred.length }),
     names: () => JSON.stringify(routes.map(r => ({ method: r.method, path: r.path, last: r.last }))),
     handlers: () => routes.map(r => r.handler),
+    named: () => JSON.stringify(named),
     // lengths says over how many lines functions go.
     lengths: (...all) => JSON.stringify(all.map(f => { try { return Function.prototype.toString.call(f).split('\n').length; } catch { return 0; } })),
   };

@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -206,6 +207,10 @@ func (r *Report) describe(p *profile.Profile) {
 	r.Samples = samplesOf(p)
 	if elsewhere := int64(p.Elsewhere()); p.Runtime == profile.Node && 2*elsewhere > total {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%.0f %% of the CPU is in threads that V8 does not profile, which no line here asks for as far as anybody sees: libuv's pool, V8's helpers, native code, or worker threads that did not respond as the profile began", 100*float64(elsewhere)/float64(total)))
+	}
+	for _, open := range slices.Sorted(maps.Keys(p.Joined)) {
+		paths := p.Joined[open]
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s stands for %d paths that no router's table names and the same code served, such as %s and %s", open, len(paths), paths[0], paths[1]))
 	}
 	if n := r.Samples; n < enoughForALine {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("only %d samples: the process used %.3f of a core; put load on it, or profile longer", n, r.Cores))

@@ -261,3 +261,12 @@ func TestThreadsThatNobodySeesAreSaid(t *testing.T) {
 		t.Error("it is not said")
 	}
 }
+
+// Paths that were taken for one endpoint by what ran are said to be.
+func TestPathsThatWereJoinedAreSaid(t *testing.T) {
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Joined: map[string][]string{"GET /users/{id}": {"GET /users/anna", "GET /users/bernd", "GET /users/carla"}}}
+	want := "GET /users/{id} stands for 3 paths that no router's table names and the same code served, such as GET /users/anna and GET /users/bernd"
+	if got := New([]*profile.Profile{p}).Warnings; !slices.Contains(got, want) {
+		t.Errorf("warnings %q", got)
+	}
+}
