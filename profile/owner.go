@@ -77,12 +77,15 @@ func generated(file string) bool {
 	return false
 }
 
+// DenoScheme begins the URLs of Deno's own scripts.
+const DenoScheme = "ext:"
+
 // OwnerOfScript finds whose a function under V8 is by its script's URL.
 func OwnerOfScript(url string) Owner {
 	switch {
 	case url == "": // native, or V8's own words: (program)
 		return System
-	case strings.HasPrefix(url, "node:") || strings.HasPrefix(url, "internal/") || strings.HasPrefix(url, "ext:"): // Deno's
+	case strings.HasPrefix(url, "node:") || strings.HasPrefix(url, "internal/") || strings.HasPrefix(url, DenoScheme):
 		return Standard
 	case strings.Contains(url, "/node_modules/") || strings.HasPrefix(url, "node_modules/"):
 		return Library

@@ -52,7 +52,7 @@ type router struct {
 	// of several that one function serves.
 	named map[place]string
 	alias map[string]string
-	keys  keyPlaces // in the paths of the requests
+	keys  keyPlaces         // in the paths of the requests
 	joint map[string]string // the one endpoint that several paths are: see joinAlike
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"whittle"
@@ -133,13 +134,13 @@ func Endpoints(all []*measure.Measured) *Ranking {
 		}
 	}
 	out.OtherThreads = float64(others) / float64(max(total, 1))
-	out.advise(lead, all[0].Taken[0].Runtime)
+	out.advise(lead, toKnow(all[0].Taken[0].Profile))
 	return out
 }
 
 // advise names the endpoint to carve first where it is sure which that is, and
 // else says what keeps it from being sure.
-func (r *Ranking) advise(l profile.Lead, runtime profile.Runtime) {
+func (r *Ranking) advise(l profile.Lead, toKnow string) {
 	r.Lead, r.Unknown, r.Samples = l.Over, l.Unknown, l.Samples
 	unknown := fmt.Sprintf("%.0f %% of the CPU belongs to no request that is known", 100*l.Unknown)
 	switch {
@@ -170,7 +171,7 @@ func (r *Ranking) advise(l profile.Lead, runtime profile.Runtime) {
 		r.Missing = elsewhere
 		return
 	}
-	r.Missing = toKnow(runtime)
+	r.Missing = toKnow
 }
 
 // elsewhere says what is known of work outside of JavaScript.
@@ -178,8 +179,11 @@ const elsewhere = "libuv's pool does the asynchronous forms of crypto, zlib, dns
 	"load one endpoint at a time (--endpoint), and compare the CPU time of the process"
 
 // toKnow says how a service's endpoints come to be known.
-func toKnow(runtime profile.Runtime) string {
-	if runtime == profile.Go {
+func toKnow(p *profile.Profile) string {
+	switch {
+	case slices.ContainsFunc(p.Functions, func(f profile.Function) bool { return strings.HasPrefix(f.File, profile.DenoScheme) }):
+		return "of Deno the requests of node:http are seen, and of what is built on it; those of Deno.serve are not: whittle profile names the lines that ask for the CPU"
+	case p.Runtime == profile.Go:
 		return "a Go handler is known where net/http's mux, gorilla/mux, chi, gin, echo, fiber, connect, gRPC or another router of docs/profile.md calls it, and its route where the sources are on this machine " +
 			"(run whittle in their folder if they were built with -trimpath); for other routers, " + `set the pprof label "endpoint" around each handler, as in ` +
 			`pprof.Do(ctx, pprof.Labels("endpoint", "GET /path"), handle); whittle profile names the lines that ask for the rest meanwhile`
