@@ -41,7 +41,7 @@ func each(texts ...string) func(net.Conn, int) {
 
 func gzipped(text string) string {
 	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
 	_, _ = w.Write([]byte(text))
 	_ = w.Close()
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", b.Len(), b.String())
