@@ -128,10 +128,7 @@ func TestFullDisks(t *testing.T) {
 	w.connected()
 	w.none("after a rollback that a gateway could not save")
 	states[0].free()
-	_, err = w.order(w.all[0], rollout.Order{Kind: rollout.Reset})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.reset(func() *whole { return w.all[0] })
 	w.promote(5000)
 	w.together(5000, 100, false)
 	w.breaks()
@@ -185,7 +182,8 @@ func delaySyncs(t testing.TB, pid int, by time.Duration) (end func()) {
 
 // TestSlowDisks: syncs of NATS servers take half as long as a lease, and longer than one.
 // Nobody is on the candidate then, each gateway says why, no user sees an error, and the
-// shift goes on when the disks are well again.
+// shift goes on when the disks are well again. A candidate that breaks while they are a
+// little slow meets no more users than it may, and all that was sent is judged.
 func TestSlowDisks(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t, 3)
@@ -213,9 +211,14 @@ func TestSlowDisks(t *testing.T) {
 	mend()
 	w.together(5000, 100, false)
 	w.promote(whittle.All)
+
+	// All, by so little that users stay on the candidate, which breaks.
+	mend = servers.slow(lease/100, 0, 1, 2)
 	w.everywhere(whittle.All)
 	w.breaks()
+	mend()
 	end()
 	w.adds()
 	w.faultless()
+	w.judged()
 }

@@ -351,11 +351,18 @@ func (w *walk) rollBack(r *rand.Rand) {
 // half has half of the users on the candidate again, each on one side.
 func (w *walk) half(r *rand.Rand) {
 	w.t.Helper()
-	until(w.t, "a new beginning is taken", func() bool {
-		_, err := w.order(w.any(r.IntN(3)), rollout.Order{Kind: rollout.Reset})
-		return err == nil || w.latest().Phase == whittle.PhaseShadow
-	})
+	w.reset(func() *whole { return w.any(r.IntN(3)) })
 	w.promote(5000)
 	w.everywhere(5000)
 	w.oneSide()
+}
+
+// reset has the shift begin anew, as soon as the order is for the position that the fleet
+// is at.
+func (w *walk) reset(at func() *whole) {
+	w.t.Helper()
+	until(w.t, "a new beginning is taken", func() bool {
+		_, err := w.order(at(), rollout.Order{Kind: rollout.Reset})
+		return err == nil || w.latest().Phase == whittle.PhaseShadow
+	})
 }

@@ -298,6 +298,60 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
+// TestWithheld: exchanges that a consumer does not bring, although the stream has them, come
+// by another one.
+func TestWithheld(t *testing.T) {
+	s := serve(t, t.TempDir(), server.RANDOM_PORT)
+	defer stop(s)
+	g := fleetOf(t, "nats://"+s.Addr().String(), 1, 500*time.Millisecond)[0]
+	js, err := jetstream.New(g.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish := func(id string) {
+		t.Helper()
+		until(t, "it is published", func() bool { return g.Publish(t.Context(), path, id, []byte(id)) == nil })
+	}
+	publish("1")
+	came := make(chan string, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		g.Follow(ctx, path, 0, func(s *Stored) { came <- string(s.Message) })
+	}()
+	defer func() { cancel(); <-over }()
+	next := func(want string) {
+		t.Helper()
+		select {
+		case got := <-came:
+			if got != want {
+				t.Fatalf("%s came, not %s", got, want)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s never came", want)
+		}
+	}
+	next("1")
+	stream, err := js.Stream(t.Context(), "whittle_test_evidence")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := stream.ConsumerNames(t.Context())
+	for name := range names.Name() {
+		if _, err := stream.PauseConsumer(t.Context(), name, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := names.Err(); err != nil {
+		t.Fatal(err)
+	}
+	publish("2")
+	publish("3")
+	next("2")
+	next("3")
+}
+
 // TestRefused: what a stream refuses for a limit is not there; what a server refuses as it
 // ends may be, with the others of its cluster.
 func TestRefused(t *testing.T) {

@@ -11,10 +11,11 @@ import (
 	"golang.org/x/time/rate"
 
 	"whittle"
+	"whittle/carve/fleet"
 	"whittle/carve/fleet/evidence"
 )
 
-// publishTime bounds the sending of one exchange.
+// publishTime is how long a store may take to say that it has an exchange.
 const publishTime = 5 * time.Second
 
 // sender sends exchanges to the stream.
@@ -25,6 +26,8 @@ type sender struct {
 	number atomic.Uint64
 	// limit bounds what this gateway sends, until it hears which part it may.
 	limit *rate.Limiter
+	// patience bounds the sending of one exchange.
+	patience time.Duration
 }
 
 // Observe sends an exchange to whoever leads, redacted and within the fleet's budget. What
@@ -67,13 +70,16 @@ func (p *Part) publish(r *route, run uint64, x *whittle.Exchange) whittle.Observ
 	if err != nil {
 		return whittle.Observation{Skip: whittle.SkipTooLarge}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), publishTime)
-	defer cancel()
-	err = p.member.Publish(ctx, x.Route, fmt.Sprintf("%s.%x.%d", m.Gateway, p.sender.run, m.Number), b)
+	s := fleet.Sending{
+		Route: x.Route, ID: fmt.Sprintf("%s.%x.%d", m.Gateway, p.sender.run, m.Number), Message: b, First: p.member.Instant(time.Now()),
+	}
+	err = p.deliver(context.Background(), &s)
 	if whittle.CodeOf(err) == whittle.Unavailable {
 		return whittle.Observation{Skip: whittle.SkipCutOff}
 	}
-	// Where it is not known what became of it, it is pending until its run ends.
+	if err != nil { // it is pending, whatever became of it
+		p.settling.add(s)
+	}
 	return whittle.Observation{Counted: true, Ask: err == nil && p.differs(b)}
 }
 

@@ -84,6 +84,7 @@ type Part struct {
 	waiting time.Time
 
 	sender   sender
+	settling settling
 	outcomes outbox
 	conduct  conduct
 	again    *rate.Limiter // of what both sides are asked about again, while this gateway leads
@@ -103,6 +104,7 @@ func New(o Options) (*Part, error) {
 	p := &Part{
 		o: o, running: make(chan struct{}), waiting: time.Now(), wake: notify.New(), look: notify.New(),
 	}
+	p.sender.patience = publishTime
 	p.sender.limit = rate.NewLimiter(rate.Limit(o.PerSecond), max(1, o.PerSecond/4))
 	p.again = rate.NewLimiter(rate.Limit(againShare*float64(o.PerSecond)), againSaved)
 	p.conduct.start()
@@ -130,8 +132,12 @@ func New(o Options) (*Part, error) {
 	p.sender.run = f.Node.Run
 	f.Node.Kept, f.Node.Routes, f.Node.Counts = kept.Rollout, p.table.Load().specs(), o.Gateway.Counts
 	f.Node.Use, f.Node.Replaced = p.use, p.replaced
-	p.member, err = jetstream.Open(f)
-	return p, err
+	if p.member, err = jetstream.Open(f); err != nil {
+		return nil, err
+	}
+	p.settling.more = notify.New()
+	p.settling.of = fleet.Unsettled{Remembered: p.member.Remembers(), Bytes: unsettledBytes}
+	return p, nil
 }
 
 // patience is after how many leases without a word of the fleet, from the beginning, that
@@ -248,6 +254,7 @@ func (p *Part) Run(ctx context.Context) error {
 	work.Go(func() { p.lead(ctx) })
 	work.Go(func() { p.show(ctx) })
 	work.Go(func() { p.outcomes.run(ctx, p) })
+	work.Go(func() { p.settle(ctx) })
 	work.Go(func() { p.member.Listen(ctx, subjectConduct, p.heed) })
 	work.Go(func() {
 		p.member.Listen(ctx, subjectTraffic, func(message []byte) { p.traffic.heed(message, p.table.Load(), time.Now()) })
