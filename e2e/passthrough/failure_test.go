@@ -298,8 +298,6 @@ func TestClientGoneCancelsTheUpstream(t *testing.T) {
 	}
 }
 
-// TestEarlyResponse has the upstream response and close before it has read the
-// body: the client gets the response.
 // TestEarlyResponse: an upstream that responds before it has read the body, and closes the
 // connection, which the system then resets, has its response passed on each time.
 func TestEarlyResponse(t *testing.T) {
@@ -331,6 +329,40 @@ func TestEarlyResponse(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestEarlyResponseToWhoSendsAllFirst: a client that reads nothing before it has sent all of
+// its request gets the response, too, where it came when most of the request was still to be
+// sent.
+func TestEarlyResponseToWhoSendsAllFirst(t *testing.T) {
+	const length = 24 << 20
+	responded := make(chan struct{})
+	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		if _, err := http.ReadRequest(r); err == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 5\r\n\r\nlarge")
+			responded <- struct{}{}
+			_, _ = io.Copy(io.Discard, r)
+		}
+	})
+	g := through(t, u)
+	for _, framing := range []string{fmt.Sprintf("Content-Length: %d\r\n\r\n", length), fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", length)} {
+		c := dial(t, g.addr)
+		sent := strings.Repeat("x", length)
+		_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: h\r\n"+framing+sent[:1<<20])
+		<-responded
+		if _, err := io.WriteString(c, sent[1<<20:]); err != nil {
+			t.Errorf("%.20q: %v", framing, err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		_ = c.Close()
+		if resp.StatusCode != http.StatusRequestEntityTooLarge || string(got) != "large" || err != nil {
+			t.Errorf("%.20q: %d %q, %v", framing, resp.StatusCode, got, err)
 		}
 	}
 }

@@ -226,10 +226,8 @@ func closeWrite(c net.Conn) error {
 // is given time to read the response first: closing would reset the connection.
 func (c *fastConn) close() {
 	if (c.over.Load() || c.from < c.to) && closeWrite(c.net) == nil {
-		c.awaitGone(lingerTime / 2)
-		if c.net.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
-			_, _ = io.CopyN(io.Discard, c.net, lingerBytes) // whatever ends it, the connection goes
-		}
+		c.awaitGone(stopTime)
+		linger(c.net, patiently)
 	}
 	_ = c.net.Close()   // nothing is outstanding on it
 	if !c.over.Load() { // else somebody may still read into the buffer

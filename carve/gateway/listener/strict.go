@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"whittle/internal/http1"
 	"whittle/internal/httpfield"
@@ -56,6 +55,8 @@ type Conn struct {
 	// over says that no further request may be read: see EndRequests.
 	over atomic.Bool
 	bad  atomic.Bool // err is set
+	// closing says that Close was called.
+	closing atomic.Bool
 	// number is the connection's, 0 where it has none yet.
 	number uint64
 	// tls is what was agreed on; nil where nothing is encrypted.
@@ -176,18 +177,17 @@ func (g *Conn) lengthen(p []byte) int {
 // under way is still written, and the client given time to read it.
 func (g *Conn) EndRequests() { g.over.Store(true) }
 
-const (
-	// lingerTime and lingerBytes bound what is read and dropped after the last
-	// response: closing with bytes unread would make the kernel reset the
-	// connection, and the response might be lost with it.
-	lingerTime  = time.Second
-	lingerBytes = 1 << 20
-)
-
-// Close implements net.Conn.
+// Close implements net.Conn. It lingers once: who closes the connection again, as a server
+// does with those that have had their time, closes it at once.
 func (g *Conn) Close() error {
-	if (g.over.Load() || g.bad.Load()) && g.CloseWrite() == nil && g.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
-		_, _ = io.CopyN(io.Discard, g.Conn, lingerBytes) // whatever ends it, the connection goes
+	if g.closing.Swap(true) {
+		return g.Conn.Close()
+	}
+	switch bad := g.bad.Load(); {
+	case bad && g.CloseWrite() == nil:
+		linger(g.Conn, shortly)
+	case !bad && g.over.Load() && g.CloseWrite() == nil:
+		linger(g.Conn, patiently)
 	}
 	return g.Conn.Close()
 }
