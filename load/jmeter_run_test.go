@@ -338,12 +338,13 @@ func TestExtractorsTakeFromTheResponse(t *testing.T) {
 			prop("JSONPostProcessor.match_numbers", numbers) + prop("JSONPostProcessor.defaultValues", others) + `</JSONPostProcessor><hashTree/>`
 	}
 	for _, c := range []struct{ below, use, want, target string }{
-		{rx(prop("RegexExtractor.regex", link)), "${x}", "x1", srv.URL},
+		{rx(prop("RegexExtractor.regex", link), prop("RegexExtractor.template", "$1$")), "${x}", "x1", srv.URL},
+		{rx(prop("RegexExtractor.regex", link)), "${x}", "", srv.URL}, // as JMeter: no template, no text
 		{rx(prop("RegexExtractor.regex", link), prop("RegexExtractor.match_number", "2"), prop("RegexExtractor.template", "$2$=$1$")), "${x}", "two=x2", srv.URL},
 		{rx(prop("RegexExtractor.regex", link)), "${x_g0}-${x_g2}", `href="x1">one-one`, srv.URL},
 		{rx(prop("RegexExtractor.regex", "nowhere(.)"), prop("RegexExtractor.default", "none")), "${x}", "none", srv.URL},
 		{rx(prop("RegexExtractor.regex", "nowhere(.)")), "${x}", "${x}", srv.URL},
-		{rx(prop("RegexExtractor.regex", `X-Id: (\S+)`), prop("RegexExtractor.useHeaders", "true")), "${x}", "h7", srv.URL},
+		{rx(prop("RegexExtractor.regex", `X-Id: (\S+)`), prop("RegexExtractor.template", "$1$"), prop("RegexExtractor.useHeaders", "true")), "${x}", "h7", srv.URL},
 		{bounds(), "${x}", "x1", srv.URL},
 		{bounds(prop("BoundaryExtractor.match_number", "2")), "${x}", "x2", srv.URL},
 		{bounds(prop("BoundaryExtractor.match_number", "3"), prop("BoundaryExtractor.default", "no")), "${x}", "no", srv.URL},

@@ -60,7 +60,7 @@ func (u *user) ended(ctx context.Context, q *plan.Request, o *observation) bool 
 	u.shard.record(o)
 	u.notify(q, o)
 	if !o.unseen {
-		u.failed = o.failure != "" && !o.forgiven || q.Part && u.failed
+		u.Concludes(o.failure != "" && !o.forgiven || q.Part && u.failed)
 	}
 	if q.Part {
 		return true

@@ -44,6 +44,7 @@ type identity struct {
 	requests     int64       // so far
 	sent         time.Time   // when the last of them was sent
 	failed       bool        // the last of them failed
+	failures     int64       // samples that failed
 	endedByError bool        // an error ends the user
 	done         bool        // the user has nothing more to do
 	state        map[any]any // what the plan's actions and functions store for it

@@ -109,13 +109,23 @@ func (u *user) ScriptFailed(ctx context.Context, err error) bool {
 	if ctx.Err() == nil {
 		u.shard.recordStepError(report.ErrorScript, err)
 	}
-	u.failed = true
+	u.Concludes(true)
 	return false
 }
 
+// Concludes is how Failed is decided on.
+func (u *user) Concludes(failed bool) {
+	if u.failed = failed; failed {
+		u.failures++
+	}
+}
+
+// Failures is the number of samples that failed.
+func (u *user) Failures() int64 { return u.failures }
+
 // Sampled counts the failure of a step that sent nothing.
 func (u *user) Sampled(kind string, err error) bool {
-	if u.failed = kind != ""; u.failed {
+	if u.Concludes(kind != ""); u.failed {
 		u.shard.recordStepError(kind, err)
 	}
 	return u.continues(&observation{failure: kind, mild: true})

@@ -108,6 +108,9 @@ func (j *reader) onlySimple(e *element) {
 	for _, c := range e.below {
 		switch c.name {
 		case "GenericController", "TransactionController", "RecordingController":
+			if c.is("TransactionController.parent") {
+				panic(c.at.Errorf(whittle.Unsupported, "%s, which makes a sample of its own, below %s is not supported, unless that ignores sub-controller blocks", c.title(), e.title()))
+			}
 			j.onlySimple(c)
 		default:
 			if strings.HasSuffix(c.name, "Controller") || c.name == "InterleaveControl" {
@@ -203,9 +206,9 @@ func (t *throttle) Act(ctx context.Context, u plan.User) bool {
 	if t.own {
 		runs = userState[throttled](u, t).take(share)
 	} else {
-		// Of n rounds, ⌊n·share/100 + ½⌋ run: the nth does where that number rises with it.
+		// Of n rounds, ⌈n·share/100 − ½⌉ run: the nth does where that number rises with it.
 		n := float64(countAll(u, t))
-		runs = math.Floor(n*share/100+0.5) > math.Floor((n-1)*share/100+0.5)
+		runs = share >= 100 || math.Ceil(n*share/100-0.5) > math.Ceil((n-1)*share/100-0.5)
 	}
 	return !runs || u.RunSteps(ctx, t.steps)
 }

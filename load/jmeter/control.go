@@ -88,6 +88,9 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 		// no figure: includeTimers changes nothing.
 		j.refuseOthers(e, "TransactionController.parent", "TransactionController.includeTimers")
 		env.prefix += e.label + " / "
+		if e.is("TransactionController.parent") {
+			return j.transaction(e, env)
+		}
 		return j.block(e, env)
 	case "LoopController":
 		return j.loopController(e, env)

@@ -1,7 +1,6 @@
 package jmeter
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -543,7 +542,10 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 	})
 	at, concat := e.where("JSONPostProcessor.jsonPathExprs"), e.is("JSONPostProcessor.compute_concat") || e.is("JSONPostProcessor.computeConcat")
 	for i := range all {
-		x, path := &all[i], j.valuePath(e, at, strings.TrimSpace(paths[i]), all[i].name)
+		x, text := &all[i], strings.TrimSpace(paths[i])
+		path := j.jsonPathOr(at, text, func() {
+			j.note(fmt.Sprintf("line %d: %s gives %s its default, as in JMeter, whose library cannot read the JSONPath %s", at.Line, e.title(), x.name, text))
+		})
 		takes(q, true, func(a *expr.Response) {
 			j.forgetList(a.Scope, x.name)
 			text := field.of(a)
@@ -578,10 +580,10 @@ func isWhole(text string) bool {
 	return err == nil
 }
 
-// valuePath is the path of a variable: for one that JMeter cannot read there is a note.
-func (j *reader) valuePath(e *element, at plan.Position, text, name string) func(*expr.Scope) (expr.JSONPath, bool) {
+// jsonPathOr is jsonPath; for one that JMeter surely cannot read it tells, and finds none.
+func (j *reader) jsonPathOr(at plan.Position, text string, tell func()) func(*expr.Scope) (expr.JSONPath, bool) {
 	if fixed, ok := j.compile(at, text, expr.AsText).Constant(); ok && brokenPath(rootedPath(strings.TrimSpace(fixed))) {
-		j.note(fmt.Sprintf("line %d: %s gives %s its default, as in JMeter, whose library cannot read the JSONPath %s", at.Line, e.title(), name, fixed))
+		tell()
 		return func(*expr.Scope) (expr.JSONPath, bool) { return nil, false }
 	}
 	return j.jsonPath(at, text)
@@ -684,9 +686,6 @@ func (j *reader) jsonPath(at plan.Position, text string) func(*expr.Scope) (expr
 	t := j.compile(at, text, expr.AsText)
 	if fixed, ok := t.Constant(); ok {
 		path, err := expr.CompilePath(rootedPath(strings.TrimSpace(fixed)))
-		if err == nil && brokenPath(rootedPath(strings.TrimSpace(fixed))) {
-			err = errors.New("JMeter's library cannot read it")
-		}
 		if err != nil {
 			panic(at.Errorf(whittle.Unsupported, "the JSONPath %s is not understood: %v", fixed, err))
 		}

@@ -68,7 +68,7 @@ func (j *reader) group(e *element, env elementScope) plan.Group {
 	case "PostThreadGroup":
 		g.Stage = plan.Teardown
 	}
-	j.prepared = nil
+	j.prepared, j.onError = nil, g.OnError
 	steps := j.block(e, env)
 	if index := j.roundIndex(e); index != nil {
 		steps = slices.Insert(steps, 0, plan.Step{Action: does(func(u plan.User) bool { index.set(u.Scope(), u.Loop()); return true })})

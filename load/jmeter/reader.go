@@ -44,6 +44,7 @@ type reader struct {
 	top             []*element                      // what the plan itself has
 	early           map[*element]bool               // what is looked at before any script runs: it is right below the plan or a group
 	loop            *repeat                         // the loop controller that is being read
+	onError         plan.OnError                    // of the group that is being read
 	prepared        []expr.Template                 // of the group that is being read: texts that are evaluated when a user begins
 	perLoops        map[*element]plan.Action
 	shared          map[*element]plan.Action // pre-processors that are one for all samplers

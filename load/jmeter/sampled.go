@@ -156,3 +156,49 @@ func (j *reader) dummy(e *element, env elementScope) []plan.Step {
 		return nil, true
 	})
 }
+
+// transaction runs its steps, of which JMeter makes one more sample: it fails with any of
+// them, and is looked at by the assertions in its scope. Nobody ends by it.
+type transaction struct {
+	steps  []plan.Step
+	checks *plan.Request // what looks at it
+	name   func(*expr.Scope) string
+	// ends says that users end by an assertion on it: JMeter, which is to begin the next
+	// loop then, does not find it.
+	ends bool
+}
+
+func (j *reader) transaction(e *element, env elementScope) []plan.Step {
+	t := &transaction{steps: j.block(e, env), checks: &plan.Request{}, ends: j.onError == plan.NextLoop}
+	within := env.extended(j, e.below)
+	j.labels[t.checks] = j.compile(e.at, e.label, expr.AsText)
+	j.addChecks(t.checks, elementScope{asserts: within.asserts})
+	t.name = j.nameOf(t.checks)
+	return []plan.Step{{Action: t}}
+}
+
+func (t *transaction) Inner() []plan.Step { return t.steps }
+
+func (t *transaction) Act(ctx context.Context, u plan.User) bool {
+	before, began := u.Failures(), u.Now()
+	if !u.RunSteps(ctx, t.steps) {
+		return false
+	}
+	code, message := "200", ""
+	a := &expr.Response{
+		Sampled: true, Verdict: expr.Succeeded, Label: t.name(u.Scope()), Code: &code, Message: &message, Scope: u.Scope(), Elapsed: u.Now().Sub(began),
+	}
+	failed := u.Failures() > before
+	if failed {
+		a.Verdict = expr.Failed
+	}
+	for i := range t.checks.Captures {
+		t.checks.Captures[i].Extract(a)
+	}
+	u.Concludes(a.Verdict == expr.Failed)
+	if t.ends && !failed && u.Failed() {
+		u.Stop()
+		return false
+	}
+	return true
+}

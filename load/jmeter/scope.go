@@ -116,7 +116,7 @@ func (j *reader) readByScope(e *element) bool {
 		if assertions[e.name] || extractorNames[e.name] {
 			return true
 		}
-		if !strings.HasSuffix(e.name, "ResultCollector") && !strings.HasSuffix(e.name, "Collector") && !strings.HasSuffix(e.name, "Writer") {
+		if !strings.HasSuffix(e.name, "Collector") && !strings.HasSuffix(e.name, "Writer") && !strings.HasSuffix(e.name, "Listener") {
 			return false
 		}
 	}

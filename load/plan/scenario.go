@@ -238,6 +238,10 @@ type User interface {
 	// and err are of its failure, empty where it succeeded. It reports whether the user
 	// continues.
 	Sampled(kind string, err error) bool
+	// Concludes says whether what the user's last samples are part of has failed; Failures
+	// is how many samples have.
+	Concludes(failed bool)
+	Failures() int64
 }
 
 // LoopRange parses "5" or "3-8"; as in Artillery, the end is exclusive.
