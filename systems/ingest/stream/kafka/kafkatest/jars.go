@@ -45,11 +45,18 @@ func cacheDir() string {
 }
 
 // fetch returns the folder with the jars, and downloads them first where they are
-// not there. Several processes may call it at once: one downloads, the others wait.
+// not there.
 func fetch(ctx context.Context, cache string) (string, error) {
-	jars := filepath.Join(cache, Version)
-	if _, err := os.Stat(jars); err == nil {
-		return jars, nil
+	return keep(cache, Version, func(work, kept string) error { return download(ctx, work, kept) })
+}
+
+// keep returns a folder of the cache, which fill makes where it is not there: in a
+// folder of its own that is renamed, so that all of it is there or nothing. Several
+// processes may call it at once: one fills, the others wait.
+func keep(cache, name string, fill func(work, kept string) error) (_ string, err error) {
+	at := filepath.Join(cache, name)
+	if _, err := os.Stat(at); err == nil {
+		return at, nil
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", fmt.Errorf("make Kafka's cache folder: %w", err)
@@ -62,32 +69,34 @@ func fetch(ctx context.Context, cache string) (string, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("lock Kafka's cache folder: %w", err)
 	}
-	if _, err := os.Stat(jars); err == nil {
-		return jars, nil
+	if _, err := os.Stat(at); err == nil {
+		return at, nil
 	}
-	return jars, download(ctx, cache, jars)
-}
-
-// download fills a folder of its own and renames it, so that jars are either
-// all there or none.
-func download(ctx context.Context, cache, jars string) (err error) {
-	work, err := os.MkdirTemp(cache, "download-")
+	work, err := os.MkdirTemp(cache, "making-")
 	if err != nil {
-		return fmt.Errorf("make Kafka's cache folder: %w", err)
+		return "", fmt.Errorf("make Kafka's cache folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	kept := filepath.Join(work, "kept")
+	if err := fill(work, kept); err != nil {
+		return "", err
+	}
+	if err := os.Rename(kept, at); err != nil {
+		return "", fmt.Errorf("keep %s of Kafka: %w", name, err)
+	}
+	return at, nil
+}
+
+// download has Maven gather the jars.
+func download(ctx context.Context, work, jars string) error {
 	if err := os.WriteFile(filepath.Join(work, "pom.xml"), []byte(pom), 0o600); err != nil {
 		return fmt.Errorf("write Maven's file: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, "mvn", "--quiet", "--batch-mode", "--strict-checksums",
-		copyPlugin, "-DoutputDirectory="+filepath.Join(work, "jars"))
+	cmd := exec.CommandContext(ctx, "mvn", "--quiet", "--batch-mode", "--strict-checksums", copyPlugin, "-DoutputDirectory="+jars)
 	cmd.Dir = work
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return whittle.Errorf(whittle.Unavailable, "fetch Kafka %s by Maven: %w\n%s", Version, err, out).
 			WithHint("Maven must reach its central repository, or a mirror named in ~/.m2/settings.xml")
-	}
-	if err := os.Rename(filepath.Join(work, "jars"), jars); err != nil {
-		return fmt.Errorf("keep Kafka's jars: %w", err)
 	}
 	return nil
 }

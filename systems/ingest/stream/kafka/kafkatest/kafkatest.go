@@ -45,14 +45,16 @@ type Options struct {
 // Broker is one broker, which is its own controller (KRaft). Its methods are
 // called by one goroutine at a time.
 type Broker struct {
-	dir      string
-	own      bool // dir is deleted at Close
-	jars     string
-	heap     string
-	settings map[string]string
-	client   int // ports
-	control  int
-	process  *child.Process
+	dir       string
+	own       bool // dir is deleted at Close
+	jars      string
+	formatted string // the folder that its data are a copy of
+	archive   string // Java's option for the archive of loaded classes
+	heap      string
+	settings  map[string]string
+	client    int // ports
+	control   int
+	process   *child.Process
 }
 
 // Missing says what the machine lacks to run a broker, and how to install it.
@@ -67,7 +69,7 @@ func Missing() error {
 	return nil
 }
 
-// Start fetches the jars where they are not there yet, formats a data folder,
+// Start fetches the jars where they are not there yet, makes a data folder,
 // starts a broker, and returns when it responds.
 func Start(ctx context.Context, o Options) (*Broker, error) {
 	if err := Missing(); err != nil {
@@ -81,7 +83,11 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{dir: o.Dir, jars: jars, heap: o.Heap, settings: o.Settings}
+	formatted, err := format(ctx, cache, jars)
+	if err != nil {
+		return nil, err
+	}
+	b := &Broker{dir: o.Dir, jars: jars, formatted: formatted, archive: "-XX:SharedArchiveFile=" + archiveIn(formatted), heap: o.Heap, settings: o.Settings}
 	b.heap = cmp.Or(b.heap, "512m")
 	if b.dir == "" {
 		if b.dir, err = os.MkdirTemp("", "kafka-"); err != nil {
@@ -95,7 +101,7 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 	return b, nil
 }
 
-// first formats and starts. A free port may be taken by another process before
+// first makes its data and starts. A free port may be taken by another process before
 // the broker binds it, hence the tries.
 func (b *Broker) first(ctx context.Context) error {
 	var err error
@@ -106,7 +112,7 @@ func (b *Broker) first(ctx context.Context) error {
 		if err = b.configure(); err != nil {
 			return err
 		}
-		if err = b.format(ctx); err != nil {
+		if err = b.copyData(); err != nil {
 			return err
 		}
 		if err = b.Restart(ctx); err == nil || ctx.Err() != nil {

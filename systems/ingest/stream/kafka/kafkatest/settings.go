@@ -2,18 +2,12 @@ package kafkatest
 
 import (
 	"bytes"
-	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
-
-	"whittle"
 )
 
 func (b *Broker) config() string { return filepath.Join(b.dir, "server.properties") }
@@ -79,32 +73,11 @@ rootLogger.appenderRef.out.ref=out
 // data is the folder of what the broker keeps.
 func (b *Broker) data() string { return filepath.Join(b.dir, "data") }
 
-// format makes the data folder, with a cluster id of its own.
-func (b *Broker) format(ctx context.Context) error {
-	id := base64.RawURLEncoding.EncodeToString(randomID()) // may begin with a dash, which would be an option
-	cmd := exec.CommandContext(ctx, "java",
-		b.java("kafka.tools.StorageTool", "format", "--ignore-formatted", "--cluster-id="+id, "-c", b.config())...)
-	cmd.Dir = b.dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return whittle.Errorf(whittle.Internal, "format the broker's storage: %w\n%s", err, out)
-	}
-	return nil
-}
-
-// randomID is a random UUID (version 4), as Kafka wants its cluster ids.
-func randomID() []byte {
-	id := make([]byte, 16)
-	rand.Read(id) // never fails
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id
-}
-
 // java returns the arguments that run one of Kafka's classes: a JVM that starts
 // fast and stays small.
 func (b *Broker) java(class string, args ...string) []string {
 	return append([]string{
-		"-Xmx" + b.heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+		b.archive, "-Xmx" + b.heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
 		"-Dlog4j2.configurationFile=" + filepath.Join(b.dir, "log4j2.properties"),
 		"-cp", filepath.Join(b.jars, "*"), class,
 	}, args...)
