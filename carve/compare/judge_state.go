@@ -38,16 +38,15 @@ type keptSeries struct {
 	Type     header.Head    `json:"type"`
 	Failure  header.Head    `json:"failure"`
 	Headers  header.Headers `json:"headers"`
-	// Cookies is what is known of the form of their values.
-	Cookies json.RawMessage `json:"cookies,omitempty"`
-	Method  []byte          `json:"method"`
+	header.FormState
+	Method []byte `json:"method"`
 }
 
 func (s *series) kept() (keptSeries, error) {
 	m, err := s.method.MarshalBinary()
 	return keptSeries{
 		Compared: s.compared, Asked: s.asked, Loose: s.loose, Errors: s.errors, Flaps: s.flaps,
-		Status: s.status, Type: s.kind, Failure: s.failure, Headers: s.headers, Cookies: s.headers.CookieState(), Method: m,
+		Status: s.status, Type: s.kind, Failure: s.failure, Headers: s.headers, FormState: s.headers.FormState(), Method: m,
 	}, err
 }
 
@@ -117,11 +116,11 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 			return err
 		}
 	}
-	mirrored, err := j.mirrored.headers.ReadCookies(k.Mirrored.Cookies, k.Mirrored.Compared)
+	mirrored, err := j.mirrored.headers.ReadForms(&k.Mirrored.FormState, k.Mirrored.Compared)
 	if err != nil {
 		return err
 	}
-	served, err := j.served.headers.ReadCookies(k.Served.Cookies, k.Served.Compared)
+	served, err := j.served.headers.ReadForms(&k.Served.FormState, k.Served.Compared)
 	if err != nil {
 		return err
 	}
@@ -132,8 +131,8 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	}
 	j.mirrored.restore(&k.Mirrored)
 	j.served.restore(&k.Served)
-	j.mirrored.headers.TakeCookies(mirrored)
-	j.served.headers.TakeCookies(served)
+	j.mirrored.headers.TakeForms(mirrored)
+	j.served.headers.TakeForms(served)
 	j.shareNoise()
 	j.rechecks, j.users, j.novelty, j.seconds = k.Rechecks, *k.Users, v, k.Seconds
 	j.shapes.Unpack(k.Shapes)

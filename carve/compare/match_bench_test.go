@@ -1,9 +1,15 @@
 package compare
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
+	"whittle"
 	"whittle/carve/compare/comparetest"
+	"whittle/internal/simtest"
 )
 
 func BenchmarkMatch(b *testing.B) {
@@ -12,5 +18,42 @@ func BenchmarkMatch(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Observe(x)
+	}
+}
+
+// BenchmarkMatchOfNoise compares bodies of which a part is made anew: an id, a time, a number,
+// and a list of ten advertisements, with an address that has a random state.
+func BenchmarkMatchOfNoise(b *testing.B) {
+	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	orders := comparetest.Orders(20, false)
+	say := func(now time.Time) whittle.Response {
+		var list []string
+		for range 10 {
+			k := r.IntN(30)
+			list = append(list, fmt.Sprintf(`{"id":"a%04d","title":"Title %d","price":%d.50}`, k, k, k))
+		}
+		body := fmt.Sprintf(`{"id":"%016x","at":%q,"took":%d,"ads":[%s],"orders":%s}`, r.Uint64(), now.Format(time.RFC3339), 30+r.IntN(90), strings.Join(list, ","), orders)
+		return whittle.Response{Status: 200, Body: []byte(body), Header: whittle.Header{"Content-Type": {"application/json"}, "X-Nonce": {fmt.Sprintf("%016x", r.Uint64())}}}
+	}
+	var list []*whittle.Exchange
+	for i := range 400 {
+		now := simtest.Start.Add(time.Duration(i) * 50 * time.Millisecond)
+		x := &whittle.Exchange{At: now, User: uint64(r.IntN(50)), Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/x/%d", r.IntN(30))}, Monolith: say(now), Candidate: say(now)}
+		if i%20 == 9 {
+			again := say(now)
+			x.Repeat = &again
+		}
+		list = append(list, x)
+	}
+	for _, x := range list {
+		j.Observe(x)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		j.Observe(list[i%len(list)])
 	}
 }

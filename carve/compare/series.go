@@ -196,11 +196,13 @@ func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
 			more = -1
 		}
 	}
-	if b, left, ok := s.headers.CookieBound(s.compared); ok {
-		bounds = append(bounds, b)
-		if more = max(more, left); left < 0 {
-			more = -1
-		}
+	forms, left := s.headers.FormBounds(s.compared)
+	bounds = append(bounds, forms...)
+	if more >= 0 {
+		more = max(more, left)
+	}
+	if left < 0 {
+		more = -1
 	}
 	return append(list, found...), append(bounds, s.looseBound()), more
 }

@@ -27,11 +27,24 @@ func (c *category) words() string {
 
 // categories are those of a side's values in one feature, in the memory of list.
 func (p *formPath) categories(list []category, k, side int, values []value, e *formExchange) []category {
-	if k == featPresence {
+	switch k {
+	case featPresence:
 		if len(values) == 0 {
 			return append(list, category{code: 0, word: "absent"})
 		}
 		return append(list, category{code: 1, word: "there"})
+	case featTwice:
+		return twiceCategory(list, values)
+	case featSorted:
+		return sortedCategory(list, values)
+	case featStill:
+		return p.still.category(list, side, values)
+	case featMember:
+		return p.members.category(list, values)
+	case featPair:
+		return p.pairCategory(list, side, values, e)
+	case featRange:
+		return p.ranges.category(list, values)
 	}
 	for i := range values {
 		if c, ok := p.category(k, side, &values[i], e); ok && !slices.ContainsFunc(list, func(o category) bool { return o.code == c.code }) {

@@ -164,10 +164,10 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 			continue
 		}
 		for k := range p.feature {
-			t := &p.feature[k]
-			if t.Odd == 0 || t.Bets.Now < formSuspect || t.decidedAt(p.unusual(k)) > 0 || t.bySecond(p.unusual(k)) {
+			if !p.suspects(k) {
 				continue
 			}
+			t := &p.feature[k]
 			what, _, _ := p.featureWords(k)
 			b.Estimate = eprocess.Ratio(t.Odd, t.Of)
 			b.High = eprocess.ShareBound(t.Odd, t.Of, 0.01)
@@ -200,7 +200,7 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 // hollow says why what nobody declared leaves no value of the body to compare; empty:
 // something is compared.
 func (f *Forms) hollow() (why string) {
-	if f.byValue() > 0 {
+	if f.vary || f.byValue() > 0 {
 		return ""
 	}
 	for _, path := range f.unmatched() {

@@ -57,6 +57,7 @@ type Forms struct {
 	known   int // entries of the learned noise that were taken
 	paths   []*formPath
 	named   bool // see NewNamed
+	vary    bool // see Named.Vary
 	over    int  // places beyond formPaths
 	dropped int  // places of which nothing was kept over a restart
 	index   map[uint64]int
@@ -72,6 +73,7 @@ type Forms struct {
 	asked   bool // request is that of the present exchange
 	sides   [3]formSide
 	lists   [3][]category
+	keys    []uint64
 }
 
 // formSide is one response of the present exchange: the values at each place.
@@ -122,14 +124,18 @@ func (f *Forms) take(k noise.Key, n int) {
 		return
 	}
 	p := newFormPath(k.Path, n, f.rule(k.Path))
-	p.own, p.holds = f.own[k.Path], !f.named
+	p.own, p.holds = f.own[k.Path], f.varies()
 	p.vary(k.Way)
 	f.put(p)
 }
 
+// varies reports whether each place is one at which the monolith was seen to vary.
+func (f *Forms) varies() bool { return !f.named || f.vary }
+
 func (f *Forms) put(p *formPath) {
 	f.index[digest.FNV([]byte(p.path))] = len(f.paths)
 	f.paths = append(f.paths, p)
+	f.meet(len(f.paths) - 1)
 	prefixHashes(f.below, p.path)
 }
 
@@ -154,9 +160,10 @@ func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 // that the monolith was asked twice.
 func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
 	monolith, candidate := clockOf(&x.Monolith), clockOf(&x.Candidate)
+	keys := requestKeys(x)
 	for i := range f.paths {
 		p := f.paths[i]
-		e := formExchange{monolith: f.sides[Monolith].values[i], candidate: f.sides[Candidate].values[i], n: n, at: x.At, timeless: f.Timeless, lists: &f.lists}
+		e := formExchange{monolith: f.sides[Monolith].values[i], candidate: f.sides[Candidate].values[i], n: n, at: x.At, timeless: f.Timeless, lists: &f.lists, sides: &f.sides, request: keys, keys: f.keys}
 		e.clocks[Monolith], e.clocks[Candidate] = monolith, candidate
 		if again {
 			e.repeat, e.again = f.sides[Repeat].values[i], true
@@ -169,6 +176,7 @@ func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
 			p.Samples = append(p.Samples, f.sampleOf(x, p.path, &e))
 			f.samples++
 		}
+		f.keys = e.keys
 	}
 }
 

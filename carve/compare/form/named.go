@@ -5,19 +5,27 @@ import (
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/noise"
 )
 
 // The following compares by form values that stand in no JSON body but have names
 // of their own, such as cookies: their place is a name.
 
-// NewNamed compares values that have names, none of them declared. sample shows an
-// exchange in which the candidate's form at a place was unusual, with both sides'
-// forms in words.
-func NewNamed(show *display.View, sample func(x *whittle.Exchange, path, from, to string) whittle.Sample) *Forms {
-	f := &Forms{index: map[uint64]int{}, below: map[uint64]bool{}, fields: newFieldCount(), Show: show, named: true}
+// Named says of what values with names are.
+type Named struct {
+	// Vary says that each is known to vary, and is a number where it is one of JSON.
+	Vary bool
+	// Sample shows an exchange in which the candidate's form at a place was unusual, with
+	// both sides' forms in words.
+	Sample func(x *whittle.Exchange, path, from, to string) whittle.Sample
+}
+
+// NewNamed compares values that have names, none of them declared.
+func NewNamed(show *display.View, n Named) *Forms {
+	f := &Forms{index: map[uint64]int{}, own: map[string]bool{}, below: map[uint64]bool{}, fields: newFieldCount(), Show: show, named: true, vary: n.Vary}
 	f.sampleOf = func(x *whittle.Exchange, path string, e *formExchange) whittle.Sample {
-		return sample(x, path, formSaid(e.monolith), formSaid(e.candidate))
+		return n.Sample(x, path, formSaid(e.monolith), formSaid(e.candidate))
 	}
 	return f
 }
@@ -46,6 +54,9 @@ func (f *Forms) Give(side int, path string, text []byte, x *whittle.Exchange) {
 		return
 	}
 	v := valueOfText(text)
+	if f.vary && jsondoc.IsNumber(text) {
+		v = valueOfNumber(text)
+	}
 	if v.form.class != classEmpty {
 		f.echo(&v, text, x)
 	}

@@ -16,13 +16,22 @@ const piecesMost = 24
 type Piece struct{ Name, Text string }
 
 // Pieces are those of a text of which the monolith changes some and not others: a link with
-// a signature, a sentence with a time, the claims of a token. None of a value of another
-// class, or of one piece. Two texts have the same pieces only if what stands between them is
-// the same, which between says.
+// a signature, a sentence with a time, the claims of a token, what base64 stands for. None of
+// a value of another class, or of one piece. Two texts have the same pieces only if what
+// stands between them is the same, which between says.
 func Pieces(text []byte) (list []Piece, between string) {
 	switch classify(text).class {
 	case classJWT:
 		return claimPieces(text)
+	case classToken, classBase64, classBase64URL:
+		if text = decoded(text); text == nil {
+			return nil, ""
+		}
+		if text[0] == '{' {
+			if list, between = memberPieces("member ", text); list != nil {
+				return list, between
+			}
+		}
 	case classText, classURL, classEmail:
 	default:
 		return nil, ""
@@ -60,13 +69,39 @@ func claimPieces(token []byte) (list []Piece, between string) {
 	if err != nil {
 		return nil, ""
 	}
+	return memberPieces("claim ", b)
+}
+
+// memberPieces are the members of an object, by name.
+func memberPieces(what string, object []byte) (list []Piece, between string) {
 	var all map[string]json.RawMessage
-	if json.Unmarshal(b, &all) != nil || len(all) > piecesMost {
+	if json.Unmarshal(object, &all) != nil || len(all) > piecesMost {
 		return nil, ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, Piece{"claim " + name[:min(len(name), echoNameMost)], string(all[name])})
+		list = append(list, Piece{what + name[:min(len(name), echoNameMost)], string(all[name])})
 		between += name + "\x00"
 	}
 	return list, between
+}
+
+// decodedLeast is how many bytes base64 must stand for to be taken for a text: as many random
+// ones are none.
+const decodedLeast = 12
+
+// decoded is the text that base64 stands for; nil: it stands for none.
+func decoded(text []byte) []byte {
+	if len(text) > aroundMost {
+		return nil
+	}
+	text = bytes.TrimRight(text, "=")
+	coding := base64.RawStdEncoding
+	if bytes.ContainsAny(text, "-_") {
+		coding = base64.RawURLEncoding
+	}
+	b, err := coding.AppendDecode(nil, text)
+	if err != nil || len(b) < decodedLeast || bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' && r != '\n' || r > '~' }) {
+		return nil
+	}
+	return b
 }

@@ -24,17 +24,18 @@ type formState struct {
 }
 
 type formPathState struct {
-	Path     string            `json:"p"`
-	Born     int               `json:"born"`
-	Varies   []string          `json:"v"`
-	Features [features]feature `json:"f"`
-	Offsets  []int64           `json:"o,omitempty"`
-	Off      int64             `json:"off,omitempty"`
-	Ages     []int64           `json:"ages,omitempty"`
-	Lag      int64             `json:"lag,omitempty"`
-	Rises    int               `json:"rises,omitempty"`
-	Ranked   int               `json:"ranked,omitempty"`
-	Orders   [2][]int64        `json:"orders"`
+	Path   string   `json:"p"`
+	Born   int      `json:"born"`
+	Varies []string `json:"v"`
+	// Features are those of which something is known, nil the others.
+	Features []*feature `json:"f"`
+	Offsets  []int64    `json:"o,omitempty"`
+	Off      int64      `json:"off,omitempty"`
+	Ages     []int64    `json:"ages,omitempty"`
+	Lag      int64      `json:"lag,omitempty"`
+	Rises    int        `json:"rises,omitempty"`
+	Ranked   int        `json:"ranked,omitempty"`
+	Orders   [2][]int64 `json:"orders"`
 	// Recent are the hashes of each side's last values, oldest first, in 4 bytes each.
 	Recent [2][]byte `json:"recent"`
 	// Words counts hashes of the monolith's words, of which there were Worded.
@@ -48,7 +49,7 @@ func (f *Forms) State() json.RawMessage {
 	s := formState{Dropped: f.dropped, Fields: slices.Sorted(maps.Keys(f.fields.at)), More: f.fields.more}
 	for _, p := range f.paths {
 		k := formPathState{
-			Path: p.path, Born: p.born, Varies: p.varies, Features: p.feature, Offsets: p.offsets, Off: p.off, Ages: p.ages, Lag: p.lag,
+			Path: p.path, Born: p.born, Varies: p.varies, Features: p.known(), Offsets: p.offsets, Off: p.off, Ages: p.ages, Lag: p.lag,
 			Rises: p.rises, Ranked: p.ranked, Samples: p.Samples, Words: p.vocabulary, Worded: p.worded,
 			Recent: [2][]byte{p.recent[Monolith].pack(), p.recent[Candidate].pack()},
 		}
@@ -85,7 +86,7 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 	}
 	var paths []*formPath
 	for i := range s.Paths {
-		p, ok := s.Paths[i].restored(n, f.rule(s.Paths[i].Path), !f.named)
+		p, ok := s.Paths[i].restored(n, f.rule(s.Paths[i].Path), f.varies())
 		if !ok {
 			return ErrState
 		}
@@ -109,12 +110,17 @@ func (s *formPathState) restored(n int, rule string, holds bool) (*formPath, boo
 	if len(s.Words) > wordsMost+1 || s.Worded < 0 || len(s.Recent[0]) > 4*remembered || len(s.Recent[1]) > 4*remembered || len(s.Orders[0]) > ordersKept || len(s.Orders[1]) > ordersKept {
 		return nil, false
 	}
-	if s.Born < 0 || s.Born > n || len(s.Varies) > 16 || len(s.Offsets) > offsetsKept || len(s.Ages) > offsetsKept || len(s.Samples) > formSamples || !eprocess.UpTo(s.Rises, s.Ranked) || s.Ranked > 64 {
+	if s.Born < 0 || s.Born > n || len(s.Varies) > 16 || len(s.Offsets) > offsetsKept || len(s.Ages) > offsetsKept || len(s.Samples) > formSamples || len(s.Features) > features || !eprocess.UpTo(s.Rises, s.Ranked) || s.Ranked > 64 {
 		return nil, false
 	}
 	p := newFormPath(s.Path, s.Born, rule)
 	p.holds = holds
-	p.varies, p.feature, p.offsets, p.off = s.Varies, s.Features, s.Offsets, s.Off
+	p.varies, p.offsets, p.off = s.Varies, s.Offsets, s.Off
+	for i, t := range s.Features {
+		if t != nil {
+			p.feature[i] = *t
+		}
+	}
 	p.ages, p.lag = s.Ages, s.Lag
 	p.rises, p.ranked, p.Samples = s.Rises, s.Ranked, s.Samples
 	if p.worded = s.Worded; s.Words != nil {
@@ -130,6 +136,17 @@ func (s *formPathState) restored(n int, rule string, holds bool) (*formPath, boo
 		}
 	}
 	return p, true
+}
+
+// known are the features of which something is known.
+func (p *formPath) known() []*feature {
+	list := make([]*feature, features)
+	for i := range p.feature {
+		if t := &p.feature[i]; t.M.N+t.C.N+t.R.N > 0 {
+			list[i] = t
+		}
+	}
+	return list
 }
 
 // ShowAgain redacts what was restored.

@@ -119,15 +119,21 @@ func (w *walker) look(x uint32) value {
 		v.form.class = classObject
 		return v
 	case jsondoc.Number:
-		v.form, v.size = numberForm(s), magnitude(s)
-		v.number, v.counts = counterOf(s)
-		v.amount, _ = strconv.ParseFloat(string(s), 64)
+		return valueOfNumber(s)
 	default:
 		t := valueOfText(s)
 		t.raw = v.raw
 		return t
 	}
 	v.hash = digest.Stir(digest.FNVOn(uint64(n.Kind), s))
+	return v
+}
+
+// valueOfNumber makes a value of a number as JSON writes it.
+func valueOfNumber(s []byte) value {
+	v := value{raw: s, form: numberForm(s), size: magnitude(s), hash: digest.Stir(digest.FNVOn(uint64(jsondoc.Number), s))}
+	v.number, v.counts = counterOf(s)
+	v.amount, _ = strconv.ParseFloat(string(s), 64)
 	if v.form.class == classTime {
 		v.size, v.counts = -1, false
 		v.at, _, _ = epochTime(s)

@@ -51,7 +51,7 @@ func (p *formPath) formWords() string {
 			s += ", " + w
 		}
 	case p.rising():
-		s += ", rising"
+		s += ", rising, at whatever pace"
 	case top.Class == classWord && len(p.vocabulary) <= wordsMost && p.worded > 0:
 		s = p.oneOfWords()
 	case again.N > 0 && float64(again.count(1)) <= 0.02*float64(again.N):
@@ -60,6 +60,15 @@ func (p *formPath) formWords() string {
 		} else {
 			s += ", new each time"
 		}
+	}
+	if p.isAmount() && !p.isRanged() && !p.rising() {
+		s += ", however large"
+	}
+	if t := &p.feature[featMember]; t.C.N > 0 && 2*t.M.count(0) > t.M.N && !p.sharesMembers() {
+		s += ", out of a set of each side's own"
+	}
+	if i := slices.IndexFunc(p.partners, (*partner).ready); i >= 0 {
+		s += ", the one that goes with " + p.partners[i].name
 	}
 	if e := p.feature[featEcho].M.top(); e.Words != "" {
 		s += ", equal to " + e.Words
@@ -154,7 +163,9 @@ func sizeWords(f form, size int) string {
 }
 
 // featureOrder is the order in which features are spoken of: what says most first.
-var featureOrder = [features]int{featForm, featPresence, featWord, featEcho, featTime, featRepeat, featFall, featSize}
+var featureOrder = [features]int{
+	featForm, featPresence, featWord, featEcho, featPair, featTime, featRepeat, featMember, featTwice, featSorted, featStill, featFall, featSize, featRange,
+}
 
 // featureWords say how the candidate deviates and what the monolith does.
 func (p *formPath) featureWords(k int) (what, candidate, monolith string) {
@@ -188,7 +199,27 @@ func (p *formPath) featureWords(k int) (what, candidate, monolith string) {
 	case featFall:
 		return "falls where the monolith's rises", "below earlier ones", "rising"
 	}
-	return "has another size", f.Words, usual
+	return p.otherWords(k)
+}
+
+// otherWords are featureWords of lists, sets, pairs and numbers.
+func (p *formPath) otherWords(k int) (what, candidate, monolith string) {
+	f := &p.feature[k]
+	switch k {
+	case featTwice:
+		return "has " + f.Words + " where the monolith's has none", f.Words, f.M.top().Words
+	case featSorted:
+		return "is in another order", f.Words, f.M.top().Words
+	case featStill:
+		return "stands still", "one and the same number", "another one each time"
+	case featMember:
+		return "is one that the monolith has never said", "another value", fmt.Sprintf("one of %d", len(p.members.of))
+	case featPair:
+		return "goes with another value than the monolith's", f.Words, "the value that goes with it"
+	case featRange:
+		return "lies elsewhere than the monolith's", f.Words, "as usual"
+	}
+	return "has another size", f.Words, f.M.top().Words
 }
 
 // isPrefix reports whether the candidate's unusual form differs in what stands before an id
@@ -226,8 +257,8 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 	var also []string
 	for _, k := range featureOrder {
 		t := &p.feature[k]
-		decided := t.decidedAt(p.unusual(k)) > 0
-		if t.Odd == 0 || !decided && (x.Decided || t.Bets.Now < formSuspect || t.bySecond(p.unusual(k))) {
+		decided := p.decidedAt(k) > 0
+		if !decided && (x.Decided || !p.suspects(k)) {
 			continue
 		}
 		what, candidate, monolith := p.featureWords(k)
@@ -254,6 +285,25 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 	}
 	x.Samples = append(x.Samples, p.Samples...)
 	return x, ok
+}
+
+// decidedAt is the exchange at which a feature was shown to differ; 0: it is not.
+func (p *formPath) decidedAt(k int) int {
+	t := &p.feature[k]
+	if t.Odd == 0 || k == featRange || k == featStill && !p.still.long || k == featMember && !p.sharesMembers() {
+		return 0
+	}
+	return t.decidedAt(p.unusual(k))
+}
+
+// suspects reports whether a feature is suspected to differ, and not shown.
+func (p *formPath) suspects(k int) bool {
+	t, least := &p.feature[k], float64(formSuspect)
+	if k == featRange {
+		least = rangeSuspect
+	}
+	return t.Odd > 0 && t.Bets.Now >= least && p.decidedAt(k) == 0 && !t.bySecond(p.unusual(k)) &&
+		(k != featRange || p.rule == "") && (k != featMember || p.sharesMembers())
 }
 
 // decidedAt is the exchange at which the feature was shown to differ; 0: it is not.

@@ -56,7 +56,7 @@ func (h *Headers) words(name string, x *whittle.Exchange, other *whittle.Respons
 	}
 	if whole, piece, ok := wholeOf(name); ok {
 		from, to = headerWords(whole, x, other)
-		return pieceWords(from, to, piece)
+		return pieceWords(whole, from, to, piece)
 	}
 	from, to = headerWords(name, x, other)
 	if whittle.ComparedOnRequest(name) && !slices.Contains(h.c.Headers, name) {

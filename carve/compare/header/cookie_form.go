@@ -18,10 +18,12 @@ const CookiesMost = 16
 const nameShown = 64
 
 // What is decided of headers' texts by direction leaves a third of its part of the
-// error rate to the values of cookies. With learned noise it has half of the texts'.
+// error rate to the values of cookies. With learned noise it has half of the texts', and of
+// that third the half is for the values of other headers.
 const (
 	directionPart  = 2.0 / 3
-	cookieFormPart = 1.0 / 6
+	cookieFormPart = 1.0 / 12
+	valueFormPart  = 1.0 / 12
 )
 
 // Cookies compares the values of cookies by form, as Forms does with fields of JSON,
@@ -40,7 +42,7 @@ type Cookies struct {
 
 func newCookieForms(c whittle.Comparison, show *display.View) *Cookies {
 	t := &Cookies{named: map[string]string{}, c: c, show: show}
-	t.Forms = form.NewNamed(show, t.sample)
+	t.Forms = form.NewNamed(show, form.Named{Sample: t.sample})
 	for _, e := range c.Expect {
 		if e.Kind == whittle.FoundHeader && (e.Path == "" || strings.EqualFold(e.Path, SetCookie)) && e.From == "" && e.To == "" {
 			t.Declare(display.Reason(e))
@@ -130,6 +132,7 @@ func (t *Cookies) bound(n int) (b whittle.Bound, more int, ok bool) {
 // are compared by value, but for lifetimes that the monolith changes by itself, and
 // the value by form.
 func (h *Headers) Cover(c *whittle.Coverage) {
+	h.values.cover(c)
 	own := h.cookies.Coverage(&whittle.Comparison{})
 	c.Cookies = len(h.cookies.Places())
 	if c.Cookies == 0 {
@@ -178,14 +181,48 @@ func (t *Cookies) showAgain() {
 	})
 }
 
-// CookieState is what is known of the form of cookies, to be saved.
-func (h *Headers) CookieState() json.RawMessage { return h.cookies.State() }
+// FormState is what is known of the form of cookies and of the headers that vary, to be saved.
+type FormState struct {
+	Cookies json.RawMessage `json:"cookies,omitempty"`
+	Values  json.RawMessage `json:"values,omitempty"`
+}
 
-// ReadCookies reads what CookieState gave after n compared exchanges.
-func (h *Headers) ReadCookies(b []byte, n int) (*Cookies, error) { return h.cookies.restored(b, n) }
+// KeptForms are what FormState says.
+type KeptForms struct {
+	cookies *Cookies
+	values  *values
+}
 
-// TakeCookies has cookies compared on from what ReadCookies gave.
-func (h *Headers) TakeCookies(c *Cookies) { h.cookies = c }
+// FormState gives what ReadForms reads.
+func (h *Headers) FormState() FormState {
+	s := FormState{Cookies: h.cookies.State()}
+	if len(h.values.Places()) > 0 {
+		s.Values = h.values.State()
+	}
+	return s
+}
 
-// CookieBound is what EQUIVALENT waits for until cookies are compared by form.
-func (h *Headers) CookieBound(n int) (b whittle.Bound, more int, ok bool) { return h.cookies.bound(n) }
+// ReadForms reads what FormState gave after n compared exchanges.
+func (h *Headers) ReadForms(s *FormState, n int) (k KeptForms, err error) {
+	if k.cookies, err = h.cookies.restored(s.Cookies, n); err == nil {
+		k.values, err = h.values.restored(s.Values, n)
+	}
+	return k, err
+}
+
+// TakeForms has forms compared on from what ReadForms gave.
+func (h *Headers) TakeForms(k KeptForms) { h.cookies, h.values = k.cookies, k.values }
+
+// FormBounds are what EQUIVALENT waits for until cookies and headers are compared by form.
+// more estimates the exchanges, -1: it cannot be said.
+func (h *Headers) FormBounds(n int) (list []whittle.Bound, more int) {
+	for _, of := range []func(int) (whittle.Bound, int, bool){h.cookies.bound, h.values.bound} {
+		if b, left, ok := of(n); ok {
+			list = append(list, b)
+			if more = max(more, left); left < 0 {
+				return list, -1
+			}
+		}
+	}
+	return list, more
+}

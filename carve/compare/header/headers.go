@@ -69,6 +69,7 @@ type Headers struct {
 	show              *display.View
 	noise             *headerNoise
 	cookies           *Cookies
+	values            *values
 	adopted           int // the noise's version that Names have
 	owned             int // see Owned
 }
@@ -85,7 +86,7 @@ func New(c whittle.Comparison, show *display.View) Headers {
 	return Headers{
 		Presence: headerHead{Head: NewHead()}, Text: headerHead{Head: NewHead()}, show: show,
 		c: c, index: map[string]int{}, expect: headerExpectations(c.Expect),
-		withNoise: c.LearnNoise && c.Kind != whittle.Statistical, noise: newHeaderNoise(), cookies: newCookieForms(c, show),
+		withNoise: c.LearnNoise && c.Kind != whittle.Statistical, noise: newHeaderNoise(), cookies: newCookieForms(c, show), values: newValues(show),
 	}
 }
 
@@ -127,6 +128,7 @@ func (h *Headers) See(x *whittle.Exchange, shape uint64, at Level) (loose, diffe
 	h.list(x)
 	h.cookies.Timeless = h.chosen
 	h.cookies.see(x, again, at.Alpha*cookieFormPart, at.N)
+	h.seeValues(x, again, at.Alpha*valueFormPart, at.N)
 	h.watch(x)
 	if again == nil && h.same(x.Monolith.Header, x.Candidate.Header) {
 		h.Presence.ObserveSame(at.Limit, at.Alpha, at.N)

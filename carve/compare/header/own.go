@@ -113,6 +113,7 @@ func (h *Headers) watch(x *whittle.Exchange) {
 // disown takes back what was won where a header turns out to be each server's own.
 func (h *Headers) disown(n *headerName) {
 	h.owned++
+	h.values.Own(n.Name)
 	for way := range n.Ways {
 		h.mark(n, headerHow(way))
 		h.noise.learn(n.Name, headerHow(way))

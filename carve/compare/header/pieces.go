@@ -1,6 +1,7 @@
 package header
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,20 +11,23 @@ import (
 // Where an address varies by itself (a Location with a random state), what does not vary of
 // it is compared by piece: each parameter of its query, and each segment of its path. Each
 // piece is a header of its own, with noise of its own; it is asked about only once the
-// whole is known to vary.
+// whole is known to vary. A Link has several addresses, each with what it is related as.
 
 // pieceOf stands between the name of a header and that of a piece of its address:
-// "Location ?page", "Location /2".
+// "Location ?page", "Location /2", "Link next ?page".
 const pieceOf = " "
 
 // Bounds of the pieces of one address.
 const (
 	piecesMost    = 16
 	pieceNameMost = 64
+	linksMost     = 4 // of one Link
 )
 
-// addressed are the headers that are one address.
-func addressed(name string) bool { return name == "Location" || name == "Content-Location" }
+// addresses are the headers that are one address, or several with what they are for.
+var addresses = []string{"Location", "Content-Location", "Link"}
+
+func addressed(name string) bool { return slices.Contains(addresses, name) }
 
 // wholeOf is the name of the header that a piece is of, and the piece's own; ok is false of
 // what is no piece.
@@ -32,9 +36,46 @@ func wholeOf(name string) (whole, piece string, ok bool) {
 	return whole, piece, ok && addressed(whole)
 }
 
-// pieces calls a function for each piece of an address: "?page" with "?page=2", "/2" with
-// its second segment. Of a parameter that comes again the values stand together.
-func pieces(address string, do func(name, word string)) {
+// pieces calls a function for each piece of what a header says.
+func pieces(header, word string, do func(name, word string)) {
+	if header != "Link" {
+		addressPieces(word, do)
+		return
+	}
+	var seen []string
+	for len(seen) < linksMost {
+		_, rest, found := strings.Cut(word, "<")
+		address, rest, closed := strings.Cut(rest, ">")
+		if !found || !closed {
+			return
+		}
+		end := strings.IndexByte(rest, '<')
+		if end < 0 {
+			end = len(rest)
+		}
+		rel := relOf(rest[:end])
+		if word = rest[end:]; slices.Contains(seen, rel) {
+			continue
+		}
+		seen = append(seen, rel)
+		addressPieces(address, func(name, piece string) { do(rel+pieceOf+name, piece) })
+	}
+}
+
+// relOf is what a link is related as, by its parameters.
+func relOf(parameters string) string {
+	for parameter := range strings.SplitSeq(parameters, ";") {
+		name, value, _ := strings.Cut(strings.Trim(parameter, " ,"), "=")
+		if strings.EqualFold(name, "rel") {
+			return strings.ReplaceAll(strings.Trim(value[:min(len(value), pieceNameMost)], `"`), " ", "-")
+		}
+	}
+	return "link"
+}
+
+// addressPieces calls a function for each piece of an address: "?page" with "?page=2", "/2"
+// with its second segment. Of a parameter that comes again the values stand together.
+func addressPieces(address string, do func(name, word string)) {
 	address, _, _ = strings.Cut(address, "#")
 	path, query, _ := strings.Cut(address, "?")
 	n := 0
@@ -65,17 +106,17 @@ func pieces(address string, do func(name, word string)) {
 
 // pieceWords are what the monolith and another say in a piece of an address, where both
 // have one.
-func pieceWords(from, to, piece string) (string, string) {
+func pieceWords(header, from, to, piece string) (string, string) {
 	if from == absent || to == absent {
 		return absent, absent
 	}
-	return pieceWord(from, piece), pieceWord(to, piece)
+	return pieceWord(header, from, piece), pieceWord(header, to, piece)
 }
 
 // pieceWord is a piece of an address; absent: it has none of the name.
-func pieceWord(address, piece string) string {
+func pieceWord(header, address, piece string) string {
 	word := absent
-	pieces(address, func(name, w string) {
+	pieces(header, address, func(name, w string) {
 		if name == piece {
 			word = w
 		}
@@ -96,7 +137,7 @@ func (h *Headers) varied(names []string, x *whittle.Exchange, responses []*whitt
 				continue // the whole speaks for itself
 			}
 			for _, address := range []string{from, to} {
-				pieces(address, func(piece, _ string) {
+				pieces(name, address, func(piece, _ string) {
 					if whole := name + pieceOf + piece; !here[whole] && h.name(whole) != nil {
 						here[whole] = true
 						names = append(names, whole)
@@ -110,7 +151,7 @@ func (h *Headers) varied(names []string, x *whittle.Exchange, responses []*whitt
 
 // learnPieces takes the pieces in which the monolith's own two addresses differ for noise.
 func (h *Headers) learnPieces(x *whittle.Exchange, other *whittle.Response) (learned bool) {
-	for _, name := range []string{"Location", "Content-Location"} {
+	for _, name := range addresses {
 		if _, known := h.index[name]; !known {
 			continue
 		}

@@ -34,6 +34,7 @@ func (h *Headers) Findings(limit float64) []whittle.Finding {
 	}
 	list := append(h.explained(&h.Presence, there, limit), h.explained(&h.Text, text, limit)...)
 	list = append(list, h.cookies.findings()...)
+	list = append(list, h.values.findings()...)
 	return append(list, h.addedFindings()...)
 }
 
@@ -218,6 +219,7 @@ func (h *Headers) ShowAgain() {
 		}
 	}
 	h.cookies.showAgain()
+	h.values.showAgain(h.show)
 }
 
 // linesSample is the exchange in short, with the lines of the headers that differ.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 
 	"whittle"
 	"whittle/carve/compare/display"
@@ -70,16 +71,24 @@ func AppendStep(dst []byte, at Place) []byte {
 
 // PlainKey reports whether a key can stand in a path as it is.
 func PlainKey(key []byte) bool {
-	if len(key) == 0 || len(key) > display.ValueShown || bytes.ContainsAny(key, `.[]*"$\`) {
+	if len(key) == 0 || len(key) > display.ValueShown {
 		return false
 	}
 	for _, c := range key {
-		if c <= ' ' || c >= 0x7f {
+		if !plainBytes[c] {
 			return false
 		}
 	}
 	return true
 }
+
+// plainBytes are those of plain keys.
+var plainBytes = func() (is [256]bool) {
+	for c := ' ' + 1; c < 0x7f; c++ {
+		is[c] = !strings.ContainsRune(`.[]*"$\`, c)
+	}
+	return is
+}()
 
 // looksLikeID reports whether a key names an entity rather than a field: an address,
 // all digits, eight and more hexadecimal characters (and dashes) with a digit, and

@@ -1,0 +1,73 @@
+package form
+
+import "slices"
+
+// Of ids that come out of a set of few, one that the monolith has never said is unusual.
+
+// Bounds of sets.
+const (
+	membersMost = 64 // values of a set
+	// Of so many of the candidate's values one must be the monolith's for the two to draw
+	// from one set: servers with ids of their own have none in common.
+	membersShared = 4
+)
+
+// members are the values of the monolith's set.
+type members struct {
+	of   map[uint64]bool
+	more bool // there are more than membersMost
+}
+
+// hasMembers reports whether values of a class may come out of a set.
+func hasMembers(c formClass) bool {
+	switch c {
+	case classUUID, classULID, classDigits, classHex, classToken, classBase64, classBase64URL, classNumeral, classEmail, classAddress, classURL, classText:
+		return true
+	}
+	return false
+}
+
+func (m *members) category(list []category, values []value) []category {
+	if m.more {
+		return list
+	}
+	for i := range values {
+		v := &values[i]
+		if v.hash == 0 || !hasMembers(v.form.class) {
+			continue
+		}
+		c := category{code: 0, word: "one of the monolith's"}
+		if !m.of[v.hash] {
+			c = category{code: 1, word: "one that the monolith has never said"}
+		}
+		if !slices.ContainsFunc(list, func(o category) bool { return o.code == c.code }) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (m *members) see(values []value) {
+	if m.more {
+		return
+	}
+	for i := range values {
+		v := &values[i]
+		if v.hash == 0 || !hasMembers(v.form.class) || m.of[v.hash] {
+			continue
+		}
+		if m.of == nil {
+			m.of = map[uint64]bool{}
+		}
+		if m.of[v.hash] = true; len(m.of) > membersMost {
+			m.more, m.of = true, nil
+			return
+		}
+	}
+}
+
+// sharesMembers reports whether the candidate says values of the monolith's set as well.
+func (p *formPath) sharesMembers() bool {
+	t := &p.feature[featMember].C
+	return membersShared*t.count(0) >= t.N
+}

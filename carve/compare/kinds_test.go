@@ -1,0 +1,365 @@
+package compare
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/internal/simtest"
+)
+
+// kindWorld is one side's part of an exchange in which a service makes values anew.
+type kindWorld struct {
+	r         *rand.Rand
+	user, key int
+	now       time.Time
+	calls     *int // of this side so far
+}
+
+// kindSaid is what a side says.
+type kindSaid struct {
+	body   string
+	header whittle.Header
+}
+
+type kindMakes func(w kindWorld) kindSaid
+
+// kind is a monolith, and a candidate that is wrong in one way.
+type kind struct {
+	name                string
+	monolith, candidate kindMakes
+	word                whittle.State // what must be said of the candidate
+	says                string        // in the findings, or what the coverage says
+}
+
+func inBody(format string, values func(w kindWorld) []any) kindMakes {
+	return func(w kindWorld) kindSaid { return kindSaid{body: fmt.Sprintf(format, values(w)...)} }
+}
+
+func inHeader(name, format string, values func(w kindWorld) []any) kindMakes {
+	return func(w kindWorld) kindSaid {
+		return kindSaid{body: `{"ok":true}`, header: whittle.Header{name: {fmt.Sprintf(format, values(w)...)}}}
+	}
+}
+
+func of(values ...any) func(kindWorld) []any { return func(kindWorld) []any { return values } }
+
+func randomID(w kindWorld) string { return fmt.Sprintf("%016x", w.r.Uint64()) }
+
+// adverts are pairs that belong together.
+var adverts = []string{"a1f3", "b27c", "c3d9", "d41e", "e5a0", "f6b8", "a7c2", "b8d5"}
+
+func advert(id, title int) string {
+	return fmt.Sprintf(`{"id":%q,"title":"Title of %s"}`, adverts[id], adverts[title][:1])
+}
+
+func listOf(items []string) string { return "[" + strings.Join(items, ",") + "]" }
+
+func sample(w kindWorld, twice, sorted bool) kindSaid {
+	pick := w.r.Perm(9)[:4]
+	if twice {
+		for i := range pick {
+			pick[i] = w.r.IntN(9)
+		}
+	}
+	if sorted {
+		slices.Sort(pick)
+	}
+	var items []string
+	for _, k := range pick {
+		items = append(items, fmt.Sprintf(`{"id":"p%d","price":%d.50}`, k*37%100, 10+k*7))
+	}
+	return kindSaid{body: `{"items":` + listOf(items) + `}`}
+}
+
+func coded(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+
+// wrongKinds are candidates that were EQUIVALENT once.
+var wrongKinds = []kind{
+	{
+		"a constant state in a Location",
+		inHeader("Location", "https://idp.example/authorize?state=%s&n=%d", func(w kindWorld) []any { return []any{randomID(w), w.key} }),
+		inHeader("Location", "https://idp.example/authorize?state=%s&n=%d", func(w kindWorld) []any { return []any{"8f3a61c27be90d54", w.key} }),
+		whittle.Different, "Location ?state",
+	},
+	{
+		"a constant nonce in a header",
+		inHeader("X-Nonce", "%s", func(w kindWorld) []any { return []any{randomID(w)} }),
+		inHeader("X-Nonce", "%s", of("8f3a61c27be90d54")),
+		whittle.Different, "X-Nonce",
+	},
+	{
+		"a constant cursor in a Link",
+		inHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`, func(w kindWorld) []any { return []any{randomID(w), w.key} }),
+		inHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`, func(w kindWorld) []any { return []any{"8f3a61c27be90d54", w.key} }),
+		whittle.Different, "Link",
+	},
+	{
+		"another page beside a random cursor in a Link",
+		inHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`, func(w kindWorld) []any { return []any{randomID(w), w.key} }),
+		inHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`, func(w kindWorld) []any { return []any{randomID(w), w.key + 1} }),
+		whittle.Different, "Link",
+	},
+	{
+		"a constant took_ms",
+		inBody(`{"a":1,"took_ms":%d}`, func(w kindWorld) []any { return []any{30 + w.r.IntN(90)} }),
+		inBody(`{"a":1,"took_ms":%d}`, of(42)),
+		whittle.Different, "$.took_ms",
+	},
+	{
+		"a constant timing with decimals",
+		inBody(`{"a":1,"timings":{"db":%.2f}}`, func(w kindWorld) []any { return []any{3 + w.r.Float64()*20} }),
+		inBody(`{"a":1,"timings":{"db":%.2f}}`, of(12.25)),
+		whittle.Different, "$.timings.db",
+	},
+	{
+		"an id outside the set",
+		inBody(`{"a":1,"node":%q}`, func(w kindWorld) []any { return []any{adverts[w.r.IntN(5)]} }),
+		inBody(`{"a":1,"node":%q}`, func(w kindWorld) []any { return []any{adverts[w.r.IntN(6)]} }),
+		whittle.Different, "$.node",
+	},
+	{
+		"random numbers of half the range",
+		inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(100)} }),
+		inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(50)} }),
+		whittle.Undecided, "$.draw",
+	},
+	{
+		"random numbers of ten times the range",
+		inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(100)} }),
+		inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(1000)} }),
+		whittle.Undecided, "$.draw",
+	},
+	{
+		"an element drawn twice",
+		func(w kindWorld) kindSaid { return sample(w, false, false) },
+		func(w kindWorld) kindSaid { return sample(w, true, false) },
+		whittle.Different, "$.items[*].id",
+	},
+	{
+		"the order within a random list",
+		func(w kindWorld) kindSaid { return sample(w, false, true) },
+		func(w kindWorld) kindSaid { return sample(w, false, false) },
+		whittle.Different, "$.items[*].price",
+	},
+	{
+		"values that no longer go together",
+		inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any { k := w.r.IntN(6); return []any{advert(k, k)} }),
+		inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any { return []any{advert(w.r.IntN(6), w.r.IntN(6))} }),
+		whittle.Different, "$.ad.title",
+	},
+	{
+		"values of a list that no longer go together",
+		inBody(`{"a":1,"ads":%s}`, func(w kindWorld) []any {
+			var list []string
+			for _, k := range w.r.Perm(8)[:3] {
+				list = append(list, advert(k, k))
+			}
+			return []any{listOf(list)}
+		}),
+		inBody(`{"a":1,"ads":%s}`, func(w kindWorld) []any {
+			var list []string
+			p := w.r.Perm(8)[:3]
+			for i, k := range p {
+				list = append(list, advert(k, p[(i+1)%3]))
+			}
+			return []any{listOf(list)}
+		}),
+		whittle.Different, "$.ads[*].title",
+	},
+	{
+		"another user's id in a cookie",
+		inHeader("Set-Cookie", "uid=u-%d; Path=/", func(w kindWorld) []any { return []any{4000 + w.user} }),
+		inHeader("Set-Cookie", "uid=u-%d; Path=/", func(w kindWorld) []any { return []any{4000 + (w.user+1)%12} }),
+		whittle.Different, "Set-Cookie uid",
+	},
+	{
+		"another user's number in a cookie",
+		inHeader("Set-Cookie", "uid=%d; Path=/", func(w kindWorld) []any { return []any{4000 + w.user} }),
+		inHeader("Set-Cookie", "uid=%d; Path=/", func(w kindWorld) []any { return []any{4000 + (w.user+1)%12} }),
+		whittle.Different, "Set-Cookie uid",
+	},
+	{
+		"another user's id in a cookie with a nonce",
+		inHeader("Set-Cookie", "uid=u-%d.%s; Path=/", func(w kindWorld) []any { return []any{4000 + w.user, randomID(w)} }),
+		inHeader("Set-Cookie", "uid=u-%d.%s; Path=/", func(w kindWorld) []any { return []any{4000 + (w.user+1)%12, randomID(w)} }),
+		whittle.Undecided, "no value of a cookie is compared",
+	},
+	{
+		"another offset inside base64",
+		inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any { return []any{coded(fmt.Sprintf("offset=%d&nonce=%s", w.key*20, randomID(w)))} }),
+		inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any {
+			return []any{coded(fmt.Sprintf("offset=%d&nonce=%s", w.key*20+1, randomID(w)))}
+		}),
+		whittle.Different, "$.cursor",
+	},
+	{
+		"another offset inside base64 of JSON",
+		inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any { return []any{coded(fmt.Sprintf(`{"o":%d,"n":%q}`, w.key*20, randomID(w)))} }),
+		inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any { return []any{coded(fmt.Sprintf(`{"o":%d,"n":%q}`, w.key*20+1, randomID(w)))} }),
+		whittle.Different, "$.cursor",
+	},
+	{
+		"another state under random keys",
+		inBody(`{"a":1,"jobs":{%q:{"state":"open"}}}`, func(w kindWorld) []any { return []any{randomID(w)} }),
+		inBody(`{"a":1,"jobs":{%q:{"state":"shut"}}}`, func(w kindWorld) []any { return []any{randomID(w)} }),
+		whittle.Equivalent, "$.jobs.*.state Reason:not seen in both responses under the same keys",
+	},
+	{
+		"a counter that counts double",
+		inBody(`{"a":1,"seq":%d}`, func(w kindWorld) []any { return []any{*w.calls} }),
+		inBody(`{"a":1,"seq":%d}`, func(w kindWorld) []any { return []any{2 * *w.calls} }),
+		whittle.Equivalent, "$.seq Form:an integer, rising, at whatever pace",
+	},
+}
+
+// equalKinds are services that are the same but for what each server has of its own.
+var equalKinds = []kind{
+	both("an integer of a range", inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(100)} })),
+	both("a number with decimals", inBody(`{"a":1,"score":%.2f}`, func(w kindWorld) []any { return []any{float64(w.key) + w.r.Float64()} })),
+	both("a nearly constant number", inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any {
+		if w.r.IntN(20) > 0 {
+			return []any{42}
+		}
+		return []any{w.r.IntN(100)}
+	})),
+	{
+		name:      "a faster candidate",
+		monolith:  inBody(`{"a":1,"took_ms":%d}`, func(w kindWorld) []any { return []any{30 + w.r.IntN(90)} }),
+		candidate: inBody(`{"a":1,"took_ms":%d}`, func(w kindWorld) []any { return []any{int(w.r.ExpFloat64())} }),
+	},
+	{
+		name:      "a candidate that takes 0.2 ms",
+		monolith:  inBody(`{"a":1,"took":%.1f}`, func(w kindWorld) []any { return []any{3 + w.r.ExpFloat64()*20} }),
+		candidate: inBody(`{"a":1,"took":%.1f}`, func(w kindWorld) []any { return []any{0.1 + float64(w.r.IntN(3))/10} }),
+	},
+	{
+		name:      "a candidate without other clients",
+		monolith:  inBody(`{"a":1,"active_connections":%d}`, func(w kindWorld) []any { return []any{20 + w.r.IntN(9)} }),
+		candidate: inBody(`{"a":1,"active_connections":%d}`, of(1)),
+	},
+	{
+		name:      "each server's own tokens for a user",
+		monolith:  inHeader("Set-Cookie", "sid=%016x; Path=/", func(w kindWorld) []any { return []any{uint64(w.user+1) * 0x9e3779b97f4a7c15} }),
+		candidate: inHeader("Set-Cookie", "sid=%016x; Path=/", func(w kindWorld) []any { return []any{uint64(w.user+1) * 0xbf58476d1ce4e5b9} }),
+	},
+	{
+		name:      "instances behind a name",
+		monolith:  inHeader("X-Via", "%016x", func(w kindWorld) []any { return []any{uint64(w.r.IntN(3)+1) * 0x9e3779b97f4a7c15} }),
+		candidate: inHeader("X-Via", "%016x", func(w kindWorld) []any { return []any{uint64(w.r.IntN(2)+1) * 0xbf58476d1ce4e5b9} }),
+	},
+	both("a state in a Location", inHeader("Location", "https://idp.example/authorize?state=%s&n=%d", func(w kindWorld) []any { return []any{randomID(w), w.key} })),
+	both("a time in a Location", inHeader("Location", "/s?exp=%d&sig=%s&n=%d", func(w kindWorld) []any { return []any{w.now.Unix() + 900, randomID(w), w.key} })),
+	both("a number in a Location", inHeader("Location", "/jobs/%d", func(w kindWorld) []any { return []any{*w.calls} })),
+	both("two links", inHeader("Link", `</items?cursor=%s&page=%d>; rel="next", </items?page=%d>; rel=last`, func(w kindWorld) []any { return []any{randomID(w), w.key, 30} })),
+	both("a nonce in a header", inHeader("X-Nonce", "%s", func(w kindWorld) []any { return []any{randomID(w)} })),
+	both("a time taken in a header", inHeader("X-Took", "%.3f", func(w kindWorld) []any { return []any{w.r.ExpFloat64()} })),
+	both("an id of a set", inBody(`{"a":1,"node":%q}`, func(w kindWorld) []any { return []any{adverts[w.r.IntN(5)]} })),
+	both("an id of a set with a seldom one", inBody(`{"a":1,"node":%q}`, func(w kindWorld) []any { return []any{adverts[min(7, int(w.r.ExpFloat64()*1.2))]} })),
+	both("an id of a large set", inBody(`{"a":1,"node":"conn-%04x"}`, func(w kindWorld) []any { return []any{w.r.IntN(50)} })),
+	both("a list without an element twice", func(w kindWorld) kindSaid { return sample(w, false, false) }),
+	both("a list with elements twice", func(w kindWorld) kindSaid { return sample(w, true, false) }),
+	both("a list in order", func(w kindWorld) kindSaid { return sample(w, false, true) }),
+	both("a pair", inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any { k := w.r.IntN(6); return []any{advert(k, k)} })),
+	both("no pair", inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any { return []any{advert(w.r.IntN(6), w.r.IntN(6))} })),
+	both("a pair, seldom another", inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any {
+		k := w.r.IntN(6)
+		if w.r.IntN(40) == 0 {
+			return []any{advert(k, w.r.IntN(6))}
+		}
+		return []any{advert(k, k)}
+	})),
+	both("pairs that move", inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any {
+		k := w.r.IntN(6)
+		return []any{advert(k, (k+int(w.now.Sub(simtest.Start)/(15*time.Second)))%6)}
+	})),
+	{name: "pairs that move, copied late", monolith: pairsLate(0), candidate: pairsLate(4 * time.Second)},
+	both("a user's id in a cookie", inHeader("Set-Cookie", "uid=u-%d; Path=/", func(w kindWorld) []any { return []any{4000 + w.user} })),
+	both("base64 of text with a nonce", inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any { return []any{coded(fmt.Sprintf("offset=%d&nonce=%s", w.key*20, randomID(w)))} })),
+	both("base64 of random text", inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any { return []any{coded(fmt.Sprintf("%x %s", w.r.IntN(1e6), randomID(w)))} })),
+}
+
+// pairsLate are pairs that a server reads late.
+func pairsLate(by time.Duration) kindMakes {
+	return inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any {
+		k := w.r.IntN(6)
+		return []any{advert(k, (k+int(w.now.Add(-by).Sub(simtest.Start)/(15*time.Second)))%6)}
+	})
+}
+
+func both(name string, makes kindMakes) kind {
+	return kind{name: name, monolith: makes, candidate: makes}
+}
+
+// playKind plays exchanges of a kind, ten in a second, of 12 users and 30 requests. It ends
+// where the verdict is DIFFERENT, which is looked at now and then.
+func playKind(t testing.TB, k *kind, seed uint64, n int) whittle.Verdict {
+	t.Helper()
+	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(seed, 41))
+	calls := [2]int{}
+	for i := range n {
+		user, key, now := r.IntN(12), r.IntN(30), simtest.Start.Add(time.Duration(i)*100*time.Millisecond)
+		say := func(makes kindMakes, side int) whittle.Response {
+			calls[side]++
+			s := makes(kindWorld{r, user, key, now, &calls[side]})
+			if s.header == nil {
+				s.header = whittle.Header{}
+			}
+			s.header["Content-Type"] = []string{"application/json"}
+			return whittle.Response{Status: 200, Body: []byte(s.body), Header: s.header}
+		}
+		x := &whittle.Exchange{At: now, User: uint64(user) + 1, Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/x/%d", key), Header: whittle.Header{"Cookie": {fmt.Sprintf("s=%04d", user*717)}}}}
+		x.Monolith, x.Candidate = say(k.monolith, 0), say(k.candidate, 1)
+		if i%20 == 19 {
+			again := say(k.monolith, 0)
+			x.Repeat = &again
+		}
+		if j.Observe(x); i%50 == 49 && j.Verdict().State == whittle.Different {
+			break
+		}
+	}
+	return j.Verdict()
+}
+
+// TestWrongKinds: each kind gets its word, and what a finding or, where nothing is found, the
+// coverage says.
+func TestWrongKinds(t *testing.T) {
+	t.Parallel()
+	for i := range wrongKinds {
+		k := &wrongKinds[i]
+		v := playKind(t, k, 1, 1500)
+		said := fmt.Sprintf("%+v %+v", v.Findings, v.Bounds)
+		if k.word == whittle.Equivalent {
+			said = fmt.Sprintf("%+v", v.Coverage)
+		}
+		if v.State != k.word || !strings.Contains(said, k.says) {
+			t.Errorf("%s: %s\n%.900s", k.name, v.Summary, said)
+		}
+	}
+}
+
+// TestEqualKindsRaiseNoAlarm: services that are the same, but for what each has of its own,
+// are called DIFFERENT in at most 5 of 100 runs.
+//
+// Hypothesis: given the request and the past, the two sides' values are exchangeable. Error
+// rate: 0.01, what a judge may spend. Source: Ville's inequality. SIM_RUNS takes more runs.
+func TestEqualKindsRaiseNoAlarm(t *testing.T) {
+	t.Parallel()
+	simtest.AtMost(0.05, 0.001).Play(t, "refused", func(run int) bool {
+		k := &equalKinds[run%len(equalKinds)]
+		v := playKind(t, k, uint64(run), 300)
+		if v.State == whittle.Different {
+			t.Logf("%s: %s %.600v", k.name, v.Summary, v.Findings)
+		}
+		return v.State == whittle.Different
+	})
+}
