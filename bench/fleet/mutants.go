@@ -36,6 +36,8 @@ var mutations = []mutation{
 	{"a gateway forgets what it knew when it restarts", "carve/fleet/fleet.go", "n.restore(c.Kept)", ""},
 	{"a new leader resumes from its record, whatever is known", "carve/fleet/lead.go", "case share == 0:\n\t\treturn 0, \"\"", "case f.Generation >= 0:\n\t\treturn share, \"\""},
 	{"the next step is decided before the store shows the last one", "carve/fleet/lead.go", "return r.proposed != nil && r.stored.Generation < r.proposed.Generation", "return r.proposed != nil && r.stored.Generation == 0"},
+	{"an exchange that was not acknowledged is not sent again", "carve/fleet/unsettled.go", "u.list, u.bytes = append(u.list, s), u.bytes+len(s.Message)", "_ = s"},
+	{"an exchange is sent again, however long ago it was sent first", "carve/fleet/unsettled.go", "now.since(s.First) < u.Remembered", "(s.First != Instant{})"},
 	{"the lease is taken while it is renewed", "carve/fleet/lead.go", "silent -= n.c.Lease", "silent += n.c.Lease"},
 }
 

@@ -188,6 +188,26 @@ func (w *world) settled() {
 	for _, t := range w.routes {
 		w.settledRoute(t, leader)
 	}
+	for _, g := range w.gateways {
+		w.settledStream(g)
+	}
+}
+
+// settledStream holds that the stream has each exchange that a gateway has sent once, but
+// for some of those that it has given up.
+func (w *world) settledStream(g *gateway) {
+	missing := int64(-*g.flying)
+	for _, gt := range g.gates {
+		missing += gt.counts.Ledger.Pending
+	}
+	for _, x := range w.store.stream {
+		if x.gateway == g.name && x.run == g.gates[x.route].counts.Run {
+			missing--
+		}
+	}
+	if most := int64(g.unsettled.GivenUp); (missing < 0 || missing > most) && !w.lossy {
+		w.fail("the stream has %d too few of the exchanges that %s has sent, which has given up %d", missing, g.name, most)
+	}
 }
 
 func (w *world) settledRoute(t *truth, leader *gateway) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/hex"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,6 +47,12 @@ type gateway struct {
 	requests map[int]*request
 	next     int
 	decider  *decider
+
+	// flying are the exchanges on their way to the stream. Of those in unsettled, which are
+	// named in sending, the store has not said whether it has them.
+	flying    *int
+	unsettled fleet.Unsettled
+	sending   map[string]exchange
 }
 
 // gate is the gateway's part in a route: what is in force, its breaker, its ledger.
@@ -103,6 +110,8 @@ func (g *gateway) start() {
 	g.boot, g.stood, g.bootOffset = g.w.now, 0, g.wallOffset
 	g.run++
 	g.sent, g.came, g.contact, g.reports, g.decider = map[uint64]time.Duration{}, -time.Hour, -time.Hour, false, nil
+	g.flying, g.sending = new(int), map[string]exchange{}
+	g.unsettled = fleet.Unsettled{Remembered: remembered, Bytes: 1 << 20}
 	old := g.gates
 	g.gates, g.requests = map[*truth]*gate{}, map[int]*request{}
 	if g.digests == nil {
@@ -358,10 +367,44 @@ func (g *gateway) mirror(t *truth, gt *gate) {
 	default:
 		l.Pending++
 		g.next++
-		x := exchange{id: g.next, route: t, gateway: g.name, run: gt.counts.Run, digest: g.digests[t]}
-		if g.w.calm || g.w.chance(0.98) {
-			g.w.after(g.delay(), func() { g.w.store.stream = append(g.w.store.stream, x) })
-		}
+		g.publish(exchange{id: g.next, route: t, gateway: g.name, run: gt.counts.Run, digest: g.digests[t]})
+	}
+}
+
+// publish sends an exchange to the stream. Where the store does not say that it has it, of
+// which it has every other one, it is sent again.
+func (g *gateway) publish(x exchange) {
+	answered := g.w.calm || g.w.chance(0.98)
+	if answered || x.id%2 == 0 {
+		flying := g.flying
+		*flying++
+		g.w.after(g.delay(), func() {
+			*flying--
+			g.w.store.publish(x)
+		})
+	}
+	if !answered {
+		name := strconv.Itoa(x.id)
+		g.sending[name] = x
+		g.unsettled.Add(fleet.Sending{ID: name, First: g.instant()})
+		g.do(settleAgain, g.settle)
+	}
+}
+
+// settleAgain is the wait before an exchange is sent again.
+const settleAgain = 3 * time.Second
+
+// settle sends an exchange again, as soon as the store can be reached.
+func (g *gateway) settle() {
+	s, ok := g.unsettled.Next(g.instant())
+	switch {
+	case !ok:
+	case g.connected() && g.w.store.up:
+		g.w.count["exchanges sent again"]++
+		g.w.store.publish(g.sending[s.ID])
+	default:
+		g.unsettled.Add(s)
+		g.do(settleAgain, g.settle)
 	}
 }
 

@@ -21,6 +21,8 @@ type store struct {
 	down time.Duration // until then
 	// stream is the evidence: what is judged, in this order.
 	stream []exchange
+	// names are the exchanges that the store knows to be in the stream, and since when.
+	names map[exchange]time.Duration
 }
 
 // exchange is one message of evidence.
@@ -30,6 +32,22 @@ type exchange struct {
 	gateway string
 	run     uint64
 	digest  string
+}
+
+const (
+	// forgets is how long the store knows what is in the stream, and remembered how long
+	// a gateway counts on it.
+	forgets    = 10 * time.Second
+	remembered = 7 * time.Second
+)
+
+// publish appends an exchange to the stream, unless the store knows that it is there.
+func (s *store) publish(x exchange) {
+	if since, there := s.names[x]; there && s.w.now < since+forgets {
+		return
+	}
+	s.names[x] = s.w.now
+	s.stream = append(s.stream, x)
 }
 
 func (s *store) last() uint64 {
@@ -88,7 +106,11 @@ func (s *store) lose(n int) {
 	for _, e := range s.log {
 		s.kv[e.Key] = e
 	}
-	s.stream = s.stream[:max(0, len(s.stream)-s.w.rng.IntN(5))]
+	keep := max(0, len(s.stream)-s.w.rng.IntN(5))
+	for _, x := range s.stream[keep:] {
+		delete(s.names, x)
+	}
+	s.stream = s.stream[:keep]
 	s.w.lost(len(s.log))
 	for _, g := range s.w.gateways {
 		g.resync()

@@ -111,7 +111,7 @@ func (w *world) fail(format string, args ...any) {
 func Run(seed uint64, steps int) Result {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 0)), count: map[string]int{}}
 	w.lossy = w.chance(0.4)
-	w.store = store{w: w, up: true, kv: map[string]fleet.Entry{}}
+	w.store = store{w: w, up: true, kv: map[string]fleet.Entry{}, names: map[exchange]time.Duration{}}
 	for i := range 1 + w.rng.IntN(2) {
 		w.routes = append(w.routes, &truth{
 			spec: fleet.Route{
