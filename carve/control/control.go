@@ -290,7 +290,8 @@ func (c *Controller) Recheck(again *whittle.Recheck) (after time.Duration, more 
 	if r == nil {
 		return 0, false
 	}
-	return r.recheck(again)
+	after, more, _ = r.recheck(again)
+	return after, more
 }
 
 // WorthAsking reports whether the two sides differ in an exchange in a way that is worth

@@ -61,6 +61,8 @@ type kept struct {
 	Queries map[string]json.RawMessage `json:"queries,omitempty"`
 	// Place is how far a fleet's stream is in the evidence.
 	Place uint64 `json:"place,omitempty"`
+	// Settled is how many differences that both sides were asked about are in the evidence.
+	Settled uint64 `json:"settled,omitempty"`
 	// Before is what could not be compared when the evidence began, Looks the spec's
 	// that it is counted under.
 	Before uncompared `json:"before,omitzero"`

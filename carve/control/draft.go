@@ -61,7 +61,7 @@ func (d *draft) cut(r *route, now time.Time) {
 	d.st, d.timeline = r.st, r.timeline
 	d.own = kept{
 		Version: keptVersion, Generation: r.generation, Served: r.ev.servedSince(r.st.Since), Exposed: r.ev.exposed,
-		Guard: r.guardID, Past: r.past.evidence, Begun: r.ev.begun, Queries: d.queries, Place: r.ev.place,
+		Guard: r.guardID, Past: r.past.evidence, Begun: r.ev.begun, Queries: d.queries, Place: r.ev.place, Settled: r.ev.settled,
 		Before: r.ev.before, Looks: r.ev.looks,
 	}
 	if up := r.rise; up != nil {

@@ -40,6 +40,8 @@ type evidence struct {
 	looks              string
 	// place is that of the last exchange of a fleet's stream that was taken in.
 	place uint64
+	// settled counts the differences that both sides were asked about.
+	settled uint64
 	// changed says that something has come since the last save began.
 	changed bool
 	spare   []whittle.Outcome

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"time"
+
 	"whittle"
 	"whittle/carve/fleet"
 	"whittle/carve/rollout"
@@ -50,6 +52,28 @@ func (c *Controller) ObserveSent(s Sent, skip string, x *whittle.Exchange) {
 	r.ev.mu.Lock()
 	defer r.ev.mu.Unlock()
 	r.ev.count(from, x, &whittle.Observation{Skip: skip})
+}
+
+// RecheckSent is Recheck for what another gateway has sent. number is which of the route's
+// settled differences this is; 0: it is not settled, or is no evidence.
+func (c *Controller) RecheckSent(again *whittle.Recheck) (after time.Duration, more bool, number uint64) {
+	r := c.find(again.Exchange.Route)
+	if r == nil {
+		return 0, false, 0
+	}
+	return r.recheck(again)
+}
+
+// Settled is how many differences of a route that both sides were asked about are in the
+// evidence.
+func (c *Controller) Settled(name string) uint64 {
+	r := c.find(name)
+	if r == nil {
+		return 0
+	}
+	r.ev.mu.Lock()
+	defer r.ev.mu.Unlock()
+	return r.ev.settled
 }
 
 // Place is how far the evidence of a route has come in the fleet's stream.

@@ -130,7 +130,7 @@ func (r *route) take(rec state.Record) (lost string) {
 	if !r.c.o.Shows {
 		st = rollout.Resumed(st, r.c.o.Now())
 	}
-	r.st, r.issued, r.ev.place = st, own.Generation, own.Place
+	r.st, r.issued, r.ev.place, r.ev.settled = st, own.Generation, own.Place, own.Settled
 	r.ev.served, r.ev.step, r.ev.begun = max(0, own.Served), r.st.Since, own.Begun
 	if r.ev.before, r.ev.looks = own.Before, own.Looks; r.ev.looks != looks(&r.spec) {
 		r.ev.forgetUncompared(&r.spec)

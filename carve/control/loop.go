@@ -46,19 +46,22 @@ func (r *route) observe(from origin, x *whittle.Exchange) (o whittle.Observation
 	return o
 }
 
-// recheck takes both sides' responses to a request that was sent again.
-func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool) {
+// recheck takes both sides' responses to a request that was sent again. number is that of
+// a difference which is settled; 0: it is not, or is no evidence.
+func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool, number uint64) {
 	r.ev.mu.Lock()
 	defer r.ev.mu.Unlock()
 	if r.decided.Load().Phase == whittle.PhaseOff || again.Exchange.At.Before(r.ev.begun) {
-		return 0, false
+		return 0, false, 0
 	}
 	after, more = r.ev.judge.Recheck(again)
 	if !more {
+		r.ev.settled++
+		number = r.ev.settled
 		r.ev.stale, r.ev.changed = true, true
 		r.wake.Notify()
 	}
-	return after, more
+	return after, more, number
 }
 
 // gather processes all outcomes that have arrived and takes both locks. release

@@ -147,6 +147,9 @@ const Unread = "?"
 // Leader is the gateway that leads by the lease, as last seen. Empty: none.
 func (n *Node) Leader() string { return n.lease.Holder }
 
+// Term is that of the last lease that was seen.
+func (n *Node) Term() uint64 { return n.lease.Term }
+
 // Leads reports whether this node leads, and in which term.
 func (n *Node) Leads(now Instant) (term uint64, leads bool) {
 	n.advance(now)

@@ -374,8 +374,8 @@ func (g *gateway) mirror(t *truth, gt *gate) {
 // publish sends an exchange to the stream. Where the store does not say that it has it, of
 // which it has every other one, it is sent again.
 func (g *gateway) publish(x exchange) {
-	answered := g.w.calm || g.w.chance(0.98)
-	if answered || x.id%2 == 0 {
+	acknowledged := g.w.calm || g.w.chance(0.98)
+	if acknowledged || x.id%2 == 0 {
 		flying := g.flying
 		*flying++
 		g.w.after(g.delay(), func() {
@@ -383,7 +383,7 @@ func (g *gateway) publish(x exchange) {
 			g.w.store.publish(x)
 		})
 	}
-	if !answered {
+	if !acknowledged {
 		name := strconv.Itoa(x.id)
 		g.sending[name] = x
 		g.unsettled.Add(fleet.Sending{ID: name, First: g.instant()})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/control"
 	"whittle/carve/fleet/evidence"
 )
 
@@ -26,6 +27,9 @@ type more struct {
 	Version int           `json:"version"`
 	More    bool          `json:"more"`
 	After   time.Duration `json:"after_ns,omitempty"`
+	// Term and Number say which settled difference it is, and of which leader's. 0: of none.
+	Term   uint64 `json:"term,omitempty"`
+	Number uint64 `json:"number,omitempty"`
 }
 
 // differs reports whether an exchange, as it was sent, is worth asking both sides about
@@ -63,28 +67,34 @@ func (p *Part) Recheck(again *whittle.Recheck) (after time.Duration, another boo
 	if json.Unmarshal(reply, &said) != nil || said.Version != againVersion {
 		return 0, false
 	}
+	if said.Number > 0 {
+		p.unsaved.keep(&judged{term: said.Term, number: said.Number, at: time.Now(), question: question})
+	}
 	return said.After, said.More
 }
 
-// judgeAgain judges what came of asking both sides again, while this gateway leads.
+// judgeAgain judges what came of asking both sides again, while this gateway leads. It begins
+// with no more than the fleet's budget allows, and ends what was begun: what is left out
+// does not depend on what came of it.
 func (p *Part) judgeAgain(question []byte) []byte {
-	said := more{Version: againVersion}
-	said.After, said.More = p.askedAgain(question)
+	said := p.judgeOf(question, func(c *control.Controller, m *evidence.Message) bool {
+		return len(m.Rounds) > 0 || c.WorthAsking(m.Exchange) && p.again.Allow()
+	})
 	b, _ := json.Marshal(said) // plain values
 	return b
 }
 
-// askedAgain begins with no more than the fleet's budget allows, and ends what was begun:
-// what is left out does not depend on what came of it.
-func (p *Part) askedAgain(question []byte) (after time.Duration, another bool) {
+// judgeOf judges a question, if it is this gateway's to judge and wanted.
+func (p *Part) judgeOf(question []byte, wanted func(*control.Controller, *evidence.Message) bool) more {
+	said := more{Version: againVersion}
 	m, err := new(evidence.Decoder).Decode(question)
-	c := p.own.Load()
-	if err != nil || !m.Again || c == nil {
-		return 0, false
+	c, term := p.own.Load(), p.base.Load()
+	if err != nil || !m.Again || c == nil || term == nil {
+		return said
 	}
 	r := p.table.Load().routes[m.Exchange.Route]
 	if r == nil || r.digest != m.Digest {
-		return 0, false
+		return said
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -92,8 +102,10 @@ func (p *Part) askedAgain(question []byte) (after time.Duration, another bool) {
 		}
 	}()
 	m.Exchange.At = timely(m.Exchange.At, time.Now())
-	if len(m.Rounds) == 0 && (!c.WorthAsking(m.Exchange) || !p.again.Allow()) {
-		return 0, false
+	if !wanted(c, m) {
+		return said
 	}
-	return c.Recheck(&whittle.Recheck{Exchange: m.Exchange, Rounds: m.Rounds})
+	said.After, said.More, said.Number = c.RecheckSent(&whittle.Recheck{Exchange: m.Exchange, Rounds: m.Rounds})
+	said.Term = term.number
+	return said
 }

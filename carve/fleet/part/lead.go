@@ -182,11 +182,17 @@ func (p *Part) beginTerm(ctx context.Context, number uint64) error {
 		}
 	})
 	<-c.Running()
+	from := &base{number: number, settled: map[string]uint64{}, again: map[resaid]bool{}}
+	for name := range t.routes {
+		from.settled[name] = c.Settled(name)
+	}
+	p.base.Store(from)
 	p.own.Store(c)
 	p.follow(tm, t)
 	tm.work.Go(func() { p.member.Listen(tm.feeding, subjectOutcomes, p.heard) })
 	tm.work.Go(func() { p.member.Respond(tm.feeding, subjectOrders, p.carryOut) })
 	tm.work.Go(func() { p.member.Respond(tm.feeding, subjectAgain, p.judgeAgain) })
+	tm.work.Go(func() { p.member.Respond(tm.feeding, subjectUnsaved, p.judgeUnsaved) })
 	p.o.Log.Info("this gateway leads the fleet", "fleet", p.o.Fleet.Name, "term", number)
 	return nil
 }
@@ -199,6 +205,7 @@ func (p *Part) endTerm() {
 	}
 	p.view.Store(tm.c) // what it knew is shown until the records are read
 	p.own.Store(nil)
+	p.base.Store(nil)
 	p.term = nil
 	tm.unfollow()
 	tm.endFeed()

@@ -85,6 +85,8 @@ type Part struct {
 
 	sender   sender
 	settling settling
+	unsaved  unsaved
+	base     atomic.Pointer[base] // of the term that this gateway leads in
 	outcomes outbox
 	conduct  conduct
 	again    *rate.Limiter // of what both sides are asked about again, while this gateway leads
@@ -135,7 +137,7 @@ func New(o Options) (*Part, error) {
 	if p.member, err = jetstream.Open(f); err != nil {
 		return nil, err
 	}
-	p.settling.more = notify.New()
+	p.settling.more, p.unsaved.moved = notify.New(), notify.New()
 	p.settling.of = fleet.Unsettled{Remembered: p.member.Remembers(), Bytes: unsettledBytes}
 	return p, nil
 }
@@ -160,6 +162,7 @@ type seen struct {
 	// replaced says that another process has this gateway's name.
 	replaced bool
 	leader   string
+	lease    uint64 // the last term that was seen
 	term     uint64
 	leads    bool
 	settled  bool
@@ -184,7 +187,7 @@ type force struct {
 // changed puts in force what the fleet has decided. It is the member's goroutine's.
 func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 	old := p.seen.Load()
-	next := &seen{connected: n.Connected(now), replaced: n.Replaced(), leader: n.Leader(), settled: n.Settled(now), force: map[string]force{}}
+	next := &seen{connected: n.Connected(now), replaced: n.Replaced(), leader: n.Leader(), lease: n.Term(), settled: n.Settled(now), force: map[string]force{}}
 	next.term, next.leads = n.Leads(now)
 	if next.replaced && !old.replaced {
 		p.o.Log.Error("another process has this gateway's name in the fleet: the monolith serves every user here; give each gateway a name of its own (fleet.member)", "member", p.o.Fleet.Node.Member)
@@ -215,6 +218,9 @@ func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 		if f.generation > old.force[name].generation {
 			p.look.Notify() // what is shown is behind
 		}
+	}
+	if next.lease != old.lease {
+		p.unsaved.moved.Notify()
 	}
 	if next.leads != old.leads || next.term != old.term || next.settled != old.settled {
 		p.wake.Notify()
@@ -255,6 +261,7 @@ func (p *Part) Run(ctx context.Context) error {
 	work.Go(func() { p.show(ctx) })
 	work.Go(func() { p.outcomes.run(ctx, p) })
 	work.Go(func() { p.settle(ctx) })
+	work.Go(func() { p.resay(ctx) })
 	work.Go(func() { p.member.Listen(ctx, subjectConduct, p.heed) })
 	work.Go(func() {
 		p.member.Listen(ctx, subjectTraffic, func(message []byte) { p.traffic.heed(message, p.table.Load(), time.Now()) })

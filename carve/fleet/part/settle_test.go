@@ -94,9 +94,9 @@ func (k *link) lose() {
 	k.open = nil
 }
 
-// TestUnanswered: an exchange of which the servers do not say whether they have it is
+// TestUnacknowledged: an exchange of which the servers do not say whether they have it is
 // sent again until they do, and counts once, whether they had it or not.
-func TestUnanswered(t *testing.T) {
+func TestUnacknowledged(t *testing.T) {
 	url := serve(t)
 	a := join(t, url, "a", routes("http://c"))
 	until(t, "a leads", func() bool { return leads(a) })
