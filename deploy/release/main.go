@@ -82,9 +82,10 @@ func run(ctx context.Context, root, out, only string) error {
 	return r.sums()
 }
 
-// identify says which commit is released. What is not committed is in no release.
+// identify says which commit is released. What is not committed is in no release: a file of
+// Go that git does not know would be built in.
 func (r *release) identify(ctx context.Context) error {
-	changed, err := r.git(ctx, "status", "--porcelain", "--untracked-files=no")
+	changed, err := r.git(ctx, "status", "--porcelain", "--untracked-files=all")
 	if err != nil {
 		return err
 	}

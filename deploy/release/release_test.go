@@ -80,6 +80,19 @@ func TestTheSameBytes(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotCommitted: neither a change nor a new file comes into a release.
+func TestWhatIsNotCommitted(t *testing.T) {
+	for name, text := range map[string]string{"README.md": "another", "cmd/whittle/more.go": "package main\n"} {
+		dir := copied(t, "a")
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := run(t.Context(), dir, filepath.Join(t.TempDir(), "out"), "plan9_none"); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func lookIntoArchive(t *testing.T, program string, b []byte) {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(b))
