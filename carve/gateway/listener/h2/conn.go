@@ -47,8 +47,9 @@ type conn struct {
 	// window is how much of bodies the client takes, startsWith what it takes of a new
 	// stream's.
 	window, startsWith int64
-	// left is how much of bodies the client may send, credit what it is to be told of.
-	left, credit int
+	// left is how much of bodies the client may send, credit what it is to be told of, lent
+	// what of both is beyond connWindow less what is held, and grown what its streams have.
+	left, credit, lent, grown int
 	// sent is how much of bodies was put there for the client, and sentBefore how much of it
 	// when it was asked whether it is there.
 	sent, sentBefore int64
@@ -73,8 +74,16 @@ const (
 )
 
 const (
-	// bodyWindow is how much of bodies is held, of one stream and of a connection.
-	bodyWindow = 1 << 20
+	// bodyWindow is how much of a stream's body is held at first, mostWindow how much at
+	// most, where it is read as it comes. The streams of a connection have mostGrown more
+	// than at first, in all.
+	bodyWindow = 256 << 10
+	mostWindow = 1 << 20
+	mostGrown  = 1 << 20
+	// connWindow is how much of bodies is held of a connection, mostLent how much more as
+	// long as the server has as much to lend: uploads that nobody reads leave others room.
+	connWindow = 1 << 20
+	mostLent   = 3 << 20
 	// fullBudget is how many frames that ask for nothing a client may send, beyond
 	// perUseful for each that carries something and perSecond.
 	fullBudget = 10_000
@@ -93,6 +102,11 @@ const (
 	// lost with it.
 	lingerTime  = time.Second
 	lingerBytes = 1 << 20
+	// lingerIdle, lingerTotal and lingerMost bound what a client goes on sending of a request
+	// that has its response: without a byte, in all, and how much.
+	lingerIdle  = 5 * time.Second
+	lingerTotal = 30 * time.Second
+	lingerMost  = 1 << 30
 )
 
 // errDone ends a connection whose client was told to go.
@@ -108,7 +122,7 @@ func newConn(s *Server, c net.Conn, state *tls.ConnectionState, values lifetime.
 	now := time.Now()
 	n := &conn{
 		s: s, net: c, tls: state, values: values, remote: c.RemoteAddr().String(), begun: now, lastRead: now, idleSince: now,
-		streams: map[uint32]*stream{}, window: startWindow, startsWith: startWindow, left: bodyWindow, budget: fullBudget, refilled: now,
+		streams: map[uint32]*stream{}, window: startWindow, startsWith: startWindow, left: connWindow, budget: fullBudget, refilled: now,
 	}
 	n.changed.L = &n.mu
 	n.dec = hpack.NewDecoder(tableSize, n.takeField)
@@ -129,7 +143,7 @@ func (c *conn) permit() {
 	for _, s := range settings {
 		b.b = appendSetting(b.b, s.id, uint32(s.value))
 	}
-	b.b = appendWindowUpdate(b.b, 0, bodyWindow-startWindow)
+	b.b = appendWindowUpdate(b.b, 0, connWindow-startWindow)
 }
 
 // serve reads frames until the connection ends.
@@ -351,6 +365,7 @@ func (c *conn) finish(err error) {
 		c.drop(st, errGone)
 	}
 	c.waiting = nil
+	c.repay(c.lent)
 	polite := (bad || errors.Is(err, errDone)) && c.broken == nil
 	if polite {
 		c.push()
@@ -466,7 +481,8 @@ func (c *conn) drop(st *stream, err error) {
 		st.lingers.Stop()
 	}
 	c.giveBack(st.in.len())
-	st.in = queue{}
+	c.grown -= st.grown
+	st.in, st.grown = queue{}, 0
 	if !st.started {
 		st.r = nil // it may wait for long to be passed over
 	}
@@ -512,15 +528,38 @@ func (c *conn) wasReset(id uint32) bool {
 	return false
 }
 
-// giveBack lets the client send n more bytes of bodies. The caller holds mu.
+// giveBack lets the client send n more bytes of bodies for as many that were held, or gives
+// them back to the server. The caller holds mu.
 func (c *conn) giveBack(n int) {
-	if c.credit += n; c.credit >= bodyWindow/2 {
+	back := min(n, c.lent)
+	c.repay(back)
+	c.replenish(n - back)
+}
+
+// replenish lets the client send n more bytes of bodies. The caller holds mu.
+func (c *conn) replenish(n int) {
+	if c.credit += n; c.credit >= connWindow/2 || c.left < connWindow/4 && c.credit >= maxFrame {
 		b := c.buffer()
 		b.b = appendWindowUpdate(b.b, 0, c.credit)
 		c.left += c.credit
 		c.credit = 0
 		c.wake()
 	}
+}
+
+// lend lets the client send n bytes more for as many that are held, where the window is
+// running out and the server has room. The caller holds mu.
+func (c *conn) lend(n int) {
+	if c.left+c.credit < connWindow*3/4 && c.lent+n <= mostLent && c.s.borrow(n) {
+		c.lent += n
+		c.replenish(n)
+	}
+}
+
+// repay gives back what was lent. The caller holds mu.
+func (c *conn) repay(n int) {
+	c.lent -= n
+	c.s.lent.Add(-int64(n))
 }
 
 // input is what was read of a connection and not used.

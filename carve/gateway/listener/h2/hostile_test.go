@@ -100,12 +100,14 @@ func TestMalformedRequests(t *testing.T) {
 
 // TestConnectionErrors: what ends a connection does so with its code.
 func TestConnectionErrors(t *testing.T) {
-	_, addr := serving(t, limits(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	config := limits(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/wait" {
 			<-r.Context().Done()
 		}
 		ways(w, r)
-	})))
+	}))
+	config.Streams = 20 // whose windows are more than the connection's
+	_, addr := serving(t, config)
 	frame := func(kind http2.FrameType, flags http2.Flags, stream uint32, payload string) func(*client) error {
 		return func(c *client) error { return c.WriteRawFrame(kind, flags, stream, []byte(payload)) }
 	}
@@ -161,11 +163,14 @@ func TestConnectionErrors(t *testing.T) {
 		}, http2.ErrCodeStreamClosed},
 		"too long a frame": {frame(http2.FrameData, 0, 1, strings.Repeat("a", maxFrame+1)), http2.ErrCodeFrameSize},
 		"more than the window": {func(c *client) error {
-			_ = c.WriteRawFrame(http2.FrameHeaders, 4, 1, []byte(get[:2]+"\x44\x05/wait\x41\x01h"))
-			for range bodyWindow/maxFrame + 1 {
-				_ = c.WriteData(1, false, make([]byte, maxFrame))
+			for stream := uint32(1); stream <= 2*(connWindow+mostLent)/bodyWindow; stream += 2 {
+				_ = c.WriteRawFrame(http2.FrameHeaders, 4, stream, []byte(get[:2]+"\x44\x05/wait\x41\x01h"))
+				for range bodyWindow / maxFrame {
+					_ = c.WriteData(stream, false, make([]byte, maxFrame))
+				}
 			}
-			return nil
+			_ = c.WriteRawFrame(http2.FrameHeaders, 4, 99, []byte(get[:2]+"\x44\x05/wait\x41\x01h"))
+			return c.WriteData(99, false, make([]byte, maxFrame))
 		}, http2.ErrCodeFlowControl},
 	} {
 		h := dialled(t, addr)

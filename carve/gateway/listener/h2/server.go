@@ -62,6 +62,7 @@ type Server struct {
 	last    atomic.Pointer[chan struct{}]
 	live    atomic.Int64 // connections
 	workers sync.WaitGroup
+	lent    atomic.Int64   // bytes, to all connections
 	open    sync.WaitGroup // connections
 
 	mu      sync.Mutex // guards the following
@@ -103,6 +104,18 @@ func (s *Server) remove(c *conn) {
 		next := make(chan struct{})
 		close(*s.last.Swap(&next))
 	}
+}
+
+// serverLends bounds what all connections have beyond their windows.
+const serverLends = 64 << 20
+
+// borrow takes n bytes of what the server lends; false: it has not as much.
+func (s *Server) borrow(n int) bool {
+	if s.lent.Add(int64(n)) <= serverLends {
+		return true
+	}
+	s.lent.Add(-int64(n))
+	return false
 }
 
 // Leave has all clients go: each connection ends after the requests that are under way or

@@ -44,8 +44,9 @@ type stream struct {
 	// lingers is running when the response has ended before the request: until then the
 	// client may end it.
 	lingers *time.Timer
-	// left is how much of the body the client may send, credit what it is to be told of.
-	left, credit int
+	// left is how much of the body the client may send, credit what it is to be told of, and
+	// grown how much more may be held than at first.
+	left, credit, grown int
 	// window is how much of the response's body the client takes; may is told of more, and
 	// when it is the stream's turn.
 	window int64
@@ -117,16 +118,27 @@ func (st *stream) end(whole bool) {
 	}
 }
 
-// linger leaves it to the client for a moment to end a request whose rest nobody wants:
-// clients that send lose a response which a reset follows at once. The caller holds mu.
+// linger leaves it to the client to end a request whose rest nobody wants: clients that
+// send lose a response which a reset follows. It has as long as over HTTP/1.1, while it
+// goes on sending, and a moment where the connection is to end. The caller holds mu.
 func (st *stream) linger() {
 	st.unwant()
-	st.lingers = time.AfterFunc(lingerTime, func() {
-		st.c.mu.Lock()
-		defer st.c.mu.Unlock()
-		if st.gone == nil {
-			st.c.reset(st, codeNone)
-			st.c.wake()
+	c, seen, idle := st.c, st.received, lingerIdle
+	last, end := st.received+lingerMost, time.Now().Add(lingerTotal)
+	if c.departure != stays {
+		idle = lingerTime
+	}
+	st.lingers = time.AfterFunc(idle, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		switch {
+		case st.gone != nil:
+		case st.received > seen && st.received < last && time.Now().Before(end) && c.departure == stays:
+			seen = st.received
+			st.lingers.Reset(idle)
+		default:
+			c.reset(st, codeNone)
+			c.wake()
 		}
 	})
 }
@@ -156,17 +168,19 @@ func (st *stream) takeData(p []byte, n int, last bool) error {
 	st.received += int64(len(p))
 	padding := n - len(p)
 	if st.lingers == nil && st.length >= 0 && (st.received > st.length || last && st.received < st.length) {
-		c.giveBack(n)
+		c.replenish(n)
 		return streamError{st.id, codeProtocol}
 	}
 	if st.unwanted {
 		padding = n
 	} else {
 		st.in.put(p)
+		c.lend(len(p))
 	}
 	st.whole = last
 	if padding > 0 {
-		st.giveBack(padding)
+		st.replenish(padding)
+		c.replenish(padding)
 	}
 	st.tookMore()
 	return nil
@@ -204,8 +218,14 @@ func (st *stream) tookMore() {
 	}
 }
 
-// giveBack lets the client send n more bytes. The caller holds mu.
+// giveBack lets the client send n more bytes for as many that were held. The caller holds mu.
 func (st *stream) giveBack(n int) {
+	st.replenish(n)
+	st.c.giveBack(n)
+}
+
+// replenish lets the client send n more bytes of the stream. The caller holds mu.
+func (st *stream) replenish(n int) {
 	c := st.c
 	if st.credit += n; st.credit >= bodyWindow/2 && !st.whole && st.gone == nil {
 		b := c.buffer()
@@ -214,7 +234,18 @@ func (st *stream) giveBack(n int) {
 		st.credit = 0
 		c.wake()
 	}
-	c.giveBack(n)
+}
+
+// grow lets the client have more of a body under way that is read as fast as it comes: as
+// much as was read, within bounds. The caller holds mu.
+func (st *stream) grow(n int) {
+	more := min(n, mostWindow-bodyWindow-st.grown, mostGrown-st.c.grown)
+	if more <= 0 || st.whole || st.gone != nil {
+		return
+	}
+	st.grown += more
+	st.c.grown += more
+	st.credit += more
 }
 
 // wait waits for news until a deadline; the caller looks itself what it is. It holds mu,
@@ -254,6 +285,9 @@ func (b *body) Read(p []byte) (int, error) {
 			return 0, http.ErrBodyReadAfterClose
 		case n > 0:
 			n = st.in.take(p)
+			if st.in.len() == 0 {
+				st.grow(n)
+			}
 			st.giveBack(n)
 			if st.in.len() == 0 && st.whole {
 				return n, b.end()

@@ -95,16 +95,16 @@ func (c *conn) takeData(f *frame) error {
 	case st == nil && c.isIdle(f.stream) && c.departure != goes:
 		return connError{codeProtocol, "DATA on a stream that was not begun"}
 	case st == nil && (c.isIdle(f.stream) || c.wasReset(f.stream)):
-		c.giveBack(n)
+		c.replenish(n)
 		if len(p) > 0 {
 			return nil // it was sent before the client knew
 		}
 		return c.useless()
 	case st == nil, st.whole:
-		c.giveBack(n)
+		c.replenish(n)
 		return streamError{f.stream, codeStreamClosed}
 	case n > st.left:
-		c.giveBack(n)
+		c.replenish(n)
 		return streamError{f.stream, codeFlowControl}
 	}
 	if len(p) > 0 {

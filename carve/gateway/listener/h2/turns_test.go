@@ -308,3 +308,66 @@ func TestEarlyResponseIsNotReset(t *testing.T) {
 		t.Errorf("a client that does not end its request sees %q", seen)
 	}
 }
+
+// TestUploadsThatNobodyReads leave the others of their connection room, however many they
+// are, and what they hold is given back with them.
+func TestUploadsThatNobodyReads(t *testing.T) {
+	const unread, each = 8, mostWindow
+	release := make(chan struct{})
+	free := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(free)
+	s, addr := serving(t, limits(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/unread" {
+			<-release
+		}
+		n, err := io.Copy(io.Discard, r.Body)
+		_, _ = fmt.Fprint(w, n, err)
+	})))
+	client := goClient(t)
+	post := func(path string, size int64) (string, error) {
+		req, err := http.NewRequest(http.MethodPost, "http://"+addr+path, io.LimitReader(zeros{}, size))
+		if err != nil {
+			return "", err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		got, err := io.ReadAll(resp.Body)
+		return string(got), err
+	}
+	var waiting sync.WaitGroup
+	for range unread {
+		waiting.Go(func() {
+			if got, err := post("/unread", each); err != nil || got != fmt.Sprint(each, nil) {
+				t.Errorf("unread at first: %s, %v", got, err)
+			}
+		})
+	}
+	s.only(t, func(c *conn) bool {
+		full := 0
+		for _, st := range c.streams {
+			if st.left == 0 {
+				full++
+			}
+		}
+		return full == unread
+	})
+	for range 3 {
+		if got, err := post("/", 8*connWindow); err != nil || got != fmt.Sprint(8*connWindow, nil) {
+			t.Errorf("next to them: %s, %v", got, err)
+		}
+	}
+	free()
+	waiting.Wait()
+	s.only(t, func(c *conn) bool { return len(c.streams) == 0 && c.grown == 0 && c.lent == 0 && s.lent.Load() == 0 })
+}
+
+// zeros reads as zeros without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
