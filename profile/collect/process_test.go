@@ -107,7 +107,9 @@ func TestAClusterWithItsFirstProcess(t *testing.T) {
 	}
 }
 
-// A worker that stands still does not respond, and the session with its process goes on: Node
+// A worker that waits in Atomics.wait, as those of idle pools do, is profiled, its functions
+// by their names. One that stands still otherwise does not respond, and the session with
+// its process goes on: Node
 // 18 and 20 end where they respond on a connection that was closed.
 func TestAWorkerThatStandsStill(t *testing.T) {
 	pid := script(t, `const { Worker } = require('worker_threads');
@@ -118,9 +120,20 @@ setInterval(() => {}, 1000)`)
 		t.Fatal(err)
 	}
 	i := s.(*inspector)
-	i.workers = map[string]*worker{}
-	if err := i.call(t.Context(), "NodeWorker.enable", map[string]any{"waitForDebuggerOnStart": false}, nil); err != nil {
-		t.Fatal(err)
+	i.attach(t.Context())
+	for _, lines := range []profile.Lines{profile.Cheap, ""} {
+		i.lines = lines
+		if _, err := i.startCPU(t.Context(), time.Minute, false); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range i.workers {
+			if !w.began || w.forgot != (lines == "") {
+				t.Errorf("lines %q: that its profile began is %t, and that its optimized code is forgotten %t", lines, w.began, w.forgot)
+			}
+		}
+		if _, err := i.stop(t.Context(), 0, "Profiler"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

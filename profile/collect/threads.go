@@ -54,6 +54,7 @@ type worker struct {
 	thread        int // Linux's id of it. 0: not known
 	gone          bool
 	began         bool
+	forgot        bool                    // what was optimized before
 	clock         *threadClock            // nil: it is not read
 	replies       map[int]json.RawMessage // by id
 }
@@ -105,7 +106,10 @@ func (i *inspector) detach(ctx context.Context) {
 	i.workers = nil
 }
 
-// startWorkers begins a profile of each worker thread.
+// startWorkers begins a profile of each worker thread, and has V8 forget a thread's
+// optimized code the first time, unless cheap lines are asked for: see forgetOptimized. A
+// look at the main thread says nothing of a worker's functions, and what a pool waits for
+// is in few of them.
 func (i *inspector) startWorkers(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer cancel()
@@ -116,6 +120,10 @@ func (i *inspector) startWorkers(ctx context.Context, d time.Duration) {
 		w.began = i.callWorker(ctx, w, "Profiler.enable", nil, nil) == nil &&
 			i.callWorker(ctx, w, "Profiler.setSamplingInterval", map[string]any{"interval": sampleEvery.Microseconds()}, nil) == nil &&
 			i.callWorker(ctx, w, "Profiler.start", nil, nil) == nil
+		if w.began && !w.forgot && i.lines != profile.Cheap {
+			w.forgot = i.callWorker(ctx, w, "Profiler.startPreciseCoverage", map[string]any{"callCount": true, "detailed": false}, nil) == nil &&
+				i.callWorker(ctx, w, "Profiler.stopPreciseCoverage", nil, nil) == nil
+		}
 	}
 }
 

@@ -175,7 +175,7 @@ func (r *Ranking) advise(l profile.Lead, toKnow string) {
 }
 
 // elsewhere says what is known of work outside of JavaScript.
-const elsewhere = "libuv's pool does the asynchronous forms of crypto, zlib, dns and fs, and libraries' native work such as bcrypt's, for no request that anybody can see, V8's helpers collect garbage, and a worker thread that does not respond as the profile begins, as one that waits in Atomics.wait on Node 22 and later, is not seen: " +
+const elsewhere = "libuv's pool does the asynchronous forms of crypto, zlib, dns and fs, and libraries' native work such as bcrypt's, for no request that anybody can see, V8's helpers collect garbage, and a worker thread that starts meanwhile, or does not respond as the profile begins, is not seen: " +
 	"load one endpoint at a time (--endpoint), and compare the CPU time of the process"
 
 // toKnow says how a service's endpoints come to be known.

@@ -206,7 +206,7 @@ func (r *Report) describe(p *profile.Profile) {
 	r.Self, r.Total = functions(p, profile.BySelf, r.Requests), functions(p, profile.ByTotal, r.Requests)
 	r.Samples = samplesOf(p)
 	if elsewhere := int64(p.Elsewhere()); p.Runtime == profile.Node && 2*elsewhere > total {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%.0f %% of the CPU is in threads that V8 does not profile, which no line here asks for as far as anybody sees: libuv's pool, V8's helpers, native code, or worker threads that did not respond as the profile began", 100*float64(elsewhere)/float64(total)))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%.0f %% of the CPU is in threads that V8 does not profile, which no line here asks for as far as anybody sees: libuv's pool, V8's helpers, native code, or worker threads that started meanwhile or did not respond as the profile began", 100*float64(elsewhere)/float64(total)))
 	}
 	for _, open := range slices.Sorted(maps.Keys(p.Joined)) {
 		paths := p.Joined[open]
