@@ -143,6 +143,7 @@ setInterval(() => {}, 1000)`)
 	if err := i.call(t.Context(), "Runtime.getIsolateId", nil, nil); len(i.workers) == 0 || err != nil {
 		t.Errorf("of %d workers: %v", len(i.workers), err)
 	}
+	i.detach(t.Context())
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
