@@ -26,6 +26,8 @@ type ledger struct {
 	kept map[string]string // guarded by mu
 
 	acknowledged, duplicates, refused, broken atomic.Int64
+
+	paced atomic.Bool // producers send 200 events a second each, in place of all they can
 }
 
 func newLedger() *ledger { return &ledger{kept: map[string]string{}} }
@@ -40,7 +42,12 @@ func (l *ledger) produce(ctx context.Context, base func() string, round, produce
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	pace := time.NewTicker(5 * time.Millisecond)
+	defer pace.Stop()
 	for n := 0; ctx.Err() == nil; n++ {
+		if l.paced.Load() {
+			<-pace.C
+		}
 		id := fmt.Sprintf("r%d-p%d-n%d", round, producer, n)
 		for ctx.Err() == nil {
 			a, err := post(ctx, client, base(), id, body(id))

@@ -84,6 +84,13 @@ func nodeClients(t *testing.T) string {
 		"npm", "ci", "--silent", "--no-audit", "--no-fund")
 }
 
+// pythonClients has one environment with both SDKs.
+func pythonClients(t *testing.T, python string) string {
+	t.Helper()
+	return installed(t, "Segment's and RudderStack's Python SDKs", "let pip reach its index (apt-get install python3-venv)", []string{"requirements.txt"},
+		"sh", "-c", python+" -m venv env && env/bin/pip install --quiet --disable-pip-version-check -r requirements.txt")
+}
+
 // keyed starts the service with one write key.
 func keyed(t *testing.T, data string, flags ...string) *service {
 	t.Helper()
@@ -215,8 +222,7 @@ func TestSegmentsBrowserSDK(t *testing.T) {
 // its place, and is a dead letter.
 func TestSegmentsPythonSDK(t *testing.T) {
 	python := needs.Tool(t, "Segment's Python SDK", "apt-get install python3 python3-venv", "python3")
-	env := installed(t, "Segment's Python SDK", "let pip reach its index (apt-get install python3-venv)", []string{"requirements.txt"},
-		"sh", "-c", python+" -m venv env && env/bin/pip install --quiet --disable-pip-version-check -r requirements.txt")
+	env := pythonClients(t, python)
 	for _, gzip := range [][]string{nil, {"gzip"}} {
 		data := t.TempDir()
 		s := keyed(t, data)
@@ -233,14 +239,26 @@ func TestSegmentsPythonSDK(t *testing.T) {
 	}
 }
 
+// installedJars is installed for a Java program: its jars, and the program compiled.
+func installedJars(t *testing.T, what, pom, program string) (dir string) {
+	t.Helper()
+	return installed(t, what, "let Maven reach its central repository", []string{pom, program},
+		"sh", "-c", "mvn --quiet --batch-mode --strict-checksums -f "+pom+" org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DoutputDirectory=jars"+
+			" && javac -encoding UTF-8 -cp 'jars/*' "+program)
+}
+
+// javaArgs run one of them in a JVM that starts fast.
+func javaArgs(dir, class string) []string {
+	return []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", dir + string(filepath.ListSeparator) + filepath.Join(dir, "jars", "*"), class}
+}
+
 func TestSegmentsJavaSDK(t *testing.T) {
 	java := needs.Tool(t, "Segment's Java SDK", "apt-get install default-jdk-headless maven", "java")
 	needs.Tool(t, "Segment's Java SDK", "apt-get install maven", "mvn")
-	jars := installed(t, "Segment's Java SDK", "let Maven reach its central repository", []string{"pom.xml"},
-		"mvn", "--quiet", "--batch-mode", "--strict-checksums", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies", "-DoutputDirectory=jars")
+	jars := installedJars(t, "Segment's Java SDK", "pom.xml", "Send.java")
 	data := t.TempDir()
 	s := keyed(t, data)
-	out, err := exec.CommandContext(t.Context(), java, "-cp", filepath.Join(jars, "jars", "*"), "clients/Send.java", s.public, "key-of-the-test", "100").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), java, append(javaArgs(jars, "Send"), s.public, "key-of-the-test", "100")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s\n%s", err, out, s.stderr)
 	}
@@ -251,8 +269,7 @@ func TestSegmentsJavaSDK(t *testing.T) {
 // TestRudderStacksPythonSDK sends plain and gzipped JSON.
 func TestRudderStacksPythonSDK(t *testing.T) {
 	python := needs.Tool(t, "RudderStack's Python SDK", "apt-get install python3 python3-venv", "python3")
-	env := installed(t, "RudderStack's Python SDK", "let pip reach its index (apt-get install python3-venv)", []string{"rudder.txt"},
-		"sh", "-c", python+" -m venv env && env/bin/pip install --quiet --disable-pip-version-check -r rudder.txt")
+	env := pythonClients(t, python)
 	sendsAll(t, filepath.Join(env, "env/bin/python"), "clients/rudder.py")
 }
 
@@ -260,9 +277,8 @@ func TestRudderStacksPythonSDK(t *testing.T) {
 func TestRudderStacksJavaSDK(t *testing.T) {
 	java := needs.Tool(t, "RudderStack's Java SDK", "apt-get install default-jdk-headless maven", "java")
 	needs.Tool(t, "RudderStack's Java SDK", "apt-get install maven", "mvn")
-	jars := installed(t, "RudderStack's Java SDK", "let Maven reach its central repository", []string{"rudder.xml"},
-		"mvn", "--quiet", "--batch-mode", "--strict-checksums", "-f", "rudder.xml", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies", "-DoutputDirectory=jars")
-	sendsAll(t, java, "-cp", filepath.Join(jars, "jars", "*"), "clients/SendRudder.java")
+	jars := installedJars(t, "RudderStack's Java SDK", "rudder.xml", "SendRudder.java")
+	sendsAll(t, append([]string{java}, javaArgs(jars, "SendRudder")...)...)
 }
 
 // sendsAll runs a client that takes URL, KEY, COUNT and perhaps gzip, both ways.

@@ -116,12 +116,14 @@ func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 	within(t, "the drain began", func() bool { return s.figure("ingest_log_bytes") > 0 && s.figure("ingest_drain_lag_events") >= 0 })
 	b.Kill()
 	more(500)
+	l.paced.Store(true) // for as long as a broker takes to start
 	if lag := s.figure("ingest_drain_lag_events"); lag < 100 {
 		t.Errorf("the drain is %v events behind a broker that is dead", lag)
 	}
 	if err := b.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	l.paced.Store(false)
 	more(200)
 	cancel()
 	all.Wait()
@@ -177,12 +179,14 @@ func TestDrainCatchesUp(t *testing.T) {
 	}
 	within(t, "the drain began", func() bool { _, drained := stand(); return drained > 100 })
 	b.Kill()
+	l.paced.Store(true) // for as long as a broker takes to start
 	for n := range backlog / 500 {
 		batch(t, s, n, 500)
 	}
 	if err := b.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	l.paced.Store(false)
 	logged, drained := stand()
 	if logged-drained < backlog {
 		t.Fatalf("%.0f events wait for a broker that is dead, of %d", logged-drained, backlog)

@@ -114,7 +114,7 @@ func TestOtherReadersOfKinesis(t *testing.T) {
 				for _, r := range records {
 					fmt.Fprintln(&lines, *r.PartitionKey, *r.SequenceNumber, base64.StdEncoding.EncodeToString(r.Data))
 				}
-				cmd := exec.CommandContext(t.Context(), java, "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", filepath.Join(jars, "jars", "*"), "clients/Deaggregate.java")
+				cmd := exec.CommandContext(t.Context(), java, append([]string{"-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8"}, javaArgs(jars, "Deaggregate")...)...)
 				cmd.Stdin = &lines
 				holdEvents(t, cmd, events)
 			})
@@ -133,8 +133,7 @@ func kclJars(t *testing.T) (java, dir string) {
 	t.Helper()
 	java = needs.Tool(t, "the KCL", "apt-get install default-jdk-headless maven", "java")
 	needs.Tool(t, "the KCL", "apt-get install maven", "mvn")
-	return java, installed(t, "the KCL", "let Maven reach its central repository", []string{"kcl.xml"},
-		"mvn", "--quiet", "--batch-mode", "--strict-checksums", "-f", "kcl.xml", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies", "-DoutputDirectory=jars")
+	return java, installedJars(t, "the KCL", "kcl.xml", "Deaggregate.java")
 }
 
 // holdEvents runs a reader that prints a partition key and a line of JSON for each

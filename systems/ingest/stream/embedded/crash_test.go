@@ -21,12 +21,14 @@ import (
 const livesPerSeed = 20
 
 // seeds returns the first seed of TestCrashes and how many there are: a hundred,
-// or ten for each of AUDIT_ROUNDS. CRASH_SEED is one to look at by itself.
+// as many as CRASH_SEEDS says, or ten for each of AUDIT_ROUNDS. CRASH_SEED is one to
+// look at by itself.
 func seeds(t *testing.T) (first uint64, n int) {
 	t.Helper()
 	n = 100
 	for name, use := range map[string]func(int){
 		"AUDIT_ROUNDS": func(rounds int) { n = 10 * rounds },
+		"CRASH_SEEDS":  func(seeds int) { n = seeds },
 		"CRASH_SEED":   func(seed int) { first, n = uint64(seed), 1 },
 	} {
 		if text := os.Getenv(name); text != "" {
