@@ -132,9 +132,15 @@ func parseKeys(text []byte) (*keyList, error) {
 			list.plain++
 		}
 		g := &grant{name: event.DigestOf(sum), rights: mayEvents | mayImport}
+		given := map[string]bool{}
 		for _, field := range fields[1:] {
 			if strings.HasPrefix(field, "#") {
 				break
+			}
+			if name, _, ok := strings.Cut(field, "="); ok && given[name] {
+				return nil, fmt.Errorf("line %d: %s= again: which one counts?", n, name)
+			} else if ok {
+				given[name] = true
 			}
 			if err := g.set(field); err != nil {
 				return nil, fmt.Errorf("line %d: %w", n, err)

@@ -33,6 +33,8 @@ func TestKeysFiles(t *testing.T) {
 		"k1 rate=NaN/s":              "is no rate",
 		"k1 rate=1e30/s":             "is no rate",
 		"k1 rate=1/w":                "is no rate",
+		"k1 name=a rate=1/s name=b":  "line 1: name= again: which one counts?",
+		"k1 rate=1/s rate=9/s":       "line 1: rate= again: which one counts?",
 		"k1 rate: 100/s":             `"rate:" is no setting: it is rate=VALUE`,
 		"k1\nname=shop allow=events": `line 2: "name=shop" is a setting`,
 		"rate=5/s k1":                `"rate=5/s" is a setting`,
