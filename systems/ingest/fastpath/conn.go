@@ -283,11 +283,14 @@ func (c *conn) callHandler(r *http.Request) (ok bool) {
 	return true
 }
 
-// lingerFor is as long as net/http waits, too.
-const lingerFor = 500 * time.Millisecond
+// A client is given time to read the last response for as long as it sends, up to a
+// bound, and for half a second in which nothing comes.
+const (
+	lingerFor  = 500 * time.Millisecond
+	lingerMost = 5 * time.Second
+)
 
-// linger returns the client time to read the last response. If the client sent to
-// a closed connection, its system would discard the response.
+// linger gives it that time.
 func (c *conn) linger() {
 	if c.response.failed != nil {
 		return
@@ -295,11 +298,25 @@ func (c *conn) linger() {
 	if half, ok := c.rwc.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite() // then the reading ends at once
 	}
-	b := c.attach()
-	until := time.Now().Add(lingerFor)
-	_ = c.rwc.SetReadDeadline(until) // then the reading ends at once
-	for time.Now().Before(until) {
-		if _, err := c.rwc.Read(b); err != nil {
+	readOff(c.rwc, c.attach())
+}
+
+// readOff reads what a client still sends behind its last response. If it sent to a
+// closed connection, its system would discard the response.
+func readOff(c net.Conn, into []byte) {
+	for until := time.Now().Add(lingerMost); ; {
+		now := time.Now()
+		if !now.Before(until) {
+			return
+		}
+		by := now.Add(lingerFor)
+		if by.After(until) {
+			by = until
+		}
+		if c.SetReadDeadline(by) != nil {
+			return
+		}
+		if _, err := c.Read(into); err != nil {
 			return
 		}
 	}

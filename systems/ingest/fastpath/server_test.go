@@ -434,6 +434,33 @@ func TestClosesWhoIsSlow(t *testing.T) {
 	}
 }
 
+// TestAGiantBodyThatIsRefused is sent as most clients do it, in whole before they read:
+// the response reaches them, however much there is to send.
+func TestAGiantBodyThatIsRefused(t *testing.T) {
+	const pieces = 32 // of a MiB: more than the sockets' buffers hold
+	s := open(t, &http.Server{})
+	piece := strings.Repeat("x", 1<<20)
+	for name, form := range map[string]struct{ head, before, after string }{
+		"a length": {head: fmt.Sprintf("Content-Length: %d", pieces<<20)},
+		"chunks":   {head: "Transfer-Encoding: chunked", before: "100000\r\n", after: "\r\n"},
+	} {
+		c := s.dial()
+		if _, err := io.WriteString(c, "POST /unread HTTP/1.1\r\nHost: x\r\n"+form.head+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		for range pieces {
+			if _, err := io.WriteString(c, form.before+piece+form.after); err != nil {
+				t.Fatalf("%s: it cannot be sent: %v", name, err)
+			}
+		}
+		a, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || a.StatusCode != http.StatusUnauthorized {
+			t.Fatalf("%s: %+v, %v", name, a, err)
+		}
+		a.Body.Close()
+	}
+}
+
 // TestClientGoneInMidBody: the handler gets an error.
 func TestClientGoneInMidBody(t *testing.T) {
 	failed := make(chan error, 1)

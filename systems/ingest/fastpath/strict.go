@@ -145,10 +145,14 @@ func (g *strictConn) keep(b []byte) {
 	}
 }
 
-// CloseWrite lets net/http give a client time to read a last response.
+// CloseWrite is what net/http calls when its last response is out and the client has
+// more to send. It then waits for a moment without reading, in which no more than the
+// sockets' buffers hold gets through, and closes.
 func (g *strictConn) CloseWrite() error {
+	err := errors.ErrUnsupported
 	if half, ok := g.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
+		err = half.CloseWrite()
 	}
-	return errors.ErrUnsupported
+	readOff(g.Conn, make([]byte, 32<<10))
+	return err
 }
