@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"whittle/internal/needs"
+	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
 
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
@@ -118,7 +119,14 @@ func TestOtherReadersOfKinesis(t *testing.T) {
 				cmd.Stdin = &lines
 				holdEvents(t, cmd, events)
 			})
-			if name == "alone" { // Firehose takes records of the KPL apart before
+			if name == "alone" {
+				t.Run("Lambda in Python", func(t *testing.T) {
+					python := needs.Tool(t, "a Lambda handler in Python", "apt-get install python3", "python3")
+					cmd := exec.CommandContext(t.Context(), python, "clients/lambda.py")
+					cmd.Stdin = bytes.NewReader(lambdaEvent(t, name, records))
+					holdEvents(t, cmd, events)
+				})
+				// Firehose takes records of the KPL apart before.
 				var file strings.Builder
 				for _, r := range records {
 					file.Write(r.Data)
@@ -126,6 +134,49 @@ func TestOtherReadersOfKinesis(t *testing.T) {
 				holdLines(t, strings.Split(strings.TrimSuffix(file.String(), "\n"), "\n"), events)
 			}
 		})
+	}
+}
+
+// TestWhatOthersSeeOfBytes: with --kinesis-raw a reader gets the bodies, without a line
+// end; with --kinesis-compact it gets bytes that are no JSON and that ingest alone reads.
+func TestWhatOthersSeeOfBytes(t *testing.T) {
+	api := &kinesistest.API{URL: kinesisAPI(t, "raw").URL}
+	if err := api.CreateStream(t.Context(), "compact", 2); err != nil {
+		t.Fatal(err)
+	}
+	for name, read := range map[string]func(data []byte) ([]byte, error){
+		"raw": func(data []byte) ([]byte, error) { return data, nil },
+		"compact": func(data []byte) ([]byte, error) {
+			if json.Valid(data) {
+				return nil, fmt.Errorf("%q is JSON", data)
+			}
+			r, err := stream.ParseRecord(data)
+			return r.Value, err
+		},
+	} {
+		s := serve(t, t.TempDir(), "--sink", "kinesis", "--kinesis-stream", name, "--kinesis-"+name)
+		var a struct{ Accepted int }
+		code, err := postBatch(t.Context(), http.DefaultClient, s.public,
+			`{"batch":[{"type":"track","userId":"u1","messageId":"a","event":"größer"},{"type":"track","userId":"u2","messageId":"b","event":"größer"}]}`, &a)
+		if err != nil || code != http.StatusOK || a.Accepted != 2 {
+			t.Fatalf("%s: %d %+v %v", name, code, a, err)
+		}
+		s.kill()
+		users := map[string]bool{}
+		for _, r := range shardRecords(t, api, name) {
+			value, err := read(r.Data)
+			var event struct{ UserID, Event string }
+			if err == nil {
+				err = json.Unmarshal(value, &event)
+			}
+			if err != nil || event.UserID != *r.PartitionKey || event.Event != "größer" || !bytes.HasSuffix(value, []byte("}")) {
+				t.Errorf("%s: %q of %s: %v", name, r.Data, *r.PartitionKey, err)
+			}
+			users[event.UserID] = true
+		}
+		if len(users) != 2 {
+			t.Errorf("%s: events of %v", name, users)
+		}
 	}
 }
 
