@@ -100,7 +100,7 @@ var wrongKinds = []kind{
 		whittle.Different, "Link",
 	},
 	{
-		"another page beside a random cursor in a Link",
+		"another page next to a random cursor in a Link",
 		inHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`, func(w kindWorld) []any { return []any{randomID(w), w.key} }),
 		inHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`, func(w kindWorld) []any { return []any{randomID(w), w.key + 1} }),
 		whittle.Different, "Link",
