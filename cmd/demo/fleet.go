@@ -560,7 +560,10 @@ func (d *fleetDemo) actFinish(ctx context.Context) error {
 	if err := d.everywhere(ctx, mostShadow+mostShift, nil, func(s float64) bool { return s == 100 }, "100 % everywhere"); err != nil {
 		return err
 	}
-	r, err := d.await(ctx, d.follower(ctx), mostShift, "the shift to be over", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseLive })
+	r, err := d.await(ctx, d.follower(ctx), mostShift, "the shift to be over", func(r *whittle.RouteStatus) bool {
+		n := len(r.Timeline) // which comes after the phase where a gateway does not lead
+		return r.Phase == whittle.PhaseLive && n > 0 && r.Timeline[n-1].Phase == whittle.PhaseLive
+	})
 	if r != nil {
 		d.figures.Timeline, d.figures.Ledger = r.Timeline, r.Ledger
 	}
@@ -594,7 +597,7 @@ func (s *fleetFigures) page() *chart.Page {
 	timeline := chart.Table{Caption: "Every decision and its reason, whoever led", Head: []string{"after", "from", "to", "reason", "by"}}
 	for _, t := range s.Timeline {
 		timeline.Rows = append(timeline.Rows, []string{
-			fmt.Sprintf("%.1f s", since(t.At)), fmt.Sprintf("%g %%", t.From.Percent()), fmt.Sprintf("%g %%", t.To.Percent()), t.Reason, t.By,
+			fmt.Sprintf("%.1f\u00a0s", since(t.At)), fmt.Sprintf("%g %%", t.From.Percent()), fmt.Sprintf("%g %%", t.To.Percent()), t.Reason, t.By,
 		})
 	}
 	acts := chart.Table{Caption: "What each act had to show", Head: []string{"act", "", "came out"}}
@@ -627,7 +630,7 @@ func (s *fleetFigures) page() *chart.Page {
 		Lead:     "Three gateways share one rollout over NATS: evidence, verdict, share, exposure and ledger. The gateway that leads is killed in the middle of the shift, another goes on, and no user sees an error.",
 		Sections: []chart.Section{section},
 		Footer: strings.Join([]string{
-			fmt.Sprintf("Made by `demo fleet` in %.0f s on %s, %d cores, %s.", s.Seconds, s.Machine.CPU, s.Machine.Cores, s.Machine.Go), "Run it again: make demo-fleet.",
+			fmt.Sprintf("Made by demo fleet in %.0f s on %s, %d cores, %s.", s.Seconds, s.Machine.CPU, s.Machine.Cores, s.Machine.Go), "Run it again: make demo-fleet.",
 		}, " "),
 	}
 }

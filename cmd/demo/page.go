@@ -75,7 +75,7 @@ func (s *countFigures) page() *chart.Page {
 	p := &chart.Page{
 		Title: "demo count",
 		Lead:  "A Node.js endpoint that takes the whole CPU is carved out into a Go service. The service as it was published is refused, with its flaws named; so are two candidates of another endpoint that a test of the service alone does not catch; the mended one is proven on live traffic, takes the users over step by step, is broken on purpose in between, and finishes.",
-		Footer: fmt.Sprintf("Made by `demo count` in %.0f s on %s, %d cores, %s. Run it again: make demo.",
+		Footer: fmt.Sprintf("Made by demo count in %.0f s on %s, %d cores, %s. Run it again: make demo.",
 			s.Seconds, s.Machine.CPU, s.Machine.Cores, s.Machine.Go),
 	}
 	p.Sections = append(p.Sections, s.wonSection())

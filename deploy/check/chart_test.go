@@ -243,7 +243,7 @@ func TestTheChartWithEverything(t *testing.T) {
 func TestWhatTheChartRefuses(t *testing.T) {
 	for values, want := range map[string]string{
 		"replicas: 2": "rollouts that disagree",
-		`{replicas: 2, config: {monolith: "http://m", fleet: {nats: "nats://n", name: shop}}}`: "a state file each",
+		`{replicas: 2, config: {monolith: "http://m", fleet: {nats: "nats://n", name: shop}}}`:                              "a state file each",
 		`{replicas: 3, persistence: {enabled: false}, config: {monolith: "http://m", fleet: {nats: embedded, name: shop}}}`: "names that stay",
 		"serviceMonitor: {enabled: true}": "admin.tokenSecret",
 	} {
