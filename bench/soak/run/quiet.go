@@ -6,8 +6,17 @@ import (
 	"time"
 )
 
-// quietsOf is how many times in a run nobody asks for a moment.
-const quietsOf = 30
+// Nobody asks for a moment so many times in a run: every quietEvery, within bounds. The more,
+// the smaller a growth can be told from what moves by itself.
+const (
+	leastQuiets = 30
+	mostQuiets  = 120
+	quietEvery  = 20 * time.Second
+)
+
+func quietsOf(run time.Duration) time.Duration {
+	return min(max(run/quietEvery, leastQuiets), mostQuiets)
+}
 
 // quiets has the users and the disturbances pause now and then, and takes what each
 // gateway's process then holds after its garbage was collected: what its requests hold
@@ -17,7 +26,7 @@ func (r *soak) quiets(ctx context.Context) {
 	if r.o.Duration < judgedFrom {
 		return
 	}
-	tick := time.NewTicker(r.o.Duration / quietsOf)
+	tick := time.NewTicker(r.o.Duration / quietsOf(r.o.Duration))
 	defer tick.Stop()
 	for {
 		select {

@@ -42,19 +42,24 @@ func TestCollected(t *testing.T) {
 	}
 }
 
-// TestTrends: the heap is judged by samples of when it was calm, of the second half
-// alone, and by no fewer than there are blocks. What it is while users ask does not count.
+// TestTrends: heap, goroutines and files are judged by samples of when it was calm, of the
+// second half alone, and by no fewer than there are blocks. What they are while users ask,
+// and that they fall in each pause, does not count.
 func TestTrends(t *testing.T) {
 	const n = 600
 	busy := make([]Sample, n)
 	for i := range busy {
-		busy[i] = Sample{At: float64(i), RSS: 100 << 20, Goroutines: 50, Files: 50, Heap: float64(i) * (1 << 20)}
+		busy[i] = Sample{At: float64(i), RSS: 100 << 20, Goroutines: 160, Files: 160, Heap: float64(i) * (1 << 20)}
+		if i%7 < 3 {
+			busy[i].Goroutines, busy[i].Files = 60, 60
+		}
 	}
-	calm := func(samples int, grows float64) []Sample {
+	calm := func(samples int, heap, number float64) []Sample {
 		s := make([]Sample, samples)
 		for i := range s {
 			at := float64(i) / float64(samples)
-			s[i] = Sample{At: at * n, Heap: 40<<20 + grows*at + float64(i%3)*(100<<10)}
+			number := 60 + number*at + float64(i%3)
+			s[i] = Sample{At: at * n, Heap: 40<<20 + heap*at + float64(i%3)*(100<<10), Goroutines: number, Files: number}
 			if at < 0.5 {
 				s[i].Heap -= 20 << 20 // it has not settled yet
 			}
@@ -62,18 +67,19 @@ func TestTrends(t *testing.T) {
 		return s
 	}
 	for name, tt := range map[string]struct {
-		calm []Sample
-		flat bool
+		calm         []Sample
+		heap, number bool // are flat
 	}{
-		"steady":                      {calm(quietsOf, 0), true},
-		"grows, but by little":        {calm(quietsOf, mostHeap), true}, // half of it in the half
-		"grows by more":               {calm(quietsOf, 2*mostHeap), false},
-		"twenty kilobytes per reload": {calm(quietsOf, 2*220*20<<10), false},
-		"too few":                     {calm(2*blocks-2, 0), false},
-		"none":                        {nil, false},
+		"steady":                      {calm(leastQuiets, 0, 0), true, true},
+		"grows, but by little":        {calm(leastQuiets, mostHeap, leastNumber), true, true}, // half of it in the half
+		"grows by more":               {calm(leastQuiets, 2*mostHeap, 2*leastNumber), false, false},
+		"twenty kilobytes per reload": {calm(leastQuiets, 2*220*20<<10, 0), false, true},
+		"a goroutine per reload":      {calm(leastQuiets, 0, 220), true, false},
+		"too few":                     {calm(2*blocks-2, 0, 0), false, false},
+		"none":                        {nil, false, false},
 	} {
 		got := trends(busy, tt.calm)
-		if got["heap"].Flat != tt.flat || !got["rss"].Flat || !got["goroutines"].Flat || !got["files"].Flat {
+		if got["heap"].Flat != tt.heap || got["goroutines"].Flat != tt.number || got["files"].Flat != tt.number || !got["rss"].Flat {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

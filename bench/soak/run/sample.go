@@ -111,32 +111,29 @@ const (
 	mostHeap = 2 << 20
 )
 
-// trends judges the second half of a run, by samples of it all and of when it was calm.
+// trends judges the second half of a run: memory by samples of it all, and the rest by
+// those of when it was calm. While users ask, their requests hold goroutines, files and
+// heap, and the pauses between, in which nothing does, would make any series restless.
 func trends(all, calm []Sample) map[string]Trend {
 	half := all[len(all)/2:]
 	for len(half) > 0 && len(calm) > 0 && calm[0].At < half[0].At {
 		calm = calm[1:]
 	}
-	out := map[string]Trend{}
-	for name, of := range map[string]struct {
-		value func(Sample) float64
-		least float64
-	}{
-		"rss":        {func(s Sample) float64 { return s.RSS }, leastMemory},
-		"goroutines": {func(s Sample) float64 { return s.Goroutines }, leastNumber},
-		"files":      {func(s Sample) float64 { return s.Files }, leastNumber},
-	} {
-		series, level := make([]float64, len(half)), 0.0
-		for i, s := range half {
-			series[i] = of.value(s)
-			level += series[i] / float64(len(half))
+	judge := func(samples []Sample, value func(Sample) float64, least int, margin float64) Trend {
+		series, level := make([]float64, len(samples)), 0.0
+		for i, s := range samples {
+			series[i] = value(s)
+			level += series[i] / float64(len(samples))
 		}
-		out[name] = trend(series, blockSamples, max(of.least, level/10))
+		if margin != mostHeap {
+			margin = max(margin, level/10)
+		}
+		return trend(series, least, margin)
 	}
-	heap := make([]float64, len(calm))
-	for i, s := range calm {
-		heap[i] = s.Heap
+	return map[string]Trend{
+		"rss":        judge(half, func(s Sample) float64 { return s.RSS }, blockSamples, leastMemory),
+		"goroutines": judge(calm, func(s Sample) float64 { return s.Goroutines }, 1, leastNumber),
+		"files":      judge(calm, func(s Sample) float64 { return s.Files }, 1, leastNumber),
+		"heap":       judge(calm, func(s Sample) float64 { return s.Heap }, 1, mostHeap),
 	}
-	out["heap"] = trend(heap, 1, mostHeap)
-	return out
 }
