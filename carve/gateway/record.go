@@ -234,8 +234,8 @@ func (c *recording) finish(res *forward.Result) {
 	case res.Failure.Neutral():
 		counts.canceled.Add(1)
 		return
-	case res.Failure == whittle.NoFailure && c.head["Content-Length"] != nil:
-		c.Flush() // the rest is not the user's to wait for
+	case res.Failure == whittle.NoFailure && !res.Abort:
+		forward.End(c.ResponseWriter) // the rest is not the user's to wait for
 	}
 	x := &whittle.Exchange{
 		Route: c.entry.name, Conn: c.conn, At: c.at, Served: res.Side,

@@ -282,3 +282,49 @@ func BenchmarkRecord(b *testing.B) {
 		})
 	}
 }
+
+// TestNobodyWaitsForTheRecorder: the user has the end of a response, of known length or
+// not, before its exchange is recorded.
+func TestNobodyWaitsForTheRecorder(t *testing.T) {
+	m := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := strings.Repeat("x", 5000)
+		if r.URL.Path == "/chunks" {
+			w.(http.Flusher).Flush()
+			body += "y"
+		}
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(m.Close)
+	whole := make(chan struct{})
+	ls, urls := facing(t, 1)
+	g := behind(t, ls[0], Options{Monolith: upstreamAt(m.URL), Record: func(*whittle.Exchange) bool {
+		select {
+		case <-whole:
+		case <-time.After(20 * time.Second):
+			t.Error("the user still waits")
+		}
+		return true
+	}})
+	g.SetRecording(whittle.All, 0)
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		tr := &http.Transport{Protocols: new(http.Protocols)}
+		tr.Protocols.SetHTTP1(protocol == "HTTP/1.1")
+		tr.Protocols.SetUnencryptedHTTP2(protocol == "HTTP/2.0")
+		t.Cleanup(tr.CloseIdleConnections)
+		for path, size := range map[string]int{"/known": 5000, "/chunks": 5001} {
+			resp, err := (&http.Client{Transport: tr}).Get(urls[0] + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(resp.Body)
+			if _ = resp.Body.Close(); err != nil || len(got) != size || resp.Proto != protocol {
+				t.Errorf("%s %s: %d bytes, %v", resp.Proto, path, len(got), err)
+			}
+			select {
+			case whole <- struct{}{}:
+			case <-time.After(20 * time.Second):
+				t.Fatal("nothing is recorded")
+			}
+		}
+	}
+}

@@ -206,7 +206,8 @@ func (f *forwarding) writeResponse(a *upstream.Response) {
 	}
 	if f.Tap != nil {
 		a.Close() // whatever the client takes, the upstream is done
-		f.flush() // the user must not wait for what the tap's owner does next
+		f.bound()
+		End(f.w) // the user must not wait for what the tap's owner does next
 	}
 }
 
@@ -341,6 +342,23 @@ func (f *forwarding) flush() {
 		return
 	}
 	_ = http.NewResponseController(f.w).Flush() // a writer that cannot flush holds nothing back
+}
+
+// End sends what is left of a whole response, and its end where w, or what is below it, can
+// do so before the handler returns.
+func End(w http.ResponseWriter) {
+	for at := w; at != nil; {
+		switch under := at.(type) {
+		case interface{ End() }:
+			under.End()
+			return
+		case interface{ Unwrap() http.ResponseWriter }:
+			at = under.Unwrap()
+		default:
+			_ = http.NewResponseController(w).Flush() // a writer that cannot flush holds nothing back
+			return
+		}
+	}
 }
 
 // trailer sends what came after the body, of which the head announced some.

@@ -42,6 +42,7 @@ type fastWriter struct {
 	// settled; chunked, that it is chunked.
 	bodiless, open, chunked bool
 	closes                  bool // no request is read after this response
+	ended                   bool // the handler has, or has called End
 	err                     error
 }
 
@@ -285,8 +286,15 @@ func (w *fastWriter) Flush() {
 // errShort says that the handler wrote less than it announced.
 var errShort = errors.New("the response is shorter than announced")
 
+// End ends the response while the handler goes on: the handler writes nothing more.
+func (w *fastWriter) End() { w.finish() }
+
 // finish ends the response, and reports whether another request may follow.
 func (w *fastWriter) finish() bool {
+	if w.ended {
+		return w.err == nil
+	}
+	w.ended = true
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}

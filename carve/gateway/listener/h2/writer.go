@@ -254,6 +254,20 @@ func (w *writer) Flush() {
 	c.wake()
 }
 
+// End ends the response while the handler goes on: the handler writes nothing more.
+func (w *writer) End() {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	c := w.st.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w.st.can() == nil {
+		w.ended = w.finish() == nil // else the handler's end meets the same error
+		c.wake()
+	}
+}
+
 // send sends what is held, and more behind it. The caller holds mu.
 func (w *writer) send(more []byte) error {
 	st := w.st
