@@ -67,7 +67,7 @@ func TestCapturesFindWhatTheyName(t *testing.T) {
 		p := parsed(t, "scenarios: [{flow: [{get: {url: /, capture: {"+c.capture+", as: v}}}]}]")
 		a := replied("content-type: x\r\nX-ID: h7\r\n", c.body)
 		a.Scope.Values = make([]expr.Value, p.Slots)
-		failure := captureValues(p.Requests()[0], a)
+		failure, _ := captureValues(p.Requests()[0], a)
 		if want := map[bool]string{true: report.ErrorCapture}[c.json == ""]; failure != want {
 			t.Errorf("%s: failure %q, want %q", c.capture, failure, want)
 		}
@@ -91,7 +91,7 @@ func TestCapturesAreAllOrNone(t *testing.T) {
 		p := parsed(t, "scenarios: [{flow: [{get: {url: /, "+c.request+"}}, {get: {url: '/{{ a }}{{ b }}'}}]}]")
 		a := replied("", `{"a":1,"b":2,"c":"three"}`)
 		a.Scope.Values = make([]expr.Value, p.Slots)
-		if failure := captureValues(p.Requests()[0], a); failure != c.failure {
+		if failure, _ := captureValues(p.Requests()[0], a); failure != c.failure {
 			t.Errorf("%s: %q", c.request, failure)
 		}
 		if got := a.Scope.Values; got[0].Text != c.a || got[1].Text != c.b {
@@ -101,7 +101,7 @@ func TestCapturesAreAllOrNone(t *testing.T) {
 	p := parsed(t, "config: {http: {defaults: {strictCapture: false}}}\nscenarios: [{flow: [{get: {url: /, capture: {json: $.x, as: v}}}]}]")
 	a := replied("", "{}")
 	a.Scope.Values = make([]expr.Value, p.Slots)
-	if failure := captureValues(p.Requests()[0], a); failure != "" {
+	if failure, _ := captureValues(p.Requests()[0], a); failure != "" {
 		t.Errorf("with strictCapture: false: %q", failure)
 	}
 }
@@ -114,7 +114,7 @@ func TestWhatIsCapturedIsBounded(t *testing.T) {
 		p := parsed(t, "scenarios: [{flow: [{get: {url: /, capture: {"+capture+", as: v}}}]}]")
 		a := replied("", body)
 		a.Scope.Values = make([]expr.Value, p.Slots)
-		if failure := captureValues(p.Requests()[0], a); failure != report.ErrorCapture {
+		if failure, _ := captureValues(p.Requests()[0], a); failure != report.ErrorCapture {
 			t.Errorf("%s took %d bytes", capture, len(a.Scope.Values[0].Text))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -97,6 +98,29 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 				t.Errorf("median %v ms after a timeout of 300 ms", r.Median)
 			}
 		})
+	}
+}
+
+// TestASampleSaysWhatFailed: an error's sample names the capture or the condition that a
+// response did not meet.
+func TestASampleSaysWhatFailed(t *testing.T) {
+	url := rawServer(t, say("HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n{\"token\":\"t\"}"))
+	for step, want := range map[string]map[string]string{
+		"capture: {json: $.id, as: id}":                              {report.ErrorCapture: "a capture of line 3: json $.id (status 200)"},
+		"match: {json: $.token, value: u}":                           {report.ErrorExpectation: "a match of line 3: json $.token (status 200)"},
+		"expect: [{statusCode: 200}, {hasProperty: id}]":             {report.ErrorExpectation: "expect hasProperty of line 3 (status 200)"},
+		"expect: {statusCode: 201}, capture: {json: $.token, as: x}": {report.ErrorExpectation: "expect statusCode of line 3 (status 200)"},
+	} {
+		p := parsed(t, "\nconfig: {phases: [{duration: 0.1, arrivalCount: 2}]}\nscenarios: [{flow: [{get: {url: /, "+step+"}}]}]")
+		if r := run(t, p, Options{Target: url}); !maps.Equal(r.ErrorSamples, want) {
+			t.Errorf("%s: %v, want %v", step, r.ErrorSamples, want)
+		}
+	}
+	assertion := `<ResponseAssertion testname="has an id"><collectionProp name="Asserion.test_strings"><stringProp name="1">id</stringProp></collectionProp>` +
+		prop("Assertion.test_field", "Assertion.response_data") + prop("Assertion.test_type", "2") + `</ResponseAssertion><hashTree/>`
+	r := runJMX(t, jmx(threads(1, 1, get("/", assertion))), nil, Options{Target: url})
+	if want := `ResponseAssertion "has an id" (status 200)`; r.ErrorSamples[report.ErrorExpectation] != want {
+		t.Errorf("%v, want %s", r.ErrorSamples, want)
 	}
 }
 

@@ -23,6 +23,7 @@ type observation struct {
 	done     time.Time
 	status   int           // 0: no complete response
 	failure  string        // an error kind, or empty
+	why      string        // what of the response made it fail
 	mild     bool          // the failure ends nobody
 	forgiven bool          // the failure is one in the report alone
 	unseen   bool          // it says nothing of the user
@@ -205,6 +206,9 @@ const maxSample = 200
 // bounded, and without control characters, which would move a terminal's cursor.
 func sampleOf(o *observation) string {
 	text := "status " + strconv.Itoa(o.status)
+	if o.why != "" {
+		text = o.why + " (" + text + ")"
+	}
 	if o.err != nil {
 		text = o.err.Error()
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -132,8 +133,8 @@ func (u *user) observePace(o *observation) {
 
 // captureValues sets the variables that the request captures from a response.
 // Where a required value is missing, it sets none and returns the kind of the
-// failure.
-func captureValues(r *plan.Request, a *expr.Response) string {
+// failure and what was missing.
+func captureValues(r *plan.Request, a *expr.Response) (kind, what string) {
 	var few [8]expr.Value
 	values := few[:0]
 	for i := range r.Captures {
@@ -148,9 +149,9 @@ func captureValues(r *plan.Request, a *expr.Response) string {
 		}
 		switch {
 		case !ok && c.Strict && c.Slot < 0:
-			return report.ErrorExpectation
+			return report.ErrorExpectation, c.What
 		case !ok && c.Strict:
-			return report.ErrorCapture
+			return report.ErrorCapture, c.What
 		}
 		values = append(values, v)
 	}
@@ -159,7 +160,7 @@ func captureValues(r *plan.Request, a *expr.Response) string {
 			a.Scope.Values[c.Slot] = values[i]
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // captureError lets the captures see a request that got no response.
@@ -181,7 +182,7 @@ func (u *user) evaluate(ctx context.Context, q *plan.Request, o *observation) {
 		a := u.client.Response(&u.scope)
 		a.Elapsed = o.done.Sub(o.Sent)
 		// Captures come first: expectations may compare with them.
-		o.failure = captureValues(q, &a)
+		o.failure, o.why = captureValues(q, &a)
 		if q.Respond != nil {
 			if err := q.Respond(ctx, u, &a); err != nil && o.failure == "" {
 				o.failure, o.err = report.ErrorScript, err
@@ -190,6 +191,7 @@ func (u *user) evaluate(ctx context.Context, q *plan.Request, o *observation) {
 		for i := range q.Expect {
 			if o.failure == "" && !q.Expect[i].Holds(&a) {
 				o.failure, o.mild = report.ErrorExpectation, !q.EndsOnExpect
+				o.why = cmp.Or(q.Expect[i].What, a.Why)
 			}
 		}
 		expected = q.ExpectsStatus() || a.Verdict == expr.Succeeded

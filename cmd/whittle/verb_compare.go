@@ -19,7 +19,7 @@ type compareVerb struct {
 
 	Plan     string        `group:"How much" placeholder:"FILE" help:"An Artillery YAML or JSON file, or a JMeter .jmx file."`
 	Rate     *float64      `group:"How much" help:"Open arrivals per second, to each target in its turn."`
-	Duration time.Duration `group:"How much" short:"d" help:"How much of the plan each target gets; the comparison takes twice as long."`
+	Duration time.Duration `group:"How much" short:"d" bound:">0" help:"How much of the plan each target gets; the comparison takes twice as long."`
 	Users    []int         `group:"How much" short:"u" placeholder:"N,N" help:"Closed users. One number: in blocks, as rates. Several: a table, in whole runs at each of the numbers."`
 	Runs     int           `group:"How much" help:"Whole runs of each target at every number of users (3)."`
 	Ramp     time.Duration `group:"How much" help:"Spread the users' starts over this time, in whole runs (a tenth of a second for each user)."`
@@ -29,7 +29,7 @@ type compareVerb struct {
 	Header   []string      `group:"One request" short:"H" sep:"none" placeholder:"NAME:VALUE" help:"A header. Repeatable."`
 	JSONBody string        `group:"One request" name:"json-body" placeholder:"JSON" help:"Send this JSON."`
 	Body     string        `group:"One request" placeholder:"TEXT" help:"Send this text."`
-	Timeout  time.Duration `group:"One request" help:"Give a request up after this time (10s)."`
+	Timeout  time.Duration `group:"One request" bound:">0" help:"Give a request up after this time (10s)."`
 	Insecure bool          `group:"One request" short:"k" help:"Accept any TLS certificate."`
 
 	Protocol string `group:"Over what" default:"http/1.1" enum:"http/1.1,h2" help:"http/1.1 or h2 (HTTP/2: by ALPN over https, known beforehand over http). ${default} unless given."`

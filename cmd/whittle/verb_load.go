@@ -25,7 +25,7 @@ type loadVerb struct {
 	Target string `placeholder:"URL" help:"Send to this base URL instead of the plan's."`
 
 	Rate     *float64      `group:"How much" help:"Open arrivals per second."`
-	Duration time.Duration `group:"How much" short:"d" help:"How long arrivals or users go on."`
+	Duration time.Duration `group:"How much" short:"d" bound:">0" help:"How long arrivals or users go on."`
 	Users    *int          `group:"How much" short:"u" help:"Closed users: each sends its next request after the answer to the one before. Also in place of a plan's own users or arrivals."`
 	Ramp     time.Duration `group:"How much" help:"Spread the users' starts over this time."`
 	Think    time.Duration `group:"How much" help:"How long each user waits between a response and its next request."`
@@ -38,7 +38,7 @@ type loadVerb struct {
 	Body     string        `group:"One request" placeholder:"TEXT" help:"Send this text."`
 	BodyFile string        `group:"One request" placeholder:"FILE" help:"Send this file."`
 	Name     string        `group:"One request" help:"What the report calls the request."`
-	Timeout  time.Duration `group:"One request" help:"Give a request up after this time (10s)."`
+	Timeout  time.Duration `group:"One request" bound:">0" help:"Give a request up after this time (10s)."`
 	Insecure bool          `group:"One request" short:"k" help:"Accept any TLS certificate."`
 
 	Protocol   string `group:"Over what" default:"http/1.1" enum:"http/1.1,h2,grpc" help:"http/1.1, h2 (HTTP/2: by ALPN over https, known beforehand over http) or grpc (calls of a post's JSON to /package.Service/Method; a stream of messages is a JSON list). ${default} unless given."`

@@ -2,6 +2,7 @@ package artillery
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"whittle"
@@ -90,6 +91,7 @@ func (r *reader) capture(n *node, match bool) (plan.Capture, bool) {
 		c.Extract = func(*expr.Response) (expr.Value, bool) { return expr.TextValue(""), match } // an empty text
 		return c, true
 	}
+	c.What = what + " of line " + strconv.Itoa(n.Line) + ": " + spec.From + " " + spec.expr.text
 	c.Body = spec.From != "header"
 	c.Extract = r.extractor(spec)
 	if spec.From == "header" || spec.From == "regexp" {

@@ -26,7 +26,7 @@ func (r *reader) expect(q *plan.Request, n *node) {
 	texts := func(body bool, least, most int, check func(a *expr.Response, texts []string) bool) func(*node) {
 		return func(n *node) { r.expectTexts(q, n, body, least, most, check) }
 	}
-	r.fields(n, "expect", map[string]func(*node){
+	conditions := map[string]func(*node){
 		"statusCode":    func(n *node) { r.expectStatus(q, n, false) },
 		"notStatusCode": func(n *node) { r.expectStatus(q, n, true) },
 		"matchesRegexp": func(n *node) { r.expectPattern(q, n) },
@@ -42,7 +42,17 @@ func (r *reader) expect(q *plan.Request, n *node) {
 		}),
 		"cdnHit":   r.ignoredExpectation("cdnHit", "caches say so in headers of their own; use headerEquals"),
 		"jmespath": r.ignoredExpectation("jmespath", "use hasProperty, or match with json"),
-	}, nil)
+	}
+	for name, add := range conditions {
+		conditions[name] = func(n *node) {
+			before := len(q.Expect)
+			add(n)
+			for i := before; i < len(q.Expect); i++ {
+				q.Expect[i].What = "expect " + name + " of line " + strconv.Itoa(n.Line)
+			}
+		}
+	}
+	r.fields(n, "expect", conditions, nil)
 	if len(q.Expect) > plan.MaxConditions {
 		panic(n.Invalid("more than %d expectations of one request", plan.MaxConditions))
 	}
@@ -64,6 +74,10 @@ func (r *reader) expectStatus(q *plan.Request, n *node, negate bool) {
 	}
 	e := plan.Expectation{Negate: negate, Status: true, Statuses: []int{}}
 	for _, item := range n.each() {
+		if _, err := strconv.ParseFloat(strings.TrimSpace(item.text), 64); item.kind == expr.KindString && err != nil {
+			r.note(item, "no response has the status %q, as with Artillery: it is no number", item.text)
+			continue
+		}
 		var code int
 		whole(&code, 100, 999)(item)
 		e.Statuses = append(e.Statuses, code)

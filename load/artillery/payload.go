@@ -49,8 +49,11 @@ func (r *reader) payload(n *node) {
 	switch {
 	case s.path == "" || s.fields == nil || s.fields.kind != expr.KindList || len(s.fields.items) == 0:
 		panic(n.Invalid("a payload has a path and a list of fields"))
+	case s.all && s.name == "":
+		r.note(n, "the payload is left out, as by Artillery: with loadAll its rows are in a variable, which has no name")
+		return
 	case s.all && !expr.IsName(s.name):
-		panic(n.Invalid("a payload with loadAll has a name, that of the variable with all rows"))
+		panic(n.Invalid("%q is not a variable's name", s.name))
 	}
 	path := r.fixed(n.get("path"), "a path")
 	if r.Source.Open == nil {

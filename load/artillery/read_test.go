@@ -130,7 +130,7 @@ func TestPayloadErrors(t *testing.T) {
 		{"{path: rows.csv}", "a path and a list of fields"},
 		{"{path: rows.csv, fields: [a], delimiter: ''}", "one character"},
 		{"{path: rows.csv, fields: [a b]}", "not a variable's name"},
-		{"{path: rows.csv, fields: [a], loadAll: true}", "loadAll has a name"},
+		{"{path: rows.csv, fields: [a], loadAll: true, name: a b}", "not a variable's name"},
 	} {
 		_, err := Parse("p.yml", []byte("config: {payload: "+c.payload+"}\n"+smallest), plan.Source{Open: csvText("x\n")})
 		if _, coded := errors.AsType[*whittle.Error](err); !coded || !strings.Contains(err.Error(), c.says) {

@@ -33,6 +33,8 @@ type Response struct {
 	Label         string
 	// Verdict is what those that look at it have said so far.
 	Verdict Verdict
+	// Why says what has made it fail; empty: nobody has said.
+	Why string
 	// Unseen says that it is looked at no further, and changes nothing for its user.
 	Unseen bool
 

@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"net/http"
@@ -58,13 +59,13 @@ func (j *reader) judge(e *element, q *plan.Request) {
 		j.scriptAssertion(e, q)
 		return
 	}
-	x, assumes := j.assertion(e), e.is("Assertion.assume_success")
+	x, assumes, title := j.assertion(e), e.is("Assertion.assume_success"), e.title()
 	takes(q, x.Body, func(a *expr.Response) {
 		if assumes {
 			a.Verdict = expr.Succeeded
 		}
 		if !x.Holds(a) {
-			a.Verdict = expr.Failed
+			a.Verdict, a.Why = expr.Failed, cmp.Or(a.Why, title)
 		}
 	})
 }

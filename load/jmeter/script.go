@@ -2,6 +2,7 @@ package jmeter
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -342,7 +343,7 @@ func (j *reader) scriptAssertion(e *element, q *plan.Request) {
 	takes(q, true, func(a *expr.Response) {
 		l := &lent{response: a, judges: true}
 		if _, err := p.run(a.Scope, l); err != nil || l.failure {
-			a.Verdict = expr.Failed
+			a.Verdict, a.Why = expr.Failed, cmp.Or(a.Why, p.title)
 		}
 		l.leave(a.Scope.User, q)
 	})

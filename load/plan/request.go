@@ -116,6 +116,8 @@ type Capture struct {
 	Typed bool
 	// Strict: a response without the value is a failure.
 	Strict bool
+	// What says what it is, of a response without it.
+	What string
 }
 
 // MaxConditions bounds the captures, matches and expectations of one request.
@@ -133,6 +135,8 @@ type Expectation struct {
 	Check func(*expr.Response) bool
 	// Body says that Check reads the response's body.
 	Body bool
+	// What says which it is, of a response that fails it.
+	What string
 }
 
 // Holds reports whether a response meets it.

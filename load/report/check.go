@@ -148,10 +148,12 @@ func (r *Report) WarnOfOneClass() {
 		}
 		class = code[0]
 	}
-	switch class {
-	case '4':
+	switch {
+	case class == '4' && len(r.Codes) == 1 && r.Codes["407"] > 0:
+		r.Warnings = append(r.Warnings, "every response was a proxy's that wants a name and a password (status 407): write them into its URL")
+	case class == '4':
 		r.Warnings = append(r.Warnings, fmt.Sprintf("every response was a refusal (status %s): are the path, the method and the credentials right?", counts(r.Codes)))
-	case '3':
+	case class == '3':
 		r.Warnings = append(r.Warnings, fmt.Sprintf("every response was a redirect (status %s), which is not followed: name where it leads to, or follow it by a plan", counts(r.Codes)))
 	}
 }

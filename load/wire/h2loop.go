@@ -313,7 +313,7 @@ func (s *streams) readRaw() (kind, flags byte, stream uint32, payload []byte, er
 	kind, flags, stream = h[3], h[4], binary.BigEndian.Uint32(h[5:])&maxWindow
 	if n > maxFrame {
 		// A server of HTTP/1.1 says in its own protocol what it thinks of the preface.
-		return 0, 0, 0, nil, fmt.Errorf("a frame of %d bytes, %d at most: does it speak HTTP/2?", n, maxFrame)
+		return 0, 0, 0, nil, malformed("a frame of %d bytes, %d at most: does it speak HTTP/2?", n, maxFrame)
 	}
 	if err = s.need(frameHead + n); err != nil {
 		return 0, 0, 0, nil, err
