@@ -127,13 +127,13 @@ var wrongKinds = []kind{
 		"random numbers of half the range",
 		inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(100)} }),
 		inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(50)} }),
-		whittle.Undecided, "$.draw",
+		whittle.Undecided, "nothing tells a wrong number from one that each server measures",
 	},
 	{
 		"random numbers of ten times the range",
 		inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(100)} }),
 		inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(1000)} }),
-		whittle.Undecided, "$.draw",
+		whittle.Undecided, "nothing tells a wrong number from one that each server measures",
 	},
 	{
 		"an element drawn twice",
@@ -343,6 +343,27 @@ func TestWrongKinds(t *testing.T) {
 		}
 		if v.State != k.word || !strings.Contains(said, k.says) {
 			t.Errorf("%s: %s\n%.900s", k.name, v.Summary, said)
+		}
+	}
+}
+
+// TestWordsOfSetsAndPairs: an EQUIVALENT says what it knows of values that come out of a set,
+// follow from others, or are of each side's own.
+func TestWordsOfSetsAndPairs(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"a pair":                              "$.ad.title: text, out of a set of 6, the one that goes with $.ad.id",
+		"no pair":                             "$.ad.title: text, out of a set of 6, 0 not compared",
+		"a faster candidate":                  "$.took_ms: an integer, however large",
+		"a user's id in a cookie":             "Set-Cookie uid: text, out of a set of 12, the one that goes with the request's user",
+		"each server's own tokens for a user": "Set-Cookie sid: hexadecimal, out of a set of each side's own",
+		"a number in a Location":              "header Location /3: an integer, rising, at whatever pace",
+	} {
+		i := slices.IndexFunc(equalKinds, func(k kind) bool { return k.name == name })
+		v := playKind(t, &equalKinds[i], 1, 1500)
+		said := strings.NewReplacer("(", "", ")", "").Replace(v.Summary)
+		if v.State != whittle.Equivalent || !strings.Contains(said, want) {
+			t.Errorf("%s: %s %+v", name, v.Summary, v.Bounds)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (p *formPath) unformed() string {
 	if p.own {
 		return "a state that each server holds by itself, as it seems"
 	}
-	if top := p.feature[featForm].M.top(); p.values() && p.rule == "" && top.Class == classText && !slices.Contains(p.varies, jsondiff.WayPresence) {
+	if top := p.feature[featForm].M.top(); p.values() && p.rule == "" && top.Class == classText && !slices.Contains(p.varies, jsondiff.WayPresence) && !p.isMember() {
 		return "text without a form, of which only type, emptiness and repetition are looked at"
 	}
 	return ""

@@ -66,6 +66,12 @@ func (m *members) see(values []value) {
 	}
 }
 
+// isMember reports whether the values come out of a set that both sides draw from.
+func (p *formPath) isMember() bool {
+	t := &p.feature[featMember]
+	return !p.members.more && t.C.N > 0 && 2*t.M.count(0) > t.M.N && p.sharesMembers()
+}
+
 // sharesMembers reports whether the candidate says values of the monolith's set as well.
 func (p *formPath) sharesMembers() bool {
 	t := &p.feature[featMember].C

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -64,7 +65,9 @@ func (p *formPath) formWords() string {
 	if p.isAmount() && !p.isRanged() && !p.rising() {
 		s += ", however large"
 	}
-	if t := &p.feature[featMember]; t.C.N > 0 && 2*t.M.count(0) > t.M.N && !p.sharesMembers() {
+	if t := &p.feature[featMember]; p.isMember() {
+		s += ", out of a set of " + strconv.Itoa(len(p.members.of))
+	} else if t.C.N > 0 && 2*t.M.count(0) > t.M.N && !p.members.more {
 		s += ", out of a set of each side's own"
 	}
 	if i := slices.IndexFunc(p.partners, (*partner).ready); i >= 0 {
@@ -277,6 +280,7 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 	if t := &p.feature[featForm]; ok && p.isPrefix() && t.Odd == t.Of && t.Of >= wordsOwn {
 		x.Cause = "the candidate never gives one of the monolith's prefixes: if they name each side's own instances, write compare.form: {" + p.path + ": any}; if not, the candidate's is wrong"
 	}
+	x.Cause = cmp.Or(x.Cause, p.ownCause(x.Decided))
 	if len(also) > 0 {
 		x.Summary += "; it also " + strings.Join(also, ", and ")
 	}
@@ -285,6 +289,18 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 	}
 	x.Samples = append(x.Samples, p.Samples...)
 	return x, ok
+}
+
+// ownCause says what a number may be that stands still, or lies elsewhere.
+func (p *formPath) ownCause(decided bool) string {
+	class := classNames[p.feature[featForm].M.top().Class]
+	switch {
+	case p.decidedAt(featStill) > 0:
+		return "if each server says what it has of itself, write compare.form: {" + p.path + ": any}; if not, the candidate's is wrong"
+	case !decided && p.suspects(featRange):
+		return "nothing tells a wrong number from one that each server measures of itself: if it is one, write compare.form: {" + p.path + ": " + class + "}; if not, the candidate's are wrong"
+	}
+	return ""
 }
 
 // decidedAt is the exchange at which a feature was shown to differ; 0: it is not.

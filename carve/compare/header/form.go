@@ -5,8 +5,17 @@ import (
 	"time"
 )
 
-// formMost bounds how much of a value has a form.
-const formMost = 4 << 10
+// formMost bounds how much of a value has a form, and idLeast is how long an id is at least.
+const (
+	formMost = 4 << 10
+	idLeast  = 8
+)
+
+// alike reports whether two values have one form. An id of hexadecimal digits that happens to
+// have no letter, or no figure, is one.
+func alike(from, to, a, b string) bool {
+	return a == b || formAs(from, true) == formAs(to, true)
+}
 
 // formOf is a header's value without the parts that a service makes for each response:
 // numbers (with a unit of time or size), ids, dates. Services that make them in the
@@ -15,7 +24,10 @@ const formMost = 4 << 10
 //	/orders/17?state=8f3kq92x   /orders/9?state=~
 //	max-age=60                  max-age=9
 //	Thu, 01 Dec 1994 16:00:00 GMT   (a date)
-func formOf(value string) string {
+func formOf(value string) string { return formAs(value, false) }
+
+// formAs is formOf; lax distinguishes what may be an id of hexadecimal digits.
+func formAs(value string, lax bool) string {
 	value = value[:min(len(value), formMost)]
 	if isDate(value) {
 		return "(a date)"
@@ -31,10 +43,19 @@ func formOf(value string) string {
 			i++
 			continue
 		}
-		form = appendRun(form, value[i:end])
+		if lax && isHex(value[i:end]) {
+			form = append(form, '#')
+		} else {
+			form = appendRun(form, value[i:end])
+		}
 		i = end
 	}
 	return joinFractions(string(form))
+}
+
+// isHex reports whether a run may be an id of hexadecimal digits.
+func isHex(run string) bool {
+	return len(run) >= idLeast && strings.Trim(run, "0123456789abcdefABCDEF-") == ""
 }
 
 // isDate reports whether a value is a date as HTTP has them.
@@ -64,7 +85,7 @@ func isASCIILetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 // and more in which a part mixes letters and digits, or upper and lower case as no
 // word does, is an id.
 func appendRun(form []byte, run string) []byte {
-	if len(run) >= 8 {
+	if len(run) >= idLeast {
 		for part := range strings.FieldsFuncSeq(run, func(r rune) bool { return r == '-' || r == '_' }) {
 			if mixed(part) {
 				return append(form, '~')

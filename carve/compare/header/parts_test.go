@@ -101,3 +101,24 @@ func TestHeaderSampleLines(t *testing.T) {
 		t.Errorf("%d lines, %d bytes: %q", n, len(got), got)
 	}
 }
+
+// TestFormsOfIDs: an id of hexadecimal digits has the form of another one, though it happens to
+// have no letter; what is shorter than an id, or has other letters, has not.
+func TestFormsOfIDs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"9dfe016455e122ed", "1596302066257423", true},
+		{"/items?cursor=9dfe0164&page=2", "/items?cursor=15963020&page=2", true},
+		{"deadbeef", "12345678", true},
+		{"deadbee", "1234567", false},
+		{"9dfe016455e122eg", "1596302066257423", false},
+		{"public", "private", false},
+	} {
+		if got := alike(c.a, c.b, formOf(c.a), formOf(c.b)); got != c.same {
+			t.Errorf("%s and %s: %v", c.a, c.b, got)
+		}
+	}
+}

@@ -129,7 +129,7 @@ func ownCause(f *whittle.Finding) string {
 	if f.Cause == "" {
 		return ""
 	}
-	return "if it names each side's own instances, " + exceptWords(f.Path) + "; if not, the candidate's is wrong"
+	return "if it is each side's own, " + exceptWords(f.Path) + "; if not, the candidate's is wrong"
 }
 
 // boundValues is the name of the bound that waits for headers to be compared by form.

@@ -52,7 +52,7 @@ func (h *Headers) way(p *Pair, from, to string) {
 			p.side = -1
 		}
 	} else {
-		if a != b {
+		if !alike(from, to, a, b) {
 			p.way = headerForm
 		} else {
 			a, b = from, to
