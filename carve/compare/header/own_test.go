@@ -36,8 +36,8 @@ func (w *spellWorld) spell(side, n int, draw func(*rand.Rand, int) string) strin
 	return w.word[side]
 }
 
-// TestOwnHeadersAreTold: of equal servers of which each refreshes a header by itself, once in 8
-// to 60 exchanges, at most 1 in 100 is not told to have one of its own by the end of 1,200
+// TestOwnHeadersAreKnown: of equal servers of which each refreshes a header by itself, once in 8
+// to 60 exchanges, at most 1 in 100 is not known to have one of its own by the end of 1,200
 // exchanges, and so called DIFFERENT. Of candidates whose wrong word is made of the
 // monolith's, or which draw a word for each response, at most 1 in 100 is excused so.
 //
@@ -45,9 +45,9 @@ func (w *spellWorld) spell(side, n int, draw func(*rand.Rand, int) string) strin
 // Error rates: 0.01 each, with a confidence of 99 %; SIM_RUNS takes more runs.
 // Source: the moves are a fair coin; three heads and three tails in ten are missed by chance
 // in 1 of 18, in twenty in 1 of 2,500.
-func TestOwnHeadersAreTold(t *testing.T) {
+func TestOwnHeadersAreKnown(t *testing.T) {
 	t.Parallel()
-	told := func(seed int, says func(w *spellWorld, side, n int) string) bool {
+	known := func(seed int, says func(w *spellWorld, side, n int) string) bool {
 		r := rand.New(rand.NewPCG(uint64(seed), 9))
 		w, d := &spellWorld{r: r, every: 8 + 52*r.Float64()}, held{}
 		for n := range 1200 {
@@ -56,7 +56,7 @@ func TestOwnHeadersAreTold(t *testing.T) {
 		return d.own
 	}
 	simtest.InTurn(t, 0.01, 0.0001, 0.01, spellWords, func(draw func(*rand.Rand, int) string, run int) bool {
-		return !told(run, func(w *spellWorld, side, n int) string { return w.spell(side, n, draw) })
+		return !known(run, func(w *spellWorld, side, n int) string { return w.spell(side, n, draw) })
 	})
 	wrong := map[string]func(w *spellWorld, side, n int) string{
 		"made of the monolith's": func(w *spellWorld, side, n int) string {
@@ -78,6 +78,6 @@ func TestOwnHeadersAreTold(t *testing.T) {
 		},
 	}
 	simtest.InTurn(t, 0.01, 0, 0.01, wrong, func(says func(w *spellWorld, side, n int) string, run int) bool {
-		return told(run, says)
+		return known(run, says)
 	})
 }
