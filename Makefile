@@ -95,7 +95,7 @@ CAMPAIGN := 'TwoVersions|AnotherVersion|FullDisks|SlowDisks'
 race: export GORACE := $(GORACE) atexit_sleep_ms=0
 .PHONY: race
 race: deps $(CASCADE) ## the rooms where goroutines meet, under the race detector
-	@CRASH_SEEDS=40 MODEL_STEPS=10000 go test -race -vet=off -timeout 20m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) -skip $(RACE_SKIP) $(RACE_ROOMS)
+	@CRASH_SEEDS=40 MODEL_STEPS=10000 go test -race -vet=off -timeout 20m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) -skip $(RACE_SKIP) $(RACE_ROOMS)
 
 # Scripts that only start other verbs in processes of their own are left to make
 # test, and so is what one goroutine or another process computes for seconds: searches
