@@ -143,3 +143,25 @@ func TestUnsaved(t *testing.T) {
 		t.Errorf("said twice: %+v", as)
 	}
 }
+
+// TestLacks: records lack what was judged after they were written, once, and it is not
+// known of records that count nothing.
+func TestLacks(t *testing.T) {
+	b := base{number: 9, settled: map[string]uint64{"saved": 5, "of an earlier version": 0}, again: map[resaid]bool{}}
+	for _, c := range []struct {
+		route        string
+		term, number uint64
+		lacks        bool
+	}{
+		{"saved", 8, 5, false},
+		{"saved", 8, 6, true},
+		{"saved", 8, 6, false},
+		{"saved", 7, 6, true},
+		{"of an earlier version", 8, 6, false},
+		{"added since", 8, 6, false},
+	} {
+		if got := b.lacks(c.route, c.term, c.number); got != c.lacks {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

@@ -69,11 +69,12 @@ type resaid struct {
 	term, number uint64
 }
 
-// lacks reports whether the records lack a judgement of a term before, once.
+// lacks reports whether the records lack a judgement of a term before, once. Records that
+// count none may be of an earlier version, which counts none whatever it has.
 func (b *base) lacks(route string, term, number uint64) bool {
-	had, known := b.settled[route]
+	had := b.settled[route]
 	one := resaid{route, term, number}
-	if !known || number <= had || b.again[one] {
+	if had == 0 || number <= had || b.again[one] {
 		return false
 	}
 	b.again[one] = true
