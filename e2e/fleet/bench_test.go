@@ -63,7 +63,7 @@ func BenchmarkPassThrough(b *testing.B) {
 	servers := startCluster(b, 1)
 	alone, member := startWalk(b, nil, 1), startWalk(b, []string{"nats://" + servers.clients[0]}, 1)
 	until(b, "it is connected", func() bool { return member.all[0].fleet().Connected })
-	const pairs, requests = 900, 1000
+	const pairs, requests = 240, 2000
 	costs := [2][]paired.Share{}
 	rng := rand.New(rand.NewPCG(1, 2))
 	gateways := [2]*whole{alone.all[0], member.all[0]}
