@@ -69,7 +69,8 @@ type departure uint8
 
 const (
 	stays  departure = iota
-	leaves           // the client was told, and may not have heard
+	isToGo           // the client is told when its streams have ended, or when it begins another
+	leaves           // it was told, and may not have heard
 	goes             // it has heard: what it begins now is not served
 )
 
@@ -297,22 +298,32 @@ func (c *conn) silent(now time.Time) error {
 	return nil
 }
 
-// leave tells the client to go: what it begins before it has heard is served. Any
-// goroutine may call it.
+// leave has the client go: what it begins before it has heard is served. It hears of it
+// when it has no stream, or begins another: some clients (Python's h2, and so httpx) lose
+// what comes behind GOAWAY, and what they read together with that. Any goroutine may call it.
 func (c *conn) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.departure < leaves && len(c.streams) > 0 {
+		c.departure = isToGo
+		return
+	}
 	c.tellToLeave()
 }
 
-// tellToLeave is leave. The caller holds mu.
+// tellToLeave tells the client to go, and asks whether it has heard. The caller holds mu.
 func (c *conn) tellToLeave() {
-	if c.departure != stays || c.err != nil {
-		return
+	if c.departure < leaves && c.err == nil {
+		c.told()
+		b := c.buffer()
+		b.b = appendPing(b.b, 0, departPing)
 	}
+}
+
+// told tells the client to go, which has heard after a while. The caller holds mu.
+func (c *conn) told() {
 	c.departure, c.leftAt = leaves, time.Now()
-	b := c.buffer()
-	b.b = appendPing(appendGoAway(b.b, maxWindow, codeNone), 0, departPing)
+	c.announce(maxWindow, codeNone)
 	c.wake()
 	c.rouse(c.leftAt.Add(departTime))
 }
@@ -432,6 +443,9 @@ func unsent(under net.Conn) int {
 // holds mu.
 func (c *conn) begin(st *stream) error {
 	c.streams[st.id] = st
+	if c.departure == isToGo {
+		c.tellToLeave()
+	}
 	if c.handlers < c.s.c.Streams {
 		c.start(st)
 		return nil
@@ -497,6 +511,10 @@ func (c *conn) drop(st *stream, err error) {
 	switch c.departure {
 	case goes:
 		c.rouse(c.idleSince)
+	case isToGo:
+		if c.err == nil {
+			c.told()
+		}
 	case stays, leaves:
 		c.rouse(c.idleSince.Add(c.s.c.IdleTimeout))
 	}

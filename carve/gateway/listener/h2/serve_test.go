@@ -428,6 +428,12 @@ func leaving(t testing.TB) {
 	slow := h.begin(true, pseudo(http.MethodGet, "/slow")...)
 	<-begun
 	s.Leave()
+	s.Leave() // as Shutdown does once more
+	h.must(0, h.WritePing(false, [8]byte{}))
+	if seen := h.until("pong"); len(seen) > 1 {
+		t.Errorf("a client with a stream sees %q, and h2 of Python takes nothing behind GOAWAY", seen)
+	}
+	h.begin(true, pseudo(http.MethodGet, "/short")...)
 	h.until("goaway NO_ERROR") // and its ping is not answered yet
 	late := h.begin(true, pseudo(http.MethodGet, "/short")...)
 	h.must(0, h.WritePing(true, [8]byte(departPing)))
@@ -446,6 +452,46 @@ func leaving(t testing.TB) {
 	last.begin(true, pseudo(http.MethodGet, "/last")...)
 	last.until("goaway NO_ERROR")
 	last.until("end")
+}
+
+// TestLeavingIsSaidLast: a client that begins nothing more hears of the end when its streams
+// have ended, and is asked nothing then. Python's h2 loses the last of a response that comes
+// together with GOAWAY and a PING, and all that comes later.
+func TestLeavingIsSaidLast(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	end := sync.OnceFunc(func() { close(goOn) })
+	s, addr := serving(t, limits(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun <- struct{}{}
+		<-goOn
+		ways(w, r)
+	})))
+	t.Cleanup(end)
+	h := dialled(t, addr)
+	h.begin(true, pseudo(http.MethodGet, "/short")...)
+	<-begun
+	s.Leave()
+	end()
+	ended, left := false, false
+	for {
+		f, err := h.ReadFrame()
+		if err != nil {
+			break
+		}
+		switch f := f.(type) {
+		case *http2.DataFrame:
+			ended = ended || f.StreamEnded()
+		case *http2.GoAwayFrame:
+			left = true
+		case *http2.PingFrame:
+			t.Error("the client is asked whether it has heard")
+		}
+		if left && !ended {
+			t.Error("GOAWAY comes before the response has ended")
+		}
+	}
+	if !ended || !left {
+		t.Errorf("the response ended: %v; GOAWAY came: %v", ended, left)
+	}
 }
 
 // TestNothingIsLeft: when the last client has gone no goroutine waits for another.
