@@ -130,7 +130,7 @@ func TestAServerThatHasNoHTTP2(t *testing.T) {
 	secure.StartTLS()
 	defer secure.Close()
 	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}], tls: {rejectUnauthorized: false}, http: {timeout: 5}}\nscenarios: [{flow: [{get: {url: /}}]}]")
-	for url, want := range map[string]string{plain.URL: report.ErrorReset, secure.URL: report.ErrorConnect} {
+	for url, want := range map[string]string{plain.URL: report.ErrorMalformed, secure.URL: report.ErrorConnect} {
 		r := run(t, p, Options{Target: url, Protocol: wire.HTTP2})
 		if r.Errors[want] != 2 {
 			t.Errorf("%s: %v, want 2 of %s", url, r.Errors, want)

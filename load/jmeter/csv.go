@@ -303,9 +303,6 @@ func (j *reader) counterElement(e *element) plan.Action {
 	j.refuseOthers(e, "CounterConfig.start", "CounterConfig.end", "CounterConfig.incr", "CounterConfig.name", "CounterConfig.per_user", "CounterConfig.format",
 		"CounterConfig.reset_on_tg_iteration")
 	name := strings.TrimSpace(e.value("CounterConfig.name"))
-	if name == "" {
-		panic(e.at.Invalid("%s has no variable to count in", e.title()))
-	}
 	c := &counterSteps{slot: j.Define(name), each: e.is("CounterConfig.per_user"), format: j.decimalFormat(e, "CounterConfig.format")}
 	c.afresh = c.each && e.is("CounterConfig.reset_on_tg_iteration")
 	number := func(name, other string) expr.Template {

@@ -29,7 +29,7 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`below InterleaveControl is not supported`: testPlan(threadGroup(1, 1, `<InterleaveControl/><hashTree><LoopController/><hashTree>`+sampler("/", "")+`</hashTree></hashTree>`)),
 		// JMeter's library reads it, whittle does not.
 		`the JSONPath $.a[?(@.b == null)] is not u`: testPlan(threadGroup(1, 1, sampler("/", `<JSONPostProcessor><stringProp name="JSONPostProcessor.referenceNames">x</stringProp><stringProp name="JSONPostProcessor.jsonPathExprs">$.a[?(@.b == null)]</stringProp></JSONPostProcessor><hashTree/>`))),
-		`the JSONPath $[name] is not understood`:    testPlan(threadGroup(1, 1, sampler("/", `<JSONPathAssertion><stringProp name="JSON_PATH">$[name]</stringProp></JSONPathAssertion><hashTree/>`))),
+		`the JSONPath $.b[?(@.c == null)] is not u`: testPlan(threadGroup(1, 1, sampler("/", `<JSONPathAssertion><stringProp name="JSON_PATH">$.b[?(@.c == null)]</stringProp></JSONPathAssertion><hashTree/>`))),
 		// Java knows it, whittle does not.
 		`the content encoding Shift_JIS is not su`: testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.contentEncoding">Shift_JIS</stringProp></HTTPSamplerProxy><hashTree/>`)),
 		// What JMeter's engine alone reads is no JavaScript, but holds there.

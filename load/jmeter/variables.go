@@ -273,7 +273,7 @@ func (j *reader) findRuntime(e *element) {
 	case "CSVDataSet":
 		add(e.value("variableNames"), ",")
 	case "CounterConfig":
-		add(e.value("CounterConfig.name"), ",")
+		j.runtime[strings.TrimSpace(e.value("CounterConfig.name"))] = true // also the name of nothing
 	case "RandomVariableConfig":
 		add(e.value("variableName"), ",")
 	case "RegexExtractor", "BoundaryExtractor", "HtmlExtractor", "XPathExtractor", "XPath2Extractor":
