@@ -136,8 +136,10 @@ func sameCode(siblings []string, code map[string]*codeSeen) (alike []string) {
 }
 
 // servesToo gives those of some endpoints that this code serves: what it ran often they
-// ran, and it ran what they ran often, and some of that no other endpoint ran often. One
-// that was seldom seen is among them unless it often ran what this did not.
+// ran, and it ran what they ran often, and some of that no other endpoint ran often; where
+// no other was seen at work, lines of the service's own that were at work themselves, since
+// what calls nothing but others' code may be a dispatch. One that was seldom seen is among
+// them unless it often ran what this did not.
 func (c *codeSeen) servesToo(siblings []string, code map[string]*codeSeen) (alike []string) {
 	sure := 0
 	for _, e := range siblings {
@@ -157,8 +159,8 @@ func (c *codeSeen) servesToo(siblings []string, code map[string]*codeSeen) (alik
 			maps.DeleteFunc(theirs, func(f profile.Frame, _ int) bool { return of.often(f) })
 		}
 	}
-	maps.DeleteFunc(theirs, func(f profile.Frame, _ int) bool { return !c.often(f) })
-	if sure < fewSeen || others == 0 || len(theirs) == 0 {
+	maps.DeleteFunc(theirs, func(f profile.Frame, _ int) bool { return !c.often(f) || others == 0 && f.Line == 0 })
+	if sure < fewSeen || len(theirs) == 0 {
 		return nil
 	}
 	return alike

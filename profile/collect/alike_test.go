@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 // ran is a profile and the marks of requests that were each in a turn of their own, with
-// so many samples of some own functions: "GET /users/anna 5 handle show".
+// so many samples of some own functions, the last at a line: "GET /users/anna 5 handle show:3".
 func ran(lines ...string) (*profile.Profile, *marks) {
 	p, m := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node}, &marks{}
 	functions := map[string]int32{}
@@ -24,12 +25,14 @@ func ran(lines ...string) (*profile.Profile, *marks) {
 		n := 0
 		fmt.Sscan(words[2], &n)
 		var stack []profile.Frame
-		for _, name := range words[3:] {
+		for _, word := range words[3:] {
+			name, line, _ := strings.Cut(word, ":")
 			if _, ok := functions[name]; !ok {
 				functions[name] = int32(len(p.Functions))
 				p.Functions = append(p.Functions, profile.Function{Name: name})
 			}
-			stack = append([]profile.Frame{{Function: functions[name]}}, stack...)
+			at, _ := strconv.Atoi(line)
+			stack = append([]profile.Frame{{Function: functions[name], Line: int32(at)}}, stack...)
 		}
 		for range n {
 			p.Samples = append(p.Samples, profile.Sample{Stack: stack, Value: 1, At: time.Duration(len(p.Samples)*1000+2) * time.Microsecond})
@@ -84,6 +87,7 @@ func TestPathsThatTheSameCodeServesAreOne(t *testing.T) {
 		"each has code of its own":         {own, apart(own...)},
 		"all that is known is a dispatch":  {append(dispatch, "GET /a/b 6 handle"), apart(append(dispatch, "GET /a/b 6 handle")...)},
 		"there is nothing else to compare": {same, apart(same...)},
+		"a line that worked itself":        {append(each("GET /users/NAME 6 handle show:7", names...), "GET /ping 0"), one},
 		"one is another endpoint": {
 			append(same, "GET /users/export 6 handle export", "GET /users/me 1 handle me", ping),
 			with(map[string]int64{"GET /users/export": 1, "GET /users/me": 1}, one),
