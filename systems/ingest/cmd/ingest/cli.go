@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"whittle"
 	"whittle/cmdline"
 )
 
@@ -31,6 +33,32 @@ type cli struct {
 	Version versionVerb `cmd:"" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and exit."`
+}
+
+// AfterApply refuses a flag of a stream that is not the one: who forgot --sink would have
+// the events in a log on this machine. What the environment says for other verbs may stay.
+func (*cli) AfterApply(c *kong.Context) error {
+	is := map[string]string{}
+	for _, f := range c.Flags() {
+		is[f.Name] = fmt.Sprint(c.FlagValue(f))
+	}
+	for _, p := range c.Path {
+		if p.Flag == nil || p.Flag.Group == nil {
+			continue
+		}
+		name, of := p.Flag.Name, p.Flag.Group.Key
+		sink := "sink"
+		if strings.HasPrefix(name, "to-") {
+			sink = "to-sink"
+		}
+		switch {
+		case slices.Contains([]string{"kafka", "kinesis", "nats"}, of) && is[sink] != of:
+			return whittle.Errorf(whittle.Invalid, "--%s does nothing where the stream is %s: give --%s %s, or leave it out", name, is[sink], sink, of)
+		case slices.Contains([]string{"retain-bytes", "retain-age", "p99"}, name) && is[sink] != "embedded" && is["log-first"] == "":
+			return whittle.Errorf(whittle.Invalid, "--%s does nothing where the stream is %s, without --log-first: leave it out", name, is[sink])
+		}
+	}
+	return nil
 }
 
 const description = `ingest takes events over HTTP and keeps them on a durable stream: an embedded log, Kafka, Kinesis or NATS JetStream. It responds when they are durable and says how durable they are.
