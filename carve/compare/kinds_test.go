@@ -278,6 +278,13 @@ var equalKinds = []kind{
 		k := w.r.IntN(6)
 		return []any{advert(k, (k+int(w.now.Sub(simtest.Start)/(15*time.Second)))%6)}
 	})),
+	{name: "many pairs that move, which the candidate reads first", monolith: movingPairs(8 * time.Second), candidate: movingPairs(0)},
+	{name: "a set that gets others, which the candidate reads first", monolith: movingSet(8 * time.Second), candidate: movingSet(0)},
+	{
+		name:      "a variant that each server draws for a user",
+		monolith:  inHeader("Set-Cookie", "ab=v%d00; Path=/", func(w kindWorld) []any { return []any{w.user % 2} }),
+		candidate: inHeader("Set-Cookie", "ab=v%d00; Path=/", func(w kindWorld) []any { return []any{w.user / 2 % 2} }),
+	},
 	{name: "pairs that move, copied late", monolith: pairsLate(0), candidate: pairsLate(4 * time.Second)},
 	both("a user's id in a cookie", inHeader("Set-Cookie", "uid=u-%d; Path=/", func(w kindWorld) []any { return []any{4000 + w.user} })),
 	both("base64 of text with a nonce", inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any { return []any{coded(fmt.Sprintf("offset=%d&nonce=%s", w.key*20, randomID(w)))} })),
@@ -292,13 +299,28 @@ func pairsLate(by time.Duration) kindMakes {
 	})
 }
 
+// movingPairs are 40 pairs that all change every 20 seconds, read late.
+func movingPairs(by time.Duration) kindMakes {
+	return inBody(`{"a":1,"ad":{"id":"a%04d","title":"t%04d"}}`, func(w kindWorld) []any {
+		k := w.r.IntN(40)
+		return []any{k, (k + int(w.now.Add(-by).Sub(simtest.Start)/(20*time.Second))) % 40}
+	})
+}
+
+// movingSet is a set of 20 of which five are others every 20 seconds, read late.
+func movingSet(by time.Duration) kindMakes {
+	return inBody(`{"a":1,"node":"n%04x"}`, func(w kindWorld) []any {
+		return []any{w.r.IntN(20) + 5*int(w.now.Add(-by).Sub(simtest.Start)/(20*time.Second))}
+	})
+}
+
 func both(name string, makes kindMakes) kind {
 	return kind{name: name, monolith: makes, candidate: makes}
 }
 
-// playKind plays exchanges of a kind, ten in a second, of 12 users and 30 requests. It ends
-// where the verdict is DIFFERENT, which is looked at now and then.
-func playKind(t testing.TB, k *kind, seed uint64, n int) whittle.Verdict {
+// playKind plays exchanges of a kind, of 12 users and 30 requests. It ends where the verdict is
+// DIFFERENT, which is looked at now and then.
+func playKind(t testing.TB, k *kind, seed uint64, n int, every time.Duration) whittle.Verdict {
 	t.Helper()
 	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
 	if err != nil {
@@ -307,7 +329,7 @@ func playKind(t testing.TB, k *kind, seed uint64, n int) whittle.Verdict {
 	r := rand.New(rand.NewPCG(seed, 41))
 	calls := [2]int{}
 	for i := range n {
-		user, key, now := r.IntN(12), r.IntN(30), simtest.Start.Add(time.Duration(i)*100*time.Millisecond)
+		user, key, now := r.IntN(12), r.IntN(30), simtest.Start.Add(time.Duration(i)*every)
 		say := func(makes kindMakes, side int) whittle.Response {
 			calls[side]++
 			s := makes(kindWorld{r, user, key, now, &calls[side]})
@@ -336,7 +358,7 @@ func TestWrongKinds(t *testing.T) {
 	t.Parallel()
 	for i := range wrongKinds {
 		k := &wrongKinds[i]
-		v := playKind(t, k, 1, 1500)
+		v := playKind(t, k, 1, 1500, 100*time.Millisecond)
 		said := fmt.Sprintf("%+v %+v", v.Findings, v.Bounds)
 		if k.word == whittle.Equivalent {
 			said = fmt.Sprintf("%+v", v.Coverage)
@@ -360,7 +382,7 @@ func TestWordsOfSetsAndPairs(t *testing.T) {
 		"a number in a Location":              "header Location /3: an integer, rising, at whatever pace",
 	} {
 		i := slices.IndexFunc(equalKinds, func(k kind) bool { return k.name == name })
-		v := playKind(t, &equalKinds[i], 1, 1500)
+		v := playKind(t, &equalKinds[i], 1, 1500, 100*time.Millisecond)
 		said := strings.NewReplacer("(", "", ")", "").Replace(v.Summary)
 		if v.State != whittle.Equivalent || !strings.Contains(said, want) {
 			t.Errorf("%s: %s %+v", name, v.Summary, v.Bounds)
@@ -377,7 +399,7 @@ func TestEqualKindsRaiseNoAlarm(t *testing.T) {
 	t.Parallel()
 	simtest.AtMost(0.05, 0.001).Play(t, "refused", func(run int) bool {
 		k := &equalKinds[run%len(equalKinds)]
-		v := playKind(t, k, uint64(run), 300)
+		v := playKind(t, k, uint64(run), 300, 400*time.Millisecond)
 		if v.State == whittle.Different {
 			t.Logf("%s: %s %.600v", k.name, v.Summary, v.Findings)
 		}

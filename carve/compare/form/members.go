@@ -1,8 +1,28 @@
 package form
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Of ids that come out of a set of few, one that the monolith has never said is unusual.
+
+// Where data move, one side may read them first, so of a set and of pairs the monolith's own
+// moves are waited for: from the first odd one on for watchLong, and each move begins anew.
+const watchLong = time.Minute
+
+// watch is since when a candidate has been odd, and whether for long.
+type watch struct {
+	since time.Time
+	long  bool
+}
+
+func (w *watch) see(at time.Time) {
+	if w.since.IsZero() {
+		w.since = at
+	}
+	w.long = w.long || !at.IsZero() && at.Sub(w.since) >= watchLong
+}
 
 // Bounds of sets.
 const (
@@ -47,9 +67,10 @@ func (m *members) category(list []category, values []value) []category {
 	return list
 }
 
-func (m *members) see(values []value) {
+// see takes the monolith's values, and reports whether the set has grown.
+func (m *members) see(values []value) (grew bool) {
 	if m.more {
-		return
+		return false
 	}
 	for i := range values {
 		v := &values[i]
@@ -59,11 +80,13 @@ func (m *members) see(values []value) {
 		if m.of == nil {
 			m.of = map[uint64]bool{}
 		}
+		grew = true
 		if m.of[v.hash] = true; len(m.of) > membersMost {
 			m.more, m.of = true, nil
-			return
+			return true
 		}
 	}
+	return grew
 }
 
 // isMember reports whether the values come out of a set that both sides draw from.

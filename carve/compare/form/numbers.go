@@ -152,6 +152,7 @@ func (p *formPath) isRanged() bool {
 var measures = []string{
 	"took", "elapsed", "duration", "latency", "runtime", "uptime", "timing", "timings", "time", "times", "ms", "millis", "micros", "nanos",
 	"seconds", "cpu", "load", "memory", "mem", "heap", "rss", "queue", "queued", "connections", "wait", "age", "ttl", "stats", "metrics", "speed", "rate",
+	"pid", "threads", "workers", "goroutines", "pool", "hits", "misses", "bytes",
 }
 
 // isMeasured reports whether a place is named as a measure.

@@ -161,7 +161,7 @@ func (p *formPath) pairUp(e *formExchange) {
 		for side, values := range [3][]value{Monolith: e.monolith, Repeat: e.repeat} {
 			for k, key := range e.keysOf(t, side, len(values)) {
 				if v := values[k].hash; key != 0 && v != 0 && !t.see(key, v) {
-					p.feature[featPair].Bets.Void()
+					p.takeBack(featPair)
 					break
 				}
 			}

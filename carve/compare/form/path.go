@@ -79,6 +79,7 @@ type formPath struct {
 	// they come again, and that their size is compared.
 	amount, small, ranged bool
 
+	watched  [features]watch
 	still    still
 	members  members
 	partners []*partner
@@ -101,6 +102,12 @@ func (p *formPath) void() {
 	for i := range p.feature {
 		p.feature[i].Bets.Void()
 	}
+}
+
+// takeBack makes a feature void whose values turn out to move, and be watched anew.
+func (p *formPath) takeBack(k int) {
+	p.feature[k].Bets.Void()
+	p.watched[k] = watch{}
 }
 
 func (p *formPath) vary(way string) {
@@ -186,7 +193,10 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 			r.monolith, r.candidate = pair[Monolith][k], pair[Candidate][k]
 		}
 		if len(r.monolith) > 0 && len(r.candidate) > 0 {
-			odd = p.feature[k].settle(&r, p.unusual(k), p.ready(k), p.slack(k)) || odd
+			one := p.feature[k].settle(&r, p.unusual(k), p.ready(k), p.slack(k))
+			if odd = odd || one; one {
+				p.watched[k].see(e.at)
+			}
 		}
 	}
 	switch {
@@ -388,7 +398,9 @@ func (p *formPath) slack(k int) float64 {
 
 // remember takes the values of an exchange into what is known of each side.
 func (p *formPath) remember(e *formExchange) {
-	p.members.see(e.monolith)
+	if p.members.see(e.monolith) {
+		p.takeBack(featMember)
+	}
 	p.pairUp(e)
 	if p.amount {
 		p.still.see(e)

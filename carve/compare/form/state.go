@@ -11,7 +11,7 @@ import (
 )
 
 // formStateMost bounds the state of what is compared by form, in bytes.
-const formStateMost = 160 << 10
+const formStateMost = 208 << 10
 
 // formState is what is kept. Of values only hashes are, and the last numbers of a place
 // that is known to be a counter.

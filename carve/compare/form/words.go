@@ -295,6 +295,8 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 func (p *formPath) ownCause(decided bool) string {
 	class := classNames[p.feature[featForm].M.top().Class]
 	switch {
+	case p.decidedAt(featPair) > 0:
+		return "if each server draws it by itself and keeps it, write compare.form: {" + p.path + ": any}; if not, the candidate gives another's"
 	case p.decidedAt(featStill) > 0:
 		return "if each server says what it has of itself, write compare.form: {" + p.path + ": any}; if not, the candidate's is wrong"
 	case !decided && p.suspects(featRange):
@@ -306,7 +308,8 @@ func (p *formPath) ownCause(decided bool) string {
 // decidedAt is the exchange at which a feature was shown to differ; 0: it is not.
 func (p *formPath) decidedAt(k int) int {
 	t := &p.feature[k]
-	if t.Odd == 0 || k == featRange || k == featStill && !p.still.long || k == featMember && !p.sharesMembers() {
+	if t.Odd == 0 || k == featRange || k == featStill && !p.still.long || k == featMember && !p.sharesMembers() ||
+		(k == featMember || k == featPair) && !p.watched[k].long {
 		return 0
 	}
 	return t.decidedAt(p.unusual(k))
