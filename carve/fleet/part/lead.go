@@ -45,6 +45,13 @@ func (p *Part) lead(ctx context.Context) {
 	defer tick.Stop()
 	var retry time.Time
 	for ctx.Err() == nil {
+		if p.term == nil && !p.seen.Load().leads { // there is nothing to do until it does
+			select {
+			case <-ctx.Done():
+			case <-p.wake:
+			}
+			continue
+		}
 		s := p.survey()
 		p.turn.Lock()
 		if p.term != nil && (!s.leads || s.term != p.term.number) {
