@@ -314,14 +314,14 @@ func (c *conn) leave() {
 // tellToLeave tells the client to go, and asks whether it has heard. The caller holds mu.
 func (c *conn) tellToLeave() {
 	if c.departure < leaves && c.err == nil {
-		c.beginToLeave()
+		c.dismiss()
 		b := c.buffer()
 		b.b = appendPing(b.b, 0, departPing)
 	}
 }
 
-// beginToLeave tells the client to go, which has heard after a while. The caller holds mu.
-func (c *conn) beginToLeave() {
+// dismiss tells the client to go, which has heard after a while. The caller holds mu.
+func (c *conn) dismiss() {
 	c.departure, c.leftAt = leaves, time.Now()
 	c.announce(maxWindow, codeNone)
 	c.wake()
@@ -513,7 +513,7 @@ func (c *conn) drop(st *stream, err error) {
 		c.rouse(c.idleSince)
 	case isToGo:
 		if c.err == nil {
-			c.beginToLeave()
+			c.dismiss()
 		}
 	case stays, leaves:
 		c.rouse(c.idleSince.Add(c.s.c.IdleTimeout))
