@@ -22,6 +22,9 @@ type Document struct {
 	Items []Document
 }
 
+// Names are the keys of a mapping, in the order of Items.
+func (d *Document) Names() []string { return d.names }
+
 // ParseDocument reads JSON. False: it is none, or has too many values.
 func ParseDocument(raw string) (*Document, bool) {
 	p := documentParser{text: raw}

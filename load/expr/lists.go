@@ -169,7 +169,7 @@ func CompileSelectorList(expr, attr string) (func(*Response) []string, error) {
 			if len(out) >= MaxMatches {
 				break
 			}
-			text := strings.Join(strings.Fields(pageText(n)), " ")
+			text := shownText(n)
 			if attr != "" {
 				text = attribute(n, attr)
 			}
@@ -177,6 +177,37 @@ func CompileSelectorList(expr, attr string) (func(*Response) []string, error) {
 		}
 		return out
 	}, nil
+}
+
+// blocks are the elements whose text stands apart from what is around them.
+var blocks = map[string]bool{
+	"html": true, "head": true, "body": true, "section": true, "nav": true, "aside": true, "header": true, "footer": true, "p": true, "h1": true, "h2": true,
+	"h3": true, "h4": true, "h5": true, "h6": true, "ul": true, "ol": true, "pre": true, "div": true, "blockquote": true, "hr": true, "address": true,
+	"figure": true, "figcaption": true, "form": true, "fieldset": true, "dl": true, "dt": true, "dd": true, "li": true, "table": true, "caption": true,
+	"thead": true, "tfoot": true, "tbody": true, "tr": true, "th": true, "td": true, "article": true, "main": true, "details": true, "br": true, "title": true,
+}
+
+// shownText is an element's text, its spaces as one, and one between blocks.
+func shownText(n *html.Node) string {
+	var b strings.Builder
+	var walk func(*html.Node)
+	walk = func(n *html.Node) {
+		if n.Type == html.TextNode {
+			b.WriteString(n.Data)
+		}
+		apart := n.Type == html.ElementNode && blocks[n.Data]
+		if apart {
+			b.WriteByte(' ')
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c)
+		}
+		if apart {
+			b.WriteByte(' ')
+		}
+	}
+	walk(n)
+	return strings.Join(strings.Fields(b.String()), " ")
 }
 
 // attribute is an element's attribute, empty where it has none of the name.

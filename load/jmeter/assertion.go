@@ -6,6 +6,7 @@ import (
 	"html"
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -315,7 +316,11 @@ func (j *reader) jsonAssertion(e *element) plan.Expectation {
 	path := j.jsonPathOr(at, text, func() {
 		j.note(fmt.Sprintf("line %d: %s cannot hold, as in JMeter, whose library cannot read the JSONPath %q", at.Line, e.title(), text))
 	})
-	test := j.textTest(&tag{at: e.where("EXPECTED_VALUE"), text: e.value("EXPECTED_VALUE")}, map[bool]int64{true: testMatch, false: testEquals}[e.is("ISREGEX")])
+	test := j.sameJSON(e.where("EXPECTED_VALUE"), e.value("EXPECTED_VALUE"))
+	if e.is("ISREGEX") {
+		matches := j.textTest(&tag{at: e.where("EXPECTED_VALUE"), text: e.value("EXPECTED_VALUE")}, testMatch)
+		test = func(a *expr.Response, d *expr.Document) bool { return matches(a, valueText(d)) }
+	}
 	compare, null, invert := e.is("JSONVALIDATION"), e.is("EXPECT_NULL"), e.is("INVERT")
 	holds := func(a *expr.Response) bool {
 		doc := a.JSON()
@@ -327,14 +332,60 @@ func (j *reader) jsonAssertion(e *element) plan.Expectation {
 			return false
 		}
 		found := by.Find(doc)
+		var all []string
 		for _, d := range found {
+			all = append(all, d.Value().JSON)
 			switch {
-			case !compare, null && d.Kind == expr.KindNull, !null && test(a, d.Value().Text):
+			case !compare, null && d.Kind == expr.KindNull, !null && test(a, d):
 				return true
 			}
 		}
-		return false
+		// What is several may be meant as one list, and of one list an item.
+		if len(found) == 1 && found[0].Kind == expr.KindList {
+			for i := range found[0].Items {
+				if !null && test(a, &found[0].Items[i]) {
+					return true
+				}
+			}
+		}
+		whole, ok := expr.ParseDocument("[" + strings.Join(all, ",") + "]")
+		return ok && compare && !null && len(found) > 0 && test(a, whole)
 	}
 	x.Check = func(a *expr.Response) bool { return holds(a) != invert }
 	return x
+}
+
+// sameJSON compares a value with what a text is as JSON: spaces, the order of names and the
+// zeros at a fraction's end do not count. A text that is no JSON is itself.
+func (j *reader) sameJSON(at plan.Position, text string) func(*expr.Response, *expr.Document) bool {
+	want := j.compile(at, text, expr.AsText)
+	return func(a *expr.Response, d *expr.Document) bool {
+		text := string(want.Render(nil, a.Scope))
+		if doc, ok := expr.ParseDocument(text); ok {
+			return canonical(doc) == canonical(d)
+		}
+		return d.Kind == expr.KindString && text == d.Value().Text
+	}
+}
+
+// canonical writes a value in one way of several.
+func canonical(d *expr.Document) string {
+	switch d.Kind {
+	case expr.KindList:
+		var all []string
+		for i := range d.Items {
+			all = append(all, canonical(&d.Items[i]))
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	case expr.KindMap:
+		var all []string
+		for i, name := range d.Names() {
+			all = append(all, strconv.Quote(name)+":"+canonical(&d.Items[i]))
+		}
+		slices.Sort(all)
+		return "{" + strings.Join(all, ",") + "}"
+	case expr.KindString:
+		return strconv.Quote(d.Value().Text)
+	}
+	return valueText(d)
 }

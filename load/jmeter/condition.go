@@ -63,7 +63,9 @@ func (j *reader) conditionOf(n plan.Position, src string) (holds expr.Condition,
 			if size = expr.QuotedLength(rest); size == 0 {
 				panic(n.Invalid("a condition with a text without its end: %s", src))
 			}
-			put(j.compile(n, expr.Unescape(rest[:size]), expr.AsText), true)
+			// JMeter reads the references first, and the text's own escapes then.
+			quote := rest[:1]
+			put(mapped(j.compile(n, rest[1:size-1], expr.AsText), func(text string) string { return expr.Unescape(quote + text + quote) }), true)
 		case strings.HasPrefix(rest, "${"):
 			if size = referenceLength(rest); size == 0 {
 				panic(n.Invalid("${ without } in %s", src))

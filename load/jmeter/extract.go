@@ -88,7 +88,7 @@ func (j *reader) setOther(x *extraction, s *expr.Scope) {
 // store sets the variables of a pattern, boundaries or a selector to what was found: the
 // one of that number, or with a negative one all, as a list. Of what an earlier extraction
 // has left nothing stays but the value. groups are those of each text; nil: there are none.
-func (j *reader) store(x *extraction, s *expr.Scope, found []string, groups [][]string) {
+func (j *reader) store(x *extraction, s *expr.Scope, found []string, groups [][]*string) {
 	n := int(renderInt(x.number, s))
 	j.setOther(x, s)
 	j.forgetList(s, x.name)
@@ -113,7 +113,7 @@ func (j *reader) store(x *extraction, s *expr.Scope, found []string, groups [][]
 }
 
 // storeNodes sets the variables of an XPath: what is asked for is a list, be it of one.
-func (j *reader) storeNodes(x *extraction, s *expr.Scope, found []string, _ [][]string) {
+func (j *reader) storeNodes(x *extraction, s *expr.Scope, found []string, _ [][]*string) {
 	n := int(renderInt(x.number, s))
 	j.forgetList(s, x.name)
 	j.assign(s, x.name, "")
@@ -179,9 +179,13 @@ func (j *reader) forgetList(s *expr.Scope, name string) {
 }
 
 // assignGroups sets the variables of one match's groups.
-func (j *reader) assignGroups(s *expr.Scope, name string, groups []string) {
+func (j *reader) assignGroups(s *expr.Scope, name string, groups []*string) {
 	for g, text := range groups {
-		j.assign(s, name+"_g"+strconv.Itoa(g), text)
+		if text == nil {
+			j.remove(s, name+"_g"+strconv.Itoa(g))
+			continue
+		}
+		j.assign(s, name+"_g"+strconv.Itoa(g), *text)
 	}
 	j.assign(s, name+"_g", strconv.Itoa(len(groups)-1))
 }
@@ -237,9 +241,9 @@ func (j *reader) regexExtractor(e *element, q *plan.Request) {
 		}
 		text := field.of(a)
 		var found []string
-		var groups [][]string
+		var groups [][]*string
 		for _, at := range rx.FindAll(text, expr.MaxMatches) {
-			var own []string
+			var own []*string
 			for g := range rx.Groups() + 1 {
 				own = append(own, groupOf(text, at, g))
 			}
@@ -308,21 +312,24 @@ func javaPattern(text string) string {
 	return b.String()
 }
 
-func groupOf(text string, at []int, n int) string {
+// groupOf is a group of a match; nil: it took no part in it, or there is none.
+func groupOf(text string, at []int, n int) *string {
 	if 2*n+1 >= len(at) || at[2*n] < 0 {
-		return ""
+		return nil
 	}
-	return text[at[2*n]:at[2*n+1]]
+	return new(text[at[2*n]:at[2*n+1]])
 }
 
-// expandGroups writes an extractor's template with the groups of one match.
+// expandGroups writes an extractor's template with the groups of one match; for one that
+// is not there Java writes null.
 func expandGroups(shape, text string, at []int) string {
 	return groupWord.ReplaceAllStringFunc(shape, func(g string) string {
 		n, err := strconv.Atoi(strings.Trim(g, "$"))
-		if err != nil {
-			return ""
+		group := groupOf(text, at, n)
+		if err != nil || group == nil {
+			return "null"
 		}
-		return groupOf(text, at, n)
+		return *group
 	})
 }
 
@@ -406,7 +413,7 @@ type finder = func(*expr.Response) []string
 
 // listExtractor takes what an expression finds. One of variables is compiled for each
 // response; one that cannot be finds nothing then.
-func (j *reader) listExtractor(q *plan.Request, x *extraction, store func(*extraction, *expr.Scope, []string, [][]string), text expr.Template, compile func(string) (finder, error)) {
+func (j *reader) listExtractor(q *plan.Request, x *extraction, store func(*extraction, *expr.Scope, []string, [][]*string), text expr.Template, compile func(string) (finder, error)) {
 	compiled := func(text string) (finder, error) { return compile(strings.TrimSpace(text)) }
 	if fixed, ok := text.Constant(); ok {
 		find, err := compiled(fixed)

@@ -107,6 +107,7 @@ function get(v, name) {
 	if (has(v, is)) return call(v, is, []);
 	if (typeof v === "string" && name === "bytes") return call(v, "getBytes", []);
 	if (v instanceof JFile && name === "text") return $host.file(v.p);
+	if (v instanceof Calls && has(v, "get")) return call(v, "get", [name]); // as of vars, which has get(String)
 	throw fails("groovy.lang.MissingPropertyException", "No such property: " + name + " for class: " + kindOf(v));
 }
 function set(v, name, x) {
