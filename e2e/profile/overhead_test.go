@@ -30,13 +30,15 @@ func BenchmarkOverhead(b *testing.B) {
 	for _, c := range []struct {
 		name, method, path string
 		start              func(b *testing.B) (p *process.Process, target string)
+		flags              []string
 	}{
-		{"Node/counts", http.MethodPost, "/Count", hotNode},
-		{"Node/short responses", http.MethodGet, "/", hotNode},
+		{"Node/counts", http.MethodPost, "/Count", hotNode, nil},
+		{"Node/short responses", http.MethodGet, "/", hotNode, nil},
+		{"Node/short responses, cheap lines", http.MethodGet, "/", hotNode, []string{"--lines", "cheap"}},
 		{"Go/counts", http.MethodPost, countPath, func(b *testing.B) (*process.Process, string) {
 			p := counter(b, "count-as-published")
 			return p, "http://" + p.Admin
-		}},
+		}, nil},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var users [2]*user
@@ -54,7 +56,7 @@ func BenchmarkOverhead(b *testing.B) {
 				time.AfterFunc(length, func() { close(warm) })
 				costs(b, users, warm)
 				for i := range rounds {
-					each := costs(b, users, profiling(b, users[i%2].target, length))
+					each := costs(b, users, profiling(b, users[i%2].target, length, c.flags...))
 					with, without := each[i%2], each[1-i%2]
 					on, off = append(on, with.each()), append(off, without.each())
 					more = append(more, (with.each()-without.each())*float64(with.requests)/1e6)
@@ -146,10 +148,10 @@ func (u *user) ask() error {
 	return err
 }
 
-// profiling runs whittle profile as it is by default, and says when it has ended.
-func profiling(b *testing.B, target string, length time.Duration) <-chan struct{} {
+// profiling runs whittle profile, as it is by default but for flags, and says when it has ended.
+func profiling(b *testing.B, target string, length time.Duration, flags ...string) <-chan struct{} {
 	b.Helper()
-	cmd := exec.Command(filepath.Join(built, "whittle"), "profile", target, "--duration", length.String())
+	cmd := exec.Command(filepath.Join(built, "whittle"), append([]string{"profile", target, "--duration", length.String()}, flags...)...)
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
