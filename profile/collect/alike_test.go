@@ -118,10 +118,7 @@ func TestPathsThatTheSameCodeServesAreOne(t *testing.T) {
 // A table's endpoints are as the table says.
 func TestATableKeepsItsEndpointsApart(t *testing.T) {
 	p, m := ran(append(each("GET /users/NAME 6 handle show", "a", "b", "c", "d", "e", "f", "g", "h"), "GET /ping 6 pong")...)
-	r := &router{}
-	for _, name := range m.names {
-		r.endpoints = append(r.endpoints, name)
-	}
+	r := &router{endpoints: slices.Clone(m.names)}
 	label(p, m, r)
 	if len(p.Requests) != 9 || p.Joined != nil {
 		t.Errorf("requests %v, joined %v", p.Requests, p.Joined)
