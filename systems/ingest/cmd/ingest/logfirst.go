@@ -21,10 +21,6 @@ func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry
 		return nil, whittle.Errorf(whittle.Invalid, "--log-first is for a sink that is elsewhere, and --sink is embedded").
 			WithHint("name it: --sink kafka, kinesis or nats")
 	}
-	keep, err := v.keepDrained()
-	if err != nil {
-		return nil, err
-	}
 	var opened []stream.Stream
 	defer func() {
 		if err != nil {
@@ -57,7 +53,7 @@ func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry
 		log.Warn("bare bodies carry no ids; after a failure of the sink or of this machine, events may arrive there twice")
 	}
 	r, err := relay.Open(local, sink, relay.Options{
-		Dir: filepath.Join(v.LogFirst, "drain"), Dead: dead, Keep: keep, NoHeaders: v.keepsNoHeaders(), Log: log,
+		Dir: filepath.Join(v.LogFirst, "drain"), Dead: dead, Keep: v.keepDrained(), NoHeaders: v.keepsNoHeaders(), Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -68,13 +64,9 @@ func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry
 }
 
 // keepDrained is how long the window of ids needs what the sink has already.
-func (v *serveVerb) keepDrained() (time.Duration, error) {
-	switch {
-	case v.DedupAge < 0:
-		return 0, whittle.Errorf(whittle.Invalid, "--dedup-age is %v: it cannot be below 0", v.DedupAge).
-			WithHint("0 keeps no ids, and nothing of what the sink has")
-	case v.DedupEntries <= 0:
-		return 0, nil
+func (v *serveVerb) keepDrained() time.Duration {
+	if v.DedupEntries == 0 {
+		return 0
 	}
-	return v.DedupAge, nil
+	return v.DedupAge
 }

@@ -65,6 +65,19 @@ type limitFlags struct {
 	AppendTimeout time.Duration `group:"limits" env:"INGEST_APPEND_TIMEOUT" default:"30s" placeholder:"TIME" help:"For the stream, until the outcome is called unknown (${default})."`
 }
 
+// Validate refuses what is below nothing: it would be taken for none.
+func (v *serveVerb) Validate() error {
+	switch {
+	case v.DedupEntries < 0:
+		return whittle.Errorf(whittle.Invalid, "--dedup-entries is %d: it cannot be below 0", v.DedupEntries)
+	case v.DedupAge < 0:
+		return whittle.Errorf(whittle.Invalid, "--dedup-age is %v: it cannot be below 0", v.DedupAge)
+	case v.Drain < 0:
+		return whittle.Errorf(whittle.Invalid, "--drain is %v: it cannot be below 0", v.Drain)
+	}
+	return nil
+}
+
 func (l *limitFlags) limits() (front.Limits, error) {
 	for name, bad := range map[string]bool{
 		"--max-event": l.MaxEvent < 1, "--max-batch": l.MaxBatch < 1, "--max-events": l.MaxEvents < 1,
