@@ -17,12 +17,12 @@ import (
 
 // Bounds of pairs.
 const (
-	partnersMost = 3    // places that are tried as the key of another
-	pairKeys     = 256  // keys of one pair
-	pairLeast    = 24   // times that a key came again with its value
-	pairValues   = 3    // different ones, at the least
-	pairTries    = 512  // after which a pair whose keys never come again is given up
-	pairWrong    = 1024 // wrong pairs that are told apart
+	partnersMost = 3   // places that are tried as the key of another
+	pairKeys     = 128 // keys of one pair
+	pairLeast    = 24  // times that a key came again with its value
+	pairValues   = 3   // different ones, at the least
+	pairTries    = 512 // after which a pair whose keys never come again is given up
+	pairWrong    = 128 // wrong pairs that are told apart
 	pairEvery    = 10 * time.Second
 )
 

@@ -41,6 +41,7 @@ type formPathState struct {
 	// Words counts hashes of the monolith's words, of which there were Worded.
 	Words   map[uint64]int   `json:"words,omitempty"`
 	Worded  int              `json:"worded,omitempty"`
+	More    *moreState       `json:"more,omitempty"`
 	Samples []whittle.Sample `json:"s,omitempty"`
 }
 
@@ -50,7 +51,7 @@ func (f *Forms) State() json.RawMessage {
 	for _, p := range f.paths {
 		k := formPathState{
 			Path: p.path, Born: p.born, Varies: p.varies, Features: p.known(), Offsets: p.offsets, Off: p.off, Ages: p.ages, Lag: p.lag,
-			Rises: p.rises, Ranked: p.ranked, Samples: p.Samples, Words: p.vocabulary, Worded: p.worded,
+			Rises: p.rises, Ranked: p.ranked, Samples: p.Samples, Words: p.vocabulary, Worded: p.worded, More: p.more(),
 			Recent: [2][]byte{p.recent[Monolith].pack(), p.recent[Candidate].pack()},
 		}
 		if p.counter() {
@@ -93,9 +94,12 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 		paths = append(paths, p)
 	}
 	f.paths, f.index, f.below, f.samples = nil, map[uint64]int{}, map[uint64]bool{}, 0
-	for _, p := range paths {
+	for i, p := range paths {
 		f.put(p)
 		f.samples += len(p.Samples)
+		if !p.take(s.Paths[i].More) {
+			return ErrState
+		}
 	}
 	f.fields = newFieldCount()
 	f.fields.more = s.More
