@@ -24,10 +24,10 @@ func (c *entered) Read(p []byte) (int, error) {
 func TestAwaitComesTooLate(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
-	g := newStrictConn(server, 1<<10, new(atomic.Int64))
+	g := newStrictConn(server, 1<<10, new(atomic.Int64), nil)
 	g.Await(func() bool { return false }) // of a client that says nothing
 	reads := &entered{Conn: server, in: make(chan struct{})}
-	watch := newStrictConn(reads, 1<<10, new(atomic.Int64))
+	watch := newStrictConn(reads, 1<<10, new(atomic.Int64), nil)
 	ended := make(chan struct{})
 	go func() { // net/http watches for the client's going
 		defer close(ended)

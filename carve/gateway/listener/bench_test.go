@@ -28,7 +28,7 @@ func BenchmarkStrict(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			in := []byte(head + rest)
 			var malformed atomic.Int64
-			g := newStrictConn(&repeated{bytes: in}, 64<<10, &malformed)
+			g := newStrictConn(&repeated{bytes: in}, 64<<10, &malformed, nil)
 			p := make([]byte, len(in))
 			b.ReportAllocs()
 			for b.Loop() {

@@ -176,7 +176,7 @@ func (c *fastConn) handOver() {
 		s.http2.Start(under, nil, &numbered{number: c.numbered.number, under: c.numbered.under, net: under})
 		return
 	}
-	g := newStrictConn(under, s.c.HeaderBytes, &s.malformed)
+	g := newStrictConn(under, s.c.HeaderBytes, &s.malformed, &s.draining)
 	g.first, g.number, g.tls = !c.used, c.numbered.number, c.tls
 	c.l.odd.give(g)
 }
@@ -227,7 +227,7 @@ func closeWrite(c net.Conn) error {
 func (c *fastConn) close() {
 	if (c.over.Load() || c.from < c.to) && closeWrite(c.net) == nil {
 		c.awaitGone(stopTime)
-		linger(c.net, patiently)
+		linger(c.net, patiently, &c.l.s.draining)
 	}
 	_ = c.net.Close()   // nothing is outstanding on it
 	if !c.over.Load() { // else somebody may still read into the buffer

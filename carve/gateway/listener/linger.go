@@ -1,8 +1,11 @@
 package listener
 
 import (
+	"errors"
 	"net"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,22 +32,37 @@ const stopTime = 500 * time.Millisecond
 
 var dropped = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// linger reads and drops what comes, until it ends or has come for too long. Whatever
-// ends it, the connection goes.
-func linger(c net.Conn, l lingering) {
+// linger reads and drops what comes, until it ends or has come for too long: for a second
+// more once draining is set, which may be nil. Whatever ends it, the connection goes.
+func linger(c net.Conn, l lingering, draining *atomic.Bool) {
 	b := dropped.Get().(*[32 << 10]byte)
 	defer dropped.Put(b)
-	for now, end := time.Now(), time.Now().Add(l.total); now.Before(end) && l.bytes > 0; now = time.Now() {
-		until := now.Add(l.idle)
-		if until.After(end) {
-			until = end
+	now := time.Now()
+	end, silent := now.Add(l.total), now.Add(l.idle)
+	for l.bytes > 0 {
+		if draining != nil && draining.Load() {
+			end, draining = earliest(end, now.Add(shortly.total)), nil
 		}
-		if c.SetReadDeadline(until) != nil {
+		if c.SetReadDeadline(earliest(end, silent, now.Add(shortly.idle))) != nil {
 			return
 		}
 		n, err := c.Read(b[:])
-		if l.bytes -= int64(n); err != nil {
+		now = time.Now()
+		if n > 0 {
+			l.bytes, silent = l.bytes-int64(n), now.Add(l.idle)
+		}
+		waits := errors.Is(err, os.ErrDeadlineExceeded) && now.Before(silent)
+		if err != nil && !waits || !now.Before(end) {
 			return
 		}
 	}
+}
+
+func earliest(first time.Time, others ...time.Time) time.Time {
+	for _, t := range others {
+		if t.Before(first) {
+			first = t
+		}
+	}
+	return first
 }

@@ -31,6 +31,8 @@ var errFraming = errors.New("the request's framing is not exact")
 type Conn struct {
 	net.Conn
 	malformed *atomic.Int64
+	// draining says that the server ends; nil: it does not.
+	draining *atomic.Bool
 
 	// ahead is what Await has read, and nobody since; reading guards it, and reads of
 	// Conn.
@@ -70,10 +72,10 @@ const preface = "PRI * HTTP/2.0\r\n"
 const more = 8 << 10
 
 // newStrictConn bounds a head at limit, beyond which net/http responds with 431.
-func newStrictConn(c net.Conn, limit int, malformed *atomic.Int64) *Conn {
+func newStrictConn(c net.Conn, limit int, malformed *atomic.Int64, draining *atomic.Bool) *Conn {
 	const perField, fields = 16, 2000
 	limits := http1.Limits{Head: limit, Fields: max(limit/perField, fields)}
-	g := &Conn{Conn: c, malformed: malformed, first: true}
+	g := &Conn{Conn: c, malformed: malformed, draining: draining, first: true}
 	g.head.Limits, g.body.Limits = limits, limits
 	return g
 }
@@ -185,9 +187,9 @@ func (g *Conn) Close() error {
 	}
 	switch bad := g.bad.Load(); {
 	case bad && g.CloseWrite() == nil:
-		linger(g.Conn, shortly)
+		linger(g.Conn, shortly, nil)
 	case !bad && g.over.Load() && g.CloseWrite() == nil:
-		linger(g.Conn, patiently)
+		linger(g.Conn, patiently, g.draining)
 	}
 	return g.Conn.Close()
 }

@@ -32,7 +32,7 @@ func (c *bytesConn) Read(p []byte) (int, error) {
 
 func strictly(b []byte, step int) (passed []byte, refused bool) {
 	var malformed atomic.Int64
-	g := newStrictConn(&bytesConn{rest: b, step: step}, 64<<10, &malformed)
+	g := newStrictConn(&bytesConn{rest: b, step: step}, 64<<10, &malformed, nil)
 	passed, err := io.ReadAll(g)
 	return passed, errors.Is(err, errFraming)
 }
@@ -124,7 +124,7 @@ func TestIdleConnectionKeepsNoHead(t *testing.T) {
 	long := strings.Repeat("X: "+strings.Repeat("y", 100)+"\r\n", 300)
 	text := "POST / HTTP/1.1\r\nHost: h\r\n" + long + "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n" + long + "\r\n"
 	var malformed atomic.Int64
-	g := newStrictConn(&bytesConn{rest: []byte(text), step: 1000}, 64<<10, &malformed)
+	g := newStrictConn(&bytesConn{rest: []byte(text), step: 1000}, 64<<10, &malformed, nil)
 	if passed, err := io.ReadAll(g); err != nil || string(passed) != text {
 		t.Fatalf("%d of %d bytes passed, %v", len(passed), len(text), err)
 	}
@@ -151,7 +151,7 @@ func TestNothingIsFreeButWhatIsUpgraded(t *testing.T) {
 					}
 					text += "\r\n"
 					var malformed atomic.Int64
-					g := newStrictConn(&bytesConn{rest: []byte(text), step: len(text)}, 64<<10, &malformed)
+					g := newStrictConn(&bytesConn{rest: []byte(text), step: len(text)}, 64<<10, &malformed, nil)
 					r, err := http.ReadRequest(bufio.NewReader(g))
 					if err != nil {
 						t.Fatalf("%q: %v", text, err)

@@ -1,0 +1,46 @@
+package listener
+
+import (
+	"math"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestLingeringEndsWithTheServer: a client that sends without end holds up no server that
+// ends, and until then it is read.
+func TestLingeringEndsWithTheServer(t *testing.T) {
+	c, client := net.Pipe()
+	var draining atomic.Bool
+	var sent atomic.Int64
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		for {
+			if _, err := client.Write([]byte("x")); err != nil {
+				return
+			}
+			if sent.Add(1) == 100 {
+				draining.Store(true)
+			}
+		}
+	}()
+	linger(c, lingering{total: time.Hour, idle: time.Hour, bytes: math.MaxInt64}, &draining)
+	_ = c.Close()
+	<-gone
+	if n := sent.Load(); n < 100 {
+		t.Errorf("%d bytes were read", n)
+	}
+}
+
+// TestLingeringEndsWithTheClient: one that sends no more is waited for no longer than is
+// said, whatever the server does.
+func TestLingeringEndsWithTheClient(t *testing.T) {
+	for _, draining := range []*atomic.Bool{nil, new(atomic.Bool)} {
+		c, client := net.Pipe()
+		linger(c, lingering{total: time.Hour, idle: time.Millisecond, bytes: math.MaxInt64}, draining)
+		linger(c, lingering{total: time.Millisecond, idle: time.Hour, bytes: math.MaxInt64}, draining)
+		_, _ = c.Close(), client.Close()
+	}
+}
