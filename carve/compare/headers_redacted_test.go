@@ -86,7 +86,7 @@ func TestHeadersStayBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("<\u00e9", 3000)
-	for i := range 2000 {
+	for i := range 600 {
 		a, b := whittle.Header{}, whittle.Header{}
 		for k, name := range c.Headers {
 			if (i+k)%3 > 0 {

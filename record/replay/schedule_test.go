@@ -243,9 +243,9 @@ func TestAnInterruptedReplayReportsWhatIsKnown(t *testing.T) {
 // TestMemoryStaysFlat replays 100,000 exchanges of a journal whose bodies come
 // to many times what may be held.
 func TestMemoryStaysFlat(t *testing.T) {
-	needs.Asked(t, !testing.Short() && !raced, "it sends 100,000 requests, and runs neither with -short nor with -race")
-	const n = 100_000
-	body := `{"text":"` + strings.Repeat("x", 4<<10) + `"}`
+	needs.Asked(t, !testing.Short() && !raced, "it sends 50,000 requests, and runs neither with -short nor with -race")
+	const n = 50_000
+	body := `{"text":"` + strings.Repeat("x", 8<<10) + `"}`
 	dir := t.TempDir()
 	w, err := journal.Create(dir, journal.Options{MaxAge: -1})
 	if err != nil {
