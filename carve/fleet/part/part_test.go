@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	natsjs "github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"whittle"
@@ -352,15 +350,7 @@ func TestStoreDeleted(t *testing.T) {
 		}
 	}
 	until(t, "both have users", has(5000))
-	conn, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := natsjs.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := jetStream(t, url)
 	streams := js.StreamNames(t.Context())
 	for stream := range streams.Name() {
 		if err := js.DeleteStream(t.Context(), stream); err != nil {
@@ -407,16 +397,7 @@ func TestALaterVersionLeads(t *testing.T) {
 	url := serve(t)
 	a := join(t, url, "a", routes("http://c"))
 	until(t, "a leads", func() bool { return leads(a) })
-	conn, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := natsjs.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kv, err := js.KeyValue(t.Context(), "whittle_test")
+	kv, err := jetStream(t, url).KeyValue(t.Context(), "whittle_test")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,18 +136,24 @@ func TestUnacknowledged(t *testing.T) {
 // stored is how many messages the stream of exchanges has.
 func stored(t *testing.T, url string) uint64 {
 	t.Helper()
-	conn, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := natsjs.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := js.Stream(t.Context(), "whittle_test_evidence")
+	s, err := jetStream(t, url).Stream(t.Context(), "whittle_test_evidence")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s.CachedInfo().State.Msgs
+}
+
+// jetStream is a client of its own, until the test ends.
+func jetStream(t *testing.T, url string) natsjs.JetStream {
+	t.Helper()
+	conn, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := natsjs.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
 }
