@@ -109,6 +109,7 @@ const (
 	leastNumber = 20
 	// mostHeap is that of the heap while nobody asks, whatever its level.
 	mostHeap = 2 << 20
+	tenth    = 0.1
 )
 
 // trends judges the second half of a run: memory by samples of it all, and the rest by
@@ -119,21 +120,18 @@ func trends(all, calm []Sample) map[string]Trend {
 	for len(half) > 0 && len(calm) > 0 && calm[0].At < half[0].At {
 		calm = calm[1:]
 	}
-	judge := func(samples []Sample, value func(Sample) float64, least int, margin float64) Trend {
+	judge := func(samples []Sample, value func(Sample) float64, least int, margin, share float64) Trend {
 		series, level := make([]float64, len(samples)), 0.0
 		for i, s := range samples {
 			series[i] = value(s)
 			level += series[i] / float64(len(samples))
 		}
-		if margin != mostHeap {
-			margin = max(margin, level/10)
-		}
-		return trend(series, least, margin)
+		return trend(series, least, max(margin, share*level))
 	}
 	return map[string]Trend{
-		"rss":        judge(half, func(s Sample) float64 { return s.RSS }, blockSamples, leastMemory),
-		"goroutines": judge(calm, func(s Sample) float64 { return s.Goroutines }, 1, leastNumber),
-		"files":      judge(calm, func(s Sample) float64 { return s.Files }, 1, leastNumber),
-		"heap":       judge(calm, func(s Sample) float64 { return s.Heap }, 1, mostHeap),
+		"rss":        judge(half, func(s Sample) float64 { return s.RSS }, blockSamples, leastMemory, tenth),
+		"goroutines": judge(calm, func(s Sample) float64 { return s.Goroutines }, 1, leastNumber, tenth),
+		"files":      judge(calm, func(s Sample) float64 { return s.Files }, 1, leastNumber, tenth),
+		"heap":       judge(calm, func(s Sample) float64 { return s.Heap }, 1, mostHeap, 0),
 	}
 }
