@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -184,7 +185,10 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		{"circle", head + "{$ref: '#/components/schemas/A'}\ncomponents: {schemas: {A: {$ref: '#/components/schemas/B'}, B: {$ref: '#/components/schemas/A'}}}\n", "circle", whittle.Invalid},
 		{"endless array", head + "{$ref: '#/components/schemas/A'}\ncomponents: {schemas: {A: {type: array, items: {$ref: '#/components/schemas/A'}}}}\n", "nests deeper", whittle.Invalid},
 		{"allOf in a circle", head + "{$ref: '#/components/schemas/A'}\ncomponents: {schemas: {A: {properties: {}, allOf: [{$ref: '#/components/schemas/A'}, {$ref: '#/components/schemas/A'}]}}}\n", "circle", whittle.Invalid},
-		{"aliases", "openapi: &a 3.0.0\n", "anchors", whittle.Invalid},
+		{"an alias of nothing", "openapi: *a\n", "line 1: *a has no anchor", whittle.Invalid},
+		{"an alias within itself", "openapi: 3.0.0\nx-a: &a\n  - *a\n", "line 3: *a contains itself", whittle.Invalid},
+		{"aliases of aliases", laughs(), "aliases counted each time", whittle.Invalid},
+		{"a merge of a text", "openapi: 3.0.0\nx-a:\n  <<: text\n", "line 3: << merges", whittle.Invalid},
 		{"deep", strings.Repeat("[", 1000), "nests deeper", whittle.Invalid},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -193,6 +197,61 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 				t.Errorf("got %v (%v), want %q (%v)", err, whittle.CodeOf(err), tc.want, tc.code)
 			}
 		})
+	}
+}
+
+// laughs is a document of seven lines that stands for ten million values.
+func laughs() string {
+	doc := "openapi: 3.0.0\nx-0: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n"
+	for i := range 6 {
+		doc += fmt.Sprintf("x-%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
+	}
+	return doc
+}
+
+func TestAliasesAreReadAsWhatTheyStandFor(t *testing.T) {
+	const aliased = `openapi: &version 3.0.0
+x-ok: &ok
+  description: &words >
+    folded
+    words
+  content: &json {application/json: {schema: &user {type: object, required: [id], properties: {id: {type: integer}}}}}
+x-more: &more {deprecated: true, operationId: merged}
+paths:
+  /a:
+    get: &get
+      operationId: first
+      description: *words
+      responses: {'200': *ok, '404': {description: none, content: *json}}
+  /b:
+    post:
+      <<: [*get, *more]
+      operationId: second
+      requestBody: {content: {application/json: {schema: {type: object, properties: {user: *user}}}}}
+`
+	const written = `openapi: 3.0.0
+paths:
+  /a:
+    get:
+      operationId: first
+      description: folded words
+      responses:
+        '200': {description: folded words, content: {application/json: {schema: {type: object, required: [id], properties: {id: {type: integer}}}}}}
+        '404': {description: none, content: {application/json: {schema: {type: object, required: [id], properties: {id: {type: integer}}}}}}
+  /b:
+    post:
+      operationId: second
+      description: folded words
+      deprecated: true
+      responses:
+        '200': {description: folded words, content: {application/json: {schema: {type: object, required: [id], properties: {id: {type: integer}}}}}}
+        '404': {description: none, content: {application/json: {schema: {type: object, required: [id], properties: {id: {type: integer}}}}}}
+      requestBody: {content: {application/json: {schema: {type: object, properties: {user: {type: object, required: [id], properties: {id: {type: integer}}}}}}}}
+`
+	a, errA := Read([]byte(aliased))
+	w, errW := Read([]byte(written))
+	if errA != nil || errW != nil || len(a.Methods) != 2 || string(a.Proto()) != string(w.Proto()) {
+		t.Errorf("%v %v\n%s\n%s", errA, errW, a.Proto(), w.Proto())
 	}
 }
 

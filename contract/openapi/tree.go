@@ -3,15 +3,8 @@ package openapi
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sort"
-
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
 
 	"whittle"
 )
@@ -151,114 +144,4 @@ func (p *jsonParser) value(depth int) *node {
 		_, _ = p.d.Token() // the end
 	}
 	return n
-}
-
-// parseYAML reads one YAML document. Whatever the bytes, it ends with a node or with
-// an error of this package: the parser is not ours, and may panic.
-func parseYAML(data []byte) *node {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case *whittle.Error:
-			panic(r)
-		default:
-			panic(invalid(1, "not readable as YAML: %v", r))
-		}
-	}()
-	tokens := lexer.Tokenize(string(data))
-	boundTokens(tokens)
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
-			panic(invalid(lineOf(e.GetToken()), "not readable as YAML: %s", e.GetMessage()))
-		}
-		panic(invalid(1, "not readable as YAML: %v", err))
-	}
-	for _, doc := range file.Docs {
-		if doc.Body != nil {
-			return convert(doc.Body, 0)
-		}
-	}
-	panic(invalid(1, "the document is empty"))
-}
-
-// boundTokens refuses what is too much for a parser that recurses, and anchors
-// and aliases, a few lines of which can stand for billions of values.
-func boundTokens(tokens token.Tokens) {
-	if len(tokens) > 2*maxNodes {
-		panic(invalid(lineOf(tokens[2*maxNodes]), "the document has more than %d words and signs", 2*maxNodes))
-	}
-	flow, dashes, line := 0, 0, 0
-	for _, t := range tokens {
-		if lineOf(t) != line {
-			line, dashes = lineOf(t), 0
-		}
-		switch t.Type {
-		case token.InvalidType:
-			panic(invalid(lineOf(t), "not readable as YAML: %s", t.Error))
-		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			panic(invalid(lineOf(t), "anchors and aliases (&, *, <<) are not read here; use $ref"))
-		case token.MappingStartType, token.SequenceStartType:
-			flow++
-		case token.MappingEndType, token.SequenceEndType:
-			flow--
-		case token.SequenceEntryType, token.MappingKeyType:
-			dashes++
-		}
-		if flow > maxDepth || dashes > maxDepth || t.Position != nil && t.Position.IndentNum > 8*maxDepth {
-			panic(invalid(lineOf(t), "the document nests deeper than %d", maxDepth))
-		}
-	}
-}
-
-func lineOf(t *token.Token) int {
-	if t == nil || t.Position == nil {
-		return 1
-	}
-	return max(t.Position.Line, 1)
-}
-
-func convert(a ast.Node, depth int) *node {
-	if a == nil {
-		return &node{line: 1}
-	}
-	n := &node{line: lineOf(a.GetToken())}
-	if depth > maxDepth {
-		panic(invalid(n.line, "the document nests deeper than %d", maxDepth))
-	}
-	switch v := a.(type) {
-	case *ast.NullNode:
-	case *ast.MappingNode:
-		n.fill(v.Values, depth)
-	case *ast.MappingValueNode:
-		n.fill([]*ast.MappingValueNode{v}, depth)
-	case *ast.SequenceNode:
-		n.kind = isList
-		for _, item := range v.Values {
-			n.items = append(n.items, convert(item, depth+1))
-		}
-	case *ast.StringNode:
-		n.kind, n.text = isText, v.Value
-	case *ast.LiteralNode:
-		n.kind, n.text = isText, v.Value.Value
-	case *ast.BoolNode:
-		n.kind, n.text = isBool, fmt.Sprint(v.Value)
-	case *ast.IntegerNode, *ast.FloatNode:
-		n.kind, n.text = isNumber, a.GetToken().Value
-	case *ast.TagNode:
-		return convert(v.Value, depth+1)
-	default:
-		n.kind, n.text = isText, a.GetToken().Value
-	}
-	return n
-}
-
-func (n *node) fill(values []*ast.MappingValueNode, depth int) {
-	n.kind = isObject
-	for _, v := range values {
-		n.keys, n.items = append(n.keys, v.Key.GetToken().Value), append(n.items, convert(v.Value, depth+1))
-	}
-	if len(values) > 0 {
-		n.line = lineOf(values[0].Key.GetToken())
-	}
 }

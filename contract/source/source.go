@@ -5,6 +5,7 @@ package source
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"iter"
@@ -57,7 +58,7 @@ func Open(path, protoPath string, routes []string) (*Source, error) {
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case !st.IsDir() && (ext == ".yaml" || ext == ".yml" || ext == ".json" || ext == ".proto"):
 		s.document, err = whittle.ReadFile("document", path, maxDocument)
-		if err == nil && ext == ".json" && bytes.Contains(s.document[:min(len(s.document), 4<<10)], []byte(`"log"`)) {
+		if err == nil && ext == ".json" && isArchive(s.document) {
 			return nil, whittle.Errorf(whittle.Invalid, "open source: %s looks like an HTTP Archive", path).
 				WithHint("rename it to .har")
 		}
@@ -71,6 +72,16 @@ func Open(path, protoPath string, routes []string) (*Source, error) {
 	}
 	s.log, err = replay.OpenLog(path)
 	return s, err
+}
+
+// isArchive reports whether JSON is an HTTP Archive, whose one member is its log.
+func isArchive(document []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(document, []byte("\ufeff"))))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return false
+	}
+	name, err := d.Token()
+	return err == nil && name == "log"
 }
 
 // narrow reads --route.

@@ -1,0 +1,33 @@
+package source
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// An archive is known by its one member, not by a word that documents use as well.
+func TestArchivesAreNotDocuments(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		archive    bool
+	}{
+		{"an archive", "\ufeff{\n  \"log\": {\"version\": \"1.2\"}}", true},
+		{"a document with a parameter log", `{"openapi": "3.0.0", "paths": {"/a": {"get": {"parameters": [{"name": "log", "in": "query"}]}}}}`, false},
+		{"a list", `["log"]`, false},
+		{"not JSON", `log`, false},
+		{"nothing", ``, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "document.json")
+			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Open(path, "", nil)
+			if refused := err != nil; refused != tc.archive || refused && !strings.Contains(err.Error(), "HTTP Archive") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
