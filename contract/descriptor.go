@@ -22,13 +22,9 @@ func (c *Contract) Descriptor() (*descriptorpb.FileDescriptorSet, error) {
 		Syntax:  new("proto3"),
 	}
 	set := &descriptorpb.FileDescriptorSet{}
-	for _, path := range c.imports() {
-		file, err := protoregistry.GlobalFiles.FindFileByPath(path)
-		if err != nil {
-			return nil, whittle.Errorf(whittle.Internal, "check contract: %w", err)
-		}
-		f.Dependency = append(f.Dependency, path)
-		set.File = append(set.File, protodesc.ToFileDescriptorProto(file))
+	f.Dependency = c.imports()
+	if err := addFiles(set, f.Dependency); err != nil {
+		return nil, err
 	}
 	if c.GoPackage != "" {
 		f.Options = &descriptorpb.FileOptions{GoPackage: new(c.GoPackage)}
@@ -52,6 +48,25 @@ func (c *Contract) Descriptor() (*descriptorpb.FileDescriptorSet, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "check contract: %w", err)
 	}
 	return set, nil
+}
+
+// addFiles adds known files to a set, each after those that it imports, once.
+func addFiles(set *descriptorpb.FileDescriptorSet, paths []string) error {
+	for _, path := range paths {
+		if slices.ContainsFunc(set.File, func(f *descriptorpb.FileDescriptorProto) bool { return f.GetName() == path }) {
+			continue
+		}
+		file, err := protoregistry.GlobalFiles.FindFileByPath(path)
+		if err != nil {
+			return whittle.Errorf(whittle.Internal, "check contract: %w", err)
+		}
+		d := protodesc.ToFileDescriptorProto(file)
+		if err := addFiles(set, d.Dependency); err != nil {
+			return err
+		}
+		set.File = append(set.File, d)
+	}
+	return nil
 }
 
 // FileName is where the .proto file lies below the root of the proto files:

@@ -2,6 +2,7 @@ package proto
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -94,7 +95,9 @@ func (r *reader) field(d protoreflect.FieldDescriptor) (contract.Field, error) {
 	return f, err
 }
 
-// enum adds an enum. Of several names for one number the first stays.
+// enum adds an enum. Of several names for one number the first stays. A nested enum's
+// names may be another's too, and a contract nests nothing: then all of them get the
+// enum's name before them, and keep their own in JSON.
 func (r *reader) enum(d protoreflect.EnumDescriptor) string {
 	name, known := r.name(d)
 	if known {
@@ -111,8 +114,22 @@ func (r *reader) enum(d protoreflect.EnumDescriptor) string {
 		numbers[v.Number()] = true
 		e.Values = append(e.Values, contract.EnumValue{Name: string(v.Name()), JSON: string(v.Name()), Number: int32(v.Number())})
 	}
+	r.distinguish(&e)
 	r.c.Enums = append(r.c.Enums, e)
 	return name
+}
+
+func (r *reader) distinguish(e *contract.Enum) {
+	taken := func(name string) bool { return r.taken[name] }
+	if slices.ContainsFunc(e.Values, func(v contract.EnumValue) bool { return taken(v.Name) }) {
+		for i := range e.Values {
+			e.Values[i].Name = contract.Unique(strings.ToUpper(contract.FieldName(e.Name))+"_"+e.Values[i].Name, "_", taken)
+		}
+		r.guess(e.Name, "names with the enum's before them", "its own names", "others in the file have them; JSON and the wire have what they had, JSON over Connect and Twirp has the new ones")
+	}
+	for _, v := range e.Values {
+		r.taken[v.Name] = true
+	}
 }
 
 func goPackage(d protoreflect.FileDescriptor) string {

@@ -209,3 +209,38 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// What is nested may have the names of what is nested elsewhere; a contract is flat.
+func TestEnumsMayShareTheirNames(t *testing.T) {
+	const text = `syntax = "proto3";
+package shop.v1;
+import "google/protobuf/type.proto";
+service Shop { rpc Get(Order) returns (Parcel); }
+message Order {
+  enum State { STATE_UNSPECIFIED = 0; ACTIVE = 1; }
+  State state = 1;
+  google.protobuf.Type type = 2;
+}
+message Parcel {
+  enum State { STATE_UNSPECIFIED = 0; LOST = 5; }
+  State state = 1;
+  Order order = 2;
+}
+`
+	c, err := Read("shop.proto", map[string][]byte{"shop.proto": []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []contract.Enum{
+		{Name: "OrderState", Values: []contract.EnumValue{{Name: "STATE_UNSPECIFIED", JSON: "STATE_UNSPECIFIED"}, {Name: "ACTIVE", JSON: "ACTIVE", Number: 1}}},
+		{Name: "ParcelState", Values: []contract.EnumValue{
+			{Name: "PARCEL_STATE_STATE_UNSPECIFIED", JSON: "STATE_UNSPECIFIED"}, {Name: "PARCEL_STATE_LOST", JSON: "LOST", Number: 5},
+		}},
+	}
+	if !reflect.DeepEqual(c.Enums, want) {
+		t.Errorf("got %+v", c.Enums)
+	}
+	if len(c.Methods) != 1 || len(c.Methods[0].Guesses) != 1 || !strings.Contains(c.Methods[0].Guesses[0].Evidence, "Twirp has the new ones") {
+		t.Errorf("got %+v", c.Methods)
+	}
+}
