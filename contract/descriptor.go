@@ -70,8 +70,12 @@ func addFiles(set *descriptorpb.FileDescriptorSet, paths []string) error {
 }
 
 // FileName is where the .proto file lies below the root of the proto files:
-// "shop/v1/shop.proto" for the package "shop.v1".
+// "shop/v1/shop.proto" for the package "shop.v1"; without a package, a file of the
+// service's name.
 func (c *Contract) FileName() string {
+	if c.Package == "" {
+		return strings.ToLower(c.Service) + ".proto"
+	}
 	parts := strings.Split(c.Package, ".")
 	base := parts[len(parts)-1]
 	if len(parts) > 1 {
@@ -79,6 +83,9 @@ func (c *Contract) FileName() string {
 	}
 	return strings.Join(parts, "/") + "/" + base + ".proto"
 }
+
+// FullService is the service's full name, "shop.v1.ShopService".
+func (c *Contract) FullService() string { return c.fullName(c.Service)[1:] }
 
 func (c *Contract) fullName(name string) string {
 	if c.Package == "" {

@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"strings"
+	"sync"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/linker"
@@ -24,22 +27,24 @@ import (
 // Bounds of what is read.
 const (
 	maxBytes = 4 << 20
+	maxFiles = 1000
 	// maxNesting bounds how deep braces nest: the compiler recurses.
 	maxNesting = 100
 )
 
-// Read compiles the file called main, of files by their import paths, and gives
-// its first service as a contract. The files of google.protobuf and
-// google/api/annotations.proto need not be among them. Methods without a
+// Read compiles the file called main and gives its first service as a contract. read
+// gives files by their import paths, and is asked only for main and for what it
+// imports. It need not have the files of google.protobuf and
+// google/api/annotations.proto. Methods without a
 // google.api.http rule are bound to a POST of their procedure's path with JSON
 // both ways.
 //
-// A syntax error is Invalid and names file, line and column. Not taken over, and
-// Unsupported: proto2 and editions, map keys other than strings. A method that
-// streams is left out; the guesses say so, as they do of what a contract says
-// with other words (oneof).
-func Read(main string, files map[string][]byte) (*contract.Contract, error) {
-	fd, err := compile(main, files)
+// A syntax error is Invalid and names file, line and column. A method is left out if
+// it streams, or reaches what is not taken over: proto2 and editions, map keys other
+// than strings. The guesses say so, as they do of what a contract says with other words
+// (oneof). A service of which nothing is left is Unsupported.
+func Read(main string, read func(path string) ([]byte, error)) (*contract.Contract, error) {
+	fd, err := compile(main, read)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +60,7 @@ func Read(main string, files map[string][]byte) (*contract.Contract, error) {
 		r.guess(string(fd.Services().Get(i).Name()), "left out", "a part of the contract", "a contract has one service, the file's first")
 	}
 	if len(r.c.Methods) == 0 {
-		return nil, whittle.Errorf(whittle.Unsupported, "read %s: no method of %s has one message each way", main, r.c.Service)
+		return nil, whittle.Errorf(whittle.Unsupported, "read %s: no method of %s can be read%s", main, r.c.Service, leftOut(r.c.Guesses))
 	}
 	if _, err := r.c.Descriptor(); err != nil {
 		return nil, whittle.Errorf(whittle.Unsupported, "read %s: %w", main, err)
@@ -63,21 +68,15 @@ func Read(main string, files map[string][]byte) (*contract.Contract, error) {
 	return r.c, nil
 }
 
-func compile(main string, files map[string][]byte) (linker.File, error) {
-	sources := map[string]string{}
-	total := 0
-	for path, b := range files {
-		if total += len(b); total > maxBytes {
-			return nil, whittle.Errorf(whittle.ResourceExhausted, "read %s: the files are longer than 4 MiB together", main)
-		}
-		if nesting(b) > maxNesting {
-			return nil, whittle.Errorf(whittle.ResourceExhausted, "read %s: %s nests deeper than %d", main, path, maxNesting)
-		}
-		sources[path] = string(b)
+// leftOut says why the first method was left out.
+func leftOut(guesses []contract.Guess) string {
+	if len(guesses) == 0 {
+		return ": it has none"
 	}
-	if _, ok := sources[main]; !ok {
-		return nil, whittle.Errorf(whittle.NotFound, "read %s: it is not among the files", main)
-	}
+	return fmt.Sprintf(": %s was left out: %s", guesses[0].Path, guesses[0].Evidence)
+}
+
+func compile(main string, read func(path string) ([]byte, error)) (linker.File, error) {
 	known := protocompile.ResolverFunc(func(path string) (protocompile.SearchResult, error) {
 		d, err := protoregistry.GlobalFiles.FindFileByPath(path)
 		if err != nil || !strings.HasPrefix(path, "google/") {
@@ -85,18 +84,69 @@ func compile(main string, files map[string][]byte) (linker.File, error) {
 		}
 		return protocompile.SearchResult{Desc: d}, nil
 	})
+	files := &sources{main: main, read: read}
 	c := protocompile.Compiler{
 		Resolver: protocompile.CompositeResolver{
-			&protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(sources)}, known,
+			&protocompile.SourceResolver{Accessor: files.open}, known,
 		},
 		MaxParallelism: 1,
 		SourceInfoMode: protocompile.SourceInfoStandard,
 	}
 	out, err := c.Compile(context.Background(), main)
-	if err != nil {
+	switch {
+	case files.refused != nil:
+		return nil, files.refused
+	case err != nil:
 		return nil, invalid(main, err)
 	}
 	return out[0], nil
+}
+
+// sources are the files that a compilation asks for, read and bounded as it does.
+type sources struct {
+	main  string
+	read  func(path string) ([]byte, error)
+	mu    sync.Mutex
+	count int
+	bytes int
+	// refused says which bound was met.
+	refused error
+}
+
+func (s *sources) open(path string) (io.ReadCloser, error) {
+	b, err := s.read(path)
+	if err == nil {
+		err = s.bound(path, b)
+	} else if path == s.main {
+		s.refuse(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(b)), nil
+}
+
+func (s *sources) bound(path string, b []byte) error {
+	s.mu.Lock()
+	s.count, s.bytes = s.count+1, s.bytes+len(b)
+	count, size := s.count, s.bytes
+	s.mu.Unlock()
+	switch {
+	case size > maxBytes || count > maxFiles:
+		return s.refuse(whittle.Errorf(whittle.ResourceExhausted, "read %s: with what it imports it is longer than %d MiB, or more than %d files", s.main, maxBytes>>20, maxFiles))
+	case nesting(b) > maxNesting:
+		return s.refuse(whittle.Errorf(whittle.ResourceExhausted, "read %s: %s nests deeper than %d", s.main, path, maxNesting))
+	}
+	return nil
+}
+
+func (s *sources) refuse(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused == nil {
+		s.refused = err
+	}
+	return err
 }
 
 // invalid says where a file is wrong.
@@ -169,22 +219,35 @@ func (r *reader) service(s protoreflect.ServiceDescriptor) error {
 			r.guess(string(d.Name()), "left out", "a method", "it streams")
 			continue
 		}
-		m := contract.Method{Name: string(d.Name()), Doc: comment(d)}
-		r.at = &m
-		var err error
-		if m.Input, err = r.message(d.Input()); err == nil {
-			m.Output, err = r.message(d.Output())
-		}
-		if err == nil {
-			err = r.bind(&m, d)
-		}
-		r.at = nil
-		if err != nil {
+		if err := r.method(d); err != nil {
 			return fmt.Errorf("method %s: %w", d.Name(), err)
 		}
-		r.c.Methods = append(r.c.Methods, m)
 	}
 	return nil
+}
+
+// method adds a method with its messages, or says why it is left out.
+func (r *reader) method(d protoreflect.MethodDescriptor) error {
+	messages, enums, names, taken := len(r.c.Messages), len(r.c.Enums), maps.Clone(r.names), maps.Clone(r.taken)
+	m := contract.Method{Name: string(d.Name()), Doc: comment(d)}
+	r.at = &m
+	var err error
+	if m.Input, err = r.message(d.Input()); err == nil {
+		m.Output, err = r.message(d.Output())
+	}
+	if err == nil {
+		err = r.bind(&m, d)
+	}
+	r.at = nil
+	if whittle.CodeOf(err) == whittle.Unsupported {
+		r.c.Messages, r.c.Enums, r.names, r.taken = r.c.Messages[:messages], r.c.Enums[:enums], names, taken
+		r.guess(m.Name, "left out", "a method", err.Error())
+		return nil
+	}
+	if err == nil {
+		r.c.Methods = append(r.c.Methods, m)
+	}
+	return err
 }
 
 // comment is what stands before a declaration, as one text.

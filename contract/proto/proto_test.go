@@ -1,6 +1,7 @@
 package proto
 
 import (
+	"io/fs"
 	"os"
 	"reflect"
 	"strings"
@@ -69,12 +70,21 @@ message User {
 }
 `
 
-func files() map[string][]byte {
-	return map[string][]byte{"shop/v1/shop.proto": []byte(shop), "shop/v1/user.proto": []byte(user)}
+// files reads from a map.
+type files map[string]string
+
+func (f files) read(path string) ([]byte, error) {
+	text, ok := f[path]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return []byte(text), nil
 }
 
+var shopFiles = files{"shop/v1/shop.proto": shop, "shop/v1/user.proto": user}
+
 func TestReadBindsHTTP(t *testing.T) {
-	c, err := Read("shop/v1/shop.proto", files())
+	c, err := Read("shop/v1/shop.proto", shopFiles.read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +136,11 @@ func TestReadBindsHTTP(t *testing.T) {
 
 // TestWhatIsWrittenIsReadTheSame sends a contract through its .proto file.
 func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
-	first, err := Read("shop/v1/shop.proto", files())
+	first, err := Read("shop/v1/shop.proto", shopFiles.read)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Read(first.FileName(), map[string][]byte{first.FileName(): first.Proto()})
+	again, err := Read(first.FileName(), files{first.FileName(): string(first.Proto())}.read)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, first.Proto())
 	}
@@ -160,7 +170,7 @@ func TestReadsTheCountContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Read("count.proto", map[string][]byte{"count.proto": b})
+	c, err := Read("count.proto", files{"count.proto": string(b)}.read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,15 +193,26 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		{"unknown type", "syntax = \"proto3\";\nservice S { rpc A(B) returns (B); }", "a.proto:2:", whittle.Invalid},
 		{"proto2", "syntax = \"proto2\"; message B {} service S { rpc A(B) returns (B); }", "proto2", whittle.Unsupported},
 		{"map keys", `syntax = "proto3"; message B {map<int32, string> m = 1;} service S { rpc A(B) returns (B); }`, "keys are int32", whittle.Unsupported},
-		{"streams only", `syntax = "proto3"; message B {} service S { rpc A(stream B) returns (B); }`, "one message each way", whittle.Unsupported},
+		{"streams only", `syntax = "proto3"; message B {} service S { rpc A(stream B) returns (B); }`, "A was left out: it streams", whittle.Unsupported},
 		{"deep", strings.Repeat("message A {", 200), "nests deeper", whittle.ResourceExhausted},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := Read("a.proto", map[string][]byte{"a.proto": []byte(tc.file)})
+			_, err := Read("a.proto", files{"a.proto": tc.file}.read)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || whittle.CodeOf(err) != tc.code {
 				t.Errorf("got %v (%v), want %q (%v)", err, whittle.CodeOf(err), tc.want, tc.code)
 			}
 		})
+	}
+}
+
+func TestOnlyWhatIsImportedIsRead(t *testing.T) {
+	long := "syntax = \"proto3\"; " + strings.Repeat("// words\n", maxBytes/9)
+	f := files{"a.proto": `syntax = "proto3"; message B {} service S { rpc A(B) returns (B); }`, "long.proto": long, "b.proto": `syntax = "proto3"; import "long.proto";`}
+	if _, err := Read("a.proto", f.read); err != nil {
+		t.Error(err)
+	}
+	if _, err := Read("b.proto", f.read); whittle.CodeOf(err) != whittle.ResourceExhausted || !strings.Contains(err.Error(), "with what it imports") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -200,11 +221,11 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(user + "service S { rpc A(User) returns (User); }"))
 	f.Add([]byte("syntax = \"proto3\"; message B {int32 a_b = 1; int32 aB_c = 2 [json_name=\"\\\"\\n\"];} service S { rpc A(B) returns (B); }"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := Read("a.proto", map[string][]byte{"a.proto": b})
+		c, err := Read("a.proto", files{"a.proto": string(b)}.read)
 		if err != nil {
 			return
 		}
-		if _, err := Read("b.proto", map[string][]byte{"b.proto": c.Proto()}); err != nil {
+		if _, err := Read("b.proto", files{"b.proto": string(c.Proto())}.read); err != nil {
 			t.Fatalf("%v\n%s", err, c.Proto())
 		}
 	})
@@ -227,7 +248,7 @@ message Parcel {
   Order order = 2;
 }
 `
-	c, err := Read("shop.proto", map[string][]byte{"shop.proto": []byte(text)})
+	c, err := Read("shop.proto", files{"shop.proto": text}.read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,5 +263,22 @@ message Parcel {
 	}
 	if len(c.Methods) != 1 || len(c.Methods[0].Guesses) != 1 || !strings.Contains(c.Methods[0].Guesses[0].Evidence, "Twirp has the new ones") {
 		t.Errorf("got %+v", c.Methods)
+	}
+}
+
+// What one method reaches and a contract cannot hold costs that method alone.
+func TestAMethodOfAnotherSyntaxIsLeftOut(t *testing.T) {
+	c, err := Read("a.proto", files{
+		"a.proto":   `syntax = "proto3"; import "old.proto"; message B {} message C { enum E { NONE = 0; } E e = 1; Old old = 2; } service S { rpc First(C) returns (B); rpc Second(B) returns (B); }`,
+		"old.proto": `syntax = "proto2"; message Old { optional string name = 1; }`,
+	}.read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Methods) != 1 || c.Methods[0].Name != "Second" || len(c.Messages) != 1 || len(c.Enums) != 0 {
+		t.Errorf("got %+v", c)
+	}
+	if len(c.Guesses) != 1 || c.Guesses[0].Path != "First" || !strings.Contains(c.Guesses[0].Evidence, "Old is declared in proto2") {
+		t.Errorf("got %+v", c.Guesses)
 	}
 }

@@ -48,7 +48,7 @@ func (v *view) route(b *strings.Builder, m *method) {
 	}
 	fmt.Fprintf(b, "  - match: %s\n", match)
 	fmt.Fprintf(b, "    candidate:\n      url: http://127.0.0.1:%d\n", servicePort)
-	fmt.Fprintf(b, "      rpc:\n        protocol: twirp\n        descriptor: %s.binpb\n        method: %s.%s/%s\n", v.Name, v.Package, v.Contract.Service, m.Proto)
+	fmt.Fprintf(b, "      rpc:\n        protocol: twirp\n        descriptor: %s.binpb\n        method: %s/%s\n", v.Name, v.FullService, m.Proto)
 	if len(m.Words) > 0 {
 		b.WriteString("        words:\n")
 		for _, w := range m.Words {

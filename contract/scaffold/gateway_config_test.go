@@ -43,3 +43,29 @@ func TestGatewayConfigIsSafe(t *testing.T) {
 		}
 	}
 }
+
+// A contract may have no package, and one whose parts Go would not import as folders.
+func TestPackagesOfEveryKind(t *testing.T) {
+	for _, tc := range []struct{ pkg, file, goImport, alias, procedure string }{
+		{"", "shop.proto", "m/internal/gen/shop", "shoppb", "method: shop/Get\n"},
+		{"acme.internal.v1", "acme/internal/v1/internal.proto", "m/internal/gen/acme/internalpb/v1", "internalv1pb", "method: acme.internal.v1.shop/Get\n"},
+	} {
+		c := &contract.Contract{
+			Package: tc.pkg, Service: "shop",
+			Messages: []contract.Message{{Name: "Empty"}},
+			Methods: []contract.Method{{Name: "Get", Input: "Empty", Output: "Empty", HTTP: contract.Binding{
+				Method: "GET", Pattern: "/get", Body: contract.Body{Form: contract.NoBody}, Response: contract.Response{Status: 200, Form: contract.NoBody},
+			}}},
+		}
+		v, err := newView(c, Options{Dir: t.TempDir(), Module: "m", Monolith: "http://127.0.0.1:3000"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.FileName() != tc.file || v.GoImport != tc.goImport || v.GoAlias != tc.alias {
+			t.Errorf("%q: %s, %s, %s", tc.pkg, c.FileName(), v.GoImport, v.GoAlias)
+		}
+		if got := string(v.gatewayRoutes()); !strings.Contains(got, tc.procedure) {
+			t.Errorf("%q: there is no %s in\n%s", tc.pkg, tc.procedure, got)
+		}
+	}
+}

@@ -19,9 +19,9 @@ import (
 // generators are run by "go tool", in the versions that the project's go.mod
 // pins, with the settings of buf.gen.yaml: neither protoc nor buf is needed.
 var generators = []struct{ name, parameter string }{
-	{"protoc-gen-go", "paths=source_relative"},
-	{"protoc-gen-twirp", "paths=source_relative"},
-	{"protoc-gen-connect-go", "paths=source_relative,simple,package_suffix"},
+	{"protoc-gen-go", ""},
+	{"protoc-gen-twirp", ""},
+	{"protoc-gen-connect-go", ",simple,package_suffix"},
 }
 
 // maxGenerated bounds what a generator returns, in bytes.
@@ -35,7 +35,7 @@ func generate(ctx context.Context, v *view, dir string) ([]file, error) {
 	}
 	var out []file
 	for _, g := range generators {
-		v.request.Parameter = new(g.parameter)
+		v.request.Parameter = new("module=" + v.Module + "/internal/gen" + g.parameter)
 		in, err := proto.Marshal(v.request)
 		if err != nil {
 			return nil, whittle.Errorf(whittle.Internal, "generate code: %w", err)

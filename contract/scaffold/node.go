@@ -48,7 +48,7 @@ func (v *view) Schema() map[string]any {
 	for _, m := range v.Methods {
 		methods[m.JS()] = map[string]string{"procedure": m.Proto, "input": m.Input, "output": m.Output}
 	}
-	return map[string]any{"service": v.Package + "." + v.Contract.Service, "methods": methods, "messages": messages, "enums": enums}
+	return map[string]any{"service": v.FullService, "methods": methods, "messages": messages, "enums": enums}
 }
 
 func nodeField(f *contract.Field) NodeField {

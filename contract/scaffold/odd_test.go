@@ -65,11 +65,12 @@ func entriesOf(log []*capture.Entry) iter.Seq2[*capture.Entry, error] {
 	}
 }
 
-// makeOdd infers the odd log's contract and makes a project of it.
+// makeOdd infers the odd log's contract and makes a project of it. Its package has a
+// part that no folder of Go's may be called.
 func makeOdd(t *testing.T, dir string) (*contract.Contract, *Project) {
 	t.Helper()
 	log := oddLog()
-	c, proof, err := infer.Learn(func() iter.Seq2[*capture.Entry, error] { return entriesOf(log) }, infer.Options{Package: "odd.v1", Service: "OddService"})
+	c, proof, err := infer.Learn(func() iter.Seq2[*capture.Entry, error] { return entriesOf(log) }, infer.Options{Package: "odd.internal.v1", Service: "OddService"})
 	if err != nil || proof.Kept != proof.Exchanges || proof.Exchanges != len(log) {
 		t.Fatalf("%+v, %v", proof, err)
 	}
@@ -135,10 +136,10 @@ func TestFront(t *testing.T) {
 		says                        string
 	}{
 		{"GET", "/acme/items", "", "", 418, "asked for /acme/items"},
-		{"GET", "/odd.v1.OddService/items", "", "", 418, "asked for /odd.v1.OddService/items"},
-		{"POST", "/odd.v1.OddService/ListItems", "application/json", "{\"tenant\":\"acme\"}", 400, "asked for /acme/items"},
-		{"POST", "/twirp/odd.v1.OddService/ListItems", "application/json", "{\"tenant\":\"acme\"}", 400, "asked for /acme/items"},
-		{"POST", "/twirp/odd.v1.OddService/NoSuch", "application/json", "{}", 404, "bad_route"},
+		{"GET", "/odd.internal.v1.OddService/items", "", "", 418, "asked for /odd.internal.v1.OddService/items"},
+		{"POST", "/odd.internal.v1.OddService/ListItems", "application/json", "{\"tenant\":\"acme\"}", 400, "asked for /acme/items"},
+		{"POST", "/twirp/odd.internal.v1.OddService/ListItems", "application/json", "{\"tenant\":\"acme\"}", 400, "asked for /acme/items"},
+		{"POST", "/twirp/odd.internal.v1.OddService/NoSuch", "application/json", "{}", 404, "bad_route"},
 		{"GET", "/nowhere", "", "", 404, "not found"},
 	} {
 		got := h.http(t, &exchange{Method: c.method, Target: c.target, Type: c.contentType, Text: c.body})
@@ -163,7 +164,7 @@ func TestARedirectOfItsOwn(t *testing.T) {
 import (
 	"context"
 
-	oddv1pb "odd/internal/gen/odd/v1"
+	oddv1pb "odd/internal/gen/odd/internalpb/v1"
 	"odd/internal/delegate"
 )
 

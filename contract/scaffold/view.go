@@ -19,7 +19,8 @@ type view struct {
 	// Name of the command and of what is made of it in papers; Env and
 	// MetricPrefix are it in the environment and in metrics.
 	Name, Env, MetricPrefix string
-	Package, Service        string
+	// Service is Go's name, FullService proto's with the package.
+	Service, FullService string
 	// GoImport and GoAlias are the generated code's import.
 	GoImport, GoAlias string
 	Methods           []method
@@ -53,17 +54,17 @@ func newView(c *contract.Contract, o Options) (*view, error) {
 	v := &view{
 		Options: o, Contract: c, Name: name,
 		Env: strings.ToUpper(strings.ReplaceAll(name, "-", "_")), MetricPrefix: strings.ReplaceAll(name, "-", "_"),
-		Package: c.Package, samples: map[string]*samples{},
+		FullService: c.FullService(), samples: map[string]*samples{},
 	}
 	parts := strings.Split(c.Package, ".")
-	for _, part := range parts {
-		if part == "internal" || part == "vendor" || strings.HasPrefix(part, "_") {
-			return nil, whittle.Errorf(whittle.Invalid, "make project: Go cannot import a package below a folder that is called %q, as of %s", part, c.Package).
-				WithHint("give another --package, such as shop.v1")
-		}
+	if c.Package == "" {
+		parts = []string{strings.ToLower(c.Service)}
 	}
 	v.GoAlias = strings.ReplaceAll(strings.Join(parts[max(0, len(parts)-2):], ""), "_", "") + "pb"
-	v.GoImport = o.Module + "/internal/gen/" + strings.Join(parts, "/")
+	v.GoImport = o.Module + "/internal/gen"
+	for _, part := range parts {
+		v.GoImport += "/" + goFolder(part)
+	}
 	c.GoPackage = v.GoImport + ";" + v.GoAlias
 	if err := v.goNames(); err != nil {
 		return nil, err
@@ -80,6 +81,17 @@ func newView(c *contract.Contract, o Options) (*view, error) {
 		v.Methods[i].Words = wordsOf(c, reached)
 	}
 	return v, v.checkPatterns()
+}
+
+// goFolder is a part of a proto package as a folder that Go imports from and builds.
+func goFolder(part string) string {
+	switch {
+	case part == "internal", part == "vendor", part == "testdata":
+		return part + "pb"
+	case strings.HasPrefix(part, "_"):
+		return "x" + part
+	}
+	return part
 }
 
 // wordsOf are the words of some enums, but of such as are called in JSON as in

@@ -36,7 +36,7 @@ func SayMade(screen *cmdline.Screen, p *scaffold.Project) {
 
 // Say lists what was inferred: each guess with its evidence.
 func Say(screen *cmdline.Screen, c *contract.Contract, source *Source) {
-	screen.Heading("%s.%s, made of %s", c.Package, c.Service, source.Words())
+	screen.Heading("%s, made of %s", c.FullService(), source.Words())
 	for _, g := range c.Guesses {
 		sayGuess(screen, g)
 	}

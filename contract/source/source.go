@@ -212,11 +212,12 @@ func (s *Source) read(o infer.Options) (*contract.Contract, error) {
 	if err != nil || !filepath.IsLocal(name) {
 		return nil, whittle.Errorf(whittle.Invalid, "read %s: it does not lie below --proto-path %s", s.path, root)
 	}
-	files, err := protoFiles(root)
-	if err != nil {
-		return nil, err
-	}
-	return proto.Read(filepath.ToSlash(name), files)
+	return proto.Read(filepath.ToSlash(name), func(path string) ([]byte, error) {
+		if local := filepath.FromSlash(path); filepath.IsLocal(local) {
+			return whittle.ReadFile("document", filepath.Join(root, local), maxDocument)
+		}
+		return nil, fs.ErrNotExist
+	})
 }
 
 // rename gives a document's service the names that were asked for.
@@ -243,42 +244,6 @@ func (s *Source) keepOnly(c *contract.Contract) error {
 	}
 	c.Methods = slices.DeleteFunc(c.Methods, func(m contract.Method) bool { return !slices.Contains(s.routes, m.Endpoint()) })
 	return nil
-}
-
-// Bounds of what a .proto file may import.
-const (
-	maxProtoFiles = 1000
-	maxProtoBytes = 64 << 20
-)
-
-// protoFiles reads all .proto files below root.
-func protoFiles(root string) (map[string][]byte, error) {
-	files, size := map[string][]byte{}, 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && (d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".")):
-			return fs.SkipDir
-		case d.IsDir() || filepath.Ext(path) != ".proto":
-			return nil
-		}
-		b, err := whittle.ReadFile("document", path, maxDocument)
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		files[filepath.ToSlash(name)] = b
-		if size += len(b); len(files) > maxProtoFiles || size > maxProtoBytes {
-			return whittle.Errorf(whittle.ResourceExhausted, "read .proto files: there are more than %d, or %d MiB, below %s", maxProtoFiles, maxProtoBytes>>20, root).
-				WithHint("name the folder where imports begin: --proto-path DIR")
-		}
-		return nil
-	})
-	return files, err
 }
 
 // Words say what the source is.
