@@ -25,7 +25,7 @@ type newVerb struct {
 	Safe  []string `group:"The contract" sep:"none" placeholder:"ROUTE" help:"This endpoint changes nothing, although its method could: it may be mirrored. Repeatable."`
 
 	Package   string `group:"The contract" placeholder:"NAME" help:"The proto package, such as shop.v1 (made of the service's name)."`
-	Service   string `group:"The contract" placeholder:"NAME" help:"The service, such as ShopService (made of the paths)."`
+	Service   string `group:"The contract" placeholder:"NAME" help:"The service, such as ShopService (made of the paths); of a .proto file, the one to take (its first)."`
 	ProtoPath string `group:"The contract" name:"proto-path" placeholder:"DIR" help:"Where imports of a .proto file begin (its folder)."`
 
 	Module   string `group:"The project" placeholder:"PATH" help:"The Go module, such as example.com/shop (the folder's name)."`
@@ -47,7 +47,7 @@ Examples:
   whittle new recorded --to count --route 'POST /Count' --safe 'POST /Count' --monolith http://127.0.0.1:3000
   whittle new session.har --to shop --module example.com/shop --package shop.v1 --service ShopService
   whittle new openapi.yaml --to shop --no-build
-  whittle new proto/shop.proto --to shop
+  whittle new proto/shop.proto --to shop --service ShopService
   cd shop && make run          # then, in another terminal: whittle run -c whittle.yaml`
 }
 
@@ -55,7 +55,7 @@ Examples:
 func (v *newVerb) Run(ctx context.Context, s cmdline.Streams, flags *kong.Context) error {
 	screen := cmdline.NewScreen(s, v.JSON)
 	proto := strings.EqualFold(filepath.Ext(v.From), ".proto")
-	if flag := cmdline.GivenOf(flags, "package", "service"); flag != "" && proto {
+	if flag := cmdline.GivenOf(flags, "package"); flag != "" && proto {
 		return whittle.Errorf(whittle.Invalid, "%s is not for a .proto file: %s says itself what it is called", flag, v.From)
 	}
 	if v.ProtoPath != "" && !proto {

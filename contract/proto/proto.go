@@ -32,7 +32,8 @@ const (
 	maxNesting = 100
 )
 
-// Read compiles the file called main and gives its first service as a contract. read
+// Read compiles the file called main and gives one of its services as a contract: the
+// one that is named, or the first. read
 // gives files by their import paths, and is asked only for main and for what it
 // imports. It need not have the files of google.protobuf and
 // google/api/annotations.proto. Methods without a
@@ -43,21 +44,23 @@ const (
 // it streams, or reaches what is not taken over: proto2 and editions, map keys other
 // than strings. The guesses say so, as they do of what a contract says with other words
 // (oneof). A service of which nothing is left is Unsupported.
-func Read(main string, read func(path string) ([]byte, error)) (*contract.Contract, error) {
+func Read(main, service string, read func(path string) ([]byte, error)) (*contract.Contract, error) {
 	fd, err := compile(main, read)
 	if err != nil {
 		return nil, err
 	}
-	if fd.Services().Len() == 0 {
-		return nil, whittle.Errorf(whittle.Invalid, "read %s: it has no service", main).
-			WithHint("give the file that declares the service; messages may lie in files that it imports")
+	chosen, err := choose(main, service, fd.Services())
+	if err != nil {
+		return nil, err
 	}
 	r := newReader(fd)
-	if err := r.service(fd.Services().Get(0)); err != nil {
+	if err := r.service(chosen); err != nil {
 		return nil, whittle.Errorf(whittle.CodeOf(err), "read %s: %w", main, err)
 	}
-	for i := 1; i < fd.Services().Len(); i++ {
-		r.guess(string(fd.Services().Get(i).Name()), "left out", "a part of the contract", "a contract has one service, the file's first")
+	for i := range fd.Services().Len() {
+		if s := fd.Services().Get(i); s != chosen {
+			r.guess(string(s.Name()), "left out", "a part of the contract", "a contract has one service; --service "+string(s.Name())+" takes this one")
+		}
 	}
 	if len(r.c.Methods) == 0 {
 		return nil, whittle.Errorf(whittle.Unsupported, "read %s: no method of %s can be read%s", main, r.c.Service, leftOut(r.c.Guesses))
@@ -66,6 +69,26 @@ func Read(main string, read func(path string) ([]byte, error)) (*contract.Contra
 		return nil, whittle.Errorf(whittle.Unsupported, "read %s: %w", main, err)
 	}
 	return r.c, nil
+}
+
+// choose finds a file's service by its name; without one, it is the first.
+func choose(main, name string, all protoreflect.ServiceDescriptors) (protoreflect.ServiceDescriptor, error) {
+	if all.Len() == 0 {
+		return nil, whittle.Errorf(whittle.Invalid, "read %s: it has no service", main).
+			WithHint("give the file that declares the service; messages may lie in files that it imports")
+	}
+	if name == "" {
+		return all.Get(0), nil
+	}
+	if s := all.ByName(protoreflect.Name(name)); s != nil {
+		return s, nil
+	}
+	names := make([]string, all.Len())
+	for i := range names {
+		names[i] = string(all.Get(i).Name())
+	}
+	return nil, whittle.Errorf(whittle.NotFound, "read %s: it has no service %s", main, name).
+		WithHint("it has: " + strings.Join(names, ", "))
 }
 
 // leftOut says why the first method was left out.

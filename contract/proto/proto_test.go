@@ -1,6 +1,7 @@
 package proto
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"reflect"
@@ -84,7 +85,7 @@ func (f files) read(path string) ([]byte, error) {
 var shopFiles = files{"shop/v1/shop.proto": shop, "shop/v1/user.proto": user}
 
 func TestReadBindsHTTP(t *testing.T) {
-	c, err := Read("shop/v1/shop.proto", shopFiles.read)
+	c, err := Read("shop/v1/shop.proto", "", shopFiles.read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,11 +137,11 @@ func TestReadBindsHTTP(t *testing.T) {
 
 // TestWhatIsWrittenIsReadTheSame sends a contract through its .proto file.
 func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
-	first, err := Read("shop/v1/shop.proto", shopFiles.read)
+	first, err := Read("shop/v1/shop.proto", "", shopFiles.read)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Read(first.FileName(), files{first.FileName(): string(first.Proto())}.read)
+	again, err := Read(first.FileName(), "", files{first.FileName(): string(first.Proto())}.read)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, first.Proto())
 	}
@@ -170,7 +171,7 @@ func TestReadsTheCountContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Read("count.proto", files{"count.proto": string(b)}.read)
+	c, err := Read("count.proto", "", files{"count.proto": string(b)}.read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		{"deep", strings.Repeat("message A {", 200), "nests deeper", whittle.ResourceExhausted},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := Read("a.proto", files{"a.proto": tc.file}.read)
+			_, err := Read("a.proto", "", files{"a.proto": tc.file}.read)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || whittle.CodeOf(err) != tc.code {
 				t.Errorf("got %v (%v), want %q (%v)", err, whittle.CodeOf(err), tc.want, tc.code)
 			}
@@ -205,13 +206,27 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestAServiceIsChosenByName(t *testing.T) {
+	f := files{"a.proto": `syntax = "proto3"; message B {} message C {} service S { rpc A(B) returns (B); } service T { rpc A(C) returns (C); }`}
+	for name, want := range map[string]string{"": "S", "S": "S", "T": "T"} {
+		c, err := Read("a.proto", name, f.read)
+		if err != nil || c.Service != want || len(c.Messages) != 1 || len(c.Guesses) != 1 || !strings.Contains(c.Guesses[0].Evidence, "--service "+c.Guesses[0].Path) {
+			t.Errorf("%q: %+v, %v", name, c, err)
+		}
+	}
+	_, err := Read("a.proto", "U", f.read)
+	if e, ok := errors.AsType[*whittle.Error](err); !ok || e.Code != whittle.NotFound || e.Hint != "it has: S, T" {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestOnlyWhatIsImportedIsRead(t *testing.T) {
 	long := "syntax = \"proto3\"; " + strings.Repeat("// words\n", maxBytes/9)
 	f := files{"a.proto": `syntax = "proto3"; message B {} service S { rpc A(B) returns (B); }`, "long.proto": long, "b.proto": `syntax = "proto3"; import "long.proto";`}
-	if _, err := Read("a.proto", f.read); err != nil {
+	if _, err := Read("a.proto", "", f.read); err != nil {
 		t.Error(err)
 	}
-	if _, err := Read("b.proto", f.read); whittle.CodeOf(err) != whittle.ResourceExhausted || !strings.Contains(err.Error(), "with what it imports") {
+	if _, err := Read("b.proto", "", f.read); whittle.CodeOf(err) != whittle.ResourceExhausted || !strings.Contains(err.Error(), "with what it imports") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -221,11 +236,11 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(user + "service S { rpc A(User) returns (User); }"))
 	f.Add([]byte("syntax = \"proto3\"; message B {int32 a_b = 1; int32 aB_c = 2 [json_name=\"\\\"\\n\"];} service S { rpc A(B) returns (B); }"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := Read("a.proto", files{"a.proto": string(b)}.read)
+		c, err := Read("a.proto", "", files{"a.proto": string(b)}.read)
 		if err != nil {
 			return
 		}
-		if _, err := Read("b.proto", files{"b.proto": string(c.Proto())}.read); err != nil {
+		if _, err := Read("b.proto", "", files{"b.proto": string(c.Proto())}.read); err != nil {
 			t.Fatalf("%v\n%s", err, c.Proto())
 		}
 	})
@@ -248,7 +263,7 @@ message Parcel {
   Order order = 2;
 }
 `
-	c, err := Read("shop.proto", files{"shop.proto": text}.read)
+	c, err := Read("shop.proto", "", files{"shop.proto": text}.read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +283,7 @@ message Parcel {
 
 // What one method reaches and a contract cannot hold costs that method alone.
 func TestAMethodOfAnotherSyntaxIsLeftOut(t *testing.T) {
-	c, err := Read("a.proto", files{
+	c, err := Read("a.proto", "", files{
 		"a.proto":   `syntax = "proto3"; import "old.proto"; message B {} message C { enum E { NONE = 0; } E e = 1; Old old = 2; } service S { rpc First(C) returns (B); rpc Second(B) returns (B); }`,
 		"old.proto": `syntax = "proto2"; message Old { optional string name = 1; }`,
 	}.read)

@@ -212,7 +212,7 @@ func (s *Source) read(o infer.Options) (*contract.Contract, error) {
 	if err != nil || !filepath.IsLocal(name) {
 		return nil, whittle.Errorf(whittle.Invalid, "read %s: it does not lie below --proto-path %s", s.path, root)
 	}
-	return proto.Read(filepath.ToSlash(name), func(path string) ([]byte, error) {
+	return proto.Read(filepath.ToSlash(name), o.Service, func(path string) ([]byte, error) {
 		if local := filepath.FromSlash(path); filepath.IsLocal(local) {
 			return whittle.ReadFile("document", filepath.Join(root, local), maxDocument)
 		}
