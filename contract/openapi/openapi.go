@@ -94,13 +94,12 @@ func (r *reader) read() {
 	if paths == nil || paths.kind != isObject {
 		panic(invalid(r.root.line, "it has no paths"))
 	}
-	base := r.basePath()
 	for i, path := range paths.keys {
 		if !strings.HasPrefix(path, "/") {
 			continue // an extension
 		}
 		item, _ := r.follow(paths.items[i])
-		r.item(base+path, item)
+		r.item(path, item)
 	}
 	if len(r.c.Methods) == 0 {
 		panic(whittle.Errorf(whittle.Invalid, "line %d: paths has no operation that can be a method", paths.line).WithHint(r.hint()))
@@ -116,22 +115,6 @@ func (r *reader) hint() string {
 	}
 	g := r.c.Guesses[0]
 	return g.Path + " was left out: " + g.Evidence
-}
-
-// basePath is the path of the first server's URL.
-func (r *reader) basePath() string {
-	servers := r.root.get("servers")
-	if servers == nil || len(servers.items) == 0 {
-		return ""
-	}
-	u, err := url.Parse(servers.items[0].str("url"))
-	if err != nil || strings.ContainsAny(u.Path, "{}") {
-		return ""
-	}
-	if path := strings.TrimRight(u.Path, "/"); strings.HasPrefix(path, "/") {
-		return path
-	}
-	return ""
 }
 
 // follow gives what a $ref names, and the last $ref; n itself where it is none.

@@ -21,7 +21,12 @@ func (r *reader) item(path string, item *node) {
 		if len(r.c.Methods) >= maxMethods {
 			panic(invalid(op.line, "the document has more than %d operations", maxMethods))
 		}
-		r.operation(strings.ToUpper(method), path, item, op)
+		base, why := r.base(item, op)
+		if why != "" {
+			r.guess(strings.ToUpper(method)+" "+path, "left out", "a method", why)
+			continue
+		}
+		r.operation(strings.ToUpper(method), base+path, item, op)
 	}
 	for _, method := range []string{"head", "options", "trace"} {
 		if item.get(method) != nil {
