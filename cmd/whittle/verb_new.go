@@ -18,7 +18,7 @@ import (
 )
 
 type newVerb struct {
-	From string `arg:"" placeholder:"SOURCE" help:"A folder that whittle record wrote, a .har file, an OpenAPI 3 document (.yaml, .json) or a .proto file."`
+	From string `arg:"" placeholder:"SOURCE" help:"A folder that whittle record wrote, a .har file, an OpenAPI 3 or Swagger 2.0 document (.yaml, .json) or a .proto file."`
 	To   string `required:"" placeholder:"DIR" help:"The project's folder: empty, not there yet, or a project of an earlier run, whose field numbers and changed files stay."`
 
 	Route []string `group:"The contract" sep:"none" placeholder:"ROUTE" help:"Only this endpoint, such as 'POST /Count' or 'GET /users/{id}'. Repeatable."`

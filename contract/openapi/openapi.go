@@ -1,4 +1,4 @@
-// Package openapi reads an OpenAPI 3.0 or 3.1 document as a contract.
+// Package openapi reads an OpenAPI document, 3.0, 3.1 or Swagger 2.0, as a contract.
 package openapi
 
 import (
@@ -76,11 +76,13 @@ func (r *reader) guess(path, chosen, against, evidence string) {
 func (r *reader) read() {
 	switch v := r.root.str("openapi"); {
 	case strings.HasPrefix(v, "3.0"), strings.HasPrefix(v, "3.1"):
+	case r.root.str("swagger") == "2.0":
+		r.fromSwagger()
 	case r.root.str("swagger") != "":
-		panic(whittle.Errorf(whittle.Unsupported, "line %d: it is Swagger %s, and not OpenAPI 3", r.root.line, r.root.str("swagger")).
+		panic(whittle.Errorf(whittle.Unsupported, "line %d: it is Swagger %s, and not 2.0 or OpenAPI 3", r.root.line, r.root.str("swagger")).
 			WithHint("convert it to OpenAPI 3 first"))
 	default:
-		panic(invalid(r.root.line, "openapi is %q, and 3.0 or 3.1 is read", v))
+		panic(invalid(r.root.line, "openapi is %q, and 3.0, 3.1 and Swagger 2.0 are read", v))
 	}
 	title := contract.TypeName(r.root.get("info").str("title"))
 	title = strings.TrimSuffix(strings.TrimSuffix(title, "Api"), "Service")

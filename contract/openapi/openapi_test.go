@@ -173,7 +173,8 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		name, doc, want string
 		code            whittle.Code
 	}{
-		{"swagger", "swagger: '2.0'\n", "Swagger 2.0", whittle.Unsupported},
+		{"swagger", "swagger: '1.2'\n", "Swagger 1.2", whittle.Unsupported},
+		{"swagger without paths", "swagger: '2.0'\n", "no paths", whittle.Invalid},
 		{"empty", "", "line 1: ", whittle.Invalid},
 		{"version", "openapi: 4.0.0\n", `line 1: openapi is "4.0.0"`, whittle.Invalid},
 		{"no paths", "openapi: 3.0.0\n", "no paths", whittle.Invalid},

@@ -92,7 +92,7 @@ func (r *reader) kind(n *node) string {
 
 // nullable reports whether a schema takes null.
 func nullable(n *node) bool {
-	if n.is("nullable") {
+	if n.is("nullable") || n.is("x-nullable") { // x-nullable: as Swagger 2.0 is written
 		return true
 	}
 	for _, key := range []string{"type", "enum"} {

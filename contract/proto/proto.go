@@ -138,10 +138,11 @@ type sources struct {
 
 func (s *sources) open(path string) (io.ReadCloser, error) {
 	b, err := s.read(path)
-	if err == nil {
+	switch {
+	case err == nil:
 		err = s.bound(path, b)
-	} else if path == s.main {
-		s.refuse(err)
+	case path == s.main:
+		err = s.refuse(err)
 	}
 	if err != nil {
 		return nil, err

@@ -1,7 +1,9 @@
 package scaffold
 
 import (
+	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -157,6 +159,9 @@ func (v *view) goNames() error {
 	return nil
 }
 
+// registered is where net/http says that a pattern was registered: here, always.
+var registered = regexp.MustCompile(` \(registered at [^)]*\)`)
+
 // checkPatterns finds endpoints between which net/http, and so the gateway,
 // cannot choose.
 func (v *view) checkPatterns() (err error) {
@@ -166,7 +171,7 @@ func (v *view) checkPatterns() (err error) {
 		func() {
 			defer func() {
 				if r := recover(); r != nil {
-					err = whittle.Errorf(whittle.Invalid, "make project: %s: %v", pattern, r).
+					err = whittle.Errorf(whittle.Invalid, "make project: %s: %s", pattern, registered.ReplaceAllString(fmt.Sprint(r), "")).
 						WithHint("take one endpoint at a time: --route \"" + pattern + "\"")
 				}
 			}()

@@ -173,7 +173,14 @@ func (s *Source) Contract(ctx context.Context, screen *cmdline.Screen, o infer.O
 	if err != nil {
 		return nil, err
 	}
-	return c, s.keepOnly(c)
+	if err := s.keepOnly(c); err != nil {
+		return nil, err
+	}
+	if n := len(c.Methods); n > maxEndpoints {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "%s has %d endpoints, and a project at most %d", s.path, n, maxEndpoints).
+			WithHint("take those that you carve: --route \"" + c.Methods[0].Endpoint() + "\"")
+	}
+	return c, nil
 }
 
 // unmet is the first of the routes that the log has no exchange of; empty: none is.
@@ -279,6 +286,9 @@ func progressing(in iter.Seq2[*capture.Entry, error], screen *cmdline.Screen) it
 		}
 	}
 }
+
+// maxEndpoints bounds those of a document, as the gateway's config bounds its routes.
+const maxEndpoints = 250
 
 // maxDocument bounds an OpenAPI document and a .proto file, in bytes.
 const maxDocument = 16 << 20

@@ -1,10 +1,14 @@
 package source
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"whittle"
+	"whittle/contract/infer"
 )
 
 // An archive is known by its one member, not by a word that documents use as well.
@@ -29,5 +33,29 @@ func TestArchivesAreNotDocuments(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+func TestADocumentOfTooMuchIsTakenInParts(t *testing.T) {
+	doc := "openapi: 3.0.0\npaths:\n"
+	for i := range maxEndpoints + 1 {
+		doc += fmt.Sprintf("  /a%d: {get: {responses: {'204': {description: none}}}}\n", i)
+	}
+	path := filepath.Join(t.TempDir(), "document.yaml")
+	if err := os.WriteFile(path, []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := func(routes ...string) error {
+		s, err := Open(path, "", routes)
+		if err == nil {
+			_, err = s.Contract(t.Context(), nil, infer.Options{})
+		}
+		return err
+	}
+	if err := read(); whittle.CodeOf(err) != whittle.ResourceExhausted || !strings.Contains(err.Error(), "has 251 endpoints") {
+		t.Errorf("got %v", err)
+	}
+	if err := read("GET /a7", "GET /a250"); err != nil {
+		t.Error(err)
 	}
 }
