@@ -106,12 +106,15 @@ func parameterOf(p *node) *node {
 
 // formSchema is the schema of a form's part. An array in one part is a text.
 func formSchema(p *node) *node {
+	schema := p.without(schemaKeys...)
 	if p.str("type") == "array" && p.str("collectionFormat") != "multi" {
-		schema := objectAt(p.line)
+		schema = objectAt(p.line)
 		schema.set("type", textAt(p.line, "string"))
-		return schema
 	}
-	return p.without(schemaKeys...)
+	if words := p.get("description"); words != nil {
+		schema.set("description", words)
+	}
+	return schema
 }
 
 func (s *swagger) body(p, op, schema *node) *node {

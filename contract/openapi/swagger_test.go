@@ -46,7 +46,7 @@ paths:
       produces: [text/plain]
       parameters:
         - {name: id, in: path, type: integer, format: int64, required: true}
-        - {name: name, in: formData, type: string, required: true}
+        - {name: name, in: formData, type: string, required: true, description: what it is called}
         - {name: tags, in: formData, type: array, items: {type: string}}
       responses: {default: {description: ok, schema: {type: string}}}
     delete: {operationId: dropPet, parameters: [{name: id, in: path, type: string, required: true}], responses: {'204': {description: gone}}}
@@ -89,7 +89,7 @@ paths:
       parameters: [{name: id, in: path, required: true, schema: {type: integer, format: int64}}]
       requestBody:
         required: true
-        content: {application/x-www-form-urlencoded: {schema: {type: object, required: [name], properties: {name: {type: string}, tags: {type: string}}}}}
+        content: {application/x-www-form-urlencoded: {schema: {type: object, required: [name], properties: {name: {type: string, description: what it is called}, tags: {type: string}}}}}
       responses: {default: {description: ok, content: {text/plain: {schema: {type: string}}}}}
     delete: {operationId: dropPet, parameters: [{name: id, in: path, required: true, schema: {type: string}}], responses: {'204': {description: gone}}}
   /pets/{id}/picture:
