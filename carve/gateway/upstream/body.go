@@ -19,6 +19,11 @@ type body struct {
 	framed http1.Body
 	// piece has been found in the connection's buffer, and not been returned.
 	piece []byte
+	// parts is how many stretches of content the piece is joined of; gone, those of
+	// the last one that was returned.
+	parts, gone int
+	// fault is what is wrong behind the piece.
+	fault error
 	// done says that all of the body has been returned.
 	done bool
 	kind http1.FramingKind
@@ -58,11 +63,13 @@ func (b *body) next() ([]byte, error) {
 			break
 		}
 		if p, err := b.wait(); p != nil || err != nil {
+			b.gone = 1
 			return p, err
 		}
 	}
 	p := b.piece
 	b.piece, b.done = nil, b.framed.Done()
+	b.parts, b.gone = 0, b.parts
 	if b.done {
 		b.release()
 		return p, io.EOF
@@ -70,24 +77,44 @@ func (b *body) next() ([]byte, error) {
 	return p, nil
 }
 
-// advance finds the next piece in what has been read.
+func (b *body) joined() int { return b.gone }
+
+// advance finds the next piece in what has been read. Chunks that have arrived
+// together are one piece: what an upstream flushes byte by byte costs no write each.
 func (b *body) advance() error {
 	c := b.c
-	for len(b.piece) == 0 && c.r < c.w && !b.framed.Done() {
+	for c.r < c.w && !b.framed.Done() && b.fault == nil {
 		piece, n, err := b.framed.Next(c.buf[c.r:c.w])
 		if err != nil {
-			return refusal(err)
+			b.fault = refusal(err)
+			break
 		}
 		if n == 0 {
-			return nil // a part of the trailer
+			break // a part of the trailer
 		}
 		c.r += n
-		b.piece = piece
+		b.join(piece)
 		if b.framed.Done() {
 			b.takeTrailer()
 		}
 	}
-	return nil
+	if len(b.piece) > 0 {
+		return nil // what is wrong behind it comes after it
+	}
+	return b.fault
+}
+
+// join moves a stretch of the connection's buffer to the end of the piece, over the
+// framing that was between them.
+func (b *body) join(stretch []byte) {
+	if len(stretch) > 0 {
+		b.parts++
+	}
+	if len(b.piece) == 0 {
+		b.piece = stretch
+		return
+	}
+	b.piece = append(b.piece, stretch...)
 }
 
 // takeTrailer keeps the fields after the body that may go on.

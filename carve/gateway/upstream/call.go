@@ -41,7 +41,7 @@ func (h *holding) read(s source) error {
 			return ended(err)
 		}
 		if h.paced != nil {
-			if err := h.paced.did(len(p)); err != nil {
+			if err := h.paced.did(len(p), s.joined()); err != nil {
 				return err
 			}
 		}

@@ -8,8 +8,9 @@ import (
 
 // pace bounds how fast responses are read that no user waits for, all of them together.
 // A candidate that floods every mirrored request would otherwise take the processors
-// from users' requests. Work is counted as time: a byte as a nanosecond, and a piece,
-// such as a chunk of a few bytes, as pieceWork more. That is several times what it takes.
+// from users' requests. Work is counted as time: a byte as a nanosecond, and a
+// stretch of content, such as a chunk of a few bytes, as pieceWork more. That is several
+// times what it takes.
 type pace struct {
 	from time.Time
 	due  atomic.Int64 // when the work so far would have been done, in ns from then on
@@ -46,10 +47,10 @@ type paced struct {
 	waits time.Duration // in all
 }
 
-// did counts a piece of so many bytes, and waits where all are too fast. The error is
-// errNoSpare where the call would end meanwhile: that is not the upstream's failure.
-func (r *paced) did(bytes int) error {
-	if r.work += time.Duration(bytes) + pieceWork; r.work < stretch {
+// did counts so many bytes in so many stretches, and waits where all are too fast. The
+// error is errNoSpare where the call would end meanwhile: that is not the upstream's failure.
+func (r *paced) did(bytes, stretches int) error {
+	if r.work += time.Duration(bytes) + time.Duration(stretches)*pieceWork; r.work < stretch {
 		return nil
 	}
 	now := time.Now()

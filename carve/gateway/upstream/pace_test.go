@@ -21,7 +21,7 @@ func TestAsideReadersSharePace(t *testing.T) {
 			wg.Go(func() {
 				r := paced{ctx: t.Context(), pace: p}
 				for range chunks {
-					if err := r.did(size); err != nil {
+					if err := r.did(size, 1); err != nil {
 						t.Error(err)
 					}
 				}
@@ -40,7 +40,7 @@ func TestShortAsideIsNotPaced(t *testing.T) {
 	p := &pace{from: time.Now()}
 	p.add(time.Now(), time.Hour)
 	r := paced{ctx: t.Context(), pace: p}
-	if err := r.did(int(stretch-pieceWork) - 1); err != nil || r.waits != 0 {
+	if err := r.did(int(stretch-pieceWork)-1, 1); err != nil || r.waits != 0 {
 		t.Errorf("waited %v, %v", r.waits, err)
 	}
 }
@@ -54,7 +54,7 @@ func TestPacedBeyondItsDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		r := paced{ctx: ctx, pace: p}
-		if err := r.did(int(stretch)); !errors.Is(err, errNoSpare) {
+		if err := r.did(int(stretch), 1); !errors.Is(err, errNoSpare) {
 			t.Errorf("got %v", err)
 		}
 	})

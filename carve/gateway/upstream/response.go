@@ -36,6 +36,9 @@ type source interface {
 	next() ([]byte, error)
 	// ready reports whether next will not wait.
 	ready() bool
+	// joined is of how many stretches of content the last piece was made: of one, or
+	// of chunks that had arrived together.
+	joined() int
 }
 
 func newResponse(resp *http.Response, w *watch, p *patience) *Response {
@@ -184,6 +187,8 @@ func (s *readerSource) next() ([]byte, error) {
 
 // ready is true only at the end: an io.Reader does not say whether it would block.
 func (s *readerSource) ready() bool { return s.left == 0 }
+
+func (*readerSource) joined() int { return 1 }
 
 func (s *readerSource) release() {
 	if s.buf != nil {
