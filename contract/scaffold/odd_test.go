@@ -190,7 +190,7 @@ func (s *OddService) %[1]s(ctx context.Context, in *oddv1pb.%[1]sRequest) (*oddv
 		`delegate.Header(ctx).Set("Location", "/away");` + cookie: `the header Location is "/away", want "/home"`,
 	} {
 		logic(body)
-		out, err := goTool(t.Context(), dir, nil, "test", "./internal/server")
+		out, err := goTool(t.Context(), dir, nil, "test", "-vet=all", "./internal/server")
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want it to say %q\n%s", body, err, says, out)
 		}

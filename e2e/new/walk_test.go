@@ -236,7 +236,7 @@ func (s *CountService) Count(ctx context.Context, in *countv1pb.CountRequest) (*
 			t.Fatal(err)
 		}
 		_ = os.Remove(filepath.Join(dir, "whittle.db")) // evidence of the logic before
-		run(t, dir, 0, "go", "test", "./...")
+		run(t, dir, 0, "go", "test", "-vet=all", "./...")
 		said := run(t, filepath.Dir(dir), 0, whittled, "new", "recorded", "--to", "carved", "--safe", "POST /Count", "--no-build", "--monolith", monolith)
 		if !strings.Contains(said, "kept "+filepath.FromSlash("internal/service/count.go")) {
 			t.Errorf("the second run said\n%s", said)

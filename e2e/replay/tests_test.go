@@ -138,9 +138,9 @@ func init() {
 // holds runs the tests in dir: they pass, or fail with each of the words.
 func holds(t *testing.T, dir, target string, words ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", ".")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=all", "-count=1", "-v", ".")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TARGET_URL="+target, "TARGET_HEADER=Authorization: Bearer real", "GOFLAGS=-trimpath", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "TARGET_URL="+target, "TARGET_HEADER=Authorization: Bearer real", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath", "GOWORK=off")
 	out, err := cmd.CombinedOutput()
 	pass := words[0] == ""
 	if (err == nil) != pass || strings.Contains(string(out), "SKIP") || !strings.Contains(string(out), "TestReplay/001-") {

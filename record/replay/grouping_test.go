@@ -179,8 +179,8 @@ func TestTestsAreOfDistinctInputs(t *testing.T) {
 		if r.Inputs != (Inputs{Recorded: 9, Compared: 9, Differing: 4}) {
 			t.Errorf("inputs %+v", r.Inputs)
 		}
-		cmd := exec.CommandContext(t.Context(), "go", "test", ".")
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "TARGET_URL="+url, "GOFLAGS=-trimpath", "GOWORK=off")
+		cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=all", ".")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "TARGET_URL="+url, "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath", "GOWORK=off")
 		out, err := cmd.CombinedOutput()
 		for _, n := range []int{1000, 2000, 5000, 300000} {
 			if err == nil || !strings.Contains(string(out), fmt.Sprintf("-get-primes-%d ", n)) {
