@@ -126,7 +126,7 @@ func (g *gate) metric(t *testing.T, line string) string {
 
 func until(t *testing.T, what string, come func() bool) {
 	t.Helper()
-	poll := time.NewTicker(5 * time.Millisecond)
+	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	for end := time.Now().Add(process.Patience); !come(); <-poll.C {
 		if time.Now().After(end) {

@@ -12,7 +12,7 @@ import (
 )
 
 // pollEvery is how often a condition is looked at while it is waited for.
-const pollEvery = 5 * time.Millisecond
+const pollEvery = 20 * time.Millisecond
 
 // built is where the services are, gateway the whittle that is tested.
 var built, gateway string
