@@ -69,25 +69,23 @@ demo-emojify: build ## profile a service, name the line that costs, take it out,
 	@$(BIN)/demo emojify
 
 # With the same flags packages are compiled once: for tests, for the commands that e2e
-# builds, for bin/ and for the linters, which ask for what is compiled; with -trimpath
-# once for all checkouts. Nobody has a debugger read what is made here, and without its
-# tables the compiler needs a tenth less.
-build test race lint: export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false -ldflags=-w
+# builds, for most of bin/ and for the linters, which ask for what is compiled; with -trimpath
+# once for all checkouts. Nobody has a debugger read what is made here: without its
+# tables the compiler and the linker need a tenth less.
+build test race lint: export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false -ldflags=-s
 
-# The compiler and the linker keep most of what they allocate, and collect garbage for an
-# eighth of their time unless they are told to do it seldom; the tests and what they start
-# are not told.
+# The compiler keeps most of what it allocates, and collects garbage for an eighth of its
+# time unless it is told to do it seldom; the tests and what they start are not told.
 test race: export GOGC := 400
 test race: export GOMEMLIMIT := 1GiB
 AS_EVER := -exec 'env -u GOGC -u GOMEMLIMIT'
 
-# go vet looks at every package, so go test does not vet again those with tests.
+# Nothing is vetted here: make lint vets every package, with and without its tests.
 # Two packages more than there are cores at once, since many tests wait for
 # other processes. What the machine lacks for is listed at the end, with the command
 # that installs it; with REQUIRE_ALL=1 it fails (internal/needs).
 .PHONY: test
 test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a tool is missing
-	@go vet ./... && go vet -tags embedded ./carve/fleet/embedded
 	@export NOT_TRIED=$$(mktemp); trap 'rm -f "$$NOT_TRIED"' EXIT; status=0; \
 	 ( go test $(AS_EVER) -vet=off -shuffle=on -skip $(CAMPAIGN) -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) $(TESTED) && for room in $(NODE_ROOMS); do \
 	   echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }) || exit 1; done ) || status=$$?; \
@@ -163,6 +161,7 @@ need-node:
 lint: need-go $(TOOL_gofumpt) $(TOOL_golangci-lint) $(TOOL_deadcode) check-generated check-parts ## format, linters, dead code, generated code
 	@out=$$($(TOOLS)/gofumpt -l $$(git ls-files '*.go' | grep -v '/rpc/')); [ -z "$$out" ] || { echo "not gofumpt'ed (run make format):"; echo "$$out"; exit 1; }
 	@$(TOOLS)/golangci-lint run ./...
+	@go vet -tags embedded ./carve/fleet/embedded
 	@out=$$($(TOOLS)/deadcode -test ./...); [ -z "$$out" ] || { echo "dead code:"; echo "$$out"; exit 1; }
 
 # Rooms whose tests are held against mutants; ROOMS=carve/config takes another.
