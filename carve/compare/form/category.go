@@ -45,6 +45,8 @@ func (p *formPath) categories(list []category, k, side int, values []value, e *f
 		return p.pairCategory(list, side, values, e)
 	case featRange:
 		return p.ranges.category(list, values)
+	case featChars:
+		return p.chars.category(list, values, e.n)
 	}
 	for i := range values {
 		if c, ok := p.category(k, side, &values[i], e); ok && !slices.ContainsFunc(list, func(o category) bool { return o.code == c.code }) {

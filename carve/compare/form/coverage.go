@@ -141,6 +141,9 @@ func CoverageWords(c *whittle.Coverage) string {
 		}
 		names = append(names, f.Path+": "+f.Form)
 	}
+	if len(c.ByForm) > 1 { // nobody looks at whether they go together
+		s += ", each by itself"
+	}
 	if len(names) > 0 {
 		s += " (" + strings.Join(names, "; ") + ")"
 	}

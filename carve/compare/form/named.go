@@ -57,6 +57,7 @@ func (f *Forms) Give(side int, path string, text []byte, x *whittle.Exchange) {
 	if f.vary && jsondoc.IsNumber(text) {
 		v = valueOfNumber(text)
 	}
+	v.raw = text
 	if v.form.class != classEmpty {
 		f.echo(&v, text, x)
 	}

@@ -26,6 +26,7 @@ const (
 	featMember          // whether an id is one of the set that the monolith draws from
 	featPair            // whether it goes with the value that it follows from
 	featRange           // whether a number lies where the monolith's lie
+	featChars           // which characters an id is made of
 	features
 )
 
@@ -84,6 +85,7 @@ type formPath struct {
 	members  members
 	partners []*partner
 	ranges   ranges
+	chars    *charsMix // nil: none of the values seen so far have any that are compared
 }
 
 func newFormPath(path string, n int, rule string) *formPath {
@@ -97,10 +99,14 @@ func newFormPath(path string, n int, rule string) *formPath {
 	return p
 }
 
+// void takes back what was won of values that each server holds by itself. How far a time is
+// from now is no such state, where the monolith's are all as far.
 func (p *formPath) void() {
 	p.own = true
-	for i := range p.feature {
-		p.feature[i].Bets.Void()
+	for k := range p.feature {
+		if k != featTime || !p.ofNow() {
+			p.feature[k].Bets.Void()
+		}
 	}
 }
 
@@ -164,7 +170,7 @@ type formExchange struct {
 // settle takes an exchange to every feature of the place; it reports whether the
 // candidate's form was unusual and the monolith's was not.
 func (p *formPath) settle(e *formExchange) (odd bool) {
-	if p.own || p.rule == formAny || p.rule == formValue {
+	if p.own && !p.ofNow() || p.rule == formAny || p.rule == formValue {
 		return false
 	}
 	p.knowNumbers()
@@ -212,6 +218,9 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 // looksAt reports whether a feature is one of the place's. Where the monolith holds what it
 // says, only what follows from the present values is.
 func (p *formPath) looksAt(k int, held bool) bool {
+	if p.own {
+		return k == featTime
+	}
 	switch k {
 	case featPresence:
 		return slices.Contains(p.varies, jsondiff.WayPresence)
@@ -221,6 +230,8 @@ func (p *formPath) looksAt(k int, held bool) bool {
 		return !held && !p.inList && p.amount
 	case featRange:
 		return !held && p.amount
+	case featChars:
+		return !held && p.chars != nil && p.madeAnew() && !p.numbered()
 	case featMember:
 		return !held && !p.members.more
 	case featPair:
@@ -281,7 +292,7 @@ func (p *formPath) unusual(k int) func(*table, category) float64 {
 		return p.unusualSize
 	case k == featWord:
 		return p.unusualWord
-	case k == featRange:
+	case k == featRange, k == featChars:
 		return func(_ *table, c category) float64 { return float64(c.code) }
 	}
 	return (*table).unusual
@@ -403,6 +414,12 @@ func (p *formPath) remember(e *formExchange) {
 		p.takeBack(featMember)
 	}
 	p.pairUp(e)
+	if p.chars == nil && charsOfValue(e.monolith) != nil {
+		p.chars = &charsMix{}
+	}
+	if p.chars != nil {
+		p.chars.see(e)
+	}
 	if p.amount {
 		p.still.see(e)
 		p.ranges.choose()

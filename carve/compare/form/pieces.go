@@ -36,10 +36,22 @@ func Pieces(text []byte) (list []Piece, between string) {
 	default:
 		return nil, ""
 	}
-	var marks []byte
 	text = text[:min(len(text), aroundMost)]
+	if list, between = textPieces(text, isTokenByte); len(list) == 1 { // such as INV-2026-000123
+		list, between = textPieces(text, func(b byte) bool { return isTokenByte(b) && b != '-' && b != '_' })
+	}
+	if len(list) < 2 {
+		return nil, ""
+	}
+	return list, between
+}
+
+// textPieces are what stands between the bytes of a text that belong to no piece; none where
+// there are too many.
+func textPieces(text []byte, belongs func(byte) bool) (list []Piece, between string) {
+	var marks []byte
 	for len(text) > 0 {
-		n := bytes.IndexFunc(text, func(r rune) bool { return r < 0x80 && !isTokenByte(byte(r)) })
+		n := bytes.IndexFunc(text, func(r rune) bool { return r < 0x80 && !belongs(byte(r)) })
 		if n < 0 {
 			n = len(text)
 		}
@@ -52,9 +64,6 @@ func Pieces(text []byte) (list []Piece, between string) {
 		}
 		list = append(list, Piece{"piece " + strconv.Itoa(len(list)+1), string(text[:n])})
 		marks, text = append(marks, 'a'), text[n:]
-	}
-	if len(list) < 2 {
-		return nil, ""
 	}
 	return list, string(marks)
 }

@@ -183,6 +183,18 @@ func isoTime(s []byte) (t time.Time, f form, ok bool) {
 	return t, f, true
 }
 
+// fractionOf is how many digits a time in text has after the second; -1: it is none of ISO
+// 8601. Where the monolith writes each time as many, one that leaves zeros out does not.
+func fractionOf(s []byte) int {
+	if len(s) < 19 || s[4] != '-' {
+		return -1
+	}
+	if len(s) == 19 || s[19] != '.' && s[19] != ',' {
+		return 0
+	}
+	return jsondoc.SkipDigits(s, 20) - 20
+}
+
 // zoneOf reads what follows the time.
 func zoneOf(s []byte) (int16, bool) {
 	switch string(s) {

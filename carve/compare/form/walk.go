@@ -27,8 +27,8 @@ type value struct {
 	raw []byte
 	// plain is the hash of its text alone, by which it is found elsewhere.
 	plain uint64
-	// size is how long a text or a list is, or how large a number is, in classes;
-	// -1: it does not count.
+	// size is how long a text, a list or a time's fraction is, or how large a number is, in
+	// classes; -1: it does not count.
 	size int
 	// at is the moment that a time means.
 	at time.Time
@@ -151,7 +151,7 @@ func valueOfText(s []byte) value {
 	v := value{size: -1, form: classify(s), hash: digest.Stir(digest.FNVOn(uint64(jsondoc.String), s))}
 	v.lookAtText(s)
 	if v.form.class == classTime {
-		v.size, v.counts = -1, false
+		v.size, v.counts = fractionOf(s), false
 		v.at, _, _ = readTime(s)
 	}
 	return v

@@ -144,6 +144,13 @@ func roughly(d time.Duration) string {
 	return in(8766*time.Hour, "years")
 }
 
+func digitsWords(n int) string {
+	if n == 1 {
+		return "1 digit"
+	}
+	return strconv.Itoa(n) + " digits"
+}
+
 // sizeWords name a class of sizes.
 func sizeWords(f form, size int) string {
 	switch {
@@ -151,11 +158,13 @@ func sizeWords(f form, size int) string {
 		return jsondiff.Elements(size)
 	case f.class == classArray:
 		return "more elements"
+	case f.class == classTime:
+		return digitsWords(size) + " after the second"
 	case f.class == classInteger, f.class == classDecimal:
 		if size < 100 {
-			return "below 0, with " + strconv.Itoa(100-size) + " digits"
+			return "below 0, with " + digitsWords(100-size)
 		}
-		return "a number of " + strconv.Itoa(size-99) + " digits"
+		return "a number of " + digitsWords(size-99)
 	case size <= 64:
 		return strconv.Itoa(size) + " characters"
 	case size >= 1000:
@@ -167,7 +176,7 @@ func sizeWords(f form, size int) string {
 
 // featureOrder is the order in which features are spoken of: what says most first.
 var featureOrder = [features]int{
-	featForm, featPresence, featWord, featEcho, featPair, featTime, featRepeat, featMember, featTwice, featSorted, featStill, featFall, featSize, featRange,
+	featForm, featPresence, featWord, featEcho, featPair, featTime, featRepeat, featMember, featTwice, featSorted, featStill, featFall, featSize, featRange, featChars,
 }
 
 // featureWords say how the candidate deviates and what the monolith does.
@@ -221,6 +230,8 @@ func (p *formPath) otherWords(k int) (what, candidate, monolith string) {
 		return "goes with another value than the monolith's", f.Words, "the value that goes with it"
 	case featRange:
 		return "lies elsewhere than the monolith's", f.Words, "as usual"
+	case featChars:
+		return "is made of other characters than the monolith's", f.Words, "as usual"
 	}
 	return "has another size", f.Words, f.M.top().Words
 }
@@ -299,6 +310,8 @@ func (p *formPath) ownCause(decided bool) string {
 		return "if each server draws it by itself and keeps it, write compare.form: {" + p.path + ": any}; if not, the candidate gives another's"
 	case p.decidedAt(featStill) > 0:
 		return "if each server says what it has of itself, write compare.form: {" + p.path + ": any}; if not, the candidate's is wrong"
+	case !decided && p.suspects(featChars):
+		return "nothing tells wrong ids from those of which each server counts a part: if they are such, write compare.form: {" + p.path + ": " + class + "}; if not, the candidate's are wrong"
 	case !decided && p.suspects(featRange):
 		return "nothing tells a wrong number from one that each server measures of itself: if it is one, write compare.form: {" + p.path + ": " + class + "}; if not, the candidate's are wrong"
 	}
@@ -308,21 +321,25 @@ func (p *formPath) ownCause(decided bool) string {
 // decidedAt is the exchange at which a feature was shown to differ; 0: it is not.
 func (p *formPath) decidedAt(k int) int {
 	t := &p.feature[k]
-	if t.Odd == 0 || k == featRange || k == featStill && !p.still.long || k == featMember && !p.sharesMembers() ||
+	if t.Odd == 0 || provesNothing(k) || k == featStill && !p.still.long || k == featMember && !p.sharesMembers() ||
 		(k == featMember || k == featPair) && !p.watched[k].long {
 		return 0
 	}
 	return t.decidedAt(p.unusual(k))
 }
 
+// provesNothing reports whether a feature keeps EQUIVALENT from being said and no more, for
+// it breaks where each server has a state of its own that moves.
+func provesNothing(k int) bool { return k == featRange || k == featChars }
+
 // suspects reports whether a feature is suspected to differ, and not shown.
 func (p *formPath) suspects(k int) bool {
 	t, least := &p.feature[k], float64(formSuspect)
-	if k == featRange {
+	if provesNothing(k) {
 		least = rangeSuspect
 	}
-	return t.Odd > 0 && t.Bets.Now >= least && p.decidedAt(k) == 0 && !t.bySecond(p.unusual(k)) &&
-		(k != featRange || p.rule == "") && (k != featMember || p.sharesMembers())
+	return t.Odd > 0 && t.Bets.Now >= least && p.decidedAt(k) == 0 && (k == featChars || !t.bySecond(p.unusual(k))) &&
+		(!provesNothing(k) || p.rule == "") && (k != featMember || p.sharesMembers())
 }
 
 // decidedAt is the exchange at which the feature was shown to differ; 0: it is not.
