@@ -22,15 +22,19 @@ func clockOf(a *whittle.Response) sideClock {
 	return sideClock{at, a.Latency}
 }
 
-// dateTrusted is how far a Date may be from the request for it to be the moment that
-// times are held against: further away it may come out of a cache with its response.
-const dateTrusted = 10 * time.Second
+// How far a Date may be from the request for it to be the moment that times are held
+// against: older it may come out of a cache with its response, and later it says for how
+// long the request has queued, unless its clock is wrong by more than that.
+const (
+	dateOlder = 10 * time.Second
+	dateLater = time.Minute
+)
 
 // moment is when a side was asked, by its own clock if it says so: a queue before it,
 // and a clock that is wrong, are then no matter of the times that it writes.
 func (e *formExchange) moment(side int) time.Time {
 	date := e.clocks[side].date
-	if d := date.Sub(e.at); date.IsZero() || e.at.IsZero() || d > dateTrusted || d < -dateTrusted {
+	if d := date.Sub(e.at); date.IsZero() || e.at.IsZero() || d > dateLater || d < -dateOlder {
 		return e.at
 	}
 	return date

@@ -22,7 +22,7 @@ type staleServer struct {
 	// one in pauses stands still for a second or two, before, between or after.
 	early, late time.Duration
 	pauses      int
-	queue       bool          // it is asked later than the request came
+	queue       time.Duration // it is asked later than the request came, by so much in the mean
 	kept        time.Duration // for how long a Date is kept
 	stale       func(r *rand.Rand) time.Duration
 }
@@ -36,9 +36,7 @@ func (s *staleServer) response(r *rand.Rand, at time.Time) whittle.Response {
 		return d
 	}
 	at = at.Add(s.skew)
-	if s.queue {
-		at = at.Add(time.Duration(r.ExpFloat64() * float64(700*time.Millisecond)))
-	}
+	at = at.Add(time.Duration(r.ExpFloat64() * float64(s.queue)))
 	read := at.Add(work(s.early))
 	head := read.Add(work(s.late))
 	end := head.Add(work(time.Millisecond))
@@ -102,7 +100,8 @@ func staleRun(t *testing.T, r *rand.Rand, monolith, candidate *staleServer, leng
 }
 
 // TestFreshTimesAreNotStale: two services that read their clocks, whatever the latter
-// are, when they read them, how long they pause and queue, are never called stale.
+// are, when they read them, how long they pause and queue, are never called stale, nor
+// their times farther away than the monolith's.
 // Hypothesis: a fresh time is no older than the Date less the latency, but for the
 // second that a Date leaves out. 0 of 200 runs, each looked at after each exchange.
 func TestFreshTimesAreNotStale(t *testing.T) {
@@ -111,7 +110,10 @@ func TestFreshTimesAreNotStale(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(seed), 12))
 		layout := staleLayouts[seed%len(staleLayouts)]
 		monolith, candidate := drawStale(r, layout), drawStale(r, layout)
-		candidate.queue = seed%2 == 0
+		candidate.queue = []time.Duration{0, 700 * time.Millisecond, 4 * time.Second}[seed%3]
+		if seed%3 == 2 {
+			candidate.skew = 8 * time.Second
+		}
 		if at, _ := staleRun(t, r, monolith, candidate, 400); at > 0 {
 			t.Errorf("run %d: stale at %d: %+v against %+v", seed, at, candidate, monolith)
 		}
@@ -140,7 +142,7 @@ func TestStaleTimesAreShown(t *testing.T) {
 			layout := staleLayouts[seed%len(staleLayouts)]
 			monolith, candidate := drawStale(r, layout), drawStale(r, layout)
 			monolith.skew, candidate.skew = monolith.skew/4, candidate.skew/4
-			monolith.pauses, candidate.pauses, candidate.queue, candidate.stale = 0, 0, true, two(tc.share)
+			monolith.pauses, candidate.pauses, candidate.queue, candidate.stale = 0, 0, 700*time.Millisecond, two(tc.share)
 			at, f := staleRun(t, r, monolith, candidate, tc.within)
 			if at == 0 {
 				t.Errorf("%v of responses, %s, run %d: not shown", tc.share, layout, seed)
