@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"whittle"
 	"whittle/carve/compare/display"
@@ -31,6 +32,8 @@ type series struct {
 	errors int
 	// flaps says that the monolith was seen to vary in what loose counts.
 	flaps bool
+	// bound is the shortest time after which a candidate's response was given up.
+	bound time.Duration
 
 	status, kind, failure header.Head
 	headers               header.Headers
@@ -58,8 +61,29 @@ func (s *series) monolithFailed(x *whittle.Exchange) {
 	}
 }
 
+// late reports whether the candidate was given up at a bound that the monolith exceeded as
+// well. The monolith's own bound is longer, so of two services that are slow alike the
+// candidate alone would fail. Where the monolith alone exceeded it, that speaks as its failure
+// would: if both are as slow, either is as likely to be the one.
+func (s *series) late(x *whittle.Exchange) bool {
+	took := x.Monolith.Latency
+	if x.Candidate.Failure == whittle.FailedTimeout && x.Candidate.Latency > 0 {
+		if s.bound == 0 || x.Candidate.Latency < s.bound {
+			s.bound = x.Candidate.Latency
+		}
+		return took >= x.Candidate.Latency
+	}
+	if s.bound > 0 && took >= s.bound && x.Candidate.Failure == whittle.NoFailure {
+		s.failure.Same.Bet(-1, s.alpha, s.asked)
+	}
+	return false
+}
+
 // observe takes an exchange to which the monolith gave a response.
 func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
+	if s.late(x) {
+		return Observation{}
+	}
 	s.asked++
 	failed, _ := s.seeHead(&s.failure, x, whittle.FoundFailure, shape, s.asked)
 	if x.Candidate.Failure != whittle.NoFailure {
