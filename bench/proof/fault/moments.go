@@ -23,6 +23,8 @@ func moments() []*Mutation {
 		{Name: "id-pool", Does: "ids out of a pool of fifty", Fits: has(family.ID), Do: newID(pooled)},
 		{Name: "id-short", Does: "ids of eight characters", Fits: has(family.ID), Do: newID(func(_ *Candidate, id string) string { return id[:8] })},
 		{Name: "id-counted", Does: "ids that count up", Fits: has(family.ID), Do: newID(counted)},
+		{Name: "id-guessable", Does: "ids whose last twelve characters are always 0", Fits: has(family.ID), Do: newID(guessable)},
+		{Name: "time-trimmed", Does: "milliseconds without the zeros at their end", Fits: named("bookings"), Do: value(family.Expiry, words(trimmed))},
 		{Name: "stale-2s", Does: "the state of two seconds ago", Fits: every, Do: ago(2 * time.Second)},
 		{Name: "stale-30s", Does: "the state of half a minute ago", Fits: every, Do: ago(30 * time.Second)},
 		{Name: "never-fresh", Does: "a response is kept for ever", Fits: notRandom(every), Do: keptFor(24*time.Hour, func(c *Call) string { return c.Request.Target + string(c.Request.Body) })},
@@ -80,6 +82,20 @@ func counted(c *Candidate, id string) string {
 		}
 		return '0'
 	}, id[8:])
+}
+
+// guessable keeps an id's form, and a third of its bits or half.
+func guessable(_ *Candidate, id string) string {
+	const zeros = "000000000000"
+	return id[:max(0, len(id)-len(zeros))] + zeros
+}
+
+// trimmed writes a moment as Go's RFC3339Nano does.
+func trimmed(s string) string {
+	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
+		return t.Format(time.RFC3339Nano)
+	}
+	return s
 }
 
 // ago responds by an older state.
