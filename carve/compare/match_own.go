@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bytes"
+	"strconv"
 
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/owner"
@@ -12,6 +13,7 @@ const (
 	ownKept   = 64 // values of the monolith
 	ownSeen   = 20 // exchanges
 	ownValued = 8  // different ids, of which as many have to come again
+	ownFew    = 8  // names of instances
 )
 
 // ownValues tells values that each server may have of its own, though they never move: one
@@ -26,17 +28,24 @@ type ownValues struct {
 	request     uint64
 	requests    bool // more than one
 	other, ids  bool // a value went with two; all are ids of one form
+	// said are the candidate's values, unless there are many of them, first is the one that
+	// each request got first; mixed says that a request got two.
+	said        map[uint64]bool
+	many, mixed bool
+	first       map[uint64]uint64
 }
 
 // see takes both sides' values in an exchange in which they differ.
 func (o *ownValues) see(from, to []byte, request uint64) {
 	if o.to == nil {
 		o.to, o.from, o.request, o.ids = map[uint64]uint64{}, map[uint64]uint64{}, request, true
+		o.first, o.said = map[uint64]uint64{}, map[uint64]bool{}
 	}
 	o.seen++
 	o.requests = o.requests || request != o.request
 	o.ids = o.ids && form.SameID(bytes.Trim(from, `"`), bytes.Trim(to, `"`))
 	a, b := owner.Hash(from), owner.Hash(to)
+	o.give(b, request)
 	is, known := o.to[a]
 	was, given := o.from[b]
 	switch {
@@ -49,10 +58,27 @@ func (o *ownValues) see(from, to []byte, request uint64) {
 	}
 }
 
+// give takes what the candidate says to a request.
+func (o *ownValues) give(b, request uint64) {
+	if o.said[b] = true; len(o.said) > ownFew {
+		o.many, o.said = true, map[uint64]bool{}
+	}
+	switch before, known := o.first[request]; {
+	case known:
+		o.mixed = o.mixed || before != b
+	case len(o.first) < ownKept:
+		o.first[request] = b
+	}
+}
+
 // words say what the values look like; empty: nothing of the kind.
 func (o *ownValues) words(path string) string {
 	switch {
-	case o.other || !o.requests || o.seen < ownSeen:
+	case !o.requests || o.seen < ownSeen:
+		return ""
+	case o.other && len(o.to) == 1 && o.mixed && !o.many:
+		return "the monolith says one and the same in every response, and the candidate now one and now another of " + strconv.Itoa(len(o.said)) + ", as the names of instances: if it is each server's own, name it in compare.ignore; if not, the candidate's is wrong"
+	case o.other:
 		return ""
 	case len(o.to) == 1:
 		return "each side says one and the same in every response, as a host name, a version or the time of its start: if it is each server's own, name it in compare.ignore; if not, the candidate's is wrong"

@@ -117,11 +117,14 @@ func rankOf(f *whittle.Finding) int {
 
 // wholeFinding speaks for many differences of which none is decided by itself.
 func (m *match) wholeFinding(open int) whittle.Finding {
+	ways := "in one way, which is not shown by itself yet"
+	if open != 1 {
+		ways = fmt.Sprintf("in %d ways of which none is frequent enough by itself", open)
+	}
 	return whittle.Finding{
 		Kind: m.kind, Count: m.share.Differing, Of: m.n, Decided: true, DecidedAt: m.whole.decidedAt(),
-		EValue: m.whole.eValue(m.learn, m.c.MaxDiffer, m.n),
-		Summary: fmt.Sprintf("%s of %s responses differ, in %d ways of which none is frequent enough by itself",
-			units.Grouped(m.share.Differing), units.Grouped(m.n), open),
+		EValue:  m.whole.eValue(m.learn, m.c.MaxDiffer, m.n),
+		Summary: fmt.Sprintf("%s of %s responses differ, %s", units.Grouped(m.share.Differing), units.Grouped(m.n), ways),
 	}
 }
 
