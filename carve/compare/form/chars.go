@@ -18,7 +18,7 @@ const (
 	charMost  = 64             // characters of a value
 	charWarm  = 64             // of the monolith's before it is bet
 	charHeld  = 0.75           // a position at which the monolith's stays as often holds a state
-	charFade  = 1 << 15 / 2    // after so many of a side in a cell both count half
+	charFade  = 1 << 14        // after so many of a side in a cell both count half
 	charAlike = 3.0            // standard errors by which the sides differ in a character
 )
 
