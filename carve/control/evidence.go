@@ -84,7 +84,7 @@ func (e *evidence) servedSince(step time.Time) int {
 func (e *evidence) judged() whittle.Verdict {
 	if e.stale {
 		v := e.judge.Verdict()
-		v.Summary += e.uncomparedWords()
+		e.sayUncompared(&v)
 		v.Bounds = slices.Clone(v.Bounds)
 		identify(v.Bounds)
 		v.Findings = slices.Clone(v.Findings)

@@ -76,13 +76,18 @@ func (e *evidence) forgetUncompared(spec *whittle.Route) {
 	e.stale, e.changed = true, true
 }
 
-// uncomparedWords end the verdict's sentence. The caller holds mu.
-func (e *evidence) uncomparedWords() string {
+// sayUncompared ends the verdict's sentence. Where no request could be compared, more of them
+// decide nothing. The caller holds mu.
+func (e *evidence) sayUncompared(v *whittle.Verdict) {
 	share, why := e.uncompared.since(e.before)
-	if share == 0 {
-		return ""
+	switch {
+	case share == 0:
+	case share == 1 && v.Compared == 0:
+		v.MoreNeeded = -1
+		v.Summary = fmt.Sprintf("%s: none of the requests could be compared (%s), and more of their like decide nothing", v.State, why)
+	default:
+		v.Summary += fmt.Sprintf("; %s of the requests could not be compared (%s)", units.Percent(share), why)
 	}
-	return fmt.Sprintf("; %s of the requests could not be compared (%s)", units.Percent(share), why)
 }
 
 // known is what the judge knows of users' responses, and of how many requests nothing is

@@ -54,7 +54,11 @@ func (p *formPath) formWords() string {
 	case p.rising():
 		s += ", rising, at whatever pace"
 	case top.Class == classWord && len(p.vocabulary) <= wordsMost && p.worded > 0:
-		s = p.oneOfWords()
+		if s = p.oneOfWords(); len(p.vocabulary) > 1 {
+			s += ", however often each"
+		}
+	case top.Class == classBool:
+		s += ", however often each"
 	case again.N > 0 && float64(again.count(1)) <= 0.02*float64(again.N):
 		if rest, ok := strings.CutPrefix(strings.Replace(s, "an ", "a ", 1), "a "); ok {
 			s = "a new " + rest + " each time"
