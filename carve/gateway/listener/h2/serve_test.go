@@ -494,6 +494,42 @@ func TestLeavingIsSaidLast(t *testing.T) {
 	}
 }
 
+// TestLeavingLosesNothing: a client that keeps eight requests under way until it hears of
+// the end, as h2load does, has a response to each that it began.
+func TestLeavingLosesNothing(t *testing.T) {
+	s, addr := serving(t, limits(http.HandlerFunc(ways)))
+	for range 20 {
+		h := dialled(t, addr)
+		left, under, ended := false, 0, 0
+		for h.stream = 1; ; {
+			for ; under < 8 && !left; under++ {
+				h.begin(true, pseudo(http.MethodGet, "/short")...)
+			}
+			f, err := h.ReadFrame()
+			if err != nil {
+				break
+			}
+			switch f := f.(type) {
+			case *http2.DataFrame:
+				if f.StreamEnded() {
+					under--
+					ended++
+				}
+			case *http2.GoAwayFrame:
+				left = true
+			case *http2.PingFrame:
+				h.must(0, h.WritePing(true, f.Data))
+			}
+			if ended == 100 {
+				s.Leave()
+			}
+		}
+		if !left || under != 0 {
+			t.Fatalf("GOAWAY came: %v; of the requests that were begun %d had a response, and %d had none", left, ended, under)
+		}
+	}
+}
+
 // TestNothingIsLeft: when the last client has gone no goroutine waits for another.
 func TestNothingIsLeft(t *testing.T) {
 	s, addr := serving(t, limits(http.HandlerFunc(ways)))
