@@ -40,6 +40,7 @@ func (r *soak) quiets(ctx context.Context) {
 		for i, g := range r.gateways {
 			wg.Go(func() {
 				if s, ok := g.collected(ctx, r.began); ok {
+					s.Kept = float64(kept(int(g.pid.Load()), []string{g.monolith.addr, g.lenient.addr, g.strict.addr}))
 					r.calm[i] = append(r.calm[i], s)
 				}
 			})

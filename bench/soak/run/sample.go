@@ -17,7 +17,10 @@ type Sample struct {
 	At         float64 `json:"at"` // seconds since the beginning
 	RSS        float64 `json:"rss"`
 	Goroutines float64 `json:"goroutines"`
-	Files      float64 `json:"files"`
+	// Files are open, and Kept those of them that are connections kept to upstreams, where
+	// that is known.
+	Files float64 `json:"files"`
+	Kept  float64 `json:"kept"`
 	// Heap is what the last collection of garbage has left, and Collections how many
 	// there were.
 	Heap        float64 `json:"heap"`
@@ -114,7 +117,9 @@ const (
 
 // trends judges the second half of a run: memory by samples of it all, and the rest by
 // those of when it was calm. While users ask, their requests hold goroutines, files and
-// heap, and the pauses between, in which nothing does, would make any series restless.
+// heap, and the pauses between, in which nothing does, would make any series restless. Kept
+// connections are as many as the last burst needed; that none of them is left is seen at
+// the end.
 func trends(all, calm []Sample) map[string]Trend {
 	half := all[len(all)/2:]
 	for len(half) > 0 && len(calm) > 0 && calm[0].At < half[0].At {
@@ -131,7 +136,7 @@ func trends(all, calm []Sample) map[string]Trend {
 	return map[string]Trend{
 		"rss":        judge(half, func(s Sample) float64 { return s.RSS }, blockSamples, leastMemory, tenth),
 		"goroutines": judge(calm, func(s Sample) float64 { return s.Goroutines }, 1, leastNumber, tenth),
-		"files":      judge(calm, func(s Sample) float64 { return s.Files }, 1, leastNumber, tenth),
+		"files":      judge(calm, func(s Sample) float64 { return s.Files - s.Kept }, 1, leastNumber, tenth),
 		"heap":       judge(calm, func(s Sample) float64 { return s.Heap }, 1, mostHeap, 0),
 	}
 }
