@@ -11,8 +11,9 @@ import (
 )
 
 // kept is how many connections to its upstreams a process keeps for the next requests: as
-// many as its last burst needed, which says nothing of what it leaks. One that an upstream
-// has ended and the process has not is none of them. Where there is no /proc it is 0.
+// many as its last burst needed, which says nothing of what it leaks. Those that the upstream
+// has ended are among them, since a process sees that when it looks at them next. Where there
+// is no /proc it is 0.
 func kept(pid int, upstreams []string) int {
 	proc := fmt.Sprintf("/proc/%d/", pid)
 	links, _ := filepath.Glob(proc + "fd/*")
@@ -23,13 +24,13 @@ func kept(pid int, upstreams []string) int {
 		}
 	}
 	table, _ := os.ReadFile(proc + "net/tcp")
-	return established(table, upstreams, own)
+	return leading(table, upstreams, own)
 }
 
-// established counts the connections of a table of TCP, as Linux writes it, that are open
-// both ways, lead to one of the addresses, and are among sockets.
-func established(table []byte, addrs []string, sockets map[string]bool) (n int) {
-	const remote, state, inode, open = 2, 3, 9, "01"
+// leading counts the connections of a table of TCP, as Linux writes it, that lead to one of
+// the addresses and are among sockets.
+func leading(table []byte, addrs []string, sockets map[string]bool) (n int) {
+	const remote, inode = 2, 9
 	ends := make([]string, len(addrs))
 	for i, addr := range addrs {
 		if at, err := netip.ParseAddrPort(addr); err == nil && at.Addr().Is4() {
@@ -40,7 +41,7 @@ func established(table []byte, addrs []string, sockets map[string]bool) (n int) 
 	}
 	for line := range bytes.Lines(table) {
 		f := strings.Fields(string(line))
-		if len(f) > inode && f[state] == open && slices.Contains(ends, f[remote]) && sockets["socket:["+f[inode]+"]"] {
+		if len(f) > inode && slices.Contains(ends, f[remote]) && sockets["socket:["+f[inode]+"]"] {
 			n++
 		}
 	}

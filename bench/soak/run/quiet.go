@@ -51,8 +51,9 @@ func (r *soak) quiets(ctx context.Context) {
 	}
 }
 
-// collections are waited for: the first may have begun before it was quiet.
-const collections = 2
+// collections are waited for: the first may have begun before it was quiet, pools give up
+// what they hold at the second from then on, and what has a finalizer goes at the one behind it.
+const collections = 4
 
 // collected asks a process what it holds until it has collected its garbage, which the
 // asking makes; false: it does not come about.
