@@ -113,6 +113,12 @@ type Gateway struct {
 	streams atomic.Bool
 	records records
 
+	// leaving is done when the gateway is to end, which left says when, and upgradesEnd
+	// ends upgraded connections after their time.
+	leaving     sync.Once
+	left        time.Time
+	upgradesEnd *time.Timer
+
 	// reload guards the making of tables, so that two reloads cannot cross.
 	reload sync.Mutex
 	closed bool // guarded by reload
@@ -156,15 +162,11 @@ func New(o Options) (*Gateway, error) {
 // finish within Limits.Grace and upgraded connections within Options.UpgradeGrace, cuts
 // what is left, and returns nil. It closes ls.
 func (g *Gateway) Serve(ctx context.Context, ls ...listener.Listener) error {
-	leaving := make(chan time.Time, 1)
-	defer context.AfterFunc(ctx, func() { leaving <- time.Now() })()
+	defer context.AfterFunc(ctx, g.boundUpgrades)()
 	err := g.clients.Serve(ctx, ls...)
-	since := time.Now()
-	select {
-	case since = <-leaving:
-	default:
-	}
-	g.forwarder.AwaitUpgrades(time.Until(since.Add(g.opts.UpgradeGrace)))
+	g.boundUpgrades()
+	g.forwarder.AwaitUpgrades(time.Until(g.left.Add(g.opts.UpgradeGrace)))
+	g.upgradesEnd.Stop()
 	g.forwarder.EndUpgrades()
 	g.active.wait(5 * time.Second)
 	return err
@@ -172,7 +174,19 @@ func (g *Gateway) Serve(ctx context.Context, ls ...listener.Listener) error {
 
 // Replace has Serve accept no more, since another process accepts from the same
 // sockets, and end when its clients have gone. Idle ones have Limits.Grace for that.
-func (g *Gateway) Replace() { g.clients.Replace() }
+func (g *Gateway) Replace() {
+	g.boundUpgrades()
+	g.clients.Replace()
+}
+
+// boundUpgrades begins the time that upgraded connections have: requests under way may
+// take longer.
+func (g *Gateway) boundUpgrades() {
+	g.leaving.Do(func() {
+		g.left = time.Now()
+		g.upgradesEnd = time.AfterFunc(g.opts.UpgradeGrace, g.forwarder.EndUpgrades)
+	})
+}
 
 // Apply puts a position in force for a route, and reports whether it is. It ignores
 // one whose generation is not above that of the last. After the breaker has tripped
