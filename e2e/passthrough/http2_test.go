@@ -244,6 +244,17 @@ func TestTLS(t *testing.T) {
 	if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 400") {
 		t.Errorf("a bare LF inside TLS got %q", got)
 	}
+	// curl --http1.0 offers nothing else.
+	old, err := tls.Dial("tcp", g.addr, &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	_ = old.SetDeadline(time.Now().Add(patience))
+	_, _ = io.WriteString(old, "GET / HTTP/1.0\r\nHost: h\r\n\r\n")
+	if got, _ := io.ReadAll(old); !strings.HasPrefix(string(got), "HTTP/1.0 200") || !strings.HasSuffix(string(got), "https h 0") {
+		t.Errorf("HTTP/1.0 inside TLS got %q", got)
+	}
 }
 
 func TestCertificateIsReadAgain(t *testing.T) {

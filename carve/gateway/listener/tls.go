@@ -91,11 +91,14 @@ func LoadTLS(files TLS, log *slog.Logger) (*Certificates, error) {
 	return c, nil
 }
 
+// protocols are those that clients may choose by ALPN.
+var protocols = []string{"h2", "http/1.1", "http/1.0"}
+
 // config is the listener's.
 func (c *Certificates) config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, // the one in use says more
-		NextProtos: []string{"h2", "http/1.1"},
+		NextProtos: protocols,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			c.look()
 			return c.now.Load().conf, nil
@@ -265,7 +268,7 @@ func (c *Certificates) use(files []pairFiles) *inUse {
 	}
 	u.conf = &tls.Config{
 		MinVersion:     max(tls.VersionTLS12, c.files.MinVersion),
-		NextProtos:     []string{"h2", "http/1.1"},
+		NextProtos:     protocols,
 		GetCertificate: u.get,
 	}
 	if c.files.ClientCA != "" {
