@@ -58,7 +58,8 @@ type conn struct {
 	idleSince        time.Time
 	inForce          time.Time // the read deadline
 	departure        departure
-	leftAt           time.Time
+	leftAt           time.Time            // when the last step of that was
+	begins           time.Time            // when a client that is to go began its last stream; zero: it began none
 	resets           [recentResets]uint32 // streams that were reset here
 	resetAt          int
 	err              error // why the connection has ended
@@ -69,7 +70,7 @@ type departure uint8
 
 const (
 	stays  departure = iota
-	isToGo           // the client is told when its streams have ended, or when it begins another
+	isToGo           // the client is told when its streams have ended, or it has begun another and is silent for a moment
 	leaves           // it was told, and may not have heard
 	goes             // it has heard: what it begins now is not served
 )
@@ -95,6 +96,10 @@ const (
 	queued = 4
 	// recentResets is how many streams are remembered for what was on its way to them.
 	recentResets = 256
+	// A client that is to go is told when it has begun nothing for lullTime, within pauseTime:
+	// browsers fail what they are about to begin.
+	lullTime  = 100 * time.Millisecond
+	pauseTime = 2 * time.Second
 	// departTime is how long a client may take to hear that it is to go.
 	departTime = time.Second
 	// lingerTime is how long a client that has taken everything is silent before its
@@ -257,6 +262,8 @@ func (c *conn) until() (until time.Time, slack time.Duration) {
 		until = c.begun.Add(s.HeaderTimeout)
 	case c.departure == leaves:
 		until = c.leftAt.Add(departTime)
+	case c.departure == isToGo && !c.begins.IsZero():
+		until = c.begins.Add(lullTime)
 	case len(c.streams) == 0:
 		until, slack = c.idleSince.Add(s.IdleTimeout), s.IdleTimeout/8
 	case !c.pinged.IsZero():
@@ -283,7 +290,7 @@ func (c *conn) silent(now time.Time) error {
 	case c.departure == leaves:
 		c.depart()
 		return nil
-	case len(c.streams) == 0:
+	case c.departure == isToGo && !c.begins.IsZero(), len(c.streams) == 0:
 		c.tellToLeave() // a request may be on its way
 		return nil
 	case !c.pinged.IsZero() && c.sent == c.sentBefore:
@@ -298,17 +305,19 @@ func (c *conn) silent(now time.Time) error {
 	return nil
 }
 
-// leave has the client go: what it begins before it has heard is served. It hears of it
-// when it has no stream, or begins another: some clients (Python's h2, and so httpx) lose
-// what comes behind GOAWAY, and what they read together with that. Any goroutine may call it.
+// leave has the client go: what it begins before it has heard is served. It hears of it when
+// it has no stream, since some clients (Python's h2 and so httpx, Java's, undici) lose at a
+// GOAWAY what is under way. One that always has some hears when it begins others, in a moment
+// in which it does not. Any goroutine may call it.
 func (c *conn) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.departure < leaves && len(c.streams) > 0 {
-		c.departure = isToGo
-		return
+	switch {
+	case len(c.streams) == 0:
+		c.tellToLeave()
+	case c.departure == stays:
+		c.departure, c.leftAt = isToGo, time.Now()
 	}
-	c.tellToLeave()
 }
 
 // tellToLeave tells the client to go, and asks whether it has heard. The caller holds mu.
@@ -444,7 +453,11 @@ func unsent(under net.Conn) int {
 func (c *conn) begin(st *stream) error {
 	c.streams[st.id] = st
 	if c.departure == isToGo {
-		c.tellToLeave()
+		if c.begins = time.Now(); c.begins.Sub(c.leftAt) >= pauseTime {
+			c.tellToLeave()
+		} else {
+			c.rouse(c.begins.Add(lullTime))
+		}
 	}
 	if c.handlers < c.s.c.Streams {
 		c.start(st)

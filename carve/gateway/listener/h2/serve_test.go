@@ -494,6 +494,37 @@ func TestLeavingIsSaidLast(t *testing.T) {
 	}
 }
 
+// TestLeavingIsSaidBehindABurst: a client that always has a stream, as of events, hears of the
+// end when it has begun what it begins at once, since a browser fails what it is about to.
+func TestLeavingIsSaidBehindABurst(t *testing.T) {
+	begun, goOn := make(chan struct{}, 1), make(chan struct{})
+	s, addr := serving(t, limits(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/events" {
+			begun <- struct{}{}
+			<-goOn
+		}
+		ways(w, r)
+	})))
+	t.Cleanup(sync.OnceFunc(func() { close(goOn) }))
+	h := dialled(t, addr)
+	h.begin(true, pseudo(http.MethodGet, "/events")...)
+	<-begun
+	s.Leave()
+	var burst bytes.Buffer
+	reading := h.Framer
+	h.Framer = http2.NewFramer(&burst, nil)
+	for range 4 {
+		h.begin(true, pseudo(http.MethodGet, "/short")...)
+	}
+	h.must(0, h.WritePing(false, [8]byte{}))
+	h.Framer = reading
+	h.must(h.Conn.Write(burst.Bytes()))
+	if seen := h.until("pong"); slices.Contains(seen, "goaway NO_ERROR") {
+		t.Errorf("%q: GOAWAY comes in the middle of what the client begins", seen)
+	}
+	h.until("goaway NO_ERROR")
+}
+
 // TestLeavingLosesNothing: a client that keeps eight requests under way until it hears of
 // the end, as h2load does, has a response to each that it began.
 func TestLeavingLosesNothing(t *testing.T) {
