@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -37,7 +38,7 @@ func TestKept(t *testing.T) {
 		switch i {
 		case 0:
 			_ = end.Close()
-			if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 				t.Fatal(err)
 			}
 		case 1:

@@ -65,16 +65,6 @@ type conn struct {
 	err              error // why the connection has ended
 }
 
-// departure is how far a connection has come in ending.
-type departure uint8
-
-const (
-	stays  departure = iota
-	isToGo           // the client is told when its streams have ended, or it has begun another and is silent for a moment
-	leaves           // it was told, and may not have heard
-	goes             // it has heard: what it begins now is not served
-)
-
 const (
 	// bodyWindow is how much of a stream's body is held at first, mostWindow how much at
 	// most, where it is read as it comes. The streams of a connection have mostGrown more
@@ -96,18 +86,6 @@ const (
 	queued = 4
 	// recentResets is how many streams are remembered for what was on its way to them.
 	recentResets = 256
-	// A client that is to go is told when it has begun nothing for lullTime, within pauseTime:
-	// browsers fail what they are about to begin.
-	lullTime  = 100 * time.Millisecond
-	pauseTime = 2 * time.Second
-	// departTime is how long a client may take to hear that it is to go.
-	departTime = time.Second
-	// lingerTime is how long a client that has taken everything is silent before its
-	// connection is closed, lingerBytes how much is read and dropped until then: what it
-	// sends to a closed connection makes the kernel reset it, and the last response might be
-	// lost with it.
-	lingerTime  = time.Second
-	lingerBytes = 1 << 20
 	// lingerIdle, lingerTotal and lingerMost bound what a client goes on sending of a request
 	// that has its response: without a byte, in all, and how much.
 	lingerIdle  = 5 * time.Second
@@ -120,9 +98,6 @@ var errDone = errors.New("the connection is done")
 
 // errGone is what handlers see of a connection that has ended.
 var errGone = errors.New("the client has gone")
-
-// departPing distinguishes the ping that asks whether the client has heard.
-var departPing = []byte("departed")
 
 func newConn(s *Server, c net.Conn, state *tls.ConnectionState, values lifetime.Values) *conn {
 	now := time.Now()
@@ -305,55 +280,6 @@ func (c *conn) silent(now time.Time) error {
 	return nil
 }
 
-// leave has the client go: what it begins before it has heard is served. It hears of it when
-// it has no stream, since some clients (Python's h2 and so httpx, Java's, undici) lose at a
-// GOAWAY what is under way. One that always has some hears when it begins others, in a moment
-// in which it does not. Any goroutine may call it.
-func (c *conn) leave() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case len(c.streams) == 0:
-		c.tellToLeave()
-	case c.departure == stays:
-		c.departure, c.leftAt = isToGo, time.Now()
-	}
-}
-
-// tellToLeave tells the client to go, and asks whether it has heard. The caller holds mu.
-func (c *conn) tellToLeave() {
-	if c.departure < leaves && c.err == nil {
-		c.dismiss()
-		b := c.buffer()
-		b.b = appendPing(b.b, 0, departPing)
-	}
-}
-
-// dismiss tells the client to go, which has heard after a while. The caller holds mu.
-func (c *conn) dismiss() {
-	c.departure, c.leftAt = leaves, time.Now()
-	c.announce(maxWindow, codeNone)
-	c.wake()
-	c.rouse(c.leftAt.Add(departTime))
-}
-
-// depart is the second half of leave: the client has heard, or has had its time. The
-// caller holds mu.
-func (c *conn) depart() {
-	if c.departure == leaves {
-		c.departure = goes
-		c.announce(c.last, codeNone)
-		c.wake()
-		c.rouse(time.Now())
-	}
-}
-
-// announce says which streams are served. The caller holds mu.
-func (c *conn) announce(last uint32, code errCode) {
-	b := c.buffer()
-	b.b = appendGoAway(b.b, last, code)
-}
-
 // rouse has the reading goroutine look at a time, if nothing comes until then. The caller
 // holds mu.
 func (c *conn) rouse(at time.Time) {
@@ -407,45 +333,6 @@ func (c *conn) finish(err error) {
 	}
 	c.input.release()
 	c.free()
-}
-
-// linger lets the client read what was written last: until it closes, or has taken all of
-// it and is silent.
-func (c *conn) linger() {
-	if half, ok := c.net.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
-		return
-	}
-	under := c.net
-	if tc, ok := c.net.(*tls.Conn); ok { // the client's answer to close_notify may never come
-		under = tc.NetConn()
-		if half, ok := under.(interface{ CloseWrite() error }); ok {
-			_ = half.CloseWrite() // what follows ends either way
-		}
-	}
-	var dropped [512]byte
-	takes, before := time.Now(), unsent(under)
-	for left := lingerBytes; left > 0 && time.Since(takes) < c.s.c.StallTimeout; {
-		if c.net.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
-			return
-		}
-		n, err := c.net.Read(dropped[:])
-		now := unsent(under)
-		if n == 0 && (now == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {
-			return
-		}
-		if left -= n; now < before {
-			takes, before = time.Now(), now
-		}
-	}
-}
-
-// unsent is how much was written that the client's machine has not taken; 0 also where
-// that is not known.
-func unsent(under net.Conn) int {
-	if c, ok := under.(interface{ Unsent() int }); ok {
-		return c.Unsent()
-	}
-	return 0
 }
 
 // begin begins a stream: its handler runs as soon as fewer than Streams do. The caller

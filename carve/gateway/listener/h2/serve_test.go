@@ -518,7 +518,7 @@ func TestLeavingIsSaidBehindABurst(t *testing.T) {
 	}
 	h.must(0, h.WritePing(false, [8]byte{}))
 	h.Framer = reading
-	h.must(h.Conn.Write(burst.Bytes()))
+	h.must(h.Write(burst.Bytes()))
 	if seen := h.until("pong"); slices.Contains(seen, "goaway NO_ERROR") {
 		t.Errorf("%q: GOAWAY comes in the middle of what the client begins", seen)
 	}
