@@ -136,6 +136,10 @@ type Profile struct {
 	// Joined are the paths that were taken for one endpoint, since the same code served
 	// them: what differs is held to be a key, though it does not look like one.
 	Joined map[string][]string
+	// Paths are the endpoints that no router's table has and that are named after the path
+	// of their requests, each with the others that the same code served and whose path
+	// differs in one part: they may be one endpoint with a key in it.
+	Paths map[string][]string
 }
 
 // Lines is how a profile's lines came about.

@@ -11,7 +11,7 @@ import (
 // What says that paths which differ in one part are one endpoint with a key in it: so
 // many paths, of which so many were each seen at work so often.
 const (
-	fewAlike    = fewKeys
+	fewAlike    = FewKeys
 	fewSeen     = 3
 	leastAtWork = 5
 )
@@ -69,10 +69,8 @@ func (r *router) joinAlike(p *profile.Profile, m *marks, turn func(time.Duration
 	for _, e := range r.endpoints {
 		delete(paths, e)
 	}
-	if len(paths) < fewAlike {
-		return
-	}
 	code, came := codeOf(p, turn), slices.Sorted(maps.Keys(paths))
+	defer func() { p.Paths = mayBeOne(paths, code) }()
 	r.joint = map[string]string{}
 	for open, alike := joined(paths, code); open != ""; open, alike = joined(paths, code) {
 		one := &codeSeen{had: map[profile.Frame]int{}}
@@ -100,8 +98,34 @@ func (r *router) joinAlike(p *profile.Profile, m *marks, turn func(time.Duration
 	}
 }
 
-// joined finds some paths that are one endpoint, and its name. "": there are none left.
-func joined(paths map[string]int64, code map[string]*codeSeen) (open string, alike []string) {
+// mayBeOne gives for each of some endpoints those that differ from it in one part of the
+// path, where the same code served both as far as that was seen.
+func mayBeOne(paths map[string]int64, code map[string]*codeSeen) map[string][]string {
+	out := map[string][]string{}
+	for e := range paths {
+		out[e] = nil
+	}
+	siblings := siblingsOf(paths)
+	for _, form := range slices.Sorted(maps.Keys(siblings)) {
+		for _, a := range siblings[form] {
+			for _, b := range siblings[form] {
+				if a != b && code[a].sameAs(code[b]) && !slices.Contains(out[a], b) {
+					out[a] = append(out[a], b)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// sameAs reports whether two endpoints were seen at work, and each ran what the other did
+// often.
+func (c *codeSeen) sameAs(other *codeSeen) bool {
+	return c != nil && other != nil && c.samples >= leastAtWork && other.samples >= leastAtWork && c.within(other) && other.within(c)
+}
+
+// siblingsOf gives the paths that differ in one part, by the path with that part open.
+func siblingsOf(paths map[string]int64) map[string][]string {
 	siblings := map[string][]string{}
 	for _, e := range slices.Sorted(maps.Keys(paths)) {
 		openParts(e, func(at int, part string) bool {
@@ -112,6 +136,12 @@ func joined(paths map[string]int64, code map[string]*codeSeen) (open string, ali
 			return false
 		})
 	}
+	return siblings
+}
+
+// joined finds some paths that are one endpoint, and its name. "": there are none left.
+func joined(paths map[string]int64, code map[string]*codeSeen) (open string, alike []string) {
+	siblings := siblingsOf(paths)
 	for _, form := range slices.Sorted(maps.Keys(siblings)) {
 		if alike := sameCode(siblings[form], code); len(alike) >= fewAlike {
 			return form, alike

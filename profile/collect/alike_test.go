@@ -124,3 +124,32 @@ func TestATableKeepsItsEndpointsApart(t *testing.T) {
 		t.Errorf("requests %v, joined %v", p.Requests, p.Joined)
 	}
 }
+
+// Two paths that differ in one part and that the same code served may be one endpoint;
+// those of other code, of a table, or that were hardly seen, are not said to be.
+func TestPathsThatMayBeOne(t *testing.T) {
+	users := each("GET /users/NAME 6 handle show", "anna", "bernd")
+	for name, c := range map[string]struct {
+		requests []string
+		table    []string
+		want     []string
+	}{
+		"the same code":          {append(users, "GET /ping 6 handle pong"), nil, []string{"GET /users/bernd"}},
+		"other code":             {[]string{users[0], "GET /users/bernd 6 handle other"}, nil, nil},
+		"other lines":            {[]string{"GET /users/anna 6 handle:3", "GET /users/bernd 6 handle:4"}, nil, nil},
+		"hardly seen":            {[]string{users[0], "GET /users/bernd 4 handle show"}, nil, nil},
+		"two parts differ":       {[]string{users[0], "GET /people/bernd 6 handle show"}, nil, nil},
+		"the other is a table's": {users, []string{"GET /users/bernd"}, nil},
+	} {
+		p, m := ran(c.requests...)
+		label(p, m, &router{endpoints: c.table})
+		if got, named := p.Paths["GET /users/anna"]; !named || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	p, m := ran(users...)
+	label(p, m, &router{endpoints: []string{"GET /users/:name"}})
+	if len(p.Paths) > 0 {
+		t.Errorf("a table's endpoint is named after a path: %q", p.Paths)
+	}
+}

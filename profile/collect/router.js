@@ -172,6 +172,15 @@
       for (const r of all) add([r.method || '*'], prefix, r.route, [r.handler]);
       return true;
     },
+    function elysia(all, prefix) { // its history, which is whole; a handler may be a value
+      if (!Array.isArray(all) || !all.length || !all.every(r => is(r) && typeof r.method === 'string' && typeof r.path === 'string' && 'handler' in r && typeof data(r, 'compile') === 'function')) return false;
+      for (const r of all) {
+        const method = r.method === 'ALL' ? '*' : r.method;
+        if (typeof r.handler === 'function') add([method], prefix, r.path, [r.handler]);
+        else name(method, join(prefix, r.path));
+      }
+      return true;
+    },
     function moleculer(x) { // its actions are the broker's
       const all = data(x, 'aliases');
       if (!Array.isArray(all) || !all.length || !all.every(r => is(r) && typeof r.fullPath === 'string' && r.re instanceof RegExp)) return false;

@@ -33,3 +33,29 @@ func TestWhatIsMissingIsOfTheRuntime(t *testing.T) {
 		}
 	}
 }
+
+// Of a path that may be one endpoint with another there is no advice, and one that no
+// table has is said to be named after its requests.
+func TestAPathThatMayHaveAKey(t *testing.T) {
+	for name, c := range map[string]struct {
+		paths        map[string][]string
+		advice, note bool
+	}{
+		"of a table":                   {nil, true, false},
+		"by its path":                  {map[string][]string{"GET /users/anna": nil}, true, true},
+		"the same code served another": {map[string][]string{"GET /users/anna": {"GET /users/bernd"}}, false, false},
+	} {
+		p := &profile.Profile{
+			Kind: profile.CPU, Runtime: profile.Node, Duration: time.Second, Paths: c.paths,
+			Functions: []profile.Function{{Name: "show", File: "serve.js", Line: 1}},
+		}
+		for e, n := range map[string]int64{"GET /users/anna": 80, "GET /users/bernd": 20} {
+			p.Samples = append(p.Samples, profile.Sample{Stack: []profile.Frame{{Line: 1}}, Endpoint: e, Value: n * int64(time.Millisecond), Objects: n})
+		}
+		r := Endpoints([]*measure.Measured{{Taken: []*collect.Collected{{Profile: p}}}})
+		note := strings.Contains(strings.Join(r.Warnings, " "), "named after the path")
+		if (r.Advice != "") != c.advice || note != c.note || c.advice == strings.Contains(r.NoAdvice, "may be one endpoint") {
+			t.Errorf("%s: advice %q, none for %q, notes %q", name, r.Advice, r.NoAdvice, r.Warnings)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 // Servers whose tables of routes have the shapes of frameworks', so that no package is
 // needed: one that only the heap knows, as hapi's, and one whose layers say what of a
-// path they matched, as those of Express since 5.3; and polka's, h3's and moleculer-web's.
+// path they matched, as those of Express since 5.3; and polka's, h3's, Elysia's and
+// moleculer-web's.
 'use strict';
 const http = require('node:http');
 const { Core } = require('./core.js');
@@ -37,12 +38,13 @@ const shops = polka({ GET: { '/:shop': [done, (req, res) => done(req, res)] } },
 const small = polka({ GET: { '/ping': [(req, res) => done(req, res)] } }, { '/shops': polka({}, { '/all': shops }) });
 const h3 = { '~routes': [{ method: 'POST', route: '/api/:picture', handler: () => 'x' }, { method: '', route: '/any', handler: () => 'x' }] };
 const broker = { aliases: [{ method: 'PUT', fullPath: '/acts/:act', re: /^\/acts\/([^/]+)$/ }, { method: '*', fullPath: '/acts', re: /^\/acts$/ }] };
-const listeners = [(req, res) => app(req, res), small.handler, (req, res) => done(req, res, h3), (req, res) => done(req, res, broker)];
+const history = [{ method: 'GET', path: '/cats/:cat', handler: () => 'x', compile() {} }, { method: 'ALL', path: '/cats', handler: 'x', compile() {} }];
+const listeners = [(req, res) => app(req, res), small.handler, (req, res) => done(req, res, h3), (req, res) => done(req, res, broker), (req, res) => done(req, res, history)];
 const ports = [];
 for (const server of [listener, ...listeners.map(f => http.createServer(f))]) {
   server.listen(0, '127.0.0.1', () => {
     ports.push(server.address().port);
-    if (ports.length === 5) console.log(listener.address().port);
+    if (ports.length === listeners.length + 1) console.log(listener.address().port);
   });
 }
 process.stdin.resume().on('end', () => process.exit(0));
