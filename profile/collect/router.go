@@ -211,7 +211,11 @@ type remote struct {
 	Text     string          `json:"description"`
 	Value    json.RawMessage `json:"value"`
 	Property string          `json:"-"`
+	near     bool            // a router, or what one holds
 }
+
+// isRouter knows an object by its class.
+func (v *remote) isRouter() bool { return v.Type == "object" && strings.Contains(v.Text, "Router") }
 
 const walkGroup = "whittle-router"
 
@@ -269,9 +273,8 @@ func (w *routerWalk) list(body string, objects ...string) []remote {
 	if !w.ask(body, false, &r, objects...) || r.ID == "" {
 		return nil
 	}
-	own, _ := w.properties(r.ID)
 	var out []remote
-	for _, p := range own {
+	for _, p := range w.properties(r.ID).own {
 		if _, err := strconv.Atoi(p.Property); err == nil && p.ID != "" {
 			out = append(out, p)
 		}
@@ -279,34 +282,33 @@ func (w *routerWalk) list(body string, objects ...string) []remote {
 	return out
 }
 
-// properties gives an object's own properties, and V8's own of it.
-func (w *routerWalk) properties(id string) (own, internal []remote) {
+// members are what an object has: its own properties, its class's private ones (#name),
+// and V8's own of it.
+type members struct{ own, private, internal []remote }
+
+func (w *routerWalk) properties(id string) members {
+	type property struct {
+		Name  string  `json:"name"`
+		Value *remote `json:"value"`
+	}
 	var r struct {
-		Own []struct {
-			Name  string  `json:"name"`
-			Value *remote `json:"value"`
-		} `json:"result"`
-		Internal []struct {
-			Name  string  `json:"name"`
-			Value *remote `json:"value"`
-		} `json:"internalProperties"`
+		Own      []property `json:"result"`
+		Private  []property `json:"privateProperties"`
+		Internal []property `json:"internalProperties"`
 	}
 	if w.i.call(w.ctx, "Runtime.getProperties", map[string]any{"objectId": id, "ownProperties": true}, &r) != nil {
-		return nil, nil
+		return members{}
 	}
-	for _, p := range r.Own {
-		if p.Value != nil {
-			p.Value.Property = p.Name
-			own = append(own, *p.Value)
+	valued := func(all []property) (out []remote) {
+		for _, p := range all {
+			if p.Value != nil {
+				p.Value.Property = p.Name
+				out = append(out, *p.Value)
+			}
 		}
+		return out
 	}
-	for _, p := range r.Internal {
-		if p.Value != nil {
-			p.Value.Property = p.Name
-			internal = append(internal, *p.Value)
-		}
-	}
-	return own, internal
+	return members{valued(r.Own), valued(r.Private), valued(r.Internal)}
 }
 
 // closure is what a function can see.
@@ -318,10 +320,9 @@ type closure struct {
 }
 
 func (w *routerWalk) closure(id string) closure {
-	_, internal := w.properties(id)
 	var c closure
 	scopes := ""
-	for _, p := range internal {
+	for _, p := range w.properties(id).internal {
 		switch p.Property {
 		case "[[FunctionLocation]]":
 			c.at = placeOf(p.Value)
@@ -334,15 +335,14 @@ func (w *routerWalk) closure(id string) closure {
 	if scopes == "" {
 		return c
 	}
-	chain, _ := w.properties(scopes)
 	var kept []remote
-	for _, s := range chain {
+	for _, s := range w.properties(scopes).own {
 		if s.ID != "" && !strings.HasPrefix(s.Text, "Global") && !strings.HasPrefix(s.Text, "Script") {
 			kept = append(kept, s)
 		}
 	}
 	for n, s := range kept {
-		own, _ := w.properties(s.ID)
+		own := w.properties(s.ID).own
 		if n == len(kept)-1 && !strings.HasPrefix(s.Text, "Closure (") { // which is a function's: its module has no scope
 			c.module = own
 			break
@@ -401,7 +401,13 @@ func (w *routerWalk) from(level []remote, below string) {
 			return
 		}
 		var next []remote
+		var hides []bool
+		w.text(&hides, "this.hides(...values)", ids(level)...)
 		for n, v := range level {
+			first := len(next)
+			if n < len(hides) && hides[n] && !is[n] {
+				next = append(next, w.properties(v.ID).private...)
+			}
 			switch {
 			case is[n]:
 			case v.Type == "function":
@@ -413,12 +419,27 @@ func (w *routerWalk) from(level []remote, below string) {
 			default:
 				next = append(next, w.list("this.inside(...values)", v.ID)...)
 			}
+			for i := range next[first:] {
+				next[first+i].near = v.near || next[first+i].isRouter()
+			}
 		}
+		slices.SortStableFunc(next, nearFirst)
 		if slices.Contains(is, true) || w.instances(level, below) {
 			return
 		}
 		level, later = objects(next), objects(later)
 	}
+}
+
+// nearFirst puts first what a router holds, so that the bounds cut off other things.
+func nearFirst(a, b remote) int {
+	switch {
+	case a.near == b.near:
+		return 0
+	case a.near:
+		return -1
+	}
+	return 1
 }
 
 // probe reads the tables among some values, and says which are none.

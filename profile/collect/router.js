@@ -181,6 +181,23 @@
       }
       return true;
     },
+    function adonis(x, prefix) { // the tree of its store: by domain, method and pattern
+      const domains = data(x, 'domains');
+      if (!is(domains) || !Array.isArray(data(x, 'tokens'))) return false;
+      let any = false;
+      for (const domain of Object.keys(domains)) for (const method of Object.keys(domains[domain])) {
+        const by = data(domains[domain][method], 'routes');
+        if (!is(by) || !is(data(domains[domain][method], 'routeKeys'))) continue;
+        for (const pattern of Object.keys(by)) {
+          if (method === 'HEAD' && data(data(domains[domain].GET, 'routes'), pattern)) continue;
+          const handler = data(by[pattern], 'handler'), path = join(prefix || '/', pattern[0] === '/' ? pattern : '/' + pattern);
+          if (typeof handler === 'function') add([method], '', path, [handler]);
+          else name(method, path); // a controller, which is made when it is asked for
+          any = true;
+        }
+      }
+      return any;
+    },
     function moleculer(x) { // its actions are the broker's
       const all = data(x, 'aliases');
       if (!Array.isArray(all) || !all.length || !all.every(r => is(r) && typeof r.fullPath === 'string' && r.re instanceof RegExp)) return false;
@@ -242,6 +259,15 @@
       }
       return out.slice(0, 60);
     },
+    // hides says whose class has private properties, which the inspector alone can read.
+    hides: (...values) => JSON.stringify(values.map(x => {
+      try {
+        const made = is(x) && typeof x === 'object' && data(x, 'constructor');
+        return typeof made === 'function' && !standard().has(x) && /#\w/.test(Function.prototype.toString.call(made));
+      } catch {
+        return false;
+      }
+    })),
     // instances gives what the heap has to be asked for: a class whose applications are
     // known to nothing but their own arrow functions.
     applications(...values) {
