@@ -312,14 +312,9 @@ func (i *inspector) call(ctx context.Context, method string, params, into any) e
 		switch {
 		case err != nil:
 			return err
-		case m.ID != i.last:
-			continue
-		case m.Error != nil:
-			return fmt.Errorf("%s: %s", method, m.Error.Message)
-		case into == nil:
-			return nil
+		case m.ID == i.last:
+			return m.read(method, into)
 		}
-		return json.Unmarshal(m.Result, into)
 	}
 }
 
@@ -340,12 +335,9 @@ func (i *inspector) callWorker(ctx context.Context, w *worker, method string, pa
 		return err
 	}
 	for {
-		if result, ok := w.replies[id]; ok {
+		if m := w.replies[id]; m != nil {
 			delete(w.replies, id)
-			if into == nil {
-				return nil
-			}
-			return json.Unmarshal(result, into)
+			return m.read(method, into)
 		}
 		if w.gone {
 			return fmt.Errorf("%s: the worker has ended", method)
@@ -368,6 +360,17 @@ type response struct {
 	Error  *struct {
 		Message string `json:"message"`
 	} `json:"error"`
+}
+
+// read gives what a command responded with, or its error.
+func (m *response) read(method string, into any) error {
+	switch {
+	case m.Error != nil:
+		return fmt.Errorf("%s: %s", method, m.Error.Message)
+	case into == nil:
+		return nil
+	}
+	return json.Unmarshal(m.Result, into)
 }
 
 // receive reads a message. Events are passed over, but for those of worker threads and

@@ -135,6 +135,11 @@ setInterval(() => {}, 1000)`)
 			t.Fatal(err)
 		}
 	}
+	for _, w := range i.workers {
+		if err := i.callWorker(t.Context(), w, "Runtime.noSuchMethod", nil, nil); err == nil {
+			t.Error("a worker's error is taken for a success")
+		}
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	for _, w := range i.workers {

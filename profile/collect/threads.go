@@ -54,9 +54,9 @@ type worker struct {
 	thread        int // Linux's id of it. 0: not known
 	gone          bool
 	began         bool
-	forgot        bool                    // what was optimized before
-	clock         *threadClock            // nil: it is not read
-	replies       map[int]json.RawMessage // by id
+	forgot        bool              // what was optimized before
+	clock         *threadClock      // nil: it is not read
+	replies       map[int]*response // by id
 }
 
 // attach opens sessions to the process's worker threads.
@@ -116,6 +116,9 @@ func (i *inspector) startWorkers(ctx context.Context, d time.Duration) {
 	for _, w := range i.workers {
 		if w.clock == nil && w.thread != 0 && i.pid != 0 {
 			w.clock = readThread(ctx, i.pid, w.thread, max(workerClockEvery, d/workerReadings))
+		}
+		if w.began { // for a look: another begins only once it has ended
+			_ = i.callWorker(ctx, w, "Profiler.stop", nil, nil)
 		}
 		w.began = i.callWorker(ctx, w, "Profiler.enable", nil, nil) == nil &&
 			i.callWorker(ctx, w, "Profiler.setSamplingInterval", map[string]any{"interval": sampleEvery.Microseconds()}, nil) == nil &&
@@ -208,17 +211,14 @@ func (i *inspector) heard(method string, params json.RawMessage) {
 	}
 	switch w := i.workers[e.Session]; {
 	case method == "NodeWorker.attachedToWorker" && len(i.workers) < maxWorkers:
-		i.workers[e.Session] = &worker{session: e.Session, name: path.Base(strings.TrimPrefix(e.Worker.URL, "file://")), replies: map[int]json.RawMessage{}}
+		i.workers[e.Session] = &worker{session: e.Session, name: path.Base(strings.TrimPrefix(e.Worker.URL, "file://")), replies: map[int]*response{}}
 	case w == nil:
 	case method == "NodeWorker.detachedFromWorker":
 		w.gone = true
 	case method == "NodeWorker.receivedMessageFromWorker":
-		var m struct {
-			ID     int             `json:"id"`
-			Result json.RawMessage `json:"result"`
-		}
+		var m response
 		if json.Unmarshal([]byte(e.Message), &m) == nil && m.ID != 0 {
-			w.replies[m.ID] = m.Result
+			w.replies[m.ID] = &m
 		}
 	}
 }
