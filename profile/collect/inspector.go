@@ -287,35 +287,51 @@ var errStopped = errors.New("it is stopped, by a signal or a debugger")
 // ended.
 const lastResponse = 30 * time.Second
 
-// call sends one command and reads until its response, unless ctx has ended before.
-// What was sent is waited for, also when ctx ends meanwhile: Node 20 ends with a
-// segmentation fault where it responds on a connection that was closed.
+// call sends one command and reads until its response.
 func (i *inspector) call(ctx context.Context, method string, params, into any) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if i.pid != 0 && isStopped(i.pid) { // it would be waited for, and nothing comes
-		return errStopped
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastResponse)
-	defer cancel()
-	i.last++
-	b, err := json.Marshal(map[string]any{"id": i.last, "method": method, "params": params})
+	responses, err := i.calls(ctx, method, params)
 	if err != nil {
 		return err
 	}
-	if err := i.conn.Write(ctx, websocket.MessageText, b); err != nil {
-		return err
+	return responses[0].read(method, into)
+}
+
+// calls sends a command with each of some parameters, all at once, and reads until all have
+// their response, unless ctx has ended before. What was sent is waited for, also when ctx
+// ends meanwhile: Node 20 ends with a segmentation fault where it responds on a connection
+// that was closed.
+func (i *inspector) calls(ctx context.Context, method string, params ...any) ([]*response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	for {
-		m, err := i.receive(ctx)
-		switch {
-		case err != nil:
-			return err
-		case m.ID == i.last:
-			return m.read(method, into)
+	if i.pid != 0 && isStopped(i.pid) { // it would be waited for, and nothing comes
+		return nil, errStopped
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastResponse)
+	defer cancel()
+	first := i.last + 1
+	for _, one := range params {
+		i.last++
+		b, err := json.Marshal(map[string]any{"id": i.last, "method": method, "params": one})
+		if err != nil {
+			return nil, err
+		}
+		if err := i.conn.Write(ctx, websocket.MessageText, b); err != nil {
+			return nil, err
 		}
 	}
+	out := make([]*response, len(params))
+	for left := len(params); left > 0; {
+		m, err := i.receive(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if at := m.ID - first; at >= 0 && at < len(out) && out[at] == nil {
+			out[at] = m
+			left--
+		}
+	}
+	return out, nil
 }
 
 // workerPoll is how often a worker's response is looked for.

@@ -112,9 +112,41 @@ func TestWhatAWrapperWraps(t *testing.T) {
 		if !w.ask(expression, false, &f) {
 			t.Fatal(expression)
 		}
-		if c := w.closure(f.ID); len(c.inner) != want[0] || len(c.module) != want[1] {
+		if c := w.closures([]remote{f})[0]; len(c.inner) != want[0] || len(c.module) != want[1] {
 			t.Errorf("%s: %d values around it and %d of its file, want %v", expression, len(c.inner), len(c.module), want)
 		}
+	}
+}
+
+// Of many objects each has its own properties, in their order, also where one is no object.
+func TestObjectsThatAreAskedForAtOnce(t *testing.T) {
+	pid, _ := nodeOf(t, "testdata/routers.js")
+	s, err := Open(t.Context(), strconv.Itoa(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	w := &routerWalk{i: s.(*inspector), ctx: t.Context(), left: walkValues}
+	if !w.begin() {
+		t.Fatal("the walk does not begin")
+	}
+	defer w.done()
+	objects := ids(w.list("Array.from({ length: 250 }, (_, i) => ({ i }))"))
+	if len(objects) != 250 {
+		t.Fatalf("%d objects", len(objects))
+	}
+	objects[7] = "no object"
+	for n, m := range w.properties(objects...) {
+		if n == 7 && len(m.own) == 0 {
+			continue
+		}
+		if len(m.own) != 1 || string(m.own[0].Value) != strconv.Itoa(n) {
+			t.Errorf("object %d has %+v", n, m.own)
+		}
+	}
+	held := w.inside(w.list("[[{}, 1, {}], {}, { a: 1, b: { c: 2 } }]"))
+	if len(held) != 3 || len(held[0]) != 2 || len(held[1]) != 0 || len(held[2]) != 1 {
+		t.Errorf("held %+v", held)
 	}
 }
 

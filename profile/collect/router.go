@@ -23,7 +23,7 @@ var routerSource string
 
 // What bounds the walk through a process's closures.
 const (
-	walkTimeout = 3 * time.Second
+	walkTimeout = 10 * time.Second
 	walkDepth   = 7
 	walkValues  = 1500 // over all of a walk
 	walkLevel   = 100
@@ -274,7 +274,7 @@ func (w *routerWalk) list(body string, objects ...string) []remote {
 		return nil
 	}
 	var out []remote
-	for _, p := range w.properties(r.ID).own {
+	for _, p := range w.properties(r.ID)[0].own {
 		if _, err := strconv.Atoi(p.Property); err == nil && p.ID != "" {
 			out = append(out, p)
 		}
@@ -286,18 +286,12 @@ func (w *routerWalk) list(body string, objects ...string) []remote {
 // and V8's own of it.
 type members struct{ own, private, internal []remote }
 
-func (w *routerWalk) properties(id string) members {
+// properties gives those of some objects, which are asked for all at once: each response
+// waits until the process's event loop comes to it.
+func (w *routerWalk) properties(ids ...string) []members {
 	type property struct {
 		Name  string  `json:"name"`
 		Value *remote `json:"value"`
-	}
-	var r struct {
-		Own      []property `json:"result"`
-		Private  []property `json:"privateProperties"`
-		Internal []property `json:"internalProperties"`
-	}
-	if w.i.call(w.ctx, "Runtime.getProperties", map[string]any{"objectId": id, "ownProperties": true}, &r) != nil {
-		return members{}
 	}
 	valued := func(all []property) (out []remote) {
 		for _, p := range all {
@@ -308,7 +302,30 @@ func (w *routerWalk) properties(id string) members {
 		}
 		return out
 	}
-	return members{valued(r.Own), valued(r.Private), valued(r.Internal)}
+	const method = "Runtime.getProperties"
+	out := make([]members, len(ids))
+	for from := 0; from < len(ids); from += walkLevel {
+		part := ids[from:min(len(ids), from+walkLevel)]
+		params := make([]any, len(part))
+		for n, id := range part {
+			params[n] = map[string]any{"objectId": id, "ownProperties": true}
+		}
+		responses, err := w.i.calls(w.ctx, method, params...)
+		if err != nil {
+			return out
+		}
+		for n, m := range responses {
+			var r struct {
+				Own      []property `json:"result"`
+				Private  []property `json:"privateProperties"`
+				Internal []property `json:"internalProperties"`
+			}
+			if m.read(method, &r) == nil {
+				out[from+n] = members{valued(r.Own), valued(r.Private), valued(r.Internal)}
+			}
+		}
+	}
+	return out
 }
 
 // closure is what a function can see.
@@ -319,37 +336,45 @@ type closure struct {
 	module []remote // of the file
 }
 
-func (w *routerWalk) closure(id string) closure {
-	var c closure
-	scopes := ""
-	for _, p := range w.properties(id).internal {
-		switch p.Property {
-		case "[[FunctionLocation]]":
-			c.at = placeOf(p.Value)
-		case "[[TargetFunction]]", "[[BoundThis]]":
-			c.bound = append(c.bound, p)
-		case "[[Scopes]]":
-			scopes = p.ID
+// closures gives those of some functions.
+func (w *routerWalk) closures(functions []remote) []closure {
+	out := make([]closure, len(functions))
+	var scoped []int // of those that see anything
+	var chains []string
+	for n, is := range w.properties(ids(functions)...) {
+		for _, p := range is.internal {
+			switch p.Property {
+			case "[[FunctionLocation]]":
+				out[n].at = placeOf(p.Value)
+			case "[[TargetFunction]]", "[[BoundThis]]":
+				out[n].bound = append(out[n].bound, p)
+			case "[[Scopes]]":
+				scoped, chains = append(scoped, n), append(chains, p.ID)
+			}
 		}
 	}
-	if scopes == "" {
-		return c
-	}
-	var kept []remote
-	for _, s := range w.properties(scopes).own {
-		if s.ID != "" && !strings.HasPrefix(s.Text, "Global") && !strings.HasPrefix(s.Text, "Script") {
-			kept = append(kept, s)
+	kept := make([][]remote, len(chains))
+	var all []remote
+	for n, chain := range w.properties(chains...) {
+		for _, s := range chain.own {
+			if s.ID != "" && !strings.HasPrefix(s.Text, "Global") && !strings.HasPrefix(s.Text, "Script") {
+				kept[n] = append(kept[n], s)
+			}
 		}
+		all = append(all, kept[n]...)
 	}
-	for n, s := range kept {
-		own := w.properties(s.ID).own
-		if n == len(kept)-1 && !strings.HasPrefix(s.Text, "Closure (") { // which is a function's: its module has no scope
-			c.module = own
-			break
+	seen := w.properties(ids(all)...)
+	for n, scopes := range kept {
+		for at, s := range scopes {
+			if at == len(scopes)-1 && !strings.HasPrefix(s.Text, "Closure (") { // which is a function's: its module has no scope
+				out[scoped[n]].module = seen[at].own
+			} else {
+				out[scoped[n]].inner = append(out[scoped[n]].inner, seen[at].own...)
+			}
 		}
-		c.inner = append(c.inner, own...)
+		seen = seen[len(scopes):]
 	}
-	return c
+	return out
 }
 
 func placeOf(value json.RawMessage) place {
@@ -400,35 +425,72 @@ func (w *routerWalk) from(level []remote, below string) {
 		if len(is) != len(level) {
 			return
 		}
-		var next []remote
-		var hides []bool
-		w.text(&hides, "this.hides(...values)", ids(level)...)
-		for n, v := range level {
-			first := len(next)
-			if n < len(hides) && hides[n] && !is[n] {
-				next = append(next, w.properties(v.ID).private...)
-			}
-			switch {
-			case is[n]:
-			case v.Type == "function":
-				c := w.closure(v.ID)
-				next = append(append(next, c.bound...), c.inner...)
-				if depth < 3 && w.scripts[c.at.script] != profile.Standard {
-					later = append(later, c.module...)
-				}
-			default:
-				next = append(next, w.list("this.inside(...values)", v.ID)...)
-			}
-			for i := range next[first:] {
-				next[first+i].near = v.near || next[first+i].isRouter()
-			}
-		}
+		next, modules := w.below(level, is, depth < 3)
+		later = append(later, modules...)
 		slices.SortStableFunc(next, nearFirst)
 		if slices.Contains(is, true) || w.instances(level, below) {
 			return
 		}
 		level, later = objects(next), objects(later)
 	}
+}
+
+// below is what some values that are no tables hold or see; modules is what the files of
+// the functions among them have, where that is wanted.
+func (w *routerWalk) below(level []remote, tables []bool, wanted bool) (next, modules []remote) {
+	var hides []bool
+	w.text(&hides, "this.hides(...values)", ids(level)...)
+	var functions, things, private []remote
+	for n, v := range level {
+		switch {
+		case tables[n]:
+			continue
+		case v.Type == "function":
+			functions = append(functions, v)
+		default:
+			things = append(things, v)
+		}
+		if n < len(hides) && hides[n] {
+			private = append(private, v)
+		}
+	}
+	add := func(of remote, held []remote) {
+		for _, v := range held {
+			v.near = of.near || v.isRouter()
+			next = append(next, v)
+		}
+	}
+	for n, is := range w.properties(ids(private)...) {
+		add(private[n], is.private)
+	}
+	for n, c := range w.closures(functions) {
+		add(functions[n], slices.Concat(c.bound, c.inner))
+		if wanted && w.scripts[c.at.script] != profile.Standard {
+			modules = append(modules, c.module...)
+		}
+	}
+	for n, held := range w.inside(things) {
+		add(things[n], held)
+	}
+	return next, modules
+}
+
+// inside gives what some objects hold that may be, or lead to, a table.
+func (w *routerWalk) inside(things []remote) [][]remote {
+	out := make([][]remote, len(things))
+	if len(things) == 0 {
+		return out
+	}
+	held := w.list("this.inside(...values)", ids(things)...)
+	var counts []int
+	if !w.text(&counts, "this.heldBy()") || len(counts) != len(things) {
+		return out
+	}
+	for n, count := range counts {
+		count = min(count, len(held))
+		out[n], held = held[:count], held[count:]
+	}
+	return out
 }
 
 // nearFirst puts first what a router holds, so that the bounds cut off other things.
@@ -500,26 +562,32 @@ func (w *routerWalk) handlers(r *router) {
 	}
 	w.text(&r.endpoints, "this.named()")
 	routes, functions = withoutCatchAll(routes, functions)
-	closures := map[int]closure{}
+	closures, lines := w.closures(functions), w.lengths(functions)
 	shared := map[place]map[string]bool{}
-	for n, f := range functions {
-		c := w.closure(f.ID)
-		closures[n] = c
+	for n, c := range closures {
 		name := routes[n].Method + " " + routes[n].Path
 		r.endpoints = append(r.endpoints, name)
 		if shared[c.at] == nil {
 			shared[c.at] = map[string]bool{}
 		}
 		shared[c.at][name] = true
-		w.add(r, c.at, f.ID, name, 0, routes[n].Last)
+		r.add(c.at, lines[n], name, 0, routes[n].Last)
 	}
-	for n := range functions {
-		c := closures[n]
+	for n, c := range closures {
 		owner, seen := w.scripts[c.at.script]
 		if len(shared[c.at]) > 1 || !seen || owner != profile.Own {
 			w.dig(r, c, routes[n].Method+" "+routes[n].Path)
 		}
 	}
+}
+
+// lengths says over how many lines some functions go. 0: that is not known.
+func (w *routerWalk) lengths(functions []remote) []int {
+	var lines []int
+	if len(functions) == 0 || !w.text(&lines, "this.lengths(...values)", ids(functions)...) || len(lines) != len(functions) {
+		return make([]int, len(functions))
+	}
+	return lines
 }
 
 // catchAll is a route that takes every path: "*", "/*splat", "/{*path}", "(.*)", "/:rest*".
@@ -542,28 +610,34 @@ func (w *routerWalk) dig(r *router, c closure, name string) {
 	level, seen := append(slices.Clone(c.bound), c.inner...), 0
 	known := map[place]bool{c.at: true}
 	for depth := 1; depth <= digDepth && w.ctx.Err() == nil; depth++ {
-		var next []remote
+		var functions, next, own []remote
 		for _, v := range level {
-			if v.Type != "function" || seen >= digValues {
-				continue
+			if v.Type == "function" && seen < digValues {
+				functions = append(functions, v)
+				seen++
 			}
-			seen++
-			inner := w.closure(v.ID)
+		}
+		var places []place
+		for n, inner := range w.closures(functions) {
 			if known[inner.at] {
 				continue
 			}
 			known[inner.at] = true
 			owner, sampled := w.scripts[inner.at.script]
 			if inner.at.script != "" && sampled && owner == profile.Own {
-				w.add(r, inner.at, v.ID, name, depth, true)
+				own, places = append(own, functions[n]), append(places, inner.at)
 			}
 			next = append(append(next, inner.bound...), inner.inner...)
+		}
+		for n, lines := range w.lengths(own) {
+			r.add(places[n], lines, name, depth, true)
 		}
 		level = next
 	}
 }
 
-func (w *routerWalk) add(r *router, at place, id, name string, depth int, last bool) {
+// add takes a function of so many lines for an endpoint's.
+func (r *router) add(at place, lines int, name string, depth int, last bool) {
 	if at.script == "" {
 		return
 	}
@@ -571,9 +645,8 @@ func (w *routerWalk) add(r *router, at place, id, name string, depth int, last b
 	if h == nil {
 		h = &handler{endpoints: map[string]int{}, last: last}
 		r.handlers[at] = h
-		var lines []int
-		if w.text(&lines, "this.lengths(...values)", id) && len(lines) == 1 {
-			h.ends = at.line + lines[0]
+		if lines > 0 {
+			h.ends = at.line + lines
 		}
 	}
 	if was, ok := h.endpoints[name]; !ok || depth < was {

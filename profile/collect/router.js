@@ -217,6 +217,7 @@
       return any;
     },
   ];
+  let held = [];
   return {
     routes,
     // listeners are the functions that the process's HTTP servers call.
@@ -248,17 +249,24 @@
         return false;
       }));
     },
-    // inside gives what an object or array holds that may be, or lead to, a table. A
-    // module of Node's own holds much, and none.
-    inside(x) {
-      if (typeof x === 'function' || !is(x) || ArrayBuffer.isView(x) || standard().has(x)) return [];
-      const out = [];
-      for (const key of Object.getOwnPropertyNames(x).slice(0, 100)) {
-        const d = Object.getOwnPropertyDescriptor(x, key);
-        if (d && is(d.value)) out.push(d.value);
-      }
-      return out.slice(0, 60);
+    // inside gives what some objects or arrays hold that may be, or lead to, a table, one
+    // after the other, and heldBy how much of it is of each. A module of Node's own holds
+    // much, and none.
+    inside(...values) {
+      held = [];
+      return values.flatMap(x => {
+        const out = [];
+        if (is(x) && typeof x !== 'function' && !ArrayBuffer.isView(x) && !standard().has(x)) {
+          for (const key of Object.getOwnPropertyNames(x).slice(0, 100)) {
+            const d = Object.getOwnPropertyDescriptor(x, key);
+            if (d && is(d.value) && out.length < 60) out.push(d.value);
+          }
+        }
+        held.push(out.length);
+        return out;
+      });
     },
+    heldBy: () => JSON.stringify(held),
     // hides says whose class has private properties, which the inspector alone can read.
     hides: (...values) => JSON.stringify(values.map(x => {
       try {
