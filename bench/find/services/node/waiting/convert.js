@@ -1,6 +1,6 @@
 const { parentPort, receiveMessageOnPort, workerData: bell } = require('worker_threads');
 
-const rounds = process.env.PLANTED ? 300_000 : 20;
+const rounds = process.env.PLANTED ? 1_000_000 : 20;
 
 function convert(sum) {
   for (let i = 0; i < rounds; i++) {
