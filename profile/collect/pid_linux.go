@@ -40,6 +40,9 @@ func openPID(ctx context.Context, pid int, among bool) (Source, error) {
 			}
 		}
 	}
+	if isStopped(pid) { // the signal would wait, and open an inspector that nobody closes
+		return nil, closedFor(pid, nil)
+	}
 	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "open inspector of process %d: %w", pid, err)
 	}
@@ -88,7 +91,8 @@ func closedFor(pid int, err error) error {
 	anyPort := startedWith(pid, "--inspect-port=0")
 	for _, l := range readListeners("/proc/net/tcp") {
 		if l.port == inspectorPort && !anyPort && !holds(filepath.Join("/proc", strconv.Itoa(pid)), map[string]bool{"socket:[" + l.inode + "]": true}) {
-			return say("start this one with --inspect-port=0, or end the other one's", "the port %d is taken by another process: %w", inspectorPort, err)
+			return say("start this one with --inspect-port=0, or end the other one's; with --inspect=127.0.0.1:0 where it has a handler of its own for SIGUSR1, which was called now",
+				"the port %d is taken by another process, unless this one handles SIGUSR1 itself: %w", inspectorPort, err)
 		}
 	}
 	return say("start it with --inspect=127.0.0.1:0 where it has a handler of its own for SIGUSR1, which was called now; where its thread is busy in native code, try again",

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -188,10 +189,17 @@ func TestWhyAProcessCannotBeAttached(t *testing.T) {
 	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	for !isStopped(stopped) && t.Context().Err() == nil {
+	}
 	ctx, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if _, err := Open(ctx, strconv.Itoa(stopped)); err == nil || !strings.Contains(err.Error(), "it is stopped") {
 		t.Errorf("one that is stopped: %v", err)
+	}
+	// It would open an inspector as it goes on, which nobody would close.
+	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(stopped), "status"))
+	if err != nil || !regexp.MustCompile(`(?m)^ShdPnd:\s+0+$`).Match(status) {
+		t.Errorf("a signal waits for one that is stopped: %v\n%s", err, status)
 	}
 }
 
