@@ -55,6 +55,10 @@ func open(ctx context.Context, target string, among bool) (Source, error) {
 	if pid, err := strconv.Atoi(target); err == nil {
 		return openPID(ctx, pid, among)
 	}
+	if IsFile(target) {
+		return nil, whittle.Errorf(whittle.Invalid, "profile %s: it is a saved profile, and a running process is to be measured", target).
+			WithHint("give a process's id, or http://HOST:PORT of a Go service's pprof")
+	}
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" {
 		return nil, whittle.Errorf(whittle.Invalid, "profile %s: not a URL, a process id or a file", target).

@@ -451,6 +451,9 @@ func TestWhatCannotBeProfiled(t *testing.T) {
 			t.Errorf("%s: %v", c.target, err)
 		}
 	}
+	if _, err := Open(t.Context(), "testdata/server.js"); err == nil || !strings.Contains(err.Error(), "a saved profile") {
+		t.Errorf("a file: %v", err)
+	}
 }
 
 func TestExposed(t *testing.T) {

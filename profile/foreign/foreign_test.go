@@ -149,6 +149,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		`{"snapshot":{"meta":{}}}`:      "a snapshot of V8's heap",
 		`{"traceEvents":[]}`:            "a trace",
 		`{"metadata":{}}`:               "a trace",
+		`[{"ph":"X","ts":1}]`:           "a trace",
 		"heap profile: 1: 2 [3: 4] @":   "the text of pprof",
 		"goroutine profile: total 6\n":  "the text of pprof",
 		"--- mutex:\ncycles/second=1\n": "the text of pprof",

@@ -24,7 +24,7 @@ var otherKinds = []kind{
 	{`{"snapshot":`, "a snapshot of V8's heap, which has objects and no stacks", "node --heap-prof writes a .heapprofile; or give the process's id and --kinds heap"},
 	{`{"traceEvents":`, "a trace, of Chrome's performance panel or node --trace-events", "node --cpu-prof writes a .cpuprofile; or give the process's id"},
 	{`{"metadata":`, "a trace of Chrome's performance panel", "node --cpu-prof writes a .cpuprofile; or give the process's id"},
-	{`[{"args":`, "a trace in Chrome's format", "py-spy record --format raw, or speedscope, is read"},
+	{"[{", "a trace in Chrome's format", "py-spy record --format raw, or speedscope, is read"},
 	{"<!", page, profiles},
 	{"<?xml", page, profiles},
 	{"<html", page, profiles},
