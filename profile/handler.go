@@ -25,6 +25,8 @@ var (
 	grpcHandler = regexp.MustCompile(`\._(\w+?)_(\w+)_Handler(\.func\d+)?$`)
 	// connectHandler is what protoc-gen-connect-go generates for a service.
 	connectHandler = regexp.MustCompile(`\.New(\w+)Handler\.func\d+$`)
+	// twirpHandler is what protoc-gen-twirp generates for a method.
+	twirpHandler = regexp.MustCompile(`\.\(\*(\w)(\w*)Server\)\.serve(\w+)(JSON|Protobuf)$`)
 	// unnamed ends a closure's name.
 	unnamed = regexp.MustCompile(`\.(func|gowrap)?\d+(\.\d+)*$`)
 )
@@ -86,7 +88,7 @@ func isRouter(f *Function) bool {
 			return true
 		}
 	}
-	return generated(f.File) && grpcHandler.MatchString(f.Name)
+	return generated(f.File) && (grpcHandler.MatchString(f.Name) || twirpHandler.MatchString(f.Name))
 }
 
 // HandlerOn finds where a Go service's own code begins to serve a request: at the own
@@ -100,6 +102,9 @@ func (p *Profile) HandlerOn(s *Sample) Handler {
 		f := &p.Functions[s.Stack[depth].Function]
 		if m := grpcHandler.FindStringSubmatch(f.Name); m != nil && generated(f.File) {
 			h.Procedure = "/" + m[1] + "/" + m[2]
+		}
+		if m := twirpHandler.FindStringSubmatch(f.Name); m != nil && generated(f.File) {
+			h.Procedure = "/" + strings.ToUpper(m[1]) + m[2] + "/" + m[3]
 		}
 		if m := connectHandler.FindStringSubmatch(f.Name); m != nil && generated(f.File) {
 			service = m[1]

@@ -28,8 +28,11 @@ func goStacks(stacks ...[]string) *Profile {
 				if strings.Contains(name, "Generated") {
 					file = "api.gen.go"
 				}
-				if grpcHandler.MatchString(name) || connectHandler.MatchString(name) {
+				if grpcHandler.MatchString(name) || connectHandler.MatchString(name) || twirpHandler.MatchString(name) {
 					file = "x.pb.go"
+				}
+				if strings.Contains(name, "HandlerServer.func") || strings.Contains(name, "local_request_") {
+					file = "x.pb.gw.go"
 				}
 				p.Functions = append(p.Functions, Function{Name: name, File: file, Owner: goOwner(goPackage(name), file)})
 			}
@@ -86,11 +89,22 @@ func TestHandlersWithoutSources(t *testing.T) {
 			[][]string{{"net/http.(*timeoutHandler).ServeHTTP.func1", mux, handle, "main.work"}, {"net/http.(*timeoutHandler).ServeHTTP.func1", "main.(*api).ServeHTTP"}},
 			[]string{"main.work", ""}, // which may be all of the service
 		},
-		"no request":                {[][]string{{"main.loop", "main.work"}, {"runtime.gcBgMarkWorker"}}, []string{"", ""}},
-		"a client's call back":      {[][]string{{conn, server, mux, handle, "main.work", "net/http.(*Client).Do", "main.(*trip).RoundTrip"}}, []string{"main.work"}},
-		"two handlers of one name":  {[][]string{{conn, server, mux, handle, "a.com/x/v1.Get"}, {conn, server, mux, handle, "b.com/x/v1.Get"}}, []string{"a.com/x/v1.Get", "b.com/x/v1.Get"}},
-		"a gRPC method's decoding":  {[][]string{{"google.golang.org/grpc.(*Server).processUnaryRPC", "main._Greeter_Hello_Handler", "main.dec"}}, []string{"/Greeter/Hello"}},
-		"a connect method":          {[][]string{{conn, server, mux, handle, "main.NewGreeterHandler.func1", "connectrpc.com/connect.NewUnaryHandler[...].func1", "main.(*greeter).Hello"}}, []string{"/Greeter/Hello"}},
+		"no request":               {[][]string{{"main.loop", "main.work"}, {"runtime.gcBgMarkWorker"}}, []string{"", ""}},
+		"a client's call back":     {[][]string{{conn, server, mux, handle, "main.work", "net/http.(*Client).Do", "main.(*trip).RoundTrip"}}, []string{"main.work"}},
+		"two handlers of one name": {[][]string{{conn, server, mux, handle, "a.com/x/v1.Get"}, {conn, server, mux, handle, "b.com/x/v1.Get"}}, []string{"a.com/x/v1.Get", "b.com/x/v1.Get"}},
+		"a gRPC method's decoding": {[][]string{{"google.golang.org/grpc.(*Server).processUnaryRPC", "main._Greeter_Hello_Handler", "main.dec"}}, []string{"/Greeter/Hello"}},
+		"a connect method":         {[][]string{{conn, server, mux, handle, "main.NewGreeterHandler.func1", "connectrpc.com/connect.NewUnaryHandler[...].func1", "main.(*greeter).Hello"}}, []string{"/Greeter/Hello"}},
+		"a twirp method, and its decoding": {
+			[][]string{
+				{conn, server, "main.(*greeterServer).ServeHTTP", "main.(*greeterServer).serveHello", "main.(*greeterServer).serveHelloJSON", "main.(*greeterServer).serveHelloJSON.func2", "main.(*greeter).Hello"},
+				{conn, server, "main.(*greeterServer).ServeHTTP", "main.(*greeterServer).serveHello", "main.(*greeterServer).serveHelloProtobuf", "google.golang.org/protobuf/proto.Unmarshal"},
+			},
+			[]string{"/Greeter/Hello", "/Greeter/Hello"},
+		},
+		"behind grpc-gateway's generated code": {
+			[][]string{{conn, server, "github.com/grpc-ecosystem/grpc-gateway/v2/runtime.(*ServeMux).ServeHTTP", "github.com/grpc-ecosystem/grpc-gateway/v2/runtime.(*ServeMux).handleHandler", "main.RegisterGreeterHandlerServer.func1", "main.local_request_Greeter_Hello_0", "main.(*greeter).Hello"}},
+			[]string{"main.(*greeter).Hello"},
+		},
 		"a generated wrapper":       {[][]string{{conn, server, mux, handle, "main.(*Generated).Get", handle, "main.(*Generated).Get.func1", "main.(*store).Get"}}, []string{"main.(*store).Get"}},
 		"generated code inside one": {[][]string{{conn, server, mux, handle, "main.work", "main.(*Generated).Save", "main.hook"}}, []string{"main.work"}},
 		"generics":                  {[][]string{{conn, server, mux, handle, "main.typed[go.shape.struct { a/b.X int }].func1", "main.a"}}, []string{"main.typed.func1 → main.a"}},

@@ -69,7 +69,7 @@ func standardFile(file string) bool {
 
 // generated says that a file was made from a contract: nobody's line to mend.
 func generated(file string) bool {
-	for _, suffix := range []string{".pb.go", ".twirp.go", ".connect.go", "_gen.go", ".gen.go"} {
+	for _, suffix := range []string{".pb.go", ".pb.gw.go", ".twirp.go", ".connect.go", "_gen.go", ".gen.go"} {
 		if strings.HasSuffix(file, suffix) {
 			return true
 		}
