@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,8 +28,8 @@ func (j *reader) children(parent *element, env elementScope) (ahead []plan.Step,
 	env = env.extended(j, parent.below)
 	env.loop = nil
 	for _, e := range parent.below {
-		if a := j.perLoopAction(e); a != nil {
-			ahead = append(ahead, plan.Step{Action: a})
+		ahead = append(ahead, j.perLoop(e)...)
+		if j.perLoopAction(e) != nil {
 			continue
 		}
 		steps := j.child(e, env)
@@ -48,6 +49,7 @@ func (j *reader) children(parent *element, env elementScope) (ahead []plan.Step,
 		}
 		out = append(out, c)
 	}
+	slices.Reverse(ahead) // JMeter tells the last of them first
 	return ahead, out
 }
 

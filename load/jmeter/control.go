@@ -48,13 +48,18 @@ func (j *reader) block(parent *element, env elementScope) []plan.Step {
 	return append(steps, flow...)
 }
 
+// samplers are the elements that make a sample, further to those of HTTP.
+var samplers = map[string]bool{
+	"JSR223Sampler": true, "BeanShellSampler": true, "BSFSampler": true, "DebugSampler": true, "TestAction": true, dummySampler: true,
+}
+
 // perLoop reads what goes on with each loop of the controller around it, before
 // anything in it is sent: a data set or a counter, also one below a sampler.
 func (j *reader) perLoop(e *element) (steps []plan.Step) {
 	if a := j.perLoopAction(e); a != nil {
 		steps = append(steps, plan.Step{Action: a})
 	}
-	if strings.HasPrefix(e.name, "HTTPSampler") {
+	if strings.HasPrefix(e.name, "HTTPSampler") || samplers[e.name] {
 		for _, c := range e.below {
 			steps = append(steps, j.perLoop(c)...)
 		}
