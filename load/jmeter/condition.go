@@ -3,7 +3,6 @@ package jmeter
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,24 +20,17 @@ var (
 	}
 )
 
-// condition compiles an expression of JEXL or JavaScript, as far as it is of
-// texts, numbers and variables, comparisons, sums and logic. fixed says that it
-// has the same value at any time.
-//
-// JMeter replaces variables in the text of an expression before it is parsed;
-// here they are operands, so that no value can change what the expression is.
-func (j *reader) condition(n plan.Position, src string) (holds expr.Condition, fixed bool) {
-	holds, operands := j.conditionOf(n, src)
-	return holds, !slices.ContainsFunc(operands, func(o operand) bool { _, ok := o.value.Constant(); return !ok })
-}
-
 // operand is a text or a variable in a condition.
 type operand struct {
 	value  expr.Template
 	quoted bool
 }
 
-// conditionOf compiles it, and says what its operands are.
+// conditionOf compiles a condition in JavaScript, as far as it is of texts, numbers and
+// variables, comparisons, sums and logic, and says what its operands are.
+//
+// JMeter replaces variables in the text of a condition before it is parsed; here they are
+// operands, so that no value can change what the condition is.
 func (j *reader) conditionOf(n plan.Position, src string) (holds expr.Condition, written []operand) {
 	if len(src) > expr.MaxConditionBytes {
 		panic(n.Invalid("a condition longer than %d bytes", expr.MaxConditionBytes))

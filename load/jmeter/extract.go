@@ -2,7 +2,6 @@ package jmeter
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/load/expr"
+	"whittle/load/jexl"
 	"whittle/load/plan"
 )
 
@@ -482,24 +482,7 @@ func valueText(d *expr.Document) string {
 	if err != nil {
 		return text
 	}
-	return javaDouble(f)
-}
-
-// javaDouble writes a number as Java's Double.toString.
-func javaDouble(f float64) string {
-	if f == 0 || math.Abs(f) >= 1e-3 && math.Abs(f) < 1e7 {
-		text := strconv.FormatFloat(f, 'f', -1, 64)
-		if !strings.Contains(text, ".") {
-			text += ".0"
-		}
-		return text
-	}
-	digits, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'E', -1, 64), "E")
-	if !strings.Contains(digits, ".") {
-		digits += ".0"
-	}
-	n, _ := strconv.Atoi(exponent)
-	return digits + "E" + strconv.Itoa(n)
+	return jexl.Double(f)
 }
 
 // itemTexts are likewise what a JMESPath comes to: of one list its items; a null that is

@@ -1,17 +1,19 @@
 package jmeter
 
 import (
+	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"whittle"
 	"whittle/load/expr"
+	"whittle/load/jexl"
 	"whittle/load/plan"
 )
 
@@ -264,35 +266,66 @@ func (j *reader) encodeURL(c *functionCall) expr.Expression {
 	})
 }
 
-// jexl compiles an expression of comparisons and sums; what JEXL knows beyond
-// that is refused.
+// jexl compiles an expression of JEXL. JMeter writes references into its text before it is
+// read, and so does this: one that JEXL cannot read then comes to nothing.
 func (j *reader) jexl(c *functionCall) expr.Expression {
 	open := strings.IndexByte(c.raw, '(')
 	if open < 0 {
 		panic(c.at.Invalid("${__%s}: takes an expression", c.raw))
 	}
 	args, _ := arguments(c.raw[open+1:])
-	name := c.fixed(1, "")
 	if len(args) == 0 || len(args) > 2 {
 		panic(c.at.Invalid("${__%s}: takes an expression and a variable", c.raw))
 	}
-	holds, fixed := j.condition(c.at, strings.ReplaceAll(args[0], `\,`, ","))
-	eval := func(s *expr.Scope) expr.Value {
-		d := holds(&expr.Evaluation{Scope: s})
-		if d.Kind == expr.KindNumber {
-			return expr.TextValue(jexlNumber(d.Num))
-		}
-		return expr.TextValue(d.String())
+	written := argumentBackslash.ReplaceAllString(args[0], "$1")
+	e := &jexlTexts{reader: j, old: c.name == "jexl2", source: j.compile(c.at, written, expr.AsText), read: map[string]*jexl.Expression{}}
+	text, fixed := e.source.Constant()
+	if !fixed {
+		text = j.standIn(written, false)
 	}
-	if fixed && name == "" {
-		return fixedText(eval(&expr.Scope{}).Text)
+	known, err := jexl.Parse(text, e.old)
+	var not *jexl.Unsupported
+	switch {
+	case errors.As(err, &not):
+		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: an expression with %s is not supported", c.raw, not.What))
+	case err != nil && fixed:
+		j.note(fmt.Sprintf("line %d: ${__%s} comes to nothing, as in JMeter: JEXL cannot read it", c.at.Line, c.raw))
+	case err == nil && len(known.Unknown) > 0:
+		j.note(fmt.Sprintf("line %d: ${__%s} comes to nothing where it asks for %s, as in JMeter: JEXL knows no variable of that name", c.at.Line, c.raw, known.Unknown[0]))
 	}
-	return expr.Expression{Eval: j.storeResult(name, eval)}
+	name := c.fixed(1, "")
+	if fixed && name == "" && !strings.Contains(text, "vars") {
+		return fixedText(e.eval(&expr.Scope{}).Text)
+	}
+	return expr.Expression{Eval: j.storeResult(name, e.eval)}
 }
 
-func jexlNumber(f float64) string {
-	if f == math.Trunc(f) && math.Abs(f) < expr.MaxRandom {
-		return strconv.FormatInt(int64(f), 10)
+// argumentBackslash finds a backslash that JMeter takes away from a function's argument.
+var argumentBackslash = regexp.MustCompile(`\\([\\,])`)
+
+// jexlTexts is an expression with the texts that it came to.
+type jexlTexts struct {
+	*reader
+	old    bool
+	source expr.Template
+	mu     sync.Mutex
+	read   map[string]*jexl.Expression // guarded by mu: by their texts; nil: it cannot be read
+}
+
+func (e *jexlTexts) eval(s *expr.Scope) expr.Value {
+	text := string(e.source.Render(nil, s))
+	e.mu.Lock()
+	x, ok := e.read[text]
+	if !ok {
+		x, _ = jexl.Parse(text, e.old) // what cannot be read is nil
+		if len(e.read) < maxTexts {
+			e.read[text] = x
+		}
 	}
-	return fmt.Sprint(f)
+	e.mu.Unlock()
+	if x == nil {
+		return expr.TextValue("")
+	}
+	out, _ := x.Eval(func(name string) (string, bool) { return e.value(s, name) })
+	return expr.TextValue(out[:min(len(out), expr.MaxCaptured)])
 }

@@ -48,17 +48,17 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`nested deeper than 128`:                   strings.Repeat("<hashTree>", 200),
 		`more than 1000000 elements`:               "<a>" + strings.Repeat("<b/>", 1_000_001),
 		// A reference stands for all that is there, so references to references multiply.
-		`1:1281: more than 1000000 elements`:      manyReferences(),
-		`this one follows none`:                   `<jmeterTestPlan><hashTree><hashTree/></hashTree></jmeterTestPlan>`,
-		`has a TestPlan`:                          `<jmeterTestPlan><hashTree/></jmeterTestPlan>`,
-		`a CSV file is in UTF-8`:                  testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="fileEncoding">UTF-16</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
-		`no file x.csv`:                           testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="filename">x.csv</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
-		`the pattern is not understood`:           testPlan(threadGroup(1, 1, sampler("/", `<RegexExtractor><stringProp name="RegexExtractor.refname">x</stringProp><stringProp name="RegexExtractor.regex">(a</stringProp></RegexExtractor><hashTree/>`))),
-		`a condition with alert is not supported`: testPlan(threadGroup(1, 1, sampler("/${__jexl3(alert(1))}", ""))),
-		`the schedule: "burst" is not known`:      testPlan(`<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">burst(1)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
-		`goes through another proxy than`:         testPlan(threadGroup(1, 1, sampler("/", "")+`<HTTPSamplerProxy><stringProp name="HTTPSampler.proxyHost">p.example</stringProp><stringProp name="HTTPSampler.proxyPort">1</stringProp></HTTPSamplerProxy><hashTree/>`)),
-		`a proxy of the scheme ftp`:               testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.proxyScheme">ftp</stringProp><stringProp name="HTTPSampler.proxyHost">p.example</stringProp><stringProp name="HTTPSampler.proxyPort">1</stringProp></HTTPSamplerProxy><hashTree/>`)),
-		`a run is of one model`:                   testPlan(threadGroup(1, 1, sampler("/", "")) + `<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">rate(1/s) even_arrivals(1 s)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
+		`1:1281: more than 1000000 elements`:                     manyReferences(),
+		`this one follows none`:                                  `<jmeterTestPlan><hashTree><hashTree/></hashTree></jmeterTestPlan>`,
+		`has a TestPlan`:                                         `<jmeterTestPlan><hashTree/></jmeterTestPlan>`,
+		`a CSV file is in UTF-8`:                                 testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="fileEncoding">UTF-16</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
+		`no file x.csv`:                                          testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="filename">x.csv</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
+		`the pattern is not understood`:                          testPlan(threadGroup(1, 1, sampler("/", `<RegexExtractor><stringProp name="RegexExtractor.refname">x</stringProp><stringProp name="RegexExtractor.regex">(a</stringProp></RegexExtractor><hashTree/>`))),
+		`an expression with the function alert is not supported`: testPlan(threadGroup(1, 1, sampler("/${__jexl3(alert(1))}", ""))),
+		`the schedule: "burst" is not known`:                     testPlan(`<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">burst(1)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
+		`goes through another proxy than`:                        testPlan(threadGroup(1, 1, sampler("/", "")+`<HTTPSamplerProxy><stringProp name="HTTPSampler.proxyHost">p.example</stringProp><stringProp name="HTTPSampler.proxyPort">1</stringProp></HTTPSamplerProxy><hashTree/>`)),
+		`a proxy of the scheme ftp`:                              testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.proxyScheme">ftp</stringProp><stringProp name="HTTPSampler.proxyHost">p.example</stringProp><stringProp name="HTTPSampler.proxyPort">1</stringProp></HTTPSamplerProxy><hashTree/>`)),
+		`a run is of one model`:                                  testPlan(threadGroup(1, 1, sampler("/", "")) + `<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">rate(1/s) even_arrivals(1 s)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
 	} {
 		_, err := Parse("p.jmx", []byte(src), plan.Source{Open: noFiles, Properties: map[string]string{"set": "7"}})
 		if err == nil || !strings.Contains(err.Error(), says) {
