@@ -243,9 +243,9 @@ func (j *reader) storeResult(name string, eval func(*expr.Scope) expr.Value) fun
 
 // layouts are the pieces of a pattern of Java's SimpleDateFormat that Go has.
 var layouts = map[string]string{
-	"yyyy": "2006", "yy": "06", "y": "2006", "MMMM": "January", "MMM": "Jan", "MM": "01", "M": "1", "dd": "02", "d": "2",
-	"EEEE": "Monday", "EEE": "Mon", "E": "Mon", "HH": "15", "hh": "03", "h": "3", "mm": "04", "m": "4", "ss": "05", "s": "5",
-	"a": "PM", "z": "MST", "Z": "-0700", "X": "Z07", "XX": "Z0700", "XXX": "Z07:00",
+	"yyyy": "2006", "yyy": "2006", "yy": "06", "y": "2006", "MMMM": "January", "MMM": "Jan", "MM": "01", "M": "1", "dd": "02", "d": "2",
+	"EEEE": "Monday", "EEE": "Mon", "EE": "Mon", "E": "Mon", "HH": "15", "hh": "03", "h": "3", "mm": "04", "m": "4", "ss": "05", "s": "5",
+	"a": "PM", "z": "MST", "zzz": "MST", "Z": "-0700", "X": "Z07", "XX": "Z0700", "XXX": "Z07:00",
 }
 
 // Layout is a pattern as Go reads a date by it. False: it has no such layout.
