@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
 	"whittle/systems/ingest/stream"
@@ -36,7 +39,7 @@ func TestImportKeepsBodyAndMetadata(t *testing.T) {
 	body := "\x00\xff any bytes \r\n"
 	a := s.post("/import", body, "Content-Type: application/octet-stream", "X-Trace: t1", "Accept-Language: de",
 		"Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte("key:")), "Cookie: secret=1", "X-Api-Key: secret",
-		"Connection: X-Hop", "X-Hop: 1", "Source: forged")
+		"Connection: X-Hop", "X-Hop: 1", "Source: forged", "Headers-Missing: 7")
 	if a.code != 200 || a.Position != "0/0" || len(a.MessageID) != 32 {
 		t.Fatalf("%d %s", a.code, a.text)
 	}
@@ -51,7 +54,7 @@ func TestImportKeepsBodyAndMetadata(t *testing.T) {
 	for name, want := range map[string]string{
 		"kind": "import", "client-address": "127.0.0.1", "x-trace": "t1", "accept-language": "de",
 		"content-type": "application/octet-stream", "source": "2c70e12b7a0646f9",
-		"authorization": "", "cookie": "", "x-api-key": "", "x-hop": "", "connection": "", "content-length": "",
+		"authorization": "", "cookie": "", "x-api-key": "", "x-hop": "", "headers-missing": "", "connection": "", "content-length": "",
 	} {
 		if got[name] != want {
 			t.Errorf("%s: %q, want %q", name, got[name], want)
@@ -74,8 +77,23 @@ func TestImportOfJSONWithoutBatchIsOneRecord(t *testing.T) {
 	}
 }
 
+// TestMetadataIsBounded, and the record and the metrics say of how many headers it is
+// without.
 func TestMetadataIsBounded(t *testing.T) {
-	s := serve(t, nil)
+	registry := prometheus.NewRegistry()
+	s := serve(t, func(o *Options) { o.Metrics = registry })
+	sent := func(kept []stream.Header) int { // by the client
+		return len(slices.DeleteFunc(slices.Clone(kept), func(h stream.Header) bool {
+			return slices.Contains([]string{"kind", HeaderAddress, HeaderMissing}, h.Name)
+		}))
+	}
+	missing := func(kept []stream.Header) int {
+		n := 0
+		if last := kept[len(kept)-1]; last.Name == HeaderMissing {
+			n, _ = strconv.Atoi(last.Value)
+		}
+		return n
+	}
 	lines := []string{"Content-Type: text/csv"}
 	for i := range 100 {
 		lines = append(lines, fmt.Sprintf("X-%03d: v", i))
@@ -83,17 +101,44 @@ func TestMetadataIsBounded(t *testing.T) {
 	if a := s.post("/import", "a,b", lines...); a.code != 200 {
 		t.Fatalf("%d %s", a.code, a.text)
 	}
-	if got := len(s.stream.records()[0].Header); got != maxMetadata {
-		t.Errorf("%d headers kept, want %d", got, maxMetadata)
+	first := s.stream.records()[0].Header
+	if got := len(first); got != maxMetadata+1 {
+		t.Errorf("%d headers kept, want %d", got, maxMetadata+1)
+	}
+	if got := sent(first) + missing(first); got < 101 || got > 103 { // with Host and User-Agent, where they are sent
+		t.Errorf("%d kept and %d missing of 101", sent(first), missing(first))
 	}
 	if a := s.post("/import", "a,b", "X-Long: "+strings.Repeat("v", 9000)); a.code != 200 {
 		t.Fatalf("%d %s", a.code, a.text)
 	}
-	for _, h := range s.stream.records()[1].Header {
+	second := s.stream.records()[1].Header
+	for _, h := range second {
 		if h.Name == "x-long" {
 			t.Error("a header of 9,000 bytes is kept")
 		}
 	}
+	if missing(second) != 1 {
+		t.Errorf("a record without a header of 9,000 bytes says that %d are missing", missing(second))
+	}
+	if got := counterOf(t, registry, "ingest_import_headers_missing_total"); got != float64(missing(first)+1) {
+		t.Errorf("%v headers are counted as missing, want %d", got, missing(first)+1)
+	}
+}
+
+// counterOf reads a metric that has no labels.
+func counterOf(t *testing.T, r *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("there is no metric %s", name)
+	return 0
 }
 
 func TestIdempotencyKeyMakesDuplicates(t *testing.T) {

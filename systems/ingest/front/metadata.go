@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"whittle/internal/httpfield"
@@ -66,7 +67,8 @@ var fieldNames = func() map[string]string {
 		"Content-Length", "Content-Encoding", "Accept-Encoding",
 		"Authorization", "Proxy-Authorization", "Proxy-Authenticate", "Cookie", "Cookie2", "Set-Cookie", "X-Csrf-Token", "X-Xsrf-Token",
 		"X-Api-Key", "X-Auth-Token", "X-Access-Token", "X-Amz-Security-Token", "X-Forwarded-Client-Cert",
-		http.CanonicalHeaderKey(event.HeaderKind), http.CanonicalHeaderKey(event.HeaderSource), http.CanonicalHeaderKey(HeaderAddress),
+		http.CanonicalHeaderKey(event.HeaderKind), http.CanonicalHeaderKey(event.HeaderSource),
+		http.CanonicalHeaderKey(HeaderAddress), http.CanonicalHeaderKey(HeaderMissing),
 	} {
 		m[name] = ""
 	}
@@ -76,9 +78,13 @@ var fieldNames = func() map[string]string {
 // HeaderAddress is the name under which a raw record has its client's address.
 const HeaderAddress = "client-address"
 
+// HeaderMissing is the name under which a raw record says how many of its request's
+// headers it is without, because the bounds did not let them in.
+const HeaderMissing = "headers-missing"
+
 // metadata is the header of a raw record: kind, source and address first, then
-// the request's own headers by name, in lower case, as many as the bounds let in. It is
-// the scratch's memory.
+// the request's own headers by name, in lower case, as many as the bounds let in, and
+// how many they did not. It is the scratch's memory.
 func (c *call) metadata(r *http.Request) []stream.Header {
 	kept := append(c.headers[:0], stream.Header{Name: event.HeaderKind, Value: string(event.Import)})
 	if c.key != "" {
@@ -107,7 +113,9 @@ func (c *call) metadata(r *http.Request) []stream.Header {
 	for i, h := range kept {
 		size += len(h.Name) + len(h.Value)
 		if i >= maxMetadata || size > maxMetadataBytes {
-			return kept[:i]
+			missing := len(kept) - i
+			c.f.metrics.missing.Add(float64(missing))
+			return append(kept[:i], stream.Header{Name: HeaderMissing, Value: strconv.Itoa(missing)})
 		}
 	}
 	return kept

@@ -21,6 +21,7 @@ type metrics struct {
 	// what should have become one and could not be kept.
 	sources, refusedOf, deadLetters *prometheus.CounterVec
 	lostLetters                     prometheus.Counter
+	missing                         prometheus.Counter
 	bytes                           prometheus.Counter
 	cut                             prometheus.Counter
 	append                          prometheus.Histogram
@@ -64,6 +65,9 @@ func newMetrics(r prometheus.Registerer, f *Front) (*metrics, error) {
 		lostLetters: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ingest_dead_letters_lost_total", Help: "Rejected events and bodies that could not be kept as dead letters.",
 		}),
+		missing: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ingest_import_headers_missing_total", Help: "Headers of requests to /import that were beyond what is kept with a record.",
+		}),
 		good: map[event.Kind]prometheus.Counter{},
 	}
 	outcomes := prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -79,7 +83,7 @@ func newMetrics(r prometheus.Registerer, f *Front) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range append(gauges(f), m.requests, m.refused, outcomes, m.bytes, m.cut, m.append, m.duration, m.batch,
-		m.sources, m.refusedOf, m.deadLetters, m.lostLetters) {
+		m.sources, m.refusedOf, m.deadLetters, m.lostLetters, m.missing) {
 		if err := r.Register(c); err != nil {
 			return nil, whittle.Errorf(whittle.Internal, "register metrics: %w", err)
 		}

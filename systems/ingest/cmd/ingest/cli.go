@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -37,7 +38,8 @@ type cli struct {
 
 // AfterApply refuses a flag of a stream that is not the one: who forgot --sink would have
 // the events in a log on this machine. What the environment says for other verbs may stay.
-func (*cli) AfterApply(c *kong.Context) error {
+func (v *cli) AfterApply(c *kong.Context) error {
+	_, v.Serve.sinkSaid = os.LookupEnv("INGEST_SINK")
 	is := map[string]string{}
 	for _, f := range c.Flags() {
 		is[f.Name] = fmt.Sprint(c.FlagValue(f))
@@ -46,6 +48,7 @@ func (*cli) AfterApply(c *kong.Context) error {
 		if p.Flag == nil || p.Flag.Group == nil {
 			continue
 		}
+		v.Serve.sinkSaid = v.Serve.sinkSaid || p.Flag.Name == "sink"
 		name, of := p.Flag.Name, p.Flag.Group.Key
 		sink := "sink"
 		if strings.HasPrefix(name, "to-") {
@@ -56,6 +59,8 @@ func (*cli) AfterApply(c *kong.Context) error {
 			return whittle.Errorf(whittle.Invalid, "--%s does nothing where the stream is %s: give --%s %s, or leave it out", name, is[sink], sink, of)
 		case slices.Contains([]string{"retain-bytes", "retain-age", "p99"}, name) && is[sink] != "embedded" && is["log-first"] == "":
 			return whittle.Errorf(whittle.Invalid, "--%s does nothing where the stream is %s, without --log-first: leave it out", name, is[sink])
+		case name == "dead-bytes" && is["dead"] == noDead:
+			return whittle.Errorf(whittle.Invalid, "--dead-bytes does nothing with --dead %s: leave one out", noDead)
 		}
 	}
 	return nil

@@ -24,6 +24,29 @@ func (p *process) metric(t testing.TB, name string) float64 {
 	return -1
 }
 
+// TestAStreamThatNobodyChose: what the environment has of another stream is said to do
+// nothing, unless somebody chose the embedded log.
+func TestAStreamThatNobodyChose(t *testing.T) {
+	for _, c := range []struct {
+		env  []string
+		args []string
+		want string
+	}{
+		{env: []string{"KAFKA_BROKERS=127.0.0.1:1"}, want: "KAFKA_BROKERS is set and not used"},
+		{env: []string{"STREAM_NAME=clicks"}, want: "KINESIS_STREAM or STREAM_NAME is set and not used"},
+		{env: []string{"NATS_URL=nats://127.0.0.1:1"}, want: "NATS_URL is set and not used"},
+		{env: []string{"KAFKA_BROKERS=127.0.0.1:1", "INGEST_SINK=embedded"}},
+		{env: []string{"KAFKA_BROKERS=127.0.0.1:1"}, args: []string{"--sink", "embedded"}},
+		{env: []string{"KAFKA_TOPIC=t", "AWS_REGION=eu-west-1"}},
+	} {
+		p := start(t, t.TempDir(), c.env, append([]string{"--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0"}, c.args...)...)
+		p.stop(t)
+		if got := p.log.String(); !strings.Contains(got, c.want) || c.want == "" && strings.Contains(got, "is set and not used") {
+			t.Errorf("%v %v: want %q in\n%s", c.env, c.args, c.want, got)
+		}
+	}
+}
+
 // TestLogFirst responds for the local disk and drains to JetStream, over a
 // restart.
 func TestLogFirst(t *testing.T) {

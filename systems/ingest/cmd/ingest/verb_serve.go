@@ -48,6 +48,9 @@ type serveVerb struct {
 	Drain    time.Duration `env:"INGEST_DRAIN" default:"30s" placeholder:"TIME" help:"How long requests in flight may take after SIGTERM (${default})."`
 	LogLevel slog.Level    `env:"INGEST_LOG_LEVEL" default:"INFO" placeholder:"LEVEL" help:"DEBUG, INFO, WARN or ERROR (${default})."`
 	LogJSON  bool          `env:"INGEST_LOG_JSON" help:"Log in JSON."`
+
+	// sinkSaid is whether somebody chose the stream, if only the default one.
+	sinkSaid bool `kong:"-"`
 }
 
 // limitFlags bound what clients send and what all of them hold.
@@ -123,6 +126,7 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	v.warnOfUnusedSink(log)
 	var files *watcher
 	if v.Keys != "" || v.TLSCert != "" {
 		files = newWatcher()
@@ -164,6 +168,26 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 		log.Info("stopped; every acknowledged event is kept", "durability", kept.stream.Durability())
 	}
 	return err
+}
+
+// warnOfUnusedSink says of settings in the environment that name a stream that is not
+// used because nobody chose one: who set KAFKA_BROKERS alone expects events there.
+func (v *serveVerb) warnOfUnusedSink(log *slog.Logger) {
+	if v.sinkSaid {
+		return
+	}
+	for _, s := range []struct {
+		sink, variable string
+		named          bool
+	}{
+		{"kafka", "KAFKA_BROKERS", len(v.KafkaBrokers) > 0},
+		{"kinesis", "KINESIS_STREAM or STREAM_NAME", v.KinesisStream != ""},
+		{"nats", "NATS_URL", v.NatsURL != ""},
+	} {
+		if s.named {
+			log.Warn(s.variable + " is set and not used: events go to the embedded log. Choose by --sink or INGEST_SINK: " + s.sink + ", or embedded to have it so")
+		}
+	}
 }
 
 // tuneGC keeps the heap within a fifth of what is live above it, in place of as
