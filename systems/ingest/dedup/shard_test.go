@@ -101,7 +101,7 @@ func TestWindowIsItsModel(t *testing.T) {
 				w.learn(id, at, second(moment(now)))
 				m.put(id, at, now)
 			}
-			if w.Len() != m.live() || len(w.pending) != len(m.pending) {
+			if w.Len() != m.live() || w.pending.used != len(m.pending) {
 				t.Fatalf("seed %d, step %d: %d entries, want %d", seed, step, w.Len(), m.live())
 			}
 			for _, id := range ids {

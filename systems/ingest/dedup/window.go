@@ -123,8 +123,8 @@ type Window struct {
 	mu         sync.Mutex // guards the following
 	shards     []shard
 	partitions partitionNames
-	pending    map[ID]*pendingClaim // nil: nobody waits for it
-	waited     int                  // how many of them somebody waits for
+	pending    claims
+	fetched    uint32 // of no meaning: it keeps fetch's reads
 }
 
 const maxEntries = 1_000_000_000
@@ -142,7 +142,7 @@ func New(o Options) *Window {
 	for o.Entries/n > maxShardEntries {
 		n *= 2
 	}
-	w := &Window{shards: make([]shard, n), pending: map[ID]*pendingClaim{}, age: int64((o.Age + time.Second - 1) / time.Second)}
+	w := &Window{shards: make([]shard, n), pending: claims{slots: make([]claimSlot, fewestSlots)}, age: int64((o.Age + time.Second - 1) / time.Second)}
 	for i := range w.shards {
 		w.shards[i].init(o.Entries / n)
 	}
@@ -175,6 +175,7 @@ func (w *Window) Claim(ids []ID, now time.Time, claims []Claim) []Claim {
 	since := w.since(w.second(now))
 	for some := range slices.Chunk(ids, atOnce) {
 		w.mu.Lock()
+		w.fetch(some, false)
 		for i := range some {
 			claims = append(claims, w.lockedClaim(&some[i], since))
 		}
@@ -183,20 +184,40 @@ func (w *Window) Claim(ids []ID, now time.Time, claims []Claim) []Claim {
 	return claims
 }
 
-func (w *Window) lockedClaim(id *ID, since uint32) Claim {
-	if f, ok := w.pending[*id]; ok {
-		if f == nil {
-			f = &pendingClaim{done: make(chan struct{})}
-			w.pending[*id] = f
-			w.waited++
+// fewest is how many ids are worth a look beforehand.
+const fewest = 4
+
+// fetch looks beforehand at what will be looked at for each id, and where it is
+// settled for the one that it pushes out. Each look is a miss of the processor's cache: it
+// waits for many of them at once where none depends on the one before.
+func (w *Window) fetch(ids []ID, settle bool) {
+	if len(ids) < fewest {
+		return
+	}
+	sum := uint32(0)
+	for i := range ids {
+		s := w.shard(&ids[i])
+		sum += s.table[s.home(s.tag(&ids[i]))]
+		if settle {
+			sum += s.table[s.home(s.tag(&s.ring[s.oldest].id))]
 		}
-		return Claim{State: Pending, pending: f}
+	}
+	w.fetched = sum
+}
+
+func (w *Window) lockedClaim(id *ID, since uint32) Claim {
+	p, ok := w.pending.find(id)
+	if ok {
+		if p.claim == nil {
+			p.claim = &pendingClaim{done: make(chan struct{})}
+		}
+		return Claim{State: Pending, pending: p.claim}
 	}
 	s := w.shard(id)
 	if i, ok := s.find(id); ok && s.ring[i].second >= since {
 		return Claim{State: Duplicate, Position: w.partitions.unpack(s.packed(i))}
 	}
-	w.pending[*id] = nil // a pendingClaim is made for the first who waits
+	w.pending.take(p, id) // a pendingClaim is made for the first who waits
 	return Claim{}
 }
 
@@ -208,6 +229,7 @@ func (w *Window) Settle(ids []ID, at []stream.Position, received time.Time) {
 	since := w.since(second)
 	for some := range slices.Chunk(ids, atOnce) {
 		w.mu.Lock()
+		w.fetch(some, true)
 		for i := range some {
 			w.shard(&some[i]).put(&some[i], w.partitions.pack(at[i]), second, since)
 			w.lockedEnd(&some[i], at[i], true)
@@ -240,14 +262,10 @@ func (w *Window) learn(id ID, at stream.Position, second uint32) {
 
 // lockedEnd ends a claim, and notifies those who wait for it.
 func (w *Window) lockedEnd(id *ID, at stream.Position, kept bool) {
-	if w.waited > 0 {
-		if f := w.pending[*id]; f != nil {
-			f.position, f.kept = at, kept
-			close(f.done)
-			w.waited--
-		}
+	if f := w.pending.end(id); f != nil {
+		f.position, f.kept = at, kept
+		close(f.done)
 	}
-	delete(w.pending, *id)
 }
 
 // Len returns how many ids the window holds, including expired ones that have
