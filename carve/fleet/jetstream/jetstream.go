@@ -511,10 +511,10 @@ func (m *Member) watchOnce(ctx context.Context, number uint64) error {
 		case <-m.again:
 			return errors.New("the connection was lost")
 		case <-silence.C:
-			return errors.New("it shows nothing")
+			return errSilent
 		case e, open := <-updates.Updates():
 			if !open {
-				return errors.New("the watch has ended")
+				return errEnded
 			}
 			silence.Reset(m.o.Node.Lease)
 			if !m.show(ctx, shownOf(e, number)) {
@@ -526,24 +526,50 @@ func (m *Member) watchOnce(ctx context.Context, number uint64) error {
 
 // reports shows the node the other members' reports, while it leads.
 func (m *Member) reports(ctx context.Context) {
-	own := fleet.Watched(m.o.Node.Member)
 	for ctx.Err() == nil {
-		updates, err := m.open(ctx, fleet.Reports)
-		for err == nil && ctx.Err() == nil {
-			select {
-			case <-ctx.Done():
-			case e, open := <-updates.Updates():
-				switch {
-				case !open:
-					err = errors.New("the watch has ended")
-				case e != nil && e.Key() != own[len(own)-1]: // the own one comes in order with all else
-					m.show(ctx, shownOf(e, 0))
-				}
-			}
+		if err := m.reportsOnce(ctx); err != nil && ctx.Err() == nil {
+			m.o.Log.Debug("the reports are watched again", "err", err)
 		}
 		notify.Sleep(ctx, tick)
 	}
 }
+
+func (m *Member) reportsOnce(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	updates, err := m.open(ctx, fleet.Reports)
+	if err != nil {
+		return err
+	}
+	watched := fleet.Watched(m.o.Node.Member)
+	own := watched[len(watched)-1]
+	// The own ones are among them: where none comes, those of others do not either, and
+	// these would be taken for cut off.
+	silence := time.NewTimer(m.o.Node.Lease)
+	defer silence.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-silence.C:
+			return errSilent
+		case e, open := <-updates.Updates():
+			if !open {
+				return errEnded
+			}
+			if e != nil && e.Key() == own { // it comes in order with all else by the other watch
+				silence.Reset(m.o.Node.Lease)
+			} else if e != nil && !m.show(ctx, shownOf(e, 0)) {
+				return nil
+			}
+		}
+	}
+}
+
+var (
+	errSilent = errors.New("the watch shows nothing")
+	errEnded  = errors.New("the watch has ended")
+)
 
 func (m *Member) open(ctx context.Context, keys ...string) (jetstream.KeyWatcher, error) {
 	short, cancel := context.WithTimeout(ctx, m.o.Node.Lease/2)

@@ -298,6 +298,64 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
+// pause has the consumers of a stream that have a filter, if any, live and bring nothing.
+func pause(t *testing.T, js jetstream.JetStream, name, filter string) (paused int) {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := stream.ListConsumers(t.Context())
+	for c := range all.Info() {
+		if filter != "" && c.Config.FilterSubject != filter {
+			continue
+		}
+		if _, err := stream.PauseConsumer(t.Context(), c.Name, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		paused++
+	}
+	if err := all.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return paused
+}
+
+// TestReportsAreWithheld: a leader whose watch of the others' reports lives and brings
+// nothing watches them anew, and does not go on without them.
+func TestReportsAreWithheld(t *testing.T) {
+	s := serve(t, t.TempDir(), server.RANDOM_PORT)
+	defer stop(s)
+	all := fleetOf(t, "nats://"+s.Addr().String(), 2, 500*time.Millisecond)
+	until(t, "one leads", func() bool { return slices.ContainsFunc(all, (*gateway).leads) })
+	leader := all[slices.IndexFunc(all, (*gateway).leads)]
+	// number is that of the last report that it has, of itself or of the other one.
+	number := func(own bool) (n uint64) {
+		leader.Do(func(node *fleet.Node, _ fleet.Instant) {
+			for _, seat := range node.Members() {
+				if own == (seat.Report.Member == leader.o.Node.Member) {
+					n = seat.Report.Seq
+				}
+			}
+		})
+		return n
+	}
+	until(t, "the other one has reported", func() bool { return number(false) > 0 })
+	js, err := jetstream.New(leader.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pause(t, js, "KV_whittle_test", "$KV.whittle_test."+fleet.Reports) == 0 {
+		t.Fatal("nobody watches the reports")
+	}
+	before, own := number(false), number(true)
+	until(t, "the other one's reports come again", func() bool { return number(false) > before+2 })
+	// By itself the client waits for two heartbeats that do not come.
+	if passed := number(true) - own; passed > 60 || !leader.leads() {
+		t.Errorf("it led without the other one's reports for %d of its own", passed)
+	}
+}
+
 // TestWithheld: exchanges that a consumer does not bring, although the stream has them, come
 // by another one.
 func TestWithheld(t *testing.T) {
@@ -333,19 +391,7 @@ func TestWithheld(t *testing.T) {
 		}
 	}
 	next("1")
-	stream, err := js.Stream(t.Context(), "whittle_test_evidence")
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := stream.ConsumerNames(t.Context())
-	for name := range names.Name() {
-		if _, err := stream.PauseConsumer(t.Context(), name, time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := names.Err(); err != nil {
-		t.Fatal(err)
-	}
+	pause(t, js, "whittle_test_evidence", "")
 	publish("2")
 	publish("3")
 	next("2")

@@ -139,7 +139,7 @@ func (m *Member) followOnce(ctx context.Context, route string, after uint64, tak
 			if m.withheld(ctx, s.stream, route, after) {
 				return after
 			}
-			quiet = min(2*quiet, longestQuiet)
+			quiet = min(2*quiet, longestQuiet*m.o.Node.Lease)
 			continue
 		case err != nil:
 			return after
@@ -153,9 +153,9 @@ func (m *Member) followOnce(ctx context.Context, route string, after uint64, tak
 	}
 }
 
-// longestQuiet is how long a route may be without a message until the stream is asked
-// whether there is one.
-const longestQuiet = time.Minute
+// longestQuiet is how many leases a route may be without a message until the stream is
+// asked whether there is one.
+const longestQuiet = 4
 
 // withheld reports whether the stream has a message of a route that it does not bring: a
 // consumer at a server whose disk was full has been seen to bring nothing for as long as it
