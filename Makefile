@@ -245,8 +245,12 @@ fleet-sim: need-go ## ten million steps of simulated fleets, and mutations of th
 fleet-campaign: need-go ## FLEET_ROUNDS (36) faults of real gateways and NATS servers, each in the middle of a step or a rollback; two versions, clocks, disks
 	@FLEET_ROUNDS=$${FLEET_ROUNDS:-36} go test ./e2e/fleet -count=1 -timeout 2h -v -run 'Faults|Clocks|'$(CAMPAIGN)
 
+.PHONY: bench-member
+bench-member: build ## what a request that passes through costs a member of a fleet next to a gateway that is alone; exit status 1 unless it is shown to be at most 3 % more
+	@go run ./bench/fleet/member $(ARGS)
+
 .PHONY: bench-fleet
-bench-fleet: need-go ## what a fleet costs: a request at a member and alone, the leader with 1 to 30 gateways, reports, records, a rollback's way
+bench-fleet: need-go ## what a fleet costs: the leader with 1 to 30 gateways, reports, records, a rollback's way
 	@go test ./e2e/fleet -run '^$$' -bench . -benchtime 1x -timeout 1h | grep -E '^(Benchmark|FAIL|cpu)'
 	@go test ./carve/fleet ./carve/fleet/part -run '^$$' -bench . | grep -E '^(Benchmark|FAIL)'
 	@go test ./carve/fleet/jetstream -count=1 -run RollbackReachesAll -v | grep -E 'gateways|FAIL'

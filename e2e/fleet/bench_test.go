@@ -2,10 +2,7 @@ package fleet
 
 import (
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"whittle/bench/cputime"
-	"whittle/internal/paired"
 )
 
 // BenchmarkServers is what a report of a gateway costs the three NATS servers that keep
@@ -55,48 +51,6 @@ func BenchmarkServers(b *testing.B) {
 	b.ReportMetric((all()-before)*1000/float64(n), "server-µs/report")
 }
 
-// BenchmarkPassThrough is what a request that only passes through costs a member of a
-// fleet, next to a gateway that is alone: CPU time of both processes over blocks of
-// requests in turn, in random order, with the interval of their ratio. What either spends
-// while nobody asks is in it, and said.
-func BenchmarkPassThrough(b *testing.B) {
-	servers := startCluster(b, 1)
-	alone, member := startWalk(b, nil, 1), startWalk(b, []string{"nats://" + servers.clients[0]}, 1)
-	until(b, "it is connected", func() bool { return member.all[0].fleet().Connected })
-	const pairs, requests = 240, 2000
-	costs := [2][]paired.Share{}
-	rng := rand.New(rand.NewPCG(1, 2))
-	gateways := [2]*whole{alone.all[0], member.all[0]}
-	for _, g := range gateways {
-		g.pass(b, 10*requests)
-	}
-	const rest = 10 * time.Second
-	idle := [2]time.Duration{spent(b, gateways[0]), spent(b, gateways[1])}
-	<-time.After(rest)
-	for i := range idle {
-		idle[i] = spent(b, gateways[i]) - idle[i]
-	}
-	for b.Loop() {
-		for range pairs {
-			first := rng.IntN(2)
-			for _, side := range []int{first, 1 - first} {
-				before := spent(b, gateways[side])
-				gateways[side].pass(b, requests)
-				costs[side] = append(costs[side], paired.Share{Sum: (spent(b, gateways[side]) - before).Seconds() * 1e6, Of: requests})
-			}
-		}
-	}
-	r := paired.NewTest(len(costs[0]), rng).Compare(paired.Mean(costs[0], costs[1]))
-	for i, unit := range []string{"ms/s-alone-idle", "ms/s-member-idle"} {
-		b.ReportMetric(idle[i].Seconds()*1000/rest.Seconds(), unit)
-	}
-	b.ReportMetric(r.A, "µs/alone")
-	b.ReportMetric(r.B, "µs/member")
-	b.ReportMetric(100*(r.Ratio-1), "%more")
-	b.ReportMetric(100*(r.Low-1), "%low")
-	b.ReportMetric(100*(r.High-1), "%high")
-}
-
 // spent is what a gateway's process has used.
 func spent(b *testing.B, of *whole) time.Duration {
 	d, err := cputime.Of(of.p.Pid())
@@ -104,28 +58,6 @@ func spent(b *testing.B, of *whole) time.Duration {
 		b.Fatal(err)
 	}
 	return d
-}
-
-// pass has requests without a route pass through, over a few connections.
-func (g *whole) pass(b *testing.B, n int) {
-	const users = 4
-	var work sync.WaitGroup
-	for range users {
-		work.Go(func() {
-			client := &http.Client{Transport: &http.Transport{}}
-			defer client.CloseIdleConnections()
-			for range n / users {
-				a, err := client.Get("http://" + g.p.Public + "/other")
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				_, _ = io.Copy(io.Discard, a.Body)
-				a.Body.Close()
-			}
-		})
-	}
-	work.Wait()
 }
 
 // BenchmarkFleet is what the gateway that leads and the others spend in fleets of several

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/notify"
 )
 
 const (
@@ -29,6 +30,8 @@ type batch struct {
 
 // outbox has the outcomes that wait to be sent. What comes faster is a sample.
 type outbox struct {
+	some notify.Signal // it is not empty any more
+
 	mu     sync.Mutex // guards the following
 	routes map[string][]whittle.Outcome
 }
@@ -37,6 +40,7 @@ func (b *outbox) put(o *whittle.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.routes == nil {
+		b.some.Notify()
 		b.routes = map[string][]whittle.Outcome{}
 	}
 	if all := b.routes[o.Route]; len(all) < maxOutcomes {
@@ -52,15 +56,16 @@ func (b *outbox) take() map[string][]whittle.Outcome {
 	return all
 }
 
-// run sends what has come, until ctx ends.
+// run sends what has come, until ctx ends. A gateway without users is not woken.
 func (b *outbox) run(ctx context.Context, p *Part) {
-	tick := time.NewTicker(outcomesEvery)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-b.some:
+		}
+		if !notify.Sleep(ctx, outcomesEvery) {
+			return
 		}
 		for route, all := range b.take() {
 			p.send(&batch{Version: outcomesVersion, Route: route, Outcomes: all})
