@@ -84,10 +84,10 @@ func nodeClients(t *testing.T) string {
 		"npm", "ci", "--silent", "--no-audit", "--no-fund")
 }
 
-// pythonClients has one environment with both SDKs.
+// pythonClients has one environment with both SDKs and AWS's library for KPL records.
 func pythonClients(t *testing.T, python string) string {
 	t.Helper()
-	return installed(t, "Segment's and RudderStack's Python SDKs", "let pip reach its index (apt-get install python3-venv)", []string{"requirements.txt"},
+	return installed(t, "packages of Python clients", "let pip reach its index (apt-get install python3-venv)", []string{"requirements.txt"},
 		"sh", "-c", python+" -m venv env && env/bin/pip install --quiet --disable-pip-version-check -r requirements.txt")
 }
 

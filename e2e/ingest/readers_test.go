@@ -77,10 +77,36 @@ func lambdaEvent(t *testing.T, stream string, records []shardRecord) []byte {
 	return text
 }
 
-// TestOtherReadersOfKinesis has events read by what others read streams with: a
-// Lambda handler in Node.js with AWS's library for KPL records, the KCL's own
-// code between a shard and a consumer, and what Firehose makes of records, one
-// behind the other. Each finds every event once, byte for byte.
+// firehoseEvent is what Firehose calls a function with that transforms a stream's
+// records, by its documentation.
+func firehoseEvent(t *testing.T, stream string, records []shardRecord) []byte {
+	t.Helper()
+	type m = map[string]any
+	var all []m
+	for i, r := range records {
+		all = append(all, m{
+			"recordId": fmt.Sprint(i), "data": base64.StdEncoding.EncodeToString(r.Data), "approximateArrivalTimestamp": r.ApproximateArrivalTimestamp.UnixMilli(),
+			"kinesisRecordMetadata": m{
+				"shardId": r.shard, "partitionKey": *r.PartitionKey, "sequenceNumber": *r.SequenceNumber, "subsequenceNumber": 0,
+				"approximateArrivalTimestamp": r.ApproximateArrivalTimestamp.UnixMilli(),
+			},
+		})
+	}
+	text, err := json.Marshal(m{
+		"invocationId": "1", "region": kinesistest.Region, "deliveryStreamArn": "arn:aws:firehose:" + kinesistest.Region + ":000000000000:deliverystream/" + stream,
+		"sourceKinesisStreamArn": "arn:aws:kinesis:" + kinesistest.Region + ":000000000000:stream/" + stream, "records": all,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestOtherReadersOfKinesis has events read by what others read streams with: Lambda
+// handlers and functions that transform records for Firehose, in Node.js and Python with
+// AWS's libraries for KPL records, the KCL's own code between a shard and a consumer, and
+// what Firehose makes of records, one behind the other. Each finds every event once, byte
+// for byte.
 func TestOtherReadersOfKinesis(t *testing.T) {
 	const n = 40
 	api := &kinesistest.API{URL: kinesisAPI(t, "alone").URL}
@@ -119,13 +145,23 @@ func TestOtherReadersOfKinesis(t *testing.T) {
 				cmd.Stdin = &lines
 				holdEvents(t, cmd, events)
 			})
+			t.Run("Lambda in Python", func(t *testing.T) {
+				cmd := exec.CommandContext(t.Context(), pythonReader(t), "clients/lambda.py")
+				cmd.Stdin = bytes.NewReader(lambdaEvent(t, name, records))
+				holdEvents(t, cmd, events)
+			})
+			t.Run("Firehose's transformation", func(t *testing.T) {
+				node, modules := needs.Node(t), nodeClients(t)
+				cmd := exec.CommandContext(t.Context(), node, "clients/firehose.js", filepath.Join(modules, "node_modules"))
+				cmd.Stdin = bytes.NewReader(firehoseEvent(t, name, records))
+				holdFile(t, cmd, events)
+			})
+			t.Run("Firehose's transformation in Python", func(t *testing.T) {
+				cmd := exec.CommandContext(t.Context(), pythonReader(t), "clients/firehose.py")
+				cmd.Stdin = bytes.NewReader(firehoseEvent(t, name, records))
+				holdFile(t, cmd, events)
+			})
 			if name == "alone" {
-				t.Run("Lambda in Python", func(t *testing.T) {
-					python := needs.Tool(t, "a Lambda handler in Python", "apt-get install python3", "python3")
-					cmd := exec.CommandContext(t.Context(), python, "clients/lambda.py")
-					cmd.Stdin = bytes.NewReader(lambdaEvent(t, name, records))
-					holdEvents(t, cmd, events)
-				})
 				// Firehose takes records of the KPL apart before.
 				var file strings.Builder
 				for _, r := range records {
@@ -178,6 +214,26 @@ func TestWhatOthersSeeOfBytes(t *testing.T) {
 			t.Errorf("%s: events of %v", name, users)
 		}
 	}
+}
+
+// pythonReader is a Python that has AWS's library for KPL records.
+func pythonReader(t *testing.T) string {
+	t.Helper()
+	python := needs.Tool(t, "readers of Kinesis in Python", "apt-get install python3-venv", "python3")
+	return filepath.Join(pythonClients(t, python), "env", "bin", "python")
+}
+
+// holdFile runs a function that transforms records for Firehose, and holds what it then
+// puts into a file.
+func holdFile(t *testing.T, reader *exec.Cmd, events []string) {
+	t.Helper()
+	var complaints bytes.Buffer
+	reader.Stderr = &complaints
+	out, err := reader.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &complaints)
+	}
+	holdLines(t, strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), events)
 }
 
 func kclJars(t *testing.T) (java, dir string) {
