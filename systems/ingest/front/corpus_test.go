@@ -211,6 +211,14 @@ func ofVendors() []sent {
 		refused("Mixpanel's form", "/v1/track", `data=eyJldmVudCI6ImUifQ%3D%3D`, notJSON, "Content-Type: application/x-www-form-urlencoded"),
 		refused("Snowplow's events", "/v1/track", `{"schema":"iglu:x","data":[{"e":"pv"}]}`, nobody),
 		keptAs("Amplitude's events as they are", `{"api_key":"k","events":[{"user_id":"u"}]}`, asJSON),
+		keptAs("what Vector, Fluent Bit and Logstash send together", `[{"message":"a"},{"message":"b"}]`, asJSON),
+		keptAs("Fluent Bit's MessagePack", "\xdd\x00\x00\x00\x01\x81\xa1a\x01", "Content-Type: application/msgpack"),
+		keptAs("Mixpanel's import as it is", `[{"event":"e","properties":{"distinct_id":"u","$insert_id":"i"}}]`, asJSON),
+		keptAs("a protobuf of OpenTelemetry", "\x0a\x02\x08\x01", "Content-Type: application/x-protobuf"),
+		unread(404, "OpenTelemetry's traces", "/v1/traces", `{"resourceSpans":[]}`, "no such endpoint", asJSON),
+		unread(404, "OpenTelemetry's logs", "/v1/logs", "\x0a\x00", "no such endpoint", "Content-Type: application/x-protobuf"),
+		unread(401, "Splunk's token", "/import", `{"event":"e"}`, "the credentials cannot be read", "Authorization: Splunk t"),
+		unread(415, "snappy", "/import", "x", "not one of gzip, deflate, zstd", "Content-Encoding: snappy"),
 		keptAs("CloudEvents as they are", `[{"specversion":"1.0","id":"1"}]`, "Content-Type: application/cloudevents-batch+json"),
 	}
 }
