@@ -67,7 +67,8 @@ func (manVerb) Run(s cmdline.Streams, c *kong.Context) error {
 }
 
 type completionVerb struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+	Shell   string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+	Command string `default:"whittle" placeholder:"NAME" help:"The name that the program is called by (${default}), where it is another one."`
 }
 
 // Help gives the examples.
@@ -77,12 +78,16 @@ func (completionVerb) Help() string {
 Examples:
   source <(whittle completion bash)
   whittle completion zsh > "${fpath[1]}/_whittle"
-  whittle completion fish > ~/.config/fish/completions/whittle.fish`
+  whittle completion fish > ~/.config/fish/completions/whittle.fish
+  source <(whittle-fleet completion bash --command whittle-fleet)`
 }
 
 // Run prints the shell's script.
 func (v *completionVerb) Run(s cmdline.Streams, c *kong.Context) error {
-	return manual.Completion(s.Out, v.Shell, c.Model)
+	if err := manual.Completion(s.Out, v.Shell, v.Command, c.Model); err != nil {
+		return whittle.Errorf(whittle.Invalid, "--command: %w", err)
+	}
+	return nil
 }
 
 type healthVerb struct {

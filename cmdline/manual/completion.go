@@ -3,6 +3,7 @@ package manual
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,18 +13,25 @@ import (
 // Shells are those that completions are made for.
 var Shells = []string{"bash", "zsh", "fish"}
 
-// Completion writes what a shell sources to complete the program's verbs, their flags and
-// these flags' words; where any text may stand, it completes names of files.
-func Completion(w io.Writer, shell string, app *kong.Application) error {
+// command is what a program may be called by: shells read it as a word.
+var command = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// Completion writes what a shell sources to complete the verbs of a program that is called
+// by a name, their flags and these flags' words; where any text may stand, it completes
+// names of files.
+func Completion(w io.Writer, shell, name string, app *kong.Application) error {
+	if !command.MatchString(name) {
+		return fmt.Errorf("%q is no name of a command: letters, digits, dots, dashes and underscores", name)
+	}
 	root := read(app.Node, nil)
 	var b strings.Builder
 	switch shell {
 	case "bash":
-		bash(&b, app.Name, &root)
+		bash(&b, name, &root)
 	case "zsh":
-		zsh(&b, app.Name, &root)
+		zsh(&b, name, &root)
 	case "fish":
-		fish(&b, app.Name, &root)
+		fish(&b, name, &root)
 	default:
 		return fmt.Errorf("%q is no shell that completions are made for: %s", shell, strings.Join(Shells, ", "))
 	}

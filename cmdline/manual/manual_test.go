@@ -73,7 +73,7 @@ var completed = []struct {
 func script(t *testing.T, shell string) string {
 	t.Helper()
 	var b strings.Builder
-	if err := Completion(&b, shell, app(t)); err != nil {
+	if err := Completion(&b, shell, app(t).Name, app(t)); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -172,8 +172,29 @@ func TestMan(t *testing.T) {
 }
 
 func TestNoSuchShell(t *testing.T) {
-	if err := Completion(&strings.Builder{}, "tcsh", app(t)); err == nil {
+	if err := Completion(&strings.Builder{}, "tcsh", "made", app(t)); err == nil {
 		t.Error("completions for tcsh")
+	}
+}
+
+// TestAnotherName completes a program that is called by another name, which is a word and
+// nothing else: a shell reads it.
+func TestAnotherName(t *testing.T) {
+	bash := needs.Tool(t, "completions in bash", "apt-get install bash", "bash")
+	var b strings.Builder
+	if err := Completion(&b, "bash", "engine-fleet", app(t)); err != nil {
+		t.Fatal(err)
+	}
+	script := b.String() + `
+COMP_WORDS=(engine-fleet record l); COMP_CWORD=2; _engine-fleet; printf '%s\n' "${COMPREPLY[@]}"; complete -p engine-fleet`
+	out, err := exec.CommandContext(t.Context(), bash, "--norc", "-uc", script).CombinedOutput()
+	if want := "live\nlist\ncomplete -o filenames -F _engine-fleet engine-fleet\n"; err != nil || string(out) != want {
+		t.Errorf("%v: %s", err, out)
+	}
+	for _, name := range []string{"", "-x", "a b", "x;reboot", "$(x)", "x\ny", "../x"} {
+		if err := Completion(&b, "bash", name, app(t)); err == nil {
+			t.Errorf("completions for %q", name)
+		}
 	}
 }
 

@@ -145,7 +145,10 @@ type file struct {
 	mode    int64
 }
 
-// extras are what goes with every binary. They are made by the binary itself, built for
+// completions is the folder of what shells source, for each program by its name.
+const completions = "completions/"
+
+// extras are what goes with the binaries. They are made by the binary itself, built for
 // this machine.
 func (r *release) extras(ctx context.Context) ([]file, error) {
 	self := filepath.Join(r.work, "self")
@@ -153,14 +156,17 @@ func (r *release) extras(ctx context.Context) ([]file, error) {
 		return nil, err
 	}
 	var files []file
-	for path, args := range map[string][]string{
-		"man/whittle.1":            {"man"},
-		"completions/whittle.bash": {"completion", "bash"},
-		"completions/_whittle":     {"completion", "zsh"},
-		"completions/whittle.fish": {"completion", "fish"},
-		"whittle.schema.json":      {"schema"},
-		"routes.schema.json":       {"schema", "--include"},
-	} {
+	says := map[string][]string{
+		"man/whittle.1":       {"man"},
+		"whittle.schema.json": {"schema"},
+		"routes.schema.json":  {"schema", "--include"},
+	}
+	for _, p := range programs {
+		says[completions+p.name+".bash"] = []string{"completion", "bash", "--command", p.name}
+		says[completions+"_"+p.name] = []string{"completion", "zsh", "--command", p.name}
+		says[completions+p.name+".fish"] = []string{"completion", "fish", "--command", p.name}
+	}
+	for path, args := range says {
 		said, err := output(exec.CommandContext(ctx, self, args...))
 		if err != nil {
 			return nil, err
@@ -181,6 +187,18 @@ func (r *release) extras(ctx context.Context) ([]file, error) {
 	return files, nil
 }
 
+// own are the extras without the other programs' completions.
+func (p program) own(extra []file) (all []file) {
+	for _, f := range extra {
+		of, ok := strings.CutPrefix(f.path, completions)
+		of = strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(of, ".bash"), ".fish"), "_")
+		if !ok || of == p.name {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
 // make writes a target's archives, what is in their binaries, and on Linux its package.
 func (r *release) make(ctx context.Context, t target, extra []file) error {
 	for _, p := range programs {
@@ -193,7 +211,7 @@ func (r *release) make(ctx context.Context, t target, extra []file) error {
 			return err
 		}
 		name := p.name + "_" + strings.TrimPrefix(r.version, "v") + "_" + t.String()
-		archive, err := r.archive(name, append([]file{{p.name, b, 0o755}}, extra...))
+		archive, err := r.archive(name, append([]file{{p.name, b, 0o755}}, p.own(extra)...))
 		if err != nil {
 			return err
 		}

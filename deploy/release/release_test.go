@@ -110,6 +110,11 @@ func lookIntoArchive(t *testing.T, program string, b []byte) {
 		}
 		_, name, _ := strings.Cut(h.Name, "/")
 		names = append(names, name)
+		if name == "completions/"+program+".bash" {
+			if said, err := io.ReadAll(r); err != nil || !strings.HasSuffix(string(said), " -F _"+program+" "+program+"\n") {
+				t.Errorf("%s completes another command: %v", name, err)
+			}
+		}
 		if name != program {
 			continue
 		}
@@ -128,7 +133,7 @@ func lookIntoArchive(t *testing.T, program string, b []byte) {
 			t.Error("the binary names the folder that it was built in")
 		}
 	}
-	want := []string{program, "CHANGELOG.md", "LICENSE", "README.md", "completions/_whittle", "completions/whittle.bash", "completions/whittle.fish", "etc/whittle.yaml", "man/whittle.1", "routes.schema.json", "systemd/whittle.service", "whittle.schema.json"}
+	want := []string{program, "CHANGELOG.md", "LICENSE", "README.md", "completions/_" + program, "completions/" + program + ".bash", "completions/" + program + ".fish", "etc/whittle.yaml", "man/whittle.1", "routes.schema.json", "systemd/whittle.service", "whittle.schema.json"}
 	if !slices.Equal(names, want) {
 		t.Errorf("the archive has %q", names)
 	}
