@@ -93,7 +93,7 @@ type Member struct {
 	asked    time.Time
 	trouble  error // of the watch or of a write, the last time; nil: there was none
 	away     error // of the last attempt to connect
-	lost     error // of an exchange, the last time; nil: the last one was sent
+	lost     loss
 	refused  refusal
 	kv       jetstream.KeyValue
 	evidence opened

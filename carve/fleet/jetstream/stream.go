@@ -48,11 +48,11 @@ func (m *Member) Remembers() time.Duration { return m.window() - onItsWay }
 func (m *Member) Publish(ctx context.Context, route, id string, message []byte) error {
 	s, err := m.stream(ctx)
 	if err != nil {
-		m.note(&m.lost, err)
+		m.lose(err)
 		return whittle.Errorf(whittle.Unavailable, "look up the fleet's stream: %w", err)
 	}
 	_, err = s.js.PublishMsg(ctx, &client.Msg{Subject: m.subject(route), Data: message}, jetstream.WithMsgID(id))
-	m.note(&m.lost, err)
+	m.lose(err)
 	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, client.ErrNoResponders) {
 		m.forget()
 	}

@@ -107,6 +107,31 @@ func (r *refusal) String() string {
 	return "NATS refuses what a fleet needs (" + strings.TrimPrefix(r.err.Error(), client.ErrPermissionViolation.Error()+": ") + "): give this gateway's user the permissions that docs/fleet.md has"
 }
 
+// loss is why the last exchange could not be sent; nil: it was.
+type loss struct {
+	err error
+	at  time.Time
+}
+
+// losing is for how long an exchange that could not be sent says that none can: one that
+// NATS has not taken is tried again every few seconds, so what is not is over.
+const losing = 30 * time.Second
+
+// why is what keeps exchanges from being sent now. A refusal is one until NATS takes one.
+func (l loss) why(now time.Time) error {
+	var refused *jetstream.APIError
+	if errors.As(l.err, &refused) || now.Sub(l.at) < losing {
+		return l.err
+	}
+	return nil
+}
+
+func (m *Member) lose(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lost = loss{err, time.Now()}
+}
+
 // note keeps the last error of one kind.
 func (m *Member) note(kind *error, err error) {
 	m.mu.Lock()
@@ -150,7 +175,7 @@ func (m *Member) Trouble() string {
 // Wrong is what somebody should look at though the fleet is heard of, each one sentence.
 func (m *Member) Wrong() (all []string) {
 	m.mu.Lock()
-	err, refused, isRefused := m.lost, m.refused, m.isRefused()
+	err, refused, isRefused := m.lost.why(time.Now()), m.refused, m.isRefused()
 	m.mu.Unlock()
 	if isRefused {
 		all = append(all, refused.String()+".")
