@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -50,10 +51,25 @@ func (p *Part) Order(ctx context.Context, route string, o rollout.Order) error {
 		}
 		return json.Marshal(order{Version: orderVersion, Route: route, Order: stamped})
 	}
-	fell := false
-	reply, err := p.ask(ctx, question, func() { fell = p.fall(route, &o) })
-	if fell && whittle.CodeOf(err) == whittle.Unavailable {
-		return whittle.Errorf(whittle.Unavailable, "nobody leads the fleet at the moment, so the circuit breaker has been opened: users are on the monolith here, and at every gateway that is connected or will be").
+	var fell atomic.Bool
+	fall := func() {
+		if p.fall(route, &o) {
+			fell.Store(true)
+		}
+	}
+	// One that hangs is not known to: who rolls back does not wait until another leads.
+	over := make(chan struct{})
+	hurry := time.AfterFunc(p.o.Fleet.Node.Lease/2, func() { defer close(over); fall() })
+	reply, err := p.ask(ctx, question, fall)
+	if !hurry.Stop() {
+		<-over
+	}
+	if code := whittle.CodeOf(err); fell.Load() && (code == whittle.Unavailable || code == whittle.DeadlineExceeded) {
+		who := "nobody leads the fleet at the moment"
+		if code == whittle.DeadlineExceeded {
+			who = "the gateway that leads has not responded"
+		}
+		return whittle.Errorf(code, "%s, so the circuit breaker has been opened: users are on the monolith here, and at every gateway that is connected or will be", who).
 			WithHint("give the order again when whittle fleet says who leads, so that the time line has it")
 	}
 	if err != nil {
@@ -73,12 +89,12 @@ func (p *Part) Order(ctx context.Context, route string, o rollout.Order) error {
 	return nil
 }
 
-// fall takes users off the candidate, at every gateway that can be reached, before anybody
-// leads who could carry out a rollback. False: that is not what the order is for.
+// fall takes users off the candidate, at every gateway that can be reached, where nobody
+// leads, or responds, who could carry out a rollback. False: that is not what the order is for.
 func (p *Part) fall(route string, o *rollout.Order) bool {
 	what, lowers := map[rollout.Kind]string{rollout.Rollback: "roll back", rollout.Off: "switch off"}[o.Kind]
 	return lowers && p.member.Do(func(n *fleet.Node, _ fleet.Instant) {
-		n.Fall(route, "an order to "+what+" was given while nobody led the fleet")
+		n.Fall(route, "an order to "+what+" was given, and nobody who leads the fleet responded")
 	})
 }
 

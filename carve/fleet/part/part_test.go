@@ -75,6 +75,7 @@ type gateway struct {
 	*Part
 	name string
 	end  func()
+	hung sync.Once
 
 	mu      sync.Mutex // guards the following
 	at      whittle.Position
@@ -82,9 +83,18 @@ type gateway struct {
 	counts  whittle.Counts
 	use     breaker.Use
 	leaving int
+	hang    chan struct{} // nil: it does not hang; it does until this is closed
+	hangs   chan struct{} // is closed once it does
 }
 
 func (g *gateway) Apply(_ string, p whittle.Position) bool {
+	g.mu.Lock()
+	hang := g.hang
+	g.mu.Unlock()
+	if hang != nil {
+		g.hung.Do(func() { close(g.hangs) })
+		<-hang
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if p.Generation > g.at.Generation {
@@ -323,6 +333,43 @@ func TestARollbackNeedsNoLeader(t *testing.T) {
 	}
 	until(t, "b has users", func() bool { p, _ := b.position(); return p.Share == 5000 })
 	b.fall(name, &rollout.Order{Kind: rollout.Rollback})
+	until(t, "a has none", func() bool { p, _ := a.position(); return p.Share == 0 })
+	until(t, "it is decided", func() bool { r, err := b.Route(name); return err == nil && r.Phase == whittle.PhaseRolledBack })
+}
+
+// TestARollbackDoesNotWaitForALeaderThatHangs: it holds the lease and the connection, and
+// responds nothing.
+func TestARollbackDoesNotWaitForALeaderThatHangs(t *testing.T) {
+	url := serve(t)
+	a := join(t, url, "a", routes("http://c"))
+	until(t, "a leads", func() bool { return leads(a) })
+	b := join(t, url, "b", routes("http://c"))
+	if err := b.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "b has users", func() bool { p, _ := b.position(); return p.Share == 5000 })
+	hang, hangs := make(chan struct{}), make(chan struct{})
+	a.mu.Lock()
+	a.hang, a.hangs = hang, hangs
+	a.mu.Unlock()
+	goOn := sync.OnceFunc(func() {
+		a.mu.Lock()
+		a.hang = nil
+		a.mu.Unlock()
+		close(hang)
+	})
+	defer goOn()
+	<-hangs
+	ctx, cancel := context.WithCancel(t.Context())
+	ordered := make(chan error, 1)
+	go func() { ordered <- b.Order(ctx, name, rollout.Order{Kind: rollout.Rollback, Reason: "a test"}) }()
+	until(t, "b has none", func() bool { p, _ := b.position(); return p.Share == 0 && p.Phase == whittle.PhaseRolledBack })
+	cancel()
+	err := <-ordered
+	goOn()
+	if err != nil && !strings.Contains(err.Error(), "the circuit breaker has been opened") {
+		t.Error(err)
+	}
 	until(t, "a has none", func() bool { p, _ := a.position(); return p.Share == 0 })
 	until(t, "it is decided", func() bool { r, err := b.Route(name); return err == nil && r.Phase == whittle.PhaseRolledBack })
 }
