@@ -114,12 +114,13 @@ RACE_SKIP := 'Scripts/(about|check|find|help|load|new|profile|record|replay|usag
 # processes, and the detector makes them too slow for the times they hold.
 RACE_ROOMS := ./carve/gateway/... ./carve/fleet/... ./carve/control/... ./carve/state/... ./carve/admin/... ./load/... ./internal/latency/... ./systems/... ./cmd/... ./record/recorder ./record/journal ./record/replay ./profile/collect ./e2e/passthrough/...
 
+# A build names its commit where git has it, whatever GOFLAGS says.
 .PHONY: build
 build: need-go $(CASCADE) ## bin/whittle, one static binary, bin/whittle-fleet, the same with a NATS server in it, and bin/demo with its services
 	@mkdir -p $(BIN)
-	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(BIN)/whittle ./cmd/whittle
-	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -tags embedded -o $(BIN)/whittle-fleet ./cmd/whittle
-	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/demo ./systems/count/cmd/... ./systems/ingest/cmd/... ./systems/emojify/cmd/... ./bench/proof
+	@CGO_ENABLED=0 go build -buildvcs=auto -trimpath -ldflags='-s -w' -o $(BIN)/whittle ./cmd/whittle
+	@CGO_ENABLED=0 go build -buildvcs=auto -trimpath -ldflags='-s -w' -tags embedded -o $(BIN)/whittle-fleet ./cmd/whittle
+	@CGO_ENABLED=0 go build -buildvcs=auto -trimpath -o $(BIN)/ ./cmd/demo ./systems/count/cmd/... ./systems/ingest/cmd/... ./systems/emojify/cmd/... ./bench/proof
 
 # Packaging has a module of its own (deploy/go.mod): what it imports is not whittle's.
 .PHONY: release release-check
