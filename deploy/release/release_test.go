@@ -221,3 +221,20 @@ func lookIntoPackage(t *testing.T, b []byte) {
 		}
 	}
 }
+
+// TestEachHasItsOwnCompletions, and all else with the others.
+func TestEachHasItsOwnCompletions(t *testing.T) {
+	extra := []file{{path: "man/whittle.1"}}
+	for _, p := range programs {
+		extra = append(extra, file{path: completions + p.name + ".bash"}, file{path: completions + "_" + p.name}, file{path: completions + p.name + ".fish"})
+	}
+	for _, p := range programs {
+		var got []string
+		for _, f := range p.own(extra) {
+			got = append(got, f.path)
+		}
+		if want := []string{"man/whittle.1", "completions/" + p.name + ".bash", "completions/_" + p.name, "completions/" + p.name + ".fish"}; !slices.Equal(got, want) {
+			t.Errorf("%s has %q", p.name, got)
+		}
+	}
+}

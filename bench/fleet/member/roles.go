@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -73,8 +74,12 @@ func (c *conn) ask(n int) error {
 		if err != nil {
 			return fmt.Errorf("read a response: %w", err)
 		}
-		if _, err := io.Copy(io.Discard, a.Body); err != nil || a.StatusCode != http.StatusOK {
-			return fmt.Errorf("read a response: status %d, %w", a.StatusCode, err)
+		_, err = io.Copy(io.Discard, a.Body)
+		if err := errors.Join(err, a.Body.Close()); err != nil {
+			return fmt.Errorf("read a response: %w", err)
+		}
+		if a.StatusCode != http.StatusOK {
+			return fmt.Errorf("the gateway responds with status %d", a.StatusCode)
 		}
 	}
 	return nil
