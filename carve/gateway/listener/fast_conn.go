@@ -176,7 +176,7 @@ func (c *fastConn) handOver() {
 		s.http2.Start(under, nil, &numbered{number: c.numbered.number, under: c.numbered.under, net: under})
 		return
 	}
-	g := newStrictConn(under, s.c.HeaderBytes, &s.malformed, &s.draining)
+	g := newStrictConn(under, s.c.HeaderBytes, &s.malformed, &s.ending)
 	g.first, g.number, g.tls = !c.used, c.numbered.number, c.tls
 	c.l.odd.give(g)
 }

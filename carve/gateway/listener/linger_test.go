@@ -44,3 +44,29 @@ func TestLingeringEndsWithTheClient(t *testing.T) {
 		_, _ = c.Close(), client.Close()
 	}
 }
+
+// silentConn is a connection from which nothing may be read.
+type silentConn struct {
+	net.Conn
+	t *testing.T
+}
+
+func (c silentConn) CloseWrite() error { return nil }
+
+func (c silentConn) Read([]byte) (int, error) {
+	c.t.Error("it is waited for")
+	return 0, net.ErrClosed
+}
+
+// TestWhatHadItsTimeIsNotLingeredFor: a server that cuts what is left waits for none of it.
+func TestWhatHadItsTimeIsNotLingeredFor(t *testing.T) {
+	c, client := net.Pipe()
+	defer client.Close()
+	var server ending
+	g := newStrictConn(silentConn{c, t}, 1<<10, new(atomic.Int64), &server)
+	g.EndRequests()
+	server.cuts.Store(true)
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}

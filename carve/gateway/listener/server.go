@@ -68,8 +68,7 @@ type Server struct {
 	crowdedLog         atomic.Int64 // when it was last logged, Unix ns
 	// conns numbers the connections.
 	conns atomic.Uint64
-	// draining says that no connection is to be kept.
-	draining atomic.Bool
+	ending
 	// slots are what client connections hold, on whichever listener.
 	slots chan struct{}
 	// replaced is closed when another process accepts connections.
@@ -228,7 +227,8 @@ func (s *Server) run(ctx context.Context, all []*serving, servers []server) erro
 	for _, one := range servers {
 		running.Go(func() {
 			if one.Shutdown(grace) != nil {
-				_ = one.Close() // what is left has had its time
+				s.cuts.Store(true) // what is left has had its time
+				_ = one.Close()
 			}
 		})
 	}

@@ -115,7 +115,7 @@ func (s *sorter) serve(c net.Conn, state *tls.ConnectionState) {
 		s.fastPath.start(c, state)
 		return
 	}
-	g := newStrictConn(c, s.server.c.HeaderBytes, &s.server.malformed, &s.server.draining)
+	g := newStrictConn(c, s.server.c.HeaderBytes, &s.server.malformed, &s.server.ending)
 	g.tls = state
 	s.http1.give(g)
 }

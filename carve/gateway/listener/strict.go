@@ -31,8 +31,7 @@ var errFraming = errors.New("the request's framing is not exact")
 type Conn struct {
 	net.Conn
 	malformed *atomic.Int64
-	// draining says that the server ends; nil: it does not.
-	draining *atomic.Bool
+	server    *ending // nil: it does not end
 
 	// ahead is what Await has read, and nobody since; reading guards it, and reads of
 	// Conn.
@@ -65,6 +64,19 @@ type Conn struct {
 	tls *tls.ConnectionState
 }
 
+// ending is how far a server has come in ending.
+type ending struct {
+	// draining says that no connection is to be kept, cuts that what is left has had its time.
+	draining, cuts atomic.Bool
+}
+
+func (g *Conn) draining() *atomic.Bool {
+	if g.server == nil {
+		return nil
+	}
+	return &g.server.draining
+}
+
 // preface is how a connection of HTTP/2 begins, whose frames say their own length.
 const preface = "PRI * HTTP/2.0\r\n"
 
@@ -72,10 +84,10 @@ const preface = "PRI * HTTP/2.0\r\n"
 const more = 8 << 10
 
 // newStrictConn bounds a head at limit, beyond which net/http responds with 431.
-func newStrictConn(c net.Conn, limit int, malformed *atomic.Int64, draining *atomic.Bool) *Conn {
+func newStrictConn(c net.Conn, limit int, malformed *atomic.Int64, server *ending) *Conn {
 	const perField, fields = 16, 2000
 	limits := http1.Limits{Head: limit, Fields: max(limit/perField, fields)}
-	g := &Conn{Conn: c, malformed: malformed, draining: draining, first: true}
+	g := &Conn{Conn: c, malformed: malformed, server: server, first: true}
 	g.head.Limits, g.body.Limits = limits, limits
 	return g
 }
@@ -180,16 +192,17 @@ func (g *Conn) lengthen(p []byte) int {
 func (g *Conn) EndRequests() { g.over.Store(true) }
 
 // Close implements net.Conn. It lingers once: who closes the connection again, as a server
-// does with those that have had their time, closes it at once.
+// does with those that have had their time, closes it at once. So does whoever closes it
+// first then, since a server closes one after the other.
 func (g *Conn) Close() error {
-	if g.closing.Swap(true) {
+	if g.closing.Swap(true) || g.server != nil && g.server.cuts.Load() {
 		return g.Conn.Close()
 	}
 	switch bad := g.bad.Load(); {
 	case bad && g.CloseWrite() == nil:
 		linger(g.Conn, shortly, nil)
 	case !bad && g.over.Load() && g.CloseWrite() == nil:
-		linger(g.Conn, patiently, g.draining)
+		linger(g.Conn, patiently, g.draining())
 	}
 	return g.Conn.Close()
 }
