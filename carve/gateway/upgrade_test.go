@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -84,7 +85,7 @@ func TestUpgradedConnectionsHaveTheirOwnTime(t *testing.T) {
 			slow := ask("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n", http.StatusOK)
 			upgraded := ask("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n", http.StatusSwitchingProtocols)
 			leave(g, end)
-			if n, err := upgraded.Read(make([]byte, 1)); err != io.EOF {
+			if n, err := upgraded.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 				t.Errorf("the upgraded connection gives %d, %v", n, err)
 			}
 			select {
