@@ -185,7 +185,7 @@ func (m *mapped) find(f *profile.Function, of int) int {
 func sourceFile(script, source string) string {
 	if _, rest, ok := strings.Cut(source, "://"); ok {
 		if strings.HasPrefix(source, "file://") {
-			return rest
+			return unescaped(rest)
 		}
 		_, rest, _ = strings.Cut(rest, "/") // webpack://NAME/./src/a.ts
 		if strings.HasPrefix(rest, "webpack/") {
@@ -193,7 +193,17 @@ func sourceFile(script, source string) string {
 		}
 		return above(script, path.Clean(strings.TrimSuffix(rest, "?")))
 	}
-	return relativeTo(script, source)
+	return unescaped(relativeTo(script, source))
+}
+
+// unescaped gives the path of a file whose name is a URL's, as of Next's "[id]". A file that
+// is called so as it stands keeps its name.
+func unescaped(file string) string {
+	name, err := url.PathUnescape(file)
+	if _, missing := os.Stat(file); err != nil || missing == nil {
+		return file
+	}
+	return name
 }
 
 // above finds a file that a bundler names from its own working folder on: one of the
