@@ -2,6 +2,7 @@ package form
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"whittle/carve/compare/digest"
 )
@@ -17,13 +18,14 @@ const (
 	charKinds = 64             // classes of characters
 	charMost  = 64             // characters of a value
 	charWarm  = 64             // of the monolith's before it is bet
-	charHeld  = 0.75           // a position at which the monolith's stays as often holds a state
+	charHeld  = 0.75           // a position that the monolith's repeats keep as often holds a state
+	charTwice = 8              // repeats before it is bet
 	charFade  = 1 << 14        // after so many of a side in a cell both count half
 	charAlike = 3.0            // standard errors by which the sides differ in a character
 )
 
 // charsMix counts which characters the two sides' values have where. In each exchange one
-// position is looked at, which its number draws; not one that the monolith's values
+// position is looked at, which its number draws; not one that the monolith's repeats
 // keep, such as the part of an id that names a server.
 //
 // Hypothesis: the characters of both sides at that position are exchangeable given the
@@ -36,9 +38,9 @@ const (
 type charsMix struct {
 	count [charCells][charKinds][2]uint16
 	of    [charCells][2]uint16
-	last  [charMost]byte
-	kept  [charMost]uint16 // exchanges in which the monolith's was that of the one before
-	n     uint16
+	// Of n repeats, so many kept the monolith's character at a position.
+	kept [charMost]uint16
+	n    uint16
 }
 
 // comparesChars reports whether values of a class are made of characters that say something.
@@ -62,7 +64,7 @@ func charsOfValue(values []value) []byte {
 // position is where the values are looked at in exchange n: so many from the start, or from
 // the end. It is scattered, for a counter's last digit comes again with every tenth exchange.
 func (c *charsMix) position(s []byte, n int) (cell, at int, ok bool) {
-	if len(s) == 0 {
+	if len(s) == 0 || c.n < charTwice {
 		return 0, 0, false
 	}
 	h := digest.Stir(uint64(n))
@@ -145,16 +147,15 @@ func (c *charsMix) see(e *formExchange) {
 			}
 		}
 	}
-	s := charsOfValue(e.monolith)
-	if len(s) == 0 {
+	s, again := charsOfValue(e.monolith), charsOfValue(e.repeat)
+	if !e.again || len(s) == 0 || len(again) == 0 {
 		return
 	}
-	for i := range s {
-		if s[i] == c.last[i] {
+	for i := range min(len(s), len(again)) {
+		if s[i] == again[i] {
 			c.kept[i]++
 		}
 	}
-	copy(c.last[:], s)
 	if c.n++; c.n >= charFade {
 		c.n /= 2
 		for i := range c.kept {
@@ -177,4 +178,73 @@ func (c *charsMix) fade(cell int) {
 func (p *formPath) madeAnew() bool {
 	t := &p.feature[featRepeat]
 	return t.M.N >= charWarm && 50*t.M.count(1) <= t.M.N && 50*t.C.count(1) <= t.C.N
+}
+
+// numbers calls f for all that is kept, in a fixed order.
+func (c *charsMix) numbers(f func(n *uint16)) {
+	f(&c.n)
+	for i := range c.kept {
+		f(&c.kept[i])
+	}
+	for cell := range c.count {
+		for side := range c.of[cell] {
+			f(&c.of[cell][side])
+			for k := range c.count[cell] {
+				f(&c.count[cell][k][side])
+			}
+		}
+	}
+}
+
+// pack writes the numbers; of a row of zeros, one and how many.
+func (c *charsMix) pack() (b []byte) {
+	if c == nil {
+		return nil
+	}
+	zeros := uint64(0)
+	end := func() {
+		if zeros > 0 {
+			b = binary.AppendUvarint(append(b, 0), zeros)
+			zeros = 0
+		}
+	}
+	c.numbers(func(n *uint16) {
+		if *n == 0 {
+			zeros++
+			return
+		}
+		end()
+		b = binary.AppendUvarint(b, uint64(*n))
+	})
+	end()
+	return b
+}
+
+// unpackChars reads what pack wrote; false: it did not.
+func unpackChars(b []byte) (c *charsMix, ok bool) {
+	c, ok = &charsMix{}, true
+	zeros := uint64(0)
+	next := func() uint64 {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			ok = false
+			return 0
+		}
+		b = b[n:]
+		return v
+	}
+	c.numbers(func(n *uint16) {
+		if zeros > 0 {
+			zeros--
+			return
+		}
+		v := next()
+		if v == 0 {
+			zeros = next() - 1
+			return
+		}
+		ok = ok && v <= charFade
+		*n = uint16(v)
+	})
+	return c, ok && len(b) == 0 && zeros == 0
 }

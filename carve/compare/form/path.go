@@ -231,7 +231,7 @@ func (p *formPath) looksAt(k int, held bool) bool {
 	case featRange:
 		return !held && p.amount
 	case featChars:
-		return !held && p.chars != nil && p.madeAnew() && !p.numbered()
+		return p.chars != nil && p.madeAnew() && !p.numbered()
 	case featMember:
 		return !held && !p.members.more
 	case featPair:

@@ -194,6 +194,7 @@ type moreState struct {
 	Watched  [2]watchState   `json:"w"` // of sets and pairs
 	Ranges   *rangesState    `json:"r,omitempty"`
 	Partners []*partnerState `json:"p,omitempty"` // nil: the values do not follow from it
+	Chars    []byte          `json:"c,omitempty"` // how many of which there were where
 }
 
 type watchState struct {
@@ -233,7 +234,7 @@ func timeOf(ns int64) time.Time {
 
 // more is what is to be kept.
 func (p *formPath) more() *moreState {
-	s := &moreState{Many: p.members.more, Last: p.still.last, Since: nanos(p.still.since), Long: p.still.long}
+	s := &moreState{Many: p.members.more, Last: p.still.last, Since: nanos(p.still.since), Long: p.still.long, Chars: p.chars.pack()}
 	for _, h := range slices.Sorted(maps.Keys(p.members.of)) {
 		s.Members = binary.LittleEndian.AppendUint64(s.Members, h)
 	}
@@ -267,6 +268,12 @@ func (p *formPath) take(s *moreState) bool {
 	}
 	if len(s.Members) > 8*membersMost || len(s.Partners) > len(p.partners) {
 		return false
+	}
+	if len(s.Chars) > 0 {
+		var ok bool
+		if p.chars, ok = unpackChars(s.Chars); !ok {
+			return false
+		}
 	}
 	p.members.more = s.Many
 	for b := s.Members; len(b) >= 8; b = b[8:] {
