@@ -186,6 +186,21 @@ func TestThePageOfADeadTarget(t *testing.T) {
 	}
 }
 
+// TestThePageSaysWhoIsInTheMedian holds that a page with timeouts does not give a median of
+// requests as one of responses.
+func TestThePageSaysWhoIsInTheMedian(t *testing.T) {
+	t.Parallel()
+	r := sampleReport(1)
+	r.Errors, r.Failed = map[string]int64{ErrorTimeout: 6}, 6
+	var page bytes.Buffer
+	if err := r.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Half of them and of the 6 without one in time took at most"; !strings.Contains(page.String(), want) {
+		t.Errorf("the page does not say: %s", want)
+	}
+}
+
 func TestReportsAreReadBackOrRefused(t *testing.T) {
 	b, err := json.Marshal(sampleReport(1))
 	if err != nil {

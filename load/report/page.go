@@ -55,8 +55,12 @@ func (r *Report) lead() string {
 	case r.Void != "":
 		return "These figures may not be used: " + r.Void + "."
 	}
-	s := fmt.Sprintf("%s of %s requests got a response, %s a second. Half of them took at most %s ms, one in a hundred more than %s ms.",
-		chart.Number(float64(r.Completed)), chart.Number(float64(r.Requests)), chart.Number(r.Rate), chart.Number(r.Median), chart.Number(r.P99))
+	who := "them"
+	if n := r.Errors[ErrorTimeout]; n > 0 {
+		who = fmt.Sprintf("them and of the %s without one in time", chart.Number(float64(n)))
+	}
+	s := fmt.Sprintf("%s of %s requests got a response, %s a second. Half of %s took at most %s ms, one in a hundred more than %s ms.",
+		chart.Number(float64(r.Completed)), chart.Number(float64(r.Requests)), chart.Number(r.Rate), who, chart.Number(r.Median), chart.Number(r.P99))
 	if r.Failed > 0 {
 		s += fmt.Sprintf(" %s failed.", chart.Number(float64(r.Failed)))
 	}
