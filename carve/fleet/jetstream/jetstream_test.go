@@ -19,7 +19,12 @@ import (
 	"whittle/carve/fleet"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// A stream that is made while the NATS server is stopped keeps two loops of the server's:
+// of the test's own server, not of what is tested.
+func TestMain(m *testing.M) {
+	const of = "github.com/nats-io/nats-server/v2/server"
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(of+".(*fileStore).flushStreamStateLoop"), goleak.IgnoreTopFunction(of+"/ats.Register.func1"))
+}
 
 const path = "GET /x"
 
