@@ -74,12 +74,6 @@ demo-emojify: build ## profile a service, name the line that costs, take it out,
 # tables the compiler and the linker need a tenth less.
 build test race lint: export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false -ldflags=-s
 
-# The compiler keeps most of what it allocates, and collects garbage for an eighth of its
-# time unless it is told to do it seldom; the tests and what they start are not told.
-test race: export GOGC := 400
-test race: export GOMEMLIMIT := 1GiB
-AS_EVER := -exec 'env -u GOGC -u GOMEMLIMIT'
-
 # Nothing is vetted here: make lint vets every package, with and without its tests.
 # Two packages more than there are cores at once, since many tests wait for
 # other processes. What the machine lacks for is listed at the end, with the command
@@ -87,7 +81,7 @@ AS_EVER := -exec 'env -u GOGC -u GOMEMLIMIT'
 .PHONY: test
 test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a tool is missing
 	@export NOT_TRIED=$$(mktemp); trap 'rm -f "$$NOT_TRIED"' EXIT; status=0; \
-	 ( go test $(AS_EVER) -vet=off -shuffle=on -skip $(CAMPAIGN) -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) $(TESTED) && for room in $(NODE_ROOMS); do \
+	 ( go test -vet=off -shuffle=on -skip $(CAMPAIGN) -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) $(TESTED) && for room in $(NODE_ROOMS); do \
 	   echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }) || exit 1; done ) || status=$$?; \
 	 if [ -s "$$NOT_TRIED" ]; then echo "NOT TRIED, since something is missing here (with REQUIRE_ALL=1 that fails):"; \
 	   awk -F'\t' '{ n[$$1 ": " $$2]++ } END { for (k in n) printf "  %s  (%d)\n", k, n[k] }' "$$NOT_TRIED" | sort; fi; \
@@ -103,7 +97,7 @@ CAMPAIGN := 'TwoVersions|AnotherVersion|FullDisks|SlowDisks'
 race: export GORACE := $(GORACE) atexit_sleep_ms=0
 .PHONY: race
 race: deps $(CASCADE) ## the rooms where goroutines meet, under the race detector
-	@CRASH_SEEDS=40 MODEL_STEPS=10000 go test $(AS_EVER) -race -vet=off -timeout 20m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) -skip $(RACE_SKIP) $(RACE_ROOMS)
+	@CRASH_SEEDS=40 MODEL_STEPS=10000 go test -race -vet=off -timeout 20m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) -skip $(RACE_SKIP) $(RACE_ROOMS)
 
 # Scripts that only start other verbs in processes of their own are left to make
 # test, and so is what one goroutine or another process computes for seconds: searches
