@@ -264,6 +264,9 @@ func measured(what string, v any) any {
 
 // literal is a number as it is written.
 func literal(text string) any {
+	if len(text) > maxDigits {
+		panic(&Unsupported{"a number of so many digits"})
+	}
 	last := text[len(text)-1] | 0x20
 	if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0X") {
 		n, ok := new(big.Int).SetString(text[2:], 16)

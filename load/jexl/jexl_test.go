@@ -2,6 +2,7 @@ package jexl_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"whittle/load/jexl"
@@ -10,7 +11,12 @@ import (
 // TestExpressions holds values to what JMeter 5.6.3 gave for them. Empty: JEXL fails.
 func TestExpressions(t *testing.T) {
 	t.Parallel()
-	get := func(name string) (string, bool) { return "OK", name == "ok" }
+	get := func(name string) (string, bool) {
+		if name == "long" {
+			return strings.Repeat("9", 5000), true
+		}
+		return "OK", name == "ok"
+	}
 	for src, want := range map[string]string{
 		`${n}<3`: "", `OK == "OK"`: "", `"OK" == "OK"`: "true", `5 == "5"`: "true", `"5" < "10"`: "false", `"5" < 10`: "true",
 		`true == "true"`: "true", `== ""`: "", `"1.0" == 1`: "", `1 == 1.0`: "true", `007+1`: "8", `08`: "", `7/2`: "3", `7.0/2`: "3.5",
@@ -19,6 +25,7 @@ func TestExpressions(t *testing.T) {
 		`vars.get("ok") == "OK"`: "true", `vars.get("no") == null`: "true", `vars.get("no").length()`: "", `"OK".length()`: "2", `5.equals("5")`: "false",
 		`"OK" =~ "O."`: "true", `"OK" =~ ["KO","OK"]`: "true", `"OK" =^ "O"`: "true", `empty ""`: "true", `size("OK")`: "2", `no ?: "x"`: "x", `no || true`: "",
 		`true || no`: "true", `"a\tb"`: "a\tb", `1 ? "a" : "b"`: "a", `6 | 1`: "7", `"abc".substring(1)`: "bc", `"abc".substring(9)`: "", `-"5"`: "",
+		`1e308 * 10.0 | 1`: "", `("NaN" * 1.5) & 1`: "", `vars.get("long") * 1`: "",
 	} {
 		got := ""
 		if e, err := jexl.Parse(src, false); err == nil {

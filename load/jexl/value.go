@@ -153,6 +153,9 @@ func whole(v any) *big.Int {
 	case *big.Int:
 		return v
 	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			panic(failure("no whole number"))
+		}
 		n, _ := big.NewFloat(v).Int(nil)
 		return n
 	case bool:
@@ -163,6 +166,9 @@ func whole(v any) *big.Int {
 	case string:
 		if v == "" {
 			return new(big.Int)
+		}
+		if len(v) > maxDigits {
+			panic(failure("a number that is too great"))
 		}
 		if n, ok := new(big.Int).SetString(v, 10); ok {
 			return n
@@ -184,8 +190,11 @@ func isFractional(v any) bool {
 	return false
 }
 
-// maxBits bounds whole numbers that are computed.
-const maxBits = 4096
+// Bounds of whole numbers: of those that are computed, and of their texts.
+const (
+	maxBits   = 4096
+	maxDigits = 1200
+)
 
 func arithmetic(sign string, a, b any) any {
 	if a == nil || b == nil {

@@ -318,7 +318,7 @@ func (e *jexlTexts) eval(s *expr.Scope) expr.Value {
 	x, ok := e.read[text]
 	if !ok {
 		x, _ = jexl.Parse(text, e.old) // what cannot be read is nil
-		if len(e.read) < maxTexts {
+		if len(e.read) < maxTexts && len(text) <= expr.MaxConditionBytes {
 			e.read[text] = x
 		}
 	}
