@@ -146,7 +146,7 @@ var rooms = map[string]int{
 	"whittle/load/script":    10,
 	"whittle/load/export":    10,
 	"whittle/load/java":      10,
-	"whittle/load/jexl":      10,
+	"whittle/load/jexl":      20,
 	"whittle/load/report":    20,
 	"whittle/load/plan":      20,
 	"whittle/load/artillery": 30,

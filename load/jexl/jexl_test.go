@@ -25,6 +25,7 @@ func TestExpressions(t *testing.T) {
 		`vars.get("ok") == "OK"`: "true", `vars.get("no") == null`: "true", `vars.get("no").length()`: "", `"OK".length()`: "2", `5.equals("5")`: "false",
 		`"OK" =~ "O."`: "true", `"OK" =~ ["KO","OK"]`: "true", `"OK" =^ "O"`: "true", `empty ""`: "true", `size("OK")`: "2", `no ?: "x"`: "x", `no || true`: "",
 		`true || no`: "true", `"a\tb"`: "a\tb", `1 ? "a" : "b"`: "a", `6 | 1`: "7", `"abc".substring(1)`: "bc", `"abc".substring(9)`: "", `-"5"`: "",
+		`"a\nb" =~ "a.b"`: "false", `"foobar" =~ "(?!bar).*"`: "true", `"aa" =~ "(a)\\1"`: "true", `"foo\n" =~ "foo"`: "false",
 		`1e308 * 10.0 | 1`: "", `("NaN" * 1.5) & 1`: "", `vars.get("long") * 1`: "",
 	} {
 		got := ""

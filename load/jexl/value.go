@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"whittle/load/expr"
 )
 
 // textOf is a value as Java writes it.
@@ -325,8 +327,9 @@ func javaEqual(a, b any) bool {
 	return false
 }
 
+// matches is Java's: of the whole text, and a dot is no end of a line.
 func matches(text, pattern string) bool {
-	rx, err := regexp.Compile(`^(?s:(?:` + pattern + `))$`)
+	rx, err := expr.CompileAnyPattern(`^(?:`+pattern+`)$`, "")
 	if err != nil {
 		panic(failure("a pattern that cannot be read"))
 	}
