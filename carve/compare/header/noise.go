@@ -1,8 +1,11 @@
 package header
 
 import (
+	"fmt"
+
 	"whittle"
 	"whittle/carve/compare/noise"
+	"whittle/internal/units"
 )
 
 // headerNoise is what the monolith was seen to vary in by itself. The evidence of
@@ -118,6 +121,9 @@ func (h *Headers) learn(p *Pair) (learned bool) {
 func (h *Headers) NoiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
 	var worst noise.Changed
 	for i := range h.Names {
+		if w := &h.Names[i].Ways[headerThere]; w.Noisy && w.oneSided() {
+			return oneSidedBound(h.Names[i].Name, w.Leant), -1, true
+		}
 		for way := range h.Names[i].Ways {
 			if w := &h.Names[i].Ways[way]; w.Noisy {
 				c := h.changed(i, headerHow(way))
@@ -132,6 +138,28 @@ func (h *Headers) NoiseBound(alpha float64) (b whittle.Bound, more int, ok bool)
 		return b, 0, false
 	}
 	return worst.AsBound(BoundHeaderNoise, alpha), worst.Left(alpha), true
+}
+
+// oneSidedLeast is in how many exchanges one side alone must have had a header, and never
+// the other alone: two services that are the same come there with a chance of 2^-19.
+const oneSidedLeast = 20
+
+// oneSided reports whether of two sides it is always the same one that lacks a header. That
+// the monolith has it now and then excuses how often they differ, not this. It is no proof,
+// for whoever is asked second may be another matter.
+func (w *headerWay) oneSided() bool {
+	return !w.Broken && max(w.Leant, -w.Leant) >= oneSidedLeast
+}
+
+func oneSidedBound(name string, leant int32) whittle.Bound {
+	who, times := "candidate", leant
+	if leant < 0 {
+		who, times = "monolith", -leant
+	}
+	return whittle.Bound{
+		ID: BoundHeaderNoise, What: BoundHeaderNoise, High: 1, MarginHigh: noise.Slack,
+		Summary: fmt.Sprintf("header %s is there now and then, and where one side alone has it, it is the %s that lacks it each time, %s times so far", name, who, units.Grouped(int(times))),
+	}
 }
 
 // BoundHeaderNoise is the name of that bound.
