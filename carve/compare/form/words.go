@@ -66,7 +66,11 @@ func (p *formPath) formWords() string {
 			s += ", new each time"
 		}
 	}
-	if p.isAmount() && !p.isRanged() && !p.rising() {
+	switch {
+	case !p.isAmount() || p.rising():
+	case p.isRanged():
+		s += ", in about the same range"
+	default:
 		s += ", however large"
 	}
 	if t := &p.feature[featMember]; p.isMember() {
