@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"whittle/carve/compare/digest"
+	"whittle/carve/compare/jsondoc"
 )
 
 // Ids that are made anew have a form in common though they are made of other characters: a
@@ -57,7 +58,11 @@ func charsOfValue(values []value) []byte {
 	if len(values) != 1 || !comparesChars(values[0].form.class) {
 		return nil
 	}
-	s := bytes.Trim(values[0].raw, `"`)
+	s := values[0].raw
+	if bytes.IndexByte(s, '\\') > 0 && s[0] == '"' { // such as a slash, which PHP escapes
+		s, _ = jsondoc.Unquote(nil, s)
+	}
+	s = bytes.Trim(s, `"`)
 	return s[:min(len(s), charMost)]
 }
 

@@ -1,0 +1,22 @@
+package form
+
+import (
+	"testing"
+
+	"whittle/carve/compare/jsondoc"
+)
+
+// TestCharactersAreThoseOfTheText: that one side escapes a slash or a plus, which JSON lets
+// it, makes no other characters of an id.
+func TestCharactersAreThoseOfTheText(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{`"ab/cd+/Zz09x"`, `"ab\/cd+\/Zz09x"`, `"ab/cd\u002B/Zz09x"`} {
+		var w walker
+		if w.doc.Scan([]byte(s)) != jsondoc.Scanned {
+			t.Fatal(s)
+		}
+		if v := w.look(0); string(charsOfValue([]value{v})) != "ab/cd+/Zz09x" {
+			t.Errorf("%s: %q of %v", s, charsOfValue([]value{v}), v.form)
+		}
+	}
+}
