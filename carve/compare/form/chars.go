@@ -44,6 +44,20 @@ type charsMix struct {
 	n    uint16
 }
 
+// charKind is the class of a character: of each letter and digit its own, and one of all
+// marks.
+func charKind(b byte) byte {
+	switch {
+	case b|0x20 >= 'a' && b|0x20 <= 'z':
+		return b % charKinds
+	case b >= '0' && b <= '5': // where no letter is
+		return b - '0' + 'Z'%charKinds + 1
+	case b >= '6' && b <= '9':
+		return b - '6' + 'z'%charKinds + 1
+	}
+	return 0
+}
+
 // comparesChars reports whether values of a class are made of characters that say something.
 func comparesChars(c formClass) bool {
 	switch c {
@@ -96,7 +110,7 @@ func (c *charsMix) category(list []category, values []value, n int) []category {
 	}
 	s := charsOfValue(values)
 	if cell, at, ok := c.position(s, n); ok {
-		list = append(list, c.whose(cell, s[at]%charKinds))
+		list = append(list, c.whose(cell, charKind(s[at])))
 	}
 	return list
 }
@@ -145,7 +159,7 @@ func (c *charsMix) see(e *formExchange) {
 	for side, values := range [2][]value{e.monolith, e.candidate} {
 		s := charsOfValue(values)
 		if cell, at, ok := c.position(s, e.n); ok {
-			k := s[at] % charKinds
+			k := charKind(s[at])
 			c.count[cell][k][side]++
 			if c.of[cell][side]++; c.of[cell][side] >= charFade {
 				c.fade(cell)

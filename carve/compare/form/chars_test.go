@@ -20,3 +20,17 @@ func TestCharactersAreThoseOfTheText(t *testing.T) {
 		}
 	}
 }
+
+// TestLettersAndDigitsAreToldApart: an id with letters in the place of digits is made of
+// other characters.
+func TestLettersAndDigitsAreToldApart(t *testing.T) {
+	t.Parallel()
+	seen := map[byte]rune{}
+	for _, r := range "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-" {
+		k := charKind(byte(r))
+		if was, known := seen[k]; known || k >= charKinds {
+			t.Errorf("%q is %d, as is %q", r, k, was)
+		}
+		seen[k] = r
+	}
+}
