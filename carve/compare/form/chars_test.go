@@ -21,9 +21,9 @@ func TestCharactersAreThoseOfTheText(t *testing.T) {
 	}
 }
 
-// TestLettersAndDigitsAreToldApart: an id with letters in the place of digits is made of
+// TestLettersAndDigitsDiffer: an id with letters in the place of digits is made of
 // other characters.
-func TestLettersAndDigitsAreToldApart(t *testing.T) {
+func TestLettersAndDigitsDiffer(t *testing.T) {
 	t.Parallel()
 	seen := map[byte]rune{}
 	for _, r := range "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-" {
