@@ -82,7 +82,7 @@ func (l *userLoop) Due() time.Time {
 // starts several: at more than 5,000 a second on one loop.
 const (
 	denseGap = 200 * time.Microsecond
-	patience = 100 * time.Microsecond
+	patience = 180 * time.Microsecond
 )
 
 // Patience is how much later than due the next user may start.

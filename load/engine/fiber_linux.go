@@ -68,7 +68,9 @@ func (f *Fiber) RunBlocking(do func()) {
 		do()
 		l.Post(func() { l.resume(f, wokenReady) })
 	})
+	l.poll.blocking++
 	f.yield(struct{}{})
+	l.poll.blocking--
 }
 
 // SleepUntil waits until a time. False: ctx ended or the loop was aborted before or,

@@ -22,3 +22,34 @@ func TestEveryWakeUpEndsAWait(t *testing.T) {
 		}
 	}
 }
+
+// A short wait keeps its place in Go's scheduler: it ends by its deadline, and by a
+// wake-up of a goroutine that runs meanwhile.
+func TestAShortWaitEnds(t *testing.T) {
+	p, err := newPoller()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	wait := func(want int32) {
+		t.Helper()
+		for {
+			now := time.Now()
+			events, err := p.wait(now, now.Add(shortWait))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range events {
+				if events[i].Fd == eventTimer {
+					p.timerFired()
+				}
+				if events[i].Fd == want {
+					return
+				}
+			}
+		}
+	}
+	wait(eventTimer)
+	go p.wake()
+	wait(eventWakeup)
+}
