@@ -143,6 +143,9 @@ func missingOf(e *embedded.End) *whittle.Error {
 			e.Missing, e.Next.Offset, e.Reached.Offset).WithHint(hint)
 	case e.MissingFirst > 0:
 		return whittle.Errorf(whittle.FallsShort, "%d records are missing at the beginning of the log, which were there when it was closed", e.MissingFirst).WithHint(hint)
+	case e.Damaged > 0:
+		return whittle.Errorf(whittle.FallsShort, "the end mark (the file END) is damaged: it may have said that the log went further than offset %s", e.Next.Offset).
+			WithHint("nobody can say whether records are missing at the end; started on it, ingest goes on behind what is there and marks it anew")
 	}
 	return nil
 }

@@ -62,7 +62,9 @@ func parseMark(b []byte) (m mark, ok bool) {
 }
 
 // readMark returns the mark that counts. ok is false when there is none, as in a
-// log of before there were marks. scars is how many sectors hold something else.
+// log of before there were marks. damagedCount is how many sectors hold something
+// else, or nothing though they were written once: a turn after the first is only taken
+// when the sector of the one before was on the disk.
 func readMark(d disk) (m mark, ok bool, damagedCount uint64, err error) {
 	f, err := d.Open(markName, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,6 +74,7 @@ func readMark(d disk) (m mark, ok bool, damagedCount uint64, err error) {
 		return m, false, 0, codedf(err, "read end mark")
 	}
 	defer f.Close()
+	blank := false // a sector is cut off, or zeros
 	for at := int64(0); at < 2*sector; at += sector {
 		b := make([]byte, sector)
 		if _, err := f.ReadAt(b, at); err != nil && !errors.Is(err, io.EOF) {
@@ -84,7 +87,12 @@ func readMark(d disk) (m mark, ok bool, damagedCount uint64, err error) {
 			m, ok = found, true
 		case !whole && !allZero(b):
 			damagedCount++
+		case !whole:
+			blank = true
 		}
+	}
+	if ok && m.turn > 1 && blank { // the greater turn may be gone
+		damagedCount++
 	}
 	return m, ok, damagedCount, nil
 }
@@ -252,8 +260,12 @@ func surveyWithEnd(d disk) (*survey, End, error) {
 		if err != nil {
 			return nil, End{}, err
 		}
-		if again, _, _, err := readMark(d); err == nil && again != m && tries > 0 {
+		again, _, damagedAgain, err := readMark(d)
+		if err == nil && again != m && tries > 0 {
 			continue // it was opened, closed or trimmed meanwhile
+		}
+		if err == nil {
+			damagedCount = min(damagedCount, damagedAgain) // it may have been read while it was written
 		}
 		e := s.end(m, ok)
 		e.Damaged = damagedCount

@@ -228,6 +228,30 @@ func TestEveryFlippedBitOfTheMark(t *testing.T) {
 	}
 }
 
+// TestHalfOfTheMarkIsGone blanks each of the mark's sectors, and cuts the second
+// off: what is left may be the mark before the last one, so the loss is seen even
+// where records are gone with it.
+func TestHalfOfTheMarkIsGone(t *testing.T) {
+	disk := marked(t, 20, true)
+	names := segmentsOf(disk)
+	for name, lose := range map[string]func(*fakeFile){
+		"first blank":  func(f *fakeFile) { clear(f.seen[:sector]) },
+		"second blank": func(f *fakeFile) { clear(f.seen[sector:]) },
+		"cut":          func(f *fakeFile) { f.cut(sector) },
+	} {
+		d := copied(disk)
+		lose(d.seen[markName])
+		if r, err := verify(t.Context(), d); err != nil || r.End.Damaged != 1 || r.Damaged != 1 || r.Records != 20 {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		last := d.seen[names[len(names)-1]]
+		last.cut(int64(len(last.seen)) - sector)
+		if r, err := verify(t.Context(), d); err != nil || r.End.Damaged+r.End.Missing == 0 {
+			t.Errorf("%s, and the tail: %+v, %v", name, r, err)
+		}
+	}
+}
+
 // TestAFolderWithoutALog is not a log that is whole.
 func TestAFolderWithoutALog(t *testing.T) {
 	dir := t.TempDir()
