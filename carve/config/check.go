@@ -6,7 +6,9 @@ import (
 	"io"
 	"maps"
 	"mime"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -183,6 +185,44 @@ func (r *reader) checkUnderscores(f *File) {
 	}
 }
 
+// checkFiles refuses to write over the config, what it includes, or a file that is written already.
+func (r *reader) checkFiles(f *File) {
+	taken := map[string]string{}
+	for _, s := range append(sources{{name: f.Path}}, r.sources...) {
+		taken[absolute(s.name)] = "the config " + s.name
+	}
+	use := func(field, path string) {
+		if path == "" {
+			return
+		}
+		if by, twice := taken[absolute(path)]; twice {
+			r.failField(field, "%s is %s already; write another file", quote(path), by)
+			return
+		}
+		taken[absolute(path)] = "the file of " + field
+	}
+	use("state", f.State)
+	if f.Access != nil {
+		use("access.file", f.Access.File)
+	}
+}
+
+// checkRedirects warns of listeners whose redirects lead back to them, unless ports are
+// mapped on the way.
+func (r *reader) checkRedirects(f *File) {
+	for i, l := range f.Listen {
+		_, port, err := net.SplitHostPort(l.Address)
+		if err != nil || l.Redirect == nil || port != strconv.Itoa(l.Redirect.Port) {
+			continue
+		}
+		field := "listen"
+		if _, many := r.where["listen[0]"]; many || len(f.Listen) > 1 {
+			field = fmt.Sprintf("listen[%d]", i)
+		}
+		r.warn(field+".redirect", "leads back to %s, which speaks no TLS, unless clients see another port; write the port of HTTPS", quote(l.Address))
+	}
+}
+
 // checkWarnings warns of what is allowed and probably not meant.
 func (r *reader) checkWarnings(f *File) {
 	if f.Monolith.Insecure {
@@ -193,6 +233,9 @@ func (r *reader) checkWarnings(f *File) {
 			continue
 		}
 		field := fmt.Sprintf("routes[%d]", i)
+		if route.Candidate.URL == f.Monolith.URL && len(route.Candidate.Others)+len(f.Monolith.Others) == 0 {
+			r.warn(field+".candidate", "%s is the monolith itself, so the verdict says nothing of a replacement", quote(route.Candidate.URL))
+		}
 		if route.Match.Method != "" && !isSafe(route) && route.DryRun == nil {
 			r.warn(field, "%s is not mirrored, so nothing is compared and it never shifts by itself: say safe: true if it changes nothing, or dry_run: {HEADER: VALUE} if the candidate can be told not to mean it", quote(route.Name))
 		}

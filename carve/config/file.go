@@ -236,6 +236,8 @@ func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File 
 		r.checkQueries(f)
 		r.checkLoops(f)
 		r.checkPorts(f)
+		r.checkFiles(f)
+		r.checkRedirects(f)
 		r.checkUnderscores(f)
 		r.checkWarnings(f)
 	}

@@ -31,6 +31,11 @@ func TestMistakes(t *testing.T) {
 		{"a pattern", route + "    compare: {ignore_text: ['([a']}\n", "ignore_text[0]: \"([a\" is no pattern: missing closing ]: `[a`"},
 		{"users on the admin port", "listen: :8081\n" + head, `whittle.yaml:1:9: listen: ":8081" is a port of the admin API, which listens on 127.0.0.1:8081; write another port here, or under admin`},
 		{"users on the admin address", "admin: 127.0.0.1:8080\n" + head, `listen: ":8080" is a port of the admin API, which listens on 127.0.0.1:8080`},
+		{"the config as the state file", head + "state: ./whittle.yaml\n", `whittle.yaml:2:8: state: "whittle.yaml" is the config whittle.yaml already; write another file`},
+		{"the config as the access log", head + "access: {file: whittle.yaml}\n", `access.file: "whittle.yaml" is the config whittle.yaml already`},
+		{"the state file as the access log", head + "access: {file: whittle.db}\n", `access.file: "whittle.db" is the file of state already; write another file`},
+		{"a variable of the shell", "monolith: http://$HOST:3000\n", `"$HOST" is not a host; an environment variable is written ${NAME}`},
+		{"any host", "monolith: http://*:3000\n", `"*" is not a host`},
 		{"one address inside another", "listen: [':80', '10.0.0.5:80']\n" + head, `whittle.yaml:1:17: listen[1]: "10.0.0.5:80" is a part of listen[0], :80; leave one of the two out`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -66,6 +71,31 @@ func TestWarnings(t *testing.T) {
 			if !strings.Contains(f.Warnings[i], want) {
 				t.Errorf("%q, want %q", f.Warnings[i], want)
 			}
+		}
+	}
+}
+
+// TestCandidateIsMonolith: a candidate that is the monolith proves nothing, and is warned of.
+func TestCandidateIsMonolith(t *testing.T) {
+	for candidate, want := range map[string]int{"http://127.0.0.1:3000/": 1, "http://127.0.0.1:3001": 0, "http://127.0.0.1:3000/v2": 0} {
+		f := mustParse(t, "monolith: http://127.0.0.1:3000\nroutes:\n  - match: GET /a\n    candidate: "+candidate+"\n")
+		if len(f.Warnings) != want {
+			t.Errorf("%s: %q, want %d warnings", candidate, f.Warnings, want)
+		}
+	}
+}
+
+// TestRedirectsToThemselves: a redirect that leads back to its listener is warned of.
+func TestRedirectsToThemselves(t *testing.T) {
+	for listen, want := range map[string]string{
+		"{address: ':8443', redirect: {port: 8443}}":    `listen.redirect: leads back to ":8443"`,
+		"[':8080', {address: ':443', redirect: https}]": `listen[1].redirect: leads back to ":443"`,
+		"[{address: ':443', redirect: https}]":          `listen[0].redirect: leads back to ":443"`,
+		"{address: ':80', redirect: https}":             "",
+	} {
+		got := strings.Join(mustParse(t, "monolith: http://127.0.0.1:3000\nlisten: "+listen+"\n").Warnings, "\n")
+		if !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", listen, got, want)
 		}
 	}
 }

@@ -208,6 +208,8 @@ func parseURL(s string, schemes ...string) (string, error) {
 	switch {
 	case u.Hostname() == "":
 		return "", fmt.Errorf("%s names no host: write %s", quote(s), want)
+	case strings.ContainsAny(u.Hostname(), "*$"):
+		return "", fmt.Errorf("%s: %s is not a host; an environment variable is written ${NAME}", quote(s), quote(u.Hostname()))
 	case u.User != nil:
 		return "", errors.New("a URL with a user or a password in it is not taken: a config is no place for secrets")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
