@@ -218,7 +218,8 @@ func TestABrokenBodyResetsTheStream(t *testing.T) {
 }
 
 // TestOneHostReachesTheUpstream: an HTTP/2 request may carry a host field as well as
-// its authority. Two of them that differ are refused, and of two alike one goes on.
+// its authority. Two of them that differ are refused, and of two alike one goes on. One
+// with neither is refused, as by nginx.
 func TestOneHostReachesTheUpstream(t *testing.T) {
 	heads := make(chan string, 1)
 	monolith := rawServer(t, func(c net.Conn) {
@@ -242,6 +243,7 @@ func TestOneHostReachesTheUpstream(t *testing.T) {
 		{"the same twice", []string{":authority", "a.example", "host", "A.example"}, "204"},
 		{"host alone", []string{"host", "a.example"}, "204"},
 		{"another host", []string{":authority", "a.example", "host", "b.example"}, "400"},
+		{"no host", nil, "400"},
 		{"two hosts", []string{"host", "a.example", "host", "a.example"}, "400"},
 	} {
 		h := h2To(t, urls[0], 1<<16)

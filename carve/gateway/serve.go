@@ -92,6 +92,8 @@ func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.R
 		return g.tooMany(w, c, &c.admission)
 	case r.TwoHosts: // the upstream may choose the other one
 		return refuse(w, r, http.StatusBadRequest, "Bad Request: the host field names another host than :authority.\n")
+	case r.ProtoMajor == 2 && r.Host == "":
+		return refuse(w, r, http.StatusBadRequest, "Bad Request: there is neither :authority nor a host field.\n")
 	case r.Method == http.MethodConnect: // only forward proxies serve it
 		return refuse(w, r, http.StatusNotImplemented, http.StatusText(http.StatusNotImplemented)+"\n")
 	case limit >= 0 && r.ContentLength > limit:

@@ -75,7 +75,9 @@ func (q *Request) eachClaim(yield func(name, value string)) {
 	if !q.Trusted {
 		yield("Forwarded", q.element())
 		yield("X-Forwarded-For", q.address())
-		yield("X-Forwarded-Host", q.Host)
+		if q.Host != "" {
+			yield("X-Forwarded-Host", q.Host)
+		}
 		yield("X-Forwarded-Proto", q.proto())
 		if q.Origin.Certificate != "" {
 			yield(clientCertificate, q.Origin.Certificate)
@@ -109,7 +111,7 @@ func (q *Request) eachTrustedClaim(yield func(name, value string)) {
 		return
 	}
 	yield("X-Forwarded-For", listed(h["X-Forwarded-For"], q.address()))
-	if h["X-Forwarded-Host"] == nil {
+	if h["X-Forwarded-Host"] == nil && q.Host != "" {
 		yield("X-Forwarded-Host", q.Host)
 	}
 	if h["X-Forwarded-Proto"] == nil {
@@ -166,8 +168,10 @@ func (d *Door) AppendRaw(b []byte, h *http1.RequestHead, peer string, https bool
 	b = appendElement(b, strings.Trim(peer, "[]"), h.Host(), proto)
 	b = append(b, "\r\nX-Forwarded-For: "...)
 	b = append(b, strings.Trim(peer, "[]")...)
-	b = append(b, "\r\nX-Forwarded-Host: "...)
-	b = append(b, h.Host()...)
+	if len(h.Host()) > 0 {
+		b = append(b, "\r\nX-Forwarded-Host: "...)
+		b = append(b, h.Host()...)
+	}
 	b = append(b, "\r\nX-Forwarded-Proto: "...)
 	b = append(b, proto...)
 	b = append(b, "\r\n"+LoopHeader+": "...)
@@ -190,11 +194,13 @@ func appendElement[H string | []byte](b []byte, node string, host H, proto strin
 	} else {
 		b = append(b, node...)
 	}
-	b = append(b, ";host="...)
-	if http1.IsToken(host) {
+	switch {
+	case len(host) == 0:
+	case http1.IsToken(host):
+		b = append(b, ";host="...)
 		b = append(b, host...)
-	} else {
-		b = append(b, '"')
+	default:
+		b = append(b, `;host="`...)
 		if !strings.ContainsAny(string(host), `"\`) {
 			b = append(b, host...)
 		}
