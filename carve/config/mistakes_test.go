@@ -29,6 +29,8 @@ func TestMistakes(t *testing.T) {
 		{"a size of anything", head + "limits: {header: 64x}\n", `"64x" is not a size: write 64MiB, 256KiB or 512B`},
 		{"an address in a network", head + "forwarded: {trust: [10.0.0.5/8]}\n", `"10.0.0.5/8" is an address in a network: write 10.0.0.0/8 for the network, or 10.0.0.5 for the address alone`},
 		{"a pattern", route + "    compare: {ignore_text: ['([a']}\n", "ignore_text[0]: \"([a\" is no pattern: missing closing ]: `[a`"},
+		{"a star for all addresses", head + "listen: '*:80'\n", `listen: "*:80": write :80 for all addresses`},
+		{"another status", head + "listen: {address: ':80', redirect: {status: 303}}\n", `"303" is unknown; write one of: 301, 302, 307, 308`},
 		{"users on the admin port", "listen: :8081\n" + head, `whittle.yaml:1:9: listen: ":8081" is a port of the admin API, which listens on 127.0.0.1:8081; write another port here, or under admin`},
 		{"users on the admin address", "admin: 127.0.0.1:8080\n" + head, `listen: ":8080" is a port of the admin API, which listens on 127.0.0.1:8080`},
 		{"the config as the state file", head + "state: ./whittle.yaml\n", `whittle.yaml:2:8: state: "whittle.yaml" is the config whittle.yaml already; write another file`},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -285,6 +286,9 @@ func oneOf(s string, words []string) (string, error) {
 		return s, nil
 	}
 	text := fmt.Sprintf("%s is unknown; write one of: %s", quote(s), strings.Join(words, ", "))
+	if _, err := strconv.Atoi(s); err == nil {
+		return "", &unknownWord{text: text, words: words} // no number is a misspelling of another
+	}
 	if near := closest(s, words); near != "" {
 		text = fmt.Sprintf("%s is unknown; did you mean %s?", quote(s), near)
 	}

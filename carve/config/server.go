@@ -243,6 +243,9 @@ func parseAddress(s string) (string, error) {
 	if port != "0" && !isPort(port) {
 		return "", fmt.Errorf("%s: the port is not a number from 0 to 65535", quote(s))
 	}
+	if host == "*" {
+		return "", fmt.Errorf("%s: write :%s for all addresses", quote(s), port)
+	}
 	if strings.ContainsAny(host, "/@ \t\n") {
 		return "", fmt.Errorf("%s: %s is not a host", quote(s), quote(host))
 	}
