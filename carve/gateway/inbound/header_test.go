@@ -11,6 +11,7 @@ func TestForwardedElement(t *testing.T) {
 	door := &Door{Trusted: proxyNets}
 	for _, tc := range []struct{ peer, host, earlier, forwarded, chain string }{
 		{"1.2.3.4:55", "h", "", "for=1.2.3.4;host=h;proto=http", "1.2.3.4"},
+		{"1.2.3.4:55", "", "", "for=1.2.3.4;proto=http", "1.2.3.4"},
 		{"1.2.3.4:55", "h:80", "9.9.9.9", `for=1.2.3.4;host="h:80";proto=http`, "1.2.3.4"},
 		{"10.1.1.1:55", "h", "9.9.9.9", "for=1, for=10.1.1.1;host=h;proto=http", "9.9.9.9, 10.1.1.1"},
 		{"[::ffff:10.1.1.1]:55", "h", "9.9.9.9", `for=1, for="[::ffff:10.1.1.1]";host=h;proto=http`, "9.9.9.9, ::ffff:10.1.1.1"},
