@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"whittle"
 	"whittle/systems/ingest/stream"
@@ -11,12 +14,13 @@ import (
 
 type verifyVerb struct {
 	streamFlags
+	deadFlags
 	From string `placeholder:"POSITION" help:"Begin at a position, such as 0/123."`
 }
 
 // Help returns the examples.
 func (verifyVerb) Help() string {
-	return `Reads every record and compares it with the checksum that was taken when it came in. Prints what is there by partition, and each corrupt record. Of an embedded log every bit is read, also while it is in use, and its end is compared with the end mark in its file. Exit status 1 if anything is damaged or missing.
+	return `Reads every record and compares it with the checksum that was taken when it came in. Prints what is there by partition, and each corrupt record. Of an embedded log every bit is read, also while it is in use, and its end is compared with the end mark in its file. The log of the dead letters is read the same way, where there is one. Exit status 1 if anything is damaged or missing.
 
 Examples:
   ingest verify
@@ -27,8 +31,37 @@ Examples:
 // shownCorrupt is how many corrupt records are named one by one.
 const shownCorrupt = 20
 
-// Run reads it all.
+// Run reads it all, and the dead letters also when the stream falls short.
 func (v *verifyVerb) Run(ctx context.Context, s streams) error {
+	err := v.stream(ctx, s)
+	dead := v.deadLetters(ctx, s)
+	if err != nil && dead != nil {
+		fmt.Fprintf(s.err, "ingest: %v\n", dead)
+	}
+	return cmp.Or(err, dead)
+}
+
+// deadLetters reads every bit of the dead letters' log. There need not be one.
+func (v *verifyVerb) deadLetters(ctx context.Context, s streams) error {
+	dir := v.folder(v.Data, "")
+	if dir == noDead {
+		return nil
+	}
+	r, err := embedded.Verify(ctx, dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("verify dead letters: %w", err)
+	}
+	fmt.Fprintf(s.out, "dead letters in %s:\n", dir)
+	if err := judge(s, &r); err != nil {
+		return fmt.Errorf("verify dead letters: %w", err)
+	}
+	return nil
+}
+
+func (v *verifyVerb) stream(ctx context.Context, s streams) error {
 	if v.Sink == "embedded" && v.From == "" {
 		return v.everyBit(ctx, s)
 	}
@@ -94,6 +127,12 @@ func (v *verifyVerb) everyBit(ctx context.Context, s streams) error {
 	if err != nil {
 		return v.noLog(err)
 	}
+	return judge(s, &r)
+}
+
+// judge prints what was read of a log, and gives an error where any of it is
+// damaged or missing.
+func judge(s streams, r *embedded.Report) error {
 	for i, c := range r.Corruption {
 		if i == shownCorrupt {
 			break
@@ -124,8 +163,6 @@ func (v *verifyVerb) everyBit(ctx context.Context, s streams) error {
 func printEnd(s streams, e *embedded.End) *whittle.Error {
 	switch {
 	case !e.Marked:
-		return whittle.Errorf(whittle.FallsShort, "there is no end mark (the file END), so that nobody can say whether records are missing at the end").
-			WithHint("it is lost, or the log was last opened by an earlier ingest: ingest started on it writes one, and warns")
 	case e.Closed:
 		fmt.Fprintf(s.out, "the log was closed with its last record before offset %s\n", e.Reached.Offset)
 	default:
@@ -138,6 +175,9 @@ func printEnd(s streams, e *embedded.End) *whittle.Error {
 func missingOf(e *embedded.End) *whittle.Error {
 	const hint = "look for the files *.segment that were in this folder. Started again, ingest keeps the offsets of what is missing free"
 	switch {
+	case !e.Marked:
+		return whittle.Errorf(whittle.FallsShort, "there is no end mark (the file END), so that nobody can say whether records are missing at the end").
+			WithHint("it is lost, or the log was last opened by an earlier ingest: ingest started on it writes one, and warns")
 	case e.Missing > 0:
 		return whittle.Errorf(whittle.FallsShort, "%d records are missing at the end of the log: it ends before offset %s, and had reached %s",
 			e.Missing, e.Next.Offset, e.Reached.Offset).WithHint(hint)

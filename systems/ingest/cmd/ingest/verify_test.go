@@ -146,6 +146,26 @@ func TestDeadLettersSayWhatIsMissing(t *testing.T) {
 	if status, out := list(); status != 0 || !strings.Contains(out, "40 dead letters, 40 shown; of shop 40") {
 		t.Fatalf("%d %s", status, out)
 	}
+	verify := func() (int, string) {
+		var out bytes.Buffer
+		status := Run(t.Context(), []string{"verify", "--env-file", "", "--data", closedLog(t, 3), "--dead", dir}, streams{in: strings.NewReader(""), out: &out, err: &out})
+		return status, out.String()
+	}
+	if status, out := verify(); status != 0 || !strings.Contains(out, "dead letters in") {
+		t.Fatalf("%d %s", status, out)
+	}
+	mark := filepath.Join(dir, "END")
+	if err := os.Rename(mark, mark+".away"); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []func() (int, string){list, verify} {
+		if status, out := f(); status != 1 || !strings.Contains(out, "there is no end mark") {
+			t.Fatalf("%d %s", status, out)
+		}
+	}
+	if err := os.Rename(mark+".away", mark); err != nil {
+		t.Fatal(err)
+	}
 	segments, err := filepath.Glob(filepath.Join(dir, "*.segment"))
 	if err != nil || len(segments) < 2 {
 		t.Fatal(segments, err)
@@ -154,6 +174,9 @@ func TestDeadLettersSayWhatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, out := list(); status != 1 || !strings.Contains(out, "records are missing at the end of the log") || !strings.Contains(out, "; of shop ") {
+		t.Fatalf("%d %s", status, out)
+	}
+	if status, out := verify(); status != 1 || !strings.Contains(out, "verify dead letters: ") || !strings.Contains(out, "records are missing at the end of the log") {
 		t.Fatalf("%d %s", status, out)
 	}
 }
