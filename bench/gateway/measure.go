@@ -17,6 +17,7 @@ const (
 	direct      = "direct"
 	ours        = "whittle"
 	oursShadow  = "whittle-shadow"
+	nginxMirror = "nginx-mirror"
 	oursRecord  = "whittle-record"
 	cpuMetric   = "cpu_per_request"
 	pacedMetric = "paced_p50"

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -134,6 +135,24 @@ backend b
 		name: "pingora", install: "cd bench/gateway/pingora && cargo build --release", version: "0.8", binary: "pass",
 		command: []string{"{{listen}}", "{{upstream}}", "{{workers}}"},
 	},
+}
+
+// mirroring makes a peer of nginx that sends every request to a candidate as well, and
+// drops what that responds. It compares nothing, so what it takes more than nginx is
+// what the second exchange alone takes.
+func mirroring(nginx peer, candidate string) peer {
+	nginx.name = nginxMirror
+	nginx.config = strings.NewReplacer(
+		"upstream up {", "upstream mirrored { server "+candidate+"; keepalive 64; keepalive_requests 100000000; }\n  upstream up {",
+		"location / {", `location = /mirrored { internal; proxy_pass http://mirrored$request_uri; proxy_http_version 1.1; proxy_set_header Connection ""; }
+    location / { mirror /mirrored;`,
+		"{{folder}}/nginx", "{{folder}}/"+nginxMirror,
+	).Replace(nginx.config)
+	nginx.command = slices.Clone(nginx.command)
+	for i, arg := range nginx.command {
+		nginx.command[i] = strings.ReplaceAll(arg, "{{folder}}/nginx", "{{folder}}/"+nginxMirror)
+	}
+	return nginx
 }
 
 // start gives nil, nil where the peer is not installed, or has no such front.

@@ -15,7 +15,7 @@ import (
 // shadow measures what a user waits when every request is also sent to a
 // candidate and compared: one connection, paced well below saturation, in
 // turn with the same gateway without it, with no gateway, and with one that
-// records every request instead.
+// records every request instead; and the same of nginx, which compares nothing.
 func shadow(ctx context.Context, r *table.Results, s settings, _ string) error {
 	monolith, err := server.Start(ctx, nil, server.Self(), upstreamRole)
 	if err != nil {
@@ -27,6 +27,11 @@ func shadow(ctx context.Context, r *table.Results, s settings, _ string) error {
 		return err
 	}
 	defer candidate.Stop()
+	otherCandidate, err := server.Start(ctx, nil, server.Self(), upstreamRole)
+	if err != nil {
+		return err
+	}
+	defer otherCandidate.Stop()
 	pass, err := startWhittle(ctx, s, "pass", monolith.Addr, setup{})
 	if err != nil {
 		return err
@@ -52,6 +57,14 @@ func shadow(ctx context.Context, r *table.Results, s settings, _ string) error {
 		defer other.Stop()
 		subjects = append(subjects, subject{peers[0].name, other})
 	}
+	otherMirror, err := mirroring(peers[0], otherCandidate.Addr).start(ctx, s, monolith.Addr, false)
+	if err != nil {
+		return err
+	}
+	if otherMirror != nil {
+		defer otherMirror.Stop()
+		subjects = append(subjects, subject{nginxMirror, otherMirror})
+	}
 	all, sent := table.Rounds{}, map[string]int{} // requests, those of the warm-up too
 	for round := range s.rounds + 1 {
 		for _, x := range table.Rotated(subjects, round) {
@@ -64,6 +77,12 @@ func shadow(ctx context.Context, r *table.Results, s settings, _ string) error {
 	}
 	if err := mirrored(ctx, candidate.Addr, sent[oursShadow]); err != nil {
 		return err
+	}
+	if otherMirror != nil {
+		if err := mirrored(ctx, otherCandidate.Addr, sent[nginxMirror]); err != nil {
+			return fmt.Errorf("%s: %w", nginxMirror, err)
+		}
+		r.Conclude(nginxMirror, "paced_"+cpuMetric+"_to_nginx", all.Ratio("paced_"+cpuMetric, nginxMirror, peers[0].name), "x")
 	}
 	record.Stop() // which writes what waits
 	if err := recorded(ctx, log, sent[oursRecord]); err != nil {
