@@ -44,6 +44,7 @@ var rooms = map[string]int{
 	"whittle/internal/natslink":     0,
 	"whittle/internal/notify":       0,
 	"whittle/internal/openfiles":    0,
+	"whittle/internal/pemfile":      0,
 	"whittle/internal/socket":       0,
 	"whittle/internal/paired":       0,
 	"whittle/internal/proxyproto":   0,

@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"errors"
-	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +20,7 @@ import (
 	"whittle/carve/handover"
 	"whittle/carve/show"
 	"whittle/cmdline"
+	"whittle/internal/pemfile"
 )
 
 type fleetVerb struct {
@@ -196,17 +194,14 @@ func natsTLS(t whittle.UpstreamTLS, before string) (*tls.Config, error) {
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if t.CA != "" {
-		b, err := os.ReadFile(t.CA)
-		if c.RootCAs = x509.NewCertPool(); err == nil && !c.RootCAs.AppendCertsFromPEM(b) {
-			err = errors.New("it holds no certificate in PEM")
-		}
-		if err != nil {
+		var err error
+		if c.RootCAs, err = pemfile.Authorities(t.CA); err != nil {
 			return nil, whittle.Errorf(whittle.Invalid, "read the CA of NATS: %w", err).WithField(before + "ca").
 				WithHint("ca names a file with the certificates of those who sign the servers', in PEM")
 		}
 	}
 	if t.Certificate != "" {
-		pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
+		pair, err := pemfile.Pair(t.Certificate, t.Key)
 		if err != nil {
 			return nil, whittle.Errorf(whittle.Invalid, "load the certificate for NATS: %w", err).WithField(before + "cert").
 				WithHint("cert names a chain of certificates in PEM, and key the key that belongs to it")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"syscall"
 )
 
 // File is a log file, which is opened again by name when it was renamed: so do
@@ -24,8 +25,10 @@ func Open(path string) (*File, error) {
 	return &File{path: path, f: f}, nil
 }
 
+// create opens a file to append to it. A named pipe that nobody reads is an error: nobody
+// waits for a reader.
 func create(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
+	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|syscall.O_NONBLOCK, 0o640)
 }
 
 // Write implements io.Writer.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/pemfile"
 )
 
 // TLS names files, all PEM. They are read again when they change; what is bad is
@@ -146,7 +147,7 @@ func (c *Certificates) refresh() error {
 			c.pairs[f] = p
 		}
 		p.stamp = s
-		read, err := tls.LoadX509KeyPair(f.certificate, f.key)
+		read, err := pemfile.Pair(f.certificate, f.key)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", f.certificate, err))
 			continue
@@ -159,7 +160,7 @@ func (c *Certificates) refresh() error {
 		return gone
 	})
 	if c.files.ClientCA != "" {
-		ca, err := os.ReadFile(c.files.ClientCA)
+		ca, err := pemfile.Read(c.files.ClientCA)
 		switch {
 		case err != nil:
 			errs = append(errs, err)

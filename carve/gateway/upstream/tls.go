@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"log/slog"
 	"os"
 	"sync"
 	"time"
 
 	"whittle"
+	"whittle/internal/pemfile"
 )
 
 // filesEvery is how often handshakes look whether the files have changed.
@@ -36,6 +36,13 @@ type stamp struct {
 	size int64
 }
 
+// CheckTLS reads the files by which an upstream is spoken to, as New does. Its errors name the
+// field at fault.
+func CheckTLS(spec *whittle.Upstream) error {
+	_, _, err := (&clientTLS{spec: spec.TLS}).load()
+	return err
+}
+
 func newClientTLS(spec *whittle.Upstream, log *slog.Logger) (*clientTLS, error) {
 	t := &clientTLS{spec: spec.TLS, insecure: spec.Insecure, log: log, sessions: tls.NewLRUClientSessionCache(0), looked: time.Now()}
 	t.stamps = t.look()
@@ -56,19 +63,13 @@ func (t *clientTLS) look() (s [3]stamp) {
 // load reads the files. Its errors name the field at fault.
 func (t *clientTLS) load() (roots *x509.CertPool, pair *tls.Certificate, err error) {
 	if t.spec.CA != "" {
-		b, err := os.ReadFile(t.spec.CA)
-		if err == nil {
-			if roots = x509.NewCertPool(); !roots.AppendCertsFromPEM(b) {
-				err = errors.New("it holds no certificate in PEM")
-			}
-		}
-		if err != nil {
+		if roots, err = pemfile.Authorities(t.spec.CA); err != nil {
 			return nil, nil, whittle.Errorf(whittle.Invalid, "read the upstream's CA %q: %w", t.spec.CA, err).WithField("tls.ca").
 				WithHint("ca: names a file with the certificates of those who sign the upstream's, in PEM")
 		}
 	}
 	if t.spec.Certificate != "" {
-		c, err := tls.LoadX509KeyPair(t.spec.Certificate, t.spec.Key)
+		c, err := pemfile.Pair(t.spec.Certificate, t.spec.Key)
 		if err != nil {
 			return nil, nil, whittle.Errorf(whittle.Invalid, "load the certificate for the upstream: %w", err).WithField("tls.cert").
 				WithHint("cert: names a chain of certificates in PEM, and key: the key that belongs to it")
