@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -60,10 +61,10 @@ func (r *reader) rpc(c *object, files folder) (*whittle.RPC, bool) {
 	}
 	rpc.Protocol = whittle.Protocol(protocol)
 	path := ""
-	if o.text("descriptor", &path) {
-		b, err := files.read(files.path(path))
+	if o.file("descriptor", &path, files) {
+		b, err := files.read(path)
 		if err != nil {
-			r.failField(o.sub("descriptor"), "cannot be read: %v; buf build -o %s makes one", err, path)
+			r.failField(o.sub("descriptor"), "cannot be read: %v; buf build -o %s makes one", err, filepath.Base(path))
 		}
 		rpc.Descriptor = b
 	} else if !r.failed(o.sub("descriptor")) {

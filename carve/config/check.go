@@ -7,6 +7,9 @@ import (
 	"maps"
 	"mime"
 	"net"
+	"net/netip"
+	"net/url"
+	urlpath "path"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +22,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"whittle"
+	"whittle/internal/units"
 )
 
 func parseMediaType(s string) (string, error) {
@@ -185,25 +189,42 @@ func (r *reader) checkUnderscores(f *File) {
 	}
 }
 
-// checkFiles refuses to write over the config, what it includes, or a file that is written already.
+// checkFiles refuses to write over the config, what it includes, or a file that is read or
+// written already.
 func (r *reader) checkFiles(f *File) {
 	taken := map[string]string{}
 	for _, s := range append(sources{{name: f.Path}}, r.sources...) {
 		taken[absolute(s.name)] = "the config " + s.name
 	}
-	use := func(field, path string) {
-		if path == "" {
-			return
-		}
-		if by, twice := taken[absolute(path)]; twice {
-			r.failField(field, "%s is %s already; write another file", quote(path), by)
-			return
-		}
-		taken[absolute(path)] = "the file of " + field
-	}
-	use("state", f.State)
+	type file struct{ field, path string }
+	written := []file{{"state", f.State}}
 	if f.Access != nil {
-		use("access.file", f.Access.File)
+		written = append(written, file{"access.file", f.Access.File})
+	}
+	if f.Record != nil {
+		written = append(written, file{"record.key_file", f.Record.KeyFile})
+	}
+	for i, l := range f.Listen {
+		written = append(written, file{r.listenField(f, i), l.Unix})
+	}
+	writes := map[string]bool{}
+	for _, w := range written {
+		writes[w.field] = true
+	}
+	for _, field := range slices.Sorted(maps.Keys(r.files)) {
+		if !writes[field] {
+			taken[absolute(r.files[field])] = "the file of " + field
+		}
+	}
+	for _, w := range written {
+		if w.path == "" {
+			continue
+		}
+		if by, twice := taken[absolute(w.path)]; twice {
+			r.failField(w.field, "%s is %s already; write another file", quote(w.path), by)
+			continue
+		}
+		taken[absolute(w.path)] = "the file of " + w.field
 	}
 }
 
@@ -215,27 +236,21 @@ func (r *reader) checkRedirects(f *File) {
 		if err != nil || l.Redirect == nil || port != strconv.Itoa(l.Redirect.Port) {
 			continue
 		}
-		field := "listen"
-		if _, many := r.where["listen[0]"]; many || len(f.Listen) > 1 {
-			field = fmt.Sprintf("listen[%d]", i)
-		}
-		r.warn(field+".redirect", "leads back to %s, which speaks no TLS, unless clients see another port; write the port of HTTPS", quote(l.Address))
+		r.warn(r.listenField(f, i)+".redirect", "leads back to %s, which speaks no TLS, unless clients see another port; write the port of HTTPS", quote(l.Address))
 	}
 }
 
 // checkWarnings warns of what is allowed and probably not meant.
 func (r *reader) checkWarnings(f *File) {
-	if f.Monolith.Insecure {
-		r.warn("monolith.insecure", "any certificate is accepted, so the monolith's users can be listened to")
-	}
+	r.warnUpstream("monolith", &f.Monolith, "the monolith's users")
+	r.warnTrust(f)
 	for i, route := range f.Routes {
+		field := fmt.Sprintf("routes[%d]", i)
+		r.warnMatch(field+".match", &route.Match)
 		if route.Candidate == nil {
 			continue
 		}
-		field := fmt.Sprintf("routes[%d]", i)
-		if route.Candidate.URL == f.Monolith.URL && len(route.Candidate.Others)+len(f.Monolith.Others) == 0 {
-			r.warn(field+".candidate", "%s is the monolith itself, so the verdict says nothing of a replacement", quote(route.Candidate.URL))
-		}
+		r.warnSame(field+".candidate", &f.Monolith, route.Candidate)
 		if route.Match.Method != "" && !isSafe(route) && route.DryRun == nil {
 			r.warn(field, "%s is not mirrored, so nothing is compared and it never shifts by itself: say safe: true if it changes nothing, or dry_run: {HEADER: VALUE} if the candidate can be told not to mean it", quote(route.Name))
 		}
@@ -248,9 +263,7 @@ func (r *reader) checkWarnings(f *File) {
 		if last := route.Rollout.Steps[len(route.Rollout.Steps)-1]; last != whittle.All {
 			r.warn(field+".rollout.steps", "ends at %s, so the monolith keeps answering the rest", percent(last.Percent()/100))
 		}
-		if route.Candidate.Insecure {
-			r.warn(field+".candidate.insecure", "any certificate is accepted, so the candidate's traffic can be listened to")
-		}
+		r.warnUpstream(field+".candidate", route.Candidate, "the candidate's traffic")
 		r.checkCopies(f, field, &route)
 	}
 }
@@ -269,6 +282,103 @@ func (r *reader) checkCopies(f *File, field string, route *whittle.Route) {
 		if route.Mirror.MaxBody > bound.is {
 			r.warn(field+".mirror.max_body", "%s is above %s, %s, and what is longer than that is not compared; raise that too",
 				size(route.Mirror.MaxBody), bound.name, size(bound.is))
+		}
+	}
+}
+
+// warnUpstream warns of settings of a server that expose what goes there, or do nothing.
+func (r *reader) warnUpstream(field string, u *whittle.Upstream, who string) {
+	switch {
+	case u.Insecure && !isHTTPS(u.URL):
+		r.warn(field+".insecure", "has no effect, since the URL is not https")
+	case u.Insecure:
+		r.warn(field+".insecure", "any certificate is accepted, so %s can be listened to", who)
+	}
+	if _, given := r.where[field+".connect_timeout"]; given && u.ConnectTimeout > u.Timeout {
+		r.warn(field+".connect_timeout", "%s is above timeout, %s, which ends the wait for a connection, too; write less here or more there",
+			units.Span(u.ConnectTimeout), units.Span(u.Timeout))
+	}
+}
+
+// warnSame warns of a candidate that is the monolith, however the two are written.
+func (r *reader) warnSame(field string, monolith, candidate *whittle.Upstream) {
+	there := map[string]bool{}
+	for _, raw := range append([]string{monolith.URL}, monolith.Others...) {
+		there[sameServer(raw)] = true
+	}
+	for _, raw := range append([]string{candidate.URL}, candidate.Others...) {
+		if !there[sameServer(raw)] {
+			continue
+		}
+		if len(candidate.Others)+len(monolith.Others) == 0 {
+			r.warn(field, "%s is the monolith itself, so the verdict says nothing of a replacement", quote(raw))
+		} else {
+			r.warn(field, "%s is one of the monolith's instances, so what it responds says nothing of a replacement", quote(raw))
+		}
+		return
+	}
+}
+
+// sameServer is a URL in the one spelling that all of the same server and path have.
+func sameServer(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme == "unix" {
+		return raw
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	switch a := addressOf(host); {
+	case a.IsUnspecified() && a.Is4(): // dialled, it is the loopback address
+		host = addressOf("localhost").String()
+	case a.IsUnspecified():
+		host = netip.IPv6Loopback().String()
+	case a.IsValid():
+		host = a.String()
+	}
+	return net.JoinHostPort(host, portOf(u)) + strings.TrimRight(u.EscapedPath(), "/")
+}
+
+// warnTrust warns of lists that have everybody in them.
+func (r *reader) warnTrust(f *File) {
+	all := func(field string, nets []netip.Prefix) {
+		for i, p := range nets {
+			if p.Bits() == 0 {
+				r.warn(fmt.Sprintf("%s[%d]", field, i), "%s is everybody, so any client can claim to be any other; write the networks of the proxies in front", p)
+			}
+		}
+	}
+	all("forwarded.trust", f.Forwarded.Trust)
+	for i, l := range f.Listen {
+		all(r.listenField(f, i)+".proxy_protocol.trust", l.Proxies)
+	}
+}
+
+// listenField is where a listener stands in the file.
+func (r *reader) listenField(f *File, i int) string {
+	if _, many := r.where["listen[0]"]; many || len(f.Listen) > 1 {
+		return fmt.Sprintf("listen[%d]", i)
+	}
+	return "listen"
+}
+
+// methods are those that are registered, and those that caches and others are known to take.
+var methods = strings.Fields(`ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT COPY DELETE GET HEAD LABEL LINK LOCK MERGE
+	MKACTIVITY MKCALENDAR MKCOL MKREDIRECTREF MKWORKSPACE MOVE OPTIONS ORDERPATCH PATCH POST PROPFIND PROPPATCH PUT QUERY
+	REBIND REPORT SEARCH TRACE UNBIND UNCHECKOUT UNLINK UNLOCK UPDATE UPDATEREDIRECTREF VERSION-CONTROL
+	BAN M-SEARCH NOTIFY PURGE REFRESH SUBSCRIBE UNSUBSCRIBE`)
+
+// warnMatch warns of requests that hardly any client sends.
+func (r *reader) warnMatch(field string, m *whittle.Match) {
+	if m.Method != "" && !slices.Contains(methods, m.Method) {
+		near := closest(m.Method, []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+		if near != "" {
+			near = "; did you mean " + near + "?"
+		}
+		r.warn(field, "%s is no method that is registered for HTTP, so hardly a request has it%s", m.Method, near)
+	}
+	for _, part := range strings.Split(m.Pattern, "/") {
+		if dots := strings.ReplaceAll(strings.ToLower(part), "%2e", "."); dots == "." || dots == ".." {
+			r.warn(field, "clients resolve %s in a path before they send it, so hardly a request has this one: write %s", part, urlpath.Clean(m.Pattern))
+			return
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"whittle"
@@ -200,11 +201,18 @@ func (r *reader) parse(src []byte, read func(path string) ([]byte, error)) *File
 	root, err := parseYAML(src)
 	if err != nil {
 		if e, ok := errors.AsType[*syntaxError](err); ok {
+			if other := otherLanguage(src); other != nil {
+				e = other
+			}
 			if e.text == emptyFile {
 				e.text += "; it needs at least: monolith: http://127.0.0.1:3000"
 			}
 			r.fail(e.at, "", "%s", e.text)
 		}
+		return nil
+	}
+	if other := otherLanguage(src); other != nil && root.kind == isScalar {
+		r.fail(other.at, "", "%s", other.text)
 		return nil
 	}
 	return r.file(root, read)
@@ -263,9 +271,10 @@ func (d folder) path(p string) string {
 	return filepath.Join(d.dir, p)
 }
 
-// readBounded reads a whole regular file, or fails where it is longer than most.
+// readBounded reads a whole file, or fails where it is longer than most. A pipe is read to
+// its end; one that nobody writes to is empty.
 func readBounded(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

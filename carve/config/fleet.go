@@ -73,8 +73,7 @@ func (r *reader) fleet(o *object, f *File, files folder) {
 		fl.Member = fl.Member[:min(len(fl.Member), maxFleetName)]
 	}
 	c.duration("lease", &fl.Lease, 500*time.Millisecond, time.Minute)
-	if c.text("credentials", &fl.Credentials) {
-		fl.Credentials = files.path(fl.Credentials)
+	if c.file("credentials", &fl.Credentials, files) {
 		if _, err := files.read(fl.Credentials); err != nil {
 			r.failField(c.sub("credentials"), "cannot be read: %v", err)
 		}
@@ -101,9 +100,7 @@ func (r *reader) fleetTLS(c *object, fl *Fleet, files folder) {
 		key string
 		dst *string
 	}{{"ca", &fl.TLS.CA}, {"cert", &fl.TLS.Certificate}, {"key", &fl.TLS.Key}} {
-		if t.text(file.key, file.dst) {
-			*file.dst = files.path(*file.dst)
-		}
+		t.file(file.key, file.dst, files)
 	}
 	read(t, "server_name", "a name such as nats.internal", &fl.TLS.ServerName, parseServerName)
 	t.done()
@@ -141,6 +138,8 @@ func parseNATS(s string) (string, error) {
 			return "", errors.New("is not the URL of a NATS server: write nats://HOST:4222 or tls://HOST:4222, several with commas between them, or embedded")
 		case !portIsFine(u):
 			return "", errors.New("has a port that is not a number from 1 to 65535")
+		case hostFault(u.Hostname()) != "":
+			return "", errors.New("has a host that " + hostFault(u.Hostname()))
 		case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
 			return "", errors.New("has something behind the port, which has no meaning here")
 		}
@@ -181,9 +180,7 @@ func (r *reader) embedded(c *object, f *File, fl *Fleet, files folder) {
 	c.names("peers", "{gateway-1: 10.0.0.1:6222, gateway-2: 10.0.0.2:6222, gateway-3: 10.0.0.3:6222}", &e.Peers)
 	read(c, "listen", "an address such as 0.0.0.0:6222", &e.Listen, parseAddress)
 	r.secret(c, "secret", &e.Secret, files)
-	if c.text("store", &e.Store) {
-		e.Store = files.path(e.Store)
-	}
+	c.folder("store", &e.Store, files)
 	if fl.NATS != natsEmbedded {
 		r.onlyEmbedded(c)
 		return
@@ -248,7 +245,7 @@ func (r *reader) peers(c *object, fl *Fleet) {
 		if _, bad := parseFleetName(name); bad != nil {
 			r.failField(at, "%v", bad)
 		}
-		if err != nil || host == "" || !isPort(port) || strings.ContainsAny(e.Peers[name], " /@?#") || isUnspecified(host) {
+		if err != nil || host == "" || !isPort(port) || strings.ContainsAny(e.Peers[name], " /@?#") || isUnspecified(host) || hostFault(host) != "" {
 			r.failField(at, "%s is no address that others can reach: write HOST:PORT, such as 10.0.0.1:6222", quote(e.Peers[name]))
 		} else if other := seen[e.Peers[name]]; other != "" {
 			r.failField(at, "%s has the same address", other)

@@ -21,14 +21,14 @@ const (
 func (r *reader) hook(o *object, h *whittle.Hook, files folder) bool {
 	h.Timeout = 10 * time.Second
 	var path, env string
-	plain, fromFile, fromEnv := read(o, "url", "a URL such as https://ci.example/gate", &h.URL, parseHook), o.text("url_file", &path), o.text("url_env", &env)
+	plain, fromFile, fromEnv := read(o, "url", "a URL such as https://ci.example/gate", &h.URL, parseHook), o.file("url_file", &path, files), o.text("url_env", &env)
 	field, text := "", ""
 	switch {
 	case plain && (fromFile || fromEnv), fromFile && fromEnv:
 		r.failField(o.path, "has its URL from more than one place; keep one of url, url_file and url_env")
 	case fromFile:
 		field = o.sub("url_file")
-		b, err := files.read(files.path(path))
+		b, err := files.read(path)
 		if err != nil {
 			r.failField(field, "cannot be read: %v", err)
 		}
@@ -60,6 +60,8 @@ func parseHook(s string) (string, error) {
 		return "", errors.New("is not a URL: write https://HOST/PATH")
 	case !portIsFine(u):
 		return "", errors.New("has a port that is not a number from 1 to 65535")
+	case hostFault(u.Hostname()) != "":
+		return "", errors.New("has a host that " + hostFault(u.Hostname()))
 	case u.User != nil:
 		return "", errors.New("has a user or a password in it, which is not taken")
 	case u.Fragment != "":

@@ -185,6 +185,9 @@ func parsePattern(s string) (string, error) {
 	if s == "" {
 		return "", errors.New("is empty; write " + wantInclude)
 	}
+	if err := pathFault(s); err != nil {
+		return "", err
+	}
 	if _, err := filepath.Match(s, ""); err != nil {
 		return "", fmt.Errorf("%s is not a pattern: %w; write %s", quote(s), err, wantInclude)
 	}

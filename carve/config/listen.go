@@ -194,14 +194,9 @@ func (r *reader) tls(o *object, key string, files folder) *TLS {
 
 func (r *reader) readTLS(t *object, files folder) *TLS {
 	out := &TLS{Field: t.path, MinVersion: tls.VersionTLS12}
-	path := func(o *object, key string, dst *string) {
-		if o.text(key, dst) {
-			*dst = files.path(*dst)
-		}
-	}
-	path(t, "cert", &out.Cert)
-	path(t, "key", &out.Key)
-	path(t, "folder", &out.Folder)
+	t.file("cert", &out.Cert, files)
+	t.file("key", &out.Key, files)
+	t.folder("folder", &out.Folder, files)
 	switch {
 	case r.failed(t.path):
 	case out.Cert == "" && out.Key == "" && out.Folder == "":
@@ -217,7 +212,7 @@ func (r *reader) readTLS(t *object, files folder) *TLS {
 		out.MinVersion = tls.VersionTLS13
 	}
 	if c, ok := t.child("client", "{ca: FILE, required: true}"); ok {
-		path(c, "ca", &out.ClientCA)
+		c.file("ca", &out.ClientCA, files)
 		if out.ClientCA == "" && !r.failed(c.sub("ca")) {
 			r.fail(c.n.at, c.sub("ca"), "is missing; write the file of the authorities whose certificates clients show, in PEM")
 		}
@@ -248,6 +243,9 @@ func parseListener(s string, files folder) (Listener, error) {
 	}
 	if path == "" || strings.ContainsAny(path, "\x00@") {
 		return Listener{}, fmt.Errorf("%s names no file: write unix:/run/whittle.sock", quote(s))
+	}
+	if err := pathFault(path); err != nil {
+		return Listener{}, err
 	}
 	if path = files.path(path); len(path) > maxUnix {
 		return Listener{}, fmt.Errorf("%s is longer than the %d bytes that a Unix socket's path has at most", quote(path), maxUnix)

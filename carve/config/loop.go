@@ -43,10 +43,7 @@ func (r *reader) checkLoops(f *File) {
 // checkPorts refuses addresses of which the second could not be bound.
 func (r *reader) checkPorts(f *File) {
 	for i, l := range f.Listen {
-		field := "listen"
-		if len(f.Listen) > 1 {
-			field = fmt.Sprintf("listen[%d]", i)
-		}
+		field := r.listenField(f, i)
 		if f.Admin != "" && sameSocket(l.Address, f.Admin) {
 			r.failField(field, "%s is a port of the admin API, which listens on %s; write another port here, or under admin", quote(l.Address), f.Admin)
 		}
@@ -148,33 +145,4 @@ func absolute(path string) string {
 		return abs
 	}
 	return path
-}
-
-// addressOf is the address that a host is; the zero Addr where it is a name
-// that only a resolver knows.
-func addressOf(host string) netip.Addr {
-	if isLocalhost(host) {
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	}
-	a, err := netip.ParseAddr(host)
-	if err != nil {
-		return netip.Addr{}
-	}
-	return a.Unmap().WithZone("")
-}
-
-// isLocalhost reports whether a name is the loopback's by convention (RFC 6761,
-// section 6.3).
-func isLocalhost(host string) bool {
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "localhost.localdomain" || host == "ip6-localhost"
-}
-
-func portOf(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Port()
-	case u.Scheme == "https":
-		return "443"
-	}
-	return "80"
 }

@@ -39,6 +39,39 @@ func TestMistakes(t *testing.T) {
 		{"a variable of the shell", "monolith: http://$HOST:3000\n", `"$HOST" is not a host; an environment variable is written ${NAME}`},
 		{"any host", "monolith: http://*:3000\n", `"*" is not a host`},
 		{"one address inside another", "listen: [':80', '10.0.0.5:80']\n" + head, `whittle.yaml:1:17: listen[1]: "10.0.0.5:80" is a part of listen[0], :80; leave one of the two out`},
+		{"an address beyond 255", "monolith: http://300.1.1.1:80\n", `monolith: "http://300.1.1.1:80": "300.1.1.1" is no host: an IPv4 address has four numbers from 0 to 255`},
+		{"an address of three numbers", "monolith: http://1.2.3\n", `"1.2.3" is no host: an IPv4 address has four numbers`},
+		{"two dots", "monolith: http://app..internal\n", `"app..internal" is no host: a name has letters, digits and dashes`},
+		{"a host in other letters", "monolith: http://b\u00fccher.example\n", `is no host as resolvers know it: write xn--bcher-kva.example`},
+		{"no address to listen on", "listen: 300.1.1.1:80\n" + head, `listen: "300.1.1.1:80": "300.1.1.1" is no host`},
+		{"a star to listen on", "listen: '*:80'\n" + head, `"*:80": write :80 for all addresses`},
+		{"a URL to listen on", "listen: http://127.0.0.1:8080\n" + head, `"http://127.0.0.1:8080" is a URL, and here stands where to listen`},
+		{"an address without a port", "listen: 127.0.0.1\n" + head, `"127.0.0.1" has no port: write 127.0.0.1:8080`},
+		{"IPv6 without brackets", "listen: '::1:8080'\n" + head, `"::1:8080" is not an address; an IPv6 address stands in brackets: write [::1]:8080`},
+		{"a URL with IPv6 without brackets", "monolith: http://2001:db8::1\n", `an IPv6 address stands in brackets: write http://[2001:db8::1]:PORT`},
+		{"a socket with one slash", "monolith: unix:/run/x.sock\n", `"unix:/run/x.sock" is not a URL: write unix:///run/x.sock`},
+		{"a socket with two slashes", "monolith: unix://run/x.sock\n", `write unix:///run/x.sock, with the whole path`},
+		{"a socket of nginx", "monolith: http://unix:/run/x.sock:/app\n", `write unix:///run/x.sock`},
+		{"a socket of Docker", "monolith: http+unix://%2Frun%2Fx.sock\n", `write unix:///run/x.sock`},
+		{"a host and a port", "monolith: app:3000\n", `"app:3000" is not a URL: write http://app:3000`},
+		{"a port", "monolith: 3000\n", `it is only a port; write http://127.0.0.1:3000`},
+		{"a host", "monolith: localhost\n", `write http://localhost, or http://localhost:PORT`},
+		{"more than all", route + "    mirror: {sample: 200%}\n", `"200%" is more than all: write 100% at most`},
+		{"no header at all", head + "limits: {header: 0}\n", `"0" is out of range: from 1KiB to 16MiB`},
+		{"a header in kilobytes", head + "limits: {header: 64}\n", `"64" has no unit: write 64KiB; it is from 1KiB to 16MiB`},
+		{"no bound as nginx has it", head + "limits: {body: 0}\n", `"0" is no size: write off for no bound`},
+		{"less than no time", head + "limits: {grace: -5}\n", `"-5" is out of range: from 1ms to 1h`},
+		{"TOML", "# settings\n[server]\nlisten = ':8080'\n", "whittle.yaml:2:1: this looks like TOML or INI, and a config is YAML: write KEY: VALUE"},
+		{"variables of a shell", "MONOLITH=http://h\nLISTEN=:8080\n", "whittle.yaml:1:1: this looks like TOML or INI"},
+		{"nginx", "worker_processes 1;\nhttp {\n  server { listen 80; }\n}\n", "whittle.yaml:1:1: this looks like a config of nginx or Caddy"},
+		{"Caddy", ":8080 {\n  reverse_proxy 127.0.0.1:3000\n}\n", "whittle.yaml:1:1: this looks like a config of nginx or Caddy"},
+		{"XML", "<config/>\n", "whittle.yaml:1:1: this looks like XML"},
+		{"a shell's home", head + "state: ~/whittle.db\n", `state: "~/whittle.db": no shell reads this, so ~ is no folder: write ${HOME}/whittle.db`},
+		{"a shell's variable", head + "access: {file: $LOGS/access.log}\n", `access.file: "$LOGS/access.log": an environment variable is written ${NAME}`},
+		{"a folder as a file", head + "state: data/\n", `state: "data/" is the name of a folder: write that of a file`},
+		{"a key as the state file", head + "state: k.pem\ntls: {cert: c.pem, key: k.pem}\n", `state: "k.pem" is the file of tls.key already`},
+		{"a certificate as the access log", head + "access: {file: c.pem}\ntls: {cert: c.pem, key: k.pem}\n", `access.file: "c.pem" is the file of tls.cert already`},
+		{"a socket as the state file", "listen: unix:whittle.db\n" + head, `listen: "whittle.db" is the file of state already`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse("whittle.yaml", []byte(c.src), readable(t))
@@ -77,12 +110,50 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestCandidateIsMonolith: a candidate that is the monolith proves nothing, and is warned of.
+// TestCandidateIsMonolith: a candidate that is the monolith proves nothing, and is warned of,
+// however the two are written.
 func TestCandidateIsMonolith(t *testing.T) {
-	for candidate, want := range map[string]int{"http://127.0.0.1:3000/": 1, "http://127.0.0.1:3001": 0, "http://127.0.0.1:3000/v2": 0} {
-		f := mustParse(t, "monolith: http://127.0.0.1:3000\nroutes:\n  - match: GET /a\n    candidate: "+candidate+"\n")
-		if len(f.Warnings) != want {
-			t.Errorf("%s: %q, want %d warnings", candidate, f.Warnings, want)
+	for _, c := range []struct {
+		monolith, candidate string
+		want                int
+	}{
+		{"http://127.0.0.1:3000", "http://127.0.0.1:3000/", 1},
+		{"http://127.0.0.1:3000", "http://127.0.0.1:3001", 0},
+		{"http://127.0.0.1:3000", "http://127.0.0.1:3000/v2", 0},
+		{"http://127.0.0.1:3000", "http://localhost:3000", 1},
+		{"http://127.0.0.1:3000", "h2c://0.0.0.0:3000", 1},
+		{"http://127.0.0.1", "http://127.0.0.1:80", 1},
+		{"https://App.internal", "https://app.internal.:443", 1},
+		{"https://app.internal", "http://app.internal", 0},
+		{"http://[::1]:3000", "http://[0:0::1]:3000", 1},
+		{"unix:///run/a.sock", "unix:///run/a.sock", 1},
+		{"unix:///run/a.sock", "unix:///run/b.sock", 0},
+		{"[http://10.0.0.1, http://10.0.0.2]", "http://10.0.0.2", 1},
+		{"[http://10.0.0.1, http://10.0.0.2]", "http://10.0.0.3", 0},
+	} {
+		f := mustParse(t, "monolith: "+c.monolith+"\nroutes:\n  - match: GET /a\n    candidate: "+c.candidate+"\n")
+		if len(f.Warnings) != c.want {
+			t.Errorf("%s and %s: %q, want %d warnings", c.monolith, c.candidate, f.Warnings, c.want)
+		}
+	}
+}
+
+// TestOddities: what is allowed and surely odd is warned of, at its place.
+func TestOddities(t *testing.T) {
+	const head = "monolith: http://127.0.0.1:3000\n"
+	for name, c := range map[string]struct{ src, want string }{
+		"everybody is trusted":       {head + "forwarded: {trust: [10.0.0.0/8, 0.0.0.0/0]}\n", "whittle.yaml:2:33: forwarded.trust[1]: 0.0.0.0/0 is everybody"},
+		"everybody is a proxy":       {head + "listen: {address: ':80', proxy_protocol: {trust: ['::/0']}}\n", "listen.proxy_protocol.trust[0]: ::/0 is everybody"},
+		"no method":                  {head + "routes: [{match: FETCH /a}]\n", "routes[0].match: FETCH is no method that is registered for HTTP, so hardly a request has it"},
+		"a misspelt method":          {head + "routes: [{match: POTS /a}]\n", "so hardly a request has it; did you mean POST?"},
+		"a path that is resolved":    {head + "routes: [{match: GET /a/../b}]\n", "clients resolve .. in a path before they send it, so hardly a request has this one: write /b"},
+		"a dot as it may be written": {head + "routes: [{match: /a/%2E/b}]\n", "clients resolve %2E in a path"},
+		"certificates without TLS":   {"monolith: {url: http://h, insecure: true}\n", "monolith.insecure: has no effect, since the URL is not https"},
+		"a connection takes longer":  {"monolith: {url: http://h, timeout: 1s, connect_timeout: 2s}\n", "monolith.connect_timeout: 2s is above timeout, 1s"},
+	} {
+		f := mustParse(t, c.src)
+		if len(f.Warnings) != 1 || !strings.Contains(f.Warnings[0], c.want) {
+			t.Errorf("%s: %q, want %s", name, f.Warnings, c.want)
 		}
 	}
 }
@@ -114,10 +185,22 @@ func TestNoMistakes(t *testing.T) {
 		"one port of two families":      "listen: ['0.0.0.0:80', '[::1]:80']\n" + head,
 		"no admin API":                  "listen: :8081\nadmin: off\n" + head,
 		"ports that the system chooses": "listen: [':0', '127.0.0.1:0']\nadmin: 127.0.0.1:0\n" + head,
+		"less to connect than in all":   "monolith: {url: http://h, timeout: 2s, connect_timeout: 1s}\n",
+		"names with underscores":        "monolith: http://my_app_1:3000\n",
+		"a name with numbers":           "monolith: http://web.1:3000\n",
+		"a name that is whole":          "monolith: http://app.internal.:3000\n",
+		"a scheme in capitals":          "monolith: {url: HTTPS://app.internal, tls: {server_name: app}}\n",
+		"a zone":                        "monolith: http://[fe80::1%25eth0]:3000\n",
+		"JSON":                          `{"monolith": "http://127.0.0.1:3000", "limits": {"header": "64KiB"}}`,
+		"methods of WebDAV and caches":  head + "routes: [{match: PROPFIND /a}, {match: PURGE /a}]\n",
+		"an empty part of a path":       head + "routes: [{match: GET /a//b}]\n",
+		"dots in a name":                head + "routes: [{match: GET /a/..b}]\n",
 		"a whole network":               head + "forwarded: {trust: [10.0.0.0/8, 10.0.0.5, 10.0.0.5/32, '::1']}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			mustParse(t, src)
+			if f := mustParse(t, src); len(f.Warnings) > 0 {
+				t.Errorf("warned: %q", f.Warnings)
+			}
 		})
 	}
 }

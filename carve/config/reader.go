@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"whittle"
 )
@@ -34,11 +36,13 @@ type reader struct {
 	problems []problem
 	warnings []problem
 	env      func(string) (string, bool)
-	survey   *survey // nil but where the schema is made
+	// files are those that the config names, by field.
+	files  map[string]string
+	survey *survey // nil but where the schema is made
 }
 
 func newReader(name string) *reader {
-	return &reader{name: name, sources: sources{{name: name}}, where: map[string]position{}, env: os.LookupEnv}
+	return &reader{name: name, sources: sources{{name: name}}, where: map[string]position{}, files: map[string]string{}, env: os.LookupEnv}
 }
 
 func (r *reader) fail(at position, field, format string, args ...any) {
@@ -223,6 +227,53 @@ func (o *object) text(key string, dst *string) bool {
 		return s, nil
 	})
 }
+
+// file reads the name of a file.
+func (o *object) file(key string, dst *string, files folder) bool {
+	return o.named(key, "the name of a file", dst, files, func(s string) (string, error) {
+		if strings.HasSuffix(s, "/") {
+			return "", fmt.Errorf("%s is the name of a folder: write that of a file", quote(s))
+		}
+		return s, nil
+	})
+}
+
+// folder reads the name of one.
+func (o *object) folder(key string, dst *string, files folder) bool {
+	return o.named(key, "the name of a folder", dst, files, func(s string) (string, error) { return s, nil })
+}
+
+func (o *object) named(key, want string, dst *string, files folder, parse func(string) (string, error)) bool {
+	if !read(o, key, want, dst, func(s string) (string, error) {
+		if err := pathFault(s); err != nil {
+			return "", err
+		}
+		return parse(s)
+	}) {
+		return false
+	}
+	*dst = files.path(*dst)
+	o.r.files[o.sub(key)] = *dst
+	return true
+}
+
+// pathFault refuses what a shell would have made another path of.
+func pathFault(s string) error {
+	switch {
+	case s == "":
+		return errors.New("is empty; leave the field out for its default")
+	case s == "~" || strings.HasPrefix(s, "~/"):
+		return fmt.Errorf("%s: no shell reads this, so ~ is no folder: write ${HOME}%s", quote(s), s[1:])
+	case shellVariable.MatchString(s):
+		return fmt.Errorf("%s: an environment variable is written ${NAME}", quote(s))
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return fmt.Errorf("%s is no path: it has an end of line or another control character in it", quote(s))
+	}
+	return nil
+}
+
+// shellVariable is one without braces.
+var shellVariable = regexp.MustCompile(`(^|/)\$[A-Za-z_]`)
 
 func (o *object) flag(key string, dst *bool) bool {
 	return read(o, key, "true or false", dst, parseFlag)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -22,13 +23,9 @@ func (r *reader) record(o *object, f *File, files folder) {
 		Dir: files.path("recorded"), Sample: whittle.Percent(10),
 		MaxBody: mib, MaxBytes: gib, MaxAge: 7 * day,
 	}
-	if c.text("dir", &rec.Dir) {
-		rec.Dir = files.path(rec.Dir)
-	}
-	rec.KeyFile = rec.Dir + ".key"
-	if c.text("key_file", &rec.KeyFile) {
-		rec.KeyFile = files.path(rec.KeyFile)
-	}
+	c.folder("dir", &rec.Dir, files)
+	rec.KeyFile = filepath.Clean(rec.Dir) + ".key"
+	c.file("key_file", &rec.KeyFile, files)
 	read(c, "sample", wantSample, &rec.Sample, parseSample)
 	c.size("max_body", &rec.MaxBody, 1, 16*mib)
 	c.size("max_bytes", &rec.MaxBytes, mib, 1<<50)

@@ -1,13 +1,9 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,9 +37,7 @@ func (r *reader) server(o *object, f *File, files folder) {
 		r.fail(top, "monolith", "is missing; write monolith: http://127.0.0.1:3000, the server that responds today")
 	}
 	f.State = files.path("whittle.db")
-	if o.text("state", &f.State) {
-		f.State = files.path(f.State)
-	}
+	o.file("state", &f.State, files)
 	f.Limits = Limits{
 		Connections: 16_384, HeaderBytes: 64 << 10, BodyBytes: -1, CopyBytes: 96 * mib,
 		BufferBytes: 256 * kib, BuffersBytes: 64 * mib, Streams: 250,
@@ -136,14 +130,14 @@ func (r *reader) token(a *object, prefix string, into *string, files folder) {
 func (r *reader) secret(o *object, name string, into *string, files folder) (given bool) {
 	var path, env string
 	inFile, inEnv := name+"_file", name+"_env"
-	fromFile, fromEnv := o.text(inFile, &path), o.text(inEnv, &env)
+	fromFile, fromEnv := o.file(inFile, &path, files), o.text(inEnv, &env)
 	field := o.sub(inFile)
 	switch {
 	case fromFile && fromEnv:
 		r.failField(o.sub(inEnv), "cannot be set together with %s; keep one of them", inFile)
 		return true
 	case fromFile:
-		b, err := files.read(files.path(path))
+		b, err := files.read(path)
 		if err != nil {
 			r.failField(field, "cannot be read: %v", err)
 			return true
@@ -172,18 +166,21 @@ func (r *reader) limits(o *object, l *Limits) {
 	header := int64(l.HeaderBytes)
 	o.size("header", &header, kib, 16*mib)
 	l.HeaderBytes = int(header)
-	sizeOrOff := func(least int64) func(string) (int64, error) {
+	sizeOrOff := func(least int64, off string) func(string) (int64, error) {
 		return func(s string) (int64, error) {
-			if s == "off" {
+			switch s {
+			case "off":
 				return -1, nil
+			case "0", "-1": // as other servers have it
+				return 0, fmt.Errorf("%s is no size: write off for %s", quote(s), off)
 			}
 			return parseSize(s, least, 1<<50)
 		}
 	}
-	read(o, "body", "a size such as 10MiB, or off", &l.BodyBytes, sizeOrOff(1))
+	read(o, "body", "a size such as 10MiB, or off", &l.BodyBytes, sizeOrOff(1, "no bound"))
 	o.size("copies", &l.CopyBytes, mib, 1<<50)
 	o.size("buffer", &l.BufferBytes, 4*kib, gib)
-	read(o, "buffers", "a size such as 64MiB, or off", &l.BuffersBytes, sizeOrOff(mib))
+	read(o, "buffers", "a size such as 64MiB, or off", &l.BuffersBytes, sizeOrOff(mib, "none"))
 	if l.BuffersBytes >= 0 && l.BuffersBytes < l.BufferBytes {
 		r.failField(o.sub("buffers"), "holds less than one buffer (%s): write at least that, or off", size(l.BufferBytes))
 	}
@@ -194,104 +191,6 @@ func (r *reader) limits(o *object, l *Limits) {
 	o.duration("upgrade_idle", &l.UpgradeIdle, time.Millisecond, 30*day)
 	o.duration("grace", &l.Grace, time.Millisecond, time.Hour)
 	o.done()
-}
-
-func parseURL(s string, schemes ...string) (string, error) {
-	want := schemes[0] + "://HOST:PORT"
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme == "" || !strings.Contains(s, "://") {
-		return "", fmt.Errorf("%s is not a URL: write %s", quote(s), want)
-	}
-	if _, err := oneOf(u.Scheme, schemes); err != nil {
-		return "", fmt.Errorf("%s: the scheme %w", quote(s), err)
-	}
-	switch {
-	case u.Hostname() == "":
-		return "", fmt.Errorf("%s names no host: write %s", quote(s), want)
-	case strings.ContainsAny(u.Hostname(), "*$"):
-		return "", fmt.Errorf("%s: %s is not a host; an environment variable is written ${NAME}", quote(s), quote(u.Hostname()))
-	case u.User != nil:
-		return "", errors.New("a URL with a user or a password in it is not taken: a config is no place for secrets")
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return "", fmt.Errorf("%s: a query or a fragment has no meaning here", quote(s))
-	case !portIsFine(u):
-		return "", fmt.Errorf("%s: the port is not a number from 1 to 65535", quote(s))
-	}
-	return strings.TrimSuffix(s, "/"), nil
-}
-
-// portIsFine reports whether a URL has no port or one that can be: a colon with
-// nothing behind it is what an empty variable leaves.
-func portIsFine(u *url.URL) bool {
-	return u.Port() == "" && !strings.HasSuffix(u.Host, ":") || isPort(u.Port())
-}
-
-func isPort(s string) bool {
-	n, err := strconv.ParseUint(s, 10, 16)
-	return err == nil && n > 0
-}
-
-// parseAddress reads host:port to listen on; port 0 lets the system choose.
-func parseAddress(s string) (string, error) {
-	host, port, err := net.SplitHostPort(s)
-	if err != nil {
-		if isPort(s) {
-			return "", fmt.Errorf("%s is only a port: write :%s for all addresses, or 127.0.0.1:%s for this machine", quote(s), s, s)
-		}
-		return "", fmt.Errorf("%s is not an address: write HOST:PORT, such as :8080 or 127.0.0.1:8080", quote(s))
-	}
-	if port != "0" && !isPort(port) {
-		return "", fmt.Errorf("%s: the port is not a number from 0 to 65535", quote(s))
-	}
-	if host == "*" {
-		return "", fmt.Errorf("%s: write :%s for all addresses", quote(s), port)
-	}
-	if strings.ContainsAny(host, "/@ \t\n") {
-		return "", fmt.Errorf("%s: %s is not a host", quote(s), quote(host))
-	}
-	return s, nil
-}
-
-func parseAdmin(s string) (string, error) {
-	if s == "off" {
-		return "", nil
-	}
-	return parseAddress(s)
-}
-
-func isLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
-}
-
-// networks reads a list of networks.
-func (o *object) networks(key string) (nets []netip.Prefix) {
-	o.list(key, "networks such as 10.0.0.0/8", 1000, func(n *node, path string) {
-		var p netip.Prefix
-		if readNode(o.r, n, path, "a network such as 10.0.0.0/8", &p, parseNetwork) {
-			nets = append(nets, p)
-		}
-	})
-	return nets
-}
-
-// parseNetwork reads "10.0.0.0/8" or one address.
-func parseNetwork(s string) (netip.Prefix, error) {
-	if ip, err := netip.ParseAddr(s); err == nil && ip.Zone() == "" {
-		return netip.PrefixFrom(ip, ip.BitLen()), nil
-	}
-	p, err := netip.ParsePrefix(s)
-	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%s is not a network: write 10.0.0.0/8 or 127.0.0.1", quote(s))
-	}
-	if p != p.Masked() {
-		return netip.Prefix{}, fmt.Errorf("%s is an address in a network: write %s for the network, or %s for the address alone", quote(s), p.Masked(), p.Addr())
-	}
-	return p, nil
 }
 
 // Access says what is logged of each request.
@@ -324,9 +223,7 @@ func (r *reader) access(o *object, f *File, files folder) {
 	}
 	f.Access = defaultAccess()
 	f.Access.RequestID = "X-Request-Id"
-	if a.text("file", &f.Access.File) {
-		f.Access.File = files.path(f.Access.File)
-	}
+	a.file("file", &f.Access.File, files)
 	if n, given := a.get("fields"); given {
 		r.fields(a, n, f.Access)
 	}

@@ -89,9 +89,7 @@ func (r *reader) upstreamTLS(o *object, u *whittle.Upstream, files folder) {
 		key string
 		dst *string
 	}{{"ca", &u.TLS.CA}, {"cert", &u.TLS.Certificate}, {"key", &u.TLS.Key}} {
-		if t.text(file.key, file.dst) {
-			*file.dst = files.path(*file.dst)
-		}
+		t.file(file.key, file.dst, files)
 	}
 	read(t, "server_name", "a name such as app.internal", &u.TLS.ServerName, parseServerName)
 	read(t, "verify_name", "a name such as app.internal", &u.TLS.VerifyName, parseServerName)
@@ -106,7 +104,7 @@ func (r *reader) upstreamTLS(o *object, u *whittle.Upstream, files folder) {
 			r.failField(t.sub(part[0]), "has no effect without %s:, which belongs to it; both are files in PEM", part[1])
 		}
 	}
-	if u.URL != "" && !strings.HasPrefix(strings.TrimPrefix(u.URL, "srv+"), "https://") {
+	if u.URL != "" && !isHTTPS(u.URL) {
 		r.failField(t.path, "has no effect, since the URL is not https")
 	}
 	for _, useless := range []string{"ca", "verify_name"} {
@@ -115,6 +113,8 @@ func (r *reader) upstreamTLS(o *object, u *whittle.Upstream, files folder) {
 		}
 	}
 }
+
+func isHTTPS(raw string) bool { return strings.HasPrefix(strings.TrimPrefix(raw, "srv+"), "https://") }
 
 func (r *reader) health(o *object, h *whittle.Health) {
 	c, ok := o.child("health", "{path: /healthz, interval: 10s}")
@@ -225,7 +225,7 @@ func parseHost(s string) (string, error) {
 }
 
 func parseServerName(s string) (string, error) {
-	if s == "" || len(s) > 253 || strings.Trim(s, methodLetters+".") != "" {
+	if s == "" || strings.Contains(s, ":") || hostFault(s) != "" {
 		return "", fmt.Errorf("%s is not the name of a server: write app.internal", quote(s))
 	}
 	return s, nil
@@ -310,9 +310,13 @@ func isNamed(raw string) bool {
 func parseUpstream(s string) (string, error) {
 	if path, ok := strings.CutPrefix(s, "unix://"); ok {
 		if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.ContainsAny(path, "?#%") {
-			return "", fmt.Errorf("%s is no socket: write unix:///run/app.sock, with the whole path and nothing behind it", quote(s))
+			return "", fmt.Errorf("%s is no socket: write unix:///%s, with the whole path and nothing behind it", quote(s), socketIn(path))
 		}
 		return s, nil
+	}
+	if path, ok := strings.CutPrefix(s, "http://unix:"); ok { // as nginx has it
+		path, _, _ = strings.Cut(path, ":")
+		return "", fmt.Errorf("%s is no URL of a socket: write unix:///%s", quote(s), socketIn(path))
 	}
 	v, err := parseURL(s, "http", "https", "h2c", "srv+http", "srv+https", "srv+h2c", "unix")
 	if err == nil && strings.HasPrefix(s, "srv+") {
@@ -321,6 +325,15 @@ func parseUpstream(s string) (string, error) {
 		}
 	}
 	return v, err
+}
+
+// socketIn is the path that was probably meant, without its first slash.
+func socketIn(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	if path = strings.Trim(path, "/"); path == "" || strings.ContainsAny(path, "#%") {
+		return "run/app.sock"
+	}
+	return path
 }
 
 // parseBuild reads the name of a build: one short line.

@@ -25,14 +25,20 @@ func parsePercent(s string) (float64, error) {
 		return 0, fmt.Errorf("%s is not a share: write it in percent, such as 1%%", quote(s))
 	}
 	if !ok {
+		if v < 0 {
+			return 0, fmt.Errorf("%s is not a share: write it in percent, such as 1%%", quote(s))
+		}
 		if v > 0 && v < 1 {
 			return 0, fmt.Errorf("%s is not a share: write %s%% for %s in a hundred, or %s%% for %s in a hundred",
 				quote(s), s, s, number(v*100), number(v*100))
 		}
 		return 0, fmt.Errorf("%s is not a share: write %s%% for %s in a hundred", quote(s), s, s)
 	}
-	if v < 0 || v > 100 {
-		return 0, fmt.Errorf("%s is not a share: it lies between 0%% and 100%%", quote(s))
+	switch {
+	case v < 0:
+		return 0, fmt.Errorf("%s is less than nothing: a share is from 0%% to 100%%, such as 1%%", quote(s))
+	case v > 100:
+		return 0, fmt.Errorf("%s is more than all: write 100%% at most", quote(s))
 	}
 	return v / 100, nil
 }
@@ -103,8 +109,10 @@ func parseNumber(s string) (float64, error) {
 func parseDuration(s string, least, most time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil && !tooLong.MatchString(s) {
-		if _, plain := parseNumber(s); plain == nil {
+		if v, plain := parseNumber(s); plain == nil && v > 0 {
 			return 0, fmt.Errorf("%s has no unit: write %ss for seconds or %sms for milliseconds", quote(s), s, s)
+		} else if plain == nil {
+			return 0, fmt.Errorf("%s is out of range: from %s to %s", quote(s), units.Span(least), units.Span(most))
 		}
 		return 0, fmt.Errorf("%s is not a duration: write 30s, 500ms, 2m or 24h", quote(s))
 	}
@@ -138,7 +146,13 @@ func parseSize(s string, least, most int64) (int64, error) {
 		}
 		return int64(v), nil
 	}
-	if _, err := parseNumber(s); err == nil {
+	if v, err := parseNumber(s); err == nil {
+		switch {
+		case v <= 0:
+			return 0, fmt.Errorf("%s is out of range: from %s to %s", quote(s), size(least), size(most))
+		case v < float64(least):
+			return 0, fmt.Errorf("%s has no unit: write %s%s; it is from %s to %s", quote(s), s, unitFor(v, least), size(least), size(most))
+		}
 		return 0, fmt.Errorf("%s has no unit: write %sB for bytes, or KiB, MiB or GiB", quote(s), s)
 	}
 	if body := strings.TrimRight(s, "KMGTkbBi"); len(body) < len(s) {
@@ -148,6 +162,16 @@ func parseSize(s string, least, most int64) (int64, error) {
 		}
 	}
 	return 0, fmt.Errorf("%s is not a size: write 64MiB, 256KiB or 512B", quote(s))
+}
+
+// unitFor is the smallest unit with which so many are not too few.
+func unitFor(v float64, least int64) string {
+	for _, u := range sizeUnits[:3] {
+		if v*float64(u.bytes) >= float64(least) {
+			return u.suffix
+		}
+	}
+	return "TiB"
 }
 
 func parseCount(s string, least, most int) (int, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -210,6 +211,34 @@ func advised(said string) string {
 		}
 	}
 	return said
+}
+
+// Lines that only other languages of configs have.
+var (
+	assigned = regexp.MustCompile(`^(\[\[?[\w."-]+\]\]?|(export )?[\w.-]+[ \t]*=.*)$`)  // TOML, INI, the shell
+	opened   = regexp.MustCompile(`^[^\s"'{}\[\]-][^"'{}\[\]]*[^:\s"'{}\[\]][ \t]+\{$`) // nginx, Caddy, HCL
+	ended    = regexp.MustCompile(`^[a-z_]+[ \t]+[^#]*;$`)                              // nginx
+	marked   = regexp.MustCompile(`^<[?!\w]`)                                           // XML
+)
+
+// otherLanguage finds the first line of a file that is no config because it is in another
+// language; nil: there is none.
+func otherLanguage(src []byte) *syntaxError {
+	for i, line := range strings.Split(string(src[:min(len(src), 16<<10)]), "\n") {
+		var what string
+		switch line := strings.TrimSpace(line); {
+		case assigned.MatchString(line):
+			what = "TOML or INI"
+		case opened.MatchString(line), ended.MatchString(line):
+			what = "a config of nginx or Caddy"
+		case marked.MatchString(line):
+			what = "XML"
+		default:
+			continue
+		}
+		return &syntaxError{position{line: i + 1, column: 1}, "this looks like " + what + ", and a config is YAML: write KEY: VALUE, such as monolith: http://127.0.0.1:3000"}
+	}
+	return nil
 }
 
 func at(t *token.Token) position {

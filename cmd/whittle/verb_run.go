@@ -69,6 +69,9 @@ func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
+	if err := checkPlaces(f); err != nil {
+		return f.Locate(err)
+	}
 	requests := make(chan os.Signal, 1)
 	handover.Requests(requests) // from the beginning, since the signal would end the process
 	defer signal.Stop(requests)
