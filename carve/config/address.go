@@ -1,11 +1,15 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	urlpath "path"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,18 +40,42 @@ func parseURL(s string, schemes ...string) (string, error) {
 		return "", fmt.Errorf("%s: the port is not a number from 1 to 65535%s", quote(s), bracketed(s, u.Scheme))
 	case hostFault(u.Hostname()) != "":
 		return "", fmt.Errorf("%s: %s %s", quote(s), quote(u.Hostname()), hostFault(u.Hostname()))
+	case strings.ContainsAny(s, " \t\r\n"):
+		return "", fmt.Errorf("%s: a space in a URL is written %%20", quote(s))
+	case u.Path != "" && urlpath.Clean(u.Path) != strings.TrimRight(u.Path, "/") && strings.Contains(u.Path+"/", "./"):
+		return "", fmt.Errorf("%s: a path with . or .. in it: write %s://%s%s", quote(s), u.Scheme, u.Host, urlpath.Clean(u.EscapedPath()))
 	}
 	return strings.TrimSuffix(u.Scheme+s[len(u.Scheme):], "/"), nil
+}
+
+// parseBase reads the URL of a server of whose API a path is asked, which is put behind it.
+func parseBase(s, path string) (string, error) {
+	v, err := parseURL(s, "http", "https")
+	if base, whole := strings.CutSuffix(v, path); err == nil && whole {
+		return "", fmt.Errorf("%s: %s is put behind it: write %s", quote(s), path, base)
+	}
+	return v, err
 }
 
 // urlAdvice says what to write in the place of what is no URL.
 func urlAdvice(s string, schemes []string) string {
 	scheme, rest, whole := strings.Cut(s, "://")
+	trimmed := strings.TrimSpace(s)
+	switch {
+	case trimmed != s && trimmed != "":
+		return "it has spaces or an end of line around it: write " + trimmed
+	case strings.Trim(s, "“”„‘’«»") != s:
+		return `its quotes are a part of the text: write "`
+	case strings.Contains(s, "{{") || strings.Contains(s, "<%"):
+		return "a template is filled in before whittle reads it; an environment variable is written ${NAME}"
+	case strings.Contains(s, ","):
+		return "write a list: [" + strings.Join(strings.FieldsFunc(s, func(c rune) bool { return c == ',' || c == ' ' }), ", ") + "]"
+	}
 	socket := len(schemes) > 0 && schemes[len(schemes)-1] == "unix"
 	switch path, isUnix := strings.CutPrefix(s, "unix:"); {
 	case socket && isUnix && strings.HasPrefix(path, "/"):
 		return "write unix://" + path
-	case socket && (isUnix || strings.HasPrefix(s, "/")):
+	case socket && (isUnix || strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "//")):
 		return "write unix:///run/app.sock for a socket, with its whole path"
 	case socket && scheme == "http+unix":
 		if path, err := url.PathUnescape(rest); err == nil && strings.HasPrefix(path, "/") {
@@ -59,7 +87,11 @@ func urlAdvice(s string, schemes []string) string {
 		scheme, rest = schemes[0], s
 	}
 	host, port, err := net.SplitHostPort(rest)
-	switch {
+	switch named, behind, _ := strings.Cut(s, ":"); {
+	case !whole && slices.Contains(append(schemes, ""), named) && strings.Trim(behind, `/\`) != "":
+		return "write " + cmp.Or(named, schemes[0]) + "://" + strings.TrimLeft(behind, `/\`)
+	case !whole && strings.HasPrefix(s, "//"):
+		return "write " + schemes[0] + ":" + s
 	case bracketed(rest, scheme) != "":
 		return strings.TrimPrefix(bracketed(rest, scheme), "; ")
 	case !whole && isPort(rest):
@@ -94,6 +126,9 @@ func isIPv6(s string) bool {
 	return err == nil && a.Is6()
 }
 
+// hexNumber is a name that other programs read as an address.
+var hexNumber = regexp.MustCompile(`^(.*\.)?0[xX][0-9a-fA-F]*$`)
+
 // maxHost is the longest name that DNS has.
 const maxHost = 253
 
@@ -112,7 +147,7 @@ func hostFault(host string) string {
 		}
 	}
 	switch {
-	case strings.Trim(name, "0123456789.") == "":
+	case strings.Trim(name, "0123456789.") == "", hexNumber.MatchString(name):
 		return "is no host: an IPv4 address has four numbers from 0 to 255, such as 10.0.0.5, and a name has a letter"
 	case strings.Contains(name, ":"):
 		return "is no IPv6 address: write one such as [2001:db8::1]"
@@ -150,7 +185,7 @@ func parseAddress(s string) (string, error) {
 		return "", fmt.Errorf("%s is a path, and here stands where to listen: write :8080, or for users' requests unix:%s", quote(s), s)
 	case err != nil && bracketed(s, "") != "":
 		return "", fmt.Errorf("%s is not an address%s", quote(s), bracketed(s, ""))
-	case err != nil && s != "" && hostFault(s) == "":
+	case err != nil && s != "" && s != "true" && s != "false" && hostFault(s) == "":
 		return "", fmt.Errorf("%s has no port: write %s:8080", quote(s), s)
 	case err != nil:
 		return "", fmt.Errorf("%s is not an address: write HOST:PORT, such as :8080 or 127.0.0.1:8080", quote(s))
@@ -167,6 +202,10 @@ func parseAddress(s string) (string, error) {
 func parseAdmin(s string) (string, error) {
 	if s == "off" {
 		return "", nil
+	}
+	switch strings.ToLower(s) {
+	case "false", "no", "none", "disabled", "0":
+		return "", fmt.Errorf("%s is not an address: write off for no admin API", quote(s))
 	}
 	if strings.HasPrefix(s, "unix:") {
 		return "", fmt.Errorf("%s: the admin API has an address of its own, and no socket: write 127.0.0.1:8081, or off", quote(s))

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	urlpath "path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,7 +162,7 @@ func (r *reader) checkCPU(o *object, route *whittle.Route, monolith *whittle.Ups
 		name string
 		up   *whittle.Upstream
 	}{{"candidate", route.Candidate}, {"monolith", monolith}} {
-		if side.up.Metrics == "" {
+		if side.up.Metrics == "" && side.up.URL != "" {
 			r.failField(o.sub("guard.cpu"), "needs the CPU time of both processes: write %s: {url: %s, metrics: URL}, its page for Prometheus", side.name, side.up.URL)
 		}
 	}
@@ -244,6 +245,7 @@ func (r *reader) checkRedirects(f *File) {
 func (r *reader) checkWarnings(f *File) {
 	r.warnUpstream("monolith", &f.Monolith, "the monolith's users")
 	r.warnTrust(f)
+	r.warnServer(f)
 	for i, route := range f.Routes {
 		field := fmt.Sprintf("routes[%d]", i)
 		r.warnMatch(field+".match", &route.Match)
@@ -257,6 +259,13 @@ func (r *reader) checkWarnings(f *File) {
 		if isSafe(route) && route.DryRun != nil {
 			r.warn(field+".dry_run", "is not needed where requests are safe")
 		}
+		if d := route.DryRun; d != nil && (slices.Contains(ofUsers, d.Header) || strings.HasPrefix(d.Header, "X-Forwarded-")) {
+			r.warn(field+".dry_run", "%s has a sense of its own: the candidate gets %s in the place of what the user sent; write a header such as X-Dry-Run", d.Header, quote(d.Value))
+		}
+		if d := route.DryRun; d != nil && strings.Contains(d.Header, "_") {
+			r.warn(field+".dry_run", "%s has an underscore, and many servers drop such headers and would mean it; write a header such as X-Dry-Run", d.Header)
+		}
+		r.warnLimits(field, &route)
 		if !route.Rollout.Auto && route.Rollout.Retry > 0 {
 			r.warn(field+".rollout.retry", "has no effect with auto: false")
 		}
@@ -293,6 +302,20 @@ func (r *reader) warnUpstream(field string, u *whittle.Upstream, who string) {
 		r.warn(field+".insecure", "has no effect, since the URL is not https")
 	case u.Insecure:
 		r.warn(field+".insecure", "any certificate is accepted, so %s can be listened to", who)
+	}
+	seen := map[string]string{}
+	for _, raw := range append([]string{u.URL}, u.Others...) {
+		switch scheme, port := portIn(raw); {
+		case scheme == "http" && port == "443":
+			r.warn(field, "%s speaks plain HTTP to the port of HTTPS; write https://, or another port", quote(raw))
+		case scheme == "https" && port == "80":
+			r.warn(field, "%s speaks TLS to the port of plain HTTP; write http://, or another port", quote(raw))
+		}
+		if same := sameServer(raw); seen[same] != "" {
+			r.warn(field, "%s and %s are the same server, which so gets twice the share of the others", quote(seen[same]), quote(raw))
+		} else {
+			seen[same] = raw
+		}
 	}
 	if _, given := r.where[field+".connect_timeout"]; given && u.ConnectTimeout > u.Timeout {
 		r.warn(field+".connect_timeout", "%s is above timeout, %s, which ends the wait for a connection, too; write less here or more there",
@@ -366,6 +389,8 @@ var methods = strings.Fields(`ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT COPY DE
 	REBIND REPORT SEARCH TRACE UNBIND UNCHECKOUT UNLINK UNLOCK UPDATE UPDATEREDIRECTREF VERSION-CONTROL
 	BAN M-SEARCH NOTIFY PURGE REFRESH SUBSCRIBE UNSUBSCRIBE`)
 
+var escapedDot = regexp.MustCompile(`%2[eE]`)
+
 // warnMatch warns of requests that hardly any client sends.
 func (r *reader) warnMatch(field string, m *whittle.Match) {
 	if m.Method != "" && !slices.Contains(methods, m.Method) {
@@ -377,8 +402,58 @@ func (r *reader) warnMatch(field string, m *whittle.Match) {
 	}
 	for _, part := range strings.Split(m.Pattern, "/") {
 		if dots := strings.ReplaceAll(strings.ToLower(part), "%2e", "."); dots == "." || dots == ".." {
-			r.warn(field, "clients resolve %s in a path before they send it, so hardly a request has this one: write %s", part, urlpath.Clean(m.Pattern))
+			r.warn(field, "clients resolve %s in a path before they send it, so hardly a request has this one: write %s", part, urlpath.Clean(escapedDot.ReplaceAllString(m.Pattern, ".")))
 			return
 		}
 	}
+}
+
+// warnLimits warns of bounds of a route that bound nothing.
+func (r *reader) warnLimits(field string, route *whittle.Route) {
+	if route.Rollout.Auto && route.Mirror.Sample == 0 && isSafe(*route) {
+		r.warn(field+".mirror.sample", "0%% mirrors nothing, so nothing is compared and it never shifts by itself; write a share, or rollout: {auto: false}")
+	}
+	for _, bound := range []struct {
+		key string
+		is  float64
+	}{
+		{".guard.errors", route.Guard.Errors},
+		{".guard.mismatch", route.Guard.Mismatch},
+		{".rollout.harm", route.Rollout.Harm},
+		{".compare.margin.mean", route.Compare.Margin.Mean},
+		{".compare.margin.distribution", route.Compare.Margin.Distribution},
+	} {
+		if bound.is >= 1 {
+			r.warn(field+bound.key, "100%% is never exceeded, so this holds nothing back")
+		}
+	}
+}
+
+// warnServer warns of settings of the gateway as a whole that bound nothing, or do not fit.
+func (r *reader) warnServer(f *File) {
+	if _, given := r.where["trace.sample"]; given && f.Trace.Endpoint == "" {
+		r.warn("trace.sample", "has no effect without otlp:, since nothing is exported")
+	}
+	if _, port := portIn(f.Trace.Endpoint); port == "4317" {
+		r.warn("trace.otlp", "4317 is the port of OTLP over gRPC, and what goes there is HTTP, whose port is 4318")
+	}
+	if _, given := r.where["clients.connections"]; given && f.Clients.Connections > f.Limits.Connections {
+		r.warn("clients.connections", "%d is above limits.connections, %d, so no client reaches it", f.Clients.Connections, f.Limits.Connections)
+	}
+	if rec := f.Record; rec != nil && rec.MaxBody > rec.MaxBytes {
+		r.warn("record.max_body", "%s is above max_bytes, %s, so one such body is more than all that is kept", size(rec.MaxBody), size(rec.MaxBytes))
+	}
+	_, inLog := r.where["log.access"]
+	if _, section := r.where["access"]; section && inLog {
+		r.warn("log.access", "has no effect beside access:, which says where requests are logged")
+	}
+}
+
+// portIn gives the scheme and the port that stand in a URL.
+func portIn(raw string) (scheme, port string) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "", ""
+	}
+	return strings.TrimPrefix(u.Scheme, "srv+"), u.Port()
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -56,6 +57,9 @@ func parseRate(s string) (whittle.Rate, error) {
 	number, unit, _ := strings.Cut(s, "/")
 	seconds := map[string]float64{"s": 1, "m": 60, "h": 3600}[unit]
 	n, err := strconv.Atoi(number)
+	if plain, bad := strconv.Atoi(strings.TrimSuffix(number, "r")); bad == nil && plain > 0 && (seconds != 0 && err != nil || seconds == 0 && unit == "") { // 10r/s is nginx's
+		return whittle.Rate{}, fmt.Errorf("%s is not a rate: write %d/%s", quote(s), plain, cmp.Or(unit, "s"))
+	}
 	if err != nil || seconds == 0 || n < 1 || n > maxNum {
 		return whittle.Rate{}, fmt.Errorf("%s is not a rate: write a number of requests from 1 to %d and a time, such as 100/s, 30/m or 500/h", quote(s), maxNum)
 	}

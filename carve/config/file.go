@@ -211,9 +211,15 @@ func (r *reader) parse(src []byte, read func(path string) ([]byte, error)) *File
 		}
 		return nil
 	}
-	if other := otherLanguage(src); other != nil && root.kind == isScalar {
-		r.fail(other.at, "", "%s", other.text)
-		return nil
+	if root.kind == isScalar {
+		if other := otherLanguage(src); other != nil {
+			r.fail(other.at, "", "%s", other.text)
+			return nil
+		}
+		if unspaced.MatchString(root.text) {
+			r.fail(root.at, "", "write KEY: VALUE, with a colon and a space after the key, such as monolith: http://127.0.0.1:3000")
+			return nil
+		}
 	}
 	return r.file(root, read)
 }

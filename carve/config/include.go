@@ -18,6 +18,9 @@ const (
 	maxListed   = 100_000  // names in a folder
 )
 
+// maxField is the longest path of a field, in letters, that a message has whole.
+const maxField = 200
+
 const wantInclude = "a folder such as routes, or a pattern such as services/*/routes.yaml"
 
 // source is a file of a config: its name, and the number of its first route among all.
@@ -39,6 +42,9 @@ func (s sources) placed(p problem) string {
 		if n, err := strconv.Atoi(number); err == nil {
 			field = fmt.Sprintf("routes[%d]%s", n-from.first, rest)
 		}
+	}
+	if r := []rune(field); len(r) > maxField {
+		field = string(r[:maxField]) + "…"
 	}
 	if field != "" {
 		field += ": "
@@ -122,6 +128,9 @@ func (r *reader) includeFile(n *node, path, name string, f *File, files folder) 
 		at, text := top, err.Error()
 		if e, ok := errors.AsType[*syntaxError](err); ok {
 			at, text = e.at, e.text
+		}
+		if other := otherLanguage(src); other != nil {
+			at, text = other.at, other.text
 		}
 		at.file = file
 		r.fail(at, "", "%s", text)

@@ -265,8 +265,13 @@ func parseMode(s string) (fs.FileMode, error) {
 }
 
 func parseFlag(s string) (bool, error) {
-	if s != "true" && s != "false" {
-		return false, fmt.Errorf("%s is neither true nor false", quote(s))
+	switch s {
+	case "true", "false":
+		return s == "true", nil
+	case "yes", "Yes", "YES", "on", "On", "ON", "y", "Y", "1", "True", "TRUE":
+		return false, fmt.Errorf("%s is neither true nor false: write true", quote(s))
+	case "no", "No", "NO", "off", "Off", "OFF", "n", "N", "0", "False", "FALSE":
+		return false, fmt.Errorf("%s is neither true nor false: write false", quote(s))
 	}
-	return s == "true", nil
+	return false, fmt.Errorf("%s is neither true nor false", quote(s))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"whittle"
@@ -48,8 +49,8 @@ func (m *meeting) condition(x, y string) {
 	}
 }
 
-// path is a pattern in segments: "" for a wildcard, and many where more may
-// follow.
+// path is a pattern in segments: "" for a wildcard, "=" before what stands for itself, and
+// many where more may follow.
 type path struct {
 	segments []string
 	many     bool
@@ -71,7 +72,11 @@ func parsePath(pattern string) path {
 		case strings.HasPrefix(part, "{"):
 			p.segments = append(p.segments, "")
 		default:
-			p.segments = append(p.segments, part)
+			literal, err := url.PathUnescape(part)
+			if err != nil {
+				literal = part // parseMatch has said so
+			}
+			p.segments = append(p.segments, "="+literal)
 		}
 	}
 	return p

@@ -22,7 +22,7 @@ func (r *reader) prometheus(o *object, f *File, files folder) {
 		return
 	}
 	p := &whittle.Prometheus{Timeout: 5 * time.Second}
-	if !read(c, "url", "a URL such as http://127.0.0.1:9090", &p.URL, func(s string) (string, error) { return parseURL(s, "http", "https") }) && !r.failed(c.sub("url")) {
+	if !read(c, "url", "a URL such as http://127.0.0.1:9090", &p.URL, func(s string) (string, error) { return parseBase(s, "/api/v1/query") }) && !r.failed(c.sub("url")) {
 		r.fail(c.n.at, c.sub("url"), "is missing; write url: http://127.0.0.1:9090")
 	}
 	r.secret(c, "token", &p.Token, files)
@@ -80,7 +80,7 @@ func (r *reader) figures(o *object, q *whittle.Query) {
 		r.failField(o.sub("excess"), "has no effect on a limit rule, which has above: or below:")
 	case value && above == below && !r.failed(o.path):
 		r.fail(o.n.at, o.path, "is a limit rule, which has one of above: and below:")
-	case value && q.Ratio && q.Value.Monolith == "":
+	case value && q.Ratio && q.Value.Monolith == "" && !r.failed(o.sub("value")):
 		r.fail(o.n.at, o.path, "is held against a multiple of the monolith's figure, which value: does not ask for: write {monolith: QUERY, candidate: QUERY}")
 	}
 }

@@ -131,6 +131,9 @@ var renamed = map[string]string{
 	"max_answer": "max_response",
 }
 
+// fewKeys are so few that a message names all of them.
+const fewKeys = 6
+
 // done reports the fields that nothing asked for.
 func (o *object) done() {
 	o.r.survey.close(o.path)
@@ -146,7 +149,18 @@ func (o *object) done() {
 			o.r.fail(e.at, o.sub(e.key), "unknown field; did you mean %s?", near)
 			continue
 		}
-		o.r.fail(e.at, o.sub(e.key), "unknown field; here stand: %s", strings.Join(o.known, ", "))
+		if strings.ContainsFunc(e.key, func(c rune) bool { return c != ' ' && unicode.IsSpace(c) || c == '\u200b' || c == '\ufeff' }) {
+			o.r.fail(e.at, o.sub(e.key), "unknown field; it has a character that only looks like a space: write spaces")
+			continue
+		}
+		there, here := elsewhere(e.key, o.path, o.known), "here stand: "+strings.Join(o.known, ", ")
+		switch {
+		case there == "":
+			there = here
+		case len(o.known) <= fewKeys:
+			there += "; " + here
+		}
+		o.r.fail(e.at, o.sub(e.key), "unknown field; %s", there)
 	}
 }
 

@@ -24,6 +24,9 @@ func (r *reader) record(o *object, f *File, files folder) {
 		MaxBody: mib, MaxBytes: gib, MaxAge: 7 * day,
 	}
 	c.folder("dir", &rec.Dir, files)
+	if absolute(rec.Dir) == absolute(files.dir) {
+		r.failField(c.sub("dir"), "is the folder of the config: write one that holds nothing else, such as recorded")
+	}
 	rec.KeyFile = filepath.Clean(rec.Dir) + ".key"
 	c.file("key_file", &rec.KeyFile, files)
 	read(c, "sample", wantSample, &rec.Sample, parseSample)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/textproto"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -133,6 +134,9 @@ func parseMatch(s string) (whittle.Match, error) {
 	case strings.ContainsAny(m.Pattern, "?#"):
 		return m, fmt.Errorf("%s: a path pattern has no query and no fragment", quote(s))
 	}
+	if _, err := url.PathUnescape(m.Pattern); err != nil {
+		return m, fmt.Errorf("%s: a percent sign begins an escape such as %%20, and is itself written %%25", quote(s))
+	}
 	if err := tryPattern(m.Pattern); err != nil {
 		return m, fmt.Errorf("%s is not a path pattern: %w", quote(m.Pattern), err)
 	}
@@ -150,8 +154,24 @@ func parseHeader(s string) ([2]string, error) {
 	if !ok || !http1.IsToken(name) || value == "" || !http1.IsValue(value) {
 		return [2]string{}, fmt.Errorf("%s is not a header condition: write NAME=VALUE, such as X-Beta=1", quote(s))
 	}
-	return [2]string{textproto.CanonicalMIMEHeaderKey(name), value}, nil
+	name = textproto.CanonicalMIMEHeaderKey(name)
+	if slices.Contains(unseen, name) {
+		return [2]string{}, fmt.Errorf("%s: %s is none of the fields that a route sees, so no request has it; routes go by method, path and the other fields", quote(s), name)
+	}
+	return [2]string{name, value}, nil
 }
+
+// unseen are the fields that are taken out of a request's header as it is read.
+var unseen = []string{"Host", "Transfer-Encoding", "Expect"}
+
+// ofConnections are the fields that never reach an upstream as they are given: they belong to
+// a connection, or are written anew.
+var ofConnections = append([]string{
+	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer", "Upgrade", "Content-Length",
+}, unseen...)
+
+// ofUsers are the fields that a header on a mirrored request had better not replace.
+var ofUsers = []string{"Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Content-Encoding", "Content-Type", "Cookie", "Forwarded", "Origin", "Range", "Referer", "User-Agent"}
 
 // dryRun reads a mapping of one header to its value.
 func (r *reader) dryRun(o *object, route *whittle.Route) {
@@ -173,7 +193,12 @@ func (r *reader) dryRun(o *object, route *whittle.Route) {
 		r.fail(e.at, o.sub("dry_run"), "%s is not a header; write %s", quote(e.key+": "+value), want)
 		return
 	}
-	route.DryRun = &whittle.DryRunHeader{Header: textproto.CanonicalMIMEHeaderKey(e.key), Value: value}
+	name := textproto.CanonicalMIMEHeaderKey(e.key)
+	if slices.Contains(ofConnections, name) {
+		r.fail(e.at, o.sub("dry_run"), "%s never reaches the candidate, which would mean every mirrored request; write %s", name, want)
+		return
+	}
+	route.DryRun = &whittle.DryRunHeader{Header: name, Value: value}
 }
 
 func (r *reader) mirror(o *object, m *whittle.Mirror) {

@@ -57,7 +57,7 @@ func (r *reader) server(o *object, f *File, files folder) {
 	f.Trace.Sample = whittle.Percent(1)
 	if t, ok := o.child("trace", "otlp: http://127.0.0.1:4318"); ok {
 		read(t, "otlp", "a URL such as http://127.0.0.1:4318", &f.Trace.Endpoint, func(s string) (string, error) {
-			return parseURL(s, "http", "https")
+			return parseBase(s, "/v1/traces")
 		})
 		t.share("sample", &f.Trace.Sample)
 		t.done()
@@ -288,5 +288,9 @@ func parseField(s string) (string, error) {
 			return s, nil
 		}
 	}
-	return oneOf(s, accesslog.Names)
+	name, err := oneOf(s, accesslog.Names)
+	if strings.Contains(s, ":") && err != nil {
+		return "", fmt.Errorf("%s is unknown; of headers write %sX-Tenant or %sX-Tenant", quote(s), accesslog.RequestHeader, accesslog.ResponseHeader)
+	}
+	return name, err
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/textproto"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,6 +82,11 @@ func parseFraction(s string) (float64, error) {
 func parseMultiple(s string) (float64, error) {
 	body, ok := strings.CutSuffix(s, "x")
 	v, err := parseNumber(strings.TrimSpace(body))
+	if p, is := strings.CutSuffix(s, "%"); is {
+		if p, bad := parseNumber(strings.TrimSpace(p)); bad == nil && p > 100 {
+			return 0, fmt.Errorf("%s is not a multiple: write %sx", quote(s), number(p/100))
+		}
+	}
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%s is not a multiple: write 1.5x for one and a half times as much", quote(s))
@@ -155,7 +162,7 @@ func parseSize(s string, least, most int64) (int64, error) {
 		}
 		return 0, fmt.Errorf("%s has no unit: write %sB for bytes, or KiB, MiB or GiB", quote(s), s)
 	}
-	if body := strings.TrimRight(s, "KMGTkbBi"); len(body) < len(s) {
+	if body := strings.TrimRight(s, "KMGTkmgtbBi"); len(body) < len(s) {
 		if _, err := parseNumber(strings.TrimSpace(body)); err == nil { // 64Ki, 64KB, 64m
 			unit := strings.ToUpper(s[len(body) : len(body)+1])
 			return 0, fmt.Errorf("%s is not a size: write %s%siB", quote(s), strings.TrimSpace(body), unit)
@@ -192,6 +199,8 @@ func parseSticky(s string) (whittle.Sticky, error) {
 	switch {
 	case s == "address":
 		return whittle.Sticky{By: "address"}, nil
+	case named && by == "header" && slices.Contains(ofConnections, textproto.CanonicalMIMEHeaderKey(name)):
+		return whittle.Sticky{}, fmt.Errorf("%s: %s belongs to a connection or a request and says of no user who it is: write header:NAME with another, cookie:NAME or address", quote(s), name)
 	case named && (by == "header" || by == "cookie") && http1.IsToken(name):
 		return whittle.Sticky{By: by, Name: name}, nil
 	case by == "header" || by == "cookie":
@@ -286,7 +295,7 @@ func expand(s string, env func(string) (string, bool)) (string, error) {
 		}
 		name, fallback, hasFallback := strings.Cut(s[i+2:i+end], ":-")
 		if !isVariable(name) {
-			return "", fmt.Errorf("%s is not the name of an environment variable; write ${NAME}, or $${ for the signs themselves", quote(name))
+			return "", fmt.Errorf("%s is not the name of an environment variable; write ${NAME} or ${NAME:-default}, or $${ for the signs themselves", quote(name))
 		}
 		v, _ := env(name)
 		if v == "" {

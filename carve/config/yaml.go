@@ -200,6 +200,7 @@ var advice = []struct{ said, so string }{
 	{"non-map value is specified", "write KEY: VALUE, with a space after the colon"},
 	{"',' or '}' must be specified", `between { and } a text with one of { } [ ] , in it needs quotes: match: "GET /items/{id}"`},
 	{"',' or ']' must be specified", "between [ and ] a text with one of { } [ ] , in it needs quotes"},
+	{"could not find flow map content", "a template ({{ }}) is filled in before whittle reads it; an environment variable is written ${NAME}"},
 	{"is a reserved character", "put quotes around a text that begins with it"},
 }
 
@@ -218,7 +219,8 @@ var (
 	assigned = regexp.MustCompile(`^(\[\[?[\w."-]+\]\]?|(export )?[\w.-]+[ \t]*=.*)$`)  // TOML, INI, the shell
 	opened   = regexp.MustCompile(`^[^\s"'{}\[\]-][^"'{}\[\]]*[^:\s"'{}\[\]][ \t]+\{$`) // nginx, Caddy, HCL
 	ended    = regexp.MustCompile(`^[a-z_]+[ \t]+[^#]*;$`)                              // nginx
-	marked   = regexp.MustCompile(`^<[?!\w]`)                                           // XML
+	unspaced = regexp.MustCompile(`^[a-z_]+[:：]\S`)
+	marked   = regexp.MustCompile(`^<[?!\w]`) // XML
 )
 
 // otherLanguage finds the first line of a file that is no config because it is in another
@@ -233,6 +235,8 @@ func otherLanguage(src []byte) *syntaxError {
 			what = "a config of nginx or Caddy"
 		case marked.MatchString(line):
 			what = "XML"
+		case strings.HasPrefix(line, "<<<<<<< "):
+			return &syntaxError{position{line: i + 1, column: 1}, "here begins a conflict of a merge: write one of its sides"}
 		default:
 			continue
 		}
