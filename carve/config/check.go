@@ -445,7 +445,7 @@ func (r *reader) warnServer(f *File) {
 	}
 	_, inLog := r.where["log.access"]
 	if _, section := r.where["access"]; section && inLog {
-		r.warn("log.access", "has no effect beside access:, which says where requests are logged")
+		r.warn("log.access", "has no effect next to access:, which says where requests are logged")
 	}
 }
 
