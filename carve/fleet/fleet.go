@@ -403,7 +403,7 @@ func (n *Node) Members() []Seat {
 		return nil
 	}
 	var all []Seat
-	for _, name := range n.lead.names() {
+	for _, name := range n.lead.names {
 		s := *n.lead.seats[name]
 		s.Silent = n.now.Mono - s.seen.Mono
 		s.Alive = n.alive(n.lead.seats[name])

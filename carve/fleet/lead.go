@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"hash/fnv"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -20,14 +19,14 @@ type term struct {
 	// renewed is when the last renewal was sent that has come back.
 	renewed Instant
 	asked   Instant // the last one was sent
-	seats   map[string]*Seat
+	// seats are the gateways that have reported, and names theirs in order.
+	seats map[string]*Seat
+	names []string
 	// dealt is when the permits were last looked at.
 	dealt Instant
 	// exhausted is since when no gateway has had a permit left, by candidate.
 	exhausted map[string]Instant
 }
-
-func (t *term) names() []string { return slices.Sorted(maps.Keys(t.seats)) }
 
 func (t *term) took(r Report, revision uint64, now Instant, lease time.Duration) {
 	s := t.seats[r.Member]
@@ -37,6 +36,8 @@ func (t *term) took(r Report, revision uint64, now Instant, lease time.Duration)
 		}
 		s = &Seat{}
 		t.seats[r.Member] = s
+		at, _ := slices.BinarySearch(t.names, r.Member)
+		t.names = slices.Insert(t.names, at, r.Member)
 	}
 	if r.Run < s.Report.Run || r.Run == s.Report.Run && r.Seq <= s.Report.Seq {
 		return
@@ -223,7 +224,7 @@ func (n *Node) Floor(name string) Floor {
 	if r.taken.Generation > r.stored.Generation {
 		f.Share = r.taken.Share
 	}
-	for _, member := range n.lead.names() {
+	for _, member := range n.lead.names {
 		f.add(n.lead.seats[member].Report.Routes[key])
 	}
 	if f.Trip <= f.Zero {
@@ -359,16 +360,17 @@ const (
 // tickGone removes the reports of gateways that are gone, so that names which do not come
 // again, such as pods', leave nothing in the store.
 func (n *Node) tickGone() {
-	for _, name := range n.lead.names() {
+	n.lead.names = slices.DeleteFunc(n.lead.names, func(name string) bool {
 		s := n.lead.seats[name]
 		if n.now.Mono-s.seen.Mono < goneLed || n.wall().Sub(s.Report.At) < Gone || n.busy[memberKey(name)] {
-			continue
+			return false
 		}
 		expect := s.revision
 		n.busy[memberKey(name)] = true
 		n.out = append(n.out, &Write{Key: memberKey(name), Expect: &expect, Gone: true})
 		delete(n.lead.seats, name)
-	}
+		return true
+	})
 }
 
 // tickPositions writes positions until the store shows them, each on the condition of

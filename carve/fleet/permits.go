@@ -92,7 +92,7 @@ func (n *Node) deal(candidate string, next *Grants) map[string]Grant {
 	d := &dealing{n: n, candidate: candidate, next: next, seats: map[string]*Seat{}, table: map[string]Grant{}}
 	d.bound, d.idle = n.bound(candidate)
 	able := 0
-	for _, member := range n.lead.names() {
+	for _, member := range n.lead.names {
 		if s := n.lead.seats[member]; n.alive(s) {
 			h := holder(member, s.Report.Run)
 			d.live, d.seats[h] = append(d.live, h), s

@@ -1,5 +1,6 @@
-// Package evidence encodes whole exchanges, with the responses of both sides, for the
-// stream from which a fleet's leader judges. It publishes nothing.
+// Package evidence encodes what a fleet's leader judges from: whole exchanges, with the
+// responses of both sides, for its stream, and the outcomes of users' requests. It publishes
+// nothing.
 package evidence
 
 import (
@@ -165,7 +166,7 @@ func (d *Decoder) Decode(b []byte) (*Message, error) {
 		return nil, errMessage
 	}
 	in := cursor{b: b[1:]}
-	m := &Message{Gateway: in.text(), Digest: in.text(), Run: in.number(), Number: in.number()}
+	m := &Message{Gateway: in.text(maxName), Digest: in.text(maxName), Run: in.number(), Number: in.number()}
 	x := &whittle.Exchange{User: in.number(), FirstChance: in.fraction()}
 	flags := in.number()
 	least, most := 2, 3
@@ -240,9 +241,21 @@ func (c *cursor) rounds() []whittle.Round {
 	return all
 }
 
-func (c *cursor) text() string {
+// signed is a number in zigzag.
+func (c *cursor) signed() int64 {
+	n, size := binary.Varint(c.b)
+	if size <= 0 {
+		c.bad, c.b = true, nil
+		return 0
+	}
+	c.b = c.b[size:]
+	return n
+}
+
+// text has at most so many bytes.
+func (c *cursor) text(most uint64) string {
 	n := c.number()
-	if n > maxName || n > uint64(len(c.b)) {
+	if n > most || n > uint64(len(c.b)) {
 		c.bad, c.b = true, nil
 		return ""
 	}
@@ -251,13 +264,18 @@ func (c *cursor) text() string {
 	return s
 }
 
-func (c *cursor) fraction() float64 {
+func (c *cursor) fixed() uint64 {
 	if len(c.b) < 8 {
 		c.bad, c.b = true, nil
 		return 0
 	}
-	f := math.Float64frombits(binary.LittleEndian.Uint64(c.b))
+	n := binary.LittleEndian.Uint64(c.b)
 	c.b = c.b[8:]
+	return n
+}
+
+func (c *cursor) fraction() float64 {
+	f := math.Float64frombits(c.fixed())
 	c.bad = c.bad || !(f >= 0 && f <= 1)
 	return f
 }

@@ -19,6 +19,9 @@ const (
 	conductEvery = time.Second
 	// outcomesPerSecond is how many outcomes a leader takes.
 	outcomesPerSecond = 20_000
+	// messagesPerSecond is how many messages with outcomes a leader wants: where there are
+	// more, gateways send them more seldom.
+	messagesPerSecond = 25
 )
 
 // said is what whoever leads says of what gateways are to send. What is lost is said
@@ -30,15 +33,18 @@ type said struct {
 	// outcomes are.
 	Exchanges float64 `json:"exchanges"`
 	Outcomes  float64 `json:"outcomes"`
+	// Pace is how often outcomes are sent, 1: each time after outcomesEvery. 0: it is not
+	// said.
+	Pace float64 `json:"pace,omitempty"`
 	// Watch is the share of the candidate's responses to users that is compared, by route.
 	Watch map[string]whittle.Share `json:"watch,omitempty"`
 }
 
 // conduct is what this gateway is to send, and what a leader has counted.
 type conduct struct {
-	exchanges, outcomes atomic.Uint64 // parts, as bits of floats
+	exchanges, outcomes, pace atomic.Uint64 // parts, as bits of floats
 	// arrived has counted since it was last said.
-	arrivedExchanges, arrivedOutcomes atomic.Int64
+	arrivedExchanges, arrivedOutcomes, arrivedMessages atomic.Int64
 
 	mu    sync.Mutex // guards the following
 	term  uint64
@@ -49,6 +55,13 @@ type conduct struct {
 func (c *conduct) start() {
 	c.exchanges.Store(math.Float64bits(1))
 	c.outcomes.Store(math.Float64bits(1))
+	c.pace.Store(math.Float64bits(1))
+}
+
+// outcomesEvery is how long outcomes are gathered.
+func (c *conduct) outcomesEvery() time.Duration {
+	pace := math.Float64frombits(c.pace.Load())
+	return min(outcomesSeldom, time.Duration(float64(outcomesEvery)/pace))
 }
 
 // chosen reports whether an exchange is sent; at is drawn for it.
@@ -85,6 +98,9 @@ func (p *Part) heed(message []byte) {
 	}
 	c.exchanges.Store(math.Float64bits(s.Exchanges))
 	c.outcomes.Store(math.Float64bits(s.Outcomes))
+	if s.Pace > 0 && s.Pace <= 1 {
+		c.pace.Store(math.Float64bits(s.Pace))
+	}
 	for route, share := range s.Watch {
 		p.o.Gateway.Watch(route, share)
 	}
@@ -105,23 +121,36 @@ func (p *Part) watch(route string, share whittle.Share) {
 // arrives to the budget. Parts are chosen by how much has come, never by what was in it.
 // It reports whether it was time to.
 func (p *Part) sayConduct(term uint64, now time.Time) bool {
-	c := &p.conduct
-	c.mu.Lock()
-	passed := now.Sub(c.last)
-	if passed < conductEvery {
-		c.mu.Unlock()
+	s := p.conduct.next(term, now, p.o.PerSecond)
+	if s == nil {
 		return false
 	}
-	c.last = now
-	s := said{Version: conductVersion, Term: term, Watch: maps.Clone(c.watch)}
-	c.mu.Unlock()
-	s.Exchanges = fitted(math.Float64frombits(c.exchanges.Load()), c.arrivedExchanges.Swap(0), p.o.PerSecond, passed)
-	s.Outcomes = fitted(math.Float64frombits(c.outcomes.Load()), c.arrivedOutcomes.Swap(0), outcomesPerSecond, passed)
 	if b, err := json.Marshal(s); err == nil {
 		p.heed(b)
 		p.member.Say(subjectConduct, b)
 	}
 	return true
+}
+
+// next is what is to be said now; nil: it is not time to. perSecond is the budget of
+// exchanges.
+func (c *conduct) next(term uint64, now time.Time, perSecond int) *said {
+	c.mu.Lock()
+	passed := now.Sub(c.last)
+	if passed < conductEvery {
+		c.mu.Unlock()
+		return nil
+	}
+	c.last = now
+	s := said{Version: conductVersion, Term: term, Watch: maps.Clone(c.watch)}
+	c.mu.Unlock()
+	fit := func(part *atomic.Uint64, n *atomic.Int64, budget int) float64 {
+		return fitted(math.Float64frombits(part.Load()), n.Swap(0), budget, passed)
+	}
+	s.Exchanges = fit(&c.exchanges, &c.arrivedExchanges, perSecond)
+	s.Outcomes = fit(&c.outcomes, &c.arrivedOutcomes, outcomesPerSecond)
+	s.Pace = max(fit(&c.pace, &c.arrivedMessages, messagesPerSecond), float64(outcomesEvery)/float64(outcomesSeldom))
+	return &s
 }
 
 // fitted is the next part, after n have come of the last one.

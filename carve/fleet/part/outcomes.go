@@ -2,35 +2,27 @@ package part
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
 	"whittle"
+	"whittle/carve/fleet/evidence"
 	"whittle/internal/notify"
 )
 
 const (
-	// outcomesEvery is how often users' outcomes go to whoever leads.
-	outcomesEvery = 100 * time.Millisecond
-	// maxOutcomes bounds those of one message, and of one route between two.
-	maxOutcomes = 2048
-	// outcomesVersion is raised when a reader of the one before would misread a message.
-	outcomesVersion = 1
+	// outcomesEvery is how often users' outcomes go to whoever leads, outcomesSeldom the
+	// same where many gateways send some, so that they do not cost it a wake-up each.
+	outcomesEvery  = 100 * time.Millisecond
+	outcomesSeldom = time.Second
 
 	subjectOutcomes = "outcomes"
 )
 
-// batch is a message with users' outcomes.
-type batch struct {
-	Version  int               `json:"version"`
-	Route    string            `json:"route"`
-	Outcomes []whittle.Outcome `json:"outcomes"`
-}
-
 // outbox has the outcomes that wait to be sent. What comes faster is a sample.
 type outbox struct {
 	some notify.Signal // it is not empty any more
+	full notify.Signal // half of what a message of a route may have is there
 
 	mu     sync.Mutex // guards the following
 	routes map[string][]whittle.Outcome
@@ -43,8 +35,12 @@ func (b *outbox) put(o *whittle.Outcome) {
 		b.some.Notify()
 		b.routes = map[string][]whittle.Outcome{}
 	}
-	if all := b.routes[o.Route]; len(all) < maxOutcomes {
-		b.routes[o.Route] = append(all, *o)
+	all := b.routes[o.Route]
+	if len(all) == evidence.MaxOutcomes {
+		return
+	}
+	if b.routes[o.Route] = append(all, *o); len(all)+1 == evidence.MaxOutcomes/2 {
+		b.full.Notify()
 	}
 }
 
@@ -64,42 +60,52 @@ func (b *outbox) run(ctx context.Context, p *Part) {
 			return
 		case <-b.some:
 		}
-		if !notify.Sleep(ctx, outcomesEvery) {
+		if !b.gather(ctx, p.conduct.outcomesEvery()) {
 			return
 		}
 		for route, all := range b.take() {
-			p.send(&batch{Version: outcomesVersion, Route: route, Outcomes: all})
+			p.send(route, all)
 		}
 	}
 }
 
-func (p *Part) send(b *batch) {
+// gather waits for more outcomes: until most has passed, or there are many. False: ctx ended.
+func (b *outbox) gather(ctx context.Context, most time.Duration) bool {
+	t := time.NewTimer(most)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+	case <-b.full:
+	}
+	return true
+}
+
+func (p *Part) send(route string, all []whittle.Outcome) {
 	if p.own.Load() != nil {
-		p.take(b)
+		p.take(all)
 		return
 	}
-	if message, err := json.Marshal(b); err == nil {
-		p.member.Say(subjectOutcomes, message)
-	}
+	p.member.Say(subjectOutcomes, evidence.AppendOutcomes(nil, route, all))
 }
 
 // take gives outcomes to the controller, while this gateway leads.
-func (p *Part) take(b *batch) {
+func (p *Part) take(all []whittle.Outcome) {
 	c := p.own.Load()
 	if c == nil {
 		return
 	}
-	p.conduct.tookOutcomes(len(b.Outcomes))
-	for _, o := range b.Outcomes {
-		o.Route = b.Route
-		c.Outcome(o)
+	p.conduct.tookOutcomes(len(all))
+	for i := range all {
+		c.Outcome(all[i])
 	}
 }
 
 func (p *Part) heard(message []byte) {
-	var b batch
-	if json.Unmarshal(message, &b) == nil && b.Version == outcomesVersion && len(b.Outcomes) <= maxOutcomes {
-		p.take(&b)
+	if _, all, ok := evidence.Outcomes(message); ok {
+		p.conduct.arrivedMessages.Add(1)
+		p.take(all)
 	}
 }
 

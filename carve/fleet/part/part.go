@@ -137,7 +137,7 @@ func New(o Options) (*Part, error) {
 	if p.member, err = jetstream.Open(f); err != nil {
 		return nil, err
 	}
-	p.settling.more, p.unsaved.moved, p.outcomes.some = notify.New(), notify.New(), notify.New()
+	p.settling.more, p.unsaved.moved, p.outcomes.some, p.outcomes.full = notify.New(), notify.New(), notify.New(), notify.New()
 	p.settling.of = fleet.Unsettled{Remembered: p.member.Remembers(), Bytes: unsettledBytes}
 	return p, nil
 }

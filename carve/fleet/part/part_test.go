@@ -3,6 +3,7 @@ package part
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -17,11 +18,13 @@ import (
 	"whittle"
 	"whittle/carve/control"
 	"whittle/carve/fleet"
+	"whittle/carve/fleet/evidence"
 	"whittle/carve/fleet/jetstream"
 	"whittle/carve/gateway/breaker"
 	"whittle/carve/rollout"
 	"whittle/carve/state"
 	"whittle/internal/child"
+	"whittle/internal/notify"
 	"whittle/record/redact"
 )
 
@@ -607,6 +610,38 @@ func TestWhatIsSent(t *testing.T) {
 	}
 	if n < 4500 || n > 5500 {
 		t.Errorf("%d of 10,000 users at a half", n)
+	}
+	for pace, want := range map[float64]time.Duration{1: outcomesEvery, 0.5: 2 * outcomesEvery, 1e-6: outcomesSeldom} {
+		if c.pace.Store(math.Float64bits(pace)); c.outcomesEvery() != want {
+			t.Errorf("at a pace of %g outcomes are sent every %s", pace, c.outcomesEvery())
+		}
+	}
+}
+
+// TestManyMessagesMakeOutcomesSeldom: the leader wants so many messages a second, however
+// many gateways there are. What fills one is sent at once.
+func TestManyMessagesMakeOutcomesSeldom(t *testing.T) {
+	c := conduct{}
+	c.start()
+	at := time.Now()
+	for range 100 { // of 10 gateways, each of which has some all the time
+		c.arrivedMessages.Add(int64(10 * time.Second / c.outcomesEvery()))
+		s := c.next(1, at, 500)
+		c.pace.Store(math.Float64bits(s.Pace))
+		at = at.Add(conductEvery)
+	}
+	if got := c.outcomesEvery(); got < 390*time.Millisecond || got > 420*time.Millisecond {
+		t.Errorf("every %s", got)
+	}
+	b := outbox{some: notify.New(), full: notify.New()}
+	for range evidence.MaxOutcomes + 10 {
+		b.put(&whittle.Outcome{Route: "r"})
+	}
+	if !b.gather(t.Context(), time.Hour) {
+		t.Error("nothing is sent")
+	}
+	if n := len(b.take()["r"]); n != evidence.MaxOutcomes {
+		t.Errorf("%d are sent", n)
 	}
 }
 
