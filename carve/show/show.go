@@ -5,6 +5,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,9 +30,48 @@ func Findings(w io.Writer, v *whittle.Verdict) {
 	if len(v.Bounds) > 0 {
 		fmt.Fprintln(w, "\nWhat could still differ:")
 	}
-	for _, b := range v.Bounds {
-		fmt.Fprintf(w, "  %s\n", b.Summary)
+	for i := range v.Bounds {
+		fmt.Fprintf(w, "  %s\n", boundWords(v, &v.Bounds[i]))
 	}
+}
+
+// boundWords are a bound's, with whether EQUIVALENT waits for it.
+func boundWords(v *whittle.Verdict, b *whittle.Bound) string {
+	if waitsFor(v, b) {
+		return b.Summary + "; EQUIVALENT waits for this"
+	}
+	return b.Summary
+}
+
+// furthest is the bound that is furthest from its margin of those that EQUIVALENT waits for;
+// nil: there is none.
+func furthest(v *whittle.Verdict) (worst *whittle.Bound) {
+	most := 0.0
+	for i := range v.Bounds {
+		b := &v.Bounds[i]
+		if !waitsFor(v, b) {
+			continue
+		}
+		far := 0.0
+		if b.MarginHigh > 0 {
+			far = b.High / b.MarginHigh
+		}
+		if b.MarginLow < 0 {
+			far = max(far, b.Low/b.MarginLow)
+		}
+		if worst == nil || far > most {
+			worst, most = b, far
+		}
+	}
+	return worst
+}
+
+// waitsFor reports whether a verdict is open for what a bound does not exclude. What is
+// declared is not waited for.
+func waitsFor(v *whittle.Verdict, b *whittle.Bound) bool {
+	return v.State == whittle.Undecided && v.Compared > 0 && !b.Inside && !slices.ContainsFunc(v.Findings, func(f whittle.Finding) bool {
+		return f.Expected != "" && string(f.Kind) == b.What
+	})
 }
 
 func showFinding(w io.Writer, f *whittle.Finding) {
@@ -102,7 +142,7 @@ func showCoverage(w io.Writer, c *whittle.Coverage, first, next string) {
 	}
 }
 
-// Route writes a route in two lines.
+// Route writes a route in a few lines.
 func Route(w io.Writer, r *whittle.RouteStatus) {
 	held := ""
 	if r.Held {
@@ -111,6 +151,9 @@ func Route(w io.Writer, r *whittle.RouteStatus) {
 	fmt.Fprintf(w, "%s\n", r.Route)
 	fmt.Fprintf(w, "  share     %g %% (%s%s)\n", r.Percent, r.Phase.Words(), held)
 	fmt.Fprintf(w, "  verdict   %s\n", r.Verdict.Summary)
+	if b := furthest(&r.Verdict); b != nil {
+		fmt.Fprintf(w, "  waits     for %s\n", b.Summary)
+	}
 	fmt.Fprintf(w, "  ledger    %s\n", r.Ledger.Account()+countedFrom(&r.Ledger))
 	if r.Harm.Budget > 0 {
 		fmt.Fprintf(w, "  harm      %s\n", r.Harm.Summary)
@@ -255,8 +298,8 @@ func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") 
 // was decided when.
 func Detail(w io.Writer, r *whittle.RouteStatus) {
 	showCoverage(w, r.Verdict.Coverage, "  compares  ", "            ")
-	for _, b := range r.Verdict.Bounds {
-		fmt.Fprintf(w, "  bound     %s\n", b.Summary)
+	for i := range r.Verdict.Bounds {
+		fmt.Fprintf(w, "  bound     %s\n", boundWords(&r.Verdict, &r.Verdict.Bounds[i]))
 	}
 	for _, g := range r.Guards {
 		fmt.Fprintf(w, "  guard     %s\n", g.Summary)

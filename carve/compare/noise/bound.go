@@ -42,9 +42,7 @@ func (c *Changed) AsBound(what string, alpha float64) whittle.Bound {
 // Bound finds the estimate and the upper bound of the candidate's excess.
 func (c *Changed) Bound(alpha float64) {
 	c.estimate = c.Beyond()
-	candidate, monolith := eprocess.NewShare(Slack), eprocess.NewShare(noiseAim)
-	candidate.N, candidate.Differing = c.N, c.Candidate
-	monolith.N, monolith.Differing = c.Repeats, c.Monolith
+	candidate, monolith := c.shares()
 	_, high := candidate.Interval(alpha / 2)
 	low, _ := monolith.Interval(alpha / 2)
 	c.Excess = Beyond(high, low)
@@ -61,8 +59,9 @@ func Beyond(candidate, monolith float64) float64 {
 	return candidate - max(monolith, noiseFactor*monolith-Slack)
 }
 
-// Left estimates how many more exchanges bring the excess below its margin, if
-// both sides go on as they did.
+// Left estimates how many more exchanges bring the excess below its margin, if both sides go
+// on as they did. Where that is many times what was seen, and both may well be alike, it is
+// as both together did: how little room a few repeats leave by chance says nothing.
 func (c *Changed) Left(alpha float64) int {
 	if c.Excess <= Slack {
 		return 0
@@ -70,16 +69,41 @@ func (c *Changed) Left(alpha float64) int {
 	if c.estimate >= Slack || c.Repeats == 0 {
 		return -1
 	}
+	left := c.leftAt(eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats), alpha)
+	if (left < 0 || left > manyTimes*c.N) && c.mayBeAlike(alpha) {
+		both := eprocess.Ratio(c.Candidate+c.Monolith, c.N+c.Repeats)
+		left = c.leftAt(both, both, alpha)
+	}
+	return left
+}
+
+const manyTimes = 100
+
+// leftAt is that at given shares of both sides.
+func (c *Changed) leftAt(candidate, monolith, alpha float64) int {
 	times := 1.0
 	for range 61 { // to 820,000 times as many
 		times *= 1.25
-		on := Changed{
-			Candidate: int(times * float64(c.Candidate)), N: int(times * float64(c.N)),
-			Monolith: int(times * float64(c.Monolith)), Repeats: int(times * float64(c.Repeats)),
-		}
+		on := Changed{N: int(times * float64(c.N)), Repeats: int(times * float64(c.Repeats))}
+		on.Candidate, on.Monolith = int(candidate*float64(on.N)), int(monolith*float64(on.Repeats))
 		if on.Bound(alpha); on.Excess <= Slack {
 			return on.N - c.N
 		}
 	}
 	return -1
+}
+
+// mayBeAlike reports whether the shares of both sides may be the same one.
+func (c *Changed) mayBeAlike(alpha float64) bool {
+	candidate, monolith := c.shares()
+	low, _ := candidate.Interval(alpha / 2)
+	_, high := monolith.Interval(alpha / 2)
+	return low <= high
+}
+
+func (c *Changed) shares() (candidate, monolith eprocess.Share) {
+	candidate, monolith = eprocess.NewShare(Slack), eprocess.NewShare(noiseAim)
+	candidate.N, candidate.Differing = c.N, c.Candidate
+	monolith.N, monolith.Differing = c.Repeats, c.Monolith
+	return candidate, monolith
 }

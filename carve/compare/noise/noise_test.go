@@ -100,6 +100,11 @@ func TestLeft(t *testing.T) {
 			t.Errorf("%+v: %d more", c, got)
 		}
 	}
+	few := Changed{Candidate: 160, N: 1369, Monolith: 4, Repeats: 68} // of equal sides, by chance almost too far apart
+	few.Bound(0.01)
+	if got := few.Left(0.01); got < 1000 || got > 100_000 {
+		t.Errorf("%d more where both sides may be alike", got)
+	}
 	for excess, want := range map[float64]int{Slack: 0, 0: 0, -1: 0} {
 		if got := (&Changed{Excess: excess, N: 5, Repeats: 5}).Left(0.01); got != want {
 			t.Errorf("an excess of %v: %d more", excess, got)
