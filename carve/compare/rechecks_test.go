@@ -324,3 +324,24 @@ func TestBoldIsFair(t *testing.T) {
 		}
 	}
 }
+
+// TestWhyReproducedDifferencesAreNotShownYet: fifty of fifty look like proof, and the finding
+// says that those which come together count once, until they are shown.
+func TestWhyReproducedDifferencesAreNotShownYet(t *testing.T) {
+	r := newRechecks()
+	r.Places = []recheckPlace{{Place: "$.error", Mirrored: whittle.Asked{Times: 50, Reproducible: 50}}}
+	words := func() (string, bool) {
+		f := whittle.Finding{Kind: whittle.FoundField, Path: "$.error", Summary: "$.error has another value"}
+		r.annotate(&f, false)
+		return f.Summary, f.Decided
+	}
+	if got, shown := words(); shown || !strings.HasSuffix(got, "reproducible in 50, of which one in half a minute counts") {
+		t.Errorf("%q, shown %t", got, shown)
+	}
+	for range 3 {
+		r.Reproduced.See(256, 0.01, 100)
+	}
+	if got, shown := words(); !shown || !strings.HasSuffix(got, "reproducible in 50") {
+		t.Errorf("%q, shown %t", got, shown)
+	}
+}

@@ -81,6 +81,9 @@ func (t *rechecks) annotate(f *whittle.Finding, served bool) {
 		}
 	}
 	f.Summary += "; " + askedWords(&a)
+	if !f.Decided && a.Reproducible > 1 && a.Reproducible*2 >= a.Times {
+		f.Summary += ", of which one in half a minute counts"
+	}
 }
 
 // findingAt is a finding of a place, as placeOfFinding reads it.
