@@ -70,6 +70,7 @@ var rooms = map[string]int{
 	"whittle/carve/compare/jsondoc":      2,
 	"whittle/carve/compare/jsondiff":     3,
 	"whittle/carve/compare/noise":        2,
+	"whittle/carve/compare/twosample":    2,
 	"whittle/carve/compare/owner":        3,
 	"whittle/carve/compare/form":         4,
 	"whittle/carve/compare/header":       5,

@@ -459,6 +459,12 @@ func both(name string, makes kindMakes) kind {
 // DIFFERENT, which is looked at now and then.
 func playKind(t testing.TB, k *kind, seed uint64, n int, every time.Duration) whittle.Verdict {
 	t.Helper()
+	return playKindOn(t, k, seed, n, every, func(*whittle.Verdict) {})
+}
+
+// playKindOn is playKind that shows each verdict that is looked at.
+func playKindOn(t testing.TB, k *kind, seed uint64, n int, every time.Duration, look func(*whittle.Verdict)) whittle.Verdict {
+	t.Helper()
 	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
 	if err != nil {
 		t.Fatal(err)
@@ -482,7 +488,11 @@ func playKind(t testing.TB, k *kind, seed uint64, n int, every time.Duration) wh
 			again := say(k.monolith, 0)
 			x.Repeat = &again
 		}
-		if j.Observe(x); i%50 == 49 && j.Verdict().State == whittle.Different {
+		if j.Observe(x); i%50 != 49 {
+			continue
+		}
+		v := j.Verdict()
+		if look(&v); v.State == whittle.Different {
 			break
 		}
 	}

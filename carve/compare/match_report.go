@@ -69,7 +69,11 @@ func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 			more = -1
 		}
 	}
-	findings = append(findings, m.formFindings()...)
+	for _, f := range m.formFindings() { // one fault, one name
+		if f.Decided || !slices.ContainsFunc(findings, func(g whittle.Finding) bool { return g.Decided && g.Path == f.Path }) {
+			findings = append(findings, f)
+		}
+	}
 	slices.SortStableFunc(findings, func(a, b whittle.Finding) int {
 		return cmp.Or(rankOf(&a)-rankOf(&b), cmp.Compare(b.Count, a.Count))
 	})

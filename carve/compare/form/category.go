@@ -44,7 +44,7 @@ func (p *formPath) categories(list []category, k, side int, values []value, e *f
 	case featPair:
 		return p.pairCategory(list, side, values, e)
 	case featRange:
-		return p.ranges.category(list, values)
+		return p.ends.category(list, values, p.areTimes())
 	case featChars:
 		return p.chars.category(list, values, e.n)
 	}
@@ -149,6 +149,9 @@ func (p *formPath) orderCategory(side int, v *value) (c category, ok bool) {
 // begins elsewhere, so its numbers have another length.
 func (p *formPath) rising() bool { return p.ranked >= 3 && 10*p.rises >= 9*p.ranked }
 
+// falling is rising downwards.
+func (p *formPath) falling() bool { return p.ranked >= 3 && 10*p.sinks >= 9*p.ranked }
+
 // numbered reports whether whole numbers are given out, so that none comes twice.
 // Another service gives out others, and where many requests are under way at once
 // they do not even rise. Those that begin with zeros are all as long as each other.
@@ -167,7 +170,9 @@ const ranksKnown = 16
 // that they are not, so that their order is no longer looked at.
 func (p *formPath) counter() bool { return p.ranked >= ranksKnown && p.rising() }
 
-func (p *formPath) unordered() bool { return p.ranked >= ranksKnown && !p.rising() }
+func (p *formPath) unordered() bool {
+	return p.ranked >= ranksKnown && !p.rising() && !p.falling()
+}
 
 // How far from the monolith's usual distances a time may be: clocks differ, and the
 // candidate is asked later.

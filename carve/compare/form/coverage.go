@@ -177,6 +177,12 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 			b.Summary = fmt.Sprintf("%s %s in %s of %s responses: suspected, not shown", p.path, what, units.Grouped(t.Odd), units.Grouped(t.Of))
 			return b, -1, true
 		}
+		if l, ok := p.lead(); ok {
+			what, _, _ := f.leadWords(p, &l)
+			b.Estimate, b.High = math.Abs(l.Mean), 1
+			b.Summary = fmt.Sprintf("%s %s: suspected, not shown", p.path, what)
+			return b, -1, true
+		}
 	}
 	left := 0
 	for _, p := range f.paths {
@@ -189,6 +195,15 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 			}
 		}
 	}
+	for _, p := range f.paths {
+		if f.expected(p.path) != "" || left < 0 {
+			continue
+		}
+		if w, more, ok := p.waits(f, n); ok && (more < 0 || more > left) {
+			b, left = w, more
+			b.What = boundForm
+		}
+	}
 	if why := f.hollow(); left == 0 && why != "" {
 		b.High = 1
 		b.Summary = "no value of the bodies is compared: " + why + ", and there is no other field"
@@ -197,7 +212,7 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 		}
 		return b, -1, true
 	}
-	return b, left, left > 0
+	return b, left, left != 0
 }
 
 // hollow says why what nobody declared leaves no value of the body to compare; empty:

@@ -13,9 +13,13 @@ const (
 	drawsKept  = 8
 	drawsLeast = 4
 	drawsFade  = 1 << 10
-	// Of drawsOf that were new after a while, one may have been the last exchange's, and
-	// drawsMore more by chance.
-	drawsOf, drawsMore = 8, 6
+	// drawsAgo is how many exchanges ago the earlier values were said, and drawsLooked how many
+	// values of an exchange are remembered for as long.
+	drawsAgo, drawsLooked = 32, 4
+	// drawsMore is by how much fewer may be new since the last exchange by chance.
+	drawsMore = 8
+	// drawsKnown is how many new values stand for those of before a restart.
+	drawsKnown = 64
 )
 
 // draws tell values that each server holds for a while from values that are drawn for
@@ -30,40 +34,50 @@ const (
 // looked at again, on either side alike.
 type draws struct {
 	last [2][]uint64
-	// early are the monolith's values of an earlier exchange, which next takes the place of
-	// when as many exchanges have come again. Of so many values one was none of the last
-	// exchange's, and one none of the earlier one's.
-	early, next []uint64
-	n, until    int
-	newer, new  int
-	waiting     [2][]drawn
+	// ago are the monolith's first values of the last drawsAgo exchanges. Of so many newer was
+	// none of the last exchange's, and new none of that one's which lies as long ago.
+	ago        [drawsAgo][]uint64
+	n          int
+	newer, new int
+	waiting    [2][]drawn
 }
 
 // drawn is what a side has drawn, in every feature.
 type drawn [features][]category
 
 // holds reports whether the monolith held its values in the exchanges before, so that what
-// the present one says does not choose whether it is bet on.
+// the present one says does not choose whether it is bet on. Of values that are drawn for each
+// response as many are new since the last exchange as since one of long ago, however few
+// different ones there are.
 func (d *draws) holds() bool {
-	return d.newer < drawsLeast || drawsOf*(d.newer+drawsMore) < (drawsOf-1)*d.new
+	return d.newer < drawsLeast || 3*(d.newer+drawsMore) < 2*d.new
+}
+
+// same takes values that both sides say.
+func (d *draws) same(values []value) {
+	now := drawHashes(nil, values)
+	d.see(now)
+	d.last = [2][]uint64{now, now}
 }
 
 // see takes the monolith's values of an exchange.
-func (d *draws) see(e *formExchange) {
-	now := drawHashes(nil, e.monolith)
-	if d.n++; d.n == 1 {
-		d.until, d.early, d.next = 2, now, now
-		return
+func (d *draws) see(now []uint64) {
+	now = now[:min(len(now), drawsLooked)]
+	early, last := &d.ago[d.n%drawsAgo], d.ago[(d.n+drawsAgo-1)%drawsAgo]
+	then := *early
+	if d.n < drawsAgo {
+		then = d.ago[0]
 	}
 	for _, h := range now {
-		d.newer += int(eprocess.Indicator(!slices.Contains(d.last[Monolith], h)))
-		d.new += int(eprocess.Indicator(!slices.Contains(d.early, h)))
+		if d.n > 0 {
+			d.newer += int(eprocess.Indicator(!slices.Contains(last, h)))
+			d.new += int(eprocess.Indicator(!slices.Contains(then, h)))
+		}
 	}
+	*early = append((*early)[:0], now...)
+	d.n++
 	if d.new > drawsFade {
 		d.newer, d.new = d.newer/2, d.new/2
-	}
-	if d.n >= d.until {
-		d.until, d.early, d.next = 2*d.until, d.next, now
 	}
 }
 
@@ -71,7 +85,9 @@ func (d *draws) see(e *formExchange) {
 // of either side, if both have one; ready says that there is something to settle.
 func (d *draws) take(e *formExchange, may bool, of func(side int, values []value, e *formExchange) drawn) (pair [2]drawn, held, ready bool) {
 	held = d.holds() && may
-	d.see(e)
+	if isWhole(e.n) {
+		d.see(drawHashes(nil, e.monolith))
+	}
 	if !held {
 		d.waiting = [2][]drawn{}
 	}

@@ -16,12 +16,12 @@ import (
 
 func TestDurations(t *testing.T) {
 	for _, s := range []string{"1m30s", "14m30.5s", "3 minutes ago", "in 2 hours", "1 day, 3 hours", "PT14M30S", "P1DT2H", "250ms"} {
-		if !isDuration([]byte(s)) {
+		if _, ok := durationOf([]byte(s)); !ok {
 			t.Errorf("%s is none", s)
 		}
 	}
 	for _, s := range []string{"", "14", "m", "a1b2c3", "12 apples", "1.2.3", "ord_12", "P", "3x"} {
-		if isDuration([]byte(s)) {
+		if _, ok := durationOf([]byte(s)); ok {
 			t.Errorf("%s is one", s)
 		}
 	}

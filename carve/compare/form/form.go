@@ -14,6 +14,7 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/noise"
+	"whittle/carve/compare/twosample"
 	"whittle/internal/jsonpath"
 )
 
@@ -73,6 +74,7 @@ type Forms struct {
 	asked   bool // request is that of the present exchange
 	sides   [3]formSide
 	lists   [3][]category
+	drawn   [3][]twosample.Value
 	keys    []uint64
 }
 
@@ -146,15 +148,36 @@ func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 	if f.fields.due(n) {
 		f.fields.see(&f.walk, x.Monolith.Body, x.Candidate.Body, f.ignore)
 	}
-	if len(f.paths) == 0 || bytes.Equal(x.Monolith.Body, x.Candidate.Body) && repeat == nil {
+	same := bytes.Equal(x.Monolith.Body, x.Candidate.Body) && repeat == nil
+	if len(f.paths) == 0 || same && !isWhole(n) {
 		return
 	}
 	f.asked = false
+	if same {
+		if f.gather(Monolith, x.Monolith.Body, x) {
+			for i, p := range f.paths {
+				p.settleSame(f.sides[Monolith].values[i], &f.drawn)
+			}
+		}
+		return
+	}
 	if !f.gather(Monolith, x.Monolith.Body, x) || !f.gather(Candidate, x.Candidate.Body, x) {
 		return
 	}
 	f.Settle(x, repeat != nil && f.gather(Repeat, repeat, x), alpha, n)
 }
+
+// Bounds of when bodies are looked at in which both sides say the same: they tell how often
+// values come again, and how often each comes.
+const (
+	wholeFirst = 4096
+	wholeBlock = 64
+	wholeEvery = 8 // blocks
+)
+
+// isWhole reports whether exchange n is one of those that are all looked at: the first ones,
+// and later whole blocks, so that which of them are does not follow from what both sides say.
+func isWhole(n int) bool { return n <= wholeFirst || n/wholeBlock%wholeEvery == 0 }
 
 // Settle takes the values that were gathered to the tests of all places. again says
 // that the monolith was asked twice.
@@ -163,7 +186,7 @@ func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
 	keys := requestKeys(x)
 	for i := range f.paths {
 		p := f.paths[i]
-		e := formExchange{monolith: f.sides[Monolith].values[i], candidate: f.sides[Candidate].values[i], n: n, at: x.At, timeless: f.Timeless, lists: &f.lists, sides: &f.sides, request: keys, keys: f.keys}
+		e := formExchange{monolith: f.sides[Monolith].values[i], candidate: f.sides[Candidate].values[i], n: n, at: x.At, timeless: f.Timeless, named: f.named, lists: &f.lists, drawn: &f.drawn, sides: &f.sides, request: keys, keys: f.keys}
 		e.clocks[Monolith], e.clocks[Candidate] = monolith, candidate
 		if again {
 			e.repeat, e.again = f.sides[Repeat].values[i], true

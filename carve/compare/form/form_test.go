@@ -96,9 +96,11 @@ func TestFormWords(t *testing.T) {
 		"uuid": "a new UUID v4 each time", "hex": "hexadecimal, new each time", "ulid": "a new ULID each time",
 		"prefixed": "a new prefixed id (letters and digits) each time", "now": "a time as RFC 3339 in milliseconds, Z, now",
 		"expires": "a time as RFC 3339 in seconds, Z, 15 min ahead", "millis": "a time as milliseconds since 1970, now",
-		"http": "a time as an HTTP date, now", "day": "a time as a date", "shared": "an integer, rising, at whatever pace", "own": "an integer, rising, at whatever pace",
+		"http": "a time as an HTTP date, now", "day": "a time as a date", "shared": "an integer, rising, at whatever pace",
+		"own":    "an integer, rising, at whatever pace: smaller than the monolith's in 100 % of 95 pairs, about 48,000 times",
 		"number": "a prefixed id (digits), rising, at whatever pace", "text": "text, new each time", "word": "one of 4 words, however often each",
-		"price": "a new number with one or two decimals each time, in about the same range", "took": "an integer, however large", "cached": "a UUID v4, out of a set of each side's own",
+		"price": "a new number with one or two decimals each time, in about the same range as far as 95 pairs say",
+		"took":  "an integer, however large: smaller than the monolith's in 94 % of 95 pairs, about 2.5 times", "cached": "a UUID v4, out of a set of each side's own",
 		"hit": "one word, always the same in first responses", "null": "null or a UUID v7, new each time",
 	}
 	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(1, 2)))

@@ -1,17 +1,18 @@
 package form
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
+
+	"whittle/carve/compare/eprocess"
 )
 
 // A number that the monolith makes anew says little by its form. Two things are looked at:
 // whether the candidate's stands still where the monolith's does not, and whether it is
-// drawn from another range.
+// drawn from elsewhere (twosample).
 
 // Bounds of numbers.
 const (
@@ -25,9 +26,8 @@ const (
 	// measures of itself may be the same for some seconds.
 	stillLong = time.Minute
 
-	rangeKept  = 64  // numbers of each side
-	rangeEvery = 16  // exchanges between two choices of a threshold
-	rangeLeast = 0.2 // of the shares beyond a threshold, what they must lie apart
+	endsWarm  = 64   // numbers of the monolith before its ends are bet on
+	endsSlack = 0.02 // by how much more often the candidate's may lie beyond them
 	// rangeSuspect is the wealth from which EQUIVALENT is not said. It is no proof: a number
 	// that each server measures of itself may be another one on a faster server.
 	rangeSuspect = 1000
@@ -73,79 +73,52 @@ func (s *still) see(e *formExchange) {
 	}
 }
 
-// ranges holds the last numbers of both sides, and the threshold that told them apart best.
-// It is chosen from the past, so that of services that draw alike either side's next number
-// lies beyond it as often.
-type ranges struct {
-	kept   [2][]float64
-	next   [2]int
-	n      int
-	beyond float64
-	above  bool // what counts lies above the threshold
-	apart  bool // there is one
+// ends are the smallest and the largest of the monolith's numbers so far. Of services that draw
+// alike either side's next one lies beyond them as often.
+type ends struct {
+	low, high float64
+	n         int
 }
 
-func (r *ranges) see(side int, x float64) {
-	if len(r.kept[side]) < rangeKept {
-		r.kept[side] = append(r.kept[side], x)
-	} else {
-		r.kept[side][r.next[side]] = x
-		r.next[side] = (r.next[side] + 1) % rangeKept
+func (r *ends) see(x float64) {
+	if r.n++; r.n == 1 {
+		r.low, r.high = x, x
 	}
+	r.low, r.high = min(r.low, x), max(r.high, x)
 }
 
-// choose finds the threshold anew, now and then.
-func (r *ranges) choose() {
-	if r.n++; r.n%rangeEvery != 0 {
-		return
-	}
-	type number struct {
-		x    float64
-		side int
-	}
-	var all [2 * rangeKept]number
-	list := all[:0]
-	for side, kept := range r.kept {
-		for _, x := range kept {
-			list = append(list, number{x, side})
-		}
-	}
-	slices.SortFunc(list, func(a, b number) int { return cmp.Compare(a.x, b.x) })
-	var below [2]float64
-	r.apart = false
-	best := rangeLeast
-	for i, v := range list {
-		below[v.side] += 1 / float64(len(r.kept[v.side]))
-		if i+1 < len(list) && list[i+1].x == v.x {
-			continue
-		}
-		if d := below[Candidate] - below[Monolith]; math.Abs(d) > best {
-			best, r.beyond, r.above, r.apart = math.Abs(d), v.x, d < 0, true
-		}
-	}
-}
-
-func (r *ranges) category(list []category, values []value) []category {
-	if !r.apart {
+func (r *ends) category(list []category, values []value, times bool) []category {
+	if r.n < endsWarm {
 		return list
 	}
 	c := category{code: 0, word: "as usual"}
 	for i := range values {
-		if values[i].isNumeric() && (values[i].amount > r.beyond) == r.above {
+		switch v := &values[i]; {
+		case !v.hasSize(times):
+		case v.amount > r.high:
 			c = category{code: 1, word: "larger numbers"}
-			if !r.above {
-				c.word = "smaller numbers"
-			}
+		case v.amount < r.low:
+			c = category{code: 1, word: "smaller numbers"}
 		}
 	}
 	return append(list, c)
 }
 
 // isRanged reports whether the size of the monolith's numbers is compared: not of those that
-// rise, wander or are given out, nor of what a server measures of itself.
+// rise or fall with time or by asking, wander or are given out, nor of what a server measures
+// of itself.
 func (p *formPath) isRanged() bool {
-	return p.isAmount() && !p.measured && !p.numbered() && !p.mayRise() && !p.isGauge()
+	return !p.measured && !p.isGauge() && !p.moves() && !p.mayRise() && (!p.numbered() || p.isRandom()) && !p.alike.IsMoved()
 }
+
+// moves reports whether the numbers rise or fall with time.
+func (p *formPath) moves() bool {
+	return p.rising() || p.falling() || p.slow.rising() || p.slow.falling()
+}
+
+// isRandom reports whether numbers of which each is new were seen for long enough to rise if
+// they were given out one after another, though many requests are under way at once.
+func (p *formPath) isRandom() bool { return p.ranked >= ranksKnown && p.slow.ranked >= slowEnough }
 
 // measures are words in the names of what a server measures of itself, of which a faster one
 // says another number.
@@ -183,37 +156,110 @@ const (
 	wanderSlack = 0.5
 )
 
+// wandersMost is of how many numbers of a list it is seen whether they wander.
+const wandersMost = 4
+
 // wandering tells numbers that wander, such as a load or a depth of which each is near to
 // the one before, from those that are drawn for each response: then the one before is as far
-// away as one of long ago.
+// away as one of long ago. Of a list, such as the loads of one, five and fifteen minutes, each
+// is held against that at its place.
 type wandering struct {
-	last float64
-	// early is the number of an earlier exchange, which next takes the place of when as many
-	// exchanges have come again.
-	early, next float64
-	n, until    int
-	near, far   float64
-	known       bool
+	last amounts
+	// early are the numbers of three earlier exchanges, of which the oldest gives way when as
+	// many exchanges have come again: one may lie far from all others by chance.
+	early    [3]amounts
+	far      [3]float64
+	near     float64
+	n, until int
+	known    bool
 }
 
-// see takes a number, and reports whether it shows for the first time that they wander, where
-// they do not rise.
-func (w *wandering) see(x float64, rise bool) bool {
-	if w.n++; w.n == 1 {
-		w.until, w.last, w.early, w.next = 2, x, x, x
+// amounts are the first numbers of a response.
+type amounts struct {
+	list [wandersMost]float64
+	n    int
+}
+
+// amountsOf are those of values; none where one is no number.
+func amountsOf(values []value) (a amounts) {
+	for i := range values[:min(len(values), wandersMost)] {
+		if v := &values[i]; !v.sized || v.form.class == classTime {
+			return amounts{}
+		}
+		a.list[i], a.n = values[i].amount, i+1
+	}
+	return a
+}
+
+// from is how far the numbers are from others.
+func (a *amounts) from(b *amounts) (sum float64) {
+	for i := range min(a.n, b.n) {
+		sum += math.Abs(a.list[i] - b.list[i])
+	}
+	return sum
+}
+
+// see takes the numbers of a response, and reports whether it shows for the first time that
+// they wander, where they do not rise.
+func (w *wandering) see(now amounts, rise bool) bool {
+	if w.n++; w.n <= len(w.early) {
+		w.until, w.last, w.early[w.n-1] = 2*len(w.early), now, now
 		return false
 	}
-	w.near += math.Abs(x - w.last)
-	w.far += math.Abs(x - w.early)
-	if w.n%wanderFades == 0 {
-		w.near, w.far = w.near/2, w.far/2
+	w.near += now.from(&w.last)
+	for i := range w.early {
+		w.far[i] += now.from(&w.early[i])
 	}
-	if w.last = x; w.n >= w.until {
-		w.until, w.early, w.next = 2*w.until, w.next, x
+	if w.n%wanderFades == 0 {
+		w.near /= 2
+		for i := range w.far {
+			w.far[i] /= 2
+		}
+	}
+	if w.last = now; w.n >= w.until {
+		w.until *= 2
+		copy(w.early[:], w.early[1:])
+		copy(w.far[:], w.far[1:])
+		w.early[2] = now
 	}
 	first := !w.known && !rise && w.seen()
 	w.known = w.known || first
 	return first
 }
 
-func (w *wandering) seen() bool { return w.n >= wanderLeast && wanderFactor*w.near < w.far }
+func (w *wandering) seen() bool {
+	return w.n >= wanderLeast && wanderFactor*w.near < slices.Min(w.far[:])
+}
+
+// packed is what is kept; nil: nothing is known.
+func (w *wandering) packed() []float64 {
+	if w.n == 0 {
+		return nil
+	}
+	list := []float64{float64(w.n), float64(w.until), w.near, w.far[0], w.far[1], w.far[2], eprocess.Indicator(w.known)}
+	for _, a := range []*amounts{&w.last, &w.early[0], &w.early[1], &w.early[2]} {
+		list = append(append(list, float64(a.n)), a.list[:a.n]...)
+	}
+	return list
+}
+
+// unpack reads what packed gave; false: it did not.
+func (w *wandering) unpack(list []float64) bool {
+	if len(list) == 0 {
+		return true
+	}
+	if len(list) < 7 || !(list[0] >= 0 && list[0] < 1e15) || !(list[1] >= 0 && list[1] < 1e15) {
+		return false
+	}
+	w.n, w.until, w.near, w.far, w.known = int(list[0]), int(list[1]), list[2], [3]float64(list[3:6]), list[6] != 0
+	list = list[7:]
+	for _, a := range []*amounts{&w.last, &w.early[0], &w.early[1], &w.early[2]} {
+		if len(list) == 0 || !(list[0] >= 0 && list[0] <= wandersMost) || len(list) <= int(list[0]) {
+			return false
+		}
+		a.n = int(list[0])
+		copy(a.list[:], list[1:1+a.n])
+		list = list[1+a.n:]
+	}
+	return len(list) == 0
+}

@@ -8,6 +8,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/twosample"
 )
 
 // The features of a value, each of which is one test.
@@ -25,7 +26,7 @@ const (
 	featStill           // whether a number stands still
 	featMember          // whether an id is one of the set that the monolith draws from
 	featPair            // whether it goes with the value that it follows from
-	featRange           // whether a number lies where the monolith's lie
+	featRange           // whether a number lies beyond all of the monolith's
 	featChars           // which characters an id is made of
 	features
 )
@@ -70,8 +71,9 @@ type formPath struct {
 	// what it holds.
 	holds   bool
 	padded  bool // digits of the monolith began with zeros
-	rises   int  // values of the monolith in a row that rose
-	ranked  int
+	ranked  int  // values of the monolith, of which so many rose or fell
+	rises   int
+	sinks   int
 	slow    slowRise
 	wanders wandering
 
@@ -84,14 +86,17 @@ type formPath struct {
 	still    still
 	members  members
 	partners []*partner
-	ranges   ranges
-	chars    *charsMix // nil: none of the values seen so far have any that are compared
+	ends     ends
+	alike    *twosample.Test
+	// paired is how many exchanges there had been when alike began.
+	paired int
+	chars  *charsMix // nil: none of the values seen so far have any that are compared
 }
 
 func newFormPath(path string, n int, rule string) *formPath {
 	p := &formPath{
-		path: path, rule: rule, born: n, vocabulary: map[uint64]int{},
-		inList: strings.ContainsAny(path, "*"), measured: isMeasured(path),
+		path: path, rule: rule, born: n, paired: n, vocabulary: map[uint64]int{},
+		inList: strings.ContainsAny(path, "*"), measured: isMeasured(path), alike: &twosample.Test{},
 	}
 	for i := range p.feature {
 		p.feature[i].Bets = eprocess.NewBets()
@@ -155,8 +160,9 @@ func (m *recentValues) add(h uint32) {
 // formExchange is one exchange at one place.
 type formExchange struct {
 	monolith, candidate, repeat []value
-	again, timeless             bool
-	lists                       *[3][]category // scratch, of each side
+	again, timeless, named      bool
+	lists                       *[3][]category        // scratch, of each side
+	drawn                       *[3][]twosample.Value // scratch, of each side
 	alpha                       float64
 	n                           int
 	at                          time.Time
@@ -207,12 +213,25 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 	}
 	switch {
 	case !held:
+		p.seeAlike(e)
 		p.spoke(e.monolith)
 	case ready:
 		p.drew(pair[Monolith][featWord])
 	}
 	p.remember(e)
 	return odd
+}
+
+// settleSame takes what both sides say in an exchange.
+func (p *formPath) settleSame(values []value, scratch *[3][]twosample.Value) {
+	if p.own || p.rule != "" {
+		return
+	}
+	held := p.draws.holds() && p.mayHold()
+	if p.draws.same(values); !held {
+		list := p.drawnValues(&scratch[Monolith], values)
+		p.alike.See(list, list, nil)
+	}
 }
 
 // looksAt reports whether a feature is one of the place's. Where the monolith holds what it
@@ -229,7 +248,7 @@ func (p *formPath) looksAt(k int, held bool) bool {
 	case featStill:
 		return !held && !p.inList && p.amount
 	case featRange:
-		return !held && p.amount
+		return !held && p.ends.n > 0
 	case featChars:
 		return p.chars != nil && p.madeAnew() && !p.numbered()
 	case featMember:
@@ -335,7 +354,7 @@ func (p *formPath) isGauge() bool { return p.wanders.seen() && !p.rising() && !p
 func (p *formPath) knowNumbers() {
 	p.amount = p.isAmount()
 	p.small = p.amount && (p.measured || !p.numbered())
-	p.ranged = p.amount && p.isRanged()
+	p.ranged = p.isRanged()
 }
 
 // isAmount reports whether the values are numbers.
@@ -392,10 +411,13 @@ func (p *formPath) ready(k int) bool {
 // begins cold and expires at other times, so where the monolith repeats values at
 // times, the candidate may do so somewhat more often.
 func (p *formPath) slack(k int) float64 {
-	if k == featStill {
+	switch k {
+	case featStill:
 		return stillSlack
-	}
-	if k != featRepeat {
+	case featRange:
+		return endsSlack
+	case featRepeat:
+	default:
 		return 0
 	}
 	if p.isGauge() {
@@ -422,18 +444,19 @@ func (p *formPath) remember(e *formExchange) {
 	}
 	if p.amount {
 		p.still.see(e)
-		p.ranges.choose()
 	}
+	times := p.areTimes()
 	for side, values := range [2][]value{e.monolith, e.candidate} {
 		for i := range values {
 			if h := values[i].hash; h != 0 {
 				p.recent[side].add(uint32(h))
 			}
-			if p.amount && values[i].isNumeric() {
-				p.ranges.see(side, values[i].amount)
+			p.measured = p.measured || values[i].duration
+			if side == Monolith && values[i].hasSize(times) {
+				p.ends.see(values[i].amount)
 			}
 		}
-		if side == Monolith && len(values) == 1 && values[0].form.class != classTime && p.wanders.see(values[0].amount, p.rising()) {
+		if now := amountsOf(values); side == Monolith && now.n > 0 && p.wanders.see(now, p.rising()) {
 			p.feature[featForm].Bets.Void() // of before it was known
 			p.feature[featRepeat].Bets.Void()
 		}
@@ -472,20 +495,21 @@ func (p *formPath) rank(side int, number int64) {
 	if side == Monolith && len(last) > 0 {
 		p.ranked++
 		p.rises += int(eprocess.Indicator(number > middle(last)))
+		p.sinks += int(eprocess.Indicator(number < middle(last)))
 		if p.ranked > 64 {
-			p.ranked, p.rises = p.ranked/2, p.rises/2
+			p.ranked, p.rises, p.sinks = p.ranked/2, p.rises/2, p.sinks/2
 		}
 	}
 	last = append(last, number)
 	p.orders[side] = last[max(0, len(last)-ordersKept):]
 }
 
-// slowRise tells numbers that rise with time, as an uptime does, where responses of many
-// requests come out of order: by those of the monolith that lie slowEvery apart.
+// slowRise tells numbers that rise or fall with time, as an uptime does, where responses of
+// many requests come out of order: by those of the monolith that lie slowEvery apart.
 type slowRise struct {
-	at            time.Time
-	last          int64
-	rises, ranked int
+	at                   time.Time
+	last                 int64
+	rises, sinks, ranked int
 }
 
 const (
@@ -501,8 +525,9 @@ func (s *slowRise) see(number int64, at time.Time) {
 	if !s.at.IsZero() {
 		s.ranked++
 		s.rises += int(eprocess.Indicator(number > s.last))
+		s.sinks += int(eprocess.Indicator(number < s.last))
 		if s.ranked > 64 {
-			s.ranked, s.rises = s.ranked/2, s.rises/2
+			s.ranked, s.rises, s.sinks = s.ranked/2, s.rises/2, s.sinks/2
 		}
 	}
 	s.at, s.last = at, number
@@ -512,10 +537,13 @@ func (s *slowRise) see(number int64, at time.Time) {
 // requests for longer than slowEvery.
 func (s *slowRise) rising() bool { return s.ranked >= slowEnough && 5*s.rises >= 4*s.ranked }
 
-// mayRise reports whether it is open whether the monolith's numbers rise with time: two in
-// three lie above those just before, and too little time has passed.
+// falling is rising downwards.
+func (s *slowRise) falling() bool { return s.ranked >= slowEnough && 5*s.sinks >= 4*s.ranked }
+
+// mayRise reports whether it is open whether the monolith's numbers rise with time, or fall:
+// two in three lie above those just before, and too little time has passed.
 func (p *formPath) mayRise() bool {
-	return p.ranked > 0 && 3*p.rises >= 2*p.ranked && p.slow.ranked < slowEnough && !p.slow.at.IsZero()
+	return p.ranked > 0 && 3*max(p.rises, p.sinks) >= 2*p.ranked && p.slow.ranked < slowEnough && !p.slow.at.IsZero()
 }
 
 func middle(list []int64) int64 { return slices.Sorted(slices.Values(list))[len(list)/2] }

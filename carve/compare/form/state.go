@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/twosample"
 )
 
 // formStateMost bounds the state of what is compared by form, in bytes.
@@ -35,6 +36,7 @@ type formPathState struct {
 	Ages     []int64    `json:"ages,omitempty"`
 	Lag      int64      `json:"lag,omitempty"`
 	Rises    int        `json:"rises,omitempty"`
+	Sinks    int        `json:"sinks,omitempty"`
 	Ranked   int        `json:"ranked,omitempty"`
 	Orders   [2][]int64 `json:"orders"`
 	// Recent are the hashes of each side's last values, oldest first, in 4 bytes each.
@@ -52,7 +54,7 @@ func (f *Forms) State() json.RawMessage {
 	for _, p := range f.paths {
 		k := formPathState{
 			Path: p.path, Born: p.born, Varies: p.varies, Features: p.known(), Offsets: p.offsets, Off: p.off, Ages: p.ages, Lag: p.lag,
-			Rises: p.rises, Ranked: p.ranked, Samples: p.Samples, Words: p.vocabulary, Worded: p.worded, More: p.more(),
+			Rises: p.rises, Sinks: p.sinks, Ranked: p.ranked, Samples: p.Samples, Words: p.vocabulary, Worded: p.worded, More: p.more(),
 			Recent: [2][]byte{p.recent[Monolith].pack(), p.recent[Candidate].pack()},
 		}
 		if p.counter() {
@@ -68,8 +70,9 @@ func (f *Forms) State() json.RawMessage {
 		if len(b) <= formStateMost || len(s.Paths) == 0 {
 			return b
 		}
-		s.Dropped += len(s.Paths) - len(s.Paths)/2
-		s.Paths = s.Paths[:len(s.Paths)/2]
+		keep := min(len(s.Paths)-1, len(s.Paths)*formStateMost/len(b))
+		s.Dropped += len(s.Paths) - keep
+		s.Paths = s.Paths[:keep]
 	}
 }
 
@@ -98,7 +101,7 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 	for i, p := range paths {
 		f.put(p)
 		f.samples += len(p.Samples)
-		if !p.take(s.Paths[i].More) {
+		if !p.take(s.Paths[i].More, n) {
 			return ErrState
 		}
 	}
@@ -115,7 +118,7 @@ func (s *formPathState) restored(n int, rule string, holds bool) (*formPath, boo
 	if len(s.Words) > wordsMost+1 || s.Worded < 0 || len(s.Recent[0]) > 4*remembered || len(s.Recent[1]) > 4*remembered || len(s.Orders[0]) > ordersKept || len(s.Orders[1]) > ordersKept {
 		return nil, false
 	}
-	if s.Born < 0 || s.Born > n || len(s.Varies) > 16 || len(s.Offsets) > offsetsKept || len(s.Ages) > offsetsKept || len(s.Samples) > formSamples || len(s.Features) > features || !eprocess.UpTo(s.Rises, s.Ranked) || s.Ranked > 64 {
+	if s.Born < 0 || s.Born > n || len(s.Varies) > 16 || len(s.Offsets) > offsetsKept || len(s.Ages) > offsetsKept || len(s.Samples) > formSamples || len(s.Features) > features || !eprocess.UpTo(s.Rises, s.Ranked) || !eprocess.UpTo(s.Sinks, s.Ranked) || s.Ranked > 64 {
 		return nil, false
 	}
 	p := newFormPath(s.Path, s.Born, rule)
@@ -127,7 +130,7 @@ func (s *formPathState) restored(n int, rule string, holds bool) (*formPath, boo
 		}
 	}
 	p.ages, p.lag = s.Ages, s.Lag
-	p.rises, p.ranked, p.Samples = s.Rises, s.Ranked, s.Samples
+	p.rises, p.sinks, p.ranked, p.Samples = s.Rises, s.Sinks, s.Ranked, s.Samples
 	if p.worded = s.Worded; s.Words != nil {
 		p.vocabulary = s.Words
 	}
@@ -186,15 +189,21 @@ var ErrState = whittle.Errorf(whittle.Invalid, "state of what is compared by for
 // moreState is what is kept of a place's sets, pairs and numbers: hashes, in 8 bytes each, the
 // last numbers, and since when something is watched, in ns.
 type moreState struct {
-	Members  []byte          `json:"m,omitempty"`
-	Many     bool            `json:"many,omitempty"`
-	Last     [2]uint64       `json:"l"`
-	Since    int64           `json:"t,omitempty"`
-	Long     bool            `json:"long,omitempty"`
-	Watched  [2]watchState   `json:"w"` // of sets and pairs
-	Ranges   *rangesState    `json:"r,omitempty"`
-	Partners []*partnerState `json:"p,omitempty"` // nil: the values do not follow from it
-	Chars    []byte          `json:"c,omitempty"` // how many of which there were where
+	Members []byte        `json:"m,omitempty"`
+	Many    bool          `json:"many,omitempty"`
+	Last    [2]uint64     `json:"l"`
+	Since   int64         `json:"t,omitempty"`
+	Long    bool          `json:"long,omitempty"`
+	Watched [2]watchState `json:"w"` // of sets and pairs
+	Ends    *endsState    `json:"e,omitempty"`
+	// Anew says that the monolith was seen to draw each value anew.
+	Anew     bool             `json:"anew,omitempty"`
+	Slow     *slowState       `json:"slow,omitempty"`
+	Wanders  []float64        `json:"gauge,omitempty"` // see wandering.packed
+	Alike    *twosample.State `json:"alike,omitempty"`
+	Paired   *int             `json:"from,omitempty"` // nil: of before there were pairs
+	Partners []*partnerState  `json:"p,omitempty"`    // nil: the values do not follow from it
+	Chars    []byte           `json:"c,omitempty"`    // how many of which there were where
 }
 
 type watchState struct {
@@ -202,13 +211,18 @@ type watchState struct {
 	Long  bool  `json:"long,omitempty"`
 }
 
-type rangesState struct {
-	Kept   [2][]float64 `json:"k"`
-	Next   [2]int       `json:"next"`
-	N      int          `json:"n"`
-	Beyond float64      `json:"b"`
-	Above  bool         `json:"a,omitempty"`
-	Apart  bool         `json:"apart,omitempty"`
+type endsState struct {
+	Low  float64 `json:"l"`
+	High float64 `json:"h"`
+	N    int     `json:"n"`
+}
+
+type slowState struct {
+	At     int64 `json:"t"`
+	Last   int64 `json:"l"`
+	Rises  int   `json:"r"`
+	Sinks  int   `json:"s"`
+	Ranked int   `json:"n"`
 }
 
 type partnerState struct {
@@ -234,15 +248,19 @@ func timeOf(ns int64) time.Time {
 
 // more is what is to be kept.
 func (p *formPath) more() *moreState {
-	s := &moreState{Many: p.members.more, Last: p.still.last, Since: nanos(p.still.since), Long: p.still.long, Chars: p.chars.pack()}
+	s := &moreState{Many: p.members.more, Last: p.still.last, Since: nanos(p.still.since), Long: p.still.long, Chars: p.chars.pack(), Alike: p.alike.State(), Paired: &p.paired}
 	for _, h := range slices.Sorted(maps.Keys(p.members.of)) {
 		s.Members = binary.LittleEndian.AppendUint64(s.Members, h)
 	}
 	for i, k := range []int{featMember, featPair} {
 		s.Watched[i] = watchState{nanos(p.watched[k].since), p.watched[k].long}
 	}
-	if r := &p.ranges; r.n > 0 || len(r.kept[0])+len(r.kept[1]) > 0 {
-		s.Ranges = &rangesState{r.kept, r.next, r.n, r.beyond, r.above, r.apart}
+	s.Anew, s.Wanders = !p.draws.holds(), p.wanders.packed()
+	if r := &p.slow; !r.at.IsZero() {
+		s.Slow = &slowState{nanos(r.at), r.last, r.rises, r.sinks, r.ranked}
+	}
+	if r := &p.ends; r.n > 0 {
+		s.Ends = &endsState{r.low, r.high, r.n}
 	}
 	for _, t := range p.partners {
 		if t.over {
@@ -261,12 +279,15 @@ func (p *formPath) more() *moreState {
 	return s
 }
 
-// take restores what was kept; false: it is not a possible state.
-func (p *formPath) take(s *moreState) bool {
-	if s == nil { // of a version that kept none
+// take restores what was kept after n exchanges; false: it is not a possible state.
+func (p *formPath) take(s *moreState, n int) bool {
+	if p.paired = n; s == nil { // of a version that kept none
 		return true
 	}
-	if len(s.Members) > 8*membersMost || len(s.Partners) > len(p.partners) {
+	if s.Paired != nil {
+		p.paired = *s.Paired
+	}
+	if len(s.Members) > 8*membersMost || len(s.Partners) > len(p.partners) || p.paired < 0 || p.paired > n {
 		return false
 	}
 	if len(s.Chars) > 0 {
@@ -286,13 +307,24 @@ func (p *formPath) take(s *moreState) bool {
 	for i, k := range []int{featMember, featPair} {
 		p.watched[k] = watch{timeOf(s.Watched[i].Since), s.Watched[i].Long}
 	}
-	if r := s.Ranges; r != nil {
-		for side := range r.Kept {
-			if len(r.Kept[side]) > rangeKept || r.Next[side] < 0 || r.Next[side] >= rangeKept {
-				return false
-			}
+	if r := s.Ends; r != nil {
+		p.ends = ends{r.Low, r.High, r.N}
+	}
+	if r := s.Slow; r != nil {
+		if !eprocess.UpTo(r.Rises, r.Ranked) || !eprocess.UpTo(r.Sinks, r.Ranked) {
+			return false
 		}
-		p.ranges = ranges{r.Kept, r.Next, r.N, r.Beyond, r.Above, r.Apart}
+		p.slow = slowRise{timeOf(r.At), r.Last, r.Rises, r.Sinks, r.Ranked}
+	}
+	if s.Anew {
+		p.draws.newer, p.draws.new = drawsKnown, drawsKnown
+	}
+	if !p.wanders.unpack(s.Wanders) {
+		return false
+	}
+	var ok bool
+	if p.alike, ok = twosample.Restored(s.Alike); !ok {
+		return false
 	}
 	for i, k := range s.Partners {
 		t := p.partners[i]

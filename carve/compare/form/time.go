@@ -1,6 +1,7 @@
 package form
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -255,4 +256,51 @@ func Date(s string) (time.Time, bool) {
 	}
 	at, err := time.Parse("2 Jan 2006 15:4:5", day+" "+month+" "+year+" "+clock)
 	return at, err == nil
+}
+
+// durationUnits are the names of units of time, in seconds.
+var durationUnits = func() map[string]float64 {
+	units := map[string]float64{}
+	for names, seconds := range map[string]float64{
+		"ns": 1e-9, "us µs μs": 1e-6, "ms": 1e-3, "s sec secs second seconds": 1, "m min mins minute minutes": 60,
+		"h hr hrs hour hours": 3600, "d day days": 86400, "w week weeks": 7 * 86400,
+	} {
+		for _, name := range strings.Fields(names) {
+			units[name] = seconds
+		}
+	}
+	return units
+}()
+
+// durationOf reads a length of time, such as 1h5m, 3 minutes ago or PT14M30S, in seconds. Of
+// two servers, each says how long it has been running, so another length of the text is no
+// fault. ok is false where it is none.
+func durationOf(s []byte) (seconds float64, ok bool) {
+	if len(s) == 0 || len(s) > 40 {
+		return 0, false
+	}
+	s = bytes.TrimSuffix(bytes.ToLower(s), []byte(" ago"))
+	s = bytes.TrimPrefix(bytes.TrimPrefix(bytes.TrimPrefix(s, []byte("in ")), []byte("p")), []byte("t"))
+	units := 0
+	for len(s) > 0 {
+		rest := bytes.TrimLeft(s, "0123456789.")
+		if len(rest) == len(s) {
+			return 0, false
+		}
+		number := s[:len(s)-len(rest)]
+		rest = bytes.TrimLeft(rest, " ")
+		unit := rest[:len(rest)-len(bytes.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyzµμ"))]
+		s = bytes.TrimLeft(rest[len(unit):], " ,")
+		if string(unit) == "dt" { // P1DT2H
+			unit = unit[:1]
+		}
+		of, known := durationUnits[string(unit)]
+		if !known {
+			return 0, false
+		}
+		x, _ := strconv.ParseFloat(string(number), 64)
+		seconds += x * of
+		units++
+	}
+	return seconds, units > 0
 }

@@ -37,8 +37,11 @@ type value struct {
 	counts bool
 	// padded says that it is digits that begin with zeros, and so of a fixed length.
 	padded bool
-	// amount is what a number of JSON comes to, with its decimals.
-	amount float64
+	// amount is how large a number is, in a text too, how long a list or a time; where sized is
+	// set.
+	amount   float64
+	sized    bool
+	duration bool // a length of time
 	// around is a hash of a text without what may vary in it; 0: it has no words.
 	around uint64
 	// echo is where else the same value is; empty: nowhere.
@@ -114,6 +117,7 @@ func (w *walker) look(x uint32) value {
 		v.form.class = classBool
 	case jsondoc.Array:
 		v.form.class, v.size = classArray, sizeClass(int(n.Count))
+		v.amount, v.sized = float64(n.Count), true
 		return v
 	case jsondoc.Object:
 		v.form.class = classObject
@@ -133,12 +137,21 @@ func (w *walker) look(x uint32) value {
 func valueOfNumber(s []byte) value {
 	v := value{raw: s, form: numberForm(s), size: magnitude(s), hash: digest.Stir(digest.FNVOn(uint64(jsondoc.Number), s))}
 	v.number, v.counts = counterOf(s)
-	v.amount, _ = strconv.ParseFloat(string(s), 64)
+	v.measure(s)
 	if v.form.class == classTime {
 		v.size, v.counts = -1, false
 		v.at, _, _ = epochTime(s)
 	}
 	return v
+}
+
+// amountMost bounds a number's size, so that sums of them can be kept.
+const amountMost = 1e300
+
+// measure takes how large a number is.
+func (v *value) measure(s []byte) {
+	x, _ := strconv.ParseFloat(string(s), 64) // ±Inf where it is too large
+	v.amount, v.sized = max(-amountMost, min(x, amountMost)), true
 }
 
 // isZero reports whether it is the number 0, without decimals.
@@ -167,13 +180,17 @@ func (v *value) words() uint64 {
 
 // lookAtText finds size and count of a string.
 func (v *value) lookAtText(s []byte) {
-	if isDuration(s) { // its length is that of the number
+	if d, ok := durationOf(s); ok { // the length of the text is that of the number
+		v.amount, v.sized, v.duration = d, true, true
 		return
 	}
 	switch v.form.class {
 	case classDigits:
 		v.number, v.counts = counterOf(s)
 		v.size, v.padded = len(s), len(s) > 1 && s[0] == '0'
+		v.amount, v.sized = float64(v.number), v.counts && v.form.prefix == 0
+	case classNumeral:
+		v.measure(s)
 	case classHex, classToken, classBase64, classBase64URL:
 		v.size = sizeClass(len(s))
 	case classText, classURL, classJWT:

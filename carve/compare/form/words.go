@@ -55,10 +55,10 @@ func (p *formPath) formWords() string {
 		s += ", rising, at whatever pace"
 	case top.Class == classWord && len(p.vocabulary) <= wordsMost && p.worded > 0:
 		if s = p.oneOfWords(); len(p.vocabulary) > 1 {
-			s += ", however often each"
+			s += p.oftenWords()
 		}
 	case top.Class == classBool:
-		s += ", however often each"
+		s += p.oftenWords()
 	case again.N > 0 && float64(again.count(1)) <= 0.02*float64(again.N):
 		if rest, ok := strings.CutPrefix(strings.Replace(s, "an ", "a ", 1), "a "); ok {
 			s = "a new " + rest + " each time"
@@ -66,13 +66,7 @@ func (p *formPath) formWords() string {
 			s += ", new each time"
 		}
 	}
-	switch {
-	case !p.isAmount() || p.rising():
-	case p.isRanged():
-		s += ", in about the same range"
-	default:
-		s += ", however large"
-	}
+	s += p.alikeWords()
 	if t := &p.feature[featMember]; p.isMember() {
 		s += ", out of a set of " + strconv.Itoa(len(p.members.of))
 	} else if t.C.N > 0 && 2*t.M.count(0) > t.M.N && !p.members.more {
@@ -237,7 +231,7 @@ func (p *formPath) otherWords(k int) (what, candidate, monolith string) {
 	case featPair:
 		return "goes with another value than the monolith's", f.Words, "the value that goes with it"
 	case featRange:
-		return "lies elsewhere than the monolith's", f.Words, "as usual"
+		return "lies beyond all of the monolith's", f.Words, "as usual"
 	case featChars:
 		return "is made of other characters than the monolith's", f.Words, "as usual"
 	}
@@ -277,6 +271,12 @@ func (f *Forms) Findings() []whittle.Finding {
 func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 	x = whittle.Finding{Kind: whittle.FoundForm, Path: p.path, Expected: f.expected(p.path)}
 	var also []string
+	l, led := p.lead()
+	if ok = led; led {
+		what, candidate, monolith := f.leadWords(p, &l)
+		x.Summary = p.path + " " + what
+		x.Monolith, x.Candidate, x.Count, x.Of = monolith, candidate, l.Count(), l.N
+	}
 	for _, k := range featureOrder {
 		t := &p.feature[k]
 		decided := p.decidedAt(k) > 0
@@ -300,6 +300,9 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 		x.Cause = "the candidate never gives one of the monolith's prefixes: if they name each side's own instances, write compare.form: {" + p.path + ": any}; if not, the candidate's is wrong"
 	}
 	x.Cause = cmp.Or(x.Cause, p.ownCause(x.Decided))
+	if led && !x.Decided {
+		x.Cause = cmp.Or(x.Cause, p.leadCause(&l))
+	}
 	if len(also) > 0 {
 		x.Summary += "; it also " + strings.Join(also, ", and ")
 	}

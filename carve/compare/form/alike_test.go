@@ -1,0 +1,236 @@
+package form
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/carve/compare/comparetest"
+	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/noise"
+	"whittle/internal/simtest"
+)
+
+// playedOf plays n exchanges of what two sides say at $.v.
+func playedOf(t *testing.T, f *Forms, n int, say func(r *rand.Rand, i, side int) string) *formPath {
+	t.Helper()
+	r := rand.New(rand.NewPCG(7, 8))
+	f.take(noise.Key{Path: "$.v", Way: jsondiff.HowValue}, 0)
+	for i := 1; i <= n; i++ {
+		x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(i) * 100 * time.Millisecond)}
+		x.Monolith.Body, x.Candidate.Body = []byte(say(r, i, Monolith)), []byte(say(r, i, Candidate))
+		f.See(x, nil, 0.0019, i)
+	}
+	return f.paths[0]
+}
+
+// TestWordsOfNumbers: the coverage says how the candidate's numbers lie among the monolith's,
+// also where their size is no difference.
+func TestWordsOfNumbers(t *testing.T) {
+	t.Parallel()
+	number := func(format string, of func(r *rand.Rand, i, side int) any) func(*rand.Rand, int, int) string {
+		return func(r *rand.Rand, i, side int) string { return fmt.Sprintf(format, of(r, i, side)) }
+	}
+	for want, say := range map[string]func(*rand.Rand, int, int) string{
+		"an integer, of a pair the candidate's the larger in 4": number(`{"v":%d}`, func(r *rand.Rand, _, _ int) any { return r.IntN(100) }),
+		"integer each time, however large: smaller than the monolith's in 100 % of 1,": number(`{"v":%d}`, func(r *rand.Rand, i, side int) any {
+			return int(9e9+5e9*math.Sin(float64(i)/50)) / []int{1, 1 << 20}[side] // bytes and MiB
+		}),
+		" times, out of a set": number(`{"v":"%dms"}`, func(r *rand.Rand, _, side int) any { return (1 + r.IntN(20)) * []int{1, 30}[side] }),
+		"an integer, rising, at whatever pace: larger than the monolith's in 100 % of 1,": number(`{"v":%d}`, func(_ *rand.Rand, i, side int) any { return i * []int{1, 2}[side] }),
+		", about 2 times":                        number(`{"v":%d}`, func(_ *rand.Rand, i, side int) any { return i * []int{1, 2}[side] }),
+		"true or false, each as often to within": number(`{"v":%t}`, func(r *rand.Rand, _, _ int) any { return r.IntN(2) == 0 }),
+	} {
+		f := formsOf(t, comparetest.FormComparison)
+		p := playedOf(t, f, 1500, say)
+		if got := p.words(); !strings.Contains(got, want) {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if _, led := p.lead(); led {
+			t.Errorf("%s: suspected", want)
+		}
+		if b, _, waits := f.Bound(1500); waits {
+			t.Errorf("%s: waits for %s", want, b.Summary)
+		}
+	}
+}
+
+// TestSeldomNumbers: what seldom comes is waited for, but not for ever, and the coverage says
+// then how little is known.
+func TestSeldomNumbers(t *testing.T) {
+	t.Parallel()
+	for n, waits := range map[int]bool{1900: true, 2100: false} {
+		f := formsOf(t, comparetest.FormComparison)
+		p := playedOf(t, f, n, func(r *rand.Rand, i, _ int) string {
+			if i%30 > 0 {
+				return fmt.Sprintf(`{"w":%d}`, r.IntN(1e6))
+			}
+			return fmt.Sprintf(`{"v":%d}`, r.IntN(100))
+		})
+		if b, more, is := f.Bound(n); is != waits || waits && more > alikeLong-n {
+			t.Errorf("after %d: waits %t for %d: %s", n, is, more, b.Summary)
+		}
+		if want := "in about the same range as far as "; !strings.Contains(p.words(), want) {
+			t.Errorf("%s", p.words())
+		}
+	}
+}
+
+// TestListsOfGauges: of two loads in one list, which wander, another number of decimals is no
+// finding, and their size is none of the monolith's.
+func TestListsOfGauges(t *testing.T) {
+	t.Parallel()
+	simtest.AtMost(0.02, 0.0005).Play(t, "refused", func(run int) bool {
+		r := rand.New(rand.NewPCG(uint64(run), 75))
+		var sides [2][2]gauge
+		f := formsOf(t, comparetest.FormComparison)
+		f.take(noise.Key{Path: "$.load[*]", Way: jsondiff.HowValue}, 0)
+		for i := 1; i <= 600; i++ {
+			x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(i) * 50 * time.Millisecond)}
+			x.Monolith.Body = fmt.Appendf(nil, `{"load":[%g,%g]}`, sides[0][0].say(r), sides[0][1].say(r))
+			x.Candidate.Body = fmt.Appendf(nil, `{"load":[%g,%g]}`, sides[1][0].say(r), sides[1][1].say(r))
+			f.See(x, nil, 0.0019, i)
+		}
+		for _, found := range f.Findings() {
+			if found.Decided {
+				return true
+			}
+		}
+		return !f.paths[0].isGauge()
+	})
+}
+
+// TestStateWithoutPairs: a place of a version that kept no pairs is waited for as a new one is,
+// and after the same number of exchanges.
+func TestStateWithoutPairs(t *testing.T) {
+	t.Parallel()
+	const n = 3000
+	f := formsOf(t, comparetest.FormComparison)
+	playedOf(t, f, n, func(r *rand.Rand, _, _ int) string { return fmt.Sprintf(`{"v":%d}`, r.IntN(100)) })
+	if b, _, waits := f.Bound(n); waits {
+		t.Fatalf("waits for %s", b.Summary)
+	}
+	var s map[string]any
+	if err := json.Unmarshal(f.State(), &s); err != nil {
+		t.Fatal(err)
+	}
+	more := s["paths"].([]any)[0].(map[string]any)["more"].(map[string]any)
+	for _, kept := range []bool{true, false} {
+		if !kept {
+			delete(more, "alike")
+			delete(more, "from")
+		}
+		b, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := formsOf(t, comparetest.FormComparison)
+		if err := g.Restore(b, n); err != nil {
+			t.Fatal(err)
+		}
+		g.See(&whittle.Exchange{At: simtest.Start.Add(time.Hour), Monolith: whittle.Response{Body: []byte(`{"v":50}`)}, Candidate: whittle.Response{Body: []byte(`{"v":60}`)}}, nil, 0.0019, n+1)
+		if _, _, waits := g.Bound(n + 1); waits == kept {
+			t.Errorf("with its pairs: %t, waits: %t", kept, waits)
+		}
+		if _, _, waits := g.Bound(n + alikeLong); waits {
+			t.Error("waits for ever")
+		}
+	}
+}
+
+// TestStateOfHugeNumbers: numbers that no float holds are kept as the largest ones, and of
+// places whose state is too long together as many are kept as fit.
+func TestStateOfHugeNumbers(t *testing.T) {
+	t.Parallel()
+	f := formsOf(t, comparetest.FormComparison)
+	for i := range formPaths {
+		f.take(noise.Key{Path: fmt.Sprintf("$.v%d", i), Way: jsondiff.HowValue}, 0)
+	}
+	r := rand.New(rand.NewPCG(7, 8))
+	say := func() []byte {
+		list := make([]string, formPaths)
+		for i := range list {
+			list[i] = fmt.Sprintf(`"v%d":%de999`, i, r.IntN(1000)-500)
+			if i%8 > 0 {
+				list[i] = fmt.Sprintf(`"v%d":%.9f`, i, r.NormFloat64())
+			}
+		}
+		return []byte("{" + strings.Join(list, ",") + "}")
+	}
+	for n := 1; n <= 300; n++ {
+		x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(n) * 100 * time.Millisecond)}
+		x.Monolith.Body, x.Candidate.Body = say(), say()
+		f.See(x, nil, 0.0019, n)
+	}
+	b := f.State()
+	g := formsOf(t, comparetest.FormComparison)
+	if err := g.Restore(b, 300); err != nil || len(g.paths) == 0 {
+		t.Fatalf("%d places are kept: %v", len(g.paths), err)
+	}
+	if one := len(b) / len(g.paths); len(g.paths) < formPaths && len(b)+4*one < formStateMost {
+		t.Errorf("%d of %d places are kept, in %d bytes of %d", len(g.paths), formPaths, len(b), formStateMost)
+	}
+}
+
+// TestNumbersOfAsking: views of which each server counts its own are each of another size, and
+// nobody's fault; the monolith's own second response shows that asking makes them so. Numbers
+// that are drawn are none of them.
+func TestNumbersOfAsking(t *testing.T) {
+	t.Parallel()
+	for name, counts := range map[string]bool{"counted": true, "drawn": false} {
+		r := rand.New(rand.NewPCG(7, 9))
+		f := formsOf(t, comparetest.FormComparison)
+		f.take(noise.Key{Path: "$.v", Way: jsondiff.HowValue}, 0)
+		var views [2][40]int
+		say := func(side, key int) []byte {
+			views[side][key]++
+			v := views[side][key]
+			if side == Monolith {
+				v += 100
+			}
+			if !counts {
+				v = r.IntN(100 + 20*side)
+			}
+			return fmt.Appendf(nil, `{"v":%d}`, v)
+		}
+		for i := 1; i <= 2000; i++ {
+			key := r.IntN(40)
+			x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(i) * 50 * time.Millisecond)}
+			x.Monolith.Body, x.Candidate.Body = say(Monolith, key), say(Candidate, key)
+			var again []byte
+			if i%20 == 0 {
+				again = say(Monolith, key)
+			}
+			f.See(x, again, 0.0019, i)
+		}
+		p := f.paths[0]
+		if _, led := p.lead(); led == counts {
+			t.Errorf("%s: suspected %t", name, led)
+		}
+		if words := p.words(); counts && !strings.Contains(words, "however large: smaller than the monolith's in ") {
+			t.Errorf("%s: %s", name, words)
+		}
+	}
+}
+
+// TestClocksApart: of a time in seconds it is no matter how large it is.
+func TestClocksApart(t *testing.T) {
+	t.Parallel()
+	f := formsOf(t, comparetest.FormComparison)
+	f.take(noise.Key{Path: "$.v", Way: jsondiff.HowValue}, 0)
+	for i := 1; i <= 1000; i++ {
+		x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(i) * 100 * time.Millisecond)}
+		x.Monolith.Body = fmt.Appendf(nil, `{"v":%d}`, x.At.Unix()+900)
+		x.Candidate.Body = fmt.Appendf(nil, `{"v":%d}`, x.At.Unix()+908)
+		f.See(x, nil, 0.0019, i)
+	}
+	p := f.paths[0]
+	if suspected, led := p.lead(); led || p.feature[featRange].Odd > 0 {
+		t.Errorf("suspected: %+v, beyond the monolith's %d times", suspected, p.feature[featRange].Odd)
+	}
+}

@@ -1,0 +1,178 @@
+package twosample
+
+import (
+	"math"
+	"slices"
+)
+
+// Way is in what the two sides may not draw alike.
+type Way int
+
+// The ways.
+const (
+	Position Way = iota + 1
+	Spread
+	Kind
+	ways = 3
+)
+
+// Lead is what is known of one way.
+type Lead struct {
+	Way Way
+	// Kind is which, From and To the range of a number's, where it is not open.
+	Kind     uint64
+	From, To *float64
+	// Mean is that of the payoffs, within Low and High, over N exchanges.
+	Mean, Low, High float64
+	N               int
+	// Of says how often each side had the kind, as a share of its responses.
+	Of [2]float64
+	// Margin is within what the mean has to be known to lie.
+	Margin float64
+}
+
+// Share is the share of pairs that speak for the direction, of kinds of responses by which the
+// one side has it more often.
+func (l *Lead) Share() float64 {
+	if l.Way == Kind {
+		return math.Abs(l.Mean)
+	}
+	return (1 + math.Abs(l.Mean)) / 2
+}
+
+// Count is Share in exchanges.
+func (l *Lead) Count() int { return int(math.Round(l.Share() * float64(l.N))) }
+
+// Suspected is what speaks against that both sides draw alike: the first of the ways, and of
+// kinds that of which most is known; ok is false where nothing does. numbers says that the size
+// of numbers counts.
+func (t *Test) Suspected(numbers bool) (l Lead, ok bool) {
+	best := math.Log(Suspect)
+	t.each(numbers, func(at *trial, way Way, i int) {
+		if ok && way != l.Way {
+			return
+		}
+		slack, parts := Slack, float64(ways)
+		if way == Kind {
+			slack, parts = kindSlack, ways*(kindsMost+rangesMost+2)
+		}
+		if at.isQuiet(slack) {
+			return
+		}
+		if e := at.logEValue(slack) - math.Log(parts); e >= best && !at.bySecond() {
+			best, ok = e, true
+			l = t.lead(at, way, i)
+		}
+	})
+	return l, ok
+}
+
+// Open is that of the ways which has to be known more closely that takes longest, and how many
+// more exchanges it takes with values at the place, -1 where it cannot be said; ok is false
+// where all are known. alpha is the chance that any interval of it is wrong on one side.
+func (t *Test) Open(numbers bool, alpha float64) (l Lead, more int, ok bool) {
+	t.each(numbers, func(at *trial, way Way, i int) {
+		n := at.all.Missing(alpha, margin(way))
+		if n == 0 || at.bySecond() || ok && (more < 0 || n >= 0 && n <= more) {
+			return
+		}
+		l, more, ok = t.lead(at, way, i), n, true
+		l.Low, l.High = at.all.Interval(alpha)
+	})
+	return l, more, ok
+}
+
+func margin(way Way) float64 {
+	if way == Kind {
+		return KindMargin
+	}
+	return Margin
+}
+
+// IsMoved reports whether asking itself makes the number another one, as that of views or of
+// requests that are left: the monolith's own second response was shown to be the larger one, or
+// the smaller one, in three of four pairs. What it says is what it was asked.
+func (t *Test) IsMoved() bool {
+	p := &t.position.second
+	return 2*math.Abs(p.Mean()) >= 1 && p.LogEValue(Slack) >= math.Log(secondLeast)
+}
+
+// Size says how often the candidate's number is the larger one of a pair, half of those that
+// are equal included, and over how many.
+func (t *Test) Size(alpha float64) (mean, low, high float64, n int) {
+	p := &t.position.all
+	low, high = p.Interval(alpha)
+	return (1 + p.Mean()) / 2, (1 + low) / 2, (1 + high) / 2, p.N
+}
+
+// Factor is by which factor the candidate's numbers are larger, in the middle of the last
+// ones; not a number where there is none.
+func (t *Test) Factor() float64 {
+	m, c := middleOf(t.recent[0].list), middleOf(t.recent[1].list)
+	if m <= 0 || c <= 0 {
+		return math.NaN()
+	}
+	return c / m
+}
+
+// Kinds says how much more often any kind may come on one side than on the other, but for the
+// chance alpha on either side of each, and over how many exchanges.
+func (t *Test) Kinds(alpha float64) (most float64, n int) {
+	for i := range t.kinds.rows {
+		if isRange(t.kinds.rows[i].code) {
+			continue
+		}
+		at := t.kinds.trialOf(i)
+		low, high := at.all.Interval(alpha)
+		most = max(most, -low, high)
+	}
+	return most, t.kinds.n
+}
+
+// each calls a function for every way that is looked at.
+func (t *Test) each(numbers bool, f func(at *trial, way Way, i int)) {
+	if numbers && t.position.all.N > 0 {
+		f(&t.position, Position, 0)
+	}
+	if numbers && t.spread.all.N > 0 {
+		f(&t.spread, Spread, 0)
+	}
+	for i := range t.kinds.rows {
+		if numbers || !isRange(t.kinds.rows[i].code) {
+			at := t.kinds.trialOf(i)
+			f(&at, Kind, i)
+		}
+	}
+}
+
+func (t *Test) lead(at *trial, way Way, i int) Lead {
+	l := Lead{Way: way, Mean: at.all.Mean(), N: at.all.N, Margin: margin(way)}
+	if way != Kind {
+		return l
+	}
+	r := &t.kinds.rows[i]
+	l.Kind = r.code
+	for side, n := range r.of {
+		l.Of[side] = n / float64(max(1, t.kinds.n))
+	}
+	if isRange(r.code) {
+		k := int(r.code - firstRange)
+		if k > 0 {
+			l.From = &t.kinds.edges[k-1]
+		}
+		if k < len(t.kinds.edges) {
+			l.To = &t.kinds.edges[k]
+		}
+	}
+	return l
+}
+
+func middleOf(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	var all [recentMost]float64
+	sorted := append(all[:0], list...)
+	slices.Sort(sorted)
+	return sorted[len(sorted)/2]
+}
