@@ -3,6 +3,7 @@ package header
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"whittle"
 	"whittle/carve/compare/digest"
@@ -25,6 +26,13 @@ const (
 	// Of heldOf words that were others after a while, one may have been the last exchange's,
 	// and heldMore more by chance.
 	heldOf, heldMore = 8, 6
+	// Until heldWatched moves were seen, one side may hold what it says: of two servers that
+	// are alike, the same one moves each time with a chance of 2^-11. In spells a side says
+	// another word in one of heldSpell exchanges at most.
+	heldWatched, heldSpell = 12, 8
+	// heldEarly is how long a header that is the same for all requests is watched before it
+	// is taken for one that does not move, as with the fields of a body.
+	heldEarly = time.Minute
 )
 
 // spoken is what a side says in one header, in one exchange after the other.
@@ -61,11 +69,59 @@ func (s *spoken) spells() bool { return heldOf*(s.newer+heldMore) < (heldOf-1)*s
 // held says whether each server holds its own of a header. It is learned anew in each
 // process.
 type held struct {
-	n     int
-	side  [2]spoken
-	alone [2]int
-	both  int
-	own   bool
+	n            int
+	side         [2]spoken
+	alone        [2]int
+	both         int
+	own          bool
+	since, until time.Time
+}
+
+// isOpen reports whether each server may hold its own and too little was seen of how it moves.
+// brief says that the header may be of a state that lasts, of which no move was seen yet.
+func (d *held) isOpen(brief bool) bool {
+	moved, alone := d.alone[0]+d.alone[1]+d.both, d.alone[0]+d.alone[1]
+	switch least := min(d.alone[0], d.alone[1]); {
+	case heldSpell*(d.side[0].newer+d.side[1].newer) > 2*d.n:
+		return false
+	case moved >= heldWatched:
+		return least > 0 && heldTogether*least >= d.both
+	case alone > 0:
+		return true
+	}
+	watched := d.until.Sub(d.since)
+	return brief && d.both < heldMoves && watched > 0 && watched < heldEarly
+}
+
+// at takes note of when the header was looked at.
+func (d *held) at(now time.Time) {
+	if d.since.IsZero() || now.Before(d.since) {
+		d.since = now
+	}
+	d.until = now
+}
+
+// policies are the beginnings of names of headers that say what a response is or how it may be
+// used, and no state of a server.
+var policies = []string{
+	"Accept-Ranges", "Access-Control-", "Allow", "Cache-Control", "Content-", "Cross-Origin-", "Etag", "Expires", "Last-Modified", "Link",
+	"Location", "Permissions-Policy", "Pragma", "Referrer-Policy", "Set-Cookie", "Strict-Transport-Security", "Timing-Allow-Origin",
+	"Trailer", "Vary", "Via", "Www-Authenticate", "X-Content-Type-Options", "X-Dns-Prefetch-Control", "X-Frame-Options", "X-Powered-By",
+	"X-Robots-Tag", "X-Xss-Protection",
+}
+
+// mayBeOwn reports whether a difference in a header may be a state that each server holds, and
+// moves by itself, of which too little was seen.
+func (h *Headers) mayBeOwn(c *Change) bool {
+	n := h.find(c.Path)
+	if !h.withNoise || n == nil || n.held.own {
+		return false
+	}
+	d := &n.held
+	if c.Way == headerThere {
+		d = &n.there
+	}
+	return d.isOpen(!slices.ContainsFunc(policies, func(p string) bool { return strings.HasPrefix(c.Path, p) }))
 }
 
 // see takes what the two sides say, and reports whether it shows for the first time that
@@ -104,10 +160,21 @@ func (h *Headers) watch(x *whittle.Exchange) {
 			continue
 		}
 		from, to := h.words(n.Name, x, &x.Candidate)
+		n.held.at(x.At)
+		n.there.at(x.At)
+		n.there.see([2]string{presence(from), presence(to)})
 		if n.held.see([2]string{from, to}) {
 			h.disown(n)
 		}
 	}
+}
+
+// presence is a word with nothing but whether there is one.
+func presence(word string) string {
+	if word == absent {
+		return absent
+	}
+	return "there"
 }
 
 // disown takes back what was won where a header turns out to be each server's own.

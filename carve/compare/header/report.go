@@ -48,7 +48,7 @@ func (h *Headers) explained(t *headerHead, at int, limit float64) []whittle.Find
 		if f.Expected != "" {
 			continue
 		}
-		if h.isOwn(c.Path) {
+		if h.isOwn(c.Path) || h.mayBeOwn(c) {
 			f.Decided, f.DecidedAt = false, 0
 			continue
 		}
@@ -69,7 +69,7 @@ func (h *Headers) explained(t *headerHead, at int, limit float64) []whittle.Find
 		if f.Expected == "" && c.Noisy && (clean || h.withNoise && !h.beyond(c)) {
 			f.Decided, f.DecidedAt = false, 0
 		}
-		if h.withNoise && f.Expected == "" && c.Noisy && !f.Decided && !h.isOwn(c.Path) {
+		if h.withNoise && f.Expected == "" && c.Noisy && !f.Decided && !h.isOwn(c.Path) && !h.mayBeOwn(c) {
 			continue // as with the fields of JSON: noise is no finding
 		}
 		f.Cause = h.cause(&f, c)
@@ -84,6 +84,8 @@ func (h *Headers) cause(f *whittle.Finding, c *Change) string {
 	case f.Expected != "":
 	case h.isOwn(c.Path):
 		return "both sides' values come in spells, and now the one's moves and now the other's, so each server seems to hold its own, which says nothing of the candidate: " + exceptWords(c.Path)
+	case h.mayBeOwn(c):
+		return "each side says one and the same to all requests for a while: whether each server holds its own, which moves, has not been watched for long enough; if it does, " + exceptWords(c.Path)
 	case c.Path == "Content-Encoding": // one that was asked for is taken off before anything is compared
 		return "the request's Accept-Encoding asks for none such, so its client may not be able to read the body"
 	case h.isConstant(c):

@@ -21,9 +21,10 @@ const (
 
 // headerName is what is known of one header.
 type headerName struct {
-	Name string                `json:"name"`
-	Ways [headerHows]headerWay `json:"ways"`
-	held held
+	Name  string                `json:"name"`
+	Ways  [headerHows]headerWay `json:"ways"`
+	held  held                  // of its words
+	there held                  // of whether it is there
 }
 
 // headerWay is what is known of one way.
