@@ -123,6 +123,8 @@ type Profile struct {
 	// Turns are the moments at which one turn of the event loop ended and the next began,
 	// in order, as far as they are known.
 	Turns []time.Duration
+	// Cut says that whose turn it is was not noted to the profile's end.
+	Cut bool
 	// Estimated says that the file does not know how long a sample is: each counts
 	// alike. Where it knows no times either, Duration is their sum.
 	Estimated bool

@@ -64,6 +64,9 @@ func (m *marks) flights(endpoint func(name string) string) *flights {
 		}
 		f.times, f.under = append(f.times, m.times[i]), append(f.under, now)
 	}
+	if m.cut && len(m.times) > 0 {
+		f.times, f.under = append(f.times, m.times[len(m.times)-1]), append(f.under, 0)
+	}
 	return f
 }
 

@@ -8,14 +8,17 @@
   if (!globalThis[key] && !opened) return false; // somebody else's: it stays open
   const leases = globalThis[key] ?? new Map();
   Object.defineProperty(globalThis, key, { value: leases, configurable: true });
-  const { connect } = require('net'), { setImmediate } = require('timers'); // which are there only now
+  const { connect } = require('net'), { setImmediate } = require('timers'), close = process._debugEnd; // which are there only now
   let line;
   const end = () => {
     line.destroy();
     if (!leases.delete(id) || leases.size > 0) return;
     delete globalThis[key];
-    for (const marks of globalThis[Symbol.for('whittle.marks')]?.values() ?? []) marks.stop();
-    process._debugEnd();
+    try {
+      for (const marks of globalThis[Symbol.for('whittle.marks')]?.values() ?? []) marks.stop();
+    } finally {
+      close();
+    }
   };
   // In a callback of its own: what an idle process queues now, it would do when something
   // else happens.

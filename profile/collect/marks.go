@@ -29,6 +29,7 @@ type marks struct {
 	counts []int64
 	times  []float64 // V8's clock, in microseconds; in order
 	codes  []int32   // what happened to whose request; 0: the turn ends
+	cut    bool      // nothing was noted after the last of them, before the profile's end
 }
 
 // The bits of a code above the name's number, which counts from 1.
@@ -85,6 +86,7 @@ func readMarks(text []byte) *marks {
 		Names  []string `json:"names"`
 		Counts []int64  `json:"counts"`
 		Offset float64  `json:"offset"`
+		Cut    bool     `json:"cut"`
 		Times  string   `json:"times"`
 		Codes  string   `json:"codes"`
 	}
@@ -99,12 +101,15 @@ func readMarks(text []byte) *marks {
 	if err != nil || len(times)/8 != len(codes)/4 {
 		return nil
 	}
-	m := &marks{names: r.Names, counts: r.Counts}
+	m := &marks{names: r.Names, counts: r.Counts, cut: r.Cut}
 	for at := 0; at+8 <= len(times); at += 8 {
 		m.times = append(m.times, math.Float64frombits(binary.LittleEndian.Uint64(times[at:]))*1000+r.Offset)
 	}
 	for at := 0; at+4 <= len(codes); at += 4 {
 		m.codes = append(m.codes, int32(binary.LittleEndian.Uint32(codes[at:])))
+	}
+	if m.cut && len(m.codes) > 0 {
+		m.codes[len(m.codes)-1] = 0 // nobody knows for whom the process works from then on
 	}
 	return m
 }

@@ -3,12 +3,14 @@
 // request's from its head, or a piece of its body, until all that follows at once
 // has run: what waits for a timer or another server comes in a turn of its own.
 // Nothing here throws into the application; all of it is bounded, and undone by
-// stop, by the lease's end, or when its time is over.
+// stop, by the lease's end, or when its time is over. Globals are the application's to
+// replace, so what is needed later is taken now.
 (function (key, most) {
   const PATHS = 4096, EVENTS = 1 << 20;
-  const http = process.getBuiltinModule?.('http') ?? require('http');
-  const channels = process.getBuiltinModule?.('diagnostics_channel') ?? require('diagnostics_channel');
-  const { performance } = process.getBuiltinModule?.('perf_hooks') ?? require('perf_hooks');
+  const builtin = name => process.getBuiltinModule?.(name) ?? require(name);
+  const http = builtin('http'), channels = builtin('diagnostics_channel'), { performance } = builtin('perf_hooks');
+  const { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval } = builtin('timers');
+  const { apply, defineProperty, deleteProperty, getPrototypeOf } = Reflect, { nextTick } = process;
   const symbol = Symbol.for('whittle.marks');
   const all = globalThis[symbol] ?? new Map();
   const raw = new Map(); // by method, of a URL as it came, to a name's index
@@ -16,7 +18,8 @@
   const names = new Map(), list = [], counts = [];
   const of = new WeakMap(); // requests that outlive their first turn, to a name's index
   const servers = new Set();
-  let times = new Float64Array(1 << 12), codes = new Int32Array(1 << 12), n = 0, lost = 0;
+  let times = new Float64Array(1 << 12), codes = new Int32Array(1 << 12), n = 0;
+  let on = true, cut = false; // it ended before its time
   const now = performance.now.bind(performance);
 
   const nameOf = (method, url) => {
@@ -42,7 +45,7 @@
     let i = urls.get(url);
     if (i === undefined) {
       i = nameOf(method, url);
-      if (kept < PATHS) {
+      if (kept < PATHS && url.length < 300) {
         kept++;
         urls.set(url, i);
       }
@@ -50,11 +53,11 @@
     return i;
   };
   const note = code => {
+    if (n === EVENTS) {
+      end();
+      return;
+    }
     if (n === times.length) {
-      if (n === EVENTS) {
-        lost++;
-        return;
-      }
       const t = new Float64Array(2 * n), c = new Int32Array(2 * n);
       t.set(times);
       c.set(codes);
@@ -62,6 +65,21 @@
     }
     times[n] = now();
     codes[n++] = code;
+  };
+  // end notes no more: there is no room, or something went wrong. What is undone is undone
+  // later, since a channel may be going through its subscribers.
+  const end = () => {
+    on = false;
+    cut = true;
+    setImmediate(undo);
+  };
+  const guarded = f => (a, b) => {
+    if (!on) return;
+    try {
+      f(a, b);
+    } catch {
+      end();
+    }
   };
   // A code is a name's index from 1, and in the bits above what happens: the turn is
   // that request's, it begins, it is over. 0: the turn ends. A request that is over
@@ -74,7 +92,7 @@
   // The end of a turn comes once all that it queued has run: promises, then ticks.
   let under = 0;
   const resolved = Promise.resolve();
-  const ended = () => {
+  const ended = guarded(() => {
     if (under === 1 && current !== null && !waited && (more || begun >= 0 && response.writableEnded)) { // it is about to be over
       waited = true;
       follow();
@@ -83,8 +101,8 @@
     if (--under > 0) return;
     leave();
     note(0);
-  };
-  const tick = () => process.nextTick(ended);
+  });
+  const tick = guarded(() => nextTick(ended));
   const follow = () => { resolved.then(tick); };
   const begin = (request, i, what) => {
     leave();
@@ -105,23 +123,19 @@
     current = null;
     begun = -1;
   };
-  const started = message => {
-    try {
-      const { request, server } = message;
-      const i = indexOf(request);
-      if (i < PATHS) counts[i]++;
-      if (servers.size < 16) servers.add(server);
-      if (request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined) watch();
-      begin(request, i, BEGINS);
-      response = message.response;
-    } catch {
-      lost++;
-    }
-  };
-  const finished = ({ request }) => {
+  const started = guarded(message => {
+    const { request, server } = message;
+    const i = indexOf(request);
+    if (i < PATHS) counts[i]++;
+    if (servers.size < 16) servers.add(server);
+    if (request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined) watch();
+    begin(request, i, BEGINS);
+    response = message.response;
+  });
+  const finished = guarded(({ request }) => {
     again(request);
     over(request);
-  };
+  });
   const over = request => {
     if (request === current && begun >= 0) {
       codes[begun] = index + 1;
@@ -145,13 +159,14 @@
   const noted = [];
   const before = (proto, name, note) => {
     if (Object.hasOwn(proto, name)) return;
-    const inherited = proto[name];
+    const parent = getPrototypeOf(proto), guard = guarded(note);
     const value = function () {
-      note(this, arguments[0]);
-      return Reflect.apply(inherited, this, arguments);
+      guard(this, arguments[0]);
+      return apply(parent[name], this, arguments);
     };
-    Object.defineProperty(proto, name, { value, configurable: true, writable: true, enumerable: false });
-    noted.push(() => { if (proto[name] === value) delete proto[name]; });
+    for (const what of ['name', 'length']) defineProperty(value, what, { value: parent[name][what], configurable: true });
+    noted.push(() => { if (proto[name] === value) deleteProperty(proto, name); });
+    defineProperty(proto, name, { value, configurable: true, writable: true, enumerable: false });
   };
   let watches = false;
   const watch = () => {
@@ -165,21 +180,26 @@
     });
     before(http.ServerResponse.prototype, 'end', response => again(response.req));
   };
-  channels.subscribe('http.server.request.start', started);
-  channels.subscribe('http.server.response.finish', finished);
-  const stop = () => {
+  let expiry, beat;
+  const undo = () => {
     clearTimeout(expiry);
     clearInterval(beat);
-    channels.unsubscribe('http.server.request.start', started);
-    channels.unsubscribe('http.server.response.finish', finished);
-    for (const undo of noted) undo();
-    all.delete(key);
-    if (!all.size) delete globalThis[symbol];
+    try {
+      channels.unsubscribe('http.server.request.start', started);
+      channels.unsubscribe('http.server.response.finish', finished);
+    } catch {
+      // then they are called, and do nothing
+    }
+    for (const one of noted) one();
   };
-  const expiry = setTimeout(stop, most).unref();
-  // A timer's turn is nobody's: what goes on after it, as work in slices does, has let
-  // the event loop go meanwhile.
-  const beat = setInterval(note, 20, 0).unref();
+  // Nothing is undone before the step of the application's, or of ours, is through that the
+  // inspector came into: Node 18 goes through a channel's subscribers as they are now.
+  const stop = () => {
+    on = false;
+    all.delete(key);
+    if (!all.size) deleteProperty(globalThis, symbol);
+    setImmediate(undo);
+  };
   // V8's clock, in microseconds, less ours: by the two readings of ours that are
   // nearest to each other, since the process may wait for a core between any two.
   let offset = 0, apart = Infinity;
@@ -189,18 +209,29 @@
     apart = after - before;
     offset = s * 1e6 + ns / 1e3 - (before + after) / 2 * 1e3;
   }
+  if (!defineProperty(globalThis, symbol, { value: all, configurable: true })) return false;
   all.set(key, {
     stop,
     servers,
     paths: () => list.slice(0, 500).map(name => name.slice(name.indexOf(' ') + 1)),
     result() {
       return JSON.stringify({
-        names: list, counts, lost, offset,
+        names: list, counts, cut, offset,
         times: Buffer.from(times.buffer, 0, n * 8).toString('base64'),
         codes: Buffer.from(codes.buffer, 0, n * 4).toString('base64'),
       });
     },
   });
-  Object.defineProperty(globalThis, symbol, { value: all, configurable: true });
+  try {
+    channels.subscribe('http.server.request.start', started);
+    channels.subscribe('http.server.response.finish', finished);
+    expiry = setTimeout(stop, most).unref();
+    // A timer's turn is nobody's: what goes on after it, as work in slices does, has let
+    // the event loop go meanwhile.
+    beat = setInterval(guarded(note), 20, 0).unref();
+  } catch {
+    stop();
+    return false;
+  }
   return true;
 })

@@ -9,6 +9,40 @@ import (
 	"whittle/internal/needs"
 )
 
+// An application that replaced or broke what the marks use notices nothing of it, and has
+// nothing left of them.
+func TestMarksInHostileApplications(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), needs.Node(t), "testdata/hostile.js", "marks.js").Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var noticed map[string][]string
+	if err := json.Unmarshal(out, &noticed); err != nil || len(noticed) != 9 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for name, all := range noticed {
+		if len(all) > 0 {
+			t.Errorf("%s: %q", name, all)
+		}
+	}
+}
+
+// Once marks have no more room, nobody knows for whom the process works.
+func TestMarksThatAreFull(t *testing.T) {
+	m := readMarks([]byte(`{"names": ["GET /a"], "counts": [2], "offset": 0, "cut": true,
+		"times": "AAAAAAAA8D8AAAAAAAAAQAAAAAAAAAhA", "codes": "AQABAAAAAAABAAEA"}`)) // begins at 1 ms, ends at 2, begins at 3
+	if m == nil {
+		t.Fatal("not read")
+	}
+	if got := [2]string{m.at(1500), m.at(5000)}; got != [2]string{"GET /a", ""} {
+		t.Errorf("%q", got)
+	}
+	f := m.flights(same)
+	if under := f.under[len(f.under)-1]; under != 0 {
+		t.Errorf("in the end under way: %b", under)
+	}
+}
+
 // Whatever a request does, its turns are its own: at once, behind promises and ticks,
 // by piece of its body, and once it responds after it waited. A request that ends in
 // its first turn changes no prototype of Node's, and nothing is left of the others.

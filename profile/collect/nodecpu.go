@@ -110,7 +110,7 @@ func label(p *profile.Profile, m *marks, r *router) {
 		r.reconcile(p, m, turn)
 		r.joinAlike(p, m, turn)
 		p.Requests = m.requests(r.endpoint)
-		p.Turns = m.turns(p.Clock)
+		p.Turns, p.Cut = m.turns(p.Clock), m.cut
 	}
 	p.LabelEndpoints(r.of, turn)
 	if m != nil {

@@ -262,6 +262,14 @@ func TestThreadsThatNobodySeesAreSaid(t *testing.T) {
 	}
 }
 
+// So is it where requests were noted only for a part of the time.
+func TestRequestsThatWereNotAllNotedAreSaid(t *testing.T) {
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Cut: true}
+	if got := New([]*profile.Profile{p}).Warnings; !slices.ContainsFunc(got, func(w string) bool { return strings.Contains(w, "only for a part of the time") }) {
+		t.Errorf("warnings %q", got)
+	}
+}
+
 // Paths that were taken for one endpoint by what ran are said to be.
 func TestPathsThatWereJoinedAreSaid(t *testing.T) {
 	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Joined: map[string][]string{"GET /users/{id}": {"GET /users/anna", "GET /users/bernd", "GET /users/carla"}}}

@@ -86,6 +86,7 @@ server.listen(0, '127.0.0.1', async () => {
   at('');
   const result = JSON.parse(mine.result());
   mine.stop();
+  await later();
   patches.push(own());
   console.log(JSON.stringify({ result, moments: moments.map(([whose, when]) => [whose, when * 1e3 + result.offset]), patches, left: Symbol.for('whittle.marks') in globalThis }));
   agent.destroy();
