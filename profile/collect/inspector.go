@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -26,11 +27,13 @@ const maxMessage = 64 << 20
 
 // inspector is a Node process by the Chrome DevTools protocol.
 type inspector struct {
-	conn *websocket.Conn
-	url  string
-	name string
-	last int
-	pid  int // 0: not known
+	conn   *websocket.Conn
+	socket *net.TCPConn // of conn
+	linger *linger
+	url    string
+	name   string
+	last   int
+	pid    int // 0: not known
 	// lease is on what whittle opened. nil: it was open, and stays so.
 	lease *lease
 	lines profile.Lines   // see SetLines. "": a look decides
@@ -82,7 +85,8 @@ func sameHost(ws, base string) (string, error) {
 func dialInspector(ctx context.Context, ws string, opened bool) (*inspector, error) {
 	dial, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
-	conn, resp, err := websocket.Dial(dial, ws, nil)
+	i := &inspector{url: ws, name: "node"}
+	conn, resp, err := websocket.Dial(dial, ws, &websocket.DialOptions{HTTPClient: &http.Client{Transport: &http.Transport{DialContext: i.connect}}})
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "connect to inspector %s: %w", ws, err)
 	}
@@ -90,7 +94,7 @@ func dialInspector(ctx context.Context, ws string, opened bool) (*inspector, err
 		resp.Body.Close()
 	}
 	conn.SetReadLimit(maxMessage)
-	i := &inspector{conn: conn, url: ws, name: "node"}
+	i.conn = conn
 	if err = i.hold(dial, opened); err == nil {
 		err = i.evaluate(dial, "String(process.argv[1] || process.title)", &i.name)
 	}
@@ -101,6 +105,15 @@ func dialInspector(ctx context.Context, ws string, opened bool) (*inspector, err
 		return nil, errors.Join(whittle.Errorf(whittle.Unavailable, "talk to inspector %s: %w", ws, err), i.Close(ctx))
 	}
 	return i, nil
+}
+
+// connect makes the one connection to the inspector.
+func (i *inspector) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err == nil {
+		i.socket = c.(*net.TCPConn)
+	}
+	return c, err
 }
 
 func (i *inspector) Address() string { return i.url }
@@ -208,6 +221,7 @@ func (i *inspector) Close(ctx context.Context) error {
 	}
 	if i.pid != 0 && isStopped(i.pid) {
 		i.conn.CloseNow()
+		i.linger.end()
 		i.lease.line.Close()
 		return whittle.Errorf(whittle.Unavailable, "close inspector of %s: it is stopped, and closes it when it goes on", i.name)
 	}
@@ -229,6 +243,8 @@ func (i *inspector) Close(ctx context.Context) error {
 func (i *inspector) hangUp() {
 	_ = i.conn.Close(websocket.StatusNormalClosure, "") // a peer that has gone needs none
 	i.conn.CloseNow()
+	i.linger.end()
+	i.linger = nil
 }
 
 // refuses waits until nobody listens at the inspector's address. False: ctx ended first.

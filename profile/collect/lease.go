@@ -31,10 +31,13 @@ func (i *inspector) hold(ctx context.Context, opened bool) error {
 	}
 	l, held := &lease{id: rand.Text(), line: line}, false
 	port := line.Addr().(*net.TCPAddr).Port
+	i.linger = keepOpen(i.socket, line.(*net.TCPListener))
 	if err = i.evaluate(ctx, fmt.Sprintf("%s(%q, %d, %t)", leaseSource, l.id, port, opened), &held); held {
 		i.lease = l
 		return nil
 	}
+	i.linger.end()
+	i.linger = keepOpen(i.socket)
 	line.Close()
 	return err
 }
