@@ -90,7 +90,8 @@ func (s *sources) fetch(functions []*profile.Function) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), responseTimeout)
 	defer cancel()
-	if s.i.call(ctx, "Debugger.enable", nil, nil) != nil {
+	// First, so that the application never pauses at a debugger statement of its own.
+	if s.i.call(ctx, "Debugger.setSkipAllPauses", map[string]any{"skip": true}, nil) != nil || s.i.call(ctx, "Debugger.enable", nil, nil) != nil {
 		return
 	}
 	for _, f := range functions[:min(len(functions), maxFetched)] {
