@@ -351,6 +351,34 @@ func TestNodeWhoseInspectorWasOpenedBySignal(t *testing.T) {
 	}
 }
 
+// Who comes as another whittle closes what it had opened opens it again.
+func TestNodeWhoseInspectorClosesMeanwhile(t *testing.T) {
+	pid, _ := node(t)
+	closed, err := listening(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := Open(t.Context(), strconv.Itoa(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := listening(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	i, err := opened(t.Context(), pid, before, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	untilListening(t, pid, closed)
+}
+
 // Locate finds a process by the URL that its users know.
 func TestLocate(t *testing.T) {
 	pid, base := node(t, "--inspect-port=127.0.0.1:0")

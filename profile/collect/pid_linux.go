@@ -324,7 +324,9 @@ func inspected(pid int) bool {
 const openTimeout = 2 * time.Second
 
 // awaitInspector looks for the inspector among what the process listens on and
-// did not listen on before. opened says that it was opened just now.
+// did not listen on before. opened says that it was opened just now. Where another whittle
+// closes the one that it had opened, which the signal changed nothing of, there is a signal
+// again.
 func awaitInspector(ctx context.Context, pid int, before []string) (ws string, opened bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
@@ -335,6 +337,12 @@ func awaitInspector(ctx context.Context, pid int, before []string) (ws string, o
 		addresses, err := listening(pid)
 		if err != nil {
 			return "", false, err
+		}
+		if slices.ContainsFunc(before, func(a string) bool { return !slices.Contains(addresses, a) }) {
+			if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
+				return "", false, err
+			}
+			before, began = addresses, time.Now()
 		}
 		for _, a := range addresses {
 			old := slices.Contains(before, a)
