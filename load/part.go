@@ -11,6 +11,7 @@ import (
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/report"
+	"whittle/load/script"
 )
 
 // PartRun is how a part of a run is begun.
@@ -130,6 +131,8 @@ type Partial struct {
 	// Void is why the part's figures may not be used. Empty: they may.
 	Void     string   `json:"void"`
 	Warnings []string `json:"warnings"` // of the part's generator
+	// ScriptFailures are the scripts that failed.
+	ScriptFailures []script.Failure `json:"script_failures,omitempty"`
 }
 
 // PartialName is a request name's part of a Partial.
@@ -219,6 +222,16 @@ func (p *Partial) tally(names, groups int) (*tally, error) {
 	return t, nil
 }
 
+// printableFailures are the failures of scripts as they may be shown.
+func (p *Partial) printableFailures() (out []script.Failure) {
+	for _, f := range p.ScriptFailures {
+		f.Element, f.File, f.Sample = printableLine(f.Element, maxReason), printableLine(f.File, maxReason), printableLine(f.Sample, maxSample)
+		f.Line, f.Count = max(f.Line, 0), max(f.Count, 0)
+		out = script.Merge(out, f)
+	}
+	return out
+}
+
 // RunPart runs Options.Part of the plan. The flows before and after the run, and what is
 // watched, are those of the whole. An error means that nothing was measured.
 func (r *Runner) RunPart(ctx context.Context, p PartRun) (*Partial, error) {
@@ -257,6 +270,7 @@ func (r *Runner) RunPart(ctx context.Context, p PartRun) (*Partial, error) {
 	out := newPartial(s.recorder.total())
 	out.Users, out.Elapsed, out.Early, out.CPU, out.Late = whole.Users, w.sampledAt, whole.Early, time.Duration(whole.Generator.CPU*1e6), late
 	out.Void, out.Warnings = whole.Void, append(whole.GeneratorWarnings(), proxyNotes(r.plan, n)...)
+	out.ScriptFailures = whole.ScriptFailures
 	switch {
 	case s.gaveUp.Load():
 		out.Void = "it stood still for more than " + p.GivesUp.String() + ", and went no further"

@@ -11,6 +11,7 @@ import (
 	"whittle/internal/latency"
 	"whittle/load/expr"
 	"whittle/load/report"
+	"whittle/load/script"
 )
 
 // Whole is a run whose parts other processes run: it puts their results together, as if
@@ -277,6 +278,7 @@ func (w *Whole) sum(early bool) *report.Report {
 		r.Users.Finished += p.Users.Finished
 		r.Users.Failed += p.Users.Failed
 		r.Generator.CPU += latency.Milliseconds(p.CPU)
+		r.ScriptFailures = script.Merge(r.ScriptFailures, p.printableFailures()...)
 	}
 	r.Errors, r.Unfinished = t.errors, t.unfinished
 	t.fill(r, plan)

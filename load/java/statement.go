@@ -202,7 +202,8 @@ func (p *parser) statements(top bool) []statement {
 		}
 		s := p.statement(top)
 		if s.js != "" {
-			out = append(out, s)
+			at := "$j.line=" + itoa(t.line) + ";"
+			out = append(out, statement{at + s.js, at + s.last})
 		}
 		switch t := p.peek(); {
 		case t.kind == line, t.kind == end, t.is(sign, ";"), t.is(sign, "}"), p.toks[p.at-1].is(sign, "}"):

@@ -350,7 +350,7 @@ func (j *reader) holds(at plan.Position, title, text string) (holds func(*expr.S
 			return func(*expr.Scope) bool { return false }
 		}
 		j.note(fmt.Sprintf("line %d: %s does not hold where its variables make no JavaScript of its condition, as in JMeter: %s", at.Line, title, text))
-		return j.holdsByEngine(j.scriptOf(title, "javascript", source))
+		return j.holdsByEngine(j.scriptOf(at, title, "javascript", source))
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -364,7 +364,7 @@ func (j *reader) holds(at plan.Position, title, text string) (holds func(*expr.S
 	if !ofComparisons(text) {
 		return j.holdsByEngine(j.compileScript(at, title, "javascript", source, text))
 	}
-	byEngine := j.holdsByEngine(j.scriptOf(title, "javascript", source))
+	byEngine := j.holdsByEngine(j.scriptOf(at, title, "javascript", source))
 	return func(s *expr.Scope) bool {
 		for _, o := range operands {
 			if !o.plain(s) {

@@ -35,6 +35,7 @@ type lent struct {
 	stop    string        // what it ends: thread, test or now
 	loop    bool          // it begins the user's next loop
 	clears  bool          // it forgets the cookies
+	line    int           // of its text, in which it has failed; 0: not known
 }
 
 // snapshot is a response as scripts see it: prev.
@@ -172,6 +173,7 @@ func (p *program) globals(s *expr.Scope, l *lent) map[string]any {
 	}
 	return map[string]any{
 		"whittleGiven": given, "whittleKept": kept, "whittleKeep": keep, "$host": p.host(s, l),
+		"whittleAt": func(line int) { l.line = line },
 		"whittleEnd": func(failed bool, code, message, success any) {
 			l.failure = l.failure || failed
 			if l.sample != nil && p.language == beanshell {

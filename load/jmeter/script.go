@@ -47,6 +47,7 @@ var languages = map[string]language{
 type program struct {
 	*reader
 	title    string
+	at       plan.Position // where its text begins
 	language language
 	// source is the text with its references.
 	source expr.Template
@@ -86,11 +87,12 @@ func (j *reader) program(e *element) *program {
 		if j.Source.Open == nil {
 			panic(file.at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", file.text))
 		}
-		src, err := j.Source.Open(j.fixed(e.tag, property))
+		path := j.fixed(e.tag, property)
+		src, err := j.Source.Open(path)
 		if err != nil {
 			panic(file.at.Errorf(whittle.CodeOf(err), "%v", err))
 		}
-		p = j.compileScript(file.at, e.title(), name, expr.Template(nil).Literal(string(src)), string(src))
+		p = j.compileScript(plan.Position{File: path, Line: 1, Col: 1}, e.title(), name, expr.Template(nil).Literal(string(src)), string(src))
 	} else {
 		p = j.compileScript(source.at, e.title(), name, j.compile(source.at, source.text, expr.AsText), source.text)
 	}
@@ -115,7 +117,7 @@ func (j *reader) compileScript(at plan.Position, title, name string, source expr
 	if name != "javascript" && changesSampler.MatchString(written) {
 		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script that sets a property of a sampler", title))
 	}
-	p := j.scriptOf(title, name, source)
+	p := j.scriptOf(at, title, name, source)
 	text, fixed := source.Constant()
 	if !fixed {
 		text = j.standIn(written, p.language == groovy)
@@ -149,11 +151,11 @@ func (j *reader) compileScript(at plan.Position, title, name string, source expr
 }
 
 // scriptOf is a script that is compiled when it runs.
-func (j *reader) scriptOf(title, language string, source expr.Template) *program {
+func (j *reader) scriptOf(at plan.Position, title, language string, source expr.Template) *program {
 	if j.Plan.Console == nil {
-		j.Plan.Console = &plan.Console{}
+		j.Plan.Console, j.Plan.Failures = &plan.Console{}, &script.Failures{}
 	}
-	return &program{reader: j, title: title, language: languages[language], source: source, compiled: map[string]*script.Program{}}
+	return &program{reader: j, title: title, at: at, language: languages[language], source: source, compiled: map[string]*script.Program{}}
 }
 
 // setsProperty finds a call that sets a property when a text is evaluated.
@@ -208,7 +210,7 @@ func (p *program) compile(text string) (*script.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return script.Compile(p.title, "(function(){var s=$j.begin(whittleGiven,whittleKept,"+strconv.FormatBool(p.language == groovy)+");whittleKeep(s);var v="+out+"(s);whittleEnd(s.Failure===true,s.ResponseCode,s.ResponseMessage,s.IsSuccess);return $j.result(v)})()")
+	return script.Compile(p.title, "(function(){var s=$j.begin(whittleGiven,whittleKept,"+strconv.FormatBool(p.language == groovy)+");whittleKeep(s);var v;try{v="+out+"(s)}catch(e){whittleAt($j.line);throw e}whittleEnd(s.Failure===true,s.ResponseCode,s.ResponseMessage,s.IsSuccess);return $j.result(v)})()")
 }
 
 // textKey is where the text is that a user's first run had.
@@ -270,16 +272,39 @@ const maxSaid = 3
 func (p *program) run(s *expr.Scope, l *lent) (any, error) {
 	v, err := p.runQuietly(s, l)
 	if err != nil {
+		if text := libraryPlace.ReplaceAllString(err.Error(), ""); text != err.Error() {
+			err = whittle.Errorf(whittle.CodeOf(err), "%s", text)
+		}
 		p.mu.Lock()
 		p.failed++
 		said := p.failed
 		p.mu.Unlock()
+		p.Plan.Failures.Add(p.failure(l, err))
 		if said <= maxSaid {
 			p.Plan.Console.Print(fmt.Sprintf("%s: %s: %v", p.Plan.Name, p.title, err))
 		}
 	}
 	return v, err
 }
+
+// failure is what the report says of a run that failed.
+func (p *program) failure(l *lent, err error) script.Failure {
+	line := l.line
+	if m := scriptPlace.FindStringSubmatch(strings.TrimPrefix(err.Error(), p.title)); p.language == javascript && m != nil {
+		line, _ = strconv.Atoi(m[1])
+	}
+	f := script.Failure{Element: p.title, File: p.at.File, Line: p.at.Line, Count: 1, Sample: err.Error()}
+	if line > 0 {
+		f.Line += line - 1
+	}
+	return f
+}
+
+// libraryPlace finds where in the library an error of a translated script was made.
+var libraryPlace = regexp.MustCompile(`^library:\d+:\d+: Error: `)
+
+// scriptPlace finds the place that an error of the engine begins with.
+var scriptPlace = regexp.MustCompile(`^:(\d+):\d+`)
 
 func (p *program) runQuietly(s *expr.Scope, l *lent) (any, error) {
 	compiled, err := p.of(s)
@@ -368,7 +393,7 @@ func (j *reader) scriptCall(c *functionCall) expr.Expression {
 	p := j.compileScript(c.at, "__"+c.name, language, c.args[0], text)
 	if fixed, ok := p.source.Constant(); ok && name == "" && strings.Contains(fixed, "FileServer") && !usesVars.MatchString(fixed) {
 		// The plan's folder, which is known before the run.
-		if v, err := p.run(&expr.Scope{}, &lent{}); err == nil && v != nil {
+		if v, err := p.runQuietly(&expr.Scope{}, &lent{}); err == nil && v != nil {
 			return fixedText(fmt.Sprint(v))
 		}
 	}

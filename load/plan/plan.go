@@ -6,6 +6,8 @@ package plan
 import (
 	"net/url"
 	"time"
+
+	"whittle/load/script"
 )
 
 // Plan is what to send, and when. load.ReadPlan reads one from a file.
@@ -40,6 +42,8 @@ type Plan struct {
 	// a run is over; nil: there are no scripts.
 	Scripted bool
 	Console  *Console
+	// Failures are the failures of scripts that end no request. Nil: there are no scripts.
+	Failures *script.Failures
 	Rest     func()
 	// DealtOnce names what deals its rows only once, such as a data set that is not
 	// recycled. Empty: nothing does.

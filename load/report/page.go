@@ -125,6 +125,9 @@ func (r *Report) outcomeSection() chart.Section {
 	if r.Void != "" {
 		s.Facts = append(s.Facts, chart.Fact{Value: "VOID", Label: r.Void, Tone: chart.Bad})
 	}
+	for _, line := range r.ScriptLines() {
+		s.Paragraphs = append(s.Paragraphs, "A script failed: "+line)
+	}
 	s.Paragraphs = append(s.Paragraphs, Sentences(r.Warnings)...)
 	t := chart.Table{Caption: "Requests by name; latencies in milliseconds", Head: []string{"Request", "Sent", "Completed", "Failed", "Median", "p95", "p99", "Max"}}
 	for i := range r.Names {

@@ -32,6 +32,9 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	for _, c := range r.Ensure {
 		fmt.Fprintln(&b, c)
 	}
+	for _, line := range r.ScriptLines() {
+		fmt.Fprintf(&b, "\nSCRIPT FAILED: %s\n", line)
+	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&b, "\nnote: %s\n", warning)
 	}
@@ -65,6 +68,23 @@ func (r *Report) summarizeCounts(b *strings.Builder) {
 	}
 	_ = t.Flush() // into a strings.Builder, which cannot fail
 }
+
+// ScriptLines say which scripts failed, a line for each place, the first ten.
+func (r *Report) ScriptLines() (lines []string) {
+	for i, f := range r.ScriptFailures {
+		if i == maxScriptLines {
+			return append(lines, fmt.Sprintf("and at %s more", units.Counted(len(r.ScriptFailures)-i, "place")))
+		}
+		at := f.File
+		if f.Line > 0 {
+			at += fmt.Sprintf(":%d", f.Line)
+		}
+		lines = append(lines, fmt.Sprintf("%s (%s) %s, such as: %s", f.Element, at, units.Counted(int(f.Count), "time"), f.Sample))
+	}
+	return lines
+}
+
+const maxScriptLines = 10
 
 func (r *Report) summarizeLatency(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
