@@ -152,7 +152,10 @@ func looksLikeJSON(b []byte) bool {
 	return len(b) > 0 && (b[0] == '{' || b[0] == '[')
 }
 
-// looksLikeForm reports whether a body of no declared type is a form.
+// looksLikeForm reports whether a body of no declared type is a form. Equals signs at its
+// end fill up base64, in which a plus is none of a form's spaces, and a hash of a password
+// has its parameters between dollar signs.
 func looksLikeForm(b []byte) bool {
-	return bytes.IndexByte(b, '=') > 0 && !bytes.ContainsAny(b, " \n\t<{\"")
+	name := bytes.IndexByte(bytes.TrimRight(b, "="), '=')
+	return name > 0 && bytes.LastIndexByte(b[:name], '$') <= 0 && !bytes.ContainsAny(b, " \n\t<{\"")
 }

@@ -89,6 +89,16 @@ var issuers = []struct {
 	{url64, 40, digit, "APP_USR-"},
 	{standard, 8, none, "whsec_"},
 	{wide, 40, none, "access_token$production$ access_token$sandbox$"},
+	{letters, 16, digit, "skey_ skey_test_"},
+	{letters, 20, none, "sk_sbox_"},
+	{letters, 24, none, "xnd_production_ xnd_development_"},
+	{letters, 30, digit, "live_ test_"},
+	{url64, 16, none, "Mid-server-"},
+	{url64, 24, none, "pdl_live_apikey_ pdl_sdbx_apikey_"},
+	{url64, 30, digit, "secret-live- secret-test-"},
+	{hexLower, 40, digit, "ck_ cs_"},
+	{standard, 40, none, "Atzr|Iw Atza|Iw"},
+	{hexLower, 40, none, "amzn1.oa2-cs.v1."},
 
 	// code hosts, packages and builds
 	{letters, 8, none, "ghp_ gho_ ghu_ ghs_ ghr_"},
@@ -117,6 +127,15 @@ var issuers = []struct {
 	{hexLower, 16, none, "rubygems_"},
 	{hexLower, 40, none, "sgp_ e2b_ s-s4t2ud-"},
 	{hexLower, 20, none, "squ_ sqp_ sqa_ sntryu_"},
+	{hexLower, 60, none, "packagist_ort_ packagist_out_ packagist_uut_"},
+	{letters, 22, mixed, "ser."},
+	{letters, 30, mixed, "ddw_ jsrp_"},
+	{letters, 32, mixed, "cio"},
+	{letters, 60, digit, "ATTA"},
+	{dotted, 40, none, "snyk_uat."},
+	{url64, 24, none, "pat-ap1- pat-eu2- pat-na2- pat-na3-"},
+	{url64, 30, none, "dbtc_ dbtu_"},
+	{url64, 32, digit, "p8e-"},
 
 	// clouds and what runs on them
 	{letters, 12, mixed, "LTAI"},
@@ -147,6 +166,23 @@ var issuers = []struct {
 	{hexLower, 32, digit, "pul-"},
 	{hexLower, 32, none, "dapi"},
 	{base32, 12, none, "AKIA"},
+	{capitals, 17, digit, "SCW"},
+	{capitals, 50, none, "GOOG1E"},
+	{letters, 24, mixed, "vca_ vci_ vck_ vcp_ vcr_"},
+	{letters, 40, mixed, "AKLT cfat_ cfk_ cfut_"},
+	{url64, 37, mixed, "fnA"},
+	{url64, 40, none, "AQ.Ab8R mdb_sa_sk_"},
+	{url64, 40, mixed, "4/0A CCDB1_"},
+	{dotted, 60, mixed, "sat."},
+	{dotted, 65, digit, "1000."},
+	{dotted, 85, digit, "st."},
+	{dotted, 100, mixed, "t1.9eu"},
+	{standard, 24, none, "fm1a_ fm1r_"},
+	{standard, 40, mixed, "essu_"},
+	{standard, 60, mixed, "ABSK"},
+	{standard, 100, none, "IQoJb3JpZ2lu"},
+	{hexLower, 60, none, "mzp_"},
+	{hexDash, 36, digit, "xaat- xapt-"},
 	{base32, 16, digit, "ASIA ABIA ACCA"},
 
 	// messages, mail, models
@@ -160,11 +196,17 @@ var issuers = []struct {
 	{url64, 24, mixed, "re_ nvapi-"},
 	{url64, 24, none, "xkeysib- xsmtpsib- pcsk_ tgp_v1_"},
 	{letters, 32, digit, "csk- tvly- jina_ cu_"},
+	{letters, 24, mixed, "esecret_ fw_"},
+	{letters, 30, mixed, "api_org_ pina_"},
+	{letters, 40, mixed, "IGAA IGQW llx- rpa_ sess-"},
+	{url64, 22, mixed, "md-"},
+	{url64, 40, mixed, "pa- sec-c- wandb_v1_"},
+	{hexLower, 32, digit, "fc-"},
 	{hexLower, 40, digit, "sk_ rootly_"},
 	{url64, 40, none, "lsv2_pt_ lsv2_sk_"},
 	{dotted, 16, none, "xoxe."},
 	{url64, 100, mixed, "sl."},
-	{dotted, 24, none, "sk.eyJ"},
+	{dotted, 24, none, "sk.eyJ tk.eyJ"},
 	{dotted, 32, mixed, "SG."},
 	{standard, 8, none, "xoxd-"},
 	{standard, 20, none, "hooks.slack.com/services/ discord.com/api/webhooks/ discordapp.com/api/webhooks/"},
@@ -172,6 +214,13 @@ var issuers = []struct {
 	{wide, 40, none, "webhook.office.com/webhookb2/"},
 	{hexLower, 24, none, "mlsn."},
 	{hexLower, 32, none, "SK key- sk-or-v1-"},
+
+	// money and identities of their holders' own
+	{letters, 50, digit, "nsec1"},
+	{letters, 100, none, "xprv9 yprv zprv tprv8"},
+
+	// Django's hashes of passwords
+	{wide, 40, none, "pbkdf2_sha256$ pbkdf2_sha1$ bcrypt_sha256$ scrypt$"},
 
 	// single sign-on: CAS protocol 3.0, section 3
 	{url64, 20, digit, "ST- PT- TGT- PGT- PGTIOU-"},
@@ -197,6 +246,20 @@ var within = []inner{
 	{"", url64, 11, ":APA91b", url64, 100},    // Firebase
 	{"", hexLower, 36, "NRAL", letters, 0},    // New Relic
 	{"", url64, 36, "_mmk", letters, 0},       // MaxMind
+	{"00D", letters, 15, "!AQ", dotted, 70},   // Salesforce
+	{"00D", letters, 18, "!AQ", dotted, 70},
+	// Azure: Search, Functions, Container Registry, Storage, Cosmos DB, Batch, Service Bus, Event Hubs, Redis, IoT, Event Grid
+	{"", letters, 42, "AzSe", letters, 6},
+	{"", url64, 44, "AzFu", wide, 6},
+	{"", standard, 42, "+ACR", letters, 6},
+	{"", standard, 76, "+ASt", standard, 6},
+	{"", standard, 76, "ACDb", standard, 6},
+	{"", standard, 76, "+ABa", standard, 6},
+	{"", standard, 33, "+ASb", standard, 5},
+	{"", standard, 33, "+AEh", standard, 5},
+	{"", standard, 33, "AzCa", standard, 5},
+	{"", standard, 33, "AIoT", standard, 5},
+	{"", standard, 33, "AZEG", standard, 5},
 }
 
 // withinBy has them by the first byte of marks in their mark.
@@ -438,7 +501,7 @@ func (t *scan) unmarkedKey(i int) int {
 	if !t.w.r.credential || i == 0 || !isLetter(t.src[i-1]) {
 		return 0
 	}
-	const longest = 16
+	const longest = 40
 	start := i
 	for start > t.from && i-start < longest && isLetter(t.src[start-1]) {
 		start--

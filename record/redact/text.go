@@ -139,6 +139,9 @@ func (t *scan) number(i int) int {
 	if end := t.botKey(i, run); end > 0 {
 		return end
 	}
+	if end := t.hashed(i); end > 0 {
+		return end
+	}
 	if end := t.unmarkedKey(i); end > 0 {
 		return end
 	}
@@ -178,7 +181,7 @@ func (t *scan) jwt(i int) int {
 	if t.undotted = undotted; end > 0 {
 		return t.replace(i-2, end)
 	}
-	return 0
+	return t.encodedKey(i - 2)
 }
 
 func (t *scan) credential(i int) int {
