@@ -16,7 +16,7 @@ func groovyElement(kind, name, text string) string {
 
 // A script that fails is told by its element, its line, how often and with what, whether
 // or not it ends a request.
-func TestScriptsThatFailAreTold(t *testing.T) {
+func TestScriptsThatFailAreSaid(t *testing.T) {
 	srv := newAsked(t, func(http.ResponseWriter, *http.Request) {})
 	flow := get("/a", groovyElement("JSR223PreProcessor", "early", "int n = 1\n[1].each {\n  vars.get('none').length()\n}\n")) + "\n" +
 		get("/b", groovyElement("JSR223PostProcessor", "late", "vars.put('n', 5)")) + "\n" +
