@@ -113,7 +113,7 @@ func (p *formPath) unformed() string {
 	return ""
 }
 
-const fieldsNamed = 3 // fields by form that a sentence names
+const fieldsNamed = 3 // fields of a kind that a sentence names
 
 // CoverageWords is a coverage in one sentence.
 func CoverageWords(c *whittle.Coverage) string {
@@ -147,7 +147,18 @@ func CoverageWords(c *whittle.Coverage) string {
 	if len(names) > 0 {
 		s += " (" + strings.Join(names, "; ") + ")"
 	}
-	return fmt.Sprintf("%s, %d not compared", s, len(c.NotCompared))
+	s = fmt.Sprintf("%s, %d not compared", s, len(c.NotCompared))
+	names = nil
+	for _, f := range c.NotCompared[:min(len(c.NotCompared), fieldsNamed)] {
+		names = append(names, f.Path)
+	}
+	if more := len(c.NotCompared) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	if len(names) > 0 {
+		s += " (" + strings.Join(names, ", ") + ")"
+	}
+	return s
 }
 
 func fieldsOf(n int) string {

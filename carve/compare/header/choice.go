@@ -3,8 +3,10 @@ package header
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"whittle"
+	"whittle/carve/compare/form"
 )
 
 // asks takes note of what clients ask for.
@@ -114,6 +116,7 @@ func (h *Headers) list(x *whittle.Exchange) {
 		return
 	}
 	a, b := x.Monolith.Header, x.Candidate.Header
+	h.seePartly(x)
 	all := []whittle.Header{a, b}
 	var names []string
 	for name, values := range a {
@@ -161,6 +164,48 @@ func (h *Headers) keepAdded(name string, x *whittle.Exchange) {
 		Expected: addedReason, Samples: []whittle.Sample{p.sample()},
 	})
 	slices.SortStableFunc(h.Added, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// partly are headers by which clients act, and of which the value is not compared, with what is.
+var partly = [...]struct{ name, reason string }{
+	{"Age", "how old a copy is, which is each cache's own"},
+	{"Expires", "for how long a response may be kept: only whether it may be is compared"},
+	{"Last-Modified", "the date itself: only whether there is one, where clients send conditions"},
+}
+
+// expiresWithin is how far apart the ends of two responses may be that are kept for as long.
+const expiresWithin = 2 * time.Second
+
+// seePartly takes note of those in which the two sides were seen to differ, so that the coverage
+// names them. It is learned anew in each process.
+func (h *Headers) seePartly(x *whittle.Exchange) {
+	a, b := x.Monolith.Header, x.Candidate.Header
+	for i := range partly {
+		name := partly[i].name
+		if h.partly[i] || len(a[name]) == 0 || len(b[name]) == 0 || a[name][0] == b[name][0] || slices.Contains(h.c.Headers, name) || slices.Contains(h.c.ExceptHeaders, name) {
+			continue
+		}
+		h.partly[i] = name != "Expires" || keptFor(a, x)-keptFor(b, x) > expiresWithin || keptFor(b, x)-keptFor(a, x) > expiresWithin
+	}
+}
+
+// keptFor is for how long an Expires has a response be kept.
+func keptFor(header whittle.Header, x *whittle.Exchange) time.Duration {
+	if headerWord("Expires", header, x) != "later" {
+		return 0
+	}
+	until, _ := form.Date(header["Expires"][0])
+	return until.Sub(respondedAt(header, x))
+}
+
+// coverPartly names them.
+func (h *Headers) coverPartly(c *whittle.Coverage) {
+	for i, seen := range h.partly {
+		if seen {
+			c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: "header " + partly[i].name, Reason: partly[i].reason})
+			c.Summary = form.CoverageWords(c)
+		}
+	}
 }
 
 // addedReason is why such a difference decides nothing.

@@ -133,6 +133,7 @@ func (t *Cookies) bound(n int) (b whittle.Bound, more int, ok bool) {
 // the value by form.
 func (h *Headers) Cover(c *whittle.Coverage) {
 	h.values.cover(c)
+	h.coverPartly(c)
 	own := h.cookies.Coverage(&whittle.Comparison{})
 	c.Cookies = len(h.cookies.Places())
 	if c.Cookies == 0 {

@@ -72,6 +72,7 @@ type Headers struct {
 	values            *values
 	adopted           int // the noise's version that Names have
 	owned             int // see Owned
+	partly            [len(partly)]bool
 }
 
 // How long a header that now one side lacks and now the other is only suspected
