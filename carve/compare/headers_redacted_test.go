@@ -68,7 +68,9 @@ func TestHeadersAreShownRedacted(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := j.Verdict()
-		if s := fmt.Sprintf("%s %+v", kept, v); strings.Contains(s, "abc") || strings.Contains(s, "xyz") || len(findingsOf(&v, whittle.FoundHeader)) != 2 {
+		cov := v.Coverage
+		v.Coverage = nil // an address may have any digits
+		if s := fmt.Sprintf("%s %+v %+v", kept, v, cov); strings.Contains(s, "abc") || strings.Contains(s, "xyz") || len(findingsOf(&v, whittle.FoundHeader)) != 2 {
 			t.Errorf("%s", s)
 		}
 	}

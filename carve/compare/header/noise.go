@@ -2,9 +2,13 @@ package header
 
 import (
 	"fmt"
+	"math"
 
 	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/noise"
+	"whittle/carve/compare/twosample"
 	"whittle/internal/units"
 )
 
@@ -124,6 +128,9 @@ func (h *Headers) NoiseBound(alpha float64) (b whittle.Bound, more int, ok bool)
 		if w := &h.Names[i].Ways[headerThere]; w.Noisy && w.oneSided() {
 			return oneSidedBound(h.Names[i].Name, w.Leant), -1, true
 		}
+		if b, suspected := h.seldomBound(i); suspected {
+			return b, -1, true
+		}
 		for way := range h.Names[i].Ways {
 			if w := &h.Names[i].Ways[way]; w.Noisy {
 				c := h.changed(i, headerHow(way))
@@ -137,7 +144,72 @@ func (h *Headers) NoiseBound(alpha float64) (b whittle.Bound, more int, ok bool)
 	if !ok {
 		return b, 0, false
 	}
-	return worst.AsBound(BoundHeaderNoise, alpha), worst.Left(alpha), true
+	b, more = worst.AsBound(BoundHeaderNoise, alpha), worst.Left(alpha)
+	for i := range h.Names {
+		if p := h.alone(i); p != nil && more >= 0 {
+			if n := p.Missing(aloneAlpha, twosample.KindMargin); n < 0 || n > more {
+				b, more = aloneBound(h.Names[i].Name, p), n
+			}
+		}
+	}
+	return b, more, true
+}
+
+// aloneAlpha is the chance that an interval of which side has a header more often is wrong on
+// one side.
+const aloneAlpha = 0.005
+
+// alone are the payoffs of who alone has a header that is there now and then: of two sides that
+// have it as often, each by itself, a fair coin. nil: the header is always there, is each
+// server's own, or the monolith's own second response has it as much more often.
+func (h *Headers) alone(name int) *eprocess.Payoffs {
+	n := &h.Names[name]
+	w := &n.Ways[headerThere]
+	if !w.Noisy || n.held.own {
+		return nil
+	}
+	p := &eprocess.Payoffs{N: h.N, Sum: float64(w.Net), Squares: float64(w.Candidate)}
+	self := &eprocess.Payoffs{N: h.Repeats, Sum: float64(w.SelfNet), Squares: float64(w.Self)}
+	if p.Mean()*self.Mean() > 0 && 2*math.Abs(self.Mean()) >= math.Abs(p.Mean()) && self.LogEValue(0) >= math.Log(aloneSecond) {
+		return nil
+	}
+	return p
+}
+
+// Evidence that the monolith's own second response deviates, and by which share of responses
+// one side may have a header more often.
+const (
+	aloneSecond = 100
+	aloneSlack  = 0.02
+)
+
+// seldomBound keeps EQUIVALENT from being said where one side is suspected to have a header more
+// often.
+//
+// Hypothesis: given the past, the two sides have it as often, to within aloneSlack. Error rate: 1
+// in twosample.Suspect, however often one looks. Source: Payoffs of eprocess.
+func (h *Headers) seldomBound(name int) (b whittle.Bound, suspected bool) {
+	p := h.alone(name)
+	if p == nil || p.LogEValue(aloneSlack) < math.Log(twosample.Suspect) {
+		return b, false
+	}
+	b = aloneBound(h.Names[name].Name, p)
+	b.High = 1
+	b.Summary += ": suspected, not shown"
+	return b, true
+}
+
+func aloneBound(name string, p *eprocess.Payoffs) whittle.Bound {
+	low, high := p.Interval(aloneAlpha)
+	return whittle.Bound{
+		ID: BoundHeaderNoise, What: BoundHeaderNoise, Estimate: math.Abs(p.Mean()), High: max(high, -low), MarginHigh: twosample.KindMargin,
+		Summary: fmt.Sprintf("header %s is there in %s of the monolith's responses more than of the candidate's, of %s; %s either way counts as none",
+			name, rangeWords(low, high), units.Grouped(p.N), display.InPercent(twosample.KindMargin)),
+	}
+}
+
+func rangeWords(low, high float64) string {
+	return fmt.Sprintf("%.0f to %.0f %%", 100*low, 100*high)
 }
 
 // oneSidedLeast is in how many exchanges one side alone must have had a header, and never

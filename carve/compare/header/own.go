@@ -23,9 +23,9 @@ const (
 	heldMoves    = 3 // of either side without the other's, at least
 	heldTogether = 4 // times as many may have moved together
 	heldNear     = 2 // exchanges within which moves are together
-	// Of heldOf words that were others after a while, one may have been the last exchange's,
-	// and heldMore more by chance.
-	heldOf, heldMore = 8, 6
+	// Of three words that are none of heldAgo exchanges before, two may be none of the last
+	// exchange's, and heldMore more by chance.
+	heldAgo, heldMore = 32, 8
 	// Until heldWatched moves were seen, one side may hold what it says: of two servers that
 	// are alike, the same one moves each time with a chance of 2^-11. In spells a side says
 	// another word in one of heldSpell exchanges at most.
@@ -37,34 +37,32 @@ const (
 
 // spoken is what a side says in one header, in one exchange after the other.
 type spoken struct {
-	last, early, next digest.Hash
-	n, until          int
-	newer, older      int // words that were none of the last exchange's, and none of an earlier one's
-	moved             int // the exchange of the last move that the other side has not made
+	ago          [heldAgo]digest.Hash
+	n            int
+	newer, older int // words that were none of the last exchange's, and none of one heldAgo before
+	moved        int // the exchange of the last move that the other side has not made
 }
 
 func (s *spoken) see(word string) (moved bool) {
 	var h digest.Hash
 	h.Text(word)
-	if s.n++; s.n == 1 {
-		s.last, s.early, s.next, s.until = h, h, h, 2
-		return false
-	}
-	if moved = h != s.last; moved {
+	early, last := &s.ago[s.n%heldAgo], s.ago[(s.n+heldAgo-1)%heldAgo]
+	if s.n > 0 && h != last {
+		moved = true
 		s.newer++
 	}
-	if h != s.early {
+	if s.n >= heldAgo && h != *early {
 		s.older++
 	}
-	if s.last = h; s.n >= s.until {
-		s.until, s.early, s.next = 2*s.until, s.next, h
-	}
+	*early = h
+	s.n++
 	return moved
 }
 
 // spells reports whether the words come in spells: of words that follow from the request or
-// are drawn for each, the last exchange's differs as often as one of long ago.
-func (s *spoken) spells() bool { return heldOf*(s.newer+heldMore) < (heldOf-1)*s.older }
+// are drawn for each, the last exchange's differs as often as one of long ago, however few
+// different ones there are.
+func (s *spoken) spells() bool { return 3*(s.newer+heldMore) < 2*s.older }
 
 // held says whether each server holds its own of a header. It is learned anew in each
 // process.
@@ -210,7 +208,7 @@ func (h *Headers) countOwn(list []Pair, candidate, repeated bool) []Pair {
 			return false
 		}
 		if !candidate {
-			n.Ways[p.way].Self++
+			n.Ways[p.way].seeSelf(&p)
 		} else if p.Reason == "" {
 			n.Ways[p.way].see(&p, repeated)
 		}

@@ -190,7 +190,7 @@ func (h *Headers) Valid() bool {
 
 func (n *headerName) valid(exchanges, repeats int) bool {
 	for i := range n.Ways {
-		if w := &n.Ways[i]; !eprocess.UpTo(w.Candidate, exchanges) || !eprocess.UpTo(w.Again, w.Candidate) || !eprocess.UpTo(w.Self, repeats) {
+		if w := &n.Ways[i]; !eprocess.UpTo(w.Candidate, exchanges) || !eprocess.UpTo(w.Again, w.Candidate) || !eprocess.UpTo(w.Self, repeats) || !eprocess.UpTo(max(w.Net, -w.Net), w.Candidate) || !eprocess.UpTo(max(w.SelfNet, -w.SelfNet), w.Self) {
 			return false
 		}
 	}

@@ -42,6 +42,10 @@ type headerWay struct {
 	Pair   uint64 `json:"pair,omitempty"`
 	Leant  int32  `json:"leant,omitempty"`
 	Broken bool   `json:"broken,omitempty"`
+	// Net counts, of exchanges in which one side alone has the header, those in which it is
+	// the monolith less the others; SelfNet is the same of the monolith's two responses.
+	Net     int `json:"net,omitempty"`
+	SelfNet int `json:"self_net,omitempty"`
 }
 
 // way finds out in which way a pair differs.
@@ -75,6 +79,7 @@ func (h *Headers) way(p *Pair, from, to string) {
 // see takes note of what the two sides said.
 func (w *headerWay) see(p *Pair, repeated bool) {
 	w.Candidate++
+	w.Net += int(p.side)
 	w.Again += int(eprocess.Indicator(repeated))
 	switch {
 	case w.Leant == 0:
@@ -84,6 +89,12 @@ func (w *headerWay) see(p *Pair, repeated bool) {
 	default:
 		w.Leant = saturate(w.Leant + p.side)
 	}
+}
+
+// seeSelf takes note of what the monolith's two responses said.
+func (w *headerWay) seeSelf(p *Pair) {
+	w.Self++
+	w.SelfNet += int(p.side)
 }
 
 // leanText bets on a header with different values. Without learned noise the bet is the
@@ -153,7 +164,7 @@ func (h *Headers) count(presence, text *headerRound, repeated bool) {
 		for i := range r.again {
 			p := &r.again[i]
 			if n := h.name(p.Path); n != nil && p.Reason == "" {
-				n.Ways[p.way].Self++
+				n.Ways[p.way].seeSelf(p)
 			}
 			learned = h.learn(p) || learned
 		}
