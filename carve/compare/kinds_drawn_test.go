@@ -51,6 +51,7 @@ var drawnWrong = []kind{
 		return either(bad || w.r.IntN(2) == 0, fmt.Sprintf(`,"hint":"%06x"`, w.r.IntN(1<<24)), "")
 	}, "$.hint is absent in 0 %"),
 	drawn("a constant that is there half of the time, never", `{"a":1%s}`, func(w kindWorld, bad bool) any { return either(!bad && w.r.IntN(2) == 0, `,"hint":"new"`, "") }, "$.hint is absent in 100 %"),
+	drawn("ids out of half of a set", `{"a":1,"sku":"S-%02d"}`, func(w kindWorld, bad bool) any { return w.r.IntN(either(bad, 6, 12)) }, "$.sku is one and the same value in"),
 	drawn("null half of the time, never", `{"a":1,"x":%s}`, func(w kindWorld, bad bool) any { return either(!bad && w.r.IntN(2) == 0, "null", `"here"`) }, "$.x is"),
 	drawn("null half of the time, always", `{"a":1,"x":%s}`, func(w kindWorld, bad bool) any { return either(bad || w.r.IntN(2) == 0, "null", `"here"`) }, "$.x is"),
 	drawn("a number or null, always null", `{"a":1,"x":%s}`, func(w kindWorld, bad bool) any {

@@ -521,10 +521,10 @@ func TestWrongKinds(t *testing.T) {
 func TestWordsOfSetsAndPairs(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"a pair":                              "$.ad.title: text, out of a set of 6, the one that goes with $.ad.id",
-		"no pair":                             "$.ad.title: text, out of a set of 6, 0 not compared",
+		"a pair":                              "$.ad.title: text, out of a set of 6, each as often to within 8 %, the one that goes with $.ad.id",
+		"no pair":                             "$.ad.title: text, out of a set of 6, each as often to within 9 %, 0 not compared",
 		"a faster candidate":                  "$.took_ms: an integer, however large",
-		"a user's id in a cookie":             "Set-Cookie uid: text, out of a set of 12, the one that goes with the request's user",
+		"a user's id in a cookie":             "Set-Cookie uid: text, out of a set of 12, each as often to within 1 %, the one that goes with the request's user",
 		"each server's own tokens for a user": "Set-Cookie sid: hexadecimal, out of a set of each side's own",
 		"a number in a Location":              "header Location /3: an integer, rising, at whatever pace",
 	} {

@@ -57,19 +57,19 @@ func (p *formPath) drawnValues(scratch *[]twosample.Value, values []value) []two
 	if list == nil {
 		list = make([]twosample.Value, 0, 1)
 	}
-	times := p.areTimes()
+	times, member := p.areTimes(), p.isMember()
 	for i := range values {
 		v := &values[i]
-		list = append(list, twosample.Value{Kind: kindOf(v), Number: v.amount, IsNumber: v.hasSize(times)})
+		list = append(list, twosample.Value{Kind: kindOf(v, member), Number: v.amount, IsNumber: v.hasSize(times)})
 	}
 	*scratch = list
 	return list
 }
 
-// kindOf distinguishes values by what may come more often on one side: words by themselves,
-// others by their form.
-func kindOf(v *value) uint64 {
-	if v.form.class == classBool || v.form.class == classWord {
+// kindOf distinguishes values by what may come more often on one side: words and the members of
+// a set by themselves, others by their form.
+func kindOf(v *value, member bool) uint64 {
+	if v.form.class == classBool || v.form.class == classWord || member && v.hash != 0 {
 		return v.hash
 	}
 	return v.form.code()
@@ -132,7 +132,10 @@ func (f *Forms) kindWords(p *formPath, l *twosample.Lead) string {
 			return r.Words
 		}
 	}
-	return "one and the same word"
+	if p.feature[featForm].M.top().Class == classWord {
+		return "one and the same word"
+	}
+	return "one and the same value"
 }
 
 var (

@@ -69,6 +69,9 @@ func (p *formPath) formWords() string {
 	s += p.alikeWords()
 	if t := &p.feature[featMember]; p.isMember() {
 		s += ", out of a set of " + strconv.Itoa(len(p.members.of))
+		if !p.amount {
+			s += p.oftenWords()
+		}
 	} else if t.C.N > 0 && 2*t.M.count(0) > t.M.N && !p.members.more {
 		s += ", out of a set of each side's own"
 	}

@@ -60,9 +60,10 @@ func edgesOf(list []float64) []float64 {
 	return edges
 }
 
-// see takes an exchange; of one in which neither side has a value nothing.
+// see takes an exchange; of one in which no response has a value nothing. One that the second
+// response alone has counts, else what is asked twice would be chosen by what was said first.
 func (k *kinds) see(monolith, candidate, again []Value) {
-	if len(monolith)+len(candidate) == 0 {
+	if len(monolith)+len(candidate)+len(again) == 0 {
 		return
 	}
 	k.begin()

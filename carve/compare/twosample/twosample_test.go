@@ -162,6 +162,24 @@ func TestWhoIsAskedSecond(t *testing.T) {
 	}
 }
 
+// TestNeverThere: what the monolith has half of the time and the candidate never is suspected,
+// whatever the monolith's second responses say: where they alone have it, they count too.
+func TestNeverThere(t *testing.T) {
+	simtest.AtMost(0.01, 0.0002).Play(t, "not suspected", func(run int) bool {
+		r := rand.New(rand.NewPCG(uint64(run), 17))
+		place := &Test{}
+		for i := range 2000 {
+			var again []Value
+			if i%10 == 0 {
+				again = word(0)[:r.IntN(2)]
+			}
+			place.See(word(0)[:r.IntN(2)], nil, again)
+		}
+		_, ok := place.Suspected(true)
+		return !ok
+	})
+}
+
 // TestStateOfATest: a test that was put away goes on as it was, and a state that cannot be is
 // none.
 func TestStateOfATest(t *testing.T) {
