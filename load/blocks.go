@@ -8,7 +8,6 @@ import (
 	"whittle/internal/latency"
 	"whittle/load/plan"
 	"whittle/load/report"
-	"whittle/load/script"
 )
 
 // Blocks sends a plan to one target block by block, as one side of a comparison.
@@ -141,7 +140,9 @@ func (b *Blocks) Keep() {
 	sum.Users.Skipped += r.Users.Skipped
 	sum.Users.Finished += r.Users.Finished
 	sum.Users.Failed += r.Users.Failed
-	sum.ScriptFailures = script.Merge(sum.ScriptFailures, r.ScriptFailures...)
+	for _, f := range r.ScriptFailures {
+		sum.ScriptFailures = report.AddScriptFailure(sum.ScriptFailures, f)
+	}
 	b.elapsed += time.Duration(r.Seconds * float64(time.Second))
 	sum.Generator.CPU += r.Generator.CPU
 	for i, p := range r.Processes {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/load/script"
+	"whittle/load/report"
 )
 
 // groovyElement is an element that is a script in Groovy.
@@ -16,13 +16,13 @@ func groovyElement(kind, name, text string) string {
 
 // A script that fails is told by its element, its line, how often and with what, whether
 // or not it ends a request.
-func TestScriptsThatFailAreSaid(t *testing.T) {
+func TestScriptsThatFailAreReported(t *testing.T) {
 	srv := newAsked(t, func(http.ResponseWriter, *http.Request) {})
 	flow := get("/a", groovyElement("JSR223PreProcessor", "early", "int n = 1\n[1].each {\n  vars.get('none').length()\n}\n")) + "\n" +
 		get("/b", groovyElement("JSR223PostProcessor", "late", "vars.put('n', 5)")) + "\n" +
 		get("/c?x=${__groovy(nope.x)}", "") + groovyElement("JSR223Sampler", "own", "throw new Exception('no')")
 	r := runJMX(t, jmx(threads(2, 3, flow)), nil, Options{Target: srv.URL})
-	at := func(f script.Failure, element string, line int, says string) bool {
+	at := func(f report.ScriptFailure, element string, line int, says string) bool {
 		return f.Element == element && f.File == "p.jmx" && f.Line == line && f.Count == 6 && strings.Contains(f.Sample, says) && !strings.Contains(f.Sample, "library")
 	}
 	for _, want := range []struct {
@@ -35,7 +35,7 @@ func TestScriptsThatFailAreSaid(t *testing.T) {
 		{"__groovy", 7, "No such property: nope"},
 		{`JSR223Sampler "own"`, 7, "java.lang.Exception: no"},
 	} {
-		if !slices.ContainsFunc(r.ScriptFailures, func(f script.Failure) bool { return at(f, want.element, want.line, want.says) }) {
+		if !slices.ContainsFunc(r.ScriptFailures, func(f report.ScriptFailure) bool { return at(f, want.element, want.line, want.says) }) {
 			t.Errorf("no %s in line %d: %+v", want.element, want.line, r.ScriptFailures)
 		}
 	}

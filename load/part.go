@@ -11,7 +11,6 @@ import (
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/report"
-	"whittle/load/script"
 )
 
 // PartRun is how a part of a run is begun.
@@ -132,7 +131,7 @@ type Partial struct {
 	Void     string   `json:"void"`
 	Warnings []string `json:"warnings"` // of the part's generator
 	// ScriptFailures are the scripts that failed.
-	ScriptFailures []script.Failure `json:"script_failures,omitempty"`
+	ScriptFailures []report.ScriptFailure `json:"script_failures,omitempty"`
 }
 
 // PartialName is a request name's part of a Partial.
@@ -223,11 +222,11 @@ func (p *Partial) tally(names, groups int) (*tally, error) {
 }
 
 // printableFailures are the failures of scripts as they may be shown.
-func (p *Partial) printableFailures() (out []script.Failure) {
+func (p *Partial) printableFailures() (out []report.ScriptFailure) {
 	for _, f := range p.ScriptFailures {
 		f.Element, f.File, f.Sample = printableLine(f.Element, maxReason), printableLine(f.File, maxReason), printableLine(f.Sample, maxSample)
 		f.Line, f.Count = max(f.Line, 0), max(f.Count, 0)
-		out = script.Merge(out, f)
+		out = report.AddScriptFailure(out, f)
 	}
 	return out
 }

@@ -18,7 +18,9 @@ func (m *monitor) report(target string, early bool) *report.Report {
 		Seconds: m.sampledAt.Seconds(), Early: early || t.unfinished > 0, Seed: s.seed, Unfinished: t.unfinished,
 		Codes: map[string]int64{}, Errors: t.errors,
 	}
-	r.ScriptFailures = s.plan.Failures.Take()
+	for _, f := range s.plan.Failures.Take() {
+		r.ScriptFailures = append(r.ScriptFailures, report.ScriptFailure(f))
+	}
 	t.fill(r, s.plan)
 	r.Users.Planned = s.plan.Planned()
 	r.Users.Started, r.Users.Skipped = s.users.Load()-s.firstUser, s.skipped.Load()

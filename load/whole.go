@@ -11,7 +11,6 @@ import (
 	"whittle/internal/latency"
 	"whittle/load/expr"
 	"whittle/load/report"
-	"whittle/load/script"
 )
 
 // Whole is a run whose parts other processes run: it puts their results together, as if
@@ -278,7 +277,9 @@ func (w *Whole) sum(early bool) *report.Report {
 		r.Users.Finished += p.Users.Finished
 		r.Users.Failed += p.Users.Failed
 		r.Generator.CPU += latency.Milliseconds(p.CPU)
-		r.ScriptFailures = script.Merge(r.ScriptFailures, p.printableFailures()...)
+		for _, f := range p.printableFailures() {
+			r.ScriptFailures = report.AddScriptFailure(r.ScriptFailures, f)
+		}
 	}
 	r.Errors, r.Unfinished = t.errors, t.unfinished
 	t.fill(r, plan)

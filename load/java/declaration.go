@@ -153,8 +153,10 @@ func (p *parser) variable(name string) string {
 func (p *parser) bind(t token, kind, value string) string {
 	if p.dialect == BeanShell && len(p.scopes) == 1 {
 		p.top[t.text] = kind
+		p.becomes("$s["+quote(t.text)+"]", value)
 		return "$s[" + quote(t.text) + "]=" + value + ";"
 	}
+	p.becomes(local(t.text), value)
 	in := p.scopes[len(p.scopes)-1]
 	if _, ok := in[t.text]; ok {
 		if p.dialect == Groovy {
@@ -238,6 +240,7 @@ func (p *parser) parameters(until string) (head, first string) {
 			p.want("]")
 		}
 		p.scopes[len(p.scopes)-1][t.text] = kind
+		p.becomes(local(t.text), "")
 		all = append(all, local(t.text))
 		if p.take("=") {
 			first += "if(" + local(t.text) + "===undefined)" + local(t.text) + "=" + p.conditional() + ";"

@@ -327,7 +327,7 @@ func (p *parser) primary() (string, store) {
 			p.lines()
 			v := p.expression()
 			p.want(")")
-			return "(" + v + ")", nil
+			return p.comesTo("("+v+")", p.objectOf[v]), nil
 		case "[":
 			return p.list(), nil
 		case "{":
@@ -387,7 +387,10 @@ func (p *parser) name(t token) (string, store) {
 	kind, declared := p.declared(t.text)
 	switch {
 	case declared:
-		return local(t.text), func(v string) string { return "(" + local(t.text) + "=" + p.cast(kind, v) + ")" }
+		return local(t.text), func(v string) string {
+			p.becomes(local(t.text), v)
+			return "(" + local(t.text) + "=" + p.cast(kind, v) + ")"
+		}
 	case p.isSign("(") && (p.functions[t.text] || t.text == "println" || t.text == "print" || t.text == "printf" || t.text == "sleep"):
 		p.at++
 		args := p.arguments(")")
@@ -400,9 +403,9 @@ func (p *parser) name(t token) (string, store) {
 			p.fail(t, "the call of "+t.text)
 		}
 	case given[t.text] && p.dialect == Groovy:
-		return "$j.known($s," + quote(t.text) + ")", func(v string) string { return "($s." + t.text + "=" + v + ")" }
+		return p.comesTo("$j.known($s,"+quote(t.text)+")", p.objects.Variable(t.text)), func(v string) string { return "($s." + t.text + "=" + v + ")" }
 	case given[t.text]:
-		return "$s." + t.text, func(v string) string { return "($s." + t.text + "=" + v + ")" }
+		return p.comesTo("$s."+t.text, p.objects.Variable(t.text)), func(v string) string { return "($s." + t.text + "=" + v + ")" }
 	case known().classes[t.text]:
 		return "$j.c." + t.text, nil
 	case p.isSign(".") && packaged[t.text] && p.ahead(1).kind == word:
@@ -412,11 +415,7 @@ func (p *parser) name(t token) (string, store) {
 			p.unknownClass(t, t.text)
 		}
 	}
-	in := "$j.known($s," + quote(t.text) + ")"
-	if p.dialect == BeanShell {
-		in = "$s[" + quote(t.text) + "]"
-	}
-	return in, p.assigned(t.text)
+	return p.undeclared(t.text), p.assigned(t.text)
 }
 
 // packaged are what the full names of classes begin with.
@@ -723,11 +722,16 @@ func (p *parser) member(of, how string) (string, store) {
 		args += p.closure()
 		called = true
 	}
+	name := t.text
 	if called {
 		if !known().methods[t.text] {
 			p.fail(t, "the call of "+t.text)
 		}
-		return "$j.call" + safe + "(" + of + "," + quote(t.text) + ",[" + args + "])", nil
+		gives := Lent("")
+		if safe != "All" {
+			gives = p.calls(t, of, t.text)
+		}
+		return p.comesTo("$j.call"+safe+"("+of+","+quote(t.text)+",["+args+"])", gives), nil
 	}
 	if t.text == "class" {
 		p.fail(t, "class")
@@ -735,7 +739,16 @@ func (p *parser) member(of, how string) (string, store) {
 	if p.dialect == BeanShell {
 		safe = "J"
 	}
-	return "$j.get" + safe + "(" + of + "," + quote(t.text) + ")", func(v string) string { return "$j.set(" + of + "," + quote(t.text) + "," + v + ")" }
+	gives := Lent("")
+	if how != "*." {
+		if next := p.peek(); !next.is(sign, "=") {
+			gives = p.property(t, of, name)
+		}
+	}
+	return p.comesTo("$j.get"+safe+"("+of+","+quote(name)+")", gives), func(v string) string {
+		p.setting(t, of, name)
+		return "$j.set(" + of + "," + quote(name) + "," + v + ")"
+	}
 }
 
 // command reads an expression that stands by itself: in Groovy, println x and log.info x
@@ -753,6 +766,7 @@ func (p *parser) command() string {
 		of, _ := p.name(p.next())
 		p.at++
 		m := p.next()
+		p.calls(m, of, m.text)
 		return "$j.call(" + of + "," + quote(m.text) + ",[" + p.expressions() + "])"
 	}
 	return p.expression()

@@ -66,9 +66,10 @@ type broken problem
 const maxScript = 1 << 20
 
 // Translate writes a script as JavaScript: an expression that is a function of the
-// script's undeclared variables, an object, and gives the value of its last statement.
+// script's undeclared variables, an object, and gives the value of its last statement. A
+// method that one of the objects has not is refused.
 // The error is an *Unknown.
-func Translate(src string, d Dialect) (out string, err error) {
+func Translate(src string, d Dialect, objects Objects) (out string, err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -86,7 +87,7 @@ func Translate(src string, d Dialect) (out string, err error) {
 	if !utf8.ValidString(src) {
 		return "", &Unknown{Line: 1, What: "text that is not UTF-8"}
 	}
-	p := &parser{toks: lex(src, d == Groovy, 1), dialect: d, foreign: map[string]string{}, functions: map[string]bool{}, top: map[string]string{}}
+	p := &parser{toks: lex(src, d == Groovy, 1), dialect: d, foreign: map[string]string{}, functions: map[string]bool{}, top: map[string]string{}, objects: objects, objectOf: map[string]Lent{}}
 	p.open()
 	p.findFunctions()
 	body := p.statements(true)
@@ -96,19 +97,11 @@ func Translate(src string, d Dialect) (out string, err error) {
 	return "(function($s){" + p.hoisted.String() + join(body, true) + "})", nil
 }
 
-// lent are the methods of what the run gives a script: vars, props, log, prev, ctx and
-// their like; load/jmeter has what they do.
-const lent = `
+// calledHere are methods of values that the library makes on the way, such as files.
+const calledHere = `
 	getFileServer getBaseDir getBaseDirRelative getScriptName resolveBaseFile write newLine flush close setText mkdirs createNewFile
-	debug decode encode encodeToString error format getBodySizeAsLong getBytes getBytesAsLong getConnectTime getContentType getCookieCount getCookieManager
-	getCurrentSampler getDataType getDayOfMonth getEndTime getErrorCount getHTTPMethod getId getInstance getIteration getLatency getMonthValue getName
-	getNumThreads getNumberOfThreads getObject getPreviousResult getProperties getProperty getQueryString getRequestHeaders getResponseCode getResponseData
-	getResponseDataAsString getResponseHeaders getResponseMessage getSampleLabel getSamplerData getStartTime getSubResults getThread getThreadGroup
-	getThreadName getThreadNum getTime getTimeInMillis getTimeStamp getURL getUrlAsString getVariables getYear hasNext incIteration info isDebugEnabled
-	isFailure isInfoEnabled isLastSampleOk isResponseCodeOK isSuccessful next parseText print printf println putObject sampleEnd sampleStart setContentType
-	setDataEncoding setDataType setError setFailure setFailureMessage setIgnore setProperty setRequestHeaders setResponseCode setResponseCodeOK
-	setResponseData setResponseHeaders setResponseMessage setResponseMessageOK setResponseOK setRestartNextLoop setSampleLabel setSamplerData setStartNextThreadLoop
-	setStopTest setStopTestNow setStopThread setSuccessful setTimeInMillis setType toLocalDate toPrettyString trace warn withoutPadding`
+	decode encode encodeToString format getDayOfMonth getId getInstance getMonthValue getTimeInMillis getYear hasNext next parseText setTimeInMillis setType
+	toLocalDate toPrettyString withoutPadding print printf println`
 
 // vocabulary is what may be called and named without a declaration in the script.
 type vocabulary struct{ methods, classes map[string]bool }
@@ -123,8 +116,13 @@ var known = sync.OnceValue(func() vocabulary {
 			v.methods[m[1]] = true
 		}
 	}
-	for _, name := range strings.Fields(lent) {
+	for _, name := range strings.Fields(calledHere) {
 		v.methods[name] = true
+	}
+	for _, of := range lentMethods {
+		for name := range of {
+			v.methods[name] = true
+		}
 	}
 	for _, m := range regexp.MustCompile(`(?m)^\t([A-Z]\w*): `).FindAllStringSubmatch(classes, -1) {
 		v.classes[m[1]] = true

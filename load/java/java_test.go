@@ -38,7 +38,7 @@ func (e *evaluator) value(language, text string) (string, error) {
 	if language == "beanshell" {
 		dialect = java.BeanShell
 	}
-	out, err := java.Translate(text, dialect)
+	out, err := java.Translate(text, dialect, java.ObjectsWith(java.HTTPSampler))
 	if err != nil {
 		return "", err
 	}
@@ -107,7 +107,7 @@ func TestWhatIsNotKnownIsRefusedWithItsLine(t *testing.T) {
 		{java.BeanShell, "\xff", 1, "UTF-8", false},
 		{java.BeanShell, "outer: for (;;) { break outer; }", 1, "label", false},
 	} {
-		_, err := java.Translate(c.script, c.dialect)
+		_, err := java.Translate(c.script, c.dialect, java.ObjectsWith(java.HTTPSampler))
 		var unknown *java.Unknown
 		if !errors.As(err, &unknown) || unknown.Line != c.line || !strings.Contains(unknown.What, c.what) || unknown.Broken != c.broken {
 			t.Errorf("%.60q: %+v, want line %d: %s, %t", c.script, err, c.line, c.what, c.broken)
@@ -134,7 +134,7 @@ func FuzzTranslate(f *testing.F) {
 		if len(text) > 2000 {
 			return
 		}
-		out, err := java.Translate(text, dialect)
+		out, err := java.Translate(text, dialect, java.ObjectsWith(java.HTTPSampler))
 		if err != nil {
 			return
 		}

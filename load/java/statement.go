@@ -10,7 +10,9 @@ type parser struct {
 	toks      []token
 	at        int
 	scopes    []map[string]string // what is declared, innermost last, with its type
-	foreign   map[string]string   // imported classes that JMeter does not come with, with their names
+	objects   Objects
+	objectOf  map[string]Lent   // which object of the run a piece of JavaScript comes to
+	foreign   map[string]string // imported classes that JMeter does not come with, with their names
 	functions map[string]bool
 	hoisted   strings.Builder   // functions, which every statement sees
 	nested    int               // depth of expressions and blocks
@@ -112,6 +114,7 @@ func (p *parser) assigned(name string) store {
 					p.scopes[n][name] = ""
 					p.lets[n] = append(p.lets[n], name)
 				}
+				p.becomes(local(name), v)
 				return "(" + local(name) + "=" + v + ")"
 			}
 		}
@@ -121,8 +124,17 @@ func (p *parser) assigned(name string) store {
 		if !ok && p.dialect == BeanShell {
 			p.top[name] = ""
 		}
+		p.becomes(p.undeclared(name), v)
 		return "($s[" + quote(name) + "]=" + p.cast(kind, v) + ")"
 	}
+}
+
+// undeclared is a variable of the script's own, that nothing declares, in JavaScript.
+func (p *parser) undeclared(name string) string {
+	if p.dialect == BeanShell {
+		return "$s[" + quote(name) + "]"
+	}
+	return "$j.known($s," + quote(name) + ")"
 }
 
 // declared finds a variable's type; ok: it is declared.
@@ -474,6 +486,7 @@ func (p *parser) forEach() (string, bool) {
 	list := p.expression()
 	p.want(")")
 	p.scopes[len(p.scopes)-1][name] = kind
+	p.becomes(local(name), "")
 	return "for(let " + local(name) + " of $j.each(" + list + "))" + p.block(), true
 }
 
@@ -563,6 +576,7 @@ func (p *parser) attempt(t token) statement {
 			p.want(")")
 			p.open()
 			p.scopes[len(p.scopes)-1][name] = ""
+			p.becomes(local(name), "")
 			handler := p.body()
 			_ = p.close()
 			head := "catch($e){let " + local(name) + "=$j.caught($e);"

@@ -357,12 +357,12 @@ func (j *reader) holds(at plan.Position, title, text string) (holds func(*expr.S
 			if err, ok := p.(error); !ok || whittle.CodeOf(err) != whittle.Unsupported {
 				panic(p)
 			}
-			holds = j.holdsByEngine(j.compileScript(at, title, "javascript", source, text))
+			holds = j.holdsByEngine(j.compileScript(at, title, "javascript", source, text, stands{}))
 		}
 	}()
 	condition, operands := j.conditionOf(at, text)
 	if !ofComparisons(text) {
-		return j.holdsByEngine(j.compileScript(at, title, "javascript", source, text))
+		return j.holdsByEngine(j.compileScript(at, title, "javascript", source, text, stands{}))
 	}
 	byEngine := j.holdsByEngine(j.scriptOf(at, title, "javascript", source))
 	return func(s *expr.Scope) bool {

@@ -15,9 +15,11 @@ import (
 	"maps"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
+	"whittle"
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/script"
@@ -46,6 +48,7 @@ type snapshot struct {
 	text, head, url, sent, request string
 	body, kind                     string // of the request; of the response
 	elapsed                        time.Duration
+	ended                          time.Time
 	size                           int
 }
 
@@ -56,7 +59,7 @@ func snapshotOf(a *expr.Response, label string) *snapshot {
 		body = string(a.Request)
 	}
 	return &snapshot{
-		label: cmp.Or(a.Label, label), code: codeText(a), message: messageText(a), ok: succeeded(a), text: text, head: headText(a), url: a.URL, request: requestText(a, false), sent: requestText(a, true), body: body, kind: a.Header("content-type"), elapsed: a.Elapsed, size: len(a.Head) + int(a.Size),
+		label: cmp.Or(a.Label, label), code: codeText(a), message: messageText(a), ok: succeeded(a), text: text, head: headText(a), url: a.URL, request: requestText(a, false), sent: requestText(a, true), body: body, kind: a.Header("content-type"), elapsed: a.Elapsed, size: len(a.Head) + int(a.Size), ended: clock(a.Scope),
 	}
 }
 
@@ -158,7 +161,14 @@ func optional(text string, ok bool) any {
 func (p *program) globals(s *expr.Scope, l *lent) map[string]any {
 	given := p.given(s, l)
 	if p.language == javascript {
-		out := maps.Clone(given)
+		out := map[string]any{}
+		for name, v := range given {
+			out[name] = callable(v)
+		}
+		if vars, ok := out["vars"].(map[string]any); ok {
+			put := vars["putObject"].(func(string, any, script.Value))
+			vars["putObject"] = func(name string, v script.Value) { put(name, v.String(), v) }
+		}
 		out["println"], out["print"] = p.say, p.say
 		return out
 	}
@@ -183,6 +193,23 @@ func (p *program) globals(s *expr.Scope, l *lent) map[string]any {
 	}
 }
 
+// callable is an object whose methods that give objects can be called from JavaScript.
+func callable(v any) any {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	out := map[string]any{}
+	for name, v := range object {
+		if inner, ok := v.(map[string]any); ok {
+			out[name] = func() any { return callable(inner) }
+		} else {
+			out[name] = v
+		}
+	}
+	return out
+}
+
 // keptKey is where the variables of a script stay for its next run.
 type keptKey struct{ of *program }
 
@@ -203,8 +230,7 @@ func (p *program) given(s *expr.Scope, l *lent) map[string]any {
 			}
 			p.assign(s, name, fmt.Sprint(value))
 		},
-		"remove":      func(name string) any { before := get(name); p.remove(s, name); delete(objects, name); return before },
-		"containsKey": func(name string) bool { _, ok := p.value(s, name); return ok },
+		"remove": func(name string) any { before := get(name); p.remove(s, name); delete(objects, name); return before },
 		"getObject": func(name string) any {
 			text, ok := p.value(s, name)
 			if o, has := objects[name]; has && o.text == text {
@@ -227,20 +253,24 @@ func (p *program) given(s *expr.Scope, l *lent) map[string]any {
 	}
 	props["getProperty"], props["setProperty"] = props["get"], props["put"]
 	name := p.label
-	if p.sampler != nil {
-		name = p.sampler(s)
+	if p.where.sampler != nil {
+		name = p.where.sampler(s)
 	}
 	number := 0
 	if s.User != nil {
 		number = s.User.Number()
 	}
 	group := map[string]any{"getName": func() string { return groupNameOf(s) }}
-	thread := map[string]any{"getThreadName": func() string { return threadName(s) }, "getThreadGroup": group}
+	thread := map[string]any{"getThreadName": func() string { return threadName(s) }, "getThreadNum": func() int { return number }, "getThreadGroup": group}
 	cookies := map[string]any{"clear": func() { l.clears = true }}
-	sampler := map[string]any{"getName": func() string { return name }, "getCookieManager": cookies}
+	sampler := map[string]any{"getName": func() string { return name }}
+	if p.where.asks != nil {
+		sampler["getCookieManager"] = cookies
+		maps.Copy(sampler, p.where.asks.getters(s))
+	}
 	ctx := map[string]any{
 		"getThreadNum": func() int { return number }, "getVariables": vars, "getProperties": props, "getThread": thread, "getThreadGroup": group, "getCurrentSampler": sampler,
-		"setRestartNextLoop": func(v bool) { l.loop = v },
+		"setRestartNextLoop": func(v bool) { l.loop = v }, "setStartNextThreadLoop": func(v bool) { l.loop = v }, "getPreviousResult": func() any { return nil },
 	}
 	parameters := string(p.parameters.Render(nil, s))
 	args := make([]any, 0, 4)
@@ -250,7 +280,7 @@ func (p *program) given(s *expr.Scope, l *lent) map[string]any {
 	quiet := func(...any) {}
 	out := map[string]any{
 		"vars": vars, "props": props, "ctx": ctx, "Label": p.label, "Parameters": parameters, "args": args, "sampler": sampler, "threadName": threadName(s), "FileName": "", "bshParams": args,
-		"log": map[string]any{"info": p.say, "warn": p.say, "error": p.say, "debug": quiet, "trace": quiet}, "OUT": map[string]any{"println": p.say, "print": p.say},
+		"log": map[string]any{"info": p.say, "warn": p.say, "error": p.say, "debug": quiet, "trace": quiet}, "OUT": map[string]any{"println": p.say, "print": p.say, "printf": p.say},
 		"SampleResult": l.result(&snapshot{label: name}),
 	}
 	if l.judges {
@@ -279,7 +309,101 @@ func (p *program) given(s *expr.Scope, l *lent) map[string]any {
 			out["SampleLabel"], out["RequestHeaders"], out["SamplerData"] = name, now.request, now.sent
 		}
 	}
+	if p.where.binds != nil {
+		maps.DeleteFunc(out, func(name string, _ any) bool { return !p.where.binds[name] })
+	}
 	return out
+}
+
+// bindings are the variables that JMeter binds for an element or a function. Nil: it is not
+// known.
+func bindings(name string) map[string]bool {
+	const every = "vars props ctx log prev Label FileName Parameters "
+	more := map[string]string{
+		"JSR223Sampler": "args OUT sampler SampleResult", "JSR223PreProcessor": "args OUT sampler", "JSR223PostProcessor": "args OUT sampler",
+		"JSR223Assertion": "args OUT sampler SampleResult AssertionResult", "JSR223Timer": "args OUT sampler", "BeanShellTimer": "bshParams",
+		"BeanShellPreProcessor": "bshParams sampler", "BeanShellPostProcessor": "bshParams data",
+		"BeanShellSampler":   "bshParams SampleResult ResponseCode ResponseMessage IsSuccess",
+		"BeanShellAssertion": "bshParams SampleResult Response ResponseData ResponseCode ResponseMessage ResponseHeaders RequestHeaders SampleLabel SamplerData Failure FailureMessage",
+		"__groovy":           "OUT sampler threadName",
+	}
+	if more[name] == "" {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, v := range strings.Fields(every + more[name]) {
+		out[v] = true
+	}
+	return out
+}
+
+// asked is where an HTTP sampler sends, as scripts see it: as it is written, its variables
+// being what they are then.
+type asked struct {
+	protocol, domain, port, path, method expr.Template
+	query                                expr.Template // of a GET, out of its arguments
+}
+
+func (j *reader) asks(s *sample) *asked {
+	text := func(name string) expr.Template {
+		p := s.find(name)
+		return j.compile(p.at, strings.TrimSpace(p.text), expr.AsText)
+	}
+	return &asked{protocol: text("HTTPSampler.protocol"), domain: text("HTTPSampler.domain"), port: text("HTTPSampler.port"), path: text("HTTPSampler.path"), method: text("HTTPSampler.method")}
+}
+
+// getters are what scripts ask of a sampler.
+func (a *asked) getters(s *expr.Scope) map[string]any {
+	text := func(t expr.Template) string { return string(t.Render(nil, s)) }
+	protocol := func() string { return cmp.Or(text(a.protocol), "http") }
+	specified := func() int {
+		n, err := strconv.Atoi(strings.TrimSpace(text(a.port)))
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	port := func() int {
+		switch {
+		case specified() != 0:
+			return specified()
+		case strings.EqualFold(protocol(), "https"):
+			return 443
+		}
+		return 80
+	}
+	path := func() string { return strings.ReplaceAll(text(a.path), " ", "%20") }
+	return map[string]any{
+		"getProtocol": protocol, "getDomain": func() string { return text(a.domain) }, "getPort": port, "getPortIfSpecified": specified, "getPath": path,
+		"getMethod": func() string { return cmp.Or(text(a.method), "GET") },
+		"getUrl": func() (string, error) {
+			target, query := path(), text(a.query)
+			if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
+				return target, nil
+			}
+			host := text(a.domain)
+			if host == "" {
+				return "", whittle.Errorf(whittle.Invalid, "the sampler has no server, and so no URL as long as nothing is sent")
+			}
+			if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
+				host = "[" + host + "]"
+			}
+			if n := port(); n != map[string]int{"http": 80, "https": 443}[strings.ToLower(protocol())] {
+				host += ":" + strconv.Itoa(n)
+			}
+			if !strings.HasPrefix(target, "/") {
+				target = "/" + target
+			}
+			switch {
+			case query == "":
+			case strings.Contains(target, "?"):
+				query = "&" + query
+			default:
+				query = "?" + query
+			}
+			return protocol() + "://" + host + target + query, nil
+		},
+	}
 }
 
 // maxObjects bounds the objects that one user keeps.
@@ -324,13 +448,19 @@ func (l *lent) result(a *snapshot) map[string]any {
 	text := func(v string) func() string { return func() string { return v } }
 	number := func(n int64) func() int64 { return func() int64 { return n } }
 	quiet := func(...any) {}
-	method := "GET"
+	method, _, _ := strings.Cut(a.sent, " ")
+	errors := func() int {
+		if a.ok {
+			return 0
+		}
+		return 1
+	}
 	out := map[string]any{
 		"getResponseDataAsString": func() string { return a.text }, "getResponseData": func() string { return a.text }, "getResponseCode": func() string { return a.code },
 		"getResponseMessage": func() string { return a.message },
 		"getResponseHeaders": text(a.head), "getRequestHeaders": text(a.request), "getSamplerData": text(a.sent), "getQueryString": text(a.body), "getContentType": text(a.kind), "getDataType": text(dataType(a.kind)), "getSubResults": func() []any { return []any{} }, "getHTTPMethod": text(method),
-		"getUrlAsString": text(a.url), "getURL": func() any { return optional(a.url, a.url != "") }, "getSampleLabel": func() string { return a.label }, "getTime": number(a.elapsed.Milliseconds()), "getLatency": number(a.elapsed.Milliseconds()),
-		"getBytesAsLong": number(int64(a.size)), "getBodySizeAsLong": number(int64(len(a.text))), "getBytes": func() int { return a.size }, "getErrorCount": func() int { return 0 },
+		"getUrlAsString": text(a.url), "getURL": func() any { return optional(a.url, a.url != "") }, "getSampleLabel": func() string { return a.label }, "getTime": number(a.elapsed.Milliseconds()), "getStartTime": number(a.ended.UnixMilli() - a.elapsed.Milliseconds()), "getTimeStamp": number(a.ended.UnixMilli() - a.elapsed.Milliseconds()), "getEndTime": number(a.ended.UnixMilli()), "getLatency": number(a.elapsed.Milliseconds()),
+		"getBytesAsLong": number(int64(a.size)), "getBodySizeAsLong": number(int64(len(a.text))), "getBytes": func() int { return a.size }, "getErrorCount": errors,
 		"isSuccessful": func() bool { return a.ok }, "isResponseCodeOK": func() bool { return a.code == "200" },
 		"setStopThread": func(v bool) { l.stop = when(v, "thread") }, "setStopTest": func(v bool) { l.stop = when(v, "test") },
 		"setStopTestNow": func(v bool) { l.stop = when(v, "now") }, "setStartNextThreadLoop": func(v bool) { l.loop = v },

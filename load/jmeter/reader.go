@@ -50,6 +50,7 @@ type reader struct {
 	shared          map[*element]plan.Action // pre-processors that are one for all samplers
 	opened, written map[string]plan.Position // files that the plan reads, and that it would write
 	reads           reads
+	asked           map[any]*asked // of HTTP samplers, by element and by request
 	eithers         map[*plan.Request]*either
 	homeless        map[*plan.Request]*element // those without a server
 	rewritten       []rewritten
@@ -76,7 +77,7 @@ func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 	}
 	j := &reader{
 		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{}, listed: map[string]bool{},
-		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, shared: map[*element]plan.Action{}, early: map[*element]bool{}, opened: map[string]plan.Position{}, eithers: map[*plan.Request]*either{}, homeless: map[*plan.Request]*element{}, written: map[string]plan.Position{}, sources: len(src),
+		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, shared: map[*element]plan.Action{}, early: map[*element]bool{}, opened: map[string]plan.Position{}, asked: map[any]*asked{}, eithers: map[*plan.Request]*either{}, homeless: map[*plan.Request]*element{}, written: map[string]plan.Position{}, sources: len(src),
 		labels:         map[*plan.Request]expr.Template{},
 		asksLast:       bytes.Contains(src, []byte("prev")) || bytes.Contains(src, []byte("getPreviousResult")),
 		indexes:        bytes.Contains(src, []byte("__jm__")),

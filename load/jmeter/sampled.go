@@ -111,7 +111,7 @@ func (s *sampled) keep(u plan.User, now *snapshot) {
 
 // scriptSampler reads a script that is a sampler.
 func (j *reader) scriptSampler(e *element, env elementScope) []plan.Step {
-	p := j.program(e)
+	p := j.program(e, e.stands(nil, nil))
 	return j.sampledSteps(e, env, func(ctx context.Context, u plan.User, now *snapshot) (error, bool) {
 		l := &lent{previous: lastOf(u), sample: now}
 		v, err := p.run(u.Scope(), l)

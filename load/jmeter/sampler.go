@@ -66,9 +66,12 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 		return steps
 	}
 	env = env.extended(j, e.below)
-	ahead, after := j.belowSampler(e, env)
 	s := &sample{e, env.defaults}
+	asks := j.asks(s)
+	j.asked[e] = asks
+	ahead, after := j.belowSampler(e, env)
 	q := &plan.Request{Headers: env.headers, NoCookies: env.cookies == nil, Redirect: redirected, Illegal: illegalTarget, CapturesErrors: true}
+	j.asked[q] = asks
 	method := j.fixedOf(s.find("HTTPSampler.method"), "HTTPSampler.method")
 	if q.Method = method; method == "" {
 		q.Method = http.MethodGet
@@ -309,6 +312,9 @@ func (j *reader) timeout(s *sample, q *plan.Request) {
 
 // address puts a sampler's URL together. A path may be a whole URL.
 func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
+	if asks := j.asked[s.element]; asks != nil {
+		asks.query = query
+	}
 	p := s.find("HTTPSampler.path")
 	text := outerSpaces(p.text)
 	base := s.base()

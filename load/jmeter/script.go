@@ -56,16 +56,35 @@ type program struct {
 	first, keeps bool
 	parameters   expr.Template
 	label        string
-	// sampler is the name of the sampler that it stands at; nil: it is one itself.
-	sampler func(*expr.Scope) string
+	where        stands
 
 	mu       sync.Mutex
 	compiled map[string]*script.Program // guarded by mu: by their texts; nil: it cannot be
 	failed   int                        // guarded by mu: runs that failed
 }
 
+// stands is where a script stands.
+type stands struct {
+	// sampler is the name of the sampler that it stands at; nil: it is one itself, or none
+	// is known.
+	sampler func(*expr.Scope) string
+	kind    java.Lent
+	asks    *asked // of an HTTP sampler
+	// binds are the variables that JMeter binds there. Nil: all.
+	binds map[string]bool
+}
+
+// at is where an element's script stands: at a sampler by that name, of that address.
+func (e *element) stands(name func(*expr.Scope) string, asks *asked) stands {
+	s := stands{sampler: name, kind: java.OtherSampler, asks: asks, binds: bindings(e.name)}
+	if asks != nil {
+		s.kind = java.HTTPSampler
+	}
+	return s
+}
+
 // program compiles an element's script, or refuses it with its line.
-func (j *reader) program(e *element) *program {
+func (j *reader) program(e *element, where stands) *program {
 	j.refuseOthers(e, "cacheKey", "filename", "parameters", "script", "scriptLanguage", "resetInterpreter", "BeanShellSampler.query",
 		"BeanShellSampler.filename", "BeanShellSampler.parameters", "BeanShellSampler.resetInterpreter", "BeanShellAssertion.query",
 		"BeanShellAssertion.filename", "BeanShellAssertion.parameters", "BeanShellAssertion.resetInterpreter", "Assertion.scope")
@@ -92,9 +111,9 @@ func (j *reader) program(e *element) *program {
 		if err != nil {
 			panic(file.at.Errorf(whittle.CodeOf(err), "%v", err))
 		}
-		p = j.compileScript(plan.Position{File: path, Line: 1, Col: 1}, e.title(), name, expr.Template(nil).Literal(string(src)), string(src))
+		p = j.compileScript(plan.Position{File: path, Line: 1, Col: 1}, e.title(), name, expr.Template(nil).Literal(string(src)), string(src), where)
 	} else {
-		p = j.compileScript(source.at, e.title(), name, j.compile(source.at, source.text, expr.AsText), source.text)
+		p = j.compileScript(source.at, e.title(), name, j.compile(source.at, source.text, expr.AsText), source.text, where)
 	}
 	_, parameters := first("parameters", "BeanShellSampler.parameters", "BeanShellAssertion.parameters")
 	p.parameters = j.compile(parameters.at, parameters.text, expr.AsText)
@@ -110,7 +129,7 @@ func (j *reader) program(e *element) *program {
 
 // compileScript compiles a script of a language, as far as its text is known before the
 // run: a reference stands for a number then.
-func (j *reader) compileScript(at plan.Position, title, name string, source expr.Template, written string) *program {
+func (j *reader) compileScript(at plan.Position, title, name string, source expr.Template, written string, where stands) *program {
 	if _, ok := languages[name]; !ok {
 		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script of the language %s", title, name))
 	}
@@ -118,6 +137,7 @@ func (j *reader) compileScript(at plan.Position, title, name string, source expr
 		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script that sets a property of a sampler", title))
 	}
 	p := j.scriptOf(at, title, name, source)
+	p.where = where
 	text, fixed := source.Constant()
 	if !fixed {
 		text = j.standIn(written, p.language == groovy)
@@ -199,14 +219,22 @@ func (j *reader) standIn(text string, groovy bool) string {
 
 // compile compiles a text.
 func (p *program) compile(text string) (*script.Program, error) {
+	objects := java.ObjectsWith(p.where.kind)
 	if p.language == javascript {
-		return script.Compile(p.title, text)
+		compiled, err := script.Compile(p.title, text)
+		if err != nil {
+			return nil, err
+		}
+		if line, what := lacking(text, objects); what != "" {
+			return nil, &java.Unknown{Line: line, What: what}
+		}
+		return compiled, nil
 	}
 	dialect := java.Groovy
 	if p.language == beanshell {
 		dialect = java.BeanShell
 	}
-	out, err := java.Translate(text, dialect)
+	out, err := java.Translate(text, dialect, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -328,9 +356,8 @@ func (j *reader) nameOf(q *plan.Request) func(*expr.Scope) string {
 // scriptAction is a script before a sampler. One that fails is told in the log, and the
 // flow goes on, as in JMeter.
 func (j *reader) scriptAction(e, sampler *element) plan.Action {
-	p := j.program(e)
 	name := j.compile(sampler.at, sampler.label, expr.AsText)
-	p.sampler = func(s *expr.Scope) string { return string(name.Render(nil, s)) }
+	p := j.program(e, e.stands(func(s *expr.Scope) string { return string(name.Render(nil, s)) }, j.asked[sampler]))
 	return &scriptStep{p}
 }
 
@@ -351,8 +378,7 @@ func (a *scriptStep) Act(ctx context.Context, u plan.User) bool {
 
 // scriptCapture is a script after a sampler.
 func (j *reader) scriptCapture(e *element, q *plan.Request) {
-	p := j.program(e)
-	p.sampler = j.nameOf(q)
+	p := j.program(e, e.stands(j.nameOf(q), j.asked[q]))
 	takes(q, true, func(a *expr.Response) {
 		l := &lent{response: a}
 		_, _ = p.run(a.Scope, l)
@@ -363,8 +389,7 @@ func (j *reader) scriptCapture(e *element, q *plan.Request) {
 // scriptAssertion is a script that judges a response; one that fails judges it as failed.
 // It runs whatever other assertions say, as in JMeter.
 func (j *reader) scriptAssertion(e *element, q *plan.Request) {
-	p := j.program(e)
-	p.sampler = j.nameOf(q)
+	p := j.program(e, e.stands(j.nameOf(q), j.asked[q]))
 	takes(q, true, func(a *expr.Response) {
 		l := &lent{response: a, judges: true}
 		if _, err := p.run(a.Scope, l); err != nil || l.failure {
@@ -390,7 +415,7 @@ func (j *reader) scriptCall(c *functionCall) expr.Expression {
 	if !strings.Contains(text, "${") {
 		text = unescaped(text) // as c.args has it
 	}
-	p := j.compileScript(c.at, "__"+c.name, language, c.args[0], text)
+	p := j.compileScript(c.at, "__"+c.name, language, c.args[0], text, stands{binds: bindings("__" + c.name)})
 	if fixed, ok := p.source.Constant(); ok && name == "" && strings.Contains(fixed, "FileServer") && !usesVars.MatchString(fixed) {
 		// The plan's folder, which is known before the run.
 		if v, err := p.runQuietly(&expr.Scope{}, &lent{}); err == nil && v != nil {
@@ -416,4 +441,20 @@ func unescaped(text string) string {
 		b.WriteByte(text[i])
 	}
 	return b.String()
+}
+
+// lacking says what a script in JavaScript asks of an object that has no such method, and
+// in which line; empty: nothing.
+func lacking(text string, objects java.Objects) (line int, what string) {
+	object, m := script.Missing(text, func(name string) string { return string(objects.Variable(name)) }, func(object, name string) (string, bool) {
+		gives, ok := objects.Method(java.Lent(object), name)
+		if object == "url" {
+			ok = name == "toString" // it is a text here
+		}
+		return string(gives), ok
+	})
+	if object == "" {
+		return 0, ""
+	}
+	return m.Line, java.Lent(object).Lacks(m.Name)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"whittle/load/expr"
+	"whittle/load/java"
 	"whittle/load/plan"
 )
 
@@ -21,7 +22,7 @@ func scripted(t *testing.T, language, text string) (j *reader, p *program, err e
 	j.Define("n")
 	j.Define("out")
 	at := plan.Position{File: "p.jmx", Line: 7, Col: 3}
-	p = j.compileScript(at, "s", language, j.compile(at, text, expr.AsText), text)
+	p = j.compileScript(at, "s", language, j.compile(at, text, expr.AsText), text, stands{kind: java.HTTPSampler})
 	return j, p, nil
 }
 
@@ -81,6 +82,69 @@ func TestScriptsThatMeanSomethingElseAreRefused(t *testing.T) {
 	}
 	if _, _, err := scripted(t, "jython", "x"); err == nil || !strings.Contains(err.Error(), "the language jython") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What an object of the run has not is refused, whatever other class has it, and however
+// the script comes by the object.
+func TestWhatObjectsOfARunHaveNotIsRefused(t *testing.T) {
+	t.Parallel()
+	const groovy, beanshell, javascript = "groovy", "beanshell", "javascript"
+	for _, c := range [][3]string{
+		{groovy, "vars.put('a', 'b')\nvars.getPath()", "p.jmx:8:1: s is not supported: it is a script of which not all is: the call of getPath of vars"},
+		{groovy, "vars.containsKey('a')", "the call of containsKey of vars"},
+		{groovy, "def s = ctx.getCurrentSampler()\ns.getFile()", "the call of getFile of a sampler"},
+		{groovy, "s = ctx.currentSampler\nif (true) { s.file }", "file of a sampler"},
+		{groovy, "prev?.getKey()", "the call of getKey of a sample"},
+		{groovy, "(ctx.getThread()).getPath()", "the call of getPath of a thread"},
+		{groovy, "ctx.thread.threadGroup.size()", "the call of size of a group"},
+		{groovy, "sampler.path = '/x'", "an assignment to path of a sampler"},
+		{groovy, "log.getPath()", "the call of getPath of log"},
+		{groovy, "OUT.append('x')", "the call of append of out"},
+		{groovy, "props.getPath()", "the call of getPath of props"},
+		{groovy, "sampler.getUrl().getTime()", "the call of getTime of a url"},
+		{groovy, "prev.getURL().size()", "the call of size of a url"},
+		{beanshell, "r = prev; r.getPath();", "the call of getPath of a sample"},
+		{beanshell, "HTTPSamplerProxy s = ctx.getCurrentSampler(); s.getFile();", "the call of getFile of a sampler"},
+		{javascript, "var a = 1;\nsampler.getFile()", "p.jmx:8:1: s is not supported: it is a script of which not all is: getFile of a sampler"},
+		{javascript, "var s = ctx.getCurrentSampler(); s.path", "path of a sampler"},
+		{javascript, "function f() { return prev.responseCode }", "responseCode of a sample"},
+		{javascript, "vars.putAll({})", "putAll of vars"},
+	} {
+		_, _, err := scripted(t, c[0], c[1])
+		if err == nil || !strings.Contains(err.Error(), c[2]) {
+			t.Errorf("%s: %v, want %s", c[1], err, c[2])
+		}
+	}
+	for _, c := range [][2]string{
+		{groovy, "def s = sampler\ns = 'text'\ns.size()"},
+		{groovy, "[1].each { s -> s.intValue() }\ndef s = sampler"},
+		{groovy, "props.x = 'y'; vars.get('a').equals(prev); vars.b"},
+		{javascript, "function f(prev) { return prev.own } var s = 'a', vars2 = vars; s.length; vars2.get('a')"},
+		{javascript, "ctx.getVariables().put('a', ctx.getThreadGroup().getName())"},
+	} {
+		if _, _, err := scripted(t, c[0], c[1]); err != nil {
+			t.Errorf("%s: %v", c[1], err)
+		}
+	}
+}
+
+// What an object has not and is known only when the script runs ends it, and no catch of
+// the script's hides it.
+func TestWhatIsMissingIsNotCaught(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"try { [vars].each { it.getPath() } } catch (Exception e) { }",
+		"try { [prev: sampler].prev.file } catch (e) { }",
+	} {
+		_, p, err := scripted(t, "groovy", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &expr.Scope{RNG: rand.New(rand.NewPCG(1, 1)), Values: make([]expr.Value, 8), User: &onlyUser{}}
+		if _, err := p.run(s, &lent{}); err == nil || !strings.Contains(err.Error(), "here") {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 

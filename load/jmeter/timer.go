@@ -170,8 +170,7 @@ func (j *reader) timer(e *element) timer {
 	case shapingTimer:
 		return timer{gate: j.shape(e)}
 	case "JSR223Timer", "BeanShellTimer":
-		p := j.program(e)
-		p.sampler = func(*expr.Scope) string { return p.label }
+		p := j.program(e, stands{binds: bindings(e.name)})
 		return timer{script: p}
 	}
 	j.refuseOthers(e, "ConstantTimer.delay", "RandomTimer.range")

@@ -11,7 +11,6 @@ import (
 	"whittle"
 
 	"whittle/internal/latency"
-	"whittle/load/script"
 )
 
 // Format names the JSON form of a report and its version. A reader
@@ -66,14 +65,14 @@ type Report struct {
 	ErrorSamples map[string]string `json:"error_samples,omitempty"`
 	// ScriptFailures are the scripts of the plan that failed, by place. A processor of a
 	// JMeter plan that fails ends no request, and so is in no other count.
-	ScriptFailures []script.Failure `json:"script_failures,omitempty"`
-	Sent           int64            `json:"bytes_sent"`
-	Received       int64            `json:"bytes_received"`
-	Series         []Point          `json:"series"`
-	Generator      Generator        `json:"generator"`
-	Workers        []Worker         `json:"workers,omitempty"`
-	Processes      []ProcessReport  `json:"processes,omitempty"`
-	Ensure         []Check          `json:"ensure,omitempty"`
+	ScriptFailures []ScriptFailure `json:"script_failures,omitempty"`
+	Sent           int64           `json:"bytes_sent"`
+	Received       int64           `json:"bytes_received"`
+	Series         []Point         `json:"series"`
+	Generator      Generator       `json:"generator"`
+	Workers        []Worker        `json:"workers,omitempty"`
+	Processes      []ProcessReport `json:"processes,omitempty"`
+	Ensure         []Check         `json:"ensure,omitempty"`
 	// Apdex is the Apdex index, 0 to 1, and ApdexCounts are its counts; nil unless
 	// the plan asks for it.
 	Apdex       *float64     `json:"apdex,omitempty"`

@@ -69,23 +69,6 @@ func (r *Report) summarizeCounts(b *strings.Builder) {
 	_ = t.Flush() // into a strings.Builder, which cannot fail
 }
 
-// ScriptLines say which scripts failed, a line for each place, the first ten.
-func (r *Report) ScriptLines() (lines []string) {
-	for i, f := range r.ScriptFailures {
-		if i == maxScriptLines {
-			return append(lines, fmt.Sprintf("and at %s more", units.Counted(len(r.ScriptFailures)-i, "place")))
-		}
-		at := f.File
-		if f.Line > 0 {
-			at += fmt.Sprintf(":%d", f.Line)
-		}
-		lines = append(lines, fmt.Sprintf("%s (%s) %s, such as: %s", f.Element, at, units.Counted(int(f.Count), "time"), f.Sample))
-	}
-	return lines
-}
-
-const maxScriptLines = 10
-
 func (r *Report) summarizeLatency(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\nmilliseconds\tmin\tmedian\tp90\tp95\tp99\tp99.9\tmax\t")

@@ -6,17 +6,15 @@ import (
 	"sync"
 )
 
-// Failure says that a script failed at one place, and how often. The flow may have
-// gone on, as in JMeter.
+// Failure says that a script failed at one place, and how often.
 type Failure struct {
 	// Element is what the plan calls it, File and Line where it failed. Line is 0 where
 	// it is not known.
-	Element string `json:"element"`
-	File    string `json:"file"`
-	Line    int    `json:"line,omitempty"`
-	Count   int64  `json:"count"`
+	Element, File string
+	Line          int
+	Count         int64
 	// Sample is the text of one of them.
-	Sample string `json:"sample"`
+	Sample string
 }
 
 // maxFailures bounds at how many places failures are counted apart.
@@ -29,11 +27,19 @@ type Failures struct {
 	all []Failure // guarded by mu
 }
 
-// Add counts a failure.
+// Add counts a failure. Where there are too many places it is counted with the last.
 func (s *Failures) Add(f Failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = Merge(s.all, f)
+	i := slices.IndexFunc(s.all, func(o Failure) bool { return o.Element == f.Element && o.File == f.File && o.Line == f.Line })
+	switch {
+	case i >= 0:
+		s.all[i].Count += f.Count
+	case len(s.all) < maxFailures:
+		s.all = append(s.all, f)
+	default:
+		s.all[len(s.all)-1].Count += f.Count
+	}
 }
 
 // Take gives what has been counted since it was taken last. Nil: nothing.
@@ -49,21 +55,4 @@ func (s *Failures) Take() []Failure {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Element, b.Element))
 	})
 	return out
-}
-
-// Merge adds counts to counts, place by place. Where there are too many places
-// the rest is counted with the last.
-func Merge(to []Failure, more ...Failure) []Failure {
-	for _, f := range more {
-		i := slices.IndexFunc(to, func(o Failure) bool { return o.Element == f.Element && o.File == f.File && o.Line == f.Line })
-		switch {
-		case i >= 0:
-			to[i].Count += f.Count
-		case len(to) < maxFailures:
-			to = append(to, f)
-		default:
-			to[len(to)-1].Count += f.Count
-		}
-	}
-	return to
 }

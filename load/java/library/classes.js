@@ -287,7 +287,7 @@ const c = {
 	FileOutputStream: { $make() { return writer(); } },
 	OutputStreamWriter: { $make() { return writer(); } },
 	PrintStream: { $make() { return writer(); } },
-	URL: { $make(t) { try { return new JURL(t); } catch (e) { throw fails("java.net.MalformedURLException", t); } } },
+	URL: { $make(t) { try { return new JURL(t); } catch (e) { throw fails("java.net.MalformedURLException", "no protocol: " + t); } } },
 	Object: { $make() { return new Thrown("java.lang.Object"); } },
 };
 // writer is where a script writes to a file: nothing is written.
@@ -336,14 +336,16 @@ function texts(put) { return function (k, v) { if (typeof k !== "string" || v !=
 function lent(name, of) {
 	const o = Object.assign({}, of);
 	for (const k of Object.keys(o)) if (o[k] !== null && typeof o[k] === "object" && !Array.isArray(o[k])) { const inner = o[k]; o[k] = function () { return lent(k, inner); }; }
-	if (name === "vars" || name === "getVariables") { o.put = texts(o.put); const put = o.putObject; o.putObject = function (k, v) { return put(k, v === null ? null : str(v), v); }; o.entrySet = function () { throw fails("whittle", "the list of all variables"); }; }
+	if (name === "vars" || name === "getVariables") { o.put = texts(o.put); const put = o.putObject; o.putObject = function (k, v) { return put(k, v === null ? null : str(v), v); }; }
 	if (name === "props" || name === "getProperties") { o.setProperty = texts(o.put); const put = o.put; o.put = function (k, v) { return put(k, str(v)); }; o.getOrDefault = function (k, d) { const v = o.get(k); return v === null ? d : v; }; o.containsKey = function (k) { return o.get(k) !== null; }; o.getProperty = function (k, d) { const v = o.get(k); return v === null && d !== undefined ? d : v; }; }
 	if (name === "log") for (const k of ["info", "warn", "error", "debug", "trace"]) { o[k] = function (x) { const more = Array.prototype.slice.call(arguments, 1); let i = 0; $host.log(str(x).replace(/\{\}/g, function (all) { return i < more.length ? str(more[i++]) : all; })); return null; }; o["is" + k[0].toUpperCase() + k.slice(1) + "Enabled"] = function () { return true; }; }
 	for (const k of ["getResponseData"]) if (o[k]) { const f = o[k]; o[k] = function () { return new Bytes(utf8(f())); }; }
 	if (o.setResponseData) { const f = o.setResponseData; o.setResponseData = function (v) { return f(v instanceof Bytes ? textOf(v.b) : v); }; }
-	for (const k of ["getTime", "getLatency", "getConnectTime", "getStartTime", "getEndTime", "getTimeStamp", "getBytesAsLong", "getBodySizeAsLong"]) if (o[k]) { const f = o[k]; o[k] = function () { return BigInt(f()); }; }
-	if (o.getURL) { const f = o.getURL; o.getURL = function () { const u = f(); return u === null ? null : new JURL(u); }; }
-	return new Calls(name, o);
+	for (const k of ["getTime", "getLatency", "getStartTime", "getEndTime", "getTimeStamp", "getBytesAsLong", "getBodySizeAsLong"]) if (o[k]) { const f = o[k]; o[k] = function () { return BigInt(f()); }; }
+	for (const k of ["getURL", "getUrl"]) if (o[k]) { const f = o[k]; o[k] = function () { const u = f(); return u === null ? null : new JURL(u); }; }
+	const out = new Calls(name, o);
+	out.lent = true;
+	return out;
 }
 const $j = globalThis.$j = {
 	m: m, c: c, Calls: Calls, Bytes: Bytes, str: str, t: t, b: b, add: add, addJ: addJ, sub: sub, mul: mul, div: div, divJ: divJ, mod: mod, pow: pow, neg: neg, not: not, and: and, orBits: orBits, xor: xor, shl: shl, shr: shr, ushr: ushr,
@@ -371,7 +373,7 @@ const $j = globalThis.$j = {
 	begin: function (given, kept, groovy) {
 		const s = kept || {};
 		groovyTexts = groovy;
-		for (const name of Object.keys(given)) { const v = given[name]; s[name] = v !== null && typeof v === "object" && !Array.isArray(v) ? lent(name, v) : v; }
+		for (const name of Object.keys(given)) { const v = given[name]; if (!groovy && (name === "data" || name === "ResponseData") && typeof v === "string") { let made; Object.defineProperty(s, name, { configurable: true, enumerable: true, get: function () { return made || (made = new Bytes(utf8(v))); }, set: function (x) { made = x; } }); continue; } s[name] = v !== null && typeof v === "object" && !Array.isArray(v) ? lent(name, v) : v; }
 		$host.scope = s;
 		return s;
 	},

@@ -108,10 +108,12 @@ function get(v, name) {
 	if (typeof v === "string" && name === "bytes") return call(v, "getBytes", []);
 	if (v instanceof JFile && name === "text") return $host.file(v.p);
 	if (v instanceof Calls && has(v, "get")) return call(v, "get", [name]); // as of vars, which has get(String)
+	if (v.lent) throw fails("whittle", "no " + name + " of " + v.name + " here");
 	throw fails("groovy.lang.MissingPropertyException", "No such property: " + name + " for class: " + kindOf(v));
 }
 function set(v, name, x) {
 	if (v instanceof JMap) { v.set(name, x); return x; }
+	if (v && v.lent && v.m.getOrDefault) { call(v, "put", [name, x]); return x; } // as of props, which is a map
 	const way = "set" + name[0].toUpperCase() + name.slice(1);
 	if (v !== null && has(v, way)) { call(v, way, [x]); return x; }
 	throw fails("groovy.lang.MissingPropertyException", "No such property: " + name + " for class: " + kindOf(v));
@@ -140,6 +142,7 @@ function call(v, name, args) {
 	}
 	if (v instanceof JMap && typeof v.get(name) === "function") return v.get(name).apply(null, args);
 	if (Object.prototype.hasOwnProperty.call(m.Any, name) && v !== of) return nothing(m.Any[name].apply(null, [v].concat(args)));
+	if (v.lent) throw fails("whittle", "no " + name + "() of " + v.name + " here");
 	throw fails("groovy.lang.MissingMethodException", "No signature of method: " + kindOf(v) + "." + name + "()");
 }
 function regexp(p, flags) {

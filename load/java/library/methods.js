@@ -363,12 +363,17 @@ const m = {
 		exists(f) { return $host.isFile(f.p); },
 	},
 	URL: {
-		getHost(u) { return u.u.hostname; },
-		getPath(u) { return u.u.pathname; },
-		getQuery(u) { return u.u.search === "" ? null : u.u.search.slice(1); },
-		getProtocol(u) { return u.u.protocol.slice(0, -1); },
-		getPort(u) { return u.u.port === "" ? -1 : Number(u.u.port); },
-		toExternalForm(u) { return u.u.href; },
+		getHost(u) { return u.host; },
+		getPath(u) { return u.path; },
+		getQuery(u) { return u.query; },
+		getProtocol(u) { return u.protocol; },
+		getPort(u) { return u.port; },
+		getFile(u) { return u.file(); },
+		getRef(u) { return u.ref; },
+		getAuthority(u) { return u.authority === "" ? null : u.authority; },
+		getUserInfo(u) { const i = u.authority.lastIndexOf("@"); return i < 0 ? null : u.authority.slice(0, i); },
+		getDefaultPort(u) { return u.protocol === "https" ? 443 : u.protocol === "http" ? 80 : u.protocol === "ftp" ? 21 : -1; },
+		toExternalForm(u) { return u.text(); },
 	},
 };
 function keysOf(o) { const s = new JSet(); o.entries().forEach(function (e) { s.m.set(e[0], true); }); if (o.sorted) s.m.sorted = true; return s; }

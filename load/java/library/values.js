@@ -32,7 +32,18 @@ class Mac { constructor(n) { this.n = n; this.key = null; this.b = []; } }
 class Key { constructor(b, n) { this.b = b; this.n = n; } }
 class Reader { constructor(t) { this.lines = t.split(/\r\n|\r|\n/); if (this.lines[this.lines.length - 1] === "") this.lines.pop(); this.at = 0; } }
 class JFile { constructor(p) { this.p = p; } }
-class JURL { constructor(t) { this.u = new URL(t); } }
+class JURL {
+	constructor(t) {
+		const p = /^([a-zA-Z][a-zA-Z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#([^]*))?$/.exec(str(t).trim());
+		if (!p || !/^(https?|file|ftp|jar)$/i.test(p[1])) throw new Error(t);
+		const at = /^(?:([^]*)@)?(\[[^\]]*\]|[^:]*)(?::(\d*))?$/.exec(p[2] || "");
+		if (!at) throw new Error(t);
+		this.protocol = p[1].toLowerCase(); this.authority = p[2] || ""; this.host = at[2]; this.port = at[3] ? Number(at[3]) : -1;
+		this.path = p[3]; this.query = nothing(p[4]); this.ref = nothing(p[5]);
+	}
+	file() { return this.path + (this.query === null ? "" : "?" + this.query); }
+	text() { return this.protocol + ":" + (this.authority === "" ? "" : "//" + this.authority) + this.file() + (this.ref === null ? "" : "#" + this.ref); }
+}
 
 function key(k) { return k === null || k === undefined ? "n" : typeof k === "string" ? "s" + k : typeof k === "number" ? "i" + k : typeof k === "bigint" ? "l" + k : typeof k === "boolean" ? "b" + k : k instanceof Char ? "c" + k.c : "o" + str(k); }
 function isNumber(v) { return typeof v === "number" || typeof v === "bigint" || v instanceof Double || v instanceof Decimal; }
@@ -81,7 +92,7 @@ function str(v) {
 	if (v instanceof Thrown) return v.kind + (v.text === null ? "" : ": " + v.text);
 	if (v instanceof JFile) return v.p;
 	if (v instanceof Pattern) return v.p;
-	if (v instanceof JURL) return v.u.href;
+	if (v instanceof JURL) return v.text();
 	if (v instanceof JDate) return $host.date("EEE MMM dd HH:mm:ss", v.ms) + " UTC " + $host.date("yyyy", v.ms);
 	if (v instanceof Calls && v.m.toString && Object.prototype.hasOwnProperty.call(v.m, "toString")) return v.m.toString();
 	throw fails("whittle", "the text of an object that has none of its own");
