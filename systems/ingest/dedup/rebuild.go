@@ -41,7 +41,7 @@ func (w *Window) Rebuild(ctx context.Context, s stream.Stream, tenant func(*stre
 			continue
 		}
 		latest := uint32(0)
-		n, err := read(ctx, s, p.Name, from, end, func(e *stream.Entry) bool {
+		n, err := w.read(ctx, s, p.Name, from, end, func(e *stream.Entry) bool {
 			// A record is no older than those before it, and none is yet to come: a clock
 			// that was wrong for a while has stamped some so.
 			latest = min(max(second(e.Time), latest), present)
@@ -62,6 +62,10 @@ func (w *Window) Rebuild(ctx context.Context, s stream.Stream, tenant func(*stre
 	}
 	return learned, nil
 }
+
+// Corrupt is how many records Rebuild has met that could not be read: their ids are
+// not known.
+func (w *Window) Corrupt() uint64 { return w.corrupt }
 
 func (w *Window) capacity() int { return len(w.shards) * len(w.shards[0].ring) }
 
@@ -84,7 +88,7 @@ func newestOf(p stream.Partition, n uint64) (from, end uint64, err error) {
 
 // read returns the records from one offset up to another to learn, and counts
 // those of which it says yes.
-func read(ctx context.Context, s stream.Stream, partition string, from, end uint64, learn func(*stream.Entry) bool) (learned int, err error) {
+func (w *Window) read(ctx context.Context, s stream.Stream, partition string, from, end uint64, learn func(*stream.Entry) bool) (learned int, err error) {
 	r, err := s.Read(ctx, stream.Position{Partition: partition, Offset: strconv.FormatUint(from, 10)})
 	if err != nil {
 		return 0, err
@@ -96,6 +100,7 @@ func read(ctx context.Context, s stream.Stream, partition string, from, end uint
 		if corrupt, ok := errors.AsType[*stream.CorruptError](err); ok {
 			into[n].Position, into[n].ID = corrupt.Position, ""
 			n, err = n+1, nil
+			w.corrupt++
 		}
 		if err != nil {
 			return learned, err

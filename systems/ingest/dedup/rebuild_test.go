@@ -88,8 +88,8 @@ func TestRebuild(t *testing.T) {
 	}
 	// Of partition 0 the newest 25 of 75/3, one of which is corrupt; partition
 	// 1's are all too old.
-	if n != 24 || w.Len() != 24 || l.read > 33 {
-		t.Errorf("%d learned, %d known, %d read", n, w.Len(), l.read)
+	if n != 24 || w.Len() != 24 || l.read > 33 || w.Corrupt() != 1 {
+		t.Errorf("%d learned, %d known, %d read, %d corrupt", n, w.Len(), l.read, w.Corrupt())
 	}
 	for i := 125; i < 150; i++ {
 		want := dedup.Claim{State: dedup.Duplicate, Position: at(i)}

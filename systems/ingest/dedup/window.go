@@ -116,7 +116,8 @@ type Window struct {
 	// behind is by how many seconds the window's clock is behind: what it was rebuilt
 	// from is no older when the process starts than when the last one ended. Set
 	// before others have the window.
-	behind uint32
+	behind  uint32
+	corrupt uint64 // records that Rebuild could not read
 
 	// One lock guards all of it. A lock costs what it takes to get it from the core
 	// that had it last, and a batch takes this one twice.

@@ -48,6 +48,9 @@ func rebuild(ctx context.Context, w *dedup.Window, from stream.Stream, tenant fu
 	}
 	begun := time.Now()
 	n, err := w.Rebuild(reading, from, tenant, begun)
+	if corrupt := w.Corrupt(); corrupt > 0 {
+		log.Error("records of the stream are corrupt or missing: their ids are not known, and a duplicate of one may be kept; ingest verify names them", "records", corrupt)
+	}
 	switch {
 	case err == nil:
 		log.Info("loaded event ids from the stream", "ids", n, "took", time.Since(begun).Round(time.Millisecond))
