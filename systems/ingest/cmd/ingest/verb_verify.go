@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"whittle"
 	"whittle/systems/ingest/stream"
@@ -141,10 +142,14 @@ func judge(s streams, r *embedded.Report) error {
 	}
 	fmt.Fprintf(s.out, "%d records intact in %d segments, %d bytes read, offsets %s up to %s\n",
 		r.Records, r.Segments, r.Bytes, orNone(r.First.Offset), orNone(r.Next.Offset))
-	if r.Torn > 0 || r.Unexplained > 0 {
-		fmt.Fprintf(s.out, "%d bytes behind the last commit belong to nothing that was acknowledged\n", r.Torn+r.Unexplained)
+	if r.Torn > 0 && r.End.Missing == 0 {
+		fmt.Fprintf(s.out, "%d bytes behind the last commit belong to nothing that was acknowledged\n", r.Torn)
 	}
 	gone := printEnd(s, &r.End)
+	if gone == nil && r.Unexplained > 0 {
+		gone = whittle.Errorf(whittle.FallsShort, "%d bytes behind the last record are none, and nothing that a crash leaves: they may have been records of the last second", r.Unexplained).
+			WithHint("started on it, ingest keeps a copy of them in a file *.aside")
+	}
 	switch {
 	case r.Corrupt > 0:
 		return whittle.Errorf(whittle.FallsShort, "%d corrupt records, %d other places damaged%s", r.Corrupt, r.Damaged, also(gone)).
@@ -162,7 +167,7 @@ func judge(s streams, r *embedded.Report) error {
 // records of it are missing.
 func printEnd(s streams, e *embedded.End) *whittle.Error {
 	switch {
-	case !e.Marked:
+	case !e.Marked, e.Stale:
 	case e.Closed:
 		fmt.Fprintf(s.out, "the log was closed with its last record before offset %s\n", e.Reached.Offset)
 	default:
@@ -178,11 +183,17 @@ func missingOf(e *embedded.End) *whittle.Error {
 	case !e.Marked:
 		return whittle.Errorf(whittle.FallsShort, "there is no end mark (the file END), so that nobody can say whether records are missing at the end").
 			WithHint("it is lost, or the log was last opened by an earlier ingest: ingest started on it writes one, and warns")
+	case len(e.Misplaced) > 0:
+		return whittle.Errorf(whittle.FallsShort, "what is in %s is out of its place, and is not read", strings.Join(e.Misplaced, ", ")).
+			WithHint("was it copied or renamed, or is it another log's? The files *.segment of one log belong into one folder, each under its own name")
 	case e.Missing > 0:
 		return whittle.Errorf(whittle.FallsShort, "%d records are missing at the end of the log: it ends before offset %s, and had reached %s",
 			e.Missing, e.Next.Offset, e.Reached.Offset).WithHint(hint)
 	case e.MissingFirst > 0:
-		return whittle.Errorf(whittle.FallsShort, "%d records are missing at the beginning of the log, which were there when it was closed", e.MissingFirst).WithHint(hint)
+		return whittle.Errorf(whittle.FallsShort, "%d records are missing at the beginning of the log, which nobody dropped", e.MissingFirst).WithHint(hint)
+	case e.Stale:
+		return whittle.Errorf(whittle.FallsShort, "the end mark (the file END) is older than the log: it says %s, and the log ends before offset %s", e.Reached.Offset, e.Next.Offset).
+			WithHint("was it taken from a backup? Nobody can say whether records are missing at the end; started on it, ingest goes on behind what is there and marks it anew")
 	case e.Damaged > 0:
 		return whittle.Errorf(whittle.FallsShort, "the end mark (the file END) is damaged: it may have said that the log went further than offset %s", e.Next.Offset).
 			WithHint("nobody can say whether records are missing at the end; started on it, ingest goes on behind what is there and marks it anew")
@@ -190,10 +201,13 @@ func missingOf(e *embedded.End) *whittle.Error {
 	return nil
 }
 
-// missingIn is missingOf for who reads the log in a folder. Where that cannot be
-// looked at, the reader gets the error.
+// missingIn is missingOf for who reads the log in a folder, or says that there is
+// none. Where that cannot be looked at, the reader gets the error.
 func missingIn(dir string) error {
 	e, err := embedded.EndOf(dir)
+	if whittle.CodeOf(err) == whittle.FallsShort {
+		return err
+	}
 	if err != nil {
 		return nil //nolint:nilerr // as above
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,7 +65,22 @@ func TestVerifyMissesTheEndOfALog(t *testing.T) {
 		"all segments gone":  {func(_ string, s []string) error { return remove(s...) }, nil, 1, "0 records intact", "60 records are missing at the end of the log: it ends before offset 0, and had reached 60"},
 		"first segment gone": {func(_ string, s []string) error { return remove(s[0]) }, nil, 1, "", "records are missing at the beginning of the log"},
 		"mark gone":          {func(dir string, _ []string) error { return remove(filepath.Join(dir, "END")) }, nil, 1, "60 records intact", "there is no end mark (the file END)"},
-		"all gone":           {func(dir string, s []string) error { return remove(append(s, filepath.Join(dir, "END"))...) }, nil, 1, "", "there is no log in"},
+		"a segment twice": {func(dir string, s []string) error {
+			b, err := os.ReadFile(s[0])
+			return errors.Join(err, os.WriteFile(filepath.Join(dir, "00000000000000ff.segment"), b, 0o600))
+		}, nil, 1, "60 records intact", "in 00000000000000ff.segment is out of its place"},
+		"bytes behind the end": {func(_ string, s []string) error {
+			f, err := os.OpenFile(s[len(s)-1], os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.Write(bytes.Repeat([]byte("x"), 1024))
+			return errors.Join(err, f.Close())
+		}, nil, 1, "60 records intact", "1024 bytes behind the last record are none"},
+		"a link that leads nowhere": {func(_ string, s []string) error {
+			return errors.Join(os.Remove(s[1]), os.Symlink("nowhere", s[1]))
+		}, nil, 3, "", "is it a link that leads nowhere?"},
+		"all gone": {func(dir string, s []string) error { return remove(append(s, filepath.Join(dir, "END"))...) }, nil, 1, "", "there is no log in"},
 	} {
 		dir := closedLog(t, n)
 		segments, err := filepath.Glob(filepath.Join(dir, "*.segment"))
@@ -169,6 +185,17 @@ func TestDeadLettersSayWhatIsMissing(t *testing.T) {
 	segments, err := filepath.Glob(filepath.Join(dir, "*.segment"))
 	if err != nil || len(segments) < 2 {
 		t.Fatal(segments, err)
+	}
+	if err := errors.Join(os.Rename(segments[0], mark+".away"), os.Symlink("nowhere", segments[0])); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []func() (int, string){list, verify} {
+		if status, out := f(); status != 3 || !strings.Contains(out, "is it a link that leads nowhere?") {
+			t.Fatalf("%d %s", status, out)
+		}
+	}
+	if err := errors.Join(os.Remove(segments[0]), os.Rename(mark+".away", segments[0])); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.Remove(segments[len(segments)-1]); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 )
 
 func init() {
+	noFiles["a pipe"] = func(path string) error { return unix.Mkfifo(path, 0o600) }
 	forget = func(f *os.File) error {
 		if err := f.Sync(); err != nil { // what is dirty is not forgotten
 			return err

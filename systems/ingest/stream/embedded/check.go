@@ -51,7 +51,7 @@ func openWalk(d disk, seg *segment) (*walk, checked, file, error) {
 // order; for records that are missing one behind the other, once. more is false behind the last one.
 func (w *walk) step(corrupt func(*stream.CorruptError)) (c checked, more bool, err error) {
 	if w.next >= w.stop {
-		return c, false, nil
+		return w.rest(), false, nil
 	}
 	next, before := w.next, w.at
 	f, at, ok, err := w.find(w.end)
@@ -61,7 +61,7 @@ func (w *walk) step(corrupt func(*stream.CorruptError)) (c checked, more bool, e
 	if !ok || f.base >= w.stop {
 		c.lost(next, w.stop, corrupt)
 		w.next = w.stop
-		return c, false, nil
+		return c, true, nil
 	}
 	c.lost(next, f.base, corrupt)
 	b, err := w.slice(at, int(f.size()), w.end)
@@ -84,6 +84,20 @@ func (w *walk) step(corrupt func(*stream.CorruptError)) (c checked, more bool, e
 	}
 	c.batches, c.records, c.bytes = 1, uint64(f.count)-uint64(len(broken)), w.at-before
 	return c, true, nil
+}
+
+// rest looks at what is behind the last batch of a segment that the log did not stop
+// in: zeros.
+func (w *walk) rest() (c checked) {
+	for w.at < w.end {
+		n := min(sector, w.end-w.at)
+		b, err := w.slice(w.at, int(n), w.end)
+		if err != nil || !allZero(b) {
+			c.damaged = 1
+		}
+		w.at, c.bytes = w.at+n, c.bytes+n
+	}
+	return c
 }
 
 // lost counts the records from one offset to another, which no frame names, and
@@ -137,7 +151,7 @@ func Verify(ctx context.Context, dir string) (Report, error) {
 	if err == nil {
 		err = r.End.missed(dir)
 	}
-	return r, err
+	return r, isNotThere(err)
 }
 
 func verify(ctx context.Context, d disk) (Report, error) {

@@ -2,10 +2,12 @@ package embedded
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"whittle"
 	"whittle/internal/filelock"
@@ -24,7 +26,7 @@ func openFolder(dir string, readOnly bool) (folder, error) {
 		return "", whittle.Errorf(whittle.Invalid, "open log: no folder is given")
 	}
 	if !readOnly {
-		if err := durable.MkdirAll(dir); err != nil {
+		if err := makeFolder(dir); err != nil {
 			return "", codedf(err, "open log")
 		}
 		return folder(dir), nil
@@ -37,6 +39,30 @@ func openFolder(dir string, readOnly bool) (folder, error) {
 		return "", codedf(err, "open log")
 	}
 	return folder(dir), nil
+}
+
+// makeFolder makes a folder that is missing with an end mark in it, so that one
+// without a mark has lost it, whenever this process ends.
+func makeFolder(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return durable.MkdirAll(dir)
+	}
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := durable.MkdirAll(parent); err != nil {
+		return err
+	}
+	made, err := os.MkdirTemp(parent, filepath.Base(dir)+".new-")
+	if err == nil {
+		err = writeMark(folder(made), mark{turn: 1})
+	}
+	if err == nil {
+		err = os.Rename(made, dir)
+	}
+	if err != nil && made != "" { // the disk is full, or somebody else makes it at the same time
+		_ = os.Remove(folder(made).path(markName))
+		_ = os.Remove(made)
+	}
+	return durable.MkdirAll(dir)
 }
 
 // codedf returns an error of the file system its code.
@@ -123,8 +149,16 @@ func (d folder) Open(name string, write bool) (file, error) {
 	if write {
 		flags = os.O_RDWR
 	}
-	f, err := os.OpenFile(d.path(name), flags, 0)
+	f, err := os.OpenFile(d.path(name), flags|syscall.O_NONBLOCK, 0) // a pipe that nobody writes to is opened at once
 	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", f.Name())
+	}
+	if err != nil {
+		f.Close()
 		return nil, err
 	}
 	return diskFile{File: f}, nil

@@ -16,7 +16,7 @@ func (l *Log) follow() error {
 	}
 	l.mu.Unlock()
 	if known == 0 {
-		s, err := surveyOf(l.disk)
+		s, _, err := surveyWithEnd(l.disk)
 		if err != nil {
 			return err
 		}
@@ -40,8 +40,8 @@ func (l *Log) follow() error {
 		if err != nil {
 			return err
 		}
-		if seg == nil {
-			continue // made beforehand, and empty
+		if seg == nil || seg.misplaced {
+			continue // made beforehand and empty, or another's
 		}
 		before := grown[len(grown)-1]
 		before.next, before.end = seg.base, before.size

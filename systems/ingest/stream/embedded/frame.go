@@ -113,11 +113,18 @@ func putLabel(b []byte, segment, number uint64) {
 }
 
 func parseLabel(b []byte, number uint64) (segment uint64, ok bool) {
-	if len(b) < labelLen || string(b[:8]) != labelMagic ||
-		le.Uint32(b[24:]) != stream.Checksum(b[:24]) || le.Uint64(b[16:]) != number {
+	if is, ok := labelNumber(b); !ok || is != number {
 		return 0, false
 	}
 	return le.Uint64(b[8:]), true
+}
+
+// labelNumber is the number on a label; false where there is none.
+func labelNumber(b []byte) (number uint64, ok bool) {
+	if len(b) < labelLen || string(b[:8]) != labelMagic || le.Uint32(b[24:]) != stream.Checksum(b[:24]) {
+		return 0, false
+	}
+	return le.Uint64(b[16:]), true
 }
 
 // blanks counts the sectors that are all zeros.

@@ -39,7 +39,7 @@ func FuzzSegment(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := surveyOf(disk)
+		s, err := surveyOf(disk, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,6 +23,7 @@ type Log struct {
 	o      Options
 	disk   disk
 	lock   io.Closer // nil: read-only
+	used   bool      // somebody had opened the log before
 	intake intake
 	space  space
 
@@ -85,12 +86,13 @@ func Open(dir string, o Options) (*Log, error) {
 	l.intake.init(o.MaxBatch)
 	if o.ReadOnly {
 		if err := l.follow(); err != nil {
-			return nil, err
+			return nil, isNotThere(err)
 		}
 		l.intake.refuse(whittle.Errorf(whittle.FailedPrecondition, "the log is open for reading only"))
 		l.hold = l.first
 		return l, nil
 	}
+	l.used = wasOpened(o.disk)
 	if l.lock, err = o.disk.Lock(); err != nil {
 		return nil, err
 	}
@@ -119,7 +121,15 @@ const holdNothing = ^uint64(0)
 // recover puts in order what the last process left, and gives the number of the
 // next segment. No segment is written to again: a new one begins.
 func (l *Log) recover() (next uint64, err error) {
-	s, err := surveyOf(l.disk)
+	m, marked, damagedCount, err := readMark(l.disk)
+	if err != nil {
+		return 0, err
+	}
+	s, err := surveyOf(l.disk, m.next)
+	if err != nil {
+		return 0, err
+	}
+	beyond, err := s.beyond(l.disk)
 	if err != nil {
 		return 0, err
 	}
@@ -131,7 +141,7 @@ func (l *Log) recover() (next uint64, err error) {
 		l.first = s.segments[0].base
 		next = s.segments[len(s.segments)-1].number + 1
 	}
-	for _, n := range slices.Concat(s.empty, s.unexplained) {
+	for _, n := range slices.Concat(s.empty, s.unexplained, s.misplaced) {
 		next = max(next, n+1)
 	}
 	l.ends = end{torn: s.tail.torn, unexplained: s.tail.unexplained}
@@ -139,7 +149,10 @@ func (l *Log) recover() (next uint64, err error) {
 		l.o.Log.Warn("log was not closed; cut off what was never acknowledged", "next", l.next,
 			"torn_bytes", s.tail.torn, "unexplained_bytes", s.tail.unexplained)
 	}
-	return next, l.resume()
+	l.tell(s, m, marked, damagedCount)
+	l.marks.turn, l.began = m.turn, l.beganAt(m)
+	l.skipTo(max(m.next, beyond))
+	return next, nil
 }
 
 // Durability is local-fsync.

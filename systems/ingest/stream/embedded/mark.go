@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,14 +19,15 @@ import (
 //
 //	magic    8
 //	turn     8   the greater one counts
-//	first    8   offset of the first record, where the log is closed
+//	first    8   offset of the first record; no segment is dropped before that is on the disk
 //	next     8   every record before this offset was on the disk
 //	closed   8   bit 0: there was none behind it, and the log was closed; else there may
 //	             be. Above it: the log's time, Unix nanoseconds; 0: not known
 //	sum      4   CRC-32C of the 40 bytes before it
 //
 // It is written when the log opens, with each new segment, once a second while
-// the log grows, otherwise every ten minutes, and when it closes.
+// the log grows, otherwise every ten minutes, before segments are dropped, and when
+// it closes.
 const (
 	markName  = "END"
 	markLen   = 44
@@ -152,12 +154,13 @@ func (l *Log) markOften() {
 }
 
 // markEnd writes down how far the log has come. What it says is on the disk
-// already. Where it cannot be written, the one before it goes on to be true.
-func (l *Log) markEnd(closed bool) {
+// already. Where it cannot be written, the one before it goes on to be true. It
+// returns false when the last mark of the log was written before.
+func (l *Log) markEnd(closed bool) bool {
 	l.marks.mu.Lock()
 	defer l.marks.mu.Unlock()
 	if l.marks.closed {
-		return
+		return false
 	}
 	l.marks.closed = closed
 	l.mu.Lock()
@@ -168,38 +171,55 @@ func (l *Log) markEnd(closed bool) {
 	l.mu.Unlock()
 	if err := writeMark(l.disk, m); err != nil {
 		l.o.Log.Warn("writing the end mark failed; a later loss of the log's end may go undetected", "err", err)
-		return
+		return true
 	}
 	l.marks.turn, l.marks.next, l.marks.time = m.turn, m.next, m.time
+	return true
 }
 
-// resume takes up the mark of the life before: where records that were on the
-// disk are missing behind what is there, their offsets are not given out again.
-func (l *Log) resume() error {
-	m, ok, damagedCount, err := readMark(l.disk)
-	if err != nil {
-		return err
-	}
+// wasOpened reports whether somebody has opened the log of a folder to write it.
+func wasOpened(d disk) bool {
+	names, err := d.List()
+	return err == nil && slices.Contains(names, lockName)
+}
+
+// tell says what a log that is opened has lost.
+func (l *Log) tell(s *survey, m mark, marked bool, damagedCount uint64) {
 	if damagedCount > 0 {
 		l.o.Log.Warn("end mark is damaged", "sectors", damagedCount)
 	}
-	l.marks.turn, l.began = m.turn, l.beganAt(m)
-	if !ok && len(l.segments) > 0 {
+	e := s.end(m, m, marked)
+	switch {
+	case !marked && len(l.segments) > 0:
 		l.o.Log.Warn("log has no end mark: whether records are missing at its end is not known", "next", l.next)
+	case !marked && l.used:
+		l.o.Log.Error("the folder was a log's, and holds neither a segment nor an end mark: all of the log is gone, and its offsets begin at 0 again")
+	case e.Stale:
+		l.o.Log.Warn("end mark is older than the log: whether records are missing at its end is not known", "mark", m.next, "next", l.next)
 	}
-	if !ok || m.next <= l.next {
-		return nil
+	if e.MissingFirst > 0 {
+		l.o.Log.Error("records are missing at the beginning of the log", "missing", e.MissingFirst, "first", l.first)
 	}
-	l.ends.missing = m.next - l.next
+	for _, name := range e.Misplaced {
+		l.o.Log.Error("a segment is out of its place: its records are not read", "file", name)
+	}
+}
+
+// skipTo gives out no offset before reached: records that were on the disk have them,
+// and are missing behind what is there.
+func (l *Log) skipTo(reached uint64) {
+	if reached <= l.next {
+		return
+	}
+	l.ends.missing = reached - l.next
 	l.o.Log.Error("acknowledged records are missing at the end of the log; new records get offsets behind them",
-		"missing", l.ends.missing, "from", l.next, "next", m.next)
+		"missing", l.ends.missing, "from", l.next, "next", reached)
 	if n := len(l.segments); n > 0 {
-		l.segments[n-1].next = m.next // its readers learn which are lost
+		l.segments[n-1].next = reached // its readers learn which are lost
 	} else {
-		l.first = m.next
+		l.first = reached
 	}
-	l.next = m.next
-	return nil
+	l.next = reached
 }
 
 // End is what is known of how far a log went.
@@ -216,10 +236,16 @@ type End struct {
 	// the disk.
 	Reached stream.Position
 	// Missing is how many records up to Reached are not there at the end of the
-	// log, and MissingFirst how many of a closed log are not at its beginning.
+	// log, and MissingFirst how many are not at its beginning that nobody dropped.
 	Missing, MissingFirst uint64
 	// Damaged is how many of the mark's two sectors are damaged.
 	Damaged uint64
+	// Stale says that the mark is of before the log's last segments or of before it
+	// was last opened, as one out of a backup: it says nothing of the end.
+	Stale bool
+	// Misplaced are the files of segments that were renamed, copied or swapped, or are
+	// of another log. They are not read.
+	Misplaced []string
 
 	nothing bool // there is neither a segment nor a mark
 }
@@ -234,7 +260,16 @@ func EndOf(dir string) (End, error) {
 	if err == nil {
 		err = e.missed(dir)
 	}
-	return e, err
+	return e, isNotThere(err)
+}
+
+// isNotThere says of a file in the log's folder that is no file what it is, lest it
+// be taken for a folder that is not there.
+func isNotThere(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return whittle.Errorf(whittle.Unavailable, "%v", err).WithHint("its name is there: is it a link that leads nowhere?")
 }
 
 // missed is an error where the folder has no log at all.
@@ -253,7 +288,7 @@ func surveyWithEnd(d disk) (*survey, End, error) {
 		if err != nil {
 			return nil, End{}, err
 		}
-		s, err := surveyOf(d)
+		s, err := surveyOf(d, m.next)
 		if err != nil && tries > 0 && errors.Is(err, fs.ErrNotExist) {
 			continue // a log in use may drop a segment under the survey
 		}
@@ -266,29 +301,58 @@ func surveyWithEnd(d disk) (*survey, End, error) {
 		}
 		if err == nil {
 			damagedCount = min(damagedCount, damagedAgain) // it may have been read while it was written
+		} else {
+			again = m
 		}
-		e := s.end(m, ok)
+		if s.tail.unexplained > 0 && tries > 0 {
+			time.Sleep(settleWait) // it may have been read while it was written
+			continue
+		}
+		e := s.end(m, again, ok)
 		e.Damaged = damagedCount
 		e.nothing = !ok && damagedCount == 0 && len(s.segments)+len(s.empty)+len(s.unexplained) == 0
 		return s, e, nil
 	}
 }
 
-// end compares what is there with what the mark says.
-func (s *survey) end(m mark, ok bool) End {
+// settleWait is how long a batch may take to be written that was met half way.
+const settleWait = 20 * time.Millisecond
+
+// end compares what is there with what the mark says, as it was before the survey and
+// after it.
+func (s *survey) end(m, after mark, ok bool) End {
 	next := s.next()
 	if len(s.segments) == 0 && ok && m.closed && m.first == m.next {
 		next = m.next // it was closed empty
 	}
 	e := End{Next: position(next), Marked: ok, Reached: position(m.next), Closed: ok && m.closed && m.next >= next}
+	for _, number := range s.misplaced {
+		e.Misplaced = append(e.Misplaced, segmentName(number))
+	}
 	if !ok {
 		return e
 	}
 	if m.next > next {
 		e.Missing = m.next - max(next, m.first)
 	}
-	if e.Closed && len(s.segments) > 0 && s.segments[0].base > m.first {
-		e.MissingFirst = s.segments[0].base - m.first
+	n := len(s.segments)
+	if n > 0 && s.segments[0].base > after.first {
+		e.MissingFirst = s.segments[0].base - after.first
 	}
+	// A log that is opened is marked before anything is added, and so is each segment
+	// that is made, once there is a record in the one before it.
+	e.Stale = after.closed && after.next < next || n > 1 && after.next <= s.segments[n-2].base
 	return e
+}
+
+// beyond is the offset behind the last record of the misplaced segments.
+func (s *survey) beyond(d disk) (next uint64, err error) {
+	for _, number := range s.misplaced {
+		var one survey
+		if err := one.readLast(d, number); err != nil {
+			return 0, err
+		}
+		next = max(next, one.next())
+	}
+	return next, nil
 }

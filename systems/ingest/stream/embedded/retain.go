@@ -75,6 +75,9 @@ func (l *Log) discard() error {
 	doomed := l.removing
 	l.removing = nil
 	l.mu.Unlock()
+	if len(doomed) > 0 && !l.markEnd(false) {
+		return nil // the log is closed, and its last mark says that they are there; the next life drops them
+	}
 	var (
 		bytes int64
 		err   error

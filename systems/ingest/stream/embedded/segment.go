@@ -20,6 +20,8 @@ type segment struct {
 	end    int64  // where its last batch ends
 	size   int64  // of the file
 	began  int64  // when its first batch was committed, Unix nanoseconds
+
+	misplaced bool // its label has another number
 }
 
 const segmentSuffix = ".segment"
@@ -54,26 +56,32 @@ type survey struct {
 	last        frame    // the last batch, at lastAt; its sync may not have returned
 	lastAt      int64
 	tail        tail
-	doubt       bool // the last segment with records has something strange behind them
+	doubt       bool     // the last segment with records has something strange behind them
+	misplaced   []uint64 // segments that are not where their label or their offsets say
+	reached     uint64   // every record before it was on the disk, by the end mark
 }
 
 // probe is how much is read to look at a segment's beginning.
 const probe = 16 << 10
 
 // surveyOf looks at each segment's first batch, and at every frame of the last
-// one.
-func surveyOf(d disk) (*survey, error) {
+// one. What was on the disk before reached is not taken for a write that was cut
+// short.
+func surveyOf(d disk, reached uint64) (*survey, error) {
 	names, err := d.List()
 	if err != nil {
 		return nil, codedf(err, "list segments")
 	}
 	numbers := segmentNumbers(names)
-	s := &survey{}
+	s := &survey{reached: reached}
 	for len(numbers) > 0 && len(s.segments) == 0 {
 		last := numbers[len(numbers)-1]
 		numbers = numbers[:len(numbers)-1]
 		if err := s.readLast(d, last); err != nil {
 			return nil, err
+		}
+		if len(s.segments) > 0 && s.segments[0].misplaced {
+			s = &survey{reached: reached, empty: s.empty, unexplained: s.unexplained, misplaced: append(s.misplaced, last)}
 		}
 	}
 	for _, number := range slices.Backward(numbers) {
@@ -83,12 +91,29 @@ func surveyOf(d disk) (*survey, error) {
 		}
 		// One whose first offset is also the next one's was given up when the
 		// disk failed, before anything in it was acknowledged.
-		if after := s.segments[0]; seg != nil && seg.base < after.base {
-			seg.next = after.base
+		switch {
+		case seg == nil:
+		case seg.misplaced:
+			s.misplaced = append(s.misplaced, number)
+		case seg.base < s.segments[0].base:
+			seg.next = s.segments[0].base
 			s.segments = slices.Insert(s.segments, 0, seg)
+		case seg.base > s.segments[0].base || seg.id == s.segments[0].id:
+			s.misplaced = append(s.misplaced, number)
 		}
 	}
+	s.keepTorn()
 	return s, nil
+}
+
+// keepTorn has what is left of batches that were on the disk be kept aside: they
+// look as if they had been cut short.
+func (s *survey) keepTorn() {
+	if s.tail.torn == 0 || s.next() >= s.reached {
+		return
+	}
+	s.doubt = true
+	s.unexplained, s.empty = append(s.unexplained, s.empty...), nil
 }
 
 func (s *survey) next() uint64 {
@@ -114,7 +139,10 @@ func openSegment(d disk, number uint64) (*segment, file, error) {
 	if !ok {
 		return nil, f, nil
 	}
-	return &segment{number: number, id: id, size: size}, f, nil
+	label := make([]byte, labelLen)
+	_, _ = f.ReadAt(label, 0) // where it cannot be read, the frames count
+	labelled, ok := labelNumber(label)
+	return &segment{number: number, id: id, size: size, misplaced: ok && labelled != number}, f, nil
 }
 
 // readFirst reads the segment's label and its first batch's frame.
@@ -179,7 +207,7 @@ func (s *survey) readLast(d disk, number uint64) error {
 			s.last = frame{}
 		} else if at, ok := walk.hides(s.lastAt, seg.end); ok {
 			return unreadable(number, at)
-		} else if c, _, _ := examine(&s.last, b); c == torn {
+		} else if c, _, _ := examine(&s.last, b); c == torn && s.last.base >= s.reached {
 			cut = true
 			s.tail.torn += s.last.size()
 			seg.end, seg.next = s.lastAt, s.last.base
