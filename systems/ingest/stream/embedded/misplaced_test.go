@@ -42,9 +42,9 @@ func grown(t *testing.T, n int, closed bool) (half, whole *fakeDisk) {
 	return half, whole
 }
 
-// told is what Verify and the log of an Open say of a disk. Nothing is said of one
+// reported is what Verify and the log of an Open say of a disk. Nothing is said of one
 // that is whole.
-func told(t *testing.T, d *fakeDisk) (Report, string) {
+func reported(t *testing.T, d *fakeDisk) (Report, string) {
 	t.Helper()
 	r, err := verify(t.Context(), d)
 	if err != nil {
@@ -67,7 +67,7 @@ func told(t *testing.T, d *fakeDisk) (Report, string) {
 func TestAnEarlierMarkPutBack(t *testing.T) {
 	for _, closed := range []bool{true, false} {
 		half, whole := grown(t, 80, closed)
-		if r, log := told(t, whole); r.End.Stale || strings.Contains(log, "older than") {
+		if r, log := reported(t, whole); r.End.Stale || strings.Contains(log, "older than") {
 			t.Fatalf("closed %v, whole: %+v, %s", closed, r.End, log)
 		}
 		names := segmentsOf(whole)
@@ -77,7 +77,7 @@ func TestAnEarlierMarkPutBack(t *testing.T) {
 			for _, name := range names[len(names)-gone:] {
 				delete(d.seen, name)
 			}
-			if r, log := told(t, d); !r.End.Stale || !strings.Contains(log, "end mark is older than the log") {
+			if r, log := reported(t, d); !r.End.Stale || !strings.Contains(log, "end mark is older than the log") {
 				t.Errorf("closed %v, %d segments gone: %+v, %s", closed, gone, r.End, log)
 			}
 		}
@@ -98,7 +98,7 @@ func TestTheBeginningOfAKilledLogIsMissed(t *testing.T) {
 	} {
 		d := copied(disk)
 		lose(d)
-		if r, log := told(t, d); r.End.MissingFirst == 0 || !strings.Contains(log, "records are missing at the beginning of the log") {
+		if r, log := reported(t, d); r.End.MissingFirst == 0 || !strings.Contains(log, "records are missing at the beginning of the log") {
 			t.Errorf("%s: %+v, %s", name, r.End, log)
 		}
 	}
@@ -167,7 +167,7 @@ func TestSegmentsOutOfTheirPlace(t *testing.T) {
 	} {
 		d := copied(disk)
 		c.misplace(d)
-		r, log := told(t, d)
+		r, log := reported(t, d)
 		if r.Corrupt+r.Damaged+r.End.Missing == 0 && len(r.End.Misplaced) == 0 && !r.End.Stale && r.End.Marked {
 			t.Errorf("%s: Verify finds nothing: %+v", name, r)
 		}
