@@ -66,6 +66,10 @@ func urlAdvice(s string, schemes []string) string {
 		return "it has spaces or an end of line around it: write " + trimmed
 	case strings.Trim(s, "“”„‘’«»") != s:
 		return `its quotes are a part of the text: write "`
+	case shellName(s) != "":
+		return "an environment variable is written ${NAME}: write ${" + shellName(s) + "}"
+	case strings.Contains(s, "[") && strings.Contains(s, "%") && !strings.Contains(s, "%25"):
+		return "the zone of an address is behind %25: write " + strings.Replace(s, "%", "%25", 1)
 	case strings.Contains(s, "{{") || strings.Contains(s, "<%"):
 		return "a template is filled in before whittle reads it; an environment variable is written ${NAME}"
 	case strings.Contains(s, ","):
@@ -102,6 +106,18 @@ func urlAdvice(s string, schemes []string) string {
 		return "write " + scheme + "://" + rest + ", or " + scheme + "://" + rest + ":PORT"
 	}
 	return "write " + schemes[0] + "://HOST:PORT"
+}
+
+var otherVariable = regexp.MustCompile(`^(?:\$([A-Za-z_]\w*)|\$\(([A-Za-z_]\w*)\)|%([A-Za-z_]\w*)%)$`)
+
+// shellName is the variable that a text is in the spelling of a shell, Make, Kubernetes or
+// Windows; "": it is none.
+func shellName(s string) string {
+	m := otherVariable.FindStringSubmatch(s)
+	if m == nil {
+		return ""
+	}
+	return m[1] + m[2] + m[3]
 }
 
 // bracketed says how an IPv6 address is written that stands without its brackets, in a URL or
@@ -235,12 +251,17 @@ func (o *object) networks(key string) (nets []netip.Prefix) {
 
 // parseNetwork reads "10.0.0.0/8" or one address.
 func parseNetwork(s string) (netip.Prefix, error) {
-	if ip, err := netip.ParseAddr(s); err == nil && ip.Zone() == "" {
+	if ip, err := netip.ParseAddr(s); err == nil && ip.Is4In6() {
+		return netip.Prefix{}, fmt.Errorf("%s is an IPv4 address in IPv6's form, and is none of clients': write %s", quote(s), ip.Unmap())
+	} else if err == nil && ip.Zone() == "" {
 		return netip.PrefixFrom(ip, ip.BitLen()), nil
 	}
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
 		return netip.Prefix{}, fmt.Errorf("%s is not a network: write 10.0.0.0/8 or 127.0.0.1", quote(s))
+	}
+	if bits := p.Bits() - 96; p.Addr().Is4In6() && bits >= 0 {
+		return netip.Prefix{}, fmt.Errorf("%s are IPv4 addresses in IPv6's form, and are none of clients': write %s", quote(s), netip.PrefixFrom(p.Addr().Unmap(), bits).Masked())
 	}
 	if p != p.Masked() {
 		return netip.Prefix{}, fmt.Errorf("%s is an address in a network: write %s for the network, or %s for the address alone", quote(s), p.Masked(), p.Addr())

@@ -266,6 +266,11 @@ func (r *reader) checkWarnings(f *File) {
 			r.warn(field+".dry_run", "%s has an underscore, and many servers drop such headers and would mean it; write a header such as X-Dry-Run", d.Header)
 		}
 		r.warnLimits(field, &route)
+		for j, path := range route.Compare.Ignore {
+			if slices.Contains([]string{"$", "$.*", "$..*", "$[*]"}, path) {
+				r.warn(fmt.Sprintf("%s.compare.ignore[%d]", field, j), "%s is all of the body, so nothing of it is compared, and EQUIVALENT says nothing of it; write the paths that may differ", path)
+			}
+		}
 		if !route.Rollout.Auto && route.Rollout.Retry > 0 {
 			r.warn(field+".rollout.retry", "has no effect with auto: false")
 		}
@@ -405,6 +410,36 @@ func (r *reader) warnMatch(field string, m *whittle.Match) {
 			r.warn(field, "clients resolve %s in a path before they send it, so hardly a request has this one: write %s", part, urlpath.Clean(escapedDot.ReplaceAllString(m.Pattern, ".")))
 			return
 		}
+	}
+}
+
+// checkNames refuses a header that is taken off users' requests and is needed for something
+// else.
+func (r *reader) checkNames(f *File) {
+	for i := range f.Routes {
+		route, field := &f.Routes[i], fmt.Sprintf("routes[%d]", i)
+		if d := route.DryRun; d != nil {
+			r.checkName(f, route, field+".dry_run", d.Header)
+			if p := route.Rollout.Preview; p != nil && p.Header == d.Header {
+				r.failField(field+".dry_run", "%s is the header of a preview; write another one", d.Header)
+			}
+		}
+		if p := route.Rollout.Preview; p != nil {
+			r.checkName(f, route, field+".rollout.preview.header", p.Header)
+		}
+	}
+}
+
+func (r *reader) checkName(f *File, route *whittle.Route, field, header string) {
+	by := route.Rollout.Sticky
+	switch {
+	case r.failed(field):
+	case route.Match.HeaderName == header:
+		r.failField(field, "%s is taken off users' requests, and is the condition of this route: write another header", header)
+	case by.By == "header" && by.Name == header:
+		r.failField(field, "%s is taken off users' requests, and is what they are known by (sticky_by): write another header", header)
+	case f.Access != nil && f.Access.RequestID == header:
+		r.failField(field, "%s is taken off users' requests, and names them (access.request_id): write another header", header)
 	}
 }
 

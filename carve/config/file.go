@@ -253,6 +253,7 @@ func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File 
 		r.checkFiles(f)
 		r.checkRedirects(f)
 		r.checkUnderscores(f)
+		r.checkNames(f)
 		r.checkWarnings(f)
 	}
 	sortProblems(r.warnings)

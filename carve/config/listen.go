@@ -261,6 +261,9 @@ func parseMode(s string) (fs.FileMode, error) {
 	if err != nil || n > 0o777 || len(s) != 4 {
 		return 0, fmt.Errorf("%s is not a mode: write \"0660\"", quote(s))
 	}
+	if n == 0 {
+		return 0, fmt.Errorf("%s lets nobody in: write \"0660\"", quote(s))
+	}
 	return fs.FileMode(n), nil
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -117,9 +118,13 @@ func (r *reader) sides(o *object, key string, s *whittle.SideQuery, both bool) b
 		return true
 	}
 	c, _ := r.object(n, o.sub(key), want)
-	labelled := read(c, "query", "a query in PromQL", &s.Both, parseQuery)
+	query := parseQuery
+	if both { // of a test
+		query = parseCounter
+	}
+	labelled := read(c, "query", "a query in PromQL", &s.Both, query)
 	named := c.text("label", &s.Label)
-	parse := parseQuery
+	parse := query
 	if labelled || named {
 		parse = func(s string) (string, error) { return s, nil }
 	}
@@ -144,7 +149,57 @@ func parseQuery(s string) (string, error) {
 	if s == "" || len(s) > maxQueryText {
 		return "", fmt.Errorf("%s is not a query: write PromQL such as sum(orders_failed_total), at most 4 KiB", quote(s))
 	}
+	if open := unclosed(s); open != "" {
+		return "", fmt.Errorf("%s is not a query: %s has no counterpart", quote(s), open)
+	}
 	return s, nil
+}
+
+// unclosed gives the first bracket or quote of a query without its counterpart; "": there is
+// none.
+func unclosed(s string) string {
+	var open []byte
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '(', '[', '{':
+			open = append(open, c)
+		case ')', ']', '}':
+			if len(open) == 0 || open[len(open)-1] != c-1 && open[len(open)-1] != c-2 {
+				return string(c)
+			}
+			open = open[:len(open)-1]
+		case '"', '\'', '`':
+			end := i + 1
+			for end < len(s) && s[end] != c {
+				if s[end] == '\\' && c != '`' {
+					end++
+				}
+				end++
+			}
+			if i = end; end >= len(s) {
+				return string(c)
+			}
+		case '#': // a comment
+			for i < len(s) && s[i] != '\n' {
+				i++
+			}
+		}
+	}
+	if len(open) > 0 {
+		return string(open[0])
+	}
+	return ""
+}
+
+var rateOf = regexp.MustCompile(`\b(rate|irate|increase|delta)\s*\(`)
+
+// parseCounter reads a query for a count of events.
+func parseCounter(s string) (string, error) {
+	s, err := parseQuery(s)
+	if m := rateOf.FindStringSubmatch(s); m != nil && err == nil {
+		return "", fmt.Errorf("%s: %s() is no counter, and a test goes by what is counted from one reading to the next: write the counter itself, such as sum(errors_total)", quote(s), m[1])
+	}
+	return s, err
 }
 
 // checkQueries holds that there is a server for them.

@@ -101,6 +101,10 @@ type object struct {
 // The path is empty for the file itself.
 func (r *reader) object(n *node, path, want string) (o *object, ok bool) {
 	if n.kind != isMapping {
+		if key, value, ok := strings.Cut(n.text, ":"); ok && n.plain && isKey(key) && value != "" && !strings.HasPrefix(value, "//") {
+			r.fail(n.at, path, "%s is a single value, without a space after its colon; write %s: %s", quote(n.text), key, value)
+			return nil, false
+		}
 		r.fail(n.at, path, "this is %s; write %s", n.kind, want)
 		return nil, false
 	}
@@ -145,12 +149,20 @@ func (o *object) done() {
 			o.r.fail(e.at, o.sub(e.key), "was renamed; write %s", now)
 			continue
 		}
-		if near := closest(e.key, o.known); near != "" {
-			o.r.fail(e.at, o.sub(e.key), "unknown field; did you mean %s?", near)
+		if strings.ContainsFunc(e.key, func(c rune) bool { return c != ' ' && unicode.IsSpace(c) || isUnseen(c) }) {
+			o.r.fail(e.at, o.sub(strconv.QuoteToASCII(e.key)), "unknown field; it has a character that only looks like a space, or like nothing: write spaces")
 			continue
 		}
-		if strings.ContainsFunc(e.key, func(c rune) bool { return c != ' ' && unicode.IsSpace(c) || c == '\u200b' || c == '\ufeff' }) {
-			o.r.fail(e.at, o.sub(e.key), "unknown field; it has a character that only looks like a space: write spaces")
+		if none := noSetting[plainKey(e.key)]; none != "" {
+			o.r.fail(e.at, o.sub(e.key), "unknown field; %s", none)
+			continue
+		}
+		if near := closest(e.key, o.known); near != "" {
+			if strings.ContainsFunc(e.key, func(c rune) bool { return c >= 0x80 }) {
+				o.r.fail(e.at, o.sub(e.key), "unknown field; did you mean %s? It has letters of another alphabet: %s", near, strconv.QuoteToASCII(e.key))
+				continue
+			}
+			o.r.fail(e.at, o.sub(e.key), "unknown field; did you mean %s?", near)
 			continue
 		}
 		there, here := elsewhere(e.key, o.path, o.known), "here stand: "+strings.Join(o.known, ", ")
@@ -163,6 +175,8 @@ func (o *object) done() {
 		o.r.fail(e.at, o.sub(e.key), "unknown field; %s", there)
 	}
 }
+
+func isKey(s string) bool { return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == "" }
 
 // get finds a field's value, and notes that the field exists.
 func (o *object) get(key string) (*node, bool) {

@@ -69,8 +69,14 @@ func (r *reader) redact(o *object, d *Redact) {
 		}
 		return nil
 	}
-	c.texts("headers", "names such as X-Tenant", &d.Headers, name)
-	c.texts("fields", "names such as phone_number", &d.Fields, name)
+	whole := func(s string) error {
+		if strings.ContainsAny(s, "*?^$|\\()") {
+			return fmt.Errorf("%s: a name is compared as a whole, and its signs are left out: write each name, or a pattern under patterns", quote(s))
+		}
+		return name(s)
+	}
+	c.texts("headers", "names such as X-Tenant", &d.Headers, whole)
+	c.texts("fields", "names such as phone_number", &d.Fields, whole)
 	c.texts("paths", "JSON paths such as $.user.phone", &d.Paths, jsonPath)
 	c.texts("patterns", "regular expressions", &d.Patterns, name)
 	c.texts("keep", "names such as nextPageToken, or shape-email", &d.Keep, name)

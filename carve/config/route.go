@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"whittle"
 	"whittle/internal/http1"
@@ -119,8 +120,12 @@ func parseMatch(s string) (whittle.Match, error) {
 		return m, err
 	}
 	switch {
+	case strings.ContainsFunc(m.Pattern, isUnseen):
+		return m, fmt.Errorf("%s has a character in it that nobody sees: leave it out, or write it as clients send it, such as %%C2%%AD", quote(s))
 	case m.Pattern == "" || len(strings.Fields(m.Pattern)) > 1:
 		return m, fmt.Errorf("%s is not a match: write POST /Count, or /Count for every method", quote(s))
+	case hostBefore(m.Pattern) != "":
+		return m, fmt.Errorf("%s: the path does not begin with /, and a route goes by method and path, whatever the host: write %s", quote(s), strings.TrimSpace(m.Method+" "+hostBefore(m.Pattern)))
 	case !strings.HasPrefix(m.Pattern, "/"):
 		return m, fmt.Errorf("%s: the path does not begin with /: write POST /Count, or /Count for every method", quote(s))
 	case m.Method == "*" || strings.EqualFold(m.Method, "ANY") || strings.EqualFold(m.Method, "ALL"):
@@ -143,6 +148,23 @@ func parseMatch(s string) (whittle.Match, error) {
 	return m, nil
 }
 
+// isUnseen reports whether a character shows nothing of itself.
+func isUnseen(c rune) bool { return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) }
+
+// hostBefore gives the path behind a host, as in example.com/a and http://example.com/a; "":
+// there is no host.
+func hostBefore(pattern string) string {
+	_, rest, url := strings.Cut(pattern, "://")
+	if !url {
+		rest = pattern
+	}
+	host, path, ok := strings.Cut(rest, "/")
+	if name, _, _ := strings.Cut(host, ":"); !ok || !url && !strings.Contains(name, ".") || name == "" || hostFault(name) != "" {
+		return ""
+	}
+	return "/" + path
+}
+
 // methodLetters are those of every registered method. A token may have others,
 // but "GET|POST" is one as well, and no request has that method.
 const methodLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -153,6 +175,12 @@ func parseHeader(s string) ([2]string, error) {
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 	if !ok || !http1.IsToken(name) || value == "" || !http1.IsValue(value) {
 		return [2]string{}, fmt.Errorf("%s is not a header condition: write NAME=VALUE, such as X-Beta=1", quote(s))
+	}
+	if strings.ContainsAny(name[len(name)-1:], "!~^$*") || value[0] == '=' {
+		return [2]string{}, fmt.Errorf("%s: a condition is that a header has a value: write NAME=VALUE, such as X-Beta=1", quote(s))
+	}
+	if strings.ContainsFunc(value, isUnseen) {
+		return [2]string{}, fmt.Errorf("%s has a character in it that nobody sees: leave it out", quote(s))
 	}
 	name = textproto.CanonicalMIMEHeaderKey(name)
 	if slices.Contains(unseen, name) {
@@ -303,7 +331,11 @@ func jsonPath(s string) error {
 	if s == "" {
 		return errors.New("is empty; write a JSON path such as $.id")
 	}
-	return fmt.Errorf("%s is not a JSON path: write $.%s", quote(s), strings.TrimLeft(s, ".$"))
+	path := strings.TrimLeft(s, ".$")
+	if strings.HasPrefix(s, "/") { // JSON Pointer
+		path = strings.ReplaceAll(s[1:], "/", ".")
+	}
+	return fmt.Errorf("%s is not a JSON path: write $.%s", quote(s), path)
 }
 
 // Where a preview token is looked for by default.

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -37,7 +38,9 @@ func (r *reader) server(o *object, f *File, files folder) {
 		r.fail(top, "monolith", "is missing; write monolith: http://127.0.0.1:3000, the server that responds today")
 	}
 	f.State = files.path("whittle.db")
-	o.file("state", &f.State, files)
+	if o.file("state", &f.State, files) && strings.HasSuffix(f.State, ":memory:") {
+		r.failField("state", "%s would be a file of that name, and state is kept in one, over restarts: write one such as whittle.db", quote(f.State))
+	}
 	f.Limits = Limits{
 		Connections: 16_384, HeaderBytes: 64 << 10, BodyBytes: -1, CopyBytes: 96 * mib,
 		BufferBytes: 256 * kib, BuffersBytes: 64 * mib, Streams: 250,
@@ -224,14 +227,37 @@ func (r *reader) access(o *object, f *File, files folder) {
 	f.Access = defaultAccess()
 	f.Access.RequestID = "X-Request-Id"
 	a.file("file", &f.Access.File, files)
+	for _, e := range a.n.entries {
+		if e.key == "file" {
+			r.noDevice(e.value, a.sub("file"))
+		}
+	}
 	if n, given := a.get("fields"); given {
 		r.fields(a, n, f.Access)
 	}
-	a.count("sample", &f.Access.Sample, 1, 1_000_000)
+	read(a, "sample", "a whole number", &f.Access.Sample, func(s string) (int, error) {
+		if share, err := parsePercent(s); err == nil && share > 0 {
+			return 0, fmt.Errorf("%s is not a whole number: one in so many is logged, so write %d", quote(s), int(math.Round(1/share)))
+		}
+		return parseCount(s, 1, 1_000_000)
+	})
 	if n, given := a.get("request_id"); given {
 		r.requestID(a, n, f.Access)
 	}
 	a.done()
+}
+
+// noDevice refuses what other servers take for something else than a file of that name.
+func (r *reader) noDevice(n *node, path string) {
+	switch s := n.text; {
+	case n.kind != isScalar:
+	case s == "-" || s == "stdout" || s == "stderr":
+		r.fail(n.at, path, "%s would be a file of that name: leave it out for the log, which is standard error, or write /dev/stdout", quote(s))
+	case strings.HasPrefix(s, "syslog:"):
+		r.fail(n.at, path, "%s would be a file of that name: leave it out for the log, which systemd hands on", quote(s))
+	case s == "off" || s == "false":
+		r.fail(n.at, path, "%s would be a file of that name: leave access: out, so that requests are not logged", quote(s))
+	}
 }
 
 func (r *reader) fields(a *object, n *node, into *Access) {
@@ -268,8 +294,13 @@ func (r *reader) requestID(a *object, n *node, into *Access) {
 }
 
 func parseFieldName(s string) (string, error) {
-	if !http1.IsToken(s) {
+	switch {
+	case !http1.IsToken(s):
 		return "", fmt.Errorf("%s is not the name of a header: write X-Request-ID", quote(s))
+	case slices.Contains([]string{"true", "false", "yes", "no", "on", "none"}, strings.ToLower(s)):
+		return "", fmt.Errorf("%s would be the name of the header: write X-Request-ID, or request_id: off", quote(s))
+	case strings.Contains(s, "_"):
+		return "", fmt.Errorf("%s has an underscore, and many servers drop such headers: write X-Request-ID", quote(s))
 	}
 	switch name := http.CanonicalHeaderKey(s); name {
 	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Cdn-Loop", "Forwarded":

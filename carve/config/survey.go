@@ -145,7 +145,7 @@ const maxPlaces = 3
 // elsewhere says what to write in the place of a key that a mapping does not have: the
 // name that it has here, or where it belongs; "": nobody knows.
 func elsewhere(key, path string, known []string) string {
-	plain := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
+	plain := plainKey(key)
 	if path == "" && notConfigs[plain] != "" {
 		return notConfigs[plain]
 	}
@@ -183,6 +183,22 @@ var notConfigs = map[string]string{
 	"apiversion": "this looks like an object of Kubernetes: the config stands in a ConfigMap's data, as a text of its own",
 }
 
+// noSetting has, without dashes and in lower case, what other gateways have a key for, and
+// what it is here.
+var noSetting = func() map[string]string {
+	const again = "there is none for it: what may be sent twice is sent again by itself"
+	const kept = "there is none for it: connections are kept by themselves, and max_age and max_requests bound them"
+	return map[string]string{
+		"retries": again, "maxretries": again, "numretries": again, "retryon": again, "retrypolicy": again, "proxynextupstream": again,
+		"keepalive": kept, "keepalives": kept, "maxidleconns": kept, "maxidleconnections": kept,
+	}
+}()
+
+// plainKey is a key without dashes and in lower case.
+func plainKey(key string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
+}
+
 // calledHere has what other gateways call something, without dashes and in lower case, and
 // what it is called here: of several names the one that the mapping has, else the last.
 var calledHere = words(map[string]string{
@@ -191,7 +207,7 @@ var calledHere = words(map[string]string{
 		cluster clusters loadbalancer to destination addr hostport urls replacement legacy`,
 	"listen":       "listeners entrypoints port ports bind frontend",
 	"match routes": "location path method rule prefix uri route routers locations virtualhosts routeconfig paths rules",
-	"steps rollout.steps routes[].rollout.steps":             "weight weights stepweight stepweights maxweight setweight percentage canary",
+	"steps rollout.steps routes[].rollout.steps":             "weight weights stepweight stepweights maxweight setweight percent percentage canary",
 	"hold rollout.hold routes[].rollout.hold":                "interval stepinterval pause",
 	"rollout routes[].rollout":                               "analysis strategy",
 	"guard routes[].guard":                                   "threshold thresholds",
@@ -215,8 +231,8 @@ var calledHere = words(map[string]string{
 	"ca tls.ca monolith.tls.ca":                            "rootcas cafile",
 	"server_name tls.server_name monolith.tls.server_name": "sni",
 	"host monolith.host":                                   "passhostheader",
-	"consecutive eject.consecutive":                        "consecutive5xx",
-	"time eject.time":                                      "baseejectiontime",
+	"consecutive eject.consecutive":                        "consecutive5xx maxfails",
+	"time eject.time":                                      "baseejectiontime failtimeout",
 	"share eject.share":                                    "maxejectionpercent",
 	"access":                                               "accesslog",
 	"log":                                                  "errorlog logging",

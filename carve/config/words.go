@@ -121,12 +121,38 @@ func parseDuration(s string, least, most time.Duration) (time.Duration, error) {
 		} else if plain == nil {
 			return 0, fmt.Errorf("%s is out of range: from %s to %s", quote(s), units.Span(least), units.Span(most))
 		}
-		return 0, fmt.Errorf("%s is not a duration: write 30s, 500ms, 2m or 24h", quote(s))
+		return 0, fmt.Errorf("%s is not a duration: write %s", quote(s), plainDuration(s, least, most))
 	}
 	if err != nil || d < least || d > most {
 		return 0, fmt.Errorf("%s is out of range: from %s to %s", quote(s), units.Span(least), units.Span(most))
 	}
 	return d, nil
+}
+
+// spoken are the units that people write, and what they are here.
+var spoken = map[string]string{
+	"sec": "s", "secs": "s", "second": "s", "seconds": "s", "s": "s", "min": "m", "mins": "m", "minute": "m", "minutes": "m", "m": "m",
+	"hr": "h", "hrs": "h", "hour": "h", "hours": "h", "h": "h", "ms": "ms", "msec": "ms", "millis": "ms", "milliseconds": "ms",
+}
+
+// plainDuration says how a duration is written that stands in other words: 7d, 5 sec, 1:30.
+func plainDuration(s string, least, most time.Duration) string {
+	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz ")
+	unit := strings.TrimSpace(s[len(digits):])
+	if n, err := strconv.Atoi(digits); err == nil && n > 0 && n < 100_000 {
+		plain := digits + spoken[unit]
+		if days := map[string]int{"d": 1, "day": 1, "days": 1, "w": 7, "week": 7, "weeks": 7}[unit]; days > 0 {
+			plain = fmt.Sprintf("%dh", 24*days*n)
+		}
+		if d, err := time.ParseDuration(plain); err == nil && d >= least && d <= most {
+			return plain
+		}
+	}
+	var a, b int
+	if n, err := fmt.Sscanf(s, "%d:%d", &a, &b); n == 2 && err == nil && a >= 0 && b >= 0 && s == fmt.Sprintf("%d:%02d", a, b) {
+		return fmt.Sprintf("%dm%ds, or %dh%dm", a, b, a, b)
+	}
+	return "30s, 500ms, 2m or 24h"
 }
 
 // tooLong is a duration, however long.
@@ -184,13 +210,31 @@ func unitFor(v float64, least int64) string {
 func parseCount(s string, least, most int) (int, error) {
 	v, err := strconv.Atoi(s)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, fmt.Errorf("%s is not a whole number", quote(s))
+		return 0, fmt.Errorf("%s is not a whole number%s", quote(s), plainCount(s))
+	}
+	if len(s) > 1 && s[0] == '0' {
+		return 0, fmt.Errorf("%s begins with 0, which some read as octal: write %d", quote(s), v)
 	}
 	if err != nil || v < least || v > most {
 		return 0, fmt.Errorf("%s is out of range: from %d to %d", quote(s), least, most)
 	}
 	return v, nil
 }
+
+// plainCount says how a number is written that stands in another notation; "": it is none.
+func plainCount(s string) string {
+	v, err := strconv.ParseInt(s, 0, 64) // 0x64, 0o144, 1_000
+	if f, plain := strconv.ParseFloat(s, 64); err != nil && plain == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		v, err = int64(f), nil // 1e3, 250.0
+	}
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(": write %d", v)
+}
+
+// claimed are the headers by which proxies say who the client is.
+var claimed = []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip"}
 
 // parseSticky reads "header:X-User", "cookie:sid" or "address".
 func parseSticky(s string) (whittle.Sticky, error) {
@@ -201,6 +245,10 @@ func parseSticky(s string) (whittle.Sticky, error) {
 		return whittle.Sticky{By: "address"}, nil
 	case named && by == "header" && slices.Contains(ofConnections, textproto.CanonicalMIMEHeaderKey(name)):
 		return whittle.Sticky{}, fmt.Errorf("%s: %s belongs to a connection or a request and says of no user who it is: write header:NAME with another, cookie:NAME or address", quote(s), name)
+	case named && by == "header" && textproto.CanonicalMIMEHeaderKey(name) == "Cookie":
+		return whittle.Sticky{}, fmt.Errorf("%s: all cookies together change whenever one of them does: write cookie:NAME", quote(s))
+	case named && by == "header" && slices.Contains(claimed, textproto.CanonicalMIMEHeaderKey(name)):
+		return whittle.Sticky{}, fmt.Errorf("%s: anybody may claim any address in it: write address, and the proxies in front under forwarded.trust", quote(s))
 	case named && (by == "header" || by == "cookie") && http1.IsToken(name):
 		return whittle.Sticky{By: by, Name: name}, nil
 	case by == "header" || by == "cookie":
@@ -294,6 +342,9 @@ func expand(s string, env func(string) (string, bool)) (string, error) {
 			return "", errors.New("${ is not closed; write ${NAME}, or $${ for the signs themselves")
 		}
 		name, fallback, hasFallback := strings.Cut(s[i+2:i+end], ":-")
+		if strings.Contains(fallback, "${") {
+			return "", errors.New("a default has no variable in it; write one, as in ${NAME:-default}")
+		}
 		if !isVariable(name) {
 			return "", fmt.Errorf("%s is not the name of an environment variable; write ${NAME} or ${NAME:-default}, or $${ for the signs themselves", quote(name))
 		}

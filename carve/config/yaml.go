@@ -198,9 +198,11 @@ var advice = []struct{ said, so string }{
 	{"tab character", "a tab does not indent in YAML; write spaces"},
 	{"value is not allowed in this context", "the keys of one mapping begin in one column, with a space after each colon; quote a text that has a colon and a space in it, or that begins with a bracket, as in \"[::1]:8080\""},
 	{"non-map value is specified", "write KEY: VALUE, with a space after the colon"},
-	{"',' or '}' must be specified", `between { and } a text with one of { } [ ] , in it needs quotes: match: "GET /items/{id}"`},
+	{"',' or '}' must be specified", `between { and } a text with one of { } [ ] , in it needs quotes: match: "GET /items/{id}", url: "${NAME}"`},
 	{"',' or ']' must be specified", "between [ and ] a text with one of { } [ ] , in it needs quotes"},
 	{"could not find flow map content", "a template ({{ }}) is filled in before whittle reads it; an environment variable is written ${NAME}"},
+	{"found unknown escape character", "between \" and \" a backslash begins an escape; put ' and ' around the text"},
+	{"found invalid tag character", "tags (!) are not read here; put quotes around a text that begins with !"},
 	{"is a reserved character", "put quotes around a text that begins with it"},
 }
 
