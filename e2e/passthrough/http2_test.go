@@ -1,6 +1,7 @@
 package passthrough
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -254,6 +255,38 @@ func TestTLS(t *testing.T) {
 	_, _ = io.WriteString(old, "GET / HTTP/1.0\r\nHost: h\r\n\r\n")
 	if got, _ := io.ReadAll(old); !strings.HasPrefix(string(got), "HTTP/1.0 200") || !strings.HasSuffix(string(got), "https h 0") {
 		t.Errorf("HTTP/1.0 inside TLS got %q", got)
+	}
+}
+
+// TestPlainHTTPToTLS: who speaks plain HTTP to a port of HTTPS is told so; what is neither gets
+// nothing.
+func TestPlainHTTPToTLS(t *testing.T) {
+	u := upstream(t, func(http.ResponseWriter, *http.Request) { t.Error("the upstream was asked") })
+	files, _ := certificate(t, t.TempDir(), "one")
+	g := through(t, u.URL, func(o *options) { o.TLS = &files })
+	for sent, want := range map[string]string{
+		"GET / HTTP/1.1\r\nHost: h\r\n\r\n":     "HTTP/1.1 400 Bad Request",
+		"DELETE /a HTTP/1.1\r\nHost: h\r\n\r\n": "HTTP/1.1 400 Bad Request",
+		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("x", 100_000): "HTTP/1.1 400 Bad Request",
+		"SSH-2.0-OpenSSH_9.2\r\n": "",
+	} {
+		c := dial(t, g.addr)
+		_, _ = io.WriteString(c, sent)
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if want == "" {
+			if err == nil {
+				t.Errorf("%.20q got %s", sent, resp.Status)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%.20q: %v", sent, err)
+			continue
+		}
+		body, err := io.ReadAll(resp.Body)
+		if resp.Proto+" "+resp.Status != want || err != nil || !strings.Contains(string(body), "HTTPS") {
+			t.Errorf("%.20q got %s %s, %q, %v", sent, resp.Proto, resp.Status, body, err)
+		}
 	}
 }
 

@@ -333,6 +333,25 @@ func TestUpgradeRefusedIsAnResponse(t *testing.T) {
 	}
 }
 
+// TestUpgradeToSomethingElse: an upstream that changes to a protocol which its client has not
+// named is not joined to it.
+func TestUpgradeToSomethingElse(t *testing.T) {
+	for to, want := range map[string]string{"websocket": "HTTP/1.1 101", "WebSocket": "HTTP/1.1 101", "tls/1.0, websocket": "HTTP/1.1 101", "h2c": "HTTP/1.1 502", "websocket, h2c": "HTTP/1.1 502"} {
+		u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+			if _, _, err := readRequest(r); err == nil {
+				_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+to+"\r\n\r\nhello")
+			}
+		})
+		g := through(t, u)
+		c := dial(t, g.addr)
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket, TLS/1.0\r\n\r\n")
+		got, _ := io.ReadAll(c)
+		if !strings.HasPrefix(string(got), want) || strings.HasSuffix(string(got), "hello") != (want == "HTTP/1.1 101") {
+			t.Errorf("to %s: %q", to, got)
+		}
+	}
+}
+
 // TestSilentUpgradeEnds closes a tunnel that says nothing.
 func TestSilentUpgradeEnds(t *testing.T) {
 	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {

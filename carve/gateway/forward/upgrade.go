@@ -5,12 +5,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"whittle"
 	"whittle/carve/gateway/upstream"
+	"whittle/internal/httpfield"
 	"whittle/internal/notify"
 )
 
@@ -107,7 +109,7 @@ func (f *forwarding) upgrade() {
 	}
 	f.res.Status, f.res.Streamed, f.res.Upstream = a.Status, true, a.Address()
 	up, protocol, ok := a.Upgraded()
-	if !ok {
+	if !ok || !offered(f.r.Upgrade, protocol) {
 		f.failed(upstream.ErrMalformed)
 		return
 	}
@@ -120,6 +122,19 @@ func (f *forwarding) upgrade() {
 	}
 	f.join(a, up, protocol)
 	f.res.Latency = time.Since(f.started)
+}
+
+// offered reports whether each protocol that an upstream changes to is one that the client
+// has named (RFC 9110, section 7.8).
+func offered(named string, to []string) bool {
+	for _, list := range to {
+		for protocol := range strings.SplitSeq(list, ",") {
+			if !httpfield.HasToken([]string{named}, strings.Trim(protocol, " \t")) {
+				return false
+			}
+		}
+	}
+	return len(to) > 0
 }
 
 func (f *forwarding) join(a *upstream.Response, up io.ReadWriteCloser, protocol []string) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,6 +95,10 @@ func (s *sorter) sort(c *client) {
 	tc := tls.Server(c, s.conf)
 	if err := tc.HandshakeContext(beginning); err != nil {
 		s.server.log.Debug("TLS handshake", "peer", c.RemoteAddr().String(), "err", err)
+		if unencrypted(err) {
+			_, _ = io.WriteString(c, toHTTPS)
+			linger(c, shortly, &s.server.draining)
+		}
 		_ = c.Close() // there is no TLS session to shut down
 		return
 	}
@@ -107,6 +113,18 @@ func (s *sorter) sort(c *client) {
 		return
 	}
 	s.serve(tc, &state)
+}
+
+// toHTTPS is for a client that speaks plain HTTP where TLS is spoken.
+const toHTTPS = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 51\r\nConnection: close\r\n\r\n" +
+	"Bad Request: plain HTTP was sent to a port of HTTPS"
+
+// unencrypted reports whether a handshake failed because a request of plain HTTP stood in its
+// place.
+func unencrypted(err error) bool {
+	var e tls.RecordHeaderError
+	return errors.As(err, &e) && e.Conn != nil &&
+		slices.Contains([]string{"GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO"}, string(e.RecordHeader[:]))
 }
 
 // serve has a connection of HTTP/1.1 served.

@@ -32,8 +32,8 @@ type responseHead struct {
 
 // tolerated is what upstreams are forgiven: what net/http forgives them, and what
 // a proxy may repair (RFC 9112, sections 2.2, 5.2 and 6.3). Fields that must not
-// come after the body are dropped.
-const tolerated = http1.BareLF | http1.Folding | http1.LengthAndChunks | http1.FramingInTrailer
+// come after the body are dropped. Old servers fill up a chunk's size with blanks.
+const tolerated = http1.BareLF | http1.Folding | http1.LengthAndChunks | http1.PaddedSize | http1.FramingInTrailer
 
 // responseLimits bound a head, and a trailer.
 var responseLimits = http1.Limits{Head: maxResponseHead, Fields: maxResponseHead}

@@ -314,6 +314,9 @@ func (st *stream) bodyOf() bool {
 		if err != nil || slices.ContainsFunc(lengths[1:], func(l string) bool { return l != lengths[0] }) {
 			return false
 		}
+		if len(lengths) > 1 {
+			st.refused = http.StatusBadRequest // as over HTTP/1.1
+		}
 		st.length = int64(n)
 	}
 	if httpfield.HasToken(r.Header["Expect"], "100-continue") {

@@ -84,6 +84,10 @@ func TestMalformedRequests(t *testing.T) {
 	if got := h.whole(s)[s]; !strings.HasPrefix(got, "head 400") {
 		t.Errorf("a wrong escape: %q", got)
 	}
+	s = h.begin(true, with("content-length", "0", "content-length", "0")...)
+	if got := h.whole(s)[s]; !strings.HasPrefix(got, "head 400") {
+		t.Errorf("one length twice: %q", got)
+	}
 	for name, fields := range map[string][]string{
 		"te: trailers": with("te", "trailers"), "an empty value": with("a", ""), "cookies": with("cookie", "a", "cookie", "b"),
 		"a length of nothing": with("content-length", "0"), "bytes of no script": with("a", "\xff\xfe"),
