@@ -154,6 +154,9 @@ func (g *Gateway) logAccess(c *tracked, res *forward.Result, took time.Duration)
 		Upstream: res.Upstream, UpstreamTime: res.Latency, Preview: c.preview, Failure: res.Failure, Detail: res.Detail,
 		Header: r.Header, Reply: a.header,
 	}
+	if sent := r.URL.EscapedPath(); sent != e.Path {
+		e.Escaped = sent
+	}
 	if res.Upstream != "" {
 		e.Side = res.Side.String()
 	}

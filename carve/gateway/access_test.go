@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -35,6 +36,15 @@ func TestLogsAreRedacted(t *testing.T) {
 	for name, log := range map[string]string{"access": access.String(), "failures": failures.String()} {
 		if log == "" || strings.Contains(log, token) || strings.Contains(log, address) {
 			t.Errorf("%s: %s", name, log)
+		}
+	}
+	const key = "q7/Zk3pW9xT1/vB5nM8sD2fG6hJ4kL0qR1/wE3rT5yU7iO9pA2sD4/fG6hJ8kL0zX2cV4bN6"
+	served(t, g, httptest.NewRequest(http.MethodGet, "/hooks/"+url.PathEscape("hooks.slack.com/services/T01234567/B0123456789/"+key)+"/edit", http.NoBody)).Body.Close()
+	served(t, g, httptest.NewRequest(http.MethodGet, "/secrets/"+url.PathEscape("whsec_"+key)+"/edit", http.NoBody)).Body.Close()
+	served(t, g, httptest.NewRequest(http.MethodGet, "/fetch/https://hooks.slack.com/services/T01234567/B0123456789/abcdefghijklmnopqrstuvwx", http.NoBody)).Body.Close()
+	for _, part := range []string{key[:8], key[20:30], key[len(key)-8:], "B0123456789", "abcdefghij"} {
+		if strings.Contains(access.String(), part) {
+			t.Errorf("%s of a secret with slashes: %s", part, access.String())
 		}
 	}
 	if !strings.Contains(access.String(), `"path":"/users/redacted-`) || !strings.Contains(access.String(), "/keys/redacted-") {

@@ -103,6 +103,9 @@ func placesOf(s string) []held {
 		{place: "a header", request: whittle.Request{Header: whittle.Header{"X-Note": {line}}}, response: whittle.Response{Header: whittle.Header{"X-Note": {"see " + line}}, Trailer: whittle.Header{"X-Note": {line}}}},
 		{place: "a failure's detail", response: whittle.Response{Failure: whittle.FailedReset, Detail: "read: " + line}},
 	}
+	if !strings.ContainsAny(s, "?#%\n\" ") {
+		all = append(all, target("a path as it is", "/notes/"+s+"/edit"))
+	}
 	return all
 }
 

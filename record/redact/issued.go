@@ -311,8 +311,8 @@ const marks = "_-./AKQ"
 
 // issuersBy has the forms of keys by their mark, and by the byte before it; by
 // the one after it for those that begin with it. unmarked have none, and have
-// their first digit in the rest.
-var issuersBy, unmarked = func() (by [256]*[256][]issued, unmarked []issued) {
+// their first digit in the rest. withSlash have a slash in their prefix.
+var issuersBy, unmarked, withSlash = func() (by [256]*[256][]issued, unmarked, withSlash []issued) {
 	var all []issued
 	for _, of := range issuers {
 		for prefix := range strings.FieldsSeq(of.prefixes) {
@@ -322,6 +322,9 @@ var issuersBy, unmarked = func() (by [256]*[256][]issued, unmarked []issued) {
 	// The longest first: sk- begins sk-or-v1- too.
 	slices.SortStableFunc(all, func(a, b issued) int { return len(b.prefix) - len(a.prefix) })
 	for _, f := range all {
+		if strings.Contains(f.prefix, "/") {
+			withSlash = append(withSlash, f)
+		}
 		i := strings.IndexAny(f.prefix, marks)
 		if i < 0 {
 			unmarked = append(unmarked, f)
@@ -336,7 +339,7 @@ var issuersBy, unmarked = func() (by [256]*[256][]issued, unmarked []issued) {
 		}
 		by[mark][neighbour] = append(by[mark][neighbour], f)
 	}
-	return by, unmarked
+	return by, unmarked, withSlash
 }()
 
 // issued looks at a mark for a key that an issuer marked, and gives where it

@@ -37,9 +37,38 @@ func pathLen(s []byte) int {
 	return len(s)
 }
 
-// path takes secrets out of a path, segment by segment. A URL's beginning goes
-// the same way: a scheme and a host hold none.
-func (w *work) path(s []byte) (_ []byte, changed bool) {
+// path takes secrets out of a path, segment by segment, after those that reach over several
+// of them. A URL's beginning goes the same way: a scheme and a host hold none.
+func (w *work) path(s []byte) ([]byte, bool) {
+	s, found := w.slashed(s)
+	s, changed := w.segments(s)
+	return s, changed || found
+}
+
+// slashed takes keys out of a path whose issuers mark them by a prefix with a slash in it.
+func (w *work) slashed(s []byte) (_ []byte, changed bool) {
+	if !w.r.credential {
+		return s, false
+	}
+	for k := range withSlash {
+		f := &withSlash[k]
+		i := bytes.Index(s, []byte(f.prefix))
+		if i < 0 {
+			continue
+		}
+		t := scan{w: w, src: s}
+		for next := 0; next >= 0; next = bytes.Index(s[i:], []byte(f.prefix)) {
+			i += next
+			i = max(t.issuedBy(f, i), i+1)
+		}
+		if t.out != nil {
+			s, changed = append(t.out, s[t.from:]...), true
+		}
+	}
+	return s, changed
+}
+
+func (w *work) segments(s []byte) (_ []byte, changed bool) {
 	if i := bytes.Index(s, []byte("://")); i >= 0 {
 		t := scan{w: w, src: s}
 		if t.login(i); t.out != nil {

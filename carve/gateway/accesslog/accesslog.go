@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -80,7 +81,9 @@ type Entry struct {
 	RequestID string
 	// Path has no query. Peer has the port of who is connected; Client is who the client is
 	// by what trusted proxies say.
-	Method, Host, Path  string
+	Method, Host, Path string
+	// Escaped is the path as it was sent; empty: as Path.
+	Escaped             string
 	Proto, Peer, Client string
 	// TLS is the version, as crypto/tls numbers it; 0: plain.
 	TLS uint16
@@ -131,6 +134,12 @@ func (l *Log) redacted(e *Entry) (header, response whittle.Header) {
 	q := whittle.Request{Target: e.Path, Header: chosen(e.Header, l.headers)}
 	a := whittle.Response{Detail: e.Detail, Header: chosen(e.Reply, l.responses)}
 	if l.redact != nil {
+		if sent := (whittle.Request{Target: e.Escaped}); e.Escaped != "" {
+			// A slash of a secret is only known for one in what was sent.
+			if l.redact.Request(&sent); sent.Target != e.Escaped {
+				q.Target = unescaped(sent.Target)
+			}
+		}
 		l.redact.Request(&q)
 		if e.Detail != "" || len(a.Header) > 0 {
 			l.redact.Response(&a)
@@ -138,6 +147,13 @@ func (l *Log) redacted(e *Entry) (header, response whittle.Header) {
 	}
 	e.Path, e.Detail = q.Target, a.Detail
 	return q.Header, a.Header
+}
+
+func unescaped(path string) string {
+	if p, err := url.PathUnescape(path); err == nil {
+		return p
+	}
+	return path
 }
 
 func chosen(h map[string][]string, names []string) whittle.Header {
