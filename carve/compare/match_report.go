@@ -187,7 +187,7 @@ var waysInWords = map[string]string{
 	jsondiff.HowLength:    "%s has another number of elements",
 	jsondiff.HowOrder:     "%s has the same elements in another order",
 	jsondiff.HowDuplicate: "%s is given a different number of times",
-	jsondiff.HowSyntax:    "%s is not JSON on one side or both",
+	jsondiff.HowSyntax:    "%s differs, and is not JSON on one side or both",
 	jsondiff.HowLimit:     "%s is too deep or too large to be compared in full",
 	jsondiff.HowMore:      "%s differ beyond the first 64",
 	jsondiff.HowExpected:  "%s differ as declared",
