@@ -191,6 +191,9 @@ func percentOf(low, high float64) string {
 
 // alikeWords say how the candidate's numbers lie among the monolith's; empty: there are none.
 func (p *formPath) alikeWords() string {
+	if _, led := p.lead(); led {
+		return ", not drawn as the monolith's are"
+	}
 	mean, low, high, n := p.alike.Size(alikeAlpha)
 	switch {
 	case n == 0 && p.amount && !p.moves():

@@ -212,7 +212,8 @@ func TestNumbersOfAsking(t *testing.T) {
 		if _, led := p.lead(); led == counts {
 			t.Errorf("%s: suspected %t", name, led)
 		}
-		if words := p.words(); counts && !strings.Contains(words, "however large: smaller than the monolith's in ") {
+		want := map[bool]string{true: "however large: smaller than the monolith's in ", false: "an integer, not drawn as the monolith's are"}[counts]
+		if words := p.words(); !strings.Contains(words, want) {
 			t.Errorf("%s: %s", name, words)
 		}
 	}
