@@ -44,7 +44,7 @@ func TestMarksThatAreFull(t *testing.T) {
 }
 
 // Whatever a request does, its turns are its own: at once, behind promises and ticks,
-// by piece of its body, and once it responds after it waited. A request that ends in
+// by piece of its body, once it responds after it waited, and behind its response. A request that ends in
 // its first turn changes no prototype of Node's, and nothing is left of the others.
 func TestTurnsOfRequests(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), needs.Node(t), "testdata/turns.js", "marks.js").Output()
@@ -70,7 +70,7 @@ func TestTurnsOfRequests(t *testing.T) {
 		}
 	}
 	counted := m.requests(func(name string) string { return name })
-	if want := map[string]int64{"GET /sync": 4, "GET /promise": 4, "GET /ticks": 3, "GET /later": 2, "POST /body": 1, "GET /broken": 1}; !reflect.DeepEqual(counted, want) {
+	if want := map[string]int64{"GET /sync": 4, "GET /promise": 4, "GET /after": 3, "GET /ticks": 3, "GET /later": 2, "POST /body": 1, "GET /broken": 1}; !reflect.DeepEqual(counted, want) {
 		t.Errorf("counted %v, want %v", counted, want)
 	}
 	f := m.flights(func(name string) string { return name })

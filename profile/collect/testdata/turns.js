@@ -25,6 +25,11 @@ const kinds = {
     res.end('x');
     at('GET /promise');
   },
+  '/after': async (req, res) => {
+    res.end('x');
+    for (let i = 0; i < 3; i++) await null;
+    at('GET /after');
+  },
   '/ticks': (req, res) => process.nextTick(() => {
     at('GET /ticks');
     res.end('x');
@@ -69,7 +74,7 @@ server.listen(0, '127.0.0.1', async () => {
   const own = () => [http.IncomingMessage.prototype, http.ServerResponse.prototype].map(p => ['emit', 'end'].filter(n => Object.hasOwn(p, n)));
   marks('test', 60_000);
   const patches = [own()];
-  for (let i = 0; i < 3; i++) for (const path of ['/sync?q=1', '/promise', '/ticks']) await ask('GET', path);
+  for (let i = 0; i < 3; i++) for (const path of ['/sync?q=1', '/promise', '/after', '/ticks']) await ask('GET', path);
   patches.push(own()); // none of these outlives its turn
   await Promise.all(['/sync', '/later', '/promise', '/later'].map(path => ask('GET', path)));
   await ask('POST', '/body', ['a', 'b', 'c']);
