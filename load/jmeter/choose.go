@@ -270,8 +270,12 @@ func (f *forEach) Act(ctx context.Context, u plan.User) bool {
 		}
 		f.assign(s, f.output, text)
 		f.index.set(s, i-1-first)
-		if !u.RunSteps(ctx, f.steps) && !resumes(u, &i, last) || u.TimeUp() {
+		left, goesOn := round(ctx, u, f.steps)
+		if !goesOn || u.TimeUp() {
 			return false
+		}
+		if left == breaks {
+			break
 		}
 	}
 	// When it is through JMeter begins it anew, and so looks at the first once more.
@@ -320,10 +324,10 @@ func (w *within) Inner() []plan.Step { return w.steps }
 func (w *within) Act(ctx context.Context, u plan.User) bool {
 	s := min(milliseconds64(w.seconds, u.Scope()), plan.MaxDuration.Seconds())
 	end := u.Now().Add(time.Duration(s * float64(time.Second)))
-	for i := int64(0); u.Now().Before(end); i++ {
+	for u.Now().Before(end) {
 		before := u.RequestsSent()
-		if !u.RunSteps(ctx, w.steps) && !resumes(u, &i, math.MaxInt64) {
-			return false
+		if !u.RunSteps(ctx, w.steps) {
+			return false // to JMeter it is no loop, and so not what a flow control action is about
 		}
 		if u.TimeUp() || u.RequestsSent() == before && !u.PauseUntil(ctx, u.Now().Add(idleRound)) {
 			return false
@@ -373,20 +377,32 @@ const (
 
 type jumpKey struct{}
 
-// leave makes a user leave its steps, up to the loop around.
+// leave makes a user leave its steps, up to the loop around. Where there is none that is
+// the group's, and who breaks out of that is done.
 func leave(u plan.User, to jump) bool {
-	*userState[jump](u, jumpKey{}) = to
+	switch {
+	case *userState[int](u, depthKey{}) > 0:
+		*userState[jump](u, jumpKey{}) = to
+	case to == breaks:
+		u.Stop()
+	}
 	return false
 }
 
-// resumes reports whether a loop takes up a user that has left its steps. One that
-// breaks out has no further round.
-func resumes(u plan.User, round *int64, last int64) bool {
-	at := userState[jump](u, jumpKey{})
-	was := *at
-	*at = stays
-	if was == breaks {
-		*round = last
+// depthKey is where it is kept how many loops a user is in.
+type depthKey struct{}
+
+// round runs a loop's steps once, and says how the user left them: stays, where it has
+// come to their end. False: it has left the loop, too.
+func round(ctx context.Context, u plan.User, steps []plan.Step) (left jump, goesOn bool) {
+	depth := userState[int](u, depthKey{})
+	*depth++
+	ended := u.RunSteps(ctx, steps)
+	*depth--
+	if ended {
+		return stays, true
 	}
-	return was != stays
+	at := userState[jump](u, jumpKey{})
+	left, *at = *at, stays
+	return left, left != stays
 }

@@ -223,8 +223,17 @@ type repeat struct {
 // roundIndex is the variable in which a controller has the number of its round, from 0.
 type roundIndex struct{ slot int }
 
-// indexName is its name.
-func indexName(e *element) string { return "__jm__" + e.label + "__idx" }
+// indexName is its name. A group's loop is called like the group where it has a name, and
+// else nothing.
+func indexName(e *element) string {
+	name := e.label
+	if main := e.prop("ThreadGroup.main_controller"); main != nil {
+		if _, named := main.attributes["testname"]; !named {
+			name = ""
+		}
+	}
+	return "__jm__" + name + "__idx"
+}
 
 // roundIndex is that of a controller; nil: the plan does not look at it.
 func (j *reader) roundIndex(e *element) *roundIndex {
@@ -253,23 +262,30 @@ func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 			n = math.MaxInt64
 		}
 	}
-	round := userState[int64](u, r)
+	at, index := userState[int64](u, r), int64(0)
 	for i := int64(0); i < n; i++ {
-		*round = i
+		*at = i
 		r.index.set(u.Scope(), i)
 		before := u.RequestsSent()
 		if r.while != nil && !r.while(u, i == 0) {
 			break
 		}
-		if !u.RunSteps(ctx, r.steps) && !resumes(u, &i, n) {
+		left, goesOn := round(ctx, u, r.steps)
+		if !goesOn {
 			return false
+		}
+		if left == breaks {
+			break
+		}
+		if left == nextRound && i == n-1 {
+			index = n // JMeter has begun a round more, and does not run it
 		}
 		// A loop that sends nothing would otherwise keep a core busy.
 		if u.TimeUp() || u.RequestsSent() == before && !u.PauseUntil(ctx, u.Now().Add(idleRound)) {
 			return false
 		}
 	}
-	r.index.set(u.Scope(), 0)
+	r.index.set(u.Scope(), index)
 	return true
 }
 
@@ -419,10 +435,15 @@ type onceOnly struct {
 func (o *onceOnly) Inner() []plan.Step { return o.steps }
 
 func (o *onceOnly) Act(ctx context.Context, u plan.User) bool {
-	if o.loop != nil {
-		return *userState[int64](u, o.loop) > 0 || u.RunSteps(ctx, o.steps)
+	done := userState[bool](u, o)
+	if o.loop != nil && *userState[int64](u, o.loop) == 0 {
+		*done = false
 	}
-	return countForUser(u, o) > 1 || u.RunSteps(ctx, o.steps)
+	if *done {
+		return true
+	}
+	*done = u.RunSteps(ctx, o.steps) // who leaves it before its end comes again, as in JMeter
+	return *done
 }
 
 // clearCookies forgets a user's cookies.

@@ -100,7 +100,7 @@ func (l *lent) obey(u plan.User) bool {
 		u.StopAll(l.stop == "now")
 		u.Stop()
 	case l.loop:
-		return leave(u, nextRound)
+		return false // the user's own, whatever loops are around
 	}
 	return l.stop == ""
 }
@@ -342,6 +342,7 @@ func bindings(name string) map[string]bool {
 type asked struct {
 	protocol, domain, port, path, method expr.Template
 	query                                expr.Template // of a GET, out of its arguments
+	of                                   *plan.Request
 }
 
 func (j *reader) asks(s *sample) *asked {

@@ -57,7 +57,7 @@ func (j *reader) sampledSteps(e *element, env elementScope, take func(context.Co
 
 // hasScripts reports whether a script looks at the samples in a scope.
 func (s *elementScope) hasScripts() bool {
-	return slices.ContainsFunc(append(slices.Clip(s.extracts), s.asserts...), func(e *element) bool { return isScript(e.name) })
+	return slices.ContainsFunc(slices.Concat(s.extracts, s.asserts, s.ahead), func(e *element) bool { return isScript(e.name) })
 }
 
 func (*sampled) Inner() []plan.Step { return nil }

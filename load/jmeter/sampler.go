@@ -71,7 +71,7 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	j.asked[e] = asks
 	ahead, after := j.belowSampler(e, env)
 	q := &plan.Request{Headers: env.headers, NoCookies: env.cookies == nil, Redirect: redirected, Illegal: illegalTarget, CapturesErrors: true}
-	j.asked[q] = asks
+	j.asked[q], asks.of = asks, q
 	method := j.fixedOf(s.find("HTTPSampler.method"), "HTTPSampler.method")
 	if q.Method = method; method == "" {
 		q.Method = http.MethodGet

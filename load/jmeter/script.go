@@ -370,6 +370,11 @@ func (*scriptStep) Inner() []plan.Step { return nil }
 func (a *scriptStep) Act(ctx context.Context, u plan.User) bool {
 	l := &lent{previous: lastOf(u)}
 	_, _ = a.run(u.Scope(), l)
+	if asks := a.where.asks; l.loop && asks != nil {
+		// JMeter looks at that behind the sample.
+		(&lent{loop: true}).leave(u, asks.of)
+		l.loop = false
+	}
 	if l.wait > 0 && !u.PauseUntil(ctx, u.Now().Add(l.wait)) {
 		return false
 	}

@@ -202,7 +202,7 @@ func (j *reader) isVariable(name string) bool {
 	_, b := textFunctions[name]
 	_, c := variableFunctions[name]
 	_, set := j.constants["__"+name]
-	return !strings.Contains(name, "(") && !a && !b && !c && (set || j.varies("__"+name))
+	return !strings.Contains(name, "(") && !a && !b && !c && (set || j.varies("__"+name) || strings.HasPrefix(name, "jm__"))
 }
 
 // functionName is how a call begins.
