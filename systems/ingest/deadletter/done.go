@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -130,9 +131,16 @@ func (d *Done) read(f *os.File) error {
 	}
 }
 
-// parseLine reads a line of a letter: 123. or 123 removed TIME "why".
+// parseLine reads a line of a letter: 123 #SUM. or 123 removed TIME "why" #SUM. Earlier
+// versions wrote no sum.
 func parseLine(line string) (offset uint64, n Note, ok bool) {
 	text, whole := strings.CutSuffix(line, lineEnd)
+	if at := len(text) - sumLen; at > 0 && strings.HasPrefix(text[at:], sumMark) {
+		if text[at:] != sumOf(text[:at]) {
+			return 0, n, false
+		}
+		text = text[:at]
+	}
 	number, rest, noted := strings.Cut(text, " ")
 	offset, err := strconv.ParseUint(number, 10, 64)
 	if !whole || err != nil {
@@ -151,10 +159,22 @@ func parseLine(line string) (offset uint64, n Note, ok bool) {
 }
 
 func appendLine(b []byte, offset uint64, n Note) []byte {
-	if n.Time.IsZero() {
-		return fmt.Appendf(b, "\n%d%s\n", offset, lineEnd)
+	text := strconv.FormatUint(offset, 10)
+	if !n.Time.IsZero() {
+		text = fmt.Sprintf("%d %s %s %q", offset, n.Outcome, n.Time.UTC().Format(time.RFC3339), n.Text[:min(len(n.Text), MaxNote)])
 	}
-	return fmt.Appendf(b, "\n%d %s %s %q%s\n", offset, n.Outcome, n.Time.UTC().Format(time.RFC3339), n.Text[:min(len(n.Text), MaxNote)], lineEnd)
+	return fmt.Appendf(b, "\n%s%s%s\n", text, sumOf(text), lineEnd)
+}
+
+const (
+	sumMark = " #"
+	sumLen  = len(sumMark) + 8
+)
+
+// sumOf is what stands behind a line's text, lest a flipped bit make another letter of
+// one that is done.
+func sumOf(text string) string {
+	return fmt.Sprintf("%s%08x", sumMark, crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // Has reports whether a letter is done.

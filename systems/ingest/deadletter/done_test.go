@@ -125,3 +125,42 @@ func TestTidy(t *testing.T) {
 		t.Errorf("%d lines, %+v", r.lines, r.notes)
 	}
 }
+
+// TestNoFlippedBitMakesAnotherLetterDone turns each bit of a file: letters that were done
+// may wait again, and no other is done for it.
+func TestNoFlippedBitMakesAnotherLetterDone(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, doneName)
+	var whole []byte
+	want := map[uint64]Note{12: {Outcome: Sent}, 13: {Removed, time.Unix(1_700_000_000, 0).UTC(), "why"}, 140: {Replaced, time.Unix(1_700_000_000, 0).UTC(), "15"}}
+	for _, n := range []uint64{12, 13, 140} {
+		whole = appendLine(whole, n, want[n])
+	}
+	for bit := range 8 * len(whole) {
+		b := append([]byte{}, whole...)
+		b[bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := ReadDone(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, note := range r.notes {
+			if note != want[n] {
+				t.Errorf("bit %d: %d is %+v", bit, n, note)
+			}
+		}
+		if len(r.notes) < len(want)-1 {
+			t.Errorf("bit %d: %+v", bit, r.notes)
+		}
+	}
+}
+
+// TestLinesOfEarlierVersions had no sum.
+func TestLinesOfEarlierVersions(t *testing.T) {
+	offset, n, ok := parseLine(`12 removed 2026-03-01T12:00:00Z "a #12345678".`)
+	if want := (Note{Removed, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), "a #12345678"}); !ok || offset != 12 || n != want {
+		t.Errorf("%d %+v %v", offset, n, ok)
+	}
+}
