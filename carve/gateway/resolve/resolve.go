@@ -80,7 +80,7 @@ func (n Name) Lookup(ctx context.Context) (addresses []Address, ttl time.Duratio
 		}
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, n.asked(err)
 	}
 	if addresses = reachable(addresses); len(addresses) == 0 {
 		return nil, 0, errNone
@@ -91,6 +91,16 @@ func (n Name) Lookup(ctx context.Context) (addresses []Address, ttl time.Duratio
 	addresses = slices.CompactFunc(addresses, func(a, b Address) bool { return a.To == b.To })
 	slices.SortStableFunc(addresses, func(a, b Address) int { return cmp.Compare(a.Priority, b.Priority) })
 	return addresses[:min(len(addresses), MaxAddresses)], seen.least(), nil
+}
+
+// asked names in an error the server that was asked, in the place of the system's.
+func (n Name) asked(err error) error {
+	if e, ok := errors.AsType[*net.DNSError](err); ok && n.Server != "" {
+		named := *e
+		named.Server = n.Server
+		return &named
+	}
+	return err
 }
 
 // resolver asks n's server and notes the times to live. One is for one lookup.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,4 +204,13 @@ func FuzzTTL(f *testing.F) {
 			t.Error(d)
 		}
 	})
+}
+
+// TestAnErrorNamesTheServer: whoever reads that a name was not found reads where.
+func TestAnErrorNamesTheServer(t *testing.T) {
+	s := dnstest.New(t)
+	_, _, err := Name{Host: "gone.example", Port: "80", Server: s.Address}.Lookup(t.Context())
+	if err == nil || !strings.Contains(err.Error(), " on "+s.Address) {
+		t.Errorf("%v, want one on %s", err, s.Address)
+	}
 }
