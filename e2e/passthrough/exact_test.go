@@ -200,6 +200,13 @@ func TestTrustedProxyIsAddedTo(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("upstream saw\n%q\nwant\n%q", got, want)
 	}
+	// An empty line is no address: many frameworks take what is before the first comma.
+	raw(t, g.addr, "GET / HTTP/1.1\r\nHost: inner\r\nConnection: close\r\nX-Forwarded-For:\r\nX-Forwarded-For: 1.1.1.1\r\nForwarded: \r\n\r\n")
+	for _, want := range []string{"X-Forwarded-For: 1.1.1.1, 127.0.0.1", "Forwarded: for=127.0.0.1;host=inner;proto=http"} {
+		if got := last().header; !slices.Contains(got, want) {
+			t.Errorf("upstream saw %q, want %s", got, want)
+		}
+	}
 }
 
 func TestUpstreamPathPrefix(t *testing.T) {

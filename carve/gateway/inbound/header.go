@@ -124,11 +124,16 @@ const clientCertificate = "X-Forwarded-Client-Cert"
 
 func listed(earlier []string, last string) string { return listedBy(earlier, ", ", last) }
 
+// listedBy puts the last element behind the earlier ones. An empty line has none.
 func listedBy(earlier []string, comma, last string) string {
-	if len(earlier) == 0 {
-		return last
+	var b strings.Builder
+	for _, line := range earlier {
+		if strings.Trim(line, " \t") != "" {
+			b.WriteString(line)
+			b.WriteString(comma)
+		}
 	}
-	return strings.Join(earlier, comma) + comma + last
+	return b.String() + last
 }
 
 // AppendRaw writes what EachOutbound yields for a request in bytes: every field but
