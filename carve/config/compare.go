@@ -181,6 +181,9 @@ func parseComparedHeader(s string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if strings.Contains(s, "*") {
+		return "", fmt.Errorf("%s: a name is compared as a whole: write each one, or headers: all", quote(s))
+	}
 	if why, no := uncompared[name]; no {
 		return "", fmt.Errorf("%s is not for this list: %s", name, why)
 	}

@@ -84,8 +84,13 @@ func (r *reader) listen(o *object, f *File, files folder) {
 		r.checkListeners(f, shared)
 	default:
 		f.Listen = []Listener{r.listener(n, "listen", shared, files)}
-		if l := &f.Listen[0]; l.TLS == nil && l.Redirect == nil {
+		_, said := r.where["listen.tls"]
+		switch l := &f.Listen[0]; {
+		case l.TLS != nil || l.Redirect != nil:
+		case !said:
 			l.TLS = shared
+		case shared != nil && !r.failed("listen"):
+			r.failField("listen.tls", "is false, and tls: is for no other listener; leave one of the two out")
 		}
 	}
 }

@@ -218,13 +218,19 @@ func parseHost(s string) (string, error) {
 		return whittle.HostOfURL, nil
 	}
 	name, port, ported := strings.Cut(s, ":")
-	if _, err := parseServerName(name); err != nil || ported && !isPort(port) {
+	if _, err := parseServerName(name); err != nil || ported && !isPort(port) || slices.Contains(noHosts, strings.ToLower(s)) {
 		return "", fmt.Errorf("%s is not a host: write client for the client's own, url for the URL's, or a name such as app.internal", quote(s))
 	}
 	return s, nil
 }
 
+// noHosts are words that people write for whose host it is, or for none.
+var noHosts = []string{"auto", "backend", "client", "false", "keep", "no", "none", "off", "on", "original", "pass", "preserve", "true", "upstream", "url", "yes"}
+
 func parseServerName(s string) (string, error) {
+	if slices.Contains([]string{"false", "no", "none", "off", "on", "true", "yes"}, strings.ToLower(s)) {
+		return "", fmt.Errorf("%s would be the name: write one such as app.internal, or leave the field out for its default", quote(s))
+	}
 	if s == "" || strings.Contains(s, ":") || hostFault(s) != "" {
 		return "", fmt.Errorf("%s is not the name of a server: write app.internal", quote(s))
 	}
