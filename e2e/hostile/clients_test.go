@@ -119,6 +119,25 @@ var attacks = []hostileClient{
 	{"settings, nothing read", 1, framed(false, 1<<16, func(fr *http2.Framer, _ func(...string) []byte, _ uint32) error {
 		return fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 16})
 	})},
+	{"priorities", 1, framed(true, 1<<16, func(fr *http2.Framer, _ func(...string) []byte, stream uint32) error {
+		return fr.WritePriority(stream, http2.PriorityParam{StreamDep: stream + 2, Weight: 7})
+	})},
+	{"updates of priorities", 1, framed(true, 1<<16, func(fr *http2.Framer, _ func(...string) []byte, stream uint32) error {
+		return fr.WriteRawFrame(0x10, 0, 0, append([]byte{0, 0, 0, byte(stream)}, "u=1, i"...)) // RFC 9218
+	})},
+	{"frames of no known type", 1, framed(true, 1<<16, func(fr *http2.Framer, _ func(...string) []byte, _ uint32) error {
+		return fr.WriteRawFrame(0xbb, 0xff, 0, make([]byte, 1000))
+	})},
+	{"tables that grow and shrink", 1, framed(true, 1<<16, func(fr *http2.Framer, _ func(...string) []byte, stream uint32) error {
+		return fr.WriteSettings(http2.Setting{ID: http2.SettingHeaderTableSize, Val: stream % 3 * 4096}, http2.Setting{ID: http2.SettingMaxFrameSize, Val: 16384 + stream%2})
+	})},
+	{"windows without streams", 1, framed(true, 1<<16, func(fr *http2.Framer, head func(...string) []byte, stream uint32) error {
+		if stream == 1 {
+			return fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: get(head), EndStream: true, EndHeaders: true})
+		}
+		return fr.WriteWindowUpdate(1, 1) // of a stream that has ended
+	})},
+	{"TLS to a plain port", 20, waits("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + strings.Repeat("\x00", 500))},
 	{"a window of one byte at a time", 1, framed(true, 0, func(fr *http2.Framer, head func(...string) []byte, stream uint32) error {
 		if stream < 400 {
 			return fr.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: get(head), EndStream: true, EndHeaders: true})
