@@ -64,7 +64,7 @@ func TestMistakes(t *testing.T) {
 		{"a URL for the path", head + "routes: [{match: 'http://example.com:80/a'}]\n", `a route goes by method and path, whatever the host: write /a`},
 		{"users by all cookies", route + "    rollout: {sticky_by: 'header:cookie'}\n", `"header:cookie": all cookies together change whenever one of them does: write cookie:NAME`},
 		{"users by what they claim", route + "    rollout: {sticky_by: 'header:X-Forwarded-For'}\n", `anybody may claim any address in it: write address, and the proxies in front under forwarded.trust`},
-		{"clients by what they claim", head + "clients: {by: 'header:X-Real-IP'}\n", `anybody may claim any address in it`},
+		{"clients by what they claim", head + "clients: {by: 'header:forwarded'}\n", `anybody may claim any address in it`},
 		{"users by what is taken off", head + "routes: [{match: POST /a, candidate: 'http://c:1', dry_run: {X-U: a}, rollout: {sticky_by: 'header:x-u'}}]\n", `routes[0].dry_run: X-U is taken off users' requests, and is what they are known by (sticky_by)`},
 		{"a condition that is taken off", head + "routes: [{match: POST /a, header: X-Dry=1, candidate: 'http://c:1', dry_run: {X-Dry: '1'}}]\n", `routes[0].dry_run: X-Dry is taken off users' requests, and is the condition of this route`},
 		{"rates in a test", head + "prometheus: {url: 'http://p:9090'}\nroutes: [{match: GET /a, candidate: 'http://c:1', guard: {query: [{name: a, bad: {monolith: 'rate(a[1m])', candidate: b}, total: {monolith: a, candidate: b}}]}}]\n", `bad.monolith: "rate(a[1m])": rate() is no counter`},
@@ -300,6 +300,7 @@ func TestNoMistakes(t *testing.T) {
 		"methods of WebDAV and caches":  head + "routes: [{match: PROPFIND /a}, {match: PURGE /a}]\n",
 		"an empty part of a path":       head + "routes: [{match: GET /a//b}]\n",
 		"dots in a name":                head + "routes: [{match: GET /a/..b}]\n",
+		"a proxy that says X-Real-IP":   head + "clients: {by: 'header:X-Real-IP'}\n",
 		"a whole network":               head + "forwarded: {trust: [10.0.0.0/8, 10.0.0.5, 10.0.0.5/32, '::1']}\n",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -233,8 +233,9 @@ func plainCount(s string) string {
 	return fmt.Sprintf(": write %d", v)
 }
 
-// claimed are the headers by which proxies say who the client is.
-var claimed = []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip"}
+// claimed are the headers by which proxies say who the client is, and that address goes by. (A
+// proxy may say it by X-Real-Ip alone, by which it does not.)
+var claimed = []string{"Forwarded", "X-Forwarded-For"}
 
 // parseSticky reads "header:X-User", "cookie:sid" or "address".
 func parseSticky(s string) (whittle.Sticky, error) {
