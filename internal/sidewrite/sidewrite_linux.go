@@ -22,7 +22,7 @@ type Writer struct {
 	command *command
 	list    [1]*command
 	result  result
-	waits   bool // the file system writes while the command is given
+	slow    int // commands whose giving took long, one behind the other
 }
 
 // command is the kernel's struct iocb.
@@ -68,16 +68,20 @@ func New(f *os.File) (*Writer, error) {
 	return w, nil
 }
 
-// mostGiving is how long giving a command may take. Go's scheduler knows nothing of that
-// call, so a file system that writes meanwhile would hold up a processor for as long.
-const mostGiving = 2 * time.Millisecond
+// mostGiving is how long giving a command may take, mostSlow how many may take longer, one
+// behind the other, as where the system is busy. Go's scheduler knows nothing of that call,
+// so a file system that writes meanwhile would hold up a processor for as long.
+const (
+	mostGiving = 2 * time.Millisecond
+	mostSlow   = 3
+)
 
 // WriteAt writes p, and returns when it is on the disk, with what of the file's length
 // and place it needs to be read. What of p was written where an error came is not known,
 // but for ErrUnsupported.
 func (w *Writer) WriteAt(p []byte, at int64) (int, error) {
 	switch {
-	case w.waits:
+	case w.slow >= mostSlow:
 		return 0, ErrUnsupported
 	case len(p) == 0:
 		return 0, nil
@@ -94,7 +98,9 @@ func (w *Writer) WriteAt(p []byte, at int64) (int, error) {
 	if n, _, e := unix.RawSyscall(unix.SYS_IO_SUBMIT, w.context, 1, uintptr(unsafe.Pointer(&w.list))); e != 0 || n != 1 {
 		return 0, ErrUnsupported // such as memory that does not lie as the device wants it
 	}
-	w.waits = time.Since(begun) > mostGiving
+	if w.slow++; time.Since(begun) <= mostGiving {
+		w.slow = 0
+	}
 	var count [8]byte
 	_, err := w.done.Read(count[:])
 	// The kernel has the memory until the result is there, whatever the eventfd says.

@@ -84,7 +84,7 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	if info, err := os.Stat(name); err != nil || info.Size() != 0 {
 		t.Errorf("%v, %v", info, err)
 	}
-	w.waits = true
+	w.slow = mostSlow
 	if n, err := w.WriteAt(aligned(block), 0); n != 0 || !errors.Is(err, ErrUnsupported) {
 		t.Errorf("on a file system that writes while the command is given: %d, %v", n, err)
 	}
