@@ -46,7 +46,6 @@ var rooms = map[string]int{
 	"whittle/internal/openfiles":    0,
 	"whittle/internal/pemfile":      0,
 	"whittle/internal/socket":       0,
-	"whittle/internal/sidewrite":    0,
 	"whittle/internal/paired":       0,
 	"whittle/internal/proxyproto":   0,
 	"whittle/internal/listening":    0,

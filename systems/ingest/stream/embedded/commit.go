@@ -60,9 +60,7 @@ func (w *writer) commit(b *batch) (response, err error) {
 		}
 	}
 	bytes, f := b.finish(w.seg.id, w.seg.next, l.time().UnixNano())
-	began := time.Now()
-	n, synced, err := w.file.Commit(bytes, w.at)
-	if err != nil || n < len(bytes) {
+	if n, err := w.file.WriteAt(bytes, w.at); err != nil || n < len(bytes) {
 		// The disk may have all of it and say otherwise, unless it is full.
 		failure := notKept(err, "write batch")
 		if failure.Code != whittle.ResourceExhausted {
@@ -70,19 +68,17 @@ func (w *writer) commit(b *batch) (response, err error) {
 		}
 		return failure, failure
 	}
-	if !synced {
-		began = time.Now()
-		if err := w.file.Sync(); err != nil {
-			// The system may have dropped what it could not write and call it
-			// clean: a later sync that succeeds says nothing of this batch.
-			return whittle.Errorf(whittle.Internal, "sync batch: %w", err), notKept(err, "sync batch")
-		}
+	written := time.Now()
+	if err := w.file.Sync(); err != nil {
+		// The system may have dropped what it could not write and call it
+		// clean: a later sync that succeeds says nothing of this batch.
+		return whittle.Errorf(whittle.Internal, "sync batch: %w", err), notKept(err, "sync batch")
 	}
-	took := time.Since(began)
+	took := time.Since(written)
 	w.at += int64(len(bytes))
 	b.result.base = f.base
 	w.makeReadable(&f)
-	w.pace.observe(began, took, b.appends, int64(len(bytes)))
+	w.pace.observe(written, took, b.appends, int64(len(bytes)))
 	l.syncs.add(b, int64(len(bytes)), took)
 	if w.spare == nil && w.at > w.seg.size/2 {
 		w.prepare()

@@ -27,8 +27,6 @@ type file interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
-	// Commit is WriteAt of a batch. synced says that it is on the disk.
-	Commit(b []byte, at int64) (n int, synced bool, err error)
 	// Sync returns when what was written is on the disk.
 	Sync() error
 	// Forget says that a part that was synced will not be read soon, so that the

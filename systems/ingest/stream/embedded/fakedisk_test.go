@@ -209,12 +209,6 @@ func (h handle) WriteAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// Commit writes through the cache, as a disk does that has no other way.
-func (h handle) Commit(b []byte, at int64) (n int, synced bool, err error) {
-	n, err = h.WriteAt(b, at)
-	return n, false, err
-}
-
 // Sync that fails leaves some sectors unwritten and calls them clean, as
 // systems do.
 func (h handle) Sync() error {

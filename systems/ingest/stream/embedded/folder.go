@@ -11,7 +11,6 @@ import (
 
 	"whittle"
 	"whittle/internal/filelock"
-	"whittle/internal/sidewrite"
 	"whittle/systems/ingest/stream/durable"
 )
 
@@ -113,11 +112,7 @@ func (d folder) Create(name string, size int64) (file, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := diskFile{File: f, direct: openDirect(f)}
-	if made.direct != nil {
-		made.side, _ = sidewrite.New(made.direct) // nil: a thread waits for each write
-	}
-	return made, nil
+	return diskFile{File: f, direct: openDirect(f)}, nil
 }
 
 // drained is the folder of a log that is read right behind its writer, which finds in
@@ -185,7 +180,6 @@ func (d folder) Free() (int64, error) { return freeBytes(string(d)) }
 type diskFile struct {
 	*os.File
 	direct *os.File // the same file past the page cache; nil: it is written through it
-	side   *sidewrite.Writer
 }
 
 // directBytes is how long a write has to be to go past the page cache: a short one
@@ -204,21 +198,7 @@ func (f diskFile) WriteAt(p []byte, at int64) (n int, err error) {
 	return n + rest, err
 }
 
-// Commit implements file. A long batch is written on the side.
-func (f diskFile) Commit(p []byte, at int64) (n int, synced bool, err error) {
-	if f.side != nil && len(p) >= directBytes {
-		if n, err = f.side.WriteAt(p, at); !errors.Is(err, sidewrite.ErrUnsupported) {
-			return n, err == nil, err
-		}
-	}
-	n, err = f.WriteAt(p, at)
-	return n, false, err
-}
-
 func (f diskFile) Close() error {
-	if f.side != nil {
-		_ = f.side.Close() // nothing is under way
-	}
 	if f.direct != nil {
 		_ = f.direct.Close() // what was written is synced by File
 	}

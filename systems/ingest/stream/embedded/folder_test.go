@@ -8,7 +8,7 @@ import (
 
 // TestWrites writes long and short pieces, in memory that lies as the disk wants it
 // and in other, and reads each back, in a folder that goes past the page cache for
-// long ones and in one that does not. Every other one is committed.
+// long ones and in one that does not.
 func TestWrites(t *testing.T) {
 	for name, d := range map[string]disk{"past the page cache": folder(t.TempDir()), "through it": drained{folder(t.TempDir())}} {
 		t.Run(name, func(t *testing.T) {
@@ -28,13 +28,7 @@ func TestWrites(t *testing.T) {
 				for k := range b {
 					b[k] = byte(r.Uint32())
 				}
-				var n int
-				if i%2 == 0 {
-					n, err = f.WriteAt(b, int64(at))
-				} else {
-					n, _, err = f.Commit(b, int64(at))
-				}
-				if n != len(b) || err != nil {
+				if n, err := f.WriteAt(b, int64(at)); n != len(b) || err != nil {
 					t.Fatalf("%d of %d bytes at %d: %v", n, len(b), at, err)
 				}
 				copy(want[at:], b)
