@@ -61,6 +61,9 @@ func (p *Program) Run(ctx context.Context, args []string) (status int) {
 	if err == nil {
 		err = together(verb)
 	}
+	if err == nil {
+		err = filled(verb)
+	}
 	if err != nil {
 		fmt.Fprintf(p.Err, "%s: %s\n", p.Name, plainly(err))
 		fmt.Fprintf(p.Err, "%s\n", advice(p.Name, verb, err))

@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -35,6 +36,23 @@ func together(c *kong.Context) error {
 			if given[other] {
 				return whittle.Errorf(whittle.Invalid, "--%s does nothing with --%s: leave one of them out", p.Flag.Name, other)
 			}
+		}
+	}
+	return nil
+}
+
+// filled refuses a text flag that was given without a text: it is most often a variable that
+// was not set, and what was asked for would silently not be done. Free text may be empty, and
+// so may what has a default or comes from the environment, which is switched off so.
+func filled(c *kong.Context) error {
+	for _, p := range c.Path {
+		f := p.Flag
+		if f == nil || len(f.Envs) > 0 || f.HasDefault || f.PlaceHolder == "TEXT" {
+			continue
+		}
+		empty := f.Target.Kind() == reflect.String && f.Target.Len() == 0
+		if all, ok := f.Target.Interface().([]string); empty || ok && slices.Contains(all, "") {
+			return whittle.Errorf(whittle.Invalid, "--%s is empty: give it a value, or leave it out", f.Name)
 		}
 	}
 	return nil

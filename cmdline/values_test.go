@@ -19,6 +19,9 @@ type measureVerb struct {
 	For    time.Duration
 	Each   []int
 	Name   string
+	Note   string   `placeholder:"TEXT"`
+	To     []string `sep:"none"`
+	Other  string   `env:"TOOL_OTHER"`
 	Same   map[string]string
 	Lines  string        `enum:"auto,exact" default:"auto"`
 	Wait   time.Duration `bound:">0"`
@@ -56,10 +59,25 @@ func TestValuesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
+// TestWhatMayBeEmpty: free text, and what is switched off so.
+func TestWhatMayBeEmpty(t *testing.T) {
+	for _, args := range []string{"--note=", "--other=", "--lines=auto"} {
+		if status, _, errs := measured("measure " + args); status != 0 {
+			t.Errorf("%s: status %d, %q", args, status, errs)
+		}
+	}
+	t.Setenv("TOOL_OTHER", "")
+	if status, _, errs := measured("measure"); status != 0 {
+		t.Errorf("an empty variable: status %d, %q", status, errs)
+	}
+}
+
 // TestBadUsageIsSaidPlainly: no fault of a command line is told in the words of the parser
 // or of Go, and each says what is expected.
 func TestBadUsageIsSaidPlainly(t *testing.T) {
 	for args, want := range map[string]string{
+		"--name=":                      `--name is empty: give it a value, or leave it out`,
+		"--to a --to=":                 `--to is empty: give it a value, or leave it out`,
 		"--rate abc":                   `--rate: "abc" is not a number`,
 		"--rate=":                      `--rate: "" is not a number`,
 		"--rate":                       `--rate needs a value`,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,16 +124,20 @@ func (q Quick) request(r *reader) *plan.Request {
 	case !httpguts.ValidHeaderFieldName(req.Method):
 		panic(at.Invalid("%q is not a method", q.Method))
 	}
-	own := &node{Position: flagsPosition, kind: expr.KindMap}
+	var own []plan.HeaderField
 	for _, h := range q.Headers {
 		name, val, ok := strings.Cut(h, ":")
 		if !ok {
 			panic(at.Invalid("the header %q is not of the form \"Name: value\"", h))
 		}
 		text := &node{Position: flagsPosition, kind: expr.KindString, text: strings.TrimSpace(val)}
-		own.fields = append(own.fields, field{strings.TrimSpace(name), flagsPosition, text})
+		one := &node{Position: flagsPosition, kind: expr.KindMap, fields: []field{{strings.TrimSpace(name), flagsPosition, text}}}
+		own = append(own, r.headers(one)...)
 	}
-	req.Headers = plan.MergeHeaders(req.Headers, r.headers(own))
+	if named(own, "host") > 1 {
+		panic(at.Invalid("the header host is given twice"))
+	}
+	req.Headers = append(slices.DeleteFunc(req.Headers, func(h plan.HeaderField) bool { return named(own, h.Name) > 0 }), own...) // each is sent
 	req.Name = q.Name
 	if req.Name == "" {
 		u, _ := url.Parse(q.URL) // it was parsed above
@@ -140,6 +145,16 @@ func (q Quick) request(r *reader) *plan.Request {
 	}
 	req.Index = r.NameIndex(req.Name)
 	return req
+}
+
+// named counts the fields of a name.
+func named(fields []plan.HeaderField, name string) (n int) {
+	for i := range fields {
+		if fields[i].Name == name {
+			n++
+		}
+	}
+	return n
 }
 
 func (q Quick) body(r *reader, req *plan.Request, at *node) {
