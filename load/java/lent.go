@@ -1,16 +1,19 @@
 package java
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Lent names an object that the run gives scripts, by what it can do.
 type Lent string
 
 // What stands as the variable sampler: an HTTP sampler, one that is a script or sends
-// nothing, or none.
+// nothing, or none, which has no methods.
 const (
 	HTTPSampler  Lent = "sampler"
 	OtherSampler Lent = "other sampler"
-	NoSampler    Lent = ""
+	noSampler    Lent = "no sampler"
 )
 
 // lentMethods are the methods of each; one that gives another object names it behind a
@@ -58,14 +61,14 @@ func parseLent(texts map[Lent]string) map[Lent]map[string]Lent {
 // Objects are the objects that one script is given.
 type Objects struct{ sampler Lent }
 
-// ObjectsWith are those of a script whose variable sampler is as it says.
-func ObjectsWith(sampler Lent) Objects { return Objects{sampler} }
+// ObjectsWith are those of a script whose variable sampler is as it says; empty: there is none.
+func ObjectsWith(sampler Lent) Objects { return Objects{cmp.Or(sampler, noSampler)} }
 
 // Variable is the object that a variable of JMeter's is; empty: it is none.
 func (o Objects) Variable(name string) Lent {
 	of := lentAs[name]
 	if of == HTTPSampler {
-		return o.known(o.sampler)
+		return o.sampler
 	}
 	return of
 }
@@ -75,19 +78,9 @@ func (o Objects) Variable(name string) Lent {
 func (o Objects) Method(object Lent, name string) (gives Lent, ok bool) {
 	gives, ok = lentMethods[object][name]
 	if gives == HTTPSampler {
-		gives = o.known(o.sampler)
+		gives = o.sampler
 	}
 	return gives, ok
-}
-
-// noSampler has no methods.
-const noSampler Lent = "no sampler"
-
-func (Objects) known(sampler Lent) Lent {
-	if sampler == NoSampler {
-		return noSampler
-	}
-	return sampler
 }
 
 // shown is what an object is called in a refusal.

@@ -74,7 +74,7 @@ type stands struct {
 	binds map[string]bool
 }
 
-// at is where an element's script stands: at a sampler by that name, of that address.
+// stands is where an element's script stands: at a sampler of that name, which asks that.
 func (e *element) stands(name func(*expr.Scope) string, asks *asked) stands {
 	s := stands{sampler: name, kind: java.OtherSampler, asks: asks, binds: bindings(e.name)}
 	if asks != nil {

@@ -243,13 +243,8 @@ func (c *cursor) rounds() []whittle.Round {
 
 // signed is a number in zigzag.
 func (c *cursor) signed() int64 {
-	n, size := binary.Varint(c.b)
-	if size <= 0 {
-		c.bad, c.b = true, nil
-		return 0
-	}
-	c.b = c.b[size:]
-	return n
+	n := c.number()
+	return int64(n>>1) ^ -int64(n&1) //nolint:gosec // all bits are meant
 }
 
 // text has at most so many bytes.

@@ -32,18 +32,25 @@ func TestVerifyOfTrimmedDeadLetters(t *testing.T) {
 	if status, out := verify(); status != 1 || !strings.Contains(out, "verify dead letters: ") {
 		t.Fatalf("empty: %d %s", status, out)
 	}
-	log, err := deadlog.Open(dir, deadlog.Options{Most: 256 << 10, Log: embedded.Options{MaxRecord: 4 << 10, MaxBatch: 8 << 10, SegmentBytes: 64 << 10, Reserve: -1, ScrubRate: -1}})
+	closedDeadLetters(t, dir, 256<<10, 400)
+	if status, out := verify(); status != 0 || !strings.Contains(out, "up to 400") || strings.Contains(out, "offsets 0 up to 400") {
+		t.Fatalf("trimmed: %d %s", status, out)
+	}
+}
+
+// closedDeadLetters makes a log of dead letters in a folder, bounded to so many bytes, with n
+// letters of 3,000, and closes it.
+func closedDeadLetters(t *testing.T, dir string, most int64, n int) {
+	t.Helper()
+	log, err := deadlog.Open(dir, deadlog.Options{Most: most, Log: embedded.Options{MaxRecord: 4 << 10, MaxBatch: 8 << 10, SegmentBytes: 64 << 10, Reserve: -1, ScrubRate: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 400 {
+	for range n {
 		l := deadletter.Letter{Path: "/v1/track", Source: "shop", Body: make([]byte, 3000)}
 		log.Append(t.Context(), []stream.Record{l.Record()})
 	}
 	if err := log.Close(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-	if status, out := verify(); status != 0 || !strings.Contains(out, "up to 400") || strings.Contains(out, "offsets 0 up to 400") {
-		t.Fatalf("trimmed: %d %s", status, out)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/systems/ingest/deadletter"
-	"whittle/systems/ingest/deadlog"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/embedded"
 )
@@ -143,17 +141,7 @@ func TestReadersSayWhatIsMissing(t *testing.T) {
 // TestDeadLettersSayWhatIsMissing: so is whoever lists dead letters.
 func TestDeadLettersSayWhatIsMissing(t *testing.T) {
 	dir := t.TempDir()
-	log, err := deadlog.Open(dir, deadlog.Options{Most: 1 << 20, Log: embedded.Options{MaxRecord: 4 << 10, MaxBatch: 8 << 10, SegmentBytes: 64 << 10, Reserve: -1, ScrubRate: -1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 40 {
-		l := deadletter.Letter{Path: "/v1/track", Source: "shop", Body: make([]byte, 3000)}
-		log.Append(t.Context(), []stream.Record{l.Record()})
-	}
-	if err := log.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	closedDeadLetters(t, dir, 1<<20, 40)
 	list := func() (int, string) {
 		var out bytes.Buffer
 		status := Run(t.Context(), []string{"dead", "ls", "--env-file", "", "--dead", dir}, streams{in: strings.NewReader(""), out: &out, err: &out})
