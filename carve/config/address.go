@@ -171,7 +171,7 @@ func hostFault(host string) string {
 		return fmt.Sprintf("is no host: a name has at most %d letters", maxHost)
 	}
 	for _, label := range strings.Split(name, ".") {
-		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || strings.Trim(label, methodLetters) != "" {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || strings.Trim(label, plainLetters) != "" {
 			return "is no host: a name has letters, digits and dashes, with one dot between its parts, such as app.internal"
 		}
 	}

@@ -130,7 +130,7 @@ func parseMatch(s string) (whittle.Match, error) {
 		return m, fmt.Errorf("%s: the path does not begin with /: write POST /Count, or /Count for every method", quote(s))
 	case m.Method == "*" || strings.EqualFold(m.Method, "ANY") || strings.EqualFold(m.Method, "ALL"):
 		return m, fmt.Errorf("%s: %s is not a method: write %s alone for every method", quote(s), quote(m.Method), m.Pattern)
-	case m.Method != "" && strings.Trim(m.Method, methodLetters) != "":
+	case m.Method != "" && strings.Trim(m.Method, plainLetters) != "":
 		return m, fmt.Errorf("%s: %s is not a method: a route has one, or none for every method; write two routes for two methods", quote(s), quote(m.Method))
 	case m.Method == http.MethodConnect:
 		return m, fmt.Errorf("%s: %s is not a method that can be routed", quote(s), quote(m.Method))
@@ -165,9 +165,9 @@ func hostBefore(pattern string) string {
 	return "/" + path
 }
 
-// methodLetters are those of every registered method. A token may have others,
+// plainLetters are those of every registered method, and of a host's name. A token may have others,
 // but "GET|POST" is one as well, and no request has that method.
-const methodLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+const plainLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // parseHeader reads "X-Beta=1" into a canonical name and a value.
 func parseHeader(s string) ([2]string, error) {
