@@ -70,6 +70,7 @@ type match struct {
 	samples    int // in all marks
 	others     *owner.Memory
 	earlier    earlier
+	ignorable  ignorable
 
 	// chosen says that the requests that are repeated are no random ones.
 	chosen bool
@@ -154,6 +155,7 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 		m.repeats++
 		m.noise.Repeats++
 		m.self = m.note(m.self, m.diff(x.Monolith.Body, x.Repeat.Body), nil, true)
+		m.suggest(x)
 	}
 	candAny, selfAny := m.anyOpen(m.cand), m.anyOpen(m.self)
 	m.test(candAny, selfAny, repeated)

@@ -218,11 +218,11 @@ func (m *match) cause(k *mark) string {
 	case m.learn && k.Path == jsondiff.ManyPaths:
 		return "more places differ than are distinguished, so nothing is learned of them: ignore those that the monolith changes by itself, as $.prices.*.at"
 	case k.How == jsondiff.HowBytes && k.Self > 0:
-		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical, or name what changes in compare.ignore_text",
-			units.Grouped(k.Self), units.Grouped(m.repeats))
+		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical, or name what changes in compare.ignore_text%s",
+			units.Grouped(k.Self), units.Grouped(m.repeats), m.ignorable.words())
 	case k.How == jsondiff.HowSyntax && k.Self > 0:
-		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, and what is not JSON is compared as a whole: name what changes in compare.ignore_text",
-			units.Grouped(k.Self), units.Grouped(m.repeats))
+		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, and what is not JSON is compared as a whole: name what changes in compare.ignore_text%s",
+			units.Grouped(k.Self), units.Grouped(m.repeats), m.ignorable.words())
 	case m.isUnsure(k):
 		return k.unsureWords()
 	case m.learn && k.Self > 0:
@@ -231,6 +231,47 @@ func (m *match) cause(k *mark) string {
 		return noRepeats
 	}
 	return ""
+}
+
+// ignorable is what compare.ignore_text could name of a text that the monolith changes by
+// itself: patterns of two of its responses to one request, and whether those are the same
+// with them.
+type ignorable struct {
+	patterns []string
+	whole    bool
+	tried    int
+}
+
+// maxSuggest bounds the repeats of which patterns are sought.
+const maxSuggest = 3
+
+// suggest looks at a repeat that differs as a text for what could be ignored of it.
+func (m *match) suggest(x *whittle.Exchange) {
+	text := func(i int) bool { k := m.marks[i]; return k.How == jsondiff.HowBytes || k.How == jsondiff.HowSyntax }
+	if m.ignorable.whole || m.ignorable.tried >= maxSuggest || !slices.ContainsFunc(m.self, text) {
+		return
+	}
+	m.ignorable.tried++
+	may := func(pattern string) bool { return m.show.Text(pattern) == pattern }
+	if list, whole := jsondiff.Patterns(m.differ, x.Monolith.Body, x.Repeat.Body, may); whole || len(list) > len(m.ignorable.patterns) {
+		m.ignorable.patterns, m.ignorable.whole = list, whole
+	}
+}
+
+// words follow the name of the setting.
+func (g *ignorable) words() string {
+	if len(g.patterns) == 0 {
+		return ""
+	}
+	quoted := make([]string, len(g.patterns))
+	for i, p := range g.patterns {
+		quoted[i] = "'" + strings.ReplaceAll(p, "'", "''") + "'"
+	}
+	list := "[" + strings.Join(quoted, ", ") + "]"
+	if g.whole {
+		return ", for example " + list + ", which makes two of its responses to one request the same"
+	}
+	return ", for example " + list + " and what else changes"
 }
 
 // noisyPlaces implements noisy.

@@ -89,6 +89,50 @@ func TestWhatIsNotComparedIsNotEquivalent(t *testing.T) {
 	}
 }
 
+// TestWhatCouldBeIgnored: of a page that the monolith changes by itself the finding
+// proposes what to ignore. With that in the config a right candidate is EQUIVALENT and a
+// wrong one DIFFERENT.
+func TestWhatCouldBeIgnored(t *testing.T) {
+	t.Parallel()
+	page := func(n, total int) whittle.Response {
+		return whittle.Response{Status: 200, Body: fmt.Appendf(nil,
+			`<input type="hidden" name="csrf" value="%016x"><p>%d</p> Rendered in %d ms`, uint64(n)*0x9e3779b97f4a7c15, total, n%90+1)}
+	}
+	judge := func(kind whittle.CompareKind, patterns []string, total int) whittle.Verdict {
+		j, err := NewJudge(whittle.Comparison{Kind: kind, LearnNoise: true, Confidence: 0.99, MinCompared: 300, IgnoreText: patterns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; n <= 1500; n++ {
+			x := &whittle.Exchange{Monolith: page(n*31, 7), Candidate: page(n*17, total)}
+			if n%10 == 0 {
+				again := page(n*53+1, 7)
+				x.Repeat = &again
+			}
+			j.Observe(x)
+		}
+		return j.Verdict()
+	}
+	for _, kind := range []whittle.CompareKind{whittle.JSON, whittle.Exact} {
+		v := judge(kind, nil, 7)
+		want := `compare.ignore_text, for example ['<input\s+type="hidden"\s+name="csrf"\s+value="([^"]*)', '</p>\s+Rendered\s+in\s+(\d+)'], which makes two of its responses to one request the same`
+		if v.State != whittle.Undecided || len(v.Findings) != 1 || !strings.Contains(v.Findings[0].Cause, want) {
+			t.Fatalf("%s: %+v", v.State, v.Findings)
+		}
+		patterns := []string{`<input\s+type="hidden"\s+name="csrf"\s+value="([^"]*)`, `</p>\s+Rendered\s+in\s+(\d+)`}
+		if v := judge(kind, patterns, 7); v.State != whittle.Equivalent {
+			t.Errorf("%s: right, and %s: %s", kind, v.State, v.Summary)
+		}
+		if v := judge(kind, patterns, 8); v.State != whittle.Different {
+			t.Errorf("%s: wrong, and %s: %s", kind, v.State, v.Summary)
+		}
+		v = judge(kind, patterns[:1], 7)
+		if len(v.Findings) != 1 || !strings.Contains(v.Findings[0].Cause, `for example ['</p>\s+Rendered\s+in\s+(\d+)']`) {
+			t.Errorf("with one of them: %+v", v.Findings)
+		}
+	}
+}
+
 // TestNothingButErrors: a verdict over errors alone says so, also after a restart, and one
 // with a success among them does not.
 func TestNothingButErrors(t *testing.T) {
