@@ -241,3 +241,38 @@ func (c *Contract) Endpoints() []string {
 	}
 	return out
 }
+
+// Reached are the names of messages and of all messages and enums that they can hold.
+func (c *Contract) Reached(messages ...string) map[string]bool {
+	reached := map[string]bool{}
+	for len(messages) > 0 {
+		name := messages[len(messages)-1]
+		messages = messages[:len(messages)-1]
+		m := c.Message(name)
+		if m == nil || reached[name] {
+			continue
+		}
+		reached[name] = true
+		for _, f := range m.Fields {
+			if f.Type == EnumType {
+				reached[f.Ref] = true
+			} else if f.Ref != "" {
+				messages = append(messages, f.Ref)
+			}
+		}
+	}
+	return reached
+}
+
+// KeepOnly drops the methods that keep is false of, and the messages and enums that no
+// other one can hold.
+func (c *Contract) KeepOnly(keep func(*Method) bool) {
+	c.Methods = slices.DeleteFunc(c.Methods, func(m Method) bool { return !keep(&m) })
+	var used []string
+	for _, m := range c.Methods {
+		used = append(used, m.Input, m.Output)
+	}
+	reached := c.Reached(used...)
+	c.Messages = slices.DeleteFunc(c.Messages, func(m Message) bool { return !reached[m.Name] })
+	c.Enums = slices.DeleteFunc(c.Enums, func(e Enum) bool { return !reached[e.Name] })
+}

@@ -77,10 +77,7 @@ func newView(c *contract.Contract, o Options) (*view, error) {
 	}
 	v.Words = wordsOf(c, all)
 	for i := range v.Methods {
-		reached := map[string]bool{}
-		reach(c, v.Methods[i].Input, reached)
-		reach(c, v.Methods[i].Output, reached)
-		v.Methods[i].Words = wordsOf(c, reached)
+		v.Methods[i].Words = wordsOf(c, c.Reached(v.Methods[i].Input, v.Methods[i].Output))
 	}
 	return v, v.checkPatterns()
 }
@@ -110,22 +107,6 @@ func wordsOf(c *contract.Contract, enums map[string]bool) (out []contract.EnumVa
 		}
 	}
 	return out
-}
-
-// reach marks the messages and enums that a message can hold.
-func reach(c *contract.Contract, name string, reached map[string]bool) {
-	m := c.Message(name)
-	if m == nil || reached[name] {
-		return
-	}
-	reached[name] = true
-	for _, f := range m.Fields {
-		if f.Type == contract.EnumType {
-			reached[f.Ref] = true
-		} else if f.Ref != "" {
-			reach(c, f.Ref, reached)
-		}
-	}
 }
 
 // goNames asks protogen, as the generators do, what Go calls things.

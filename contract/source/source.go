@@ -237,7 +237,7 @@ func rename(c *contract.Contract, o infer.Options) {
 	}
 }
 
-// keepOnly drops the methods that --route does not name.
+// keepOnly drops the methods that --route does not name, and what only they need.
 func (s *Source) keepOnly(c *contract.Contract) error {
 	if s.only == nil {
 		return nil
@@ -249,7 +249,7 @@ func (s *Source) keepOnly(c *contract.Contract) error {
 				WithHint("it has: " + strings.Join(all, ", "))
 		}
 	}
-	c.Methods = slices.DeleteFunc(c.Methods, func(m contract.Method) bool { return !slices.Contains(s.routes, m.Endpoint()) })
+	c.KeepOnly(func(m *contract.Method) bool { return slices.Contains(s.routes, m.Endpoint()) })
 	return nil
 }
 
