@@ -3,7 +3,6 @@ package openapi
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 
 	"whittle"
@@ -14,26 +13,29 @@ import (
 const (
 	maxMethods  = 2_000
 	maxMessages = 10_000
-	maxRefs     = 64      // one after another
+	maxRefs     = 64 // one after another
+	maxFiles    = 2_000
 	maxSchemas  = 1 << 20 // of schemas
 )
 
-// Read reads a document, JSON or YAML. Its errors are Invalid and name the
-// line. $ref is followed within the document only. What a contract has no words
+// Read reads a document, JSON or YAML. Its errors are Invalid and name the line. $ref is
+// followed within the document, and into the files that files gives by their paths from
+// the document's folder, with slashes; nil: there are none. name is the document's own. What a contract has no words
 // for is said in its guesses: parameters in headers and cookies, several kinds
 // of responses, alternatives (oneOf, anyOf) that become a google.protobuf.Value.
-func Read(data []byte) (*contract.Contract, error) {
-	c, err := read(data)
+func Read(name string, data []byte, files func(path string) ([]byte, error)) (*contract.Contract, error) {
+	c, err := read(name, data, files)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.CodeOf(err), "read OpenAPI document: %w", err)
 	}
 	return c, nil
 }
 
-func read(data []byte) (c *contract.Contract, err error) {
+func read(name string, data []byte, files func(path string) ([]byte, error)) (c *contract.Contract, err error) {
 	defer whittle.Caught(&err)
 	r := &reader{
-		root: parse(data), c: &contract.Contract{}, taken: map[string]bool{}, byRef: map[string]string{},
+		root: parse(data, ""), name: name, files: files, bytes: len(data), docs: map[string]*node{},
+		c: &contract.Contract{}, taken: map[string]bool{}, byRef: map[string]string{},
 		enums: map[string]string{}, presence: map[string]map[string]presence{},
 	}
 	r.read()
@@ -42,8 +44,12 @@ func read(data []byte) (c *contract.Contract, err error) {
 
 // reader makes a contract of a document.
 type reader struct {
-	root *node
-	c    *contract.Contract
+	root  *node
+	name  string // the document's
+	files func(path string) ([]byte, error)
+	docs  map[string]*node // files that were read
+	bytes int              // of all of them
+	c     *contract.Contract
 	// taken are the names of messages, enums and methods.
 	taken map[string]bool
 	// byRef are the messages by the $ref that they come from, enums the enums
@@ -79,10 +85,10 @@ func (r *reader) read() {
 	case r.root.str("swagger") == "2.0":
 		r.fromSwagger()
 	case r.root.str("swagger") != "":
-		panic(whittle.Errorf(whittle.Unsupported, "line %d: it is Swagger %s, and not 2.0 or OpenAPI 3", r.root.line, r.root.str("swagger")).
+		panic(whittle.Errorf(whittle.Unsupported, "%s: it is Swagger %s, and not 2.0 or OpenAPI 3", r.root.at, r.root.str("swagger")).
 			WithHint("convert it to OpenAPI 3 first"))
 	default:
-		panic(invalid(r.root.line, "openapi is %q, and 3.0, 3.1 and Swagger 2.0 are read", v))
+		panic(invalid(r.root.at, "openapi is %q, and 3.0, 3.1 and Swagger 2.0 are read", v))
 	}
 	title := contract.TypeName(r.root.get("info").str("title"))
 	title = strings.TrimSuffix(strings.TrimSuffix(title, "Api"), "Service")
@@ -94,7 +100,7 @@ func (r *reader) read() {
 	r.taken[r.c.Service] = true
 	paths := r.root.get("paths")
 	if paths == nil || paths.kind != isObject {
-		panic(invalid(r.root.line, "it has no paths"))
+		panic(invalid(r.root.at, "it has no paths"))
 	}
 	for i, path := range paths.keys {
 		if !strings.HasPrefix(path, "/") {
@@ -104,7 +110,7 @@ func (r *reader) read() {
 		r.item(path, item)
 	}
 	if len(r.c.Methods) == 0 {
-		panic(whittle.Errorf(whittle.Invalid, "line %d: paths has no operation that can be a method", paths.line).WithHint(r.hint()))
+		panic(whittle.Errorf(whittle.Invalid, "%s: paths has no operation that can be a method", paths.at).WithHint(r.hint()))
 	}
 	if _, err := r.c.Descriptor(); err != nil {
 		panic(whittle.Errorf(whittle.Unsupported, "%w", err))
@@ -119,44 +125,10 @@ func (r *reader) hint() string {
 	return g.Path + " was left out: " + g.Evidence
 }
 
-// follow gives what a $ref names, and the last $ref; n itself where it is none.
-func (r *reader) follow(n *node) (*node, string) {
-	ref := ""
-	for range maxRefs {
-		next := n.str("$ref")
-		if next == "" {
-			return n, ref
-		}
-		ref = next
-		target := r.pointer(n.get("$ref"))
-		n = target
-	}
-	panic(invalid(n.line, "$ref %q leads through more than %d others, or in a circle", ref, maxRefs))
-}
-
-// pointer resolves "#/components/schemas/User" (RFC 6901).
-func (r *reader) pointer(ref *node) *node {
-	path, ok := strings.CutPrefix(ref.text, "#/")
-	if !ok {
-		panic(invalid(ref.line, "$ref %q does not begin with #/; only places in the same document are followed", ref.text))
-	}
-	n := r.root
-	for part := range strings.SplitSeq(path, "/") {
-		if unescaped, err := url.PathUnescape(part); err == nil {
-			part = unescaped
-		}
-		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-		if n = n.get(part); n == nil {
-			panic(invalid(ref.line, "$ref %q names nothing in the document", ref.text))
-		}
-	}
-	return n
-}
-
 // add adds a message and gives its index.
-func (r *reader) add(name string, line int) int {
+func (r *reader) add(name string, at place) int {
 	if len(r.c.Messages) >= maxMessages {
-		panic(invalid(line, "the document has more than %d objects", maxMessages))
+		panic(invalid(at, "the document has more than %d objects", maxMessages))
 	}
 	r.taken[name] = true
 	r.c.Messages = append(r.c.Messages, contract.Message{Name: name})
@@ -173,4 +145,4 @@ func (r *reader) free(hint, above string) string {
 }
 
 // label names a line for a guess.
-func label(n *node, what string) string { return fmt.Sprintf("%s (line %d)", what, n.line) }
+func label(n *node, what string) string { return fmt.Sprintf("%s (%s)", what, n.at) }

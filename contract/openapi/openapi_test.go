@@ -95,7 +95,7 @@ components:
 `
 
 func TestRead(t *testing.T) {
-	c, err := Read([]byte(shop))
+	c, err := Read("api.yaml", []byte(shop), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		{"deep", strings.Repeat("[", 1000), "nests deeper", whittle.Invalid},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := Read([]byte(tc.doc))
+			_, err := Read("api.yaml", []byte(tc.doc), nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || whittle.CodeOf(err) != tc.code {
 				t.Errorf("got %v (%v), want %q (%v)", err, whittle.CodeOf(err), tc.want, tc.code)
 			}
@@ -249,8 +249,8 @@ paths:
         '404': {description: none, content: {application/json: {schema: {type: object, required: [id], properties: {id: {type: integer}}}}}}
       requestBody: {content: {application/json: {schema: {type: object, properties: {user: {type: object, required: [id], properties: {id: {type: integer}}}}}}}}
 `
-	a, errA := Read([]byte(aliased))
-	w, errW := Read([]byte(written))
+	a, errA := Read("api.yaml", []byte(aliased), nil)
+	w, errW := Read("api.yaml", []byte(written), nil)
 	if errA != nil || errW != nil || len(a.Methods) != 2 || string(a.Proto()) != string(w.Proto()) {
 		t.Errorf("%v %v\n%s\n%s", errA, errW, a.Proto(), w.Proto())
 	}
@@ -260,8 +260,8 @@ func TestJSONAndYAMLAreReadAlike(t *testing.T) {
 	const y = "openapi: 3.0.0\npaths:\n  /a/{b}:\n    get:\n      responses:\n        '200': {content: {application/json: {schema: {type: object, properties: {x: {type: integer, nullable: true}}}}}}\n"
 	const j = `{"openapi": "3.0.0", "paths": {"/a/{b}": {"get": {"responses": {"200": {"content": {"application/json": {"schema":
 		{"type": "object", "properties": {"x": {"type": "integer", "nullable": true}}}}}}}}}}}`
-	a, errA := Read([]byte(y))
-	b, errB := Read([]byte(j))
+	a, errA := Read("api.yaml", []byte(y), nil)
+	b, errB := Read("api.yaml", []byte(j), nil)
 	if errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
 		t.Errorf("%v %v\n%+v\n%+v", errA, errB, a, b)
 	}
@@ -272,7 +272,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(shop))
 	f.Add([]byte(`{"openapi": "3.0.0", "paths": {"/a": {"get": {"responses": {"200": {"content": {"*/*": {"schema": {"properties": {"[a]": {}, "a_b": {"enum": ["", "x"]}, "aB": {"const": "1"}}}}}}}}}}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := Read(b)
+		c, err := Read("api.yaml", b, nil)
 		if err != nil {
 			return
 		}
@@ -308,7 +308,7 @@ paths:
     get:
       responses: {"304": {description: same}, "404": {description: no}}
 `
-	c, err := Read([]byte(doc))
+	c, err := Read("api.yaml", []byte(doc), nil)
 	if err != nil || len(c.Methods) != 2 {
 		t.Fatalf("%+v, %v", c, err)
 	}

@@ -14,12 +14,12 @@ import (
 // item reads the operations of one path.
 func (r *reader) item(path string, item *node) {
 	for _, method := range []string{"get", "post", "put", "patch", "delete"} {
-		op := item.get(method)
+		op, _ := r.follow(item.get(method)) // bundlers take a $ref here too
 		if op == nil {
 			continue
 		}
 		if len(r.c.Methods) >= maxMethods {
-			panic(invalid(op.line, "the document has more than %d operations", maxMethods))
+			panic(invalid(op.at, "the document has more than %d operations", maxMethods))
 		}
 		base, why := r.base(item, op)
 		if why != "" {
@@ -50,7 +50,7 @@ func (r *reader) operation(method, path string, item, op *node) {
 	m.Doc = strings.Join(strings.Fields(op.str("summary")+" "+op.str("description")), " ")
 	r.at = &m
 	defer func() { r.at = nil }()
-	in, out := r.add(m.Input, op.line), r.add(m.Output, op.line)
+	in, out := r.add(m.Input, op.at), r.add(m.Output, op.at)
 	input, why := r.input(&m, path, item, op)
 	var output []contract.Field
 	if why == "" {
@@ -182,6 +182,7 @@ func nameFields(fields []contract.Field, names *contract.FieldNames) {
 func (r *reader) parameters(item, op *node) []*node {
 	var out []*node
 	for _, list := range []*node{op.get("parameters"), item.get("parameters")} {
+		list, _ := r.follow(list)
 		if list == nil || list.kind != isList {
 			continue
 		}
@@ -300,7 +301,7 @@ func statusOf(key string, of int) int {
 
 // output reads the success and lists the other responses.
 func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, why string) {
-	responses := op.get("responses")
+	responses, _ := r.follow(op.get("responses"))
 	if responses == nil || responses.kind != isObject {
 		return nil, "it has no responses"
 	}

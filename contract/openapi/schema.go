@@ -33,7 +33,7 @@ func (r *reader) whole(s *node, message, name string) ([]contract.Field, contrac
 	}
 	hint := name
 	if ref != "" {
-		hint = ref[strings.LastIndexByte(ref, '/')+1:]
+		hint = nameOf(ref)
 	}
 	got := r.schema(s, hint, "", 0)
 	f := got.field
@@ -114,11 +114,11 @@ func (r *reader) schema(s *node, hint, above string, depth int) reading {
 		return reading{field: contract.Field{Type: contract.Value}}
 	}
 	if r.schemasRead++; depth > maxDepth || r.schemasRead > maxSchemas {
-		panic(invalid(s.line, "the schema nests deeper than %d, or its parts repeat too often", maxDepth))
+		panic(invalid(s.at, "the schema nests deeper than %d, or its parts repeat too often", maxDepth))
 	}
 	n, ref := r.follow(s)
 	if ref != "" {
-		hint, above = ref[strings.LastIndexByte(ref, '/')+1:], ""
+		hint, above = nameOf(ref), ""
 	}
 	if name := r.byRef[ref]; ref != "" && name != "" {
 		return reading{field: contract.Field{Type: contract.MessageType, Ref: name}, nullable: nullable(n) || nullable(s)}
@@ -240,7 +240,7 @@ func (r *reader) message(n *node, ref, hint, above string, depth int) reading {
 	if ref != "" {
 		r.byRef[ref] = name
 	}
-	at := r.add(name, n.line)
+	at := r.add(name, n.at)
 	fields := r.fields(o, name, depth)
 	keys := slices.Clone(o.keys)
 	nameFields(fields, contract.NewFieldNames(keys...))
@@ -272,7 +272,7 @@ func (r *reader) object(n *node, depth int) *object {
 
 func (r *reader) gather(o *object, n *node, depth int) {
 	if r.schemasRead++; depth > maxDepth || r.schemasRead > maxSchemas {
-		panic(invalid(n.line, "allOf nests deeper than %d, or in a circle", maxDepth))
+		panic(invalid(n.at, "allOf nests deeper than %d, or in a circle", maxDepth))
 	}
 	if all := n.get("allOf"); all != nil {
 		for _, item := range all.items {
@@ -283,7 +283,7 @@ func (r *reader) gather(o *object, n *node, depth int) {
 	if d := n.str("description"); d != "" {
 		o.doc = strings.Join(strings.Fields(d), " ")
 	}
-	properties := n.get("properties")
+	properties, _ := r.follow(n.get("properties"))
 	for i, k := range properties.members() {
 		if o.schemas[k] == nil {
 			o.keys = append(o.keys, k)

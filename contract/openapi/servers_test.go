@@ -36,7 +36,7 @@ func TestPathsBeginWhereServersSay(t *testing.T) {
 	} {
 		doc := "openapi: 3.0.0\nservers: [" + tc.server + "]\npaths:\n  /a: {get: {responses: {'200': {description: ok}}}}\n  /b:\n    servers: [{url: /other}]\n    get: {responses: {'200': {description: ok}}}\n" +
 			"    post: {servers: [{url: /third}], responses: {'200': {description: ok}}}\n"
-		c, err := Read([]byte(doc))
+		c, err := Read("api.yaml", []byte(doc), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", tc.server, err)
 		}

@@ -13,10 +13,10 @@ import (
 func (r *reader) fromSwagger() {
 	paths := r.root.get("paths")
 	if paths == nil || paths.kind != isObject {
-		panic(invalid(r.root.line, "it has no paths"))
+		panic(invalid(r.root.at, "it has no paths"))
 	}
 	s := swagger{r: r, consumes: preferred(r.root.get("consumes")), produces: preferred(r.root.get("produces"))}
-	out := objectAt(paths.line)
+	out := objectAt(paths.at)
 	for i, path := range paths.keys {
 		item, _ := r.follow(paths.items[i])
 		out.set(path, s.item(item))
@@ -25,9 +25,9 @@ func (r *reader) fromSwagger() {
 	root.set("paths", out)
 	base := r.root.get("basePath")
 	if base != nil {
-		server := objectAt(base.line)
-		server.set("url", textAt(base.line, "/"+strings.TrimLeft(base.text, "/")))
-		root.set("servers", listAt(base.line, server))
+		server := objectAt(base.at)
+		server.set("url", textAt(base.at, "/"+strings.TrimLeft(base.text, "/")))
+		root.set("servers", listAt(base.at, server))
 	}
 	r.root = root
 }
@@ -43,9 +43,9 @@ func (s *swagger) item(item *node) *node {
 	if item == nil || item.kind != isObject {
 		return item
 	}
-	out := objectAt(item.line)
+	out := objectAt(item.at)
 	for i, key := range item.keys {
-		if op := item.items[i]; key != "parameters" && op.kind == isObject {
+		if op, _ := s.r.follow(item.items[i]); key != "parameters" && op.kind == isObject {
 			out.set(key, s.operation(item, op))
 		}
 	}
@@ -54,8 +54,8 @@ func (s *swagger) item(item *node) *node {
 
 func (s *swagger) operation(item, op *node) *node {
 	out := op.without("parameters", "consumes", "produces", "responses", "servers", "requestBody")
-	parameters := listAt(op.line)
-	form := objectAt(op.line)
+	parameters := listAt(op.at)
+	form := objectAt(op.at)
 	var required []*node
 	file := false
 	for _, p := range s.r.parameters(item, op) {
@@ -66,7 +66,7 @@ func (s *swagger) operation(item, op *node) *node {
 			form.set(p.str("name"), formSchema(p))
 			file = file || p.str("type") == "file"
 			if p.is("required") {
-				required = append(required, textAt(p.line, p.str("name")))
+				required = append(required, textAt(p.at, p.str("name")))
 			}
 		default:
 			parameters.items = append(parameters.items, parameterOf(p))
@@ -74,10 +74,10 @@ func (s *swagger) operation(item, op *node) *node {
 	}
 	out.set("parameters", parameters)
 	if len(form.keys) > 0 {
-		schema := objectAt(form.line)
-		schema.set("type", textAt(form.line, "object"))
+		schema := objectAt(form.at)
+		schema.set("type", textAt(form.at, "object"))
 		schema.set("properties", form)
-		schema.set("required", listAt(form.line, required...))
+		schema.set("required", listAt(form.at, required...))
 		out.set("requestBody", s.formBody(op, schema, len(required) > 0, file))
 	}
 	if responses := op.get("responses"); responses != nil {
@@ -91,7 +91,7 @@ var schemaKeys = []string{"name", "in", "required", "description", "collectionFo
 
 // parameterOf gives a parameter the schema that it was.
 func parameterOf(p *node) *node {
-	out := objectAt(p.line)
+	out := objectAt(p.at)
 	for _, key := range []string{"name", "in", "required", "description"} {
 		if v := p.get(key); v != nil {
 			out.set(key, v)
@@ -99,7 +99,7 @@ func parameterOf(p *node) *node {
 	}
 	out.set("schema", p.without(schemaKeys...))
 	if p.str("collectionFormat") != "multi" {
-		out.set("explode", &node{line: p.line, kind: isBool, text: "false"})
+		out.set("explode", &node{at: p.at, kind: isBool, text: "false"})
 	}
 	return out
 }
@@ -108,8 +108,8 @@ func parameterOf(p *node) *node {
 func formSchema(p *node) *node {
 	schema := p.without(schemaKeys...)
 	if p.str("type") == "array" && p.str("collectionFormat") != "multi" {
-		schema = objectAt(p.line)
-		schema.set("type", textAt(p.line, "string"))
+		schema = objectAt(p.at)
+		schema.set("type", textAt(p.at, "string"))
 	}
 	if words := p.get("description"); words != nil {
 		schema.set("description", words)
@@ -118,11 +118,11 @@ func formSchema(p *node) *node {
 }
 
 func (s *swagger) body(p, op, schema *node) *node {
-	out := objectAt(p.line)
+	out := objectAt(p.at)
 	if required := p.get("required"); required != nil {
 		out.set("required", required)
 	}
-	out.set("content", contentOf(p.line, s.mediaType(op, "consumes", s.consumes), schema))
+	out.set("content", contentOf(p.at, s.mediaType(op, "consumes", s.consumes), schema))
 	return out
 }
 
@@ -132,16 +132,16 @@ func (s *swagger) formBody(op, schema *node, required, file bool) *node {
 	if file || strings.HasPrefix(s.mediaType(op, "consumes", s.consumes), multipart) {
 		mediaType = multipart
 	}
-	out := objectAt(schema.line)
+	out := objectAt(schema.at)
 	if required {
-		out.set("required", &node{line: schema.line, kind: isBool, text: "true"})
+		out.set("required", &node{at: schema.at, kind: isBool, text: "true"})
 	}
-	out.set("content", contentOf(schema.line, mediaType, schema))
+	out.set("content", contentOf(schema.at, mediaType, schema))
 	return out
 }
 
 func (s *swagger) responses(op, responses *node) *node {
-	out := objectAt(responses.line)
+	out := objectAt(responses.at)
 	mediaType := s.mediaType(op, "produces", s.produces)
 	for i, status := range responses.keys {
 		from, _ := s.r.follow(responses.items[i])
@@ -154,7 +154,7 @@ func (s *swagger) responses(op, responses *node) *node {
 			if schema.str("type") == "file" && formOf(kind) == contract.Object {
 				kind = "application/octet-stream"
 			}
-			to.set("content", contentOf(schema.line, kind, schema))
+			to.set("content", contentOf(schema.at, kind, schema))
 		}
 		out.set(status, to)
 	}
@@ -185,21 +185,21 @@ func preferred(types *node) string {
 	return types.items[0].text
 }
 
-func contentOf(line int, mediaType string, schema *node) *node {
-	media := objectAt(line)
+func contentOf(at place, mediaType string, schema *node) *node {
+	media := objectAt(at)
 	if schema != nil {
 		media.set("schema", schema)
 	}
-	out := objectAt(line)
+	out := objectAt(at)
 	out.set(mediaType, media)
 	return out
 }
 
-func objectAt(line int) *node { return &node{line: line, kind: isObject} }
+func objectAt(at place) *node { return &node{at: at, kind: isObject} }
 
-func listAt(line int, items ...*node) *node { return &node{line: line, kind: isList, items: items} }
+func listAt(at place, items ...*node) *node { return &node{at: at, kind: isList, items: items} }
 
-func textAt(line int, text string) *node { return &node{line: line, kind: isText, text: text} }
+func textAt(at place, text string) *node { return &node{at: at, kind: isText, text: text} }
 
 func (n *node) set(key string, value *node) {
 	n.keys, n.items = append(n.keys, key), append(n.items, value)
@@ -207,7 +207,7 @@ func (n *node) set(key string, value *node) {
 
 // without is an object's copy that lacks some members.
 func (n *node) without(keys ...string) *node {
-	out := objectAt(n.line)
+	out := objectAt(n.at)
 	for i, k := range n.keys {
 		if !slices.Contains(keys, k) {
 			out.set(k, n.items[i])

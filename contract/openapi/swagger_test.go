@@ -99,8 +99,8 @@ paths:
     get:
       responses: {'200': {description: ok, content: {application/octet-stream: {}}}}
 `
-	a, errA := Read([]byte(swagger))
-	b, errB := Read([]byte(openapi3))
+	a, errA := Read("api.yaml", []byte(swagger), nil)
+	b, errB := Read("api.yaml", []byte(openapi3), nil)
 	if errA != nil || errB != nil {
 		t.Fatal(errA, errB)
 	}

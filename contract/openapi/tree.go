@@ -27,9 +27,9 @@ const (
 	isObject
 )
 
-// node is a value of the document, with the line it begins in.
+// node is a value of a document, with where it begins.
 type node struct {
-	line int
+	at   place
 	kind kind
 	// text is a scalar's.
 	text string
@@ -65,19 +65,32 @@ func (n *node) is(key string) bool {
 	return m != nil && m.kind == isBool && m.text == "true"
 }
 
-func invalid(line int, format string, args ...any) error {
-	return whittle.Errorf(whittle.Invalid, "line %d: %s", line, fmt.Sprintf(format, args...))
+// place is where a value begins. file is empty in the document itself.
+type place struct {
+	file string
+	line int
 }
 
-// parse reads JSON, or YAML.
-func parse(data []byte) *node {
+func (p place) String() string {
+	if p.file == "" {
+		return fmt.Sprintf("line %d", p.line)
+	}
+	return fmt.Sprintf("%s, line %d", p.file, p.line)
+}
+
+func invalid(at place, format string, args ...any) error {
+	return whittle.Errorf(whittle.Invalid, "%s: %s", at, fmt.Sprintf(format, args...))
+}
+
+// parse reads JSON, or YAML. file is what its values say of where they are.
+func parse(data []byte, file string) *node {
 	if len(data) > maxBytes {
 		panic(whittle.Errorf(whittle.ResourceExhausted, "the document is longer than %d MiB", maxBytes>>20))
 	}
 	if t := bytes.TrimLeft(data, " \t\r\n\ufeff"); len(t) > 0 && t[0] == '{' && json.Valid(t) {
-		return parseJSON(t, bytes.Count(data[:len(data)-len(t)], []byte("\n")))
+		return parseJSON(t, place{file, bytes.Count(data[:len(data)-len(t)], []byte("\n"))})
 	}
-	return parseYAML(data)
+	return parseYAML(data, file)
 }
 
 // lines finds the line of an offset.
@@ -98,13 +111,12 @@ func (l lines) of(offset int64) int { return 1 + sort.SearchInts(l, int(offset))
 type jsonParser struct {
 	d      *json.Decoder
 	lines  lines
-	before int
+	before place // with the lines above it
 	n      int
 }
 
-// parseJSON reads a text that is known to be JSON; before counts the lines
-// above it.
-func parseJSON(data []byte, before int) *node {
+// parseJSON reads a text that is known to be JSON; before has the lines above it.
+func parseJSON(data []byte, before place) *node {
 	p := jsonParser{d: json.NewDecoder(bytes.NewReader(data)), lines: newLines(data), before: before}
 	p.d.UseNumber()
 	return p.value(0)
@@ -112,14 +124,14 @@ func parseJSON(data []byte, before int) *node {
 
 func (p *jsonParser) value(depth int) *node {
 	t, err := p.d.Token()
-	n := &node{line: p.before + p.lines.of(p.d.InputOffset()-1)}
+	n := &node{at: place{p.before.file, p.before.line + p.lines.of(p.d.InputOffset()-1)}}
 	switch p.n++; {
 	case err != nil:
-		panic(invalid(n.line, "%v", err))
+		panic(invalid(n.at, "%v", err))
 	case p.n > maxNodes:
-		panic(invalid(n.line, "the document has more than %d values", maxNodes))
+		panic(invalid(n.at, "the document has more than %d values", maxNodes))
 	case depth > maxDepth:
-		panic(invalid(n.line, "the document nests deeper than %d", maxDepth))
+		panic(invalid(n.at, "the document nests deeper than %d", maxDepth))
 	}
 	switch t := t.(type) {
 	case bool:

@@ -15,38 +15,38 @@ import (
 
 // parseYAML reads one YAML document. Whatever the bytes, it ends with a node or with
 // an error of this package: the parser is not ours, and may panic.
-func parseYAML(data []byte) *node {
+func parseYAML(data []byte, name string) *node {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
 		case *whittle.Error:
 			panic(r)
 		default:
-			panic(invalid(1, "not readable as YAML: %v", r))
+			panic(invalid(place{name, 1}, "not readable as YAML: %v", r))
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
-	boundTokens(tokens)
+	boundTokens(tokens, name)
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
-			panic(invalid(lineOf(e.GetToken()), "not readable as YAML: %s", e.GetMessage()))
+			panic(invalid(placeOf(name, e.GetToken()), "not readable as YAML: %s", e.GetMessage()))
 		}
-		panic(invalid(1, "not readable as YAML: %v", err))
+		panic(invalid(place{name, 1}, "not readable as YAML: %v", err))
 	}
 	for _, doc := range file.Docs {
 		if doc.Body != nil {
-			r := yamlReader{anchors: map[string]ast.Node{}, open: map[string]bool{}}
+			r := yamlReader{file: name, anchors: map[string]ast.Node{}, open: map[string]bool{}}
 			return r.read(doc.Body, 0)
 		}
 	}
-	panic(invalid(1, "the document is empty"))
+	panic(invalid(place{name, 1}, "the document is empty"))
 }
 
 // boundTokens refuses what is too much for a parser that recurses.
-func boundTokens(tokens token.Tokens) {
+func boundTokens(tokens token.Tokens, name string) {
 	if len(tokens) > 2*maxNodes {
-		panic(invalid(lineOf(tokens[2*maxNodes]), "the document has more than %d words and signs", 2*maxNodes))
+		panic(invalid(placeOf(name, tokens[2*maxNodes]), "the document has more than %d words and signs", 2*maxNodes))
 	}
 	flow, dashes, line := 0, 0, 0
 	for _, t := range tokens {
@@ -55,7 +55,7 @@ func boundTokens(tokens token.Tokens) {
 		}
 		switch t.Type {
 		case token.InvalidType:
-			panic(invalid(lineOf(t), "not readable as YAML: %s", t.Error))
+			panic(invalid(placeOf(name, t), "not readable as YAML: %s", t.Error))
 		case token.MappingStartType, token.SequenceStartType:
 			flow++
 		case token.MappingEndType, token.SequenceEndType:
@@ -64,10 +64,12 @@ func boundTokens(tokens token.Tokens) {
 			dashes++
 		}
 		if flow > maxDepth || dashes > maxDepth || t.Position != nil && t.Position.IndentNum > 8*maxDepth {
-			panic(invalid(lineOf(t), "the document nests deeper than %d", maxDepth))
+			panic(invalid(placeOf(name, t), "the document nests deeper than %d", maxDepth))
 		}
 	}
 }
+
+func placeOf(file string, t *token.Token) place { return place{file, lineOf(t)} }
 
 func lineOf(t *token.Token) int {
 	if t == nil || t.Position == nil {
@@ -78,6 +80,7 @@ func lineOf(t *token.Token) int {
 
 // yamlReader makes nodes of YAML's, with aliases and merged mappings in place.
 type yamlReader struct {
+	file string
 	// anchors are what has been named so far.
 	anchors map[string]ast.Node
 	// open are the anchors that are being read, so that one within itself is seen.
@@ -87,14 +90,14 @@ type yamlReader struct {
 
 func (r *yamlReader) read(a ast.Node, depth int) *node {
 	if a == nil {
-		return &node{line: 1}
+		return &node{at: place{r.file, 1}}
 	}
-	n := &node{line: lineOf(a.GetToken())}
+	n := &node{at: placeOf(r.file, a.GetToken())}
 	if depth > maxDepth {
-		panic(invalid(n.line, "the document nests deeper than %d", maxDepth))
+		panic(invalid(n.at, "the document nests deeper than %d", maxDepth))
 	}
 	if r.nodes++; r.nodes > maxNodes {
-		panic(invalid(n.line, "the document has more than %d values, aliases counted each time", maxNodes))
+		panic(invalid(n.at, "the document has more than %d values, aliases counted each time", maxNodes))
 	}
 	switch v := a.(type) {
 	case *ast.NullNode:
@@ -121,20 +124,20 @@ func (r *yamlReader) read(a ast.Node, depth int) *node {
 		r.anchors[v.Name.GetToken().Value] = v.Value
 		return r.read(v.Value, depth+1)
 	case *ast.AliasNode:
-		return r.alias(n.line, v.Value.GetToken().Value, depth)
+		return r.alias(n.at, v.Value.GetToken().Value, depth)
 	default:
 		n.kind, n.text = isText, a.GetToken().Value
 	}
 	return n
 }
 
-func (r *yamlReader) alias(line int, name string, depth int) *node {
+func (r *yamlReader) alias(at place, name string, depth int) *node {
 	target, ok := r.anchors[name]
 	if !ok {
-		panic(invalid(line, "*%s has no anchor &%s above it", name, name))
+		panic(invalid(at, "*%s has no anchor &%s above it", name, name))
 	}
 	if r.open[name] {
-		panic(invalid(line, "*%s contains itself", name))
+		panic(invalid(at, "*%s contains itself", name))
 	}
 	r.open[name] = true
 	defer delete(r.open, name)
@@ -161,13 +164,13 @@ func (r *yamlReader) fill(n *node, values []*ast.MappingValueNode, depth int) {
 		n.merge(m)
 	}
 	if len(values) > 0 {
-		n.line = lineOf(values[0].Key.GetToken())
+		n.at = placeOf(r.file, values[0].Key.GetToken())
 	}
 }
 
 func (n *node) merge(m *node) {
 	if m.kind != isObject {
-		panic(invalid(m.line, "<< merges what is no mapping"))
+		panic(invalid(m.at, "<< merges what is no mapping"))
 	}
 	for i, key := range m.keys {
 		if n.get(key) == nil {

@@ -229,7 +229,7 @@ func TestOpenAPIPaths(t *testing.T) {
 
 func outcomeOf(t *testing.T, text string, e *capture.Entry) (outcome, error) {
 	t.Helper()
-	c, err := openapi.Read([]byte(text))
+	c, err := openapi.Read("openapi.yaml", []byte(text), nil)
 	if err != nil {
 		return refused, err
 	}

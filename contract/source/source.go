@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"iter"
 	"net/http"
@@ -205,7 +206,7 @@ func (s *Source) leftOut(err error) error {
 
 func (s *Source) read(o infer.Options) (*contract.Contract, error) {
 	if strings.ToLower(filepath.Ext(s.path)) != ".proto" {
-		c, err := openapi.Read(s.document)
+		c, err := s.readOpenAPI()
 		if err == nil {
 			rename(c, o)
 		}
@@ -224,6 +225,27 @@ func (s *Source) read(o infer.Options) (*contract.Contract, error) {
 			return whittle.ReadFile("document", filepath.Join(root, local), maxDocument)
 		}
 		return nil, fs.ErrNotExist
+	})
+}
+
+// readOpenAPI reads the document, and the files in its folder that it names.
+func (s *Source) readOpenAPI() (*contract.Contract, error) {
+	folder, err := os.OpenRoot(filepath.Dir(s.path))
+	if err != nil {
+		return nil, whittle.Errorf(whittle.NotFound, "open source: %w", err)
+	}
+	defer func() { _ = folder.Close() }()
+	return openapi.Read(filepath.Base(s.path), s.document, func(path string) ([]byte, error) {
+		f, err := folder.Open(filepath.FromSlash(path))
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
+		if len(data) > maxDocument {
+			err = whittle.Errorf(whittle.ResourceExhausted, "it is longer than %d MiB", maxDocument>>20)
+		}
+		return data, err
 	})
 }
 

@@ -1,0 +1,62 @@
+package source
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"whittle/contract/infer"
+)
+
+// TestADocumentInFiles: an OpenAPI document's files are read from its folder and those in
+// it, not from elsewhere, also not by a link. Of what --route leaves out no message stays.
+func TestADocumentInFiles(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(top, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("elsewhere.yaml", "type: object\nproperties: {secret: {type: string}}\n")
+	write("api/schemas/user.yaml", "type: object\nproperties: {name: {type: string}, state: {type: string, enum: [on, off]}}\n")
+	write("api/schemas/order.yaml", "type: object\nproperties: {kind: {type: string, enum: [big, small]}}\n")
+	write("api/api.yaml", `openapi: 3.0.3
+paths:
+  /user: {get: {operationId: getUser, responses: {'200': {content: {application/json: {schema: {$ref: schemas/user.yaml}}}}}}}
+  /order: {get: {operationId: getOrder, responses: {'200': {content: {application/json: {schema: {$ref: schemas/order.yaml}}}}}}}
+`)
+	link := filepath.Join(top, "api", "schemas", "link.yaml")
+	if err := os.Symlink(filepath.Join(top, "elsewhere.yaml"), link); err != nil {
+		t.Fatal(err)
+	}
+	write("api/link.yaml", "openapi: 3.0.3\npaths: {/a: {get: {responses: {'200': {content: {application/json: {schema: {$ref: schemas/link.yaml}}}}}}}}\n")
+	read := func(name string, routes ...string) (string, error) {
+		s, err := Open(filepath.Join(top, "api", name), "", routes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Contract(t.Context(), nil, infer.Options{})
+		if err != nil {
+			return "", err
+		}
+		return string(c.Proto()), nil
+	}
+	all, err := read("api.yaml")
+	if err != nil || !strings.Contains(all, "message User ") || !strings.Contains(all, "message Order ") {
+		t.Errorf("%v\n%s", err, all)
+	}
+	one, err := read("api.yaml", "GET /user")
+	if err != nil || !strings.Contains(one, "message User ") || !strings.Contains(one, "enum State ") || strings.Contains(one, "Order") {
+		t.Errorf("%v\n%s", err, one)
+	}
+	if text, err := read("link.yaml"); err == nil || !strings.Contains(err.Error(), `line 2: $ref "schemas/link.yaml": `) {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
