@@ -144,12 +144,16 @@ func (p *replay) partition(ctx context.Context, src stream.Stream, part stream.P
 	}
 	p.at, p.beyond = &replayedTo{Next: part.First.Offset}, map[string]bool{}
 	if known := p.state.Partitions[part.Name]; known != nil {
+		if err := known.recheck(ctx, src, part, p.state.path); err != nil {
+			return err
+		}
 		p.at, part.First.Offset = known, known.Next
 		for _, offset := range known.Beyond {
 			p.beyond[offset] = true
 		}
 	}
 	p.state.Partitions[part.Name] = p.at
+	p.at.End = part.Next.Offset
 	began := *p.at
 	err := stream.Walk(ctx, src, part, func(b []stream.Entry) error { return p.hold(ctx, b) }, p.corrupt)
 	if err == nil || errors.Is(err, errEnough) {
@@ -211,6 +215,8 @@ func (p *replay) flush(ctx context.Context) error {
 		switch {
 		case !done[i] && !gap:
 			gap, p.at.Next = true, offset
+		case !gap:
+			p.at.Last, p.at.Fingerprint = offset, p.held[i].Fingerprint()
 		case done[i] && gap:
 			p.at.Beyond = append(p.at.Beyond, offset)
 		}

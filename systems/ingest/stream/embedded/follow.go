@@ -2,6 +2,8 @@ package embedded
 
 import (
 	"slices"
+
+	"whittle"
 )
 
 // follow brings a log that is only read up to what its folder holds.
@@ -31,6 +33,11 @@ func (l *Log) follow() error {
 	if err := l.extend(&last); err != nil {
 		return err
 	}
+	if len(numbers) == 0 || numbers[len(numbers)-1] < last.number {
+		if err := l.wasDropped(last.next); err != nil {
+			return err
+		}
+	}
 	grown := []*segment{&last}
 	for _, number := range numbers {
 		if number <= last.number {
@@ -44,6 +51,9 @@ func (l *Log) follow() error {
 			continue // made beforehand and empty, or another's
 		}
 		before := grown[len(grown)-1]
+		if seg.base < before.next {
+			return errOther(before.next)
+		}
 		before.next, before.end = seg.base, before.size
 		seg.end, seg.next = sector, seg.base
 		if err := l.extend(seg); err != nil {
@@ -89,6 +99,11 @@ func (l *Log) extend(seg *segment) error {
 	if seg.size, err = f.Size(); err != nil {
 		return codedf(err, "open segment")
 	}
+	label := make([]byte, labelLen)
+	_, _ = f.ReadAt(label, 0) // one that cannot be read says nothing
+	if id, ok := parseLabel(label, seg.number); seg.size < seg.end || ok && id != seg.id {
+		return errOther(seg.next)
+	}
 	s := scan{window: window{file: f, chunk: probe}, segment: seg.id, at: seg.end, next: seg.next}
 	for {
 		b, err := s.slice(s.at, sector, seg.size)
@@ -108,6 +123,22 @@ func (l *Log) extend(seg *segment) error {
 		s.pass(&found, s.at)
 		seg.end, seg.next = s.at, found.next()
 	}
+}
+
+// wasDropped fails where the last segment that was read is gone and its writer did not
+// drop it.
+func (l *Log) wasDropped(next uint64) error {
+	if m, ok, _, err := readMark(l.disk); err == nil && ok && m.first >= next {
+		return nil
+	}
+	return errOther(next)
+}
+
+// errOther is the error of a log that was followed, and that another one or an older
+// copy has come in the place of.
+func errOther(next uint64) error {
+	return whittle.Errorf(whittle.FailedPrecondition, "the log in this folder is another one, or shorter, than the one that was read up to offset %d", next).
+		WithHint("was the folder replaced, or an older copy put in its place? Read it anew")
 }
 
 // wasRemoved reports whether a segment that a reader did not find was dropped.

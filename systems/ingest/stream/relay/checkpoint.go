@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"whittle"
 	"whittle/internal/filelock"
@@ -27,9 +28,13 @@ type checkpoint struct {
 	Ends map[string]string `json:"ends"`
 	// Clean says that nothing beyond the numbers above was ever sent.
 	Clean bool `json:"clean"`
-	// Last is where the last record below Next lies at its source.
-	Last stream.Position `json:"last"`
-	Move *moveState      `json:"move,omitempty"`
+	// Last is where the last record below Next lies at its source, and Fingerprint its
+	// fingerprint.
+	Last        stream.Position    `json:"last"`
+	Fingerprint stream.Fingerprint `json:"fingerprint"`
+	// End is the number behind the last record that the log was known to have.
+	End  uint64     `json:"end"`
+	Move *moveState `json:"move,omitempty"`
 
 	Sent      uint64 `json:"sent"`
 	Dead      uint64 `json:"dead"`
@@ -38,6 +43,9 @@ type checkpoint struct {
 	Missing   uint64 `json:"missing"`
 	MissingTo uint64 `json:"missing_to"` // gaps below it are counted
 }
+
+// end is the number that the log must go up to at least.
+func (p *checkpoint) end() uint64 { return max(p.End, p.Next, slices.Max(p.Queues)) }
 
 func (p *checkpoint) valid() bool {
 	if p.ID == "" || len(p.Queues) != keyQueues {

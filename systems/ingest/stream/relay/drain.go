@@ -28,6 +28,9 @@ type drain struct {
 	// stopForGood ends the drain for good where a record is refused and there are no
 	// dead letters; nil: there always are.
 	stopForGood func(error)
+	// end is the number behind the last record that the log is known to have; nil: the
+	// source has an end of its own.
+	end func() uint64
 	// saved is called after each save with what was saved; nil: nobody is notified.
 	saved func(context.Context, checkpoint)
 
@@ -72,7 +75,7 @@ func newDrain(sink, dead stream.Stream, p Limits, at checkpoint, store *checkpoi
 		ready:   make(chan struct{}), saveNow: notify.New(), spaceFreed: notify.New(),
 		backoffs: make([]workerBackoff, p.Inflight), tail: newTail(at.Ends),
 	}
-	d.win.next, d.win.last = at.Next, at.Last
+	d.win.next, d.win.last, d.win.fingerprint = at.Next, at.Last, at.Fingerprint
 	for range p.Inflight {
 		d.wake = append(d.wake, notify.New())
 	}

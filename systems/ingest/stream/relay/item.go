@@ -30,7 +30,7 @@ func (p *packer) copy(value []byte) []byte {
 // newItem copies a record whose memory is lent, and stamps it with its origin,
 // where there is room for that.
 func (d *drain) newItem(seq uint64, e *stream.Entry) *item {
-	it := &item{seq: seq, at: e.Position, record: e.Record, queue: keyQueueOf(e.Key, seq)}
+	it := &item{seq: seq, at: e.Position, fingerprint: e.Fingerprint(), record: e.Record, queue: keyQueueOf(e.Key, seq)}
 	it.record.Value = d.values.copy(e.Value)
 	plain := make([]stream.Header, len(e.Header), len(e.Header)+1)
 	copy(plain, e.Header)

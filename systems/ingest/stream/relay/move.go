@@ -171,8 +171,8 @@ func (m *move) begin(ctx context.Context) error {
 	return nil
 }
 
-// kept fails where the source has dropped what is still to be read, be it to
-// move it or to compare it.
+// kept fails where the source has lost or dropped what is still to be read, be it to
+// move it or to compare it, and where it is not the one that the move began with.
 func (m *move) kept(ctx context.Context) error {
 	parts, err := m.from.Partitions(ctx)
 	if err != nil {
@@ -184,8 +184,28 @@ func (m *move) kept(ctx context.Context) error {
 			return whittle.Errorf(whittle.FallsShort, "move: the source no longer has the beginning of partition %q", s.Partition).
 				WithHint("what is left can be moved with a new folder; that what is gone has arrived cannot be shown any more")
 		}
+		if err := m.same(ctx, parts[i], s); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// same fails where a partition ends before the end that the move is to reach, or has
+// another record than the last one that was moved.
+func (m *move) same(ctx context.Context, p stream.Partition, s moveSpan) error {
+	hint := "is it another stream, or an older copy of it? With a new folder what is there can be moved anew"
+	if p.Next.Offset != "" && stream.CompareOffsets(p.Next.Offset, s.End) < 0 {
+		return whittle.Errorf(whittle.FallsShort, "move: partition %q of the source ends before offset %s, and had reached %s when the move began", p.Name, p.Next.Offset, s.End).WithHint(hint)
+	}
+	if p.Name != m.at.Last.Partition {
+		return nil
+	}
+	err := stream.Recheck(ctx, m.from, p, m.at.Last.Offset, m.at.Fingerprint)
+	if whittle.CodeOf(err) == whittle.FailedPrecondition {
+		return whittle.Errorf(whittle.FallsShort, "move: this is not the source that the move began with: %w", err).WithHint(hint)
+	}
+	return err
 }
 
 // of is how many records there are to move, where the offsets show it.

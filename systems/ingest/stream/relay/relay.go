@@ -111,16 +111,15 @@ func (r *Relay) begin(sink stream.Stream) error {
 	if err != nil {
 		return err
 	}
-	if end < at.Next {
-		return whittle.Errorf(whittle.FailedPrecondition, "open relay: the log ends at %d and %d were drained from it", end, at.Next).
-			WithHint("this is another log, or it has lost its end; give it a position folder of its own")
+	if err := r.recheck(ctx, parts[0], end, &at); err != nil {
+		return err
 	}
 	r.partition = parts[0].Name
 	r.trimmed = first
 	r.end.Store(end)
 	r.drain = newDrain(sink, r.o.Dead, r.o.Limits, at, r.store, r.o.Log)
 	r.drain.scanner.noHeaders = r.o.NoHeaders
-	r.drain.saved = r.trimDrained
+	r.drain.saved, r.drain.end = r.trimDrained, r.end.Load
 	if first > at.Next {
 		r.drain.gap(at.Next, first)
 	}
@@ -132,6 +131,20 @@ func (r *Relay) begin(sink stream.Stream) error {
 	r.tasks.Go(func() { r.drain.run(run) })
 	r.tasks.Go(func() { r.feed(run) })
 	return nil
+}
+
+// recheck fails where the log is another or shorter than the one that the checkpoint
+// was made of: what is new in it would count as drained.
+func (r *Relay) recheck(ctx context.Context, p stream.Partition, end uint64, at *checkpoint) error {
+	hint := "is it another log, or an older copy of it? Put the right one in its place. Or move the folder " + r.o.Dir + " away: all that is in this log is sent then, and may come to the sink again"
+	if end < at.end() {
+		return whittle.Errorf(whittle.FailedPrecondition, "open relay: the log ends before record %d, and had all before %d, of which %d were drained", end, at.end(), at.Next).WithHint(hint)
+	}
+	err := stream.Recheck(ctx, r.log, p, at.Last.Offset, at.Fingerprint)
+	if whittle.CodeOf(err) == whittle.FailedPrecondition {
+		return whittle.Errorf(whittle.FailedPrecondition, "open relay: this is not the log that was drained: %w", err).WithHint(hint)
+	}
+	return err
 }
 
 // loadCheckpoint returns the saved checkpoint, or a new one.

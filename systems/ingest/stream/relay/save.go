@@ -106,7 +106,7 @@ func (d *drain) saveLoop(ctx context.Context) {
 			return
 		}
 		d.mu.Lock()
-		idle := d.unsaved == 0 && d.win.low() == d.checkpoint.Next
+		idle := d.unsaved == 0 && d.win.low() == d.checkpoint.Next && d.lockedEnd() == d.checkpoint.End
 		d.mu.Unlock()
 		if !idle {
 			if err := d.save(false); err != nil {
@@ -136,7 +136,7 @@ func (d *drain) saveLoop(ctx context.Context) {
 func (d *drain) save(last bool) error {
 	d.mu.Lock()
 	p := d.checkpoint
-	p.Next, p.Last, p.Queues = d.win.low(), d.win.last, d.win.settledTo()
+	p.Next, p.Last, p.Fingerprint, p.End, p.Queues = d.win.low(), d.win.last, d.win.fingerprint, d.lockedEnd(), d.win.settledTo()
 	for i, n := range d.checkpoint.Queues {
 		p.Queues[i] = max(p.Queues[i], n)
 	}
@@ -155,13 +155,22 @@ func (d *drain) save(last bool) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.checkpoint.Next, d.checkpoint.Last, d.checkpoint.Queues, d.checkpoint.Ends, d.checkpoint.Clean = p.Next, p.Last, p.Queues, p.Ends, p.Clean
+	d.checkpoint.Next, d.checkpoint.Last, d.checkpoint.Fingerprint, d.checkpoint.End = p.Next, p.Last, p.Fingerprint, p.End
+	d.checkpoint.Queues, d.checkpoint.Ends, d.checkpoint.Clean = p.Queues, p.Ends, p.Clean
 	d.unsaved -= covered
 	d.notifyProgress()
 	for _, c := range d.wake {
 		c.Notify()
 	}
 	return nil
+}
+
+// lockedEnd is how far the log has been known to go. mu is held.
+func (d *drain) lockedEnd() uint64 {
+	if d.end == nil {
+		return d.checkpoint.End
+	}
+	return max(d.checkpoint.End, d.end())
 }
 
 func (d *drain) isReady() bool {

@@ -25,14 +25,15 @@ func keyQueueOf(key string, seq uint64) int {
 }
 
 // item is a record that has been read. Once it is settled, which means that the
-// sink or the dead letters have it, only its number and position are needed.
+// sink or the dead letters have it, only its number, position and fingerprint are needed.
 type item struct {
-	seq    uint64
-	at     stream.Position
-	record stream.Record // with its origin
-	size   int
-	queue  int
-	marked bool // carries its origin: the sink can be asked for it
+	seq         uint64
+	at          stream.Position
+	fingerprint stream.Fingerprint // of the record at the source
+	record      stream.Record      // with its origin
+	size        int
+	queue       int
+	marked      bool // carries its origin: the sink can be asked for it
 
 	settled   bool
 	unknown   bool  // an attempt's outcome is not known
@@ -58,12 +59,13 @@ type partitionQueue struct {
 // window holds the items from the oldest that is not settled to the last that
 // was read. It is not safe for concurrent use.
 type window struct {
-	queues [keyQueues]partitionQueue
-	order  []*item // all since the oldest that is not settled
-	next   uint64  // the number after the last that was read
-	last   stream.Position
-	open   int // items not settled
-	bytes  int
+	queues      [keyQueues]partitionQueue
+	order       []*item // all since the oldest that is not settled
+	next        uint64  // the number after the last that was read
+	last        stream.Position
+	fingerprint stream.Fingerprint // of the record at last
+	open        int                // items not settled
+	bytes       int
 }
 
 // span is how many numbers there are from the oldest item that is not settled on.
@@ -147,7 +149,7 @@ func (l *partitionQueue) drop(settled int) {
 func (w *window) advance() {
 	n := 0
 	for n < len(w.order) && w.order[n].settled {
-		w.last = w.order[n].at
+		w.last, w.fingerprint = w.order[n].at, w.order[n].fingerprint
 		w.order[n] = nil
 		n++
 	}
