@@ -69,8 +69,11 @@ func makeFolder(dir string) error {
 func codedf(err error, doing string) *whittle.Error {
 	code := whittle.Unavailable
 	switch {
+	case errors.Is(err, syscall.EROFS):
+		return whittle.Errorf(whittle.PermissionDenied, "%s: %w", doing, err).WithHint("the file system is mounted read-only: mount it to be written, or name a folder elsewhere")
 	case errors.Is(err, fs.ErrPermission):
-		code = whittle.PermissionDenied
+		return whittle.Errorf(whittle.PermissionDenied, "%s: %w", doing, err).
+			WithHint("run this as the user who owns the folder and the files in it, or give them to the one who runs it (chown -R)")
 	case errors.Is(err, fs.ErrNotExist):
 		code = whittle.NotFound
 	case isFull(err):
@@ -91,7 +94,30 @@ func (d folder) Lock() (io.Closer, error) {
 		return nil, whittle.Errorf(whittle.FailedPrecondition, "lock log: %w", err).
 			WithHint("another process writes the log in " + string(d) + "; there can be one")
 	}
+	if err := d.takesFiles(); err != nil {
+		f.Close()
+		return nil, err
+	}
 	return f, nil
+}
+
+// takesFiles fails where no segment can ever be made in the folder. A full disk is none
+// of that: it has room again some time.
+func (d folder) takesFiles() error {
+	f, err := os.CreateTemp(string(d), "writable-*.tmp")
+	if err == nil {
+		_ = errors.Join(f.Close(), os.Remove(f.Name())) // it is empty, and its name is nobody's
+		return nil
+	}
+	if isForbidden(err) {
+		return codedf(err, "open log: make a file in "+string(d))
+	}
+	return nil
+}
+
+// isForbidden reports whether the system does not let this user in, or anybody.
+func isForbidden(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 func (d folder) List() ([]string, error) {

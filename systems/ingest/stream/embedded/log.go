@@ -104,7 +104,10 @@ func Open(dir string, o Options) (*Log, error) {
 	if !o.Held {
 		l.hold = holdNothing
 	}
-	l.markEnd(false)
+	if l.markEnd(false); isForbidden(l.marks.err) {
+		l.lock.Close()
+		return nil, codedf(l.marks.err, "open log: write the end mark")
+	}
 	l.Capacity() // so that the first response is not awaited by its second asker
 	l.running.Go(func() { l.commitAll(number) })
 	l.running.Go(l.retain)

@@ -128,7 +128,8 @@ type marker struct {
 	turn   uint64
 	next   uint64 // what the last one says
 	time   int64
-	closed bool // the log is closed, and its last mark written
+	err    error // of the last write
+	closed bool  // the log is closed, and its last mark written
 }
 
 // markEvery is how far behind the log its mark may be.
@@ -169,8 +170,15 @@ func (l *Log) markEnd(closed bool) bool {
 		m.first = l.segments[0].base
 	}
 	l.mu.Unlock()
-	if err := writeMark(l.disk, m); err != nil {
-		l.o.Log.Warn("writing the end mark failed; a later loss of the log's end may go undetected", "err", err)
+	err := writeMark(l.disk, m)
+	if failed := err != nil; failed != (l.marks.err != nil) {
+		if failed {
+			l.o.Log.Warn("writing the end mark fails; until it goes on, a later loss of the log's end may go undetected", "err", err)
+		} else {
+			l.o.Log.Info("writing the end mark goes on", "next", m.next)
+		}
+	}
+	if l.marks.err = err; err != nil {
 		return true
 	}
 	l.marks.turn, l.marks.next, l.marks.time = m.turn, m.next, m.time

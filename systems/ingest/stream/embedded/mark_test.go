@@ -1,10 +1,16 @@
 package embedded
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -321,5 +327,34 @@ func TestSegmentsGrow(t *testing.T) {
 	}
 	if !slices.IsSorted(lengths) || lengths[len(lengths)-1] != o.SegmentBytes || len(lengths) < 4 {
 		t.Errorf("segments of %d bytes", lengths)
+	}
+}
+
+// TestAMarkThatCannotBeWritten is said once, and once more when it can be.
+func TestAMarkThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	var said bytes.Buffer
+	l, err := Open(dir, Options{ScrubRate: -1, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, l)
+	path := filepath.Join(dir, markName)
+	for range 2 {
+		if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			l.markEnd(false)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			l.markEnd(false)
+		}
+	}
+	if fails, goes := strings.Count(said.String(), "the end mark fails"), strings.Count(said.String(), "the end mark goes on"); fails != 2 || goes != 2 {
+		t.Errorf("said %d and %d times: %s", fails, goes, &said)
 	}
 }

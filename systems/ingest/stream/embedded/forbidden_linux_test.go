@@ -1,0 +1,95 @@
+package embedded
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"whittle"
+)
+
+// TestALogThatMayNotBeWritten does not open, and says which file it is and what to do:
+// a server on it would take no event.
+func TestALogThatMayNotBeWritten(t *testing.T) {
+	for name, forbid := range map[string]func(dir string) (path string){
+		"an empty folder": func(dir string) string { return filepath.Join(dir, lockName) },
+		"a log's folder": func(dir string) string {
+			openAndClose(t, dir)
+			allow(t, filepath.Join(dir, lockName), 0o666)
+			allow(t, filepath.Join(dir, markName), 0o666)
+			return dir
+		},
+		"the end mark": func(dir string) string {
+			openAndClose(t, dir)
+			allow(t, filepath.Join(dir, lockName), 0o666)
+			allow(t, filepath.Join(dir, markName), 0o444)
+			return filepath.Join(dir, markName)
+		},
+		"the lock": func(dir string) string {
+			openAndClose(t, dir)
+			allow(t, filepath.Join(dir, lockName), 0o444)
+			return filepath.Join(dir, lockName)
+		},
+	} {
+		dir := t.TempDir()
+		allow(t, filepath.Dir(dir), 0o755)
+		path := forbid(dir)
+		mode := os.FileMode(0o777)
+		if path == dir || name == "an empty folder" {
+			mode = 0o555
+		}
+		allow(t, dir, mode)
+		var err error
+		asNobody(t, func() {
+			var l *Log
+			if l, err = Open(dir, Options{ScrubRate: -1}); err == nil {
+				closing(t, l)
+			}
+		})
+		allow(t, dir, 0o700)
+		if whittle.CodeOf(err) != whittle.PermissionDenied || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func openAndClose(t *testing.T, dir string) {
+	t.Helper()
+	l, err := Open(dir, Options{ScrubRate: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closing(t, l)
+}
+
+func allow(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asNobody calls f as a user who may do nothing but what everybody may, where this one
+// is root.
+func asNobody(t *testing.T, f func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		f()
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends with this goroutine
+		if _, err := unix.SetfsuidRetUid(65534); err != nil {
+			t.Error(err)
+			return
+		}
+		f()
+	}()
+	<-done
+}
