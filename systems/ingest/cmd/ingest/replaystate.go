@@ -112,6 +112,9 @@ func (s *replayState) close() {
 }
 
 func (s *replayState) read(label string) error {
+	if info, err := os.Stat(s.path); err == nil && !info.Mode().IsRegular() {
+		return whittle.Errorf(whittle.Invalid, "read --state: %s is no regular file", s.path)
+	}
 	text, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -186,6 +186,9 @@ func missingOf(e *embedded.End) *whittle.Error {
 	case len(e.Misplaced) > 0:
 		return whittle.Errorf(whittle.FallsShort, "what is in %s is out of its place, and is not read", strings.Join(e.Misplaced, ", ")).
 			WithHint("was it copied or renamed, or is it another log's? The files *.segment of one log belong into one folder, each under its own name")
+	case len(e.Foreign) > 0:
+		return whittle.Errorf(whittle.FallsShort, "%s are another log's: this one had others in their place", strings.Join(e.Foreign, ", ")).
+			WithHint("were files copied into the folder? Put this log's own back, and do not write to it before")
 	case e.Missing > 0:
 		return whittle.Errorf(whittle.FallsShort, "%d records are missing at the end of the log: it ends before offset %s, and had reached %s",
 			e.Missing, e.Next.Offset, e.Reached.Offset).WithHint(hint)

@@ -40,7 +40,8 @@ func openWalk(d disk, seg *segment) (*walk, checked, file, error) {
 		f.Close()
 		return nil, c, nil, codedf(err, "read segment")
 	}
-	if id, ok := parseLabel(label, seg.number); !ok || id != seg.id || !allZero(label[labelLen:]) {
+	id, ok := parseLabel(label, seg.number)
+	if _, whole := labelLog(label); !ok || id != seg.id || !whole || !allZero(label[labelLen:]) {
 		c.damaged++
 	}
 	c.bytes = sector

@@ -138,7 +138,7 @@ func (w *writer) prepare() {
 		var s spare
 		var size int64
 		if size, s.err = w.l.segmentSize(); s.err == nil {
-			s.seg, s.file, s.err = newSegment(w.l.disk, number, size)
+			s.seg, s.file, s.err = newSegment(w.l.disk, number, w.l.id, size)
 		}
 		if s.err == nil {
 			w.l.space.prepared(s.seg.size)

@@ -24,6 +24,7 @@ type Log struct {
 	disk   disk
 	lock   io.Closer // nil: read-only
 	used   bool      // somebody had opened the log before
+	id     uint64    // of the log, on the labels of its segments
 	intake intake
 	space  space
 
@@ -151,6 +152,9 @@ func (l *Log) recover() (next uint64, err error) {
 	if l.ends != (end{}) {
 		l.o.Log.Warn("log was not closed; cut off what was never acknowledged", "next", l.next,
 			"torn_bytes", s.tail.torn, "unexplained_bytes", s.tail.unexplained)
+	}
+	if _, l.id = s.foreign(); l.id == 0 {
+		l.id = randomID()
 	}
 	l.tell(s, m, marked, damagedCount)
 	l.marks.turn, l.began = m.turn, l.beganAt(m)

@@ -208,6 +208,9 @@ func (l *Log) tell(s *survey, m mark, marked bool, damagedCount uint64) {
 	if e.MissingFirst > 0 {
 		l.o.Log.Error("records are missing at the beginning of the log", "missing", e.MissingFirst, "first", l.first)
 	}
+	for _, name := range e.Foreign {
+		l.o.Log.Error("a segment is another log's", "file", name)
+	}
 	for _, name := range e.Misplaced {
 		l.o.Log.Error("a segment is out of its place: its records are not read", "file", name)
 	}
@@ -254,6 +257,9 @@ type End struct {
 	// Misplaced are the files of segments that were renamed, copied or swapped, or are
 	// of another log. They are not read.
 	Misplaced []string
+	// Foreign are the files of segments that stand where this log had others. They are
+	// read all the same.
+	Foreign []string
 
 	nothing bool // there is neither a segment nor a mark
 }
@@ -336,6 +342,10 @@ func (s *survey) end(m, after mark, ok bool) End {
 	e := End{Next: position(next), Marked: ok, Reached: position(m.next), Closed: ok && m.closed && m.next >= next}
 	for _, number := range s.misplaced {
 		e.Misplaced = append(e.Misplaced, segmentName(number))
+	}
+	foreign, _ := s.foreign()
+	for _, number := range foreign {
+		e.Foreign = append(e.Foreign, segmentName(number))
 	}
 	if !ok {
 		return e

@@ -15,6 +15,7 @@ import (
 type segment struct {
 	number uint64 // its place among all, and its name
 	id     uint64 // random, on its label and in its frames
+	log    uint64 // on its label; 0: not known
 	base   uint64 // the first offset
 	next   uint64 // the offset behind its last record
 	end    int64  // where its last batch ends
@@ -59,6 +60,23 @@ type survey struct {
 	doubt       bool     // the last segment with records has something strange behind them
 	misplaced   []uint64 // segments that are not where their label or their offsets say
 	reached     uint64   // every record before it was on the disk, by the end mark
+}
+
+// foreign are the segments of another log than most of them are of, and which one that
+// is; 0: none says it.
+func (s *survey) foreign() (numbers []uint64, log uint64) {
+	count := map[uint64]int{}
+	for _, seg := range s.segments {
+		if count[seg.log]++; seg.log != 0 && (log == 0 || count[seg.log] >= count[log]) {
+			log = seg.log
+		}
+	}
+	for _, seg := range s.segments {
+		if seg.log != 0 && seg.log != log {
+			numbers = append(numbers, seg.number)
+		}
+	}
+	return numbers, log
 }
 
 // probe is how much is read to look at a segment's beginning.
@@ -142,7 +160,8 @@ func openSegment(d disk, number uint64) (*segment, file, error) {
 	label := make([]byte, labelLen)
 	_, _ = f.ReadAt(label, 0) // where it cannot be read, the frames count
 	labelled, ok := labelNumber(label)
-	return &segment{number: number, id: id, size: size, misplaced: ok && labelled != number}, f, nil
+	log, _ := labelLog(label)
+	return &segment{number: number, id: id, log: log, size: size, misplaced: ok && labelled != number}, f, nil
 }
 
 // readFirst reads the segment's label and its first batch's frame.
@@ -272,18 +291,22 @@ func rest(w *window, from, end int64) (stray, unexplained int64) {
 	return last - from, 0
 }
 
-// newSegment makes the file of a segment that begins empty; all of it is on the
-// disk on return.
-func newSegment(d disk, number uint64, size int64) (*segment, file, error) {
+func randomID() uint64 {
 	var random [8]byte
 	rand.Read(random[:])
-	seg := &segment{number: number, id: binary.LittleEndian.Uint64(random[:]), end: sector, size: size}
+	return binary.LittleEndian.Uint64(random[:])
+}
+
+// newSegment makes the file of a segment that begins empty; all of it is on the
+// disk on return.
+func newSegment(d disk, number, log uint64, size int64) (*segment, file, error) {
+	seg := &segment{number: number, id: randomID(), log: log, end: sector, size: size}
 	f, err := d.Create(segmentName(number), size)
 	if err != nil {
 		return nil, nil, codedf(err, "make segment")
 	}
 	label := make([]byte, sector)
-	putLabel(label, seg.id, number)
+	putLabel(label, seg.id, number, log)
 	if _, err = f.WriteAt(label, 0); err == nil {
 		err = f.Sync()
 	}

@@ -125,7 +125,7 @@ func openCheckpoints(dir string) (*checkpointStore, error) {
 	p := &checkpointStore{}
 	written := 0
 	for i, name := range []string{"position.0", "position.1"} {
-		f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o600)
+		f, err := openPosition(filepath.Join(dir, name))
 		if err != nil {
 			p.close()
 			return nil, whittle.Errorf(openCode(err), "open position: %w", err)
@@ -160,6 +160,15 @@ func openCheckpoints(dir string) (*checkpointStore, error) {
 		return nil, whittle.Errorf(whittle.Unavailable, "open position: %w", err)
 	}
 	return p, nil
+}
+
+// openPosition opens or makes a file, and nothing that is none: a pipe would have its
+// reader wait.
+func openPosition(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New(path + " is no regular file")
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 }
 
 func openCode(err error) whittle.Code {

@@ -11,8 +11,10 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -74,7 +76,7 @@ func Open(log, sink stream.Stream, o Options) (*Relay, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "open relay: no stream for dead letters").
 			WithHint("records that the sink refuses for good must go somewhere: give a second embedded log")
 	}
-	o.Limits = pace
+	o.Limits, o.Log = pace, cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	set(&o.Low, 256<<20)
 	limit := min(log.Limit(), sink.Limit()-originLen, o.Dead.Limit()-deadLetterOverhead)
 	if limit <= 0 {
@@ -113,6 +115,9 @@ func (r *Relay) begin(sink stream.Stream) error {
 	}
 	if err := r.recheck(ctx, parts[0], end, &at); err != nil {
 		return err
+	}
+	if r.store.body == nil && end > first {
+		r.o.Log.Warn("no position was saved of this log: all of it is sent, and what was drained before comes to the sink again", "from", first, "to", end)
 	}
 	r.partition = parts[0].Name
 	r.trimmed = first
