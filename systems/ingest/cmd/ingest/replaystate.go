@@ -116,7 +116,7 @@ func (s *replayState) read(label string) error {
 		return whittle.Errorf(whittle.Invalid, "read --state: %s is no regular file", s.path)
 	}
 	text, err := os.ReadFile(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, named := os.Lstat(s.path); errors.Is(err, fs.ErrNotExist) && named != nil {
 		return nil
 	}
 	if err != nil {

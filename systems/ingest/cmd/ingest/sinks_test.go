@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -136,4 +138,19 @@ func ingest(t testing.TB, dir string, args ...string) string {
 		t.Fatalf("ingest %v: %v\n%s", args, err, said.String())
 	}
 	return string(out)
+}
+
+// TestAStreamThatTakesLessThanClientsMaySend is warned of, and one that takes nothing
+// is refused.
+func TestAStreamThatTakesLessThanClientsMaySend(t *testing.T) {
+	for takes, want := range map[int]string{1 << 20: "", 32 << 10: "", 900: "takes less than --max-event", 0: "takes no event at all", -48: "takes no event at all"} {
+		var said bytes.Buffer
+		v := serveVerb{limitFlags: limitFlags{MaxEvent: 32 << 10}}
+		if err := v.warnOfLimit(slog.New(slog.NewTextHandler(&said, nil)), takes); err != nil {
+			said.WriteString(err.Error())
+		}
+		if !strings.Contains(said.String(), want) || want == "" && said.Len() > 0 {
+			t.Errorf("%d bytes: %q", takes, said.String())
+		}
+	}
 }

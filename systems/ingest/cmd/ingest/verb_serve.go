@@ -146,6 +146,10 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	if err := v.warnOfLimit(log, kept.stream.Limit()); err != nil {
+		closeQuietly(kept.stream)
+		return err
+	}
 	dead, err := v.openDead(log, registry)
 	if err != nil {
 		closeQuietly(kept.stream)
@@ -168,6 +172,19 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 		log.Info("stopped; every acknowledged event is kept", "durability", kept.stream.Durability())
 	}
 	return err
+}
+
+// warnOfLimit says that the stream takes less than clients may send, and refuses one that
+// takes nothing.
+func (v *serveVerb) warnOfLimit(log *slog.Logger, takes int) error {
+	switch {
+	case takes <= 0:
+		return whittle.Errorf(whittle.FailedPrecondition, "the stream takes no event at all: what an event's metadata may take is more than its longest message").
+			WithHint("raise the topic's max.message.bytes, or the stream's max_msg_size and the server's max_payload")
+	case takes < int(v.MaxEvent):
+		log.Warn("the stream takes less than --max-event: what is longer, with its id, key and headers, is refused", "bytes", takes, "max_event", v.MaxEvent)
+	}
+	return nil
 }
 
 // warnOfUnusedSink says of settings in the environment that name a stream that is not

@@ -38,7 +38,7 @@ func lookUp(ctx context.Context, admin *kadm.Client, o *Options) (traits, error)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		if o.Create == nil {
 			return traits{}, whittle.Errorf(whittle.NotFound, "Kafka has no topic %q", o.Topic).
-				WithHint("create it, with three replicas and min.insync.replicas=2, or let it be created (Create)")
+				WithHint("create it, with three replicas and min.insync.replicas=2, or let it be created (--kafka-create)")
 		}
 		partitions, err = create(ctx, admin, o.Topic, *o.Create)
 	}

@@ -3,6 +3,8 @@ package kinesis
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -59,7 +61,7 @@ func appendEnvelope(b []byte, r *stream.Record, limit int) (_ []byte, ok bool) {
 		b = append(jsonscan.AppendString(append(b, '['), h.Name), ',')
 		b = append(jsonscan.AppendString(b, h.Value), ']')
 	}
-	b = strconv.AppendUint(append(b, `],"sum":"`...), uint64(r.Sum), 16)
+	b = hex.AppendEncode(append(b, `],"sum":"`...), binary.BigEndian.AppendUint32(nil, r.Sum))
 	b = append(b, `",`...)
 	switch {
 	case isLine(r.Value):

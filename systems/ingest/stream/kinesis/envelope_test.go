@@ -89,3 +89,11 @@ func TestEnvelopesOfRandomBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestASumHasEightDigits, so that others can compare it as a text.
+func TestASumHasEightDigits(t *testing.T) {
+	b, ok := appendEnvelope(nil, &stream.Record{Value: []byte("1"), Sum: 0x0a0bd1}, 1<<10)
+	if !ok || !strings.Contains(string(b), `"sum":"000a0bd1"`) {
+		t.Errorf("%s, %v", b, ok)
+	}
+}

@@ -20,7 +20,7 @@ func lookUp(ctx context.Context, js jetstream.JetStream, conn *client.Conn, o *O
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if o.Create == nil {
 			return nil, whittle.Errorf(whittle.NotFound, "JetStream has no stream %q", o.Stream).
-				WithHint("create it with file storage on subject " + o.Subject + ", or let it be created (Create)")
+				WithHint("create it with file storage on subject " + o.Subject + ", or let it be created (--nats-create)")
 		}
 		s, err = js.CreateStream(ctx, newConfig(o, conn.ConnectedClusterName() != ""))
 	}
