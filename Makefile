@@ -263,7 +263,8 @@ bench-drain: deps ## --log-first catching up with real Kafka and Kinesis, agains
 	@go test ./e2e/ingest -run '^$$' -bench CatchUp -benchtime 1x -timeout 15m | grep -E '^(Benchmark|FAIL|ok|cpu)'
 
 .PHONY: audit-ingest
-audit-ingest: deps ## kill, tear, flip and fill for AUDIT_ROUNDS (200), and count what was lost
+audit-ingest: deps ## kill, tear, flip and fill for AUDIT_ROUNDS (200), damage logs and positions, and count what was lost
+	@DAMAGES=0 go test -count=1 -timeout 1h -v -run TestDamagedLogs ./systems/ingest/cmd/ingest | grep -E 'DAMAGES|SILENT|said nothing|hangs|^(---|FAIL|ok)'
 	@AUDIT_ROUNDS=$${AUDIT_ROUNDS:-200} go test -count=1 -timeout 2h -v ./e2e/ingest ./systems/ingest/stream/embedded | grep -E 'AUDIT|^(---|FAIL|ok)'
 
 .PHONY: fuzz

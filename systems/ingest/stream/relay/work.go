@@ -130,7 +130,7 @@ func (d *drain) appendDead(ctx context.Context, w int, items []*item) {
 	if d.dead == nil {
 		it := items[0]
 		d.stopForGood(whittle.Errorf(whittle.Invalid, "the target refuses the record at %s/%s: %w", it.at.Partition, it.at.Offset, it.rejection).
-			WithHint("give a stream for dead letters"))
+			WithHint("give a log for what the target refuses (--refused DIR)"))
 		return
 	}
 	letters := make([]stream.Record, len(items))
