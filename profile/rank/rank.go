@@ -118,7 +118,7 @@ func Endpoints(all []*measure.Measured) *Ranking {
 			continue
 		}
 		c.Share, c.Samples = float64(c.cpu)/float64(max(total, 1)), spent[c.Endpoint].Samples
-		c.Low, c.High = profile.Interval(c.Samples, lead.Samples)
+		c.Low, c.High = around(c.Share, c.Samples, lead.Samples)
 		c.Blocking /= max(lasted.Seconds(), 1e-9)
 		if c.Requests > 0 {
 			c.CPUPerRequest = latency.Milliseconds(c.cpu) / float64(c.Requests)
@@ -138,6 +138,18 @@ func Endpoints(all []*measure.Measured) *Ranking {
 	out.advise(lead, toKnow(all[0].Taken[0].Profile))
 	out.byPath(lead, all)
 	return out
+}
+
+// around is the 95 % interval of a share that so many of all samples saw. A clock says how
+// much a sample is, and that is not the same for all: none is of threads that V8 does not
+// profile, and fewer stand for as much where a thread did not wait for a core.
+func around(share float64, seen, all int64) (low, high float64) {
+	low, high = profile.Interval(seen, all)
+	if seen == 0 || all == 0 {
+		return low, high
+	}
+	each := share * float64(all) / float64(seen)
+	return min(low*each, share), max(min(high*each, 1), share)
 }
 
 // advise names the endpoint to carve first where it is sure which that is, and

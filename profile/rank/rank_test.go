@@ -59,3 +59,18 @@ func TestAPathThatMayHaveAKey(t *testing.T) {
 		}
 	}
 }
+
+// What V8 does not sample is known from the process's clock. So an endpoint that has most of
+// the samples, and half of the CPU, is said to have half, and its interval holds that.
+func TestTheIntervalIsAroundTheShare(t *testing.T) {
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Duration: time.Second, Functions: []profile.Function{{Name: "csv", File: "serve.js", Line: 1}}}
+	for e, n := range map[string]int64{"GET /csv": 470, "GET /": 25} {
+		p.Samples = append(p.Samples, profile.Sample{Stack: []profile.Frame{{Line: 1}}, Endpoint: e, Value: n * int64(4*time.Millisecond), Objects: n})
+	}
+	p.AddOther("(V8's helpers)", 1340*time.Millisecond, 134)
+	for _, e := range Endpoints([]*measure.Measured{{Taken: []*collect.Collected{{Profile: p}}}}).Endpoints {
+		if e.Low > e.Share || e.High < e.Share || e.High-e.Low > 0.1 {
+			t.Errorf("%s: %.3f (%.3f to %.3f)", e.Endpoint, e.Share, e.Low, e.High)
+		}
+	}
+}
