@@ -14,6 +14,7 @@ import (
 
 	"whittle/bench/table"
 	"whittle/internal/child"
+	"whittle/profile"
 )
 
 // row is what one service came to.
@@ -24,8 +25,11 @@ type row struct {
 	EndpointOK bool `json:"endpoint_ok"`
 	LineOK     bool `json:"line_ok"`
 	// ShareError is how far the endpoint's share is from the true one, both of the CPU of
-	// the threads that a profile sees.
+	// the threads that a profile sees, and from Low to High what it may be with the sign,
+	// with 95 % confidence of the samples that both have.
 	ShareError float64 `json:"share_error"`
+	Low        float64 `json:"share_error_low"`
+	High       float64 `json:"share_error_high"`
 	// FalseSmells are those of the service without the planted line, and those of
 	// the planted one that it has not.
 	FalseSmells int `json:"false_smells"`
@@ -34,7 +38,9 @@ type row struct {
 	AdviceOK bool `json:"advice_ok"`
 
 	Share    float64  `json:"share"`
+	Samples  int64    `json:"samples"`
 	Truth    float64  `json:"share_true"`
+	Looks    int64    `json:"samples_true"` // 0: no profile shows it
 	Endpoint string   `json:"endpoint"`
 	Line     string   `json:"line"`
 	Advice   string   `json:"advice"`
@@ -43,8 +49,8 @@ type row struct {
 }
 
 func (r *row) words() string {
-	return fmt.Sprintf("%s: endpoint %t (%s), line %t (%s), share %.3f for %.3f, false smells %q, advice %t (%s / clean: %s)",
-		r.Service, r.EndpointOK, r.Endpoint, r.LineOK, r.Line, r.Share, r.Truth, r.Smells, r.AdviceOK, r.Advice, r.Clean)
+	return fmt.Sprintf("%s: endpoint %t (%s), line %t (%s), share %.3f for %.3f (%+.3f to %+.3f), false smells %q, advice %t (%s / clean: %s)",
+		r.Service, r.EndpointOK, r.Endpoint, r.LineOK, r.Line, r.Share, r.Truth, r.Low, r.High, r.Smells, r.AdviceOK, r.Advice, r.Clean)
 }
 
 // found is what is looked at of what whittle find writes, and lines of what whittle
@@ -59,6 +65,7 @@ type found struct {
 	// OtherThreads is the part of the CPU of threads that run no JavaScript, which no
 	// profile of V8's has.
 	OtherThreads float64 `json:"cpu_share_other_threads"`
+	Samples      int64   `json:"samples"`
 	Smells       []smell `json:"smells"`
 }
 
@@ -104,22 +111,10 @@ func (s *service) measure(ctx context.Context, o settings, work string) (row, er
 	if err := s.build(ctx, work); err != nil {
 		return r, err
 	}
-	truth, mix, err := s.truth(ctx, o, work)
-	if err != nil {
+	if err := s.turns(ctx, o, work, &r); err != nil {
 		return r, err
 	}
-	if err := s.under(ctx, o, true, nil, func(p *child.Process, u *users) error {
-		var f found
-		now, err := u.mix(func() error { return ask(ctx, o, work, &f, "find", s.target(p)) })
-		if err != nil {
-			return err
-		}
-		r.Truth = truthAt(truth, mix, now)
-		return s.ofPlanted(ctx, o, work, p, &f, &r)
-	}); err != nil {
-		return r, err
-	}
-	err = s.under(ctx, o, false, nil, func(p *child.Process, u *users) error {
+	err := s.under(ctx, o, false, nil, func(p *child.Process, u *users) error {
 		var f found
 		var l lines
 		if err := errors.Join(ask(ctx, o, work, &f, "find", s.target(p)), ask(ctx, o, work, &l, "profile", s.target(p))); err != nil {
@@ -140,6 +135,53 @@ func (s *service) measure(ctx context.Context, o settings, work string) (row, er
 	return r, err
 }
 
+// turns measures a service with its planted line and the truth, in turn, and takes both
+// shares over all turns. What whittle names is that of the last one.
+func (s *service) turns(ctx context.Context, o settings, work string, r *row) error {
+	var sum truth
+	var share, seen, mix float64
+	for range o.turns {
+		t, err := s.truth(ctx, o, work)
+		if err != nil {
+			return err
+		}
+		sum.add(t)
+		if err := s.under(ctx, o, true, nil, func(p *child.Process, u *users) error {
+			var f found
+			now, err := u.mix(func() error { return ask(ctx, o, work, &f, "find", s.target(p)) })
+			if err != nil {
+				return err
+			}
+			err = s.ofPlanted(ctx, o, work, p, &f, r)
+			share, seen, mix = share+r.Share*float64(r.Samples), seen+float64(r.Samples), mix+now
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	turns := float64(o.turns)
+	sum.mix /= turns
+	r.Samples, r.Share = int64(seen), share/max(seen, 1)
+	r.Truth, r.Looks = sum.share(mix / turns)
+	if s.Planted.NoAdvice {
+		return nil // whose share it is nobody can say
+	}
+	r.ShareError = math.Abs(r.Share - r.Truth)
+	r.Low, r.High = difference(r.Share, r.Samples, r.Truth, r.Looks)
+	return nil
+}
+
+// difference is the 95 % interval of the difference of two shares of so many samples each,
+// by Newcombe's method. b with no samples is known.
+func difference(a float64, na int64, b float64, nb int64) (low, high float64) {
+	lowA, highA := profile.Interval(int64(math.Round(a*float64(na))), na)
+	lowB, highB := b, b
+	if nb > 0 {
+		lowB, highB = profile.Interval(int64(math.Round(b*float64(nb))), nb)
+	}
+	return a - b - math.Hypot(a-lowA, highB-b), a - b + math.Hypot(highA-a, b-lowB)
+}
+
 // ofPlanted judges what whittle find says of the service with its planted line, and
 // what whittle profile then says.
 func (s *service) ofPlanted(ctx context.Context, o settings, work string, p *child.Process, f *found, r *row) error {
@@ -148,21 +190,20 @@ func (s *service) ofPlanted(ctx context.Context, o settings, work string, p *chi
 		return err
 	}
 	if len(f.Endpoints) > 0 {
-		r.Endpoint, r.Share = f.Endpoints[0].Endpoint, f.Endpoints[0].Share/max(1-f.OtherThreads, 0.01)
+		seen := max(1-f.OtherThreads, 0.01)
+		r.Endpoint, r.Share, r.Samples = f.Endpoints[0].Endpoint, f.Endpoints[0].Share/seen, int64(seen*float64(f.Samples))
 	}
 	if len(l.Lines) > 0 {
 		r.Line = fmt.Sprintf("%s:%d", l.Lines[0].File, l.Lines[0].Line)
 		r.LineOK = !l.Lines[0].Only && s.isPlanted(l.Lines[0].File, l.Lines[0].Line)
 	}
 	r.EndpointOK = r.Endpoint == s.Planted.Endpoint
-	r.ShareError = math.Abs(r.Share - r.Truth)
 	if r.Advice = f.Advice; r.Advice == "" {
 		r.Advice = "none: " + f.NoAdvice
 	}
 	r.AdviceOK = strings.HasPrefix(f.Advice, "Carve "+s.Planted.Endpoint+" first")
 	if s.Planted.NoAdvice {
-		r.EndpointOK, r.ShareError = f.Advice == "", 0
-		r.AdviceOK = f.Advice == ""
+		r.EndpointOK, r.AdviceOK = f.Advice == "", f.Advice == ""
 	}
 	for _, found := range append(f.Smells, l.Smells...) {
 		if !s.smellsOf(found) {
@@ -216,16 +257,20 @@ func ask(ctx context.Context, o settings, work string, into any, verb, target st
 	return json.Unmarshal(b, into)
 }
 
+// wanted is how far a share may be from the truth.
+const wanted = 0.05
+
 // finish prints the sums and writes the rows.
 func finish(folder string, rows []row) error {
-	endpoints, right, smells, advice, share := 0, 0, 0, 0, 0
+	endpoints, right, smells, advice, share, beyond := 0, 0, 0, 0, 0, 0
 	for _, r := range rows {
 		endpoints, right = endpoints+count(r.EndpointOK), right+count(r.LineOK)
 		smells, advice = smells+r.FalseSmells, advice+count(!r.AdviceOK)
-		share += count(r.ShareError <= 0.05)
+		share += count(r.ShareError <= wanted)
+		beyond += count(r.Low > wanted || r.High < -wanted)
 	}
-	fmt.Printf("of %d services: endpoint right in %d, line right in %d, share within 5 %% of the truth in %d, false smells %d, advice wrong or missing in %d\n",
-		len(rows), endpoints, right, share, smells, advice)
+	fmt.Printf("of %d services: endpoint right in %d, line right in %d, share within 5 %% of the truth in %d, and further off by more than chance in %d, false smells %d, advice wrong or missing in %d\n",
+		len(rows), endpoints, right, share, beyond, smells, advice)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
