@@ -159,7 +159,8 @@ func isGRPC(h http.Header) bool {
 }
 
 // inform passes an informational response on.
-func (f *forwarding) inform(status int, fields map[string][]string) {
+func (f *forwarding) inform(status int, reason string, fields map[string][]string) {
+	SetReason(f.w, reason)
 	writeInformational(f.w, status, fields)
 }
 
@@ -195,6 +196,9 @@ func (f *forwarding) writeResponse(a *upstream.Response) {
 	if h["Content-Type"] == nil {
 		h["Content-Type"] = nil // keeps net/http from guessing one
 	}
+	if h["Upgrade"] != nil {
+		f.offer(h)
+	}
 	f.res.Streamed = IsStream(h)
 	f.res.Wrote, f.res.Sent = true, a.Status
 	f.bound()
@@ -208,6 +212,15 @@ func (f *forwarding) writeResponse(a *upstream.Response) {
 		a.Close() // whatever the client takes, the upstream is done
 		f.bound()
 		End(f.w) // the user must not wait for what the tap's owner does next
+	}
+}
+
+// offer names Upgrade in Connection, as RFC 9110, section 7.8, wants it.
+func (f *forwarding) offer(h http.Header) {
+	if f.r.Close || httpfield.HasToken(h["Connection"], "close") {
+		h["Connection"] = []string{"Upgrade, close"}
+	} else {
+		h["Connection"] = []string{"Upgrade"}
 	}
 }
 

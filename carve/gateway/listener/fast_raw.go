@@ -34,7 +34,7 @@ type Raw struct {
 	// Origin is what the connection says.
 	Origin Origin
 	// Inform sends an informational response.
-	Inform func(status int, fields map[string][]string)
+	Inform func(status int, reason string, fields map[string][]string)
 
 	c       *fastConn
 	ctx     *lifetime.Context
@@ -102,12 +102,14 @@ func (r *Raw) Full() (http.ResponseWriter, *http.Request) {
 	return &r.full.w, &r.full.Request
 }
 
-func (r *Raw) inform(status int, fields map[string][]string) {
-	w, _ := r.Full()
+func (r *Raw) inform(status int, reason string, fields map[string][]string) {
+	r.Full()
+	w := &r.full.w
 	h := w.Header()
 	for name, values := range fields {
 		h[name] = values
 	}
+	w.SetReason(reason)
 	w.WriteHeader(status)
 	clear(h) // they belong to this head only
 }

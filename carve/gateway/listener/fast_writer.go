@@ -71,7 +71,8 @@ func (w *fastWriter) WriteHeader(status int) {
 		w.out = fastOut.Get().(*[]byte)
 	}
 	if status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
-		w.statusLine(status, "")
+		w.statusLine(status, w.reason)
+		w.reason = ""
 		w.fields(true)
 		*w.out = http1.EndHead(*w.out)
 		_ = w.send(nil) // the next one meets the same error
@@ -99,8 +100,8 @@ func allowsBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// SetReason sets the final response's reason phrase, which net/http's writers do not
-// know. What is none is left out.
+// SetReason sets the next head's reason phrase, which net/http's writers do not know.
+// What is none is left out.
 func (w *fastWriter) SetReason(reason string) { w.reason = reason }
 
 func (w *fastWriter) statusLine(status int, reason string) {
@@ -156,7 +157,11 @@ func (w *fastWriter) fields(informational bool) {
 			w.field(name, value)
 		}
 	}
-	if w.closes && !informational {
+	switch {
+	case !w.closes, informational:
+	case len(w.header["Upgrade"]) > 0:
+		*w.out = append(*w.out, "Connection: Upgrade, close\r\n"...)
+	default:
 		*w.out = append(*w.out, "Connection: close\r\n"...)
 	}
 }

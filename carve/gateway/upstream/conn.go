@@ -105,7 +105,7 @@ func (c *conn) holds() bool {
 
 // exchange writes a request and reads the final response's head. limit is for
 // everything up to the head, and for the body as well where total is set.
-func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit time.Duration, total bool, inform func(status int, fields map[string][]string)) error {
+func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit time.Duration, total bool, inform func(status int, reason string, fields map[string][]string)) error {
 	c.ctx, c.total, c.until, c.sent, c.heard = ctx, total, time.Time{}, false, false
 	c.trailer = nil
 	c.cut.Store(false)
@@ -137,7 +137,7 @@ func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit ti
 		if inform != nil && c.head.status != http.StatusContinue {
 			fields := http.Header{}
 			c.head.copyTo(fields)
-			inform(c.head.status, fields)
+			inform(c.head.status, c.head.reason, fields)
 		}
 	}
 	return ErrMalformed

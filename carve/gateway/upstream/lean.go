@@ -138,7 +138,7 @@ type leanCall struct {
 	// of is whose request it is; nil: not known.
 	of peer
 	// inform gets the 1xx responses before the final one. Nil: nobody does.
-	inform func(status int, fields map[string][]string)
+	inform func(status int, reason string, fields map[string][]string)
 }
 
 // do sends a request over a pooled connection, by another instance where none could

@@ -18,7 +18,7 @@ type Raw struct {
 	// Peer is the client's address.
 	Peer string
 	// Inform is as in Request.
-	Inform func(status int, fields map[string][]string)
+	Inform func(status int, reason string, fields map[string][]string)
 }
 
 // Client is the client's address.
@@ -97,6 +97,9 @@ func (a *Response) Whole() (body []byte, ok bool) {
 // whether Date is among them, and false for ok where one cannot be written.
 func (a *Response) AppendFields(b []byte) (out []byte, dated, ok bool) {
 	for _, f := range a.conn.head.fields {
+		if f.name == "Upgrade" {
+			return b, dated, false // it goes with Connection
+		}
 		if b, ok = http1.AppendField(b, f.name, f.value); !ok {
 			return b, dated, false
 		}

@@ -89,7 +89,8 @@ func (a *Response) CopyHeader(dst http.Header) {
 	}
 	named := httpfield.ConnectionNames(a.resp.Header)
 	for name, values := range a.resp.Header {
-		if !httpfield.HopByHop(name) && !slices.Contains(named, name) {
+		offers := name == "Upgrade" && a.Status == http.StatusUpgradeRequired
+		if offers || !httpfield.HopByHop(name) && !slices.Contains(named, name) {
 			dst[name] = values
 		}
 	}

@@ -85,6 +85,7 @@ func (h *responseHead) take() {
 			if lengths++; lengths > 1 || h.length < 0 {
 				continue // once is enough, and no length where chunks hold
 			}
+		case f.name == "Upgrade" && h.status == http.StatusUpgradeRequired: // it says what the client may come back with
 		case p.HopByHop(i):
 			continue
 		}

@@ -27,7 +27,7 @@ type Request struct {
 	// Inform gets the informational responses before the final one, but for 100:
 	// reading the client's body is what makes the server send that one. Nil:
 	// nobody does. It is not called after Send has returned.
-	Inform func(status int, fields map[string][]string)
+	Inform func(status int, reason string, fields map[string][]string)
 }
 
 // Short reports whether Send reads the body of a request, if it has one, in whole
@@ -383,7 +383,7 @@ func (r *uploadReader) close() bool {
 
 // informer passes informational responses on until the final one has come.
 type informer struct {
-	inform func(status int, fields map[string][]string) // nil: nobody wants them
+	inform func(status int, reason string, fields map[string][]string) // nil: nobody wants them
 	// goOn is called where the upstream says 100.
 	goOn func()
 
@@ -400,7 +400,7 @@ func (i *informer) relay(code int, h textproto.MIMEHeader) error {
 	case i.muted:
 	case code != http.StatusContinue:
 		if i.inform != nil {
-			i.inform(code, h)
+			i.inform(code, "", h) // net/http keeps no reason
 		}
 	case i.goOn != nil:
 		i.goOn()
