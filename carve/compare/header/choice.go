@@ -3,7 +3,6 @@ package header
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"whittle"
 	"whittle/carve/compare/form"
@@ -169,12 +168,9 @@ func (h *Headers) keepAdded(name string, x *whittle.Exchange) {
 // partly are headers by which clients act, and of which the value is not compared, with what is.
 var partly = [...]struct{ name, reason string }{
 	{"Age", "how old a copy is, which is each cache's own"},
-	{"Expires", "for how long a response may be kept: only whether it may be is compared"},
+	{expires, "for how long a response may be kept: only whether it may be is compared"},
 	{"Last-Modified", "the date itself: only whether there is one, where clients send conditions"},
 }
-
-// expiresWithin is how far apart the ends of two responses may be that are kept for as long.
-const expiresWithin = 2 * time.Second
 
 // seePartly takes note of those in which the two sides were seen to differ, so that the coverage
 // names them. It is learned anew in each process.
@@ -185,17 +181,8 @@ func (h *Headers) seePartly(x *whittle.Exchange) {
 		if h.partly[i] || len(a[name]) == 0 || len(b[name]) == 0 || a[name][0] == b[name][0] || slices.Contains(h.c.Headers, name) || slices.Contains(h.c.ExceptHeaders, name) {
 			continue
 		}
-		h.partly[i] = name != "Expires" || keptFor(a, x)-keptFor(b, x) > expiresWithin || keptFor(b, x)-keptFor(a, x) > expiresWithin
+		h.partly[i] = name != expires || !(h.comparesExpires() && h.values.kept.constant()) && !lastAlike(a, b, x)
 	}
-}
-
-// keptFor is for how long an Expires has a response be kept.
-func keptFor(header whittle.Header, x *whittle.Exchange) time.Duration {
-	if headerWord("Expires", header, x) != "later" {
-		return 0
-	}
-	until, _ := form.Date(header["Expires"][0])
-	return until.Sub(respondedAt(header, x))
 }
 
 // coverPartly names them.

@@ -18,6 +18,7 @@ type values struct {
 	places  map[string]bool
 	headers []string // that the places are of
 	version int      // of the noise that was taken up
+	kept    keptSpan
 }
 
 func newValues(show *display.View) *values {
@@ -45,15 +46,16 @@ func (h *Headers) seeValues(x *whittle.Exchange, again *whittle.Response, alpha 
 		v.version = h.noise.version
 		v.take(h, n)
 	}
+	h.takeExpires(x, n)
 	if len(v.headers) == 0 {
 		return
 	}
 	v.Timeless = h.chosen
 	v.Begin()
-	v.give(form.Monolith, x.Monolith.Header, x)
-	v.give(form.Candidate, x.Candidate.Header, x)
+	v.give(form.Monolith, v.lasting(x, &x.Monolith), x)
+	v.give(form.Candidate, v.lasting(x, &x.Candidate), x)
 	if again != nil {
-		v.give(form.Repeat, again.Header, x)
+		v.give(form.Repeat, v.lasting(x, again), x)
 	}
 	v.Settle(x, again != nil, alpha, n)
 }
@@ -96,7 +98,7 @@ func (h *Headers) hasForm(name string) bool {
 func (v *values) give(side int, header whittle.Header, x *whittle.Exchange) {
 	for _, name := range v.headers {
 		list := header[name]
-		if len(list) == 0 {
+		if len(list) == 0 || name == expires && !v.kept.constant() {
 			continue
 		}
 		said := strings.TrimSpace(strings.Join(list, ", "))
