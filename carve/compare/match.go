@@ -71,6 +71,7 @@ type match struct {
 	others     *owner.Memory
 	earlier    earlier
 	ignorable  ignorable
+	spelling   jsondiff.Spelling // learned anew in each process
 
 	// chosen says that the requests that are repeated are no random ones.
 	chosen bool
@@ -149,7 +150,7 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	m.noise.N++
 	repeated := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
 	m.readBy(&x.Monolith)
-	m.cand = m.note(m.cand[:0], m.diff(x.Monolith.Body, x.Candidate.Body), x, repeated)
+	m.cand = m.note(m.cand[:0], m.diffSpelt(x.Monolith.Body, x.Candidate.Body), x, repeated)
 	m.self = m.self[:0]
 	if repeated {
 		m.repeats++

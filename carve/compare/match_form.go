@@ -3,6 +3,7 @@ package compare
 import (
 	"whittle"
 	"whittle/carve/compare/form"
+	"whittle/carve/compare/jsondiff"
 )
 
 // How a match splits its error rate: over differences anywhere, at single places,
@@ -56,7 +57,7 @@ func (m *match) formFindings() []whittle.Finding {
 // coverage implements covering.
 func (m *match) coverage() *whittle.Coverage {
 	if m.forms != nil {
-		return m.ignoring(m.forms.Coverage(&m.c))
+		return m.spelt(m.ignoring(m.forms.Coverage(&m.c)))
 	}
 	return m.ignoring(&whittle.Coverage{ByValue: 1, WholeBody: true, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}, Summary: "the whole body compared by value"})
 }
@@ -70,5 +71,24 @@ func (m *match) ignoring(c *whittle.Coverage) *whittle.Coverage {
 		c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: pattern, Reason: "text that matches is ignored in the config"})
 	}
 	c.Summary = form.CoverageWords(c)
+	return c
+}
+
+// diffSpelt is diff that takes note of how numbers are written.
+func (m *match) diffSpelt(monolith, candidate []byte) []jsondiff.Difference {
+	if k, ok := m.plain.(*jsondiff.JSON); ok {
+		k.Spelling = &m.spelling
+		defer func() { k.Spelling = nil }()
+	}
+	return m.diff(monolith, candidate)
+}
+
+// spelt adds the numbers that are the same and written otherwise.
+func (m *match) spelt(c *whittle.Coverage) *whittle.Coverage {
+	for _, path := range m.spelling.Places() {
+		a, b := m.spelling.Example(path)
+		c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: path + " as written", Reason: "a number is compared by its value, not by how it is written: " + a + " and " + b})
+		c.Summary = form.CoverageWords(c)
+	}
 	return c
 }

@@ -181,7 +181,7 @@ func (h *Headers) seePartly(x *whittle.Exchange) {
 		if h.partly[i] || len(a[name]) == 0 || len(b[name]) == 0 || a[name][0] == b[name][0] || slices.Contains(h.c.Headers, name) || slices.Contains(h.c.ExceptHeaders, name) {
 			continue
 		}
-		h.partly[i] = name != expires || !(h.comparesExpires() && h.values.kept.constant()) && !lastAlike(a, b, x)
+		h.partly[i] = name != expires || !h.comparesExpires() && !lastAlike(a, b, x)
 	}
 }
 

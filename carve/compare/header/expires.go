@@ -2,7 +2,6 @@ package header
 
 import (
 	"maps"
-	"net/http"
 	"time"
 
 	"whittle"
@@ -14,7 +13,10 @@ import (
 // caches and dates of data are kept for less and less, each side's for another time, so of those
 // it is only named that they differ.
 
-const expires = "Expires"
+const (
+	expires  = "Expires"
+	httpDate = "Mon, 02 Jan 2006 15:04:05 GMT"
+)
 
 // Two responses are kept for as long whose lifetimes are so far apart, or less than a tenth.
 const (
@@ -51,9 +53,11 @@ func (k *keptSpan) constant() bool {
 	return k.n >= keptCountLeast && k.high-k.low <= expiresWithin && k.last.Sub(k.first) >= keptSpanLeast
 }
 
-// comparesExpires reports whether lifetimes may be compared: where the two responses are of one
-// time, and noise is learned.
-func (h *Headers) comparesExpires() bool { return h.withNoise && !h.chosen && h.hasForm(expires) }
+// mayCompareExpires reports whether lifetimes may be compared: where the two responses are of one
+// time, and noise is learned. comparesExpires reports whether they are.
+func (h *Headers) mayCompareExpires() bool { return h.withNoise && !h.chosen && h.hasForm(expires) }
+
+func (h *Headers) comparesExpires() bool { return h.mayCompareExpires() && h.values.kept.constant() }
 
 // takeExpires makes a place of Expires once the monolith's are known to say the same. Its tests
 // stand on the exchanges after that.
@@ -63,7 +67,7 @@ func (h *Headers) takeExpires(x *whittle.Exchange, n int) {
 	if kept := keptFor(x.Monolith.Header, x); dated && kept > 0 {
 		v.kept.see(kept, at)
 	}
-	if !v.places[expires] && v.kept.constant() && h.comparesExpires() {
+	if !v.places[expires] && h.comparesExpires() {
 		v.Name(expires, n)
 		v.place(expires)
 	}
@@ -84,7 +88,7 @@ func (v *values) lasting(x *whittle.Exchange, a *whittle.Response) whittle.Heade
 	if lastAlike(x.Monolith.Header, a.Header, x) {
 		kept = keptFor(x.Monolith.Header, x)
 	}
-	rewritten[expires] = []string{respondedAt(a.Header, x).Add(kept).UTC().Format(http.TimeFormat)}
+	rewritten[expires] = []string{respondedAt(a.Header, x).Add(kept).UTC().Format(httpDate)}
 	return rewritten
 }
 

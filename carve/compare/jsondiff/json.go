@@ -29,6 +29,8 @@ type JSON struct {
 	AsText bool
 	expect Expectations
 	Show   *display.View
+	// Spelling takes note of numbers that are the same and written otherwise; nil: nobody does.
+	Spelling *Spelling
 
 	a, b  jsondoc.Document
 	trail []jsondoc.Place
@@ -135,8 +137,12 @@ func (j *JSON) value(x, y uint32) {
 	case jsondoc.Array:
 		j.arrays(x, y)
 	case jsondoc.Number:
-		if !j.AnyNumber && !j.sameNumber(s, t) {
+		switch {
+		case j.AnyNumber:
+		case !j.sameNumber(s, t):
 			j.report(HowValue, s, t, "", "")
+		default:
+			j.spelt(s, t)
 		}
 	case jsondoc.String:
 		if !j.sameString(&j.a, &j.b, x, y) {
