@@ -465,6 +465,12 @@ func playKind(t testing.TB, k *kind, seed uint64, n int, every time.Duration) wh
 // playKindOn is playKind that shows each verdict that is looked at.
 func playKindOn(t testing.TB, k *kind, seed uint64, n int, every time.Duration, look func(*whittle.Verdict)) whittle.Verdict {
 	t.Helper()
+	return playKindAsked(t, k, seed, n, every, func(*whittle.Exchange) {}, look)
+}
+
+// playKindAsked is playKindOn with requests that are changed before they are compared.
+func playKindAsked(t testing.TB, k *kind, seed uint64, n int, every time.Duration, ask func(*whittle.Exchange), look func(*whittle.Verdict)) whittle.Verdict {
+	t.Helper()
 	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
 	if err != nil {
 		t.Fatal(err)
@@ -483,6 +489,7 @@ func playKindOn(t testing.TB, k *kind, seed uint64, n int, every time.Duration, 
 			return whittle.Response{Status: 200, Body: []byte(s.body), Header: s.header}
 		}
 		x := &whittle.Exchange{At: now, User: uint64(user) + 1, Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/x/%d", key), Header: whittle.Header{"Cookie": {fmt.Sprintf("s=%04d", user*717)}}}}
+		ask(x)
 		x.Monolith, x.Candidate = say(k.monolith, 0), say(k.candidate, 1)
 		if i%20 == 19 {
 			again := say(k.monolith, 0)

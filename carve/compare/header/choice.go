@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/form"
 )
 
@@ -141,7 +142,27 @@ func (h *Headers) listed(name string, x *whittle.Exchange, all []whittle.Header)
 		return false
 	}
 	from, to := headerWords(name, x, &x.Candidate)
-	return (from == absent) != (to == absent) || formOf(from) != formOf(to)
+	return (from == absent) != (to == absent) || formOf(from) != formOf(to) || isEcho(x, from) != isEcho(x, to)
+}
+
+// ofRequest stands for a value that is one of the request's, such as the id that its client gave
+// it; echoLeast is how long it is at least.
+const (
+	ofRequest = "that of the request"
+	echoLeast = 8
+)
+
+// isEcho reports whether a header of the request has this value.
+func isEcho(x *whittle.Exchange, word string) bool {
+	if len(word) < echoLeast {
+		return false
+	}
+	for _, values := range x.Request.Header {
+		if len(values) == 1 && values[0] == word {
+			return true
+		}
+	}
+	return false
 }
 
 // keepAdded counts one such difference.
@@ -158,8 +179,12 @@ func (h *Headers) keepAdded(name string, x *whittle.Exchange) {
 		return
 	}
 	p := Pair{Path: name, lines: []string{name}, Exchange: x, Show: h.show}
+	shown := [2]string{shownHeader(h.show, name, from), shownHeader(h.show, name, to)}
+	if of := [2]bool{isEcho(x, from), isEcho(x, to)}; of[0] != of[1] {
+		shown[int(eprocess.Indicator(of[1]))] = ofRequest
+	}
 	h.Added = append(h.Added, Change{
-		Path: name, From: shownHeader(h.show, name, from), To: shownHeader(h.show, name, to), Count: 1,
+		Path: name, From: shown[0], To: shown[1], Count: 1,
 		Expected: addedReason, Samples: []whittle.Sample{p.sample()},
 	})
 	slices.SortStableFunc(h.Added, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
@@ -190,6 +215,12 @@ func (h *Headers) coverPartly(c *whittle.Coverage) {
 	for i, seen := range h.partly {
 		if seen {
 			c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: "header " + partly[i].name, Reason: partly[i].reason})
+			c.Summary = form.CoverageWords(c)
+		}
+	}
+	for i := range h.Added {
+		if a := &h.Added[i]; a.From == ofRequest || a.To == ofRequest {
+			c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: "header " + a.Path, Reason: "one side's is that of the request, and the other's is not; " + addedReason})
 			c.Summary = form.CoverageWords(c)
 		}
 	}

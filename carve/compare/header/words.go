@@ -173,7 +173,7 @@ func shownHeader(d *display.View, name, word string) string {
 
 // shownHeaderAgain is shownHeader for a word that was shown before.
 func shownHeaderAgain(d *display.View, name, word string) string {
-	if word == Missing || word == emptyHeader || word == otherValues {
+	if word == Missing || word == emptyHeader || word == otherValues || word == ofRequest {
 		return word
 	}
 	for _, suffix := range []string{OneSuffix, AnotherSuffix} {
