@@ -7,6 +7,7 @@ package profile
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -16,13 +17,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"whittle/e2e/process"
+	"whittle/systems/count/server"
+	"whittle/systems/count/sum"
 )
 
 // built is where the commands are.
 var built string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(countsTwice) != "" {
+		os.Exit(server.Main(twice()))
+	}
 	process.Main(m, func() (err error) {
 		if err := process.NeedMonolith(); err != nil {
 			return err
@@ -37,6 +45,26 @@ func counter(t testing.TB, name string, flags ...string) *process.Process {
 	t.Helper()
 	argv := []string{filepath.Join(built, name), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", ""}
 	return process.Start(t, append(argv, flags...)...)
+}
+
+// countsTwice marks the test's own binary as a count service that does everything
+// twice.
+const countsTwice = "WHITTLE_COUNTS_TWICE"
+
+func twice() server.Program {
+	return server.Program{Name: "counts-twice", Summary: "counts-twice needs twice the CPU of count.", Start: func(prometheus.Registerer) (server.Counter, func(), error) {
+		pool := sum.New(sum.Options{MaxActive: 1024})
+		return twiceCounter{pool}, pool.Close, nil
+	}}
+}
+
+type twiceCounter struct{ *sum.Pool }
+
+func (c twiceCounter) Count(ctx context.Context, times int32) (int64, error) {
+	if _, err := c.Pool.Count(ctx, times); err != nil {
+		return 0, err
+	}
+	return c.Pool.Count(ctx, times)
 }
 
 // pid is a process's id as whittle profile takes it.
