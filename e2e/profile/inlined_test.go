@@ -46,7 +46,7 @@ func TestAHandlerThatIsInlinedIsReported(t *testing.T) {
 		}
 	})
 	kept := filepath.Join(t.TempDir(), "report.json")
-	_, _, status := command(t, "profile", pid(node), "--duration", "5s", "--json", kept)
+	_, _, status := command(t, "profile", pid(node), "--duration", "3s", "--json", kept)
 	close(over)
 	asking.Wait()
 	if status != 0 {

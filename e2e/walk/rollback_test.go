@@ -76,6 +76,12 @@ func TestRollback(t *testing.T) {
 				s.Monolith = m.Public
 				s.Rollout = "{auto: false, steps: [25, 100], hold: 1h, sticky_by: header:X-User}" // never live: exposure is bounded in the shift
 				g := open(t, s)
+				// A few are enough to compare; all come when there is evidence.
+				few := gather(g.Public, 1, func(u *user, _ int) error { return u.count(1000) })
+				few.more(t, 20)
+				few.home()
+				few.content(t)
+				g.await(t, "evidence", func(r *whittle.RouteStatus) bool { return r.Verdict.Compared > 0 })
 				var slowest atomic.Int64
 				c := gather(g.Public, users, func(u *user, _ int) error {
 					at := time.Now()
@@ -85,7 +91,6 @@ func TestRollback(t *testing.T) {
 					}
 					return err
 				})
-				g.await(t, "evidence", func(r *whittle.RouteStatus) bool { return r.Verdict.Compared > 0 })
 				g.climb(t, steps, 2*users)
 				touched, pace := g.metric(t, "whittle_fallback_requests_total", ""), time.Duration(slowest.Load())
 				at := time.Now()
