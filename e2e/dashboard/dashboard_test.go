@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"whittle/carve/dashboard/dashboardtest"
 )
@@ -40,8 +41,13 @@ const threeRoutes = `routes:
     guard: {p99: off}
 `
 
-func everybody(t *testing.T, g *gateway) {
+// everybody asks for one thing after the other: what is shown comes once a second, so
+// it is a pace that whittle needs for its verdicts, and no more.
+func everybody(t *testing.T, g *gateway, pace time.Duration) {
+	tick := time.NewTicker(pace)
+	t.Cleanup(tick.Stop) // after the users have ended
 	users(t, g.Public, 3, func(client *http.Client, base string, i int) error {
+		<-tick.C
 		switch i % 3 {
 		case 0:
 			return ask(client, "POST", base+"/Count", fmt.Sprintf(`{"times":%d}`, []int{1000, 5000, 20_000}[i/3%3]), i)
@@ -84,7 +90,7 @@ func signIn(b *dashboardtest.Tab, token string) {
 func TestAWalk(t *testing.T) {
 	b := dashboardtest.Open(t)
 	g := serve(t, threeRoutes, true)
-	everybody(t, g)
+	everybody(t, g, 2*time.Millisecond)
 	b.Expect("401 (Unauthorized)", "net::ERR_")
 
 	// A viewer sees it all, as it comes, and orders nothing.
@@ -170,7 +176,7 @@ func TestAWalk(t *testing.T) {
 func TestWithoutTokens(t *testing.T) {
 	b := dashboardtest.Open(t)
 	g := serve(t, threeRoutes, false)
-	everybody(t, g)
+	everybody(t, g, 20*time.Millisecond)
 	b.Expect("net::ERR_")
 	b.Go(g.url())
 	b.Until(live)
