@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"whittle"
 	"whittle/carve/rollout"
@@ -45,7 +46,14 @@ func TestFlaws(t *testing.T) {
 			c := service(t, "127.0.0.1:0", tc.flaws)
 			// It would shift at once if it were let.
 			g := open(t, setting{Monolith: m.Public, Candidate: c.Public, Rollout: "{steps: [50, 100], hold: 10ms, min_requests: 1, sticky_by: header:X-User}"})
-			users := gather(g.Public, 4, tc.ask)
+			// A hundred are enough, and a status is as of the last second: nobody asks
+			// faster than that.
+			pace := time.NewTicker(10 * time.Millisecond)
+			defer pace.Stop()
+			users := gather(g.Public, 4, func(u *user, i int) error {
+				<-pace.C
+				return tc.ask(u, i)
+			})
 			most := 0.0
 			r := g.await(t, "the flaw to be named", func(r *whittle.RouteStatus) bool {
 				most = max(most, r.Percent)
