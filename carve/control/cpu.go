@@ -2,8 +2,8 @@ package control
 
 import "whittle"
 
-// CPU takes what the processes of a route's two sides have used since each
-// began. A route that is not there any more takes nothing.
+// CPU takes the CPU time that the processes of a route's two sides have used since
+// each began. It is ignored where the route is gone.
 func (c *Controller) CPU(name string, reading whittle.CPUReading) {
 	r := c.find(name)
 	if r == nil {

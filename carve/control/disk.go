@@ -45,7 +45,7 @@ type snapshot struct {
 	in     rollout.Input
 }
 
-// kept is the part of a record that is control's own.
+// kept is control's own part of a record.
 type kept struct {
 	Version int             `json:"version"`
 	Rollout json.RawMessage `json:"rollout"`
@@ -55,7 +55,7 @@ type kept struct {
 	Exposed    bool   `json:"exposed"`
 	// Guard names the policy that the guard's evidence was taken under.
 	Guard string `json:"guard"`
-	// Begun is when the evidence last began at nothing, as far as that is known.
+	// Begun is when the evidence was last reset, as far as that is known.
 	Begun time.Time `json:"begun,omitzero"`
 	// Queries are the states of the queries' guardrails, by the queries' fingerprints.
 	Queries map[string]json.RawMessage `json:"queries,omitempty"`

@@ -5,9 +5,9 @@ import (
 	"whittle/carve/rollout"
 )
 
-// tell hands on a decision that is in force, as an event. The caller holds mu, and has
+// emit hands on a decision that is in force, as an event. The caller holds mu, and has
 // not adopted the decision yet.
-func (r *route) tell(next *rollout.State, d *whittle.Decision) {
+func (r *route) emit(next *rollout.State, d *whittle.Decision) {
 	if r.c.o.Notify == nil {
 		return
 	}
@@ -36,9 +36,9 @@ func (r *route) eventKind(next *rollout.State, d *whittle.Decision) whittle.Even
 	return whittle.EventOrder
 }
 
-// tellVerdict hands on a verdict that is another one than before. The caller holds both
+// emitVerdict hands on a verdict that is another one than before. The caller holds both
 // locks.
-func (r *route) tellVerdict() {
+func (r *route) emitVerdict() {
 	v := &r.ev.verdict
 	if r.announced == v.State {
 		return

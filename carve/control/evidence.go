@@ -18,15 +18,15 @@ type evidence struct {
 	guard Guard
 	// queries are guardrails next to it.
 	queries queries
-	// begun is when the evidence last began at nothing. Exchanges from before it may
-	// be of another candidate. Zero: not in this process.
+	// begun is when the evidence was last reset. Earlier exchanges may be of another
+	// candidate. Zero: not in this process.
 	begun time.Time
-	// share is the last that the guard was given.
+	// share is the last one that was passed to the guard.
 	share whittle.Share
 	// exposed says that the guard has seen users on the candidate, so that it
 	// is reset before another shift.
 	exposed bool
-	// verdict is the judge's last word; stale says that it has seen more.
+	// verdict is the judge's last verdict; stale says that it has seen more since.
 	verdict whittle.Verdict
 	stale   bool
 	// served counts good responses of the candidate to users in the step that
@@ -38,7 +38,7 @@ type evidence struct {
 	// counted when the evidence began, or looks (of the spec) changed.
 	uncompared, before uncompared
 	looks              string
-	// place is that of the last exchange of a fleet's stream that was taken in.
+	// place is the position in the fleet's stream of the last exchange that was processed.
 	place uint64
 	// settled counts the differences that both sides were asked about.
 	settled uint64
@@ -100,8 +100,8 @@ func (e *evidence) judged() whittle.Verdict {
 func (e *evidence) compare(x *whittle.Exchange) whittle.Observation {
 	o := e.judge.Observe(x)
 	e.stale = true
-	// Before the shift too: the guards learn of the monolith from it. What is not
-	// compared may still be a failure of either side.
+	// Before the shift too, because the guards learn from it how the monolith behaves.
+	// An exchange that is not compared may still be a failure of either side.
 	e.guard.Pair(pairOf(x, o))
 	return o
 }
@@ -115,7 +115,7 @@ func (e *evidence) count(from origin, x *whittle.Exchange, o *whittle.Observatio
 	e.place = max(e.place, from.place)
 }
 
-// pairOf is an exchange as the guards see it.
+// pairOf converts an exchange to the form that the guards take.
 func pairOf(x *whittle.Exchange, o whittle.Observation) whittle.Pair {
 	outcome := func(side whittle.Side, a *whittle.Response) whittle.Outcome {
 		return whittle.Outcome{

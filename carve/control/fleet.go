@@ -15,18 +15,18 @@ type Fleet interface {
 	Floor(route string) fleet.Floor
 	// MayRise reports whether a rise may be decided now.
 	MayRise(route string) bool
-	// Reports are the gateways' last ones of a route.
+	// Reports has the last report of each gateway on a route.
 	Reports(route string) []Report
 }
 
-// Report is one gateway's of a route.
+// Report is one gateway's report on a route.
 type Report struct {
 	Gateway string
 	Counts  whittle.Counts
 	// Silent says that nothing was heard of the gateway for longer than its lease.
 	Silent bool
-	// Replaced says that another process of the gateway has replaced the one that this
-	// is of, which still has requests under way.
+	// Replaced says that another process has replaced the one that sent this report,
+	// which still has requests under way.
 	Replaced bool
 }
 

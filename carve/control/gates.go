@@ -61,7 +61,7 @@ func (q *questions) put(st *rollout.State, gates []whittle.Gate, before whittle.
 	}
 }
 
-// states is what the rollout is told of the gates.
+// states is what the rollout knows of the gates.
 func (q *questions) states(st *rollout.State) map[string]rollout.GateState {
 	if len(q.asked) == 0 || q.step != stepOf(st) {
 		return nil
@@ -135,7 +135,7 @@ func (r *route) gateAsks() (asks []whittle.GateAsk) {
 	return asks
 }
 
-// Gated takes what a gate has responded to a question. said is a clause with no secrets
+// Gated takes a gate's response to a question. said is a clause with no secrets
 // in it: "last response 503". A response to a question that is not asked any more is
 // ignored. A gate of GateRollback that opens takes the users off the candidate. It never
 // waits for a disk.
@@ -173,7 +173,7 @@ func (r *route) gated(id uint64, open bool, said string) {
 	r.settle(next, *d)
 }
 
-// recall takes the users off the candidate for a gate's sake.
+// recall takes the users off the candidate because a gate demands it.
 func (r *route) recall(ask *whittle.GateAsk, said string) {
 	if r.decided.Load().Share == 0 {
 		return // somebody was faster, and may have begun something else

@@ -134,7 +134,7 @@ func (r *route) step(rises bool) {
 		r.propose(next, *d)
 	}
 	r.ev.servedSince(r.st.Since) // what comes from now on is of this step
-	r.tellVerdict()
+	r.emitVerdict()
 	r.askGates(now)
 	r.watch(r.st)
 	r.remember(now)
@@ -216,7 +216,7 @@ func (r *route) dropRise(err error) {
 
 // adopt makes a decision part of the route. The caller holds mu.
 func (r *route) adopt(next rollout.State, d whittle.Decision) {
-	r.tell(&next, &d)
+	r.emit(&next, &d)
 	r.st, r.generation = next, d.Generation
 	if next.Share == 0 {
 		r.zero, r.trip = d.Generation, trip{} // this is the fall, and whoever adopts it applies it

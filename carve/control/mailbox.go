@@ -20,7 +20,7 @@ type mailbox struct {
 	tripped  trip // the breaker's last one since the last take
 }
 
-// trip is the circuit breaker's word. The zero value is none.
+// trip is a trip of the circuit breaker. The zero value is none.
 type trip struct {
 	// generation is that of the position under which it tripped.
 	generation uint64

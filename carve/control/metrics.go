@@ -48,8 +48,8 @@ var (
 // routes, so it is an unchecked collector and describes nothing.
 func (c *Controller) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector: over what is on disk, but for the
-// ledger, which is of this moment.
+// Collect implements prometheus.Collector. The metrics show what is on disk, except
+// for the ledger, which is current.
 func (c *Controller) Collect(ch chan<- prometheus.Metric) {
 	for _, r := range c.routes() {
 		r.collect(ch)
@@ -102,7 +102,7 @@ func (r *route) collectLedger(ch chan<- prometheus.Metric) {
 	}
 }
 
-// ledger is the account of this moment.
+// ledger is the current account.
 func (r *route) ledger() whittle.Ledger {
 	r.ev.mu.Lock()
 	defer r.ev.mu.Unlock()

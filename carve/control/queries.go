@@ -11,8 +11,8 @@ import (
 // queries are the guardrails of a route's queries; guarded by the evidence's lock.
 type queries []*query.Guard
 
-// newQueries makes those of a route. Its tests share an error rate of their own, as large
-// as that of the guards. Those of old that are about the same query go on.
+// newQueries makes the guardrails of a route's queries. Their tests share an error rate of
+// their own, as large as that of the guards. A test of old about the same query goes on.
 func newQueries(spec *whittle.Route, old queries) queries {
 	tests := 0
 	for i := range spec.Queries {
@@ -39,7 +39,7 @@ func (l queries) reset() {
 	}
 }
 
-// wait is why a rise waits by the queries, behind what the guard says.
+// wait is why the queries let a rise wait, after what the guard says.
 func (l queries) wait(guard string) string {
 	var all []string
 	if guard != "" {
@@ -53,7 +53,7 @@ func (l queries) wait(guard string) string {
 	return strings.Join(all, "; ")
 }
 
-// meters are the guard's with the queries'.
+// meters are those of the guard and of the queries.
 func (l queries) meters(guard []whittle.Meter) []whittle.Meter {
 	for _, g := range l {
 		guard = append(guard, g.Meter())
@@ -90,7 +90,7 @@ func (l queries) restore(all map[string]json.RawMessage) (failed []error) {
 	return failed
 }
 
-// Query takes what came of a route's query. One that is not there any more takes nothing.
+// Query takes the result of a route's query. It is ignored where the query is gone.
 func (c *Controller) Query(route, name string, reading whittle.QueryReading) {
 	r := c.find(route)
 	if r == nil {

@@ -2,16 +2,17 @@ package control
 
 import "whittle/carve/account"
 
-// origin is whose ledger has an exchange: a gateway's name in the account, and its run,
-// which is 0 for this process's own. place is that in a fleet's stream, 0: it is of none.
+// origin says in whose ledger an exchange is: the gateway's name in the account, and its
+// run, which is 0 for this process. place is the exchange's position in the fleet's
+// stream; 0: it is in none.
 type origin struct {
 	gateway string
 	run     uint64
 	place   uint64
 }
 
-// gatewayOf names a gateway in the account: this process's, or by its run one that it
-// has replaced.
+// gatewayOf names a gateway in the account: that of this process, or by its run one that
+// was replaced by it.
 func gatewayOf(run uint64) string {
 	if run == 0 {
 		return account.Local
@@ -58,7 +59,7 @@ func (r *route) takeReports() {
 	}
 }
 
-// takeFleet takes those of a fleet's gateways, each one's in order of its runs.
+// takeFleet takes the reports of a fleet's gateways, of each in the order of its runs.
 func (r *route) takeFleet(all []Report) {
 	there, heard, replaced := map[string]bool{}, map[string]bool{}, map[string][]uint64{}
 	for _, report := range all {

@@ -20,7 +20,7 @@ type route struct {
 	wake notify.Signal // decide
 	save notify.Signal // persist
 
-	// judge is the evidence's, for calls that need no lock.
+	// judge is the one in ev, for calls that need no lock.
 	judge atomic.Pointer[Judge]
 	// decided is the position in st, for readers without mu.
 	decided atomic.Pointer[whittle.Position]
@@ -52,8 +52,8 @@ type route struct {
 	announced whittle.State
 	// frozen keeps every user on the monolith while the config is reloaded.
 	frozen bool
-	// trip is the breaker's, kept until the share is 0. An order and a rise that ends
-	// see it too, but only step makes the fall.
+	// trip is kept until the share is 0. Orders and rises see it too, but only step sets
+	// the share to 0.
 	trip trip
 	// watched is the share of the candidate's responses that are compared, as last
 	// put in force.
@@ -75,8 +75,8 @@ func (r *route) start(ctx context.Context) {
 	r.wg.Go(func() { r.persist(ctx) })
 }
 
-// enter begins to count and puts the route's share in force, or takes users off it
-// where the evidence that was saved says so.
+// enter begins to count, and puts the route's share in force: 0 if the saved evidence
+// is against the candidate.
 func (r *route) enter() {
 	r.gather()
 	defer r.release()

@@ -10,11 +10,10 @@ import (
 )
 
 const (
-	// trafficSpan is what a route's traffic is a picture of.
+	// trafficSpan is the time over which a route's traffic is shown.
 	trafficSpan = 10 * time.Second
-	// trafficSample is how many latencies of a side are looked at: the last
-	// ones, so that a busy side's quantiles are of a shorter time and never of
-	// an older one.
+	// trafficSample is how many latencies of a side are kept: the last ones, so that
+	// the quantiles of a busy side cover a shorter time, and never an older one.
 	trafficSample = 1024
 )
 
@@ -30,7 +29,7 @@ func (p *pace) user(o *whittle.Outcome, now time.Time) {
 	p.sides[o.Side].user(o, now)
 }
 
-// mirrored counts the second call of an exchange: the one that no user waited for.
+// mirrored counts the mirrored call of an exchange, which no user waited for.
 func (p *pace) mirrored(x *whittle.Exchange, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

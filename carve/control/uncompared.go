@@ -8,15 +8,15 @@ import (
 	"whittle/internal/units"
 )
 
-// blind are the reasons for which a request is not compared that lie in the request or
-// its responses, so that what has one such reason is likely to have it always: nothing is
-// known of its like, however many others were compared. What the candidate never gets
-// (untranslated) and what is left out by chance (sampled, shed) is not among them.
+// blind are the reasons not to compare a request that lie in the request itself or in its
+// responses. Requests of the same kind are likely never to be compared, so nothing is
+// known of them, however many others were compared. Requests that the candidate never
+// gets (untranslated) and those left out by chance (sampled, shed) are not among them.
 var blind = []string{whittle.SkipNotSafe, whittle.SkipTooLarge, whittle.SkipStreaming, whittle.SkipEncoded}
 
 // uncompared counts the requests that could not be compared, by reason. All is how many
-// there were, and Of how many of them came so far that their bodies mattered: what is
-// left out by chance, or since nobody watches, is not among those.
+// requests there were, Of how many of them were to be compared: those left out by
+// chance, or because nothing is watched, do not count.
 type uncompared struct {
 	Not map[string]int64 `json:"not,omitempty"`
 	All int64            `json:"all"`
@@ -49,8 +49,8 @@ func (u uncompared) since(before uncompared) (share float64, why string) {
 	return share, strings.Join(reasons, ", ")
 }
 
-// looks names what decides whether a request can be compared: what was counted under
-// another one says nothing.
+// looks identifies the settings that decide whether a request can be compared. Counts
+// taken under other settings do not apply.
 func looks(spec *whittle.Route) string {
 	return fingerprint(struct {
 		MaxBody, MaxMemory, MaxResponse int64

@@ -157,8 +157,8 @@ func (s State) promoted(p whittle.Rollout, in Input, c Order, now time.Time) (St
 	return next, d, nil
 }
 
-// withheld is why the next step has to be forced, as a clause, or ""; while is what
-// a forced one is kept as. DIFFERENT is not for it to see.
+// withheld is why the next step has to be forced, as a clause, or ""; while is how a
+// forced step is recorded. It must not be called while the verdict is DIFFERENT.
 func withheld(p whittle.Rollout, s State, in Input) (why, while string) {
 	if in.Verdict != whittle.Equivalent {
 		return "the verdict is " + VerdictIs(whittle.Undecided, in.Summary), "while the verdict is UNDECIDED"
@@ -210,7 +210,7 @@ func (s State) unheld() State {
 	return s
 }
 
-// cleaned bounds and checks what came from outside.
+// cleaned checks and bounds an order's texts, which come from outside.
 func (c Order) cleaned() (Order, error) {
 	c.Reason, c.By = strings.TrimSpace(c.Reason), strings.TrimSpace(c.By)
 	c.By = cmp.Or(c.By, "somebody")

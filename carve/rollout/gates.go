@@ -117,7 +117,7 @@ func gatesNamed(names []string) string {
 	return "gates " + strings.Join(names, ", ")
 }
 
-// Waiting is the time line's note that a gate holds up a step.
+// Waiting makes the time line's note that a gate delays a step.
 func Waiting(p whittle.Rollout, s State, gate, wait string, now time.Time) (State, *whittle.Decision) {
 	now = s.clamp(now)
 	next, d, _ := s.noted(fmt.Sprintf("%s waits for gate %s %s.", s.move(p), gate, wait), Self, now) // without an error

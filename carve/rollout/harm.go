@@ -91,12 +91,11 @@ func harmWords(p whittle.Rollout, s State, h *whittle.Harm) string {
 	return text
 }
 
-// unsoaked is why the next step waits for time, as a clause, or "". Exchanges are no
-// independent draws: what fails for ten seconds in every two minutes is right in
-// thousands of compared responses before. A fault that comes back within p.Soak, and
-// meets what is asked while it is there, has been compared before more users than those of
-// the first step depend on the candidate; of one that comes more seldom this says
-// nothing.
+// unsoaked is why the next step waits for time, as a clause, or "". Exchanges are not
+// independent: a candidate that fails for ten seconds in every two minutes gives
+// thousands of right responses in between. A fault that recurs within p.Soak, and shows
+// in the requests of that time, is compared before more users than those of the first step
+// depend on the candidate. Nothing is promised about rarer faults.
 func unsoaked(p whittle.Rollout, s State, h *whittle.Harm) string {
 	need := int((p.Soak + time.Second - 1) / time.Second)
 	if s.Share == 0 || h.Seconds >= need {
@@ -107,7 +106,7 @@ func unsoaked(p whittle.Rollout, s State, h *whittle.Harm) string {
 
 // Watch is the share of the candidate's responses to users that are compared: all
 // of them until a bound is known with which the last step keeps to the budget, then
-// less and less, and never less than floor.
+// fewer and fewer, but never less than floor.
 func Watch(p whittle.Rollout, s State, served whittle.Served, needed Needed, floor whittle.Share) whittle.Share {
 	if p.Harm <= 0 || s.Share == 0 || needed == nil {
 		return floor

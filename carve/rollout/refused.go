@@ -7,7 +7,7 @@ import (
 	"whittle"
 )
 
-// Ground is what the verdict stands on.
+// Ground is the evidence behind a verdict.
 type Ground struct {
 	// Epoch names what the evidence is about: both sides with their builds, and
 	// how they are compared.
@@ -20,23 +20,23 @@ type Ground struct {
 	DecidedAt int
 }
 
-// Refusal is that the verdict was DIFFERENT. It outlives the evidence, so that
-// whoever resets that cannot force past it what was refused a moment ago.
+// Refusal records that the verdict was DIFFERENT. A reset of the evidence does not clear
+// it, so nobody can reset and then force what was refused a moment ago.
 type Refusal struct {
 	// At is when it was first seen. Zero: nothing was refused.
 	At time.Time `json:"at"`
 	// Summary is the verdict's sentence then.
 	Summary string `json:"summary"`
-	// Epoch is what the evidence was about. Of another build, URL or comparison
-	// the refusal says nothing.
+	// Epoch is what the evidence was about. The refusal does not apply to another build,
+	// URL or comparison.
 	Epoch string `json:"epoch"`
 	// After is how many exchanges it took. Fewer without a difference would say
 	// nothing against it.
 	After int `json:"after"`
 }
 
-// remembering takes the verdict's word on this epoch: DIFFERENT is kept,
-// EQUIVALENT ends it, UNDECIDED changes nothing.
+// remembering updates the refusal by the verdict on this epoch: DIFFERENT is kept,
+// EQUIVALENT clears it, UNDECIDED changes nothing.
 func (s State) remembering(in Input, now time.Time) State {
 	same := !s.Refused.At.IsZero() && s.Refused.Epoch == in.Ground.Epoch
 	switch {
@@ -68,8 +68,7 @@ func (s State) unforced(in Input) string {
 
 const hintUnforced = "wait for them, or, if another build responses now, name it in the config under candidate.build"
 
-// afreshUntil is what a reset's decision adds for whoever would force a promotion
-// next.
+// afreshUntil is what the decision of a reset says about forcing a promotion next.
 func (s State) afreshUntil(in Input) string {
 	if need := s.needed(in.Ground); need > 0 {
 		return fmt.Sprintf(" The verdict was DIFFERENT, so no promotion can be forced until %d exchanges have been compared afresh.", need)

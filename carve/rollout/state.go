@@ -44,8 +44,8 @@ type State struct {
 	// Approved has the names of the gates that were opened by hand for the next step,
 	// with commas between them.
 	Approved string `json:"approved,omitempty"`
-	// Refused is that the verdict was DIFFERENT, kept through a reset. Zero: it
-	// was not, or has been EQUIVALENT since.
+	// Refused records that the verdict was DIFFERENT; a reset keeps it. Zero: it was
+	// not, or has been EQUIVALENT since.
 	Refused Refusal `json:"refused,omitzero"`
 }
 
@@ -55,18 +55,17 @@ type Input struct {
 	// Summary is the verdict's own sentence; it is quoted in reasons. Empty:
 	// the verdict's word stands alone.
 	Summary string
-	// Breach is nil while every guard is content.
+	// Breach is nil while no guard is breached.
 	Breach *Breach
 	// StepServed is how many requests the candidate has served since Since.
 	StepServed int
-	// Harm is where the budget of wrong responses stands (Budget).
+	// Harm is the state of the harm budget (Budget).
 	Harm whittle.Harm
-	// Wait is why a rise waits by what a guard knows, as a clause. Empty: it does
-	// not.
+	// Wait is why a guard lets a rise wait, as a clause. Empty: none does.
 	Wait string
-	// Ground is what the verdict stands on.
+	// Ground is the evidence behind the verdict.
 	Ground Ground
-	// Gates is how gates stand that were asked about the next step, by name.
+	// Gates has what the gates before the next step have said, by name.
 	Gates map[string]GateState
 }
 
@@ -77,7 +76,7 @@ type GateState struct {
 	Wait string
 }
 
-// Breach is a guard that has spoken.
+// Breach is a guard's breach.
 type Breach struct {
 	// Guard is the guard's name: "errors", "p99", "mismatch", "breaker".
 	Guard string
@@ -94,8 +93,8 @@ func Start(whittle.Rollout) State {
 
 // Resumed is a stored state taken up again at now, after a restart: the same
 // share, and the step's hold counted from now, because nobody watched while
-// the gateway was down. What another clock has put into the future is of now: it
-// would hold everything up until this clock is there.
+// the gateway was down. Times in the future, which another clock has written, count as
+// now: otherwise everything would wait until this clock gets there.
 func Resumed(s State, now time.Time) State {
 	if s.Phase == whittle.PhaseShift || s.Since.After(now) {
 		s.Since = now
@@ -119,9 +118,8 @@ func Encode(s State) ([]byte, error) {
 	return json.Marshal(encoded{Version: encodingVersion, State: s})
 }
 
-// Decode reads what Encode wrote. What no run of the machine could have
-// produced is an error, so that a damaged state never puts users on the
-// candidate.
+// Decode reads what Encode wrote. A state that no run could have produced is an error,
+// so that a damaged one never puts users on the candidate.
 func Decode(b []byte) (State, error) {
 	var e encoded
 	if err := json.Unmarshal(b, &e); err != nil {

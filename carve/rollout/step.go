@@ -9,7 +9,7 @@ import (
 	"whittle/internal/units"
 )
 
-// Self is the name under which decisions of the machine's own are kept.
+// Self is the author of decisions that nobody has ordered.
 const Self = "whittle"
 
 // Step asks what follows from the evidence at now. The decision is nil where
@@ -55,7 +55,7 @@ func fallReason(in Input) string {
 
 const monolithAgain = "; the monolith serves everything again."
 
-// onward takes the one step that waits found nothing against.
+// onward takes the next step, which waits has nothing against.
 func (s State) onward(p whittle.Rollout, in Input, now time.Time) (State, *whittle.Decision) {
 	next, more := nextStep(p, s.Share)
 	switch s.Phase {
@@ -86,7 +86,7 @@ func waits(p whittle.Rollout, s State, in Input, now time.Time) (needs []string,
 	return needs, waiting || len(needs) > 0
 }
 
-// unready is waits without the gates.
+// unready is like waits, but leaves out the gates.
 func unready(p whittle.Rollout, s State, in Input, now time.Time) (needs []string, waiting bool) {
 	_, more := nextStep(p, s.Share)
 	switch s.Phase {
@@ -202,7 +202,7 @@ func VerdictIs(v whittle.State, summary string) string {
 	return string(v) + colon(summary)
 }
 
-// colon puts a sentence of somebody else's behind a clause.
+// colon appends a quoted sentence to a clause.
 func colon(sentence string) string {
 	sentence = strings.TrimRight(strings.TrimSpace(sentence), ".;")
 	if sentence == "" {
