@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// parseURL reads a URL of one of the schemes, the first of which messages name. What comes
-// back has its scheme in lower case and no slash at its end.
+// parseURL reads a URL of one of the schemes; error messages name the first of them. The
+// result has its scheme in lower case and no trailing slash.
 func parseURL(s string, schemes ...string) (string, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme == "" || !strings.Contains(s, "://") {
@@ -48,7 +48,7 @@ func parseURL(s string, schemes ...string) (string, error) {
 	return strings.TrimSuffix(u.Scheme+s[len(u.Scheme):], "/"), nil
 }
 
-// parseBase reads the URL of a server of whose API a path is asked, which is put behind it.
+// parseBase reads the base URL of an API, to which a path is appended.
 func parseBase(s, path string) (string, error) {
 	v, err := parseURL(s, "http", "https")
 	if base, whole := strings.CutSuffix(v, path); err == nil && whole {
@@ -57,7 +57,7 @@ func parseBase(s, path string) (string, error) {
 	return v, err
 }
 
-// urlAdvice says what to write in the place of what is no URL.
+// urlAdvice says what to write in place of a text that is no URL.
 func urlAdvice(s string, schemes []string) string {
 	scheme, rest, whole := strings.Cut(s, "://")
 	trimmed := strings.TrimSpace(s)
@@ -110,8 +110,8 @@ func urlAdvice(s string, schemes []string) string {
 
 var otherVariable = regexp.MustCompile(`^(?:\$([A-Za-z_]\w*)|\$\(([A-Za-z_]\w*)\)|%([A-Za-z_]\w*)%)$`)
 
-// shellName is the variable that a text is in the spelling of a shell, Make, Kubernetes or
-// Windows; "": it is none.
+// shellName is the name of the variable if a text is one as a shell, Make, Kubernetes or
+// Windows writes it; "": it is none.
 func shellName(s string) string {
 	m := otherVariable.FindStringSubmatch(s)
 	if m == nil {
@@ -120,8 +120,8 @@ func shellName(s string) string {
 	return m[1] + m[2] + m[3]
 }
 
-// bracketed says how an IPv6 address is written that stands without its brackets, in a URL or
-// before a port; "": there is none. Of what may be read in two ways a port at the end is one.
+// bracketed puts the missing brackets around an IPv6 address in a URL or before a port;
+// "": there is no such address. Where the end may be a port, it is taken for one.
 func bracketed(s, scheme string) string {
 	rest := strings.TrimPrefix(s, scheme+"://")
 	rest, _, _ = strings.Cut(rest, "/")
@@ -142,13 +142,13 @@ func isIPv6(s string) bool {
 	return err == nil && a.Is6()
 }
 
-// hexNumber is a name that other programs read as an address.
+// hexNumber matches a name that other programs read as an address.
 var hexNumber = regexp.MustCompile(`^(.*\.)?0[xX][0-9a-fA-F]*$`)
 
 // maxHost is the longest name that DNS has.
 const maxHost = 253
 
-// hostFault says what is wrong with a host that no resolver can find; "": it may be one.
+// hostFault says why no resolver can find a host; "": one may.
 func hostFault(host string) string {
 	name := strings.TrimSuffix(host, ".")
 	if _, err := netip.ParseAddr(host); err == nil {
@@ -178,8 +178,8 @@ func hostFault(host string) string {
 	return ""
 }
 
-// portIsFine reports whether a URL has no port or one that can be: a colon with
-// nothing behind it is what an empty variable leaves.
+// portIsFine reports whether a URL has no port or a possible one. A colon with nothing
+// after it is left by an empty variable.
 func portIsFine(u *url.URL) bool {
 	return u.Port() == "" && !strings.HasSuffix(u.Host, ":") || isPort(u.Port())
 }
@@ -269,8 +269,8 @@ func parseNetwork(s string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// addressOf is the address that a host is; the zero Addr where it is a name
-// that only a resolver knows.
+// addressOf is a host's address; the zero Addr if it is a name, which only a resolver
+// knows.
 func addressOf(host string) netip.Addr {
 	if isLocalhost(host) {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})

@@ -124,7 +124,7 @@ func (r *reader) response(o *object, rpc *whittle.RPC) {
 	o.done()
 }
 
-// request reads how what users send becomes the message.
+// request reads how a user's request is mapped to the message.
 func (r *reader) request(o *object, rpc *whittle.RPC) {
 	content := ""
 	o.oneOf("content", &content, "json", string(whittle.BodyForm), string(whittle.BodyIgnored))

@@ -42,7 +42,7 @@ func parseContentType(s string) (string, error) {
 	return parseMediaType(s)
 }
 
-// checkRPC holds the method and the template against the contract.
+// checkRPC checks the method and the template against the contract.
 func (r *reader) checkRPC(c *object, rpc *whittle.RPC) {
 	descriptor, method := c.sub("rpc.descriptor"), c.sub("rpc.method")
 	if len(rpc.Descriptor) == 0 || r.failed(descriptor) {
@@ -53,8 +53,8 @@ func (r *reader) checkRPC(c *object, rpc *whittle.RPC) {
 	}
 	services, err := servicesOf(rpc.Descriptor)
 	if err != nil {
-		// protobuf's errors have a no-break space in every other build, lest
-		// somebody rely on their text.
+		// protobuf's errors have a no-break space in every other build, so that
+		// nobody relies on their text.
 		why := strings.ReplaceAll(err.Error(), "\u00a0", " ")
 		r.failField(descriptor, "is not a set of file descriptors (buf build -o or protoc --include_imports --descriptor_set_out make one): %s", why)
 		return
@@ -131,7 +131,7 @@ func (r *reader) checkTemplate(field, text string, out protoreflect.MessageDescr
 	}
 }
 
-// zeroOf is what a template sees of a field that is not set.
+// zeroOf is the value that a template gets for a field that is not set.
 func zeroOf(f protoreflect.FieldDescriptor) any {
 	switch {
 	case f.IsMap():
@@ -153,7 +153,7 @@ func templateFault(err error) string {
 	return strings.Replace(s, "executing \"template\" ", "", 1)
 }
 
-// checkCPU holds that what a guard compares is known of both sides.
+// checkCPU checks that the CPU time of both sides is known where a guard compares it.
 func (r *reader) checkCPU(o *object, route *whittle.Route, monolith *whittle.Upstream) {
 	if route.Guard.CPU == 0 || route.Candidate == nil {
 		return
@@ -168,8 +168,8 @@ func (r *reader) checkCPU(o *object, route *whittle.Route, monolith *whittle.Ups
 	}
 }
 
-// isSafe reports whether a route's requests may be repeated without being asked
-// that it is a dry run.
+// isSafe reports whether a route's requests may be repeated without a header that makes
+// them dry runs.
 func isSafe(route whittle.Route) bool {
 	return route.Safe || slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, route.Match.Method)
 }
@@ -282,8 +282,8 @@ func (r *reader) checkWarnings(f *File) {
 	}
 }
 
-// checkCopies warns of copies that are longer than the response to a mirrored request
-// that they would be held against.
+// checkCopies warns of copies that may be longer than the response that they would be
+// compared with.
 func (r *reader) checkCopies(f *File, field string, route *whittle.Route) {
 	for _, bound := range []struct {
 		name string
@@ -300,7 +300,7 @@ func (r *reader) checkCopies(f *File, field string, route *whittle.Route) {
 	}
 }
 
-// warnUpstream warns of settings of a server that expose what goes there, or do nothing.
+// warnUpstream warns of an upstream's settings that expose its traffic or have no effect.
 func (r *reader) warnUpstream(field string, u *whittle.Upstream, who string) {
 	switch {
 	case u.Insecure && !isHTTPS(u.URL):
@@ -328,7 +328,8 @@ func (r *reader) warnUpstream(field string, u *whittle.Upstream, who string) {
 	}
 }
 
-// warnSame warns of a candidate that is the monolith, however the two are written.
+// warnSame warns of a candidate that is the monolith, even if the two are spelt
+// differently.
 func (r *reader) warnSame(field string, monolith, candidate *whittle.Upstream) {
 	there := map[string]bool{}
 	for _, raw := range append([]string{monolith.URL}, monolith.Others...) {
@@ -347,7 +348,7 @@ func (r *reader) warnSame(field string, monolith, candidate *whittle.Upstream) {
 	}
 }
 
-// sameServer is a URL in the one spelling that all of the same server and path have.
+// sameServer normalizes a URL: those of the same server and path come out equal.
 func sameServer(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme == "unix" {
@@ -380,7 +381,7 @@ func (r *reader) warnTrust(f *File) {
 	}
 }
 
-// listenField is where a listener stands in the file.
+// listenField is a listener's field in the file.
 func (r *reader) listenField(f *File, i int) string {
 	if _, many := r.where["listen[0]"]; many || len(f.Listen) > 1 {
 		return fmt.Sprintf("listen[%d]", i)
@@ -388,7 +389,8 @@ func (r *reader) listenField(f *File, i int) string {
 	return "listen"
 }
 
-// methods are those that are registered, and those that caches and others are known to take.
+// methods are the registered ones, and those that caches and other servers are known to
+// accept.
 var methods = strings.Fields(`ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT COPY DELETE GET HEAD LABEL LINK LOCK MERGE
 	MKACTIVITY MKCALENDAR MKCOL MKREDIRECTREF MKWORKSPACE MOVE OPTIONS ORDERPATCH PATCH POST PROPFIND PROPPATCH PUT QUERY
 	REBIND REPORT SEARCH TRACE UNBIND UNCHECKOUT UNLINK UNLOCK UPDATE UPDATEREDIRECTREF VERSION-CONTROL
@@ -464,7 +466,8 @@ func (r *reader) warnLimits(field string, route *whittle.Route) {
 	}
 }
 
-// warnServer warns of settings of the gateway as a whole that bound nothing, or do not fit.
+// warnServer warns of limits of the whole gateway that have no effect or contradict each
+// other.
 func (r *reader) warnServer(f *File) {
 	if _, given := r.where["trace.sample"]; given && f.Trace.Endpoint == "" {
 		r.warn("trace.sample", "has no effect without otlp:, since nothing is exported")

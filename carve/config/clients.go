@@ -52,7 +52,7 @@ func (r *reader) rate(o *object, rate *whittle.Rate) {
 	m.done()
 }
 
-// parseRate reads a rate. What may come in one unit of time may come at once, too.
+// parseRate reads a rate. Its burst is what one unit of time allows.
 func parseRate(s string) (whittle.Rate, error) {
 	number, unit, _ := strings.Cut(s, "/")
 	seconds := map[string]float64{"s": 1, "m": 60, "h": 3600}[unit]

@@ -79,7 +79,7 @@ var kindsOf = []struct {
 	{"max_differ", []whittle.CompareKind{whittle.JSON, whittle.Exact}},
 }
 
-// onlyFor refuses what would silently have no effect.
+// onlyFor refuses settings that would silently have no effect.
 func (r *reader) onlyFor(m *object, kind whittle.CompareKind) {
 	if r.failed(m.sub("kind")) {
 		return
@@ -107,7 +107,7 @@ var findingKinds = []string{
 	string(whittle.FoundUnreadable), string(whittle.FoundFailure),
 }
 
-// wantHeaders is how the headers to compare are written.
+// wantHeaders says in messages how the headers to compare are written.
 const wantHeaders = "all, a list such as [Location, Set-Cookie], or {except: [X-Build], also: [ETag]}"
 
 // headers reads which headers are compared: all, only those of a list, or all but
@@ -155,7 +155,7 @@ func (o *object) headerNames(key string, dst *[]string, parse func(string) (stri
 	})
 }
 
-// uncompared are headers of which a comparison would say nothing.
+// uncompared are headers whose comparison would mean nothing.
 var uncompared = map[string]string{
 	"Content-Type":      "it is compared always",
 	"Content-Encoding":  "bodies are compared without their coding",
@@ -199,8 +199,8 @@ func parseAddedHeader(s string) (string, error) {
 	return name, err
 }
 
-// notOfAnRPC are headers that an RPC's response has of its own and the mapped one
-// never has.
+// notOfAnRPC are headers that the RPC's own response has and the mapped response never
+// has.
 var notOfAnRPC = []string{"Etag", "Last-Modified", "Accept-Ranges"}
 
 // checkHeaders refuses headers that a candidate could never have.

@@ -371,7 +371,7 @@ func jsonRules(c *whittle.Comparison) string {
 	return s
 }
 
-// ignoredTexts says what of texts is not compared.
+// ignoredTexts says which parts of texts are not compared.
 func ignoredTexts(c *whittle.Comparison) string {
 	if len(c.IgnoreText) == 0 {
 		return ""
@@ -379,7 +379,7 @@ func ignoredTexts(c *whittle.Comparison) string {
 	return "; of texts not what matches " + strings.Join(c.IgnoreText, " or ")
 }
 
-// addresses says what an address is that users are distinguished by.
+// addresses says which address distinguishes users.
 func (f *File) addresses() string {
 	if len(f.Forwarded.Trust) == 0 {
 		return "distinguished by the connection's address, so that behind a proxy all are one; name the proxy under forwarded.trust, or a header or cookie in sticky_by"

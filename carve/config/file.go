@@ -17,7 +17,7 @@ import (
 	"whittle"
 )
 
-// File is a config that was found good.
+// File is a valid config.
 type File struct {
 	// Path is the file's name as it was given; errors begin with it.
 	Path string
@@ -55,7 +55,7 @@ type File struct {
 	Prometheus *whittle.Prometheus
 	// Fleet is nil where this gateway is alone.
 	Fleet *Fleet
-	// Notices say who is told of events. Default: nobody.
+	// Notices are the receivers of events. Default: none.
 	Notices []whittle.Notice
 	// Warnings are what is allowed and probably not meant, each one sentence
 	// with its place in front, in the order of the file.
@@ -98,7 +98,7 @@ type Limits struct {
 
 // Clients are the bounds on each client; 0: none.
 type Clients struct {
-	// By tells clients apart: by header, cookie or address. Default: address.
+	// By is what distinguishes clients: header, cookie or address. Default: address.
 	By whittle.Sticky
 	// Connections of one address. Default: three quarters of Limits.Connections.
 	Connections int
@@ -108,7 +108,7 @@ type Clients struct {
 	Rate whittle.Rate
 }
 
-// Forwarded says whom to believe about who the client is.
+// Forwarded says which proxies may name the client.
 type Forwarded struct {
 	// Trust are the networks whose Forwarded and X-Forwarded-* headers are
 	// kept. Empty: nobody's are, and the connection's own address counts.
@@ -149,7 +149,7 @@ type Trace struct {
 	// Endpoint is an OTLP/HTTP base URL. Empty: trace context is passed on and
 	// nothing is exported.
 	Endpoint string
-	// Sample is the part of requests traced that bring no decision with them.
+	// Sample is the part of the requests to trace that carry no sampling decision.
 	// Default 1 %.
 	Sample whittle.Share
 }

@@ -24,11 +24,11 @@ type Fleet struct {
 	Embedded
 	// Name is the fleet's, Member this gateway's within it. Default: the host's name.
 	Name, Member string
-	// Lease is after which silence a gateway has no users on a candidate. Default 5 s.
+	// Lease is how long a gateway may be silent and keep users on a candidate. Default 5 s.
 	Lease time.Duration
 	// Credentials is a .creds file. Empty: none.
 	Credentials string
-	// TLS has the files that the servers are spoken to by.
+	// TLS has the files for connections to the servers.
 	TLS whittle.UpstreamTLS
 	// Replicas is how many servers keep a copy. 0: three in a cluster, otherwise one.
 	Replicas int

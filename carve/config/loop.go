@@ -55,7 +55,7 @@ func (r *reader) checkPorts(f *File) {
 	}
 }
 
-// sameSocket reports whether two addresses of this machine surely cannot be bound both.
+// sameSocket reports whether two addresses of this machine certainly cannot both be bound.
 func sameSocket(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)

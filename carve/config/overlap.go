@@ -102,7 +102,7 @@ func (m *meeting) paths(a, b path) {
 	}
 }
 
-// meet relates two matches.
+// meet says how the requests of two matches relate.
 func meet(a, b whittle.Match, pa, pb path) meeting {
 	var m meeting
 	m.paths(pa, pb)

@@ -16,7 +16,7 @@ const (
 	maxQueryText = 4 << 10
 )
 
-// prometheus reads where the routes' queries are put.
+// prometheus reads which server the routes' queries are sent to.
 func (r *reader) prometheus(o *object, f *File, files folder) {
 	c, ok := o.child("prometheus", "{url: http://127.0.0.1:9090}")
 	if !ok {
@@ -59,7 +59,7 @@ func (r *reader) queries(c *object, route *whittle.Route) {
 	})
 }
 
-// figures reads what a query asks for, and what is held against it.
+// figures reads a query's PromQL and its limit.
 func (r *reader) figures(o *object, q *whittle.Query) {
 	bad, total, value := r.sides(o, "bad", &q.Bad, true), r.sides(o, "total", &q.Total, true), r.sides(o, "value", &q.Value, false)
 	q.Excess = 0.01

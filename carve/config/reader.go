@@ -14,8 +14,7 @@ import (
 	"whittle"
 )
 
-// maxProblems is how many errors one reading reports; past them, a file is
-// better mended than read about.
+// maxProblems bounds the errors that one reading reports.
 const maxProblems = 20
 
 type problem struct {
@@ -24,8 +23,8 @@ type problem struct {
 	text  string
 }
 
-// reader turns nodes into values and gathers what is wrong, so that one run
-// tells all of it.
+// reader turns nodes into values and collects the errors, so that one run reports all of
+// them.
 type reader struct {
 	name     string
 	sources  sources
@@ -285,7 +284,7 @@ func (o *object) named(key, want string, dst *string, files folder, parse func(s
 	return true
 }
 
-// pathFault refuses what a shell would have made another path of.
+// pathFault refuses paths that a shell would have expanded.
 func pathFault(s string) error {
 	switch {
 	case s == "":
@@ -343,7 +342,7 @@ func (o *object) multiple(key string, dst *float64, canBeOff bool) bool {
 	})
 }
 
-// confidence reads a chance that is neither none nor certainty.
+// confidence reads a probability above 0 and below 1.
 func (o *object) confidence(key string, dst *float64) bool {
 	return read(o, key, "a number such as 0.99", dst, func(s string) (float64, error) {
 		v, err := parseFraction(s)
@@ -421,7 +420,7 @@ func (o *object) textsUpTo(most int, key, want string, dst *[]string, check func
 // maxNames bounds a mapping of names to names.
 const maxNames = 1000
 
-// names reads a mapping whose keys are anybody's.
+// names reads a mapping with any keys.
 func (o *object) names(key, want string, dst *map[string]string) {
 	c, ok := o.child(key, want)
 	if !ok {

@@ -56,8 +56,8 @@ func (r *reader) routeRecord(o *object, f *File, route *whittle.Route) {
 	}
 }
 
-// redact reads what is secret in addition to the defaults. Whether paths and patterns
-// are well formed is found out by whoever compiles them.
+// redact reads what is secret in addition to the defaults. Paths and patterns are checked
+// where they are compiled.
 func (r *reader) redact(o *object, d *Redact) {
 	c, ok := o.child("redact", "{fields: [phone], headers: [X-Tenant]}")
 	if !ok {

@@ -36,8 +36,8 @@ func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Rou
 	r.compare(o, &route.Compare)
 	r.checkHeaders(o.sub("compare"), &route)
 	if route.Compare.Kind == whittle.Statistical {
-		// A repeat teaches what a response changes by itself; where it is random
-		// by nature, the pairs themselves say that.
+		// A repeat shows what the monolith changes by itself. Where responses are random,
+		// the pairs show that.
 		route.Mirror.RepeatEvery = 0
 	}
 	r.mirror(o, &route.Mirror)
@@ -78,7 +78,7 @@ func withDefaults() whittle.Route {
 	}
 }
 
-// A rollout's soak is so long by default, and no more than so many times its hold.
+// A rollout's soak is this long by default, but at most this many times its hold.
 const (
 	soak      = 5 * time.Minute
 	soakSteps = 10
@@ -148,7 +148,7 @@ func parseMatch(s string) (whittle.Match, error) {
 	return m, nil
 }
 
-// isUnseen reports whether a character shows nothing of itself.
+// isUnseen reports whether a character is invisible.
 func isUnseen(c rune) bool { return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) }
 
 // hostBefore gives the path behind a host, as in example.com/a and http://example.com/a; "":

@@ -80,7 +80,7 @@ func (r *reader) server(o *object, f *File, files folder) {
 	r.access(o, f, files)
 }
 
-// minToken is what an online guesser cannot get through.
+// minToken is a length that cannot be guessed online.
 const minToken = 16
 
 func (r *reader) admin(o *object, f *File, files folder) {
@@ -206,7 +206,7 @@ type Access struct {
 	// Default 1.
 	Sample int
 	// RequestID is the field that names requests, canonically. Empty: they have no
-	// names. Respond says that responses have it too.
+	// names. Respond says that responses carry it too.
 	RequestID string
 	Respond   bool
 }
@@ -247,7 +247,7 @@ func (r *reader) access(o *object, f *File, files folder) {
 	a.done()
 }
 
-// noDevice refuses what other servers take for something else than a file of that name.
+// noDevice refuses names that other servers take for something else than a file.
 func (r *reader) noDevice(n *node, path string) {
 	switch s := n.text; {
 	case n.kind != isScalar:
