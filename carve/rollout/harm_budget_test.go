@@ -35,11 +35,13 @@ func TestBudgetInNumbers(t *testing.T) {
 		"just within":       {p, shift(100), served(701, 0, 0.01, 0.01), 2, whittle.Harm{Bound: 0.01, Binds: "requests", Spent: 0.0001, Next: 0.005}},
 		"before any user":   {p, rollout.Start(p), served(0, 0, 1, 1), 2, whittle.Harm{Bound: 1, Binds: "requests", Next: 0.01}},
 		"no budget":         {unbudgeted, shift(100), served(40, 0, 0.2, 0.2), 2, whittle.Harm{Bound: 0.2, Binds: "requests", Spent: 0.002, Next: 0.1}},
+		"some uncompared":   {p, shift(100), whittle.Served{Compared: 40, Bound: 0.2, UserBound: 0.2, Uncompared: 0.001}, 2, whittle.Harm{Bound: 0.001 + 0.999*0.2, Binds: "requests", Spent: 0.002008, Next: 0.1004, Needed: 737, Minutes: 6.2}},
+		"all uncompared":    {p, shift(100), whittle.Served{Compared: 40, Bound: 0.2, UserBound: 0.2, Uncompared: 0.01}, 2, whittle.Harm{Bound: 0.01 + 0.99*0.2, Binds: "requests", Spent: 0.00208, Next: 0.104, Needed: -1, Minutes: -1}},
 		"no further step":   {p, shift(whittle.All), served(40, 0, 0.2, 0.2), 2, whittle.Harm{Bound: 0.2, Binds: "requests", Spent: 0.2}},
 	} {
 		got := rollout.Budget(c.p, c.s, c.served, sevenOver, c.perSecond)
 		near := func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
-		if got.Bound != c.want.Bound || got.Binds != c.want.Binds || !near(got.Spent, c.want.Spent) || !near(got.Next, c.want.Next) ||
+		if !near(got.Bound, c.want.Bound) || got.Binds != c.want.Binds || !near(got.Spent, c.want.Spent) || !near(got.Next, c.want.Next) ||
 			got.Needed != c.want.Needed || !near(got.Minutes, c.want.Minutes) {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
 		}
@@ -49,6 +51,26 @@ func TestBudgetInNumbers(t *testing.T) {
 	unbudgeted.Auto = true
 	if next, _ := rollout.Step(unbudgeted, shift(100), in, began.Add(time.Hour)); next.Share != 5000 {
 		t.Errorf("without a budget the share is %d", next.Share)
+	}
+}
+
+// TestWhyTheBudgetIsOver says what would help: more responses, other requests that can be
+// compared, or more users.
+func TestWhyTheBudgetIsOver(t *testing.T) {
+	p := whittle.Rollout{Auto: true, Steps: []whittle.Share{100, 5000, whittle.All}, Harm: 0.005}
+	for name, c := range map[string]struct {
+		harm whittle.Harm
+		why  string
+	}{
+		"more responses":           {whittle.Harm{Next: 0.1, Needed: 7, Minutes: -1}, ": 7 more of the candidate's responses to users are to be compared."},
+		"more, some not compared":  {whittle.Harm{Next: 0.1, Needed: 7, Minutes: -1, Uncompared: 0.001}, ": 7 more of the candidate's responses to users are to be compared."},
+		"too many not compared":    {whittle.Harm{Next: 0.1, Needed: -1, Minutes: -1, Uncompared: 0.02, Why: "streaming"}, ": 2.0 % of the requests could not be compared (streaming), so they count as wrong"},
+		"more users":               {whittle.Harm{Next: 0.1, Needed: -1, Minutes: -1, Binds: "users", Users: 3}, ": 3 users were compared, and a user is the unit here."},
+		"responses that are wrong": {whittle.Harm{Next: 0.1, Needed: -1, Minutes: -1, Compared: 9, Differing: 1, Uncompared: 0.02}, ": 1 of 9 compared responses of the candidate to users differ."},
+	} {
+		if got := rollout.Next(p, shift(100), rollout.Input{Verdict: whittle.Equivalent, Harm: c.harm}, began.Add(time.Hour)); !strings.Contains(got, c.why) {
+			t.Errorf("%s: %q, want %q", name, got, c.why)
+		}
 	}
 }
 
