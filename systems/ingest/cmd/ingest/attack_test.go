@@ -35,9 +35,9 @@ func (c *campaign) attack(t *testing.T, random *rand.Rand, most int) {
 			must(t, os.CopyFS(filepath.Join(work, "log"), os.DirFS(filepath.Join(c.top, "closed"))))
 			must(t, os.CopyFS(filepath.Join(work, "home"), os.DirFS(c.bases["closed"].home)))
 			must(t, attacks[i].do(filepath.Join(work, "home", h.dir)))
-			got, told := h.read(t, filepath.Join(work, "log"), filepath.Join(work, "home"))
+			got, reported := h.read(t, filepath.Join(work, "log"), filepath.Join(work, "home"))
 			harm, lost := harmed(c.bases["closed"].want, got)
-			c.judge(t, &attacks[i], h.name, true, harm, lost, told)
+			c.judge(t, &attacks[i], h.name, true, harm, lost, reported)
 		}
 	}
 }

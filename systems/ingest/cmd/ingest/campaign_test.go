@@ -89,8 +89,8 @@ type damageBase struct {
 }
 
 // damagedReader is what reads a log in a folder and goes on from what is in another one. It
-// returns what came of it, by offset or in any case by id, and whether it was told.
-type damagedReader func(t *testing.T, dir, home string) (ids []string, told string)
+// returns what came of it, by offset or in any case by id, and what was said that is no success.
+type damagedReader func(t *testing.T, dir, home string) (ids []string, reported string)
 
 func (c *campaign) run(t *testing.T, d *damage) {
 	work := filepath.Join(c.top, "work-"+d.base)
@@ -114,21 +114,21 @@ func (c *campaign) run(t *testing.T, d *damage) {
 		if reader.holds {
 			must(t, os.CopyFS(filepath.Join(work, "home"), os.DirFS(b.home)))
 		}
-		got, told := reader.read(t, filepath.Join(work, "log"), filepath.Join(work, "home"))
+		got, reported := reader.read(t, filepath.Join(work, "log"), filepath.Join(work, "home"))
 		harm, lost := harmed(b.want, got)
-		c.judge(t, d, reader.name, reader.holds, harm, lost, told)
+		c.judge(t, d, reader.name, reader.holds, harm, lost, reported)
 	}
 }
 
-func (c *campaign) judge(t *testing.T, d *damage, reader string, holds bool, harm, lost int, told string) {
+func (c *campaign) judge(t *testing.T, d *damage, reader string, holds bool, harm, lost int, reported string) {
 	if c.counts[reader] == nil {
 		c.counts[reader] = map[string]int{}
 		c.readers = append(c.readers, reader)
 	}
 	what := "right"
 	switch {
-	case harm > 0 && told != "":
-		what = "told"
+	case harm > 0 && reported != "":
+		what = "reported"
 	case harm > 0 && d.forgotten && lost == 0:
 		what = "sent again, as nothing was remembered"
 	case harm > 0 && d.unseen && !holds:
@@ -136,14 +136,14 @@ func (c *campaign) judge(t *testing.T, d *damage, reader string, holds bool, har
 	case harm > 0:
 		what = "SILENTLY WRONG"
 		t.Errorf("%s, %s: %s: %d records are not there as they were, and it said nothing", d.base, d.name, reader, harm)
-	case told != "":
-		what = "told, no record harmed"
+	case reported != "":
+		what = "reported, no record harmed"
 		if d.name == "healthy" {
-			t.Errorf("%s, %s: %s: %s", d.base, d.name, reader, told)
+			t.Errorf("%s, %s: %s: %s", d.base, d.name, reader, reported)
 		}
 	}
-	if strings.Contains(told, context.DeadlineExceeded.Error()) {
-		t.Errorf("%s, %s: %s hangs: %s", d.base, d.name, reader, told)
+	if strings.Contains(reported, context.DeadlineExceeded.Error()) {
+		t.Errorf("%s, %s: %s hangs: %s", d.base, d.name, reader, reported)
 	}
 	c.counts[reader][what]++
 }
@@ -175,7 +175,7 @@ func must(t *testing.T, err error) {
 }
 
 // quietly runs a verb, and returns its output and what it said that is no success.
-func quietly(t *testing.T, args ...string) (out, told string) {
+func quietly(t *testing.T, args ...string) (out, reported string) {
 	ctx, cancel := context.WithTimeout(t.Context(), readerPatience)
 	defer cancel()
 	var o, e bytes.Buffer
@@ -190,7 +190,7 @@ func quietly(t *testing.T, args ...string) (out, told string) {
 }
 
 // contents are a log's records as tail reads them.
-func contents(t *testing.T, dir string) (records []string, told string) {
+func contents(t *testing.T, dir string) (records []string, reported string) {
 	ctx, cancel := context.WithTimeout(t.Context(), readerPatience)
 	defer cancel()
 	var o, e bytes.Buffer
@@ -203,42 +203,42 @@ func contents(t *testing.T, dir string) (records []string, told string) {
 		must(t, json.Unmarshal([]byte(line), &r))
 		records = append(records, r.ID+string(r.Value))
 	}
-	if told = e.String(); status != 0 {
-		told = fmt.Sprintf("status %d: %s", status, told)
+	if reported = e.String(); status != 0 {
+		reported = fmt.Sprintf("status %d: %s", status, reported)
 	}
 	if ctx.Err() != nil {
-		told += ctx.Err().Error()
+		reported += ctx.Err().Error()
 	}
-	return records, told
+	return records, reported
 }
 
 func tailed(t *testing.T, dir, _ string) ([]string, string) { return contents(t, dir) }
 
 func verified(t *testing.T, dir, _ string) ([]string, string) {
-	_, told := quietly(t, "verify", "--data", dir)
+	_, reported := quietly(t, "verify", "--data", dir)
 	records, _ := contents(t, dir)
-	return records, told
+	return records, reported
 }
 
 func replayed(t *testing.T, dir, home string) ([]string, string) {
 	must(t, os.MkdirAll(home, 0o700))
-	_, told := quietly(t, "replay", "--data", dir, "--to-data", filepath.Join(home, "replayed"), "--state", filepath.Join(home, "state.json"))
+	_, reported := quietly(t, "replay", "--data", dir, "--to-data", filepath.Join(home, "replayed"), "--state", filepath.Join(home, "state.json"))
 	records, _ := contents(t, filepath.Join(home, "replayed"))
-	return records, told
+	return records, reported
 }
 
 func moved(t *testing.T, dir, home string) ([]string, string) {
 	must(t, os.MkdirAll(home, 0o700))
-	_, told := quietly(t, "move", "--data", dir, "--to-data", filepath.Join(home, "moved"), "--state", filepath.Join(home, "move"))
+	_, reported := quietly(t, "move", "--data", dir, "--to-data", filepath.Join(home, "moved"), "--state", filepath.Join(home, "move"))
 	records, _ := contents(t, filepath.Join(home, "moved"))
-	return records, told
+	return records, reported
 }
 
 // drained opens the log to write it, as serve --log-first does.
 func drained(t *testing.T, dir, home string) ([]string, string) {
 	notes := &warnings{}
 	log := slog.New(slog.NewTextHandler(notes, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	told := func() string {
+	reported := func() string {
 		l, err := embedded.Open(dir, embedded.Options{Reserve: -1, ScrubRate: -1, Held: true, Log: log})
 		if err != nil {
 			return err.Error()
@@ -256,7 +256,7 @@ func drained(t *testing.T, dir, home string) ([]string, string) {
 		return notes.String()
 	}()
 	records, _ := contents(t, filepath.Join(home, "sink"))
-	return records, told
+	return records, reported
 }
 
 // openDrain drains a log into home, of which the sink takes so many records (below 0: all).
@@ -281,7 +281,7 @@ type bounded struct {
 	stream.Stream
 	mu   sync.Mutex // guards the following
 	left int        // below 0: any number
-	full func()     // nil: nobody is told
+	full func()     // nil: nobody
 }
 
 func (b *bounded) Append(ctx context.Context, records []stream.Record) []stream.Result {
@@ -327,17 +327,17 @@ func (c *campaign) prepare(t *testing.T, base string) {
 	dir, home := filepath.Join(work, "log"), filepath.Join(work, "home")
 	must(t, os.CopyFS(dir, os.DirFS(filepath.Join(c.top, base))))
 	must(t, os.Mkdir(home, 0o700))
-	records, told := contents(t, dir)
+	records, reported := contents(t, dir)
 	want := map[string]string{}
 	for i, r := range records {
 		want[fmt.Sprint(i)] = r
 	}
-	if told != "" || len(want) != damageRecords {
-		t.Fatalf("%d records: %s", len(want), told)
+	if reported != "" || len(want) != damageRecords {
+		t.Fatalf("%d records: %s", len(want), reported)
 	}
 	for done, n := 0, damageDone/3; done < damageDone; done, n = done+n, damageDone-n {
-		if _, told := quietly(t, "replay", "--data", dir, "--to-data", filepath.Join(home, "replayed"), "--state", filepath.Join(home, "state.json"), "--limit", fmt.Sprint(n)); told != "" {
-			t.Fatal(told)
+		if _, reported := quietly(t, "replay", "--data", dir, "--to-data", filepath.Join(home, "replayed"), "--state", filepath.Join(home, "state.json"), "--limit", fmt.Sprint(n)); reported != "" {
+			t.Fatal(reported)
 		}
 		moveSome(t, dir, home, n)
 		drainSome(t, dir, home, n, done+n)

@@ -50,7 +50,11 @@ func damageLogs(t *testing.T) string {
 				}
 			}
 		}
-		for _, to := range copies { // as a kill, or a backup of a log in use, leaves it
+		for _, to := range copies { // as a kill, or a backup of a log in use, leaves it, once its mark has come up to it
+			eventually(t, "the end mark is up to date", func() bool {
+				e, err := embedded.EndOf(filepath.Join(top, name))
+				return err == nil && e.Reached == e.Next
+			})
 			if err := os.CopyFS(filepath.Join(top, to), os.DirFS(filepath.Join(top, name))); err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +174,7 @@ func damageFolder(add func(string, func(string) error), top, base string) {
 	add("all removed", func(dir string) error { return removeAll(dir, append(segmentFiles(dir), "END", "LOCK")...) })
 	add("all removed but the lock", func(dir string) error { return removeAll(dir, append(segmentFiles(dir), "END")...) })
 	for _, from := range []string{"other", "longer"} {
-		add("segments of "+from+" beside", func(dir string) error {
+		add("segments of "+from+" next to it", func(dir string) error {
 			for _, name := range segmentFiles(filepath.Join(top, from)) {
 				if err := copyNew(filepath.Join(top, from, name), filepath.Join(dir, name)); err != nil {
 					return err

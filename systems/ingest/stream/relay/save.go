@@ -30,10 +30,33 @@ func (d *drain) initialize(ctx context.Context) bool {
 			silent++
 		}
 		d.trouble.begin(at, err, time.Now())
+		if err := d.saveEnd(); err != nil {
+			d.trouble.begin(atCheckpoint, err, time.Now())
+		}
 		if !notify.Sleep(ctx, d.limits.backoff(attempt)) {
 			return false
 		}
 	}
+}
+
+// saveEnd saves how far the log goes, and nothing else that was not saved, before anything
+// is sent: a sink may be down for long.
+func (d *drain) saveEnd() error {
+	d.mu.Lock()
+	p := d.checkpoint
+	end := d.lockedEnd()
+	d.mu.Unlock()
+	if end == p.End {
+		return nil
+	}
+	p.End = end
+	if err := d.store.save(&p); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.checkpoint.End = end
+	d.mu.Unlock()
+	return nil
 }
 
 // scanSink reads the sink from where an earlier run may have sent records
