@@ -115,10 +115,10 @@ func (s *replayState) read(label string) error {
 	if info, err := os.Stat(s.path); err == nil && !info.Mode().IsRegular() {
 		return whittle.Errorf(whittle.Invalid, "read --state: %s is no regular file", s.path)
 	}
-	text, err := os.ReadFile(s.path)
-	if _, named := os.Lstat(s.path); errors.Is(err, fs.ErrNotExist) && named != nil {
+	if _, err := os.Lstat(s.path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	text, err := os.ReadFile(s.path)
 	if err != nil {
 		return whittle.Errorf(whittle.Invalid, "read --state: %w", err)
 	}
