@@ -183,6 +183,16 @@ func (d *Done) Has(offset uint64) bool { return d.Of(offset).Outcome != "" }
 // Of is what became of a letter, the zero Note where it is not done.
 func (d *Done) Of(offset uint64) Note { return d.notes[offset] }
 
+// For is what became of the letter at an offset that came at a time. A note of before it
+// came is of another letter, whose log is gone: it was at the same offset.
+func (d *Done) For(offset uint64, came time.Time) Note {
+	n := d.Of(offset)
+	if !n.Time.IsZero() && came.After(n.Time.Add(time.Second)) { // notes have whole seconds
+		return Note{}
+	}
+	return n
+}
+
 // Add returns when it is on the disk that letters are done. A line end comes
 // first, so that a line that was cut short spoils no other.
 func (d *Done) Add(n Note, offsets ...uint64) error {

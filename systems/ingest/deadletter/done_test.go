@@ -164,3 +164,26 @@ func TestLinesOfEarlierVersions(t *testing.T) {
 		t.Errorf("%d %+v %v", offset, n, ok)
 	}
 }
+
+// TestANoteOfAnotherLog: where the letters' log was replaced, a new letter has the offset
+// of one that is done, and waits all the same.
+func TestANoteOfAnotherLog(t *testing.T) {
+	dir := t.TempDir()
+	d, err := OpenDone(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now()
+	if err := d.Add(Note{Outcome: Removed, Time: at}, 3); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	if d, err = ReadDone(dir); err != nil {
+		t.Fatal(err)
+	}
+	for came, want := range map[time.Duration]Outcome{-time.Hour: Removed, 0: Removed, 2 * time.Second: ""} {
+		if n := d.For(3, at.Add(came)); n.Outcome != want {
+			t.Errorf("%v: %+v", came, n)
+		}
+	}
+}

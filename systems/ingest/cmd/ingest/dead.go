@@ -112,6 +112,8 @@ type letters struct {
 	// not go to.
 	there map[uint64]bool
 	end   uint64
+	// newest is when the last one of those came, by the clock of then.
+	newest time.Time
 	// done is held by a verb that changes something, from before its walk: what it sends
 	// nobody else sends meanwhile. Nil: the letters are only read.
 	done *deadletter.Done
@@ -144,7 +146,9 @@ func (p *letters) noteRemoved(reason string) error {
 
 // add notes what became of letters.
 func (p *letters) add(n deadletter.Note, at ...uint64) error {
-	n.Time = time.Now()
+	if n.Time = time.Now(); n.Time.Before(p.newest) {
+		n.Time = p.newest // a clock was wrong, then or now; a note of before its letter is none of it
+	}
 	return p.done.Add(n, at...)
 }
 
@@ -224,7 +228,10 @@ func (p *letters) walk(ctx context.Context, visit func(*letter) error, corrupt f
 				if p.there[l.at] || stream.CompareOffsets(strings.TrimPrefix(l.name, sinkLetter), end.Offset) >= 0 {
 					continue
 				}
-				p.there[l.at], l.note = true, done.Of(l.at)
+				p.there[l.at], l.note = true, done.For(l.at, l.Time)
+				if l.Time.After(p.newest) {
+					p.newest = l.Time
+				}
 				if err := visit(&l); err != nil {
 					return err
 				}

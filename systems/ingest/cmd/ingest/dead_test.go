@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -158,5 +159,41 @@ func TestOneVerbChangesLetters(t *testing.T) {
 	}
 	if got := run("retry", "--url", server.URL); got != 0 || sent.Load() != 1 {
 		t.Errorf("afterwards it ends with %d, and has sent %d", got, sent.Load())
+	}
+}
+
+// TestNotesOfALogThatIsGone hide no letter of the one in its place; and one that came by a
+// clock that was ahead is off the list once it is removed.
+func TestNotesOfALogThatIsGone(t *testing.T) {
+	dir := t.TempDir()
+	list := func() string {
+		out, failure := quietly(t, "dead", "ls", "--dead", dir)
+		if failure != "" {
+			t.Fatal(failure)
+		}
+		return out
+	}
+	for _, ahead := range []time.Duration{0, time.Hour, 2 * time.Hour} {
+		log, err := deadlog.Open(dir, deadlog.Options{Log: embedded.Options{Reserve: -1, ScrubRate: -1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := deadletter.Letter{Path: "/v1/track", Body: []byte("{"), Time: time.Now().Add(ahead)}
+		if r := log.Append(t.Context(), []stream.Record{l.Record()}); r[0].Err != nil || r[0].Position.Offset != "0" {
+			t.Fatal(r[0])
+		}
+		if err := log.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if out := list(); !strings.Contains(out, "1 dead letters, 1 shown") {
+			t.Errorf("%v ahead: %s", ahead, out)
+		}
+		if _, failure := quietly(t, "dead", "rm", "0", "--reason", "a test", "--dead", dir); failure != "" {
+			t.Fatal(failure)
+		}
+		if out := list(); !strings.Contains(out, "0 dead letters") {
+			t.Errorf("%v ahead, removed: %s", ahead, out)
+		}
+		must(t, removeAll(dir, append(segmentFiles(dir), "END")...))
 	}
 }
