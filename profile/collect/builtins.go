@@ -158,13 +158,17 @@ var native = regexp.MustCompile(`^(if|for|while|switch|catch|return|typeof|await
 	`(Math|JSON|Number|String|Boolean|BigInt|Object|Array|Symbol|Date|RegExp|parseInt|parseFloat|isNaN|isFinite)(\.[\w$]+)?)$`)
 
 // calls says whether a line of a function may call another one of JavaScript's.
-// A line that cannot be read may.
+// A line that cannot be read may, and one outside of the function is another one's that
+// V8 has inlined there.
 func (r *routes) calls(f *profile.Function, line int32) bool {
 	if !filepath.IsAbs(f.File) || line < 1 {
 		return true
 	}
 	lines := r.lines(f.File)
 	if int(line) > len(lines) {
+		return true
+	}
+	if ends := jscode.End(lines, f.Line, f.Column); int(line) < f.Line || ends > 0 && int(line) > ends {
 		return true
 	}
 	for _, m := range call.FindAllStringSubmatch(lines[line-1], -1) {

@@ -39,6 +39,22 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// A line outside of its function is that of one that V8 has inlined, whatever it holds: so
+// handlers keep the name of the function that they call, and V8 is asked for it.
+func TestALineOfAnotherFunctionIsCalled(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "app.js")
+	text := "function cart(n) {\n  let sum = 0;\n  for (let i = 0; i < n; i++) sum += i;\n  return sum;\n}\nserve(req => {\n  const n = 1;\n});\nlet last = 1;\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	handler := &profile.Function{File: file, Line: 6, Column: 7, Owner: profile.Own}
+	for line, want := range map[int32]bool{3: true, 7: false, 9: true} {
+		if got := newRoutes().calls(handler, line); got != want {
+			t.Errorf("line %d: %t, want %t", line, got, want)
+		}
+	}
+}
+
 // Node's own functions are called by other names than V8 shows.
 func TestCallsOfNodesOwnFunctions(t *testing.T) {
 	lines := []string{
