@@ -369,7 +369,7 @@ func TestNodeWhoseInspectorClosesMeanwhile(t *testing.T) {
 	if err := other.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	i, err := opened(t.Context(), pid, before, false)
+	i, err := opened(t.Context(), pid, before, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}

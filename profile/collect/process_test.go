@@ -336,3 +336,40 @@ func TestALeaveAtOnceClosesTheInspector(t *testing.T) {
 		untilListening(t, pid, before)
 	}
 }
+
+// An inspector that a whittle has opened which was killed before the process knew of it is
+// closed by the next one.
+func TestTheNextOneClosesWhatAKilledOneOpened(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	pid, _ := node(t)
+	before, err := listening(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a second one that is killed finds the first one's note
+		noteOpening(pid)
+		if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		now, err := listening(pid)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("it did not open: %v", err)
+		}
+		if len(now) > len(before) {
+			break
+		}
+	}
+	s, err := Open(t.Context(), strconv.Itoa(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	untilListening(t, pid, before)
+	if notes, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "whittle", "opening", "*")); err != nil || len(notes) > 0 {
+		t.Errorf("notes that are left: %v, %v", notes, err)
+	}
+}
