@@ -61,6 +61,7 @@ var routers = []struct{ begins, ends string }{
 	{"github.com/kataras/iris/", "(*routerHandler).HandleRequest"},
 	{"github.com/beego/beego/", "(*ControllerRegister).serveHttp"},
 	{"github.com/danielgtaylor/huma/v2.Register[", ""},
+	{"github.com/go-fuego/fuego.Flow[", ""},
 	{"github.com/uptrace/bunrouter.(*Router).", "ServeHTTPError"},
 	{"github.com/cloudwego/hertz/pkg/app.(*RequestContext).", "Next"},
 	{"goji%2eio.dispatch.", "ServeHTTP"},

@@ -69,8 +69,9 @@ func TestHandlersWithoutSources(t *testing.T) {
 				{conn, server, "github.com/dimfeld/httptreemux/v5.(*TreeMux).ServeHTTP", "github.com/dimfeld/httptreemux/v5.(*TreeMux).ServeLookupResult", "main.f"},
 				{conn, server, mux, handle, "github.com/emicklei/go-restful/v3.(*Container).dispatch", "main.g"},
 				{conn, server, "github.com/grpc-ecosystem/grpc-gateway/v2/runtime.(*ServeMux).ServeHTTP", "github.com/grpc-ecosystem/grpc-gateway/v2/runtime.(*ServeMux).handleHandler", "main.h"},
+				{conn, server, mux, handle, "github.com/go-fuego/fuego.defaultLogger.middleware.func1", handle, "github.com/go-fuego/fuego.HTTPHandler[go.shape.struct { P int }].func2", "github.com/go-fuego/fuego.Flow[go.shape.interface {},go.shape.struct { P int }]", "main.i"},
 			},
-			[]string{"main.a", "main.b", "main.c", "main.d", "main.register.cost.func3", "main.e", "main.f", "main.g", "main.h"},
+			[]string{"main.a", "main.b", "main.c", "main.d", "main.register.cost.func3", "main.e", "main.f", "main.g", "main.h", "main.i"},
 		},
 		"behind gin's wrapper, behind a middleware": {
 			[][]string{{conn, server, "github.com/gin-gonic/gin.(*Context).Next", "main.auth.func1", "github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.WrapF.func1", "main.work"}},
