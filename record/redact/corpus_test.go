@@ -121,7 +121,7 @@ func leftOf(r *Redactor, h held) string {
 func TestNoSecretOfTheCorpusIsLeft(t *testing.T) {
 	r, chance := mustNew(t, Rules{}), rand.New(rand.NewPCG(1, 2))
 	secrets, cases := 0, 0
-	for _, line := range slices.Concat(linesOf(t, "secrets.txt"), linesOf(t, "secrets_second.txt"), linesOf(t, "secrets_third.txt")) {
+	for _, line := range slices.Concat(linesOf(t, "secrets.txt"), linesOf(t, "secrets_second.txt"), linesOf(t, "secrets_third.txt"), linesOf(t, "secrets_fourth.txt")) {
 		name, form, ok := strings.Cut(line, "\t")
 		if !ok {
 			t.Fatalf("%q: a name, a tab and a form", line)

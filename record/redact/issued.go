@@ -24,6 +24,8 @@ const (
 	capitals                 // A to Z, 0 to 9, "-"
 	hexDash                  // 0 to 9, a to f, "-"
 	wide                     // standard and ".", "$", "@", ":"
+	escaped                  // standard and "%"
+	caret                    // wide and "#", "^"
 )
 
 func (a alphabet) has(c byte) bool {
@@ -43,11 +45,15 @@ func (a alphabet) has(c byte) bool {
 	case c == '-', c == '_':
 		return a != letters
 	case c == '.':
-		return a == dotted || a == wide
+		return a == dotted || a == wide || a == caret
 	case c == '+', c == '/', c == '=':
-		return a == standard || a == wide
+		return a >= standard
 	case c == '$', c == '@', c == ':':
-		return a == wide
+		return a == wide || a == caret
+	case c == '%':
+		return a == escaped
+	case c == '#', c == '^':
+		return a == caret
 	}
 	return false
 }
@@ -59,6 +65,8 @@ const (
 	none  doubt = iota
 	mixed       // a small letter, a capital and a digit
 	digit       // a digit
+	exact       // as mixed, and no byte more
+	short       // as mixed, and at most 50 bytes more
 )
 
 // issued is a form of keys: a prefix, and at least so many bytes after it.
@@ -99,6 +107,8 @@ var issuers = []struct {
 	{hexLower, 40, digit, "ck_ cs_"},
 	{standard, 40, none, "Atzr|Iw Atza|Iw"},
 	{hexLower, 40, none, "amzn1.oa2-cs.v1."},
+	{hexDash, 30, digit, "PRD- SBX-"}, // eBay
+	{caret, 60, none, "v^1.1#"},
 
 	// code hosts, packages and builds
 	{letters, 8, none, "ghp_ gho_ ghu_ ghs_ ghr_"},
@@ -182,10 +192,14 @@ var issuers = []struct {
 	{standard, 60, mixed, "ABSK"},
 	{standard, 100, none, "IQoJb3JpZ2lu"},
 	{hexLower, 60, none, "mzp_"},
+	{letters, 24, exact, "s. b."}, // Vault before 1.10
+	{standard, 60, none, "AQoDYXdz FQoDYXdz FQoGZXIvYXdz FwoGZXIvYXdz"},
+	{url64, 38, exact, "YC"}, // Yandex
 	{hexDash, 36, digit, "xaat- xapt-"},
 	{base32, 16, digit, "ASIA ABIA ACCA"},
 
 	// messages, mail, models
+	{escaped, 60, short, "AAAAAAAAAAAAAAAAAAAAA"}, // X
 	{letters, 20, mixed, "hf_"},
 	{letters, 24, mixed, "r8_ gsk_ xai- pplx-"},
 	{letters, 40, mixed, "EAAB EAAC EAAG IGQV"},
@@ -307,7 +321,7 @@ func all(b []byte, of alphabet) bool {
 }
 
 // marks are the bytes by which a prefix is found: the first of them in it.
-const marks = "_-./AKQ"
+const marks = "_-./AKQYZ"
 
 // issuersBy has the forms of keys by their mark, and by the byte before it; by
 // the one after it for those that begin with it. unmarked have none, and have
@@ -393,7 +407,9 @@ func (t *scan) issuedBy(f *issued, start int) int {
 	switch {
 	case end-start-len(f.prefix) < f.least,
 		f.doubt == digit && !number,
-		f.doubt == mixed && (!number || !small || !capital):
+		f.doubt >= mixed && f.doubt != digit && (!number || !small || !capital),
+		f.doubt == exact && end-start-len(f.prefix) > f.least,
+		f.doubt == short && end-start-len(f.prefix) > f.least+50:
 		return 0
 	}
 	return t.replace(start, end)
@@ -493,6 +509,21 @@ func (t *scan) botKey(i, run int) int {
 	}
 	t.w.looked += end - i
 	if end-run < 30 {
+		return 0
+	}
+	return t.replace(i, end)
+}
+
+// gidKey looks for Asana's keys: an id of 15 to 19 digits from i to run, a colon and 32
+// hexadecimal digits.
+func (t *scan) gidKey(i, run int) int {
+	const length = 32
+	b, n, end := t.src, run-i, run+1+length
+	if !t.w.r.credential || n < 15 || n > 19 || end > len(b) || b[run] != ':' || end < len(b) && (isLetter(b[end]) || isDigit(b[end])) {
+		return 0
+	}
+	t.w.looked += length
+	if !all(b[run+1:end], hexLower) {
 		return 0
 	}
 	return t.replace(i, end)

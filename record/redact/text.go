@@ -130,6 +130,9 @@ func (t *scan) number(i int) int {
 	if i >= 2 && t.src[i-1] == '.' && isDigit(t.src[i-2]) && run-i > 7 {
 		return run // the fraction of a number
 	}
+	if end := t.gidKey(i, run); end > 0 {
+		return end
+	}
 	if end := t.w.r.cardAt(t.src, i); end > 0 {
 		if t.w.r.isNumberToken(t.src[i:end]) {
 			return end
