@@ -437,6 +437,9 @@ func (t *scan) dash(i int) int {
 	if end := t.issued(i); end > 0 {
 		return end
 	}
+	if end := t.flag(i); end > 0 {
+		return end
+	}
 	const longestLabel = 64
 	if t.w.r.credential && bytes.HasPrefix(b[i:], []byte(pemBegin)) &&
 		bytes.Contains(b[i:min(len(b), i+longestLabel)], []byte("PRIVATE KEY")) {
@@ -448,6 +451,33 @@ func (t *scan) dash(i int) int {
 		return t.mailKey(i)
 	}
 	return 0
+}
+
+// flag looks for a flag of a command that is called as a secret is, with its value
+// behind a blank, as in --api-key 4f1c…: a word of at least 8 letters and digits.
+func (t *scan) flag(i int) int {
+	b := t.src
+	if !bytes.HasPrefix(b[i:], []byte("--")) || i > 0 && b[i-1] > ' ' && quoteBefore(b, i) == "" {
+		return 0
+	}
+	end := i + len("--")
+	for end < len(b) && end-i < maxName && (isLetter(b[end]) || isDigit(b[end]) || b[end] == '-' || b[end] == '_' || b[end] == '.') {
+		end++
+	}
+	t.w.looked += end - i
+	if end == len(b) || !isBlank(b[end]) || !t.w.secretPath(b[i+len("--"):end]) {
+		return 0
+	}
+	start := end + 1
+	if q := quoteAt(b, start); q != "" {
+		return t.quotedValue(start, q)
+	}
+	end = wordEnd(b, start)
+	t.w.looked += end - start
+	if word := b[start:end]; len(word) < 8 || !bytes.ContainsAny(word, "0123456789") {
+		return 0 // a word of a manual
+	}
+	return t.replace(start, end)
 }
 
 // mailKey looks for Mailchimp's keys: 32 hexadecimal digits, a dash and a data

@@ -32,6 +32,8 @@ func (t *scan) tag(i int) int {
 		t.tagEnd = shut
 		if b[shut] == '<' {
 			t.tornAt = shut
+		} else if end := t.content(name, shut); end > 0 {
+			return end
 		}
 	}
 	if b[shut] == '>' && b[shut-1] == '/' || !t.w.secretPath(name) {
@@ -49,6 +51,25 @@ func (t *scan) tag(i int) int {
 		start++
 	}
 	return max(t.replace(start, max(start, stop)), shut)
+}
+
+// holders are elements whose text is the value of what an attribute names.
+var holders = set("textarea", "property", "entry", "param", "parameter", "setting", "string", "field", "item", "attribute")
+
+// content replaces the text of such an element, where it has nothing but text: the tag
+// ends at shut.
+func (t *scan) content(name []byte, shut int) int {
+	if b := t.src; b[shut-1] != '/' && holders[string(bytes.ToLower(name))] {
+		end := bytes.IndexByte(b[shut:], '<')
+		if end < 0 {
+			end = len(b) - shut
+		}
+		t.w.looked += end
+		if rest := b[shut+end:]; len(rest) == 0 || bytes.HasPrefix(rest, []byte("</")) {
+			return max(t.replace(shut+1, shut+end), shut+1)
+		}
+	}
+	return 0
 }
 
 // attributes looks for secrets in a tag whose content is replaced as a whole.

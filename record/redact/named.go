@@ -17,6 +17,12 @@ func (t *scan) named(i, n int) int {
 		name = unpercent(nil, name, false)
 	}
 	secret, colon := t.w.secretPath(name), t.src[i] == ':'
+	if !colon && bytes.HasPrefix(t.src[i:], []byte("=>")) {
+		if !secret || !t.isEntry(at, i) {
+			return 0
+		}
+		return t.valueAfter(i+len("=>"), false)
+	}
 	header := colon && secret && isHeader(t.w, name)
 	if t.lines && colon && (secret || roleOf(name) != roleNone) {
 		if of, ok := t.lineOf(at); ok && (secret || t.paired(name, of, i)) {
@@ -29,6 +35,20 @@ func (t *scan) named(i, n int) int {
 	return t.valueAfter(i+n, header)
 }
 
+// isEntry reports whether the arrow at i stands between name and value, as Ruby and PHP
+// write them ("a"=>1, :a=>"b", [a] => b), and is none of a function.
+func (t *scan) isEntry(at, i int) bool {
+	b := t.src
+	if b[at] == '[' || quoteAt(b, at) != "" {
+		return true
+	}
+	i += len("=>")
+	for i < len(b) && isBlank(b[i]) {
+		i++
+	}
+	return at > 0 && b[at-1] == ':' && quoteAt(b, i) != ""
+}
+
 // isHeader reports whether a name is a header's whose value is a whole line.
 func isHeader(w *work, name []byte) bool {
 	switch string(normal(w.name[:0], name)) {
@@ -39,7 +59,7 @@ func isHeader(w *work, name []byte) bool {
 }
 
 // quotes are the ways to quote a name or a value, the longer ones first.
-var quotes = []string{`&quot;`, `&#34;`, `&#39;`, `%22`, `%27`, `\\\"`, `\"`, `\'`, `\u0022`, `"`, `'`, "`"}
+var quotes = []string{`"""`, `&quot;`, `&#34;`, `&#39;`, `%22`, `%27`, `\\\"`, `\"`, `\'`, `\u0022`, `"`, `'`, "`"}
 
 // quoteBefore is the quote that ends at i; quoteAt the one that begins there.
 func quoteBefore(b []byte, i int) string {

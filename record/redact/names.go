@@ -17,12 +17,12 @@ var exactNames = set(
 	"ssn", "nationalid", "taxid", "passport", "passportno", "passportnumber", "driverslicense",
 	"iban", "bban", "accountnumber", "accountno", "bankaccount", "routingnumber", "sortcode",
 	"jwt", "nonce", "otpcode", "sig", "signature", "tokens", "cookie", "cookies", "setcookie",
-	"xforwardedclientcert", "pem", "mnemonic", "passkey",
+	"xhubsignature256", "senha", "xforwardedclientcert", "pem", "mnemonic", "passkey",
 )
 
 // secretParts make any name secret that has one of them inside.
 var secretParts = []string{
-	"password", "passwd", "passphrase", "secret", "apikey", "accesskey", "privatekey", "secretkey", "encryptionkey",
+	"password", "passwd", "passphrase", "passwort", "kennwort", "motdepasse", "contrasena", "contraseña", "wachtwoord", "secret", "apikey", "accesskey", "privatekey", "secretkey", "encryptionkey",
 	"credential", "authorization", "authtoken", "creditcard", "debitcard", "cardnumber", "socialsecurity",
 	"sessionid", "sessionkey", "csrf", "xsrf", "bearertoken",
 	"recoverycode", "recoverykey", "recoveryphrase", "seedphrase", "backupcode", "verificationcode", "verifycode", "confirmationcode", "activationcode",

@@ -14,9 +14,9 @@ const (
 
 func roleOf(member []byte) role {
 	switch string(member) {
-	case "name", "key", "field", "header", "param", "Name", "Key":
+	case "name", "key", "field", "header", "param", "Name", "Key", "k":
 		return roleName
-	case "value", "val", "content", "Value":
+	case "value", "val", "content", "Value", "v":
 		return roleValue
 	}
 	return roleNone

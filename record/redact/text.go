@@ -1,6 +1,9 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/base64"
+)
 
 // inner takes secrets out of a text of unknown kind that may be JSON itself,
 // and reports whether there were any. depth is in how many strings it lies.
@@ -66,6 +69,8 @@ type scan struct {
 	// undotted is where a run ends in which no JWT begins, so that it is not
 	// read again from each of its bytes.
 	undotted int
+	// decoded is where a run of base64 ends that has been decoded, in vain or not.
+	decoded int
 }
 
 func (t *scan) run() ([]byte, bool) {
@@ -184,7 +189,40 @@ func (t *scan) jwt(i int) int {
 	if t.undotted = undotted; end > 0 {
 		return t.replace(i-2, end)
 	}
-	return t.encodedKey(i - 2)
+	if end := t.encodedKey(i - 2); end > 0 {
+		return end
+	}
+	return t.encodedJSON(i - 2)
+}
+
+// encodedJSON looks for JSON in base64, which begins with "eyJ" where its first byte
+// opens an object: all of it is replaced where there is a secret in it.
+func (t *scan) encodedJSON(start int) int {
+	const least, longest = 24, 16 << 10
+	if start < t.decoded {
+		return 0
+	}
+	b, end := t.src, start
+	for end < len(b) && isBase64(b[end]) {
+		end++
+	}
+	t.w.looked += end - start
+	t.decoded = end
+	if end-start < least || end-start > longest || t.depth >= maxInner || !t.begins(start) {
+		return 0
+	}
+	text := bytes.TrimRight(b[start:end], "=")
+	plain, err := base64.RawStdEncoding.DecodeString(string(text))
+	if err != nil {
+		plain, err = base64.RawURLEncoding.DecodeString(string(text))
+	}
+	if err != nil {
+		return 0
+	}
+	if _, found, ok := t.w.json(plain, t.depth+1); !ok || !found {
+		return 0
+	}
+	return t.replace(start, end)
 }
 
 func (t *scan) credential(i int) int {

@@ -77,20 +77,38 @@ func (w *work) segments(s []byte) (_ []byte, changed bool) {
 	}
 	var out []byte
 	from, kept := 0, 0 // where the segment begins; s before kept is in out
+	named := false     // by the segment before
 	for i := 0; i <= len(s); i++ {
 		if i < len(s) && s[i] != '/' && s[i] != ';' {
 			continue
 		}
-		if segment, c := w.segment(s[from:i]); c {
+		if segment := s[from:i]; named && drawn(segment) && !isToken(segment) {
+			out = w.r.appendToken(append(out, s[kept:from]...), segment)
+			kept, changed = i, true
+		} else if segment, c := w.segment(segment); c {
 			out = append(append(out, s[kept:from]...), segment...)
 			kept, changed = i, true
 		}
+		named = from < i && w.secretPath(s[from:i])
 		from = i + 1
 	}
 	if out == nil {
 		return s, changed
 	}
 	return append(out, s[kept:]...), changed
+}
+
+// drawn reports whether a segment looks like one that was drawn by lot, as in
+// /reset-token/4f1c…: of at least 16 letters and digits.
+func drawn(s []byte) bool {
+	var letter, number bool
+	for _, c := range s {
+		letter, number = letter || isLetter(c), number || isDigit(c)
+		if !isLetter(c) && !isDigit(c) && c != '-' && c != '_' && c != '~' {
+			return false
+		}
+	}
+	return len(s) >= 16 && letter && number
 }
 
 // segment takes secrets out of one segment of a path, or of one of its
