@@ -75,6 +75,7 @@ type issued struct {
 	rest   alphabet
 	least  int
 	doubt  doubt
+	at     int // where the prefix has its mark
 }
 
 // issuers are the forms by what follows their prefixes, which stand in one text.
@@ -251,6 +252,12 @@ type inner struct {
 	m      int // 0: the key ends with the mark
 }
 
+// innerAt is one whose mark has its first byte of marks at that place.
+type innerAt struct {
+	inner
+	at int
+}
+
 // within are these forms.
 var within = []inner{
 	{"pat", letters, 17, ".", hexLower, 64},   // Airtable
@@ -276,11 +283,20 @@ var within = []inner{
 	{"", standard, 33, "AZEG", standard, 5},
 }
 
-// withinBy has them by the first byte of marks in their mark.
-var withinBy = func() (by [256][]inner) {
-	for _, f := range within {
-		c := f.mark[strings.IndexAny(f.mark, marks)]
-		by[c] = append(by[c], f)
+// withinBy has them by the first byte of marks in their mark and the byte after it, which
+// is one of the key's where the mark ends there.
+var withinBy = func() (by [256]*[256][]innerAt) {
+	for _, of := range within {
+		f := innerAt{inner: of, at: strings.IndexAny(of.mark, marks)}
+		c := f.mark[f.at]
+		if by[c] == nil {
+			by[c] = new([256][]innerAt)
+		}
+		for next := range 256 {
+			if f.at+1 < len(f.mark) && byte(next) == f.mark[f.at+1] || f.at+1 == len(f.mark) && f.after.has(byte(next)) {
+				by[c][next] = append(by[c][next], f)
+			}
+		}
 	}
 	return by
 }()
@@ -289,9 +305,12 @@ var withinBy = func() (by [256][]inner) {
 // is none.
 func (t *scan) keyWithin(i int) int {
 	b, forms := t.src, withinBy[t.src[i]]
-	for k := range forms {
-		f := &forms[k]
-		mark := i - strings.IndexByte(f.mark, b[i])
+	if forms == nil || i+1 == len(b) {
+		return 0
+	}
+	for k := range forms[b[i+1]] {
+		f := &forms[b[i+1]][k]
+		mark := i - f.at
 		start := mark - f.n
 		if start < t.from || !bytes.HasPrefix(b[mark:], []byte(f.mark)) || !bytes.HasPrefix(b[start:], []byte(f.begin)) {
 			continue
@@ -330,7 +349,7 @@ var issuersBy, unmarked, withSlash = func() (by [256]*[256][]issued, unmarked, w
 	var all []issued
 	for _, of := range issuers {
 		for prefix := range strings.FieldsSeq(of.prefixes) {
-			all = append(all, issued{prefix, of.rest, of.least, of.doubt})
+			all = append(all, issued{prefix, of.rest, of.least, of.doubt, strings.IndexAny(prefix, marks)})
 		}
 	}
 	// The longest first: sk- begins sk-or-v1- too.
@@ -339,7 +358,7 @@ var issuersBy, unmarked, withSlash = func() (by [256]*[256][]issued, unmarked, w
 		if strings.Contains(f.prefix, "/") {
 			withSlash = append(withSlash, f)
 		}
-		i := strings.IndexAny(f.prefix, marks)
+		i := f.at
 		if i < 0 {
 			unmarked = append(unmarked, f)
 			continue
@@ -372,7 +391,7 @@ func (t *scan) issued(i int) int {
 	if i > 0 {
 		for k := range forms[b[i-1]] {
 			f := &forms[b[i-1]][k]
-			if end := t.issuedBy(f, i-bytes.IndexByte([]byte(f.prefix), b[i])); end > 0 {
+			if end := t.issuedBy(f, i-f.at); end > 0 {
 				return end
 			}
 		}
