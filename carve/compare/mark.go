@@ -4,6 +4,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/cause"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/form"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
 )
@@ -85,7 +86,9 @@ type mark struct {
 }
 
 func newMark(key markKey, born int) mark {
-	return mark{markKey: key, Born: born, Settled: born, Pair: eprocess.NewBets()}
+	k := mark{markKey: key, Born: born, Settled: born, Pair: eprocess.NewBets()}
+	k.drift.moves.load = form.IsLoad(key.Path)
+	return k
 }
 
 // event lets the rate's test know that exchange n shows the difference and those

@@ -29,6 +29,9 @@ import (
 // or falls with it. Where the values are no numbers, the same holds of whether the
 // candidate's move at all, among looks that are about as long.
 //
+// Loads break the second one: traffic moves those of two equal servers together. At places that
+// are named so it shows nothing.
+//
 // Error rate: alpha of a mark, half of it for each (Ville's inequality). Sources: Vovk,
 // Gammerman, Shafer 2005, Algorithmic learning in a random world (the ranks); Vovk and Wang
 // 2021, arXiv 1912.06116. Two states that are refreshed at nearly the same times, as by one
@@ -44,6 +47,8 @@ type moves struct {
 	until, rested time.Time
 	alone, alike  [2]eprocess.Bold
 	ways          recent
+	// load says that the place is named as what traffic moves.
+	load bool
 	// lengths are of the candidate's looks by how long they are: whether it moved.
 	lengths [lengthsMost]recent
 }
@@ -155,7 +160,7 @@ func (d *moves) seeWays(monolith, candidate, alpha float64) {
 
 // shown reports whether it is shown that no two equal states move so.
 func (d *moves) shown() bool {
-	together := d.sameWay+d.crossing > 0 || driftTogether*min(d.monolith, d.candidate) <= d.both
+	together := !d.load && (d.sameWay+d.crossing > 0 || driftTogether*min(d.monolith, d.candidate) <= d.both)
 	for i := range d.alone {
 		if d.alone[i].At > 0 || d.alike[i].At > 0 && together {
 			return true

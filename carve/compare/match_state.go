@@ -9,6 +9,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/form"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
 )
@@ -125,6 +126,7 @@ func (m *match) restored(s *matchState) (*match, error) {
 			f.whole.Pair.Void()
 		}
 		k.counted = k.decided()
+		k.drift.moves.load = form.IsLoad(k.Path)
 		if k.Own {
 			f.noise.LearnOwn(k.noise())
 		}

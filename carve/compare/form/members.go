@@ -24,6 +24,15 @@ func (w *watch) see(at time.Time) {
 	w.long = w.long || !at.IsZero() && at.Sub(w.since) >= watchLong
 }
 
+// watchedFeatures are those that are watched: sets and pairs; and of numbers in a list whether
+// one comes twice and in which order they are, since of two that wander the one is the larger
+// for a while.
+var watchedFeatures = [...]int{featMember, featPair, featTwice, featSorted}
+
+func (p *formPath) isWatched(k int) bool {
+	return k == featMember || k == featPair || (k == featTwice || k == featSorted) && p.amount
+}
+
 // Bounds of sets.
 const (
 	membersMost = 64 // values of a set

@@ -128,9 +128,17 @@ var measures = []string{
 	"pid", "threads", "workers", "goroutines", "pool", "hits", "misses", "bytes",
 }
 
-// isMeasured reports whether a place is named as a measure.
-func isMeasured(path string) bool {
-	word := func(s string) bool { return slices.Contains(measures, strings.ToLower(s)) }
+// isMeasured reports whether a place is named as what a server measures of itself.
+func isMeasured(path string) bool { return isNamed(path, measures) }
+
+// IsLoad reports whether a place is named as what traffic moves.
+func IsLoad(path string) bool { return isNamed(path, loads) }
+
+var loads = []string{"load", "cpu", "memory", "mem", "heap", "rss", "queue", "queued", "connections", "latency", "threads", "goroutines", "metrics"}
+
+// isNamed reports whether one of some words is among those of a path.
+func isNamed(path string, words []string) bool {
+	word := func(s string) bool { return slices.Contains(words, strings.ToLower(s)) }
 	start := 0
 	for i, r := range path {
 		switch {

@@ -243,8 +243,8 @@ func (p *formPath) looksAt(k int, held bool) bool {
 	switch k {
 	case featPresence:
 		return slices.Contains(p.varies, jsondiff.WayPresence)
-	case featTwice, featSorted:
-		return p.inList
+	case featTwice, featSorted: // numbers that wander keep their order, and are alike, for a while
+		return p.inList && !p.wanders.known
 	case featStill:
 		return !held && !p.inList && p.amount
 	case featRange:
@@ -457,8 +457,9 @@ func (p *formPath) remember(e *formExchange) {
 			}
 		}
 		if now := amountsOf(values); side == Monolith && now.n > 0 && p.wanders.see(now, p.rising()) {
-			p.feature[featForm].Bets.Void() // of before it was known
-			p.feature[featRepeat].Bets.Void()
+			for _, k := range []int{featForm, featRepeat, featTwice, featSorted} {
+				p.feature[k].Bets.Void() // of before it was known
+			}
 		}
 		if len(values) == 1 && values[0].counts {
 			p.rank(side, values[0].number)

@@ -189,13 +189,13 @@ var ErrState = whittle.Errorf(whittle.Invalid, "state of what is compared by for
 // moreState is what is kept of a place's sets, pairs and numbers: hashes, in 8 bytes each, the
 // last numbers, and since when something is watched, in ns.
 type moreState struct {
-	Members []byte        `json:"m,omitempty"`
-	Many    bool          `json:"many,omitempty"`
-	Last    [2]uint64     `json:"l"`
-	Since   int64         `json:"t,omitempty"`
-	Long    bool          `json:"long,omitempty"`
-	Watched [2]watchState `json:"w"` // of sets and pairs
-	Ends    *endsState    `json:"e,omitempty"`
+	Members []byte                           `json:"m,omitempty"`
+	Many    bool                             `json:"many,omitempty"`
+	Last    [2]uint64                        `json:"l"`
+	Since   int64                            `json:"t,omitempty"`
+	Long    bool                             `json:"long,omitempty"`
+	Watched [len(watchedFeatures)]watchState `json:"w"`
+	Ends    *endsState                       `json:"e,omitempty"`
 	// Anew says that the monolith was seen to draw each value anew.
 	Anew     bool             `json:"anew,omitempty"`
 	Slow     *slowState       `json:"slow,omitempty"`

@@ -336,7 +336,7 @@ func (p *formPath) ownCause(decided bool) string {
 func (p *formPath) decidedAt(k int) int {
 	t := &p.feature[k]
 	if t.Odd == 0 || provesNothing(k) || k == featStill && !p.still.long || k == featMember && !p.sharesMembers() ||
-		(k == featMember || k == featPair) && !p.watched[k].long {
+		p.isWatched(k) && !p.watched[k].long {
 		return 0
 	}
 	return t.decidedAt(p.unusual(k))
