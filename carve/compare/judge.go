@@ -39,6 +39,7 @@ type Judge struct {
 	needed           map[float64]int // of ServedNeeded, which is asked for few shares
 
 	verdict *whittle.Verdict // nil: something came since
+	shownAt int              // after how many exchanges DIFFERENT was said last; 0: never
 }
 
 // The parts of the error rate that the two orders may spend; what is left is the

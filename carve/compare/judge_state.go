@@ -26,6 +26,7 @@ type keptJudge struct {
 	Novelty  []byte              `json:"novelty"`
 	Shapes   []byte              `json:"shapes"`
 	Seconds  seconds             `json:"seconds"`
+	ShownAt  int                 `json:"shown_at,omitempty"`
 }
 
 type keptSeries struct {
@@ -74,7 +75,7 @@ func (j *Judge) MarshalBinary() ([]byte, error) {
 	}
 	b, err := json.Marshal(&keptJudge{
 		Version: judgeVersion, Kind: j.c.Kind, Mirrored: mirrored, Served: served,
-		Rechecks: j.rechecks, Users: &j.users, Novelty: j.novelty.Pack(), Shapes: j.shapes.Pack(), Seconds: j.seconds,
+		Rechecks: j.rechecks, Users: &j.users, Novelty: j.novelty.Pack(), Shapes: j.shapes.Pack(), Seconds: j.seconds, ShownAt: j.shownAt,
 	})
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Internal, "keep judge: %w", err)
@@ -102,7 +103,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 		return whittle.Errorf(whittle.FailedPrecondition, "restore judge: it was kept by the kind %q", k.Kind)
 	}
 	var v novelty.Estimate
-	if !k.Mirrored.valid() || !k.Served.valid() || !k.Rechecks.valid() || k.Users == nil || !k.Users.valid() || !k.Seconds.valid() ||
+	if !k.Mirrored.valid() || !k.Served.valid() || !k.Rechecks.valid() || k.Users == nil || !k.Users.valid() || !k.Seconds.valid() || !eprocess.UpTo(k.ShownAt, k.Mirrored.Compared+k.Served.Compared) ||
 		!v.Unpack(k.Novelty) || !novelty.NewShapes().Unpack(k.Shapes) {
 		return whittle.Errorf(whittle.Invalid, "restore judge: the state is not a possible one")
 	}
@@ -134,7 +135,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	j.mirrored.headers.TakeForms(mirrored)
 	j.served.headers.TakeForms(served)
 	j.shareNoise()
-	j.rechecks, j.users, j.novelty, j.seconds = k.Rechecks, *k.Users, v, k.Seconds
+	j.rechecks, j.users, j.novelty, j.seconds, j.shownAt = k.Rechecks, *k.Users, v, k.Seconds, k.ShownAt
 	j.shapes.Unpack(k.Shapes)
 	j.rechecks.owned = j.owned()
 	j.verdict = nil

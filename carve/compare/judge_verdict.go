@@ -17,9 +17,22 @@ import (
 func (j *Judge) Verdict() whittle.Verdict {
 	if j.verdict == nil {
 		v := j.judge()
+		if v.State == whittle.Different {
+			j.shownAt = v.Compared
+		}
+		v.Summary += j.takenBack(&v)
 		j.verdict = &v
 	}
 	return *j.verdict
+}
+
+// takenBack says that somebody was told DIFFERENT, and why it is no longer said. What had shown
+// it stood on draws that are independent; what has come since shows that they are not.
+func (j *Judge) takenBack(v *whittle.Verdict) string {
+	if j.shownAt == 0 || v.State == whittle.Different {
+		return ""
+	}
+	return "; the DIFFERENT after " + display.Commas(fmt.Sprint(j.shownAt)) + " was taken back, for what had shown it turned out to vary, or to move in each server by itself"
 }
 
 func (j *Judge) judge() whittle.Verdict {

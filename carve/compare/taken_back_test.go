@@ -1,0 +1,65 @@
+package compare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/internal/simtest"
+)
+
+// TestTakenBackIsSaid: where a DIFFERENT goes away, because what had shown it turns out to vary
+// by itself, the verdict says so, after a restart too. Nobody who was told DIFFERENT finds an
+// UNDECIDED without a word.
+func TestTakenBackIsSaid(t *testing.T) {
+	t.Parallel()
+	fresh := func() *Judge {
+		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	j, different, back := fresh(), false, false
+	r := rand.New(rand.NewPCG(1, 5))
+	for i := 0; i < 3000 && !back; i++ {
+		late := i >= 400 // from then on the monolith varies as well
+		says := func(candidate bool) []byte {
+			if candidate || late && r.IntN(2) == 0 {
+				return []byte(`{"a":1,"rank":null}`)
+			}
+			return fmt.Appendf(nil, `{"a":1,"rank":%d}`, i%30)
+		}
+		x := exchange("", "")
+		x.At, x.Request.Target = simtest.Start.Add(time.Duration(i)*300*time.Millisecond), fmt.Sprintf("/x/%d", i%30)
+		x.Monolith.Body, x.Candidate.Body = says(false), says(true)
+		if i%20 == 19 {
+			again := x.Monolith
+			again.Body = says(false)
+			x.Repeat = &again
+		}
+		if j.Observe(x); i%20 != 19 {
+			continue
+		}
+		v := j.Verdict()
+		different = different || v.State == whittle.Different
+		back = different && v.State != whittle.Different
+		if said := strings.Contains(v.Summary, "was taken back"); said != back {
+			t.Fatalf("DIFFERENT before: %t, %s", different, v.Summary)
+		}
+	}
+	b, err := j.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j = fresh()
+	if err := j.UnmarshalBinary(b); err != nil {
+		t.Fatal(err)
+	}
+	if v := j.Verdict(); !back || !strings.Contains(v.Summary, "was taken back") {
+		t.Errorf("DIFFERENT before: %t, %s", different, v.Summary)
+	}
+}
