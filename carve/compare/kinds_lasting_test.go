@@ -26,6 +26,7 @@ func TestHowLongExpiresSays(t *testing.T) {
 		"an hour":         {func(w kindWorld) time.Time { return w.now.Add(time.Hour) }, func(w kindWorld) time.Time { return w.now.Add(time.Hour - time.Second) }, whittle.Equivalent, "header Expires: a time as an HTTP date, 60 min ahead"},
 		"a year":          {func(w kindWorld) time.Time { return w.now.Add(time.Hour) }, func(w kindWorld) time.Time { return w.now.AddDate(1, 0, 0) }, whittle.Different, ""},
 		"a minute":        {func(w kindWorld) time.Time { return w.now.Add(time.Hour) }, func(w kindWorld) time.Time { return w.now.Add(time.Minute) }, whittle.Different, ""},
+		"once an hour":    {func(w kindWorld) time.Time { return w.now.Add(either(*w.calls < 500, time.Hour, 2*time.Hour)) }, func(w kindWorld) time.Time { return w.now.Add(either(*w.calls < 500, time.Hour, 5*time.Hour)) }, whittle.Equivalent, "0 by form, 1 not compared (header Expires)"},
 		"own start":       {func(kindWorld) time.Time { return time.Unix(1_900_000_000, 0) }, func(kindWorld) time.Time { return time.Unix(1_900_000_780, 0) }, whittle.Equivalent, ""},
 		"jitter":          {func(w kindWorld) time.Time { return w.now.Add(time.Duration(3000+w.r.IntN(2000)) * time.Second) }, func(w kindWorld) time.Time { return w.now.Add(time.Duration(3000+w.r.IntN(2000)) * time.Second) }, whittle.Equivalent, "not compared (header Expires)"},
 		"own caches":      {func(w kindWorld) time.Time { return cached(w, 1800, 0) }, func(w kindWorld) time.Time { return cached(w, 1800, 700) }, whittle.Equivalent, "not compared (header Expires)"},

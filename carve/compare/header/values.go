@@ -151,6 +151,9 @@ func (v *values) cover(c *whittle.Coverage) {
 		return
 	}
 	for _, f := range own.ByForm {
+		if f.Path == expires && !v.kept.constant() {
+			continue // no longer
+		}
 		f.Path = "header " + f.Path
 		c.ByForm = append(c.ByForm, f)
 	}
