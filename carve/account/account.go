@@ -19,9 +19,9 @@ type Account struct {
 	// Since is when the counting began, Gap the last time that was not counted.
 	Since time.Time
 	Gap   *whittle.Gap
-	// earlier is the total of the gateways' runs that have ended.
+	// earlier is the total of all runs that have ended.
 	earlier whittle.Ledger
-	// parts are the runs that count now, by gateway.
+	// parts are the current runs, by gateway.
 	parts map[string]*part
 }
 
@@ -51,10 +51,10 @@ type part struct {
 	silent bool
 	// judged has the fates of the run's exchanges that were judged.
 	judged whittle.Ledger
-	// ended are earlier runs, of which nothing counts any more.
+	// ended are earlier runs. Nothing that still arrives of them counts.
 	ended []uint64
-	// strangers are judged exchanges of runs that no report has told of: a later run's,
-	// which a report will begin, or an earlier one's, which are there as interrupted.
+	// strangers are judged exchanges of runs without a report: of a later run, whose first
+	// report is to come, or of an earlier one, which has them as interrupted.
 	strangers map[uint64]whittle.Ledger
 }
 
@@ -104,7 +104,7 @@ func (a *Account) end(p *part) {
 	p.over()
 }
 
-// over has nothing of the present run count here any more.
+// over drops what counts of the current run.
 func (p *part) over() {
 	if p.run != 0 {
 		p.ended = append(p.ended, p.run)
@@ -133,8 +133,8 @@ func (a *Account) close(l *whittle.Ledger) {
 	settle(whittle.FateSkipped, whittle.SkipInterrupted, l.Pending-unjudged)
 }
 
-// Take keeps a report of a gateway's, unless a later one was taken. The first report
-// of another run ends the one before.
+// Take takes a gateway's report, unless a later one was taken. The first report of
+// another run ends the run before.
 func (a *Account) Take(gateway string, c whittle.Counts) {
 	p := a.part(gateway)
 	before := p.report
@@ -165,8 +165,8 @@ func (a *Account) TakeReplaced(gateway string, c whittle.Counts) {
 	a.Take(key, c)
 }
 
-// EndReplaced ends the runs of a gateway that were replaced, but for some: what was
-// pending is interrupted.
+// EndReplaced ends the replaced runs of a gateway, except some: what was pending is
+// interrupted.
 func (a *Account) EndReplaced(gateway string, but []uint64) {
 	for key, p := range a.parts {
 		if name, _, is := strings.Cut(key, replacedBy); is && name == gateway && p.run != 0 && !slices.Contains(but, p.run) {
@@ -183,15 +183,15 @@ func replacedOf(gateway string, run uint64) string {
 
 const replacedBy = "\x00"
 
-// missed notes that what a run has counted after its last report is not known.
+// missed notes that a run's counts after its last report are not known.
 func (a *Account) missed(gateway string, last *whittle.Counts, next time.Time) {
 	if !last.Over && !last.At.IsZero() && (a.Gap == nil || a.Gap.From.Before(last.At)) {
 		a.Gap = &whittle.Gap{From: last.At, To: next, Gateway: gateway}
 	}
 }
 
-// Heard says which gateways of a fleet were heard of lately. Of what is pending at
-// another one it is not known what has become of it.
+// Heard says which gateways of a fleet have reported lately. What is pending at another
+// one is unknown.
 func (a *Account) Heard(of map[string]bool) {
 	for key, p := range a.parts {
 		name, _, _ := strings.Cut(key, replacedBy)
@@ -200,14 +200,14 @@ func (a *Account) Heard(of map[string]bool) {
 }
 
 const (
-	// goneAfter is after which time a gateway of a fleet that reports nothing is gone.
+	// goneAfter is how long a gateway of a fleet may report nothing before it is gone.
 	goneAfter = 25 * time.Hour
 	// maxGone bounds the gateways that are gone whose runs are remembered.
 	maxGone = 1000
 )
 
-// Forget ends the runs of gateways that are gone: of which there is no report any more,
-// and the last one is old. What they came to stays.
+// Forget ends the runs of gateways that are gone: those without a report, whose last one is
+// old. Their counts stay.
 func (a *Account) Forget(reports map[string]bool, now time.Time) {
 	var gone []string
 	for gateway, p := range a.parts {
@@ -226,8 +226,8 @@ func (a *Account) Forget(reports map[string]bool, now time.Time) {
 	}
 }
 
-// Judged counts an exchange of a gateway's run; run is 0 for this process's own. One of
-// a run that has ended is there already, as interrupted.
+// Judged counts a judged exchange of a gateway's run; run is 0 for this process. An exchange
+// of a run that has ended does not count: it is interrupted already.
 func (a *Account) Judged(gateway string, run uint64, f whittle.Fate, reason string) {
 	p := a.part(gateway)
 	if other := a.parts[replacedOf(gateway, run)]; other != nil {
@@ -263,7 +263,7 @@ func (a *Account) Total() whittle.Ledger {
 	return l
 }
 
-// Of is what a gateway's present run came to.
+// Of is the ledger of a gateway's current run.
 func (a *Account) Of(gateway string) whittle.Ledger {
 	l := whittle.Ledger{Skipped: map[string]int64{}}
 	if p := a.parts[gateway]; p != nil {
@@ -273,7 +273,7 @@ func (a *Account) Of(gateway string) whittle.Ledger {
 	return l
 }
 
-// Report is the last one of a gateway's present run.
+// Report is the last report of a gateway's current run.
 func (a *Account) Report(gateway string) whittle.Counts {
 	if p := a.parts[gateway]; p != nil {
 		return p.report
@@ -292,8 +292,8 @@ func (p *part) total() (l whittle.Ledger) {
 	return l
 }
 
-// unjudged are those of the pending that were sent and are not judged. What a gateway has
-// sent last may be judged before it says so, so there may be more.
+// unjudged is how many pending exchanges were sent and are not judged yet. An exchange may be
+// judged before its gateway reports it as sent, so there may be more.
 func (p *part) unjudged() int64 {
 	return max(0, min(p.report.Sent, p.report.Ledger.Pending)-p.judged.Sum())
 }
@@ -367,8 +367,8 @@ func copied(l *whittle.Ledger) (c whittle.Ledger) {
 	return c
 }
 
-// TakenOver is an account that goes on in another process while gateways still have
-// requests under way: alive are their runs. Those of others are over.
+// TakenOver continues an account in another process while the gateways of the runs in alive
+// still have requests under way. All other runs have ended.
 func TakenOver(k *Kept, alive []uint64) Account {
 	if k.Before == nil { // nothing was counted yet
 		return Account{Since: k.Ledger.Since}
@@ -386,8 +386,8 @@ func TakenOver(k *Kept, alive []uint64) Account {
 	return a
 }
 
-// Resumed is an account that goes on in another process. The runs of a fleet's gateways
-// go on; those of a process that has ended are over, by the end of the run before.
+// Resumed continues an account in another process. The runs of a fleet's gateways go on;
+// those of the process before have ended with it.
 func Resumed(k *Kept, now time.Time) Account {
 	a := Account{Since: k.Ledger.Since}
 	if k.Gateways != nil && k.Earlier != nil {

@@ -16,8 +16,8 @@ const (
 	maxNotices = 32
 )
 
-// hook reads where a webhook goes: url, or url_file or url_env where it is a secret, the
-// key that signs, and its timeout. It reports whether there is a URL. No message has it.
+// hook reads a webhook: its URL (url, or url_file or url_env where it is a secret), the key
+// that signs, and the timeout. It reports whether there is a URL. No message shows the URL.
 func (r *reader) hook(o *object, h *whittle.Hook, files folder) bool {
 	h.Timeout = 10 * time.Second
 	var path, env string
@@ -70,7 +70,7 @@ func parseHook(s string) (string, error) {
 	return s, nil
 }
 
-// hostOf is what is shown of a hook's URL.
+// hostOf is the part of a hook's URL that may be shown.
 func hostOf(h *whittle.Hook) string {
 	u, err := url.Parse(h.URL)
 	if err != nil {
@@ -81,7 +81,7 @@ func hostOf(h *whittle.Hook) string {
 
 var moments = []string{string(whittle.GateFirst), string(whittle.GateStep), string(whittle.GateLive), string(whittle.GateRollback)}
 
-// gates reads what a rise waits for outside.
+// gates reads the gates that a rise waits for.
 func (r *reader) gates(o *object, p *whittle.Rollout, files folder) {
 	o.list("gates", "[{name: qa, url: https://ci.example/gate}]", maxGates, func(n *node, path string) {
 		c, ok := r.object(n, path, "{name: qa, url: https://ci.example/gate} or {name: board, confirm: manual}")
@@ -134,7 +134,7 @@ func (r *reader) gates(o *object, p *whittle.Rollout, files folder) {
 	})
 }
 
-// parseName reads a short name that stands in commands, metrics and sentences.
+// parseName reads a short name for commands, metrics and sentences.
 func parseName(s string) (string, error) {
 	if s == "" || len(s) > 60 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
 		return "", fmt.Errorf("%s is no name: at most 60 letters, digits, dots, dashes and underscores", quote(s))
@@ -142,7 +142,7 @@ func parseName(s string) (string, error) {
 	return s, nil
 }
 
-// notify reads who is told of what.
+// notify reads the receivers of events.
 func (r *reader) notify(o *object, f *File, files folder) {
 	o.list("notify", "[{name: ops, url: https://hooks.example/x}]", maxNotices, func(n *node, path string) {
 		c, ok := r.object(n, path, "{name: ops, url_file: FILE, format: slack}")
@@ -187,7 +187,7 @@ func (r *reader) notify(o *object, f *File, files folder) {
 	})
 }
 
-// checkNotices holds that the routes of a notice exist.
+// checkNotices checks that the routes of a notice exist.
 func (r *reader) checkNotices(f *File) {
 	for i, n := range f.Notices {
 		for k, name := range n.Routes {

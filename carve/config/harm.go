@@ -10,10 +10,10 @@ import (
 	"whittle/carve/rollout"
 )
 
-// Limits of what a config may excuse.
+// Limits of what a config may allow.
 const (
-	// mostExcused is the largest compare.max_differ: beyond it nothing is compared
-	// that would deserve the name.
+	// mostExcused is the largest compare.max_differ: beyond it a comparison would mean
+	// nothing.
 	mostExcused = 0.05
 	// leastHarm is the smallest rollout.harm: the evidence for less is a million
 	// responses.

@@ -206,8 +206,8 @@ func parsePattern(s string) (string, error) {
 func isPattern(s string) bool { return strings.ContainsAny(s, `*?[`) }
 
 // matchFiles gives the files of a folder that end in .yaml or .yml, those that a pattern
-// matches, or the one file, sorted. Hidden ones are none, so what Kubernetes puts next to
-// a volume's files (..data) is passed over.
+// matches, or the one file, sorted. Hidden ones are left out, and so is what Kubernetes
+// puts next to a volume's files (..data).
 func matchFiles(pattern string) ([]string, error) {
 	if isPattern(pattern) {
 		found, err := filepath.Glob(pattern)
@@ -245,7 +245,7 @@ func matchFiles(pattern string) ([]string, error) {
 	return regular(found), nil
 }
 
-// regular keeps the files that are not hidden. Anything else could block whoever reads it.
+// regular keeps regular files that are not hidden. Reading anything else could block.
 func regular(found []string) []string {
 	var names []string
 	for _, name := range found {

@@ -142,8 +142,8 @@ func (s *shape) walk(path string, out map[string][]string) {
 // maxPlaces is how many places of a key a message names.
 const maxPlaces = 3
 
-// elsewhere says what to write in the place of a key that a mapping does not have: the
-// name that it has here, or where it belongs; "": nobody knows.
+// elsewhere says what to write in place of a key that a mapping does not have: its name
+// here, or where it belongs; "": that is not known.
 func elsewhere(key, path string, known []string) string {
 	plain := plainKey(key)
 	if path == "" && notConfigs[plain] != "" {
@@ -177,7 +177,7 @@ func elsewhere(key, path string, known []string) string {
 	return "it belongs to " + strings.Join(there[:min(len(there), maxPlaces)], " or ")
 }
 
-// notConfigs are keys at the beginning of what is no config of a gateway.
+// notConfigs are top-level keys of files that are no gateway's config.
 var notConfigs = map[string]string{
 	"scenarios":  "this looks like a load plan: whittle load runs it",
 	"apiversion": "this looks like an object of Kubernetes: the config stands in a ConfigMap's data, as a text of its own",

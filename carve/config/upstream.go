@@ -224,7 +224,7 @@ func parseHost(s string) (string, error) {
 	return s, nil
 }
 
-// noHosts are words that people write for whose host it is, or for none.
+// noHosts are words that people write in place of a host.
 var noHosts = []string{"auto", "backend", "client", "false", "keep", "no", "none", "off", "on", "original", "pass", "preserve", "true", "upstream", "url", "yes"}
 
 func parseServerName(s string) (string, error) {
@@ -294,7 +294,7 @@ func (r *reader) instances(n *node, path, want string, u *whittle.Upstream) {
 	}
 }
 
-// kindOf is what the URLs of one upstream have in common.
+// kindOf is what all URLs of one upstream must have in common.
 func kindOf(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
@@ -350,7 +350,7 @@ func parseBuild(s string) (string, error) {
 	return s, nil
 }
 
-// describeUpstream says how an upstream is spoken to.
+// describeUpstream says how requests go to an upstream.
 func describeUpstream(u *whittle.Upstream) string {
 	s := fmt.Sprintf("%s, %s to connect, %s to its first byte, %s between bytes (%s in a stream), %s to take some of a body, at most %d connections, %s to get one",
 		strings.Join(append([]string{u.URL}, u.Others...), " and "), units.Span(u.ConnectTimeout), units.Span(u.Timeout), units.Span(u.ReadTimeout), units.Span(u.StreamTimeout),

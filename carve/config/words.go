@@ -197,7 +197,7 @@ func parseSize(s string, least, most int64) (int64, error) {
 	return 0, fmt.Errorf("%s is not a size: write 64MiB, 256KiB or 512B", quote(s))
 }
 
-// unitFor is the smallest unit with which so many are not too few.
+// unitFor is the smallest unit in which so many are enough.
 func unitFor(v float64, least int64) string {
 	for _, u := range sizeUnits[:3] {
 		if v*float64(u.bytes) >= float64(least) {
@@ -233,8 +233,8 @@ func plainCount(s string) string {
 	return fmt.Sprintf(": write %d", v)
 }
 
-// claimed are the headers by which proxies say who the client is, and that address goes by. (A
-// proxy may say it by X-Real-Ip alone, by which it does not.)
+// claimed are the headers of proxies from which `address` takes the client. X-Real-Ip is
+// not among them.
 var claimed = []string{"Forwarded", "X-Forwarded-For"}
 
 // parseSticky reads "header:X-User", "cookie:sid" or "address".

@@ -84,8 +84,8 @@ func parseYAML(src []byte) (root *node, err error) {
 	if len(src) > maxSource {
 		return nil, &syntaxError{top, fmt.Sprintf("the file has %d bytes, and a config has at most %d", len(src), maxSource)}
 	}
-	// The parser is not ours and the bytes are not either: whatever it stumbles
-	// over is a fault of the file, never the end of a running gateway.
+	// A panic of the parser is taken for an error in the file: it must never end a
+	// running gateway.
 	defer func() {
 		if r := recover(); r != nil {
 			root, err = nil, &syntaxError{top, fmt.Sprintf("not readable as YAML: %v", r)}
@@ -119,7 +119,7 @@ func parseYAML(src []byte) (root *node, err error) {
 	return convert(body, 0)
 }
 
-// boundTokens refuses what is too much, and what a config does without:
+// boundTokens refuses what is too large, and what no config needs:
 // anchors and aliases (a few lines of which can stand for billions of values),
 // tags, directives and complex keys.
 func boundTokens(tokens token.Tokens) error {
@@ -192,7 +192,7 @@ func asUTF8(src []byte) ([]byte, error) {
 	return nil, &syntaxError{position{line: line, column: 1}, "this line is not UTF-8; save the file as UTF-8"}
 }
 
-// What is mostly wrong where the parser says so.
+// What is usually wrong where the parser gives one of its errors.
 var advice = []struct{ said, so string }{
 	{"'\t'", "a tab does not indent in YAML; write spaces"},
 	{"tab character", "a tab does not indent in YAML; write spaces"},

@@ -43,8 +43,8 @@ func boundWords(v *whittle.Verdict, b *whittle.Bound) string {
 	return b.Summary
 }
 
-// furthest is the bound that is furthest from its margin of those that EQUIVALENT waits for;
-// nil: there is none.
+// furthest is, of the bounds that EQUIVALENT waits for, the one furthest from its margin;
+// nil: it waits for none.
 func furthest(v *whittle.Verdict) (worst *whittle.Bound) {
 	most := 0.0
 	for i := range v.Bounds {
@@ -161,8 +161,8 @@ func Route(w io.Writer, r *whittle.RouteStatus) {
 	fmt.Fprintf(w, "  next      %s\n", r.Next)
 }
 
-// Upstream writes how an upstream's instances are. Of a single one that gets requests
-// there is nothing to say.
+// Upstream writes the state of an upstream's instances; nothing for a single one that gets
+// requests.
 func Upstream(w io.Writer, u *whittle.UpstreamStatus) {
 	fit := 0
 	for _, i := range u.Instances {
@@ -232,7 +232,7 @@ func Fleet(w io.Writer, f *whittle.FleetStatus) {
 	}
 }
 
-// counted is a number of things that may be many.
+// counted writes a number with its noun.
 func counted(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -240,7 +240,7 @@ func counted(n int64, what string) string {
 	return units.Grouped(int(n)) + " " + what + "s"
 }
 
-// showGate writes how a gate before the next step stands.
+// showGate writes the state of a gate before the next step.
 func showGate(w io.Writer, g *whittle.GateStatus) {
 	state := "closed"
 	switch {
@@ -272,7 +272,7 @@ func Queries(w io.Writer, guards []whittle.Meter) {
 	}
 }
 
-// countedFrom says from when a ledger's requests are.
+// countedFrom says since when a ledger counts.
 func countedFrom(l *whittle.Ledger) string {
 	if l.Since.IsZero() {
 		return ""
@@ -291,7 +291,7 @@ func countedFrom(l *whittle.Ledger) string {
 	return text
 }
 
-// clock is a time where the user is.
+// clock is a time in the user's time zone.
 func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
 
 // Detail adds what could still differ, how near the guards are, and what
