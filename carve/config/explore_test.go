@@ -43,6 +43,13 @@ var explore = sync.OnceValue(func() *explored {
 	return x
 })
 
+func newSurvey() *survey {
+	return &survey{
+		keys: map[string][]string{}, texts: map[string]func(string) error{}, lists: map[string]int{},
+		mappings: map[string]bool{}, closed: map[string]bool{},
+	}
+}
+
 // try reads a config in which the field is of a kind, and notes whether it was taken as
 // one.
 func (x *explored) try(path string, k kind) {

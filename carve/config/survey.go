@@ -59,13 +59,6 @@ type survey struct {
 	mappings, closed map[string]bool
 }
 
-func newSurvey() *survey {
-	return &survey{
-		keys: map[string][]string{}, texts: map[string]func(string) error{}, lists: map[string]int{},
-		mappings: map[string]bool{}, closed: map[string]bool{},
-	}
-}
-
 func (s *survey) key(mapping, key string) {
 	if s != nil {
 		mapping = withoutIndices(mapping)
