@@ -105,6 +105,11 @@ func TestLeft(t *testing.T) {
 	if got := few.Left(0.01); got < 1000 || got > 100_000 {
 		t.Errorf("%d more where both sides may be alike", got)
 	}
+	pooled := Changed{Candidate: 17, N: 100, Monolith: 2, Repeats: 20} // 80,679 at rates of their own
+	pooled.Bound(0.01)
+	if got, want := pooled.Left(0.01), pooled.leftAt(19.0/120, 19.0/120, 0.01); got != want || got != 2742 {
+		t.Errorf("%d more at the rate of both together, want %d", got, want)
+	}
 	for excess, want := range map[float64]int{Slack: 0, 0: 0, -1: 0} {
 		if got := (&Changed{Excess: excess, N: 5, Repeats: 5}).Left(0.01); got != want {
 			t.Errorf("an excess of %v: %d more", excess, got)
@@ -112,6 +117,27 @@ func TestLeft(t *testing.T) {
 	}
 	if got := (&Changed{Excess: 0.5, estimate: Slack, N: 100, Repeats: 100}).Left(0.01); got != -1 {
 		t.Errorf("an estimate at the margin: %d more", got)
+	}
+}
+
+// TestMayBeAlike: up to where the intervals of both sides meet, each at half of the
+// error rate.
+func TestMayBeAlike(t *testing.T) {
+	for candidate, alike := range map[int]bool{0: true, 80: true, 382: true, 383: false, 1369: false} {
+		c := Changed{Candidate: candidate, N: 1369, Monolith: 4, Repeats: 68}
+		if c.mayBeAlike(0.01) != alike {
+			t.Errorf("%d of 1369 against 4 of 68 may be alike: %v", candidate, !alike)
+		}
+	}
+}
+
+// TestOwnStates: a key at which each server has a state of its own is learned, once.
+func TestOwnStates(t *testing.T) {
+	n, k := New(), Key{"$.a", "value"}
+	for range 2 {
+		if n.LearnOwn(k); !n.Learnt[k] || !n.Own[k] || n.Version != 2 {
+			t.Errorf("%+v", n)
+		}
 	}
 }
 
