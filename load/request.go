@@ -169,6 +169,7 @@ func (u *user) captureError(ctx context.Context, q *plan.Request, o *observation
 		return
 	}
 	a := expr.Response{Scope: &u.scope, Elapsed: o.done.Sub(o.Sent)}
+	a.URL, a.Shown = u.client.Asked(&u.scope)
 	captureValues(q, &a)
 	o.forgiven, o.unseen = a.Verdict == expr.Succeeded, a.Unseen
 	u.due = u.run.now()

@@ -20,11 +20,15 @@ type Response struct {
 	Body  []byte
 	Size  int64
 	Scope *Scope
+	// Way are the responses that redirected to this one, of requests that keep them.
+	Way []Response
 	// Elapsed is from sending to the last byte.
 	Elapsed time.Duration
 	// Request is what was sent, over HTTP/1.1; URL is where to.
 	Request []byte
 	URL     string
+	// Shown is URL as the plan's tool shows it. Empty: as it is sent.
+	Shown string
 	// Sampled says that it is what a step came to which sent nothing.
 	Sampled bool
 	// Code, Message and Label stand in place of the status, its words and the request's

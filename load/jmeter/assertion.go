@@ -154,7 +154,7 @@ var responseFields = map[string]responseField{
 	"response_code":             {false, func(a *expr.Response) string { return codeText(a) }},
 	"response_headers":          {false, headText},
 	"response_message":          {false, func(a *expr.Response) string { return messageText(a) }},
-	"sample_url":                {false, func(a *expr.Response) string { return a.URL }},
+	"sample_url":                {false, shownURL},
 	"sample_label":              {},
 	"request_data":              {false, func(a *expr.Response) string { return requestText(a, true) }},
 	"request_headers":           {false, func(a *expr.Response) string { return requestText(a, false) }},
@@ -197,8 +197,8 @@ func requestText(a *expr.Response, data bool) string {
 		return shownFields(fields)
 	}
 	method, _, _ := strings.Cut(line, " ")
-	text := method + " " + a.URL + "\n"
-	if method != http.MethodGet && method != http.MethodHead {
+	text := method + " " + shownURL(a) + "\n"
+	if method != http.MethodHead && method != http.MethodOptions && method != http.MethodTrace {
 		text += "\n" + method + " data:\n" + body + "\n"
 	}
 	cookies := ""

@@ -188,6 +188,9 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) {
 	if !s.isFound("HTTPSampler.image_parser") {
 		return
 	}
+	if j.asksWay {
+		panic(s.find("HTTPSampler.image_parser").at.Errorf(whittle.Unsupported, "%s: embedded resources in a plan whose scripts call getSubResults, which gives them in JMeter, are not supported", s.title()))
+	}
 	filter := func(name string) func(*expr.Scope) *expr.Pattern {
 		p := s.find(name)
 		if strings.TrimSpace(p.text) == "" {

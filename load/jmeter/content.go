@@ -277,7 +277,7 @@ func (j *reader) pairs(arguments []*tag, set charset, form bool) expr.Template {
 		if !form {
 			sep = a.value("Argument.metadata") // so it is put together, whatever that is
 		}
-		t = t.Join(name).Literal(targetText(sep)).Join(val)
+		t = t.Join(name).Literal(shownText(sep)).Join(val)
 	}
 	return t
 }
@@ -319,7 +319,7 @@ func (j *reader) uploads(s *sample) []upload {
 
 // asIs is a part of a query that JMeter does not encode. No URL has a space: what stands
 // in its place is found by illegalTarget.
-func asIs(text string) string { return targetText(strings.ReplaceAll(text, " ", "<space>")) }
+func asIs(text string) string { return shownText(strings.ReplaceAll(text, " ", "<space>")) }
 
 // multipart writes arguments and files as multipart/form-data, as JMeter does.
 func (j *reader) multipart(s *sample, q *plan.Request, set charset, arguments []*tag, files []upload) {

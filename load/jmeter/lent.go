@@ -50,6 +50,8 @@ type snapshot struct {
 	elapsed                        time.Duration
 	ended                          time.Time
 	size                           int
+	parts                          []*snapshot // of redirects: each response by itself
+	thread                         string      // of a part: whose it is
 }
 
 func snapshotOf(a *expr.Response, label string) *snapshot {
@@ -58,9 +60,33 @@ func snapshotOf(a *expr.Response, label string) *snapshot {
 	if a.Sampled {
 		body = string(a.Request)
 	}
-	return &snapshot{
-		label: cmp.Or(a.Label, label), code: codeText(a), message: messageText(a), ok: succeeded(a), text: text, head: headText(a), url: a.URL, request: requestText(a, false), sent: requestText(a, true), body: body, kind: a.Header("content-type"), elapsed: a.Elapsed, size: len(a.Head) + int(a.Size), ended: clock(a.Scope),
+	s := &snapshot{
+		label: cmp.Or(a.Label, label), code: codeText(a), message: messageText(a), ok: succeeded(a), text: text, head: headText(a), url: shownURL(a), request: requestText(a, false), sent: requestText(a, true), body: body, kind: a.Header("content-type"), elapsed: a.Elapsed, size: len(a.Head) + int(a.Size), ended: clock(a.Scope),
 	}
+	s.parts = partsOf(a, s)
+	return s
+}
+
+// partsOf are the responses of a request that was redirected, each by itself and the last
+// one too, named as JMeter does it.
+func partsOf(a *expr.Response, whole *snapshot) (out []*snapshot) {
+	if len(a.Way) == 0 {
+		return nil
+	}
+	left := a.Elapsed
+	for i := range a.Way {
+		part := snapshotOf(&a.Way[i], "")
+		part.ok = true
+		out = append(out, part)
+		left -= part.elapsed
+	}
+	last := *whole
+	last.elapsed = left
+	out = append(out, &last)
+	for i, part := range out {
+		part.label, part.thread = fmt.Sprintf("%s-%d", whole.label, i), threadName(a.Scope)
+	}
+	return out
 }
 
 // lastKey is where a user's last response is kept for scripts that ask for it.
@@ -459,7 +485,7 @@ func (l *lent) result(a *snapshot) map[string]any {
 	out := map[string]any{
 		"getResponseDataAsString": func() string { return a.text }, "getResponseData": func() string { return a.text }, "getResponseCode": func() string { return a.code },
 		"getResponseMessage": func() string { return a.message },
-		"getResponseHeaders": text(a.head), "getRequestHeaders": text(a.request), "getSamplerData": text(a.sent), "getQueryString": text(a.body), "getContentType": text(a.kind), "getDataType": text(dataType(a.kind)), "getSubResults": func() []any { return []any{} }, "getHTTPMethod": text(method),
+		"getResponseHeaders": text(a.head), "getRequestHeaders": text(a.request), "getSamplerData": text(a.sent), "getQueryString": text(a.body), "getContentType": text(a.kind), "getDataType": text(dataType(a.kind)), "getSubResults": func() []any { return partResults(a) }, "getHTTPMethod": text(method),
 		"getUrlAsString": text(a.url), "getURL": func() any { return optional(a.url, a.url != "") }, "getSampleLabel": func() string { return a.label }, "getTime": number(a.elapsed.Milliseconds()), "getStartTime": number(a.ended.UnixMilli() - a.elapsed.Milliseconds()), "getTimeStamp": number(a.ended.UnixMilli() - a.elapsed.Milliseconds()), "getEndTime": number(a.ended.UnixMilli()), "getLatency": number(a.elapsed.Milliseconds()),
 		"getBytesAsLong": number(int64(a.size)), "getBodySizeAsLong": number(int64(len(a.text))), "getBytes": func() int { return a.size }, "getErrorCount": errors,
 		"isSuccessful": func() bool { return a.ok }, "isResponseCodeOK": func() bool { return a.code == "200" },
@@ -470,6 +496,18 @@ func (l *lent) result(a *snapshot) map[string]any {
 		out[name] = quiet
 	}
 	maps.Copy(out, l.setters(a))
+	return out
+}
+
+// partResults are the parts of a sample as scripts see them. What they say of one changes
+// that one alone.
+func partResults(a *snapshot) []any {
+	out := []any{}
+	for _, part := range a.parts {
+		seen := new(lent).result(part)
+		seen["getThreadName"] = func() string { return part.thread }
+		out = append(out, seen)
+	}
 	return out
 }
 

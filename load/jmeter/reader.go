@@ -35,6 +35,7 @@ type reader struct {
 	listed          map[string]bool                 // what the names of lists begin with: name_1, name_2 …
 	scripted        bool                            // a script may fill any variable
 	labels          map[*plan.Request]expr.Template // what samplers are called, without the transactions around them
+	asksWay         bool                            // a script asks for what a redirect came by
 	asksLast        bool                            // a script asks for the last response
 	atStart         bool                            // what is compiled is looked at when the test starts: variables have their first values
 	indexes         bool                            // it looks at the numbers of rounds
@@ -79,6 +80,7 @@ func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{}, listed: map[string]bool{},
 		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, shared: map[*element]plan.Action{}, early: map[*element]bool{}, opened: map[string]plan.Position{}, asked: map[any]*asked{}, eithers: map[*plan.Request]*either{}, homeless: map[*plan.Request]*element{}, written: map[string]plan.Position{}, sources: len(src),
 		labels:         map[*plan.Request]expr.Template{},
+		asksWay:        bytes.Contains(src, []byte("ubResults")),
 		asksLast:       bytes.Contains(src, []byte("prev")) || bytes.Contains(src, []byte("getPreviousResult")),
 		indexes:        bytes.Contains(src, []byte("__jm__")),
 		setsProperties: bytes.Contains(src, []byte("__setProperty")) || bytes.Contains(src, []byte("props.put")),

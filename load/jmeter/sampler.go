@@ -83,6 +83,7 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	if s.isFound("HTTPSampler.auto_redirects") {
 		q.FollowRedirects, q.BlindRedirects, q.Redirect = true, true, redirectedByClient
 	}
+	q.KeepsWay = j.asksWay && q.FollowRedirects && !q.BlindRedirects
 	if s.byJava() {
 		q.Illegal = illegalByJava(q.Method)
 	}
@@ -242,18 +243,36 @@ func illegalTarget(target string) string {
 	return ""
 }
 
-// targetText writes a text into a URL as JMeter does: a space and what is not ASCII
-// are encoded, all else stays.
+// targetText writes a text into a URL as it is sent by JMeter: a space and what is not
+// ASCII are encoded, all else stays.
 func targetText(text string) string {
+	return escaped(text, func(c byte) bool { return c <= ' ' || c >= 0x7f })
+}
+
+// shownText writes a text into a URL as JMeter shows it: letters that are not ASCII are
+// encoded only when it is sent.
+func shownText(text string) string {
+	return escaped(text, func(c byte) bool { return c <= ' ' || c == 0x7f })
+}
+
+func escaped(text string, odd func(byte) bool) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
-		if c <= ' ' || c >= 0x7f {
+		if odd(c) {
 			fmt.Fprintf(&b, "%%%02X", c)
 		} else {
 			b.WriteByte(c)
 		}
 	}
 	return b.String()
+}
+
+// shownPath is a path as JMeter shows it: it begins with a slash.
+func shownPath(text string) string {
+	if !strings.HasPrefix(text, "/") {
+		text = "/" + text
+	}
+	return shownText(text)
 }
 
 // targetPath is a path as JMeter's client sends it: without a fragment, beginning with
@@ -270,6 +289,43 @@ func targetPath(text string) string {
 	}
 	return targetText(path)
 }
+
+// shownKey is where a user's last URL of a request is kept as JMeter shows it.
+type shownKey struct{ of *plan.Request }
+
+// sent is a URL of a request, or its path, as it is sent. Where that is otherwise than
+// JMeter shows it, shownURL has it as it was.
+func (j *reader) sent(q *plan.Request, t expr.Template) expr.Template {
+	if text, ok := t.Constant(); ok && encoded(text) == text {
+		return t
+	}
+	key := shownKey{q}
+	q.Shown = func(s *expr.Scope, address string) string {
+		text := *userState[string](s.User, key)
+		target := text[plan.OriginLength(text):]
+		if before, ok := strings.CutSuffix(address, targetPath(target)); ok {
+			return before + strings.ReplaceAll(target, "<space>", " ")
+		}
+		return address
+	}
+	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+		text := string(t.Render(nil, s))
+		if s.User != nil {
+			*userState[string](s.User, key) = text
+		}
+		return expr.TextValue(encoded(text))
+	}}, expr.AsText)
+}
+
+// encoded is a URL or its path as it is sent.
+func encoded(text string) string {
+	origin := plan.OriginLength(text)
+	return text[:origin] + targetPath(text[origin:])
+}
+
+// shownURL is a response's URL as JMeter shows it: the path of the request as it is in the
+// plan, that of a redirect as it was sent.
+func shownURL(a *expr.Response) string { return cmp.Or(a.Shown, a.URL) }
 
 // hostOf is an origin's host, empty where it is not known.
 func hostOf(origin string) string {
@@ -330,7 +386,7 @@ func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 	if base == s.base() && base != "" {
 		origin = origin.Join(j.port(s))
 	}
-	path := mapped(j.compile(p.at, text, expr.AsText), targetPath)
+	path := mapped(j.compile(p.at, text, expr.AsText), shownPath)
 	if _, fixed := path.Constant(); !fixed && strings.HasPrefix(text, "${") {
 		q.Address = j.addressOrPath(q, p.at, text, origin, query)
 		j.hostPort(s, q, base)
@@ -340,10 +396,10 @@ func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 	j.hostPort(s, q, base)
 	fixed, ok := origin.Constant()
 	if !ok {
-		q.Address = origin.Join(path)
+		q.Address = j.sent(q, origin.Join(path))
 		return
 	}
-	q.Path = path
+	q.Path = j.sent(q, path)
 	if fixed == "" {
 		j.homeless[q] = s.element
 		return
@@ -364,18 +420,18 @@ func (j *reader) addressOrPath(q *plan.Request, at plan.Position, text string, o
 		own.relative = fixed == ""
 	}
 	j.eithers[q] = own
-	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+	return j.sent(q, expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
 		path, query := string(raw.Render(nil, s)), string(query.Render(nil, s))
 		switch {
 		case strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://"):
 			end := plan.OriginLength(path)
-			return expr.TextValue(path[:end] + targetPath(path[end:]))
+			return expr.TextValue(path[:end] + shownPath(path[end:]))
 		case own.relative:
-			return expr.TextValue(targetPath(path) + query)
+			return expr.TextValue(shownPath(path) + query)
 		default:
-			return expr.TextValue(string(origin.Render(nil, s)) + targetPath(path) + query)
+			return expr.TextValue(string(origin.Render(nil, s)) + shownPath(path) + query)
 		}
-	}}, expr.AsText)
+	}}, expr.AsText))
 }
 
 // either is where a request goes whose path does not turn out to be a whole URL.

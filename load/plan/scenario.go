@@ -113,6 +113,10 @@ type Request struct {
 	Skip func(*expr.Scope) bool
 	// FollowRedirects says that a redirect is followed to its final response.
 	FollowRedirects bool
+	// Shown is the URL of a rendered request as its plan's tool shows it. Nil: as it is sent.
+	Shown func(s *expr.Scope, url string) string
+	// KeepsWay says that what looks at the response sees those that redirected to it, too.
+	KeepsWay bool
 	// Redirect says by which method a redirect is followed; false: it is not. Nil: as
 	// browsers do.
 	Redirect func(method string, status int) (next string, follow bool)

@@ -44,6 +44,8 @@ type Client struct {
 	body        []byte
 	resp        response
 	last        *endpoint // the last request's
+	shown       func(*expr.Scope, string) string
+	way         []expr.Response // the responses before the last, of requests that keep them
 	// fiber and pools are set where the user runs on an event loop.
 	fiber *engine.Fiber
 	pools *LoopPools
@@ -68,10 +70,10 @@ func (c *Client) Send(ctx context.Context, r *plan.Request, scope *expr.Scope, d
 	if err != nil {
 		return err
 	}
+	c.first, c.way, c.shown, c.last = "", nil, r.Shown, nil
 	if q, err = c.compose(q, scope, t.Sent); err != nil {
 		return err
 	}
-	c.first = ""
 	if err = c.lookUp(q, scope); err != nil {
 		return err
 	}
@@ -95,11 +97,22 @@ func (c *Client) Send(ctx context.Context, r *plan.Request, scope *expr.Scope, d
 // Response is the last response, for captures and expectations; its bytes are valid
 // until the next Send.
 func (c *Client) Response(scope *expr.Scope) expr.Response {
-	a := expr.Response{Status: c.resp.status, Head: c.resp.head, Body: c.resp.body, Size: c.resp.size, Scope: scope, Request: c.out}
-	if c.last != nil {
-		a.URL = scheme(c.last) + c.last.host + requestTarget(c.out)
-	}
+	a := expr.Response{Status: c.resp.status, Head: c.resp.head, Body: c.resp.body, Size: c.resp.size, Scope: scope, Request: c.out, Way: c.way}
+	a.URL, a.Shown = c.Asked(scope)
 	return a
+}
+
+// Asked is where the last request was sent to, or would have been, and how the plan's tool
+// shows that; empty: as it is.
+func (c *Client) Asked(scope *expr.Scope) (url, shown string) {
+	if c.last == nil {
+		return "", ""
+	}
+	url = scheme(c.last) + c.last.host + requestTarget(c.out)
+	if c.shown != nil {
+		shown = c.shown(scope, url)
+	}
+	return url, shown
 }
 
 // Status is the last response's status.
@@ -134,6 +147,7 @@ func (c *Client) compose(q *request, scope *expr.Scope, now time.Time) (*request
 		c.setPlanCookies(q, scope)
 	}
 	c.render(q, scope, now)
+	c.last = q.endpoint
 	if q.Illegal != nil {
 		if why := q.Illegal(requestTarget(c.out)); why != "" {
 			return q, &targetError{why}

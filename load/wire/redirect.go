@@ -46,7 +46,10 @@ func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Sc
 		if err != nil {
 			return err
 		}
-		q = next
+		if q.KeepsWay {
+			c.keepWay(scope, c.net.now().Sub(sent))
+		}
+		q, c.shown = next, nil
 		if q.BlindRedirects {
 			c.renderBlind(q, scope, cookie)
 		} else {
@@ -71,6 +74,18 @@ func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Sc
 		}
 	}
 	return &redirectError{"more than ten"}
+}
+
+// keepWay keeps the response that leads to the next request, of a way that has taken so
+// long.
+func (c *Client) keepWay(scope *expr.Scope, taken time.Duration) {
+	a := c.Response(scope)
+	a.Elapsed = taken
+	for i := range c.way {
+		a.Elapsed -= c.way[i].Elapsed
+	}
+	a.Head, a.Body, a.Request, a.Way = bytes.Clone(a.Head), bytes.Clone(a.Body), bytes.Clone(a.Request), nil
+	c.way = append(c.way, a)
 }
 
 // sentCookie is the line of the rendered request that has its cookies, with its end; nil:

@@ -343,6 +343,7 @@ function lent(name, of) {
 	if (o.setResponseData) { const f = o.setResponseData; o.setResponseData = function (v) { return f(v instanceof Bytes ? textOf(v.b) : v); }; }
 	for (const k of ["getTime", "getLatency", "getStartTime", "getEndTime", "getTimeStamp", "getBytesAsLong", "getBodySizeAsLong"]) if (o[k]) { const f = o[k]; o[k] = function () { return BigInt(f()); }; }
 	for (const k of ["getURL", "getUrl"]) if (o[k]) { const f = o[k]; o[k] = function () { const u = f(); return u === null ? null : new JURL(u); }; }
+	if (o.getSubResults) { const f = o.getSubResults; let parts; o.getSubResults = function () { return parts || (parts = f().map(function (x) { return lent(name, x); })); }; }
 	const out = new Calls(name, o);
 	out.lent = true;
 	return out;

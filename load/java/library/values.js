@@ -125,6 +125,9 @@ function arithmetic(a, c, onInt, onLong, onReal, onDecimal) {
 }
 function align(f) { return function (a, c) { const s = Math.max(a.s, c.s); return new Decimal(f(scaled(a, s), scaled(c, s)), s); }; }
 function add(a, c) {
+	// Of what is no text, number, null or collection Groovy has no sum, not with a text either.
+	if (typeof a === "boolean" || a instanceof Char && typeof c === "string" || a instanceof JMap && !(c instanceof JMap || c instanceof Entry) || a instanceof JDate && !whole(c) || a instanceof JURL || a instanceof JUUID || a instanceof Thrown || a instanceof JFile) throw fails("groovy.lang.MissingMethodException", "No signature of method: " + kindOf(a) + ".plus() is applicable for argument types: (" + kindOf(c) + ") values: [" + str(c) + "]");
+	if (a instanceof JSet) { const all = setOf(a.values(), "linked"); each(c instanceof JSet || Array.isArray(c) ? c : [c]).forEach(function (x) { all.m.set(x, true); }); return all; }
 	if (typeof a === "string" || a instanceof Builder || typeof c === "string" && !Array.isArray(a)) return str(a) + str(c);
 	if (Array.isArray(a)) return Array.isArray(c) ? a.concat(c) : c instanceof JSet ? a.concat(c.values()) : a.concat([c]);
 	if (a instanceof JMap && c instanceof JMap) { const m = new JMap(); a.entries().concat(c.entries()).forEach(function (e) { m.set(e[0], e[1]); }); return m; }
