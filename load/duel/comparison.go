@@ -171,6 +171,17 @@ func (c *Comparison) judge(figures []figure) {
 	if a, b := failedPart(c.A), failedPart(c.B); failuresDiffer(a, b) {
 		c.Warnings = append(c.Warnings, otherWork(a, b))
 	}
+	c.Warnings = append(c.Warnings, scriptWarnings(c.A.ScriptFailures, c.B.ScriptFailures)...)
+}
+
+// scriptWarnings say which of the plan's scripts failed, and before which target.
+func scriptWarnings(a, b []report.ScriptFailure) (out []string) {
+	for i, failures := range [][]report.ScriptFailure{a, b} {
+		for _, line := range report.ScriptLines(failures) {
+			out = append(out, fmt.Sprintf("SCRIPT FAILED, target %c: %s", 'A'+i, line))
+		}
+	}
+	return out
 }
 
 // tailFrom is the quantile from which a generator's lateness spoils the tail alone: the

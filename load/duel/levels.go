@@ -45,18 +45,19 @@ type Levels struct {
 // LevelsReport is the result of Levels. Its JSON form is documented in
 // docs/compare-targets.md.
 type LevelsReport struct {
-	Format   string    `json:"format"`
-	Plan     string    `json:"plan"`
-	A        string    `json:"a"`
-	B        string    `json:"b"`
-	Started  time.Time `json:"started_at"`
-	Seed     uint64    `json:"seed"`
-	Method   string    `json:"method"`
-	Verdict  []string  `json:"verdict"` // a sentence for each level
-	Void     string    `json:"void"`
-	Early    bool      `json:"ended_early"`
-	Levels   []Level   `json:"levels"`
-	Warnings []string  `json:"warnings,omitempty"`
+	Format   string                    `json:"format"`
+	Plan     string                    `json:"plan"`
+	A        string                    `json:"a"`
+	B        string                    `json:"b"`
+	Started  time.Time                 `json:"started_at"`
+	Seed     uint64                    `json:"seed"`
+	Method   string                    `json:"method"`
+	Verdict  []string                  `json:"verdict"` // a sentence for each level
+	Void     string                    `json:"void"`
+	Early    bool                      `json:"ended_early"`
+	Levels   []Level                   `json:"levels"`
+	Warnings []string                  `json:"warnings,omitempty"`
+	scripts  [2][]report.ScriptFailure // of all runs of each target
 }
 
 // Level is one number of users.
@@ -118,7 +119,7 @@ func (l Levels) Run(ctx context.Context) (*LevelsReport, error) {
 	}
 	rng := rand.New(rand.NewPCG(l.Options.Seed, 0x6c6576656c))
 	for _, users := range l.Users {
-		level, err := l.level(ctx, users, rng)
+		level, err := l.level(ctx, users, rng, out)
 		if err != nil {
 			return nil, err
 		}
@@ -131,6 +132,7 @@ func (l Levels) Run(ctx context.Context) (*LevelsReport, error) {
 		}
 	}
 	out.judge(l.Runs)
+	out.Warnings = append(out.Warnings, scriptWarnings(out.scripts[0], out.scripts[1])...)
 	return out, nil
 }
 
@@ -144,7 +146,7 @@ func (l *Levels) closed(users int) plan.Closed {
 	return c
 }
 
-func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, error) {
+func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand, all *LevelsReport) (*Level, error) {
 	runs, err := l.Plan.WithUsers(l.closed(users))
 	if err != nil {
 		return nil, err
@@ -176,6 +178,9 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, 
 				Side: string(rune('a' + i)), Run: run, Rate: r.Rate, Requests: r.Requests, Completed: r.Completed, Failed: r.Failed,
 				Median: r.Median, P95: r.P95, P99: r.P99, CPU: r.CPUPerRequest, Void: r.Void,
 			})
+			for _, f := range r.ScriptFailures {
+				all.scripts[i] = report.AddScriptFailure(all.scripts[i], f)
+			}
 			if r.Void != "" {
 				level.Runs[len(level.Runs)-1].LateFrom = r.LateFrom()
 			}

@@ -21,7 +21,7 @@ type FailIf struct {
 
 var failIfOps = []string{">=", "<=", ">", "<"} // the longer ones first
 
-const failIfGrammar = `a condition is FIGURE OP NUMBER, such as "p99 > 200ms" or "errors > 1%", with FIGURE one of min, mean, median, p50, p75, p90, p95, p99, p999, max (a time, from when requests were due), errors (a number, or % of requests), requests, responses, rate (per second) and cpu (ms per request), and OP one of >, >=, <, <=`
+const failIfGrammar = `a condition is FIGURE OP NUMBER, such as "p99 > 200ms" or "errors > 1%", with FIGURE one of min, mean, median, p50, p75, p90, p95, p99, p999, max (a time, from when requests were due), errors (a number, or % of requests), scripts (how often one failed), requests, responses, rate (per second) and cpu (ms per request), and OP one of >, >=, <, <=`
 
 // ParseFailIf reads conditions. Errors have the code whittle.Invalid.
 func ParseFailIf(texts []string) ([]FailIf, error) {
@@ -61,7 +61,7 @@ func parseFailIf(text string) (FailIf, error) {
 		f.value = latency.Milliseconds(d)
 		return f, f.possible()
 	}
-	if !slices.Contains([]string{"errors", "requests", "responses", "rate", "cpu"}, f.figure) {
+	if !slices.Contains([]string{"errors", "scripts", "requests", "responses", "rate", "cpu"}, f.figure) {
 		return f, fmt.Errorf("%q is not a figure", f.figure)
 	}
 	number := text
@@ -95,6 +95,12 @@ func (f *FailIf) of(r *Report) (v float64, missing string) {
 			return 100 * float64(r.Failed) / float64(r.Requests), ""
 		}
 		return float64(r.Failed), ""
+	case "scripts":
+		var n int64
+		for i := range r.ScriptFailures {
+			n += r.ScriptFailures[i].Count
+		}
+		return float64(n), ""
 	case "requests":
 		return float64(r.Requests), ""
 	case "responses":

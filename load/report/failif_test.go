@@ -15,7 +15,8 @@ func TestConditionsToFail(t *testing.T) {
 	h.RecordN(100*time.Millisecond, 98)
 	h.RecordN(400*time.Millisecond, 2)
 	run := func() *Report {
-		return &Report{Requests: 100, Completed: 100, Failed: 2, Rate: 50, Histograms: Histograms{Intended: h}}
+		failures := []ScriptFailure{{Element: "a", Count: 3}, {Element: "b", Count: 4}}
+		return &Report{Requests: 100, Completed: 100, Failed: 2, Rate: 50, Histograms: Histograms{Intended: h}, ScriptFailures: failures}
 	}
 	silent := func() *Report {
 		return &Report{Requests: 10, Failed: 10, Histograms: Histograms{Intended: new(latency.Histogram)}}
@@ -37,6 +38,8 @@ func TestConditionsToFail(t *testing.T) {
 		{"rate <= 50", run, "holds: it is 50"},
 		{"responses < 100", run, ""},
 		{"requests < 101", run, "holds: it is 100"},
+		{"scripts > 0", run, "the condition scripts > 0 holds: it is 7"},
+		{"scripts > 7", run, ""},
 		{"cpu > 1", run, "cannot be decided: no process was watched"},
 		{"p99 < 1h", silent, "cannot be decided: there was no response"},
 	} {

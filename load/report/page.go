@@ -125,7 +125,7 @@ func (r *Report) outcomeSection() chart.Section {
 	if r.Void != "" {
 		s.Facts = append(s.Facts, chart.Fact{Value: "VOID", Label: r.Void, Tone: chart.Bad})
 	}
-	for _, line := range r.ScriptLines() {
+	for _, line := range ScriptLines(r.ScriptFailures) {
 		s.Paragraphs = append(s.Paragraphs, "A script failed: "+line)
 	}
 	s.Paragraphs = append(s.Paragraphs, Sentences(r.Warnings)...)

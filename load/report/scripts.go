@@ -40,10 +40,10 @@ func AddScriptFailure(to []ScriptFailure, f ScriptFailure) []ScriptFailure {
 const maxScriptLines = 10
 
 // ScriptLines say which scripts failed, a line for each place, the first ten.
-func (r *Report) ScriptLines() (lines []string) {
-	for i, f := range r.ScriptFailures {
+func ScriptLines(failures []ScriptFailure) (lines []string) {
+	for i, f := range failures {
 		if i == maxScriptLines {
-			return append(lines, fmt.Sprintf("and at %s more", units.Counted(len(r.ScriptFailures)-i, "place")))
+			return append(lines, fmt.Sprintf("and at %s more", units.Counted(len(failures)-i, "place")))
 		}
 		at := f.File
 		if f.Line > 0 {

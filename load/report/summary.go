@@ -32,7 +32,7 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	for _, c := range r.Ensure {
 		fmt.Fprintln(&b, c)
 	}
-	for _, line := range r.ScriptLines() {
+	for _, line := range ScriptLines(r.ScriptFailures) {
 		fmt.Fprintf(&b, "\nSCRIPT FAILED: %s\n", line)
 	}
 	for _, warning := range r.Warnings {

@@ -415,3 +415,35 @@ func TestParcel(t *testing.T) {
 		}
 	}
 }
+
+const failingScript = `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="p"/><hashTree>
+<ThreadGroup testname="g"><stringProp name="ThreadGroup.num_threads">6</stringProp><elementProp name="ThreadGroup.main_controller" elementType="LoopController"><stringProp name="LoopController.loops">2</stringProp></elementProp></ThreadGroup><hashTree>
+<HTTPSamplerProxy testname="s"><stringProp name="HTTPSampler.path">/x</stringProp><stringProp name="HTTPSampler.method">GET</stringProp></HTTPSamplerProxy><hashTree>
+<JSR223PostProcessor testname="look"><stringProp name="scriptLanguage">groovy</stringProp><stringProp name="script">throw new Exception("no")</stringProp></JSR223PostProcessor><hashTree/>
+</hashTree></hashTree></hashTree></hashTree></jmeterTestPlan>`
+
+// Scripts that fail are one place with one count, whichever workers they failed in, and
+// what a condition goes by.
+func TestFailedScriptsOfAllWorkersAreOneCount(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"p.jmx": failingScript})
+	link := linkTo(serveNATS(t))
+	serveWorkers(t, link, 3)
+	url, _ := counting(t)
+	o := patientOptions(url)
+	var err error
+	if o.FailIf, err = report.ParseFailIf([]string{"scripts > 11", "scripts > 12"}); err != nil {
+		t.Fatal(err)
+	}
+	c := Coordinator{Link: link, Expect: 3, Wait: time.Minute}
+	r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "p.jmx"), Target: url}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Void != "" || len(r.ScriptFailures) != 1 || r.ScriptFailures[0].Count != 12 || filepath.Base(r.ScriptFailures[0].File) != "p.jmx" || r.ScriptFailures[0].Line != 4 {
+		t.Errorf("void %q, %+v", r.Void, r.ScriptFailures)
+	}
+	if len(r.Ensure) != 2 || r.Ensure[0].Passed || !r.Ensure[1].Passed {
+		t.Errorf("%+v", r.Ensure)
+	}
+}
