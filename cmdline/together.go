@@ -50,7 +50,7 @@ func filled(c *kong.Context) error {
 		if f == nil || len(f.Envs) > 0 || f.HasDefault || f.PlaceHolder == "TEXT" {
 			continue
 		}
-		empty := f.Target.Kind() == reflect.String && f.Target.Len() == 0
+		empty := (f.Target.Kind() == reflect.String || f.Target.Kind() == reflect.Slice) && f.Target.Len() == 0
 		if all, ok := f.Target.Interface().([]string); empty || ok && slices.Contains(all, "") {
 			return whittle.Errorf(whittle.Invalid, "--%s is empty: give it a value, or leave it out", f.Name)
 		}

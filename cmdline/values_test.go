@@ -77,6 +77,7 @@ func TestWhatMayBeEmpty(t *testing.T) {
 func TestBadUsageIsSaidPlainly(t *testing.T) {
 	for args, want := range map[string]string{
 		"--name=":                      `--name is empty: give it a value, or leave it out`,
+		"--each=":                      `--each is empty: give it a value, or leave it out`,
 		"--to a --to=":                 `--to is empty: give it a value, or leave it out`,
 		"--rate abc":                   `--rate: "abc" is not a number`,
 		"--rate=":                      `--rate: "" is not a number`,

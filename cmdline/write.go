@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"whittle"
 
@@ -33,10 +34,17 @@ func WriteFile(path string, write func(io.Writer) error) error {
 }
 
 // Writable says early which of the files cannot be written: before hours of work, not
-// behind them. It makes their folders and changes no file; "" and "-" are none.
+// behind them. It makes their folders and changes no file; "" and "-" are none. Two
+// outputs are not one file.
 func Writable(paths ...string) error {
-	for _, path := range paths {
-		if path == "" || path == "-" {
+	for i, path := range paths {
+		if path == "" {
+			continue
+		}
+		if slices.ContainsFunc(paths[:i], func(other string) bool { return other != "" && filepath.Clean(other) == filepath.Clean(path) }) {
+			return whittle.Errorf(whittle.Invalid, "two outputs are to go to %s, and the second would be written over the first", path)
+		}
+		if path == "-" {
 			continue
 		}
 		err := os.MkdirAll(filepath.Dir(path), 0o755)
@@ -93,6 +101,9 @@ type Result interface {
 func WriteResult(s Streams, jsonPath, htmlPath string, r Result) error {
 	if err := WriteJSON(s, jsonPath, r); err != nil {
 		return err
+	}
+	if htmlPath == "-" {
+		return r.WriteHTML(s.Out)
 	}
 	if err := WriteFile(htmlPath, r.WriteHTML); err != nil || jsonPath == "-" {
 		return err

@@ -159,7 +159,10 @@ func (w *Workload) check() error {
 			return whittle.Errorf(whittle.Invalid, "%s is below 0", c.name)
 		}
 	}
+	_, nameless := w.Properties[""]
 	switch {
+	case nameless:
+		return whittle.Errorf(whittle.Invalid, "--property =%s has no name before its value", w.Properties[""])
 	case w.Rate > plan.MaxRate:
 		return whittle.Errorf(whittle.Invalid, "--rate %g is above %g arrivals per second", w.Rate, float64(plan.MaxRate))
 	case w.Rate > 0 && w.Users > 0:

@@ -37,6 +37,7 @@ func TestWorkloadsAreReadOrRefused(t *testing.T) {
 		{"a rate without an end", Workload{Plan: yml, Rate: 2}, "--rate needs --duration", whittle.Invalid},
 		{"a duration of nothing", Workload{Plan: yml, Duration: time.Second}, "go with --users or --rate", whittle.Invalid},
 		{"a method of a plan", Workload{Plan: yml, Request: Request{Method: "PUT"}}, "--method goes with a URL", whittle.Invalid},
+		{"a property without a name", Workload{Plan: jmx, Properties: map[string]string{"": "x"}}, "--property =x has no name", whittle.Invalid},
 		{"two bodies", Workload{Plan: u, Request: Request{Body: "x", BodyFile: body}}, "either --body", whittle.Invalid},
 		{"no such file", Workload{Plan: u, Request: Request{BodyFile: filepath.Join(dir, "none")}}, "read body", whittle.NotFound},
 		{"both models", Workload{Plan: u, Rate: 1, Duration: time.Second, Users: 1}, "either --rate", whittle.Invalid},

@@ -21,9 +21,9 @@ type compareVerb struct {
 	Rate     *float64      `group:"How much" help:"Open arrivals per second, to each target in its turn."`
 	Duration time.Duration `group:"How much" short:"d" bound:">0" help:"How much of the plan each target gets; the comparison takes twice as long."`
 	Users    []int         `group:"How much" short:"u" placeholder:"N,N" help:"Closed users. One number: in blocks, as rates. Several: a table, in whole runs at each of the numbers."`
-	Runs     int           `group:"How much" help:"Whole runs of each target at every number of users (3)."`
-	Ramp     time.Duration `group:"How much" help:"Spread the users' starts over this time, in whole runs (a tenth of a second for each user)."`
-	Loops    int64         `group:"How much" help:"How often each user goes through its requests, in whole runs."`
+	Runs     int           `group:"How much" bound:">0" help:"Whole runs of each target at every number of users (3)."`
+	Ramp     time.Duration `group:"How much" bound:">0" help:"Spread the users' starts over this time, in whole runs (a tenth of a second for each user)."`
+	Loops    int64         `group:"How much" bound:">0" help:"How often each user goes through its requests, in whole runs."`
 
 	Method   string        `group:"One request" short:"X" help:"GET, or POST with a body, unless given."`
 	Header   []string      `group:"One request" short:"H" sep:"none" placeholder:"NAME:VALUE" help:"A header. Repeatable."`
@@ -37,16 +37,16 @@ type compareVerb struct {
 	Environment string            `group:"Of a plan" short:"e" placeholder:"NAME" help:"Which of an Artillery plan's environments."`
 	Property    map[string]string `group:"Of a plan" short:"J" mapsep:"none" placeholder:"NAME=VALUE" help:"A JMeter property. Repeatable."`
 
-	Block     time.Duration `group:"The comparison" help:"How long each turn is (a 120th of the duration, within 250ms and 5s)."`
+	Block     time.Duration `group:"The comparison" bound:">0" help:"How long each turn is (a 120th of the duration, within 250ms and 5s)."`
 	Warmup    time.Duration `group:"The comparison" default:"2s" help:"How long each target is loaded before anything counts, at each of several numbers of users (${default})."`
 	FailIf    []string      `group:"The comparison" name:"fail-if" sep:"none" placeholder:"CONDITION" help:"Exit with status 1 if it holds, such as 'p99 ratio > 1.1'. Repeatable."`
 	JSON      string        `group:"The comparison" name:"json" placeholder:"FILE" help:"Write the comparison as JSON (\"-\": standard output)."`
-	HTML      string        `group:"The comparison" name:"html" placeholder:"FILE" help:"Write the comparison as one HTML file with plots."`
+	HTML      string        `group:"The comparison" name:"html" placeholder:"FILE" help:"Write the comparison as one HTML file with plots (\"-\": standard output)."`
 	WatchPIDA []int         `group:"The comparison" name:"watch-pid-a" placeholder:"PID" help:"Also measure the CPU time per request of this process of A. Repeatable."`
 	WatchPIDB []int         `group:"The comparison" name:"watch-pid-b" placeholder:"PID" help:"The same of B."`
 	WatchURLA []string      `group:"The comparison" name:"watch-url-a" placeholder:"URL" help:"The same by process_cpu_seconds_total of A's metrics page. Repeatable."`
 	WatchURLB []string      `group:"The comparison" name:"watch-url-b" placeholder:"URL" help:"The same of B."`
-	MaxLate   time.Duration `group:"The comparison" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the comparison (${default})."`
+	MaxLate   time.Duration `group:"The comparison" bound:">0" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the comparison (${default})."`
 	Seed      uint64        `group:"The comparison" help:"Make the random choices repeatable, the order of the turns among them."`
 }
 
@@ -66,7 +66,7 @@ Examples:
 
 // Run compares the targets, or the reports, and prints the verdict.
 func (v *compareVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	screen := cmdline.NewScreen(s, v.JSON)
+	screen := cmdline.NewScreen(s, v.JSON, v.HTML)
 	q, err := v.request()
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ type loadVerb struct {
 	ExportHeader []string      `group:"The run" name:"export-header" not:"dry-run" sep:"none" placeholder:"NAME:VALUE" help:"A header of these, such as a tenant or a token. Repeatable."`
 	WatchPID     []int         `group:"The run" name:"watch-pid" not:"dry-run" placeholder:"PID" help:"Also measure this process's CPU time per request. Repeatable."`
 	WatchURL     []string      `group:"The run" name:"watch-url" not:"dry-run" placeholder:"URL" help:"Also follow process_cpu_seconds_total of this Prometheus metrics page, or the CPU profile of this /debug/pprof/ URL. Repeatable."`
-	MaxLate      time.Duration `group:"The run" not:"dry-run" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the run (${default})."`
+	MaxLate      time.Duration `group:"The run" not:"dry-run" bound:">0" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the run (${default})."`
 	Seed         uint64        `group:"The run" help:"Make the run's random choices repeatable."`
 
 	severalMachines `embed:"" group:"Several machines"`

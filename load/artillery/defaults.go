@@ -36,6 +36,9 @@ const headersAdvice = "default headers are read from config.http.defaults.header
 func (r *reader) defaultsInto(d *defaults, place string) func(*node) {
 	known := map[string]func(*node){
 		"headers": func(n *node) {
+			if n.kind == expr.KindNull {
+				return // as by Artillery, which takes only a request's own amiss
+			}
 			d.hasHeaders = true
 			d.headers = r.headers(n)
 		},

@@ -157,6 +157,14 @@ func (d *Duel) setDurations() error {
 		return whittle.Errorf(whittle.Invalid, "compare: a plan of %v cannot be cut into blocks", d.Length).
 			WithHint("give a rate and a duration, or a plan whose phases have them")
 	}
+	switch pairs := d.Length / max(d.Block, 1); {
+	case d.Block > d.Length:
+		return whittle.Errorf(whittle.Invalid, "compare: a block of %v is longer than the %v that each target gets", d.Block, d.Length)
+	case d.Block > 0 && pairs > maxPairs:
+		return whittle.Errorf(whittle.Invalid, "compare: blocks of %v are %d pairs in the %v that each target gets, and at most %d are compared", d.Block, pairs, d.Length, maxPairs).
+			WithHint(fmt.Sprintf("give --block %v or more", (d.Length / maxPairs).Round(time.Millisecond)))
+	default:
+	}
 	if d.Block == 0 {
 		d.Block = min(max(d.Length/defaultBlocks, minBlock), maxDefaultBlock)
 		if n := d.Plan.Planned(); n > 0 && !closed {

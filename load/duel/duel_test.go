@@ -271,6 +271,8 @@ func TestDuelsThatCannotBe(t *testing.T) {
 		{Plan: parsed(t, "config: {target: 'http://127.0.0.1:1', phases: [{pause: 0}]}\nscenarios: [{flow: [{get: {url: /}}]}]")},
 		{Plan: parsed(t, duelPlan), Block: time.Millisecond},
 		{Plan: parsed(t, duelPlan), Length: time.Hour * 24, Block: time.Hour},
+		{Plan: parsed(t, duelPlan), Length: time.Second, Block: 2 * time.Second},
+		{Plan: parsed(t, duelPlan), Length: time.Hour, Block: 100 * time.Millisecond},
 		{Plan: parsed(t, strings.Replace(duelPlan, "target: \"http://127.0.0.1:1\", ", "", 1))},
 	} {
 		if _, err := d.Run(t.Context()); whittle.CodeOf(err) != whittle.Invalid {
