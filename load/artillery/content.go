@@ -1,6 +1,8 @@
 package artillery
 
 import (
+	"encoding/json"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -63,8 +65,58 @@ func (r *reader) form(n *node) expr.Template {
 	return r.pairs(&joined)
 }
 
-// pairs reads a mapping as a query or a form.
+// query reads a mapping as a query. As by Artillery, whose values there are what a variable
+// is, one that is not set, null or an object is empty, and a list is each of its items.
+func (r *reader) query(n *node) expr.Template {
+	return r.joined(n, func(name string, v *node) expr.Template {
+		variable, ok := soleVariable(v.text)
+		if !ok {
+			return r.compileTemplate(v, v.text, expr.InForm)
+		}
+		value := r.expressionValue(v, variable)
+		return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+			return expr.TextValue(strings.Join(queryTexts(value(s)), "&"+name+"="))
+		}}, expr.AsText)
+	})
+}
+
+// queryTexts are the texts of a value in a query.
+func queryTexts(v expr.Value) []string {
+	switch {
+	case v.JSON == "" || v.JSON == "null" || v.JSON[0] == '{':
+		return []string{""}
+	case v.JSON[0] != '[':
+		return []string{expr.InForm.EncodeLiteral(v.Text)}
+	}
+	var items []any
+	d := json.NewDecoder(strings.NewReader(v.JSON))
+	d.UseNumber()
+	if d.Decode(&items) != nil {
+		return []string{""}
+	}
+	var out []string
+	for _, item := range items {
+		text := ""
+		switch item := item.(type) {
+		case string:
+			text = item
+		case json.Number:
+			text = jsNumber(item.String())
+		case bool:
+			text = strconv.FormatBool(item)
+		}
+		out = append(out, expr.InForm.EncodeLiteral(text))
+	}
+	return out
+}
+
+// pairs reads a mapping as a form.
 func (r *reader) pairs(n *node) expr.Template {
+	return r.joined(n, func(_ string, v *node) expr.Template { return r.compileTemplate(v, v.text, expr.InForm) })
+}
+
+// joined reads a mapping as names with values.
+func (r *reader) joined(n *node, read func(name string, v *node) expr.Template) expr.Template {
 	if n.kind != expr.KindMap {
 		panic(n.Invalid("a mapping of names to values is wanted here, not %s", n.kind))
 	}
@@ -78,8 +130,8 @@ func (r *reader) pairs(n *node) expr.Template {
 			if len(t) > 0 {
 				t = t.Literal("&")
 			}
-			val := r.compileTemplate(v, v.text, expr.InForm)
-			t = t.Literal(expr.InForm.EncodeLiteral(f.name) + "=").Join(val)
+			name := expr.InForm.EncodeLiteral(f.name)
+			t = t.Literal(name + "=").Join(read(name, v))
 		}
 	}
 	return t

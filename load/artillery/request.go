@@ -106,7 +106,7 @@ func (r *reader) requestFields(q *plan.Request, d *draft) map[string]func(*node)
 		"headers": func(v *node) {
 			d.headers = plan.MergeHeaders(r.headers(v), d.headers) // auth stays in its place
 		},
-		"qs": compiled(&d.query, r.pairs),
+		"qs": compiled(&d.query, r.query),
 		"json": body("json", "application/json", func(v *node) {
 			q.Body = r.json(v)
 			d.json = q.Body
