@@ -332,7 +332,7 @@ func TestStatusesPass(t *testing.T) {
 		g := through(t, url)
 		response := raw(t, g.addr, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 		if !strings.HasPrefix(response, fmt.Sprintf("HTTP/1.1 %d ", status)) || !strings.HasSuffix(response, "\r\n\r\nx") ||
-			!strings.Contains(response, "Location: /there\r\n") || strings.Contains(response, "Upgrade:") {
+			!strings.Contains(response, "Location: /there\r\n") || strings.Contains(response, "Upgrade: h2c\r\n") != (status == http.StatusUpgradeRequired) {
 			t.Errorf("status %d came as %q", status, response)
 		}
 	}
