@@ -67,7 +67,8 @@ func bytewise(fields []string) string {
 // answered on its stream and does not reach the upstream, what is wrong on the connection
 // ends it, and what is merely odd is served. The connection goes on wherever it may.
 func TestOddFrames(t *testing.T) {
-	// Where the fault comes behind a head that is right.
+	// Where the fault comes behind a head that is right. (net/http begins a request whose
+	// length it cannot read.)
 	late := []string{"data after end", "window update 0", "window overflow stream", "trailers pseudo", "trailers no end"}
 	for _, tt := range []struct {
 		name, sent, gets string
@@ -186,7 +187,7 @@ func TestOddFrames(t *testing.T) {
 			if got := o.String(); got != want {
 				t.Fatalf("it has %q, want %q", got, want)
 			}
-			if !strings.Contains(want, "200") && !strings.Contains(want, "GOAWAY") && !slices.Contains(late, tt.name) && reached.Load() > 0 {
+			if !process.NetHTTP && !strings.Contains(want, "200") && !strings.Contains(want, "GOAWAY") && !slices.Contains(late, tt.name) && reached.Load() > 0 {
 				t.Error("the upstream has a request that was refused")
 			}
 			if strings.Contains(want, "GOAWAY") {
