@@ -266,3 +266,31 @@ func TestScriptsRestWhenARunIsOver(t *testing.T) {
 		t.Errorf("%d rests, asked %q", rests, d.read())
 	}
 }
+
+// An async method of an object or a class is awaited like every async function; a plain
+// method that is called async has its callback.
+func TestAsyncMethodsAreAwaited(t *testing.T) {
+	dir := t.TempDir()
+	for name, src := range map[string]string{
+		"plan.yml": "config: {processor: ./p.js}\nscenarios: [{flow: [{function: f}, {function: s}, {function: async}, {get: {url: '/', beforeRequest: b}}]}]",
+		"p.js": `class C { static async s(c) { await null; c.vars.s = 's' } }
+			module.exports = {
+				async f(c) { await null; c.vars.f = 'f' }, s: C.s,
+				async(c, e, done) { setTimeout(() => { c.vars.a = 'a'; done() }, 1) },
+				async b(r, c) { await null; r.url = '/' + c.vars.f + c.vars.s + c.vars.a },
+			}`,
+	} {
+		if err := os.WriteFile(dir+"/"+name, []byte(src), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := ReadPlan(dir + "/plan.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDiary(t, func(w http.ResponseWriter, _ *http.Request) {})
+	run(t, p, Options{Target: d.URL})
+	if asked := d.read(); len(asked) != 1 || !strings.Contains(asked[0], "/fsa") {
+		t.Errorf("asked %q", asked)
+	}
+}

@@ -20,7 +20,10 @@
     if (sole) return find(vars, sole[1]);
     return v.replace(/{{{?\s*([\s$\w.[\]'"-]+?)\s*}}}?/g, (_, name) => { const x = find(vars, name); return typeof x === 'object' ? JSON.stringify(x) : String(x); });
   };
-  const plain = f => f.constructor.name === 'Function';
+  // To the engine an async method is a plain function, so its text has to tell; a plain
+  // method may be called async.
+  const asyncMethod = f => /^async(\s+[^\s(\/]|[\["'])/.test(Function.prototype.toString.call(f));
+  const plain = f => f.constructor.name === 'Function' && !asyncMethod(f);
   const failed = (e, done) => done(e === undefined || e === null || e === false || e === 0 || e === '' ? null : e);
   const run = (f, args, done) => {
     if (plain(f)) f(...args, e => failed(e, done));
