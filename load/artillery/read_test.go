@@ -279,7 +279,7 @@ func TestNotesSayWhatIsLeftOut(t *testing.T) {
 		"phases: []\n" + smallest:                                                         "phases in the plan is left out",
 		"config: {plugins: {slack: {}}}\n" + smallest:                                     "plugin slack is left out",
 		"config: {engines: {playwright: {}}}\n" + smallest:                                "the engine playwright is left out",
-		"scenarios: [{flow: [{get: {url: '/{{ who }}'}}]}]":                               "nothing in the plan sets {{ who }}: it is sent as undefined",
+		"scenarios: [{flow: [{get: {url: '/{{ who }}'}}]}]":                               "nothing in the plan sets {{ who }}: it is undefined",
 		"scenarios: [{flow: [{get: {url: /, ifTrue: shouldGo}}]}]":                        "nothing in the plan sets {{ shouldGo }}",
 		"scenarios: [{flow: [{get: {url: /, ifTrue: 'a && b'}}]}]":                        "holds always, as by Artillery",
 		"scenarios: [{flow: [{get: {url: /, expect: {jmespath: x}}}]}]":                   "the expectation jmespath is left out",

@@ -123,7 +123,7 @@ func (r *reader) engineOf(root *node) {
 func (r *reader) finish() {
 	for _, u := range r.FinishLoosely() {
 		if r.processor == nil {
-			r.note(&node{Position: u.At}, "nothing in the plan sets {{ %s }}: it is sent as undefined, as by Artillery", u.Name)
+			r.note(&node{Position: u.At}, "nothing in the plan sets {{ %s }}: it is undefined, as in Artillery", u.Name)
 		}
 	}
 	r.names = r.SlotNames()
