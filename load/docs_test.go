@@ -2,12 +2,14 @@ package load
 
 import (
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"whittle/load/plan"
+	"whittle/load/report"
 )
 
 // schemaTable returns the names between backquotes in the rows of the table of
@@ -118,5 +120,22 @@ func TestWhatTheTableRefusesIsRefused(t *testing.T) {
 	}
 	if len(refused) > 0 {
 		t.Errorf("the table refuses %v, which is tried by nobody", refused)
+	}
+}
+
+// The table of the report has every field that a report has.
+func TestEveryFieldOfTheReportIsInTheTable(t *testing.T) {
+	src, err := os.ReadFile("../docs/load.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(src), "\n## The report\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	of := reflect.TypeFor[report.Report]()
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" && !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("%s is not in docs/load.md", name)
+		}
 	}
 }
