@@ -202,7 +202,10 @@ func (x *lexer) quoted(quote byte) {
 			panic(broken{x.line, "a text that goes on in the next line"})
 		case x.src[x.at] == '\\':
 			x.escape(&b)
-		case x.src[x.at] == '$' && quote == '"' && x.groovy && x.expression(&parts, &b):
+		case x.src[x.at] == '$' && quote == '"' && x.groovy:
+			if !x.expression(&parts, &b) {
+				panic(broken{x.line, "a bare $ in a text between double quotes"})
+			}
 		default:
 			if x.src[x.at] == '\n' {
 				x.line++
