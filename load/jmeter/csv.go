@@ -368,6 +368,8 @@ func (c *counterSteps) Act(_ context.Context, u plan.User) bool {
 	length := int64(1)
 	if step > 0 {
 		length = max((last-first)/step+1, 1)
+	} else if first <= last {
+		length = math.MaxInt64 // down, it never passes the last one
 	}
 	scope.Values[c.slot] = expr.TextValue(c.format(first + (n-1)%length*step))
 	return true
