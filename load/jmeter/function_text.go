@@ -243,7 +243,11 @@ func (j *reader) setPropertyCall(c *functionCall) expr.Expression {
 	c.need(2)
 	return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
 		a := c.texts(s)
+		_, had := j.propertyValue(s, strings.TrimSpace(a[0]))
 		before := j.setProperty(s, strings.TrimSpace(a[0]), strings.TrimSpace(a[1]))
+		if !had {
+			before = "null" // as Java writes what is none
+		}
 		if !strings.EqualFold(strings.TrimSpace(argument(a, 2)), "true") {
 			before = ""
 		}
