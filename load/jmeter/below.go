@@ -214,7 +214,7 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) {
 		}
 	})
 	r := &plan.Request{
-		Name: q.Name, Index: q.Index, Method: "GET", Headers: q.Headers, NoCookies: q.NoCookies, Timeout: q.Timeout, Login: q.Login,
+		Name: q.Name, Index: q.Index, Method: "GET", Headers: q.Headers, NoCookies: q.NoCookies, NoEmptyCookies: q.NoEmptyCookies, Timeout: q.Timeout, Login: q.Login,
 		FollowRedirects: true, Redirect: redirected, Part: true,
 	}
 	r.Address = expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value { return s.Values[f.slot] }}, expr.AsText)

@@ -70,7 +70,7 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	asks := j.asks(s)
 	j.asked[e] = asks
 	ahead, after := j.belowSampler(e, env)
-	q := &plan.Request{Headers: env.headers, NoCookies: env.cookies == nil, Redirect: redirected, Illegal: illegalTarget, CapturesErrors: true}
+	q := &plan.Request{Headers: env.headers, NoCookies: env.cookies == nil, NoEmptyCookies: true, Redirect: redirected, Illegal: illegalTarget, CapturesErrors: true}
 	j.asked[q], asks.of = asks, q
 	method := j.fixedOf(s.find("HTTPSampler.method"), "HTTPSampler.method")
 	if q.Method = method; method == "" {

@@ -131,6 +131,8 @@ type Request struct {
 	Login *Login
 	// NoCookies says that the request neither sends nor stores cookies.
 	NoCookies bool
+	// NoEmptyCookies says that a cookie which its response sets to nothing is removed.
+	NoEmptyCookies bool
 	// Timeout bounds this request. 0: the plan's timeout.
 	Timeout time.Duration
 	// BlindRedirects says that on the way of redirects the request's cookies stay those

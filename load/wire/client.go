@@ -231,7 +231,7 @@ func (c *Client) Branch() *Client {
 		b.conns = make([]*conn, len(c.conns))
 	}
 	if c.jar != nil {
-		b.jar = &jar{slices.Clone(c.jar.cookies)}
+		b.jar = &jar{cookies: slices.Clone(c.jar.cookies)}
 	}
 	return b
 }

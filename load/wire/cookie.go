@@ -20,6 +20,7 @@ const (
 // jar holds one virtual user's cookies (RFC 6265). It has no list of public
 // suffixes: a plan's targets are its author's own. The zero value is empty.
 type jar struct {
+	noEmpty bool     // a cookie that is set to nothing is removed
 	cookies []cookie // oldest first
 }
 
@@ -67,6 +68,9 @@ func (j *jar) setFromHeader(line, host, path string, now time.Time) {
 		c.expires = now
 	case !h.Expires.IsZero():
 		c.expires = h.Expires
+	}
+	if j.noEmpty && c.value == "" && !h.Quoted {
+		c.expires = now
 	}
 	j.put(c, now)
 }
@@ -162,7 +166,9 @@ func (c *Client) storeCookies(q *request) {
 			target = requestTarget(c.out)
 		}
 		c.keeps = true
-		c.cookies().setFromHeader(string(line), hostOf(q.endpoint), target, c.net.now())
+		j := c.cookies()
+		j.noEmpty = q.NoEmptyCookies
+		j.setFromHeader(string(line), hostOf(q.endpoint), target, c.net.now())
 	})
 }
 

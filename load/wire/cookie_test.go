@@ -56,6 +56,16 @@ func TestAJarReplacesOrdersAndIsBounded(t *testing.T) {
 	if got := string(j.appendHeader(nil, e, "/deep/er/x", now)); got != "cookie: c=3; a=4; b=2\r\n" {
 		t.Errorf("%q", got)
 	}
+	for _, c := range []struct {
+		noEmpty bool
+		want    string
+	}{{false, "cookie: c=3; a=; b=2\r\n"}, {true, "cookie: c=3; b=2\r\n"}} {
+		j.noEmpty = c.noEmpty
+		j.setFromHeader("a=; Path=/deep", "h", "/deep/page", now)
+		if got := string(j.appendHeader(nil, e, "/deep/er/x", now)); got != c.want {
+			t.Errorf("no empty ones %v: %q, want %q", c.noEmpty, got, c.want)
+		}
+	}
 	for i := range 3 * maxCookies {
 		j.setFromHeader(fmt.Sprintf("k%d=v", i), "h", "/", now)
 	}
