@@ -3,14 +3,15 @@ package jsondiff
 import (
 	"bytes"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 )
 
 // What Patterns looks at, and proposes, at most.
 const (
-	suggestRead = 1 << 20 // bytes of a text
-	suggestMost = 6       // patterns
-	suggestLead = 40      // bytes before what changes
+	suggestRead   = 1 << 20 // bytes of a text
+	suggestMost   = 6       // patterns
+	suggestPrefix = 40      // bytes before what changes
 )
 
 var (
@@ -33,11 +34,11 @@ func Patterns(d Differ, a, b []byte, may func(pattern string) bool) (list []stri
 		return nil, false
 	}
 	for len(list) < suggestMost && !bytes.Equal(a, b) {
-		lead, group := changedWord(a, b)
-		if lead == nil {
+		prefix, group := changedWord(a, b)
+		if prefix == nil {
 			return list, false
 		}
-		pattern := blanks.ReplaceAllString(digits.ReplaceAllString(regexp.QuoteMeta(string(lead)), `\d+`), `\s+`) + group
+		pattern := blanks.ReplaceAllString(digits.ReplaceAllString(regexp.QuoteMeta(string(prefix)), `\d+`), `\s+`) + group
 		re, err := MaskPattern(pattern)
 		if err != nil || !may(pattern) {
 			return list, false
@@ -52,9 +53,9 @@ func Patterns(d Differ, a, b []byte, may func(pattern string) bool) (list []stri
 }
 
 // changedWord is what stands before the first word that differs, and the group of a
-// pattern that takes the word on either side. lead is nil where there is no word on one
+// pattern that takes the word on either side. prefix is nil where there is no word on one
 // side, or nothing before it to know it by.
-func changedWord(a, b []byte) (lead []byte, group string) {
+func changedWord(a, b []byte) (prefix []byte, group string) {
 	at := FirstDifference(a, b)
 	start := at
 	for start > 0 && inToken(a[start-1]) {
@@ -64,32 +65,35 @@ func changedWord(a, b []byte) (lead []byte, group string) {
 	if len(wordA) == 0 || len(wordB) == 0 {
 		return nil, ""
 	}
-	lead = bytes.TrimLeft(leadOf(a[:start]), " \t\r\"'>")
-	switch quote := lastOf(lead); {
-	case !name.Match(lead):
+	prefix = bytes.TrimLeft(prefixOf(a[:start]), " \t\r\"'>")
+	if !name.Match(prefix) {
 		return nil, ""
-	case (quote == '"' || quote == '\'') && closes(a, start+len(wordA), quote) && closes(b, start+len(wordB), quote):
-		return lead, "([^" + string(quote) + "]*)"
-	case allDigits.Match(wordA) && allDigits.Match(wordB):
-		return lead, `(\d+)`
 	}
-	return lead, `([\w+/=.:%~-]+)`
+	quote := string(prefix[len(prefix)-1:])
+	behind := func(s, word []byte) bool { return bytes.HasPrefix(s[start+len(word):], []byte(quote)) }
+	switch {
+	case strings.Contains(`"'`, quote) && behind(a, wordA) && behind(b, wordB):
+		return prefix, "([^" + quote + "]*)"
+	case allDigits.Match(wordA) && allDigits.Match(wordB):
+		return prefix, `(\d+)`
+	}
+	return prefix, `([\w+/=.:%~-]+)`
 }
 
-// leadOf is the end of what stands before a word: of its line, behind what is masked
+// prefixOf is the end of what stands before a word: of its line, behind what is masked
 // already, from the beginning of a word or tag.
-func leadOf(before []byte) []byte {
+func prefixOf(before []byte) []byte {
 	before = before[1+bytes.LastIndexByte(before, '\n'):]
 	if i := bytes.LastIndex(before, []byte(masked)); i >= 0 {
 		before = before[i+len(masked):]
 	}
-	if i := bytes.LastIndexByte(before, '<'); i >= 0 && len(before)-i <= suggestLead && name.Match(before[i:]) {
+	if i := bytes.LastIndexByte(before, '<'); i >= 0 && len(before)-i <= suggestPrefix && name.Match(before[i:]) {
 		return before[i:]
 	}
-	if len(before) <= suggestLead {
+	if len(before) <= suggestPrefix {
 		return before
 	}
-	before = before[len(before)-suggestLead:]
+	before = before[len(before)-suggestPrefix:]
 	if i := bytes.IndexAny(before, " \t<>;,{"); i >= 0 {
 		return before[i:]
 	}
@@ -109,12 +113,3 @@ func word(s []byte, from int) []byte {
 func inToken(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || bytes.IndexByte([]byte("_+/=.:%~-"), c) >= 0
 }
-
-func lastOf(s []byte) byte {
-	if len(s) == 0 {
-		return 0
-	}
-	return s[len(s)-1]
-}
-
-func closes(s []byte, at int, quote byte) bool { return at < len(s) && s[at] == quote }
