@@ -36,9 +36,9 @@ type request struct {
 	Method      text    `json:"method"`
 	URL         text    `json:"url"`
 	Version     text    `json:"httpVersion"`
-	Cookies     []pair  `json:"cookies"`
-	Headers     []pair  `json:"headers"`
-	Query       []pair  `json:"queryString"`
+	Cookies     list    `json:"cookies"`
+	Headers     list    `json:"headers"`
+	Query       list    `json:"queryString"`
 	Post        *posted `json:"postData,omitempty"`
 	HeadersSize number  `json:"headersSize"`
 	BodySize    number  `json:"bodySize"`
@@ -47,28 +47,28 @@ type request struct {
 }
 
 type posted struct {
-	MimeType text   `json:"mimeType"`
-	Text     text   `json:"text"`
-	Encoding text   `json:"encoding,omitempty"` // "base64", as in content
-	Params   []pair `json:"params,omitempty"`
+	MimeType text `json:"mimeType"`
+	Text     text `json:"text"`
+	Encoding text `json:"encoding,omitempty"` // "base64", as in content
+	Params   list `json:"params,omitempty"`
 }
 
 type response struct {
 	Status      number  `json:"status"`
 	StatusText  text    `json:"statusText"`
 	Version     text    `json:"httpVersion"`
-	Cookies     []pair  `json:"cookies"`
-	Headers     []pair  `json:"headers"`
+	Cookies     list    `json:"cookies"`
+	Headers     list    `json:"headers"`
 	Content     content `json:"content"`
 	RedirectURL text    `json:"redirectURL"`
 	HeadersSize number  `json:"headersSize"`
 	BodySize    number  `json:"bodySize"`
 
-	Error     text   `json:"_error,omitempty"`       // Chrome: "net::ERR_ABORTED"
-	ErrorText text   `json:"_failureText,omitempty"` // Playwright: the same
-	Failure   text   `json:"_failure,omitempty"`
-	Trailers  []pair `json:"_trailers,omitempty"`
-	Truncated bool   `json:"_truncated,omitempty"`
+	Error     text `json:"_error,omitempty"`       // Chrome: "net::ERR_ABORTED"
+	ErrorText text `json:"_failureText,omitempty"` // Playwright: the same
+	Failure   text `json:"_failure,omitempty"`
+	Trailers  list `json:"_trailers,omitempty"`
+	Truncated bool `json:"_truncated,omitempty"`
 }
 
 type content struct {
@@ -103,6 +103,20 @@ func (*unread) UnmarshalJSON([]byte) error { return nil }
 type pair struct {
 	Name  text `json:"name"`
 	Value text `json:"value"`
+}
+
+// list is an array of pairs. Internet Explorer writes one that has a single pair
+// as that pair.
+type list []pair
+
+// UnmarshalJSON takes an array, or an object with a name.
+func (l *list) UnmarshalJSON(b []byte) error {
+	var one pair
+	if b[0] == '{' && json.Unmarshal(b, &one) == nil && one.Name != "" {
+		*l = list{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]pair)(l))
 }
 
 // text is a JSON string, where programs also write null or a number.

@@ -2,10 +2,13 @@ package har
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"whittle"
 	"whittle/record/capture"
@@ -92,7 +95,11 @@ func (r *Reader) next() (*capture.Entry, error) {
 		return nil, r.skip("it is longer than %d MiB", maxEntry>>20)
 	}
 	var e entry
-	if err := json.Unmarshal(kept, &e); err != nil {
+	err = json.Unmarshal(kept, &e)
+	if odd, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return nil, r.skip("%s is no JSON %s", cmp.Or(odd.Field, "it"), kind(odd.Type))
+	}
+	if err != nil {
 		return nil, r.skip("%v", err)
 	}
 	return r.convert(&e)
@@ -100,9 +107,14 @@ func (r *Reader) next() (*capture.Entry, error) {
 
 // begin goes to the first entry.
 func (r *Reader) begin() error {
-	if bom, _ := r.in.r.Peek(3); string(bom) == "\xef\xbb\xbf" {
+	switch head, _ := r.in.r.Peek(4); {
+	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
 		_, _ = r.in.r.Discard(3) // it has been seen
 		r.in.off += 3
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return errors.New("it is compressed: gunzip it first")
+	case string(head) == "PK\x03\x04":
+		return errors.New("it is a zip file: the HAR is in it")
 	}
 	for _, name := range []string{"log", "entries"} {
 		found, err := r.in.enter(name)
@@ -115,6 +127,18 @@ func (r *Reader) begin() error {
 	}
 	r.begun = true
 	return r.in.expect('[')
+}
+
+// kind is what JSON calls a value of the type.
+func kind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		return "array"
+	case reflect.Bool:
+		return "boolean"
+	default:
+		return "object"
+	}
 }
 
 func (r *Reader) skip(format string, args ...any) error {
