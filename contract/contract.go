@@ -6,7 +6,6 @@ package contract
 
 import (
 	"slices"
-	"strconv"
 
 	"whittle/internal/units"
 
@@ -267,5 +266,5 @@ func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return strconv.Itoa(n) + " " + what + "s"
+	return units.Grouped(n) + " " + what + "s"
 }

@@ -84,8 +84,11 @@ func (g *guesser) query(m *method) {
 			chosen = "optional " + chosen
 		}
 		against := "string"
-		if f.typed.typ == contract.String && p.text.FewWords() {
+		if f.typed.typ == contract.String {
 			against = "enum"
+			if p.ints > 0 && !p.text.FewWords() {
+				against = "a number"
+			}
 		}
 		g.add(label+f.http, chosen, against, evidence)
 	}

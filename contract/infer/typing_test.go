@@ -81,6 +81,7 @@ func TestTypes(t *testing.T) {
 		{`{"101": 1, "102": 2} | {"17": 3}`, "map int32"},
 		{`{"2024-01-01": {"a": 1}, "2024-01-02": {"a": 2}}`, "map X"},
 		{`{"1": [1]}`, "map google.protobuf.Value"},
+		{`{"2026-03": 1, "2026-11": 2} | {"2026-03": 4}`, "map int32"},
 		{`{"": 1}`, "map int32"},
 	} {
 		t.Run(tc.values, func(t *testing.T) {

@@ -133,7 +133,7 @@ func (g *guesser) text(path, chosen string, in *shape.Shape, p *planned) {
 	case len(says) > 0:
 		g.add(path, chosen, "bytes of another form", says[0]+"; kept as text so that it comes back byte by byte")
 	default:
-		g.add(path, chosen, "enum", fmt.Sprintf("%s strings of %d to %d bytes, with no form in common", units.Grouped(t.N), t.Shortest, t.Longer))
+		g.add(path, chosen, "enum", fmt.Sprintf("%s of %s, with no form in common", contract.Count(t.N, "string"), t.Lengths()))
 	}
 }
 

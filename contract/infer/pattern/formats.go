@@ -118,9 +118,9 @@ func PlainInt(t string) (int64, bool) {
 	return i, err == nil && strconv.FormatInt(i, 10) == t
 }
 
-// IsID reports whether a text looks made rather than chosen: digits, a UUID,
-// hexadecimal with digits, a date, a word with a number ("order-1041"), or
-// letters and digits in a long mix.
+// IsID reports whether a text looks made rather than chosen: digits, also in
+// groups ("2026-03"), a UUID, hexadecimal with digits, a date, a word with a
+// number ("order-1041"), or letters and digits in a long mix.
 func IsID(t string) bool {
 	switch {
 	case t == "" || len(t) > 128:
@@ -147,6 +147,8 @@ func IsID(t string) bool {
 	switch {
 	case other > 0 || digits == 0:
 		return false
+	case letters == 0:
+		return true
 	case letters == hex && digits+letters >= 8 && digits+letters == len(t):
 		return true
 	case digits >= 3 && len(t) >= 12:

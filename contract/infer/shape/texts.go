@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"whittle/contract"
 	"whittle/contract/infer/pattern"
 	"whittle/internal/units"
 )
@@ -141,7 +142,7 @@ func (s *Numbers) Says() []string {
 		}
 		out = append(out, "Seen from "+low+" to "+high)
 	default:
-		out = append(out, fmt.Sprintf("Seen from %.17g to %.17g, with at most %d digits after the point", s.min, s.max, s.Places))
+		out = append(out, fmt.Sprintf("Seen from %s to %s, with at most %s after the point", decimal(s.min), decimal(s.max), contract.Count(s.Places, "digit")))
 	}
 	if s.Epochs == s.N && s.fractions == 0 {
 		out = append(out, "Looks like a Unix time")
@@ -166,6 +167,17 @@ func (s *Texts) Says() []string {
 	}
 	return nil
 }
+
+// Lengths says how long the strings are.
+func (s *Texts) Lengths() string {
+	if s.Shortest == s.Longer {
+		return contract.Count(s.Longer, "byte")
+	}
+	return fmt.Sprintf("%d to %s", s.Shortest, contract.Count(s.Longer, "byte"))
+}
+
+// decimal writes a number with no more digits than distinguish it.
+func decimal(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 // FewWords says that the strings look like a set of words: at least 20 of them,
 // each word seen five times in the mean, none only once.
