@@ -12,6 +12,10 @@ import (
 	"whittle"
 )
 
+// Credentials are the request headers that say who asks. No message carries
+// them.
+var Credentials = [...]string{"Authorization", "Cookie"}
+
 // Contract is one service.
 type Contract struct {
 	// Package is the proto package, "shop.v1"; Service its only service,

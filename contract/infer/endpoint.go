@@ -39,11 +39,12 @@ type endpoint struct {
 	// failed counts the exchanges without a response, cut those whose body was
 	// not recorded whole.
 	failed, cut int
-	// headers counts the successes' headers that no message carries.
-	headers tally
-	unseen  unseen
-	repeats repeats
-	echoes  echoes
+	// headers counts the successes' headers that no message carries, asked their
+	// requests' that say who asks.
+	headers, asked tally
+	unseen         unseen
+	repeats        repeats
+	echoes         echoes
 }
 
 // responses are those of one status.
@@ -105,7 +106,7 @@ func (e *endpoint) forget() {
 	for i := range e.path {
 		e.path[i] = &param{}
 	}
-	e.query, e.body, e.headers = params{}, contents{}, tally{}
+	e.query, e.body, e.headers, e.asked = params{}, contents{}, tally{}, tally{}
 	e.repeats, e.echoes = repeats{}, echoes{}
 }
 
@@ -121,6 +122,11 @@ func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query ur
 	for name := range x.Response.Header {
 		if !carriedElsewhere[name] {
 			e.headers.add(name)
+		}
+	}
+	for _, name := range contract.Credentials {
+		if x.Request.Header.Get(name) != "" {
+			e.asked.add(name)
 		}
 	}
 	for name := range query {
@@ -214,6 +220,7 @@ func (e *endpoint) absorb(o *endpoint, at int) {
 	e.query.absorb(&o.query)
 	e.body.absorb(&o.body)
 	e.headers.absorb(&o.headers)
+	e.asked.absorb(&o.asked)
 	e.repeats.absorb(&o.repeats)
 }
 

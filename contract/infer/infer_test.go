@@ -33,11 +33,15 @@ func TestShop(t *testing.T) {
 	}
 }
 
-// TestHeadersOfResponses are listed, with which of them the gateway compares.
+// TestHeadersOfResponses are listed, with which of them the gateway compares, and
+// what says who asked.
 func TestHeadersOfResponses(t *testing.T) {
 	var log []*capture.Entry
 	for i := range 20 {
 		x := entry("GET", fmt.Sprintf("/users/%d", i), "", fmt.Sprintf(`{"id":%d}`, i))
+		if i < 7 {
+			x.Request.Header["Cookie"] = []string{"session=1"}
+		}
 		x.Response.Header["Etag"] = []string{"1"}
 		x.Response.Header["X-Total-Count"] = []string{"7"}
 		if i%2 == 0 {
@@ -47,11 +51,12 @@ func TestHeadersOfResponses(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, g := range learn(t, Options{}, log...).Methods[0].Guesses {
-		if strings.HasPrefix(g.Path, "response header ") {
+		if strings.Contains(g.Path, " header ") {
 			got[g.Path] = g.Evidence
 		}
 	}
 	if want := map[string]string{
+		"request header Cookie":         "7 of 20 requests have it; where the response depends on it, logic of your own reads delegate.RequestHeader(ctx)",
 		"response header Cache-Control": "10 of 20 responses have it; it is compared, so logic of your own has to set it",
 		"response header X-Total-Count": "20 of 20 responses have it; it is compared, so logic of your own has to set it",
 	}; !maps.Equal(got, want) {

@@ -138,6 +138,9 @@ func (g *guesser) responses(m *method) {
 }
 
 func (g *guesser) headers(m *method) {
+	for _, name := range slices.Sorted(maps.Keys(m.e.asked.by)) {
+		g.add("request header "+name, "not in the message", "a field", fmt.Sprintf("%s of %s have it; where the response depends on it, logic of your own reads delegate.RequestHeader(ctx)", units.Grouped(m.e.asked.by[name]), contract.Count(m.m.Seen, "request")))
+	}
 	compared := whittle.Comparison{AllHeaders: true}
 	for _, name := range slices.Sorted(maps.Keys(m.e.headers.by)) {
 		evidence := fmt.Sprintf("%s of %s responses have it", units.Grouped(m.e.headers.by[name]), units.Grouped(m.m.Seen))

@@ -29,12 +29,14 @@ const (
 
 // exchange is a recorded exchange as the project's tests read it.
 type exchange struct {
-	Method   string   `json:"method"`
-	Target   string   `json:"target"`
-	Type     string   `json:"content_type,omitempty"`
-	Body     *string  `json:"body,omitempty"`
-	Base64   []byte   `json:"body_base64,omitempty"`
-	Response response `json:"response"`
+	Method string  `json:"method"`
+	Target string  `json:"target"`
+	Type   string  `json:"content_type,omitempty"`
+	Body   *string `json:"body,omitempty"`
+	Base64 []byte  `json:"body_base64,omitempty"`
+	// Header says who asked, as it was redacted: logic of one's own may need it.
+	Header   map[string]string `json:"header,omitempty"`
+	Response response          `json:"response"`
 }
 
 type response struct {
@@ -120,6 +122,14 @@ func (s *samples) add(e *capture.Entry, u *url.URL) {
 		Response: response{Status: e.Response.Status, Type: e.Response.Header.Get("Content-Type")},
 	}
 	x.Body, x.Base64 = text(asked)
+	for _, name := range contract.Credentials {
+		if v := e.Request.Header.Get(name); v != "" {
+			if x.Header == nil {
+				x.Header = map[string]string{}
+			}
+			x.Header[name] = v
+		}
+	}
 	input := inputOf(&x)
 	x.Response.headers(e.Response.Header)
 	s.wander(input, x.Response.Location)

@@ -87,7 +87,7 @@ func TestTheProjectBuildsAndPassesItsTests(t *testing.T) {
 		"clients/node/index.d.ts":                 `"orderId": number | bigint;`,
 		"Dockerfile":                              "distroless",
 		".github/workflows/ci.yml":                "make test",
-		"internal/server/testdata/Count/001.json": `{\"times\":10}`,
+		"internal/server/testdata/Count/001.json": `{\"times\":10}",` + "\n  \"header\": {\n    \"Cookie\": \"session=redacted-3f9a2c81d04e\"",
 		"internal/server/zz_routes.go":            `handle(mux, p, "ListEvents", s.ListEvents)`,
 		"internal/server/recorded_test.go":        `"ListEvents": []string{"$[*].id", "$[*].at"}`,
 	} {

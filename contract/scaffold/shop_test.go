@@ -166,6 +166,7 @@ func shopLog() iter.Seq2[*capture.Entry, error] {
 	for i := range 20 {
 		log = append(log, recorded("GET", "/greetings/n"+strconv.Itoa(i)+"/1", "", 200, asText, fmt.Sprintf("Hello n%d", i)))
 	}
+	log[0].Request.Header["Cookie"] = []string{"session=redacted-3f9a2c81d04e"}
 	return func(yield func(*capture.Entry, error) bool) {
 		for _, e := range log {
 			if !yield(e, nil) {
