@@ -30,6 +30,9 @@ type Observation struct {
 	// Differs says that the two responses are not the same, that nobody declared
 	// the difference, and that the monolith does not change there by itself.
 	Differs bool
+	// Early says that they differ, before enough requests were repeated to learn
+	// what the monolith changes by itself.
+	Early bool
 	// Ask says that the difference is worth asking both sides about again.
 	Ask bool
 	// Repeated says that the monolith was asked twice, SelfDiffers that it then

@@ -57,7 +57,7 @@ var realBugs = []causeCase{
 	{"integer division", "divided by 1,000 and the remainder dropped", []string{`1500`, `1`, `2999`, `2`, `30001`, `30`}},
 	{"reversed sign of a refund", "sign is reversed", []string{`-12.5`, `12.5`, `30`, `-30`, `-7`, `7`}},
 	{"abs()", "sign is lost", []string{`-12.5`, `12.5`, `-30`, `30`, `-7`, `7`}},
-	{"page from 0 in place of 1", "-1 in addition", []string{`1`, `0`, `2`, `1`, `7`, `6`}},
+	{"page from 0 in place of 1", "minus monolith is -1", []string{`1`, `0`, `2`, `1`, `7`, `6`}},
 	{"a constant for a counter", "one and the same value", []string{`17`, `100`, `29`, `100`, `44`, `100`, `81`, `100`}},
 
 	// Types and nothing.

@@ -171,10 +171,11 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 		}
 	}
 	m.recall(x)
+	open, early := m.anyOpen(m.cand), m.learning() // with what was learned just now
 	o := Observation{
-		Differs: m.anyOpen(m.cand) && !m.learning(), Ask: slices.ContainsFunc(m.cand, m.worthAsking),
+		Differs: open && !early, Early: open && early, Ask: slices.ContainsFunc(m.cand, m.worthAsking),
 		Repeated: repeated, SelfDiffers: selfAny,
-		Steady:     !m.learning() && slices.ContainsFunc(m.cand, m.steady),
+		Steady:     !early && slices.ContainsFunc(m.cand, m.steady),
 		SelfSteady: slices.ContainsFunc(m.self, m.steady),
 	}
 	m.account()

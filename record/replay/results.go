@@ -28,8 +28,11 @@ type results struct {
 	progress                    Progress
 	redacted                    Redacted
 	notes                       []string
-	elapsed                     time.Duration
-	interrupted                 bool
+	// early exchanges differed while too few requests had been repeated to
+	// distinguish noise from difference; they are not among those that differ.
+	early       int64
+	elapsed     time.Duration
+	interrupted bool
 }
 
 // routeResults is one route's part of the results.
@@ -230,6 +233,9 @@ func (b *results) compare(it *item) (why string, differs bool) {
 		apart.Observe(x)
 	}
 	o := it.to.judge.Observe(x)
+	if o.Early && o.Skip == "" && !o.Differs {
+		b.early++
+	}
 	if lacks && responded && o.Skip == "" && o.Differs {
 		b.redacted.Undecided++
 		b.routes[it.to].undecided++

@@ -80,7 +80,7 @@ var causesKnown = map[string]cause{
 	"factor":         {words: "the value is multiplied by %s: another unit", weak: true, rank: 34},
 	"divided":        {words: "the value is divided by %s: another unit", weak: true, rank: 34},
 	"whole division": {words: "the value is divided by %s and the remainder dropped: another unit", weak: true, rank: 35},
-	"offset":         {words: "the value is %s in addition", weak: true, own: true, rank: 40},
+	"offset":         {words: "candidate minus monolith is %s", weak: true, own: true, rank: 40},
 	"same value":     {words: "the candidate gives one and the same value whatever the monolith gives", weak: true, alone: true, own: true, rank: 90},
 
 	// Times.
