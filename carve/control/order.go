@@ -81,15 +81,7 @@ func (r *route) order(o rollout.Order) (<-chan error, error) {
 
 // ground identifies the evidence behind the verdict. The caller holds both locks.
 func (r *route) ground() rollout.Ground {
-	v := &r.ev.verdict
-	g := rollout.Ground{Epoch: r.epoch, Compared: v.Compared, Least: r.spec.Compare.MinCompared}
-	for i := range v.Findings {
-		f := &v.Findings[i]
-		if f.Decided && f.Expected == "" && (g.DecidedAt == 0 || f.DecidedAt < g.DecidedAt) {
-			g.DecidedAt = f.DecidedAt
-		}
-	}
-	return g
+	return rollout.Ground{Epoch: r.epoch, Compared: r.ev.verdict.Compared, Least: r.spec.Compare.MinCompared}
 }
 
 func unknown(name string) error {

@@ -164,30 +164,6 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestGround: a verdict of DIFFERENT stands on the first of the differences that were
-// shown and not declared.
-func TestGround(t *testing.T) {
-	found := func(decided bool, expected string, at int) whittle.Finding {
-		return whittle.Finding{Decided: decided, Expected: expected, DecidedAt: at}
-	}
-	for _, c := range []struct {
-		findings []whittle.Finding
-		want     int
-	}{
-		{nil, 0},
-		{[]whittle.Finding{found(true, "", 30), found(true, "", 20), found(true, "", 25)}, 20},
-		{[]whittle.Finding{found(true, "", 20), found(true, "", 30)}, 20},
-		{[]whittle.Finding{found(false, "", 5), found(true, "declared", 10), found(true, "", 40)}, 40},
-		{[]whittle.Finding{found(false, "", 5), found(true, "declared", 10)}, 0},
-	} {
-		r := &route{}
-		r.ev.verdict.Findings = c.findings
-		if got := r.ground(); got.DecidedAt != c.want {
-			t.Errorf("%+v: decided at %d, want %d", c.findings, got.DecidedAt, c.want)
-		}
-	}
-}
-
 // TestAKeptPastIsBounded: as many points as are ever kept are taken from a record, and
 // one that has more is not believed.
 func TestAKeptPastIsBounded(t *testing.T) {

@@ -16,8 +16,6 @@ type Ground struct {
 	Compared int
 	// Least is how many a verdict needs at least (compare.min_compared).
 	Least int
-	// DecidedAt is how many it took to show a difference. 0: none is shown.
-	DecidedAt int
 }
 
 // Refusal records that the verdict was DIFFERENT. A reset of the evidence does not clear
@@ -30,8 +28,9 @@ type Refusal struct {
 	// Epoch is what the evidence was about. The refusal does not apply to another build,
 	// URL or comparison.
 	Epoch string `json:"epoch"`
-	// After is how many exchanges it took. Fewer without a difference would say
-	// nothing against it.
+	// After is after how many exchanges it was said. Fewer without a difference would say
+	// nothing against it: a bet may be won long before the word, which waits for what a
+	// server may hold of its own to move.
 	After int `json:"after"`
 }
 
@@ -41,7 +40,7 @@ func (s State) remembering(in Input, now time.Time) State {
 	same := !s.Refused.At.IsZero() && s.Refused.Epoch == in.Ground.Epoch
 	switch {
 	case in.Verdict == whittle.Different && !same:
-		s.Refused = Refusal{At: now, Summary: in.Summary, Epoch: in.Ground.Epoch, After: in.Ground.DecidedAt}
+		s.Refused = Refusal{At: now, Summary: in.Summary, Epoch: in.Ground.Epoch, After: in.Ground.Compared}
 	case in.Verdict == whittle.Equivalent && same:
 		s.Refused = Refusal{}
 	}

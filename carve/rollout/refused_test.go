@@ -26,11 +26,10 @@ func TestResetDoesNotOverruleDifferent(t *testing.T) {
 		return rollout.Input{Verdict: whittle.Undecided, Ground: ground(epoch, compared)}
 	}
 	for name, c := range map[string]struct {
-		// decidedAt is how many exchanges the difference took.
-		decidedAt int
-		between   []rollout.Input // seen by Step after the reset; a reset follows each
-		at        rollout.Input
-		refused   string // "": the force is obeyed
+		after   int             // how many exchanges DIFFERENT was said
+		between []rollout.Input // seen by Step after the reset; a reset follows each
+		at      rollout.Input
+		refused string // "": the force is obeyed
 	}{
 		"at once":                                {9, nil, undecided("a", 0), "only 0 of 300 exchanges have been compared afresh"},
 		"one too few":                            {9, nil, undecided("a", 299), "only 299 of 300"},
@@ -46,8 +45,7 @@ func TestResetDoesNotOverruleDifferent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := began.Add(time.Minute)
-			bad := rollout.Input{Verdict: whittle.Different, Summary: "The mean is off.", Ground: ground("a", c.decidedAt+20)}
-			bad.Ground.DecidedAt = c.decidedAt
+			bad := rollout.Input{Verdict: whittle.Different, Summary: "The mean is off.", Ground: ground("a", c.after)}
 			s, d, err := rollout.Command(policy, shadow(), bad, reset, now)
 			if err != nil || !strings.Contains(d.Reason, "no promotion can be forced until ") {
 				t.Fatalf("the reset says %+v, %v", d, err)
