@@ -81,8 +81,10 @@ build test race lint: export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf
 .PHONY: test
 test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a tool is missing
 	@export NOT_TRIED=$$(mktemp); trap 'rm -f "$$NOT_TRIED"' EXIT; status=0; \
-	 ( go test -vet=off -shuffle=on -skip $(CAMPAIGN) -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) $(TESTED) && for room in $(NODE_ROOMS); do \
-	   echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }) || exit 1; done ) || status=$$?; \
+	 node() { for room in $(NODE_ROOMS); do echo "npm test in $$room"; out=$$(cd $$room && npm test --silent 2>&1) || { echo "$$out"; echo "FAIL npm test in $$room"; return 1; }; done; }; \
+	 node & node=$$!; \
+	 go test -vet=off -shuffle=on -skip $(CAMPAIGN) -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) $(TESTED) || status=$$?; \
+	 wait $$node || status=$$?; \
 	 if [ -s "$$NOT_TRIED" ]; then echo "NOT TRIED, since something is missing here (with REQUIRE_ALL=1 that fails):"; \
 	   awk -F'\t' '{ n[$$1 ": " $$2]++ } END { for (k in n) printf "  %s  (%d)\n", k, n[k] }' "$$NOT_TRIED" | sort; fi; \
 	 exit $$status
