@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -317,7 +318,7 @@ func TestRecordLive(t *testing.T) {
 	if status := <-ended; status != 0 {
 		t.Errorf("exit status %d: %s", status, said.String())
 	}
-	if !strings.Contains(out.String(), "5 recorded (0.0 MB before compression), 0 shed") || !strings.Contains(out.String(), "whittle record ls "+dir) {
+	if !regexp.MustCompile(`5 recorded \([1-9]\d*(\.\d Ki| )B before compression\), 0 shed`).MatchString(out.String()) || !strings.Contains(out.String(), "whittle record ls "+dir) {
 		t.Errorf("it says\n%s", out.String())
 	}
 	list := entriesOf(t, dir)

@@ -176,7 +176,7 @@ func (r *recordedSummary) of(rec *recorder.Recorder) {
 }
 
 func (r *recordedSummary) line() string {
-	line := fmt.Sprintf("%d recorded (%.1f MB before compression), %d shed", r.Recorded, float64(r.Bytes)/1e6, r.Shed)
+	line := fmt.Sprintf("%d recorded (%s before compression), %d shed", r.Recorded, units.Volume(r.Bytes), r.Shed)
 	for _, more := range []struct {
 		n    int64
 		what string

@@ -72,6 +72,9 @@ type Progress struct {
 
 // String is the progress on one line.
 func (p Progress) String() string {
+	if p.Done == 0 {
+		return fmt.Sprintf("pair 0 of %d  %s left", p.Pairs, p.Left.Round(time.Second))
+	}
 	return fmt.Sprintf("pair %d of %d  medians of the last: A %.3g ms  B %.3g ms  %s left", p.Done, p.Pairs, p.A, p.B, p.Left.Round(time.Second))
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"whittle/internal/units"
 	"whittle/profile"
 	"whittle/profile/flame"
 	"whittle/profile/smell"
@@ -216,7 +217,7 @@ func (r *Report) describe(p *profile.Profile) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s stands for %d paths that no router's table names and the same code served, such as %s and %s", open, len(paths), paths[0], paths[1]))
 	}
 	if n := r.Samples; n < enoughForALine {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("only %d samples: the process used %.3f of a core; put load on it, or profile longer", n, r.Cores))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("only %s: the process used %.3f of a core; put load on it, or profile longer", units.Counted(n, "sample"), r.Cores))
 	}
 }
 

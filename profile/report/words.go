@@ -27,7 +27,7 @@ func (r *Report) Sentence() string {
 	var s string
 	switch {
 	case r.Samples < enoughForALine:
-		return fmt.Sprintf("%s did so little that there are only %d samples: too few to name a line. %d of them are at %s, in %s.", r.name(), r.Samples, top.Samples, top.Where(), short(top.Function))
+		return fmt.Sprintf("%s did so little that the profile has only %s: too few to name a line. %d of them at %s, in %s.", r.name(), units.Counted(r.Samples, "sample"), top.Samples, top.Where(), short(top.Function))
 	case top.FunctionOnly:
 		s = fmt.Sprintf("%s of the CPU of %s is asked for in one function: %s (%s)", units.Percent(top.Share), r.name(), short(top.Function), top.Where())
 	default:
@@ -71,7 +71,7 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	if r.cpu != nil {
 		fmt.Fprintf(&b, "\n%s (%s), %s s, %s of a core", r.name(), r.Runtime, units.Figure(r.Seconds), units.Figure(r.Cores))
 		if r.Samples > 0 {
-			fmt.Fprintf(&b, ", %d samples", r.Samples)
+			b.WriteString(", " + units.Counted(r.Samples, "sample"))
 		}
 	} else {
 		fmt.Fprintf(&b, "\n%s (%s)", r.name(), r.Runtime)
