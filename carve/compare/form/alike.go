@@ -154,18 +154,24 @@ func (p *formPath) leadCause(l *twosample.Lead) string {
 }
 
 // waits says what of the way in which both sides draw is not known closely enough yet for
-// EQUIVALENT, and how many exchanges it still takes, -1 where it cannot be said. What seldom
-// comes is waited for as long as alikeLong; the coverage says how little is known of it then.
+// EQUIVALENT, and how many exchanges it still takes, -1 where it cannot be said. What comes in
+// less than half of them is waited for as long as alikeLong; the coverage says how little is
+// known of it then.
 func (p *formPath) waits(f *Forms, n int) (b whittle.Bound, more int, ok bool) {
-	if p.own || p.rule != "" || n-p.paired >= alikeLong || p.draws.holds() && p.mayHold() {
+	if p.own || p.rule != "" || p.draws.holds() && p.mayHold() {
 		return b, 0, false
 	}
 	l, more, ok := p.alike.Open(p.isRanged(), alikeAlpha)
-	if !ok {
+	since := n - p.paired
+	seldom := 2*l.N < since
+	if !ok || seldom && since >= alikeLong {
 		return b, 0, false
 	}
 	if more > 0 {
-		more = int(min(float64(alikeLong-n+p.paired), float64(more)*float64(n-p.paired+1)/float64(max(1, l.N))+1))
+		more = int(min(1e9, float64(more)*float64(since+1)/float64(max(1, l.N))+1))
+		if seldom {
+			more = min(more, alikeLong-since)
+		}
 	}
 	b.Estimate, b.Low, b.High, b.MarginLow, b.MarginHigh = l.Mean, l.Low, l.High, -l.Margin, l.Margin
 	within := percentOf(l.Low, l.High)
