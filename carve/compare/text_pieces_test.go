@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +90,10 @@ func TestPiecesOfTextsThatVary(t *testing.T) {
 			}
 			return of(r, user, key, now)
 		}, "token", whittle.Undecided},
+		{"a token that is signed otherwise", func(r *rand.Rand, of pieceText, user, key int, now time.Time) string {
+			token := of(r, user, key, now)
+			return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","typ":"JWT"}`)) + token[strings.IndexByte(token, '.'):]
+		}, "token", whittle.Different},
 		{"a link to another object", func(r *rand.Rand, of pieceText, user, key int, now time.Time) string { return of(r, user, key+1, now) }, "link", whittle.Different},
 		{"another name", func(r *rand.Rand, of pieceText, user, key int, now time.Time) string { return of(r, user+1, key, now) }, "clock", whittle.Different},
 		{"one item more", func(r *rand.Rand, _ pieceText, user, key int, _ time.Time) string {

@@ -2,7 +2,6 @@ package form
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"time"
 
@@ -20,14 +19,14 @@ const (
 const aroundMost = 4 << 10
 
 // around hashes what of a text stays when what may vary in it is taken out: a link with a
-// signature, a path with an id, a sentence with a time, the claims of a token. What has
+// signature, a path with an id, a sentence with a time, the header and claims of a token. What has
 // digits, or turns from lower to upper case as no word does, may vary; where it is a value
 // of the request, which one it is stays, and of a time how far from now it is. 0: the text is
 // of a class that has no words.
 func around(class formClass, text []byte, request map[uint64]string, now time.Time) uint64 {
 	switch class {
 	case classJWT:
-		if text = claims(text); text == nil {
+		if text = claimsOf(text); text == nil {
 			return 0
 		}
 	case classText, classURL, classEmail:
@@ -102,23 +101,19 @@ func varies(token []byte) bool {
 	return len(token) > 40 || turnsOf(token) > 3 || bytes.ContainsAny(token, "0123456789")
 }
 
-// claims are those of a JWT as JSON, their names in order; nil: it has none.
-func claims(token []byte) []byte {
-	parts := bytes.Split(token, []byte("."))
-	if len(token) > aroundMost || len(parts) != 3 {
-		return nil
+// claimsOf are a JWT's header and claims as JSON, their names in order; nil: it has none.
+func claimsOf(token []byte) (list []byte) {
+	header, claims := tokenParts(token)
+	for _, part := range [][]byte{header, claims} {
+		var all map[string]any
+		if json.Unmarshal(part, &all) != nil {
+			return nil
+		}
+		b, err := json.Marshal(all)
+		if err != nil {
+			return nil
+		}
+		list = append(list, b...)
 	}
-	b, err := base64.RawURLEncoding.AppendDecode(nil, parts[1])
-	if err != nil {
-		return nil
-	}
-	var all map[string]any
-	if json.Unmarshal(b, &all) != nil {
-		return nil
-	}
-	b, err = json.Marshal(all)
-	if err != nil {
-		return nil
-	}
-	return b
+	return list
 }

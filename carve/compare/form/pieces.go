@@ -12,17 +12,17 @@ import (
 // piecesMost bounds the pieces of one text.
 const piecesMost = 24
 
-// Piece is a part of a text between two marks, or a claim of a token.
+// Piece is a part of a text between two marks, or a member of a token.
 type Piece struct{ Name, Text string }
 
 // Pieces are those of a text of which the monolith changes some and not others: a link with
-// a signature, a sentence with a time, the claims of a token, what base64 stands for. None of
+// a signature, a sentence with a time, the header and claims of a token, what base64 stands for. None of
 // a value of another class, or of one piece. Two texts have the same pieces only if what
 // stands between them is the same, which between says.
 func Pieces(text []byte) (list []Piece, between string) {
 	switch classify(text).class {
 	case classJWT:
-		return claimPieces(text)
+		return tokenPieces(text)
 	case classToken, classBase64, classBase64URL:
 		if text = decoded(text); text == nil {
 			return nil, ""
@@ -68,17 +68,33 @@ func textPieces(text []byte, belongs func(byte) bool) (list []Piece, between str
 	return list, string(marks)
 }
 
-// claimPieces are a token's claims, by name.
-func claimPieces(token []byte) (list []Piece, between string) {
+// tokenPieces are the members of a token's header and its claims, by name.
+func tokenPieces(token []byte) (list []Piece, between string) {
+	header, claims := tokenParts(token)
+	if list, between = memberPieces("claim ", claims); list == nil {
+		return nil, ""
+	}
+	of, names := memberPieces("header ", header)
+	if len(list)+len(of) > piecesMost {
+		return nil, ""
+	}
+	return append(of, list...), names + "\x00" + between
+}
+
+// tokenParts are the header and the claims of a JWT, as JSON; nil: it has none, or is too long.
+func tokenParts(token []byte) (header, claims []byte) {
 	parts := bytes.Split(token, []byte("."))
 	if len(token) > aroundMost || len(parts) != 3 {
-		return nil, ""
+		return nil, nil
 	}
-	b, err := base64.RawURLEncoding.AppendDecode(nil, parts[1])
-	if err != nil {
-		return nil, ""
+	for i, of := range []*[]byte{&header, &claims} {
+		b, err := base64.RawURLEncoding.AppendDecode(nil, parts[i])
+		if err != nil {
+			return nil, nil
+		}
+		*of = b
 	}
-	return memberPieces("claim ", b)
+	return header, claims
 }
 
 // memberPieces are the members of an object, by name.
