@@ -90,9 +90,16 @@ func (p pattern) match(path string, escaped bool) bool {
 	if !ok {
 		return false
 	}
+	taken := func(part string) bool {
+		plain, _ := url.PathUnescape(part)
+		return slices.ContainsFunc(strings.FieldsFunc(plain, func(c rune) bool { return c == '/' || c == '\\' }), func(s string) bool {
+			s, _, _ = strings.Cut(s, ";")
+			return s == "." || s == ".."
+		})
+	}
 	more := true
 	for _, s := range p.segments {
-		if !more {
+		if !more || s.wildcard && taken(strings.SplitN(rest, "/", 2)[0]) {
 			return false
 		}
 		var part string
@@ -107,7 +114,7 @@ func (p pattern) match(path string, escaped bool) bool {
 			return false
 		}
 	}
-	return more == p.multi
+	return more == p.multi && (!more || !taken(rest))
 }
 
 // TestIndexFindsWhatTryingEachFinds: whatever the rules, and whatever is asked for, the
@@ -141,7 +148,7 @@ func TestIndexFindsWhatTryingEachFinds(t *testing.T) {
 		for range 100 {
 			var path strings.Builder
 			for range 1 + rng.IntN(5) {
-				path.WriteString("/" + pick("a", "b", "c", "a%2Fb", "%61", "%C3%BC", "a%20b", "..", "", "%zz"))
+				path.WriteString("/" + pick("a", "b", "c", "a%2Fb", "%61", "%C3%BC", "a%20b", "..", "", "%zz", "%2e%2E", "a%2f..%2fb", "..;x", "..a"))
 			}
 			u, err := url.ParseRequestURI(path.String())
 			if err != nil {

@@ -10,7 +10,8 @@ import (
 
 // A pattern is a path pattern of net/http's ServeMux, split into segments. Unlike
 // ServeMux it never cleans or redirects, because the monolith must get each target as
-// it was sent. A path with "//" or ".." matches only a pattern that has them.
+// it was sent. A wildcard takes no segment that servers resolve (see resolved), so such
+// a path matches only a pattern that has it.
 type pattern struct {
 	segments []segment
 	// multi says that one or more further segments follow, of which the last
@@ -167,7 +168,9 @@ func (s *search) visit(x *index, rest string, more bool) {
 	}
 	here := x.ends
 	if more {
-		here = x.goesOn
+		if here = x.goesOn; len(here) > 0 && s.resolved(rest) {
+			here = nil
+		}
 	}
 	for _, r := range here {
 		if r.rank < s.found.rank && s.admits(r.entry) {
@@ -185,9 +188,33 @@ func (s *search) visit(x *index, rest string, more bool) {
 		}
 	}
 	s.visit(x.literal[part], rest, more)
-	if part != "" {
+	if part != "" && x.wildcard != nil && !hasDots(part) {
 		s.visit(x.wildcard, rest, more)
 	}
+}
+
+// resolved is hasDots for what may still be percent-encoded.
+func (s *search) resolved(rest string) bool {
+	if s.escaped {
+		plain, err := url.PathUnescape(rest)
+		return err == nil && hasDots(plain)
+	}
+	return hasDots(rest)
+}
+
+// hasDots reports whether a path has a segment "." or "..", also between slashes that
+// were encoded, between backslashes, or with a parameter ("..;x"). Some servers resolve
+// it to another path, and others do not.
+func hasDots(path string) bool {
+	if strings.IndexByte(path, '.') < 0 {
+		return false
+	}
+	for part := range strings.FieldsFuncSeq(path, func(c rune) bool { return c == '/' || c == '\\' }) {
+		if name, _, _ := strings.Cut(part, ";"); name == "." || name == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // patternOrder is the relation between the sets of requests that two rules match.

@@ -160,6 +160,17 @@ func TestNarrowestRouteWins(t *testing.T) {
 		{"GET", "/a/x/c", "", "GET /a/{x}/c"},
 		{"HEAD", "/a/x/c", "", "/a/"},
 		{"GET", "//a/b", "", ""},
+		{"GET", "/a/..", "", ""}, // a server may resolve it to another path
+		{"GET", "/a/%2e%2E", "", ""},
+		{"GET", "/a/.", "", ""},
+		{"GET", "/a/x/../b", "", ""},
+		{"GET", "/a/x/%2e%2e/b", "", ""},
+		{"GET", "/a/..%2fb", "", ""},
+		{"GET", "/a/x/..;y/b", "", ""},
+		{"GET", "/a/..%3By/b", "", ""},
+		{"GET", `/a/x\..\b`, "", ""},
+		{"GET", "/a/..x/...", "", "/a/"}, // these are names
+		{"GET", "/a/.x", "", "/a/{x}"},
 	} {
 		r := httptest.NewRequest(tc.method, "http://h/", http.NoBody)
 		if r.URL, err = url.ParseRequestURI(tc.target); err != nil {
