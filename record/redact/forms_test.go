@@ -27,6 +27,8 @@ func TestNoSecretInAnyFormIsLeft(t *testing.T) {
 	target := func(x string) held {
 		return held{request: whittle.Request{Method: "GET", Target: x}, response: whittle.Response{Header: whittle.Header{"Location": {"https://e.com" + x}}}}
 	}
+	form := func(x string) held { return body("application/x-www-form-urlencoded", x) }
+	text := func(x string) held { return body("text/plain", x) }
 	header := func(n, v string) held {
 		return held{request: whittle.Request{Header: whittle.Header{n: {v}}}, response: whittle.Response{Header: whittle.Header{n: {v}}}}
 	}
@@ -186,6 +188,58 @@ func TestNoSecretInAnyFormIsLeft(t *testing.T) {
 		{"gcs presigned", target("/b/k?X-Goog-Signature=" + s), s},
 		{"azure sas", target("/b/k?sv=2020&sig=" + s), s},
 		{"cloudfront", target("/b/k?Policy=x&Signature=" + s + "&Key-Pair-Id=A"), s},
+		{"json patch replace", body("application/json-patch+json", `[{"op":"replace","path":"/user/password","value":"`+s+`"}]`), s},
+		{"json patch value first", body("application/json-patch+json", `[{"value":"`+s+`","op":"add","path":"/apiKey"}]`), s},
+		{"json patch object", body("application/json-patch+json", `[{"op":"add","path":"/credentials","value":{"a":"`+s+`"}}]`), s},
+		{"json patch scim", inJSON(`{"schemas":["urn:x"],"Operations":[{"op":"replace","path":"password","value":"` + s + `"}]}`), s},
+		{"json patch test", body("application/json-patch+json", `[{"op":"test","path":"/a/b~1secret","value":"`+s+`"}]`), s},
+		{"odata", inJSON(`{"op":"replace","path":"/token","value":["` + s + `"]}`), s},
+		{"k8s secret json", inJSON(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"},"data":{"db":"` + b64(s) + `"}}`), b64(s)},
+		{"k8s secret stringData", inJSON(`{"kind":"Secret","stringData":{"conf":"` + s + `"}}`), s},
+		{"k8s secret list", inJSON(`{"kind":"List","items":[{"kind":"Secret","data":{"tls.key":"` + b64(s) + `"}}]}`), b64(s)},
+		{"k8s SecretList", inJSON(`{"kind":"SecretList","items":[{"metadata":{"name":"x"},"data":{"a":"` + b64(s) + `"}}]}`), b64(s)},
+		{"k8s secret yaml", body("application/yaml", "apiVersion: v1\nkind: Secret\ndata:\n  db: "+b64(s)+"\n"), b64(s)},
+		{"pgpass", text("db.example.com:5432:shop:bob:" + s + "\n"), s},
+		{"pgpass star", text("*:*:*:bob:" + s + "\n"), s},
+		{"htpasswd", text("bob:$apr1$zqXb7Kp2$mW9dLr4TzqXb7Kp2mW9dL/"), "mW9dLr4T"},
+		{"saml assertion xml", body("text/xml", `<ds:SignatureValue>`+s+`</ds:SignatureValue>`), s},
+		{"saml cert", body("text/xml", `<saml:AttributeValue Name="password">`+s+`</saml:AttributeValue>`), s},
+		{"oauth device_code", inJSON(`{"device_code":"` + s + `","user_code":"WDJB-MJHT"}`), s},
+		{"oauth user_code", inJSON(`{"user_code":"WDJB-MJHT","verification_uri":"x"}`), "WDJB-MJHT"},
+		{"oauth user_code uri", inJSON(`{"verification_uri_complete":"https://e.com/device?user_code=WDJB-MJHT"}`), "WDJB-MJHT"},
+		{"oauth device form", form("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&device_code=" + s), s},
+		{"oauth code json", inJSON(`{"grant_type":"authorization_code","code":"` + s + `"}`), s},
+		{"oauth code iss", target("/cb?code=" + s + "&iss=https://x"), s},
+		{"webhook hmac shopify", header("X-Shopify-Hmac-Sha256", s), s},
+		{"webhook query hmac", target("/hook?hmac=" + s), s},
+		{"totp seed json", inJSON(`{"totp_seed":"JBSWY3DPEHPK3PXP"}`), "JBSWY3DPEHPK3PXP"},
+		{"totp manual key", inJSON(`{"manualEntryKey":"JBSWY3DPEHPK3PXP"}`), "JBSWY3DPEHPK3PXP"},
+		{"db url oracle", text("jdbc:oracle:thin:bob/" + s + "@//h:1521/x"), s},
+		{"db dsn go mysql", text("bob:" + s + "@tcp(127.0.0.1:3306)/shop"), s},
+		{"azure kv", inJSON(`{"value":"` + s + `","id":"https://v.vault.azure.net/secrets/x/1"}`), s},
+		{"ansible", body("application/yaml", "ansible_become_pass: "+s+"\n"), s},
+		{"ansible ssh", body("application/yaml", "ansible_ssh_pass: "+s+"\n"), s},
+		{"ndjson second", body("application/x-ndjson", "{\"a\":1}\n{\"op\":\"replace\",\"path\":\"/password\",\"value\":\""+s+"\"}\n"), s},
+		{"base64 json pretty", inJSON(`{"p":"` + b64("{\n  \"password\": \""+s+"\"\n}") + `"}`), b64("{\n  \"password\": \"" + s + "\"\n}")[20:40]},
+		{"base64 json array", inJSON(`{"p":"` + b64("[{\"password\":\""+s+"\"}]") + `"}`), b64("[{\"password\":\"" + s + "\"}]")[20:36]},
+		{"amzn oidc data", header("X-Amzn-Oidc-Data", s), s},
+		{"amzn oidc identity", header("X-Amzn-Oidc-Identity", s), s},
+		{"x-ms-client-principal", header("X-Ms-Client-Principal", b64(`{"auth_typ":"aad","claims":[{"typ":"x","val":"`+s+`"}]}`)), b64(`{"auth_typ":"aad","claims":[{"typ":"x","val":"` + s + `"}]}`)[40:60]},
+		{"x-appwrite-key", header("X-Appwrite-Key", s), s},
+		{"dd-application-key", header("Dd-Application-Key", s), s},
+		{"x-honeycomb", header("X-Honeycomb-Team", s), s},
+		{"x-key", header("X-Key", s), s},
+		{"huggingface", text("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"), "KpmWdLrT"},
+		{"har authorization arr", inJSON(`{"headers":[["Authorization","` + s + `"]]}`), s},
+		{"entries pairs", inJSON(`[["password","` + s + `"],["x","y"]]`), s},
+		{"prop/val", inJSON(`[{"property":"password","to":"` + s + `"}]`), s},
+		{"audit diff", inJSON(`{"field":"password","from":"` + s + `","to":"x"}`), s},
+		{"audit old new", inJSON(`{"field":"password","old_value":"` + s + `"}`), s},
+		{"attr list", inJSON(`{"attributes":[{"id":"password","value":"` + s + `"}]}`), s},
+		{"label value", inJSON(`{"label":"Password","value":"` + s + `"}`), s},
+		{"type value", inJSON(`{"type":"password","value":"` + s + `"}`), s},
+		{"ldap attr", inJSON(`{"type":"replace","attribute":"userPassword","values":["` + s + `"]}`), s},
+		{"k8s secret data first", inJSON(`{"apiVersion":"v1","data":{"db":"` + b64(s) + `"},"kind":"Secret"}`), b64(s)},
 	} {
 		if left := leftOf(r, c.h); strings.Contains(left, c.gone) {
 			t.Errorf("%s: %s is left in %s", c.name, c.gone, left)

@@ -6,19 +6,25 @@ import "bytes"
 // passwords, so they are as secret as these: $2b$12$…, $6$…, $argon2id$v=19$….
 
 // hashes are their beginnings, each with the byte behind which its first digit stands.
-var hashes = [...]string{"$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$argon2d$", "$argon2i$", "$argon2id$"}
+var hashes = [...]string{"$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$apr1$", "$argon2d$", "$argon2i$", "$argon2id$"}
 
 // hashed looks for such a hash whose first digit is at i, and gives where it ended, 0 where
 // there is none.
 func (t *scan) hashed(i int) int {
 	const least = 28 // the shortest, of MD5, without its salt
 	b := t.src
-	if !t.w.r.credential || i == 0 || b[i-1] != '$' && b[i-1] != 'n' {
+	if !t.w.r.credential || i == 0 {
 		return 0
 	}
 	start := i - 1
-	if b[start] == 'n' {
+	switch b[start] {
+	case '$':
+	case 'n':
 		start = i - len("$argon")
+	case 'r':
+		start = i - len("$apr")
+	default:
+		return 0
 	}
 	if start < t.from {
 		return 0

@@ -21,7 +21,8 @@ var hostile = []string{
 	"password={", "password=[1,", `{"value":`, `{"value":1,"x":`, `[{"value":1,"n":{"value":[`, `"{\"`, `{"a":"`, "cookie:", "cookie: a\n", "a;b=", "/a@b.cd",
 	"pin:\n", "pin: a\n", " pin: a\n", "pin: a\n\n\n", "pin:\n ", "pin: |\n  a\n", "pin:\n- a\n", "- ", "- pin: a\n", "pin: 'a\n", "pin='\n", "pin='\npin=\"\n", "pin='a''\n", "pin: 'a b\npin: \"a b\n", "pin: ''\n", "pin: 'a'' b\n",
 	"pin: `a b\npin: \\'a b\n", "pin: a <\n", "<a>\n pin: a <\n", "\n pin: <", "name: a\n", "name: pin\nvalue: a\n", "name:", "\n\n", " ", "=      ", "pin:       ", "-----BEGIN ", "pin=-----BEGIN ", "pin: -----BEGIN \n", "pin:\n\n\n\n",
-	"eyJ+", "eyJhIjoi", "eyJ/eyJ=", "--", "--pin ", "--pin a1b2c3d4 ", "--pin 'a ", "--pin --", "pin=>", `"pin"=>`, "[pin] => ", `"""`, `pin="""`, "<string name=pin>", "<string name=pin>a</", "<item name=pin", "/pin/a1", "1234567890123456:", "s.", "AAAA", "YC", "FwoGZXIvYXdz",
+	"eyJ+", "eyJhIjoi", "eyJ/eyJ=", "--", "--pin ", "--pin a1b2c3d4 ", "--pin 'a ", "--pin --", "pin=>", `"pin"=>`, "[pin] => ", `"""`, `pin="""`, "<string name=pin>", "<string name=pin>a</", "<item name=pin", "/pin/a1", "1234567890123456:", "s.", "AAAA",
+	`{"apiVersion":1,"data":`, `{"apiVersion":1,"data":[1],`, "data: a\n", "a:10:b:c:d\n", "a:10:", "a:10:b:c:", "a@//", "a:b@tcp(", "ewo", `["pin","a`, "[[", `[["pin",`, "YC", "FwoGZXIvYXdz",
 }
 
 // Twice the text may take twice the reading: what a client or a service sends

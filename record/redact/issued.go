@@ -201,7 +201,7 @@ var issuers = []struct {
 
 	// messages, mail, models
 	{escaped, 60, short, "AAAAAAAAAAAAAAAAAAAAA"}, // X
-	{letters, 20, mixed, "hf_"},
+	{letters, 30, none, "hf_"},
 	{letters, 24, mixed, "r8_ gsk_ xai- pplx-"},
 	{letters, 40, mixed, "EAAB EAAC EAAG IGQV"},
 	{url64, 8, digit, "xoxa- xoxb- xoxc- xoxe- xoxo- xoxp- xoxr- xoxs-"},

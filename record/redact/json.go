@@ -23,6 +23,8 @@ type rewriter struct {
 	from  int // src before it is in out
 	s     jsonscan.Scanner
 	inner int // how many strings of JSON this text lies in
+	// within says that the value in hand is a list's.
+	within bool
 	// trail is where the reader stands; kept only where the rules have paths.
 	trail []jsonpath.Element
 }
@@ -141,6 +143,7 @@ func (j *rewriter) number(secret bool) {
 }
 
 func (j *rewriter) array(secret bool) {
+	called := false // in a list of pairs, by the first of this pair
 	for n := 0; ; n++ {
 		kind := j.s.Next()
 		if kind == jsonscan.End || kind == jsonscan.None {
@@ -151,9 +154,29 @@ func (j *rewriter) array(secret bool) {
 			j.trail = append(j.trail, jsonpath.Element{Index: n})
 			at = secret || jsonpath.AnyMatches(j.w.r.paths, j.trail)
 		}
-		j.token(kind, at)
+		if n == 0 && kind == jsonscan.String && j.within {
+			called = j.w.secretPath(j.plain()) && isPair(j.src, j.s.End())
+		}
+		within := j.within
+		j.within = true
+		j.token(kind, at || called && n == 1)
+		j.within = within
 		j.popTrail()
 	}
+}
+
+// isPair reports whether after a list's first value, which ends at i, one text follows and
+// then its end, as in ["password", "hunter2"].
+func isPair(b []byte, i int) bool {
+	if i = jsonscan.Space(b, i); i >= len(b) || b[i] != ',' {
+		return false
+	}
+	var s jsonscan.Scanner
+	if s.Reset(b, jsonscan.Space(b, i+1), 0); s.Next() != jsonscan.String {
+		return false
+	}
+	i = jsonscan.Space(b, s.End())
+	return i < len(b) && b[i] == ']'
 }
 
 func (j *rewriter) popTrail() {
@@ -166,14 +189,31 @@ func (j *rewriter) popTrail() {
 // "x"} what is called by another member is secret too; see paired.
 func (j *rewriter) object(secret bool) {
 	called := paired{}
+	within := j.within
+	defer func() { j.within = within }()
 	for j.s.Next() == jsonscan.Key {
+		j.within = false
 		name, at := j.key(secret)
 		role, kind := roleOf(name), j.s.Next()
 		if role == roleValue && !at && kind != jsonscan.None && called.value(j, j.s.Start()) {
 			at = true
 		}
-		if role == roleName && kind == jsonscan.String {
-			called.secret = called.secret || j.w.secretPath(j.plain())
+		switch string(name) {
+		case "data", "stringData", "items":
+			at = at || kind != jsonscan.None && called.ofSecret(j, j.s.Start(), string(name))
+		case "apiVersion":
+			called.api = true
+		case "kind":
+			if kind == jsonscan.String {
+				called.kind = string(j.s.Inside())
+			}
+		case "grant_type":
+			called.grant = true
+		case "code":
+			at = at || called.grant && !j.w.r.kept["code"]
+		}
+		if (role == roleName || role == roleKind) && kind == jsonscan.String {
+			called.secret = called.secret || j.w.calls(j.plain(), role)
 		}
 		j.token(kind, at)
 		j.popTrail()

@@ -54,7 +54,7 @@ func (t *scan) tag(i int) int {
 }
 
 // holders are elements whose text is the value of what an attribute names.
-var holders = set("textarea", "property", "entry", "param", "parameter", "setting", "string", "field", "item", "attribute")
+var holders = set("textarea", "property", "entry", "param", "parameter", "setting", "string", "field", "item", "attribute", "saml:attributevalue")
 
 // content replaces the text of such an element, where it has nothing but text: the tag
 // ends at shut.

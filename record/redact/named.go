@@ -23,6 +23,9 @@ func (t *scan) named(i, n int) int {
 		}
 		return t.valueAfter(i+len("=>"), false)
 	}
+	if !secret && colon && t.lines && (string(name) == "data" || string(name) == "stringData") {
+		secret = t.isSecret()
+	}
 	header := colon && secret && isHeader(t.w, name)
 	if t.lines && colon && (secret || roleOf(name) != roleNone) {
 		if of, ok := t.lineOf(at); ok && (secret || t.paired(name, of, i)) {
@@ -33,6 +36,15 @@ func (t *scan) named(i, n int) int {
 		return 0
 	}
 	return t.valueAfter(i+n, header)
+}
+
+// isSecret reports whether a text has a Kubernetes Secret in YAML.
+func (t *scan) isSecret() bool {
+	if !t.kindKnown {
+		t.kindKnown, t.secretKind = true, bytes.Contains(t.src, []byte("kind: Secret"))
+		t.w.looked += len(t.src)
+	}
+	return t.secretKind
 }
 
 // isEntry reports whether the arrow at i stands between name and value, as Ruby and PHP

@@ -17,6 +17,8 @@ var exactNames = set(
 	"ssn", "nationalid", "taxid", "passport", "passportno", "passportnumber", "driverslicense",
 	"iban", "bban", "accountnumber", "accountno", "bankaccount", "routingnumber", "sortcode",
 	"jwt", "nonce", "otpcode", "sig", "signature", "tokens", "cookie", "cookies", "setcookie",
+	"hmac", "devicecode", "usercode", "signaturevalue", "totpseed", "manualentrykey", "xkey",
+	"xamznoidcdata", "xamznoidcidentity", "xmsclientprincipal", "xhoneycombteam", "xappwritekey",
 	"xhubsignature256", "senha", "xforwardedclientcert", "pem", "mnemonic", "passkey",
 )
 
@@ -27,11 +29,12 @@ var secretParts = []string{
 	"sessionid", "sessionkey", "csrf", "xsrf", "bearertoken",
 	"recoverycode", "recoverykey", "recoveryphrase", "seedphrase", "backupcode", "verificationcode", "verifycode", "confirmationcode", "activationcode",
 	"resetcode", "twofactorcode", "2facode", "smscode", "onetimecode", "logincode", "accountkey", "connectionstring", "securityanswer", "magiclink",
-	"authkey", "authcode", "subscriptionkey", "functionskey", "masterkey", "sharedkey", "signingkey", "codeverifier", "samlresponse",
+	"authkey", "authcode", "subscriptionkey", "functionskey", "applicationkey", "masterkey", "sharedkey", "signingkey", "codeverifier", "samlresponse",
 }
 
 // secretEnds make any name secret that ends with one of them.
-var secretEnds = []string{"token", "pwd", "jwt", "iban", "cvv", "ssn", "otp", "signature", "assertion"}
+var secretEnds = []string{"token", "pwd", "jwt", "iban", "cvv", "ssn", "otp", "signature", "assertion", "hmacsha256",
+	"dbpass", "sshpass", "becomepass", "userpass", "rootpass", "adminpass", "smtppass", "mailpass", "keypass", "storepass"}
 
 func set(names ...string) map[string]bool {
 	m := make(map[string]bool, len(names))

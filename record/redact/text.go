@@ -26,6 +26,9 @@ func (w *work) text(b []byte, depth int, lines bool) ([]byte, bool) {
 		}
 	}
 	t := scan{w: w, src: b, depth: depth, lines: lines}
+	if c := b[0]; (c == 'e' || c == 'W') && beginsJSON(b) {
+		t.encodedJSON(0)
+	}
 	out, changed := t.run()
 	return out, changed || found
 }
@@ -69,6 +72,8 @@ type scan struct {
 	// undotted is where a run ends in which no JWT begins, so that it is not
 	// read again from each of its bytes.
 	undotted int
+	// secretKind says that the text has a Kubernetes Secret, once kindKnown is set.
+	kindKnown, secretKind bool
 	// decoded is where a run of base64 ends that has been decoded, in vain or not.
 	decoded int
 }
@@ -90,6 +95,9 @@ func (t *scan) run() ([]byte, bool) {
 		case c == ':':
 			if next = t.login(i); next == 0 {
 				next = t.named(i, 1)
+			}
+			if next == 0 && t.lines {
+				next = t.pgpass(i)
 			}
 		case c == 'J':
 			next = t.jwt(i)
@@ -164,6 +172,9 @@ func (t *scan) number(i int) int {
 func (t *scan) escaped(i int) int {
 	rest := t.src[i:]
 	if n := atSign(rest); n > 0 {
+		if start := t.driver(i); start > 0 {
+			return t.replace(start, i)
+		}
 		if !t.w.r.email {
 			return i + n
 		}
@@ -193,6 +204,16 @@ func (t *scan) jwt(i int) int {
 		return end
 	}
 	return t.encodedJSON(i - 2)
+}
+
+// beginsJSON reports whether a text begins as JSON does in base64 that encodedJSON is not
+// led to by its "J": {" after a line's end or a space, or a list.
+func beginsJSON(b []byte) bool {
+	switch string(b[:min(len(b), 3)]) {
+	case "ewo", "ew0", "eyA", "W3s", "Wwo", "WyJ":
+		return true
+	}
+	return false
 }
 
 // encodedJSON looks for JSON in base64, which begins with "eyJ" where its first byte

@@ -142,7 +142,7 @@ func (w *work) form(s []byte) ([]byte, bool) {
 // between them.
 func (w *work) fields(s []byte) (_ []byte, changed bool) {
 	var out []byte
-	oauth := bytes.Contains(s, []byte("state=")) || bytes.Contains(s, []byte("grant_type="))
+	oauth := bytes.Contains(s, []byte("state=")) || bytes.Contains(s, []byte("grant_type=")) || bytes.Contains(s, []byte("iss=http"))
 	for rest := s; ; {
 		pair, after, more := bytes.Cut(rest, []byte("&"))
 		redacted, c := w.pair(pair, oauth)
