@@ -136,15 +136,20 @@ func (v *newVerb) next(screen *cmdline.Screen, p *scaffold.Project) {
 		users = "a request of each method, made up"
 	}
 	screen.Heading("Next")
-	for _, step := range []struct{ do, why string }{
-		{"cd " + v.To + " && make run", "the service; the monolith responds through it"},
+	steps := []struct{ do, why string }{
+		{"cd " + v.To + " && make run", "the service; " + v.Monolith + " responds through it"},
 		{"whittle run -c " + filepath.Join(v.To, "whittle.yaml"), "the gateway on 127.0.0.1:8080, in another terminal"},
 		{"whittle load " + filepath.Join(v.To, "load.yaml"), users},
 		{"include: " + filepath.Join(v.To, "routes.yaml"), "in the config of a gateway that you have already"},
 		{filepath.Join(v.To, "CONTRACT.md"), "the guesses, to be read"},
 		{filepath.Join(v.To, "internal", "service"), "a file for each method, for its own logic"},
-	} {
-		screen.Say("%-40s %s", step.do, step.why)
+	}
+	width := 0
+	for _, step := range steps {
+		width = max(width, len(step.do))
+	}
+	for _, step := range steps {
+		screen.Say("%-*s  %s", width, step.do, step.why)
 	}
 	for i := range p.Contract.Methods {
 		if m := &p.Contract.Methods[i]; !m.Safe {

@@ -35,7 +35,7 @@ func read(name string, data []byte, files func(path string) ([]byte, error)) (c 
 	defer whittle.Caught(&err)
 	r := &reader{
 		root: parse(data, ""), name: name, files: files, bytes: len(data), docs: map[string]*node{},
-		c: &contract.Contract{}, taken: map[string]bool{}, byRef: map[string]string{},
+		c: &contract.Contract{}, taken: map[string]bool{}, byRef: map[string]string{}, open: map[string]bool{},
 		enums: map[string]string{}, presence: map[string]map[string]presence{},
 	}
 	r.read()
@@ -55,6 +55,8 @@ type reader struct {
 	// byRef are the messages by the $ref that they come from, enums the enums
 	// by their words.
 	byRef map[string]string
+	// open are the $refs that are being read and are no message yet.
+	open  map[string]bool
 	enums map[string]string
 	// presence is how members of messages may be missing.
 	presence    map[string]map[string]presence

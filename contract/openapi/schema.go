@@ -123,6 +123,13 @@ func (r *reader) schema(s *node, hint, above string, depth int) reading {
 	if name := r.byRef[ref]; ref != "" && name != "" {
 		return reading{field: contract.Field{Type: contract.MessageType, Ref: name}, nullable: nullable(n) || nullable(s)}
 	}
+	if ref != "" {
+		if r.open[ref] { // an array of itself: no message stands between
+			return reading{field: contract.Field{Type: contract.Value}}
+		}
+		r.open[ref] = true
+		defer delete(r.open, ref)
+	}
 	out := r.resolved(n, ref, hint, above, depth)
 	out.nullable = out.nullable || nullable(n) || nullable(s)
 	if out.field.Doc == "" && out.field.Type != contract.MessageType {

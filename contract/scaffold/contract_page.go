@@ -50,7 +50,11 @@ func (v *view) methodPage(b *strings.Builder, m *method) {
 	}
 	failures := slices.SortedFunc(slices.Values(m.Failures), func(a, b contract.Failure) int { return cmp.Compare(a.Status, b.Status) })
 	for _, f := range failures {
-		fmt.Fprintf(b, "| failure | %d %s, in %s; it comes back word for word |\n", f.Status, cell(f.ContentType), contract.Count(f.Count, "exchange"))
+		of := strings.TrimSpace(fmt.Sprint(f.Status, " ", cell(f.ContentType)))
+		if f.Count > 0 { // those of a document were not counted
+			of += ", in " + contract.Count(f.Count, "exchange")
+		}
+		fmt.Fprintf(b, "| failure | %s; it comes back word for word |\n", of)
 	}
 	guesses(b, m.Guesses)
 }

@@ -49,7 +49,11 @@ func Say(screen *cmdline.Screen, c *contract.Contract, source *Source) {
 		}
 		screen.Say("%s %s  (%s)", screen.Bold(m.Name), m.Endpoint(), seen)
 		for _, f := range m.Failures {
-			screen.Say("  %d %s: %s, passed on word for word", f.Status, f.ContentType, contract.Count(f.Count, "time"))
+			said := "passed on word for word"
+			if f.Count > 0 { // those of a document were not counted
+				said = contract.Count(f.Count, "time") + ", " + said
+			}
+			screen.Say("  %s: %s", strings.TrimSpace(fmt.Sprint(f.Status, " ", f.ContentType)), said)
 		}
 		for _, g := range m.Guesses {
 			sayGuess(screen, g)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/cmdline"
 	"whittle/contract/infer"
 )
 
@@ -57,5 +58,26 @@ func TestADocumentOfTooMuchIsTakenInParts(t *testing.T) {
 	}
 	if err := read("GET /a7", "GET /a250"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFailuresOfADocument were never counted, and need no content type.
+func TestFailuresOfADocument(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "document.yaml")
+	if err := os.WriteFile(path, []byte("openapi: 3.0.0\npaths:\n  /a: {get: {responses: {'204': {description: none}, '409': {description: no}}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(path, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Contract(t.Context(), nil, infer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	Say(cmdline.NewScreen(cmdline.Streams{Out: &out, Err: &out}), c, s)
+	if !strings.Contains(out.String(), "    409: passed on word for word\n") {
+		t.Errorf("it says\n%s", out.String())
 	}
 }
