@@ -81,6 +81,25 @@ func (r *reader) guess(path, chosen, against, evidence string) {
 	*list = append(*list, g)
 }
 
+// otherForm says what a document is that is no OpenAPI document, by a member that
+// such documents have at their root.
+func otherForm(root *node) string {
+	for _, f := range [...]struct{ member, says string }{
+		{"asyncapi", "is an AsyncAPI document"},
+		{"arazzo", "is an Arazzo document"},
+		{"overlay", "is an overlay of an OpenAPI document"},
+		{"swaggerVersion", "is a Swagger 1.2 document"},
+		{"__schema", "is a GraphQL schema"},
+		{"item", "is a Postman collection"},
+		{"$schema", "is a JSON Schema"},
+	} {
+		if root.get(f.member) != nil {
+			return f.says
+		}
+	}
+	return "has no member openapi or swagger"
+}
+
 func (r *reader) read() {
 	switch v := r.root.str("openapi"); {
 	case strings.HasPrefix(v, "3.0"), strings.HasPrefix(v, "3.1"):
@@ -89,6 +108,8 @@ func (r *reader) read() {
 	case r.root.str("swagger") != "":
 		panic(whittle.Errorf(whittle.Unsupported, "%s: it is Swagger %s, and not 2.0 or OpenAPI 3", r.root.at, r.root.str("swagger")).
 			WithHint("convert it to OpenAPI 3 first"))
+	case v == "":
+		panic(invalid(r.root.at, "it %s, and OpenAPI 3.0 and 3.1 and Swagger 2.0 are read", otherForm(r.root)))
 	default:
 		panic(invalid(r.root.at, "openapi is %q, and 3.0, 3.1 and Swagger 2.0 are read", v))
 	}

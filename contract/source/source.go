@@ -4,6 +4,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,6 +65,9 @@ func Open(path, protoPath string, routes []string) (*Source, error) {
 				WithHint("rename it to .har")
 		}
 		return s, err
+	case !st.IsDir() && ext != ".har":
+		return nil, whittle.Errorf(whittle.Unsupported, "open source: %s is %s", path, cmp.Or(otherForms[ext], "of no form that is known")).
+			WithHint("whittle new takes a folder that whittle record wrote, a .har file, an OpenAPI document (.yaml, .json) or a .proto file")
 	case ext == ".har":
 		s.har = true
 		// What browsers save is not redacted; a recorded log is.
@@ -73,6 +77,13 @@ func Open(path, protoPath string, routes []string) (*Source, error) {
 	}
 	s.log, err = replay.OpenLog(path)
 	return s, err
+}
+
+// otherForms are descriptions of services that are not read, by their file's
+// extension.
+var otherForms = map[string]string{
+	".graphql": "a GraphQL schema", ".gql": "a GraphQL schema", ".graphqls": "a GraphQL schema", ".raml": "a RAML document",
+	".wsdl": "a WSDL document", ".apib": "an API Blueprint", ".thrift": "a Thrift file", ".avsc": "an Avro schema", ".jmx": "a JMeter plan",
 }
 
 // isArchive reports whether JSON is an HTTP Archive, whose one member is its log.

@@ -37,6 +37,34 @@ func TestArchivesAreNotDocuments(t *testing.T) {
 	}
 }
 
+// TestOtherForms are refused by their name.
+func TestOtherForms(t *testing.T) {
+	for file, tc := range map[string]struct{ text, says string }{
+		"events.yaml":    {"asyncapi: 2.6.0\nchannels: {}\n", "is an AsyncAPI document"},
+		"changes.yaml":   {"overlay: 1.0.0\nactions: []\n", "is an overlay"},
+		"calls.json":     {`{"info": {"_postman_id": "x"}, "item": []}`, "is a Postman collection"},
+		"answer.json":    {`{"__schema": {"types": []}}`, "is a GraphQL schema"},
+		"user.json":      {`{"$schema": "http://json-schema.org/draft-07/schema#"}`, "is a JSON Schema"},
+		"api.yaml":       {"#%RAML 1.0\ntitle: x\n", "has no member openapi or swagger"},
+		"schema.graphql": {"type Query { a: Int }\n", "is a GraphQL schema"},
+		"notes.txt":      {"hello", "is of no form that is known"},
+	} {
+		t.Run(file, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), file)
+			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(path, "", nil)
+			if err == nil {
+				_, err = s.Contract(t.Context(), nil, infer.Options{})
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestADocumentOfTooMuchIsTakenInParts(t *testing.T) {
 	doc := "openapi: 3.0.0\npaths:\n"
 	for i := range maxEndpoints + 1 {
