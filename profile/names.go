@@ -44,10 +44,44 @@ func matchEndpoint(endpoint, name string) (named int, ok bool) {
 	if len(at) > 1 {
 		at = strings.TrimSuffix(at, "/")
 	}
+	return matchOptional(path, strings.Split(at, "/"), maxOptional)
+}
+
+// maxOptional bounds the groups of a path that may be left out.
+const maxOptional = 6
+
+// matchOptional compares a router's path with the parts of a request's, with and without
+// each group of it that may be left out, as Express 5 writes them: "/search{/:kind}".
+func matchOptional(path string, parts []string, groups int) (named int, ok bool) {
+	if before, inner, after, found := cutGroup(path); found && groups > 0 {
+		without, some := matchOptional(before+after, parts, groups-1)
+		if named, ok = matchOptional(before+inner+after, parts, groups-1); ok {
+			return named, true
+		}
+		return without, some
+	}
 	if len(path) > 1 {
 		path = strings.TrimSuffix(path, "/")
 	}
-	return matchPath(strings.Split(path, "/"), strings.Split(at, "/"))
+	return matchPath(strings.Split(path, "/"), parts)
+}
+
+// cutGroup cuts the first group of a path that begins with a slash out of its braces.
+func cutGroup(path string) (before, inner, after string, found bool) {
+	before, rest, found := strings.Cut(path, "{/")
+	open := 1
+	for i := 0; i < len(rest) && found; i++ {
+		switch rest[i] {
+		case '{':
+			open++
+		case '}':
+			open--
+		}
+		if open == 0 {
+			return before, "/" + rest[:i], rest[i+1:], true
+		}
+	}
+	return path, "", "", false
 }
 
 func sameMethod(method, asked string) bool {
@@ -85,7 +119,7 @@ func cutMethod(name string) (method, path string) {
 		return "", name
 	}
 	method, path, _ = strings.Cut(name, " ")
-	if !strings.HasPrefix(path, "/") || strings.ToUpper(method) != method {
+	if !strings.HasPrefix(strings.TrimPrefix(path, "{"), "/") || strings.ToUpper(method) != method {
 		return "", ""
 	}
 	return method, path
@@ -123,10 +157,10 @@ func isOptional(part string) bool {
 }
 
 // takesRest knows a part that stands for all that follows: "*", "*path", "{*path}",
-// "{path*}", "{path...}", ":path*", "(.*)".
+// "{path*}", "{path*2}", "{path...}", "{path:.*}", "{path:.+}", ":path*", ":path{.+}", "(.*)".
 func takesRest(part string) bool {
 	return part != "" && part[0] == '*' || part == "(.*)" || isOpen(part) && (strings.HasPrefix(part, "{*") || strings.HasSuffix(part, "...}") ||
-		strings.HasSuffix(part, "*}") || strings.HasSuffix(part, "*") || strings.HasSuffix(part, ":.*}"))
+		strings.HasSuffix(strings.TrimRight(part, "0123456789}"), "*") || strings.HasSuffix(part, ":.+}") || strings.Contains(part, "{.+"))
 }
 
 // isPattern compares a part such as "report-:id.csv", or "{a}.{b}", with a request's.

@@ -15,7 +15,7 @@
   const is = x => x !== null && (typeof x === 'object' || typeof x === 'function');
   const join = (prefix, path) => {
     if (!prefix || prefix === '/') return path || '/';
-    return path === '/' || !path ? prefix : prefix.replace(/\/$/, '') + (path[0] === '/' ? path : '/' + path);
+    return path === '/' || !path ? prefix : prefix.replace(/\/$/, '') + (/^\{?\//.test(path) ? path : '/' + path);
   };
   const add = (methods, prefix, path, handlers) => {
     for (const one of Array.isArray(path) ? path : [path]) {

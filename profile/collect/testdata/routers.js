@@ -27,7 +27,7 @@ const get = (path, handle) => ({ ...layer(path, handle), route: { path, stack: [
 const done = (req, res) => res.end('x');
 const listener = new Core([['get', '/items/{id}', (req, res) => done(req, res)], ['post', '/items', (req, res) => done(req, res)]])._createListener();
 const app = routerOf(
-  layer('/v1/tenants/:tenant', routerOf(layer('/users/:user', routerOf(get('/list', (req, res) => done(req, res)), get('/:item', (req, res) => done(req, res)))))),
+  layer('/v1/tenants/:tenant', routerOf(layer('/users/:user', routerOf(get('/list', (req, res) => done(req, res)), get('/:item', (req, res) => done(req, res)), get('{/:lang}/tags', (req, res) => done(req, res)))))),
 );
 const polka = (handlers, apps) => {
   const one = { handlers, apps, bwares: {}, find() {}, handler(req, res) { this.find(); done(req, res); } };
