@@ -119,7 +119,7 @@ func ownOn(p *profile.Profile, s *profile.Sample) iter.Seq[int32] {
 // infer gives endpoints to samples that have none: to those of a function of the
 // service's own that ran only while requests of one endpoint were under way, so often
 // that chance does not explain it, the outermost such one; and to V8's collector where those
-// of one endpoint alone were.
+// of one endpoint alone were, or still were of the one for which its thread worked before.
 func (f *flights) infer(p *profile.Profile) {
 	if len(f.times) == 0 {
 		return
@@ -153,24 +153,38 @@ func (f *flights) infer(p *profile.Profile) {
 	for function, all := range always {
 		of[function] = f.only(all, seen[function], often)
 	}
+	last := &profile.Sample{}
 	for i := range p.Samples {
 		s := &p.Samples[i]
-		if s.Endpoint != "" {
-			continue
+		if s.Endpoint == "" {
+			s.Endpoint = f.inferred(p, s, under[i], of)
 		}
-		own := int32(-1)
-		for own = range ownOn(p, s) {
-			if s.Endpoint = of[own]; s.Endpoint != "" {
-				break
-			}
+		if s.Endpoint == "" && s.Thread == last.Thread && p.CategoryOf(s) == profile.Collecting && f.isUnder(last.Endpoint, under[i]) {
+			s.Endpoint = last.Endpoint
 		}
-		if own >= 0 {
-			continue
-		}
-		if u := under[i]; p.CategoryOf(s) == profile.Collecting && u != 0 && u&(u-1) == 0 {
-			s.Endpoint = f.first(u)
+		last = s
+	}
+}
+
+// inferred is the endpoint of a sample by its own functions or, of V8's collector, by what
+// was under way. "": it is not known.
+func (f *flights) inferred(p *profile.Profile, s *profile.Sample, under uint64, of map[int32]string) string {
+	own := int32(-1)
+	for own = range ownOn(p, s) {
+		if of[own] != "" {
+			return of[own]
 		}
 	}
+	if own < 0 && p.CategoryOf(s) == profile.Collecting && under != 0 && under&(under-1) == 0 {
+		return f.first(under)
+	}
+	return ""
+}
+
+// isUnder reports whether an endpoint is one of those that were under way.
+func (f *flights) isUnder(endpoint string, under uint64) bool {
+	e := slices.Index(f.names, endpoint)
+	return e >= 0 && e < 64 && under&(1<<e) != 0
 }
 
 // only gives the one endpoint of some that chance does not explain. "": there is none, or

@@ -77,9 +77,9 @@ func TestAFunctionIsInferredOnlyBeyondChance(t *testing.T) {
 
 // Over a hundred requests of which one in ten is a's, load runs for a's, and cron for
 // nobody's; so they do where one function of the service's own calls both, as the server of
-// a bundle.
+// a bundle. A worker's collector works for whoever it interrupts, while that is under way.
 func TestAFunctionIsInferred(t *testing.T) {
-	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Functions: []profile.Function{{Name: "load", Owner: profile.Own}, {Name: "cron", Owner: profile.Own}, {Name: "serve", Owner: profile.Own}}}
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Functions: []profile.Function{{Name: "load", Owner: profile.Own}, {Name: "cron", Owner: profile.Own}, {Name: "serve", Owner: profile.Own}, {Name: "(garbage collector)", Owner: profile.System, Category: profile.Collecting}}}
 	var events []string
 	for i := range 100 {
 		name := "b"
@@ -92,14 +92,28 @@ func TestAFunctionIsInferred(t *testing.T) {
 		}
 		events = append(events, "start "+name, "end", "", "over "+name)
 	}
-	p.Duration = time.Duration(len(events)) * time.Millisecond
-	for _, below := range [][]profile.Frame{nil, {{Function: 2}}} {
-		for i := range p.Samples {
-			p.Samples[i].Stack, p.Samples[i].Endpoint = append(p.Samples[i].Stack[:1:1], below...), ""
+	for i, f := range []int32{-1, -1, 0, 3, -1, 3, -1, 1, 3} { // at each of the last events
+		if f >= 0 {
+			p.Samples = append(p.Samples, profile.Sample{Stack: []profile.Frame{{Function: f}}, Value: 1, At: time.Duration(len(events)+i)*time.Millisecond + 1})
 		}
+	}
+	events = append(events, "start a", "start b", "", "", "over a", "over b", "start a", "start b", "")
+	collector := []string{"a", "", ""} // then a is over, and then cron's is nobody's
+	p.Duration = time.Duration(len(events)) * time.Millisecond
+	for thread, below := range [][]profile.Frame{nil, {{Function: 2}}} {
+		for i := range p.Samples {
+			s := &p.Samples[i]
+			if s.Thread, s.Endpoint = int32(thread), ""; s.Stack[0].Function != 3 {
+				s.Stack = append(s.Stack[:1:1], below...)
+			}
+		}
+		seen := 0
 		timeline([]string{"a", "b"}, events...).flights(same).infer(p)
 		for _, s := range p.Samples {
 			want := map[int32]string{0: "a", 1: ""}[s.Stack[0].Function]
+			if s.Stack[0].Function == 3 {
+				want, seen = collector[seen], seen+1
+			}
 			if s.Endpoint != want {
 				t.Errorf("%s at %s is of %q, want %q", p.Functions[s.Stack[0].Function].Name, s.At, s.Endpoint, want)
 			}
