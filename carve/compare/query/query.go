@@ -134,6 +134,9 @@ func (g *Guard) lacks(r *whittle.QueryReading, serving bool) string {
 	switch {
 	case r.Missing != "":
 		return r.Missing
+	case g.last.Sub(r.At) > 2*g.cfg.Every: // it may have been wrong for a moment only
+		g.last = r.At
+		return "the server's clock went back"
 	case !r.At.After(g.last):
 		return "the server has no newer figures"
 	}

@@ -194,6 +194,19 @@ func TestNoData(t *testing.T) {
 			}
 		}
 	}
+	ahead := New(test(), 0.01)
+	for i, why := range []string{"", "the server's clock went back", "", "the server has no newer figures"} {
+		at := simtest.Start.Add(time.Duration(i) * 15 * time.Second)
+		switch i {
+		case 0:
+			at = at.Add(time.Hour) // the server's clock is wrong for once
+		case 3:
+			at = at.Add(-15 * time.Second)
+		}
+		if ahead.Take(whittle.QueryReading{At: at}, 100); ahead.Why != why {
+			t.Errorf("reading %d: %q, want %q", i, ahead.Why, why)
+		}
+	}
 	g := New(test(), 0.01)
 	g.Take(whittle.QueryReading{At: simtest.Start, NoBad: true, Bad: whittle.SideValues{NoCandidate: true}, Total: whittle.SideValues{NoCandidate: true}}, 0)
 	if s := g.Meter().Summary; !strings.HasSuffix(s, "; no series of bad events was ever there, so they count as 0: is the query right?") {
