@@ -184,6 +184,7 @@ var realTexts = []causeCase{
 	{"an amount in a text", "trailing zeros are left out", []string{"You owe 1.50 EUR.", "You owe 1.5 EUR.", "You owe 20.00 EUR.", "You owe 20 EUR.", "You owe 7.10 EUR.", "You owe 7.1 EUR."}},
 	{"a time in a text", "shifted by +2 h", []string{"at 2024-07-07T10:00:00Z, by A", "at 2024-07-07T12:00:00Z, by A", "at 2024-07-08T11:30:00Z, by B", "at 2024-07-08T13:30:00Z, by B", "at 2024-07-09T23:00:00Z", "at 2024-07-10T01:00:00Z"}},
 	{"double UTF-8 in a page", "read as Latin-1", []string{"Grüße", "GrÃ¼ÃŸe", "Öl", "Ã–l", "für", "fÃ¼r"}},
+	{"no body", "", []string{"<a href=a>Found</a>", "", "<a href=b>Found</a>", "", "<a href=c>Found</a>", ""}},
 	{"other sentences", "", []string{"The order was sent.", "Your order is on its way", "Not found.", "No such order", "Try later.", "Please wait"}},
 	{"an unrelated number", "", []string{"You owe 1.50 EUR.", "You owe 2.75 EUR.", "You owe 20.00 EUR.", "You owe 11 EUR.", "You owe 7.10 EUR.", "You owe 9.3 EUR."}},
 }

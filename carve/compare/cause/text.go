@@ -119,11 +119,11 @@ func twiceUTF8(s string) string {
 	return out
 }
 
-// latin1 is a text in Latin-1; empty where it cannot be, or is UTF-8 as well.
+// latin1 is a text in Latin-1; the text itself where it cannot be, or is UTF-8 as well.
 func latin1(s string) string {
 	out, err := charmap.Windows1252.NewEncoder().String(s)
 	if err != nil || !utf8.ValidString(s) || utf8.ValidString(out) {
-		return ""
+		return s
 	}
 	return out
 }
@@ -145,7 +145,7 @@ func asciiJSON(s string) string {
 func jsonText(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil || len(b) < 2 {
-		return ""
+		return s
 	}
 	return string(b[1 : len(b)-1])
 }
