@@ -26,6 +26,10 @@ type sentCookie struct {
 	// loose says that the lifetime is that of a date, without a Date to hold it
 	// against.
 	loose bool
+	// of is what a client knows it by: name, domain and path. replaced says that a
+	// later one of the response takes its place.
+	of       [3]string
+	replaced bool
 }
 
 // lifetime is how many seconds a client keeps a cookie.
@@ -78,7 +82,14 @@ func cookiesOf(h whittle.Header, x *whittle.Exchange) []sentCookie {
 	_, dated := form.Date(h.Get("Date"))
 	var list []sentCookie
 	for _, v := range h[SetCookie] {
-		list = append(list, readCookie(v, now, dated))
+		c := readCookie(v, now, dated)
+		for i := range list {
+			if list[i].of == c.of && !list[i].replaced {
+				list[i].replaced = true
+				list[i].after = append(list[i].after, "replaced by a later one")
+			}
+		}
+		list = append(list, c)
 	}
 	slices.SortStableFunc(list, func(a, b sentCookie) int {
 		return cmp.Or(strings.Compare(a.name, b.name), slices.Compare(a.before, b.before), slices.Compare(a.after, b.after), cmp.Compare(a.life, b.life))
@@ -95,13 +106,15 @@ func readCookie(v string, now time.Time, dated bool) sentCookie {
 		name, value = "(no name)", first
 	}
 	c := sentCookie{name: strings.TrimSpace(name), value: strings.TrimSpace(value)}
+	c.of[0] = c.name
 	attributes := map[string]string{}
 	for part := range strings.SplitSeq(rest, ";") {
 		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		attributes[strings.ToLower(strings.TrimSpace(key))] = strings.TrimSpace(value)
 	}
 	if s := attributes["domain"]; s != "" {
-		c.before = append(c.before, "domain="+strings.ToLower(strings.TrimPrefix(s, ".")))
+		c.of[1] = strings.ToLower(strings.TrimPrefix(s, "."))
+		c.before = append(c.before, "domain="+c.of[1])
 	}
 	for _, flag := range []string{"httponly", "partitioned"} {
 		if _, ok := attributes[flag]; ok {
@@ -110,6 +123,7 @@ func readCookie(v string, now time.Time, dated bool) sentCookie {
 	}
 	c.life, c.loose = lifetimeOf(attributes, now, dated)
 	if s := attributes["path"]; s != "" {
+		c.of[2] = s
 		c.after = append(c.after, "path="+s)
 	}
 	if s := attributes["samesite"]; s != "" {

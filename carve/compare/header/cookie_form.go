@@ -28,7 +28,8 @@ const (
 
 // Cookies compares the values of cookies by form, as Forms does with fields of JSON,
 // because a session id is new in each response. Each name is a place, from the first
-// exchange that sets it. The value of a cookie that is being removed does not count.
+// exchange that sets it. The value of a cookie that is being removed, or replaced by a later
+// one of the response, does not count.
 // No value is kept or shown.
 type Cookies struct {
 	*form.Forms
@@ -75,9 +76,9 @@ func (t *Cookies) see(x *whittle.Exchange, again *whittle.Response, alpha float6
 	t.Settle(x, again != nil, alpha, n)
 }
 
-// kept are the cookies of a response that are not removed.
+// kept are the cookies of a response that are neither removed nor replaced.
 func (t *Cookies) kept(a *whittle.Response, x *whittle.Exchange) []sentCookie {
-	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life == removed })
+	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life == removed || c.replaced })
 }
 
 // nameAll makes a place of each cookie while there is room, in an order that does not

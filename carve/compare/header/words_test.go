@@ -56,6 +56,9 @@ func TestWhatAHeaderSays(t *testing.T) {
 		{"Set-Cookie", []string{"sid=; Expires=Thu Jan 1 1970 00:00:00 GMT+0000"}, []string{"sid=; Max-Age=0"}, true},
 		{"Set-Cookie", []string{"sid=; Expires=Mon, 21st Oct 2002 07:28:00PM"}, []string{"sid=; Max-Age=0"}, true},
 		{"Set-Cookie", []string{"sid=1; Expires=never"}, []string{"sid=2"}, true},
+		{"Set-Cookie", []string{"sid=; Path=/; Max-Age=0", "sid=1; Path=/"}, []string{"sid=2; Path=/", "sid=; Path=/; Max-Age=0"}, false}, // it is there, or it is not
+		{"Set-Cookie", []string{"sid=; Path=/a; Max-Age=0", "sid=1; Path=/"}, []string{"sid=2; Path=/", "sid=; Path=/a; Max-Age=0"}, true},
+		{"Set-Cookie", []string{"sid=1", "sid=2; HttpOnly"}, []string{"sid=1; HttpOnly", "sid=2"}, false},
 		{"Allow", []string{"GET, POST"}, []string{"POST,GET"}, true},
 		{"Allow", []string{"PATCH"}, []string{"patch"}, false},
 		{"Location", []string{"https://shop.example/asked"}, []string{"/asked"}, false},
