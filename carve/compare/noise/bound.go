@@ -32,12 +32,15 @@ type Changed struct {
 // AsBound is the excess as it is shown, at a confidence of 1 − alpha.
 func (c *Changed) AsBound(what string, alpha float64) whittle.Bound {
 	b := whittle.Bound{
-		What: what, Estimate: max(0, c.estimate), High: max(0, c.Excess), MarginHigh: Slack, Inside: c.Excess <= Slack,
+		What: what, Estimate: max(0, c.estimate), High: max(0, c.Excess), MarginHigh: Slack, Inside: c.inside(),
 	}
 	b.Summary = fmt.Sprintf("%s differs in %s of the candidate's responses and in %s of the monolith's own repeats: at most in %s of responses more than these explain (%s)",
 		c.Path, display.Percent(eprocess.Ratio(c.Candidate, c.N)), display.Percent(eprocess.Ratio(c.Monolith, c.Repeats)), display.PercentUp(b.High), display.Percent(1-alpha))
 	return b
 }
+
+// inside reports whether the excess is within its margin.
+func (c *Changed) inside() bool { return c.Excess <= Slack }
 
 // Bound finds the estimate and the upper bound of the candidate's excess.
 func (c *Changed) Bound(alpha float64) {
@@ -63,34 +66,35 @@ func Beyond(candidate, monolith float64) float64 {
 // on as they did. Where that is many times what was seen, and both may well be alike, it is
 // as both together did: how little room a few repeats leave by chance says nothing.
 func (c *Changed) Left(alpha float64) int {
-	if c.Excess <= Slack {
+	if c.inside() {
 		return 0
 	}
 	if c.estimate >= Slack || c.Repeats == 0 {
 		return -1
 	}
-	left := c.leftAt(eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats), alpha)
-	if (left < 0 || left > manyTimes*c.N) && c.mayBeAlike(alpha) {
-		both := eprocess.Ratio(c.Candidate+c.Monolith, c.N+c.Repeats)
-		left = c.leftAt(both, both, alpha)
+	candidate, monolith := eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats)
+	if _, ok := c.leftAt(candidate, monolith, alpha, 20); !ok && c.mayBeAlike(alpha) { // to 87 times as many
+		candidate = eprocess.Ratio(c.Candidate+c.Monolith, c.N+c.Repeats)
+		monolith = candidate
 	}
-	return left
+	if left, ok := c.leftAt(candidate, monolith, alpha, 61); ok { // to 820,000 times as many
+		return left
+	}
+	return -1
 }
 
-const manyTimes = 100
-
-// leftAt is that at given shares of both sides.
-func (c *Changed) leftAt(candidate, monolith, alpha float64) int {
+// leftAt is that at given shares of both sides, tried in so many steps of a quarter.
+func (c *Changed) leftAt(candidate, monolith, alpha float64, steps int) (left int, ok bool) {
 	times := 1.0
-	for range 61 { // to 820,000 times as many
+	for range steps {
 		times *= 1.25
 		on := Changed{N: int(times * float64(c.N)), Repeats: int(times * float64(c.Repeats))}
 		on.Candidate, on.Monolith = int(candidate*float64(on.N)), int(monolith*float64(on.Repeats))
-		if on.Bound(alpha); on.Excess <= Slack {
-			return on.N - c.N
+		if on.Bound(alpha); on.inside() {
+			return on.N - c.N, true
 		}
 	}
-	return -1
+	return 0, false
 }
 
 // mayBeAlike reports whether the shares of both sides may be the same one.
