@@ -115,6 +115,17 @@ func (e *grounds) reaches(threshold float64) bool {
 	return most >= threshold && e.logEValue() >= math.Log(threshold)
 }
 
+// most is the source with the largest part of the wealth.
+func (e *grounds) most() int {
+	best, at := math.Inf(-1), fromFirsts
+	for i, log := range e.logs() {
+		if part := math.Log(e.Stakes[i]) + log; e.Stakes[i] > 0 && part > best {
+			best, at = part, i
+		}
+	}
+	return at
+}
+
 func (e *grounds) sumOfLogs() float64 {
 	sum := math.Inf(-1)
 	for i, log := range e.logs() {

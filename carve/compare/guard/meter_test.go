@@ -72,6 +72,30 @@ func TestAGuardOfAMonolithThatFails(t *testing.T) {
 	}
 }
 
+// TestABreachNamesItsSource: responses of users may show nothing of what the
+// mirrored pairs show, and a reason that counts those alone explains nothing.
+func TestABreachNamesItsSource(t *testing.T) {
+	g := New(testGuard)
+	g.Share(0)
+	healthy(g, 1000)
+	g.Share(whittle.All / 20)
+	for i := range 2000 {
+		first, latency := whittle.Monolith, 40*time.Millisecond
+		if i%10 == 0 {
+			first = whittle.Candidate
+		}
+		c := outcome(1000+i, whittle.Candidate, 200, latency)
+		g.Pair(whittle.Pair{User: uint64(1 + i), At: c.At, First: first, Monolith: outcome(1000+i, whittle.Monolith, 200, 10*time.Millisecond), Candidate: c})
+		if m := meterOf(t, g, meterP99); m.Breached {
+			if !strings.Contains(m.Summary, "0 of 0 candidate responses slower") || !strings.HasSuffix(m.Summary, ": breached by mirrored pairs, the monolith asked first") {
+				t.Errorf("it says %s", m.Summary)
+			}
+			return
+		}
+	}
+	t.Errorf("not breached: %+v", meterOf(t, g, meterP99))
+}
+
 // TestGuardNeeded: what a meter says it takes at least is what it takes.
 func TestGuardNeeded(t *testing.T) {
 	for name, broken := range map[string]func(i int) whittle.Outcome{
@@ -91,7 +115,7 @@ func TestGuardNeeded(t *testing.T) {
 			g.Outcome(broken(1000 + i))
 			healthy(g, maxReserve)
 		}
-		if m := meterOf(t, g, name); !m.Breached || m.Count != needed || !strings.HasSuffix(m.Summary, "breached") {
+		if m := meterOf(t, g, name); !m.Breached || m.Count != needed || !strings.HasSuffix(m.Summary, ": breached by the first response of each user") {
 			t.Errorf("%s: not breached after %d: %+v", name, needed, m)
 		}
 	}
