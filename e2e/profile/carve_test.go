@@ -37,7 +37,7 @@ func line(t *testing.T, file, words string) string {
 	return found
 }
 
-// TestTheCarveIsTold profiles the count in Node and in Go, and compares the two.
+// TestTheCarveIsReported profiles the count in Node and in Go, and compares the two.
 func TestTheCarveIsReported(t *testing.T) {
 	before, after := t.TempDir(), t.TempDir()
 
