@@ -40,6 +40,10 @@ func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (forward.Result, 
 		p.skip = whittle.SkipStreaming
 		return forward.Result{}, false
 	}
+	if mirror.Overrides(u.r.Request) {
+		p.skip = whittle.SkipNotSafe
+		return forward.Result{}, false
+	}
 	if !rt.buffer(v, u, p) {
 		return forward.Result{}, false
 	}

@@ -319,6 +319,7 @@ func TestWhatTheCandidateIsNotAsked(t *testing.T) {
 			return r
 		}, whittle.SkipTooLarge},
 		{"event stream", func(s *fixture) *http.Request { return s.sends("GET", "", "Accept", "text/event-stream") }, whittle.SkipStreaming},
+		{"another method", func(s *fixture) *http.Request { return s.sends("POST", "", "X-HTTP-Method-Override", "DELETE") }, whittle.SkipNotSafe},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

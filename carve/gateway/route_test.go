@@ -295,19 +295,24 @@ func TestWriteContract(t *testing.T) {
 		safe     bool
 		dryRun   bool
 		mirrored bool
+		says     string // the method it asks to be read as
+		query    string
 	}{
-		{"GET", "GET", false, false, true},
-		{"HEAD", "HEAD", false, false, true},
-		{"OPTIONS", "OPTIONS", false, false, true},
-		{"POST", "POST", false, false, false},
-		{"PUT", "PUT", false, false, false},
-		{"PATCH", "PATCH", false, false, false},
-		{"DELETE", "DELETE", false, false, false},
-		{"a method nobody knows", "BREW", false, false, false},
-		{"POST declared safe", "POST", true, false, true},
-		{"POST as a dry run", "POST", false, true, true},
-		{"DELETE as a dry run", "DELETE", false, true, true},
-		{"GET needs no dry run", "GET", false, true, true},
+		{"GET", "GET", false, false, true, "", ""},
+		{"HEAD", "HEAD", false, false, true, "", ""},
+		{"OPTIONS", "OPTIONS", false, false, true, "", ""},
+		{"POST", "POST", false, false, false, "", ""},
+		{"PUT", "PUT", false, false, false, "", ""},
+		{"PATCH", "PATCH", false, false, false, "", ""},
+		{"DELETE", "DELETE", false, false, false, "", ""},
+		{"a method nobody knows", "BREW", false, false, false, "", ""},
+		{"POST declared safe", "POST", true, false, true, "", ""},
+		{"POST as a dry run", "POST", false, true, true, "", ""},
+		{"DELETE as a dry run", "DELETE", false, true, true, "", ""},
+		{"GET needs no dry run", "GET", false, true, true, "", ""},
+		{"safe POST as DELETE", "POST", true, false, false, "DELETE", ""},
+		{"safe POST as POST", "POST", true, false, true, "post", "_method=POST&x_method=PUT"},
+		{"safe POST as DELETE by its query", "POST", true, false, false, "", "a=b&_method=delete"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -339,7 +344,9 @@ func TestWriteContract(t *testing.T) {
 				}
 			}
 			s := open(t, spec, note(&marks.monolith), note(&marks.candidate))
-			s.gets(s.sends(tt.method, "", "X-Dry-Run", "faked"))
+			r := s.sends(tt.method, "", "X-Dry-Run", "faked", "X-HTTP-Method-Override", tt.says)
+			r.URL.RawQuery = tt.query
+			s.gets(r)
 			l := s.rests()
 			if tt.mirrored != (l.Compared == 1) || tt.mirrored != (l.Skipped[whittle.SkipNotSafe] == 0) {
 				t.Errorf("ledger %+v", l)

@@ -217,7 +217,7 @@ func (rt *route) plan(v *userRequest, r *inbound.Request, set *setting, at posit
 	switch {
 	case set.phase == whittle.PhaseOff:
 		return plan{skip: whittle.SkipOff}
-	case !rt.mirrorable(r.Method):
+	case !rt.mirrorable(r.Method), mirror.Overrides(r.Request):
 		return plan{skip: whittle.SkipNotSafe}
 	case r.Streams:
 		return plan{skip: whittle.SkipStreaming}

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"net/http"
 	"strings"
 	"sync/atomic"
 )
@@ -67,4 +68,24 @@ func OneTime(query string) bool {
 		}
 	}
 	return code && state
+}
+
+// Overrides reports whether a request asks to be read as one of another method, which
+// frameworks heed, or do not: by a header, or by _method in its query.
+func Overrides(r *http.Request) bool {
+	for _, name := range [...]string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"} {
+		for _, v := range r.Header[name] {
+			if v != "" && !strings.EqualFold(v, r.Method) {
+				return true
+			}
+		}
+	}
+	for query := r.URL.RawQuery; strings.Contains(query, "_method="); {
+		var pair string
+		pair, query, _ = strings.Cut(query, "&")
+		if v, ok := strings.CutPrefix(pair, "_method="); ok && v != "" && !strings.EqualFold(v, r.Method) {
+			return true
+		}
+	}
+	return false
 }
