@@ -240,6 +240,8 @@ func TestWhoMayAsk(t *testing.T) {
 		{"order as text", open, "POST", order, []edit{with("Content-Type", "text/plain")}, 400},
 		{"loopback with a token, none sent", closed, "GET", "/api/v1/status", nil, 401},
 		{"metrics with a token, none sent", closed, "GET", "/metrics", nil, 401},
+		{"loopback with a token, behind a proxy", closed, "GET", "/api/v1/status", []edit{bearer, hostIs("gateway.example")}, 200},
+		{"loopback with a token, a name that was rebound", closed, "GET", "/api/v1/status", []edit{hostIs("evil.example")}, 401},
 		{"loopback with a token", closed, "GET", "/api/v1/status", []edit{bearer}, 200},
 		{"public, none sent", public, "GET", "/api/v1/status", nil, 401},
 		{"public, wrong one", public, "GET", "/api/v1/status", []edit{with("Authorization", "Bearer "+token+"x")}, 401},

@@ -174,9 +174,10 @@ func (s *server) guarded(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		var err error
 		switch {
-		case s.loopback && !isLoopbackHost(r.Host):
+		case s.loopback && s.o.Token == "" && !isLoopbackHost(r.Host):
 			// A name that resolves to 127.0.0.1 lets any page in a browser on
-			// this machine read the responses; only literal loopback names pass.
+			// this machine read the responses; only literal loopback names pass. A
+			// page has no token, and a proxy that is asked by TLS may pass its own name.
 			err = whittle.Errorf(whittle.PermissionDenied, "the host %q is not this one", r.Host).
 				WithHint("ask 127.0.0.1 or localhost by that name")
 		case cross.Check(r) != nil:
