@@ -3,6 +3,8 @@ package compare
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 
 	"whittle"
@@ -96,5 +98,56 @@ func TestADeclarationHidesNoOtherDirection(t *testing.T) {
 	}
 	if v := j.Verdict(); v.State != whittle.Equivalent {
 		t.Errorf("as declared: %s", v.Summary)
+	}
+}
+
+// TestTheRestOfADeclaredDifference: where status or content type differ as declared, the rest
+// of the responses is compared all the same; of a page that the declaration makes another
+// one EQUIVALENT says that it is not.
+func TestTheRestOfADeclaredDifference(t *testing.T) {
+	t.Parallel()
+	const utf8 = "application/json; charset=utf-8"
+	for _, c := range []struct {
+		kind                whittle.FindingKind
+		monolith, candidate string
+		every               int // one response in so many differs
+		wrong               bool
+		word                whittle.State
+		says                string
+	}{
+		{whittle.FoundStatus, "200", "201", 1, true, whittle.Different, "$.v has another value"},
+		{whittle.FoundStatus, "200", "201", 5, true, whittle.Different, "$.v has another value"},
+		{whittle.FoundStatus, "200", "201", 1, false, whittle.Equivalent, "0 not compared"},
+		{whittle.FoundStatus, "404", "200", 5, true, whittle.Equivalent, "1 not compared (what else 300 responses say)"},
+		{whittle.FoundContentType, "application/json", utf8, 1, true, whittle.Different, "$.v has another value"},
+		{whittle.FoundContentType, "application/json", utf8, 1, false, whittle.Equivalent, "0 not compared"},
+		{whittle.FoundContentType, "text/html", utf8, 5, true, whittle.Equivalent, "1 not compared (what else 300 responses say)"},
+	} {
+		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, Confidence: 0.99, MinCompared: 300, AllHeaders: true, Expect: []whittle.Expectation{{Kind: c.kind, From: c.monolith, To: c.candidate, Reason: "the contract"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 1500 {
+			x := exchange(fmt.Sprintf(`{"v":%d}`, i%7), fmt.Sprintf(`{"v":%d}`, i%7))
+			for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
+				a.Header = whittle.Header{"Content-Type": {utf8}}
+			}
+			if i%c.every == 0 {
+				if c.wrong {
+					x.Candidate.Body = fmt.Appendf(nil, `{"v":%d}`, i%7+1)
+				}
+				for a, word := range map[*whittle.Response]string{&x.Monolith: c.monolith, &x.Candidate: c.candidate} {
+					if c.kind == whittle.FoundContentType {
+						a.Header = whittle.Header{"Content-Type": {word}}
+					} else {
+						a.Status, _ = strconv.Atoi(word)
+					}
+				}
+			}
+			j.Observe(x)
+		}
+		if v := j.Verdict(); v.State != c.word || !strings.Contains(fmt.Sprint(v.Summary, v.Findings), c.says) {
+			t.Errorf("%s, %s for %s in 1 of %d, wrong %t: %s %+v", c.kind, c.candidate, c.monolith, c.every, c.wrong, v.Summary, v.Bounds)
+		}
 	}
 }

@@ -34,6 +34,7 @@ type keptSeries struct {
 	Asked    int            `json:"asked"`
 	Loose    int            `json:"loose"`
 	Errors   int            `json:"errors,omitempty"`
+	Partly   int            `json:"partly,omitempty"`
 	Flaps    bool           `json:"flaps"`
 	Status   header.Head    `json:"status"`
 	Type     header.Head    `json:"type"`
@@ -46,19 +47,19 @@ type keptSeries struct {
 func (s *series) kept() (keptSeries, error) {
 	m, err := s.method.MarshalBinary()
 	return keptSeries{
-		Compared: s.compared, Asked: s.asked, Loose: s.loose, Errors: s.errors, Flaps: s.flaps,
+		Compared: s.compared, Asked: s.asked, Loose: s.loose, Errors: s.errors, Partly: s.partly, Flaps: s.flaps,
 		Status: s.status, Type: s.kind, Failure: s.failure, Headers: s.headers, FormState: s.headers.FormState(), Method: m,
 	}, err
 }
 
 func (k *keptSeries) valid() bool {
-	return eprocess.UpTo(k.Loose, k.Asked) && eprocess.UpTo(k.Compared, k.Asked) && eprocess.UpTo(k.Errors, k.Compared) &&
+	return eprocess.UpTo(k.Loose, k.Asked) && eprocess.UpTo(k.Compared, k.Asked) && eprocess.UpTo(k.Errors, k.Compared) && eprocess.UpTo(k.Partly, k.Compared) &&
 		k.Status.Valid(header.ChangesMost) && k.Type.Valid(header.ChangesMost) && k.Failure.Valid(header.ChangesMost) && k.Headers.Valid()
 }
 
 // restore takes over what was kept, the method's part apart.
 func (s *series) restore(k *keptSeries) {
-	s.compared, s.asked, s.loose, s.errors, s.flaps = k.Compared, k.Asked, k.Loose, k.Errors, k.Flaps
+	s.compared, s.asked, s.loose, s.errors, s.partly, s.flaps = k.Compared, k.Asked, k.Loose, k.Errors, k.Partly, k.Flaps
 	s.status, s.kind, s.failure = k.Status, k.Type, k.Failure
 	s.headers.Restore(&k.Headers)
 }

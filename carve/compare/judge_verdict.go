@@ -61,6 +61,7 @@ func (j *Judge) judge() whittle.Verdict {
 	if m, ok := j.mirrored.method.(covering); ok {
 		v.Coverage = m.coverage()
 		j.mirrored.headers.Cover(v.Coverage)
+		j.mirrored.cover(v.Coverage)
 	}
 	v.Summary = summarize(&v)
 	return v

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +11,9 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
+	"whittle/internal/units"
 )
 
 // series is the evidence of the exchanges in which one side was asked first: the
@@ -28,6 +31,9 @@ type series struct {
 	// responses also those that were wrong or unreadable by themselves, or said
 	// something else around the number.
 	compared, asked, loose int
+	// partly counts those of compared of which nothing else was looked at, since status
+	// or content type differ as declared (goesOn).
+	partly int
 	// errors counts those of compared in which the monolith's status was 400 or above.
 	errors int
 	// flaps says that the monolith was seen to vary in what loose counts.
@@ -95,11 +101,13 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 	s.errors += isError
 	differs, same := s.seeHead(&s.status, x, whittle.FoundStatus, shape, s.compared)
 	loose, other := false, false
-	if same {
+	if same = same || s.goesOn(whittle.FoundStatus, &x.Monolith, &x.Candidate); same {
 		differs, same = s.seeHead(&s.kind, x, whittle.FoundContentType, shape, s.compared)
+		same = same || s.goesOn(whittle.FoundContentType, &x.Monolith, &x.Candidate)
 		loose, other = s.headers.See(header.WithTrailers(x), shape, header.Level{Limit: s.limit(), Alpha: s.alpha, N: s.compared})
 	}
 	if !same {
+		s.partly += int(eprocess.Indicator(!differs))
 		s.loose += int(eprocess.Indicator(differs || loose && !s.headers.Learns()))
 		return Observation{Differs: differs || other, Ask: differs || loose}
 	}
@@ -258,7 +266,10 @@ func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, nois
 	for _, kind := range []whittle.FindingKind{whittle.FoundFailure, whittle.FoundStatus, whittle.FoundContentType} {
 		word := wordOf(kind)
 		if from, to := word(a), word(b); from != to {
-			if reasonFor(s.c.Expect, kind, from, to) != "" {
+			switch {
+			case s.goesOn(kind, a, b):
+				continue
+			case reasonFor(s.c.Expect, kind, from, to) != "":
 				return nil, nil
 			}
 			return []string{string(kind)}, nil
@@ -269,6 +280,42 @@ func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, nois
 	}
 	body, rare := s.method.Places(a, b)
 	return append(list, body...), rare
+}
+
+// goesOn reports whether the rest of two responses is compared although they differ in status
+// or content type: as is declared, between statuses of one class that have a body, or in the
+// parameters of a type, or between two of JSON. Of others, such as a page for a 404, the rest
+// is as different as the declaration says.
+func (s *series) goesOn(kind whittle.FindingKind, a, b *whittle.Response) bool {
+	word := wordOf(kind)
+	if reasonFor(s.c.Expect, kind, word(a), word(b)) == "" {
+		return false
+	}
+	if kind == whittle.FoundStatus {
+		bare := []int{204, 205, 304}
+		return a.Status/100 == b.Status/100 && !slices.Contains(bare, a.Status) && !slices.Contains(bare, b.Status)
+	}
+	return kind == whittle.FoundContentType && formatOf(a) == formatOf(b)
+}
+
+// formatOf is a media type without its parameters, the same of all JSON.
+func formatOf(a *whittle.Response) string {
+	format, _, _ := strings.Cut(mediaType(a), ";")
+	if strings.HasSuffix(format, "json") {
+		return "json"
+	}
+	return format
+}
+
+// cover says of how many responses nothing but a declared difference was looked at.
+func (s *series) cover(c *whittle.Coverage) {
+	if s.partly > 0 {
+		c.NotCompared = append(c.NotCompared, whittle.Uncompared{
+			Path:   "what else " + units.Grouped(s.partly) + " responses say",
+			Reason: "their status or content type differs as declared: of " + units.Grouped(s.compared) + " responses nothing else of these is compared",
+		})
+		c.Summary = form.CoverageWords(c)
+	}
 }
 
 // reasonFor gives the reason of the declaration that covers a change; empty:
