@@ -2,6 +2,8 @@ package noise
 
 import (
 	"fmt"
+	"math"
+	"sort"
 
 	"whittle"
 	"whittle/carve/compare/display"
@@ -83,18 +85,21 @@ func (c *Changed) Left(alpha float64) int {
 	return -1
 }
 
-// leftAt is that at given shares of both sides, tried in so many steps of a quarter.
+// leftAt is that at given shares of both sides, in one of so many steps of a quarter. The
+// excess falls from one step to the next.
 func (c *Changed) leftAt(candidate, monolith, alpha float64, steps int) (left int, ok bool) {
-	times := 1.0
-	for range steps {
-		times *= 1.25
+	after := func(step int) Changed {
+		times := math.Pow(1.25, float64(step+1))
 		on := Changed{N: int(times * float64(c.N)), Repeats: int(times * float64(c.Repeats))}
 		on.Candidate, on.Monolith = int(candidate*float64(on.N)), int(monolith*float64(on.Repeats))
-		if on.Bound(alpha); on.inside() {
-			return on.N - c.N, true
-		}
+		return on
 	}
-	return 0, false
+	step := sort.Search(steps, func(step int) bool {
+		on := after(step)
+		on.Bound(alpha)
+		return on.inside()
+	})
+	return after(step).N - c.N, step < steps
 }
 
 // mayBeAlike reports whether the shares of both sides may be the same one.
