@@ -129,7 +129,7 @@ func (s *spill) begin() {
 		return
 	}
 	s.waiting, s.began = true, now
-	s.a.Lend(&s.f.wait, s.f.hurry)
+	s.a.LetRevoke(&s.f.wait, s.f.hurry)
 	if !s.looked && s.queue.Budget.Limit > 0 {
 		s.looked = true
 		s.f.p.lookout.add(s)

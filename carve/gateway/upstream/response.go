@@ -20,11 +20,11 @@ type Response struct {
 	Length int64
 	body   source
 	// Exactly one of the following is set.
-	resp   *http.Response
-	conn   *conn
-	closed bool
-	loan   *loan  // nil: the slot is not to be taken back
-	held   *lease // the response's slot until Close; nil: the conn's pool has it
+	resp      *http.Response
+	conn      *conn
+	closed    bool
+	revocable *revocable // nil: the slot is not to be revoked
+	held      *lease     // the response's slot until Close; nil: the conn's pool has it
 	// names of the trailer's fields as far as the head of resp gave them.
 	names []string
 }
@@ -128,8 +128,8 @@ func (a *Response) Close() {
 		return
 	}
 	a.closed = true
-	if a.loan != nil {
-		a.slots().unlend(a.loan)
+	if a.revocable != nil {
+		a.slots().forbidRevoking(a.revocable)
 	}
 	if a.held != nil {
 		defer a.held.end()

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// loan is a slot whose exchange waits for its client again and again. While others
-// wait for a slot it may be taken back from the client that is waited for longest.
-type loan struct {
+// revocable is a slot whose exchange waits for its client again and again. While others
+// wait for a slot it may be revoked: from the client that is waited for longest.
+type revocable struct {
 	// cut has the exchange end: its client is waited for no longer. It is called
 	// with the slots locked, so that it must not wait for them.
 	cut func()
@@ -20,37 +20,37 @@ type loan struct {
 const (
 	// leniency is how long a client may be waited for while others wait for the slot.
 	leniency = time.Second
-	// reclaimEvery is how often who waits for a slot looks for one to be taken back.
-	reclaimEvery = 50 * time.Millisecond
+	// revokeEvery is how often who waits for a slot looks for one to be revoked.
+	revokeEvery = 50 * time.Millisecond
 )
 
-// lend makes a slot one that may be taken back.
-func (s *slots) lend(l *loan) {
+// allowRevoking makes a slot one that may be revoked.
+func (s *slots) allowRevoking(r *revocable) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.loans == nil {
-		s.loans = map[*loan]struct{}{}
+	if s.revocable == nil {
+		s.revocable = map[*revocable]struct{}{}
 	}
-	s.loans[l] = struct{}{}
+	s.revocable[r] = struct{}{}
 }
 
-func (s *slots) unlend(l *loan) {
+func (s *slots) forbidRevoking(r *revocable) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.loans, l)
+	delete(s.revocable, r)
 }
 
-// reclaim takes a slot back from the client that was waited for longest, if there is
+// revoke takes a slot back from the client that was waited for longest, if there is
 // one that was for too long. The slot is free when its exchange has ended.
-func (s *slots) reclaim() {
+func (s *slots) revoke() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var slowest *loan
+	var slowest *revocable
 	longest := leniency
 	now := time.Now()
-	for l := range s.loans {
-		if w := l.waited(); w >= longest && now.Sub(l.cutAt) >= leniency {
-			slowest, longest = l, w
+	for r := range s.revocable {
+		if w := r.waited(); w >= longest && now.Sub(r.cutAt) >= leniency {
+			slowest, longest = r, w
 		}
 	}
 	if slowest != nil {
@@ -83,7 +83,7 @@ func (w *Wait) Total(now time.Time) time.Duration {
 	return time.Duration(total)
 }
 
-// waited is as in loan.
+// waited is as in revocable.
 func (w *Wait) waited() time.Duration {
 	since := w.since.Load()
 	if since == 0 {
@@ -92,14 +92,14 @@ func (w *Wait) waited() time.Duration {
 	return time.Duration(w.total.Load() + time.Now().UnixNano() - since)
 }
 
-// Lend lets the response's slot be taken back while w says that the client is waited
+// LetRevoke lets the response's slot be revoked while w says that the client is waited
 // for, by cut, until Close.
-func (a *Response) Lend(w *Wait, cut func()) {
-	if a.loan != nil || a.closed {
+func (a *Response) LetRevoke(w *Wait, cut func()) {
+	if a.revocable != nil || a.closed {
 		return
 	}
-	a.loan = &loan{cut: cut, waited: w.waited}
-	a.slots().lend(a.loan)
+	a.revocable = &revocable{cut: cut, waited: w.waited}
+	a.slots().allowRevoking(a.revocable)
 }
 
 // slots are those of the response's upstream.

@@ -108,9 +108,9 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 		return nil, err
 	}
 	if q.Body != nil {
-		slow := &loan{cut: q.Body.Hurry, waited: q.Body.Awaited}
-		held.lend(slow)
-		defer held.unlend(slow)
+		slow := &revocable{cut: q.Body.Hurry, waited: q.Body.Awaited}
+		held.allowRevoking(slow)
+		defer held.forbidRevoking(slow)
 	}
 	if expects {
 		q.Body.Gate()

@@ -19,8 +19,8 @@ type slots struct {
 	// shared says that requests share a connection (HTTP/2): there are slots for all.
 	shared bool
 	queue  waiters
-	// loans are those of the slots taken that may be taken back.
-	loans map[*loan]struct{}
+	// revocable are those of the slots taken that may be revoked.
+	revocable map[*revocable]struct{}
 }
 
 // acquire takes a slot, for a request of a user's or for what is done aside.
@@ -43,14 +43,14 @@ func (s *slots) acquire(ctx context.Context, aside bool, of peer) error {
 	s.mu.Unlock()
 	t := time.NewTimer(s.wait)
 	defer t.Stop()
-	look := time.NewTicker(reclaimEvery)
+	look := time.NewTicker(revokeEvery)
 	defer look.Stop()
 	for {
 		select {
 		case <-w.ready:
 			return nil
 		case <-look.C:
-			s.reclaim()
+			s.revoke()
 		case <-ctx.Done():
 			return s.leave(w, ctx.Err())
 		case <-t.C:

@@ -47,9 +47,9 @@ type conn struct {
 	// window is how much of bodies the client takes, startsWith what it takes of a new
 	// stream's.
 	window, startsWith int64
-	// left is how much of bodies the client may send, credit what it is to be told of, lent
+	// left is how much of bodies the client may send, credit what it is to be told of, extra
 	// what of both is beyond connWindow less what is held, and grown what its streams have.
-	left, credit, lent, grown int
+	left, credit, extra, grown int
 	// sent is how much of bodies was put there for the client, and sentBefore how much of it
 	// when it was asked whether it is there.
 	sent, sentBefore int64
@@ -72,10 +72,10 @@ const (
 	bodyWindow = 256 << 10
 	mostWindow = 1 << 20
 	mostGrown  = 1 << 20
-	// connWindow is how much of bodies is held of a connection, mostLent how much more as
-	// long as the server has as much to lend: uploads that nobody reads leave others room.
+	// connWindow is how much of bodies is held of a connection, mostExtra how much more as
+	// long as the server's budget has room: uploads that nobody reads leave others room.
 	connWindow = 1 << 20
-	mostLent   = 3 << 20
+	mostExtra  = 3 << 20
 	// fullBudget is how many frames that ask for nothing a client may send, beyond
 	// perUseful for each that carries something and perSecond.
 	fullBudget = 10_000
@@ -311,7 +311,7 @@ func (c *conn) finish(err error) {
 		c.drop(st, errGone)
 	}
 	c.waiting = nil
-	c.repay(c.lent)
+	c.releaseExtra(c.extra)
 	polite := (bad || errors.Is(err, errDone)) && c.broken == nil
 	if polite {
 		c.push()
@@ -446,11 +446,11 @@ func (c *conn) wasReset(id uint32) bool {
 	return false
 }
 
-// giveBack lets the client send n more bytes of bodies for as many that were held, or gives
-// them back to the server. The caller holds mu.
+// giveBack lets the client send n more bytes of bodies for as many that were held, or releases
+// as much of the extra window. The caller holds mu.
 func (c *conn) giveBack(n int) {
-	back := min(n, c.lent)
-	c.repay(back)
+	back := min(n, c.extra)
+	c.releaseExtra(back)
 	c.replenish(n - back)
 }
 
@@ -465,19 +465,19 @@ func (c *conn) replenish(n int) {
 	}
 }
 
-// lend lets the client send n bytes more for as many that are held, where the window is
-// running out and the server has room. The caller holds mu.
-func (c *conn) lend(n int) {
-	if c.left+c.credit < connWindow*3/4 && c.lent+n <= mostLent && c.s.borrow(n) {
-		c.lent += n
+// widen lets the client send n bytes more for as many that are held, where the window is
+// running out and the server's budget has room. The caller holds mu.
+func (c *conn) widen(n int) {
+	if c.left+c.credit < connWindow*3/4 && c.extra+n <= mostExtra && c.s.acquireExtra(n) {
+		c.extra += n
 		c.replenish(n)
 	}
 }
 
-// repay gives back what was lent. The caller holds mu.
-func (c *conn) repay(n int) {
-	c.lent -= n
-	c.s.lent.Add(-int64(n))
+// releaseExtra releases as much of the server's budget. The caller holds mu.
+func (c *conn) releaseExtra(n int) {
+	c.extra -= n
+	c.s.extra.Add(-int64(n))
 }
 
 // input is what was read of a connection and not used.

@@ -167,7 +167,7 @@ func TestConnectionErrors(t *testing.T) {
 		}, http2.ErrCodeStreamClosed},
 		"too long a frame": {frame(http2.FrameData, 0, 1, strings.Repeat("a", maxFrame+1)), http2.ErrCodeFrameSize},
 		"more than the window": {func(c *client) error {
-			for stream := uint32(1); stream <= 2*(connWindow+mostLent)/bodyWindow; stream += 2 {
+			for stream := uint32(1); stream <= 2*(connWindow+mostExtra)/bodyWindow; stream += 2 {
 				_ = c.WriteRawFrame(http2.FrameHeaders, 4, stream, []byte(get[:2]+"\x44\x05/wait\x41\x01h"))
 				for range bodyWindow / maxFrame {
 					_ = c.WriteData(stream, false, make([]byte, maxFrame))

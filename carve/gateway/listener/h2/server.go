@@ -62,7 +62,7 @@ type Server struct {
 	last    atomic.Pointer[chan struct{}]
 	live    atomic.Int64 // connections
 	workers sync.WaitGroup
-	lent    atomic.Int64   // bytes, to all connections
+	extra   atomic.Int64   // bytes of window, of all connections
 	open    sync.WaitGroup // connections
 
 	mu      sync.Mutex // guards the following
@@ -106,15 +106,15 @@ func (s *Server) remove(c *conn) {
 	}
 }
 
-// serverLends bounds what all connections have beyond their windows.
-const serverLends = 64 << 20
+// mostExtraOfAll bounds what all connections have beyond their windows.
+const mostExtraOfAll = 64 << 20
 
-// borrow takes n bytes of what the server lends; false: it has not as much.
-func (s *Server) borrow(n int) bool {
-	if s.lent.Add(int64(n)) <= serverLends {
+// acquireExtra takes n bytes of the server's budget for windows; false: it has not as much.
+func (s *Server) acquireExtra(n int) bool {
+	if s.extra.Add(int64(n)) <= mostExtraOfAll {
 		return true
 	}
-	s.lent.Add(-int64(n))
+	s.extra.Add(-int64(n))
 	return false
 }
 

@@ -175,7 +175,7 @@ func (st *stream) takeData(p []byte, n int, last bool) error {
 		padding = n
 	} else {
 		st.in.put(p)
-		c.lend(len(p))
+		c.widen(len(p))
 	}
 	st.whole = last
 	if padding > 0 {

@@ -361,7 +361,7 @@ func TestUploadsThatNobodyReads(t *testing.T) {
 	}
 	free()
 	waiting.Wait()
-	s.only(t, func(c *conn) bool { return len(c.streams) == 0 && c.grown == 0 && c.lent == 0 && s.lent.Load() == 0 })
+	s.only(t, func(c *conn) bool { return len(c.streams) == 0 && c.grown == 0 && c.extra == 0 && s.extra.Load() == 0 })
 }
 
 // zeros reads as zeros without end.

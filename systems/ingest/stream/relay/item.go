@@ -27,7 +27,7 @@ func (p *packer) copy(value []byte) []byte {
 	return p.shared[at:len(p.shared):len(p.shared)]
 }
 
-// newItem copies a record whose memory is lent, and stamps it with its origin,
+// newItem copies a record whose memory the reader uses again, and stamps it with its origin,
 // where there is room for that.
 func (d *drain) newItem(seq uint64, e *stream.Entry) *item {
 	it := &item{seq: seq, at: e.Position, fingerprint: e.Fingerprint(), record: e.Record, queue: keyQueueOf(e.Key, seq)}

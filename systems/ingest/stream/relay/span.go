@@ -21,7 +21,7 @@ type span struct {
 	idleTimeout time.Duration
 }
 
-// visit is called with an entry, whose memory is lent, or with what is corrupt.
+// visit is called with an entry, which is valid until it returns, or with what is corrupt.
 type visit func(*stream.Entry, *stream.CorruptError) error
 
 // errNothingRead is what a span ends with whose end is known and could not be read.

@@ -57,14 +57,14 @@ func TestAStuckKeyHoldsLittle(t *testing.T) {
 	})
 }
 
-// TestValuesAreCopiedApart from what was lent, and from more than a few others.
+// TestValuesAreCopiedApart from the memory they were read into, and from more than a few others.
 func TestValuesAreCopiedApart(t *testing.T) {
 	var p packer
 	pieces := map[*byte]int{}
 	for n := range 100 {
-		lent := bytes.Repeat([]byte{byte(n)}, 1+n*100)
-		v := p.copy(lent)
-		clear(lent)
+		read := bytes.Repeat([]byte{byte(n)}, 1+n*100)
+		v := p.copy(read)
+		clear(read)
 		if len(v) != 1+n*100 || v[0] != byte(n) || v[len(v)-1] != byte(n) {
 			t.Fatalf("value %d is not what it was", n)
 		}
