@@ -22,11 +22,21 @@ PROTOC_GEN_CONNECT_VERSION := v1.21.1
 PROTOC_GEN_GO_GRPC_VERSION := v1.6.0
 GREMLINS_VERSION       := v0.6.0
 
+# With the same flags packages are compiled once: for the tools, for tests, for the commands
+# that e2e builds, for most of bin/ and for the linters, which ask for what is compiled;
+# with -trimpath once for all checkouts. Nobody has a debugger read what is made here:
+# without its tables the compiler and the linker need a tenth less.
+COMPILED := -trimpath -gcflags=all=-dwarf=false -ldflags=-s
+
+# A compiler lives for seconds, and collects garbage for a fifth of them unless the heap may
+# grow further.
+COMPILER := GOGC=400 GOMEMLIMIT=1GiB
+
 define tool # $(1) name, $(2) package, $(3) version
 $(TOOLS)/.$(1)-$(3):
 	@echo "installing $(1) $(3) (once)"
 	@mkdir -p $(TOOLS)
-	@GOBIN=$(TOOLS) GOFLAGS= go install $(2)@$(3)
+	@GOBIN=$(TOOLS) GOFLAGS='$(COMPILED)' $(COMPILER) go install $(2)@$(3)
 	@rm -f $(TOOLS)/.$(1)-v* && touch $$@
 TOOL_$(1) := $(TOOLS)/.$(1)-$(3)
 endef
@@ -42,7 +52,7 @@ TOOL_protoc-gen-twirp := $(TOOLS)/.protoc-gen-twirp-$(PROTOC_GEN_TWIRP_VERSION)
 $(TOOL_protoc-gen-twirp): go.mod
 	@echo "installing protoc-gen-twirp $(PROTOC_GEN_TWIRP_VERSION) (from go.mod)"
 	@mkdir -p $(TOOLS)
-	@GOBIN=$(TOOLS) GOFLAGS= go install github.com/twitchtv/twirp/protoc-gen-twirp
+	@GOBIN=$(TOOLS) GOFLAGS='$(COMPILED)' $(COMPILER) go install github.com/twitchtv/twirp/protoc-gen-twirp
 	@rm -f $(TOOLS)/.protoc-gen-twirp-v* && touch $@
 $(eval $(call tool,protoc-gen-connect-go,connectrpc.com/connect/cmd/protoc-gen-connect-go,$(PROTOC_GEN_CONNECT_VERSION)))
 $(eval $(call tool,protoc-gen-go-grpc,google.golang.org/grpc/cmd/protoc-gen-go-grpc,$(PROTOC_GEN_GO_GRPC_VERSION)))
@@ -68,11 +78,8 @@ demo-ingest: build deps ## events onto a stream: Node.js, Node.js with batching,
 demo-emojify: build ## profile a service, name the line that costs, take it out, guard against its return
 	@$(BIN)/demo emojify
 
-# With the same flags packages are compiled once: for tests, for the commands that e2e
-# builds, for most of bin/ and for the linters, which ask for what is compiled; with -trimpath
-# once for all checkouts. Nobody has a debugger read what is made here: without its
-# tables the compiler and the linker need a tenth less.
-build test race lint: export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false -ldflags=-s
+build test race lint: export GOFLAGS := $(GOFLAGS) $(COMPILED)
+test race: export GOFLAGS += '-toolexec=env $(COMPILER)'
 
 # Nothing is vetted here: make lint vets every package, with and without its tests.
 # Two packages more than there are cores at once, since many tests wait for
