@@ -161,11 +161,15 @@ need-node:
 	@command -v npm >/dev/null || { echo "npm is missing: apt-get install npm" >&2; exit 1; }
 	@v=$$(node --version); v=$${v#v}; [ "$${v%%.*}" -ge 20 ] || { echo "Node.js 20 or newer is needed, $$v is here: https://nodejs.org/en/download" >&2; exit 1; }
 
-.PHONY: lint
-lint: need-go $(TOOL_gofumpt) $(TOOL_golangci-lint) $(TOOL_deadcode) check-generated check-parts ## format, linters, dead code, generated code
+# The parts wait for themselves alone: make -j lint runs them at once.
+.PHONY: lint lint-format lint-code lint-dead
+lint: lint-format lint-code lint-dead check-generated check-parts ## format, linters, dead code, generated code
+lint-format: $(TOOL_gofumpt)
 	@out=$$($(TOOLS)/gofumpt -l $$(git ls-files '*.go' | grep -v '/rpc/')); [ -z "$$out" ] || { echo "not gofumpt'ed (run make format):"; echo "$$out"; exit 1; }
+lint-code: need-go $(TOOL_golangci-lint)
 	@$(TOOLS)/golangci-lint run ./...
 	@go vet -tags embedded ./carve/fleet/embedded
+lint-dead: need-go $(TOOL_deadcode)
 	@out=$$($(TOOLS)/deadcode -test ./...); [ -z "$$out" ] || { echo "dead code:"; echo "$$out"; exit 1; }
 
 # Rooms whose tests are held against mutants; ROOMS=carve/config takes another.
