@@ -142,6 +142,13 @@ func advice(program string, c *kong.Context, err error) string {
 	if ok && config && (strings.HasSuffix(extra, ".yaml") || strings.HasSuffix(extra, ".yml")) {
 		return "If it is the config, write -c " + extra + ". " + help
 	}
+	if group := c.Selected().Parent; ok && group != nil && group.Type == kong.CommandNode {
+		var verbs []string
+		for _, verb := range group.Children {
+			verbs = append(verbs, verb.Name)
+		}
+		return fmt.Sprintf("%q is followed by %s. %s", group.FullPath(), strings.Join(verbs, ", "), help)
+	}
 	return help
 }
 

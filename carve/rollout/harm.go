@@ -101,7 +101,7 @@ func unsoaked(p whittle.Rollout, s State, h *whittle.Harm) string {
 	if s.Share == 0 || h.Seconds >= need {
 		return ""
 	}
-	return fmt.Sprintf("responses were compared in %d of %d different seconds, so that what comes and goes has been seen", h.Seconds, need)
+	return fmt.Sprintf("waits until responses were compared in %d different seconds (%d so far), for what comes and goes", need, h.Seconds)
 }
 
 // Watch is the share of the candidate's responses to users that are compared: all

@@ -375,7 +375,7 @@ func TestARiseTakesEvidenceSpreadOverTime(t *testing.T) {
 			t.Errorf("at %d, %d seconds: %+v", tc.state.Share, tc.seconds, d)
 		}
 		next := rollout.Next(soaking, tc.state, in, began.Add(time.Hour))
-		if tc.rises == strings.Contains(next, "of 91 different seconds") {
+		if tc.rises == strings.Contains(next, "in 91 different seconds (") {
 			t.Errorf("at %d, %d seconds: %q", tc.state.Share, tc.seconds, next)
 		}
 	}

@@ -218,7 +218,7 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 		"URL -n 5 --rate 5 -d 1s":          "either -n is given or --duration",
 		"URL --rate 5 -d -1s":              `--duration: "-1s" is not above 0`,
 		"URL --rate 5 -d 0s":               `--duration: "0s" is not above 0`,
-		"URL --rate 5":                     "a rate needs a duration",
+		"URL --rate 5":                     "--rate needs --duration",
 		"URL --rate 5 --users 5 -d 1s":     "either --rate is given, for open arrivals, or --users",
 		"URL --rate x -d 1s":               `--rate: "x" is not a number`,
 		"URL --timeout -1s":                `--timeout: "-1s" is not above 0`,

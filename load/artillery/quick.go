@@ -103,7 +103,7 @@ func (q Quick) withLoad(p *plan.Plan) *plan.Plan {
 	case !(q.Rate > 0) || q.Rate > plan.MaxRate:
 		panic(whittle.Errorf(whittle.Invalid, "a rate of %v is not within 0 and %v arrivals per second", q.Rate, plan.MaxRate))
 	case q.Duration <= 0 || q.Duration > plan.MaxDuration:
-		panic(whittle.Errorf(whittle.Invalid, "a rate needs a duration within 0 and %v", plan.MaxDuration))
+		panic(whittle.Errorf(whittle.Invalid, "--rate needs --duration, above 0 and at most %v", plan.MaxDuration).WithHint("for example --duration 30s"))
 	}
 	return p.WithPhases(plan.Constant(q.Rate, q.Duration))
 }

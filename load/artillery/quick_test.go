@@ -20,7 +20,7 @@ func TestQuickMistakesAreReported(t *testing.T) {
 		"is not a header's name":      {URL: at, Headers: []string{": x"}},
 		"is not a method":             {URL: at, Method: "G T"},
 		"either a rate":               {URL: at, Rate: 1, Duration: time.Second, Closed: plan.Closed{Users: 2}},
-		"needs a duration":            {URL: at, Rate: 1},
+		"--rate needs --duration":     {URL: at, Rate: 1},
 		"a rate of -1":                {URL: at, Rate: -1, Duration: time.Second},
 		"a think time of -1":          {URL: at, Think: -1},
 		"a timeout of -1":             {URL: at, Timeout: -1},

@@ -36,7 +36,7 @@ func TestRequestsThatAreNoComparisonAreRefused(t *testing.T) {
 		"--rate is below 0":   {A: a, B: b, What: load.Workload{Rate: -1, Duration: time.Second}},
 		"--method goes":       {A: a, B: b, Users: []int{1}, What: load.Workload{Plan: "p.yml", Request: load.Request{Method: "PUT"}}},
 		`"errors ratio > 1"`:  {A: a, B: b, Users: []int{1, 2}, Gates: gate},
-		"needs a duration":    {A: a, B: b, What: load.Workload{Rate: 1}},
+		"needs --duration":    {A: a, B: b, What: load.Workload{Rate: 1}},
 		"a pool of -1":        {A: a, B: b, What: some, Options: load.Options{Pool: -1}},
 		"--rate goes with":    {A: "a.json", B: "b.json", What: some},
 		"--watch-pid-b goes":  {A: "a.json", B: "b.json", Processes: [2][]cpu.Process{1: {{PID: 1}}}},
