@@ -103,8 +103,12 @@ func TestPayoffsMissing(t *testing.T) {
 		margin float64
 		want   int
 	}{
-		{p, max(-low, high), 0}, {other, max(-low, high), 0}, {Payoffs{}, 0.5, -1}, {p, 1e-9, -1},
-		{Payoffs{1000, 500, 250}, 0.4, -1}, {Payoffs{1000, -500, 250}, 0.4, -1},
+		{p, max(-low, high), 0},
+		{other, max(-low, high), 0},
+		{Payoffs{}, 0.5, -1},
+		{p, 1e-9, -1},
+		{Payoffs{1000, 500, 250}, 0.4, -1},
+		{Payoffs{1000, -500, 250}, 0.4, -1},
 	} {
 		if got := c.p.Missing(0.01, c.margin); got != c.want {
 			t.Errorf("%+v into %v: %d more, want %d", c.p, c.margin, got, c.want)
