@@ -727,7 +727,7 @@ func (p *parser) member(of, how string) (string, store) {
 		if !known().methods[t.text] {
 			p.fail(t, "the call of "+t.text)
 		}
-		gives := Lent("")
+		gives := Binding("")
 		if safe != "All" {
 			gives = p.calls(t, of, t.text)
 		}
@@ -739,7 +739,7 @@ func (p *parser) member(of, how string) (string, store) {
 	if p.dialect == BeanShell {
 		safe = "J"
 	}
-	gives := Lent("")
+	gives := Binding("")
 	if how != "*." {
 		if next := p.peek(); !next.is(sign, "=") {
 			gives = p.property(t, of, name)

@@ -87,7 +87,7 @@ func Translate(src string, d Dialect, objects Objects) (out string, err error) {
 	if !utf8.ValidString(src) {
 		return "", &Unknown{Line: 1, What: "text that is not UTF-8"}
 	}
-	p := &parser{toks: lex(src, d == Groovy, 1), dialect: d, foreign: map[string]string{}, functions: map[string]bool{}, top: map[string]string{}, objects: objects, objectOf: map[string]Lent{}}
+	p := &parser{toks: lex(src, d == Groovy, 1), dialect: d, foreign: map[string]string{}, functions: map[string]bool{}, top: map[string]string{}, objects: objects, objectOf: map[string]Binding{}}
 	p.open()
 	p.findFunctions()
 	body := p.statements(true)
@@ -119,7 +119,7 @@ var known = sync.OnceValue(func() vocabulary {
 	for _, name := range strings.Fields(calledHere) {
 		v.methods[name] = true
 	}
-	for _, of := range lentMethods {
+	for _, of := range bindingMethods {
 		for name := range of {
 			v.methods[name] = true
 		}

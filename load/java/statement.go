@@ -11,8 +11,8 @@ type parser struct {
 	at        int
 	scopes    []map[string]string // what is declared, innermost last, with its type
 	objects   Objects
-	objectOf  map[string]Lent   // which object of the run a piece of JavaScript comes to
-	foreign   map[string]string // imported classes that JMeter does not come with, with their names
+	objectOf  map[string]Binding // which object of the run a piece of JavaScript comes to
+	foreign   map[string]string  // imported classes that JMeter does not come with, with their names
 	functions map[string]bool
 	hoisted   strings.Builder   // functions, which every statement sees
 	nested    int               // depth of expressions and blocks

@@ -420,7 +420,7 @@ func (o operand) plain(s *expr.Scope) bool {
 func (j *reader) holdsByEngine(p *program) func(*expr.Scope) bool {
 	j.engine()
 	return func(s *expr.Scope) bool {
-		v, err := p.run(s, &lent{previous: lastOf(s.User)})
+		v, err := p.run(s, &scriptRun{previous: lastOf(s.User)})
 		return err == nil && fmt.Sprint(v) == "true"
 	}
 }

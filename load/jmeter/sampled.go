@@ -113,7 +113,7 @@ func (s *sampled) keep(u plan.User, now *snapshot) {
 func (j *reader) scriptSampler(e *element, env elementScope) []plan.Step {
 	p := j.program(e, e.stands(nil, nil))
 	return j.sampledSteps(e, env, func(ctx context.Context, u plan.User, now *snapshot) (error, bool) {
-		l := &lent{previous: lastOf(u), sample: now}
+		l := &scriptRun{previous: lastOf(u), sample: now}
 		v, err := p.run(u.Scope(), l)
 		switch {
 		case err != nil:

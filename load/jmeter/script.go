@@ -68,7 +68,7 @@ type stands struct {
 	// sampler is the name of the sampler that it stands at; nil: it is one itself, or none
 	// is known.
 	sampler func(*expr.Scope) string
-	kind    java.Lent
+	kind    java.Binding
 	asks    *asked // of an HTTP sampler
 	// binds are the variables that JMeter binds there. Nil: all.
 	binds map[string]bool
@@ -295,9 +295,9 @@ func (j *reader) engine() *script.Runtime {
 // maxSaid bounds how often one script's failure is told.
 const maxSaid = 3
 
-// run runs the script for a user; what is lent has the globals. Its failure is told as
+// run runs the script for a user; what the run is given are the globals. Its failure is told as
 // JMeter's log tells it, and comes back.
-func (p *program) run(s *expr.Scope, l *lent) (any, error) {
+func (p *program) run(s *expr.Scope, l *scriptRun) (any, error) {
 	v, err := p.runQuietly(s, l)
 	if err != nil {
 		if text := libraryPlace.ReplaceAllString(err.Error(), ""); text != err.Error() {
@@ -316,7 +316,7 @@ func (p *program) run(s *expr.Scope, l *lent) (any, error) {
 }
 
 // failure is what the report says of a run that failed.
-func (p *program) failure(l *lent, err error) script.Failure {
+func (p *program) failure(l *scriptRun, err error) script.Failure {
 	line := l.line
 	if m := scriptPlace.FindStringSubmatch(strings.TrimPrefix(err.Error(), p.title)); p.language == javascript && m != nil {
 		line, _ = strconv.Atoi(m[1])
@@ -334,7 +334,7 @@ var libraryPlace = regexp.MustCompile(`^library:\d+:\d+: Error: `)
 // scriptPlace finds the place that an error of the engine begins with.
 var scriptPlace = regexp.MustCompile(`^:(\d+):\d+`)
 
-func (p *program) runQuietly(s *expr.Scope, l *lent) (any, error) {
+func (p *program) runQuietly(s *expr.Scope, l *scriptRun) (any, error) {
 	compiled, err := p.of(s)
 	if err != nil {
 		return nil, err
@@ -368,11 +368,11 @@ func (*scriptStep) Inner() []plan.Step { return nil }
 
 // Act runs the script, and waits as long as it said.
 func (a *scriptStep) Act(ctx context.Context, u plan.User) bool {
-	l := &lent{previous: lastOf(u)}
+	l := &scriptRun{previous: lastOf(u)}
 	_, _ = a.run(u.Scope(), l)
 	if asks := a.where.asks; l.loop && asks != nil {
 		// JMeter looks at that behind the sample.
-		(&lent{loop: true}).leave(u, asks.of)
+		(&scriptRun{loop: true}).leave(u, asks.of)
 		l.loop = false
 	}
 	if l.wait > 0 && !u.PauseUntil(ctx, u.Now().Add(l.wait)) {
@@ -385,7 +385,7 @@ func (a *scriptStep) Act(ctx context.Context, u plan.User) bool {
 func (j *reader) scriptCapture(e *element, q *plan.Request) {
 	p := j.program(e, e.stands(j.nameOf(q), j.asked[q]))
 	takes(q, true, func(a *expr.Response) {
-		l := &lent{response: a}
+		l := &scriptRun{response: a}
 		_, _ = p.run(a.Scope, l)
 		l.leave(a.Scope.User, q)
 	})
@@ -396,7 +396,7 @@ func (j *reader) scriptCapture(e *element, q *plan.Request) {
 func (j *reader) scriptAssertion(e *element, q *plan.Request) {
 	p := j.program(e, e.stands(j.nameOf(q), j.asked[q]))
 	takes(q, true, func(a *expr.Response) {
-		l := &lent{response: a, judges: true}
+		l := &scriptRun{response: a, judges: true}
 		if _, err := p.run(a.Scope, l); err != nil || l.failure {
 			a.Verdict, a.Why = expr.Failed, cmp.Or(a.Why, p.title)
 		}
@@ -423,12 +423,12 @@ func (j *reader) scriptCall(c *functionCall) expr.Expression {
 	p := j.compileScript(c.at, "__"+c.name, language, c.args[0], text, stands{binds: bindings("__" + c.name)})
 	if fixed, ok := p.source.Constant(); ok && name == "" && strings.Contains(fixed, "FileServer") && !usesVars.MatchString(fixed) {
 		// The plan's folder, which is known before the run.
-		if v, err := p.runQuietly(&expr.Scope{}, &lent{}); err == nil && v != nil {
+		if v, err := p.runQuietly(&expr.Scope{}, &scriptRun{}); err == nil && v != nil {
 			return fixedText(fmt.Sprint(v))
 		}
 	}
 	return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value {
-		v, err := p.run(s, &lent{previous: lastOf(s.User)})
+		v, err := p.run(s, &scriptRun{previous: lastOf(s.User)})
 		if err != nil || v == nil {
 			return expr.TextValue("")
 		}
@@ -452,7 +452,7 @@ func unescaped(text string) string {
 // in which line; empty: nothing.
 func lacking(text string, objects java.Objects) (line int, what string) {
 	object, m := script.Missing(text, func(name string) string { return string(objects.Variable(name)) }, func(object, name string) (string, bool) {
-		gives, ok := objects.Method(java.Lent(object), name)
+		gives, ok := objects.Method(java.Binding(object), name)
 		if object == "url" {
 			ok = name == "toString" // it is a text here
 		}
@@ -461,5 +461,5 @@ func lacking(text string, objects java.Objects) (line int, what string) {
 	if object == "" {
 		return 0, ""
 	}
-	return m.Line, java.Lent(object).Lacks(m.Name)
+	return m.Line, java.Binding(object).Lacks(m.Name)
 }

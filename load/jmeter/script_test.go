@@ -55,7 +55,7 @@ func TestEverydayScriptsRun(t *testing.T) {
 		}
 		s := &expr.Scope{RNG: rand.New(rand.NewPCG(1, 1)), Values: make([]expr.Value, 8), User: &onlyUser{}}
 		j.assign(s, "n", "5")
-		if _, err := p.run(s, &lent{}); err != nil {
+		if _, err := p.run(s, &scriptRun{}); err != nil {
 			t.Errorf("%s: %v", c[1], err)
 		}
 		if got, _ := j.value(s, "out"); got != c[2] {
@@ -142,7 +142,7 @@ func TestWhatIsMissingIsNotCaught(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &expr.Scope{RNG: rand.New(rand.NewPCG(1, 1)), Values: make([]expr.Value, 8), User: &onlyUser{}}
-		if _, err := p.run(s, &lent{}); err == nil || !strings.Contains(err.Error(), "here") {
+		if _, err := p.run(s, &scriptRun{}); err == nil || !strings.Contains(err.Error(), "here") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

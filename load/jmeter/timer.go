@@ -206,7 +206,7 @@ func (d *delays) Act(ctx context.Context, u plan.User) bool {
 
 // milliseconds are those that a script comes to, with those that it slept.
 func (p *program) milliseconds(u plan.User) float64 {
-	l := &lent{previous: lastOf(u)}
+	l := &scriptRun{previous: lastOf(u)}
 	v, _ := p.run(u.Scope(), l)
 	ms, err := strconv.ParseFloat(strings.TrimSpace(fmt.Sprint(v)), 64)
 	if err != nil || math.IsNaN(ms) {

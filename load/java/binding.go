@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Lent names an object that the run gives scripts, by what it can do.
-type Lent string
+// Binding names an object that the run gives scripts, by what it can do.
+type Binding string
 
 // What stands as the variable sampler: an HTTP sampler, one that is a script or sends
 // nothing, or none, which has no methods.
 const (
-	HTTPSampler  Lent = "sampler"
-	OtherSampler Lent = "other sampler"
-	noSampler    Lent = "no sampler"
+	HTTPSampler  Binding = "sampler"
+	OtherSampler Binding = "other sampler"
+	noSampler    Binding = "no sampler"
 )
 
-// lentMethods are the methods of each; one that gives another object names it behind a
+// bindingMethods are the methods of each; one that gives another object names it behind a
 // colon. load/jmeter has what they do. What is not here is refused, whatever other class
 // has a method of that name.
-var lentMethods = parseLent(map[Lent]string{
+var bindingMethods = parseBindings(map[Binding]string{
 	"vars":  "get put remove getObject putObject getIteration getThreadName",
 	"props": "get put getProperty setProperty getOrDefault containsKey",
 	"ctx": "getThreadNum getVariables:vars getProperties:props getThread:thread getThreadGroup:group getCurrentSampler:sampler getPreviousResult:sample " +
@@ -40,33 +40,33 @@ var lentMethods = parseLent(map[Lent]string{
 		setSuccessful setIgnore setSampleLabel setResponseData setSamplerData setResponseHeaders setResponseCodeOK setResponseMessageOK setResponseOK`,
 })
 
-// lentAs are the variables that the objects are.
-var lentAs = map[string]Lent{
+// bindingNames are the variables that the objects are.
+var bindingNames = map[string]Binding{
 	"vars": "vars", "props": "props", "ctx": "ctx", "prev": "sample", "SampleResult": "sample", "Response": "sample", "log": "log", "OUT": "out",
 	"AssertionResult": "assertion", "sampler": HTTPSampler,
 }
 
-func parseLent(texts map[Lent]string) map[Lent]map[string]Lent {
-	all := map[Lent]map[string]Lent{}
+func parseBindings(texts map[Binding]string) map[Binding]map[string]Binding {
+	all := map[Binding]map[string]Binding{}
 	for object, text := range texts {
-		all[object] = map[string]Lent{}
+		all[object] = map[string]Binding{}
 		for _, method := range strings.Fields(text) {
 			name, gives, _ := strings.Cut(method, ":")
-			all[object][name] = Lent(gives)
+			all[object][name] = Binding(gives)
 		}
 	}
 	return all
 }
 
 // Objects are the objects that one script is given.
-type Objects struct{ sampler Lent }
+type Objects struct{ sampler Binding }
 
 // ObjectsWith are those of a script whose variable sampler is as it says; empty: there is none.
-func ObjectsWith(sampler Lent) Objects { return Objects{cmp.Or(sampler, noSampler)} }
+func ObjectsWith(sampler Binding) Objects { return Objects{cmp.Or(sampler, noSampler)} }
 
 // Variable is the object that a variable of JMeter's is; empty: it is none.
-func (o Objects) Variable(name string) Lent {
-	of := lentAs[name]
+func (o Objects) Variable(name string) Binding {
+	of := bindingNames[name]
 	if of == HTTPSampler {
 		return o.sampler
 	}
@@ -75,8 +75,8 @@ func (o Objects) Variable(name string) Lent {
 
 // Method is the object that a method of an object gives, empty where it gives another
 // value. False: the object has no such method.
-func (o Objects) Method(object Lent, name string) (gives Lent, ok bool) {
-	gives, ok = lentMethods[object][name]
+func (o Objects) Method(object Binding, name string) (gives Binding, ok bool) {
+	gives, ok = bindingMethods[object][name]
 	if gives == HTTPSampler {
 		gives = o.sampler
 	}
@@ -84,8 +84,8 @@ func (o Objects) Method(object Lent, name string) (gives Lent, ok bool) {
 }
 
 // shown is what an object is called in a refusal.
-func (l Lent) shown() string {
-	switch l {
+func (b Binding) shown() string {
+	switch b {
 	case "sample":
 		return "a sample"
 	case HTTPSampler:
@@ -95,20 +95,20 @@ func (l Lent) shown() string {
 	case noSampler:
 		return "a sampler where none is known"
 	case "group", "thread", "url", "assertion":
-		return "a " + string(l)
+		return "a " + string(b)
 	}
-	return string(l)
+	return string(b)
 }
 
 // Lacks is what a refusal says of a method or a property that an object has not.
-func (l Lent) Lacks(name string) string { return name + " of " + l.shown() }
+func (b Binding) Lacks(name string) string { return name + " of " + b.shown() }
 
 // ofEvery are the methods of every object.
 var ofEvery = map[string]bool{"equals": true, "is": true, "with": true}
 
 // calls checks a call of a method on what a piece of JavaScript is, and gives the object
 // that it comes to.
-func (p *parser) calls(t token, of, name string) Lent {
+func (p *parser) calls(t token, of, name string) Binding {
 	object, ok := p.objectOf[of]
 	if !ok || ofEvery[name] {
 		return ""
@@ -121,7 +121,7 @@ func (p *parser) calls(t token, of, name string) Lent {
 }
 
 // property checks the reading of a property, which is a method's short name: sampler.path.
-func (p *parser) property(t token, of, name string) Lent {
+func (p *parser) property(t token, of, name string) Binding {
 	object, ok := p.objectOf[of]
 	if !ok || object == "vars" || object == "props" || name == "" { // vars.x is vars.get("x")
 		return ""
@@ -157,7 +157,7 @@ func (p *parser) becomes(variable, value string) {
 }
 
 // comesTo is JavaScript of which it is known which object it comes to.
-func (p *parser) comesTo(js string, object Lent) string {
+func (p *parser) comesTo(js string, object Binding) string {
 	if object != "" {
 		p.objectOf[js] = object
 	}

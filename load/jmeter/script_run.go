@@ -25,8 +25,8 @@ import (
 	"whittle/load/script"
 )
 
-// lent is what one run of a script is given, and what it asks of its user.
-type lent struct {
+// scriptRun is what one run of a script is given, and what it asks of its user.
+type scriptRun struct {
 	response *expr.Response // nil: it stands before one
 	previous *snapshot
 	judges   bool      // it is an assertion
@@ -115,7 +115,7 @@ func (j *reader) keepLast() {
 }
 
 // obey does what the script has asked of its user; false: its flow ends here.
-func (l *lent) obey(u plan.User) bool {
+func (l *scriptRun) obey(u plan.User) bool {
 	if l.clears {
 		u.ClearCookies()
 	}
@@ -132,10 +132,10 @@ func (l *lent) obey(u plan.User) bool {
 }
 
 // left is what scripts behind a response ask of the user, until its next step.
-type left struct{ lent }
+type left struct{ scriptRun }
 
 // leave keeps what is asked for the step behind the request.
-func (l *lent) leave(u expr.User, q *plan.Request) {
+func (l *scriptRun) leave(u expr.User, q *plan.Request) {
 	kept := userState[left](u, q)
 	kept.wait += l.wait
 	kept.clears = kept.clears || l.clears
@@ -149,7 +149,7 @@ func (l *lent) leave(u expr.User, q *plan.Request) {
 func behind(q *plan.Request) plan.Step {
 	return plan.Step{Action: doesSlowly(func(ctx context.Context, u plan.User) bool {
 		kept := userState[left](u, q)
-		now := kept.lent
+		now := kept.scriptRun
 		*kept = left{}
 		if now.wait > 0 && !u.PauseUntil(ctx, u.Now().Add(now.wait)) {
 			return false
@@ -184,7 +184,7 @@ func optional(text string, ok bool) any {
 
 // globals are what JMeter binds: vars, props, log, ctx, prev and the like; and what
 // the library of translated scripts calls.
-func (p *program) globals(s *expr.Scope, l *lent) map[string]any {
+func (p *program) globals(s *expr.Scope, l *scriptRun) map[string]any {
 	given := p.given(s, l)
 	if p.language == javascript {
 		out := map[string]any{}
@@ -242,7 +242,7 @@ type keptKey struct{ of *program }
 func (p *program) say(line string) { p.Plan.Console.Print(line) }
 
 // given are the objects that a script sees.
-func (p *program) given(s *expr.Scope, l *lent) map[string]any {
+func (p *program) given(s *expr.Scope, l *scriptRun) map[string]any {
 	objects := map[string]object{}
 	if s.User != nil {
 		objects = *p.objects(s.User)
@@ -471,7 +471,7 @@ func threadName(s *expr.Scope) string {
 }
 
 // result is a sample as scripts see it, with what they may say of it.
-func (l *lent) result(a *snapshot) map[string]any {
+func (l *scriptRun) result(a *snapshot) map[string]any {
 	text := func(v string) func() string { return func() string { return v } }
 	number := func(n int64) func() int64 { return func() int64 { return n } }
 	quiet := func(...any) {}
@@ -504,7 +504,7 @@ func (l *lent) result(a *snapshot) map[string]any {
 func partResults(a *snapshot) []any {
 	out := []any{}
 	for _, part := range a.parts {
-		seen := new(lent).result(part)
+		seen := new(scriptRun).result(part)
 		seen["getThreadName"] = func() string { return part.thread }
 		out = append(out, seen)
 	}
@@ -513,7 +513,7 @@ func partResults(a *snapshot) []any {
 
 // setters are what a script may say of a sample: of the one that it makes, of the response
 // that it looks at, so that those behind it see that, or of the one before.
-func (l *lent) setters(a *snapshot) map[string]any {
+func (l *scriptRun) setters(a *snapshot) map[string]any {
 	seen := l.response
 	if seen == nil {
 		seen = &expr.Response{} // nothing else looks at it
@@ -559,7 +559,7 @@ var hashes = map[string]func() hash.Hash{
 }
 
 // host is what the library calls for what only the run has.
-func (p *program) host(s *expr.Scope, l *lent) map[string]any {
+func (p *program) host(s *expr.Scope, l *scriptRun) map[string]any {
 	unhex := func(text string) []byte { b, _ := hex.DecodeString(text); return b }
 	return map[string]any{
 		"log": p.say, "now": func() int64 { return clock(s).UnixMilli() }, "uuid": func() string { return expr.UUID(s.RNG) }, "random": func() float64 { return s.RNG.Float64() },
