@@ -78,7 +78,7 @@ demo-ingest: build deps ## events onto a stream: Node.js, Node.js with batching,
 demo-emojify: build ## profile a service, name the line that costs, take it out, guard against its return
 	@$(BIN)/demo emojify
 
-build test race lint: export GOFLAGS := $(GOFLAGS) $(COMPILED)
+build test race lint lint-code lint-dead: export GOFLAGS := $(GOFLAGS) $(COMPILED)
 test race: export GOFLAGS += '-toolexec=env $(COMPILER)'
 
 # Nothing is vetted here: make lint vets every package, with and without its tests.
