@@ -33,8 +33,10 @@ var secretParts = []string{
 }
 
 // secretEnds make any name secret that ends with one of them.
-var secretEnds = []string{"token", "pwd", "jwt", "iban", "cvv", "ssn", "otp", "signature", "assertion", "hmacsha256",
-	"dbpass", "sshpass", "becomepass", "userpass", "rootpass", "adminpass", "smtppass", "mailpass", "keypass", "storepass"}
+var secretEnds = []string{
+	"token", "pwd", "jwt", "iban", "cvv", "ssn", "otp", "signature", "assertion", "hmacsha256",
+	"dbpass", "sshpass", "becomepass", "userpass", "rootpass", "adminpass", "smtppass", "mailpass", "keypass", "storepass",
+}
 
 func set(names ...string) map[string]bool {
 	m := make(map[string]bool, len(names))
