@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/header"
+	"whittle/internal/simtest"
 )
 
 // TestCookieMutations: a candidate that is right but for the value or the lifetime of
@@ -171,5 +173,25 @@ func TestACookieWithoutAForm(t *testing.T) {
 	said := fmt.Sprint(v.Bounds)
 	if v.State != whittle.Undecided || !strings.Contains(said, "no value of a cookie is compared: Set-Cookie s") || strings.Contains(said, "of the bodies") {
 		t.Errorf("%s %s", v.Summary, said)
+	}
+}
+
+// TestTokenInACookie: the coverage names what of a token in a cookie nobody looks at.
+func TestTokenInACookie(t *testing.T) {
+	t.Parallel()
+	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 40 {
+		x := exchange(`{"v":1}`, `{"v":1}`)
+		for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
+			a.Header = whittle.Header{header.SetCookie: {"sid=" + tokenOf(r, "m7", simtest.Start)}}
+		}
+		j.Observe(x)
+	}
+	if v := j.Verdict(); !strings.HasSuffix(v.Coverage.Summary, "1 not compared (Set-Cookie sid (claims))") {
+		t.Error(v.Coverage.Summary)
 	}
 }

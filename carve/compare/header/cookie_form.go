@@ -142,6 +142,11 @@ func (h *Headers) Cover(c *whittle.Coverage) {
 	}
 	c.ByForm = append(c.ByForm, own.ByForm...)
 	c.NotCompared = append(c.NotCompared, own.NotCompared...)
+	for _, f := range own.ByForm {
+		if f.Class == "jwt" {
+			c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: f.Path + " (claims)", Reason: "of a token in a cookie the form and the words are compared, not the ids and numbers in it"})
+		}
+	}
 	if h.cookies.more {
 		c.NotCompared = append(c.NotCompared, whittle.Uncompared{
 			Path: SetCookie + " *", Reason: fmt.Sprintf("the values of more cookies than the %d that are compared by form", CookiesMost),
