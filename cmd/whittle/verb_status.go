@@ -32,6 +32,7 @@ func (v *statusVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	defer client.Close()
+	out := s.Wrapped()
 	if v.Route != "" {
 		r, err := client.Route(ctx, v.Route)
 		if err != nil {
@@ -40,8 +41,8 @@ func (v *statusVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		if v.JSON != "" {
 			return cmdline.WriteJSON(s, v.JSON, r)
 		}
-		show.Route(s.Out, &r)
-		show.Detail(s.Out, &r)
+		show.Route(out, &r)
+		show.Detail(out, &r)
 		return nil
 	}
 	all, err := client.Status(ctx)
@@ -52,18 +53,18 @@ func (v *statusVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return cmdline.WriteJSON(s, v.JSON, all)
 	}
 	if len(all.Routes) == 0 {
-		fmt.Fprintln(s.Out, "No route has a candidate: everything passes through to the monolith.")
+		fmt.Fprintln(out, "No route has a candidate: everything passes through to the monolith.")
 	}
 	for i := range all.Routes {
-		show.Route(s.Out, &all.Routes[i])
+		show.Route(out, &all.Routes[i])
 	}
 	for i := range all.Upstreams {
-		show.Upstream(s.Out, &all.Upstreams[i])
+		show.Upstream(out, &all.Upstreams[i])
 	}
 	if f := all.Fleet; f != nil {
-		fmt.Fprintf(s.Out, "fleet %s: %s, %s leads\n", f.Name, units.Counted(len(f.Members), "gateway"), cmp.Or(f.Leader, "nobody"))
+		fmt.Fprintf(out, "fleet %s: %s, %s leads\n", f.Name, units.Counted(len(f.Members), "gateway"), cmp.Or(f.Leader, "nobody"))
 		for _, text := range f.Wrong {
-			fmt.Fprintf(s.Out, "  wrong     %s\n", text)
+			fmt.Fprintf(out, "  wrong     %s\n", text)
 		}
 	}
 	return nil
