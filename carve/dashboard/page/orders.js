@@ -9,7 +9,7 @@ export const orders = {
     label: r => (r.phase === 'off' ? 'Switch on…' : 'Promote…'),
     title: r => (r.phase === 'off' ? 'Switch on' : 'Promote'),
     does: r => (r.phase === 'off' ? 'The route goes to shadow: requests are mirrored and compared, the monolith serves everybody.'
-      : r.next_bp ? `The candidate serves ${r.next_bp / 100} % of the users, without waiting for the step’s hold.` : 'The last step is reached: the candidate is declared live.'),
+      : r.next_bp ? `The candidate is to serve ${r.next_bp / 100} % of the users, without waiting for the step’s hold.` : 'The last step is reached: the candidate is declared live.'),
     barred: r => (r.phase === 'live' ? 'The candidate is live: there is no further step.'
       : r.phase !== 'off' && r.evidence.verdict === 'DIFFERENT' ? 'The verdict is DIFFERENT, which cannot be forced: mend the candidate and reset, or accept the difference in the config.' : ''),
     done: (r, now) => (now.phase === 'off' ? 'Switched on' : now.share_bp > r.share_bp ? `Promoted to ${now.share_percent} %` : `Now ${named(phases, now.phase).toLowerCase()}`),
