@@ -21,7 +21,7 @@ const express = module => {
 const frameworks = {
   http() {
     const table = new Map(routes.map(({ path, work }) => [path, work]));
-    start(http.createServer(async (req, res) => res.end(await table.get(req.url)())).listen(0, '127.0.0.1'));
+    start(http.createServer(async (req, res) => res.end(await table.get(req.url)?.())).listen(0, '127.0.0.1'));
   },
   express4: () => express('express4'),
   express5: () => express('express5'),
