@@ -32,6 +32,7 @@ type settings struct {
 	rate     float64       // of each of a service's requests
 	parallel int
 	turns    int
+	clocks   bool
 	only     []string
 }
 
@@ -46,6 +47,7 @@ func bench(ctx context.Context, args []string) error {
 	f.Float64Var(&s.rate, "rate", 30, "how often a second each request of a service is sent, 1 to 1000")
 	f.IntVar(&s.parallel, "parallel", 2, "services at once, 1 to 16")
 	f.IntVar(&s.turns, "turns", 1, "how often a planted service and its truth are measured, 1 to 20")
+	f.BoolVar(&s.clocks, "clocks", false, "of Node services, also the share by the main thread's clock of a run with the planted line and one without")
 	only := f.String("only", "", "measure these services alone, by `name`, with commas between")
 	out := f.String("out", "out", "`folder` for bench-find.json")
 	if err := f.Parse(args); err != nil {

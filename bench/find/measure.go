@@ -40,7 +40,8 @@ type row struct {
 	Share    float64  `json:"share"`
 	Samples  int64    `json:"samples"`
 	Truth    float64  `json:"share_true"`
-	Looks    int64    `json:"samples_true"` // 0: no profile shows it
+	Looks    int64    `json:"samples_true"`             // 0: no profile shows it
+	Clocks   float64  `json:"share_by_clock,omitempty"` // see byClock
 	Endpoint string   `json:"endpoint"`
 	Line     string   `json:"line"`
 	Advice   string   `json:"advice"`
@@ -49,8 +50,12 @@ type row struct {
 }
 
 func (r *row) words() string {
-	return fmt.Sprintf("%s: endpoint %t (%s), line %t (%s), share %.3f for %.3f (%+.3f to %+.3f), false smells %q, advice %t (%s / clean: %s)",
-		r.Service, r.EndpointOK, r.Endpoint, r.LineOK, r.Line, r.Share, r.Truth, r.Low, r.High, r.Smells, r.AdviceOK, r.Advice, r.Clean)
+	clock := ""
+	if r.Clocks > 0 {
+		clock = fmt.Sprintf(", by the main thread's clock %.3f", r.Clocks)
+	}
+	return fmt.Sprintf("%s: endpoint %t (%s), line %t (%s), share %.3f for %.3f (%+.3f to %+.3f)%s, false smells %q, advice %t (%s / clean: %s)",
+		r.Service, r.EndpointOK, r.Endpoint, r.LineOK, r.Line, r.Share, r.Truth, r.Low, r.High, clock, r.Smells, r.AdviceOK, r.Advice, r.Clean)
 }
 
 // found is what is looked at of what whittle find writes, and lines of what whittle
@@ -113,6 +118,12 @@ func (s *service) measure(ctx context.Context, o settings, work string) (row, er
 	}
 	if err := s.turns(ctx, o, work, &r); err != nil {
 		return r, err
+	}
+	if o.clocks && s.binary == "" && !s.Planted.NoAdvice {
+		var err error
+		if r.Clocks, err = s.byClock(ctx, o); err != nil {
+			return r, err
+		}
 	}
 	err := s.under(ctx, o, false, nil, func(p *child.Process, u *users) error {
 		var f found

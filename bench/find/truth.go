@@ -297,6 +297,41 @@ func (s *service) costs(ctx context.Context, p *child.Process, u *users) ([]floa
 	return out, nil
 }
 
+// byClock is the planted endpoint's share by the clock of Node's main thread alone, with no
+// profiler: what the planted service used, less what its other requests cost, which is what
+// a request costs without the planted line. V8 looks at a thread that waited for a core just
+// as it gets one, and so sees more of short requests than they use.
+func (s *service) byClock(ctx context.Context, o settings) (float64, error) {
+	var used, dear, others [2]float64
+	for i, planted := range []bool{true, false} {
+		if err := s.under(ctx, o, planted, nil, func(p *child.Process, u *users) error {
+			before, err := mainThread(p.Pid())
+			if err != nil {
+				return err
+			}
+			d, n := u.dear.Load(), u.others.Load()
+			if err := sleep(ctx, o.length); err != nil {
+				return err
+			}
+			after, err := mainThread(p.Pid())
+			used[i], dear[i], others[i] = after-before, float64(u.dear.Load()-d), float64(u.others.Load()-n)
+			return err
+		}); err != nil {
+			return 0, err
+		}
+	}
+	return 1 - used[1]/max(dear[1]+others[1], 1)*others[0]/max(used[0], 1), nil
+}
+
+// mainThread is what a process's main thread has used, in nanoseconds.
+func mainThread(pid int) (used float64, err error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, pid))
+	if err == nil {
+		_, err = fmt.Sscan(string(b), &used)
+	}
+	return used, err
+}
+
 // dearest reports whether an advice names an endpoint that costs no less than any
 // other, but for what chance makes.
 func (s *service) dearest(advice string, costs []float64) bool {
