@@ -238,10 +238,15 @@ type heapNode struct {
 // objects included when it was taken, kind is Allocations; else Heap.
 func ReadV8Heap(b []byte, kind Kind, began time.Time) (*Profile, error) {
 	var in struct {
-		Head *heapNode `json:"head"`
+		Head       *heapNode       `json:"head"`
+		Timestamps json.RawMessage `json:"timestamps"`
 	}
 	if err := readJSON(b, &in); err != nil {
 		return nil, err
+	}
+	if in.Timestamps != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read V8 profile: an older form of .cpuprofile, whose nodes are a tree of objects").
+			WithHint("node --cpu-prof of Node 12 and newer writes what is read")
 	}
 	if in.Head == nil {
 		return nil, whittle.Errorf(whittle.Invalid, "read V8 profile: not a .heapprofile: it has no head")

@@ -44,6 +44,10 @@ func readSpeedscope(text []byte) (*profile.Profile, error) {
 	}
 	frames := make([]frame, len(in.Shared.Frames))
 	for i, f := range in.Shared.Frames {
+		if f.Name == "UNMANAGED_CODE_TIME" {
+			return nil, whittle.Errorf(whittle.Invalid, "read speedscope: it is of .NET's threads, and counts the time that they wait, too").
+				WithHint("perf script, of a process with DOTNET_PerfMapEnabled=1, is read")
+		}
 		if frames[i] = named(f.Name); f.File != "" {
 			frames[i] = withSource(f.Name, f.File, f.Line)
 		}
