@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -58,11 +59,39 @@ func Read(b []byte, kind profile.Kind) (*profile.Profile, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "read profile: the file is empty").
 			WithHint("the tool saw nothing: put load on the process, or profile longer")
 	case !isText(text):
-		return hinted(profile.Read(b, kind))
+		p, err := hinted(profile.Read(b, kind))
+		if err == nil {
+			ofOthers(p)
+		}
+		return p, err
 	case isPerf(text):
 		return readPerf(text)
 	}
 	return readCollapsed(text)
+}
+
+// ofOthers says whose the functions of a pprof file are that no Go program wrote: none of
+// its files is Go's. Rust, C++ and Ruby are native code here, and so is what has no file.
+func ofOthers(p *profile.Profile) {
+	files := false
+	for i := range p.Functions {
+		if strings.HasSuffix(p.Functions[i].File, ".go") {
+			return
+		}
+		files = files || p.Functions[i].File != ""
+	}
+	if !files || p.Runtime != profile.Go {
+		return
+	}
+	for i := range p.Functions {
+		f := &p.Functions[i]
+		of := ofName(f.Name)
+		if f.File != "" && !strings.HasSuffix(f.File, ".java") {
+			of = withSource(f.Name, f.File, 0)
+		}
+		f.Owner, f.Category = of.Owner, of.Category
+	}
+	p.Runtime = runtimeAmong(p.Functions)
 }
 
 // hinted says what is read, where what was wrong has no hint of its own.
@@ -136,18 +165,18 @@ func (b *builder) done(of string) (*profile.Profile, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "read %s: no samples in it", of).
 			WithHint("the tool saw nothing: put load on the process, or profile longer")
 	}
-	b.p.Runtime = b.runtime()
+	b.p.Runtime = runtimeAmong(b.p.Functions)
 	if b.p.Duration <= 0 && b.p.Kind == profile.CPU {
 		b.p.Duration, b.p.Estimated = time.Duration(b.total), true
 	}
 	return b.p, nil
 }
 
-// runtime is the one that most of the functions with a known one are of.
-func (b *builder) runtime() profile.Runtime {
+// runtimeAmong is the one that most of the functions with a known one are of.
+func runtimeAmong(functions []profile.Function) profile.Runtime {
 	n := map[profile.Runtime]int{}
-	for i := range b.p.Functions {
-		n[runtimeOf(&b.p.Functions[i])]++
+	for i := range functions {
+		n[runtimeOf(&functions[i])]++
 	}
 	best := profile.Native
 	for _, r := range []profile.Runtime{profile.Python, profile.Java, profile.Node} {

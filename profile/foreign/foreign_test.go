@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	pprof "github.com/google/pprof/profile"
+
 	"whittle"
 	"whittle/profile"
 )
@@ -272,5 +274,35 @@ func TestEventsAreWorthTheirTime(t *testing.T) {
 	}
 	if n != 200 {
 		t.Errorf("two seconds are worth %d samples", n)
+	}
+}
+
+// A pprof file that no Go program wrote is of its own runtime, and has own code.
+func TestPprofOfOtherRuntimes(t *testing.T) {
+	for of, frames := range map[profile.Runtime][][2]string{
+		profile.Native: {{"std::f64::sin", "/rustc/abc/library/std/src/f64.rs"}, {"shop::total", "src/orders.rs"}, {"hyper::poll", "/root/.cargo/registry/src/x/hyper-1.0.0/src/lib.rs"}, {"main", ""}},
+		profile.Python: {{"sin", "<built-in>"}, {"total", "/srv/shop/orders.py"}, {"dispatch", "/usr/lib/python3/site-packages/flask/app.py"}},
+		profile.Java:   {{"java.lang.Math.sin", "Math.java"}, {"com.shop.Orders.total", "Orders.java"}, {"org.springframework.web.D.do", "D.java"}},
+		profile.Go:     {{"math.Sin", "/usr/lib/go/src/math/sin.go"}, {"main.total", "/srv/shop/orders.go"}},
+	} {
+		p := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, DurationNanos: 1e9}
+		one := &pprof.Sample{Value: []int64{1e9}}
+		for i, f := range frames {
+			fn := &pprof.Function{ID: uint64(i + 1), Name: f[0], Filename: f[1]}
+			at := &pprof.Location{ID: uint64(i + 1), Line: []pprof.Line{{Function: fn, Line: 7}}}
+			p.Function, p.Location, one.Location = append(p.Function, fn), append(p.Location, at), append(one.Location, at)
+		}
+		p.Sample = []*pprof.Sample{one}
+		var b bytes.Buffer
+		if err := p.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Read(b.Bytes(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sites := got.Sites(1); got.Runtime != of || len(sites) == 0 || got.Functions[sites[0].Function].Name != frames[1][0] {
+			t.Errorf("%s: read as %s, with own code %+v", of, got.Runtime, sites)
+		}
 	}
 }

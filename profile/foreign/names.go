@@ -61,7 +61,9 @@ func withSource(name, file string, line int) frame {
 		f.Owner = profile.OwnerOfScript(file)
 	case isConsoleScript(file):
 		f.Owner = profile.Library
-	case strings.HasPrefix(file, "/usr/") || strings.HasPrefix(file, "/lib") || strings.HasPrefix(file, "["):
+	case strings.Contains(file, "/.cargo/") || strings.Contains(file, "/gems/"):
+		f.Owner = profile.Library
+	case strings.HasPrefix(file, "/rustc/") || strings.HasPrefix(file, "<") || strings.HasPrefix(file, "/usr/") || strings.HasPrefix(file, "/lib") || strings.HasPrefix(file, "["):
 		f.Owner = profile.Standard
 	}
 	return f
