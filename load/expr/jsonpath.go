@@ -29,7 +29,12 @@ type pathSelector func(d *Document, yield func(*Document))
 
 // CompilePath reads a JSONPath. A leading "$" may be missing, as in
 // Artillery.
-func CompilePath(src string) (JSONPath, error) {
+func CompilePath(src string) (JSONPath, error) { return compilePath(src, child) }
+
+// CompileMemberPath reads a JSONPath in which .length is a member as any other.
+func CompileMemberPath(src string) (JSONPath, error) { return compilePath(src, member) }
+
+func compilePath(src string, named func(string) pathSelector) (JSONPath, error) {
 	if len(src) > maxPathBytes {
 		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
 	}
@@ -43,7 +48,7 @@ func CompilePath(src string) (JSONPath, error) {
 	case text[0] != '.' && text[0] != '[':
 		text = "." + text
 	}
-	p := pathParser{text: text}
+	p := pathParser{text: text, named: named}
 	for p.at < len(p.text) {
 		s, err := p.step()
 		if err != nil {
@@ -58,6 +63,7 @@ type pathParser struct {
 	text  string
 	at    int
 	steps JSONPath
+	named func(string) pathSelector // what a name after a dot selects
 }
 
 func (p *pathParser) peek(s string) bool { return strings.HasPrefix(p.text[p.at:], s) }
@@ -95,7 +101,7 @@ func (p *pathParser) step() (pathStep, error) {
 	if end == 0 {
 		return s, fmt.Errorf("a name is wanted")
 	}
-	s.selectors = []pathSelector{child(p.text[p.at : p.at+end])}
+	s.selectors = []pathSelector{p.named(p.text[p.at : p.at+end])}
 	p.at += end
 	return s, nil
 }
@@ -230,6 +236,14 @@ func allChildren(d *Document, yield func(*Document)) {
 func child(name string) pathSelector {
 	return func(d *Document, yield func(*Document)) {
 		if c := d.Walk([]string{name}); c != nil {
+			yield(c)
+		}
+	}
+}
+
+func member(name string) pathSelector {
+	return func(d *Document, yield func(*Document)) {
+		if c := d.get(name); c != nil {
 			yield(c)
 		}
 	}

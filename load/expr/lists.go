@@ -20,6 +20,32 @@ type XPathList struct {
 	Page bool
 	// Markup gives elements as they are written, not their text.
 	Markup bool
+	// Named gives attributes as they are written, with their names.
+	Named bool
+}
+
+// LeadsNowhere reports whether an XPath is a number or a text, whatever it is evaluated on.
+func LeadsNowhere(expr string) (nowhere bool) {
+	defer func() {
+		if recover() != nil { // a function of the library's given what it cannot take
+			nowhere = false
+		}
+	}()
+	switch xpath.MustCompile(expr).Evaluate(newCursor(&XMLNode{kind: xpath.RootNode})).(type) {
+	case string, float64:
+		return true
+	}
+	return false
+}
+
+// Reads reports whether a response is what expressions can be evaluated on.
+func (l XPathList) Reads(a *Response) bool { return l.tree(a) != nil }
+
+func (l XPathList) tree(a *Response) *XMLNode {
+	if l.Page {
+		return pageTree(a.html())
+	}
+	return a.xml()
 }
 
 // Compile reads an expression.
@@ -46,10 +72,7 @@ func (l XPathList) Compile(expr string) (find func(*Response) []string, err erro
 }
 
 func (l XPathList) evaluate(x *xpath.Expr, a *Response) (out []string) {
-	tree := a.xml()
-	if l.Page {
-		tree = pageTree(a.html())
-	}
+	tree := l.tree(a)
 	if tree == nil {
 		return nil
 	}
@@ -68,13 +91,16 @@ func (l XPathList) evaluate(x *xpath.Expr, a *Response) (out []string) {
 	case *xpath.NodeIterator:
 		for len(out) < MaxMatches && found.MoveNext() {
 			at := found.Current().(*cursor)
-			if m := at.node(); l.Markup && m.kind == xpath.ElementNode {
-				var b strings.Builder
+			var b strings.Builder
+			switch m := at.node(); {
+			case l.Markup && m.kind == xpath.ElementNode:
 				m.write(&b)
-				out = append(out, b.String())
-				continue
+			case l.Named && m.kind == xpath.AttributeNode:
+				m.writeAttribute(&b)
+			default:
+				b.WriteString(at.Value())
 			}
-			out = append(out, at.Value())
+			out = append(out, b.String())
 		}
 	}
 	return out
@@ -98,11 +124,8 @@ func (m *XMLNode) write(b *strings.Builder) {
 	}
 	b.WriteString("<" + name)
 	for _, a := range m.attributes {
-		key := a.local
-		if a.prefix != "" {
-			key = a.prefix + ":" + key
-		}
-		b.WriteString(" " + key + `="` + strings.ReplaceAll(escapeText.Replace(a.text), `"`, "&quot;") + `"`)
+		b.WriteByte(' ')
+		a.writeAttribute(b)
 	}
 	if m.firstChild == nil {
 		b.WriteString("/>")
@@ -113,6 +136,14 @@ func (m *XMLNode) write(b *strings.Builder) {
 		c.write(b)
 	}
 	b.WriteString("</" + name + ">")
+}
+
+// writeAttribute writes an attribute with its name.
+func (m *XMLNode) writeAttribute(b *strings.Builder) {
+	if m.prefix != "" {
+		b.WriteString(m.prefix + ":")
+	}
+	b.WriteString(m.local + `="` + strings.ReplaceAll(escapeText.Replace(m.text), `"`, "&quot;") + `"`)
 }
 
 // pageTree is a page as XPath walks it; nil where it is too deep or too large.

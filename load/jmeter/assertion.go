@@ -6,6 +6,7 @@ import (
 	"html"
 	"net/http"
 	"net/textproto"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ var assertions = map[string]bool{
 
 // The bits of a response assertion's test_type.
 const (
-	testMatch     = 1  // the pattern is all of the text
+	testMatch     = 1  // the pattern is all of the text; so where none of them is set
 	testContains  = 2  // the pattern is somewhere in it
 	testNot       = 4  // the opposite
 	testEquals    = 8  // the text itself
@@ -105,7 +106,8 @@ func (j *reader) assertion(e *element) plan.Expectation {
 	if scope := e.value("Assertion.scope"); scope != "" && scope != "all" && scope != "parent" && scope != "variable" {
 		panic(e.where("Assertion.scope").Errorf(whittle.Unsupported, "an assertion on %s is not supported: it is on the response", scope))
 	}
-	field, ok := responseFields[strings.TrimPrefix(e.value("Assertion.test_field"), "Assertion.")]
+	named := cmp.Or(e.value("Assertion.test_field"), "Assertion.sample_label") // without one JMeter looks at the URL
+	field, ok := responseFields[strings.TrimPrefix(named, "Assertion.")]
 	if !ok {
 		panic(e.where("Assertion.test_field").Errorf(whittle.Unsupported, "an assertion on %s is not supported", e.value("Assertion.test_field")))
 	}
@@ -113,9 +115,12 @@ func (j *reader) assertion(e *element) plan.Expectation {
 	case e.value("Assertion.scope") == "variable":
 		name := strings.TrimSpace(e.value("Scope.variable"))
 		field = responseField{false, func(a *expr.Response) string { text, _ := j.value(a.Scope, name); return text }}
-	case strings.HasSuffix(e.value("Assertion.test_field"), "sample_label"):
+	case strings.HasSuffix(named, "sample_label"):
 		// The label is a URL in all but name: JMeter has both under this word.
 		field = responseFields["sample_url"]
+	}
+	if strings.HasSuffix(named, "_as_document") {
+		j.noteDocument(e)
 	}
 	kind := j.whole(e.tag, "Assertion.test_type", 0, 63, testContains)
 	list := e.prop("Asserion.test_strings") // so it is spelled
@@ -132,6 +137,9 @@ func (j *reader) assertion(e *element) plan.Expectation {
 	x.Body = field.body
 	x.Check = func(a *expr.Response) bool {
 		text := field.of(a)
+		if text == "" {
+			return kind&testNot != 0 // to JMeter it is no response
+		}
 		for _, test := range tests {
 			held := test(a, text) != (kind&testNot != 0)
 			if held == (kind&testOr != 0) {
@@ -141,6 +149,11 @@ func (j *reader) assertion(e *element) plan.Expectation {
 		return kind&testOr == 0
 	}
 	return x
+}
+
+// noteDocument tells that a response as a document is not what JMeter makes of it.
+func (j *reader) noteDocument(e *element) {
+	j.note(fmt.Sprintf("line %d: %s looks at the body as it is: what JMeter's library makes of it as a document, nothing of JSON and the text alone of a page, is not made here", e.at.Line, e.title()))
 }
 
 // responseField is a part of a response that an assertion or extractor reads.
@@ -237,6 +250,7 @@ func headText(a *expr.Response) string {
 func (j *reader) textTest(t *tag, kind int64) func(*expr.Response, string) bool {
 	want := j.compile(t.at, t.text, expr.AsText)
 	switch {
+	case kind&testContains != 0:
 	case kind&testEquals != 0:
 		return func(a *expr.Response, text string) bool { return text == string(want.Render(nil, a.Scope)) }
 	case kind&testSubstring != 0:
@@ -245,7 +259,7 @@ func (j *reader) textTest(t *tag, kind int64) func(*expr.Response, string) bool 
 		}
 	}
 	wrap := func(p string) string { return p }
-	if kind&testMatch != 0 {
+	if kind&testContains == 0 {
 		wrap = func(p string) string { return `^(?:` + p + `)\z` }
 	}
 	pattern := j.patternOf(t.at, want, "m", wrap)
@@ -296,12 +310,19 @@ func (j *reader) xpathAssertion(e *element) plan.Expectation {
 	j.refuseOthers(e, "XPath.negate", "XPath.xpath", "XPath.validate", "XPath.whitespace", "XPath.tolerant", "XPath.quiet", "XPath.report_errors",
 		"XPath.show_warnings", "XPath.download_dtds", "XPath.namespaces", "XPath.namespace", "XPath.namespaceList", "Assertion.scope")
 	text := j.fixed(e.tag, "XPath.xpath")
-	find, err := expr.XPathList{Page: e.is("XPath.tolerant")}.Compile(text)
+	path := expr.XPathList{Page: e.is("XPath.tolerant")}
+	find, err := path.Compile(text)
 	if err != nil {
 		panic(e.where("XPath.xpath").Errorf(whittle.Unsupported, "the XPath %s is not understood: %v", text, err))
 	}
-	negate := e.is("XPath.negate")
+	negate, never := e.is("XPath.negate"), e.name == "XPathAssertion" && expr.LeadsNowhere(text)
+	if never {
+		j.note(fmt.Sprintf("line %d: %s cannot hold, as in JMeter: %q leads to no nodes, and is no yes or no", e.at.Line, e.title(), text))
+	}
 	return plan.Expectation{Body: true, Check: func(a *expr.Response) bool {
+		if never || !path.Reads(a) {
+			return false
+		}
 		found := find(a)
 		return (len(found) > 0 && (len(found) > 1 || found[0] != "false")) != negate
 	}}
@@ -313,7 +334,11 @@ func (j *reader) jsonAssertion(e *element) plan.Expectation {
 	x := plan.Expectation{Body: true}
 	j.refuseOthers(e, "JSON_PATH", "EXPECTED_VALUE", "JSONVALIDATION", "EXPECT_NULL", "INVERT", "ISREGEX")
 	at, text := e.where("JSON_PATH"), strings.TrimSpace(e.value("JSON_PATH"))
-	path := j.jsonPathOr(at, text, func() {
+	text, counts := strings.CutSuffix(text, ".length()")
+	if counts = counts && !indefinite.MatchString(text); !counts {
+		text = strings.TrimSpace(e.value("JSON_PATH"))
+	}
+	path := j.jsonPathOr(at, text, func(string) bool { return false }, func() {
 		j.note(fmt.Sprintf("line %d: %s cannot hold, as in JMeter, whose library cannot read the JSONPath %q", at.Line, e.title(), text))
 	})
 	test := j.sameJSON(e.where("EXPECTED_VALUE"), e.value("EXPECTED_VALUE"))
@@ -332,6 +357,9 @@ func (j *reader) jsonAssertion(e *element) plan.Expectation {
 			return false
 		}
 		found := by.Find(doc)
+		if counts && len(found) > 0 {
+			found[0] = lengthOf(found[0])
+		}
 		var all []string
 		for _, d := range found {
 			all = append(all, d.Value().JSON)
@@ -349,10 +377,23 @@ func (j *reader) jsonAssertion(e *element) plan.Expectation {
 			}
 		}
 		whole, ok := expr.ParseDocument("[" + strings.Join(all, ",") + "]")
-		return ok && compare && !null && len(found) > 0 && test(a, whole)
+		return ok && compare && !null && (len(found) > 0 || indefinite.MatchString(text)) && test(a, whole)
 	}
 	x.Check = func(a *expr.Response) bool { return holds(a) != invert }
 	return x
+}
+
+// indefinite finds what makes a JSONPath lead to a list of all that is there.
+var indefinite = regexp.MustCompile(`\.\.|[*?]|\[[^\]'"]*[,:]|['"]\s*,`)
+
+// lengthOf is how many items or letters a value has, as a number.
+func lengthOf(d *expr.Document) *expr.Document {
+	n := len(d.Items)
+	if d.Kind == expr.KindString {
+		n = len([]rune(d.Value().Text))
+	}
+	length, _ := expr.ParseDocument(strconv.Itoa(n))
+	return length
 }
 
 // sameJSON compares a value with what a text is as JSON: spaces, the order of names and the

@@ -193,8 +193,13 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) {
 	}
 	filter := func(name string) func(*expr.Scope) *expr.Pattern {
 		p := s.find(name)
+		none := func(*expr.Scope) *expr.Pattern { return nil }
 		if strings.TrimSpace(p.text) == "" {
-			return func(*expr.Scope) *expr.Pattern { return nil }
+			return none
+		}
+		if strings.IndexByte("*+?", p.text[0]) >= 0 {
+			j.note(fmt.Sprintf("line %d: %s: %.60q is no pattern, and its resources are fetched as without it, as by JMeter", p.at.Line, s.title(), p.text))
+			return none
 		}
 		return j.pattern(p.at, `^(?:`+p.text+`)$`)
 	}
@@ -218,6 +223,9 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) {
 		FollowRedirects: true, Redirect: redirected, Part: true,
 	}
 	r.Address = expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value { return s.Values[f.slot] }}, expr.AsText)
+	if q.HasBody && !strings.Contains(q.ContentType, "multipart/form-data") && !s.sendsForm(j) {
+		r.Body, r.HasBody, r.ContentType = q.Body, true, q.ContentType // as by JMeter, which fetches them by the same sampler
+	}
 	r.Expect = []plan.Expectation{{Status: true, Check: func(a *expr.Response) bool { return a.Status < 400 || a.Status >= 500 }}}
 	if cache != nil {
 		j.useCache(r, cache)

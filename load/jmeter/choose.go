@@ -317,23 +317,62 @@ func (j *reader) forEach(e *element, env elementScope) []plan.Step {
 type within struct {
 	steps   []plan.Step
 	seconds expr.Template
+	cut     *cut
 }
 
 func (w *within) Inner() []plan.Step { return w.steps }
 
 func (w *within) Act(ctx context.Context, u plan.User) bool {
 	s := min(milliseconds64(w.seconds, u.Scope()), plan.MaxDuration.Seconds())
-	end := u.Now().Add(time.Duration(s * float64(time.Second)))
-	for u.Now().Before(end) {
+	end := userState[time.Time](u, w)
+	*end = u.Now().Add(time.Duration(s * float64(time.Second)))
+	for u.Now().Before(*end) {
 		before := u.RequestsSent()
 		if !u.RunSteps(ctx, w.steps) {
-			return false // to JMeter it is no loop, and so not what a flow control action is about
+			return w.cut.made(u) // to JMeter it is no loop, and so not what a flow control action is about
 		}
 		if u.TimeUp() || u.RequestsSent() == before && !u.PauseUntil(ctx, u.Now().Add(idleRound)) {
 			return false
 		}
 	}
 	return true
+}
+
+// cut is where a controller may end before any of the samplers in it, however deep.
+type cut struct {
+	due func(u plan.User) bool
+}
+
+// made reports whether a user has left the controller so.
+func (c *cut) made(u plan.User) bool {
+	at := userState[bool](u, c)
+	was := *at
+	*at = false
+	return was
+}
+
+// begin are the steps ahead of all others of a sampler.
+func (j *reader) begin(e *element, env elementScope) []plan.Step {
+	var steps []plan.Step
+	if len(env.cuts) > 0 {
+		steps = append(steps, plan.Step{Action: does(func(u plan.User) bool {
+			for _, c := range env.cuts {
+				if c.due(u) {
+					*userState[bool](u, c) = true
+					return false
+				}
+			}
+			return true
+		})})
+	}
+	if j.asksName {
+		label := j.compile(e.at, e.label, expr.AsText)
+		steps = append(steps, plan.Step{Action: does(func(u plan.User) bool {
+			*userState[string](u, nameKey{}) = string(label.Render(nil, u.Scope()))
+			return true
+		})})
+	}
+	return steps
 }
 
 // section runs its steps for one user at a time.

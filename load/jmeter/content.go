@@ -119,25 +119,27 @@ func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
 	arguments, raw := j.argumentsOf(s)
 	files := j.uploads(s)
 	if set.unknown {
-		multi := len(files) > 0 || s.isFound("HTTPSampler.DO_MULTIPART_POST")
-		if multi || s.byJava() || raw && slices.Contains(withoutEntity, q.Method) || len(arguments) == 0 && q.Method != http.MethodPost && !slices.Contains(bodiless, q.Method) {
+		if len(files) > 0 || s.isFound("HTTPSampler.DO_MULTIPART_POST") || s.byJava() || raw && withoutEntity(q.Method) || len(arguments) == 0 && q.Method != http.MethodPost && !slices.Contains(bodiless, q.Method) {
 			panic(s.find("HTTPSampler.contentEncoding").at.Errorf(whittle.Unsupported, "%s: a content encoding that Java does not know, %s, is not supported here", s.title(), set.name))
 		}
 		j.byUnknown(s, q, set, raw || !slices.Contains(bodiless, q.Method))
 	}
 	var query expr.Template
-	sends, form := plan.MethodHasBody(q.Method), false
+	multi, form := s.isFound("HTTPSampler.DO_MULTIPART_POST"), false
 	switch {
 	case s.sendsNoBody(q.Method, raw, files):
 		if q.Method == http.MethodGet || q.Method == http.MethodDelete || q.Method == http.MethodOptions {
-			query = j.pairs(arguments, set, false)
+			query = j.pairs(arguments, set, inQuery)
 		}
-	case len(files) == 1 && files[0].name == "" && sends && !s.isFound("HTTPSampler.DO_MULTIPART_POST"):
+	case len(files) == 1 && files[0].name == "" && !withoutEntity(q.Method) && !multi:
 		q.Body, q.HasBody = files[0].content, true
 		j.contentType(q, files[0].kind)
-	case sends && (len(files) > 0 || s.isFound("HTTPSampler.DO_MULTIPART_POST")):
+	case (len(files) > 0 || multi) && !withoutEntity(q.Method) && (q.Method != http.MethodGet || raw):
+		if q.Method == http.MethodDelete && !raw {
+			query = j.pairs(arguments, set, inQuery)
+		}
 		j.multipart(s, q, set, arguments, files)
-	case raw && slices.Contains(withoutEntity, q.Method):
+	case raw && withoutEntity(q.Method):
 	case raw:
 		for _, a := range arguments {
 			q.Body = q.Body.Join(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText))
@@ -149,10 +151,10 @@ func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
 		}
 	default:
 		if q.Method == http.MethodGet || q.Method == http.MethodDelete || q.Method == http.MethodOptions {
-			query = j.pairs(arguments, set, false)
+			query = j.pairs(arguments, set, inQuery)
 		}
 		if !slices.Contains(bodiless, q.Method) {
-			q.Body, q.HasBody = j.pairs(arguments, set, true), true
+			q.Body, q.HasBody = j.pairs(arguments, set, s.kindOfForm()), true
 			form = q.Method != http.MethodDelete
 			j.contentType(q, s.kindByJava(q, "application/x-www-form-urlencoded; charset="+set.name))
 		}
@@ -178,8 +180,10 @@ func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
 // bodiless are the methods of which JMeter sends no form.
 var bodiless = []string{http.MethodGet, http.MethodHead, http.MethodTrace, http.MethodOptions}
 
-// withoutEntity are the methods of which JMeter sends no raw body.
-var withoutEntity = []string{http.MethodHead, http.MethodTrace, http.MethodOptions}
+// withoutEntity reports whether JMeter sends no body of a method but that of a form.
+func withoutEntity(method string) bool {
+	return method == http.MethodHead || method == http.MethodTrace || method == http.MethodOptions
+}
 
 // appendToTarget adds to what a request asks for.
 func (j *reader) appendToTarget(q *plan.Request, t expr.Template) {
@@ -248,11 +252,34 @@ func (j *reader) argumentsOf(s *sample) (out []*tag, raw bool) {
 	return out, raw || len(out) > 0 && !named
 }
 
+// pairing is what arguments are written as.
+type pairing int
+
+const (
+	inQuery pairing = iota
+	inForm
+	inFormByJava
+)
+
+// sendsForm reports whether a sampler's body is a form: neither raw nor a file.
+func (s *sample) sendsForm(j *reader) bool {
+	_, raw := j.argumentsOf(s)
+	return !raw && len(j.uploads(s)) == 0
+}
+
+func (s *sample) kindOfForm() pairing {
+	if s.byJava() {
+		return inFormByJava
+	}
+	return inForm
+}
+
 // pairs writes arguments as a query or a form. Those without a name are left out. As
 // in JMeter, those of a query that do not ask to be encoded are sent as they are, as
-// far as a request line allows, and those of a form are decoded and encoded again. A
-// space in one that is not encoded keeps the request from being sent.
-func (j *reader) pairs(arguments []*tag, set charset, form bool) expr.Template {
+// far as a request line allows, and those of a form are decoded and encoded again, but
+// by Java's own client sent as they are. A space in one that is not encoded keeps a
+// request with such a query from being sent.
+func (j *reader) pairs(arguments []*tag, set charset, kind pairing) expr.Template {
 	var t expr.Template
 	for _, a := range arguments {
 		if a.value("Argument.name") == "" {
@@ -260,9 +287,12 @@ func (j *reader) pairs(arguments []*tag, set charset, form bool) expr.Template {
 		}
 		write := set.formEscape
 		switch always := a.is("HTTPArgument.always_encode"); {
-		case form && !always:
+		case always:
+		case kind == inForm:
 			write = set.formAgain
-		case !always:
+		case kind == inFormByJava:
+			write = set.encode
+		default:
 			write = asIs
 		}
 		name := mapped(j.compile(a.where("Argument.name"), a.value("Argument.name"), expr.AsText), write)
@@ -274,10 +304,13 @@ func (j *reader) pairs(arguments []*tag, set charset, form bool) expr.Template {
 			t = t.Literal("&")
 		}
 		sep := "="
-		if !form {
+		if kind != inForm {
 			sep = a.value("Argument.metadata") // so it is put together, whatever that is
 		}
-		t = t.Join(name).Literal(shownText(sep)).Join(val)
+		if kind == inQuery {
+			sep = shownText(sep)
+		}
+		t = t.Join(name).Literal(sep).Join(val)
 	}
 	return t
 }
@@ -358,12 +391,13 @@ func (j *reader) multipart(s *sample, q *plan.Request, set charset, arguments []
 		t = part(t, expr.Template(nil).Literal(`name="`+name+`"`), kind, "8bit").Join(set.body(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText))).Literal("\r\n")
 	}
 	for _, f := range files {
-		kind := f.kind
-		if kind == "" {
-			kind = "application/octet-stream"
+		if f.kind == "" {
+			const why = "a file without a MIME type is no part of a form"
+			j.note(fmt.Sprintf("line %d: %s is not sent, as by JMeter: %s", s.at.Line, s.title(), why))
+			q.Illegal = func(string) string { return why }
 		}
 		of := expr.Template(nil).Literal(`name="` + f.name + `"; filename="`).Join(mapped(f.path, filepath.Base)).Literal(`"`)
-		t = part(t, of, kind, "binary").Join(f.content).Literal("\r\n")
+		t = part(t, of, f.kind, "binary").Join(f.content).Literal("\r\n")
 	}
 	q.Body, q.HasBody = t.Literal("--"+boundary+"--\r\n"), true
 	q.Headers = slices.DeleteFunc(slices.Clone(q.Headers), func(h plan.HeaderField) bool { return h.Name == "content-type" })

@@ -121,7 +121,11 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 	case "RunTime":
 		j.refuseOthers(e, "RunTime.seconds")
 		seconds := j.compile(e.where("RunTime.seconds"), strings.TrimSpace(e.value("RunTime.seconds")), expr.AsText)
-		return []plan.Step{{Action: &within{j.block(e, env), seconds}}}
+		w := &within{seconds: seconds}
+		w.cut = &cut{func(u plan.User) bool { return !u.Now().Before(*userState[time.Time](u, w)) }}
+		env.cuts = append(slices.Clip(env.cuts), w.cut)
+		w.steps = j.block(e, env)
+		return []plan.Step{{Action: w}}
 	case "CriticalSectionController":
 		j.refuseOthers(e, "CriticalSectionController.lockName")
 		lock := j.compile(e.at, e.value("CriticalSectionController.lockName"), expr.AsText)
@@ -146,6 +150,7 @@ func (j *reader) flowAction(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "ActionProcessor.action", "ActionProcessor.target", "ActionProcessor.duration")
 	env = env.extended(j, e.below)
 	ahead, _ := j.belowSampler(e, env)
+	ahead = append(j.begin(e, env), ahead...)
 	steps := append(ahead, timerSteps(env.timers)...)
 	all := j.fixed(e.tag, "ActionProcessor.target") == "2"
 	switch kind := j.fixed(e.tag, "ActionProcessor.action"); kind {
@@ -292,9 +297,14 @@ func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 func (j *reader) loopController(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "LoopController.loops", "LoopController.continue_forever")
 	at := e.where("LoopController.loops")
-	times := j.compile(at, strings.TrimSpace(e.value("LoopController.loops")), expr.AsText)
+	times := j.compile(at, e.value("LoopController.loops"), expr.AsText)
 	if text, ok := times.Constant(); ok {
-		if n, err := strconv.ParseInt(text, 10, 64); err != nil || n < -1 || n > plan.MaxLoops {
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case err != nil:
+			j.note(fmt.Sprintf("line %d: %s runs nothing: %q is no number of loops, which JMeter reads as 0", at.Line, e.title(), text))
+			times = expr.Template(nil).Literal("0")
+		case n < -1 || n > plan.MaxLoops:
 			panic(at.Invalid("%s: %q is not a number of loops", e.title(), text))
 		}
 	}
@@ -325,17 +335,26 @@ func (j *reader) whileController(e *element, env elementScope) []plan.Step {
 type branch struct {
 	steps []plan.Step
 	holds func(s *expr.Scope) bool
+	cut   *cut // nil but for one that asks before each sampler
 }
 
 func (b *branch) Inner() []plan.Step { return b.steps }
 
 func (b *branch) Act(ctx context.Context, u plan.User) bool {
+	if b.cut != nil {
+		return u.RunSteps(ctx, b.steps) || b.cut.made(u)
+	}
 	return !b.holds(u.Scope()) || u.RunSteps(ctx, b.steps)
 }
 
 func (j *reader) ifController(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "IfController.condition", "IfController.useExpression", "IfController.evaluateAll")
-	b := &branch{steps: j.block(e, env)}
+	b := &branch{}
+	if e.is("IfController.evaluateAll") {
+		b.cut = &cut{func(u plan.User) bool { return !b.holds(u.Scope()) }}
+		env.cuts = append(slices.Clip(env.cuts), b.cut)
+	}
+	b.steps = j.block(e, env)
 	at, text := e.where("IfController.condition"), e.value("IfController.condition")
 	if !e.is("IfController.useExpression") {
 		b.holds = j.holds(at, e.title(), text)

@@ -3,9 +3,9 @@ package jmeter
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,6 +76,9 @@ func (j *reader) dataSet(e *element) plan.Action {
 		d.slots = append(d.slots, j.Define(n))
 	}
 	d.rows = rows
+	if i := slices.IndexFunc(rows, func(row []expr.Value) bool { return row == nil }); i >= 0 {
+		j.note(fmt.Sprintf("line %d: %s: row %d of %s is empty, or has a quote where none may be: as in JMeter it counts as the file's end, and its variables are %s", e.at.Line, e.title(), i+1, d.file.name, endOfFile))
+	}
 	if !d.recycle {
 		j.Plan.DealtOnce = e.title()
 	}
@@ -182,18 +185,12 @@ func (j *reader) open(at plan.Position, name, delimiter string, quoted bool, cod
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	var rows [][]expr.Value
 	if quoted {
-		c := csv.NewReader(bytes.NewReader(src))
-		c.Comma, c.FieldsPerRecord, c.LazyQuotes = rune(delimiter[0]), -1, true
-		records, err := c.ReadAll()
-		if err != nil {
-			panic(at.Invalid("%s: %v", name, err))
-		}
-		for _, r := range records {
-			rows = append(rows, cells(r))
-		}
+		rows = quotedRows(string(src), delimiter[0])
 	} else {
-		for line := range strings.Lines(string(src)) {
-			if line = strings.TrimRight(line, "\r\n"); line != "" {
+		for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(string(src), "\r\n", "\n"), "\r", "\n")) {
+			if line = strings.TrimSuffix(line, "\n"); line == "" {
+				rows = append(rows, nil)
+			} else {
 				rows = append(rows, cells(strings.Split(line, delimiter)))
 			}
 		}
@@ -202,6 +199,56 @@ func (j *reader) open(at plan.Position, name, delimiter string, quoted bool, cod
 		panic(at.Errorf(whittle.ResourceExhausted, "%s has more than %d rows", name, plan.MaxRows))
 	}
 	j.files[key] = rows
+	return rows
+}
+
+// quotedRows reads rows of quoted values as JMeter does. One with a quote where none may be
+// is no row, and what follows the quote is the next.
+func quotedRows(text string, delimiter byte) (rows [][]expr.Value) {
+	var row []expr.Value
+	var b strings.Builder
+	quoted, closed, begun := false, false, false // in quotes; just after their end; a value has begun or is due
+	end := func() {
+		row = append(row, expr.TextValue(b.String()))
+		b.Reset()
+		closed, begun = false, false
+	}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted:
+			if quoted, closed = c != '"', c == '"'; quoted {
+				b.WriteByte(c)
+			}
+		case closed && c == '"':
+			b.WriteByte(c)
+			quoted, closed = true, false
+		case c == delimiter:
+			end()
+			begun = true
+		case c == '\n' || c == '\r':
+			if strings.HasPrefix(text[i:], "\r\n") {
+				i++
+			}
+			end()
+			rows, row = append(rows, row), nil
+		case c == '"' && b.Len() == 0 && !closed:
+			quoted, begun = true, true
+		case closed || c == '"':
+			rows, row = append(rows, nil), nil
+			b.Reset()
+			closed, begun = false, false
+		default:
+			b.WriteByte(c)
+			begun = true
+		}
+	}
+	switch {
+	case quoted:
+		rows = append(rows, nil)
+	case begun:
+		end()
+		rows = append(rows, row)
+	}
 	return rows
 }
 
@@ -226,7 +273,8 @@ func (d *dataSet) Act(_ context.Context, u plan.User) bool {
 	default:
 		n = countAll(u, d.file)
 	}
-	if n > int64(len(d.rows)) && !d.recycle {
+	row := d.rows[(n-1)%int64(len(d.rows))]
+	if n > int64(len(d.rows)) && !d.recycle || row == nil {
 		if d.stop {
 			u.Stop()
 			return false
@@ -236,7 +284,6 @@ func (d *dataSet) Act(_ context.Context, u plan.User) bool {
 		}
 		return true
 	}
-	row := d.rows[(n-1)%int64(len(d.rows))]
 	for i, slot := range d.slots[:min(len(d.slots), len(row))] {
 		scope.Values[slot] = row[i]
 	}
@@ -251,7 +298,10 @@ func (j *reader) csvRead(c *functionCall) expr.Expression {
 	if name == "" || strings.HasPrefix(name, "*") || len(c.args) != 2 {
 		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: takes a file and a column or next; aliases are not supported", c.raw))
 	}
-	rows := j.open(c.at, name, ",", true, nil)
+	rows := j.open(c.at, name, ",", false, nil)
+	if i := slices.IndexFunc(rows, func(row []expr.Value) bool { return row == nil }); i >= 0 {
+		rows = rows[:i] // JMeter reads as far as the first empty line
+	}
 	if len(rows) == 0 {
 		panic(c.at.Invalid("%s has no rows", name))
 	}

@@ -216,6 +216,9 @@ func (j *reader) source(e *element, useHeaders string) responseField {
 		"": "response_data", "false": "response_data", "true": "response_headers", "code": "response_code", "message": "response_message",
 		"URL": "sample_url", "request_headers": "request_headers", "unescaped": "unescaped", "as_document": "response_data",
 	}
+	if e.value(useHeaders) == "as_document" {
+		j.noteDocument(e)
+	}
 	field, ok := responseFields[fields[e.value(useHeaders)]]
 	if !ok {
 		panic(e.where(useHeaders).Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), e.value(useHeaders)))
@@ -398,7 +401,7 @@ func (j *reader) xpathExtractor(e *element, q *plan.Request) {
 	x := j.extraction(e, p+".refname", number, p+".default", "")
 	_ = j.source(e, "")
 	at := e.where(p + ".xpathQuery")
-	kind := expr.XPathList{Page: e.is(p + ".tolerant"), Markup: e.is(p + ".fragment")}
+	kind := expr.XPathList{Page: e.is(p + ".tolerant"), Markup: e.is(p + ".fragment"), Named: e.name == "XPath2Extractor" && e.is(p+".fragment")}
 	j.listExtractor(q, &x, j.storeNodes, j.compile(at, e.value(p+".xpathQuery"), expr.AsText), func(text string) (finder, error) {
 		find, err := kind.Compile(text)
 		if err != nil {
@@ -440,7 +443,7 @@ func (j *reader) jmesExtractor(e *element, q *plan.Request) {
 	if !plainPath.MatchString(text) {
 		panic(e.where("JMESExtractor.jmesPathExpr").Errorf(whittle.Unsupported, "the JMESPath %s is not supported: names, [n] and [*] are", text))
 	}
-	path, err := expr.CompilePath("$." + text)
+	path, err := expr.CompileMemberPath("$." + text)
 	if err != nil {
 		panic(e.where("JMESExtractor.jmesPathExpr").Invalid("the JMESPath is not understood: %v", err))
 	}
@@ -533,7 +536,7 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 	at, concat := e.where("JSONPostProcessor.jsonPathExprs"), e.is("JSONPostProcessor.compute_concat") || e.is("JSONPostProcessor.computeConcat")
 	for i := range all {
 		x, text := &all[i], strings.TrimSpace(paths[i])
-		path := j.jsonPathOr(at, text, func() {
+		path := j.jsonPathOr(at, text, calledAtEnd.MatchString, func() {
 			j.note(fmt.Sprintf("line %d: %s gives %s its default, as in JMeter, whose library cannot read the JSONPath %s", at.Line, e.title(), x.name, text))
 		})
 		takes(q, true, func(a *expr.Response) {
@@ -570,9 +573,10 @@ func isWhole(text string) bool {
 	return err == nil
 }
 
-// jsonPathOr is jsonPath; for one that JMeter surely cannot read it tells, and finds none.
-func (j *reader) jsonPathOr(at plan.Position, text string, tell func()) func(*expr.Scope) (expr.JSONPath, bool) {
-	if fixed, ok := j.compile(at, text, expr.AsText).Constant(); ok && brokenPath(rootedPath(strings.TrimSpace(fixed))) {
+// jsonPathOr is jsonPath; for one that is broken, or that JMeter surely cannot read, it tells,
+// and finds none.
+func (j *reader) jsonPathOr(at plan.Position, text string, broken func(string) bool, tell func()) func(*expr.Scope) (expr.JSONPath, bool) {
+	if fixed, ok := j.compile(at, text, expr.AsText).Constant(); ok && (broken(fixed) || brokenPath(rootedPath(strings.TrimSpace(fixed)))) {
 		tell()
 		return func(*expr.Scope) (expr.JSONPath, bool) { return nil, false }
 	}
@@ -615,6 +619,12 @@ var (
 	// operands are what stands behind a comparison, or where a filter begins.
 	operands = regexp.MustCompile(`(?:[=!<>]=|[<>]|=~|^\?\()\s*([A-Za-z_]\w*|\$\{)`)
 )
+
+// severalNames finds several names in brackets.
+var severalNames = regexp.MustCompile(`\[\s*(?:'[^']*'|"[^"]*")\s*,`)
+
+// calledAtEnd finds a function at a path's end, of which an extractor of JMeter finds nothing.
+var calledAtEnd = regexp.MustCompile(`\.[A-Za-z]+\([^()\[\]]*\)$`)
 
 // brokenPath reports whether JMeter's library (json-path 2.8.0) surely cannot read a path.
 // False: it may, or nobody knows.
@@ -675,7 +685,10 @@ func brokenPiece(inner string) bool {
 func (j *reader) jsonPath(at plan.Position, text string) func(*expr.Scope) (expr.JSONPath, bool) {
 	t := j.compile(at, text, expr.AsText)
 	if fixed, ok := t.Constant(); ok {
-		path, err := expr.CompilePath(rootedPath(strings.TrimSpace(fixed)))
+		if severalNames.MatchString(fixed) {
+			panic(at.Errorf(whittle.Unsupported, "the JSONPath %s is not supported: of several names in brackets JMeter makes one object", fixed))
+		}
+		path, err := expr.CompileMemberPath(rootedPath(strings.TrimSpace(fixed)))
 		if err != nil {
 			panic(at.Errorf(whittle.Unsupported, "the JSONPath %s is not understood: %v", fixed, err))
 		}
@@ -683,7 +696,7 @@ func (j *reader) jsonPath(at plan.Position, text string) func(*expr.Scope) (expr
 	}
 	return func(s *expr.Scope) (expr.JSONPath, bool) {
 		text := rootedPath(strings.TrimSpace(string(t.Render(nil, s))))
-		path, err := expr.CompilePath(text)
+		path, err := expr.CompileMemberPath(text)
 		return path, err == nil && !brokenPath(text)
 	}
 }

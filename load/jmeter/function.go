@@ -3,6 +3,7 @@ package jmeter
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -68,6 +69,23 @@ func init() {
 	}
 }
 
+// taken is how many arguments a function of JMeter's takes, at least and at most.
+var taken = map[string][2]int{
+	"BeanShell": {1, 2}, "CSVRead": {2, 2}, "changeCase": {1, 3}, "char": {1, math.MaxInt}, "dateTimeConvert": {3, 4}, "digest": {2, 5}, "escapeHtml": {1, 1},
+	"escapeOroRegexpChars": {1, 2}, "escapeXml": {1, 1}, "eval": {1, 1}, "evalVar": {1, 1}, "FileToString": {1, 3}, "groovy": {1, 2}, "intSum": {2, math.MaxInt},
+	"isPropDefined": {1, 1}, "isVarDefined": {1, 1}, "counter": {1, 2}, "javaScript": {1, 2}, "jexl2": {1, 2}, "jexl3": {1, 2}, "log": {1, 4}, "logn": {1, 3},
+	"longSum": {2, math.MaxInt}, "machineIP": {0, 1}, "machineName": {0, 1}, "property": {1, 3}, "P": {1, 2}, "Random": {2, 3}, "RandomDate": {3, 5},
+	"RandomString": {1, 3}, "samplerName": {0, 1}, "setProperty": {2, 3}, "split": {2, 3}, "StringFromFile": {1, 4}, "StringToFile": {2, 4}, "TestPlanName": {0, 0},
+	"threadGroupName": {0, 0}, "threadNum": {0, 0}, "time": {0, 2}, "timeShift": {4, 5}, "unescape": {1, 1}, "unescapeHtml": {1, 1}, "urldecode": {1, 1},
+	"urlencode": {1, 1}, "UUID": {0, 0}, "V": {1, 2},
+}
+
+// ofPlugins are the functions that JMeter has by a plugin alone.
+var ofPlugins = map[string]bool{
+	"MD5": true, "base64Encode": true, "base64Decode": true, "strLen": true, "substring": true, "strReplace": true, "if": true, "env": true, "uppercase": true,
+	"lowercase": true, "chooseRandom": true, "isDefined": true,
+}
+
 func uuidValue(s *expr.Scope) expr.Value { return expr.TextValue(expr.UUID(s.RNG)) }
 
 func fixedText(text string) expr.Expression {
@@ -88,6 +106,12 @@ func (j *reader) function(n plan.Position, inner string, depth int) expr.Express
 			t, _ := j.compound(n, a, expr.AsText, depth+1)
 			c.args = append(c.args, t)
 		}
+	}
+	if n, ok := taken[c.name]; ok && (len(c.args) < n[0] || len(c.args) > n[1]) {
+		panic(c.at.Invalid("${__%s}: it has %d arguments, and JMeter starts no test with such a call: __%s takes %d to %d", c.raw, len(c.args), c.name, n[0], n[1]))
+	}
+	if ofPlugins[c.name] {
+		j.note(fmt.Sprintf("line %d: __%s is of a plugin: JMeter without it leaves ${__%s} as it is written", c.at.Line, c.name, c.raw))
 	}
 	if f, ok := jmxFunctions[c.name]; ok {
 		return f(j, c)

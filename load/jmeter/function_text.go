@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -39,10 +40,10 @@ var textFunctions = map[string]textFunction{
 	"changeCase":           {1, 2, changeCase},
 	"uppercase":            {1, 1, func(a []string) string { return strings.ToUpper(a[0]) }},
 	"lowercase":            {1, 1, func(a []string) string { return strings.ToLower(a[0]) }},
-	"escapeHtml":           {1, 0, func(a []string) string { return escapeMarkup.Replace(a[0]) }},
+	"escapeHtml":           {1, 0, func(a []string) string { return escapeHTML()(a[0]) }},
 	"unescapeHtml":         {1, 0, func(a []string) string { return html.UnescapeString(a[0]) }},
 	"escapeXml":            {1, 0, func(a []string) string { return escapeXML.Replace(a[0]) }},
-	"unescape":             {1, 0, func(a []string) string { return expr.Unescape(`"` + strings.ReplaceAll(a[0], `"`, `\"`) + `"`) }},
+	"unescape":             {1, 0, func(a []string) string { return unescapeJava(a[0]) }},
 	"char":                 {1, 0, charsOf},
 	"digest":               {2, 4, digestOf},
 	"MD5":                  {1, 1, func(a []string) string { b := md5.Sum([]byte(a[0])); return hex.EncodeToString(b[:]) }},
@@ -57,10 +58,49 @@ var textFunctions = map[string]textFunction{
 	"escapeOroRegexpChars": {1, 1, func(a []string) string { return regexp.QuoteMeta(a[0]) }},
 }
 
-var (
-	escapeMarkup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
-	escapeXML    = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
-)
+var escapeXML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
+
+// entities are the names that HTML 4 has for characters.
+const entities = `amp lt gt quot nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot
+	cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH
+	Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave
+	eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml fnof Alpha
+	Beta Gamma Delta Epsilon Zeta Eta Theta Iota Kappa Lambda Mu Nu Xi Omicron Pi Rho Sigma Tau Upsilon Phi Chi Psi Omega alpha beta gamma delta epsilon zeta
+	eta theta iota kappa lambda mu nu xi omicron pi rho sigmaf sigma tau upsilon phi chi psi omega thetasym upsih piv bull hellip prime Prime oline frasl
+	weierp image real trade alefsym larr uarr rarr darr harr crarr lArr uArr rArr dArr hArr forall part exist empty nabla isin notin ni prod sum minus lowast
+	radic prop infin ang and or cap cup int there4 sim cong asymp ne equiv le ge sub sup nsub sube supe oplus otimes perp sdot lceil rceil lfloor rfloor loz
+	spades clubs hearts diams OElig oelig Scaron scaron Yuml circ tilde ensp emsp thinsp zwnj zwj lrm rlm ndash mdash lsquo rsquo sbquo ldquo rdquo bdquo
+	dagger Dagger permil lsaquo rsaquo euro`
+
+// escapeHTML writes characters by their names in HTML 4.
+var escapeHTML = sync.OnceValue(func() func(string) string {
+	var pairs []string
+	for _, name := range strings.Fields(entities) {
+		pairs = append(pairs, html.UnescapeString("&"+name+";"), "&"+name+";")
+	}
+	return strings.NewReplacer(pairs...).Replace
+})
+
+// escapedJava is an escape in a text of Java.
+var escapedJava = regexp.MustCompile(`\\(?:u+\+?([0-9a-fA-F]{4})|([0-3]?[0-7]{1,2})|(.)|$)`)
+
+// unescapeJava reads the escapes of Java.
+func unescapeJava(text string) string {
+	return escapedJava.ReplaceAllStringFunc(text, func(escape string) string {
+		m := escapedJava.FindStringSubmatch(escape)
+		code, err := strconv.ParseUint(m[1], 16, 16)
+		if m[2] != "" {
+			code, err = strconv.ParseUint(m[2], 8, 16)
+		}
+		if err == nil {
+			return string(rune(code))
+		}
+		if i := strings.IndexByte("bntfr", (m[3] + " ")[0]); i >= 0 {
+			return "\b\n\t\f\r"[i : i+1]
+		}
+		return m[3]
+	})
+}
 
 // textCall compiles a call of one of them.
 func (j *reader) textCall(c *functionCall, f textFunction) expr.Expression {
@@ -96,12 +136,14 @@ func changeCase(a []string) string {
 		return strings.ToUpper(a[0])
 	case "LOWER":
 		return strings.ToLower(a[0])
+	case "CAPITALIZE":
+		r := []rune(a[0])
+		if len(r) > 0 {
+			r[0] = unicode.ToUpper(r[0])
+		}
+		return string(r)
 	}
-	r := []rune(a[0])
-	if len(r) > 0 {
-		r[0] = unicode.ToUpper(r[0])
-	}
-	return string(r)
+	return a[0]
 }
 
 func charsOf(a []string) string {
@@ -176,7 +218,7 @@ var variableFunctions = map[string]func(*reader, *functionCall) expr.Expression{
 	"split":           (*reader).split,
 	"log":             func(j *reader, c *functionCall) expr.Expression { return j.firstArgument(c) },
 	"logn":            func(*reader, *functionCall) expr.Expression { return fixedText("") },
-	"samplerName":     (*reader).firstArgument,
+	"samplerName":     (*reader).presentSampler,
 	"env":             func(j *reader, c *functionCall) expr.Expression { return fixedText(j.Source.Env(c.fixed(0, ""))) },
 	"FileToString":    (*reader).fileToString,
 	"StringFromFile":  (*reader).lineOfFile,
@@ -192,6 +234,19 @@ func (j *reader) firstArgument(c *functionCall) expr.Expression {
 		return fixedText("")
 	}
 	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.TextValue(string(c.args[0].Render(nil, s))) }}
+}
+
+// nameKey is where the name of a user's present sampler is kept, or of its last.
+type nameKey struct{}
+
+// presentSampler is __samplerName.
+func (j *reader) presentSampler(c *functionCall) expr.Expression {
+	return expr.Expression{Eval: j.storeResult(c.fixed(0, ""), func(s *expr.Scope) expr.Value {
+		if s.User == nil {
+			return expr.TextValue("")
+		}
+		return expr.TextValue(*userState[string](s.User, nameKey{}))
+	})}
 }
 
 // variableByName is __V: a variable whose name is computed.
@@ -361,14 +416,9 @@ func (j *reader) timeShift(c *functionCall) expr.Expression {
 				at = t
 			} else if ms, err := strconv.ParseInt(from, 10, 64); err == nil {
 				at = time.UnixMilli(ms)
-			} else {
-				return expr.TextValue("")
-			}
+			} // else it is now, as in JMeter
 		}
-		by, ok := parsePeriod(argument(a, 2))
-		if !ok {
-			return expr.TextValue("")
-		}
+		by, _ := parsePeriod(argument(a, 2))
 		if days := by / (24 * time.Hour); by%(24*time.Hour) == 0 {
 			return expr.TextValue(write(at.AddDate(0, 0, int(days))))
 		}

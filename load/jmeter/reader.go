@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,7 @@ type reader struct {
 	labels          map[*plan.Request]expr.Template // what samplers are called, without the transactions around them
 	asksWay         bool                            // a script asks for what a redirect came by
 	asksLast        bool                            // a script asks for the last response
+	asksName        bool                            // something asks for the sampler's name
 	atStart         bool                            // what is compiled is looked at when the test starts: variables have their first values
 	indexes         bool                            // it looks at the numbers of rounds
 	setsProperties  bool                            // the plan sets properties during the run
@@ -64,6 +66,9 @@ type reader struct {
 	title           string // of the test plan
 }
 
+// propertySetter finds what sets a property: the function, or a script.
+var propertySetter = regexp.MustCompile(`setProperty|props\s*(\.(put|merge|replace|comp)|\[|<<|\.\w+\s*=[^=~])`)
+
 // Parse reads a JMeter test plan; name is for errors, which carry line and
 // column: whittle.Invalid for a mistake, whittle.Unsupported for an element that
 // docs/load-jmeter.md does not list.
@@ -82,8 +87,9 @@ func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 		labels:         map[*plan.Request]expr.Template{},
 		asksWay:        bytes.Contains(src, []byte("ubResults")),
 		asksLast:       bytes.Contains(src, []byte("prev")) || bytes.Contains(src, []byte("getPreviousResult")),
+		asksName:       bytes.Contains(src, []byte("__samplerName")),
 		indexes:        bytes.Contains(src, []byte("__jm__")),
-		setsProperties: bytes.Contains(src, []byte("__setProperty")) || bytes.Contains(src, []byte("props.put")),
+		setsProperties: propertySetter.Match(src),
 	}
 	j.Plan.HTTP.Timeout, j.Plan.HTTP.Insecure = jmxTimeout, true // JMeter accepts any certificate
 	j.document(parseXML(name, src))

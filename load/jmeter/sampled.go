@@ -51,7 +51,7 @@ func (j *reader) sampledSteps(e *element, env elementScope, take func(context.Co
 	if env.hasScripts() {
 		after = append([]plan.Step{behind(s.checks)}, after...)
 	}
-	steps := append(ahead, timerSteps(env.timers)...)
+	steps := slices.Concat(j.begin(e, env), ahead, timerSteps(env.timers))
 	return append(append(steps, plan.Step{Action: s}), after...)
 }
 

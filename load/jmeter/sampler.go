@@ -106,7 +106,7 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	}
 	j.addChecks(q, env)
 	j.samplerName(e, q, env.prefix)
-	steps := append(ahead, timerSteps(env.timers)...) // in JMeter's order: a timer sees what a script before it has set
+	steps := slices.Concat(j.begin(e, env), ahead, timerSteps(env.timers)) // in JMeter's order: a timer sees what a script before it has set
 	steps = append(steps, plan.Step{Request: q})
 	if env.hasScripts() {
 		after = append([]plan.Step{behind(q)}, after...)
@@ -153,7 +153,7 @@ func (j *reader) byMethod(e *element, env elementScope) (steps []plan.Step) {
 			}
 			holds = func(s *expr.Scope) bool { return !slices.Contains(methods, methodOf(s)) }
 		}
-		steps = append(steps, plan.Step{Action: &branch{inner, holds}})
+		steps = append(steps, plan.Step{Action: &branch{steps: inner, holds: holds}})
 	}
 	return steps
 }

@@ -26,6 +26,7 @@ type elementScope struct {
 	prefix   string   // of names: the transactions around
 	auths    []*element
 	ahead    []*element // pre-processors, the outermost first
+	cuts     []*cut     // the controllers around that may end before a sampler, the outermost first
 	loop     *repeat    // the loop controller right around; nil: none
 }
 

@@ -136,6 +136,12 @@ func (j *reader) compileScript(at plan.Position, title, name string, source expr
 	if name != "javascript" && changesSampler.MatchString(written) {
 		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script that sets a property of a sampler", title))
 	}
+	if name != "javascript" && shiftsProperties.MatchString(written) {
+		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script that sets properties by <<; props.put is done", title))
+	}
+	if name != "javascript" && seededRandom.MatchString(written) {
+		j.note(fmt.Sprintf("line %d: %s: the numbers that it draws by a seed are others than Java's", at.Line, title))
+	}
 	p := j.scriptOf(at, title, name, source)
 	p.where = where
 	text, fixed := source.Constant()
@@ -177,6 +183,11 @@ func (j *reader) scriptOf(at plan.Position, title, language string, source expr.
 	}
 	return &program{reader: j, title: title, at: at, language: languages[language], source: source, compiled: map[string]*script.Program{}}
 }
+
+var (
+	shiftsProperties = regexp.MustCompile(`\bprops\s*<<`)
+	seededRandom     = regexp.MustCompile(`\bnew\s+(java\.util\.)?Random\(\s*\d`)
+)
 
 // setsProperty finds a call that sets a property when a text is evaluated.
 var setsProperty = regexp.MustCompile(`\$\{__setProperty\(`)

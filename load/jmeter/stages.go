@@ -184,6 +184,9 @@ func (j *reader) concurrency(e *element) []part {
 	ramp, hold := times("RampUp"), times("Hold")
 	steps := int(j.whole(e.tag, "Steps", 0, plan.MaxClosed, 0))
 	loops := j.whole(e.tag, "Iterations", 0, plan.MaxLoops, 0)
+	if loops > 0 {
+		j.note(fmt.Sprintf("line %d: %s: users who have come to the limit of iterations are not replaced, where the plugin begins others in their place", e.at.Line, e.title()))
+	}
 	if hold == 0 && ramp == 0 {
 		panic(e.at.Invalid("%s has neither a ramp nor a time to hold", e.title()))
 	}

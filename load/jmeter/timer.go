@@ -176,8 +176,11 @@ func (j *reader) timer(e *element) timer {
 	j.refuseOthers(e, "ConstantTimer.delay", "RandomTimer.range")
 	milliseconds := func(name string) expr.Template {
 		t := j.compile(e.where(name), e.value(name), expr.AsText)
-		if _, ok := t.Constant(); ok {
-			j.number(e.tag, name, 0, plan.MaxDuration.Seconds()*1e3, 0)
+		text, ok := t.Constant()
+		if _, err := strconv.ParseFloat(strings.TrimSpace(text), 64); ok && err != nil && text != "" {
+			j.note(fmt.Sprintf("line %d: %s: %q is no number, and counts as 0, as in JMeter", e.at.Line, e.title(), text))
+		} else if ok {
+			j.number(e.tag, name, -plan.MaxDuration.Seconds()*1e3, plan.MaxDuration.Seconds()*1e3, 0)
 		}
 		return t
 	}

@@ -31,11 +31,18 @@ func (c *Client) loginFor(q *request, target string, scope *expr.Scope) *plan.Lo
 	return nil
 }
 
-// basic is RFC 7617's header value.
+// basic is RFC 7617's header value. What is not ASCII is a question mark, as JMeter's
+// client writes it.
 func basic(e *plan.LoginEntry, scope *expr.Scope) string {
 	pair := e.User.Render(nil, scope)
 	pair = e.Password.Render(append(pair, ':'), scope)
-	return "Basic " + base64.StdEncoding.EncodeToString(pair)
+	ascii := strings.Map(func(r rune) rune {
+		if r > 0x7f {
+			return '?'
+		}
+		return r
+	}, string(pair))
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(ascii))
 }
 
 // logInAhead gives a rendered request its name and password where it sends them
