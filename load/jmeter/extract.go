@@ -433,19 +433,13 @@ func (j *reader) listExtractor(q *plan.Request, x *extraction, store func(*extra
 	})
 }
 
-// plainPath is the part of JMESPath that JSONPath has as well.
-var plainPath = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*|\[\d+\]|\[\*\])*$`)
-
 func (j *reader) jmesExtractor(e *element, q *plan.Request) {
 	j.refuseOthers(e, "JMESExtractor.referenceName", "JMESExtractor.jmesPathExpr", "JMESExtractor.matchNumber", "JMESExtractor.defaultValue", "Sample.scope")
 	x := j.extraction(e, "JMESExtractor.referenceName", "JMESExtractor.matchNumber", "JMESExtractor.defaultValue", "")
 	text := j.fixed(e.tag, "JMESExtractor.jmesPathExpr")
-	if !plainPath.MatchString(text) {
-		panic(e.where("JMESExtractor.jmesPathExpr").Errorf(whittle.Unsupported, "the JMESPath %s is not supported: names, [n] and [*] are", text))
-	}
-	path, err := expr.CompileMemberPath("$." + text)
+	path, err := expr.CompileJMESPath(text)
 	if err != nil {
-		panic(e.where("JMESExtractor.jmesPathExpr").Invalid("the JMESPath is not understood: %v", err))
+		panic(e.where("JMESExtractor.jmesPathExpr").Errorf(whittle.Unsupported, "the JMESPath %s is not supported: %v", text, err))
 	}
 	other := j.compile(e.where("JMESExtractor.defaultValue"), e.value("JMESExtractor.defaultValue"), expr.AsText)
 	x.other = &other
@@ -456,7 +450,7 @@ func (j *reader) jmesExtractor(e *element, q *plan.Request) {
 			j.setOther(&x, a.Scope)
 			return
 		}
-		j.storeValues(&x, a.Scope, itemTexts(doc, path), true)
+		j.storeValues(&x, a.Scope, itemTexts(path(doc)), true)
 	})
 }
 
@@ -488,20 +482,16 @@ func valueText(d *expr.Document) string {
 	return jexl.Double(f)
 }
 
-// itemTexts are likewise what a JMESPath comes to: of one list its items; a null that is
-// no item of one is nothing.
-func itemTexts(doc *expr.Document, path expr.JSONPath) (out []string) {
-	found := path.Find(doc)
-	if len(found) == 1 && found[0].Kind == expr.KindList {
-		for i := range found[0].Items {
-			out = append(out, valueText(&found[0].Items[i]))
-		}
-		return out
+// itemTexts are likewise what a JMESPath comes to: of a list its items; null is nothing.
+func itemTexts(d *expr.Document) (out []string) {
+	if d == nil || d.Kind == expr.KindNull {
+		return nil
 	}
-	for _, d := range found {
-		if d.Kind != expr.KindNull {
-			out = append(out, valueText(d))
-		}
+	if d.Kind != expr.KindList {
+		return []string{valueText(d)}
+	}
+	for i := range d.Items {
+		out = append(out, valueText(&d.Items[i]))
 	}
 	return out
 }
