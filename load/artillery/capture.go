@@ -81,7 +81,7 @@ func (r *reader) capture(n *node, match bool) (plan.Capture, bool) {
 		c.Want, c.Typed = r.json(want), true
 	default:
 		path = expr.SplitPath(as)
-		if len(path) == 0 || !expr.IsName(strings.TrimPrefix(path[0], "$")) {
+		if len(path) == 0 || !isVariable(path[0]) {
 			panic(n.Invalid("as: %q is not a variable's name", as))
 		}
 		c.Slot = r.Define(path[0])

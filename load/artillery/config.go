@@ -1,6 +1,7 @@
 package artillery
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -144,7 +145,11 @@ func (r *reader) http(n *node) {
 
 func (r *reader) timeout(n *node) {
 	h := &r.Plan.HTTP
-	duration(&h.Timeout, plan.MaxTimeout)(n)
+	duration(&h.Timeout, math.MaxInt64)(n)
+	if h.Timeout > plan.MaxTimeout {
+		r.note(n, "a timeout of %s is longer than %v, and counts as that: a number is of seconds", n.text, plan.MaxTimeout)
+		h.Timeout = plan.MaxTimeout
+	}
 	if h.Timeout == 0 {
 		panic(n.Invalid("a timeout is above 0"))
 	}

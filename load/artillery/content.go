@@ -2,6 +2,7 @@ package artillery
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,9 @@ func (r *reader) headers(n *node) []plan.HeaderField {
 		}
 		var text string
 		str(&text)(f.value)
+		if r.callsNothing(f.value, text) {
+			continue
+		}
 		h := plan.HeaderField{Name: name, Value: r.compileTemplate(f.value, text, expr.InHeader)}
 		if variable, ok := soleVariable(text); ok {
 			value := r.expressionValue(f.value, variable)
@@ -66,19 +70,39 @@ func (r *reader) form(n *node) expr.Template {
 }
 
 // query reads a mapping as a query. As by Artillery, whose values there are what a variable
-// is, one that is not set, null or an object is empty, and a list is each of its items.
+// is, one that is not set, null or an object is empty, and a list is each of its items: of
+// an empty one there is nothing.
 func (r *reader) query(n *node) expr.Template {
-	return r.joined(n, func(name string, v *node) expr.Template {
+	lists := false
+	all := r.joined(n, func(name string, v *node) expr.Template {
 		variable, ok := soleVariable(v.text)
-		if !ok {
+		switch {
+		case r.callsNothing(v, v.text):
+			return nil
+		case !ok:
 			return r.compileTemplate(v, v.text, expr.InForm)
 		}
+		lists = true
 		value := r.expressionValue(v, variable)
 		return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-			return expr.TextValue(strings.Join(queryTexts(value(s)), "&"+name+"="))
+			texts := queryTexts(value(s))
+			if len(texts) == 0 {
+				return expr.TextValue(noItems)
+			}
+			return expr.TextValue(strings.Join(texts, "&"+name+"="))
 		}}, expr.AsText)
 	})
+	if !lists {
+		return all
+	}
+	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+		pairs := strings.Split(string(all.Render(nil, s)), "&")
+		return expr.TextValue(strings.Join(slices.DeleteFunc(pairs, func(pair string) bool { return strings.HasSuffix(pair, noItems) }), "&"))
+	}}, expr.AsText)
 }
+
+// noItems stands for the value of an empty list; what is encoded has no such byte.
+const noItems = "\x00"
 
 // queryTexts are the texts of a value in a query.
 func queryTexts(v expr.Value) []string {
@@ -112,7 +136,12 @@ func queryTexts(v expr.Value) []string {
 
 // pairs reads a mapping as a form.
 func (r *reader) pairs(n *node) expr.Template {
-	return r.joined(n, func(_ string, v *node) expr.Template { return r.compileTemplate(v, v.text, expr.InForm) })
+	return r.joined(n, func(_ string, v *node) expr.Template {
+		if r.callsNothing(v, v.text) {
+			return expr.Template(nil).Literal("undefined")
+		}
+		return r.compileTemplate(v, v.text, expr.InForm)
+	})
 }
 
 // joined reads a mapping as names with values.

@@ -86,7 +86,7 @@ func (r *reader) requestFields(q *plan.Request, d *draft) map[string]func(*node)
 			if n.kind == expr.KindNull || n.kind == expr.KindString && n.text == "" || n.kind == expr.KindBool && n.text == "false" {
 				return // nothing is sent
 			}
-			if name == "json" && n.kind == expr.KindString && r.callsNothing(n, n.text) {
+			if (name == "json" || name == "body") && n.kind == expr.KindString && r.callsNothing(n, n.text) {
 				return
 			}
 			q.HasBody, d.bodies = true, append(d.bodies, name)
@@ -177,7 +177,10 @@ func (r *reader) cookie(into *[]plan.HeaderField, n *node) {
 		if f.name == "" || !httpguts.ValidHeaderFieldName(f.name) {
 			panic(n.Invalid("%q is not a cookie's name", f.name))
 		}
-		t := r.text(f.value)
+		t := expr.Template(nil).Literal("undefined")
+		if f.value.kind != expr.KindString || !r.callsNothing(f.value, f.value.text) {
+			t = r.text(f.value)
+		}
 		*into = plan.MergeHeaders(*into, []plan.HeaderField{{Name: f.name, Value: t}})
 	}
 }
@@ -221,8 +224,17 @@ func (r *reader) url(q *plan.Request, n *node, query expr.Template) {
 	if q.Origin == "" && strings.HasSuffix(r.target(), "/") && q.KeepMethod {
 		text = "/" + text // both slashes stay
 	}
-	path := r.address(n, text)
-	q.Path = plan.WithQuery(path, text, query)
+	q.Path = r.address(n, text).Join(afterPath(query))
+}
+
+// afterPath is a query with its question mark, which goes with what comes after it.
+func afterPath(query expr.Template) expr.Template {
+	if begin, fixed := query.Beginning(); fixed {
+		return expr.Template(nil).Literal("?"[:min(len(begin), 1)]).Join(query)
+	}
+	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+		return expr.TextValue(strings.TrimSuffix("?"+string(query.Render(nil, s)), "?"))
+	}}, expr.AsText)
 }
 
 // address compiles a URL, its query apart.

@@ -163,6 +163,9 @@ func (r *reader) writtenText(n *node) *node {
 		return made
 	}
 	text := n.text
+	if r.callsNothing(n, text) {
+		return nil
+	}
 	for range maxNested {
 		if m := functionCall.FindStringSubmatchIndex(text); m != nil {
 			name, args, err := call(text[m[2]:m[3]])

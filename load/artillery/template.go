@@ -258,7 +258,7 @@ func (r *reader) variable(n *node, src string) (func(*expr.Scope) expr.Value, er
 	if i := strings.IndexAny(src, ".["); i >= 0 {
 		name, rest = src[:i], src[i:]
 	}
-	if !expr.IsName(strings.TrimPrefix(name, "$")) || strings.ContainsAny(rest, "(){}|&+*/ <>=!") {
+	if !isVariable(name) || strings.ContainsAny(rest, "(){}|&+*/ <>=!") {
 		return nil, n.Invalid("{{ %s }} is not supported: an expression is a variable's name, a path into it, or one of %s", src, builtinNames)
 	}
 	if _, known := r.Slot(name); r.frozen && !known {
@@ -279,6 +279,11 @@ func (r *reader) variable(n *node, src string) (func(*expr.Scope) expr.Value, er
 		}
 		return expr.Value{}
 	}, nil
+}
+
+// isVariable reports whether a variable can have this name: with spaces in it, too.
+func isVariable(name string) bool {
+	return strings.TrimSpace(name) != "" && variablePattern.MatchString("{{"+name+"}}")
 }
 
 // randomRange reads the arguments of $randomNumber as lodash does: none are 0 and 1, one is

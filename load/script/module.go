@@ -237,6 +237,11 @@ func compileModule(file, src string) (*Program, error) {
 			p, err = Compile(file, head+rewritten+foot)
 		}
 	}
+	if err != nil && strings.Contains(err.Error(), "SyntaxError: ") { // it may be newer than the engine
+		if lowered, lowerErr := compileTypeScript(file, src, head, foot); lowerErr == nil {
+			return lowered, nil
+		}
+	}
 	return p, err
 }
 

@@ -15,15 +15,19 @@ func isTypeScript(file string) bool {
 	return slices.Contains([]string{".ts", ".tsx", ".mts", ".cts"}, path.Ext(file))
 }
 
-// compileTypeScript compiles a module in TypeScript. Its types are taken away, not
+// compileTypeScript compiles a module in TypeScript, or one in JavaScript that has what the
+// engine has not (asynchronous generators). Its types are taken away, not
 // checked, by esbuild, as Artillery does it. Errors name the places of the source.
 func compileTypeScript(file, src, head, foot string) (*Program, error) {
 	if err := checkNesting(file, src); err != nil {
 		return nil, err
 	}
 	loader := api.LoaderTS
-	if path.Ext(file) == ".tsx" {
+	switch {
+	case path.Ext(file) == ".tsx":
 		loader = api.LoaderTSX
+	case !isTypeScript(file):
+		loader = api.LoaderJS
 	}
 	out := api.Transform(src, api.TransformOptions{
 		Loader: loader, Format: api.FormatCommonJS, Platform: api.PlatformNode, Sourcefile: file,

@@ -134,7 +134,10 @@ func (c *Client) compose(q *request, scope *expr.Scope, now time.Time) (*request
 			if bytes.IndexByte(address, sep) >= 0 {
 				sep = '&'
 			}
-			address = q.Query.Render(append(address, sep), scope)
+			end := len(address)
+			if address = q.Query.Render(append(address, sep), scope); len(address) == end+1 {
+				address = address[:end] // there is none
+			}
 		}
 		located, err := c.net.origins.prepareURL(q.Request, string(address))
 		if err != nil {

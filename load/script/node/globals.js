@@ -15,6 +15,8 @@ define('__absent', name => new Proxy(function () {}, {
 }));
 
 define('global', globalThis);
+// Where the engine has none, the one that lowered modules look for.
+if (!Symbol.asyncIterator) Object.defineProperty(Symbol, 'asyncIterator', {value: Symbol.for('Symbol.asyncIterator')});
 const {inspect, format} = require('util');
 const print = (...args) => native.print(format(...args));
 const counts = {}, clocks = {};
