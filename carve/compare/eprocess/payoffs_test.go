@@ -109,6 +109,7 @@ func TestPayoffsMissing(t *testing.T) {
 		{p, 1e-9, -1},
 		{Payoffs{1000, 500, 250}, 0.4, -1},
 		{Payoffs{1000, -500, 250}, 0.4, -1},
+		{Payoffs{1000, 0, 250}, 1e-9, -1},
 	} {
 		if got := c.p.Missing(0.01, c.margin); got != c.want {
 			t.Errorf("%+v into %v: %d more, want %d", c.p, c.margin, got, c.want)
