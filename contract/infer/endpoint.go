@@ -147,7 +147,7 @@ func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query ur
 // or that every server generates.
 var carriedElsewhere = map[string]bool{
 	"Content-Type": true, "Content-Length": true, "Date": true, "Connection": true, "Keep-Alive": true, "Server": true,
-	"Transfer-Encoding": true, "X-Powered-By": true, "Vary": true, "Etag": true, "Content-Encoding": true,
+	"Transfer-Encoding": true, "X-Powered-By": true, "Etag": true, "Content-Encoding": true,
 }
 
 func exampleOf(a *whittle.Response) whittle.Response {

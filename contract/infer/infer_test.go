@@ -42,6 +42,7 @@ func TestHeadersOfResponses(t *testing.T) {
 		if i < 7 {
 			x.Request.Header["Cookie"] = []string{"session=1"}
 		}
+		x.Response.Header["Vary"] = []string{"Cookie"}
 		x.Response.Header["Etag"] = []string{"1"}
 		x.Response.Header["X-Total-Count"] = []string{"7"}
 		if i%2 == 0 {
@@ -58,6 +59,7 @@ func TestHeadersOfResponses(t *testing.T) {
 	if want := map[string]string{
 		"request header Cookie":         "7 of 20 requests have it; where the response depends on it, logic of your own reads delegate.RequestHeader(ctx)",
 		"response header Cache-Control": "10 of 20 responses have it; it is compared, so logic of your own has to set it",
+		"response header Vary":          "20 of 20 responses have it; it is compared, so logic of your own has to set it",
 		"response header X-Total-Count": "20 of 20 responses have it; it is compared, so logic of your own has to set it",
 	}; !maps.Equal(got, want) {
 		t.Errorf("%v", got)
