@@ -89,7 +89,7 @@ func (c *Changed) Left(alpha float64) int {
 // excess falls from one step to the next.
 func (c *Changed) leftAt(candidate, monolith, alpha float64, steps int) (left int, ok bool) {
 	after := func(step int) Changed {
-		times := math.Pow(1.25, float64(step+1))
+		times := 1.25 * math.Pow(1.25, float64(step))
 		on := Changed{N: int(times * float64(c.N)), Repeats: int(times * float64(c.Repeats))}
 		on.Candidate, on.Monolith = int(candidate*float64(on.N)), int(monolith*float64(on.Repeats))
 		return on
