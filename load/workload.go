@@ -82,7 +82,7 @@ func IsURL(text string) bool {
 // host:port or localhost, without a scheme.
 func AsURL(text string, err error) error {
 	e, ok := errors.AsType[*whittle.Error](err)
-	if !ok || e.Code != whittle.NotFound || e.Hint != "" {
+	if !ok || e.Code != whittle.NotFound || e.Hint != "" || strings.HasPrefix(err.Error(), text+":") { // of what the file names
 		return err
 	}
 	authority, _, _ := strings.Cut(text, "/")

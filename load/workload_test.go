@@ -92,4 +92,12 @@ func TestAMissingPlanMayBeAServer(t *testing.T) {
 			t.Errorf("%s: %v, hint %q; want %q", text, err, e.Hint, hint)
 		}
 	}
+	file := filepath.Join(t.TempDir(), "plan.yml")
+	if err := os.WriteFile(file, []byte("config: {processor: ./none.js}\nscenarios: [{flow: [{get: {url: /}}]}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Workload{Plan: file}.Read()
+	if e, ok := errors.AsType[*whittle.Error](err); !ok || e.Code != whittle.NotFound || e.Hint != "" {
+		t.Errorf("a processor that is not there: %v, hint %q", err, e.Hint)
+	}
 }
