@@ -12,7 +12,8 @@ type grounds struct {
 	Users  contest       `json:"users"`
 	Pairs  eprocess.Bets `json:"pairs"`
 	Tails  eprocess.Bets `json:"tails"`
-	// Mirrored bets on mirrored exchanges, while users are on the candidate.
+	// Mirrored bets on mirrored exchanges while users are on the candidate: on errors by
+	// themselves, on latency together with served ones.
 	Mirrored eprocess.Bets `json:"mirrored"`
 	// Stakes is the wealth that each source began with; 0: it has not begun.
 	Stakes [sources]float64 `json:"stakes"`

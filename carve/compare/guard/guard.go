@@ -142,7 +142,7 @@ func (g *Guard) Share(s whittle.Share) {
 		return
 	}
 	begins := !g.settled()
-	g.share = s
+	g.share, g.pairs.Since = s, logRatios{}
 	switch {
 	case s == 0:
 	case begins:

@@ -73,7 +73,7 @@ func TestAGuardOfAMonolithThatFails(t *testing.T) {
 }
 
 // TestABreachNamesItsSource: responses of users may show nothing of what the
-// mirrored pairs show, and a reason that counts those alone explains nothing.
+// pairs show, and a reason that counts those alone explains nothing.
 func TestABreachNamesItsSource(t *testing.T) {
 	g := New(testGuard)
 	g.Share(0)
@@ -87,7 +87,7 @@ func TestABreachNamesItsSource(t *testing.T) {
 		c := outcome(1000+i, whittle.Candidate, 200, latency)
 		g.Pair(whittle.Pair{User: uint64(1 + i), At: c.At, First: first, Monolith: outcome(1000+i, whittle.Monolith, 200, 10*time.Millisecond), Candidate: c})
 		if m := meterOf(t, g, meterP99); m.Breached {
-			if !strings.Contains(m.Summary, "0 of 0 candidate responses slower") || !strings.HasSuffix(m.Summary, ": breached by mirrored pairs, the monolith asked first") {
+			if !strings.Contains(m.Summary, "0 of 0 candidate responses slower") || !strings.HasSuffix(m.Summary, ": breached by served and mirrored pairs together") {
 				t.Errorf("it says %s", m.Summary)
 			}
 			return

@@ -41,7 +41,7 @@ func (g *Guard) errorsMeter() whittle.Meter {
 	m.Limit = m.Monolith + g.cfg.Errors
 	m.Summary = fmt.Sprintf("%s of %s candidate responses bad (%s), monolith %s over the same time, limit %s; ",
 		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Percent(m.Candidate), display.Percent(m.Monolith), display.Percent(m.Limit)) +
-		g.units(e) + g.words(&m, "bad responses") + g.by(e, m.Breached)
+		g.units() + g.words(&m, "bad responses") + g.by(e, m.Breached, "mirrored pairs, the monolith asked first")
 	return m
 }
 
@@ -59,7 +59,7 @@ func (g *Guard) p99Meter() whittle.Meter {
 	}
 	m.Summary = fmt.Sprintf("%s of %s candidate responses slower than %s ms (%s), monolith's p99 %s ms; ",
 		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Figure(m.Limit), display.Percent(e.Candidate.rate()), display.Figure(m.Monolith)) +
-		g.units(e) + g.words(&m, "slow responses") + g.by(e, m.Breached)
+		g.units() + g.words(&m, "slow responses") + g.by(e, m.Breached, "served and mirrored pairs together")
 	return m
 }
 
@@ -82,19 +82,20 @@ func (g *Guard) mismatchMeter() whittle.Meter {
 
 // units says what the evidence is of: users, and requests that both sides were
 // asked, the candidate first or the monolith.
-func (g *Guard) units(e *grounds) string {
-	return fmt.Sprintf("%s, %s served and %s mirrored", plural(g.firsts.Counted, "user"), plural(e.Pairs.Rounds, "pair"), units.Grouped(e.Mirrored.Rounds))
+func (g *Guard) units() string {
+	served, mirrored := g.errors.Pairs.Rounds, g.errors.Mirrored.Rounds
+	return fmt.Sprintf("%s, %s served and %s mirrored", plural(g.firsts.Counted, "user"), plural(served, "pair"), units.Grouped(mirrored))
 }
 
 // by names the source that most of the evidence of a breach is of: the counts in
 // front of it are of users' responses and may say nothing.
-func (g *Guard) by(e *grounds, breached bool) string {
+func (g *Guard) by(e *grounds, breached bool, mirrored string) string {
 	if !breached {
 		return ""
 	}
-	return [sources]string{
-		fromFirsts: " by the first response of each user", fromUsers: " by runs of responses of one user",
-		fromPairs: " by served pairs, the candidate asked first", fromTails: " by the slowest of served pairs", fromMirrored: " by mirrored pairs, the monolith asked first",
+	return " by " + [sources]string{
+		fromFirsts: "the first response of each user", fromUsers: "runs of responses of one user",
+		fromPairs: "served pairs, the candidate asked first", fromTails: "the slowest of served pairs", fromMirrored: mirrored,
 	}[e.most()]
 }
 

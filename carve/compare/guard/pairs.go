@@ -21,7 +21,20 @@ type pairs struct {
 	// CandidateFirst and MonolithFirst are medians of log(candidate ÷ monolith).
 	CandidateFirst running `json:"candidate_first"`
 	MonolithFirst  running `json:"monolith_first"`
+	// Since is of the mirrored exchanges since the last served one, while users are on
+	// the candidate.
+	Since logRatios `json:"since,omitzero"`
 }
+
+// logRatios is a mean of log(candidate ÷ monolith).
+type logRatios struct {
+	N   int     `json:"n"`
+	Sum float64 `json:"sum"`
+}
+
+func (l *logRatios) add(x float64) { l.N, l.Sum = l.N+1, l.Sum+x }
+
+func (l *logRatios) valid() bool { return l.N >= 0 && math.Abs(l.Sum) <= 1e3*float64(l.N) }
 
 // order is the logarithm of how many times as long the first one asked takes;
 // ok is false while it is not known.
@@ -76,23 +89,27 @@ func sourceOf(first whittle.Side) int {
 	return fromMirrored
 }
 
-// pairLatency learns the effect of the order, and bets on the latencies of both
-// orders, apart as in pairErrors.
+// pairLatency learns the effect of the order, and bets on latencies.
 //
-// Hypothesis of both: given the request and the past, the candidate's latency is
-// at most Guard.P99 times what the monolith's would be if it had been asked at
-// the same place in the order, in distribution. With the effect of the order
-// taken out, swapping the candidate's latency with P99 times the monolith's then
-// favours neither, so that each of these has an expectation of at most 0:
+// Hypothesis: given the request and the past, the candidate's latency is at most
+// Guard.P99 times what the monolith's would be if it had been asked at the same
+// place in the order, in distribution. What is asked second takes another time,
+// by a factor that may move. Each of these has an expectation of at most 0 then:
 //
-//   - the sign of candidate − P99 × monolith, which finds what is slower
-//     throughout;
+//   - the sign of the mean of log(candidate ÷ monolith) of a served exchange and
+//     of the mirrored ones since the served one before, less log P99: the two
+//     orders have the factor the opposite way round, so it cancels out, whatever it
+//     is at that time. Mirrored exchanges alone would bet a hundred times as often
+//     at 1 %, on a factor that was measured before it changed;
+//   - the sign of candidate − P99 × monolith of a served exchange, with the effect
+//     of the order taken out as it was measured. Where everybody is on the candidate
+//     there are no mirrored exchanges, and this is what is left;
 //   - in served exchanges, 1[candidate > P99 × τ] − 1[monolith > τ] for τ the
 //     monolith's 99th percentile up to then, which finds what is slower seldom.
 //
-// The effect of the order is measured and not known; what it is wrong by, and
-// what it differs by between users, is covered by the room up to P99 where the
-// candidate is as the monolith. Source: bets.
+// What the measured effect of the order is wrong by, and what it differs by between
+// users, is covered by the room up to P99 where the candidate is as the monolith.
+// Source: bets.
 func (g *Guard) pairLatency(p *whittle.Pair) {
 	c, m := p.Candidate.Latency, p.Monolith.Latency
 	if g.cfg.P99 <= 0 || c <= 0 || m <= 0 || p.Monolith.Bad() || p.Candidate.Bad() {
@@ -103,17 +120,25 @@ func (g *Guard) pairLatency(p *whittle.Pair) {
 	if p.First == whittle.Monolith {
 		g.mirroredLatency(p, order, known)
 		g.pairs.MonolithFirst.see(ratio)
-		order = -order
-	}
-	if g.shifting() && known {
-		g.slow.bet(sourceOf(p.First), signOf(ratio-order-math.Log(g.cfg.P99)), g.level())
-	}
-	if !g.shifting() || p.First == whittle.Monolith {
+		if g.shifting() {
+			g.pairs.Since.add(ratio)
+		}
 		return
 	}
-	if tau := float64(g.past.p99()); known && tau > 0 {
-		tail := eprocess.Indicator(float64(c) > tau*g.cfg.P99) - eprocess.Indicator(float64(m)*math.Exp(order) > tau)
-		g.slow.bet(fromTails, tail, g.level())
+	if !g.shifting() {
+		return
+	}
+	limit := math.Log(g.cfg.P99)
+	if since := &g.pairs.Since; since.N > 0 {
+		g.slow.bet(fromMirrored, signOf((ratio+since.Sum/float64(since.N))/2-limit), g.level())
+		*since = logRatios{}
+	}
+	if known {
+		g.slow.bet(fromPairs, signOf(ratio-order-limit), g.level())
+		if tau := float64(g.past.p99()); tau > 0 {
+			tail := eprocess.Indicator(float64(c) > tau*g.cfg.P99) - eprocess.Indicator(float64(m)*math.Exp(order) > tau)
+			g.slow.bet(fromTails, tail, g.level())
+		}
 	}
 	g.pairs.CandidateFirst.see(ratio)
 }

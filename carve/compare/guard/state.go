@@ -85,7 +85,7 @@ func (s *guardState) possible() bool {
 	return s.Past != nil && s.Recent != nil && s.Firsts != nil && s.Users != nil && s.Firsts.valid() && s.Attempt >= 1 && s.Attempt <= 1<<30 && s.Era >= 1 && s.Share <= unknownShare &&
 		s.Run >= 0 && w.Bad >= 0 && w.Bad <= w.N && w.Above >= 0 && w.Above <= w.Good && w.Tau >= 0 &&
 		s.Users.Errors.valid() && s.Users.Slow.valid() && s.Users.Counted >= 0 &&
-		s.Pairs.CandidateFirst.valid() && s.Pairs.MonolithFirst.valid() &&
+		s.Pairs.CandidateFirst.valid() && s.Pairs.MonolithFirst.valid() && s.Pairs.Since.valid() &&
 		s.Errors.valid() && s.Slow.valid() && s.Mismatch.valid() && (s.CPU == nil || s.CPU.valid()) &&
 		(s.Slowness == nil || s.Slowness.valid())
 }
