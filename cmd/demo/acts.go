@@ -102,8 +102,8 @@ func (d *countDemo) actSuffer(ctx context.Context) error {
 	if m.Failed > 0 || m.Completed != m.Requests {
 		return fmt.Errorf("%d of %d requests came to a response, and %d of them failed", m.Completed, m.Requests, m.Failed)
 	}
-	if m.MedianMS < 1000 {
-		return fmt.Errorf("the monolith does not suffer: the median is %.0f ms", m.MedianMS)
+	if m.MedianMS < 2*m.CPUPerRequest {
+		d.screen.Say("this machine keeps up with the load: hardly anybody waits for another's request")
 	}
 	return nil
 }
