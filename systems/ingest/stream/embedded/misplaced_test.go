@@ -30,7 +30,9 @@ func grown(t *testing.T, n int, closed bool) (half, whole *fakeDisk) {
 		for i := range n / 2 {
 			keep(t, l, record(fmt.Sprint(life*n/2+i), make([]byte, 3000)))
 		}
+		whole.mu.Lock() // a segment may be prepared at this moment
 		whole.off = !closed
+		whole.mu.Unlock()
 		closing(t, l)
 		if !closed {
 			whole.lose()
