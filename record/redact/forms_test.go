@@ -209,6 +209,7 @@ func TestNoSecretInAnyFormIsLeft(t *testing.T) {
 		{"oauth user_code uri", inJSON(`{"verification_uri_complete":"https://e.com/device?user_code=WDJB-MJHT"}`), "WDJB-MJHT"},
 		{"oauth device form", form("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&device_code=" + s), s},
 		{"oauth code json", inJSON(`{"grant_type":"authorization_code","code":"` + s + `"}`), s},
+		{"oauth code json, its kind behind it", inJSON(`{"code":"` + s + `","grant_type":"authorization_code"}`), s},
 		{"oauth code iss", target("/cb?code=" + s + "&iss=https://x"), s},
 		{"webhook hmac shopify", header("X-Shopify-Hmac-Sha256", s), s},
 		{"webhook query hmac", target("/hook?hmac=" + s), s},

@@ -25,6 +25,8 @@ type rewriter struct {
 	inner int // how many strings of JSON this text lies in
 	// within says that the value in hand is a list's.
 	within bool
+	// grant says that the text asks for a token of OAuth, once grantKnown is set.
+	grantKnown, grant bool
 	// trail is where the reader stands; kept only where the rules have paths.
 	trail []jsonpath.Element
 }
@@ -179,6 +181,16 @@ func isPair(b []byte, i int) bool {
 	return i < len(b) && b[i] == ']'
 }
 
+// asksToken reports whether the text asks for a token of OAuth, before or behind the
+// place in hand.
+func (j *rewriter) asksToken() bool {
+	if !j.grantKnown {
+		j.grantKnown, j.grant = true, bytes.Contains(j.src, []byte(`"grant_type"`))
+		j.w.looked += len(j.src)
+	}
+	return j.grant
+}
+
 func (j *rewriter) popTrail() {
 	if len(j.w.r.paths) > 0 {
 		j.trail = j.trail[:len(j.trail)-1]
@@ -207,10 +219,8 @@ func (j *rewriter) object(secret bool) {
 			if kind == jsonscan.String {
 				called.kind = string(j.s.Inside())
 			}
-		case "grant_type":
-			called.grant = true
 		case "code":
-			at = at || called.grant && !j.w.r.kept["code"]
+			at = at || j.asksToken() && !j.w.r.kept["code"]
 		}
 		if (role == roleName || role == roleKind) && kind == jsonscan.String {
 			called.secret = called.secret || j.w.calls(j.plain(), role)

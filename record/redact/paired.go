@@ -38,8 +38,6 @@ type paired struct {
 	// api says that the object has said its apiVersion; kind is what it says that it is.
 	api  bool
 	kind string
-	// grant says that it is a request for a token of OAuth.
-	grant bool
 }
 
 // value reports whether a value that begins at i is called something secret by
