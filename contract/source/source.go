@@ -65,7 +65,7 @@ func Open(path, protoPath string, routes []string) (*Source, error) {
 				WithHint("rename it to .har")
 		}
 		return s, err
-	case !st.IsDir() && ext != ".har":
+	case !st.IsDir() && ext != ".har" && ext != ".wcap":
 		return nil, whittle.Errorf(whittle.Unsupported, "open source: %s is %s", path, cmp.Or(otherForms[ext], "of no form that is known")).
 			WithHint("whittle new takes a folder that whittle record wrote, a .har file, an OpenAPI document (.yaml, .json) or a .proto file")
 	case ext == ".har":
