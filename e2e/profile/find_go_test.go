@@ -18,7 +18,11 @@ func TestFindSeesAGoServiceWithoutLabels(t *testing.T) {
 	// Its own sources are found where they are; what it imports is compiled as for all
 	// other tests, and so once. The prefix, which no path has, names this checkout: else
 	// the build cache gives what another one has compiled, with the paths there.
-	own := "-gcflags=./...=-trimpath=" + filepath.Join(process.Repository, "none")
+	checkout, err := filepath.Abs(process.Repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := "-gcflags=./...=-trimpath=" + filepath.Join(checkout, "none")
 	build := exec.Command("go", "build", "-trimpath", own, "-o", binary, "./http")
 	build.Dir = filepath.Join(process.Repository, "bench/find/services/go")
 	if out, err := build.CombinedOutput(); err != nil {
