@@ -15,7 +15,7 @@ const breakAt = 25
 // actBreak lets the shift run to a quarter of the users, and then kills the
 // candidate.
 func (d *countDemo) actBreak(ctx context.Context) error {
-	t, err := d.send(ctx, "steady.yml", d.size.rate, mostShift)
+	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shift)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	if err := d.afresh(ctx); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "steady.yml", d.size.rate, mostShadow+mostShift)
+	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow+d.size.shift)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	if err := d.climb(ctx, 100); err != nil {
 		return err
 	}
-	r, err = d.await(ctx, mostShift, "the shift to be over", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseLive })
+	r, err = d.await(ctx, d.size.shift, "the shift to be over", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseLive })
 	if err != nil {
 		return err
 	}

@@ -23,13 +23,6 @@ const (
 	seedRate = 20
 )
 
-// The loads of the other acts. Mixed has counts whose sums pass 32 bits, which
-// hold the monolith for more than a second each; steady has none.
-const (
-	mostShadow = 60 * time.Second
-	mostShift  = 90 * time.Second
-)
-
 // play runs the acts in order. The first that does not come out as it must
 // ends the demo, because the later ones depend on it.
 func (d *countDemo) play(ctx context.Context) error {
@@ -113,13 +106,13 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 	if err := d.shadow(ctx, d.published); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "mixed.yml", d.size.mixed, mostShadow)
+	t, err := d.send(ctx, "mixed.yml", d.size.mixed, d.size.shadow)
 	if err != nil {
 		return err
 	}
 	defer t.end()
 	maxShare := 0.0
-	r, err := d.await(ctx, mostShadow, "all four flaws to be named", func(r *whittle.RouteStatus) bool {
+	r, err := d.await(ctx, d.size.shadow, "all four flaws to be named", func(r *whittle.RouteStatus) bool {
 		maxShare = max(maxShare, r.Percent)
 		return r.Verdict.State == whittle.Different && len(namedFlaws(&r.Verdict)) == len(publishedFlaws)
 	})
@@ -179,7 +172,7 @@ func (d *countDemo) actProve(ctx context.Context) error {
 	if err := d.shadow(ctx, d.mended); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "steady.yml", d.size.rate, mostShadow)
+	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow)
 	if err != nil {
 		return err
 	}
@@ -204,7 +197,7 @@ func (d *countDemo) actProve(ctx context.Context) error {
 }
 
 func (d *countDemo) awaitVerdict(ctx context.Context) (*whittle.RouteStatus, error) {
-	r, err := d.await(ctx, mostShadow, "the verdict EQUIVALENT", func(r *whittle.RouteStatus) bool {
+	r, err := d.await(ctx, d.size.shadow, "the verdict EQUIVALENT", func(r *whittle.RouteStatus) bool {
 		return r.Verdict.State != whittle.Undecided
 	})
 	if err == nil && r.Verdict.State != whittle.Equivalent {

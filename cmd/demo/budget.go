@@ -42,7 +42,7 @@ func rated(r *whittle.RouteStatus) bool {
 // climb follows the share until it has reached a percentage.
 func (d *countDemo) climb(ctx context.Context, to float64) error {
 	c := climber{screen: d.screen, block: &d.figures.Rollout, to: to}
-	_, err := d.await(ctx, mostShift, fmt.Sprintf("a share of %g %%", to), func(r *whittle.RouteStatus) bool {
+	_, err := d.await(ctx, d.size.shift, fmt.Sprintf("a share of %g %%", to), func(r *whittle.RouteStatus) bool {
 		c.see(r)
 		return r.Percent >= to
 	})

@@ -24,9 +24,12 @@ const (
 // countSize is how long the demo takes.
 type countSize struct {
 	seed time.Duration // of the seed's plan
-	// mixed is the rate of the load with counts that hold the monolith for a second.
-	mixed float64
-	rate  float64 // of the loads by which the mended service is proved and shifted to
+	// mixed is the rate of the load with counts whose sums pass 32 bits, which hold the
+	// monolith for more than a second each; rate is that of the loads by which the mended
+	// service is proved and shifted to, which have none.
+	mixed, rate float64
+	// shadow and shift are how long an act waits at most for a verdict, and for a share.
+	shadow, shift time.Duration
 	// hold and soak are the rollout's.
 	hold, soak time.Duration
 	// harm is the budget of users' wrong responses, in percent, that so little traffic
@@ -39,8 +42,8 @@ type countSize struct {
 // The demo's own size, and the short form, which a machine that is busy with other
 // things may not void.
 var (
-	countFull  = countSize{seed: 4 * time.Second, mixed: 16, rate: 120, hold: 2 * time.Second, soak: 5 * time.Second, harm: 3, late: 100 * time.Millisecond}
-	countShort = countSize{seed: time.Second, mixed: 5, rate: 120, hold: 100 * time.Millisecond, soak: 2 * time.Second, harm: 10, late: time.Minute}
+	countFull  = countSize{seed: 4 * time.Second, mixed: 16, rate: 120, shadow: time.Minute, shift: 90 * time.Second, hold: 2 * time.Second, soak: 5 * time.Second, harm: 3, late: 100 * time.Millisecond}
+	countShort = countSize{seed: time.Second, mixed: 5, rate: 120, shadow: 4 * time.Minute, shift: 4 * time.Minute, hold: 100 * time.Millisecond, soak: 2 * time.Second, harm: 10, late: time.Minute}
 )
 
 // countDemo owns the processes and runs the acts.

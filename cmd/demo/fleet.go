@@ -383,13 +383,13 @@ func (d *fleetDemo) count(r *report.Report) error {
 }
 
 func (d *fleetDemo) actRefuse(ctx context.Context) error {
-	all, err := d.send(ctx, "mixed.yml", d.size.mixed, mostShadow, nil)
+	all, err := d.send(ctx, "mixed.yml", d.size.mixed, d.size.shadow, nil)
 	defer endAll(all)
 	if err != nil {
 		return err
 	}
 	at := d.follower(ctx)
-	r, err := d.await(ctx, at, mostShadow, "the verdict DIFFERENT at a gateway that does not lead", func(r *whittle.RouteStatus) bool {
+	r, err := d.await(ctx, at, d.size.shadow, "the verdict DIFFERENT at a gateway that does not lead", func(r *whittle.RouteStatus) bool {
 		return r.Verdict.State == whittle.Different
 	})
 	if r != nil {
@@ -430,12 +430,12 @@ func (d *fleetDemo) actProve(ctx context.Context) error {
 	if err := d.reconfigure(ctx, d.mended); err != nil {
 		return err
 	}
-	all, err := d.send(ctx, "steady.yml", d.size.rate, mostShadow, nil)
+	all, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow, nil)
 	defer endAll(all)
 	if err != nil {
 		return err
 	}
-	r, err := d.await(ctx, d.follower(ctx), mostShadow, "the verdict EQUIVALENT", func(r *whittle.RouteStatus) bool { return r.Verdict.State != whittle.Undecided })
+	r, err := d.await(ctx, d.follower(ctx), d.size.shadow, "the verdict EQUIVALENT", func(r *whittle.RouteStatus) bool { return r.Verdict.State != whittle.Undecided })
 	if err != nil {
 		return err
 	}
@@ -456,12 +456,12 @@ func (d *fleetDemo) actKillLeader(ctx context.Context) error {
 	if lead == nil {
 		return errors.New("nobody leads")
 	}
-	others, err := d.send(ctx, "steady.yml", d.size.rate, mostShift, lead)
+	others, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shift, lead)
 	defer endAll(others)
 	if err != nil {
 		return err
 	}
-	if err := d.everywhere(ctx, mostShift, nil, func(s float64) bool { return s >= killAt }, fmt.Sprintf("%d %% everywhere", killAt)); err != nil {
+	if err := d.everywhere(ctx, d.size.shift, nil, func(s float64) bool { return s >= killAt }, fmt.Sprintf("%d %% everywhere", killAt)); err != nil {
 		return err
 	}
 	d.screen.Say("users are on the service by %d %% at all three; users of %s are sent to the others, as a load balancer would, and it is killed", killAt, lead.name)
@@ -477,13 +477,13 @@ func (d *fleetDemo) actKillLeader(ctx context.Context) error {
 	}
 	d.figures.LedAfterMS = float64(time.Since(d.figures.killed).Milliseconds())
 	d.screen.Say("%s leads %.1f s later, on the evidence that there was", next.name, d.figures.LedAfterMS/1000)
-	if err := d.everywhere(ctx, mostShift, lead, func(s float64) bool { return s >= 25 }, "25 % at the others"); err != nil {
+	if err := d.everywhere(ctx, d.size.shift, lead, func(s float64) bool { return s >= 25 }, "25 % at the others"); err != nil {
 		return err
 	}
 	if err := d.startMember(ctx, lead); err != nil {
 		return err
 	}
-	if err := d.everywhere(ctx, mostShift, nil, func(s float64) bool { return s >= 25 }, "25 % at all three again"); err != nil {
+	if err := d.everywhere(ctx, d.size.shift, nil, func(s float64) bool { return s >= 25 }, "25 % at all three again"); err != nil {
 		return err
 	}
 	d.screen.Say("the shift went on to 25 %%; %s is back, and has the fleet's share", lead.name)
@@ -504,12 +504,12 @@ func (d *fleetDemo) touched(ctx context.Context) (n int64, err error) {
 }
 
 func (d *fleetDemo) actBreak(ctx context.Context) error {
-	all, err := d.send(ctx, "steady.yml", d.size.rate, mostShift, nil)
+	all, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shift, nil)
 	defer endAll(all)
 	if err != nil {
 		return err
 	}
-	if err := d.everywhere(ctx, mostShift, nil, func(s float64) bool { return s >= 25 }, "25 % everywhere"); err != nil {
+	if err := d.everywhere(ctx, d.size.shift, nil, func(s float64) bool { return s >= 25 }, "25 % everywhere"); err != nil {
 		return err
 	}
 	before, err := d.touched(ctx)
@@ -552,15 +552,15 @@ func (d *fleetDemo) actFinish(ctx context.Context) error {
 	if _, err := d.follower(ctx).admin.Order(ctx, demoRoute, rollout.Order{Kind: rollout.Reset, By: "the demo", Reason: "the service is back"}); err != nil {
 		return err
 	}
-	all, err := d.send(ctx, "steady.yml", d.size.rate, mostShadow+mostShift, nil)
+	all, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow+d.size.shift, nil)
 	defer endAll(all)
 	if err != nil {
 		return err
 	}
-	if err := d.everywhere(ctx, mostShadow+mostShift, nil, func(s float64) bool { return s == 100 }, "100 % everywhere"); err != nil {
+	if err := d.everywhere(ctx, d.size.shadow+d.size.shift, nil, func(s float64) bool { return s == 100 }, "100 % everywhere"); err != nil {
 		return err
 	}
-	r, err := d.await(ctx, d.follower(ctx), mostShift, "the shift to be over", func(r *whittle.RouteStatus) bool {
+	r, err := d.await(ctx, d.follower(ctx), d.size.shift, "the shift to be over", func(r *whittle.RouteStatus) bool {
 		n := len(r.Timeline) // which comes after the phase where a gateway does not lead
 		return r.Phase == whittle.PhaseLive && n > 0 && r.Timeline[n-1].Phase == whittle.PhaseLive
 	})
