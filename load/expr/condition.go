@@ -1,10 +1,14 @@
 package expr
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 
 	"whittle/internal/units"
 )
@@ -79,11 +83,30 @@ func (d Datum) number() float64 {
 	case KindBool, KindNumber:
 		return d.Num
 	case KindString:
-		if f, err := strconv.ParseFloat(d.Text, 64); err == nil {
-			return f
-		}
+		return numberOf(d.Text)
 	}
 	return math.NaN()
+}
+
+// numberOf is the number that JavaScript makes of a text, NaN where it makes none.
+func numberOf(text string) float64 {
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "":
+		return 0
+	case len(text) > 2 && text[0] == '0' && strings.IndexByte("xXoObB", text[1]) >= 0:
+		if n, err := strconv.ParseUint(text, 0, 64); err == nil && !strings.Contains(text, "_") {
+			return float64(n)
+		}
+		return math.NaN()
+	case strings.ContainsAny(text, "xXnN_") && strings.TrimLeft(text, "+-") != "Infinity":
+		return math.NaN() // Go reads inf, nan, 1_0 and fractions by base 16, too
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if errors.Is(err, strconv.ErrSyntax) {
+		return math.NaN()
+	}
+	return f
 }
 
 // String is the value as a text, as it is compared and joined.
@@ -101,24 +124,10 @@ func compare(a, b Datum) (int, bool) {
 		return 0, a.Kind == b.Kind
 	}
 	if a.Kind != KindNumber && a.Kind != KindBool && b.Kind != KindNumber && b.Kind != KindBool {
-		switch x, y := a.String(), b.String(); {
-		case x < y:
-			return -1, true
-		case x > y:
-			return 1, true
-		}
-		return 0, true
+		return cmp.Compare(a.String(), b.String()), true
 	}
 	x, y := a.number(), b.number()
-	switch {
-	case math.IsNaN(x) || math.IsNaN(y):
-		return 0, false
-	case x < y:
-		return -1, true
-	case x > y:
-		return 1, true
-	}
-	return 0, true
+	return cmp.Compare(x, y), !math.IsNaN(x) && !math.IsNaN(y)
 }
 
 // comparison makes the condition for an operator between two others.
@@ -134,27 +143,21 @@ func comparison(op string, a, b Condition) Condition {
 	return func(e *Evaluation) Datum { return BoolDatum(holds(compare(a(e), b(e)))) }
 }
 
+// operations are those between two numbers.
+var operations = map[string]func(x, y float64) float64{
+	"+": func(x, y float64) float64 { return x + y }, "-": func(x, y float64) float64 { return x - y }, "*": func(x, y float64) float64 { return x * y },
+	"/": func(x, y float64) float64 { return x / y }, "%": math.Mod, "mod": math.Mod, "^": math.Pow,
+}
+
 func arithmetic(op string, a, b Condition) Condition {
+	compute := operations[op]
 	return func(e *Evaluation) Datum {
 		l, r := a(e), b(e)
-		x, y := l.number(), r.number()
-		switch op {
-		case "+":
-			if l.Kind == KindString || r.Kind == KindString {
-				s := l.String() + r.String()
-				return Datum{Kind: KindString, Text: s[:min(len(s), MaxCaptured)]}
-			}
-			return NumberDatum(x + y)
-		case "-":
-			return NumberDatum(x - y)
-		case "*":
-			return NumberDatum(x * y)
-		case "/":
-			return NumberDatum(x / y)
-		case "^":
-			return NumberDatum(math.Pow(x, y))
+		if op == "+" && (l.Kind == KindString || r.Kind == KindString) {
+			s := l.String() + r.String()
+			return Datum{Kind: KindString, Text: s[:min(len(s), MaxCaptured)]}
 		}
-		return NumberDatum(math.Mod(x, y))
+		return NumberDatum(compute(l.number(), r.number()))
 	}
 }
 
@@ -170,22 +173,14 @@ var conditionFunctions = map[string]struct {
 	"log":   {1, func(a []float64, _ *rand.Rand) float64 { return math.Log(a[0]) }},
 	"round": {1, func(a []float64, _ *rand.Rand) float64 { return math.Floor(a[0] + .5) }},
 	"sqrt":  {1, func(a []float64, _ *rand.Rand) float64 { return math.Sqrt(a[0]) }},
-	"max":   {-1, func(a []float64, _ *rand.Rand) float64 { return fold(a, math.Max) }},
-	"min":   {-1, func(a []float64, _ *rand.Rand) float64 { return fold(a, math.Min) }},
+	"max":   {-1, func(a []float64, _ *rand.Rand) float64 { return slices.Max(a) }},
+	"min":   {-1, func(a []float64, _ *rand.Rand) float64 { return slices.Min(a) }},
 	"random": {0, func(_ []float64, rng *rand.Rand) float64 {
 		if rng == nil {
 			return 0
 		}
 		return rng.Float64()
 	}},
-}
-
-func fold(a []float64, by func(x, y float64) float64) float64 {
-	out := a[0]
-	for _, f := range a[1:] {
-		out = by(out, f)
-	}
-	return out
 }
 
 func callCondition(name string, args []Condition) (Condition, error) {

@@ -176,7 +176,8 @@ func (p *conditionParser) ternary(depth int) (Condition, error) {
 var conditionLevels = [][]string{
 	{"or", "||"},
 	{"and", "&&"},
-	{"==", "!=", "<", "<=", ">", ">=", "~=", "in", "not"},
+	{"==", "!=", "~=", "in", "not"},
+	{"<", "<=", ">", ">="},
 	{"+", "-"},
 	{"*", "/", "%", "mod"},
 	{"^"},
@@ -206,6 +207,8 @@ func (p *conditionParser) operate(op string, left Condition, level, depth int) (
 			return nil, err
 		}
 		return p.in(left, false, depth)
+	case "~=":
+		return p.matches(left)
 	}
 	right, err := p.binary(level+1, depth)
 	if err != nil {
@@ -216,20 +219,19 @@ func (p *conditionParser) operate(op string, left Condition, level, depth int) (
 		return func(e *Evaluation) Datum { return BoolDatum(left(e).Truth() || right(e).Truth()) }, nil
 	case "and", "&&":
 		return func(e *Evaluation) Datum { return BoolDatum(left(e).Truth() && right(e).Truth()) }, nil
-	case "~=":
-		return p.matches(left, right)
 	case "==", "!=", "<", "<=", ">", ">=":
 		return comparison(op, left, right), nil
 	}
 	return arithmetic(op, left, right), nil
 }
 
-// matches is a ~= "pattern": the pattern is known when the plan is read.
-func (p *conditionParser) matches(left, right Condition) (Condition, error) {
-	if last := p.tokens[p.at-1]; last.kind != tokenText {
+// matches is a ~= "pattern", whose text is known when the plan is read.
+func (p *conditionParser) matches(left Condition) (Condition, error) {
+	pattern := p.peek()
+	if p.at++; pattern.kind != tokenText {
 		return nil, fmt.Errorf("~= wants a text after it")
 	}
-	rx, err := CompilePattern(right(&Evaluation{}).Text, "")
+	rx, err := CompilePattern(pattern.text, "")
 	if err != nil {
 		return nil, err
 	}

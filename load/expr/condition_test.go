@@ -18,7 +18,8 @@ func resolveForTest(name string) (func(*Evaluation) Datum, error) {
 	if !ok {
 		return nil, fmt.Errorf("no %s", name)
 	}
-	return func(*Evaluation) Datum { return DatumOf(v) }, nil
+	// As a plan's reader does it, which looks into the user's scope.
+	return func(e *Evaluation) Datum { return DatumOf(append(e.Scope.Values, v)[len(e.Scope.Values)]) }, nil
 }
 
 func TestConditions(t *testing.T) {
@@ -38,6 +39,9 @@ func TestConditions(t *testing.T) {
 		"max(1, n, 3) == 7": true, "min(n, 3) == 3": true, "floor(2.7) == 2": true, "ceil(2.1) == 3": true, "round(2.5) == 3": true,
 		"abs(-2) == 2": true, "sqrt(9) == 3": true, "log(1) == 0": true, "random() < 1": true, "max(1,2,3,4,5,6) == 6": true,
 		"true": true, "false": false, "3 - 2 - 1 == 0": true,
+		// A text is the number that JavaScript makes of it.
+		"empty == 0": true, "\" 5 \" == 5": true, "\"0x10\" == 16": true, "\"inf\" > 1": false, "\"1_0\" == 10": false, "\"Infinity\" > 1": true,
+		"true == n > 1": true, "7 == n < 8": false,
 	} {
 		c, err := CompileCondition(src, resolveForTest)
 		if err != nil {
@@ -52,6 +56,7 @@ func TestConditions(t *testing.T) {
 		"", "n ==", "== n", "n = 7", "(n", "n)", "n n", "unknown", "n in 7", "n not 7", "s ~= n", "s ~= \"(\"", "\"open", "max()", "abs(1,2)",
 		"nofunc(1)", "n ? 1", "1 + ", "@", "n # 7", strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100), strings.Repeat("!", 100) + "1",
 		strings.Repeat("1+", MaxConditionBytes) + "1", "s ~= \"(?=x)\"",
+		"s ~= s + \"x\"", "s ~= (\"x\" + \"y\")",
 	} {
 		if _, err := CompileCondition(bad, resolveForTest); err == nil {
 			t.Errorf("%.40q was understood", bad)
@@ -89,7 +94,7 @@ func FuzzCondition(f *testing.F) {
 			if err != nil || strings.Contains(src, "random") {
 				continue
 			}
-			if a, b := c(&Evaluation{}).Truth(), c(&Evaluation{}).Truth(); a != b {
+			if a, b := c(&Evaluation{Scope: &Scope{}}).Truth(), c(&Evaluation{Scope: &Scope{}}).Truth(); a != b {
 				t.Fatalf("%q is %v and %v", src, a, b)
 			}
 		}

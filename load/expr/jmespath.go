@@ -29,8 +29,12 @@ func CompileJMESPath(src string) (path JMESPath, err error) {
 		p.tokens, rest = append(p.tokens, token), rest[len(token):]
 	}
 	defer func() {
-		if e, ok := recover().(jmesError); ok {
+		switch e := recover().(type) {
+		case nil:
+		case jmesError:
 			path, err = nil, fmt.Errorf("at %q", string(e))
+		default:
+			panic(e)
 		}
 	}()
 	path = p.expression(0)
@@ -413,23 +417,16 @@ func jmesList(items []*Document) *Document {
 	return list
 }
 
-func jmesItems(d *Document) (out []*Document) {
-	if d != nil && d.Kind == KindList {
-		for i := range d.Items {
-			out = append(out, &d.Items[i])
-		}
+// jmesChildren lists the items of a list, or the values of a map.
+func jmesChildren(d *Document, kind Kind) (out []*Document) {
+	if d != nil && d.Kind == kind {
+		allChildren(d, func(c *Document) { out = append(out, c) })
 	}
 	return out
 }
 
-func jmesValues(d *Document) (out []*Document) {
-	if d.Kind == KindMap {
-		for i := range d.Items {
-			out = append(out, &d.Items[i])
-		}
-	}
-	return out
-}
+func jmesItems(d *Document) []*Document  { return jmesChildren(d, KindList) }
+func jmesValues(d *Document) []*Document { return jmesChildren(d, KindMap) }
 
 func jmesFlat(d *Document) (out []*Document) {
 	for _, item := range jmesItems(d) {

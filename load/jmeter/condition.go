@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -13,11 +14,7 @@ import (
 
 var (
 	varsGet       = regexp.MustCompile(`^vars\.get\(\s*(?:"([^"]*)"|'([^']*)')\s*\)`)
-	jexlWord      = regexp.MustCompile(`^[A-Za-z_$][\w$.]*`)
-	jexlOperators = map[string]string{
-		"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&&", "or": "||", "not": "!",
-		"true": "true", "false": "false", "div": "/", "mod": "%",
-	}
+	conditionWord = regexp.MustCompile(`^[A-Za-z_$][\w$.]*`)
 )
 
 // operand is a text or a variable in a condition.
@@ -67,14 +64,13 @@ func (j *reader) conditionOf(n plan.Position, src string) (holds expr.Condition,
 			at := varsGet.FindStringSubmatch(rest)
 			size = len(at[0])
 			put(j.compile(n, "${"+at[1]+at[2]+"}", expr.AsText), false)
-		case jexlWord.MatchString(rest):
-			w := jexlWord.FindString(rest)
-			size = len(w)
-			sign, ok := jexlOperators[w]
-			if !ok {
+		case conditionWord.MatchString(rest), c == '^': // which JavaScript has for bits
+			w := cmp.Or(conditionWord.FindString(rest), "^")
+			if w != "true" && w != "false" {
 				panic(n.Errorf(whittle.Unsupported, "a condition with %s is not supported: %s", w, src))
 			}
-			fmt.Fprintf(&out, " %s ", sign)
+			size = len(w)
+			out.WriteString(" " + w + " ")
 		default:
 			out.WriteByte(c)
 		}
