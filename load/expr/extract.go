@@ -1,13 +1,5 @@
 package expr
 
-import (
-	"fmt"
-	"regexp"
-	"slices"
-	"strconv"
-	"time"
-)
-
 // Extractor finds a value. False: it is not there.
 type Extractor func(*Response) (Value, bool)
 
@@ -36,75 +28,28 @@ func CompileExtractor(x Extraction, expr string) (Extractor, error) {
 	case "regexp":
 		return compileRegexp(expr, x.Flags, x.Group)
 	case "xpath":
-		return compileXPath(expr)
+		return extractXPath(expr)
 	}
 	return compileSelector(expr, x.Attr, x.Index)
 }
 
 func compileRegexp(expr, flags, group string) (Extractor, error) {
-	rx, err := CompilePattern(expr, flags)
+	rx, err := CompileAnyPattern(expr, flags)
 	if err != nil {
-		return compileBacktracking(expr, flags, group, err)
+		return nil, err
 	}
-	taken, err := groupOf(rx, group)
+	taken, err := rx.group(group)
 	return func(a *Response) (Value, bool) {
 		text, whole := a.BodyText()
 		if !whole {
 			return Value{}, false
 		}
-		at := rx.FindStringSubmatchIndex(text)
-		if at == nil || at[2*taken] < 0 {
+		found := rx.FindAll(text, 1)
+		if len(found) == 0 || found[0][2*taken] < 0 {
 			return Value{}, false
 		}
-		return capturedText(text[at[2*taken]:at[2*taken+1]])
+		return capturedText(text[found[0][2*taken]:found[0][2*taken+1]])
 	}, err
-}
-
-// maxMatchTime bounds a match of a pattern that backtracks. One that takes longer has not
-// found anything.
-const maxMatchTime = time.Second
-
-// compileBacktracking compiles a pattern that RE2 has not, such as one with look-around.
-// The error is why RE2 has not, where it is no pattern at all.
-func compileBacktracking(expr, flags, group string, why error) (Extractor, error) {
-	rx, ok := backtracking(expr, flags)
-	if !ok {
-		return nil, why
-	}
-	taken := 0
-	if n, err := strconv.Atoi(group); err == nil {
-		taken = n
-	} else if group != "" {
-		taken = rx.GroupNumberFromName(group)
-	}
-	if !slices.Contains(rx.GetGroupNumbers(), taken) {
-		return nil, fmt.Errorf("the pattern has no group %s", group)
-	}
-	return func(a *Response) (Value, bool) {
-		text, whole := a.BodyText()
-		if !whole {
-			return Value{}, false
-		}
-		m, err := rx.FindStringMatch(text)
-		if err != nil || m == nil {
-			return Value{}, false
-		}
-		return capturedText(m.GroupByNumber(taken).String())
-	}, nil
-}
-
-// groupOf finds a group by number or by name; none is the whole match.
-func groupOf(rx *regexp.Regexp, group string) (int, error) {
-	if group == "" {
-		return 0, nil
-	}
-	if i, err := strconv.Atoi(group); err == nil && i >= 0 && i <= rx.NumSubexp() {
-		return i, nil
-	}
-	if i := slices.Index(rx.SubexpNames(), group); i > 0 {
-		return i, nil
-	}
-	return 0, fmt.Errorf("the pattern has no group %s", group)
 }
 
 // capturedText makes a value of a piece of a body, which it does not keep

@@ -3,11 +3,8 @@ package expr
 import (
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
-	"sync"
 
-	"github.com/andybalholm/cascadia"
 	"github.com/antchfx/xpath"
 	"golang.org/x/net/html"
 
@@ -26,16 +23,14 @@ type XPathList struct {
 
 // LeadsNowhere reports whether an XPath is a number or a text, whatever it is evaluated on.
 func LeadsNowhere(expr string) (nowhere bool) {
-	defer func() {
-		if recover() != nil { // a function of the library's given what it cannot take
-			nowhere = false
+	each, err := compileXPath(expr)
+	return err == nil && each(&XMLNode{kind: xpath.RootNode}, func(found any) bool {
+		switch found.(type) {
+		case string, float64:
+			nowhere = true
 		}
-	}()
-	switch xpath.MustCompile(expr).Evaluate(newCursor(&XMLNode{kind: xpath.RootNode})).(type) {
-	case string, float64:
-		return true
-	}
-	return false
+		return false
+	}) && nowhere
 }
 
 // Reads reports whether a response is what expressions can be evaluated on.
@@ -50,60 +45,37 @@ func (l XPathList) tree(a *Response) *XMLNode {
 
 // Compile reads an expression.
 func (l XPathList) Compile(expr string) (find func(*Response) []string, err error) {
-	if len(expr) > maxPathBytes {
-		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
-	}
-	defer func() {
-		if e := recover(); e != nil {
-			find, err = nil, fmt.Errorf("%v", e)
+	each, err := compileXPath(expr)
+	return func(a *Response) (out []string) {
+		ok := each(l.tree(a), func(found any) bool {
+			out = append(out, l.text(found))
+			return len(out) < MaxMatches
+		})
+		if !ok {
+			return nil
 		}
-	}()
-	compiled, err := xpath.Compile(expr)
-	if err != nil {
-		return nil, err
-	}
-	free := sync.Pool{New: func() any { return xpath.MustCompile(expr) }}
-	free.Put(compiled)
-	return func(a *Response) []string {
-		own := free.Get().(*xpath.Expr)
-		defer free.Put(own)
-		return l.evaluate(own, a)
-	}, nil
+		return out
+	}, err
 }
 
-func (l XPathList) evaluate(x *xpath.Expr, a *Response) (out []string) {
-	tree := l.tree(a)
-	if tree == nil {
-		return nil
-	}
-	defer func() {
-		if recover() != nil { // a function of the library's given what it cannot take
-			out = nil
-		}
-	}()
-	switch found := x.Evaluate(newCursor(tree)).(type) {
-	case string:
-		return []string{found}
+// text is one of what an expression comes to, as a text.
+func (l XPathList) text(found any) string {
+	switch found := found.(type) {
 	case float64:
-		return []string{units.Plain(found)}
-	case bool:
-		return []string{strconv.FormatBool(found)}
-	case *xpath.NodeIterator:
-		for len(out) < MaxMatches && found.MoveNext() {
-			at := found.Current().(*cursor)
-			var b strings.Builder
-			switch m := at.node(); {
-			case l.Markup && m.kind == xpath.ElementNode:
-				m.write(&b)
-			case l.Named && m.kind == xpath.AttributeNode:
-				m.writeAttribute(&b)
-			default:
-				b.WriteString(at.Value())
-			}
-			out = append(out, b.String())
+		return units.Plain(found)
+	case *XMLNode:
+		var b strings.Builder
+		switch {
+		case l.Markup && found.kind == xpath.ElementNode:
+			found.write(&b)
+		case l.Named && found.kind == xpath.AttributeNode:
+			found.writeAttribute(&b)
+		default:
+			return found.content()
 		}
+		return b.String()
 	}
-	return out
+	return fmt.Sprint(found) // a text or a truth value
 }
 
 var escapeText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
@@ -184,19 +156,9 @@ func pageTree(page *html.Node) *XMLNode {
 // CompileSelectorList reads a CSS selector. The function finds the texts of what it
 // selects or, where one is given, an attribute of each that has it.
 func CompileSelectorList(expr, attr string) (func(*Response) []string, error) {
-	if len(expr) > maxPathBytes {
-		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
-	}
-	sel, err := cascadia.ParseGroup(expr)
-	if err != nil {
-		return nil, err
-	}
+	selected, err := compileSelection(expr)
 	return func(a *Response) (out []string) {
-		page := a.html()
-		if page == nil {
-			return nil
-		}
-		for _, n := range cascadia.QueryAll(page, sel) {
+		for _, n := range selected(a) {
 			if len(out) >= MaxMatches {
 				break
 			}
@@ -207,7 +169,7 @@ func CompileSelectorList(expr, attr string) (func(*Response) []string, error) {
 			out = append(out, text)
 		}
 		return out
-	}, nil
+	}, err
 }
 
 // blocks are the elements whose text stands apart from what is around them.

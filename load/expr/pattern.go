@@ -3,6 +3,9 @@ package expr
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2"
@@ -54,8 +57,7 @@ func (p *Pattern) FindAll(text string, n int) (out [][]int) {
 		return p.linear.FindAllStringSubmatchIndex(text, n)
 	}
 	at := byteOffsets(text)
-	m, err := p.back.FindStringMatch(text)
-	for ; err == nil && m != nil && len(out) < n; m, err = p.back.FindNextMatch(m) {
+	for m, err := p.back.FindStringMatch(text); err == nil && m != nil; m, err = p.back.FindNextMatch(m) {
 		var bounds []int
 		for _, number := range p.back.GetGroupNumbers() {
 			g := m.GroupByNumber(number)
@@ -65,9 +67,33 @@ func (p *Pattern) FindAll(text string, n int) (out [][]int) {
 			}
 			bounds = append(bounds, at(g.Index), at(g.Index+g.Length))
 		}
-		out = append(out, bounds)
+		if out = append(out, bounds); len(out) == n {
+			break
+		}
 	}
 	return out
+}
+
+// group finds a group by its number or its name, as its place in what FindAll lists; none
+// is the whole match.
+func (p *Pattern) group(name string) (int, error) {
+	if name == "" {
+		return 0, nil
+	}
+	at, err := strconv.Atoi(name)
+	switch {
+	case p.linear != nil && (err != nil || at > p.Groups()):
+		at = slices.Index(p.linear.SubexpNames(), name)
+	case p.linear != nil:
+	case err != nil:
+		at = slices.Index(p.back.GetGroupNames(), name)
+	default:
+		at = slices.Index(p.back.GetGroupNumbers(), at)
+	}
+	if at < 0 {
+		return 0, fmt.Errorf("the pattern has no group %s", name)
+	}
+	return at, nil
 }
 
 // byteOffsets makes offsets in characters those in bytes.
@@ -82,6 +108,10 @@ func byteOffsets(text string) func(int) int {
 	offsets = append(offsets, len(text))
 	return func(n int) int { return offsets[min(n, len(offsets)-1)] }
 }
+
+// maxMatchTime bounds a match of a pattern that backtracks. One that takes longer has not
+// found anything.
+const maxMatchTime = time.Second
 
 // backtracking compiles a pattern that RE2 has not. False: it is no pattern at all, or
 // longer than one may be.

@@ -118,38 +118,30 @@ func (e Encoding) append(dst []byte, v Value) []byte {
 	if v.JSON == "" {
 		v = undefinedValue
 	}
-	switch e {
-	case AsJSON:
+	if e == AsJSON {
 		return append(dst, v.JSON...)
-	case InString:
-		return appendJSONEscaped(dst, v.Text)
-	case InTarget, InSearch:
-		return appendTarget(dst, v.Text, e == InSearch)
-	case InQuery:
-		return appendQuery(dst, v.Text)
-	case InForm:
-		return appendForm(dst, v.Text)
-	case InHeader:
-		return AppendHeader(dst, v.Text)
 	}
-	return append(dst, v.Text...)
+	return e.encode(dst, v.Text)
 }
 
 // EncodeLiteral writes a template's own text for its place.
-func (e Encoding) EncodeLiteral(s string) string {
+func (e Encoding) EncodeLiteral(s string) string { return string(e.encode(nil, s)) }
+
+// encode writes a text for its place; what stands for a whole JSON value is as it is.
+func (e Encoding) encode(dst []byte, s string) []byte {
 	switch e {
 	case InString:
-		return string(appendJSONEscaped(nil, s))
+		return appendJSONEscaped(dst, s)
 	case InTarget, InSearch:
-		return string(appendTarget(nil, s, e == InSearch))
+		return appendTarget(dst, s, e == InSearch)
 	case InQuery:
-		return string(appendQuery(nil, s))
+		return appendEscaped(dst, s, "-_.~", "%20")
 	case InForm:
-		return string(appendForm(nil, s))
+		return AppendForm(dst, s)
 	case InHeader:
-		return string(AppendHeader(nil, s))
+		return AppendHeader(dst, s)
 	}
-	return s
+	return append(dst, s...)
 }
 
 // AppendJSONString writes a text as JSON.
@@ -214,27 +206,20 @@ func appendTarget(dst []byte, s string, search bool) []byte {
 	return dst
 }
 
-func appendQuery(dst []byte, s string) []byte {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-_.~", c) >= 0:
-			dst = append(dst, c)
-		default:
-			dst = append(dst, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
-		}
-	}
-	return dst
-}
+// AppendForm writes a text within a form as JavaScript's URLSearchParams and Java's
+// URLEncoder do.
+func AppendForm(dst []byte, s string) []byte { return appendEscaped(dst, s, "*-._", "+") }
 
-func appendForm(dst []byte, s string) []byte {
+// appendEscaped encodes a text but for its letters, its digits and some further characters.
+func appendEscaped(dst []byte, s, further, space string) []byte {
 	for i := range len(s) {
 		switch c := s[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("*-._", c) >= 0:
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte(further, c) >= 0:
 			dst = append(dst, c)
 		case c == ' ':
-			dst = append(dst, '+')
+			dst = append(dst, space...)
 		default:
-			dst = append(dst, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
+			dst = appendPercent(dst, c)
 		}
 	}
 	return dst

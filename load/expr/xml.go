@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -183,16 +184,19 @@ func (c *cursor) MoveTo(other xpath.NodeNavigator) bool {
 	return true
 }
 
-// compileXPath reads an XPath 1.0 expression. The library panics on some that
-// it does not understand, and keeps its place within the compiled expression,
-// so each that evaluates it has one to itself for the time.
-func compileXPath(expr string) (x Extractor, err error) {
+// compileXPath reads an XPath 1.0 expression. What it makes evaluates that on a tree and
+// takes what it comes to: a text, a number, a truth value, or nodes, one after the other as
+// long as more are wanted. False: there is no tree, or the library fails.
+//
+// The library panics on what it does not understand, and keeps its place within the
+// compiled expression, so each that evaluates it has one to itself for the time.
+func compileXPath(expr string) (each func(tree *XMLNode, take func(found any) (more bool)) bool, err error) {
 	if len(expr) > maxPathBytes {
 		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
 	}
 	defer func() {
 		if e := recover(); e != nil {
-			x, err = nil, fmt.Errorf("%v", e)
+			each, err = nil, fmt.Errorf("%v", e)
 		}
 	}()
 	compiled, err := xpath.Compile(expr)
@@ -201,48 +205,65 @@ func compileXPath(expr string) (x Extractor, err error) {
 	}
 	free := sync.Pool{New: func() any { return xpath.MustCompile(expr) }}
 	free.Put(compiled)
-	return func(a *Response) (Value, bool) {
+	return func(tree *XMLNode, take func(any) bool) (ok bool) {
+		if tree == nil {
+			return false
+		}
+		defer func() { ok = recover() == nil }() // a function of the library's was given what it cannot take
 		own := free.Get().(*xpath.Expr)
-		defer free.Put(own)
-		return evaluateXPath(own, a)
+		switch found := own.Evaluate(newCursor(tree)).(type) {
+		case *xpath.NodeIterator:
+			for found.MoveNext() && take(found.Current().(*cursor).node()) {
+			}
+		default:
+			take(found)
+		}
+		free.Put(own)
+		return true
 	}, nil
 }
 
-func evaluateXPath(x *xpath.Expr, a *Response) (v Value, ok bool) {
-	tree := a.xml()
-	if tree == nil {
-		return Value{}, false
-	}
-	defer func() {
-		if recover() != nil { // a function of the library's given what it cannot take
-			v, ok = Value{}, false
-		}
-	}()
-	switch found := x.Evaluate(newCursor(tree)).(type) {
-	case string:
-		return capturedText(found)
-	case float64:
-		s := units.Plain(found)
-		return Value{Text: s, JSON: s}, found == found
-	case bool:
-		s := strconv.FormatBool(found)
-		return Value{Text: s, JSON: s}, true
-	case *xpath.NodeIterator:
-		if found.MoveNext() {
-			return capturedText(found.Current().Value())
-		}
-	}
-	return Value{}, false
+// extractXPath makes an extractor of the first that an expression leads to.
+func extractXPath(expr string) (Extractor, error) {
+	each, err := compileXPath(expr)
+	return func(a *Response) (v Value, found bool) {
+		ok := each(a.xml(), func(x any) bool {
+			switch x := x.(type) {
+			case *XMLNode:
+				v, found = capturedText(x.content())
+			case string:
+				v, found = capturedText(x)
+			case float64:
+				s := units.Plain(x)
+				v, found = Value{Text: s, JSON: s}, !math.IsNaN(x)
+			case bool:
+				s := strconv.FormatBool(x)
+				v, found = Value{Text: s, JSON: s}, true
+			}
+			return false
+		})
+		return v, ok && found
+	}, err
 }
 
-// compileSelector reads a CSS selector. attr names the attribute to take,
-// empty for the text; at is a number from 0, "last" or "random", empty for
-// the first.
-func compileSelector(expr, attr, at string) (Extractor, error) {
+// compileSelection reads a CSS selector. What it makes lists the elements that are selected.
+func compileSelection(expr string) (func(*Response) []*html.Node, error) {
 	if len(expr) > maxPathBytes {
 		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
 	}
 	sel, err := cascadia.ParseGroup(expr)
+	return func(a *Response) []*html.Node {
+		if page := a.html(); page != nil {
+			return cascadia.QueryAll(page, sel)
+		}
+		return nil
+	}, err
+}
+
+// compileSelector makes an extractor of a CSS selector. attr names the attribute to take,
+// empty for the text; at is a number from 0, "last" or "random", empty for the first.
+func compileSelector(expr, attr, at string) (Extractor, error) {
+	selected, err := compileSelection(expr)
 	if err != nil {
 		return nil, err
 	}
@@ -253,32 +274,21 @@ func compileSelector(expr, attr, at string) (Extractor, error) {
 		}
 	}
 	return func(a *Response) (Value, bool) {
-		page := a.html()
-		if page == nil {
-			return Value{}, false
-		}
-		found := cascadia.QueryAll(page, sel)
-		i := index
+		found, i := selected(a), index
 		switch {
 		case len(found) == 0:
-			return Value{}, false
 		case at == "last":
 			i = len(found) - 1
 		case at == "random":
 			i = a.Scope.RNG.IntN(len(found))
 		}
-		if i >= len(found) {
+		switch {
+		case i >= len(found):
 			return Value{}, false
-		}
-		if attr == "" {
+		case attr == "":
 			return capturedText(pageText(found[i]))
 		}
-		for _, a := range found[i].Attr {
-			if strings.EqualFold(a.Key, attr) {
-				return capturedText(a.Val)
-			}
-		}
-		return Value{}, false
+		return capturedText(attribute(found[i], attr))
 	}, nil
 }
 
