@@ -547,16 +547,11 @@ func (p *parser) list() string {
 			p.at++
 			key = p.woven(t)
 			p.at++
-		case t.is(sign, "("):
-			back := p.at
+		case t.is(sign, "(") && t.closes > 0 && p.toks[t.closes+1].is(sign, ":"):
 			p.at++
-			k := p.expression()
+			key = p.expression()
 			p.want(")")
-			if p.take(":") {
-				key = k
-			} else {
-				p.at = back
-			}
+			p.want(":")
 		case t.is(sign, "*"):
 			p.fail(t, "*")
 		}

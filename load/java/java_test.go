@@ -118,6 +118,25 @@ func TestWhatIsNotKnownIsRefusedWithItsLine(t *testing.T) {
 	}
 }
 
+// Scripts that nest are read in one pass: each of these takes 2^40 steps, or 10^11, where
+// what is in brackets is read twice, or up to its end from each place in it.
+func TestNestedScriptsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		dialect      java.Dialect
+		script, says string
+	}{
+		{java.Groovy, strings.Repeat("[(", 40) + "1" + strings.Repeat(")]", 40), ""},
+		{java.Groovy, "[('a'): 1, (2): 3, (4) + 5, (6)]", ""},
+		{java.BeanShell, strings.Repeat("f(", 400_000), "the call of f"},
+	} {
+		_, err := java.Translate(c.script, c.dialect, java.ObjectsWith(java.HTTPSampler))
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%.40q: %v, want %q", c.script, err, c.says)
+		}
+	}
+}
+
 // FuzzTranslate holds that any text is translated or refused, and that JavaScript can
 // read what comes out.
 func FuzzTranslate(f *testing.F) {

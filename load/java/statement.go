@@ -179,15 +179,9 @@ func (p *parser) functionAt(i int) (string, bool) {
 	if !typed && p.dialect == Groovy {
 		return "", false
 	}
-	depth, n := 0, i+1
-	for ; n < len(p.toks); n++ {
-		if t := p.toks[n]; t.is(sign, "(") {
-			depth++
-		} else if t.is(sign, ")") {
-			if depth--; depth == 0 {
-				break
-			}
-		}
+	n := p.toks[i+1].closes
+	if n == 0 {
+		return "", false
 	}
 	for n++; n < len(p.toks) && (p.toks[n].kind == line || p.toks[n].kind == word && (p.toks[n].text == "throws" || p.toks[n-1].text == "throws")); n++ {
 	}

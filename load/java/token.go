@@ -24,11 +24,12 @@ const (
 
 // token is a piece of a script.
 type token struct {
-	kind  kind
-	text  string
-	parts []part // of a woven text
-	line  int
-	space bool // white space is before it
+	kind   kind
+	text   string
+	parts  []part // of a woven text
+	line   int
+	space  bool // white space is before it
+	closes int  // of an opening parenthesis: the token that closes it; 0: none does
 }
 
 // part is a piece of a woven text: a text, or an expression.
@@ -59,6 +60,14 @@ func lex(src string, groovy bool, line int) []token {
 	for x.next() {
 	}
 	x.add(token{kind: end})
+	var open []int
+	for i, t := range x.out {
+		if t.is(sign, "(") {
+			open = append(open, i)
+		} else if n := len(open) - 1; n >= 0 && t.is(sign, ")") {
+			x.out[open[n]].closes, open = i, open[:n]
+		}
+	}
 	return x.out
 }
 
