@@ -48,6 +48,7 @@ func parseXML(file string, src []byte) *tag {
 		return plan.Position{File: file, Line: line, Col: col}
 	}
 	elements, open := 0, []*tag{{}} // the first holds the root
+	texts := [][]byte{nil}          // of the open elements
 	for {
 		here := position()
 		token, err := decoder.Token()
@@ -81,13 +82,15 @@ func parseXML(file string, src []byte) *tag {
 			if elements++; elements > maxJMXElements {
 				panic(here.Errorf(whittle.ResourceExhausted, "more than %d elements", maxJMXElements))
 			}
-			inner.children, open = append(inner.children, t), append(open, t)
+			inner.children, open, texts = append(inner.children, t), append(open, t), append(texts, []byte(t.text))
 		case xml.EndElement:
-			if open = open[:len(open)-1]; len(open) == 1 {
-				return open[0].children[0] // what follows the plan's end JMeter does not read
+			last := len(open) - 1
+			inner.text = restore(string(texts[last]))
+			if open, texts = open[:last], texts[:last]; last == 1 {
+				return inner // what follows the plan's end JMeter does not read
 			}
 		case xml.CharData:
-			inner.text += restore(string(token))
+			texts[len(open)-1] = append(texts[len(open)-1], token...)
 		}
 	}
 }
