@@ -169,19 +169,19 @@ const c = {
 		getDefault() { return "en"; },
 	},
 	TimeZone: { $static: true, $constants: {},
-		getTimeZone(n) { if (!/^(UTC|GMT|Etc\/UTC|Z)$/.test(n)) throw fails("whittle", "the time zone " + n); return n; },
-		getDefault() { return "UTC"; },
+		getTimeZone(n) { if (!/^(UTC|GMT|Etc\/UTC|Z)$/.test(n)) throw fails("whittle", "the time zone " + n); return "UTC"; },
+		getDefault() { return ""; },
 	},
 	Instant: { $static: true, $constants: {},
-		now() { return new JDate(Number($host.now())); },
-		ofEpochMilli(n) { return new JDate(Number(n)); },
-		ofEpochSecond(n) { return new JDate(Number(n) * 1000); },
+		now() { return new JInstant(Number($host.now())); },
+		ofEpochMilli(n) { return new JInstant(Number(n)); },
+		ofEpochSecond(n) { return new JInstant(Number(n) * 1000); },
 	},
 	LocalDate: { $static: true, $constants: {},
-		now() { const d = new JDate(Number($host.now())); d.plain = "yyyy-MM-dd"; return localDate(d, "yyyy-MM-dd"); },
+		now() { return localDate(Number($host.now()), "yyyy-MM-dd"); },
 	},
 	LocalDateTime: { $static: true, $constants: {},
-		now() { return localDate(new JDate(Number($host.now())), null); },
+		now() { return localDate(Number($host.now()), "yyyy-MM-dd'T'HH:mm:ss.SSS"); },
 	},
 	DateTimeFormatter: { $static: true, $constants: { ISO_LOCAL_DATE: new Format("yyyy-MM-dd"), ISO_DATE: new Format("yyyy-MM-dd") },
 		ofPattern(p) { return new Format(p); },
@@ -234,8 +234,8 @@ const c = {
 		prettyPrint(t) { return jsonText(fromJSON(t), 0, true); },
 	},
 	Files: { $static: true, $constants: {},
-		readAllLines(p) { return new Reader($host.file(str(p))).lines; },
-		readAllBytes(p) { return new Bytes(utf8($host.file(str(p)))); },
+		readAllLines(p) { return new Reader(fileText(p)).lines; },
+		readAllBytes(p) { return new Bytes(utf8(fileText(p))); },
 		exists(p) { return $host.isFile(str(p)); },
 	},
 	Paths: { $static: true, $constants: {},
@@ -268,7 +268,7 @@ const c = {
 	HashSet: { $make(x) { return setOf(x, "hash"); } },
 	LinkedHashSet: { $make(x) { return setOf(x); } },
 	TreeSet: { $make(x) { return setOf(x, "sorted"); } },
-	JsonSlurper: { $make() { return new Calls("groovy.json.JsonSlurper", { parseText: function (x) { return fromJSON(x); }, parse: function (x) { return fromJSON(x instanceof Bytes ? textOf(x.b) : x instanceof JFile ? $host.file(x.p) : x instanceof Reader ? x.lines.join("\n") : str(x)); }, setType: function () { return c.JsonSlurper.$make(); } }); } },
+	JsonSlurper: { $make() { return new Calls("groovy.json.JsonSlurper", { parseText: function (x) { return fromJSON(x); }, parse: function (x) { return fromJSON(x instanceof Bytes ? textOf(x.b) : x instanceof JFile ? fileText(x) : x instanceof Reader ? x.lines.join("\n") : str(x)); }, setType: function () { return c.JsonSlurper.$make(); } }); } },
 	JsonSlurperClassic: { $make() { return c.JsonSlurper.$make(); } },
 	JsonBuilder: { $make(v) { return new Calls("groovy.json.JsonBuilder", { toString: function () { return jsonText(v, 0, false); }, toPrettyString: function () { return jsonText(v, 0, true); } }); } },
 	SecretKeySpec: { $make(b, n) { return new Key(bytesOf(b), n); } },
@@ -279,7 +279,7 @@ const c = {
 	IllegalArgumentException: { $make(t) { return new Thrown("java.lang.IllegalArgumentException", t); } },
 	Error: { $make(t) { return new Thrown("java.lang.Error", t); } },
 	File: { $static: true, $constants: { separator: "/", separatorChar: "/", pathSeparator: ":", pathSeparatorChar: ":" }, $make(a, p) { return new JFile(p === undefined ? str(a) : str(a) + "/" + p); } },
-	FileReader: { $make(p) { return new Reader($host.file(p instanceof JFile ? p.p : p)); } },
+	FileReader: { $make(p) { return new Reader(fileText(p)); } },
 	BufferedReader: { $make(r) { return r; } },
 	FileWriter: { $make() { return writer(); } },
 	BufferedWriter: { $make() { return writer(); } },
@@ -304,17 +304,23 @@ function ordered(o) {
 	};
 }
 function setOf(x, kind) { const s = new JSet(kind === "sorted"); if (kind === "hash") ordered(s.m); if (x !== undefined && typeof x !== "number") each(x).forEach(function (y) { s.m.set(y, true); }); return s; }
-function localDate(d, p) {
-	return new Calls("java.time.LocalDateTime", { format: function (f) { return dated(f.p, d.ms); }, toString: function () { return p ? dated(p, d.ms) : dated("yyyy-MM-dd'T'HH:mm:ss.SSS", d.ms); },
-		getYear: function () { return new Date(d.ms).getUTCFullYear(); }, getMonthValue: function () { return new Date(d.ms).getUTCMonth() + 1; }, getDayOfMonth: function () { return new Date(d.ms).getUTCDate(); },
-		plusDays: function (n) { return localDate(new JDate(d.ms + Number(n) * 86400000), p); }, minusDays: function (n) { return localDate(new JDate(d.ms - Number(n) * 86400000), p); }, plusHours: function (n) { return localDate(new JDate(d.ms + Number(n) * 3600000), p); }, minusHours: function (n) { return localDate(new JDate(d.ms - Number(n) * 3600000), p); },
-		plusMinutes: function (n) { return localDate(new JDate(d.ms + Number(n) * 60000), p); }, minusMinutes: function (n) { return localDate(new JDate(d.ms - Number(n) * 60000), p); }, plusWeeks: function (n) { return localDate(new JDate(d.ms + Number(n) * 604800000), p); }, plusMonths: function (n) { const x = new Date(d.ms), day = x.getUTCDate(); x.setUTCDate(1); x.setUTCMonth(x.getUTCMonth() + Number(n)); x.setUTCDate(Math.min(day, new Date(Date.UTC(x.getUTCFullYear(), x.getUTCMonth() + 1, 0)).getUTCDate())); return localDate(new JDate(x.getTime()), p); } });
+// later moves a time by days and months of the calendar, as the machine's zone has them: the
+// hour stays. Of a month that has not so many days it is the last.
+function later(ms, days, months) { const x = new Date(ms), day = x.getDate(); if (months) { x.setDate(1); x.setMonth(x.getMonth() + months); x.setDate(Math.min(day, new Date(x.getFullYear(), x.getMonth() + 1, 0).getDate())); } x.setDate(x.getDate() + days); return x.getTime(); }
+function localDate(ms, p) {
+	function days(by) { return function (n) { return localDate(later(ms, by * Number(n), 0), p); }; }
+	function spans(by) { return function (n) { return localDate(ms + by * Number(n), p); }; }
+	return new Calls("java.time.LocalDateTime", { format: function (f) { return dated(f.p, ms); }, toString: function () { return dated(p, ms); },
+		getYear: function () { return new Date(ms).getFullYear(); }, getMonthValue: function () { return new Date(ms).getMonth() + 1; }, getDayOfMonth: function () { return new Date(ms).getDate(); },
+		plusDays: days(1), minusDays: days(-1), plusWeeks: days(7), plusHours: spans(3600000), minusHours: spans(-3600000), plusMinutes: spans(60000), minusMinutes: spans(-60000),
+		plusMonths: function (n) { return localDate(later(ms, 0, Number(n)), p); } });
 }
 function calendar(ms) {
-	const by = { 5: 86400000, 6: 86400000, 7: 86400000, 10: 3600000, 11: 3600000, 12: 60000, 13: 1000, 14: 1, 3: 604800000 };
+	const days = { 3: 7, 5: 1, 6: 1, 7: 1 }, months = { 1: 12, 2: 1 }, spans = { 10: 3600000, 11: 3600000, 12: 60000, 13: 1000, 14: 1 };
+	const parts = { 1: "getFullYear", 2: "getMonth", 5: "getDate", 7: "getDay", 10: "getHours", 11: "getHours", 12: "getMinutes", 13: "getSeconds", 14: "getMilliseconds" };
 	return new Calls("java.util.GregorianCalendar", { getTime: function () { return new JDate(ms); }, setTime: function (d) { ms = d.ms; }, getTimeInMillis: function () { return BigInt(ms); }, setTimeInMillis: function (n) { ms = Number(n); },
-		add: function (f, n) { if (by[f]) { ms += by[f] * Number(n); return; } const x = new Date(ms), day = x.getUTCDate(); x.setUTCDate(1); if (f === 2) x.setUTCMonth(x.getUTCMonth() + Number(n)); else if (f === 1) x.setUTCFullYear(x.getUTCFullYear() + Number(n)); else throw fails("whittle", "a field of a calendar"); x.setUTCDate(Math.min(day, new Date(Date.UTC(x.getUTCFullYear(), x.getUTCMonth() + 1, 0)).getUTCDate())); ms = x.getTime(); },
-		get: function (f) { const x = new Date(ms); switch (f) { case 1: return x.getUTCFullYear(); case 2: return x.getUTCMonth(); case 5: return x.getUTCDate(); case 7: return x.getUTCDay() + 1; case 10: return x.getUTCHours() % 12; case 11: return x.getUTCHours(); case 12: return x.getUTCMinutes(); case 13: return x.getUTCSeconds(); case 14: return x.getUTCMilliseconds(); } throw fails("whittle", "a field of a calendar"); } });
+		add: function (f, n) { if (!days[f] && !months[f] && !spans[f]) throw fails("whittle", "a field of a calendar"); n = Number(n); ms = spans[f] ? ms + n * spans[f] : later(ms, n * (days[f] || 0), n * (months[f] || 0)); },
+		get: function (f) { if (!parts[f]) throw fails("whittle", "a field of a calendar"); const v = new Date(ms)[parts[f]](); return f === 7 ? v + 1 : f === 10 ? v % 12 : v; } });
 }
 function make(name) {
 	const args = Array.prototype.slice.call(arguments, 1);

@@ -106,7 +106,7 @@ function get(v, name) {
 	const is = "is" + name[0].toUpperCase() + name.slice(1);
 	if (has(v, is)) return call(v, is, []);
 	if (typeof v === "string" && name === "bytes") return call(v, "getBytes", []);
-	if (v instanceof JFile && name === "text") return $host.file(v.p);
+	if (v instanceof JFile && name === "text") return fileText(v);
 	if (v instanceof Calls && has(v, "get")) return call(v, "get", [name]); // as of vars, which has get(String)
 	if (v.lent) throw fails("whittle", "no " + name + " of " + v.name + " here");
 	throw fails("groovy.lang.MissingPropertyException", "No such property: " + name + " for class: " + kindOf(v));

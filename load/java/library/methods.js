@@ -264,31 +264,31 @@ const m = {
 	Date: {
 		getTime(d) { return BigInt(d.ms); },
 		setTime(d, n) { d.ms = Number(n); return null; },
-		format(d, p) { return dated(p, d.ms); },
+		format(d, p, zone) { return dated(p, d.ms, zone); },
 		before(d, x) { return d.ms < x.ms; },
 		after(d, x) { return d.ms > x.ms; },
-		plus(d, n) { return new JDate(d.ms + Number(n) * 86400000); },
-		minus(d, n) { return new JDate(d.ms - Number(n) * 86400000); },
-		toInstant(d) { return d; },
+		plus(d, n) { return add(d, n); },
+		minus(d, n) { return sub(d, n); },
+		toInstant(d) { return new JInstant(d.ms); },
 		toEpochMilli(d) { return BigInt(d.ms); },
 		getEpochSecond(d) { return BigInt(Math.floor(d.ms / 1000)); },
-		plusSeconds(d, n) { return new JDate(d.ms + Number(n) * 1000); },
-		plusMinutes(d, n) { return new JDate(d.ms + Number(n) * 60000); },
-		plusHours(d, n) { return new JDate(d.ms + Number(n) * 3600000); },
-		plusDays(d, n) { return new JDate(d.ms + Number(n) * 86400000); },
-		plusWeeks(d, n) { return new JDate(d.ms + Number(n) * 604800000); },
-		minusSeconds(d, n) { return new JDate(d.ms - Number(n) * 1000); },
-		minusMinutes(d, n) { return new JDate(d.ms - Number(n) * 60000); },
-		minusHours(d, n) { return new JDate(d.ms - Number(n) * 3600000); },
-		minusDays(d, n) { return new JDate(d.ms - Number(n) * 86400000); },
+		plusSeconds(d, n) { return new JInstant(d.ms + Number(n) * 1000); },
+		plusMinutes(d, n) { return new JInstant(d.ms + Number(n) * 60000); },
+		plusHours(d, n) { return new JInstant(d.ms + Number(n) * 3600000); },
+		plusDays(d, n) { return new JInstant(d.ms + Number(n) * 86400000); },
+		plusWeeks(d, n) { return new JInstant(d.ms + Number(n) * 604800000); },
+		minusSeconds(d, n) { return new JInstant(d.ms - Number(n) * 1000); },
+		minusMinutes(d, n) { return new JInstant(d.ms - Number(n) * 60000); },
+		minusHours(d, n) { return new JInstant(d.ms - Number(n) * 3600000); },
+		minusDays(d, n) { return new JInstant(d.ms - Number(n) * 86400000); },
 		toString(d) { return str(d); },
 		getTimeInMillis(d) { return BigInt(d.ms); },
 	},
 	Format: {
-		format(f, d) { if (d instanceof JDate) return dated(f.p, d.ms); if (whole(d)) return dated(f.p, Number(d)); throw fails("java.lang.IllegalArgumentException", "Cannot format given Object as a Date"); },
-		setTimeZone() { return null; },
+		format(f, d) { if (d instanceof JDate) return dated(f.p, d.ms, f.zone); if (whole(d)) return dated(f.p, Number(d), f.zone); throw fails("java.lang.IllegalArgumentException", "Cannot format given Object as a Date"); },
+		setTimeZone(f, zone) { f.zone = zone; return null; },
 		setLenient() { return null; },
-		parse(f, t) { const ms = $host.parseDate(f.p, t); if (ms === null) throw fails("java.text.ParseException", 'Unparseable date: "' + t + '"'); return new JDate(ms); },
+		parse(f, t) { const ms = $host.parseDate(f.p, t, f.zone === "UTC"); if (ms === null) throw fails("java.text.ParseException", 'Unparseable date: "' + t + '"'); return new JDate(ms); },
 	},
 	Pattern: {
 		matcher(p, x) { return new Matcher(p, str(x)); },
@@ -348,9 +348,9 @@ const m = {
 		getText(r) { return r.lines.join("\n"); },
 	},
 	File: {
-		getText(f) { return $host.file(f.p); },
-		readLines(f) { return new Reader($host.file(f.p)).lines; },
-		eachLine(f, g) { new Reader($host.file(f.p)).lines.forEach(function (l) { g(l); }); return null; },
+		getText(f) { return fileText(f); },
+		readLines(f) { return new Reader(fileText(f)).lines; },
+		eachLine(f, g) { new Reader(fileText(f)).lines.forEach(function (l) { g(l); }); return null; },
 		append() { return null; },
 		write() { return null; },
 		setText() { return null; },
@@ -376,9 +376,11 @@ const m = {
 		toExternalForm(u) { return u.text(); },
 	},
 };
+function fileText(f) { const p = str(f), t = $host.file(p); if (t === null) throw fails("java.io.FileNotFoundException", p + " (No such file or directory)"); return t; }
 function keysOf(o) { const s = new JSet(); o.entries().forEach(function (e) { s.m.set(e[0], true); }); if (o.sorted) s.m.sorted = true; return s; }
 function shuffle(l) { for (let i = l.length - 1; i > 0; i--) { const j = Math.floor(random() * (i + 1)); [l[i], l[j]] = [l[j], l[i]]; } return l; }
-function dated(p, ms) { const out = $host.date(str(p), ms); if (out === null) throw fails("whittle", "the date format " + p); return out; }
+// dated writes a time by a pattern, in UTC or else in the machine's zone.
+function dated(p, ms, zone) { const out = $host.date(str(p), ms, zone === "UTC"); if (out === null) throw fails("whittle", "the date format " + p); return out; }
 function rounded(n, d) { if (whole(n)) return n; if (d === undefined) { const f = real(n); return BigInt(Math.floor(f + 0.5)); } if (n instanceof Decimal) return m.Number.setScale(n, d); const k = Math.pow(10, Number(d)); return new Double(Math.floor(n.v * k + 0.5) / k); }
 function pick(a, c, greater) { const x = compare(a, c), r = greater ? (x >= 0 ? a : c) : (x <= 0 ? a : c); return a instanceof Double || c instanceof Double ? new Double(real(r)) : typeof a === "bigint" || typeof c === "bigint" ? BigInt(r) : r; }
 function entries(o) { const out = new JMap(); o.forEach(function (e) { out.set(e[0], e[1]); }); return out; }

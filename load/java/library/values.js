@@ -18,10 +18,11 @@ class JSet { constructor(sorted) { this.m = new JMap(sorted); } values() { retur
 class Entry { constructor(k, v, of) { this.k = k; this.v = v; this.of = of; } }
 class Builder { constructor(t) { this.t = t; } }
 class JDate { constructor(ms) { this.ms = ms; } }
+class JInstant extends JDate { }
 class Pattern { constructor(p, flags) { this.p = p; this.f = flags || ""; } re(more) { return regexp(this.p, this.f + (more || "")); } }
 class Matcher { constructor(p, t) { this.p = p; this.t = t; this.at = 0; this.m = null; this.r = p.re("gd"); } }
 class JRandom { }
-class Format { constructor(p) { this.p = p; } }
+class Format { constructor(p) { this.p = p; this.zone = ""; } }
 class Json { constructor(v) { this.v = v; } }
 class JUUID { constructor(t) { this.t = t; } }
 class Thrown { constructor(kind, text) { this.kind = kind; this.text = text === undefined ? null : text; } }
@@ -93,7 +94,8 @@ function str(v) {
 	if (v instanceof JFile) return v.p;
 	if (v instanceof Pattern) return v.p;
 	if (v instanceof JURL) return v.text();
-	if (v instanceof JDate) return $host.date("EEE MMM dd HH:mm:ss", v.ms) + " UTC " + $host.date("yyyy", v.ms);
+	if (v instanceof JInstant) return new Date(v.ms).toISOString().replace(".000Z", "Z");
+	if (v instanceof JDate) return dated("EEE MMM dd HH:mm:ss zzz yyyy", v.ms);
 	if (v instanceof Calls && v.m.toString && Object.prototype.hasOwnProperty.call(v.m, "toString")) return v.m.toString();
 	throw fails("whittle", "the text of an object that has none of its own");
 }
@@ -131,14 +133,14 @@ function add(a, c) {
 	if (typeof a === "string" || a instanceof Builder || typeof c === "string" && !Array.isArray(a)) return str(a) + str(c);
 	if (Array.isArray(a)) return Array.isArray(c) ? a.concat(c) : c instanceof JSet ? a.concat(c.values()) : a.concat([c]);
 	if (a instanceof JMap && c instanceof JMap) { const m = new JMap(); a.entries().concat(c.entries()).forEach(function (e) { m.set(e[0], e[1]); }); return m; }
-	if (a instanceof JDate && whole(c)) return new JDate(a.ms + Number(c) * 86400000);
+	if (a instanceof JDate && whole(c)) return new JDate(later(a.ms, Number(c), 0));
 	return arithmetic(a, c, function (x, y) { return x + y; }, function (x, y) { return x + y; }, function (x, y) { return x + y; }, align(function (x, y) { return x + y; }));
 }
 function addJ(a, c) { if (typeof a === "string" || typeof c === "string") return str(a) + str(c); return add(a, c); }
 function sub(a, c) {
 	if (typeof a === "string") { const i = a.indexOf(str(c)); return i < 0 ? a : a.slice(0, i) + a.slice(i + str(c).length); }
 	if (Array.isArray(a)) { const out = Array.isArray(c) ? c : [c]; return a.filter(function (x) { return !out.some(function (y) { return eq(x, y); }); }); }
-	if (a instanceof JDate && whole(c)) return new JDate(a.ms - Number(c) * 86400000);
+	if (a instanceof JDate && whole(c)) return new JDate(later(a.ms, -Number(c), 0));
 	return arithmetic(a, c, function (x, y) { return x - y; }, function (x, y) { return x - y; }, function (x, y) { return x - y; }, align(function (x, y) { return x - y; }));
 }
 function mul(a, c) {
