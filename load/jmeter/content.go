@@ -79,20 +79,7 @@ func (c charset) encode(text string) string {
 
 // formEscape is URLEncoder's: a space is +, and letters, digits, - _ . and * stay.
 func (c charset) formEscape(text string) string {
-	var b strings.Builder
-	for _, x := range []byte(c.encode(text)) {
-		switch {
-		case x == ' ':
-			b.WriteByte('+')
-		case x >= 'a' && x <= 'z', x >= 'A' && x <= 'Z', x >= '0' && x <= '9', strings.IndexByte("-_.*", x) >= 0:
-			b.WriteByte(x)
-		default:
-			b.WriteByte('%')
-			b.WriteByte("0123456789ABCDEF"[x>>4])
-			b.WriteByte("0123456789ABCDEF"[x&15])
-		}
-	}
-	return b.String()
+	return string(expr.AppendForm(nil, c.encode(text)))
 }
 
 // formAgain encodes what is encoded already: JMeter decodes it first.

@@ -295,7 +295,7 @@ func (d *dataSet) Act(_ context.Context, u plan.User) bool {
 func (j *reader) csvRead(c *functionCall) expr.Expression {
 	name := c.fixed(0, "")
 	column := c.fixed(1, "")
-	if name == "" || strings.HasPrefix(name, "*") || len(c.args) != 2 {
+	if name == "" || strings.HasPrefix(name, "*") {
 		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: takes a file and a column or next; aliases are not supported", c.raw))
 	}
 	rows := j.open(c.at, name, ",", false, nil)

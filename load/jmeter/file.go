@@ -84,7 +84,6 @@ func (j *reader) missingFile(name expr.Template) expr.Template {
 // stringToFile is __StringToFile, whose file is not written: what sends nothing is left
 // out.
 func (j *reader) stringToFile(c *functionCall) expr.Expression {
-	c.need(2)
 	name, ok := c.args[0].Constant()
 	if !ok {
 		name = "a file"

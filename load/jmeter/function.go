@@ -1,8 +1,10 @@
 package jmeter
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"html"
 	"math"
 	"path/filepath"
 	"regexp"
@@ -26,6 +28,15 @@ type functionCall struct {
 	args []expr.Template // each as a text
 }
 
+// written are the arguments as they are written.
+func (c *functionCall) written() []string {
+	all, _ := arguments(c.raw[strings.IndexByte(c.raw, '(')+1:])
+	return all
+}
+
+// first renders the first argument.
+func (c *functionCall) first(s *expr.Scope) string { return string(c.args[0].Render(nil, s)) }
+
 // fixed returns an argument that must be known before the run; other where it is
 // absent or empty.
 func (c *functionCall) fixed(i int, other string) string {
@@ -42,42 +53,83 @@ func (c *functionCall) fixed(i int, other string) string {
 	return text
 }
 
-// jmxFunctions are those that run.
-var jmxFunctions map[string]func(*reader, *functionCall) expr.Expression
-
-func init() {
-	jmxFunctions = map[string]func(*reader, *functionCall) expr.Expression{
-		"P":               (*reader).property,
-		"property":        (*reader).namedProperty,
-		"Random":          (*reader).randomNumber,
-		"RandomString":    (*reader).randomText,
-		"UUID":            func(*reader, *functionCall) expr.Expression { return expr.Expression{Eval: uuidValue} },
-		"time":            (*reader).time,
-		"threadNum":       (*reader).threadNumber,
-		"threadGroupName": (*reader).groupName,
-		"TestPlanName":    func(j *reader, _ *functionCall) expr.Expression { return fixedText(filepath.Base(j.Plan.Name)) },
-		"counter":         (*reader).counter,
-		"CSVRead":         (*reader).csvRead,
-		"intSum":          (*reader).sum,
-		"longSum":         (*reader).sum,
-		"urlencode":       (*reader).encodeURL,
-		"groovy":          (*reader).scriptCall,
-		"BeanShell":       (*reader).scriptCall,
-		"javaScript":      (*reader).scriptCall,
-		"jexl2":           (*reader).jexl,
-		"jexl3":           (*reader).jexl,
-	}
+// function is one of JMeter's: how many arguments it takes, and what a call of it becomes.
+type function struct {
+	least, most int
+	compile     func(*reader, *functionCall) expr.Expression
 }
 
-// taken is how many arguments a function of JMeter's takes, at least and at most.
-var taken = map[string][2]int{
-	"BeanShell": {1, 2}, "CSVRead": {2, 2}, "changeCase": {1, 3}, "char": {1, math.MaxInt}, "dateTimeConvert": {3, 4}, "digest": {2, 5}, "escapeHtml": {1, 1},
-	"escapeOroRegexpChars": {1, 2}, "escapeXml": {1, 1}, "eval": {1, 1}, "evalVar": {1, 1}, "FileToString": {1, 3}, "groovy": {1, 2}, "intSum": {2, math.MaxInt},
-	"isPropDefined": {1, 1}, "isVarDefined": {1, 1}, "counter": {1, 2}, "javaScript": {1, 2}, "jexl2": {1, 2}, "jexl3": {1, 2}, "log": {1, 4}, "logn": {1, 3},
-	"longSum": {2, math.MaxInt}, "machineIP": {0, 1}, "machineName": {0, 1}, "property": {1, 3}, "P": {1, 2}, "Random": {2, 3}, "RandomDate": {3, 5},
-	"RandomString": {1, 3}, "samplerName": {0, 1}, "setProperty": {2, 3}, "split": {2, 3}, "StringFromFile": {1, 4}, "StringToFile": {2, 4}, "TestPlanName": {0, 0},
-	"threadGroupName": {0, 0}, "threadNum": {0, 0}, "time": {0, 2}, "timeShift": {4, 5}, "unescape": {1, 1}, "unescapeHtml": {1, 1}, "urldecode": {1, 1},
-	"urlencode": {1, 1}, "UUID": {0, 0}, "V": {1, 2},
+// anyNumber is no bound on the number of arguments.
+const anyNumber = math.MaxInt
+
+// functions are those that run, by their names.
+var functions map[string]function
+
+func init() {
+	functions = map[string]function{
+		"P":               {1, 2, (*reader).property},
+		"property":        {1, 3, (*reader).namedProperty},
+		"Random":          {2, 3, (*reader).randomNumber},
+		"RandomString":    {1, 3, (*reader).randomText},
+		"UUID":            {0, 0, uuid},
+		"time":            {0, 2, (*reader).time},
+		"threadNum":       {0, 0, threadNumber},
+		"threadGroupName": {0, 0, func(*reader, *functionCall) expr.Expression { return computed(groupNameOf) }},
+		"TestPlanName":    {0, 0, func(j *reader, _ *functionCall) expr.Expression { return fixedText(filepath.Base(j.Plan.Name)) }},
+		"counter":         {1, 2, (*reader).counter},
+		"CSVRead":         {2, 2, (*reader).csvRead},
+		"intSum":          {2, anyNumber, (*reader).sum},
+		"longSum":         {2, anyNumber, (*reader).sum},
+		"groovy":          {1, 2, (*reader).scriptCall},
+		"BeanShell":       {1, 2, (*reader).scriptCall},
+		"javaScript":      {1, 2, (*reader).scriptCall},
+		"jexl2":           {1, 2, (*reader).jexl},
+		"jexl3":           {1, 2, (*reader).jexl},
+
+		// What reads or fills variables, properties and files.
+		"V":               {1, 2, variableByName},
+		"eval":            {1, 1, (*reader).evaluate},
+		"evalVar":         {1, 1, (*reader).evaluateVariable},
+		"isVarDefined":    {1, 1, func(j *reader, c *functionCall) expr.Expression { return isDefined(c, j.value) }},
+		"isDefined":       {1, anyNumber, func(j *reader, c *functionCall) expr.Expression { return isDefined(c, j.value) }},
+		"isPropDefined":   {1, 1, func(j *reader, c *functionCall) expr.Expression { return isDefined(c, j.propertyValue) }},
+		"setProperty":     {2, 3, (*reader).setPropertyCall},
+		"split":           {2, 3, (*reader).split},
+		"log":             {1, 4, func(_ *reader, c *functionCall) expr.Expression { return computed(c.first) }},
+		"logn":            {1, 3, func(*reader, *functionCall) expr.Expression { return fixedText("") }},
+		"samplerName":     {0, 1, (*reader).presentSampler},
+		"env":             {0, anyNumber, func(j *reader, c *functionCall) expr.Expression { return fixedText(j.Source.Env(c.fixed(0, ""))) }},
+		"FileToString":    {1, 3, (*reader).fileToString},
+		"StringFromFile":  {1, 4, (*reader).lineOfFile},
+		"StringToFile":    {2, 4, (*reader).stringToFile},
+		"timeShift":       {4, 5, (*reader).timeShift},
+		"dateTimeConvert": {3, 4, (*reader).convertTime},
+		"RandomDate":      {3, 5, (*reader).randomDate},
+		"chooseRandom":    {2, anyNumber, (*reader).chooseRandom},
+
+		// What depends on nothing but its arguments.
+		"urlencode":            {1, 1, ofTexts(noVariable, func(a []string) string { return charset{}.formEscape(a[0]) })},
+		"urldecode":            {1, 1, ofTexts(noVariable, decodeURL)},
+		"changeCase":           {1, 3, ofTexts(2, changeCase)},
+		"uppercase":            {1, anyNumber, ofTexts(1, func(a []string) string { return strings.ToUpper(a[0]) })},
+		"lowercase":            {1, anyNumber, ofTexts(1, func(a []string) string { return strings.ToLower(a[0]) })},
+		"escapeHtml":           {1, 1, ofTexts(noVariable, func(a []string) string { return escapeHTML()(a[0]) })},
+		"unescapeHtml":         {1, 1, ofTexts(noVariable, func(a []string) string { return html.UnescapeString(a[0]) })},
+		"escapeXml":            {1, 1, ofTexts(noVariable, func(a []string) string { return escapeXML.Replace(a[0]) })},
+		"unescape":             {1, 1, ofTexts(noVariable, func(a []string) string { return unescapeJava(a[0]) })},
+		"char":                 {1, anyNumber, ofTexts(noVariable, charsOf)},
+		"digest":               {2, 5, (*reader).digest},
+		"MD5":                  {1, anyNumber, ofTexts(1, func(a []string) string { return digestOf("MD5", a[0]) })},
+		"base64Encode":         {1, anyNumber, ofTexts(1, func(a []string) string { return base64.StdEncoding.EncodeToString([]byte(a[0])) })},
+		"base64Decode":         {1, anyNumber, ofTexts(1, base64Plain)},
+		"strLen":               {1, anyNumber, ofTexts(1, func(a []string) string { return strconv.Itoa(len([]rune(a[0]))) })},
+		"substring":            {3, anyNumber, ofTexts(3, substring)},
+		"strReplace":           {3, anyNumber, ofTexts(3, func(a []string) string { return strings.ReplaceAll(a[0], a[1], a[2]) })},
+		"if":                   {4, anyNumber, ofTexts(4, chosen)},
+		"machineName":          {0, 1, ofTexts(0, func([]string) string { return "localhost" })},
+		"machineIP":            {0, 1, ofTexts(0, func([]string) string { return "127.0.0.1" })},
+		"escapeOroRegexpChars": {1, 2, ofTexts(1, func(a []string) string { return regexp.QuoteMeta(a[0]) })},
+	}
 }
 
 // ofPlugins are the functions that JMeter has by a plugin alone.
@@ -86,7 +138,10 @@ var ofPlugins = map[string]bool{
 	"lowercase": true, "chooseRandom": true, "isDefined": true,
 }
 
-func uuidValue(s *expr.Scope) expr.Value { return expr.TextValue(expr.UUID(s.RNG)) }
+// computed is an expression whose text is computed for each use.
+func computed(of func(*expr.Scope) string) expr.Expression {
+	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.TextValue(of(s)) }}
+}
 
 func fixedText(text string) expr.Expression {
 	v := expr.TextValue(text)
@@ -107,26 +162,20 @@ func (j *reader) function(n plan.Position, inner string, depth int) expr.Express
 			c.args = append(c.args, t)
 		}
 	}
-	if n, ok := taken[c.name]; ok && (len(c.args) < n[0] || len(c.args) > n[1]) {
-		panic(c.at.Invalid("${__%s}: it has %d arguments, and JMeter starts no test with such a call: __%s takes %d to %d", c.raw, len(c.args), c.name, n[0], n[1]))
-	}
-	if ofPlugins[c.name] {
+	f, ok := functions[c.name]
+	switch {
+	case !ok:
+		panic(n.Errorf(whittle.Unsupported, "the function __%s is not supported: docs/load-jmeter.md lists those that are", c.name))
+	case len(c.args) < f.least || len(c.args) > f.most:
+		panic(c.at.Invalid("${__%s}: it has %d arguments, and JMeter starts no test with such a call: __%s takes %d to %d", c.raw, len(c.args), c.name, f.least, f.most))
+	case ofPlugins[c.name]:
 		j.note(fmt.Sprintf("line %d: __%s is of a plugin: JMeter without it leaves ${__%s} as it is written", c.at.Line, c.name, c.raw))
 	}
-	if f, ok := jmxFunctions[c.name]; ok {
-		return f(j, c)
-	}
-	if f, ok := textFunctions[c.name]; ok {
-		return j.textCall(c, f)
-	}
-	if f, ok := variableFunctions[c.name]; ok {
-		return f(j, c)
-	}
-	panic(n.Errorf(whittle.Unsupported, "the function __%s is not supported: docs/load-jmeter.md lists those that are", c.name))
+	return f.compile(j, c)
 }
 
 // functionVariables finds the variables that calls of functions fill.
-var functionVariables = regexp.MustCompile(`\$\{__(Random|RandomString|RandomDate|time|timeShift|dateTimeConvert|counter|intSum|longSum|jexl2|jexl3|groovy|javaScript|changeCase|digest|FileToString|StringFromFile|chooseRandom|MD5|base64Encode|base64Decode)\([^(){}]*,\s*([A-Za-z_]\w*)\s*\)\}`)
+var functionVariables = regexp.MustCompile(`\$\{__(?:(?:Random|RandomString|RandomDate|time|timeShift|dateTimeConvert|counter|intSum|longSum|jexl2|jexl3|groovy|javaScript|changeCase|digest|FileToString|StringFromFile|chooseRandom|MD5|base64Encode|base64Decode)\([^(){}]*,|(?:samplerName|machineName|machineIP)\()\s*([A-Za-z_]\w*)\s*\)\}`)
 
 // splitVariables finds the variables that calls of __split fill, and those of
 // __property.
@@ -144,7 +193,6 @@ func (j *reader) property(c *functionCall) expr.Expression {
 // namedProperty is __property: its default is the name unless the call has one, and it
 // may fill a variable.
 func (j *reader) namedProperty(c *functionCall) expr.Expression {
-	c.need(1)
 	other := c.args[0]
 	if len(c.args) > 2 {
 		other = c.args[2]
@@ -153,7 +201,6 @@ func (j *reader) namedProperty(c *functionCall) expr.Expression {
 }
 
 func (j *reader) propertyOr(c *functionCall, other expr.Template, variable string) expr.Expression {
-	c.need(1)
 	name, ok := c.args[0].Constant()
 	text, fixed := other.Constant()
 	if name = strings.TrimSpace(name); ok && fixed && variable == "" && (!j.setsProperties || j.atStart) {
@@ -162,18 +209,15 @@ func (j *reader) propertyOr(c *functionCall, other expr.Template, variable strin
 		}
 		return fixedText(strings.TrimSpace(text))
 	}
-	return expr.Expression{Eval: j.storeResult(variable, func(s *expr.Scope) expr.Value {
-		if text, ok := j.propertyValue(s, strings.TrimSpace(string(c.args[0].Render(nil, s)))); ok {
-			return expr.TextValue(text)
+	return j.storedAs(variable, func(s *expr.Scope) string {
+		if text, ok := j.propertyValue(s, strings.TrimSpace(c.first(s))); ok {
+			return text
 		}
-		return expr.TextValue(strings.TrimSpace(string(other.Render(nil, s))))
-	})}
+		return strings.TrimSpace(string(other.Render(nil, s)))
+	})
 }
 
 func (j *reader) randomNumber(c *functionCall) expr.Expression {
-	if len(c.args) < 2 || len(c.args) > 3 {
-		panic(c.at.Invalid("${__%s}: takes the least and the greatest number, and a variable", c.raw))
-	}
 	low, high := c.args[0], c.args[1]
 	a, fixedLow := low.Constant()
 	b, fixedHigh := high.Constant()
@@ -182,10 +226,10 @@ func (j *reader) randomNumber(c *functionCall) expr.Expression {
 			panic(c.at.Invalid("${__%s}: %v", c.raw, err))
 		}
 	}
-	return j.stored(c, 2, func(s *expr.Scope) expr.Value {
+	return expr.Expression{Eval: j.storeResult(c.fixed(2, ""), func(s *expr.Scope) expr.Value {
 		a, b := renderInt(low, s), renderInt(high, s)
 		return expr.NumberValue(a + s.RNG.Int64N(max(b-a, 0)+1))
-	})
+	})}
 }
 
 // renderInt renders a whole number within what JSON holds exactly; what is none
@@ -204,7 +248,7 @@ func (j *reader) randomText(c *functionCall) expr.Expression {
 		panic(c.at.Invalid("${__%s}: takes a length from 0 to 65536, characters and a variable", c.raw))
 	}
 	from := []rune(c.fixed(1, expr.Letters))
-	return j.stored(c, 2, func(s *expr.Scope) expr.Value { return expr.TextValue(expr.RandomString(s.RNG, from, size)) })
+	return j.stored(c, 2, func(s *expr.Scope) string { return expr.RandomString(s.RNG, from, size) })
 }
 
 func (j *reader) time(c *functionCall) expr.Expression {
@@ -226,31 +270,29 @@ func (j *reader) time(c *functionCall) expr.Expression {
 			panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported", c.raw, format))
 		}
 	}
-	return j.stored(c, 1, func(s *expr.Scope) expr.Value { return expr.TextValue(shape(clock(s))) })
+	return j.stored(c, 1, func(s *expr.Scope) string { return shape(clock(s)) })
 }
 
-func (j *reader) threadNumber(*functionCall) expr.Expression {
+func uuid(*reader, *functionCall) expr.Expression {
+	return computed(func(s *expr.Scope) string { return expr.UUID(s.RNG) })
+}
+
+func threadNumber(*reader, *functionCall) expr.Expression {
 	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.NumberValue(int64(s.User.Number()) + 1) }}
-}
-
-func (j *reader) groupName(*functionCall) expr.Expression {
-	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.TextValue(s.User.Group()) }}
 }
 
 // counter counts its own calls: one for each user, or one for all.
 func (j *reader) counter(c *functionCall) expr.Expression {
 	perUser := strings.EqualFold(c.fixed(0, "FALSE"), "true")
-	return j.stored(c, 1, func(s *expr.Scope) expr.Value { return expr.NumberValue(count(s.User, c, perUser)) })
+	return expr.Expression{Eval: j.storeResult(c.fixed(1, ""), func(s *expr.Scope) expr.Value { return expr.NumberValue(count(s.User, c, perUser)) })}
 }
 
 func (j *reader) sum(c *functionCall) expr.Expression {
 	terms, name := c.args, ""
-	if n := len(terms); n > 0 {
-		// The last argument is a variable where it is no number.
-		if text, ok := terms[n-1].Constant(); ok {
-			if _, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err != nil {
-				terms, name = terms[:n-1], strings.TrimSpace(text)
-			}
+	// The last argument is a variable where it is no number.
+	if text, ok := terms[len(terms)-1].Constant(); ok {
+		if _, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err != nil {
+			terms, name = terms[:len(terms)-1], strings.TrimSpace(text)
 		}
 	}
 	if len(terms) < 2 {
@@ -265,10 +307,15 @@ func (j *reader) sum(c *functionCall) expr.Expression {
 	})
 }
 
-// stored is an expression whose value is put into the variable that an argument
+// stored is an expression whose text is put into the variable that an argument
 // names, if there is one.
-func (j *reader) stored(c *functionCall, argument int, eval func(*expr.Scope) expr.Value) expr.Expression {
-	return expr.Expression{Eval: j.storeResult(c.fixed(argument, ""), eval)}
+func (j *reader) stored(c *functionCall, argument int, of func(*expr.Scope) string) expr.Expression {
+	return j.storedAs(c.fixed(argument, ""), of)
+}
+
+// storedAs is likewise one with a variable of that name; empty: there is none.
+func (j *reader) storedAs(name string, of func(*expr.Scope) string) expr.Expression {
+	return expr.Expression{Eval: j.storeResult(name, computed(of).Eval)}
 }
 
 // foldable computes at once what its arguments let it.
@@ -281,27 +328,10 @@ func (j *reader) foldable(args []expr.Template, name string, eval func(*expr.Sco
 	return expr.Expression{Fixed: &v}
 }
 
-func (j *reader) encodeURL(c *functionCall) expr.Expression {
-	if len(c.args) != 1 {
-		panic(c.at.Invalid("${__%s}: takes one text", c.raw))
-	}
-	return j.foldable(c.args, "", func(s *expr.Scope) expr.Value {
-		return expr.TextValue(charset{}.formEscape(string(c.args[0].Render(nil, s))))
-	})
-}
-
 // jexl compiles an expression of JEXL. JMeter writes references into its text before it is
 // read, and so does this: one that JEXL cannot read then comes to nothing.
 func (j *reader) jexl(c *functionCall) expr.Expression {
-	open := strings.IndexByte(c.raw, '(')
-	if open < 0 {
-		panic(c.at.Invalid("${__%s}: takes an expression", c.raw))
-	}
-	args, _ := arguments(c.raw[open+1:])
-	if len(args) == 0 || len(args) > 2 {
-		panic(c.at.Invalid("${__%s}: takes an expression and a variable", c.raw))
-	}
-	written := argumentBackslash.ReplaceAllString(args[0], "$1")
+	written := argumentBackslash.ReplaceAllString(c.written()[0], "$1")
 	e := &jexlTexts{reader: j, old: c.name == "jexl2", source: j.compile(c.at, written, expr.AsText), read: map[string]*jexl.Expression{}}
 	text, fixed := e.source.Constant()
 	if !fixed {

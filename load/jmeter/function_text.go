@@ -1,12 +1,14 @@
 package jmeter
 
 import (
-	"crypto/md5"
-	"crypto/sha1"
+	"cmp"
+	"crypto/md5"  //nolint:gosec // plans compute it
+	"crypto/sha1" //nolint:gosec // likewise
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
+	"hash"
 	"html"
 	"math"
 	"net/url"
@@ -20,43 +22,6 @@ import (
 	"whittle"
 	"whittle/load/expr"
 )
-
-// textFunction computes a text of its arguments' texts. stored is the argument that
-// names a variable for the result; 0: none does.
-type textFunction struct {
-	least, stored int
-	of            func(args []string) string
-}
-
-// textFunctions are those that depend on nothing but their arguments.
-var textFunctions = map[string]textFunction{
-	"urldecode": {1, 0, func(a []string) string {
-		plain, err := url.QueryUnescape(a[0])
-		if err != nil {
-			return a[0]
-		}
-		return plain
-	}},
-	"changeCase":           {1, 2, changeCase},
-	"uppercase":            {1, 1, func(a []string) string { return strings.ToUpper(a[0]) }},
-	"lowercase":            {1, 1, func(a []string) string { return strings.ToLower(a[0]) }},
-	"escapeHtml":           {1, 0, func(a []string) string { return escapeHTML()(a[0]) }},
-	"unescapeHtml":         {1, 0, func(a []string) string { return html.UnescapeString(a[0]) }},
-	"escapeXml":            {1, 0, func(a []string) string { return escapeXML.Replace(a[0]) }},
-	"unescape":             {1, 0, func(a []string) string { return unescapeJava(a[0]) }},
-	"char":                 {1, 0, charsOf},
-	"digest":               {2, 4, digestOf},
-	"MD5":                  {1, 1, func(a []string) string { b := md5.Sum([]byte(a[0])); return hex.EncodeToString(b[:]) }},
-	"base64Encode":         {1, 1, func(a []string) string { return base64.StdEncoding.EncodeToString([]byte(a[0])) }},
-	"base64Decode":         {1, 1, base64Plain},
-	"strLen":               {1, 1, func(a []string) string { return strconv.Itoa(len([]rune(a[0]))) }},
-	"substring":            {3, 3, substring},
-	"strReplace":           {3, 3, func(a []string) string { return strings.ReplaceAll(a[0], a[1], a[2]) }},
-	"if":                   {4, 4, chosen},
-	"machineName":          {0, 0, func([]string) string { return "localhost" }},
-	"machineIP":            {0, 0, func([]string) string { return "127.0.0.1" }},
-	"escapeOroRegexpChars": {1, 1, func(a []string) string { return regexp.QuoteMeta(a[0]) }},
-}
 
 var escapeXML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
 
@@ -102,16 +67,27 @@ func unescapeJava(text string) string {
 	})
 }
 
-// textCall compiles a call of one of them.
-func (j *reader) textCall(c *functionCall, f textFunction) expr.Expression {
-	if len(c.args) < f.least {
-		panic(c.at.Invalid("${__%s}: takes %d arguments at least", c.raw, f.least))
+// noVariable is the place of the argument that names a variable, where none does.
+const noVariable = -1
+
+// ofTexts compiles calls of what computes a text of its arguments' texts. variable is the
+// argument that names a variable for the result.
+func ofTexts(variable int, of func(args []string) string) func(*reader, *functionCall) expr.Expression {
+	return func(j *reader, c *functionCall) expr.Expression {
+		name := ""
+		if variable != noVariable {
+			name = c.fixed(variable, "")
+		}
+		return j.foldable(c.args, name, func(s *expr.Scope) expr.Value { return expr.TextValue(of(c.texts(s))) })
 	}
-	name := ""
-	if f.stored > 0 {
-		name = c.fixed(f.stored, "")
+}
+
+func decodeURL(a []string) string {
+	plain, err := url.QueryUnescape(a[0])
+	if err != nil {
+		return a[0]
 	}
-	return j.foldable(c.args, name, func(s *expr.Scope) expr.Value { return expr.TextValue(f.of(c.texts(s))) })
+	return plain
 }
 
 // texts renders a call's arguments.
@@ -156,31 +132,34 @@ func charsOf(a []string) string {
 	return b.String()
 }
 
-func digestOf(a []string) string {
-	data := []byte(a[1] + argument(a, 2))
-	var sum []byte
-	switch strings.ToUpper(strings.TrimSpace(a[0])) {
-	case "MD5":
-		b := md5.Sum(data)
-		sum = b[:]
-	case "SHA-1", "SHA1", "SHA":
-		b := sha1.Sum(data)
-		sum = b[:]
-	case "SHA-256":
-		b := sha256.Sum256(data)
-		sum = b[:]
-	case "SHA-384":
-		b := sha512.Sum384(data)
-		sum = b[:]
-	case "SHA-512":
-		b := sha512.Sum512(data)
-		sum = b[:]
+// digest is __digest. JMeter makes nothing of an algorithm that Java has not.
+func (j *reader) digest(c *functionCall) expr.Expression {
+	if name, fixed := c.args[0].Constant(); fixed && hashes[strings.ToUpper(strings.TrimSpace(name))] == nil {
+		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the digest %s is not supported", c.raw, name))
 	}
-	out := hex.EncodeToString(sum)
-	if strings.EqualFold(strings.TrimSpace(argument(a, 3)), "true") {
-		out = strings.ToUpper(out)
+	return ofTexts(4, func(a []string) string {
+		out := digestOf(strings.TrimSpace(a[0]), a[1]+argument(a, 2))
+		if strings.EqualFold(strings.TrimSpace(argument(a, 3)), "true") {
+			return strings.ToUpper(out)
+		}
+		return out
+	})(j, c)
+}
+
+// hashes are the digests by Java's names.
+var hashes = map[string]func() hash.Hash{
+	"MD5": md5.New, "SHA": sha1.New, "SHA1": sha1.New, "SHA-1": sha1.New, "SHA-224": sha256.New224, "SHA-256": sha256.New, "SHA-384": sha512.New384, "SHA-512": sha512.New,
+}
+
+// digestOf is a text's digest by an algorithm, by base 16; empty: there is none of that name.
+func digestOf(algorithm, text string) string {
+	of := hashes[strings.ToUpper(algorithm)]
+	if of == nil {
+		return ""
 	}
-	return out
+	h := of()
+	h.Write([]byte(text))
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 func base64Plain(a []string) string {
@@ -206,164 +185,104 @@ func chosen(a []string) string {
 	return a[3]
 }
 
-// variableFunctions are those that read or fill variables, properties and files.
-var variableFunctions = map[string]func(*reader, *functionCall) expr.Expression{
-	"V":               (*reader).variableByName,
-	"eval":            (*reader).evaluate,
-	"evalVar":         (*reader).evaluateVariable,
-	"isVarDefined":    func(j *reader, c *functionCall) expr.Expression { return j.isDefined(c, j.value) },
-	"isDefined":       func(j *reader, c *functionCall) expr.Expression { return j.isDefined(c, j.value) },
-	"isPropDefined":   func(j *reader, c *functionCall) expr.Expression { return j.isDefined(c, j.propertyValue) },
-	"setProperty":     (*reader).setPropertyCall,
-	"split":           (*reader).split,
-	"log":             func(j *reader, c *functionCall) expr.Expression { return j.firstArgument(c) },
-	"logn":            func(*reader, *functionCall) expr.Expression { return fixedText("") },
-	"samplerName":     (*reader).presentSampler,
-	"env":             func(j *reader, c *functionCall) expr.Expression { return fixedText(j.Source.Env(c.fixed(0, ""))) },
-	"FileToString":    (*reader).fileToString,
-	"StringFromFile":  (*reader).lineOfFile,
-	"StringToFile":    (*reader).stringToFile,
-	"timeShift":       (*reader).timeShift,
-	"dateTimeConvert": (*reader).convertTime,
-	"RandomDate":      (*reader).randomDate,
-	"chooseRandom":    (*reader).chooseRandom,
-}
-
-func (j *reader) firstArgument(c *functionCall) expr.Expression {
-	if len(c.args) == 0 {
-		return fixedText("")
-	}
-	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.TextValue(string(c.args[0].Render(nil, s))) }}
-}
-
 // nameKey is where the name of a user's present sampler is kept, or of its last.
 type nameKey struct{}
 
 // presentSampler is __samplerName.
 func (j *reader) presentSampler(c *functionCall) expr.Expression {
-	return expr.Expression{Eval: j.storeResult(c.fixed(0, ""), func(s *expr.Scope) expr.Value {
+	return j.stored(c, 0, func(s *expr.Scope) string {
 		if s.User == nil {
-			return expr.TextValue("")
+			return ""
 		}
-		return expr.TextValue(*userState[string](s.User, nameKey{}))
-	})}
+		return *userState[string](s.User, nameKey{})
+	})
 }
 
 // variableByName is __V: a variable whose name is computed.
-func (j *reader) variableByName(c *functionCall) expr.Expression {
-	c.need(1)
-	return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+func variableByName(j *reader, c *functionCall) expr.Expression {
+	return computed(func(s *expr.Scope) string {
 		a := c.texts(s)
 		if text, ok := j.value(s, a[0]); ok {
-			return expr.TextValue(text)
+			return text
 		}
-		if len(a) > 1 {
-			return expr.TextValue(a[1])
-		}
-		return expr.TextValue(a[0])
-	}}
-}
-
-// need panics where a call has fewer arguments.
-func (c *functionCall) need(n int) {
-	if len(c.args) < n {
-		panic(c.at.Invalid("${__%s}: takes %d arguments at least", c.raw, n))
-	}
+		return a[len(a)-1] // the default or, without one, the name
+	})
 }
 
 func (j *reader) evaluate(c *functionCall) expr.Expression {
-	c.need(1)
-	return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-		return expr.TextValue(j.expand(s, string(c.args[0].Render(nil, s))))
-	}}
+	return computed(func(s *expr.Scope) string { return j.expand(s, c.first(s)) })
 }
 
 func (j *reader) evaluateVariable(c *functionCall) expr.Expression {
-	c.need(1)
-	return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-		text, _ := j.value(s, string(c.args[0].Render(nil, s)))
-		return expr.TextValue(j.expand(s, text))
-	}}
+	return computed(func(s *expr.Scope) string {
+		text, _ := j.value(s, c.first(s))
+		return j.expand(s, text)
+	})
 }
 
-func (j *reader) isDefined(c *functionCall, of func(*expr.Scope, string) (string, bool)) expr.Expression {
-	c.need(1)
-	return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-		_, ok := of(s, string(c.args[0].Render(nil, s)))
-		return expr.TextValue(strconv.FormatBool(ok))
-	}}
+func isDefined(c *functionCall, of func(*expr.Scope, string) (string, bool)) expr.Expression {
+	return computed(func(s *expr.Scope) string {
+		_, ok := of(s, c.first(s))
+		return strconv.FormatBool(ok)
+	})
 }
 
 func (j *reader) setPropertyCall(c *functionCall) expr.Expression {
-	c.need(2)
-	return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+	return computed(func(s *expr.Scope) string {
 		a := c.texts(s)
 		_, had := j.propertyValue(s, strings.TrimSpace(a[0]))
 		before := j.setProperty(s, strings.TrimSpace(a[0]), strings.TrimSpace(a[1]))
-		if !had {
-			before = "null" // as Java writes what is none
+		switch {
+		case !strings.EqualFold(strings.TrimSpace(argument(a, 2)), "true"):
+			return ""
+		case !had:
+			return "null" // as Java writes what is none
 		}
-		if !strings.EqualFold(strings.TrimSpace(argument(a, 2)), "true") {
-			before = ""
-		}
-		return expr.TextValue(before)
-	}}
+		return before
+	})
 }
 
 // split fills name, name_n and name_1, name_2 … with the pieces of a text.
 func (j *reader) split(c *functionCall) expr.Expression {
-	c.need(2)
 	name := c.fixed(1, "")
 	j.runtime[name], j.listed[name] = true, true
 	j.Define(name)
-	return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+	return computed(func(s *expr.Scope) string {
 		a := c.texts(s)
-		by := argument(a, 2)
-		if by == "" {
-			by = ","
-		}
-		pieces := strings.Split(a[0], by)
+		pieces := strings.Split(a[0], cmp.Or(argument(a, 2), ","))
 		pieces = pieces[:min(len(pieces), expr.MaxMatches)]
 		for i, p := range pieces {
-			if p == "" {
-				p = "?"
-			}
-			j.assign(s, name+"_"+strconv.Itoa(i+1), p)
+			j.assign(s, listed(name, i+1), cmp.Or(p, "?"))
 		}
-		j.remove(s, name+"_"+strconv.Itoa(len(pieces)+1))
+		j.remove(s, listed(name, len(pieces)+1))
 		j.assign(s, name+"_n", strconv.Itoa(len(pieces)))
 		j.assign(s, name, a[0])
-		return expr.TextValue(a[0])
-	}}
+		return a[0]
+	})
 }
 
 // fileToString is __FileToString. A file whose name varies is read during the run; of one
 // that cannot be read JMeter makes **ERR**.
 func (j *reader) fileToString(c *functionCall) expr.Expression {
-	c.need(1)
 	if name, ok := c.args[0].Constant(); ok {
-		text := string(j.openFile(c.at, strings.TrimSpace(name)))
-		return expr.Expression{Eval: j.storeResult(c.fixed(2, ""), func(*expr.Scope) expr.Value { return expr.TextValue(text) })}
+		value := expr.TextValue(string(j.openFile(c.at, strings.TrimSpace(name))))
+		return expr.Expression{Eval: j.storeResult(c.fixed(2, ""), func(*expr.Scope) expr.Value { return value })}
 	}
-	return expr.Expression{Eval: j.storeResult(c.fixed(2, ""), func(s *expr.Scope) expr.Value {
-		text, ok := j.fileDuringRun(strings.TrimSpace(string(c.args[0].Render(nil, s))))
-		if !ok {
-			text = "**ERR**"
+	return j.stored(c, 2, func(s *expr.Scope) string {
+		if text, ok := j.fileDuringRun(strings.TrimSpace(c.first(s))); ok {
+			return text
 		}
-		return expr.TextValue(text)
-	})}
+		return "**ERR**"
+	})
 }
 
 // lineOfFile deals the lines of a file to all users in turn, each call by itself.
 func (j *reader) lineOfFile(c *functionCall) expr.Expression {
-	c.need(1)
 	if c.fixed(2, "") != "" {
 		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: files of several numbers are not supported", c.raw))
 	}
 	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(j.openFile(c.at, c.fixed(0, ""))), "\r\n", "\n"), "\n"), "\n")
-	return expr.Expression{Eval: j.storeResult(c.fixed(1, ""), func(s *expr.Scope) expr.Value {
-		return expr.TextValue(lines[(countAll(s.User, c)-1)%int64(len(lines))])
-	})}
+	return j.stored(c, 1, func(s *expr.Scope) string { return lines[(countAll(s.User, c)-1)%int64(len(lines))] })
 }
 
 // period is a time span of ISO 8601, as Java's Duration takes it.
@@ -402,13 +321,10 @@ func (j *reader) dateFormat(c *functionCall, pattern string, reads bool) (write 
 func (j *reader) timeShift(c *functionCall) expr.Expression {
 	write, layout := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }, ""
 	if pattern := c.fixed(0, ""); pattern != "" {
-		text, fixed := expr.Template(nil).Constant()
-		if len(c.args) > 1 {
-			text, fixed = c.args[1].Constant()
-		}
+		text, fixed := c.args[1].Constant()
 		write, layout = j.dateFormat(c, pattern, !fixed || strings.TrimSpace(text) != "")
 	}
-	return expr.Expression{Eval: j.storeResult(c.fixed(4, ""), func(s *expr.Scope) expr.Value {
+	return j.stored(c, 4, func(s *expr.Scope) string {
 		a := c.texts(s)
 		at := clock(s)
 		if from := strings.TrimSpace(argument(a, 1)); from != "" {
@@ -420,34 +336,28 @@ func (j *reader) timeShift(c *functionCall) expr.Expression {
 		}
 		by, _ := parsePeriod(argument(a, 2))
 		if days := by / (24 * time.Hour); by%(24*time.Hour) == 0 {
-			return expr.TextValue(write(at.AddDate(0, 0, int(days))))
+			return write(at.AddDate(0, 0, int(days)))
 		}
-		return expr.TextValue(write(at.Add(by)))
-	})}
+		return write(at.Add(by))
+	})
 }
 
 func (j *reader) convertTime(c *functionCall) expr.Expression {
-	c.need(3)
 	_, from := j.dateFormat(c, c.fixed(1, ""), true)
 	write, _ := j.dateFormat(c, c.fixed(2, ""), false)
-	return expr.Expression{Eval: j.storeResult(c.fixed(3, ""), func(s *expr.Scope) expr.Value {
-		t, err := time.ParseInLocation(from, strings.TrimSpace(c.texts(s)[0]), time.Local)
+	return j.stored(c, 3, func(s *expr.Scope) string {
+		t, err := time.ParseInLocation(from, strings.TrimSpace(c.first(s)), time.Local)
 		if err != nil {
-			return expr.TextValue("")
+			return ""
 		}
-		return expr.TextValue(write(t))
-	})}
+		return write(t)
+	})
 }
 
 // randomDate is a day from one to before another.
 func (j *reader) randomDate(c *functionCall) expr.Expression {
-	c.need(3)
-	pattern := c.fixed(0, "")
-	if pattern == "" {
-		pattern = "yyyy-MM-dd"
-	}
-	write, layout := j.dateFormat(c, pattern, true)
-	return expr.Expression{Eval: j.storeResult(c.fixed(4, ""), func(s *expr.Scope) expr.Value {
+	write, layout := j.dateFormat(c, c.fixed(0, "yyyy-MM-dd"), true)
+	return j.stored(c, 4, func(s *expr.Scope) string {
 		a := c.texts(s)
 		begin := clock(s)
 		if text := strings.TrimSpace(a[1]); text != "" {
@@ -456,17 +366,16 @@ func (j *reader) randomDate(c *functionCall) expr.Expression {
 		end, err := time.ParseInLocation(layout, strings.TrimSpace(a[2]), time.Local)
 		days := int(end.Sub(begin).Hours() / 24)
 		if err != nil || days <= 0 {
-			return expr.TextValue("")
+			return ""
 		}
-		return expr.TextValue(write(begin.AddDate(0, 0, s.RNG.IntN(days))))
-	})}
+		return write(begin.AddDate(0, 0, s.RNG.IntN(days)))
+	})
 }
 
 // chooseRandom is one of its arguments but the last, which names a variable.
 func (j *reader) chooseRandom(c *functionCall) expr.Expression {
-	c.need(2)
-	return expr.Expression{Eval: j.storeResult(c.fixed(len(c.args)-1, ""), func(s *expr.Scope) expr.Value {
+	return j.stored(c, len(c.args)-1, func(s *expr.Scope) string {
 		a := c.texts(s)
-		return expr.TextValue(a[s.RNG.IntN(len(a)-1)])
-	})}
+		return a[s.RNG.IntN(len(a)-1)]
+	})
 }

@@ -129,7 +129,7 @@ func (j *reader) testPlan(e *element) {
 	j.include(e, 0)
 	j.findRuntime(e)
 	for _, m := range functionVariables.FindAllSubmatch(j.raw, -1) {
-		j.runtime[string(m[2])] = true
+		j.runtime[string(m[1])] = true
 	}
 	for _, m := range splitVariables.FindAllSubmatch(j.raw, -1) {
 		j.runtime[string(m[2])], j.listed[string(m[2])] = true, true

@@ -103,14 +103,8 @@ func (j *reader) program(e *element, where stands) *program {
 	}
 	var p *program
 	if property, file := first("filename", "BeanShellSampler.filename", "BeanShellAssertion.filename"); strings.TrimSpace(file.text) != "" {
-		if j.Source.Open == nil {
-			panic(file.at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", file.text))
-		}
 		path := j.fixed(e.tag, property)
-		src, err := j.Source.Open(path)
-		if err != nil {
-			panic(file.at.Errorf(whittle.CodeOf(err), "%v", err))
-		}
+		src := j.openFile(file.at, path)
 		p = j.compileScript(plan.Position{File: path, Line: 1, Col: 1}, e.title(), name, expr.Template(nil).Literal(string(src)), string(src), where)
 	} else {
 		p = j.compileScript(source.at, e.title(), name, j.compile(source.at, source.text, expr.AsText), source.text, where)
@@ -417,12 +411,7 @@ func (j *reader) scriptAssertion(e *element, q *plan.Request) {
 
 // scriptCall is __groovy, __BeanShell or __javaScript: an expression.
 func (j *reader) scriptCall(c *functionCall) expr.Expression {
-	open := strings.IndexByte(c.raw, '(')
-	if open < 0 {
-		panic(c.at.Invalid("${__%s}: takes an expression", c.raw))
-	}
-	args, _ := arguments(c.raw[open+1:])
-	name := ""
+	args, name := c.written(), ""
 	if len(args) > 1 {
 		name = strings.TrimSpace(args[len(args)-1])
 	}

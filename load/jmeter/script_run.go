@@ -4,14 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/hmac"
-	"crypto/md5"  //nolint:gosec // plans compute it
-	"crypto/sha1" //nolint:gosec // likewise
-	"crypto/sha256"
-	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -553,11 +548,6 @@ func when(v bool, text string) string {
 	return ""
 }
 
-// hashes are the digests by Java's names.
-var hashes = map[string]func() hash.Hash{
-	"MD5": md5.New, "SHA": sha1.New, "SHA1": sha1.New, "SHA-1": sha1.New, "SHA-224": sha256.New224, "SHA-256": sha256.New, "SHA256": sha256.New, "SHA-384": sha512.New384, "SHA-512": sha512.New,
-}
-
 // host is what the library calls for what only the run has.
 func (p *program) host(s *expr.Scope, l *scriptRun) map[string]any {
 	unhex := func(text string) []byte { b, _ := hex.DecodeString(text); return b }
@@ -567,16 +557,16 @@ func (p *program) host(s *expr.Scope, l *scriptRun) map[string]any {
 		"sleep": func(ms float64) { l.wait += time.Duration(min(max(ms, 0), maxSleep) * float64(time.Millisecond)) }, "threadName": func() string { return threadName(s) },
 		"property":    func(name string) any { text, ok := p.propertyValue(s, name); return optional(text, ok) },
 		"setProperty": func(name, text string) { p.setProperty(s, name, text) },
-		"date": func(pattern string, ms int64) any {
+		"date": func(pattern string, ms int64, utc bool) any {
 			write, ok := Dated(pattern)
 			if !ok {
 				return nil
 			}
-			return write(time.UnixMilli(ms))
+			return write(time.UnixMilli(ms).In(zone(utc)))
 		},
-		"parseDate": func(pattern, text string) any {
+		"parseDate": func(pattern, text string, utc bool) any {
 			layout, ok := Layout(pattern)
-			at, err := time.Parse(layout, text)
+			at, err := time.ParseInLocation(layout, text, zone(utc))
 			if !ok || err != nil {
 				return nil
 			}
@@ -594,16 +584,11 @@ func (p *program) host(s *expr.Scope, l *scriptRun) map[string]any {
 			return optional(hex.EncodeToString(b), err == nil)
 		},
 		"hash": func(name, data string) any {
-			sum, ok := hashes[strings.ToUpper(name)]
-			if !ok {
-				return nil
-			}
-			h := sum()
-			h.Write(unhex(data))
-			return hex.EncodeToString(h.Sum(nil))
+			sum := digestOf(name, string(unhex(data)))
+			return optional(sum, sum != "")
 		},
 		"hmac": func(name, key, data string) any {
-			sum, ok := hashes[strings.ToUpper(strings.TrimPrefix(strings.ToUpper(name), "HMAC"))]
+			sum, ok := hashes[strings.NewReplacer("HMACSHA", "SHA-", "HMAC", "").Replace(strings.ToUpper(name))]
 			if !ok {
 				return nil
 			}
@@ -612,8 +597,8 @@ func (p *program) host(s *expr.Scope, l *scriptRun) map[string]any {
 			return hex.EncodeToString(h.Sum(nil))
 		},
 		"folder": func() string { return p.folder() }, "planName": func() string { return filepath.Base(p.Plan.Name) },
-		"file":   func(name string) (string, error) { return p.fileText(name) },
-		"isFile": func(name string) bool { _, err := p.fileText(name); return err == nil },
+		"file":   func(name string) any { return optional(p.fileDuringRun(name)) },
+		"isFile": func(name string) bool { _, ok := p.fileDuringRun(name); return ok },
 	}
 }
 
@@ -628,10 +613,10 @@ func (p *program) folder() string {
 	return p.Source.Folder
 }
 
-func (p *program) fileText(name string) (string, error) {
-	if p.Source.Open == nil {
-		return "", fmt.Errorf("%s cannot be opened: the plan is not a file", name)
+// zone is that of dates which a script asks for in UTC, or in the machine's.
+func zone(utc bool) *time.Location {
+	if utc {
+		return time.UTC
 	}
-	b, err := p.Source.Open(name)
-	return string(b), err
+	return time.Local
 }

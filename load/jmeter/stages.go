@@ -74,11 +74,6 @@ type part struct {
 	loops             int64
 }
 
-// seconds of a property, which may be a fraction.
-func (j *reader) secondsOf(e *element, name string) time.Duration {
-	return time.Duration(j.number(e.tag, name, 0, plan.MaxDuration.Seconds(), 0) * float64(time.Second))
-}
-
 // stepping are the users of a SteppingThreadGroup: some at the beginning and then some
 // at each step, all for the flight time after the last step, then fewer step by step. The
 // arithmetic is the plugin's.
@@ -88,9 +83,9 @@ func (j *reader) stepping(e *element) []part {
 	total := int(j.whole(e.tag, "ThreadGroup.num_threads", 1, plan.MaxClosed, 1))
 	step := int(j.whole(e.tag, "Start users count", 0, plan.MaxClosed, 0))
 	burst := int(j.whole(e.tag, "Start users count burst", 0, plan.MaxClosed, 0))
-	every, ramp := j.secondsOf(e, "Start users period"), j.secondsOf(e, "rampUp")
-	delay, flight := j.secondsOf(e, "Threads initial delay"), j.secondsOf(e, "flighttime")
-	out, off := int(j.whole(e.tag, "Stop users count", 0, plan.MaxClosed, 0)), j.secondsOf(e, "Stop users period")
+	every, ramp := j.seconds(e.tag, "Start users period"), j.seconds(e.tag, "rampUp")
+	delay, flight := j.seconds(e.tag, "Threads initial delay"), j.seconds(e.tag, "flighttime")
+	out, off := int(j.whole(e.tag, "Stop users count", 0, plan.MaxClosed, 0)), j.seconds(e.tag, "Stop users period")
 	if step < 1 {
 		step = total
 	}
@@ -240,13 +235,7 @@ func (j *reader) included(e *element) []*element {
 		j.note(fmt.Sprintf("line %d: %s names no file and includes nothing, as in JMeter", e.at.Line, e.title()))
 		return nil
 	}
-	if j.Source.Open == nil {
-		panic(e.at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", name))
-	}
-	src, err := j.Source.Open(name)
-	if err != nil {
-		panic(e.where("IncludeController.includepath").Errorf(whittle.CodeOf(err), "%v", err))
-	}
+	src := j.openFile(e.where("IncludeController.includepath"), name)
 	if j.sources += len(src); j.sources > MaxBytes {
 		panic(e.at.Errorf(whittle.ResourceExhausted, "the plan and what it includes have more than %d bytes", MaxBytes))
 	}

@@ -198,11 +198,9 @@ func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expre
 // arguments, and is no function's name, such as a form's __RequestVerificationToken.
 func (j *reader) isVariable(name string) bool {
 	name = strings.TrimSpace(name)
-	_, a := jmxFunctions[name]
-	_, b := textFunctions[name]
-	_, c := variableFunctions[name]
+	_, known := functions[name]
 	_, set := j.constants["__"+name]
-	return !strings.Contains(name, "(") && !a && !b && !c && (set || j.varies("__"+name) || strings.HasPrefix(name, "jm__"))
+	return !strings.Contains(name, "(") && !known && (set || j.varies("__"+name) || strings.HasPrefix(name, "jm__"))
 }
 
 // functionName is how a call begins.
