@@ -180,9 +180,6 @@ func (j *reader) proxy(s *sample) {
 	j.proxied = all
 }
 
-// fetched are the resources of a page that a user is about to fetch.
-type fetched struct{ urls []string }
-
 // resources reads whether a sampler fetches what its page names, and how.
 func (j *reader) resources(s *sample, q *plan.Request, cache *element) {
 	if !s.isFound("HTTPSampler.image_parser") {
@@ -204,17 +201,18 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) {
 		return j.pattern(p.at, `^(?:`+p.text+`)$`)
 	}
 	only, without := filter("HTTPSampler.embedded_url_re"), filter("HTTPSampler.embedded_url_exclude_re")
-	f := &fetch{slot: j.Define(ownName + "embedded resource " + q.Name)}
+	slot := j.Define(ownName + "embedded resource " + q.Name)
+	type fetched struct{ of *plan.Request } // where it is kept what a user is about to fetch
 	keeps(q, true, func(a *expr.Response) {
-		all := userState[fetched](a.Scope.User, f)
-		all.urls = all.urls[:0]
+		urls := userState[[]string](a.Scope.User, fetched{q})
+		*urls = (*urls)[:0]
 		if a.Status == 0 || a.Status >= http.StatusBadRequest {
 			return // of a page that failed JMeter fetches nothing
 		}
 		want, not := only(a.Scope), without(a.Scope)
 		for _, at := range a.Resources(a.URL) {
 			if (want == nil || want.MatchString(at)) && (not == nil || !not.MatchString(at)) {
-				all.urls = append(all.urls, at)
+				*urls = append(*urls, at)
 			}
 		}
 	})
@@ -222,7 +220,7 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) {
 		Name: q.Name, Index: q.Index, Method: "GET", Headers: q.Headers, NoCookies: q.NoCookies, NoEmptyCookies: q.NoEmptyCookies, Timeout: q.Timeout, Login: q.Login,
 		FollowRedirects: true, Redirect: redirected, Part: true,
 	}
-	r.Address = expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value { return s.Values[f.slot] }}, expr.AsText)
+	r.Address = expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value { return s.Values[slot] }}, expr.AsText)
 	if q.HasBody && !strings.Contains(q.ContentType, "multipart/form-data") && !s.sendsForm(j) {
 		r.Body, r.HasBody, r.ContentType = q.Body, true, q.ContentType // as by JMeter, which fetches them by the same sampler
 	}
@@ -230,29 +228,19 @@ func (j *reader) resources(s *sample, q *plan.Request, cache *element) {
 	if cache != nil {
 		j.useCache(r, cache)
 	}
-	f.steps = []plan.Step{{Request: r}}
-	q.Parts = []plan.Step{{Action: f}}
-}
-
-// fetch sends a request for each of a page's resources, one after the other.
-type fetch struct {
-	steps []plan.Step
-	slot  int
-}
-
-func (f *fetch) Inner() []plan.Step { return f.steps }
-
-func (f *fetch) Act(ctx context.Context, u plan.User) bool {
-	all := userState[fetched](u, f)
-	urls := all.urls
-	all.urls = nil
-	for _, at := range urls {
-		u.Scope().Values[f.slot] = expr.TextValue(targetText(at))
-		if !u.RunSteps(ctx, f.steps) {
-			return false
+	steps := []plan.Step{{Request: r}}
+	q.Parts = runs(steps, func(ctx context.Context, u plan.User) bool { // one after the other
+		kept := userState[[]string](u, fetched{q})
+		urls := *kept
+		*kept = nil
+		for _, at := range urls {
+			u.Scope().Values[slot] = expr.TextValue(targetText(at))
+			if !u.RunSteps(ctx, steps) {
+				return false
+			}
 		}
-	}
-	return true
+		return true
+	})
 }
 
 // rewriting is the session's number that the page before had, as a further argument after a

@@ -39,7 +39,7 @@ func (j *reader) children(parent *element, env elementScope) (ahead []plan.Step,
 		c := child{name: j.compile(e.at, e.label, expr.AsText), steps: steps}
 		begin := 0
 		for i := range steps {
-			if _, ok := steps[i].Action.(*sampled); ok || steps[i].Request != nil {
+			if a, ok := steps[i].Action.(*action); ok && a.sample || steps[i].Request != nil {
 				c.pieces = append(c.pieces, steps[begin:i+1])
 				begin = i + 1
 			}
@@ -60,23 +60,13 @@ func innerOf(children []child) (out []plan.Step) {
 	return out
 }
 
-// choice runs one of its children in each round, or all in an order of its own.
-type choice struct {
-	children []child
-	inner    []plan.Step
-	// next runs one round.
-	next func(ctx context.Context, u plan.User, c *choice) bool
-}
-
-func (c *choice) Inner() []plan.Step { return c.inner }
-
-func (c *choice) Act(ctx context.Context, u plan.User) bool {
-	return len(c.children) == 0 || c.next(ctx, u, c)
-}
-
-func (j *reader) choice(e *element, env elementScope, next func(context.Context, plan.User, *choice) bool) []plan.Step {
+// choice runs one of its children in each round, or all in an order of its own: next runs
+// one round.
+func (j *reader) choice(e *element, env elementScope, next func(context.Context, plan.User, []child) bool) []plan.Step {
 	ahead, children := j.children(e, env)
-	return append(ahead, plan.Step{Action: &choice{children: children, inner: innerOf(children), next: next}})
+	return append(ahead, runs(innerOf(children), func(ctx context.Context, u plan.User) bool {
+		return len(children) == 0 || next(ctx, u, children)
+	})...)
 }
 
 // interleaved is the child that comes next.
@@ -89,14 +79,14 @@ func (j *reader) interleave(e *element, env elementScope) []plan.Step {
 	if !whole {
 		j.onlySimple(e)
 	}
-	return j.choice(e, env, func(ctx context.Context, u plan.User, c *choice) bool {
-		state := userState[interleaved](u, c)
+	return j.choice(e, env, func(ctx context.Context, u plan.User, children []child) bool {
+		state := userState[interleaved](u, e)
 		if shared {
-			state.at = int((countAll(u, c) - 1) % int64(len(c.children)))
+			state.at = int((countAll(u, e) - 1) % int64(len(children)))
 		}
-		i := state.at % len(c.children)
+		i := state.at % len(children)
 		state.at = i + 1
-		own := &c.children[i]
+		own := &children[i]
 		if whole || len(own.pieces) < 2 {
 			return u.RunSteps(ctx, own.steps)
 		}
@@ -129,8 +119,8 @@ func (j *reader) random(e *element, env elementScope) []plan.Step {
 	if !whole {
 		j.onlySimple(e)
 	}
-	return j.choice(e, env, func(ctx context.Context, u plan.User, c *choice) bool {
-		pick := &c.children[u.Scope().RNG.IntN(len(c.children))]
+	return j.choice(e, env, func(ctx context.Context, u plan.User, children []child) bool {
+		pick := &children[u.Scope().RNG.IntN(len(children))]
 		if n := len(pick.pieces); n > 1 && !whole {
 			at := countForUser(u, pick) - 1
 			return u.RunSteps(ctx, pick.pieces[at%int64(n)])
@@ -142,9 +132,9 @@ func (j *reader) random(e *element, env elementScope) []plan.Step {
 // randomOrder runs all its children, in another order in each round.
 func (j *reader) randomOrder(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e)
-	return j.choice(e, env, func(ctx context.Context, u plan.User, c *choice) bool {
-		for _, i := range u.Scope().RNG.Perm(len(c.children)) {
-			if !u.RunSteps(ctx, c.children[i].steps) {
+	return j.choice(e, env, func(ctx context.Context, u plan.User, children []child) bool {
+		for _, i := range u.Scope().RNG.Perm(len(children)) {
+			if !u.RunSteps(ctx, children[i].steps) {
 				return false
 			}
 		}
@@ -157,7 +147,7 @@ func (j *reader) randomOrder(e *element, env elementScope) []plan.Step {
 func (j *reader) switchController(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "SwitchController.value")
 	value := j.compile(e.where("SwitchController.value"), e.value("SwitchController.value"), expr.AsText)
-	return j.choice(e, env, func(ctx context.Context, u plan.User, c *choice) bool {
+	return j.choice(e, env, func(ctx context.Context, u plan.User, children []child) bool {
 		text := strings.TrimSpace(string(value.Render(nil, u.Scope())))
 		n, err := strconv.Atoi(text)
 		if text == "" {
@@ -167,53 +157,26 @@ func (j *reader) switchController(e *element, env elementScope) []plan.Step {
 			if n < 0 {
 				return true
 			}
-			if n >= len(c.children) {
+			if n >= len(children) {
 				n = 0
 			}
-			return u.RunSteps(ctx, c.children[n].steps)
+			return u.RunSteps(ctx, children[n].steps)
 		}
 		other := -1
-		for i := range c.children {
-			switch name := string(c.children[i].name.Render(nil, u.Scope())); {
+		for i := range children {
+			switch name := string(children[i].name.Render(nil, u.Scope())); {
 			case name == text:
-				return u.RunSteps(ctx, c.children[i].steps)
+				return u.RunSteps(ctx, children[i].steps)
 			case strings.EqualFold(name, "default") && other < 0:
 				other = i
 			}
 		}
-		return other < 0 || u.RunSteps(ctx, c.children[other].steps)
+		return other < 0 || u.RunSteps(ctx, children[other].steps)
 	})
 }
 
-// throttle runs its steps in a part of the rounds, or in the first ones.
-type throttle struct {
-	steps   []plan.Step
-	own     bool // each user counts for itself
-	percent expr.Template
-	total   expr.Template // nil: percent counts
-}
-
-func (t *throttle) Inner() []plan.Step { return t.steps }
-
 // throttled is how many rounds there were, and in how many the steps ran.
 type throttled struct{ rounds, runs int64 }
-
-func (t *throttle) Act(ctx context.Context, u plan.User) bool {
-	if t.total != nil {
-		limit := renderInt(t.total, u.Scope())
-		return count(u, t, t.own) > limit || u.RunSteps(ctx, t.steps)
-	}
-	share := milliseconds64(t.percent, u.Scope())
-	var runs bool
-	if t.own {
-		runs = userState[throttled](u, t).take(share)
-	} else {
-		// Of n rounds, ⌈n·share/100 − ½⌉ run: the nth does where that number rises with it.
-		n := float64(countAll(u, t))
-		runs = share >= 100 || math.Ceil(n*share/100-0.5) > math.Ceil((n-1)*share/100-0.5)
-	}
-	return !runs || u.RunSteps(ctx, t.steps)
-}
 
 // take decides on a round, as JMeter does.
 func (s *throttled) take(percent float64) bool {
@@ -225,117 +188,106 @@ func (s *throttled) take(percent float64) bool {
 	return run
 }
 
+// throughputController runs its steps in a part of the rounds, or in the first ones.
 func (j *reader) throughputController(e *element, env elementScope) []plan.Step {
 	const p = "ThroughputController."
 	j.refuseOthers(e, p+"style", p+"perThread", p+"maxThroughput", p+"percentThroughput")
-	t := &throttle{steps: j.block(e, env), own: e.is(p + "perThread")}
-	if j.fixed(e.tag, p+"style") == "1" {
-		t.percent = j.compile(e.where(p+"percentThroughput"), cmp.Or(strings.TrimSpace(e.value(p+"percentThroughput")), "100"), expr.AsText)
-	} else {
-		t.total = j.compile(e.where(p+"maxThroughput"), strings.TrimSpace(e.value(p+"maxThroughput")), expr.AsText)
-		if len(t.total) == 0 {
-			t.total = expr.Template(nil).Literal("0")
-		}
+	steps, own := j.block(e, env), e.is(p+"perThread") // each user counts for itself
+	if j.fixed(e.tag, p+"style") != "1" {
+		total := j.compile(e.where(p+"maxThroughput"), strings.TrimSpace(e.value(p+"maxThroughput")), expr.AsText)
+		return runs(steps, func(ctx context.Context, u plan.User) bool {
+			limit := renderInt(total, u.Scope())
+			return count(u, e, own) > limit || u.RunSteps(ctx, steps)
+		})
 	}
-	return []plan.Step{{Action: t}}
+	percent := j.compile(e.where(p+"percentThroughput"), cmp.Or(strings.TrimSpace(e.value(p+"percentThroughput")), "100"), expr.AsText)
+	return runs(steps, func(ctx context.Context, u plan.User) bool {
+		share := milliseconds64(percent, u.Scope())
+		var now bool
+		if own {
+			now = userState[throttled](u, e).take(share)
+		} else {
+			// Of n rounds, ⌈n·share/100 − ½⌉ run: the nth does where that number rises with it.
+			n := float64(countAll(u, e))
+			now = share >= 100 || math.Ceil(n*share/100-0.5) > math.Ceil((n-1)*share/100-0.5)
+		}
+		return !now || u.RunSteps(ctx, steps)
+	})
 }
 
 // forEach runs its steps for name_1, name_2 … until there is no such variable.
-type forEach struct {
-	*reader
-	steps       []plan.Step
-	input       expr.Template
-	output      string
-	separator   string
-	first, last expr.Template // the indices before the first and of the last one; nil: 0, and all
-	index       *roundIndex
-}
-
-func (f *forEach) Inner() []plan.Step { return f.steps }
-
-func (f *forEach) Act(ctx context.Context, u plan.User) bool {
-	s := u.Scope()
-	prefix := string(f.input.Render(nil, s)) + f.separator
-	first, last := int64(0), int64(expr.MaxMatches)
-	if f.first != nil {
-		first = renderInt(f.first, s)
-	}
-	if f.last != nil {
-		last = renderInt(f.last, s)
-	}
-	for i := first + 1; i <= last; i++ {
-		text, ok := f.value(s, prefix+strconv.FormatInt(i, 10))
-		if !ok {
-			break
-		}
-		f.assign(s, f.output, text)
-		f.index.set(s, i-1-first)
-		left, goesOn := round(ctx, u, f.steps)
-		if !goesOn || u.TimeUp() {
-			return false
-		}
-		if left == breaks {
-			break
-		}
-	}
-	// When it is through JMeter begins it anew, and so looks at the first once more.
-	f.index.set(s, 0)
-	if text, ok := f.value(s, prefix+strconv.FormatInt(first+1, 10)); ok && first < last {
-		f.assign(s, f.output, text)
-	}
-	return true
-}
-
 func (j *reader) forEach(e *element, env elementScope) []plan.Step {
 	const p = "ForeachController."
 	j.refuseOthers(e, p+"inputVal", p+"returnVal", p+"useSeparator", p+"startIndex", p+"endIndex")
-	f := &forEach{reader: j, output: j.fixed(e.tag, p+"returnVal"), index: j.roundIndex(e)}
-	f.input = j.compile(e.where(p+"inputVal"), strings.TrimSpace(e.value(p+"inputVal")), expr.AsText)
-	if e.value(p+"useSeparator") != "false" {
-		f.separator = "_"
+	output, round, separator := j.fixed(e.tag, p+"returnVal"), j.roundIndex(e), "_"
+	input := j.compile(e.where(p+"inputVal"), strings.TrimSpace(e.value(p+"inputVal")), expr.AsText)
+	if e.value(p+"useSeparator") == "false" {
+		separator = ""
 	}
-	index := func(name string) expr.Template {
+	// The indices before the first and of the last one; empty ones are 0, as JMeter reads them.
+	bound := func(name, absent string) expr.Template {
 		if e.prop(name) == nil {
-			return nil
+			return expr.Template(nil).Literal(absent)
 		}
-		text := strings.TrimSpace(e.value(name))
-		if text == "" {
-			text = "0" // as JMeter reads it
-		}
-		return j.compile(e.where(name), text, expr.AsText)
+		return j.compile(e.where(name), cmp.Or(strings.TrimSpace(e.value(name)), "0"), expr.AsText)
 	}
-	f.first, f.last = index(p+"startIndex"), index(p+"endIndex")
-	if text, ok := f.last.Constant(); ok && f.last != nil && text == "0" {
+	from, to := bound(p+"startIndex", "0"), bound(p+"endIndex", strconv.Itoa(expr.MaxMatches))
+	if text, ok := to.Constant(); ok && text == "0" {
 		j.Plan.Notes = append(j.Plan.Notes, e.title()+" runs nothing: its end index is 0, or empty, which JMeter reads as 0")
 	}
-	j.Define(f.output)
-	f.steps = j.block(e, env)
-	return []plan.Step{{Action: f}}
+	j.Define(output)
+	steps := j.block(e, env)
+	return runs(steps, func(ctx context.Context, u plan.User) bool {
+		s := u.Scope()
+		first, last := renderInt(from, s), renderInt(to, s)
+		prefix := string(input.Render(nil, s)) + separator
+		// next sets the variable to that of an index, and reports whether there is one.
+		next := func(i int64) bool {
+			text, ok := j.value(s, prefix+strconv.FormatInt(i, 10))
+			if ok = ok && i <= last; ok {
+				j.assign(s, output, text)
+			}
+			return ok
+		}
+		for i := first + 1; next(i); i++ {
+			round.set(s, i-1-first)
+			left, goesOn := runRound(ctx, u, steps)
+			if !goesOn || u.TimeUp() {
+				return false
+			}
+			if left == breaks {
+				break
+			}
+		}
+		// When it is through JMeter begins it anew, and so looks at the first once more.
+		round.set(s, 0)
+		next(first + 1)
+		return true
+	})
 }
 
-// within repeats its steps until a time is over.
-type within struct {
-	steps   []plan.Step
-	seconds expr.Template
-	cut     *cut
-}
-
-func (w *within) Inner() []plan.Step { return w.steps }
-
-func (w *within) Act(ctx context.Context, u plan.User) bool {
-	s := min(milliseconds64(w.seconds, u.Scope()), plan.MaxDuration.Seconds())
-	end := userState[time.Time](u, w)
-	*end = u.Now().Add(time.Duration(s * float64(time.Second)))
-	for u.Now().Before(*end) {
-		before := u.RequestsSent()
-		if !u.RunSteps(ctx, w.steps) {
-			return w.cut.made(u) // to JMeter it is no loop, and so not what a flow control action is about
+// runTime repeats its steps until a time is over.
+func (j *reader) runTime(e *element, env elementScope) []plan.Step {
+	j.refuseOthers(e, "RunTime.seconds")
+	seconds := j.compile(e.where("RunTime.seconds"), strings.TrimSpace(e.value("RunTime.seconds")), expr.AsText)
+	over := &cut{func(u plan.User) bool { return !u.Now().Before(*userState[time.Time](u, e)) }}
+	env.cuts = append(slices.Clip(env.cuts), over)
+	steps := j.block(e, env)
+	return runs(steps, func(ctx context.Context, u plan.User) bool {
+		s := min(milliseconds64(seconds, u.Scope()), plan.MaxDuration.Seconds())
+		end := userState[time.Time](u, e)
+		*end = u.Now().Add(time.Duration(s * float64(time.Second)))
+		for u.Now().Before(*end) {
+			before := u.RequestsSent()
+			if !u.RunSteps(ctx, steps) {
+				return over.made(u) // to JMeter it is no loop, and so not what a flow control action is about
+			}
+			if u.TimeUp() || u.RequestsSent() == before && !u.PauseUntil(ctx, u.Now().Add(idleRound)) {
+				return false
+			}
 		}
-		if u.TimeUp() || u.RequestsSent() == before && !u.PauseUntil(ctx, u.Now().Add(idleRound)) {
-			return false
-		}
-	}
-	return true
+		return true
+	})
 }
 
 // cut is where a controller may end before any of the samplers in it, however deep.
@@ -375,14 +327,6 @@ func (j *reader) begin(e *element, env elementScope) []plan.Step {
 	return steps
 }
 
-// section runs its steps for one user at a time.
-type section struct {
-	steps []plan.Step
-	lock  expr.Template
-}
-
-func (c *section) Inner() []plan.Step { return c.steps }
-
 // sectionKey is where a run keeps a lock.
 type sectionKey string
 
@@ -390,19 +334,26 @@ type sectionKey string
 // may not block it.
 const lockWait = time.Millisecond
 
-func (c *section) Act(ctx context.Context, u plan.User) bool {
-	free := u.State(expr.StateOfBlock, sectionKey(c.lock.Render(nil, u.Scope())), func() any { return make(chan struct{}, 1) }).(chan struct{})
-	for {
-		select {
-		case free <- struct{}{}:
-			defer func() { <-free }()
-			return u.RunSteps(ctx, c.steps)
-		default:
-			if !u.PauseUntil(ctx, u.Now().Add(lockWait)) {
-				return false
+// section runs its steps for one user at a time.
+func (j *reader) section(e *element, env elementScope) []plan.Step {
+	j.refuseOthers(e, "CriticalSectionController.lockName")
+	lock := j.compile(e.at, e.value("CriticalSectionController.lockName"), expr.AsText)
+	j.undivided(e)
+	steps := j.block(e, env)
+	return runs(steps, func(ctx context.Context, u plan.User) bool {
+		free := u.State(expr.StateOfBlock, sectionKey(lock.Render(nil, u.Scope())), func() any { return make(chan struct{}, 1) }).(chan struct{})
+		for {
+			select {
+			case free <- struct{}{}:
+				defer func() { <-free }()
+				return u.RunSteps(ctx, steps)
+			default:
+				if !u.PauseUntil(ctx, u.Now().Add(lockWait)) {
+					return false
+				}
 			}
 		}
-	}
+	})
 }
 
 // jump is where a user goes on after a flow control action.
@@ -431,9 +382,9 @@ func leave(u plan.User, to jump) bool {
 // depthKey is where it is kept how many loops a user is in.
 type depthKey struct{}
 
-// round runs a loop's steps once, and says how the user left them: stays, where it has
+// runRound runs a loop's steps once, and says how the user left them: stays, where it has
 // come to their end. False: it has left the loop, too.
-func round(ctx context.Context, u plan.User, steps []plan.Step) (left jump, goesOn bool) {
+func runRound(ctx context.Context, u plan.User, steps []plan.Step) (left jump, goesOn bool) {
 	depth := userState[int](u, depthKey{})
 	*depth++
 	ended := u.RunSteps(ctx, steps)

@@ -42,7 +42,7 @@ func (j *reader) block(parent *element, env elementScope) []plan.Step {
 		steps = append(steps, top...)
 		if c := env.cookies; c != nil && (c.is("CookieManager.clearEachIteration") && !c.is("CookieManager.controlledByThreadGroup") ||
 			c.is("CookieManager.controlledByThreadGroup") && newEachLoop(parent)) {
-			steps = append(steps, plan.Step{Action: clearCookies{}})
+			steps = append(steps, plan.Step{Action: does(func(u plan.User) bool { u.ClearCookies(); return true })})
 		}
 	}
 	return append(steps, flow...)
@@ -101,7 +101,7 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 		return j.loopController(e, env)
 	case "OnceOnlyController":
 		j.refuseOthers(e)
-		return []plan.Step{{Action: &onceOnly{j.block(e, env), env.loop}}}
+		return onceOnly(e, j.block(e, env), env.loop)
 	case "IfController":
 		return j.ifController(e, env)
 	case "WhileController":
@@ -119,18 +119,9 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 	case "ThroughputController":
 		return j.throughputController(e, env)
 	case "RunTime":
-		j.refuseOthers(e, "RunTime.seconds")
-		seconds := j.compile(e.where("RunTime.seconds"), strings.TrimSpace(e.value("RunTime.seconds")), expr.AsText)
-		w := &within{seconds: seconds}
-		w.cut = &cut{func(u plan.User) bool { return !u.Now().Before(*userState[time.Time](u, w)) }}
-		env.cuts = append(slices.Clip(env.cuts), w.cut)
-		w.steps = j.block(e, env)
-		return []plan.Step{{Action: w}}
+		return j.runTime(e, env)
 	case "CriticalSectionController":
-		j.refuseOthers(e, "CriticalSectionController.lockName")
-		lock := j.compile(e.at, e.value("CriticalSectionController.lockName"), expr.AsText)
-		j.undivided(e)
-		return []plan.Step{{Action: &section{j.block(e, env), lock}}}
+		return j.section(e, env)
 	}
 	panic(j.refuse(e))
 }
@@ -156,7 +147,7 @@ func (j *reader) flowAction(e *element, env elementScope) []plan.Step {
 	switch kind := j.fixed(e.tag, "ActionProcessor.action"); kind {
 	case "", actionPause:
 		length := j.compile(e.where("ActionProcessor.duration"), e.value("ActionProcessor.duration"), expr.AsText)
-		own := timer{delay: length, draw: timerDelays["ConstantTimer"]}
+		own := timer{length: length, draw: timerDelays["ConstantTimer"]}
 		return append(ahead, timerSteps(append(env.timers[:len(env.timers):len(env.timers)], own))...)
 	case actionStop, actionStopNow:
 		return append(steps, plan.Step{Action: does(func(u plan.User) bool {
@@ -177,34 +168,44 @@ func (j *reader) flowAction(e *element, env elementScope) []plan.Step {
 	}
 }
 
-// does is a step that does one thing to a user, and reports whether it goes on.
-type does func(u plan.User) bool
+// action is a step of JMeter's: what it does to a user, and the steps that it runs for
+// that. One serves all users: what one of them keeps is in its state, by the element that
+// the step is of.
+type action struct {
+	inner  []plan.Step
+	act    func(ctx context.Context, u plan.User) (goesOn bool)
+	sample bool // it makes a sample
+}
 
-// Inner is nothing.
-func (does) Inner() []plan.Step { return nil }
+// Inner are the steps that it runs.
+func (a *action) Inner() []plan.Step { return a.inner }
 
 // Act does it.
-func (d does) Act(_ context.Context, u plan.User) bool { return d(u) }
+func (a *action) Act(ctx context.Context, u plan.User) bool { return a.act(ctx, u) }
 
-// timerSteps makes the steps of timers: delays add up, pacing comes after them.
-func timerSteps(waits []timer) []plan.Step {
-	var sum delays
-	var out []plan.Step
-	for _, w := range waits {
-		if w.pacing == nil && w.gate == nil {
-			sum.timers = append(sum.timers, w)
+// runs is a step that runs others.
+func runs(inner []plan.Step, act func(context.Context, plan.User) bool) []plan.Step {
+	return []plan.Step{{Action: &action{inner: inner, act: act}}}
+}
+
+// does is what does one thing to a user, at once.
+func does(what func(u plan.User) (goesOn bool)) plan.Action {
+	return &action{act: func(_ context.Context, u plan.User) bool { return what(u) }}
+}
+
+// timerSteps makes the steps of timers: delays add up, and what else users wait for comes
+// after them.
+func timerSteps(timers []timer) (out []plan.Step) {
+	var delays []timer
+	for _, t := range timers {
+		if t.waits == nil {
+			delays = append(delays, t)
+		} else {
+			out = append(out, plan.Step{Action: t.waits})
 		}
 	}
-	if len(sum.timers) > 0 {
-		out = append(out, plan.Step{Action: &sum})
-	}
-	for _, w := range waits {
-		if w.pacing != nil {
-			out = append(out, plan.Step{Action: w.pacing})
-		}
-		if w.gate != nil {
-			out = append(out, plan.Step{Action: w.gate})
-		}
+	if len(delays) > 0 {
+		out = slices.Insert(out, 0, plan.Step{Action: delay(delays)})
 	}
 	return out
 }
@@ -275,7 +276,7 @@ func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 		if r.while != nil && !r.while(u, i == 0) {
 			break
 		}
-		left, goesOn := round(ctx, u, r.steps)
+		left, goesOn := runRound(ctx, u, r.steps)
 		if !goesOn {
 			return false
 		}
@@ -331,40 +332,33 @@ func (j *reader) whileController(e *element, env elementScope) []plan.Step {
 	return []plan.Step{{Action: r}}
 }
 
-// branch runs its steps if a condition holds.
-type branch struct {
-	steps []plan.Step
-	holds func(s *expr.Scope) bool
-	cut   *cut // nil but for one that asks before each sampler
-}
-
-func (b *branch) Inner() []plan.Step { return b.steps }
-
-func (b *branch) Act(ctx context.Context, u plan.User) bool {
-	if b.cut != nil {
-		return u.RunSteps(ctx, b.steps) || b.cut.made(u)
-	}
-	return !b.holds(u.Scope()) || u.RunSteps(ctx, b.steps)
+// branch runs steps if a condition holds.
+func branch(steps []plan.Step, holds func(*expr.Scope) bool) []plan.Step {
+	return runs(steps, func(ctx context.Context, u plan.User) bool { return !holds(u.Scope()) || u.RunSteps(ctx, steps) })
 }
 
 func (j *reader) ifController(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "IfController.condition", "IfController.useExpression", "IfController.evaluateAll")
-	b := &branch{}
-	if e.is("IfController.evaluateAll") {
-		b.cut = &cut{func(u plan.User) bool { return !b.holds(u.Scope()) }}
-		env.cuts = append(slices.Clip(env.cuts), b.cut)
+	var holds func(*expr.Scope) bool
+	fails := &cut{func(u plan.User) bool { return !holds(u.Scope()) }}
+	each := e.is("IfController.evaluateAll") // it asks before each sampler
+	if each {
+		env.cuts = append(slices.Clip(env.cuts), fails)
 	}
-	b.steps = j.block(e, env)
+	steps := j.block(e, env)
 	at, text := e.where("IfController.condition"), e.value("IfController.condition")
-	if !e.is("IfController.useExpression") {
-		b.holds = j.holds(at, e.title(), text)
-		return []plan.Step{{Action: b}}
+	if e.is("IfController.useExpression") {
+		t := j.compile(at, text, expr.AsText)
+		holds = func(s *expr.Scope) bool {
+			return strings.EqualFold(strings.TrimSpace(string(t.Render(nil, s))), "true")
+		}
+	} else {
+		holds = j.holds(at, e.title(), text)
 	}
-	t := j.compile(at, text, expr.AsText)
-	b.holds = func(s *expr.Scope) bool {
-		return strings.EqualFold(strings.TrimSpace(string(t.Render(nil, s))), "true")
+	if !each {
+		return branch(steps, holds)
 	}
-	return []plan.Step{{Action: b}}
+	return runs(steps, func(ctx context.Context, u plan.User) bool { return u.RunSteps(ctx, steps) || fails.made(u) })
 }
 
 // rhinoAlone is what JMeter's engine reads that the language has not: XML, and lists of let
@@ -446,31 +440,13 @@ func (j *reader) holdsByEngine(p *program) func(*expr.Scope) bool {
 
 // onceOnly runs its steps in the first round only: of the loop controller right around
 // it, else of each user's.
-type onceOnly struct {
-	steps []plan.Step
-	loop  *repeat
-}
-
-func (o *onceOnly) Inner() []plan.Step { return o.steps }
-
-func (o *onceOnly) Act(ctx context.Context, u plan.User) bool {
-	done := userState[bool](u, o)
-	if o.loop != nil && *userState[int64](u, o.loop) == 0 {
-		*done = false
-	}
-	if *done {
-		return true
-	}
-	*done = u.RunSteps(ctx, o.steps) // who leaves it before its end comes again, as in JMeter
-	return *done
-}
-
-// clearCookies forgets a user's cookies.
-type clearCookies struct{}
-
-func (clearCookies) Inner() []plan.Step { return nil }
-
-func (clearCookies) Act(_ context.Context, u plan.User) bool {
-	u.ClearCookies()
-	return true
+func onceOnly(e *element, steps []plan.Step, loop *repeat) []plan.Step {
+	return runs(steps, func(ctx context.Context, u plan.User) bool {
+		done := userState[bool](u, e)
+		if loop != nil && *userState[int64](u, loop) == 0 {
+			*done = false
+		}
+		*done = *done || u.RunSteps(ctx, steps) // who leaves it before its end comes again, as in JMeter
+		return *done
+	})
 }

@@ -2,7 +2,7 @@ package jmeter
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -21,16 +21,6 @@ import (
 
 // endOfFile is the value of a data set's variables once it has no more rows.
 const endOfFile = "<EOF>"
-
-// dataSet deals a row of a CSV file to a user at each loop.
-type dataSet struct {
-	slots   []int
-	rows    [][]expr.Value
-	recycle bool
-	stop    bool // a user for whom no row is left ends
-	share   string
-	file    sharedFile
-}
 
 // sharedFile is what data sets read on in together: those of one file that are shared by the
 // same.
@@ -58,31 +48,55 @@ func (j *reader) newPerLoop(e *element) plan.Action {
 	return nil
 }
 
+// dataSet deals a row of a CSV file to a user at each loop.
 func (j *reader) dataSet(e *element) plan.Action {
 	names, rows := j.table(e)
-	d := &dataSet{recycle: e.value("recycle") != "false", stop: e.is("stopThread"), share: strings.TrimPrefix(e.value("shareMode"), "shareMode.")}
-	d.file.name = j.fileNameOf(e)
-	switch d.share {
-	case "all", "group", "thread":
-	case "":
-		d.share = "all"
+	recycle, share, file := e.value("recycle") != "false", strings.TrimPrefix(e.value("shareMode"), "shareMode."), sharedFile{name: j.fileNameOf(e)}
+	switch share {
+	case "all", "group", "thread", "":
 	default:
-		d.file.by, d.share = d.share, "all" // a name, which all with the same name share
+		file.by = share // a name, which all with the same name share
 	}
 	if len(rows) == 0 {
 		panic(e.where("filename").Invalid("%s has no rows", e.value("filename")))
 	}
+	var slots []int
 	for _, n := range names {
-		d.slots = append(d.slots, j.Define(n))
+		slots = append(slots, j.Define(n))
 	}
-	d.rows = rows
 	if i := slices.IndexFunc(rows, func(row []expr.Value) bool { return row == nil }); i >= 0 {
-		j.note(fmt.Sprintf("line %d: %s: row %d of %s is empty, or has a quote where none may be: as in JMeter it counts as the file's end, and its variables are %s", e.at.Line, e.title(), i+1, d.file.name, endOfFile))
+		j.note(fmt.Sprintf("line %d: %s: row %d of %s is empty, or has a quote where none may be: as in JMeter it counts as the file's end, and its variables are %s", e.at.Line, e.title(), i+1, file.name, endOfFile))
 	}
-	if !d.recycle {
+	if !recycle {
 		j.Plan.DealtOnce = e.title()
 	}
-	return d
+	return does(func(u plan.User) bool {
+		values := u.Scope().Values
+		var n int64 // rows dealt so far, this one included
+		switch share {
+		case "thread":
+			n = countForUser(u, file)
+		case "group":
+			n = countAll(u, [2]any{file, u.GroupIndex()})
+		default:
+			n = countAll(u, file)
+		}
+		row := rows[(n-1)%int64(len(rows))]
+		if n > int64(len(rows)) && !recycle || row == nil {
+			if e.is("stopThread") { // a user for whom no row is left ends
+				u.Stop()
+				return false
+			}
+			for _, slot := range slots {
+				values[slot] = expr.TextValue(endOfFile)
+			}
+			return true
+		}
+		for i, slot := range slots[:min(len(slots), len(row))] {
+			values[slot] = row[i]
+		}
+		return true
+	})
 }
 
 // encodings are those of CSV files by their names; nil is UTF-8.
@@ -260,36 +274,6 @@ func cells(record []string) []expr.Value {
 	return out
 }
 
-func (*dataSet) Inner() []plan.Step { return nil }
-
-func (d *dataSet) Act(_ context.Context, u plan.User) bool {
-	scope := u.Scope()
-	var n int64 // rows dealt so far, this one included
-	switch d.share {
-	case "thread":
-		n = countForUser(u, d.file)
-	case "group":
-		n = countAll(u, [2]any{d.file, u.GroupIndex()})
-	default:
-		n = countAll(u, d.file)
-	}
-	row := d.rows[(n-1)%int64(len(d.rows))]
-	if n > int64(len(d.rows)) && !d.recycle || row == nil {
-		if d.stop {
-			u.Stop()
-			return false
-		}
-		for _, slot := range d.slots {
-			scope.Values[slot] = expr.TextValue(endOfFile)
-		}
-		return true
-	}
-	for i, slot := range d.slots[:min(len(d.slots), len(row))] {
-		scope.Values[slot] = row[i]
-	}
-	return true
-}
-
 // csvRead compiles __CSVRead(file, column) and __CSVRead(file, next): a user
 // keeps its row until it asks for the next; all users share the file.
 func (j *reader) csvRead(c *functionCall) expr.Expression {
@@ -340,26 +324,18 @@ func (j *reader) csvRead(c *functionCall) expr.Expression {
 
 type csvKey string
 
-// counterSteps sets a variable to the next number at each loop.
-type counterSteps struct {
-	slot              int
-	first, last, step expr.Template
-	each              bool // every user counts for itself
-	afresh            bool // with each loop of its group
-	format            func(int64) string
-}
+// groupRound is which loop of its group a counter has counted in last.
+type groupRound struct{ loop int64 }
 
+// counterElement sets a variable to the next number at each loop.
 func (j *reader) counterElement(e *element) plan.Action {
 	j.refuseOthers(e, "CounterConfig.start", "CounterConfig.end", "CounterConfig.incr", "CounterConfig.name", "CounterConfig.per_user", "CounterConfig.format",
 		"CounterConfig.reset_on_tg_iteration")
-	name := strings.TrimSpace(e.value("CounterConfig.name"))
-	c := &counterSteps{slot: j.Define(name), each: e.is("CounterConfig.per_user"), format: j.decimalFormat(e, "CounterConfig.format")}
-	c.afresh = c.each && e.is("CounterConfig.reset_on_tg_iteration")
+	slot, format := j.Define(strings.TrimSpace(e.value("CounterConfig.name"))), j.decimalFormat(e, "CounterConfig.format")
+	each := e.is("CounterConfig.per_user") // every user counts for itself
+	afresh := each && e.is("CounterConfig.reset_on_tg_iteration")
 	number := func(name, other string) expr.Template {
-		text := strings.TrimSpace(e.value(name))
-		if text == "" {
-			text = other
-		}
+		text := cmp.Or(strings.TrimSpace(e.value(name)), other)
 		t := j.compile(e.where(name), text, expr.AsText)
 		if fixed, ok := t.Constant(); ok && text != other {
 			if _, err := strconv.ParseInt(strings.TrimSpace(fixed), 10, 64); err != nil {
@@ -369,9 +345,27 @@ func (j *reader) counterElement(e *element) plan.Action {
 		}
 		return t
 	}
-	c.first, c.step = number("CounterConfig.start", "0"), number("CounterConfig.incr", "0")
-	c.last = number("CounterConfig.end", strconv.FormatInt(expr.MaxRandom, 10))
-	return c
+	begin, by := number("CounterConfig.start", "0"), number("CounterConfig.incr", "0")
+	end := number("CounterConfig.end", strconv.FormatInt(expr.MaxRandom, 10))
+	return does(func(u plan.User) bool {
+		scope := u.Scope()
+		if afresh {
+			if at := userState[groupRound](u, [1]any{e}); at.loop != u.Loop() {
+				at.loop = u.Loop()
+				*userState[int64](u, e) = 0
+			}
+		}
+		n := count(u, e, each)
+		first, step, last := renderInt(begin, scope), renderInt(by, scope), renderInt(end, scope)
+		length := int64(1)
+		if step > 0 {
+			length = max((last-first)/step+1, 1)
+		} else if first <= last {
+			length = math.MaxInt64 // down, it never passes the last one
+		}
+		scope.Values[slot] = expr.TextValue(format(first + (n-1)%length*step))
+		return true
+	})
 }
 
 // decimalFormat reads a number's format of zeros and marks, such as 000, with texts
@@ -398,31 +392,6 @@ func digitsOf(before string, n int64, width int) string {
 		sign, n = "-", -n
 	}
 	return fmt.Sprintf("%s%s%0*d", sign, before, width, n)
-}
-
-func (*counterSteps) Inner() []plan.Step { return nil }
-
-// groupRound is which loop of its group a counter has counted in last.
-type groupRound struct{ loop int64 }
-
-func (c *counterSteps) Act(_ context.Context, u plan.User) bool {
-	scope := u.Scope()
-	if c.afresh {
-		if at := userState[groupRound](u, [1]any{c}); at.loop != u.Loop() {
-			at.loop = u.Loop()
-			*userState[int64](u, c) = 0
-		}
-	}
-	n := count(u, c, c.each)
-	first, step, last := renderInt(c.first, scope), renderInt(c.step, scope), renderInt(c.last, scope)
-	length := int64(1)
-	if step > 0 {
-		length = max((last-first)/step+1, 1)
-	} else if first <= last {
-		length = math.MaxInt64 // down, it never passes the last one
-	}
-	scope.Values[c.slot] = expr.TextValue(c.format(first + (n-1)%length*step))
-	return true
 }
 
 // randomVariable draws a number at each loop.

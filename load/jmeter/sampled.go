@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,8 +24,6 @@ type sampled struct {
 	*reader
 	title  string
 	checks *plan.Request // what looks at it; nothing is sent of it
-	// take makes the sample. False: the user's flow ends here.
-	take func(ctx context.Context, u plan.User, now *snapshot) (err error, goes bool)
 }
 
 // debug reads a Debug Sampler: a sample whose text is the user's variables.
@@ -41,18 +40,28 @@ func (j *reader) debug(e *element, env elementScope) []plan.Step {
 	})
 }
 
-// sampledSteps are the steps of a sample without a request.
+// sampledSteps are the steps of a sample without a request. take makes the sample; false:
+// the user's flow ends here.
 func (j *reader) sampledSteps(e *element, env elementScope, take func(context.Context, plan.User, *snapshot) (error, bool)) []plan.Step {
 	env = env.extended(j, e.below)
 	ahead, after := j.belowSampler(e, env)
-	s := &sampled{j, e.title(), &plan.Request{}, take}
+	s := &sampled{reader: j, title: e.title(), checks: &plan.Request{}}
 	j.labels[s.checks] = j.compile(e.at, e.label, expr.AsText)
 	j.addChecks(s.checks, env)
 	if env.hasScripts() {
 		after = append([]plan.Step{behind(s.checks)}, after...)
 	}
 	steps := slices.Concat(j.begin(e, env), ahead, timerSteps(env.timers))
-	return append(append(steps, plan.Step{Action: s}), after...)
+	sample := &action{sample: true, act: func(ctx context.Context, u plan.User) bool {
+		began := u.Now()
+		now := &snapshot{code: "200", message: "OK", ok: true, label: s.nameOf(s.checks)(u.Scope())}
+		failure, goes := take(ctx, u, now)
+		if !goes && ctx.Err() != nil {
+			return false
+		}
+		return s.look(u, now, u.Now().Sub(began), failure) && goes
+	}}
+	return append(append(steps, plan.Step{Action: sample}), after...)
 }
 
 // hasScripts reports whether a script looks at the samples in a scope.
@@ -60,23 +69,14 @@ func (s *elementScope) hasScripts() bool {
 	return slices.ContainsFunc(slices.Concat(s.extracts, s.asserts, s.ahead), func(e *element) bool { return isScript(e.name) })
 }
 
-func (*sampled) Inner() []plan.Step { return nil }
-
-// Act makes the sample and has it looked at.
-func (s *sampled) Act(ctx context.Context, u plan.User) bool {
-	began := u.Now()
-	now := &snapshot{code: "200", message: "OK", ok: true, label: s.nameOf(s.checks)(u.Scope())}
-	failure, goes := s.take(ctx, u, now)
-	if !goes && ctx.Err() != nil {
-		return false
-	}
+// look has a sample looked at that has taken so long, unless it says otherwise. False: the
+// user's flow ends by it.
+func (s *sampled) look(u plan.User, now *snapshot, took time.Duration, failure error) bool {
 	if now.ignored {
 		s.keep(u, now)
-		return goes
+		return true
 	}
-	if now.elapsed == 0 {
-		now.elapsed = u.Now().Sub(began)
-	}
+	now.elapsed = cmp.Or(now.elapsed, took)
 	a := &expr.Response{
 		Sampled: true, Verdict: expr.Failed, Label: now.label, Code: &now.code, Message: &now.message, URL: now.url, Request: []byte(now.sent), Body: []byte(now.text), Size: int64(len(now.text)),
 		Scope: u.Scope(), Elapsed: now.elapsed,
@@ -90,7 +90,7 @@ func (s *sampled) Act(ctx context.Context, u plan.User) bool {
 	*now = *snapshotOf(a, now.label)
 	s.keep(u, now)
 	if a.Unseen {
-		return goes
+		return true
 	}
 	kind := ""
 	switch {
@@ -99,7 +99,7 @@ func (s *sampled) Act(ctx context.Context, u plan.User) bool {
 	case !now.ok:
 		kind, failure = report.ErrorExpectation, whittle.Errorf(whittle.Invalid, "%s: the sample failed, of which no request was sent", s.title)
 	}
-	return u.Sampled(kind, failure) && goes
+	return u.Sampled(kind, failure)
 }
 
 // keep makes the sample the user's last, where a script asks for that.
@@ -124,13 +124,10 @@ func (j *reader) scriptSampler(e *element, env elementScope) []plan.Step {
 		case v != nil && (now.text == "" || p.language == beanshell):
 			now.text = fmt.Sprint(v)
 		}
-		if l.wait > 0 && !u.PauseUntil(ctx, u.Now().Add(l.wait)) {
-			return err, false
-		}
 		if now.ignored {
 			l.stop = "" // as in JMeter, which looks no further at such a sample
 		}
-		return err, l.obey(u)
+		return err, l.obey(ctx, u)
 	})
 }
 
@@ -159,46 +156,36 @@ func (j *reader) dummy(e *element, env elementScope) []plan.Step {
 
 // transaction runs its steps, of which JMeter makes one more sample: it fails with any of
 // them, and is looked at by the assertions in its scope. Nobody ends by it.
-type transaction struct {
-	steps  []plan.Step
-	checks *plan.Request // what looks at it
-	name   func(*expr.Scope) string
-	// ends says that users end by an assertion on it: JMeter, which is to begin the next
-	// loop then, does not find it.
-	ends bool
-}
-
 func (j *reader) transaction(e *element, env elementScope) []plan.Step {
-	t := &transaction{steps: j.block(e, env), checks: &plan.Request{}, ends: j.onError == plan.NextLoop}
+	// Where users begin the next loop after a failure, they end by an assertion on it: JMeter
+	// does not find that loop.
+	ends := j.onError == plan.NextLoop
+	steps, checks := j.block(e, env), &plan.Request{}
 	within := env.extended(j, e.below)
-	j.labels[t.checks] = j.compile(e.at, e.label, expr.AsText)
-	j.addChecks(t.checks, elementScope{asserts: within.asserts})
-	t.name = j.nameOf(t.checks)
-	return []plan.Step{{Action: t}}
-}
-
-func (t *transaction) Inner() []plan.Step { return t.steps }
-
-func (t *transaction) Act(ctx context.Context, u plan.User) bool {
-	before, began := u.Failures(), u.Now()
-	if !u.RunSteps(ctx, t.steps) {
-		return false
-	}
-	code, message := "200", ""
-	a := &expr.Response{
-		Sampled: true, Verdict: expr.Succeeded, Label: t.name(u.Scope()), Code: &code, Message: &message, Scope: u.Scope(), Elapsed: u.Now().Sub(began),
-	}
-	failed := u.Failures() > before
-	if failed {
-		a.Verdict = expr.Failed
-	}
-	for i := range t.checks.Captures {
-		t.checks.Captures[i].Extract(a)
-	}
-	u.Concludes(a.Verdict == expr.Failed)
-	if t.ends && !failed && u.Failed() {
-		u.Stop()
-		return false
-	}
-	return true
+	j.labels[checks] = j.compile(e.at, e.label, expr.AsText)
+	j.addChecks(checks, elementScope{asserts: within.asserts})
+	name := j.nameOf(checks)
+	return runs(steps, func(ctx context.Context, u plan.User) bool {
+		before, began := u.Failures(), u.Now()
+		if !u.RunSteps(ctx, steps) {
+			return false
+		}
+		code, message := "200", ""
+		a := &expr.Response{
+			Sampled: true, Verdict: expr.Succeeded, Label: name(u.Scope()), Code: &code, Message: &message, Scope: u.Scope(), Elapsed: u.Now().Sub(began),
+		}
+		failed := u.Failures() > before
+		if failed {
+			a.Verdict = expr.Failed
+		}
+		for i := range checks.Captures {
+			checks.Captures[i].Extract(a)
+		}
+		u.Concludes(a.Verdict == expr.Failed)
+		if ends && !failed && u.Failed() {
+			u.Stop()
+			return false
+		}
+		return true
+	})
 }

@@ -153,7 +153,7 @@ func (j *reader) byMethod(e *element, env elementScope) (steps []plan.Step) {
 			}
 			holds = func(s *expr.Scope) bool { return !slices.Contains(methods, methodOf(s)) }
 		}
-		steps = append(steps, plan.Step{Action: &branch{steps: inner, holds: holds}})
+		steps = append(steps, branch(inner, holds)...)
 	}
 	return steps
 }

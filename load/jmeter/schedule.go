@@ -201,9 +201,7 @@ func (p *scheduleParser) unit() (time.Duration, error) {
 // shapingTimer is the plugin's Throughput Shaping Timer.
 const shapingTimer = "kg.apc.jmeter.timers.VariableThroughputTimer"
 
-// shape is a Throughput Shaping Timer: so many samplers in each second of a schedule, after
-// which the run ends. Who is late in a second is sent at once, and what a second had left over
-// does not come later.
+// shape is the schedule of a Throughput Shaping Timer: how many samplers in each second.
 type shape struct {
 	rows  []shapeRow
 	total int // seconds
@@ -215,7 +213,10 @@ type shapeRow struct {
 	seconds  int
 }
 
-func (j *reader) shape(e *element) *shape {
+// shape reads a Throughput Shaping Timer: so many samplers in each second of a schedule,
+// after which the run ends. Who is late in a second is sent at once, and what a second had
+// left over does not come later.
+func (j *reader) shape(e *element) plan.Action {
 	j.refuseOthers(e, "load_profile")
 	j.atStart = true
 	defer func() { j.atStart = false }()
@@ -242,7 +243,16 @@ func (j *reader) shape(e *element) *shape {
 	if d.total > int(plan.MaxDuration.Seconds()) {
 		panic(rows.at.Invalid("the schedule takes longer than %v", plan.MaxDuration))
 	}
-	return d
+	return &action{act: func(ctx context.Context, u plan.User) bool {
+		_, of := u.Part()
+		s := u.State(expr.StateOfBlock, e, func() any { return new(shaped) }).(*shaped)
+		at, ok := s.turn(d, u.Now(), max(float64(of), 1))
+		if goesOn := u.PauseUntil(ctx, at); ok || !goesOn {
+			return goesOn
+		}
+		u.StopAll(false)
+		return false
+	}}
 }
 
 // rate is how many samplers are sent in a second of the schedule.
@@ -284,18 +294,4 @@ func (s *shaped) turn(d *shape, now time.Time, share float64) (time.Time, bool) 
 		}
 	}
 	return s.begin.Add(time.Duration(d.total) * time.Second), false
-}
-
-func (*shape) Inner() []plan.Step { return nil }
-
-// Act waits for the user's turn.
-func (d *shape) Act(ctx context.Context, u plan.User) bool {
-	_, of := u.Part()
-	s := u.State(expr.StateOfBlock, d, func() any { return new(shaped) }).(*shaped)
-	at, ok := s.turn(d, u.Now(), max(float64(of), 1))
-	if goesOn := u.PauseUntil(ctx, at); ok || !goesOn {
-		return goesOn
-	}
-	u.StopAll(false)
-	return false
 }

@@ -363,27 +363,16 @@ func (j *reader) nameOf(q *plan.Request) func(*expr.Scope) string {
 func (j *reader) scriptAction(e, sampler *element) plan.Action {
 	name := j.compile(sampler.at, sampler.label, expr.AsText)
 	p := j.program(e, e.stands(func(s *expr.Scope) string { return string(name.Render(nil, s)) }, j.asked[sampler]))
-	return &scriptStep{p}
-}
-
-// scriptStep is a script as a step.
-type scriptStep struct{ *program }
-
-func (*scriptStep) Inner() []plan.Step { return nil }
-
-// Act runs the script, and waits as long as it said.
-func (a *scriptStep) Act(ctx context.Context, u plan.User) bool {
-	l := &scriptRun{previous: lastOf(u)}
-	_, _ = a.run(u.Scope(), l)
-	if asks := a.where.asks; l.loop && asks != nil {
-		// JMeter looks at that behind the sample.
-		(&scriptRun{loop: true}).leave(u, asks.of)
-		l.loop = false
-	}
-	if l.wait > 0 && !u.PauseUntil(ctx, u.Now().Add(l.wait)) {
-		return false
-	}
-	return l.obey(u)
+	return &action{act: func(ctx context.Context, u plan.User) bool {
+		l := &scriptRun{previous: lastOf(u)}
+		_, _ = p.run(u.Scope(), l)
+		if asks := p.where.asks; l.loop && asks != nil {
+			// JMeter looks at that behind the sample.
+			(&scriptRun{loop: true}).leave(u, asks.of)
+			l.loop = false
+		}
+		return l.obey(ctx, u)
+	}}
 }
 
 // scriptCapture is a script after a sampler.

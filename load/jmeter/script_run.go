@@ -109,8 +109,12 @@ func (j *reader) keepLast() {
 	}
 }
 
-// obey does what the script has asked of its user; false: its flow ends here.
-func (l *scriptRun) obey(u plan.User) bool {
+// obey does what the script has asked of its user, after the time that it slept; false: the
+// user's flow ends here.
+func (l *scriptRun) obey(ctx context.Context, u plan.User) bool {
+	if l.wait > 0 && !u.PauseUntil(ctx, u.Now().Add(l.wait)) {
+		return false
+	}
 	if l.clears {
 		u.ClearCookies()
 	}
@@ -142,24 +146,13 @@ func (l *scriptRun) leave(u expr.User, q *plan.Request) {
 
 // behind is the step that does what scripts behind a response have asked for.
 func behind(q *plan.Request) plan.Step {
-	return plan.Step{Action: doesSlowly(func(ctx context.Context, u plan.User) bool {
+	return plan.Step{Action: &action{act: func(ctx context.Context, u plan.User) bool {
 		kept := userState[left](u, q)
 		now := kept.scriptRun
 		*kept = left{}
-		if now.wait > 0 && !u.PauseUntil(ctx, u.Now().Add(now.wait)) {
-			return false
-		}
-		return now.obey(u)
-	})}
+		return now.obey(ctx, u)
+	}}}
 }
-
-// doesSlowly is an action that may wait.
-type doesSlowly func(context.Context, plan.User) bool
-
-func (doesSlowly) Inner() []plan.Step { return nil }
-
-// Act runs the function.
-func (d doesSlowly) Act(ctx context.Context, u plan.User) bool { return d(ctx, u) }
 
 // objectKey is where a user's objects are kept that are no texts.
 type objectKey struct{}

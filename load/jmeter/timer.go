@@ -17,30 +17,13 @@ import (
 	"whittle/load/plan"
 )
 
-// timer is a timer: either a delay before each sampler in its scope or, where
-// paced is set, a bound on how often they are sent.
+// timer is a timer: a delay before each sampler in its scope, or what users wait for there.
 type timer struct {
-	// delay and spread are milliseconds.
-	delay, spread expr.Template
-	draw          func(rng *rand.Rand, delay, spread float64) float64
-	pacing        *pacing
-	gate          plan.Action // nil but for a timer that users wait at together
-	script        *program    // nil but for one that says how long
-}
-
-// gate is a SyncTimer: users wait at it until there are so many.
-type gate struct {
-	size    expr.Template
-	timeout expr.Template
-}
-
-func (j *reader) gate(e *element) *gate {
-	j.refuseOthers(e, "groupSize", "timeoutInMs")
-	j.undivided(e)
-	return &gate{
-		j.compile(e.where("groupSize"), strings.TrimSpace(e.value("groupSize")), expr.AsText),
-		j.compile(e.where("timeoutInMs"), strings.TrimSpace(e.value("timeoutInMs")), expr.AsText),
-	}
+	// length and spread are milliseconds.
+	length, spread expr.Template
+	draw           func(rng *rand.Rand, length, spread float64) float64
+	script         *program    // nil but for one that says how long
+	waits          plan.Action // nil but for one that is no delay
 }
 
 // undivided notes that an element needs all users in one process.
@@ -48,46 +31,53 @@ func (j *reader) undivided(e *element) {
 	j.Plan.Undivided = append(j.Plan.Undivided, e.title())
 }
 
-func (*gate) Inner() []plan.Step { return nil }
-
 // gathered is how many users have come to a gate, and how many of them it lets pass.
 type gathered struct{ come, pass atomic.Int64 }
 
-// Act waits for the others. Without a size they are all users of the group. Who has
-// waited for as long as is allowed opens the gate for all that wait.
-func (g *gate) Act(ctx context.Context, u plan.User) bool {
-	s := u.Scope()
-	size := renderInt(g.size, s)
-	if size <= 0 {
-		size = u.InGroup()
-	}
-	all := u.State(expr.StateOfBlock, g, func() any { return new(gathered) }).(*gathered)
-	own := all.come.Add(1)
-	began, limit := u.Now(), time.Duration(renderInt(g.timeout, s))*time.Millisecond
-	for {
-		come, pass := all.come.Load(), all.pass.Load()
-		late := limit > 0 && u.Now().Sub(began) >= limit
-		if come-pass >= size || late && pass < own {
-			all.pass.CompareAndSwap(pass, come)
-			continue
+// gate is a SyncTimer: users wait at it until there are so many; without a size, all users
+// of the group. Who has waited for as long as is allowed opens the gate for all that wait.
+func (j *reader) gate(e *element) plan.Action {
+	j.refuseOthers(e, "groupSize", "timeoutInMs")
+	j.undivided(e)
+	groupSize := j.compile(e.where("groupSize"), strings.TrimSpace(e.value("groupSize")), expr.AsText)
+	timeout := j.compile(e.where("timeoutInMs"), strings.TrimSpace(e.value("timeoutInMs")), expr.AsText)
+	return &action{act: func(ctx context.Context, u plan.User) bool {
+		s := u.Scope()
+		size := renderInt(groupSize, s)
+		if size <= 0 {
+			size = u.InGroup()
 		}
-		if pass >= own {
-			return true
+		all := u.State(expr.StateOfBlock, e, func() any { return new(gathered) }).(*gathered)
+		own := all.come.Add(1)
+		began, limit := u.Now(), time.Duration(renderInt(timeout, s))*time.Millisecond
+		for {
+			come, pass := all.come.Load(), all.pass.Load()
+			late := limit > 0 && u.Now().Sub(began) >= limit
+			if come-pass >= size || late && pass < own {
+				all.pass.CompareAndSwap(pass, come)
+				continue
+			}
+			if pass >= own {
+				return true
+			}
+			if !u.PauseUntil(ctx, u.Now().Add(lockWait)) {
+				return false
+			}
 		}
-		if !u.PauseUntil(ctx, u.Now().Add(lockWait)) {
-			return false
-		}
-	}
+	}}
+}
+
+// schedule are the times of the present period, in order.
+type schedule struct {
+	mu sync.Mutex
+	// The following is guarded by mu.
+	begin time.Time
+	times []time.Duration
 }
 
 // scheduled is a PreciseThroughputTimer: exactly so many samplers a period of the
 // schedule, at times that are drawn independently.
-type scheduled struct {
-	number int
-	period time.Duration
-}
-
-func (j *reader) scheduled(e *element) *scheduled {
+func (j *reader) scheduled(e *element) plan.Action {
 	j.refuseOthers(e, "throughput", "throughputPeriod", "duration", "batchSize", "batchThreadDelay", "randomSeed", "allowedThroughputSurplus", "exactLimit")
 	j.undivided(e)
 	rate := j.number(e.tag, "throughput", 0, plan.MaxRate*3600, 0)
@@ -102,37 +92,26 @@ func (j *reader) scheduled(e *element) *scheduled {
 	if n > 1e6 {
 		n, length = 1e6, length*1e6/n
 	}
-	return &scheduled{max(int(n), 1), time.Duration(length * float64(time.Second))}
-}
-
-func (*scheduled) Inner() []plan.Step { return nil }
-
-// schedule are the times of the present period, in order.
-type schedule struct {
-	mu sync.Mutex
-	// The following is guarded by mu.
-	begin time.Time
-	times []time.Duration
-}
-
-func (d *scheduled) Act(ctx context.Context, u plan.User) bool {
-	s := u.State(expr.StateOfBlock, [2]any{d, u.GroupIndex()}, func() any { return new(schedule) }).(*schedule)
-	s.mu.Lock()
-	if len(s.times) == 0 {
-		if s.begin.IsZero() {
-			s.begin = u.Now()
-		} else {
-			s.begin = s.begin.Add(d.period)
+	number, period := max(int(n), 1), time.Duration(length*float64(time.Second))
+	return &action{act: func(ctx context.Context, u plan.User) bool {
+		s := u.State(expr.StateOfBlock, [2]any{e, u.GroupIndex()}, func() any { return new(schedule) }).(*schedule)
+		s.mu.Lock()
+		if len(s.times) == 0 {
+			if s.begin.IsZero() {
+				s.begin = u.Now()
+			} else {
+				s.begin = s.begin.Add(period)
+			}
+			for range number {
+				s.times = append(s.times, time.Duration(u.Scope().RNG.Int64N(int64(period))))
+			}
+			slices.Sort(s.times)
 		}
-		for range d.number {
-			s.times = append(s.times, time.Duration(u.Scope().RNG.Int64N(int64(d.period))))
-		}
-		slices.Sort(s.times)
-	}
-	at := s.begin.Add(s.times[0])
-	s.times = s.times[1:]
-	s.mu.Unlock()
-	return u.PauseUntil(ctx, at)
+		at := s.begin.Add(s.times[0])
+		s.times = s.times[1:]
+		s.mu.Unlock()
+		return u.PauseUntil(ctx, at)
+	}}
 }
 
 // timerDelays computes each kind's delay, as JMeter computes it.
@@ -162,16 +141,15 @@ func poissonDraw(rng *rand.Rand, mean float64) float64 {
 func (j *reader) timer(e *element) timer {
 	switch e.name {
 	case "ConstantThroughputTimer":
-		return timer{pacing: j.pacing(e)}
+		return timer{waits: j.pacing(e)}
 	case "SyncTimer":
-		return timer{gate: j.gate(e)}
+		return timer{waits: j.gate(e)}
 	case "PreciseThroughputTimer":
-		return timer{gate: j.scheduled(e)}
+		return timer{waits: j.scheduled(e)}
 	case shapingTimer:
-		return timer{gate: j.shape(e)}
+		return timer{waits: j.shape(e)}
 	case "JSR223Timer", "BeanShellTimer":
-		p := j.program(e, stands{binds: bindings(e.name)})
-		return timer{script: p}
+		return timer{script: j.program(e, stands{binds: bindings(e.name)})}
 	}
 	j.refuseOthers(e, "ConstantTimer.delay", "RandomTimer.range")
 	milliseconds := func(name string) expr.Template {
@@ -184,27 +162,25 @@ func (j *reader) timer(e *element) timer {
 		}
 		return t
 	}
-	return timer{draw: timerDelays[e.name], delay: milliseconds("ConstantTimer.delay"), spread: milliseconds("RandomTimer.range")}
+	return timer{draw: timerDelays[e.name], length: milliseconds("ConstantTimer.delay"), spread: milliseconds("RandomTimer.range")}
 }
 
-// delays is the step of a user who waits for the sum of some timers.
-type delays struct{ timers []timer }
-
-func (*delays) Inner() []plan.Step { return nil }
-
-func (d *delays) Act(ctx context.Context, u plan.User) bool {
-	scope := u.Scope()
-	var sum float64
-	for i := range d.timers {
-		t := &d.timers[i]
-		if t.script != nil {
-			sum += t.script.milliseconds(u)
-			continue
+// delay is what users wait for the sum of some timers.
+func delay(timers []timer) plan.Action {
+	return &action{act: func(ctx context.Context, u plan.User) bool {
+		scope := u.Scope()
+		var sum float64
+		for i := range timers {
+			t := &timers[i]
+			if t.script != nil {
+				sum += t.script.milliseconds(u)
+				continue
+			}
+			sum += t.draw(scope.RNG, milliseconds64(t.length, scope), milliseconds64(t.spread, scope))
 		}
-		sum += t.draw(scope.RNG, milliseconds64(t.delay, scope), milliseconds64(t.spread, scope))
-	}
-	sum = min(max(sum, 0), plan.MaxDuration.Seconds()*1e3)
-	return u.PauseUntil(ctx, u.Due().Add(time.Duration(sum*float64(time.Millisecond))))
+		sum = min(max(sum, 0), plan.MaxDuration.Seconds()*1e3)
+		return u.PauseUntil(ctx, u.Due().Add(time.Duration(sum*float64(time.Millisecond))))
+	}}
 }
 
 // milliseconds are those that a script comes to, with those that it slept.
@@ -227,21 +203,6 @@ func milliseconds64(t expr.Template, s *expr.Scope) float64 {
 	return f
 }
 
-// pacing is a ConstantThroughputTimer: so much time between samplers.
-type pacing struct {
-	perMinute expr.Template
-	mode      int
-}
-
-// interval is the time between two samplers.
-func (p *pacing) interval(s *expr.Scope) time.Duration {
-	rate := milliseconds64(p.perMinute, s)
-	if rate < 1e-3 {
-		return 0
-	}
-	return time.Duration(60 / rate * float64(time.Second))
-}
-
 // The modes of a pacing timer: whose samplers it counts.
 const (
 	paceUser        = iota
@@ -256,7 +217,9 @@ var calcModes = []string{
 	"this thread only", "all active threads", "all active threads in current thread group", "all active threads (shared)", "all active threads in current thread group (shared)",
 }
 
-func (j *reader) pacing(e *element) *pacing {
+// pacing is a ConstantThroughputTimer: so much time between samplers. The first is sent at
+// once, and one that is late does not make the next come sooner.
+func (j *reader) pacing(e *element) plan.Action {
 	j.refuseOthers(e, "throughput", "calcMode")
 	perMinute := j.compile(e.where("throughput"), strings.TrimSpace(e.value("throughput")), expr.AsText)
 	if _, ok := perMinute.Constant(); ok && j.number(e.tag, "throughput", 0, plan.MaxRate*60, 0) < 1e-3 {
@@ -269,10 +232,34 @@ func (j *reader) pacing(e *element) *pacing {
 	if mode > paceGroupShared {
 		panic(e.where("calcMode").Errorf(whittle.Unsupported, "calcMode %s is not supported", e.value("calcMode")))
 	}
-	return &pacing{perMinute: perMinute, mode: int(mode)}
+	return &action{act: func(ctx context.Context, u plan.User) bool {
+		var turn *nextSend
+		switch mode {
+		case paceAllShared:
+			turn = sharedNextSend(u, e)
+		case paceGroupShared:
+			turn = sharedNextSend(u, [2]any{e, u.GroupIndex()})
+		default:
+			turn = userState[nextSend](u, e)
+		}
+		share := int64(1)
+		switch mode {
+		case paceAll:
+			share = u.InFlight()
+		case paceGroup:
+			share = u.InGroup()
+		}
+		share = max(share, 1)
+		if _, of := u.Part(); mode != paceUser {
+			share *= max(of, 1) // the others' parts have as many users
+		}
+		var interval time.Duration // between two samplers
+		if rate := milliseconds64(perMinute, u.Scope()); rate >= 1e-3 {
+			interval = time.Duration(60 / rate * float64(time.Second))
+		}
+		return u.PauseUntil(ctx, turn.reserve(u.Now(), interval*time.Duration(share)))
+	}}
 }
-
-func (*pacing) Inner() []plan.Step { return nil }
 
 // nextSend is when the next of several users may send.
 type nextSend struct {
@@ -295,29 +282,4 @@ func (t *nextSend) reserve(now time.Time, interval time.Duration) time.Time {
 // waited when it was over had reserved turns far beyond its end.
 func sharedNextSend(u expr.User, key any) *nextSend {
 	return u.State(expr.StateOfBlock, key, func() any { return new(nextSend) }).(*nextSend)
-}
-
-// Act waits until the user's turn. The first sampler is sent at once, and one
-// that is late does not make the next come sooner.
-func (p *pacing) Act(ctx context.Context, u plan.User) bool {
-	share := int64(1)
-	var turn *nextSend
-	switch p.mode {
-	case paceAllShared:
-		turn = sharedNextSend(u, p)
-	case paceGroupShared:
-		turn = sharedNextSend(u, [2]any{p, u.GroupIndex()})
-	default:
-		turn = userState[nextSend](u, p)
-	}
-	switch p.mode {
-	case paceAll:
-		share = u.InFlight()
-	case paceGroup:
-		share = u.InGroup()
-	}
-	if _, of := u.Part(); p.mode != paceUser {
-		share = max(share, 1) * of // the others' parts have as many users
-	}
-	return u.PauseUntil(ctx, turn.reserve(u.Now(), p.interval(u.Scope())*time.Duration(max(share, 1))))
 }
