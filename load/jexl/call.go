@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -30,21 +31,8 @@ func (p *parser) value() node {
 		p.want(")")
 		return n
 	case k == sign && at == "[":
-		var all []node
-		for !p.is("]") {
-			all = append(all, p.ternary())
-			if _, more := p.take(","); !more {
-				break
-			}
-		}
-		p.want("]")
-		return func(g Get) any {
-			out := make(list, len(all))
-			for i := range all {
-				out[i] = all[i](g)
-			}
-			return out
-		}
+		all := p.several("]")
+		return func(g Get) any { return list(all.values(g)) }
 	case k != word:
 		panic(errSyntax)
 	}
@@ -67,6 +55,29 @@ func (p *parser) value() node {
 	}
 	p.unknown = append(p.unknown, at)
 	return func(Get) any { panic(failure(at + " is not defined")) }
+}
+
+// nodes are several, with commas between them.
+type nodes []node
+
+// several reads some up to a sign.
+func (p *parser) several(end string) (all nodes) {
+	for !p.is(end) {
+		all = append(all, p.ternary())
+		if _, more := p.take(","); !more {
+			break
+		}
+	}
+	p.want(end)
+	return all
+}
+
+func (n nodes) values(g Get) []any {
+	out := make([]any, len(n))
+	for i := range n {
+		out[i] = n[i](g)
+	}
+	return out
 }
 
 // variable reads vars.get("name").
@@ -104,26 +115,12 @@ func (p *parser) called(on node) node {
 			panic(&Unsupported{"the field " + name})
 		}
 		p.next()
-		var args []node
-		for !p.is(")") {
-			args = append(args, p.ternary())
-			if _, more := p.take(","); !more {
-				break
-			}
-		}
-		p.want(")")
+		args := p.several(")")
 		if _, ok := methods[name]; !ok {
 			panic(&Unsupported{"the method " + name})
 		}
 		self := on
-		on = func(g Get) any {
-			v := self(g)
-			given := make([]any, len(args))
-			for i := range args {
-				given[i] = args[i](g)
-			}
-			return call(name, v, given)
-		}
+		on = func(g Get) any { return call(name, self(g), args.values(g)) }
 	}
 	if p.is("[") {
 		panic(&Unsupported{"an index"})
@@ -202,12 +199,9 @@ func index(s string, at int) any {
 	return big.NewInt(int64(utf16Length(s[:at])))
 }
 
-func utf16Length(s string) int {
-	n := 0
+func utf16Length(s string) (n int) {
 	for _, r := range s {
-		if n++; r > 0xFFFF {
-			n++
-		}
+		n += utf16.RuneLen(r)
 	}
 	return n
 }
@@ -236,28 +230,21 @@ func substring(s string, a arguments) any {
 
 // measured is empty or size of a value.
 func measured(what string, v any) any {
-	n := 0
+	n, zero := 1, false
 	switch v := v.(type) {
 	case nil:
+		n = 0
 	case string:
 		n = utf16Length(v)
 	case list:
 		n = len(v)
 	case *big.Int:
-		if what == "empty" {
-			return v.Sign() == 0
-		}
-		n = 1
+		zero = v.Sign() == 0
 	case float64:
-		if what == "empty" {
-			return v == 0
-		}
-		n = 1
-	default:
-		n = 1
+		zero = v == 0
 	}
 	if what == "empty" {
-		return n == 0
+		return n == 0 || zero
 	}
 	return big.NewInt(int64(n))
 }

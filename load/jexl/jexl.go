@@ -6,7 +6,11 @@ package jexl
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
+
+	"whittle/load/expr"
 )
 
 // maxDepth bounds how deep an expression may be.
@@ -38,19 +42,27 @@ type failure string
 
 // Eval gives the text of an expression's value. False: JEXL fails, or comes to nothing.
 func (e *Expression) Eval(get Get) (text string, ok bool) {
+	v, _ := attempt(func() any {
+		if v := e.eval(get); v != nil {
+			return textOf(v)
+		}
+		return nil
+	})
+	text, ok = v.(string)
+	return text, ok
+}
+
+// attempt gives what a function comes to. False: it is a failure.
+func attempt(f func() any) (v any, ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, mine := r.(failure); !mine {
 				panic(r)
 			}
-			text, ok = "", false
+			v, ok = nil, false
 		}
 	}()
-	v := e.eval(get)
-	if v == nil {
-		return "", false
-	}
-	return textOf(v), true
+	return f(), true
 }
 
 var errSyntax = errors.New("JEXL cannot read it")
@@ -131,9 +143,11 @@ func (p *parser) next() {
 	size := 1
 	switch c := p.rest[0]; {
 	case c == '"' || c == '\'':
-		size, p.kind = quotedLength(p.rest), quoted
+		if size, p.kind = expr.QuotedLength(p.rest), quoted; size == 0 {
+			panic(errSyntax)
+		}
 	case c >= '0' && c <= '9':
-		size, p.kind = numberLength(p.rest), number
+		size, p.kind = len(numbers.FindString(p.rest)), number
 	case isLetter(c):
 		for size < len(p.rest) && (isLetter(p.rest[size]) || p.rest[size] >= '0' && p.rest[size] <= '9') {
 			size++
@@ -163,64 +177,12 @@ func isLetter(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c == '$' || c == '@' || c >= 0x80
 }
 
-// quotedLength is the length of the text in quotes that s begins with.
-func quotedLength(s string) int {
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case s[0]:
-			return i + 1
-		}
-	}
-	panic(errSyntax)
-}
-
-// numberLength is the length of the number that s begins with.
-func numberLength(s string) int {
-	digits := func(i int) int {
-		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-			i++
-		}
-		return i
-	}
-	if len(s) > 2 && s[0] == '0' && s[1]|0x20 == 'x' {
-		i := 2
-		for i < len(s) && strings.IndexByte("0123456789abcdefABCDEF", s[i]) >= 0 {
-			i++
-		}
-		return i
-	}
-	i := digits(0)
-	if i+1 < len(s) && s[i] == '.' && digits(i+1) > i+1 {
-		i = digits(i + 1)
-	}
-	if i < len(s) && s[i]|0x20 == 'e' {
-		j := i + 1
-		if j < len(s) && (s[j] == '+' || s[j] == '-') {
-			j++
-		}
-		if digits(j) > j {
-			i = digits(j)
-		}
-	}
-	if i < len(s) && strings.IndexByte("lLhHdDfFbB", s[i]) >= 0 {
-		i++
-	}
-	return i
-}
+// numbers are as they are written.
+var numbers = regexp.MustCompile(`^(?:0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[lLhHdDfFbB]?)`)
 
 // is reports whether one of some signs is next.
 func (p *parser) is(all ...string) bool {
-	if p.kind != sign {
-		return false
-	}
-	for _, s := range all {
-		if p.token == s {
-			return true
-		}
-	}
-	return false
+	return p.kind == sign && slices.Contains(all, p.token)
 }
 
 // take takes one of some signs, if it is next.
@@ -245,7 +207,7 @@ func (p *parser) ternary() node {
 		panic(&Unsupported{fmt.Sprintf("an expression of more than %d levels", maxDepth)})
 	}
 	defer func() { p.depth-- }()
-	c := p.either()
+	c := p.binary(0)
 	switch s, _ := p.take("?", "?:", "??"); s {
 	case "?":
 		yes := p.ternary()
@@ -260,7 +222,7 @@ func (p *parser) ternary() node {
 	case "?:":
 		other := p.ternary()
 		return func(g Get) any {
-			if v := defined(c, g); v != nil && truth(v) {
+			if v, _ := attempt(func() any { return c(g) }); v != nil && truth(v) {
 				return v
 			}
 			return other(g)
@@ -268,7 +230,7 @@ func (p *parser) ternary() node {
 	case "??":
 		other := p.ternary()
 		return func(g Get) any {
-			if v := defined(c, g); v != nil {
+			if v, _ := attempt(func() any { return c(g) }); v != nil {
 				return v
 			}
 			return other(g)
@@ -277,107 +239,53 @@ func (p *parser) ternary() node {
 	return c
 }
 
-// defined is a value, or nothing where it asks for what is not defined.
-func defined(n node, g Get) (v any) {
-	defer func() {
-		if r := recover(); r != nil {
-			if _, mine := r.(failure); !mine {
-				panic(r)
-			}
-			v = nil
-		}
-	}()
-	return n(g)
+// levels are the operators between two operands, the loosest first.
+var levels = [][]string{
+	{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<", "<=", ">", ">=", "=~", "!~", "=^", "!^", "=$", "!$"}, {"+", "-"}, {"*", "/", "%"},
 }
 
-func (p *parser) either() node {
-	out := p.both()
-	for p.is("||") {
-		p.next()
-		a, b := out, p.both()
-		out = func(g Get) any { return truth(a(g)) || truth(b(g)) }
-	}
-	return out
-}
+// The levels that are no chains: JEXL cannot read 1<2<3.
+const (
+	equality = 5
+	relation = 6
+)
 
-func (p *parser) both() node {
-	out := p.bits(0)
-	for p.is("&&") {
-		p.next()
-		a, b := out, p.bits(0)
-		out = func(g Get) any { return truth(a(g)) && truth(b(g)) }
+func (p *parser) binary(level int) node {
+	if level == len(levels) {
+		return p.unary()
 	}
-	return out
-}
-
-// bitwise are the operators on bits, the loosest first.
-var bitwise = []string{"|", "^", "&"}
-
-func (p *parser) bits(level int) node {
-	if level == len(bitwise) {
-		return p.equality()
-	}
-	out := p.bits(level + 1)
+	out := p.binary(level + 1)
 	for {
-		s, ok := p.take(bitwise[level])
+		s, ok := p.take(levels[level]...)
 		if !ok {
 			return out
 		}
-		a, b := out, p.bits(level+1)
-		out = func(g Get) any { return onBits(s, a(g), b(g)) }
+		out = p.operation(s, out, p.binary(level+1))
+		if level == equality || level == relation {
+			return out
+		}
 	}
 }
 
-// equality and relation are no chains: JEXL cannot read 1<2<3.
-func (p *parser) equality() node {
-	a := p.relation()
-	s, ok := p.take("==", "!=")
-	if !ok {
-		return a
-	}
-	b := p.relation()
-	return func(g Get) any { return equal(a(g), b(g)) == (s == "==") }
-}
-
-func (p *parser) relation() node {
-	a := p.sum()
-	s, ok := p.take("<", "<=", ">", ">=", "=~", "!~", "=^", "!^", "=$", "!$")
-	if !ok {
-		return a
-	}
-	b := p.sum()
-	if s[0] == '<' || s[0] == '>' {
+func (p *parser) operation(s string, a, b node) node {
+	switch s {
+	case "||":
+		return func(g Get) any { return truth(a(g)) || truth(b(g)) }
+	case "&&":
+		return func(g Get) any { return truth(a(g)) && truth(b(g)) }
+	case "|", "^", "&":
+		return func(g Get) any { return onBits(s, a(g), b(g)) }
+	case "==", "!=":
+		return func(g Get) any { return equal(a(g), b(g)) == (s == "==") }
+	case "<", "<=", ">", ">=":
 		return func(g Get) any { return ordered(s, a(g), b(g)) }
+	case "+", "-", "*", "/", "%":
+		if s == "+" && p.old {
+			return func(g Get) any { return oldSum(a(g), b(g)) }
+		}
+		return func(g Get) any { return arithmetic(s, a(g), b(g)) }
 	}
 	return func(g Get) any { return within(s[1:], a(g), b(g)) == (s[0] == '=') }
-}
-
-func (p *parser) sum() node {
-	out := p.product()
-	for {
-		s, ok := p.take("+", "-")
-		if !ok {
-			return out
-		}
-		a, b := out, p.product()
-		if s == "+" && p.old {
-			out = func(g Get) any { return oldSum(a(g), b(g)) }
-			continue
-		}
-		out = func(g Get) any { return arithmetic(s, a(g), b(g)) }
-	}
-}
-
-func (p *parser) product() node {
-	out := p.unary()
-	for {
-		s, ok := p.take("*", "/", "%")
-		if !ok {
-			return out
-		}
-		a, b := out, p.unary()
-		out = func(g Get) any { return arithmetic(s, a(g), b(g)) }
-	}
 }
 
 func (p *parser) unary() node {

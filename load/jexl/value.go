@@ -81,16 +81,13 @@ func ordered(sign string, a, b any) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil && len(sign) == 2
 	}
-	c := compare(a, b)
-	switch sign {
-	case "<":
-		return c < 0
-	case "<=":
-		return c <= 0
-	case ">":
-		return c > 0
+	switch c := compare(a, b); {
+	case c < 0:
+		return sign[0] == '<'
+	case c > 0:
+		return sign[0] == '>'
 	}
-	return c >= 0
+	return len(sign) == 2
 }
 
 // compare orders two values: as numbers where either is one, else as texts.
@@ -111,16 +108,10 @@ func compare(a, b any) int {
 	if x || y {
 		return whole(a).Cmp(whole(b))
 	}
-	s, x := a.(string)
-	t, y := b.(string)
+	_, x = a.(string)
+	_, y = b.(string)
 	if x || y {
-		if !x {
-			s = textOf(a)
-		}
-		if !y {
-			t = textOf(b)
-		}
-		return strings.Compare(s, t)
+		return strings.Compare(textOf(a), textOf(b))
 	}
 	panic(failure("values that cannot be compared"))
 }
@@ -131,7 +122,7 @@ func double(v any) float64 {
 	case float64:
 		return v
 	case *big.Int:
-		f, _ := new(big.Float).SetInt(v).Float64()
+		f, _ := v.Float64()
 		return f
 	case bool:
 		if v {
@@ -198,6 +189,18 @@ const (
 	maxDigits = 1200
 )
 
+// The operations between two numbers, of those with a fraction and of whole ones.
+var (
+	onDoubles = map[string]func(x, y float64) float64{
+		"+": func(x, y float64) float64 { return x + y }, "-": func(x, y float64) float64 { return x - y }, "*": func(x, y float64) float64 { return x * y },
+		"/": func(x, y float64) float64 { return x / y }, "%": math.Mod,
+	}
+	onWholes = map[string]func(out, x, y *big.Int) *big.Int{
+		"+": (*big.Int).Add, "-": (*big.Int).Sub, "*": (*big.Int).Mul, "/": (*big.Int).Quo, "%": (*big.Int).Rem,
+		"&": (*big.Int).And, "|": (*big.Int).Or, "^": (*big.Int).Xor,
+	}
+)
+
 func arithmetic(sign string, a, b any) any {
 	if a == nil || b == nil {
 		panic(failure("nothing to compute with"))
@@ -209,62 +212,39 @@ func arithmetic(sign string, a, b any) any {
 			return textOf(a) + textOf(b)
 		}
 	}
+	divides := sign == "/" || sign == "%"
 	if isFractional(a) || isFractional(b) {
 		x, y := double(a), double(b)
-		switch sign {
-		case "+":
-			return x + y
-		case "-":
-			return x - y
-		case "*":
-			return x * y
-		}
-		if y == 0 {
+		if divides && y == 0 {
 			panic(failure("/ by zero"))
 		}
-		if sign == "%" {
-			return math.Mod(x, y)
-		}
-		return x / y
+		return onDoubles[sign](x, y)
 	}
-	x, y, out := whole(a), whole(b), new(big.Int)
-	if x.BitLen()+y.BitLen() > maxBits {
+	x, y := whole(a), whole(b)
+	switch {
+	case x.BitLen()+y.BitLen() > maxBits:
 		panic(failure("a number that is too great"))
-	}
-	switch sign {
-	case "+":
-		return out.Add(x, y)
-	case "-":
-		return out.Sub(x, y)
-	case "*":
-		return out.Mul(x, y)
-	}
-	if y.Sign() == 0 {
+	case divides && y.Sign() == 0:
 		panic(failure("/ by zero"))
 	}
-	if sign == "%" {
-		return out.Rem(x, y)
-	}
-	return out.Quo(x, y)
+	return onWholes[sign](new(big.Int), x, y)
 }
 
 // oldSum is the sum of JEXL 2, of texts too where they are numbers.
-func oldSum(a, b any) (v any) {
+func oldSum(a, b any) any {
 	if a == nil || b == nil {
 		panic(failure("nothing to compute with"))
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			if _, mine := r.(failure); !mine {
-				panic(r)
-			}
-			v = textOf(a) + textOf(b)
+	v, ok := attempt(func() any {
+		if isFractional(a) || isFractional(b) {
+			return double(a) + double(b)
 		}
-	}()
-	if isFractional(a) || isFractional(b) {
-		return double(a) + double(b)
+		return new(big.Int).Add(whole(a), whole(b))
+	})
+	if !ok {
+		return textOf(a) + textOf(b)
 	}
-	return new(big.Int).Add(whole(a), whole(b))
+	return v
 }
 
 func negative(v any) any {
@@ -283,14 +263,7 @@ func onBits(sign string, a, b any) any {
 	if a == nil || b == nil {
 		panic(failure("nothing to compute with"))
 	}
-	x, y, out := whole(a), whole(b), new(big.Int)
-	switch sign {
-	case "&":
-		return out.And(x, y)
-	case "|":
-		return out.Or(x, y)
-	}
-	return out.Xor(x, y)
+	return onWholes[sign](new(big.Int), whole(a), whole(b))
 }
 
 // within is JEXL's =~, =^ and =$.
