@@ -86,15 +86,11 @@ func (o Objects) Method(object Binding, name string) (gives Binding, ok bool) {
 // shown is what an object is called in a refusal.
 func (b Binding) shown() string {
 	switch b {
-	case "sample":
-		return "a sample"
-	case HTTPSampler:
-		return "a sampler"
 	case OtherSampler:
 		return "a sampler that sends nothing"
 	case noSampler:
 		return "a sampler where none is known"
-	case "group", "thread", "url", "assertion":
+	case HTTPSampler, "sample", "group", "thread", "url", "assertion":
 		return "a " + string(b)
 	}
 	return string(b)

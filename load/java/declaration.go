@@ -1,6 +1,9 @@
 package java
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 var modifiers = map[string]bool{"public": true, "private": true, "protected": true, "static": true, "final": true, "synchronized": true}
 
@@ -185,9 +188,9 @@ func (p *parser) spread() statement {
 	p.want(")")
 	p.want("=")
 	v := p.expression()
-	js := "let $l" + itoa(p.at) + "=$j.each(" + v + ");"
+	js := "let $l" + strconv.Itoa(p.at) + "=$j.each(" + v + ");"
 	for i, n := range names {
-		js += p.bind(n, "", "$j.item($l"+itoa(p.at)+","+itoa(i)+")")
+		js += p.bind(n, "", "$j.item($l"+strconv.Itoa(p.at)+","+strconv.Itoa(i)+")")
 	}
 	return both(js)
 }

@@ -1,30 +1,17 @@
 package java
 
 import (
+	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
 // quote is a text as JavaScript has it.
 func quote(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r < 0x20 || r == 0x2028 || r == 0x2029 || r == 0x7f:
-			b.WriteString(`\u` + strconv.FormatInt(int64(r)+0x10000, 16)[1:])
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	out, _ := json.Marshal(s) // a text is never refused
+	return string(out)
 }
 
 // local is the name of a variable in JavaScript.
@@ -41,8 +28,10 @@ func (p *parser) cast(kind, js string) string {
 	if !castable[kind] {
 		return js
 	}
-	return "$j.put(" + quote(kind) + "," + js + "," + flag(p.dialect == Groovy) + ")"
+	return "$j.put(" + quote(kind) + "," + js + "," + strconv.FormatBool(p.dialect == Groovy) + ")"
 }
+
+var assignments = []string{"=", "?=", "+=", "-=", "*=", "/=", "%=", "**=", "<<=", ">>=", ">>>=", "&=", "|=", "^="}
 
 // expression reads one, assignments included.
 func (p *parser) expression() string {
@@ -50,7 +39,7 @@ func (p *parser) expression() string {
 	from := p.at
 	left, place := p.ternary()
 	t := p.peek()
-	if t.kind != sign || len(t.text) < 1 || !strings.HasSuffix(t.text, "=") || comparisons[t.text] != "" || t.text == "<=" || t.text == ">=" || t.text == "!=" || t.text == "==" || t.text == "===" || t.text == "!==" {
+	if t.kind != sign || !slices.Contains(assignments, t.text) {
 		return left
 	}
 	if place == nil {
@@ -103,8 +92,6 @@ var levels = [][]string{
 	{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!=", "<=>", "=~", "==~", "===", "!=="}, {"<", ">", "<=", ">=", "instanceof", "in", "as"}, {"<<", ">>", ">>>", "..", "..<"}, {"+", "-"}, {"*", "/", "%"}, {"**"},
 }
 
-var comparisons = map[string]string{"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
-
 func (p *parser) binary(level int) (string, store) {
 	if level == len(levels) {
 		return p.unary()
@@ -117,7 +104,7 @@ func (p *parser) binary(level int) (string, store) {
 			p.lines()
 		}
 		t := p.peek()
-		if t.kind != sign && t.kind != word || !contains(levels[level], t.text) {
+		if t.kind != sign && t.kind != word || !slices.Contains(levels[level], t.text) {
 			p.at = back
 			return left, place
 		}
@@ -125,15 +112,6 @@ func (p *parser) binary(level int) (string, store) {
 		p.lines()
 		left, place = p.pair(t, left, level), nil
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // pair writes an operation whose right side comes next.
@@ -150,18 +128,15 @@ func (p *parser) pair(t token, left string, level int) string {
 			return "$j.as(" + left + "," + quote(kind) + ")"
 		}
 		return "$j.isA(" + left + "," + quote(kind) + ")"
-	case "||":
+	case "||", "&&":
 		right, _ := p.binary(level + 1)
-		return "(" + p.truth(left) + "||" + p.truth(right) + ")"
-	case "&&":
-		right, _ := p.binary(level + 1)
-		return "(" + p.truth(left) + "&&" + p.truth(right) + ")"
+		return "(" + p.truth(left) + t.text + p.truth(right) + ")"
 	}
 	literal := p.peek().kind == text || left[0] == '"'
 	right, _ := p.binary(level + 1)
 	if p.dialect == BeanShell && (t.text == "==" || t.text == "!=") && literal && right != "null" && left != "null" {
 		// Whether two texts are one object is known where one of them was made by a call.
-		return "$j.same(" + left + "," + right + "," + flag(t.text == "==") + ")"
+		return "$j.same(" + left + "," + right + "," + strconv.FormatBool(t.text == "==") + ")"
 	}
 	return p.operation(t, t.text, left, right)
 }
@@ -250,7 +225,7 @@ func (p *parser) parenthesisCast() (string, bool) {
 	if !castable[kind] {
 		return v, true
 	}
-	return "$j.cast(" + quote(kind) + "," + v + "," + flag(p.dialect == Groovy) + ")", true
+	return "$j.cast(" + quote(kind) + "," + v + "," + strconv.FormatBool(p.dialect == Groovy) + ")", true
 }
 
 // decimals are numbers that are not written by base 16.
@@ -402,10 +377,8 @@ func (p *parser) name(t token) (string, store) {
 		if _, ok := p.declared(t.text); !ok {
 			p.fail(t, "the call of "+t.text)
 		}
-	case given[t.text] && p.dialect == Groovy:
-		return p.comesTo("$j.known($s,"+quote(t.text)+")", p.objects.Variable(t.text)), func(v string) string { return "($s." + t.text + "=" + v + ")" }
 	case given[t.text]:
-		return p.comesTo("$s."+t.text, p.objects.Variable(t.text)), func(v string) string { return "($s." + t.text + "=" + v + ")" }
+		return p.comesTo(p.undeclared(t.text), p.objects.Variable(t.text)), func(v string) string { return "($s." + t.text + "=" + v + ")" }
 	case known().classes[t.text]:
 		return "$j.c." + t.text, nil
 	case p.isSign(".") && packaged[t.text] && p.ahead(1).kind == word:
@@ -684,8 +657,6 @@ func (p *parser) postfix(js string, place store) (string, store) {
 			}
 			p.at++
 			js, place = "$j.run("+js+",["+p.arguments(")")+"])", nil
-		case "{":
-			return js, place
 		default:
 			return js, place
 		}

@@ -1,6 +1,8 @@
 package java
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -208,7 +210,7 @@ func (p *parser) statements(top bool) []statement {
 		}
 		s := p.statement(top)
 		if s.js != "" {
-			at := "$j.line=" + itoa(t.line) + ";"
+			at := "$j.line=" + strconv.Itoa(t.line) + ";"
 			out = append(out, statement{at + s.js, at + s.last})
 		}
 		switch t := p.peek(); {
@@ -250,10 +252,11 @@ func (p *parser) statement(top bool) statement {
 		}
 	}
 	if t.kind == word {
-		if read := p.keyword(t.text); read != nil {
-			p.at++
-			return read(t)
+		p.at++
+		if s, ok := p.keyword(t); ok {
+			return s
 		}
+		p.at--
 	}
 	if p.isSign("{") {
 		p.at++
@@ -275,61 +278,50 @@ func (p *parser) statement(top bool) statement {
 	return value(p.command())
 }
 
-// keyword is how a statement with a keyword is read; nil: it is none.
-func (p *parser) keyword(w string) func(token) statement {
-	switch w {
+// keyword reads a statement whose keyword has been read. False: it is none.
+func (p *parser) keyword(t token) (statement, bool) {
+	switch t.text {
 	case "import":
-		return p.importing
+		return p.importing(t), true
 	case "package":
-		return func(t token) statement { p.fail(t, "a package"); return statement{} }
+		p.fail(t, "a package")
 	case "class", "interface", "enum", "trait":
-		return func(t token) statement { p.fail(t, "a class of its own"); return statement{} }
+		p.fail(t, "a class of its own")
 	case "if":
-		return p.branch
+		return p.branch(), true
 	case "for":
-		return p.forLoop
+		return p.forLoop(), true
 	case "while":
-		return func(token) statement {
-			c := p.condition()
-			return both("while(" + c + ")" + p.block())
-		}
+		c := p.condition()
+		return both("while(" + c + ")" + p.block()), true
 	case "do":
-		return func(token) statement {
-			body := p.block()
-			p.want("while")
-			return both("do" + body + "while(" + p.condition() + ");")
-		}
+		body := p.block()
+		p.want("while")
+		return both("do" + body + "while(" + p.condition() + ");"), true
 	case "switch":
-		return p.choice
+		return p.choice(t), true
 	case "try":
-		return p.attempt
+		return p.attempt(t), true
 	case "return":
-		return func(token) statement {
-			if t := p.peek(); t.kind == line || t.kind == end || t.is(sign, ";") || t.is(sign, "}") {
-				return both("return null;")
-			}
-			return both("return " + p.expression() + ";")
+		if t := p.peek(); t.kind == line || t.kind == end || t.is(sign, ";") || t.is(sign, "}") {
+			return both("return null;"), true
 		}
+		return both("return " + p.expression() + ";"), true
 	case "throw":
-		return func(token) statement { return both("$j.raise(" + p.expression() + ");") }
+		return both("$j.raise(" + p.expression() + ");"), true
 	case "assert":
-		return func(token) statement {
-			c := p.expression()
-			what := `""`
-			if p.take(":") || p.take(",") {
-				what = p.expression()
-			}
-			return both("$j.holds(" + p.truth(c) + "," + what + ");")
+		c, what := p.expression(), `""`
+		if p.take(":") || p.take(",") {
+			what = p.expression()
 		}
+		return both("$j.holds(" + p.truth(c) + "," + what + ");"), true
 	case "break", "continue":
-		return func(t token) statement {
-			if p.peek().kind == word {
-				p.fail(p.peek(), "a label")
-			}
-			return both(t.text + ";")
+		if p.peek().kind == word {
+			p.fail(p.peek(), "a label")
 		}
+		return both(t.text + ";"), true
 	}
-	return nil
+	return statement{}, false
 }
 
 func (p *parser) importing(t token) statement {
@@ -367,12 +359,9 @@ func (p *parser) importing(t token) statement {
 // shipped reports whether a class may come with JMeter; whether it is known here is seen
 // where it is used.
 func shipped(path string) bool {
-	for _, prefix := range []string{"java.", "javax.", "groovy.", "org.apache.", "com.jayway.", "net.minidev.", "org.slf4j.", "org.jsoup.", "com.fasterxml.", "org.codehaus."} {
-		if strings.HasPrefix(path, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"java.", "javax.", "groovy.", "org.apache.", "com.jayway.", "net.minidev.", "org.slf4j.", "org.jsoup.", "com.fasterxml.", "org.codehaus."}, func(prefix string) bool {
+		return strings.HasPrefix(path, prefix)
+	})
 }
 
 func (p *parser) condition() string {
@@ -411,7 +400,7 @@ func (p *parser) body() []statement {
 	return []statement{{"{" + first + s.js + "}", "{" + first + s.last + "}"}}
 }
 
-func (p *parser) branch(token) statement {
+func (p *parser) branch() statement {
 	c := p.condition()
 	then := p.body()
 	out := statement{"if(" + c + ")" + join(then, false), "if(" + c + ")" + join(then, p.dialect == Groovy)}
@@ -427,7 +416,7 @@ func (p *parser) branch(token) statement {
 	return statement{out.js + "else" + join(other, false), out.last + "else" + join(other, p.dialect == Groovy)}
 }
 
-func (p *parser) forLoop(token) statement {
+func (p *parser) forLoop() statement {
 	p.want("(")
 	p.open()
 	if each, ok := p.forEach(); ok {
@@ -489,54 +478,43 @@ func (p *parser) choice(t token) statement {
 	on := p.expression()
 	p.want(")")
 	p.want("{")
-	var b strings.Builder
-	b.WriteString("switch($j.which(" + on + ",[")
-	var bodies strings.Builder
+	var cases, bodies strings.Builder
 	n := 0
 	for {
 		p.lines()
 		if p.take("}") {
 			break
 		}
-		if !p.take("default") {
+		if p.take("default") {
+			bodies.WriteString("default:")
+		} else {
 			p.want("case")
-			b.WriteString("function(){return " + p.conditional() + "},")
-			bodies.WriteString("case " + itoa(n) + ":")
+			cases.WriteString("function(){return " + p.conditional() + "},")
+			bodies.WriteString("case " + strconv.Itoa(n) + ":")
 			n++
 			if p.isSign("->") {
 				p.fail(t, "->")
 			}
-			p.want(":")
-			bodies.WriteString(p.caseBody())
-			continue
 		}
 		p.want(":")
-		bodies.WriteString("default:" + p.caseBody())
+		bodies.WriteString(p.caseBody())
 	}
-	b.WriteString("]," + flag(p.dialect == Groovy) + ")){" + bodies.String() + "}")
-	return both(b.String())
+	return both("switch($j.which(" + on + ",[" + cases.String() + "]," + strconv.FormatBool(p.dialect == Groovy) + ")){" + bodies.String() + "}")
 }
 
 func (p *parser) caseBody() string {
+	first, body := "", ""
 	if p.dialect == BeanShell { // its cases are no blocks
-		if body := join(p.statements(false), false); body != "" {
-			return "{" + body + "}"
-		}
+		body = join(p.statements(false), false)
+	} else {
+		p.open()
+		body = join(p.statements(false), false)
+		first = p.close()
+	}
+	if body == "" {
 		return ""
 	}
-	p.open()
-	body := join(p.statements(false), false)
-	if first := p.close(); body != "" {
-		return "{" + first + body + "}"
-	}
-	return ""
-}
-
-func flag(v bool) string {
-	if v {
-		return "true"
-	}
-	return "false"
+	return "{" + first + body + "}"
 }
 
 func (p *parser) attempt(t token) statement {

@@ -1,6 +1,7 @@
 package java
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -45,6 +46,11 @@ var signs = []string{
 	"==", "!=", "<=", ">=", "&&", "||", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "?.", "?:", "?=", "->", "=~", "*.", "**", "<<", ">>", "..", "::", ".&",
 	"+", "-", "*", "/", "%", "=", "<", ">", "!", "?", ":", ";", ",", ".", "(", ")", "{", "}", "[", "]", "&", "|", "^", "~", "@",
 }
+
+var (
+	words   = regexp.MustCompile(`^[\pL_$][\pL\p{Nd}_$]*`)
+	numbers = regexp.MustCompile(`^(?:0[xX]\w*|(?:[eE][-+]|\w|\.\d)+)`)
+)
 
 // lexer cuts a script into tokens.
 type lexer struct {
@@ -138,21 +144,16 @@ func (x *lexer) next() bool {
 }
 
 func (x *lexer) token() {
-	c, size := utf8.DecodeRuneInString(x.src[x.at:])
+	c, _ := utf8.DecodeRuneInString(x.src[x.at:])
 	switch {
 	case c == '_' || c == '$' || unicode.IsLetter(c):
-		n := x.at + size
-		for n < len(x.src) {
-			r, size := utf8.DecodeRuneInString(x.src[n:])
-			if r != '_' && r != '$' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-				break
-			}
-			n += size
-		}
-		x.add(token{kind: word, text: x.src[x.at:n]})
-		x.at = n
+		w := words.FindString(x.src[x.at:])
+		x.add(token{kind: word, text: w})
+		x.at += len(w)
 	case c >= '0' && c <= '9' || c == '.' && x.at+1 < len(x.src) && x.src[x.at+1] >= '0' && x.src[x.at+1] <= '9':
-		x.number()
+		n := numbers.FindString(x.src[x.at:])
+		x.add(token{kind: number, text: strings.ReplaceAll(n, "_", "")})
+		x.at += len(n)
 	case c == '"' || c == '\'':
 		x.quoted(byte(c))
 	case c == '/' && x.groovy && !x.operand():
@@ -167,25 +168,6 @@ func (x *lexer) token() {
 		}
 		panic(problem{x.line, "the character " + string(c)})
 	}
-}
-
-func (x *lexer) number() {
-	n := x.at
-	hex := x.has("0x") || x.has("0X")
-	for n < len(x.src) {
-		c := x.src[n]
-		switch {
-		case c >= '0' && c <= '9', c|0x20 >= 'a' && c|0x20 <= 'z', c == '_':
-		case c == '.' && !hex && n+1 < len(x.src) && x.src[n+1] >= '0' && x.src[n+1] <= '9':
-		case (c == '+' || c == '-') && !hex && x.src[n-1]|0x20 == 'e':
-		default:
-			goto done
-		}
-		n++
-	}
-done:
-	x.add(token{kind: number, text: strings.ReplaceAll(x.src[x.at:n], "_", "")})
-	x.at = n
 }
 
 // quoted reads a text in quotes, single or triple. In Groovy one in double quotes may
@@ -329,16 +311,8 @@ func (x *lexer) escape(b *strings.Builder) {
 	c := x.src[x.at+1]
 	x.at += 2
 	switch c {
-	case 'n':
-		b.WriteByte('\n')
-	case 't':
-		b.WriteByte('\t')
-	case 'r':
-		b.WriteByte('\r')
-	case 'b':
-		b.WriteByte('\b')
-	case 'f':
-		b.WriteByte('\f')
+	case 'n', 't', 'r', 'b', 'f':
+		b.WriteByte("\n\t\r\b\f"[strings.IndexByte("ntrbf", c)])
 	case '\\', '\'', '"', '$', '/':
 		b.WriteByte(c)
 	case '\n':
