@@ -16,12 +16,6 @@ import (
 	"whittle/load/plan"
 )
 
-// assertions are the elements that judge a response.
-var assertions = map[string]bool{
-	"ResponseAssertion": true, "JSONPathAssertion": true, "DurationAssertion": true, "SizeAssertion": true, "XPathAssertion": true,
-	"XPath2Assertion": true, "BSFAssertion": true, "JSR223Assertion": true, "BeanShellAssertion": true,
-}
-
 // The bits of a response assertion's test_type.
 const (
 	testMatch     = 1  // the pattern is all of the text; so where none of them is set

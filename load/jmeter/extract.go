@@ -13,12 +13,6 @@ import (
 	"whittle/load/plan"
 )
 
-// extractorNames are the elements that take variables from a response.
-var extractorNames = map[string]bool{
-	"RegexExtractor": true, "BoundaryExtractor": true, "JSONPostProcessor": true, "HtmlExtractor": true, "XPathExtractor": true,
-	"XPath2Extractor": true, "JMESPathExtractor": true, "JSR223PostProcessor": true, "BSFPostProcessor": true, "BeanShellPostProcessor": true,
-}
-
 // extractors adds to a request what an extractor does. What is not there leaves the
 // default or, without one, the variable as it was: in JMeter that is no failure.
 func (j *reader) extractors(e *element, q *plan.Request) {

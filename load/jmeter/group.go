@@ -145,15 +145,8 @@ func (j *reader) arrivals(e *element, env elementScope) {
 	g := j.group(e, env)
 	j.atStart = true
 	defer func() { j.atStart = false }()
-	unit, limit := time.Minute, plan.MaxDuration.Minutes()
-	if j.fixed(e.tag, "Unit") == "S" {
-		unit = time.Second
-	}
-	times := func(name string) time.Duration {
-		return time.Duration(j.number(e.tag, name, 0, limit, 0) * float64(unit))
-	}
+	unit, ramp, hold := j.rampAndHold(e)
 	rate := j.number(e.tag, "TargetLevel", 0, plan.MaxRate, 0) / unit.Seconds()
-	ramp, hold := times("RampUp"), times("Hold")
 	steps := int(j.whole(e.tag, "Steps", 0, maxSteps, 0))
 	most := int(j.whole(e.tag, "ConcurrencyLimit", 0, plan.MaxClosed, 0))
 	if ramp+hold == 0 || rate == 0 {

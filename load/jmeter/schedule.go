@@ -2,14 +2,17 @@ package jmeter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"whittle/internal/units"
 	"whittle/load/expr"
 	"whittle/load/plan"
 )
@@ -21,19 +24,22 @@ const maxSchedule = 64 << 10
 // random_arrivals(time), even_arrivals(time) and pause(time), with comments.
 // Arrivals go from the rate before them to the rate after them in a straight
 // line, and keep the one before where none follows.
-func parseSchedule(src string) ([]plan.Phase, error) {
+func parseSchedule(src string) (phases []plan.Phase, err error) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case scheduleError:
+			phases, err = nil, errors.New(string(e))
+		default:
+			panic(e)
+		}
+	}()
 	if len(src) > maxSchedule {
 		return nil, fmt.Errorf("a schedule has at most %d bytes", maxSchedule)
 	}
-	words, err := scheduleWords(src)
-	if err != nil {
-		return nil, err
-	}
-	p := scheduleParser{words: words}
+	p := scheduleParser{words: scheduleWords(src)}
 	for len(p.words) > 0 {
-		if err := p.step(); err != nil {
-			return nil, err
-		}
+		p.step()
 	}
 	if len(p.phases) == 0 {
 		return nil, fmt.Errorf("a schedule has arrivals")
@@ -44,41 +50,29 @@ func parseSchedule(src string) ([]plan.Phase, error) {
 	return p.phases, nil
 }
 
+// scheduleError is what the reading of a schedule ends with.
+type scheduleError string
+
+func scheduleFails(format string, args ...any) { panic(scheduleError(fmt.Sprintf(format, args...))) }
+
+// scheduleToken is white space, a comment, or a number, a name or a sign.
+var scheduleToken = regexp.MustCompile(`(?s)^(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/|([0-9.]+|[A-Za-z_]\w*|[()/]))`)
+
 // scheduleWords splits a schedule into names, numbers and signs.
-func scheduleWords(src string) ([]string, error) {
-	var out []string
+func scheduleWords(src string) (out []string) {
 	for src != "" {
-		switch c := src[0]; {
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-			src = src[1:]
-		case strings.HasPrefix(src, "//"):
-			_, src, _ = strings.Cut(src, "\n")
-		case strings.HasPrefix(src, "/*"):
-			_, rest, ok := strings.Cut(src[2:], "*/")
-			if !ok {
-				return nil, fmt.Errorf("/* without */")
-			}
-			src = rest
-		case c == '(' || c == ')' || c == '/':
-			out, src = append(out, src[:1]), src[1:]
-		default:
-			n := 0
-			number := c >= '0' && c <= '9' || c == '.'
-			for n < len(src) {
-				c := src[n] | 0x20
-				digit, letter := src[n] >= '0' && src[n] <= '9', c >= 'a' && c <= 'z' || src[n] == '_'
-				if !digit && (!number || src[n] != '.') && (number || !letter) {
-					break
-				}
-				n++
-			}
-			if n == 0 {
-				return nil, fmt.Errorf("%.20q is not understood", src)
-			}
-			out, src = append(out, strings.ToLower(src[:n])), src[n:]
+		m := scheduleToken.FindStringSubmatch(src)
+		switch {
+		case m == nil:
+			scheduleFails("%.20q is not understood", src)
+		case m[1] == "/" && strings.HasPrefix(src, "/*"):
+			scheduleFails("/* without */")
+		case m[1] != "":
+			out = append(out, strings.ToLower(m[1]))
 		}
+		src = src[len(m[0]):]
 	}
-	return out, nil
+	return out
 }
 
 type scheduleParser struct {
@@ -88,114 +82,99 @@ type scheduleParser struct {
 	phases []plan.Phase
 }
 
-func (p *scheduleParser) next() string {
+// peek is the next word, empty at the end.
+func (p *scheduleParser) peek() string {
 	if len(p.words) == 0 {
 		return ""
 	}
-	w := p.words[0]
-	p.words = p.words[1:]
+	return p.words[0]
+}
+
+func (p *scheduleParser) next() string {
+	w := p.peek()
+	p.words = p.words[min(1, len(p.words)):]
 	return w
 }
 
-func (p *scheduleParser) expect(sign string) error {
+func (p *scheduleParser) expect(sign string) {
 	if w := p.next(); w != sign {
-		return fmt.Errorf("%q is wanted, not %q", sign, w)
+		scheduleFails("%q is wanted, not %q", sign, w)
 	}
-	return nil
 }
 
-func (p *scheduleParser) step() error {
+func (p *scheduleParser) step() {
 	name := p.next()
-	if err := p.expect("("); err != nil {
-		return err
-	}
-	var err error
+	p.expect("(")
 	switch name {
 	case "rate":
-		err = p.setRate()
+		p.setRate()
 	case "random_arrivals", "even_arrivals":
-		var d time.Duration
-		d, err = p.time()
 		p.phases = append(p.phases, plan.Phase{
-			Duration: d, Rate: p.rate, RampTo: p.rate, Linear: true, Poisson: name == "random_arrivals",
+			Duration: p.time(), Rate: p.rate, RampTo: p.rate, Linear: true, Poisson: name == "random_arrivals",
 		})
 		p.open = true
 	case "pause":
-		var d time.Duration
-		d, err = p.time()
-		p.phases = append(p.phases, plan.Phase{Duration: d})
+		p.phases = append(p.phases, plan.Phase{Duration: p.time()})
 		p.open = false
 	default:
-		return fmt.Errorf("%q is not known; known are rate, random_arrivals, even_arrivals and pause", name)
+		scheduleFails("%q is not known; known are rate, random_arrivals, even_arrivals and pause", name)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return p.expect(")")
+	p.expect(")")
 }
 
-func (p *scheduleParser) setRate() error {
-	n, err := p.number()
-	if err != nil {
-		return err
-	}
-	unit := time.Second
-	if n != 0 || len(p.words) > 0 && p.words[0] != ")" {
+func (p *scheduleParser) setRate() {
+	n, unit := p.number(), time.Second
+	if n != 0 || p.ahead() {
 		if w := p.next(); w != "/" && w != "per" {
-			return fmt.Errorf("a rate is a number per unit of time, such as 5/sec")
+			scheduleFails("a rate is a number per unit of time, such as 5/sec")
 		}
-		if unit, err = p.unit(); err != nil {
-			return err
-		}
+		unit = p.unit()
 	}
 	if p.rate = n / unit.Seconds(); p.rate > plan.MaxRate {
-		return fmt.Errorf("more than %v a second", plan.MaxRate)
+		scheduleFails("a rate of more than %v a second", plan.MaxRate)
 	}
 	if p.open {
 		p.phases[len(p.phases)-1].RampTo = p.rate
 		p.open = false
 	}
-	return nil
 }
+
+// ahead reports whether there is more before the closing parenthesis.
+func (p *scheduleParser) ahead() bool { return len(p.words) > 0 && p.words[0] != ")" }
 
 // time reads a number of units, of which several add up: 1 min 30 sec.
-func (p *scheduleParser) time() (time.Duration, error) {
+func (p *scheduleParser) time() time.Duration {
 	var sum float64
 	for {
-		n, err := p.number()
-		if err != nil {
-			return 0, err
-		}
-		unit := time.Second
-		if n != 0 || len(p.words) > 0 && p.words[0] != ")" {
-			if unit, err = p.unit(); err != nil {
-				return 0, err
-			}
+		n, unit := p.number(), time.Second
+		if n != 0 || p.ahead() {
+			unit = p.unit()
 		}
 		if sum += n * float64(unit); sum > float64(plan.MaxDuration) {
-			return 0, fmt.Errorf("longer than %v", plan.MaxDuration)
+			scheduleFails("longer than %v", plan.MaxDuration)
 		}
-		if len(p.words) == 0 || p.words[0] == ")" {
-			return time.Duration(math.Round(sum)), nil
+		if !p.ahead() {
+			return time.Duration(math.Round(sum))
 		}
 	}
 }
 
-func (p *scheduleParser) number() (float64, error) {
+func (p *scheduleParser) number() float64 {
 	w := p.next()
 	n, err := strconv.ParseFloat(w, 64)
-	if err != nil || !(n >= 0) || math.IsInf(n, 0) {
-		return 0, fmt.Errorf("a number is wanted, not %q", w)
+	if err != nil {
+		scheduleFails("a number is wanted, not %q", w)
 	}
-	return n, nil
+	return n
 }
 
-func (p *scheduleParser) unit() (time.Duration, error) {
+func (p *scheduleParser) unit() time.Duration {
 	w := p.next()
-	if u, ok := plan.Unit(w); ok && w != "" {
-		return u, nil
+	u, ok := plan.Unit(w)
+	if !ok || w == "" {
+		scheduleFails("%q is not a unit of time", w)
 	}
-	return 0, fmt.Errorf("%q is not a unit of time", w)
+	return u
 }
 
 // shapingTimer is the plugin's Throughput Shaping Timer.
@@ -226,17 +205,7 @@ func (j *reader) shape(e *element) plan.Action {
 	}
 	d := new(shape)
 	for _, row := range rows.children {
-		if len(row.children) < 3 {
-			panic(row.at.Invalid("a row is a rate, a rate at the end, and seconds"))
-		}
-		var n [3]float64
-		for i := range n {
-			f, err := strconv.ParseFloat(j.constantText(row.children[i]), 64)
-			if most := []float64{plan.MaxRate, plan.MaxRate, plan.MaxDuration.Seconds()}[i]; err != nil || !(f >= 0) || f > most {
-				panic(row.children[i].at.Invalid("%q is not a rate or a number of seconds", row.children[i].content()))
-			}
-			n[i] = f
-		}
+		n := j.row(row, "a rate, a rate at the end, and seconds", plan.MaxRate, plan.MaxRate, plan.MaxDuration.Seconds())
 		own := shapeRow{n[0], n[1], int(n[2])}
 		d.rows, d.total = append(d.rows, own), d.total+own.seconds
 	}
@@ -253,6 +222,22 @@ func (j *reader) shape(e *element) plan.Action {
 		u.StopAll(false)
 		return false
 	}}
+}
+
+// row reads numbers from 0, each up to a bound.
+func (j *reader) row(t *tag, what string, bounds ...float64) []float64 {
+	if len(t.children) < len(bounds) {
+		panic(t.at.Invalid("a row is %s", what))
+	}
+	n := make([]float64, len(bounds))
+	for i, c := range t.children[:len(bounds)] {
+		f, err := strconv.ParseFloat(j.fixedOf(c, "a row"), 64)
+		if err != nil || !(f >= 0) || f > bounds[i] {
+			panic(c.at.Invalid("%q is not a number up to %s: a row is %s", c.content(), units.Plain(bounds[i]), what))
+		}
+		n[i] = f
+	}
+	return n
 }
 
 // rate is how many samplers are sent in a second of the schedule.

@@ -30,40 +30,74 @@ type elementScope struct {
 	loop     *repeat    // the loop controller right around; nil: none
 }
 
+// role is what an element is to the samplers in its scope.
+type role int
+
+const (
+	leftOut role = iota // it sends nothing
+	ofHeaders
+	ofCookies
+	ofCache
+	ofLogins
+	ofDefaults
+	ofTime    // a timer
+	ahead     // a pre-processor
+	asserts   // it judges a response
+	extracts  // it takes variables from a response
+	elsewhere // the controller around it has it, or it was read before all else
+)
+
+// roles are those of elements by their names.
+var roles = map[string]role{
+	"HeaderManager": ofHeaders, "CookieManager": ofCookies, "CacheManager": ofCache, "AuthManager": ofLogins, "ConfigTestElement": ofDefaults,
+
+	"ConstantTimer": ofTime, "UniformRandomTimer": ofTime, "GaussianRandomTimer": ofTime, "PoissonRandomTimer": ofTime, "ConstantThroughputTimer": ofTime, "SyncTimer": ofTime,
+	"PreciseThroughputTimer": ofTime, "JSR223Timer": ofTime, "BeanShellTimer": ofTime, shapingTimer: ofTime,
+
+	"JSR223PreProcessor": ahead, "BeanShellPreProcessor": ahead, "BSFPreProcessor": ahead, "UserParameters": ahead, "URLRewritingModifier": ahead, "AnchorModifier": ahead,
+
+	"ResponseAssertion": asserts, "JSONPathAssertion": asserts, "DurationAssertion": asserts, "SizeAssertion": asserts, "XPathAssertion": asserts,
+	"XPath2Assertion": asserts, "BSFAssertion": asserts, "JSR223Assertion": asserts, "BeanShellAssertion": asserts,
+
+	"RegexExtractor": extracts, "BoundaryExtractor": extracts, "JSONPostProcessor": extracts, "HtmlExtractor": extracts, "XPathExtractor": extracts,
+	"XPath2Extractor": extracts, "JMESPathExtractor": extracts, "JSR223PostProcessor": extracts, "BSFPostProcessor": extracts, "BeanShellPostProcessor": extracts,
+
+	"CSVDataSet": elsewhere, "CounterConfig": elsewhere, "RandomVariableConfig": elsewhere, "ResultAction": elsewhere, "Arguments": elsewhere,
+
+	"Summariser": leftOut, "BackendListener": leftOut, "ProxyControl": leftOut, "HttpMirrorControl": leftOut, "PropertyControlGui": leftOut, "DebugPostProcessor": leftOut,
+	"DNSCacheManager": leftOut, "KeystoreConfig": leftOut, "ResultSaver": leftOut, "com.blazemeter.jmeter.RandomCSVDataSetConfigGui": leftOut,
+}
+
 // extended adds the elements of one hashTree. Of what can be given once, the innermost
 // counts and, of several next to each other, the first.
 func (s elementScope) extended(j *reader, siblings []*element) elementScope {
 	var own []plan.HeaderField
 	var defaults []*element
 	for _, e := range siblings {
-		switch e.name {
-		case "HeaderManager":
+		switch roles[e.name] {
+		case ofHeaders:
 			own = completed(own, j.headers(e))
-		case "CookieManager":
+		case ofCookies:
 			j.refuseOthers(e, "CookieManager.cookies", "CookieManager.clearEachIteration", "CookieManager.policy", "CookieManager.implementation",
 				"CookieManager.controlledByThreadGroup")
 			s.cookies = e
-		case "CacheManager":
+		case ofCache:
 			s.cache = e
-		case "JSR223PreProcessor", "BeanShellPreProcessor", "BSFPreProcessor", "UserParameters", "URLRewritingModifier", "AnchorModifier":
+		case ahead:
 			s.ahead = append(slices.Clip(s.ahead), e)
-		case "AuthManager":
+		case ofLogins:
 			s.auths = append(slices.Clip(s.auths), e)
-		case "ConfigTestElement":
-			if j.ofOtherSampler(e) {
-				continue
+		case ofDefaults:
+			if !j.ofOtherSampler(e) {
+				j.refuseOthers(e, samplerProperties...)
+				defaults = append(defaults, e)
 			}
-			j.refuseOthers(e, samplerProperties...)
-			defaults = append(defaults, e)
-		case "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer", "ConstantThroughputTimer", "SyncTimer", "PreciseThroughputTimer", "JSR223Timer", "BeanShellTimer", shapingTimer:
+		case ofTime:
 			s.timers = append(slices.Clip(s.timers), j.timer(e))
-		default:
-			switch {
-			case assertions[e.name]:
-				s.asserts = append(slices.Clip(s.asserts), e)
-			case extractorNames[e.name]:
-				s.extracts = append(slices.Clip(s.extracts), e)
-			}
+		case asserts:
+			s.asserts = append(slices.Clip(s.asserts), e)
+		case extracts:
+			s.extracts = append(slices.Clip(s.extracts), e)
 		}
 	}
 	s.headers = completed(own, s.headers)
@@ -101,27 +135,16 @@ func (j *reader) ofOtherSampler(e *element) bool {
 	return false
 }
 
-// readByScope reports whether an element is one of those that with reads, or one
+// readByScope reports whether an element is one of those that its scope reads, or one
 // that sends nothing and is left out.
 func (j *reader) readByScope(e *element) bool {
-	switch e.name {
-	case "HeaderManager", "CookieManager", "CacheManager", "AuthManager", "ConfigTestElement", "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer",
-		"PoissonRandomTimer", "ConstantThroughputTimer", "SyncTimer", "PreciseThroughputTimer", "JSR223Timer", "BeanShellTimer", shapingTimer,
-		"JSR223PreProcessor", "BeanShellPreProcessor", "BSFPreProcessor", "UserParameters", "URLRewritingModifier", "AnchorModifier",
-		"CSVDataSet", "CounterConfig", "RandomVariableConfig", "ResultAction", // the controller around them has them
-		"Arguments": // user defined variables were read before all else
-		return true
-	case "Summariser", "BackendListener", "ProxyControl", "HttpMirrorControl", "PropertyControlGui", "DebugPostProcessor",
-		"DNSCacheManager", "KeystoreConfig", "ResultSaver", "com.blazemeter.jmeter.RandomCSVDataSetConfigGui":
-	default:
-		if assertions[e.name] || extractorNames[e.name] {
-			return true
-		}
-		if !strings.HasSuffix(e.name, "Collector") && !strings.HasSuffix(e.name, "Writer") && !strings.HasSuffix(e.name, "Listener") {
-			return false
-		}
+	r, known := roles[e.name]
+	if leavesOut := func(suffix string) bool { return strings.HasSuffix(e.name, suffix) }; !known && !slices.ContainsFunc([]string{"Collector", "Writer", "Listener"}, leavesOut) {
+		return false
 	}
-	j.ignored = append(j.ignored, e.title())
+	if r == leftOut {
+		j.ignored = append(j.ignored, e.title())
+	}
 	return true
 }
 

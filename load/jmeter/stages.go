@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -131,18 +130,8 @@ func (j *reader) ultimate(e *element) []part {
 		return nil
 	}
 	for _, row := range rows.children {
-		if len(row.children) < 5 {
-			panic(row.at.Invalid("a row is users, delay, start-up, hold and shut-down"))
-		}
-		var n [5]float64
-		for i := range n {
-			text := j.constantText(row.children[i])
-			f, err := strconv.ParseFloat(text, 64)
-			if err != nil || f < 0 || f > plan.MaxDuration.Seconds() {
-				panic(row.children[i].at.Invalid("%q is not a number of users or seconds", text))
-			}
-			n[i] = f
-		}
+		most := plan.MaxDuration.Seconds()
+		n := j.row(row, "users, delay, start-up, hold and shut-down", most, most, most, most, most)
 		s := func(i int) time.Duration { return time.Duration(n[i] * float64(time.Second)) }
 		users := int(min(n[0], plan.MaxClosed))
 		// The users go one by one over the shut-down, the first to come first.
@@ -168,15 +157,7 @@ func (j *reader) concurrency(e *element) []part {
 	j.refuseOthers(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "TargetLevel", "RampUp", "Steps", "Hold", "LogFilename", "Iterations", "Unit",
 		"same_user_on_next_iteration", "ThreadGroup.same_user_on_next_iteration")
 	users := int(j.whole(e.tag, "TargetLevel", 0, plan.MaxClosed, 0))
-	unit := time.Minute
-	if j.fixed(e.tag, "Unit") == "S" {
-		unit = time.Second
-	}
-	limit := plan.MaxDuration.Seconds() / 60
-	times := func(name string) time.Duration {
-		return time.Duration(j.number(e.tag, name, 0, limit, 0) * float64(unit))
-	}
-	ramp, hold := times("RampUp"), times("Hold")
+	_, ramp, hold := j.rampAndHold(e)
 	steps := int(j.whole(e.tag, "Steps", 0, plan.MaxClosed, 0))
 	loops := j.whole(e.tag, "Iterations", 0, plan.MaxLoops, 0)
 	if loops > 0 {
@@ -197,13 +178,16 @@ func (j *reader) concurrency(e *element) []part {
 	return out
 }
 
-// constantText is the text of a property that must be known before the run.
-func (j *reader) constantText(t *tag) string {
-	text, ok := j.compile(t.at, t.content(), 0).Constant()
-	if !ok {
-		panic(t.at.Errorf(whittle.Unsupported, "a value that varies during the run is not supported here: %s", t.text))
+// rampAndHold are how long it takes one of the plugins' groups to reach its target level, and
+// how long it is held, with the unit of both.
+func (j *reader) rampAndHold(e *element) (unit, ramp, hold time.Duration) {
+	if unit = time.Minute; j.fixed(e.tag, "Unit") == "S" {
+		unit = time.Second
 	}
-	return strings.TrimSpace(text)
+	times := func(name string) time.Duration {
+		return time.Duration(j.number(e.tag, name, 0, plan.MaxDuration.Minutes(), 0) * float64(unit))
+	}
+	return unit, times("RampUp"), times("Hold")
 }
 
 // maxIncluded bounds how deeply fragments lie within each other.
