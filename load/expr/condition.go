@@ -3,7 +3,6 @@ package expr
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -183,13 +182,13 @@ var conditionFunctions = map[string]struct {
 	}},
 }
 
-func callCondition(name string, args []Condition) (Condition, error) {
+func callCondition(name string, args []Condition) Condition {
 	f, ok := conditionFunctions[name]
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("the function %s is not known", name)
+		fail("the function %s is not known", name)
 	case f.arguments >= 0 && len(args) != f.arguments, f.arguments < 0 && len(args) == 0:
-		return nil, fmt.Errorf("the function %s does not take %d arguments", name, len(args))
+		fail("the function %s does not take %d arguments", name, len(args))
 	}
 	return func(e *Evaluation) Datum {
 		var few [4]float64
@@ -202,5 +201,5 @@ func callCondition(name string, args []Condition) (Condition, error) {
 			rng = e.Scope.RNG
 		}
 		return NumberDatum(f.call(nums, rng))
-	}, nil
+	}
 }

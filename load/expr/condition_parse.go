@@ -32,23 +32,40 @@ func CompileCondition(src string, resolve func(name string) (func(*Evaluation) D
 	return compileIn(dialectPlan, src, resolve)
 }
 
-func compileIn(d dialect, src string, resolve func(name string) (func(*Evaluation) Datum, error)) (Condition, error) {
+func compileIn(d dialect, src string, resolve func(name string) (func(*Evaluation) Datum, error)) (c Condition, err error) {
+	defer caught(&err)
 	if len(src) > MaxConditionBytes {
-		return nil, fmt.Errorf("longer than %d bytes", MaxConditionBytes)
+		fail("longer than %d bytes", MaxConditionBytes)
 	}
-	words, err := tokenize(src, d)
-	if err != nil {
-		return nil, err
-	}
-	p := conditionParser{tokens: words, resolve: resolve}
-	c, err := p.ternary(0)
-	if err != nil {
-		return nil, err
-	}
+	p := conditionParser{tokens: tokenize(src, d), resolve: resolve}
+	read := p.ternary(0)
 	if w := p.peek(); w.text != "" {
-		return nil, fmt.Errorf("%s is not wanted there", w.text)
+		fail("%s is not wanted there", w.text)
 	}
-	return c, nil
+	return read, nil
+}
+
+// mistake is what the reading of an expression ends with.
+type mistake struct{ error }
+
+func fail(format string, args ...any) { panic(mistake{fmt.Errorf(format, args...)}) }
+
+// check ends the reading of an expression by an error, if there is one.
+func check(err error) {
+	if err != nil {
+		panic(mistake{err})
+	}
+}
+
+// caught is deferred by what reads an expression, and gives a mistake as its error.
+func caught(err *error) {
+	switch e := recover().(type) {
+	case nil:
+	case mistake:
+		*err = e.error
+	default:
+		panic(e)
+	}
 }
 
 type tokenKind uint8
@@ -74,8 +91,7 @@ var (
 )
 
 // tokenize takes an expression apart.
-func tokenize(src string, d dialect) ([]token, error) {
-	var out []token
+func tokenize(src string, d dialect) (out []token) {
 	for rest := strings.TrimSpace(src); rest != ""; rest = strings.TrimLeft(rest, " \t\r\n") {
 		c, names := rest[0], planToken
 		if d == dialectPath {
@@ -85,7 +101,7 @@ func tokenize(src string, d dialect) ([]token, error) {
 		case c == '"' || c == '\'':
 			n := QuotedLength(rest)
 			if n == 0 {
-				return nil, fmt.Errorf("a text without its end: %s", rest)
+				fail("a text without its end: %s", rest)
 			}
 			w := token{tokenText, Unescape(rest[:n])}
 			if c == '\'' && d == dialectPlan {
@@ -106,10 +122,10 @@ func tokenize(src string, d dialect) ([]token, error) {
 			}
 			out = append(out, token{tokenOperator, op})
 		default:
-			return nil, fmt.Errorf("%q is not understood", rest)
+			fail("%q is not understood", rest)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // conditionParser descends from the loosest operator to the tightest.
@@ -137,39 +153,30 @@ func (p *conditionParser) accept(ops ...string) (string, bool) {
 	return "", false
 }
 
-func (p *conditionParser) expect(op string) error {
+func (p *conditionParser) expect(op string) {
 	if _, ok := p.accept(op); !ok {
-		return fmt.Errorf("%s is wanted before %q", op, p.peek().text)
+		fail("%s is wanted before %q", op, p.peek().text)
 	}
-	return nil
 }
 
 // ternary is a ? b : c.
-func (p *conditionParser) ternary(depth int) (Condition, error) {
+func (p *conditionParser) ternary(depth int) Condition {
 	if depth > maxConditionDepth {
-		return nil, fmt.Errorf("nested deeper than %d", maxConditionDepth)
+		fail("nested deeper than %d", maxConditionDepth)
 	}
-	cond, err := p.binary(0, depth)
-	if err != nil {
-		return nil, err
-	}
+	cond := p.binary(0, depth)
 	if _, ok := p.accept("?"); !ok {
-		return cond, nil
+		return cond
 	}
-	yes, err := p.ternary(depth + 1)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.expect(":"); err != nil {
-		return nil, err
-	}
-	no, err := p.ternary(depth + 1)
+	yes := p.ternary(depth + 1)
+	p.expect(":")
+	no := p.ternary(depth + 1)
 	return func(e *Evaluation) Datum {
 		if cond(e).Truth() {
 			return yes(e)
 		}
 		return no(e)
-	}, err
+	}
 }
 
 // conditionLevels are the operators between two operands, the loosest first.
@@ -183,67 +190,57 @@ var conditionLevels = [][]string{
 	{"^"},
 }
 
-func (p *conditionParser) binary(level, depth int) (Condition, error) {
+func (p *conditionParser) binary(level, depth int) Condition {
 	if level == len(conditionLevels) {
 		return p.unary(depth)
 	}
-	left, err := p.binary(level+1, depth)
-	for err == nil {
+	left := p.binary(level+1, depth)
+	for {
 		op, ok := p.accept(conditionLevels[level]...)
 		if !ok {
-			return left, nil
+			return left
 		}
-		left, err = p.operate(op, left, level, depth)
+		left = p.operate(op, left, level, depth)
 	}
-	return nil, err
 }
 
-func (p *conditionParser) operate(op string, left Condition, level, depth int) (Condition, error) {
+func (p *conditionParser) operate(op string, left Condition, level, depth int) Condition {
 	switch op {
 	case "in":
 		return p.in(left, true, depth)
 	case "not":
-		if err := p.expect("in"); err != nil {
-			return nil, err
-		}
+		p.expect("in")
 		return p.in(left, false, depth)
 	case "~=":
 		return p.matches(left)
 	}
-	right, err := p.binary(level+1, depth)
-	if err != nil {
-		return nil, err
-	}
+	right := p.binary(level+1, depth)
 	switch op {
 	case "or", "||":
-		return func(e *Evaluation) Datum { return BoolDatum(left(e).Truth() || right(e).Truth()) }, nil
+		return func(e *Evaluation) Datum { return BoolDatum(left(e).Truth() || right(e).Truth()) }
 	case "and", "&&":
-		return func(e *Evaluation) Datum { return BoolDatum(left(e).Truth() && right(e).Truth()) }, nil
+		return func(e *Evaluation) Datum { return BoolDatum(left(e).Truth() && right(e).Truth()) }
 	case "==", "!=", "<", "<=", ">", ">=":
-		return comparison(op, left, right), nil
+		return comparison(op, left, right)
 	}
-	return arithmetic(op, left, right), nil
+	return arithmetic(op, left, right)
 }
 
 // matches is a ~= "pattern", whose text is known when the plan is read.
-func (p *conditionParser) matches(left Condition) (Condition, error) {
+func (p *conditionParser) matches(left Condition) Condition {
 	pattern := p.peek()
 	if p.at++; pattern.kind != tokenText {
-		return nil, fmt.Errorf("~= wants a text after it")
+		fail("~= wants a text after it")
 	}
 	rx, err := CompilePattern(pattern.text, "")
-	if err != nil {
-		return nil, err
-	}
-	return func(e *Evaluation) Datum { return BoolDatum(rx.MatchString(left(e).String())) }, nil
+	check(err)
+	return func(e *Evaluation) Datum { return BoolDatum(rx.MatchString(left(e).String())) }
 }
 
 // in is x in (a, b, c).
-func (p *conditionParser) in(left Condition, wanted bool, depth int) (Condition, error) {
-	if err := p.expect("("); err != nil {
-		return nil, err
-	}
-	items, err := p.arguments(depth)
+func (p *conditionParser) in(left Condition, wanted bool, depth int) Condition {
+	p.expect("(")
+	items := p.arguments(depth)
 	return func(e *Evaluation) Datum {
 		x := left(e)
 		for _, item := range items {
@@ -252,73 +249,71 @@ func (p *conditionParser) in(left Condition, wanted bool, depth int) (Condition,
 			}
 		}
 		return BoolDatum(!wanted)
-	}, err
+	}
 }
 
 // arguments reads a list up to its closing parenthesis.
-func (p *conditionParser) arguments(depth int) ([]Condition, error) {
-	var out []Condition
+func (p *conditionParser) arguments(depth int) (out []Condition) {
 	if _, ok := p.accept(")"); ok {
-		return nil, nil
+		return nil
 	}
 	for {
-		c, err := p.ternary(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, c)
+		out = append(out, p.ternary(depth+1))
 		if _, ok := p.accept(","); !ok {
-			return out, p.expect(")")
+			p.expect(")")
+			return out
 		}
 	}
 }
 
-func (p *conditionParser) unary(depth int) (Condition, error) {
+func (p *conditionParser) unary(depth int) Condition {
 	if depth > maxConditionDepth {
-		return nil, fmt.Errorf("nested deeper than %d", maxConditionDepth)
+		fail("nested deeper than %d", maxConditionDepth)
 	}
-	if op, ok := p.accept("-", "!", "not"); ok {
-		c, err := p.unary(depth + 1)
-		if op == "-" {
-			return func(e *Evaluation) Datum { return NumberDatum(-c(e).number()) }, err
-		}
-		return func(e *Evaluation) Datum { return BoolDatum(!c(e).Truth()) }, err
+	op, ok := p.accept("-", "!", "not")
+	if !ok {
+		return p.operand(depth)
 	}
-	return p.operand(depth)
+	c := p.unary(depth + 1)
+	if op == "-" {
+		return func(e *Evaluation) Datum { return NumberDatum(-c(e).number()) }
+	}
+	return func(e *Evaluation) Datum { return BoolDatum(!c(e).Truth()) }
 }
 
-func (p *conditionParser) operand(depth int) (Condition, error) {
+// named is what a name means.
+func (p *conditionParser) named(name string) Condition {
+	of, err := p.resolve(name)
+	check(err)
+	return of
+}
+
+func (p *conditionParser) operand(depth int) Condition {
+	fixed := func(d Datum) Condition { return func(*Evaluation) Datum { return d } }
 	w := p.peek()
 	p.at++
 	switch w.kind {
 	case tokenNumber:
 		f, err := strconv.ParseFloat(w.text, 64)
-		return func(*Evaluation) Datum { return NumberDatum(f) }, err
+		check(err)
+		return fixed(NumberDatum(f))
 	case tokenText:
-		d := Datum{Kind: KindString, Text: w.text}
-		return func(*Evaluation) Datum { return d }, nil
+		return fixed(Datum{Kind: KindString, Text: w.text})
 	case tokenQuotedName:
-		return p.resolve(w.text)
+		return p.named(w.text)
 	case tokenName:
 		if w.text == "true" || w.text == "false" {
-			d := BoolDatum(w.text == "true")
-			return func(*Evaluation) Datum { return d }, nil
+			return fixed(BoolDatum(w.text == "true"))
 		}
 		if _, ok := p.accept("("); ok {
-			args, err := p.arguments(depth)
-			if err != nil {
-				return nil, err
-			}
-			return callCondition(w.text, args)
+			return callCondition(w.text, p.arguments(depth))
 		}
-		return p.resolve(w.text)
+		return p.named(w.text)
 	}
 	if w.text != "(" {
-		return nil, fmt.Errorf("a value is wanted before %q", w.text)
+		fail("a value is wanted before %q", w.text)
 	}
-	c, err := p.ternary(depth + 1)
-	if err != nil {
-		return nil, err
-	}
-	return c, p.expect(")")
+	c := p.ternary(depth + 1)
+	p.expect(")")
+	return c
 }

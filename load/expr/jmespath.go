@@ -2,7 +2,6 @@ package expr
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,35 +16,24 @@ var jmesTokens = regexp.MustCompile("^(?:[A-Za-z_][A-Za-z0-9_]*|-?[0-9]+|\"(?:[^
 // CompileJMESPath reads an expression: names, indices, slices, projections, filters,
 // comparisons, logic, lists and maps of several, literals, and everyday functions.
 func CompileJMESPath(src string) (path JMESPath, err error) {
+	defer caught(&err)
 	if len(src) > maxPathBytes {
-		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
+		fail("longer than %d bytes", maxPathBytes)
 	}
 	var p jmesParser
 	for rest := strings.TrimSpace(src); rest != ""; rest = strings.TrimLeft(rest, " \t\r\n") {
 		token := jmesTokens.FindString(rest)
 		if token == "" {
-			return nil, fmt.Errorf("at %q", rest)
+			fail("at %q", rest)
 		}
 		p.tokens, rest = append(p.tokens, token), rest[len(token):]
 	}
-	defer func() {
-		switch e := recover().(type) {
-		case nil:
-		case jmesError:
-			path, err = nil, fmt.Errorf("at %q", string(e))
-		default:
-			panic(e)
-		}
-	}()
-	path = p.expression(0)
+	read := p.expression(0)
 	if p.peek() != "" {
 		p.fail()
 	}
-	return path, nil
+	return read, nil
 }
-
-// jmesError is the text at which an expression is not understood.
-type jmesError string
 
 type jmesParser struct {
 	tokens []string
@@ -53,7 +41,8 @@ type jmesParser struct {
 	depth  int
 }
 
-func (p *jmesParser) fail() { panic(jmesError(strings.Join(p.tokens[min(p.at, len(p.tokens)):], " "))) }
+// fail ends the reading with the text that is not understood.
+func (p *jmesParser) fail() { fail("at %q", strings.Join(p.tokens[min(p.at, len(p.tokens)):], " ")) }
 
 func (p *jmesParser) peek() string {
 	if p.at < len(p.tokens) {
@@ -208,10 +197,10 @@ func (p *jmesParser) bracket(left JMESPath) JMESPath {
 			return d.at(i)
 		}
 	}
-	find, err := slice(inner)
-	if err != nil || !strings.Contains(inner, ":") {
-		p.fail() // also of a slice that runs backwards
+	if !strings.Contains(inner, ":") {
+		p.fail()
 	}
+	find := slice(inner) // not of one that runs backwards
 	return jmesProject(left, func(d *Document) (out []*Document) {
 		if d != nil {
 			find(d, func(c *Document) { out = append(out, c) })

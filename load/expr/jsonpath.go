@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -49,27 +50,30 @@ func compilePath(src string, named func(string) pathSelector) (JSONPath, error) 
 		text = "." + text
 	}
 	p := pathParser{text: text, named: named}
-	for p.at < len(p.text) {
-		s, err := p.step()
-		if err != nil {
-			return nil, fmt.Errorf("at %q: %w", p.text[p.at:], err)
-		}
-		p.steps = append(p.steps, s)
+	path, err := p.path()
+	if err != nil {
+		return nil, fmt.Errorf("at %q: %w", p.text[p.at:], err)
 	}
-	return p.steps, nil
+	return path, nil
 }
 
 type pathParser struct {
 	text  string
 	at    int
-	steps JSONPath
 	named func(string) pathSelector // what a name after a dot selects
+}
+
+func (p *pathParser) path() (steps JSONPath, err error) {
+	defer caught(&err)
+	for p.at < len(p.text) {
+		steps = append(steps, p.step())
+	}
+	return steps, nil
 }
 
 func (p *pathParser) peek(s string) bool { return strings.HasPrefix(p.text[p.at:], s) }
 
-func (p *pathParser) step() (pathStep, error) {
-	var s pathStep
+func (p *pathParser) step() (s pathStep) {
 	dotted := false
 	switch {
 	case p.peek(".."):
@@ -81,41 +85,37 @@ func (p *pathParser) step() (pathStep, error) {
 	}
 	switch {
 	case p.peek("["):
-		inner, err := p.bracket()
-		if err != nil {
-			return s, err
-		}
-		s.selectors, err = selectors(inner)
-		return s, err
+		s.selectors = selectors(p.bracket())
+		return s
 	case !dotted:
-		return s, fmt.Errorf("a . or [ is wanted")
+		fail("a . or [ is wanted")
 	case p.peek("*"):
 		p.at++
 		s.selectors = []pathSelector{allChildren}
-		return s, nil
+		return s
 	}
 	end := strings.IndexAny(p.text[p.at:], ".[]()*'\"?,:@^~` ")
 	if end < 0 {
 		end = len(p.text) - p.at
 	}
 	if end == 0 {
-		return s, fmt.Errorf("a name is wanted")
+		fail("a name is wanted")
 	}
 	s.selectors = []pathSelector{p.named(p.text[p.at : p.at+end])}
 	p.at += end
-	return s, nil
+	return s
 }
 
 // bracket returns what is between [ and its matching ], with regard to quotes and
 // nested brackets.
-func (p *pathParser) bracket() (string, error) {
+func (p *pathParser) bracket() string {
 	begin, depth := p.at+1, 0
 	for i := p.at; i < len(p.text); i++ {
 		switch c := p.text[i]; c {
 		case '\'', '"':
 			n := QuotedLength(p.text[i:])
 			if n == 0 {
-				return "", fmt.Errorf("a text without its end")
+				fail("a text without its end")
 			}
 			i += n - 1
 		case '[', '(':
@@ -123,11 +123,11 @@ func (p *pathParser) bracket() (string, error) {
 		case ']', ')':
 			if depth--; depth == 0 {
 				p.at = i + 1
-				return strings.TrimSpace(p.text[begin:i]), nil
+				return strings.TrimSpace(p.text[begin:i])
 			}
 		}
 	}
-	return "", fmt.Errorf("[ without ]")
+	panic(mistake{errors.New("[ without ]")})
 }
 
 // QuotedLength is the length of the quoted text that s begins with; 0 where it
@@ -145,7 +145,7 @@ func QuotedLength(s string) int {
 }
 
 // selectors reads what stands in brackets.
-func selectors(inner string) ([]pathSelector, error) {
+func selectors(inner string) (out []pathSelector) {
 	if filter, ok := strings.CutPrefix(inner, "?"); ok {
 		return compileFilter(filter)
 	}
@@ -153,19 +153,14 @@ func selectors(inner string) ([]pathSelector, error) {
 		rest, ok := strings.CutPrefix(strings.ReplaceAll(strings.TrimSuffix(expr, ")"), " ", ""), "@.length-")
 		n, err := strconv.Atoi(rest)
 		if !ok || err != nil || n <= 0 {
-			return nil, fmt.Errorf("of scripts, only (@.length-n) is known")
+			fail("of scripts, only (@.length-n) is known")
 		}
-		return []pathSelector{atIndex(-n)}, nil
+		return []pathSelector{atIndex(-n)}
 	}
-	var out []pathSelector
 	for _, item := range splitOutside(inner, ',') {
-		s, err := selectorOf(strings.TrimSpace(item))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, s)
+		out = append(out, selectorOf(strings.TrimSpace(item)))
 	}
-	return out, nil
+	return out
 }
 
 // splitOutside splits at a separator that is not within quotes.
@@ -184,27 +179,27 @@ func splitOutside(s string, sep byte) []string {
 	return append(out, s[begin:])
 }
 
-func selectorOf(item string) (pathSelector, error) {
+func selectorOf(item string) pathSelector {
 	switch {
 	case item == "*":
-		return allChildren, nil
+		return allChildren
 	case item == "":
-		return nil, fmt.Errorf("nothing between brackets")
+		fail("nothing between brackets")
 	case item[0] == '\'' || item[0] == '"':
 		if QuotedLength(item) != len(item) {
-			return nil, fmt.Errorf("%s is not a quoted name", item)
+			fail("%s is not a quoted name", item)
 		}
-		return child(Unescape(item)), nil
+		return child(Unescape(item))
 	case strings.Contains(item, ":"):
 		return slice(item)
 	}
 	if i, err := strconv.Atoi(item); err == nil {
-		return atIndex(i), nil
+		return atIndex(i)
 	}
 	if strings.ContainsAny(item, "()?@[]{}<>=!^~`'\"") {
-		return nil, fmt.Errorf("%s is not known", item)
+		fail("%s is not known", item)
 	}
-	return child(item), nil
+	return child(item)
 }
 
 // Unescape takes the quotes off a name or a text.
@@ -263,27 +258,23 @@ func atIndex(i int) pathSelector {
 }
 
 // slice reads start:end:step (RFC 9535, section 2.3.4).
-func slice(item string) (pathSelector, error) {
-	parts := strings.Split(item, ":")
-	bounds := [3]*int{}
-	for i, p := range parts {
-		if i > 2 {
-			return nil, fmt.Errorf("%s is not a slice", item)
+func slice(item string) pathSelector {
+	bounds, step := [3]*int{}, 1
+	for i, p := range strings.Split(item, ":") {
+		if p = strings.TrimSpace(p); p == "" && i < len(bounds) {
+			continue
 		}
-		if p = strings.TrimSpace(p); p != "" {
-			n, err := strconv.Atoi(p)
-			if err != nil {
-				return nil, fmt.Errorf("%s is not a slice", item)
-			}
-			bounds[i] = &n
+		n, err := strconv.Atoi(p)
+		if err != nil || i >= len(bounds) {
+			fail("%s is not a slice", item)
 		}
+		bounds[i] = &n
 	}
-	step := 1
 	if bounds[2] != nil {
 		step = *bounds[2]
 	}
 	if step <= 0 {
-		return nil, fmt.Errorf("a slice's step is above 0")
+		fail("a slice's step is above 0")
 	}
 	return func(d *Document, yield func(*Document)) {
 		if d.Kind != KindList {
@@ -301,11 +292,11 @@ func slice(item string) (pathSelector, error) {
 		for i, end := edge(bounds[0], 0), edge(bounds[1], len(d.Items)); i < end; i += min(step, len(d.Items)) {
 			yield(&d.Items[i])
 		}
-	}, nil
+	}
 }
 
 // compileFilter reads what follows "[?": a condition on @, each child in turn.
-func compileFilter(src string) ([]pathSelector, error) {
+func compileFilter(src string) []pathSelector {
 	cond, err := compileIn(dialectPath, src, func(name string) (func(*Evaluation) Datum, error) {
 		rest, ok := strings.CutPrefix(name, "@")
 		if !ok {
@@ -322,16 +313,14 @@ func compileFilter(src string) ([]pathSelector, error) {
 			return Datum{}
 		}, nil
 	})
-	if err != nil {
-		return nil, err
-	}
+	check(err)
 	return []pathSelector{func(d *Document, yield func(*Document)) {
 		for i := range d.Items {
 			if cond(&Evaluation{item: &d.Items[i]}).Truth() {
 				yield(&d.Items[i])
 			}
 		}
-	}}, nil
+	}}
 }
 
 // Find returns the values that the path leads to, at most maxMatches. It gives
