@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -23,15 +21,15 @@ const cpuMetric = "process_cpu_seconds_total"
 
 // metricsPage reads a server's CPU time from its Prometheus metrics page.
 type metricsPage struct {
-	url    string
-	client *http.Client
-	stop   context.CancelFunc
-	wg     sync.WaitGroup
+	page
+	stop context.CancelFunc
+	wg   sync.WaitGroup
 
 	mu sync.Mutex
 	// The following is guarded by mu.
 	first, last time.Duration
 	gone        bool
+	replaced    bool // the process has ended, and another has its page
 }
 
 func newMetricsPage(u *url.URL) *metricsPage {
@@ -39,10 +37,8 @@ func newMetricsPage(u *url.URL) *metricsPage {
 	if at.Path == "" {
 		at.Path = "/metrics"
 	}
-	return &metricsPage{url: at.String(), client: pageClient(pageTimeout)}
+	return &metricsPage{page: newPage(&at, pageTimeout)}
 }
-
-func (p *metricsPage) Name() string { return p.url }
 
 func (p *metricsPage) Note() string { return "" }
 
@@ -86,7 +82,8 @@ func (p *metricsPage) sample(ctx context.Context) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.gone = err != nil || d < p.last; !p.gone {
+	p.replaced = p.replaced || err == nil && d < p.last
+	if p.gone = err != nil || p.replaced; !p.gone {
 		p.last = d
 	}
 }
@@ -98,25 +95,13 @@ func (p *metricsPage) Used() (d time.Duration, gone bool) {
 }
 
 func (p *metricsPage) read(ctx context.Context) (time.Duration, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
+	b, err := p.get(ctx, maxPageBytes, "")
 	if err != nil {
-		return 0, whittle.Errorf(whittle.Invalid, "watch %s: %w", p.url, err)
-	}
-	resp, err := p.client.Do(req)
-	if err != nil {
-		return 0, whittle.Errorf(whittle.Unavailable, "watch %s: %w", p.url, err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return 0, whittle.Errorf(whittle.Unavailable, "watch %s: the response is %s", p.url, resp.Status)
-	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxPageBytes))
-	if err != nil {
-		return 0, whittle.Errorf(whittle.Unavailable, "watch %s: %w", p.url, err)
+		return 0, err
 	}
 	d, err := parseMetricsPage(b)
 	if err != nil {
-		return 0, whittle.Errorf(whittle.Invalid, "watch %s: %w", p.url, err).
+		return 0, whittle.Errorf(whittle.Invalid, "watch %s: %w", p.name, err).
 			WithHint("the page must be of Prometheus's text format and hold " + cpuMetric)
 	}
 	return d, nil

@@ -1,6 +1,10 @@
 package cpu
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -46,5 +50,62 @@ func TestTheNumberOfPagesIsBounded(t *testing.T) {
 	_, err := OpenSources(t.Context(), make([]string, maxPages+1))
 	if whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("too many pages: %v", err)
+	}
+}
+
+// serve gives a metrics page whose body is what page returns.
+func serve(t *testing.T, page func() string) *url.URL {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page()) }))
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// TestAPageIsReadWholeOrNotAtAll: a cut page may have a part of the processes, or of a number.
+func TestAPageIsReadWholeOrNotAtAll(t *testing.T) {
+	u := serve(t, func() string {
+		return cpuMetric + " 1\n" + strings.Repeat("#", maxPageBytes-len(cpuMetric)-6) + "\n" + cpuMetric + " 2\n"
+	})
+	if _, err := OpenSources(t.Context(), []string{u.String()}); whittle.CodeOf(err) != whittle.ResourceExhausted {
+		t.Errorf("a page of more than %d bytes: %v", maxPageBytes, err)
+	}
+}
+
+// TestAPageShowsNoPassword: its name is in reports and in errors.
+func TestAPageShowsNoPassword(t *testing.T) {
+	u := serve(t, func() string { return cpuMetric + " 1\n" })
+	u.User = url.UserPassword("me", "secret")
+	for _, s := range []Source{newMetricsPage(u), newProfilePage(u)} {
+		err := s.Open(t.Context())
+		if strings.Contains(s.Name(), "secret") || err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s, %v", s.Name(), err)
+		}
+	}
+	u.Host = "127.0.0.1:1"
+	if err := newMetricsPage(u).Open(t.Context()); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("a page that is not there: %v", err)
+	}
+}
+
+// TestAProcessThatWasReplacedStaysEnded: the counter of the one after it is another.
+func TestAProcessThatWasReplacedStaysEnded(t *testing.T) {
+	readings := []string{"10", "12", "1", "30"}
+	p := newMetricsPage(serve(t, func() string {
+		next := readings[0]
+		readings = readings[1:]
+		return cpuMetric + " " + next + "\n"
+	}))
+	if err := p.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		p.sample(t.Context())
+	}
+	if used, gone := p.Used(); used != 2*time.Second || !gone {
+		t.Errorf("%v, gone %t; want 2s of the first process, which has ended", used, gone)
 	}
 }

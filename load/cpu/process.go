@@ -108,9 +108,7 @@ func (w *Watch) Used() (d time.Duration, gone bool) { return w.last - w.first, w
 // Sample takes a reading.
 func (w *Watch) Sample() {
 	d, err := OfProcess(w.PID, false)
-	if err != nil || d < w.last {
-		w.gone = true
-		return
+	if w.gone = w.gone || err != nil || d < w.last; !w.gone { // another process may have its number later
+		w.last = d
 	}
-	w.last = d
 }

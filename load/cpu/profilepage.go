@@ -3,11 +3,8 @@ package cpu
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
-	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,10 +24,9 @@ const maxProfileBytes = 32 << 20
 
 // profilePage sums up the samples of a server's CPU profiles.
 type profilePage struct {
-	url    string
-	client *http.Client
-	done   chan struct{} // closed: no further window
-	wg     sync.WaitGroup
+	page
+	done chan struct{} // closed: no further window
+	wg   sync.WaitGroup
 
 	mu sync.Mutex
 	// The following is guarded by mu.
@@ -44,12 +40,7 @@ func newProfilePage(u *url.URL) *profilePage {
 	at := *u
 	at.Path = "/debug/pprof/profile"
 	at.RawQuery = fmt.Sprintf("seconds=%d", int(profileWindow.Seconds()))
-	return &profilePage{url: at.String(), client: pageClient(profileWindow + 5*pageTimeout), done: make(chan struct{})}
-}
-
-func (p *profilePage) Name() string {
-	short, _, _ := strings.Cut(p.url, "?")
-	return short
+	return &profilePage{page: newPage(&at, profileWindow+5*pageTimeout), done: make(chan struct{})}
 }
 
 // Open takes a window that is not counted, so that a server without profiles, or
@@ -122,32 +113,17 @@ func (p *profilePage) Note() string {
 	defer p.mu.Unlock()
 	n := int64(p.sum / profilePeriod)
 	return fmt.Sprintf("the CPU time of %s is of %d samples: right to about %.2g %%, twice the standard error",
-		p.Name(), n, 200/math.Sqrt(float64(max(n, 1))))
+		p.name, n, 200/math.Sqrt(float64(max(n, 1))))
 }
 
 func (p *profilePage) read(ctx context.Context) (*profile.Profile, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
+	b, err := p.get(ctx, maxProfileBytes, "a process has one CPU profile at a time; --watch-pid and a metrics page need none")
 	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "watch %s: %w", p.Name(), err)
-	}
-	resp, err := p.client.Do(req)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "watch %s: %w", p.Name(), err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxProfileBytes+1))
-	switch {
-	case err != nil:
-		return nil, whittle.Errorf(whittle.Unavailable, "watch %s: %w", p.Name(), err)
-	case resp.StatusCode != http.StatusOK:
-		return nil, whittle.Errorf(whittle.Unavailable, "watch %s: the response is %s: %.200s", p.Name(), resp.Status, strings.TrimSpace(string(b))).
-			WithHint("a process has one CPU profile at a time; --watch-pid and a metrics page need none")
-	case len(b) > maxProfileBytes:
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "watch %s: a profile of more than %d bytes", p.Name(), maxProfileBytes)
+		return nil, err
 	}
 	taken, err := profile.ReadPprof(b, profile.CPU)
 	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "watch %s: %w", p.Name(), err)
+		return nil, whittle.Errorf(whittle.Invalid, "watch %s: %w", p.name, err)
 	}
 	return taken, nil
 }

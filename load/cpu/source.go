@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -70,8 +71,44 @@ func OpenSources(ctx context.Context, urls []string) ([]Source, error) {
 	return out, nil
 }
 
-// pageClient opens a connection for each reading: a kept one would add to those
-// that the target holds.
-func pageClient(timeout time.Duration) *http.Client {
-	return &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true}}
+// page is what a Source reads by HTTP.
+type page struct {
+	url    string
+	name   string // the URL without what is secret, as reports and errors have it
+	client *http.Client
+}
+
+// newPage opens a connection for each reading: a kept one would add to those that the
+// target holds.
+func newPage(u *url.URL, timeout time.Duration) page {
+	shown := *u
+	shown.User, shown.RawQuery = nil, ""
+	return page{u.String(), shown.String(), &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true}}}
+}
+
+// Name is the page's in the report.
+func (p *page) Name() string { return p.name }
+
+// get reads the whole page. One of more than most bytes is an error, and so is a response
+// other than 200, whose hint is given.
+func (p *page) get(ctx context.Context, most int64, hint string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "watch %s: %w", p.name, err)
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "watch %s: %w", p.name, err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	switch {
+	case err != nil:
+		return nil, whittle.Errorf(whittle.Unavailable, "watch %s: %w", p.name, err)
+	case resp.StatusCode != http.StatusOK:
+		return nil, whittle.Errorf(whittle.Unavailable, "watch %s: the response is %s: %.200s", p.name, resp.Status, strings.TrimSpace(string(b))).WithHint(hint)
+	case int64(len(b)) > most:
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "watch %s: the page has more than %d bytes", p.name, most)
+	}
+	return b, nil
 }

@@ -123,9 +123,9 @@ func (w *Worker) loop(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			w.end("it was ended")
+			close(w.quit) // also for what goes on of a job that was let go
 			if w.job != nil {
-				w.end("it was ended")
-				close(w.quit)
 				w.work.Wait()
 				w.tell(w.job, message{Over: true, Failed: w.job.failed})
 				_ = w.conn.FlushTimeout(time.Second)
