@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -327,6 +328,38 @@ func TestEachClientHasItsOwnConnections(t *testing.T) {
 				t.Errorf("%d clients had %d connections", clients, n)
 			}
 		})
+	}
+}
+
+// TestNoHostIsTheUpstreams: a request that names no host gets the upstream's, also where
+// its client has connections of its own.
+func TestNoHostIsTheUpstreams(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, r.Host)
+	}))
+	s.Listener = prefaced{s.Listener}
+	s.Start()
+	t.Cleanup(s.Close)
+	m := instances(s.URL)
+	m.ProxyProtocol = 1
+	ls, _ := facing(t, 1)
+	behind(t, ls[0], Options{Monolith: m})
+	for _, length := range []int{0, 100, 128 << 10} {
+		c, err := net.Dial("tcp", ls[0].Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Fprintf(c, "POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s", length, strings.Repeat("x", length))
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		host, err := io.ReadAll(resp.Body)
+		_ = c.Close()
+		if want := s.Listener.Addr().String(); err != nil || string(host) != want {
+			t.Errorf("%d bytes: the upstream has the host %q, not %q (%v)", length, host, want, err)
+		}
 	}
 }
 

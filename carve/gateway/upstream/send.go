@@ -71,12 +71,9 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 		header["User-Agent"] = nil // keeps net/http from putting in its own
 	}
 	out := &http.Request{
-		Method: q.In.Method, URL: u.url(target), Host: q.In.Host, Header: header, Trailer: q.In.Trailer,
+		Method: q.In.Method, URL: u.url(target), Host: u.hostFor(q.In.Host), Header: header, Trailer: q.In.Trailer,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: q.In.ContentLength,
 		Close: authenticates(header),
-	}
-	if u.host != "" {
-		out.Host = u.host
 	}
 	ctx, w := watched(ctx, q.Body, &u.patience)
 	if q.Body == nil {
