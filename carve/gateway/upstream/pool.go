@@ -64,11 +64,11 @@ func newPool(dial func(ctx context.Context, client string) (net.Conn, error), sl
 func (p *pool) get(ctx context.Context, client string, may reuse) (*conn, error) {
 	p.running.Add(1)
 	for c := p.pop(client, may); c != nil; c = p.pop(client, may) {
-		if c.usable() {
+		if (p.maxAge <= 0 || time.Since(c.born) < p.maxAge) && c.usable() {
 			c.reused = true
 			return c, nil
 		}
-		_ = c.net.Close() // the upstream had ended it already
+		_ = c.net.Close() // the upstream had ended it already, or it is too old
 	}
 	nc, err := p.dial(ctx, client)
 	if err != nil {
