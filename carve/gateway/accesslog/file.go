@@ -56,5 +56,9 @@ func (f *File) Reopen() error {
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return errors.Join(f.f.Sync(), f.f.Close())
+	err := f.f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil // a pipe or a terminal has nothing to sync
+	}
+	return errors.Join(err, f.f.Close())
 }
