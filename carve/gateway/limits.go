@@ -167,19 +167,28 @@ func (g *Gateway) count(q *quotas, e *entry, client quota.Key) (a admission) {
 	}
 	a.counted = q.Requests > 0
 	now := time.Now()
+	var taken *rate
 	for _, r := range [...]*rate{q.rate, e.rate} {
-		if r == nil {
+		if r == nil || r.spec.DryRun {
 			continue
 		}
-		wait, ok := r.quota.Take(a.client, now)
-		if ok {
-			continue
-		}
-		if !r.spec.DryRun {
+		wait, ok := r.quota.Take(client, now)
+		if !ok {
 			a.late, a.wait, a.above = lateRate, wait, &r.above
+			if taken != nil {
+				taken.quota.Give(client) // a request that is refused takes nothing
+			}
 			return a
 		}
-		r.above.Add(1)
+		taken = r
+	}
+	for _, r := range [...]*rate{q.rate, e.rate} {
+		if r == nil || !r.spec.DryRun {
+			continue
+		}
+		if _, ok := r.quota.Take(client, now); !ok {
+			r.above.Add(1)
+		}
 	}
 	return a
 }

@@ -29,6 +29,27 @@ func as(t *testing.T, address string, http2 bool) *http.Client {
 	return &http.Client{Transport: tr, Timeout: time.Minute}
 }
 
+// TestARefusedRequestTakesNothing: what a route's rate refuses leaves the client all that
+// it may have of other routes.
+func TestARefusedRequestTakesNothing(t *testing.T) {
+	u := upstreamAt(hanging(t, false, func(http.ResponseWriter, *http.Request, <-chan struct{}) {}).URL)
+	for _, nethttp := range []bool{false, true} {
+		ls, urls := facing(t, 1)
+		behind(t, ls[0], Options{
+			Monolith: u, NetHTTP: nethttp, Clients: Clients{Rate: whittle.Rate{PerSecond: 0.001, Burst: 5}},
+			Routes: []whittle.Route{{Name: "/a", Match: whittle.Match{Pattern: "/a"}, Rate: whittle.Rate{PerSecond: 0.001, Burst: 1}}},
+		})
+		var got []int
+		for _, path := range []string{"/a", "/a", "/a", "/b", "/b", "/b", "/b", "/b"} {
+			status, _ := ask(t, http.MethodGet, urls[0]+path, "")
+			got = append(got, status)
+		}
+		if want := []int{200, 429, 429, 200, 200, 200, 200, 429}; !slices.Equal(got, want) {
+			t.Errorf("by net/http %v: got %v, want %v", nethttp, got, want)
+		}
+	}
+}
+
 // TestRates: above its rate a client gets 429 and when to come again, others are served;
 // a dry run only counts; a reload keeps what was counted.
 func TestRates(t *testing.T) {

@@ -120,6 +120,16 @@ func (r *Rate) Take(k Key, now time.Time) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
+// Give takes back a token that was taken.
+func (r *Rate) Give(k Key) {
+	s := &r.shards[k%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if full, there := s.full[k]; there {
+		s.full[k] = full.Add(-r.every)
+	}
+}
+
 // forget makes room: of a few clients, those whose buckets are full, and one in any
 // case.
 func (r *Rate) forget(full map[Key]time.Time, now time.Time) {
