@@ -61,18 +61,6 @@ next:
 	return to
 }
 
-// isMediaType compares without parameters and case.
-func isMediaType(value string, want ...string) bool {
-	value, _, _ = strings.Cut(value, ";")
-	value = strings.TrimSpace(value)
-	for _, w := range want {
-		if strings.EqualFold(value, w) {
-			return true
-		}
-	}
-	return false
-}
-
 // isJSON accepts application/json and what is built on it (RFC 6839).
 func isJSON(value string) bool {
 	value, _, _ = strings.Cut(value, ";")

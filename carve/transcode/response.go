@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"whittle"
+	"whittle/internal/httpfield"
 )
 
 // Response maps a candidate's response back: a message to the route's status,
@@ -79,7 +80,7 @@ func (t *Transcoder) decode(a *whittle.Response, m protoreflect.Message) error {
 		if err := grpcStatus(a); err != nil {
 			return err
 		}
-		if !isMediaType(contentType, "application/grpc", "application/grpc+proto") {
+		if !httpfield.IsMedia(contentType, "application/grpc", "application/grpc+proto") {
 			return fmt.Errorf("the response is %.60q, not application/grpc", contentType)
 		}
 		message, err := unframe(a.Body)
@@ -93,7 +94,7 @@ func (t *Transcoder) decode(a *whittle.Response, m protoreflect.Message) error {
 	}
 	switch t.rpc.Protocol {
 	case whittle.TwirpJSON:
-		if !isMediaType(contentType, "application/json") {
+		if !httpfield.IsMedia(contentType, "application/json") {
 			return fmt.Errorf("the response is %.60q, not application/json", contentType)
 		}
 		body, err := t.words.enums(a.Body, m.Descriptor(), known)
@@ -105,11 +106,11 @@ func (t *Transcoder) decode(a *whittle.Response, m protoreflect.Message) error {
 		}
 		return nil
 	case whittle.Twirp:
-		if !isMediaType(contentType, "application/protobuf") {
+		if !httpfield.IsMedia(contentType, "application/protobuf") {
 			return fmt.Errorf("the response is %.60q, not application/protobuf", contentType)
 		}
 	default:
-		if !isMediaType(contentType, "application/proto") {
+		if !httpfield.IsMedia(contentType, "application/proto") {
 			return fmt.Errorf("the response is %.60q, not application/proto", contentType)
 		}
 	}

@@ -1,9 +1,10 @@
 // Package httpfield says which fields of a net/http header are hop by hop, and parses
-// lists of tokens. The syntax of HTTP/1.1 is in http1.
+// lists of tokens and media types. The syntax of HTTP/1.1 is in http1.
 package httpfield
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -33,6 +34,14 @@ func ConnectionNames(h map[string][]string) []string {
 		}
 	}
 	return names
+}
+
+// IsMedia reports whether a Content-Type is one of the media types, in any case and
+// whatever its parameters.
+func IsMedia(contentType string, types ...string) bool {
+	contentType, _, _ = strings.Cut(contentType, ";")
+	contentType = strings.TrimSpace(contentType)
+	return slices.ContainsFunc(types, func(t string) bool { return strings.EqualFold(contentType, t) })
 }
 
 // HasToken reports whether a comma-separated list has a token, in any case.

@@ -242,9 +242,7 @@ func SetReason(w http.ResponseWriter, reason string) {
 
 // IsStream reports whether a response is an event stream.
 func IsStream(h http.Header) bool {
-	const eventStream = "text/event-stream"
-	ct := h.Get("Content-Type")
-	return len(ct) >= len(eventStream) && ct[:len(eventStream)] == eventStream
+	return httpfield.IsMedia(h.Get("Content-Type"), "text/event-stream")
 }
 
 // copyBody forwards pieces as they come, by a spill. It flushes what it has written
