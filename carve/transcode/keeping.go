@@ -54,9 +54,9 @@ func (k *keeping) writer() *jsonWriter {
 	return &jsonWriter{types: k.types, words: k.words, asks: true, apart: k.apart}
 }
 
-// givens are the fields at the top that path, query, form or a whole body gave;
-// nil: nobody asks.
-type givens map[protoreflect.FieldNumber]bool
+// givens are the fields that path, query, form or a whole body gave, by their names in
+// proto, joined by dots; nil: nobody asks.
+type givens map[string]bool
 
 func (k *keeping) givens() givens {
 	if k == nil {
@@ -65,10 +65,13 @@ func (k *keeping) givens() givens {
 	return givens{}
 }
 
-func (g givens) note(f protoreflect.FieldDescriptor) {
+// note notes a field, and reports whether it was given before.
+func (g givens) note(name string) (before bool) {
+	before = g[name]
 	if g != nil {
-		g[f.Number()] = true
+		g[name] = true
 	}
+	return before
 }
 
 var errLoss = errors.New("the message cannot hold the request as it is")
@@ -145,7 +148,7 @@ func (k *keeping) holdsAll(m protoreflect.Message, given givens, object bool) er
 		f := m.Descriptor().Fields().Get(i)
 		switch {
 		case f.HasPresence() || f.IsList() || f.IsMap() || m.Has(f) || k.words.unsaid(f):
-		case given[f.Number()] || object && !k.apart[f.Number()]:
+		case given[string(f.Name())] || object && !k.apart[f.Number()]:
 		default:
 			return fmt.Errorf("there is no %s, which would be zero: %w", f.JSONName(), errLoss)
 		}

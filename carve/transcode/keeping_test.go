@@ -91,6 +91,9 @@ func TestLossless(t *testing.T) {
 		{"a path with a body", func(r *whittle.RPC) { count(r); r.Path = map[string]string{"n": "times"} }, "/u/{n}", sent(asJSON, "/u/7", `{"userName":"a"}`), true},
 		{"a form", form, "", sent(asForm, "/", "times=7&userName=a"), true},
 		{"a form without a text", form, "", sent(asForm, "/", "times=7"), false},
+		{"a query with both names of a field", byQuery, "", sent("", "/?userName=a&user_name=b&times=7", ""), false},
+		{"a form with both names of a field", form, "", sent(asForm, "/", "times=7&userName=a&user_name=b"), false},
+		{"a path and a query for one field", byQuery, "/u/{times}", sent("", "/u/7?userName=a&times=8", ""), false},
 
 		{"a whole number", func(r *whittle.RPC) { r.Method, r.Body = "o.S/Put", "inner" }, "", sent(asJSON, "/?id=1&price=2&userName=", `{"n":1}`), false},
 		{"a whole list", func(r *whittle.RPC) {

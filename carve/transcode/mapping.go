@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"whittle"
+	"whittle/internal/httpfield"
 )
 
 // mapping holds what the route says of fields against the contract.
@@ -104,12 +107,12 @@ func (t *Transcoder) fillBody(m protoreflect.Message, r *whittle.Request, given 
 	}
 	switch {
 	case t.rpc.Content == whittle.BodyForm:
-		if !isMediaType(contentType, "application/x-www-form-urlencoded") {
+		if !httpfield.IsMedia(contentType, "application/x-www-form-urlencoded") {
 			return fmt.Errorf("the body is declared as %.60q and not as a form", contentType)
 		}
-		return t.fillForm(m, string(r.Body), given)
+		return t.fillValues(m, "form", string(r.Body), t.rpc.Form, true, given)
 	case t.body != nil:
-		given.note(t.body)
+		given.note(string(t.body.Name()))
 		return t.fillWhole(m, r.Body, contentType)
 	case !isJSON(contentType):
 		return fmt.Errorf("the body is declared as %.60q and not as JSON", contentType)
@@ -120,18 +123,27 @@ func (t *Transcoder) fillBody(m protoreflect.Message, r *whittle.Request, given 
 	return t.keeps.holdsObject(m, r.Body)
 }
 
-func (t *Transcoder) fillForm(m protoreflect.Message, body string, given givens) error {
-	values, err := url.ParseQuery(body)
+// fillValues sets the fields of a query or form, by the names that the route gives them.
+// all: names that the route does not know are those of fields, and else none of the
+// contract. Where two names fill one field the last one holds, in their order.
+func (t *Transcoder) fillValues(m protoreflect.Message, what, text string, names map[string]string, all bool, given givens) error {
+	values, err := url.ParseQuery(text)
 	if err != nil {
-		return fmt.Errorf("read form: %w", err)
+		return fmt.Errorf("read %s: %w", what, err)
 	}
-	for name, vs := range values {
-		field, named := t.rpc.Form[name]
-		if !named {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		field, named := names[name]
+		switch {
+		case named:
+		case all:
 			field = name
+		case t.rpc.Strict:
+			return fmt.Errorf("%s parameter %.60q is not of the contract", what, name)
+		default:
+			continue
 		}
-		if err := t.set(m, field, vs, given); err != nil {
-			return fmt.Errorf("form value %.60q: %w", name, err)
+		if err := t.set(m, field, values[name], given); err != nil {
+			return fmt.Errorf("%s parameter %.60q: %w", what, name, err)
 		}
 	}
 	return nil

@@ -90,7 +90,7 @@ func (t *Transcoder) call(r *whittle.Request) ([]byte, error) {
 	}
 	m := t.in.New()
 	if err := t.fill(m, r); err != nil {
-		return nil, err
+		return nil, whittle.Errorf(whittle.Invalid, "translate request: %w", err)
 	}
 	if t.rpc.Protocol == whittle.TwirpJSON {
 		w := jsonWriter{types: t.types}
@@ -131,41 +131,24 @@ func (t *Transcoder) fill(m protoreflect.Message, r *whittle.Request) error {
 	given := t.keeps.givens()
 	if hasBody {
 		if err := t.fillBody(m, r, given); err != nil {
-			return whittle.Errorf(whittle.Invalid, "translate request: %w", err)
+			return err
 		}
 	}
 	if query != "" && (!hasBody || len(t.rpc.Query) > 0 || t.rpc.Strict) {
-		values, err := url.ParseQuery(query)
-		if err != nil {
-			return whittle.Errorf(whittle.Invalid, "translate request: read query: %w", err)
-		}
-		for name, vs := range values {
-			field, named := t.rpc.Query[name]
-			if !named {
-				if field = name; hasBody && t.rpc.Strict {
-					return whittle.Errorf(whittle.Invalid, "translate request: query parameter %.60q is not of the contract", name)
-				} else if hasBody {
-					continue
-				}
-			}
-			if err := t.set(m, field, vs, given); err != nil {
-				return whittle.Errorf(whittle.Invalid, "translate request: query parameter %.60q: %w", name, err)
-			}
+		if err := t.fillValues(m, "query", query, t.rpc.Query, !hasBody, given); err != nil {
+			return err
 		}
 	}
 	for _, w := range t.pattern {
 		v, err := w.value(path)
+		if err == nil {
+			err = t.set(m, w.field, []string{v}, given)
+		}
 		if err != nil {
-			return whittle.Errorf(whittle.Invalid, "translate request: path: %w", err)
-		}
-		if err := t.set(m, w.field, []string{v}, given); err != nil {
-			return whittle.Errorf(whittle.Invalid, "translate request: path: %w", err)
+			return fmt.Errorf("path: %w", err)
 		}
 	}
-	if err := t.keeps.holdsAll(m, given, hasBody && t.rpc.Content == whittle.BodyJSON && t.body == nil); err != nil {
-		return whittle.Errorf(whittle.Invalid, "translate request: %w", err)
-	}
-	return nil
+	return t.keeps.holdsAll(m, given, hasBody && t.rpc.Content == whittle.BodyJSON && t.body == nil)
 }
 
 // readJSON reads what a user sent.
@@ -187,7 +170,7 @@ func (t *Transcoder) unmarshalJSON(b []byte, m protoreflect.Message) error {
 // set gives a field, by a name that may be dotted, what a query or a path says.
 // An unknown name is left out, as the monolith leaves it, or refused where the
 // route is strict. The texts go through the JSON mapping, which reads numbers,
-// enums, bytes and times from strings. given notes the field at the top.
+// enums, bytes and times from strings. given notes the field, and the one at the top.
 func (t *Transcoder) set(m protoreflect.Message, name string, values []string, given givens) error {
 	parts := strings.Split(name, ".")
 	field := dotted(m.Descriptor(), name)
@@ -224,11 +207,16 @@ func (t *Transcoder) set(m protoreflect.Message, name string, values []string, g
 	if err := t.readJSON(doc, one); err != nil {
 		return err
 	}
-	given.note(fieldByName(m.Descriptor(), parts[0]))
-	holder := one
-	for _, p := range parts[:len(parts)-1] {
-		holder = holder.Get(fieldByName(holder.Descriptor(), p)).Message()
+	holder, top := one, fieldByName(m.Descriptor(), parts[0])
+	way := string(top.Name())
+	for i, p := range parts[1:] {
+		holder = holder.Get(fieldByName(holder.Descriptor(), parts[i])).Message()
+		way += "." + string(fieldByName(holder.Descriptor(), p).Name())
 	}
+	if given.note(way) {
+		return fmt.Errorf("another part of the request gives %s: %w", way, errLoss)
+	}
+	given.note(string(top.Name()))
 	if err := t.keeps.holdsText(holder, field, values...); err != nil {
 		return err
 	}
