@@ -137,7 +137,7 @@ func attempted(t *testing.T, r *Relay, h Hooks) (*replaced, *Predecessor) {
 	h.Routes, h.Log = []string{"a"}, slog.New(slog.DiscardHandler)
 	p := &replaced{relay: r, hooks: h, calls: rpc.NewClient(calls), done: make(chan struct{})}
 	s := rpc.NewServer()
-	if err := s.RegisterName(predecessorName, &predecessorCalls{p}); err != nil {
+	if err := s.RegisterName(predecessorName, p); err != nil {
 		t.Fatal(err)
 	}
 	go s.ServeConn(orders)
@@ -250,7 +250,7 @@ func TestTakenBack(t *testing.T) {
 	if !slices.Equal(said, []string{"release", "resume"}) {
 		t.Error(said)
 	}
-	if _, err := attempt.commit(); err == nil {
+	if err := attempt.Commit(struct{}{}, &Batch{}); err == nil {
 		t.Error("committed after it was taken back")
 	}
 }

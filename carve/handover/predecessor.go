@@ -3,7 +3,6 @@ package handover
 import (
 	"errors"
 	"io"
-	"maps"
 	"net/rpc"
 	"slices"
 	"sync"
@@ -170,10 +169,15 @@ func (p *Predecessor) end() {
 	p.wake.Notify()
 }
 
-// reported gives the last reports of a route.
-func (p *Predecessor) reported(route string) []whittle.Counts {
+// reportsOf gives the last reports of a route.
+func (p *Predecessor) reportsOf(route string) []whittle.Counts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.reported(route)
+}
+
+// reported is reportsOf. The caller holds mu.
+func (p *Predecessor) reported(route string) []whittle.Counts {
 	return slices.DeleteFunc(slices.Clone(p.reports[route]), func(c whittle.Counts) bool { return slices.Contains(p.over, c.Run) })
 }
 
@@ -189,42 +193,31 @@ func (p *Predecessor) ended(runs []Ended) {
 func (p *Predecessor) last() map[string][]whittle.Counts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	last := maps.Clone(p.reports)
-	for route, reports := range last {
-		last[route] = slices.DeleteFunc(slices.Clone(reports), func(c whittle.Counts) bool { return slices.Contains(p.over, c.Run) })
+	last := map[string][]whittle.Counts{}
+	for route := range p.reports {
+		last[route] = p.reported(route)
 	}
 	return last
 }
 
+// take takes the reports, by route, that are later than those of the same runs. A run is
+// there until it is over.
 func (p *Predecessor) take(reports map[string][]whittle.Counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for route, reports := range reports {
-		p.merge(route, reports)
-	}
-}
-
-// merge takes the reports that are later than those of the same runs. A run is there
-// until it is over. The caller holds mu.
-func (p *Predecessor) merge(route string, reports []whittle.Counts) {
-	had := slices.Clone(p.reports[route])
-	for _, c := range reports {
-		i := slices.IndexFunc(had, func(h whittle.Counts) bool { return h.Run == c.Run })
-		switch {
-		case i < 0:
-			had = append(had, c)
-		case c.Seq > had[i].Seq:
-			had[i] = c
+		had := slices.Clone(p.reports[route])
+		for _, c := range reports {
+			i := slices.IndexFunc(had, func(h whittle.Counts) bool { return h.Run == c.Run })
+			switch {
+			case i < 0:
+				had = append(had, c)
+			case c.Seq > had[i].Seq:
+				had[i] = c
+			}
 		}
+		p.reports[route] = had
 	}
-	p.reports[route] = had
-}
-
-// takeRoute takes the reports that came with an exchange, unless later ones were taken.
-func (p *Predecessor) takeRoute(route string, reports []whittle.Counts) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.merge(route, reports)
 }
 
 // The messages.
@@ -256,7 +249,7 @@ type successorCalls struct {
 
 // Observe compares an exchange of the predecessor's.
 func (c *successorCalls) Observe(in Observed, o *whittle.Observation) error {
-	c.from.takeRoute(in.Exchange.Route, in.Reports)
+	c.from.take(map[string][]whittle.Counts{in.Exchange.Route: in.Reports})
 	if in.Exchange.Conn > 0 {
 		in.Exchange.Conn += perProcess
 	}
@@ -278,40 +271,5 @@ func (c *successorCalls) Tell(in Batch, _ *struct{}) error {
 	c.from.keep(in.Permits, false)
 	c.relay.take(c.from, &in)
 	c.relay.deliver(in)
-	return nil
-}
-
-// predecessorCalls are what the successor calls in the predecessor.
-type predecessorCalls struct{ *replaced }
-
-// Release lets go of control and of the state.
-func (c *predecessorCalls) Release(_ struct{}, alive *map[string][]uint64) (err error) {
-	*alive, err = c.release()
-	return err
-}
-
-// Handed gives this process's place in a fleet.
-func (c *predecessorCalls) Handed(_ struct{}, b *[]byte) (err error) {
-	*b, err = c.handed()
-	return err
-}
-
-// Commit hands over.
-func (c *predecessorCalls) Commit(_ struct{}, b *Batch) (err error) {
-	*b, err = c.commit()
-	return err
-}
-
-// Order puts in force what the successor has decided.
-func (c *predecessorCalls) Order(o Orders, _ *struct{}) error {
-	for route, at := range o.Positions {
-		c.relay.Apply(route, at)
-	}
-	for route, share := range o.Watches {
-		c.relay.Watch(route, share)
-	}
-	if o.End {
-		c.hooks.End()
-	}
 	return nil
 }

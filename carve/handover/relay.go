@@ -80,25 +80,32 @@ func (r *Relay) Bind(c Control, g Gateway, record func(*whittle.Exchange) bool) 
 
 // Observe implements Control. It waits while control is being handed over.
 func (r *Relay) Observe(x *whittle.Exchange) whittle.Observation {
-	r.turn.RLock()
-	up := r.up
+	up, done := r.decider()
+	defer done()
 	if up == nil {
-		defer r.turn.RUnlock()
 		return r.control.Observe(x)
 	}
-	r.turn.RUnlock()
 	return up.observe(r.gateway.Counts(x.Route).Run, x, r.reports(x.Route))
+}
+
+// decider waits while control is being handed over, and gives who decides; nil: this
+// process's own controller does, until done is called.
+func (r *Relay) decider() (up *successor, done func()) {
+	r.turn.RLock()
+	if r.up == nil {
+		return nil, r.turn.RUnlock
+	}
+	defer r.turn.RUnlock()
+	return r.up, func() {}
 }
 
 // ObserveOf implements Control, likewise.
 func (r *Relay) ObserveOf(run uint64, x *whittle.Exchange) whittle.Observation {
-	r.turn.RLock()
-	up := r.up
+	up, done := r.decider()
+	defer done()
 	if up == nil {
-		defer r.turn.RUnlock()
 		return r.control.ObserveOf(run, x)
 	}
-	r.turn.RUnlock()
 	return up.observe(run, x, r.reports(x.Route))
 }
 
@@ -112,13 +119,11 @@ func (r *Relay) Ended(route string, last whittle.Counts) {
 
 // Recheck implements Control. It waits while control is being handed over.
 func (r *Relay) Recheck(again *whittle.Recheck) (after time.Duration, more bool) {
-	r.turn.RLock()
-	up := r.up
+	up, done := r.decider()
+	defer done()
 	if up == nil {
-		defer r.turn.RUnlock()
 		return r.control.Recheck(again)
 	}
-	r.turn.RUnlock()
 	return up.recheck(again)
 }
 
@@ -187,7 +192,7 @@ func (r *Relay) Counts(route string) whittle.Counts { return r.gateway.Counts(ro
 func (r *Relay) Others(route string) []whittle.Counts {
 	var all []whittle.Counts
 	for _, p := range r.all() {
-		all = append(all, p.reported(route)...)
+		all = append(all, p.reportsOf(route)...)
 	}
 	return all
 }

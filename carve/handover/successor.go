@@ -82,7 +82,7 @@ func (r *Relay) Replace(cmd *exec.Cmd, h Hooks) error {
 		status = cmd.Wait()
 	}()
 	s := rpc.NewServer()
-	if err := s.RegisterName(predecessorName, &predecessorCalls{p}); err != nil {
+	if err := s.RegisterName(predecessorName, p); err != nil {
 		return err // a defect of this package
 	}
 	go s.ServeConn(orders) // until the successor ends, or this process does
@@ -125,49 +125,68 @@ const (
 	aborted
 )
 
-// release lets go of control and of the state.
-func (p *replaced) release() (alive map[string][]uint64, err error) {
+// errTurn refuses a step that does not follow the one before.
+var errTurn = errors.New("out of turn")
+
+// Release is called by the successor: control and the state are let go of.
+func (p *replaced) Release(_ struct{}, alive *map[string][]uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != starting {
-		return nil, errors.New("out of turn")
+		return errTurn
 	}
 	r := p.relay
 	r.turn.Lock()
 	if err := p.hooks.Release(); err != nil {
 		r.turn.Unlock()
-		return nil, err
+		return err
 	}
 	p.state = released
-	alive = map[string][]uint64{}
+	*alive = map[string][]uint64{}
 	for _, route := range p.hooks.Routes {
-		alive[route] = []uint64{}
+		runs := []uint64{}
 		for _, c := range r.reports(route) {
-			alive[route] = append(alive[route], c.Run)
+			runs = append(runs, c.Run)
 		}
+		(*alive)[route] = runs
 	}
-	return alive, nil
+	return nil
 }
 
-// handed gives this process's place in a fleet, which it has left.
-func (p *replaced) handed() ([]byte, error) {
+// Handed is called by the successor for this process's place in a fleet, which it has left.
+func (p *replaced) Handed(_ struct{}, place *[]byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != released {
-		return nil, errors.New("out of turn")
+		return errTurn
 	}
-	if p.hooks.Handed == nil {
-		return nil, nil
+	if p.hooks.Handed != nil {
+		*place = p.hooks.Handed()
 	}
-	return p.hooks.Handed(), nil
+	return nil
 }
 
-// commit gives the successor what nobody has taken meanwhile. From then on it decides.
-func (p *replaced) commit() (Batch, error) {
+// Order is called by the successor, and puts in force what it has decided.
+func (p *replaced) Order(o Orders, _ *struct{}) error {
+	for route, at := range o.Positions {
+		p.relay.Apply(route, at)
+	}
+	for route, share := range o.Watches {
+		p.relay.Watch(route, share)
+	}
+	if o.End {
+		p.hooks.End()
+	}
+	return nil
+}
+
+// Commit is called by the successor, which gets what nobody has taken meanwhile. From then
+// on it decides.
+func (p *replaced) Commit(_ struct{}, b *Batch) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != released {
-		return Batch{}, errors.New("out of turn")
+		return errTurn
 	}
 	p.state = takenOver
 	r := p.relay
@@ -175,7 +194,7 @@ func (p *replaced) commit() (Batch, error) {
 	up := &successor{client: p.calls, log: p.hooks.Log, routes: p.hooks.Routes, stop: stop, onLost: p.hooks.Lost, keep: p.hooks.Keep}
 	permits := up.permits()
 	p.hooks.Leave()
-	b := r.box.take()
+	*b = r.box.take()
 	b.Permits = permits
 	b.Paces = map[string]pace{}
 	for _, route := range p.hooks.Routes {
@@ -187,7 +206,7 @@ func (p *replaced) commit() (Batch, error) {
 	r.turn.Unlock()
 	up.telling.Go(func() { r.tell(ctx, up) })
 	close(p.done)
-	return b, nil
+	return nil
 }
 
 // abort has this process go on, if nobody has taken over.
