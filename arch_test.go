@@ -30,6 +30,7 @@ var rooms = map[string]int{
 	"whittle/internal/http1/smuggling": 0,
 	"whittle/internal/httpfield":       0,
 	"whittle/internal/lifetime":        0,
+	"whittle/internal/conns":           0,
 
 	"whittle/internal/latency":      0,
 	"whittle/carve/account":         10,

@@ -12,6 +12,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/upstream"
+	"whittle/internal/conns"
 	"whittle/internal/httpfield"
 	"whittle/internal/notify"
 )
@@ -240,7 +241,7 @@ func (t *tunnel) copy(dst io.Writer, src io.Reader, count *atomic.Int64) {
 		if err == nil {
 			continue
 		}
-		if half, ok := dst.(interface{ CloseWrite() error }); !ok || err != io.EOF || half.CloseWrite() != nil {
+		if err != io.EOF || conns.CloseWrite(dst) != nil {
 			t.close()
 		}
 		return

@@ -4,15 +4,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"log"
 	"net"
-	"net/http"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"whittle/internal/conns"
 	"whittle/internal/http1"
 	"whittle/internal/lifetime"
 	"whittle/internal/notify"
@@ -109,11 +107,7 @@ func (c *fastConn) cut() {
 	if ctx := c.now.Load(); ctx != nil {
 		ctx.Cancel()
 	}
-	if tc, ok := c.net.(*tls.Conn); ok {
-		_ = tc.NetConn().Close() // close_notify could wait for the client
-		return
-	}
-	_ = c.net.Close()
+	conns.Cut(c.net)
 }
 
 // nextStep is what happens to a connection after a request.
@@ -159,7 +153,7 @@ func (c *fastConn) markIdle() bool {
 		c.state.CompareAndSwap(fastBusy, fastIdle)
 	}
 	// Either shutdown has seen it idle, or its flag is seen here.
-	return !c.l.closing.Load()
+	return !c.l.conns.Closing()
 }
 
 // handOver gives the connection to who speaks HTTP/2, or to net/http, with the bytes that
@@ -169,7 +163,7 @@ func (c *fastConn) handOver() {
 	under, s := c.net, c.l.s
 	isHTTP2, _ := c.beginsHTTP2()
 	if c.from < c.to {
-		under = &resumed{Conn: under, read: append([]byte(nil), c.in.bytes[c.from:c.to]...)}
+		under = conns.Resume(under, c.in.bytes[c.from:c.to])
 	}
 	c.release()
 	if isHTTP2 {
@@ -178,7 +172,7 @@ func (c *fastConn) handOver() {
 	}
 	g := newStrictConn(under, s.c.HeaderBytes, &s.malformed, &s.ending)
 	g.first, g.number, g.tls = !c.used, c.numbered.number, c.tls
-	c.l.odd.give(g)
+	c.l.odd.Give(g)
 }
 
 // beginsHTTP2 reports whether what was read is the beginning of HTTP/2 by prior knowledge,
@@ -195,37 +189,10 @@ func (c *fastConn) beginsHTTP2() (is, mayBe bool) {
 	return n == len(preface), true
 }
 
-// resumed is a connection of which something has been read.
-type resumed struct {
-	net.Conn
-	read []byte // and not yet returned by Read
-}
-
-func (c *resumed) Read(p []byte) (int, error) {
-	if len(c.read) == 0 {
-		return c.Conn.Read(p)
-	}
-	n := copy(p, c.read)
-	if c.read = c.read[n:]; len(c.read) == 0 {
-		c.read = nil
-	}
-	return n, nil
-}
-
-// CloseWrite lets net/http close one direction.
-func (c *resumed) CloseWrite() error { return closeWrite(c.Conn) }
-
-func closeWrite(c net.Conn) error {
-	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
-}
-
 // close closes the connection. Where something was sent that is not read, the client
 // is given time to read the response first: closing would reset the connection.
 func (c *fastConn) close() {
-	if (c.over.Load() || c.from < c.to) && closeWrite(c.net) == nil {
+	if (c.over.Load() || c.from < c.to) && conns.CloseWrite(c.net) == nil {
 		c.awaitGone(stopTime)
 		linger(c.net, patiently, &c.l.s.draining)
 	}
@@ -423,15 +390,5 @@ func (x *fastRequest) finish(whole bool) nextStep {
 
 // call calls the handler. False: it panicked, and the response is not whole.
 func (c *fastConn) call(handler func()) (whole bool) {
-	defer func() {
-		if whole {
-			return
-		}
-		p := recover()
-		if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
-			log.New(remarks{c.l.s.log}, "", 0).Printf("http: panic serving %v: %v\n%s", c.remote, p, debug.Stack())
-		}
-	}()
-	handler()
-	return true
+	return conns.Handle(handler, c.remote, c.l.s.logf)
 }

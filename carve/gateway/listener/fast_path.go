@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"net/http"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"whittle/internal/conns"
+	"whittle/internal/httpfield"
 )
 
 // fastPath serves the everyday HTTP/1.1 request without net/http's server: each
@@ -19,92 +19,50 @@ import (
 type fastPath struct {
 	s *Server
 	// odd is where net/http accepts what is handed to it.
-	odd *channel
+	odd *conns.Handed
 	// raw is the handler where it can serve requests in bytes; nil: it cannot.
 	raw     RawHandler
 	hangups *hangups
-	date    atomic.Pointer[date]
-	closing atomic.Bool
-	running sync.WaitGroup
-
-	mu    sync.Mutex // guards the following
-	conns map[*fastConn]struct{}
+	date    httpfield.Date
+	conns   conns.Set[*fastConn]
 }
 
-func newFastPath(s *Server, odd *channel) (*fastPath, error) {
+func newFastPath(s *Server, odd *conns.Handed) (*fastPath, error) {
 	h, err := newHangups()
 	if err != nil {
 		return nil, err
 	}
 	raw, _ := s.c.Handler.(RawHandler)
-	return &fastPath{s: s, odd: odd, raw: raw, hangups: h, conns: map[*fastConn]struct{}{}}, nil
+	return &fastPath{s: s, odd: odd, raw: raw, hangups: h}, nil
 }
 
 // start serves a connection on a goroutine of its own. A nil state: nothing is
 // encrypted.
 func (l *fastPath) start(c net.Conn, state *tls.ConnectionState) {
 	n := newFastConn(l, c, state)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closing.Load() {
+	if !l.conns.Go(n, n.serve) {
 		_ = c.Close() // nothing was sent
-		return
 	}
-	l.conns[n] = struct{}{}
-	l.running.Go(func() {
-		defer l.remove(n)
-		n.serve()
-	})
-}
-
-func (l *fastPath) remove(c *fastConn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.conns, c)
 }
 
 // shutdown closes idle connections, and waits until every request under way has its
 // response or ctx ends: then it cuts what is left.
 func (l *fastPath) shutdown(ctx context.Context) {
-	l.end(func(c *fastConn) bool { return c.state.CompareAndSwap(fastIdle, fastClosed) })
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		l.running.Wait()
-	}()
-	select {
-	case <-finished:
-	case <-ctx.Done():
-		l.end(func(c *fastConn) bool { c.state.Store(fastClosed); return true })
-		<-finished
-	}
+	l.conns.Close(func(c *fastConn) {
+		if c.state.CompareAndSwap(fastIdle, fastClosed) {
+			c.cut()
+		}
+	})
+	_ = l.conns.Wait(ctx, func(c *fastConn) { // it cuts rather than fail
+		c.state.Store(fastClosed)
+		c.cut()
+	})
 	l.hangups.close()
 }
 
-// end closes the connections that match.
-func (l *fastPath) end(is func(*fastConn) bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closing.Store(true)
-	for c := range l.conns {
-		if is(c) {
-			c.cut()
-		}
-	}
-}
-
-// date is the Date field of one second.
-type date struct {
-	second int64
-	line   []byte
-}
-
-// dateLine gives the Date field of the current second.
-func (l *fastPath) dateLine(now time.Time) []byte {
-	d, second := l.date.Load(), now.Unix()
-	if d == nil || d.second != second {
-		d = &date{second, []byte("Date: " + now.UTC().Format(http.TimeFormat) + "\r\n")}
-		l.date.Store(d)
-	}
-	return d.line
+// dateLine appends the Date field.
+func (l *fastPath) dateLine(b []byte) []byte {
+	b = append(b, "Date: "...)
+	b = append(b, l.date.At(time.Now())...)
+	return append(b, "\r\n"...)
 }

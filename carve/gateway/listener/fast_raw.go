@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"whittle/internal/http1"
 	"whittle/internal/lifetime"
@@ -74,7 +73,7 @@ func (r *Raw) Bytes() bool { return r.full == nil }
 // EndHead ends the head of a response; dated says that it has a Date.
 func (r *Raw) EndHead(b []byte, dated bool) []byte {
 	if !dated {
-		b = append(b, r.c.l.dateLine(time.Now())...)
+		b = r.c.l.dateLine(b)
 	}
 	if r.Head.Closes() {
 		b = append(b, "Connection: close\r\n"...)

@@ -83,10 +83,8 @@ func (w *fastWriter) WriteHeader(status int) {
 	w.statusLine(status, w.reason)
 	w.announced()
 	w.fields(false)
-	if w.header["Date"] == nil {
-		if _, ok := w.header["Date"]; !ok {
-			*w.out = append(*w.out, w.c.l.dateLine(time.Now())...)
-		}
+	if _, ok := w.header["Date"]; !ok {
+		*w.out = w.c.l.dateLine(*w.out)
 	}
 	switch {
 	case w.bodiless, w.length >= 0:

@@ -3,9 +3,12 @@ package listener
 import (
 	"math"
 	"net"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"whittle/internal/conns"
 )
 
 // TestLingeringEndsWithTheServer: a client that sends without end holds up no server that
@@ -68,5 +71,37 @@ func TestWhatHadItsTimeIsNotLingeredFor(t *testing.T) {
 	server.cuts.Store(true)
 	if err := g.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWhatIsUnsentShowsThrough: who gets a connection of which something has been read sees
+// how much of what was written the client has not taken, as with any other.
+func TestWhatIsUnsentShowsThrough(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	far, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	near, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	_ = near.SetWriteDeadline(time.Now().Add(time.Second))
+	for err == nil { // until the client's machine takes no more
+		_, err = near.Write(make([]byte, 1<<20))
+	}
+	c := &client{Conn: near}
+	through, ok := conns.Resume(c, []byte("x")).(interface{ Unsent() int })
+	if !ok {
+		t.Fatal("it does not say")
+	}
+	if got, want := through.Unsent(), c.Unsent(); got != want || runtime.GOOS == "linux" && got == 0 {
+		t.Errorf("%d bytes, not %d", got, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle/carve/gateway/quota"
+	"whittle/internal/conns"
 	"whittle/internal/proxyproto"
 	"whittle/internal/socket"
 )
@@ -202,4 +203,4 @@ func (c *client) Unsent() int {
 }
 
 // CloseWrite lets net/http and upgrades close one direction.
-func (c *client) CloseWrite() error { return closeWrite(c.Conn) }
+func (c *client) CloseWrite() error { return conns.CloseWrite(c.Conn) }

@@ -56,8 +56,9 @@ type Config struct {
 
 // Server serves clients' connections. It is safe for concurrent use.
 type Server struct {
-	c   Config
-	log *slog.Logger
+	c    Config
+	log  *slog.Logger
+	logf func(format string, args ...any) // as net/http's servers log
 	// open connections, times that accepting had to wait, and requests refused
 	// as not well framed.
 	open, waits, malformed atomic.Int64
@@ -79,10 +80,10 @@ type Server struct {
 
 // New makes a server; nothing listens until Serve.
 func New(c Config) *Server {
-	s := &Server{c: c, log: c.Log, slots: make(chan struct{}, c.Connections), replaced: make(chan struct{})}
+	s := &Server{c: c, log: c.Log, logf: log.New(remarks{c.Log}, "", 0).Printf, slots: make(chan struct{}, c.Connections), replaced: make(chan struct{})}
 	if !c.NetHTTP {
 		s.http2 = h2.New(h2.Config{
-			Handler: c.Handler, Logf: log.New(remarks{c.Log}, "", 0).Printf, HeaderBytes: c.HeaderBytes, Streams: c.Streams,
+			Handler: c.Handler, Logf: s.logf, HeaderBytes: c.HeaderBytes, Streams: c.Streams,
 			HeaderTimeout: c.HeaderTimeout, IdleTimeout: c.IdleTimeout, StallTimeout: c.StallTimeout,
 		})
 	}

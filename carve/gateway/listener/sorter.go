@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"whittle/internal/conns"
 )
 
 // sorter accepts connections, finishes TLS handshakes and gives each connection to
@@ -20,20 +22,20 @@ type sorter struct {
 	l        *bounded
 	conf     *tls.Config // nil: connections are not encrypted
 	fastPath *fastPath   // nil: net/http takes everything
-	http1    *channel
-	http2    *channel
+	http1    *conns.Handed
+	http2    *conns.Handed
 
 	accepting, beginning sync.WaitGroup
 	closed               atomic.Bool
 
-	ctx  context.Context //nolint:containedctx // ends with the accepting
-	stop context.CancelFunc
+	ctx    context.Context //nolint:containedctx // ends with the accepting
+	cancel context.CancelFunc
 }
 
 // newSorter makes a sorter, which accepts nothing until start.
 func newSorter(server *Server, l *bounded) *sorter {
-	ctx, stop := context.WithCancel(context.Background())
-	s := &sorter{server: server, l: l, ctx: ctx, stop: stop, http1: newChannel(ctx, l.Addr()), http2: newChannel(ctx, l.Addr())}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &sorter{server: server, l: l, ctx: ctx, cancel: cancel, http1: conns.NewHanded(l.Addr()), http2: conns.NewHanded(l.Addr())}
 	if l.TLS != nil {
 		s.conf = l.TLS.config()
 	}
@@ -106,7 +108,7 @@ func (s *sorter) sort(c *client) {
 	c.identify(&state)
 	if state.NegotiatedProtocol == "h2" {
 		if s.server.http2 == nil {
-			s.http2.give(tc)
+			s.http2.Give(tc)
 			return
 		}
 		s.server.http2.Start(tc, &state, &numbered{number: s.server.conns.Add(1), under: c, net: tc})
@@ -135,7 +137,7 @@ func (s *sorter) serve(c net.Conn, state *tls.ConnectionState) {
 	}
 	g := newStrictConn(c, s.server.c.HeaderBytes, &s.server.malformed, &s.server.ending)
 	g.tls = state
-	s.http1.give(g)
+	s.http1.Give(g)
 }
 
 // close ends accepting. Connections that were accepted go on.
@@ -145,43 +147,14 @@ func (s *sorter) close() {
 	s.accepting.Wait()
 }
 
+// stop has nothing more come to the servers.
+func (s *sorter) stop() {
+	s.cancel()
+	_, _ = s.http1.Close(), s.http2.Close() // neither fails
+}
+
 // end ends what has not come as far as a request.
 func (s *sorter) end() {
 	s.stop()
 	s.beginning.Wait()
 }
-
-// channel is a listener whose connections are handed to it.
-type channel struct {
-	ctx   context.Context //nolint:containedctx // a listener's life, as Accept has no context
-	addr  net.Addr
-	conns chan net.Conn
-}
-
-func newChannel(ctx context.Context, addr net.Addr) *channel {
-	return &channel{ctx: ctx, addr: addr, conns: make(chan net.Conn)}
-}
-
-func (l *channel) give(c net.Conn) {
-	select {
-	case l.conns <- c:
-	case <-l.ctx.Done():
-		_ = c.Close() // the gateway is ending
-	}
-}
-
-// Accept implements net.Listener.
-func (l *channel) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.ctx.Done():
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener; the sorter closes what is behind it.
-func (l *channel) Close() error { return nil }
-
-// Addr implements net.Listener.
-func (l *channel) Addr() net.Addr { return l.addr }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"whittle/internal/conns"
 	"whittle/internal/http1"
 	"whittle/internal/httpfield"
 )
@@ -280,7 +281,7 @@ func accepted(c net.Conn) *client {
 			return at
 		case *Conn:
 			c = at.Conn
-		case *resumed:
+		case *conns.Resumed:
 			c = at.Conn
 		case *tls.Conn:
 			c = at.NetConn()
@@ -317,7 +318,7 @@ func (s *Server) connContext(ctx context.Context, c net.Conn) context.Context {
 }
 
 // CloseWrite lets net/http and upgrades close one direction.
-func (g *Conn) CloseWrite() error { return closeWrite(g.Conn) }
+func (g *Conn) CloseWrite() error { return conns.CloseWrite(g.Conn) }
 
 // check gives how many bytes of p are to be handed on, once an empty line before
 // a head has been taken out of p. If it is not ok, these come before what is

@@ -6,12 +6,12 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"whittle/internal/conns"
 	"whittle/internal/socket"
 )
 
@@ -31,7 +31,7 @@ const (
 type conn struct {
 	s        *Server
 	rwc      net.Conn
-	fallback *fallbackListener
+	fallback *conns.Handed
 	peer     string
 	state    atomic.Int32
 
@@ -49,7 +49,7 @@ type conn struct {
 	writeBy time.Time
 }
 
-func newConn(s *Server, rwc net.Conn, other *fallbackListener) *conn {
+func newConn(s *Server, rwc net.Conn, other *conns.Handed) *conn {
 	c := &conn{s: s, rwc: rwc, fallback: other, peer: rwc.RemoteAddr().String()}
 	c.body.c, c.response.c = c, c
 	if sc, ok := rwc.(syscall.Conn); ok {
@@ -106,7 +106,10 @@ func (c *conn) serve() {
 			_ = c.rwc.Close() // nothing is outstanding on it
 			return
 		case fallBack:
-			c.fallback.handOver(c.rwc, c.unread())
+			// The deadlines of the fast path must not apply to net/http. Where this fails, so
+			// does what net/http does next.
+			_ = c.rwc.SetDeadline(time.Time{})
+			c.fallback.Give(newStrictConn(conns.Resume(c.rwc, c.unread())))
 			return
 		}
 	}
@@ -123,7 +126,7 @@ func (c *conn) unread() []byte {
 // markIdle marks the connection as idle, unless more of it has been read
 // already. It returns false when the server is closing.
 func (c *conn) markIdle() bool {
-	if c.s.closing.Load() {
+	if c.s.conns.Closing() {
 		return false
 	}
 	if c.from < c.to {
@@ -131,7 +134,7 @@ func (c *conn) markIdle() bool {
 	}
 	c.state.CompareAndSwap(busy, idle)
 	// Either Shutdown has seen it idle, or its flag is seen here.
-	return !c.s.closing.Load()
+	return !c.s.conns.Closing()
 }
 
 // readHead waits for a request's head and reads it.
@@ -255,7 +258,7 @@ func (c *conn) serveRequest() nextStep {
 		return closeConn
 	}
 	whole := c.body.discard()
-	if !c.response.finish(whole && !c.s.closing.Load()) {
+	if !c.response.finish(whole && !c.s.conns.Closing()) {
 		c.linger()
 		return closeConn
 	}
@@ -265,22 +268,11 @@ func (c *conn) serveRequest() nextStep {
 // callHandler calls the handler. It returns false when the handler panicked:
 // then there is no response.
 func (c *conn) callHandler(r *http.Request) (ok bool) {
-	defer func() {
-		if ok {
-			return
-		}
-		err := recover()
-		if e, is := err.(error); is && errors.Is(e, http.ErrAbortHandler) {
-			return
-		}
-		say := log.Printf
-		if c.s.http.ErrorLog != nil {
-			say = c.s.http.ErrorLog.Printf
-		}
-		say("fastpath: panic serving %s: %v\n%s", c.peer, err, debug.Stack())
-	}()
-	c.s.http.Handler.ServeHTTP(&c.response, r)
-	return true
+	say := log.Printf
+	if c.s.http.ErrorLog != nil {
+		say = c.s.http.ErrorLog.Printf
+	}
+	return conns.Handle(func() { c.s.http.Handler.ServeHTTP(&c.response, r) }, c.peer, say)
 }
 
 // A client is given time to read the last response for as long as it sends, up to a
@@ -295,9 +287,7 @@ func (c *conn) linger() {
 	if c.response.failed != nil {
 		return
 	}
-	if half, ok := c.rwc.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // then the reading ends at once
-	}
+	_ = conns.CloseWrite(c.rwc) // where that fails, the reading ends at once
 	readOff(c.rwc, c.attach())
 }
 

@@ -71,7 +71,7 @@ func (w *response) WriteWhole(status int, fields, body []byte) {
 	w.status, w.size, w.length, w.sent, w.sentAt = status, len(body), len(body), true, time.Now()
 	w.whole = takePiece()
 	b := w.appendStart(*w.whole)
-	if !w.c.body.discard() || w.c.s.closing.Load() {
+	if !w.c.body.discard() || w.c.s.conns.Closing() {
 		w.header["Connection"] = closing
 		b, _ = http1.AppendField(b, "Connection", closing[0])
 	}
@@ -90,7 +90,7 @@ func (w *response) appendStart(b []byte) []byte {
 		b = http1.AppendContentLength(b, int64(w.length))
 	}
 	if w.header["Date"] == nil {
-		b, _ = http1.AppendField(b, "Date", w.c.s.dateOf(w.sentAt))
+		b, _ = http1.AppendField(b, "Date", w.c.s.date.At(w.sentAt))
 	}
 	return b
 }
@@ -149,7 +149,7 @@ func (w *response) Write(b []byte) (int, error) {
 // lastResponse reports whether the connection closes after this response, as
 // far as is known before the handler has returned.
 func (c *conn) lastResponse() bool {
-	return c.s.closing.Load() || c.body.remaining > c.to-c.from
+	return c.s.conns.Closing() || c.body.remaining > c.to-c.from
 }
 
 // finish sends what is buffered. It returns false when the connection has to be
@@ -251,20 +251,4 @@ func noControl(r rune) rune {
 
 func hasBody(status int) bool {
 	return status != http.StatusNoContent && status != http.StatusNotModified
-}
-
-// date is the Date field for a second.
-type date struct {
-	second int64
-	text   string
-}
-
-// dateOf returns the Date field's value.
-func (s *Server) dateOf(t time.Time) string {
-	if d := s.date.Load(); d != nil && d.second == t.Unix() {
-		return d.text
-	}
-	d := &date{t.Unix(), t.UTC().Format(http.TimeFormat)}
-	s.date.Store(d)
-	return d.text
 }

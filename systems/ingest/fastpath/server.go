@@ -19,8 +19,10 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"whittle/internal/conns"
+	"whittle/internal/httpfield"
 )
 
 // Server serves a listener. It differs from net/http's server in four ways. The
@@ -34,13 +36,10 @@ type Server struct {
 	// template holds what all requests have in common.
 	template *http.Request
 	cancel   context.CancelFunc
-	date     atomic.Pointer[date]
-
-	closing atomic.Bool // set under mu
-	running sync.WaitGroup
+	date     httpfield.Date
+	conns    conns.Set[*conn]
 
 	mu        sync.Mutex // guards the following
-	conns     map[*conn]struct{}
 	listeners map[net.Listener]struct{}
 }
 
@@ -56,7 +55,7 @@ func New(s *http.Server) *Server {
 	like := &http.Request{Method: http.MethodPost, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	return &Server{
 		http: s, template: like.WithContext(ctx), cancel: cancel,
-		conns: map[*conn]struct{}{}, listeners: map[net.Listener]struct{}{},
+		listeners: map[net.Listener]struct{}{},
 	}
 }
 
@@ -66,13 +65,13 @@ func New(s *http.Server) *Server {
 func (s *Server) Serve(l net.Listener) error {
 	defer l.Close()
 	s.mu.Lock()
-	if s.closing.Load() {
+	if s.conns.Closing() {
 		s.mu.Unlock()
 		return http.ErrServerClosed
 	}
 	s.listeners[l] = struct{}{}
 	s.mu.Unlock()
-	h := newFallbackListener(l.Addr())
+	h := conns.NewHanded(l.Addr())
 	var others sync.WaitGroup
 	others.Go(func() { _ = s.http.Serve(h) }) // it ends when h does
 	err := s.accept(l, h)
@@ -81,7 +80,7 @@ func (s *Server) Serve(l net.Listener) error {
 	s.mu.Lock()
 	delete(s.listeners, l)
 	s.mu.Unlock()
-	if s.closing.Load() {
+	if s.conns.Closing() {
 		return http.ErrServerClosed
 	}
 	return err
@@ -93,13 +92,13 @@ const (
 	acceptLast  = time.Second
 )
 
-func (s *Server) accept(l net.Listener, h *fallbackListener) error {
+func (s *Server) accept(l net.Listener, h *conns.Handed) error {
 	wait := acceptFirst
 	for {
 		rwc, err := l.Accept()
 		if err != nil {
 			passing, ok := errors.AsType[net.Error](err)
-			if !ok || !passing.Temporary() || s.closing.Load() { //nolint:staticcheck // as net/http: there is no other word for it
+			if !ok || !passing.Temporary() || s.conns.Closing() { //nolint:staticcheck // as net/http: there is no other word for it
 				return err
 			}
 			time.Sleep(wait)
@@ -107,30 +106,10 @@ func (s *Server) accept(l net.Listener, h *fallbackListener) error {
 			continue
 		}
 		wait = acceptFirst
-		s.startConn(rwc, h)
+		if c := newConn(s, rwc, h); !s.conns.Go(c, c.serve) {
+			_ = rwc.Close() // nothing was sent
+		}
 	}
-}
-
-// startConn serves a connection in a goroutine of its own.
-func (s *Server) startConn(rwc net.Conn, h *fallbackListener) {
-	c := newConn(s, rwc, h)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing.Load() {
-		_ = rwc.Close() // nothing was sent
-		return
-	}
-	s.conns[c] = struct{}{}
-	s.running.Go(func() {
-		defer s.removeConn(c)
-		c.serve()
-	})
-}
-
-func (s *Server) removeConn(c *conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.conns, c)
 }
 
 // Shutdown stops accepting, closes idle connections, and returns when every
@@ -138,17 +117,10 @@ func (s *Server) removeConn(c *conn) {
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.closeConns(func(c *conn) bool { return c.state.CompareAndSwap(idle, closed) })
 	err := s.http.Shutdown(ctx)
-	finished := make(chan struct{})
-	go func() {
-		s.running.Wait()
-		close(finished)
-	}()
-	select {
-	case <-finished:
-		return err
-	case <-ctx.Done():
-		return errors.Join(err, ctx.Err())
+	if late := s.conns.Wait(ctx, nil); late != nil {
+		return errors.Join(err, late)
 	}
+	return err
 }
 
 // Close closes all connections at once.
@@ -160,15 +132,14 @@ func (s *Server) Close() error {
 
 // closeConns stops accepting and closes the connections that match.
 func (s *Server) closeConns(is func(*conn) bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closing.Store(true)
-	for l := range s.listeners {
-		_ = l.Close() // Serve closes it too, and reports
-	}
-	for c := range s.conns {
+	s.conns.Close(func(c *conn) {
 		if is(c) {
 			_ = c.rwc.Close() // nothing is outstanding on it
 		}
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for l := range s.listeners {
+		_ = l.Close() // Serve closes it too, and reports
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 
+	"whittle/internal/conns"
 	"whittle/internal/http1"
 )
 
@@ -149,10 +150,7 @@ func (g *strictConn) keep(b []byte) {
 // more to send. It then waits for a moment without reading, in which no more than the
 // sockets' buffers hold gets through, and closes.
 func (g *strictConn) CloseWrite() error {
-	err := errors.ErrUnsupported
-	if half, ok := g.Conn.(interface{ CloseWrite() error }); ok {
-		err = half.CloseWrite()
-	}
+	err := conns.CloseWrite(g.Conn)
 	readOff(g.Conn, make([]byte, 32<<10))
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/http2/hpack"
 
+	"whittle/internal/conns"
 	"whittle/internal/lifetime"
 )
 
@@ -290,13 +291,7 @@ func (c *conn) rouse(at time.Time) {
 }
 
 // cut closes the connection under whoever uses it; any goroutine may call it.
-func (c *conn) cut() {
-	if tc, ok := c.net.(*tls.Conn); ok {
-		_ = tc.NetConn().Close() // close_notify could wait for the client
-		return
-	}
-	_ = c.net.Close()
-}
+func (c *conn) cut() { conns.Cut(c.net) }
 
 // finish ends the connection, and waits for what runs for it.
 func (c *conn) finish(err error) {

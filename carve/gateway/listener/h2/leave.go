@@ -3,9 +3,10 @@ package h2
 import (
 	"crypto/tls"
 	"errors"
-	"net"
 	"os"
 	"time"
+
+	"whittle/internal/conns"
 )
 
 // departure is how far a connection has come in ending.
@@ -88,24 +89,22 @@ func (c *conn) announce(last uint32, code errCode) {
 // linger lets the client read what was written last: until it closes, or has taken all of
 // it and is silent.
 func (c *conn) linger() {
-	if half, ok := c.net.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
+	if conns.CloseWrite(c.net) != nil {
 		return
 	}
 	under := c.net
 	if tc, ok := c.net.(*tls.Conn); ok { // the client's answer to close_notify may never come
 		under = tc.NetConn()
-		if half, ok := under.(interface{ CloseWrite() error }); ok {
-			_ = half.CloseWrite() // what follows ends either way
-		}
+		_ = conns.CloseWrite(under) // what follows ends either way
 	}
 	var dropped [512]byte
-	takes, before := time.Now(), unsent(under)
+	takes, before := time.Now(), conns.Unsent(under)
 	for left := lingerBytes; left > 0 && time.Since(takes) < c.s.c.StallTimeout; {
 		if c.net.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 			return
 		}
 		n, err := c.net.Read(dropped[:])
-		now := unsent(under)
+		now := conns.Unsent(under)
 		if n == 0 && (now == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {
 			return
 		}
@@ -113,13 +112,4 @@ func (c *conn) linger() {
 			takes, before = time.Now(), now
 		}
 	}
-}
-
-// unsent is how much was written that the client's machine has not taken; 0 also where
-// that is not known.
-func unsent(under net.Conn) int {
-	if c, ok := under.(interface{ Unsent() int }); ok {
-		return c.Unsent()
-	}
-	return 0
 }

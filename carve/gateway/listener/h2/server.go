@@ -17,8 +17,10 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"whittle"
+	"whittle/internal/conns"
+	"whittle/internal/httpfield"
 	"whittle/internal/lifetime"
 )
 
@@ -52,7 +54,7 @@ func (c *Config) headerList() int {
 // Server serves connections. It is safe for concurrent use.
 type Server struct {
 	c    Config
-	date atomic.Pointer[date]
+	date httpfield.Date
 
 	// jobs are handed to workers that wait for one.
 	jobs  chan job
@@ -62,17 +64,13 @@ type Server struct {
 	last    atomic.Pointer[chan struct{}]
 	live    atomic.Int64 // connections
 	workers sync.WaitGroup
-	extra   atomic.Int64   // bytes of window, of all connections
-	open    sync.WaitGroup // connections
-
-	mu      sync.Mutex // guards the following
-	closing bool
-	conns   map[*conn]struct{}
+	extra   atomic.Int64 // bytes of window, of all connections
+	conns   conns.Set[*conn]
 }
 
 // New makes a server that has no connection yet.
 func New(c Config) *Server {
-	s := &Server{c: c, jobs: make(chan job), conns: map[*conn]struct{}{}}
+	s := &Server{c: c, jobs: make(chan job)}
 	last := make(chan struct{})
 	s.last.Store(&last)
 	return s
@@ -82,24 +80,18 @@ func New(c Config) *Server {
 // state: nothing is encrypted. The values are those of the requests' contexts.
 func (s *Server) Start(c net.Conn, state *tls.ConnectionState, values lifetime.Values) {
 	n := newConn(s, c, state, values)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		_ = c.Close() // nothing was sent
-		return
-	}
-	s.conns[n] = struct{}{}
 	s.live.Add(1)
-	s.open.Go(func() {
-		defer s.remove(n)
+	if !s.conns.Go(n, func() {
+		defer s.ended()
 		n.serve()
-	})
+	}) {
+		s.ended()
+		_ = c.Close() // nothing was sent
+	}
 }
 
-func (s *Server) remove(c *conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.conns, c)
+// ended counts a connection that has ended, and lets the workers go with the last one.
+func (s *Server) ended() {
 	if s.live.Add(-1) == 0 {
 		next := make(chan struct{})
 		close(*s.last.Swap(&next))
@@ -120,35 +112,14 @@ func (s *Server) acquireExtra(n int) bool {
 
 // Leave has all clients go: each connection ends after the requests that are under way or
 // come before its client knows.
-func (s *Server) Leave() { s.each((*conn).leave) }
+func (s *Server) Leave() { s.conns.Each((*conn).leave) }
 
 // Shutdown has all clients go, and waits until they have or ctx ends: then it cuts what
 // is left.
 func (s *Server) Shutdown(ctx context.Context) {
-	s.mu.Lock()
-	s.closing = true
-	s.mu.Unlock()
-	s.Leave()
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		s.open.Wait()
-	}()
-	select {
-	case <-finished:
-	case <-ctx.Done():
-		s.each((*conn).cut)
-		<-finished
-	}
+	s.conns.Close((*conn).leave)
+	_ = s.conns.Wait(ctx, (*conn).cut) // it cuts rather than fail
 	s.workers.Wait()
-}
-
-func (s *Server) each(do func(*conn)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.conns {
-		do(c)
-	}
 }
 
 // job is work for a worker: a request, or the writing of what a connection has to send.
@@ -198,20 +169,4 @@ func (s *Server) next() (j job, more bool) {
 	case <-last:
 		return j, false
 	}
-}
-
-// date is the Date field of one second.
-type date struct {
-	second int64
-	text   string
-}
-
-func (s *Server) now() string {
-	now := time.Now()
-	d, second := s.date.Load(), now.Unix()
-	if d == nil || d.second != second {
-		d = &date{second, now.UTC().Format(http.TimeFormat)}
-		s.date.Store(d)
-	}
-	return d.text
 }

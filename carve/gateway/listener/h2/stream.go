@@ -6,12 +6,12 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
 
+	"whittle/internal/conns"
 	"whittle/internal/lifetime"
 )
 
@@ -83,17 +83,7 @@ func (st *stream) handle() (whole bool) {
 		_, _ = st.w.Write([]byte(http.StatusText(st.refused) + "\n")) // held
 		return true
 	}
-	defer func() {
-		if whole {
-			return
-		}
-		p := recover()
-		if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
-			st.c.s.c.Logf("http: panic serving %v: %v\n%s", st.c.remote, p, debug.Stack())
-		}
-	}()
-	st.c.s.c.Handler.ServeHTTP(&st.w, st.r)
-	return true
+	return conns.Handle(func() { st.c.s.c.Handler.ServeHTTP(&st.w, st.r) }, st.c.remote, st.c.s.c.Logf)
 }
 
 // end ends the stream after its handler. The caller holds mu.

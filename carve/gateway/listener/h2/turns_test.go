@@ -37,17 +37,17 @@ func endless(uploaded chan<- int64) http.Handler {
 func (s *Server) only(t *testing.T, holds func(*conn) bool) *conn {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); runtime.Gosched() {
-		s.mu.Lock()
-		for c := range s.conns {
+		var found *conn
+		s.conns.Each(func(c *conn) {
 			c.mu.Lock()
-			found := holds(c)
-			c.mu.Unlock()
-			if found {
-				s.mu.Unlock()
-				return c
+			defer c.mu.Unlock()
+			if holds(c) {
+				found = c
 			}
+		})
+		if found != nil {
+			return found
 		}
-		s.mu.Unlock()
 	}
 	t.Fatal("it does not come to that")
 	return nil

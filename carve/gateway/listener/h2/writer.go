@@ -117,7 +117,7 @@ func (w *writer) WriteHeader(status int) {
 	_, w.typed = w.header["Content-Type"]
 	w.typed = w.typed || len(w.header["Content-Encoding"]) > 0
 	if _, ok := w.header["Date"]; !ok {
-		w.add("date", w.st.c.s.now())
+		w.add("date", w.st.c.s.date.At(time.Now()))
 	}
 }
 
