@@ -37,7 +37,7 @@ type File struct {
 	// State is the path of the state file. Default: whittle.db next to the
 	// config.
 	State     string
-	Limits    Limits
+	Limits    whittle.Limits
 	Drain     Drain
 	Clients   Clients
 	Forwarded Forwarded
@@ -63,37 +63,6 @@ type File struct {
 
 	where   map[string]position
 	sources sources
-}
-
-// Limits bound what one client can make the gateway hold. Its fields are those
-// of gateway.Limits, into which it converts.
-type Limits struct {
-	// Connections open at once. Default 16,384.
-	Connections int
-	// HeaderBytes bounds a request's line and header. Default 64 KiB.
-	HeaderBytes int
-	// BodyBytes bounds a request's body. Default −1: no bound.
-	BodyBytes int64
-	// CopyBytes bounds what the copies of all routes hold together. Default
-	// 96 MiB.
-	CopyBytes int64
-	// BufferBytes bounds what is read of one response while its client is slow to take
-	// it, and the body of a request that is read before an upstream is turned to;
-	// BuffersBytes, what is held so of all (−1: nothing). Default 256 KiB and 64 MiB.
-	BufferBytes, BuffersBytes int64
-	// Streams of one HTTP/2 connection at once. Default 250.
-	Streams int
-	// HeaderTimeout is how long a header may take. Default 10 s.
-	HeaderTimeout time.Duration
-	// IdleTimeout is how long a connection may wait for its next request.
-	// Default 2 min.
-	IdleTimeout time.Duration
-	// StallTimeout is how long a body under way may stand still. Default 1 min.
-	StallTimeout time.Duration
-	// UpgradeIdle is how long an upgraded connection may be silent. Default 1 h.
-	UpgradeIdle time.Duration
-	// Grace is how long requests may take to finish at the end. Default 30 s.
-	Grace time.Duration
 }
 
 // Clients are the bounds on each client; 0: none.

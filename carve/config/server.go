@@ -41,12 +41,7 @@ func (r *reader) server(o *object, f *File, files folder) {
 	if o.file("state", &f.State, files) && strings.HasSuffix(f.State, ":memory:") {
 		r.failField("state", "%s would be a file of that name, and state is kept in one, over restarts: write one such as whittle.db", quote(f.State))
 	}
-	f.Limits = Limits{
-		Connections: 16_384, HeaderBytes: 64 << 10, BodyBytes: -1, CopyBytes: 96 * mib,
-		BufferBytes: 256 * kib, BuffersBytes: 64 * mib, Streams: 250,
-		HeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, StallTimeout: time.Minute,
-		UpgradeIdle: time.Hour, Grace: 30 * time.Second,
-	}
+	f.Limits = whittle.Limits{}.WithDefaults()
 	if l, ok := o.child("limits", "connections:, header:, body: and so on"); ok {
 		r.limits(l, &f.Limits)
 	}
@@ -164,7 +159,7 @@ func (r *reader) secret(o *object, name string, into *string, files folder) (giv
 	return true
 }
 
-func (r *reader) limits(o *object, l *Limits) {
+func (r *reader) limits(o *object, l *whittle.Limits) {
 	o.count("connections", &l.Connections, 1, maxNum)
 	header := int64(l.HeaderBytes)
 	o.size("header", &header, kib, 16*mib)

@@ -65,7 +65,7 @@ func TestSlowClientsHoldNoConnection(t *testing.T) {
 				t.Parallel() // they wait
 				m := upstreamAt(hanging(t, false, says).URL)
 				m.MaxConns, m.WaitTimeout = 1, time.Minute
-				o := Options{Monolith: m, NetHTTP: netHTTP, Limits: Limits{StallTimeout: time.Hour, Grace: time.Second, BufferBytes: 2 * size}}
+				o := Options{Monolith: m, NetHTTP: netHTTP, Limits: whittle.Limits{StallTimeout: time.Hour, Grace: time.Second, BufferBytes: 2 * size}}
 				if tt.mirrored {
 					spec := everything()
 					spec.Match.Pattern = "/{rest...}"
@@ -203,7 +203,7 @@ func TestAnyBufferGivesTheSameBytes(t *testing.T) {
 	t.Cleanup(m.Close)
 	var all sync.WaitGroup
 	for i := range 60 {
-		limits := Limits{
+		limits := whittle.Limits{
 			BufferBytes:  []int64{1_000, 5_000, 70_000, 2 << 20}[i%4],
 			BuffersBytes: []int64{-1, 9_000, 80_000, 300_000, 4 << 20}[i%5],
 		}

@@ -31,7 +31,7 @@ type Options struct {
 	Monolith whittle.Upstream
 	// Routes in any order: the most specific match wins.
 	Routes []whittle.Route
-	Limits Limits
+	Limits whittle.Limits
 	// Clients are bounds on each client; the zero value is none. Limit changes them.
 	Clients Clients
 	// Trusted lists the networks of proxies whose Forwarded and X-Forwarded-*
@@ -130,21 +130,15 @@ type Gateway struct {
 
 // New makes a gateway; nothing listens until Serve.
 func New(o Options) (*Gateway, error) {
-	o.Limits = o.Limits.withDefaults()
+	o.Limits = o.Limits.WithDefaults()
 	o.UpgradeGrace = cmp.Or(o.UpgradeGrace, o.Limits.Grace)
 	g := &Gateway{opts: o, log: o.Log, door: inbound.Door{Trusted: o.Trusted, RequestID: strings.ToLower(o.RequestID.Header), Mark: newLoopMark(), KeepUnderscores: o.KeepUnderscores}}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
-	g.forwarder.BodyBytes, g.forwarder.Stall, g.forwarder.UpgradeIdle = o.Limits.BodyBytes, o.Limits.StallTimeout, o.Limits.UpgradeIdle
-	g.forwarder.Buffer = o.Limits.BufferBytes
+	g.forwarder.Limits = o.Limits
 	g.forwarder.Buffers = bodycopy.Budget{Limit: max(o.Limits.BuffersBytes, 0), Used: &g.buffered}
-	g.clients = listener.New(listener.Config{
-		Handler: g, Log: g.log, NetHTTP: o.NetHTTP,
-		Connections: o.Limits.Connections, HeaderBytes: o.Limits.HeaderBytes, Streams: o.Limits.Streams,
-		HeaderTimeout: o.Limits.HeaderTimeout, IdleTimeout: o.Limits.IdleTimeout, StallTimeout: o.Limits.StallTimeout,
-		Grace: o.Limits.Grace, Exempt: o.Trusted,
-	})
+	g.clients = listener.New(listener.Config{Handler: g, Log: g.log, NetHTTP: o.NetHTTP, Limits: o.Limits, Exempt: o.Trusted})
 	g.Limit(o.Clients)
 	g.copies = bodycopy.Budget{Limit: o.Limits.CopyBytes, Used: &g.copiesHeld}
 	g.records.budget = bodycopy.Budget{Limit: recordMemory, Used: &g.records.held, Whole: &g.copies}

@@ -194,7 +194,7 @@ func TestTheLastResponseOfAConnectionMayHaveHints(t *testing.T) {
 	for name, netHTTP := range map[string]bool{"fast path": false, "net/http": true} {
 		t.Run(name, func(t *testing.T) {
 			ls, urls := facing(t, 1)
-			g := behind(t, ls[0], Options{Monolith: upstreamAt(server.URL), NetHTTP: netHTTP, Limits: Limits{Grace: time.Minute}})
+			g := behind(t, ls[0], Options{Monolith: upstreamAt(server.URL), NetHTTP: netHTTP, Limits: whittle.Limits{Grace: time.Minute}})
 			c, err := net.Dial("tcp", strings.TrimPrefix(urls[0], "http://"))
 			if err != nil {
 				t.Fatal(err)

@@ -301,7 +301,7 @@ func TestNoWindowHoldsNoUpstream(t *testing.T) {
 			monolith.MaxConns = 1
 			ls, urls := facing(t, 1)
 			g := behind(t, ls[0], Options{
-				Monolith: monolith, Routes: []whittle.Route{spec}, Limits: Limits{StallTimeout: tt.stall, Grace: time.Second},
+				Monolith: monolith, Routes: []whittle.Route{spec}, Limits: whittle.Limits{StallTimeout: tt.stall, Grace: time.Second},
 			})
 			g.Apply("/work", whittle.Position{Generation: 1, Share: tt.share, Phase: whittle.PhaseShift})
 			h := h2To(t, urls[0], 0)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"whittle"
 )
 
 // TestLeaving: how many requests clients may have at once at a gateway that accepts no more is
@@ -30,7 +32,7 @@ func TestLeaving(t *testing.T) {
 	for name, streams := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			ls, urls := facing(t, 1)
-			g := behind(t, ls[0], Options{Monolith: upstreamAt(server.URL), Limits: Limits{Grace: time.Minute}})
+			g := behind(t, ls[0], Options{Monolith: upstreamAt(server.URL), Limits: whittle.Limits{Grace: time.Minute}})
 			var open []net.Conn
 			for range 2 {
 				c, err := net.Dial("tcp", strings.TrimPrefix(urls[0], "http://"))

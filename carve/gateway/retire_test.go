@@ -29,7 +29,7 @@ func TestARemovedRouteReturnsItsMemory(t *testing.T) {
 	at := upstreamAt(candidate.URL)
 	at.Timeout = time.Hour
 	spec.Candidate = &at
-	o := Options{Monolith: upstreamAt(m.URL), Routes: []whittle.Route{spec}, Limits: Limits{Grace: 50 * time.Millisecond}}
+	o := Options{Monolith: upstreamAt(m.URL), Routes: []whittle.Route{spec}, Limits: whittle.Limits{Grace: 50 * time.Millisecond}}
 	g, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestAReloadWaitsForNobody(t *testing.T) {
 	at := upstreamAt(candidate.URL)
 	at.Timeout = time.Hour
 	spec.Candidate = &at
-	g, err := New(Options{Monolith: upstreamAt(m.URL), Routes: []whittle.Route{spec}, Limits: Limits{Grace: time.Hour}})
+	g, err := New(Options{Monolith: upstreamAt(m.URL), Routes: []whittle.Route{spec}, Limits: whittle.Limits{Grace: time.Hour}})
 	if err != nil {
 		t.Fatal(err)
 	}

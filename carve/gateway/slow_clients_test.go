@@ -65,7 +65,7 @@ func TestSlowClientsHoldUpNobody(t *testing.T) {
 			spec := everything()
 			spec.Match.Pattern = "/{rest...}"
 			spec.Candidate = &whittle.Upstream{URL: nobody}
-			o := Options{Monolith: m, Limits: Limits{StallTimeout: time.Hour, Grace: time.Second}}
+			o := Options{Monolith: m, Limits: whittle.Limits{StallTimeout: time.Hour, Grace: time.Second}}
 			if tt.mirrored {
 				o.Routes = []whittle.Route{spec}
 			}

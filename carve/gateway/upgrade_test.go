@@ -60,7 +60,7 @@ func TestUpgradedConnectionsHaveTheirOwnTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ls, _ := facing(t, 1)
-			g, err := New(Options{Monolith: upstreamAt(server.URL), Limits: Limits{Grace: time.Hour}, UpgradeGrace: time.Millisecond})
+			g, err := New(Options{Monolith: upstreamAt(server.URL), Limits: whittle.Limits{Grace: time.Hour}, UpgradeGrace: time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}

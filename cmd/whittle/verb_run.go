@@ -222,7 +222,7 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, m
 	if err != nil {
 		return nil, err
 	}
-	limits := gateway.Limits(f.Limits)
+	limits := f.Limits
 	limits.Connections = fitConnections(f, log)
 	d.connections = limits.Connections
 	d.gateway, err = gateway.New(gateway.Options{

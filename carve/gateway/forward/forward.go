@@ -28,19 +28,9 @@ var errClientGone = errors.New("the client takes no more of the response")
 
 // Forwarder passes requests on. It is safe for concurrent use.
 type Forwarder struct {
-	// BodyBytes bounds a request's body; above it the response is 413. Negative:
-	// no bound.
-	BodyBytes int64
-	// Stall is how long a client may send nothing of a body, or take nothing of a
-	// response, that is waited for.
-	Stall time.Duration
-	// UpgradeIdle is how long an upgraded connection may be silent in both
-	// directions.
-	UpgradeIdle time.Duration
-	// Buffer bounds what is read of one response while its client is waited for, and
-	// the body of a request that is read before the upstream is turned to, in bytes.
-	// Buffers bounds what is held so of all.
-	Buffer  int64
+	// Of the limits those of bodies, buffers, stalls and upgraded connections hold.
+	whittle.Limits
+	// Buffers bounds what is held of bodies whose clients are slow, of all together.
 	Buffers bodycopy.Budget
 
 	upgrades upgrades
@@ -56,7 +46,7 @@ func (p *Forwarder) Close() { p.lookout.close() }
 func (p *Forwarder) Forward(w http.ResponseWriter, q inbound.Request, u *upstream.Upstream, o Options) Result {
 	f := forwarding{p: p, w: w, r: q, u: u, Options: o}
 	if q.Length != 0 {
-		f.body = inbound.NewBody(w, &f.r, p.BodyBytes, p.Stall, o.Tap)
+		f.body = inbound.NewBody(w, &f.r, p.BodyBytes, p.StallTimeout, o.Tap)
 		defer f.body.Detach()
 	}
 	if q.Upgrade != "" {
@@ -150,7 +140,7 @@ func (f *forwarding) send(upgrade bool) (*upstream.Response, error) {
 // waits for nothing but the final response. Who does not announce the length may wait
 // for a response to what has been sent.
 func (f *forwarding) holds(q *upstream.Request) bool {
-	return f.body != nil && !f.r.Whole && f.r.Length > 0 && f.r.Length <= f.p.Buffer && !q.Upgrade &&
+	return f.body != nil && !f.r.Whole && f.r.Length > 0 && f.r.Length <= f.p.BufferBytes && !q.Upgrade &&
 		f.r.Header["Expect"] == nil && !f.u.Short(q) && !isGRPC(f.r.Header)
 }
 
@@ -321,10 +311,10 @@ func (f *forwarding) bound() {
 		return
 	}
 	now := time.Now()
-	if f.until.Sub(now) >= f.p.Stall {
+	if f.until.Sub(now) >= f.p.StallTimeout {
 		return
 	}
-	f.until = now.Add(f.p.Stall + f.p.Stall/4)
+	f.until = now.Add(f.p.StallTimeout + f.p.StallTimeout/4)
 	_ = http.NewResponseController(f.w).SetWriteDeadline(f.until) // where there is none, nothing waits
 	if f.late.Load() {
 		f.hurry()

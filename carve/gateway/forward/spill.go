@@ -54,7 +54,7 @@ type spill struct {
 func (s *spill) start(f *forwarding, a *upstream.Response) {
 	s.f, s.a = f, a
 	s.changed.L = &s.mu
-	s.queue = bodycopy.Queue{Limit: f.p.Buffer, Budget: &f.p.Buffers}
+	s.queue = bodycopy.Queue{Limit: f.p.BufferBytes, Budget: &f.p.Buffers}
 }
 
 // ready reports whether next will not wait.

@@ -19,39 +19,22 @@ import (
 	"sync/atomic"
 	"time"
 
+	"whittle"
 	"whittle/carve/gateway/listener/h2"
 	"whittle/carve/gateway/quota"
 )
 
-// Config makes a server. Every bound must be above zero.
+// Config makes a server. The limits of connections, header, streams and times must be above
+// zero.
 type Config struct {
 	// Handler serves the requests.
 	Handler http.Handler
 	// NetHTTP has net/http read all requests, and nothing take the fast path.
 	NetHTTP bool
 	Log     *slog.Logger
-	// Connections is how many client connections are open at once; further
-	// ones wait in the kernel's queue until one ends.
-	Connections int
+	whittle.Limits
 	// Exempt are the networks whose connections PerClient does not count.
 	Exempt []netip.Prefix
-	// HeaderBytes bounds a request's line and header; above it the response is
-	// 431.
-	HeaderBytes int
-	// Streams is how many HTTP/2 streams one connection has at once.
-	Streams int
-	// HeaderTimeout is how long a client may take to send a request's header
-	// (or finish a TLS handshake).
-	HeaderTimeout time.Duration
-	// IdleTimeout is how long a kept-alive connection waits for its next
-	// request.
-	IdleTimeout time.Duration
-	// StallTimeout is how long a client may take nothing of a response that is
-	// being written.
-	StallTimeout time.Duration
-	// Grace is how long requests under way may take to finish when the server
-	// is asked to end.
-	Grace time.Duration
 }
 
 // Server serves clients' connections. It is safe for concurrent use.
@@ -82,10 +65,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{c: c, log: c.Log, logf: log.New(remarks{c.Log}, "", 0).Printf, slots: make(chan struct{}, c.Connections), replaced: make(chan struct{})}
 	if !c.NetHTTP {
-		s.http2 = h2.New(h2.Config{
-			Handler: c.Handler, Logf: s.logf, HeaderBytes: c.HeaderBytes, Streams: c.Streams,
-			HeaderTimeout: c.HeaderTimeout, IdleTimeout: c.IdleTimeout, StallTimeout: c.StallTimeout,
-		})
+		s.http2 = h2.New(h2.Config{Handler: c.Handler, Logf: s.logf, Limits: c.Limits})
 	}
 	return s
 }

@@ -156,8 +156,11 @@ func scriptedUpstream(t *testing.T, play func(c net.Conn, r *bufio.Reader)) (url
 func connectionOf(t *testing.T, secure bool, h http.HandlerFunc) net.Conn {
 	t.Helper()
 	conf := listener.Config{
-		Handler: h, Log: slog.New(slog.DiscardHandler), Connections: 10, HeaderBytes: 64 << 10, Streams: 10,
-		HeaderTimeout: time.Minute, IdleTimeout: time.Minute, StallTimeout: time.Minute, Grace: time.Second,
+		Handler: h, Log: slog.New(slog.DiscardHandler),
+		Limits: whittle.Limits{
+			Connections: 10, HeaderBytes: 64 << 10, Streams: 10,
+			HeaderTimeout: time.Minute, IdleTimeout: time.Minute, StallTimeout: time.Minute, Grace: time.Second,
+		},
 	}
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

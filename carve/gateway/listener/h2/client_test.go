@@ -19,6 +19,8 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"whittle"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,8 +36,8 @@ func (nothing) Value(any) any { return nil }
 // limits are what tests have that ask for no other.
 func limits(h http.Handler) Config {
 	return Config{
-		Handler: h, Logf: func(string, ...any) {}, HeaderBytes: 4 << 10, Streams: 10,
-		HeaderTimeout: patience, IdleTimeout: patience, StallTimeout: patience,
+		Handler: h, Logf: func(string, ...any) {},
+		Limits: whittle.Limits{HeaderBytes: 4 << 10, Streams: 10, HeaderTimeout: patience, IdleTimeout: patience, StallTimeout: patience},
 	}
 }
 

@@ -24,24 +24,16 @@ import (
 	"whittle/internal/lifetime"
 )
 
-// Config makes a server. Every bound must be above zero.
+// Config makes a server. Every limit that holds must be above zero.
 type Config struct {
 	// Handler serves the requests.
 	Handler http.Handler
 	// Logf gets what an operator should know of handlers, and what a connection was
 	// ended for.
 	Logf func(format string, args ...any)
-	// HeaderBytes bounds a request's header; above it the response is 431.
-	HeaderBytes int
-	// Streams is how many streams one connection has at once.
-	Streams int
-	// HeaderTimeout is how long a client may take to send a header.
-	HeaderTimeout time.Duration
-	// IdleTimeout is how long a connection may have no stream.
-	IdleTimeout time.Duration
-	// StallTimeout is how long a client may be silent, and take nothing of a response
-	// whose handler has returned.
-	StallTimeout time.Duration
+	// Of the limits HeaderBytes, Streams and the times of headers, idle connections and
+	// stalls hold.
+	whittle.Limits
 }
 
 // headerList is the bound as SETTINGS_MAX_HEADER_LIST_SIZE has it, which counts more for

@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"whittle"
 )
 
 // endless responds to GET with a body that has no end, and counts what others upload.
@@ -233,7 +235,7 @@ func TestLastBytesAreTaken(t *testing.T) {
 			near, far := net.Pipe()
 			l := &leisurely{Conn: near}
 			l.left.Store(10)
-			c := &conn{s: New(Config{StallTimeout: stall}), net: l}
+			c := &conn{s: New(Config{Limits: whittle.Limits{StallTimeout: stall}}), net: l}
 			var running sync.WaitGroup
 			running.Go(func() { client(l, far) })
 			begun := time.Now()
