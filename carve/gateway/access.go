@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -47,37 +46,49 @@ func (g *Gateway) loggedDetail(detail string) string {
 }
 
 // accessed counts what a request comes to for the access log, and gives the response the
-// request's id. It wraps the client's ResponseWriter.
+// request's id.
 type accessed struct {
-	http.ResponseWriter
 	id      string
 	in, out atomic.Int64
-	begun   bool
 	header  http.Header // the response's, as it was begun
-	// respond is the field of the response that gets the id; empty: none does.
-	respond string
 }
 
-// newAccessed gives the request its id, and begins to count; nil where there is no
-// access log, and no ids.
-func (g *Gateway) newAccessed(w http.ResponseWriter, q *inbound.Request) *accessed {
+// newAccessed gives the request its id, and begins to count: what w writes, and what is read
+// of the body. Nil where there is no access log, and no ids.
+func (g *Gateway) newAccessed(w http.ResponseWriter, q *inbound.Request) (*accessed, http.ResponseWriter) {
 	if g.opts.Access == nil && g.opts.RequestID.Header == "" {
-		return nil
+		return nil, w
 	}
-	a := &accessed{ResponseWriter: w}
-	if name := g.opts.RequestID.Header; name != "" {
-		if a.id = requestID(q, name); g.opts.RequestID.Respond {
-			a.respond = name
-		}
-		q.Header[name] = []string{a.id}
+	id, name := "", g.opts.RequestID.Header
+	if name != "" {
+		id = requestID(q, name)
+		q.Header[name] = []string{id}
 		if slices.Contains(q.Named, name) { // it is for everybody, whatever the client says
 			q.Named = slices.DeleteFunc(slices.Clone(q.Named), func(n string) bool { return n == name })
 		}
+		if !g.opts.RequestID.Respond {
+			name = ""
+		}
 	}
+	a := &accessed{id: id}
 	if q.Body != nil && q.Body != http.NoBody {
-		q.Body = &countedBody{q.Body, a}
+		q.Body = &forward.Observed{ReadCloser: q.Body, See: func(p []byte, _ error) { a.in.Add(int64(len(p))) }}
 	}
-	return a
+	return a, a.observe(w, name)
+}
+
+// observe counts what w writes. respond is the field of the response that gets the id;
+// empty: none does.
+func (a *accessed) observe(w http.ResponseWriter, respond string) http.ResponseWriter {
+	return &forward.Observer{
+		ResponseWriter: w,
+		Head: func(int) {
+			if a.header = w.Header(); respond != "" {
+				a.header[respond] = []string{a.id}
+			}
+		},
+		Body: func(p []byte) { a.out.Add(int64(len(p))) },
+	}
 }
 
 // maxRequestID is the longest id that is taken from a proxy.
@@ -97,52 +108,6 @@ func newRequestID() string {
 	binary.BigEndian.PutUint64(b[:8], rand.Uint64())
 	binary.BigEndian.PutUint64(b[8:], rand.Uint64())
 	return hex.EncodeToString(b[:])
-}
-
-// countedBody counts a request's body as it is read.
-type countedBody struct {
-	io.ReadCloser
-	a *accessed
-}
-
-func (b *countedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.a.in.Add(int64(n))
-	return n, err
-}
-
-// Unwrap is for http.ResponseController.
-func (a *accessed) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-// Flush implements http.Flusher.
-func (a *accessed) Flush() {
-	if f, ok := a.ResponseWriter.(http.Flusher); ok {
-		f.Flush()
-	}
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (a *accessed) WriteHeader(status int) {
-	a.begin(status)
-	a.ResponseWriter.WriteHeader(status)
-}
-
-func (a *accessed) begin(status int) {
-	if a.begun || status < http.StatusOK {
-		return
-	}
-	a.begun, a.header = true, a.Header()
-	if a.respond != "" {
-		a.header[a.respond] = []string{a.id}
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (a *accessed) Write(p []byte) (int, error) {
-	a.begin(http.StatusOK)
-	n, err := a.ResponseWriter.Write(p)
-	a.out.Add(int64(n))
-	return n, err
 }
 
 // logAccess writes a request's line. The query is left out: it is where secrets end up.

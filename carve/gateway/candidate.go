@@ -416,11 +416,12 @@ func (rt *route) fallBack(c *candidateCall) {
 	v.noResponse(whittle.Response{})
 	c.user.r.Body = io.NopCloser(bytes.NewReader(v.body))
 	w := &holder{w: c.user.w, through: true}
-	head := headTap{c: c}
+	// The head settles it: the body may take as long as the user takes to read it.
+	how := forward.Options{Head: func(status int) { c.settle(status >= http.StatusInternalServerError) }}
 	if c.watched {
-		head.tap = v
+		how.Tap = v
 	}
-	c.res = rt.env.g.forwarder.Forward(w, c.user.r, rt.env.monolith, forward.Options{Tap: head})
+	c.res = rt.env.g.forwarder.Forward(w, c.user.r, rt.env.monolith, how)
 	c.res.Side = whittle.Monolith
 	rt.observeMonolith(v, &c.res)
 	if c.outOfMemory || c.first.Failure == whittle.FailedBusy {
@@ -434,38 +435,6 @@ func (rt *route) fallBack(c *candidateCall) {
 	rt.env.g.logFailure(c.user.r.Context(), rt.name, whittle.Candidate, failureOf(v.broken), v.broken.Detail, c.res.Sent)
 	if c.fellBack = c.res.Failure == whittle.NoFailure; c.fellBack {
 		rt.counts.fellBack.Add(1)
-	}
-}
-
-// headTap settles a suspicion by the head of the monolith's response: its body
-// may take as long as the user takes to read it. A nil tap sees nothing.
-type headTap struct {
-	tap forward.Tap
-	c   *candidateCall
-}
-
-func (t headTap) RequestBody(p []byte) {
-	if t.tap != nil {
-		t.tap.RequestBody(p)
-	}
-}
-
-func (t headTap) ResponseHead(status int, h whittle.Header) {
-	t.c.settle(status >= http.StatusInternalServerError)
-	if t.tap != nil {
-		t.tap.ResponseHead(status, h)
-	}
-}
-
-func (t headTap) ResponseBody(p []byte) {
-	if t.tap != nil {
-		t.tap.ResponseBody(p)
-	}
-}
-
-func (t headTap) ResponseTrailer(h whittle.Header) {
-	if t.tap != nil {
-		t.tap.ResponseTrailer(h)
 	}
 }
 

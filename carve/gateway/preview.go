@@ -45,7 +45,7 @@ func (rt *route) previews() bool {
 // Nothing of it is evidence, exposure or a copy; the ledger counts it apart. False:
 // nothing has been written, and the request goes on as if it had no token.
 func (rt *route) byPreview(v *userRequest, u *user) (forward.Result, bool) {
-	w := preview.Mark(u.w)
+	w := &forward.Observer{ResponseWriter: u.w, Head: func(int) { preview.Mark(u.w.Header()) }}
 	var res forward.Result
 	if rt.rpc == nil {
 		res = rt.env.g.forwarder.Forward(w, u.r, rt.env.candidate, forward.Options{})

@@ -67,9 +67,9 @@ func (g *Gateway) serveFull(r *listener.Raw, e *entry, a *upstream.Response, err
 	w, full := r.Full()
 	c := tracked{entry: e, request: g.door.Read(full), at: at}
 	if g.opts.Access != nil {
-		c.accessed = &accessed{ResponseWriter: w, id: id}
+		c.accessed = &accessed{id: id}
 		c.accessed.in.Add(int64(len(r.Body)))
-		w = c.accessed
+		w = c.accessed.observe(w, "")
 	}
 	res := g.forwarder.Respond(w, c.request, e.monolith, a, err, at)
 	g.end(&c, &res)

@@ -81,11 +81,11 @@ func (s *records) collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// recording copies one exchange for the log. It wraps the client's ResponseWriter, so
-// it sees the user's request and response whichever side responds.
+// recording copies one exchange for the log, of which it sees the user's request and
+// response whichever side responds.
 type recording struct {
-	http.ResponseWriter
 	g       *Gateway
+	w       http.ResponseWriter // the client's
 	entry   *entry
 	at      time.Time
 	conn    uint64
@@ -118,13 +118,18 @@ func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
 	s := &g.records
 	most := cmp.Or(s.maxBody.Load(), defaultRecordBody)
 	rec := &recording{
-		ResponseWriter: w, g: g, entry: c.entry, at: c.at, conn: r.ConnNumber, r: r.Request, length: r.Length, target: r.RequestURI,
+		g: g, w: w, entry: c.entry, at: c.at, conn: r.ConnNumber, r: r.Request, length: r.Length, target: r.RequestURI,
 		header:   endToEnd(r.Header, r.Named),
 		request:  bodycopy.Copy{Limit: most, Budget: &s.budget},
 		response: bodycopy.Copy{Limit: most, Budget: &s.budget},
 	}
 	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = &recordedBody{r.Body, rec}
+		r.Body = &forward.Observed{ReadCloser: r.Body, See: func(p []byte, err error) {
+			rec.request.Add(p)
+			if err == io.EOF {
+				rec.ended.Store(true)
+			}
+		}}
 	}
 	return rec
 }
@@ -163,59 +168,18 @@ func endToEnd(h http.Header, named []string) whittle.Header {
 	return out
 }
 
-// recordedBody shows a request's body to the recording as it is read.
-type recordedBody struct {
-	io.ReadCloser
-	rec *recording
-}
-
-func (b *recordedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if n > 0 {
-		b.rec.request.Add(p[:n])
-	}
-	if err == io.EOF {
-		b.rec.ended.Store(true)
-	}
-	return n, err
-}
-
-// Unwrap is for http.ResponseController.
-func (c *recording) Unwrap() http.ResponseWriter { return c.ResponseWriter }
-
-// Flush implements http.Flusher.
-func (c *recording) Flush() {
-	if f, ok := c.ResponseWriter.(http.Flusher); ok {
-		f.Flush()
-	}
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (c *recording) WriteHeader(status int) {
-	c.begin(status)
-	c.ResponseWriter.WriteHeader(status)
+// observe gives the writer by which the response is seen.
+func (c *recording) observe() http.ResponseWriter {
+	return &forward.Observer{ResponseWriter: c.w, Head: c.begin, Body: c.response.Add}
 }
 
 // begin keeps the head of the final response.
 func (c *recording) begin(status int) {
-	if c.status != 0 || status < http.StatusOK {
-		return
-	}
-	h := c.Header()
+	h := c.w.Header()
 	c.status, c.head = status, endToEnd(h, httpfield.ConnectionNames(h))
 	if forward.IsStream(h) {
 		c.response.Drop() // it may go on for hours
 	}
-}
-
-// Write implements http.ResponseWriter.
-func (c *recording) Write(p []byte) (int, error) {
-	c.begin(http.StatusOK)
-	n, err := c.ResponseWriter.Write(p)
-	if n > 0 {
-		c.response.Add(p[:n])
-	}
-	return n, err
 }
 
 // drop releases the copies. It may be called more than once.
@@ -235,7 +199,7 @@ func (c *recording) finish(res *forward.Result) {
 		counts.canceled.Add(1)
 		return
 	case res.Failure == whittle.NoFailure && !res.Abort:
-		forward.End(c.ResponseWriter) // the rest is not the user's to wait for
+		forward.End(c.w) // the rest is not the user's to wait for
 	}
 	x := &whittle.Exchange{
 		Route: c.entry.name, Conn: c.conn, At: c.at, Served: res.Side,
@@ -290,7 +254,7 @@ func (c *recording) body(from *bodycopy.Copy, into *[]byte, truncated *bool, who
 
 // trailer is what followed the response's body, nil for nothing.
 func (c *recording) trailer() whittle.Header {
-	h := maps.Clone(c.Header())
+	h := maps.Clone(c.w.Header())
 	var out whittle.Header
 	for name, values := range trailersOf(h) {
 		if out == nil {

@@ -34,12 +34,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	previewed := e.route != nil && e.route.takePreview(&q)
 	c := g.begin(e, q)
 	c.preview = previewed
-	if a := g.newAccessed(w, &c.request); a != nil {
-		c.accessed, w = a, a
-	}
+	c.accessed, w = g.newAccessed(w, &c.request)
 	rec := g.newRecording(w, &c)
 	if rec != nil {
-		w = rec
+		w = rec.observe()
 		defer rec.drop()
 	}
 	c.admission = g.admit(e, &q)

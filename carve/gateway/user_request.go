@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/bodycopy"
+	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
 )
 
@@ -65,21 +66,12 @@ func newUserRequest(rt *route, r *inbound.Request) *userRequest {
 // watchEnd lets the request see the end of a body whose length is not announced.
 func (v *userRequest) watchEnd(r *http.Request) {
 	if v.length < 0 {
-		r.Body = &endWatch{ReadCloser: r.Body, ended: func() { v.ended.Store(true) }}
+		r.Body = &forward.Observed{ReadCloser: r.Body, See: func(_ []byte, err error) {
+			if err == io.EOF {
+				v.ended.Store(true)
+			}
+		}}
 	}
-}
-
-type endWatch struct {
-	io.ReadCloser
-	ended func()
-}
-
-func (e *endWatch) Read(p []byte) (int, error) {
-	n, err := e.ReadCloser.Read(p)
-	if err == io.EOF {
-		e.ended()
-	}
-	return n, err
 }
 
 // A userRequest is the tap of its own exchange.

@@ -178,6 +178,9 @@ func (f *forwarding) writeResponse(a *upstream.Response) {
 		f.stop()
 		return
 	}
+	if f.Head != nil {
+		f.Head(a.Status)
+	}
 	if f.Tap != nil {
 		f.Tap.ResponseHead(a.Status, a.Header())
 	}
@@ -217,16 +220,11 @@ func (f *forwarding) offer(h http.Header) {
 // SetReason sets the reason phrase of the response, where w, or what is below it, can
 // send another one than the usual.
 func SetReason(w http.ResponseWriter, reason string) {
-	for reason != "" && w != nil {
-		switch under := w.(type) {
-		case interface{ SetReason(reason string) }:
-			under.SetReason(reason)
-			return
-		case interface{ Unwrap() http.ResponseWriter }:
-			w = under.Unwrap()
-		default:
-			return
-		}
+	if reason == "" {
+		return
+	}
+	if named, ok := under[interface{ SetReason(reason string) }](w); ok {
+		named.SetReason(reason)
 	}
 }
 
@@ -348,18 +346,11 @@ func (f *forwarding) flush() {
 // End sends what is left of a whole response, and its end where w, or what is below it, can
 // do so before the handler returns.
 func End(w http.ResponseWriter) {
-	for at := w; at != nil; {
-		switch under := at.(type) {
-		case interface{ End() }:
-			under.End()
-			return
-		case interface{ Unwrap() http.ResponseWriter }:
-			at = under.Unwrap()
-		default:
-			_ = http.NewResponseController(w).Flush() // a writer that cannot flush holds nothing back
-			return
-		}
+	if ends, ok := under[interface{ End() }](w); ok {
+		ends.End()
+		return
 	}
+	_ = http.NewResponseController(w).Flush() // a writer that cannot flush holds nothing back
 }
 
 // trailer sends what came after the body, of which the head announced some.

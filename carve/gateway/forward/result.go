@@ -53,6 +53,9 @@ type Options struct {
 	// head writes nothing to the client either, and informational responses are
 	// not passed on. The header must not be kept or changed.
 	Accept func(status int, h whittle.Header) bool
+	// Head gets the status of a final response that is not an upgrade, before anything of it
+	// is written. Nil: nobody does.
+	Head func(status int)
 }
 
 // Tap sees an exchange go by. RequestBody may run at the same time as the

@@ -138,50 +138,14 @@ func (r *Reader) without(line string) (rest, value string, found bool) {
 	return strings.Trim(strings.Join(kept, ";"), " \t"), value, found
 }
 
-// Mark tells the client that the candidate has responded, and keeps the response out of
-// caches on the way, which would give it to everybody.
-func Mark(w http.ResponseWriter) http.ResponseWriter { return &marked{ResponseWriter: w} }
-
 // Field says in a previewed response who gave it.
 const Field = "X-Whittle-Preview"
 
-type marked struct {
-	http.ResponseWriter
-	begun bool
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (m *marked) WriteHeader(status int) {
-	if status >= http.StatusOK {
-		m.begin()
-	}
-	m.ResponseWriter.WriteHeader(status)
-}
-
-func (m *marked) begin() {
-	if m.begun {
-		return
-	}
-	m.begun = true
-	h := m.Header()
+// Mark tells the client, in a response's header, that the candidate has responded, and keeps
+// the response out of caches on the way, which would give it to everybody.
+func Mark(h http.Header) {
 	h[Field] = []string{whittle.Candidate.String()}
 	h["Cache-Control"] = []string{"no-store"}
 	delete(h, "Cdn-Cache-Control")
 	delete(h, "Surrogate-Control")
 }
-
-// Write implements http.ResponseWriter.
-func (m *marked) Write(p []byte) (int, error) {
-	m.begin()
-	return m.ResponseWriter.Write(p)
-}
-
-// Flush implements http.Flusher.
-func (m *marked) Flush() {
-	if f, ok := m.ResponseWriter.(http.Flusher); ok {
-		f.Flush()
-	}
-}
-
-// Unwrap is for http.ResponseController.
-func (m *marked) Unwrap() http.ResponseWriter { return m.ResponseWriter }
