@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -73,22 +74,39 @@ func (p *Program) Run(ctx context.Context, args []string) (status int) {
 }
 
 // Report prints errors once, each with its hint, and gives the exit status of
-// the first. An interrupted program did what it was asked to.
+// the first. An interrupted program did what it was asked to, so that alone is no error.
 func (p *Program) Report(err error) int {
-	if err == nil || errors.Is(err, context.Canceled) {
+	if err = uninterrupted(err); err == nil {
 		return 0
 	}
 	for _, one := range apart(err) {
 		fmt.Fprintf(p.Err, "%s: %v\n", p.Name, one)
-		if hint := hintOf(one); hint != "" {
+		if hint := HintOf(one); hint != "" {
 			fmt.Fprintf(p.Err, "  %s\n", hint)
 		}
 	}
 	return whittle.CodeOf(err).ExitStatus()
 }
 
-// hintOf is the outermost hint of an error and its causes.
-func hintOf(err error) string {
+var joined = reflect.TypeOf(errors.Join(context.Canceled))
+
+// uninterrupted is an error without what says only that the program was interrupted; nil:
+// nothing is left.
+func uninterrupted(err error) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	var left []error
+	if reflect.TypeOf(err) == joined {
+		for _, one := range apart(err) {
+			left = append(left, uninterrupted(one))
+		}
+	}
+	return errors.Join(left...)
+}
+
+// HintOf is the outermost hint of an error and its causes.
+func HintOf(err error) string {
 	for e, ok := errors.AsType[*whittle.Error](err); ok; e, ok = errors.AsType[*whittle.Error](e.Err) {
 		if e.Hint != "" {
 			return e.Hint

@@ -1,6 +1,8 @@
 package cmdline_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -35,10 +37,10 @@ func TestFlagsThatDoNothingAreRefused(t *testing.T) {
 		"--watch=x --target=y":    "--target does nothing without",
 		"--watch=--every --every": "--every needs a value",
 	} {
-		var errors strings.Builder
-		p := cmdline.Program{Name: "p", Verbs: &verbs{}, Out: &errors, Err: &errors}
+		var errs strings.Builder
+		p := cmdline.Program{Name: "p", Verbs: &verbs{}, Out: &errs, Err: &errs}
 		status := p.Run(t.Context(), append([]string{"look"}, strings.Fields(line)...))
-		if got := errors.String(); want == "" && strings.Contains(got, "does nothing") || want != "" && (status != 2 || !strings.Contains(got, want)) {
+		if got := errs.String(); want == "" && strings.Contains(got, "does nothing") || want != "" && (status != 2 || !strings.Contains(got, want)) {
 			t.Errorf("%s: status %d, %s", line, status, got)
 		}
 	}
@@ -52,5 +54,29 @@ func TestTheHintOfACauseIsPrinted(t *testing.T) {
 	p.Report(whittle.Errorf(whittle.FallsShort, "act 2: %w", fmt.Errorf("read: %w", cause)))
 	if want := "p: act 2: read: no plan\n  write one\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+// An interrupt excuses no failure next to it: a state that could not be saved at the end is
+// said, and is the exit status.
+func TestAnInterruptHidesNoFailure(t *testing.T) {
+	unsaved := whittle.Errorf(whittle.Unavailable, "save: disk full")
+	interrupted := fmt.Errorf("serve: %w", context.Canceled)
+	for _, tt := range []struct {
+		err    error
+		status int
+		said   string
+	}{
+		{nil, 0, ""},
+		{interrupted, 0, ""},
+		{errors.Join(interrupted, interrupted), 0, ""},
+		{errors.Join(interrupted, unsaved), 3, "p: save: disk full\n"},
+		{errors.Join(interrupted, errors.Join(nil, unsaved)), 3, "p: save: disk full\n"},
+	} {
+		var out strings.Builder
+		p := cmdline.Program{Name: "p", Out: &out, Err: &out}
+		if status := p.Report(tt.err); status != tt.status || out.String() != tt.said {
+			t.Errorf("%v: status %d, %q; want %d, %q", tt.err, status, out.String(), tt.status, tt.said)
+		}
 	}
 }
