@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/carve/webhook"
+	"whittle/internal/notify"
 )
 
 const (
@@ -141,14 +141,10 @@ func (r *run) ask(ctx context.Context, a *asking) {
 			r.Log.Info("a gate has opened", "route", ask.Route, "gate", ask.Gate.Name, "said", said)
 			return
 		}
-		wait := webhook.Backoff(tries, ask.Gate.Every, rand.Float64())
 		if ask.Before == whittle.GateRollback {
-			wait = ask.Gate.Every
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(max(wait, min(reply.After, ask.Gate.Every))):
+			notify.Sleep(ctx, ask.Gate.Every)
+		} else {
+			webhook.Pause(ctx, tries, ask.Gate.Every, reply)
 		}
 	}
 }

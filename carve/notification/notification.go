@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"reflect"
 	"slices"
@@ -191,18 +190,12 @@ func (r *receiver) send(ctx context.Context, e *whittle.Event) {
 		case err == nil && reply.Status/100 == 2:
 			r.sent.Add(1)
 			return
-		case ctx.Err() != nil:
-			r.dropped.Add(1)
-			return
-		case err == nil && !again(reply.Status), tries == maxTries:
+		case ctx.Err() == nil && (err == nil && !again(reply.Status) || tries == maxTries):
 			r.fail(e, r.s.redact(problem(reply, err)))
 			return
-		}
-		select {
-		case <-ctx.Done():
+		case !webhook.Pause(ctx, tries, maxPause, reply):
 			r.dropped.Add(1)
 			return
-		case <-time.After(max(webhook.Backoff(tries, maxPause, rand.Float64()), min(reply.After, maxPause))):
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/webhook"
 )
 
 const (
@@ -29,15 +30,7 @@ type client struct {
 }
 
 func newClient(server whittle.Prometheus) *client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxResponseHeaderBytes = 64 << 10
-	t.MaxConnsPerHost = atOnce
-	t.IdleConnTimeout = 30 * time.Second
-	return &client{server: server, http: http.Client{
-		Transport: t,
-		// A redirect would carry the token to somebody else.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	return &client{server: server, http: webhook.NewHTTP(atOnce)}
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
@@ -97,13 +90,7 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("no response within %v", c.server.Timeout)
 	}
-	for {
-		u, ok := errors.AsType[*url.Error](err)
-		if !ok {
-			return fmt.Errorf("the server cannot be asked: %w", err)
-		}
-		err = u.Err
-	}
+	return fmt.Errorf("the server cannot be asked: %w", webhook.Cause(err))
 }
 
 // parse reads a response.
@@ -155,20 +142,17 @@ type point struct {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (p *point) UnmarshalJSON(b []byte) error {
-	var parts []json.RawMessage
-	if err := json.Unmarshal(b, &parts); err != nil {
+	var pair []any
+	if err := json.Unmarshal(b, &pair); err != nil {
 		return err
 	}
-	if len(parts) != 2 {
+	if len(pair) != 2 {
 		return errors.New("no pair")
 	}
-	var seconds float64
-	var text string
-	if err := errors.Join(json.Unmarshal(parts[0], &seconds), json.Unmarshal(parts[1], &text)); err != nil {
-		return err
-	}
-	if !(seconds >= 0 && seconds < 1e11) {
-		return errors.New("no time")
+	seconds, timed := pair[0].(float64)
+	text, ok := pair[1].(string)
+	if !ok || !timed || !(seconds >= 0 && seconds < 1e11) {
+		return errors.New("no time and value")
 	}
 	v, err := strconv.ParseFloat(text, 64) // NaN and +Inf among them, which the guardrail sorts out
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"whittle"
+	"whittle/internal/notify"
 )
 
 // The fields of a webhook's request.
@@ -51,16 +53,19 @@ type Reply struct {
 type Client struct{ http http.Client }
 
 // New makes a client. Close lets its connections go.
-func New() *Client {
+func New() *Client { return &Client{NewHTTP(16)} }
+
+// NewHTTP makes a client with at most so many connections to a host. It follows no redirect,
+// which would carry what was signed, or a token, to somebody else.
+func NewHTTP(conns int) http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxResponseHeaderBytes = maxHeader
-	t.MaxConnsPerHost = 16
+	t.MaxConnsPerHost = conns
 	t.IdleConnTimeout = 30 * time.Second
-	return &Client{http.Client{
-		Transport: t,
-		// A redirect would carry what was signed for one receiver to another.
+	return http.Client{
+		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}
 }
 
 // Close lets idle connections go.
@@ -104,19 +109,21 @@ func (c *Client) Post(ctx context.Context, h *whittle.Hook, delivery string, bod
 	return r, nil
 }
 
-// withoutURL is an error's cause: net/http puts the URL in front of it. missing is what did
-// not come where it is that the time is over.
+// withoutURL is an error's cause. missing is what did not come where it is that the time is
+// over.
 func withoutURL(ctx context.Context, err error, missing string, within time.Duration) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%s within %v", missing, within)
 	}
-	for {
-		u, ok := errors.AsType[*url.Error](err)
-		if !ok {
-			return err
-		}
+	return Cause(err)
+}
+
+// Cause is an error of net/http without the URL that it puts in front, which may be a secret.
+func Cause(err error) error {
+	for u, ok := errors.AsType[*url.Error](err); ok; u, ok = errors.AsType[*url.Error](err) {
 		err = u.Err
 	}
+	return err
 }
 
 // firstLine is the beginning of a text, as one line that can be shown.
@@ -144,6 +151,12 @@ func Sign(key string, at time.Time, body []byte) string {
 	h.Write([]byte(stamp + "."))
 	h.Write(body)
 	return "t=" + stamp + ",v1=" + hex.EncodeToString(h.Sum(nil))
+}
+
+// Pause waits after so many attempts that failed, as Backoff says or, if that is longer, as
+// the last reply does, up to most. False: ctx has ended.
+func Pause(ctx context.Context, failed int, most time.Duration, last Reply) bool {
+	return notify.Sleep(ctx, max(Backoff(failed, most, mathrand.Float64()), min(last.After, most)))
 }
 
 // Backoff is how long to wait after so many attempts that failed: twice as long after each,
