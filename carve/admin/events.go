@@ -97,8 +97,13 @@ func count(all []whittle.Finding) Found {
 // board is the latest picture of all routes, made at most once an eventEvery
 // however many pages look.
 type board struct {
-	mu     sync.Mutex // guards the following
-	at     time.Time
+	mu   sync.Mutex // guards the following
+	at   time.Time
+	last picture
+}
+
+// picture is what a page is shown.
+type picture struct {
 	routes []posted
 	fleet  json.RawMessage // nil: there is none
 }
@@ -112,42 +117,32 @@ type posted struct {
 func (b *board) look(now time.Time, status func() []whittle.RouteStatus, fleet func() *whittle.FleetStatus) picture {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if since := now.Sub(b.at); b.routes != nil && since >= 0 && since < eventEvery*9/10 {
-		return picture{b.routes, b.fleet}
+	if since := now.Sub(b.at); b.last.routes != nil && since >= 0 && since < eventEvery*9/10 {
+		return b.last
 	}
 	all := status()
-	routes := make([]posted, 0, len(all))
+	next := picture{routes: make([]posted, 0, len(all))}
 	for i := range all {
 		encoded, err := json.Marshal(brief(filled(all[i])))
 		if err != nil {
 			continue // a figure that is no number; GET status says so
 		}
-		routes = append(routes, posted{all[i].Route, encoded})
+		next.routes = append(next.routes, posted{all[i].Route, encoded})
 	}
-	b.at, b.routes = now, routes
 	if fleet != nil {
-		b.fleet, _ = json.Marshal(briefFleet(fleet())) // plain values
+		next.fleet, _ = json.Marshal(briefFleet(fleet())) // plain values
 	}
-	return picture{routes, b.fleet}
-}
-
-// picture is what a page is shown.
-type picture struct {
-	routes []posted
-	fleet  json.RawMessage
+	b.at, b.last = now, next
+	return next
 }
 
 // brief leaves out what only a route's own page shows.
 func brief(s whittle.RouteStatus) UpdatedRoute {
 	const findings = 5
 	found := count(s.Verdict.Findings)
-	short := make([]whittle.Finding, 0, findings)
-	for _, f := range s.Verdict.Findings {
-		if len(short) == findings {
-			break
-		}
-		f.Samples = nil
-		short = append(short, f)
+	short := slices.Clone(s.Verdict.Findings[:min(len(s.Verdict.Findings), findings)])
+	for i := range short {
+		short[i].Samples = nil
 	}
 	s.Verdict.Findings, s.Verdict.Coverage = short, nil
 	s.Timeline = s.Timeline[max(0, len(s.Timeline)-1):]
@@ -208,7 +203,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 // update is the event that leads from one picture to the next; nil where
 // nothing changed.
 func (s *server) update(before, now picture) ([]byte, error) {
-	partial := before.routes != nil && sameNames(before.routes, now.routes)
+	partial := before.routes != nil && slices.EqualFunc(before.routes, now.routes, func(a, b posted) bool { return a.name == b.name })
 	routes := make([]json.RawMessage, 0, len(now.routes))
 	for i := range now.routes {
 		if !partial || !bytes.Equal(before.routes[i].encoded, now.routes[i].encoded) {
@@ -233,18 +228,6 @@ func (s *server) update(before, now picture) ([]byte, error) {
 		return nil, err
 	}
 	return fmt.Appendf(nil, "event: status\ndata: %s\n\n", body), nil
-}
-
-func sameNames(a, b []posted) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].name != b[i].name {
-			return false
-		}
-	}
-	return true
 }
 
 // stream writes events, each within its time.

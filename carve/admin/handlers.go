@@ -51,7 +51,10 @@ type Problem struct {
 }
 
 func (s *server) status(w http.ResponseWriter, _ *http.Request) error {
-	st := Status{Version: s.o.Version, Routes: filledAll(s.o.Controller.Status()), Upstreams: []whittle.UpstreamStatus{}}
+	st := Status{Version: s.o.Version, Routes: orEmpty(slices.Clone(s.o.Controller.Status())), Upstreams: []whittle.UpstreamStatus{}}
+	for i := range st.Routes {
+		st.Routes[i] = filled(st.Routes[i])
+	}
 	if s.o.Upstreams != nil {
 		st.Upstreams = s.o.Upstreams()
 	}
@@ -132,18 +135,14 @@ func (s *server) version(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (s *server) live(w http.ResponseWriter, _ *http.Request) error {
-	return reply(w, struct {
-		Live bool `json:"live"`
-	}{true})
+	return reply(w, map[string]bool{"live": true})
 }
 
 func (s *server) ready(w http.ResponseWriter, _ *http.Request) error {
 	if s.o.Ready != nil && !s.o.Ready() {
 		return whittle.Errorf(whittle.Unavailable, "whittle is starting or shutting down")
 	}
-	return reply(w, struct {
-		Ready bool `json:"ready"`
-	}{true})
+	return reply(w, map[string]bool{"ready": true})
 }
 
 // read takes a body: one JSON object of known fields, or nothing; hint says
@@ -177,36 +176,31 @@ func read(w http.ResponseWriter, r *http.Request, into any, hint string) error {
 }
 
 // reply writes a value as JSON.
-func reply(w http.ResponseWriter, v any) error {
-	b, err := encode(v)
+func reply(w http.ResponseWriter, v any) error { return replyWith(w, http.StatusOK, v) }
+
+func replyWith(w http.ResponseWriter, status int, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return err
+		return whittle.Errorf(whittle.Internal, "encode answer: %w", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(b) // the client may have gone
+	w.WriteHeader(status)
+	_, _ = w.Write(append(b, '\n')) // the client may have gone
 	return nil
 }
 
 // fail is the one place that renders an error. Who asks here operates whittle,
 // so causes are shown; what is whittle's own fault is logged as well.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	p := problemOf(err)
 	code := whittle.CodeOf(err)
 	if code == whittle.Internal {
 		s.o.Log.Error("admin request failed", "method", r.Method, "path", r.URL.Path, "err", err)
 	}
-	b, _ := json.MarshalIndent(p, "", "  ") // strings only
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code.HTTPStatus())
-	_, _ = w.Write(append(b, '\n'))
-}
-
-func problemOf(err error) Problem {
-	p := Problem{Code: whittle.CodeOf(err).String(), Message: err.Error()}
+	p := Problem{Code: code.String(), Message: err.Error()}
 	if coded, ok := errors.AsType[*whittle.Error](err); ok {
 		p.Hint = coded.Hint
 	}
-	return p
+	_ = replyWith(w, code.HTTPStatus(), p) // strings only
 }
 
 // filled gives lists and maps that are empty instead of null, so that a client
@@ -220,14 +214,6 @@ func filled(s whittle.RouteStatus) whittle.RouteStatus {
 		s.Ledger.Skipped = map[string]int64{}
 	}
 	return s
-}
-
-func filledAll(all []whittle.RouteStatus) []whittle.RouteStatus {
-	out := make([]whittle.RouteStatus, 0, len(all))
-	for _, s := range all {
-		out = append(out, filled(s))
-	}
-	return out
 }
 
 func orEmpty[T any](s []T) []T {

@@ -97,11 +97,18 @@ func New(o Options) (http.Handler, error) {
 			WithHint("write it as host:port, such as 127.0.0.1:8081")
 	}
 	s.loopback = isLoopback(host)
+	for _, t := range []struct{ token, what, field string }{
+		{o.Token, "the admin token", "admin_token"}, {o.ViewerToken, "the viewer's token", "admin.viewer_token"},
+	} {
+		switch {
+		case len(t.token) > maxToken || strings.ContainsFunc(t.token, notVisible):
+			return nil, whittle.Errorf(whittle.Invalid, "%s must be at most %d visible ASCII characters", t.what, maxToken).WithField(t.field)
+		case t.token != "" && len(t.token) < minToken:
+			return nil, whittle.Errorf(whittle.Invalid, "%s has %d characters; it needs %d", t.what, len(t.token), minToken).
+				WithField(t.field).WithHint("make one with: openssl rand -hex 32")
+		}
+	}
 	switch {
-	case len(o.Token) > maxToken || strings.ContainsFunc(o.Token, notVisible):
-		return nil, whittle.Errorf(whittle.Invalid, "the admin token must be at most %d visible ASCII characters", maxToken).WithField("admin_token")
-	case len(o.ViewerToken) > maxToken || strings.ContainsFunc(o.ViewerToken, notVisible):
-		return nil, whittle.Errorf(whittle.Invalid, "the viewer's token must be at most %d visible ASCII characters", maxToken).WithField("admin.viewer_token")
 	case o.ViewerToken != "" && o.Token == "":
 		return nil, whittle.Errorf(whittle.Invalid, "there is a token for viewers and none for operators, so everybody could order").WithField("admin.viewer_token").
 			WithHint("set token_file or token_env too")
@@ -110,12 +117,6 @@ func New(o Options) (http.Handler, error) {
 	case o.Token == "" && !s.loopback:
 		return nil, whittle.Errorf(whittle.Invalid, "the admin address %s can be reached by others and no token is set", o.Address).WithField("admin").
 			WithHint("listen on 127.0.0.1, or set a token")
-	case o.Token != "" && len(o.Token) < minToken:
-		return nil, whittle.Errorf(whittle.Invalid, "the admin token has %d characters; it needs %d", len(o.Token), minToken).
-			WithField("admin_token").WithHint("make one with: openssl rand -hex 32")
-	case o.ViewerToken != "" && len(o.ViewerToken) < minToken:
-		return nil, whittle.Errorf(whittle.Invalid, "the viewer's token has %d characters; it needs %d", len(o.ViewerToken), minToken).
-			WithField("admin.viewer_token").WithHint("make one with: openssl rand -hex 32")
 	}
 	if o.Controller == nil {
 		return nil, whittle.Errorf(whittle.Internal, "admin: Controller is required")

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"sync"
@@ -185,13 +184,4 @@ func (s *server) logout(w http.ResponseWriter, r *http.Request) error {
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// encode is how every value leaves: lists and maps filled, one form.
-func encode(v any) ([]byte, error) {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Internal, "encode answer: %w", err)
-	}
-	return append(b, '\n'), nil
 }
