@@ -143,9 +143,7 @@ func Open(o Options) (*Member, error) {
 }
 
 // now reads both clocks.
-func (m *Member) now() fleet.Instant {
-	return m.Instant(time.Now())
-}
+func (m *Member) now() fleet.Instant { return m.Instant(time.Now()) }
 
 // Instant is a moment of this process by both clocks, as the node has it.
 func (m *Member) Instant(t time.Time) fleet.Instant {
@@ -481,7 +479,7 @@ func (m *Member) replicas() int {
 // what has been lost meanwhile is not shown again.
 func (m *Member) watch(ctx context.Context) {
 	for number := uint64(1); ctx.Err() == nil; number++ {
-		err := m.watchOnce(ctx, number)
+		err := m.watchOnce(ctx, number, fleet.Watched(m.o.Node.Member)...)
 		if err != nil && ctx.Err() == nil {
 			m.forget()
 			m.note(&m.trouble, err)
@@ -491,85 +489,62 @@ func (m *Member) watch(ctx context.Context) {
 	}
 }
 
-func (m *Member) watchOnce(ctx context.Context, number uint64) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	updates, err := m.open(ctx, fleet.Watched(m.o.Node.Member)...)
-	if err != nil {
-		return err
-	}
-	if !m.show(ctx, shown{number: number, begins: true}) {
-		return nil
-	}
-	// A gateway's own reports come often: a watch that shows nothing is none.
-	silence := time.NewTimer(m.o.Node.Lease)
-	defer silence.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-m.again:
-			return errors.New("the connection was lost")
-		case <-silence.C:
-			return errSilent
-		case e, open := <-updates.Updates():
-			if !open {
-				return errEnded
-			}
-			silence.Reset(m.o.Node.Lease)
-			if !m.show(ctx, shownOf(e, number)) {
-				return nil
-			}
-		}
-	}
-}
-
 // reports shows the node the other members' reports, while it leads.
 func (m *Member) reports(ctx context.Context) {
 	for ctx.Err() == nil {
-		if err := m.reportsOnce(ctx); err != nil && ctx.Err() == nil {
+		if err := m.watchOnce(ctx, 0, fleet.Reports); err != nil && ctx.Err() == nil {
 			m.o.Log.Debug("the reports are watched again", "err", err)
 		}
 		notify.Sleep(ctx, tick)
 	}
 }
 
-func (m *Member) reportsOnce(ctx context.Context) error {
+// watchOnce shows the node what the store has under some keys, until the watch breaks. number
+// is that of the member's own watch; 0: it is the one of all reports, in which this gateway's
+// own are not shown, since they come in order with all else by the other.
+//
+// A gateway's own reports come often. A watch without them is none: those of others do not
+// come either, and they would be taken for cut off.
+func (m *Member) watchOnce(ctx context.Context, number uint64, keys ...string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	updates, err := m.open(ctx, fleet.Reports)
+	updates, err := m.open(ctx, keys...)
 	if err != nil {
 		return err
 	}
+	var again notify.Signal // nil: for the other watch
+	if number > 0 {
+		again = m.again
+		if !m.show(ctx, shown{number: number, begins: true}) {
+			return nil
+		}
+	}
 	watched := fleet.Watched(m.o.Node.Member)
 	own := watched[len(watched)-1]
-	// The own ones are among them: where none comes, those of others do not either, and
-	// these would be taken for cut off.
 	silence := time.NewTimer(m.o.Node.Lease)
 	defer silence.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-again:
+			return errors.New("the connection was lost")
 		case <-silence.C:
-			return errSilent
+			return errors.New("the watch shows nothing")
 		case e, open := <-updates.Updates():
 			if !open {
-				return errEnded
+				return errors.New("the watch has ended")
 			}
-			if e != nil && e.Key() == own { // it comes in order with all else by the other watch
+			mine := e != nil && e.Key() == own
+			if number > 0 || mine {
 				silence.Reset(m.o.Node.Lease)
-			} else if e != nil && !m.show(ctx, shownOf(e, 0)) {
+			}
+			if (number > 0 || e != nil && !mine) && !m.show(ctx, shownOf(e, number)) {
 				return nil
 			}
 		}
 	}
 }
-
-var (
-	errSilent = errors.New("the watch shows nothing")
-	errEnded  = errors.New("the watch has ended")
-)
 
 func (m *Member) open(ctx context.Context, keys ...string) (jetstream.KeyWatcher, error) {
 	short, cancel := context.WithTimeout(ctx, m.o.Node.Lease/2)
