@@ -22,7 +22,7 @@ type Account struct {
 	// earlier is the total of all runs that have ended.
 	earlier whittle.Ledger
 	// parts are the current runs, by gateway.
-	parts map[string]*part
+	parts map[string]*Part
 }
 
 // Local names the gateway of this process, where there is no fleet.
@@ -41,49 +41,49 @@ const (
 	maxStrangers = 4
 )
 
-// part is one gateway's run.
-type part struct {
-	// run is known from a report; 0: there was none.
-	run uint64
-	// report is the last one of the run.
-	report whittle.Counts
-	// silent says that the gateway was not heard of lately.
-	silent bool
-	// judged has the fates of the run's exchanges that were judged.
-	judged whittle.Ledger
-	// ended are earlier runs. Nothing that still arrives of them counts.
-	ended []uint64
-	// strangers are judged exchanges of runs without a report: of a later run, whose first
+// Part is one gateway's run.
+type Part struct {
+	// Run is known from a report; 0: there was none.
+	Run uint64 `json:"run"`
+	// Report is the last one of the run.
+	Report whittle.Counts `json:"report"`
+	// Judged has the fates of the run's exchanges that were judged.
+	Judged whittle.Ledger `json:"judged"`
+	// Ended are earlier runs. Nothing that still arrives of them counts.
+	Ended []uint64 `json:"ended,omitempty"`
+	// Silent says that the gateway was not heard of lately.
+	Silent bool `json:"silent,omitempty"`
+	// Strangers are judged exchanges of runs without a report: of a later run, whose first
 	// report is to come, or of an earlier one, which has them as interrupted.
-	strangers map[uint64]whittle.Ledger
+	Strangers map[uint64]whittle.Ledger `json:"strangers,omitempty"`
 }
 
-func (a *Account) part(gateway string) *part {
+func (a *Account) part(gateway string) *Part {
 	if a.parts == nil {
-		a.parts = map[string]*part{}
+		a.parts = map[string]*Part{}
 	}
 	p := a.parts[gateway]
 	if p == nil {
-		p = &part{}
+		p = &Part{}
 		a.parts[gateway] = p
 	}
 	return p
 }
 
 // enter makes run the gateway's current one. False: it has ended.
-func (a *Account) enter(p *part, run uint64) bool {
+func (a *Account) enter(p *Part, run uint64) bool {
 	switch {
-	case run == p.run:
+	case run == p.Run:
 		return true
-	case slices.Contains(p.ended, run):
+	case slices.Contains(p.Ended, run):
 		return false
-	case p.run != 0:
+	case p.Run != 0:
 		a.end(p)
 	}
-	p.run = run
-	if l, ok := p.strangers[run]; ok {
-		p.judged.Add(&l)
-		delete(p.strangers, run)
+	p.Run = run
+	if l, ok := p.Strangers[run]; ok {
+		p.Judged.Add(&l)
+		delete(p.Strangers, run)
 	}
 	return true
 }
@@ -97,7 +97,7 @@ func (a *Account) End(gateway string) {
 }
 
 // end closes a part's run: what was pending is interrupted.
-func (a *Account) end(p *part) {
+func (a *Account) end(p *Part) {
 	l := p.total()
 	l.Unknown = p.unjudged()
 	a.close(&l)
@@ -105,12 +105,12 @@ func (a *Account) end(p *part) {
 }
 
 // over drops what counts of the current run.
-func (p *part) over() {
-	if p.run != 0 {
-		p.ended = append(p.ended, p.run)
-		p.ended = p.ended[max(0, len(p.ended)-maxEnded):]
+func (p *Part) over() {
+	if p.Run != 0 {
+		p.Ended = append(p.Ended, p.Run)
+		p.Ended = p.Ended[max(0, len(p.Ended)-maxEnded):]
 	}
-	p.run, p.report, p.judged, p.silent = 0, whittle.Counts{}, whittle.Ledger{}, false
+	p.Run, p.Report, p.Judged, p.Silent = 0, whittle.Counts{}, whittle.Ledger{}, false
 }
 
 // close adds a ledger to the earlier ones. Counts below zero, which only a damaged
@@ -137,15 +137,15 @@ func (a *Account) close(l *whittle.Ledger) {
 // another run ends the run before.
 func (a *Account) Take(gateway string, c whittle.Counts) {
 	p := a.part(gateway)
-	before := p.report
+	before := p.Report
 	if !a.enter(p, c.Run) {
 		return
 	}
-	if p.report.Run != before.Run && before.Run != 0 {
+	if p.Report.Run != before.Run && before.Run != 0 {
 		a.missed(gateway, &before, c.At)
 	}
-	if c.Seq > p.report.Seq {
-		p.report = c
+	if c.Seq > p.Report.Seq {
+		p.Report = c
 	}
 }
 
@@ -154,11 +154,11 @@ func (a *Account) Take(gateway string, c whittle.Counts) {
 func (a *Account) TakeReplaced(gateway string, c whittle.Counts) {
 	key := replacedOf(gateway, c.Run)
 	if p := a.part(gateway); a.parts[key] == nil {
-		if slices.Contains(p.ended, c.Run) {
+		if slices.Contains(p.Ended, c.Run) {
 			return
 		}
-		if p.run == c.Run {
-			a.parts[key] = &part{run: p.run, report: p.report, judged: p.judged}
+		if p.Run == c.Run {
+			a.parts[key] = &Part{Run: p.Run, Report: p.Report, Judged: p.Judged}
 			p.over()
 		}
 	}
@@ -169,7 +169,7 @@ func (a *Account) TakeReplaced(gateway string, c whittle.Counts) {
 // interrupted.
 func (a *Account) EndReplaced(gateway string, but []uint64) {
 	for key, p := range a.parts {
-		if name, _, is := strings.Cut(key, replacedBy); is && name == gateway && p.run != 0 && !slices.Contains(but, p.run) {
+		if name, _, is := strings.Cut(key, replacedBy); is && name == gateway && p.Run != 0 && !slices.Contains(but, p.Run) {
 			a.end(p)
 		}
 	}
@@ -195,7 +195,7 @@ func (a *Account) missed(gateway string, last *whittle.Counts, next time.Time) {
 func (a *Account) Heard(of map[string]bool) {
 	for key, p := range a.parts {
 		name, _, _ := strings.Cut(key, replacedBy)
-		p.silent = !of[name]
+		p.Silent = !of[name]
 	}
 }
 
@@ -211,12 +211,12 @@ const (
 func (a *Account) Forget(reports map[string]bool, now time.Time) {
 	var gone []string
 	for gateway, p := range a.parts {
-		if p.run != 0 && !reports[gateway] && !p.report.At.IsZero() && now.Sub(p.report.At) > goneAfter {
-			a.missed(gateway, &p.report, p.report.At)
+		if p.Run != 0 && !reports[gateway] && !p.Report.At.IsZero() && now.Sub(p.Report.At) > goneAfter {
+			a.missed(gateway, &p.Report, p.Report.At)
 			a.end(p)
-			p.strangers = nil
+			p.Strangers = nil
 		}
-		if p.run == 0 && len(p.ended) > 0 {
+		if p.Run == 0 && len(p.Ended) > 0 {
 			gone = append(gone, gateway)
 		}
 	}
@@ -234,19 +234,19 @@ func (a *Account) Judged(gateway string, run uint64, f whittle.Fate, reason stri
 		p = other
 	}
 	switch {
-	case run == 0 || run == p.run:
-		p.judged.Settle(f, reason, 1)
-	case slices.Contains(p.ended, run):
+	case run == 0 || run == p.Run:
+		p.Judged.Settle(f, reason, 1)
+	case slices.Contains(p.Ended, run):
 	default:
-		l, known := p.strangers[run]
-		if !known && len(p.strangers) >= maxStrangers {
+		l, known := p.Strangers[run]
+		if !known && len(p.Strangers) >= maxStrangers {
 			return
 		}
-		if p.strangers == nil {
-			p.strangers = map[uint64]whittle.Ledger{}
+		if p.Strangers == nil {
+			p.Strangers = map[uint64]whittle.Ledger{}
 		}
 		l.Settle(f, reason, 1)
-		p.strangers[run] = l
+		p.Strangers[run] = l
 	}
 }
 
@@ -276,16 +276,16 @@ func (a *Account) Of(gateway string) whittle.Ledger {
 // Report is the last report of a gateway's current run.
 func (a *Account) Report(gateway string) whittle.Counts {
 	if p := a.parts[gateway]; p != nil {
-		return p.report
+		return p.Report
 	}
 	return whittle.Counts{}
 }
 
-func (p *part) total() (l whittle.Ledger) {
-	l.Add(&p.report.Ledger)
-	l.Add(&p.judged)
-	l.Pending = max(0, p.report.Ledger.Pending-p.judged.Sum())
-	if l.Unknown = p.unjudged(); p.silent {
+func (p *Part) total() (l whittle.Ledger) {
+	l.Add(&p.Report.Ledger)
+	l.Add(&p.Judged)
+	l.Pending = max(0, p.Report.Ledger.Pending-p.Judged.Sum())
+	if l.Unknown = p.unjudged(); p.Silent {
 		l.Unknown = l.Pending
 	}
 	l.Total = l.Sum()
@@ -294,8 +294,8 @@ func (p *part) total() (l whittle.Ledger) {
 
 // unjudged is how many pending exchanges were sent and are not judged yet. An exchange may be
 // judged before its gateway reports it as sent, so there may be more.
-func (p *part) unjudged() int64 {
-	return max(0, min(p.report.Sent, p.report.Ledger.Pending)-p.judged.Sum())
+func (p *Part) unjudged() int64 {
+	return max(0, min(p.Report.Sent, p.Report.Ledger.Pending)-p.Judged.Sum())
 }
 
 // Kept is an account on disk.
@@ -309,24 +309,13 @@ type Kept struct {
 	Saved time.Time `json:"saved"`
 	// Earlier and Gateways are the total in parts, for whoever goes on with the
 	// runs of a fleet. Nil: there is no fleet.
-	Earlier  *whittle.Ledger     `json:"earlier,omitempty"`
-	Gateways map[string]KeptPart `json:"gateways,omitempty"`
+	Earlier  *whittle.Ledger `json:"earlier,omitempty"`
+	Gateways map[string]Part `json:"gateways,omitempty"`
 	// Runs are the parts of this process's gateway and of those that it has replaced,
 	// and Before what they leave of the total, for a process that takes over while
 	// their requests go on.
-	Runs   []KeptPart      `json:"runs,omitempty"`
+	Runs   []Part          `json:"runs,omitempty"`
 	Before *whittle.Ledger `json:"before,omitempty"`
-}
-
-// KeptPart is one gateway's run on disk.
-type KeptPart struct {
-	Run    uint64         `json:"run"`
-	Report whittle.Counts `json:"report"`
-	Judged whittle.Ledger `json:"judged"`
-	Ended  []uint64       `json:"ended,omitempty"`
-	Silent bool           `json:"silent,omitempty"`
-
-	Strangers map[uint64]whittle.Ledger `json:"strangers,omitempty"`
 }
 
 // Kept is the account as it is saved.
@@ -335,13 +324,13 @@ func (a *Account) Kept(now time.Time) Kept {
 	k := Kept{Ledger: a.Total(), Run: r.Run, Seq: r.Seq, Saved: now}
 	for gateway, p := range a.parts {
 		if gateway == Local || strings.HasPrefix(gateway, replaced) {
-			k.Runs = append(k.Runs, p.kept())
+			k.Runs = append(k.Runs, p.copied())
 			continue
 		}
 		if k.Gateways == nil {
-			k.Gateways = map[string]KeptPart{}
+			k.Gateways = map[string]Part{}
 		}
-		k.Gateways[gateway] = p.kept()
+		k.Gateways[gateway] = p.copied()
 	}
 	earlier := copied(&a.earlier)
 	if k.Before = &earlier; k.Gateways != nil {
@@ -350,14 +339,12 @@ func (a *Account) Kept(now time.Time) Kept {
 	return k
 }
 
-func (p *part) kept() KeptPart {
-	return KeptPart{Run: p.run, Report: p.report, Judged: copied(&p.judged), Ended: slices.Clone(p.ended), Silent: p.silent, Strangers: strangers(p)}
-}
-
-func strangers(p *part) map[uint64]whittle.Ledger {
-	c := maps.Clone(p.strangers)
-	for run, l := range c {
-		c[run] = copied(&l)
+// copied shares nothing with the part that goes on.
+func (p *Part) copied() Part {
+	c := *p
+	c.Judged, c.Ended, c.Strangers = copied(&p.Judged), slices.Clone(p.Ended), maps.Clone(p.Strangers)
+	for run, l := range c.Strangers {
+		c.Strangers[run] = copied(&l)
 	}
 	return c
 }
@@ -373,14 +360,13 @@ func TakenOver(k *Kept, alive []uint64) Account {
 	if k.Before == nil { // nothing was counted yet
 		return Account{Since: k.Ledger.Since}
 	}
-	a := Account{Since: k.Ledger.Since, Gap: k.Ledger.Gap, parts: map[string]*part{}}
+	a := Account{Since: k.Ledger.Since, Gap: k.Ledger.Gap, parts: map[string]*Part{}}
 	a.close(k.Before)
 	for _, p := range k.Runs {
-		one := &part{run: p.Run, report: p.Report, judged: p.Judged, ended: p.Ended}
 		if slices.Contains(alive, p.Run) {
-			a.parts[Replaced(p.Run)] = one
+			a.parts[Replaced(p.Run)] = &p
 		} else {
-			a.end(one)
+			a.end(&p)
 		}
 	}
 	return a
@@ -391,14 +377,12 @@ func TakenOver(k *Kept, alive []uint64) Account {
 func Resumed(k *Kept, now time.Time) Account {
 	a := Account{Since: k.Ledger.Since}
 	if k.Gateways != nil && k.Earlier != nil {
-		a.Gap = k.Ledger.Gap
+		a.Gap, a.parts = k.Ledger.Gap, map[string]*Part{}
 		a.close(k.Earlier)
 		for gateway, p := range k.Gateways {
-			if p.Report.Ledger.Sum() < 0 || p.Judged.Sum() < 0 {
-				continue // damaged
+			if p.Report.Ledger.Sum() >= 0 && p.Judged.Sum() >= 0 { // otherwise it is damaged
+				a.parts[gateway] = &p
 			}
-			a.part(gateway)
-			a.parts[gateway] = &part{run: p.Run, report: p.Report, judged: p.Judged, ended: p.Ended, silent: p.Silent, strangers: p.Strangers}
 		}
 		return a
 	}
