@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/account"
 	"whittle/carve/state"
 )
 
@@ -251,13 +250,7 @@ func (c *Controller) Running() <-chan struct{} { return c.running }
 
 // Observe compares one exchange, and returns the result. The gateway's mirror workers
 // call it.
-func (c *Controller) Observe(x *whittle.Exchange) whittle.Observation {
-	r := c.find(x.Route)
-	if r == nil {
-		return whittle.Observation{Skip: whittle.SkipOff}
-	}
-	return r.observe(origin{gateway: account.Local}, x)
-}
+func (c *Controller) Observe(x *whittle.Exchange) whittle.Observation { return c.ObserveOf(0, x) }
 
 // ObserveOf is Observe for an exchange of a gateway that this process's has replaced,
 // by its run.
@@ -272,41 +265,28 @@ func (c *Controller) ObserveOf(run uint64, x *whittle.Exchange) whittle.Observat
 // Ended takes the last report of a gateway that was replaced and has ended. What it had
 // under way by then is interrupted.
 func (c *Controller) Ended(name string, last whittle.Counts) {
-	r := c.find(name)
-	if r == nil {
-		return
-	}
-	r.ev.mu.Lock()
-	defer r.ev.mu.Unlock()
-	r.ev.account.Take(gatewayOf(last.Run), last)
-	r.ev.account.End(gatewayOf(last.Run))
-	r.ev.changed = true
+	c.withEvidence(name, func(r *route) {
+		r.ev.account.Take(gatewayOf(last.Run), last)
+		r.ev.account.End(gatewayOf(last.Run))
+		r.ev.changed = true
+	})
 }
 
 // Recheck takes both sides' responses to a request that was sent again. more: it must
 // be sent once more, after that time.
 func (c *Controller) Recheck(again *whittle.Recheck) (after time.Duration, more bool) {
-	r := c.find(again.Exchange.Route)
-	if r == nil {
-		return 0, false
-	}
-	after, more, _ = r.recheck(again)
+	after, more, _ = c.RecheckSent(again)
 	return after, more
 }
 
 // WorthAsking reports whether the two sides differ in an exchange in a way that is worth
 // asking both about again.
-func (c *Controller) WorthAsking(x *whittle.Exchange) bool {
-	r := c.find(x.Route)
-	if r == nil {
-		return false
-	}
-	r.ev.mu.Lock()
-	defer r.ev.mu.Unlock()
-	if r.decided.Load().Phase == whittle.PhaseOff || x.At.Before(r.ev.begun) {
-		return false
-	}
-	_, worth := r.ev.judge.Recheck(&whittle.Recheck{Exchange: x})
+func (c *Controller) WorthAsking(x *whittle.Exchange) (worth bool) {
+	c.withEvidence(x.Route, func(r *route) {
+		if r.decided.Load().Phase != whittle.PhaseOff && !x.At.Before(r.ev.begun) {
+			_, worth = r.ev.judge.Recheck(&whittle.Recheck{Exchange: x})
+		}
+	})
 	return worth
 }
 
@@ -338,6 +318,16 @@ func (c *Controller) Tripped(name, reason string, generation uint64) {
 }
 
 func (c *Controller) find(name string) *route { return (*c.table.Load())[name] }
+
+// withEvidence calls f with a route, under the lock of its evidence. It does nothing where
+// the route is gone.
+func (c *Controller) withEvidence(name string, f func(*route)) {
+	if r := c.find(name); r != nil {
+		r.ev.mu.Lock()
+		defer r.ev.mu.Unlock()
+		f(r)
+	}
+}
 
 // routes are in the order of their names.
 func (c *Controller) routes() []*route {

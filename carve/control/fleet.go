@@ -40,51 +40,32 @@ type Sent struct {
 // ObserveSent compares an exchange that a gateway of the fleet has sent. skip is why it
 // is not compared; empty: it is.
 func (c *Controller) ObserveSent(s Sent, skip string, x *whittle.Exchange) {
-	r := c.find(x.Route)
-	if r == nil {
-		return
-	}
 	from := origin{s.Gateway, s.Run, s.Place}
-	if skip == "" {
+	if r := c.find(x.Route); r != nil && skip == "" {
 		r.observe(from, x)
 		return
 	}
-	r.ev.mu.Lock()
-	defer r.ev.mu.Unlock()
-	r.ev.count(from, x, &whittle.Observation{Skip: skip})
+	c.withEvidence(x.Route, func(r *route) { r.ev.count(from, x, &whittle.Observation{Skip: skip}) })
 }
 
 // RecheckSent is Recheck for what another gateway has sent. number is which of the route's
 // settled differences this is; 0: it is not settled, or is no evidence.
 func (c *Controller) RecheckSent(again *whittle.Recheck) (after time.Duration, more bool, number uint64) {
-	r := c.find(again.Exchange.Route)
-	if r == nil {
-		return 0, false, 0
-	}
-	return r.recheck(again)
+	c.withEvidence(again.Exchange.Route, func(r *route) { after, more, number = r.recheck(again) })
+	return after, more, number
 }
 
 // Settled is how many differences of a route that both sides were asked about are in the
 // evidence.
-func (c *Controller) Settled(name string) uint64 {
-	r := c.find(name)
-	if r == nil {
-		return 0
-	}
-	r.ev.mu.Lock()
-	defer r.ev.mu.Unlock()
-	return r.ev.settled
+func (c *Controller) Settled(name string) (n uint64) {
+	c.withEvidence(name, func(r *route) { n = r.ev.settled })
+	return n
 }
 
 // Place is how far the evidence of a route has come in the fleet's stream.
-func (c *Controller) Place(name string) uint64 {
-	r := c.find(name)
-	if r == nil {
-		return 0
-	}
-	r.ev.mu.Lock()
-	defer r.ev.mu.Unlock()
-	return r.ev.place
+func (c *Controller) Place(name string) (place uint64) {
+	c.withEvidence(name, func(r *route) { place = r.ev.place })
+	return place
 }
 
 // Decided is the position that was decided last. An unknown route is a *whittle.Error with

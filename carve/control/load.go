@@ -16,11 +16,11 @@ import (
 
 const otherCandidate = "the candidate, the monolith, or how they are compared, is another one in the config"
 
-// epochOf names the epoch of a route's evidence: the two sides, the candidate's
+// Epoch names the epoch of a route's evidence: the two sides, the candidate's
 // protocol, and the comparison. Evidence of one epoch does not count in another. It is the
 // same in every version of the program, so that an update takes no user off a candidate: a
 // field that comes later is left out where it is zero (json:",omitzero").
-func epochOf(monolith whittle.Upstream, spec whittle.Route) string {
+func Epoch(monolith whittle.Upstream, spec whittle.Route) string {
 	type side struct{ URL, Build string }
 	return fingerprint(struct {
 		Monolith, Candidate side
@@ -28,10 +28,6 @@ func epochOf(monolith whittle.Upstream, spec whittle.Route) string {
 		Compare             whittle.Comparison
 	}{side{monolith.URL, monolith.Build}, side{spec.Candidate.URL, spec.Candidate.Build}, spec.RPC, spec.Compare})
 }
-
-// Epoch names the epoch of a route's evidence, which is the same wherever the same is
-// compared with the same.
-func Epoch(monolith whittle.Upstream, spec whittle.Route) string { return epochOf(monolith, spec) }
 
 func fingerprint(v any) string {
 	b, err := json.Marshal(v)
@@ -48,7 +44,7 @@ func (c *Controller) newRoute(monolith whittle.Upstream, spec whittle.Route) (*r
 		return nil, err
 	}
 	r := &route{
-		c: c, name: spec.Name, spec: spec, guardID: fingerprint(spec.Guard), epoch: epochOf(monolith, spec),
+		c: c, name: spec.Name, spec: spec, guardID: fingerprint(spec.Guard), epoch: Epoch(monolith, spec),
 		wake: notify.New(), save: notify.New(),
 		st: rollout.Start(spec.Rollout),
 	}
@@ -192,9 +188,8 @@ func (r *route) restart(why string) error {
 
 // fieldOf puts a route's own field path under the config's.
 func fieldOf(i int, err error) error {
-	coded, ok := errors.AsType[*whittle.Error](err)
-	if !ok || coded.Field == "" {
-		return err
+	if coded, ok := errors.AsType[*whittle.Error](err); !ok || coded.Field == "" {
+		return err // the store's, not the config's
 	}
-	return coded.WithField(fmt.Sprintf("routes[%d].%s", i, coded.Field))
+	return whittle.Within(fmt.Sprintf("routes[%d]", i), err)
 }

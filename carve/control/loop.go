@@ -47,10 +47,9 @@ func (r *route) observe(from origin, x *whittle.Exchange) (o whittle.Observation
 }
 
 // recheck takes both sides' responses to a request that was sent again. number is that of
-// a difference which is settled; 0: it is not, or is no evidence.
+// a difference which is settled; 0: it is not, or is no evidence. The caller holds the
+// evidence's lock.
 func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool, number uint64) {
-	r.ev.mu.Lock()
-	defer r.ev.mu.Unlock()
 	if r.decided.Load().Phase == whittle.PhaseOff || again.Exchange.At.Before(r.ev.begun) {
 		return 0, false, 0
 	}

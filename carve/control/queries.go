@@ -91,21 +91,17 @@ func (l queries) restore(all map[string]json.RawMessage) (failed []error) {
 }
 
 // Query takes the result of a route's query. It is ignored where the query is gone.
-func (c *Controller) Query(route, name string, reading whittle.QueryReading) {
-	r := c.find(route)
-	if r == nil {
-		return
-	}
-	r.ev.mu.Lock()
-	defer r.ev.mu.Unlock()
-	for _, g := range r.ev.queries {
-		if g.Query().Name != name {
-			continue
+func (c *Controller) Query(of, name string, reading whittle.QueryReading) {
+	c.withEvidence(of, func(r *route) {
+		for _, g := range r.ev.queries {
+			if g.Query().Name != name {
+				continue
+			}
+			share := r.decided.Load().Share
+			g.Take(reading, share)
+			r.ev.changed = true
+			r.ev.exposed = r.ev.exposed || share > 0
+			r.wake.Notify()
 		}
-		share := r.decided.Load().Share
-		g.Take(reading, share)
-		r.ev.changed = true
-		r.ev.exposed = r.ev.exposed || share > 0
-		r.wake.Notify()
-	}
+	})
 }

@@ -36,7 +36,7 @@ func (c *Controller) Reload(monolith whittle.Upstream, routes []whittle.Route, s
 			if _, err := c.o.NewJudge(spec.Compare); err != nil {
 				return fieldOf(i, err)
 			}
-			epoch := epochOf(monolith, spec)
+			epoch := Epoch(monolith, spec)
 			changes = append(changes, change{route: r, spec: spec, epoch: epoch, other: r.epochNow() != epoch})
 			table[spec.Name] = r
 			continue
