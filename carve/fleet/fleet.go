@@ -411,12 +411,3 @@ func (n *Node) Members() []Seat {
 	}
 	return all
 }
-
-func (n *Node) sortedKeys() []string {
-	keys := make([]string, 0, len(n.routes))
-	for key := range n.routes {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}

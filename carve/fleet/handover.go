@@ -19,10 +19,10 @@ type handed struct {
 	Run   uint64 `json:"run"`
 	Seq   uint64 `json:"seq"`
 	// Connected says that the last report that has come back was sent Heard ago.
-	Connected bool                  `json:"connected"`
-	Heard     time.Duration         `json:"heard"`
-	Grants    Grants                `json:"grants"`
-	Gates     map[string]handedGate `json:"gates"`
+	Connected bool            `json:"connected"`
+	Heard     time.Duration   `json:"heard"`
+	Grants    Grants          `json:"grants"`
+	Gates     map[string]gate `json:"gates"`
 	// Digests are those of the routes' configs, by RouteKey.
 	Digests map[string]string `json:"digests"`
 	// Replaced are the last reports of those that it has replaced itself, likewise.
@@ -30,24 +30,18 @@ type handed struct {
 }
 
 // Handed is what a process has handed over, for who takes its place.
-type Handed struct {
-	Member string
-	fleet  string
-	// digests and replaced are by RouteKey.
-	digests  map[string]string
-	replaced map[string][]whittle.Counts
-}
+type Handed struct{ of handed }
 
 // Is reports whether it is the place of a fleet's member.
 func (h Handed) Is(fleet, member string) bool {
-	return h.Member == member && (h.fleet == fleet || h.fleet == "")
+	return h.of.Member == member && (h.of.Fleet == fleet || h.of.Fleet == "")
 }
 
 // Digest is that of a route's config there. Empty: it had no such route.
-func (h Handed) Digest(route string) string { return h.digests[RouteKey(route)] }
+func (h Handed) Digest(route string) string { return h.of.Digests[RouteKey(route)] }
 
 // Replaced are the last reports of gateways that it had replaced itself.
-func (h Handed) Replaced(route string) []whittle.Counts { return h.replaced[RouteKey(route)] }
+func (h Handed) Replaced(route string) []whittle.Counts { return h.of.Replaced[RouteKey(route)] }
 
 // ReadHanded reads what Node.HandOver gave. False: it is not what this program can read.
 func ReadHanded(b []byte) (Handed, bool) {
@@ -55,7 +49,7 @@ func ReadHanded(b []byte) (Handed, bool) {
 	if !decode(b, &h, &h.Version) {
 		return Handed{}, false
 	}
-	return Handed{Member: h.Member, fleet: h.Fleet, digests: h.Digests, replaced: h.Replaced}, true
+	return Handed{h}, true
 }
 
 // Aged is what was handed over some time ago.
@@ -69,30 +63,16 @@ func Aged(b []byte, passed time.Duration) []byte {
 	return b
 }
 
-// handedGate is a gate: both processes number what is in force alike, because the one
-// puts in force in the other what it hears.
-type handedGate struct {
-	Local     uint64           `json:"local"`
-	Zero      uint64           `json:"zero"`
-	FleetZero uint64           `json:"fleet_zero"`
-	Last      whittle.Position `json:"last"`
-	Numbers   [8][2]uint64     `json:"numbers"`
-}
-
 // HandOver is what another process of this gateway goes on with. This node is not used
 // any more.
 func (n *Node) HandOver(now Instant) []byte {
 	n.advance(now)
 	h := handed{
 		Version: formatVersion, Member: n.c.Member, Fleet: n.c.Fleet, Kept: n.Kept(), Run: n.c.Run, Seq: n.seq, Connected: n.connected(),
-		Heard: n.now.since(n.heard), Grants: n.grants, Gates: map[string]handedGate{}, Digests: map[string]string{}, Replaced: map[string][]whittle.Counts{},
+		Heard: n.now.since(n.heard), Grants: n.grants, Gates: map[string]gate{}, Digests: map[string]string{}, Replaced: map[string][]whittle.Counts{},
 	}
 	for key, r := range n.routes {
-		g := handedGate{Local: r.gate.local, Zero: r.gate.zero, FleetZero: r.gate.fleetZero, Last: r.gate.last}
-		for i, at := range r.gate.numbers {
-			g.Numbers[i] = [2]uint64{at.local, at.generation}
-		}
-		h.Gates[key], h.Digests[key] = g, r.spec.Digest
+		h.Gates[key], h.Digests[key] = r.gate, r.spec.Digest
 		if n.c.Replaced != nil {
 			h.Replaced[key] = n.c.Replaced(r.spec.Name)
 		}
@@ -116,13 +96,8 @@ func (n *Node) takeOver(b []byte) {
 	n.heard = Instant{Mono: n.now.Mono - heard, Wall: n.now.Wall - heard}
 	n.restarting = true // the watch has yet to show what the store has
 	for key, r := range n.routes {
-		g, ok := h.Gates[key]
-		if !ok {
-			continue
-		}
-		r.gate.local, r.gate.zero, r.gate.fleetZero, r.gate.last = g.Local, g.Zero, g.FleetZero, g.Last
-		for i, at := range g.Numbers {
-			r.gate.numbers[i].local, r.gate.numbers[i].generation = at[0], at[1]
+		if g, ok := h.Gates[key]; ok {
+			r.gate = g
 		}
 	}
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"hash/fnv"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -376,7 +377,7 @@ func (n *Node) tickGone() {
 // tickPositions writes positions until the store shows them, each on the condition of
 // the revision that was seen: whoever leads no longer has not seen the last one.
 func (n *Node) tickPositions() {
-	for _, key := range n.sortedKeys() {
+	for _, key := range slices.Sorted(maps.Keys(n.routes)) {
 		r := n.routes[key]
 		if r.unshown() {
 			expect := r.rev

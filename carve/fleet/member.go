@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -39,12 +40,16 @@ type route struct {
 // gate numbers what is in force here for the gateway, which ignores what is not
 // numbered higher than the last: a share that is 0 only while the gateway is cut off
 // has no generation of its own in the fleet.
+//
+// Another process of this gateway goes on with it: both number what is in force alike,
+// because the one puts in force in the other what it hears.
 type gate struct {
-	local, zero uint64
-	fleetZero   uint64
-	last        whittle.Position
-	// generations of the last local numbers.
-	numbers [8]struct{ local, generation uint64 }
+	Local     uint64           `json:"local"`
+	Zero      uint64           `json:"zero"`
+	FleetZero uint64           `json:"fleet_zero"`
+	Last      whittle.Position `json:"last"`
+	// Numbers are the last local ones, each with its generation in the fleet.
+	Numbers [8][2]uint64 `json:"numbers"`
 }
 
 // sawPosition takes a position, unless a later one is known, or one that was decided
@@ -119,7 +124,7 @@ func (n *Node) tripAt(r *route, generation uint64, reason string) {
 
 // tickTrips writes a trip until the store has it, or it is over.
 func (n *Node) tickTrips() {
-	for _, key := range n.sortedKeys() {
+	for _, key := range slices.Sorted(maps.Keys(n.routes)) {
 		if r := n.routes[key]; r.trip.Generation > max(r.zero, r.tripShown) {
 			expect := r.tripRev
 			n.write(kindTrip+"."+key, r.trip, &expect)
@@ -185,28 +190,28 @@ func (n *Node) InForce(name string, now Instant) whittle.Position {
 // pass numbers a share: another one has a higher number. A share of 0 that was decided
 // is the local zero, and so is a number that is left out where one was missed.
 func (g *gate) pass(share whittle.Share, phase whittle.Phase, generation, zero uint64) whittle.Position {
-	fell := zero > g.fleetZero
-	if g.local > 0 && !fell && share == g.last.Share && phase == g.last.Phase && generation == g.generation(g.local) {
-		return g.last
+	fell := zero > g.FleetZero
+	if g.Local > 0 && !fell && share == g.Last.Share && phase == g.Last.Phase && generation == g.generation(g.Local) {
+		return g.Last
 	}
 	if fell {
-		g.local++
-		g.zero, g.fleetZero = g.local, zero
+		g.Local++
+		g.Zero, g.FleetZero = g.Local, zero
 	}
-	g.local++
-	g.numbers[g.local%uint64(len(g.numbers))] = struct{ local, generation uint64 }{g.local, generation}
-	g.last = whittle.Position{Generation: g.local, Zero: g.zero, Share: share, Phase: phase}
-	return g.last
+	g.Local++
+	g.Numbers[g.Local%uint64(len(g.Numbers))] = [2]uint64{g.Local, generation}
+	g.Last = whittle.Position{Generation: g.Local, Zero: g.Zero, Share: share, Phase: phase}
+	return g.Last
 }
 
 // generation is the fleet's generation of a local number. A number that is no longer
 // remembered is of the last position that is: its trip may open too much, and never too
 // little.
 func (g *gate) generation(local uint64) uint64 {
-	if at := g.numbers[local%uint64(len(g.numbers))]; at.local == local {
-		return at.generation
+	if at := g.Numbers[local%uint64(len(g.Numbers))]; at[0] == local {
+		return at[1]
 	}
-	return g.numbers[g.local%uint64(len(g.numbers))].generation
+	return g.Numbers[g.Local%uint64(len(g.Numbers))][1]
 }
 
 func (r *route) reported(n *Node) RouteReport {

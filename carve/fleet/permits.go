@@ -30,15 +30,11 @@ func (n *Node) tickGrants() {
 	for _, candidate := range n.candidates() {
 		next.Candidates[candidate] = n.deal(candidate, &next)
 	}
-	if !sameGrants(next.Candidates, n.grants.Candidates) || n.grants.Era != next.Era ||
+	if !maps.EqualFunc(next.Candidates, n.grants.Candidates, maps.Equal) || n.grants.Era != next.Era ||
 		next.Seq > n.grants.Seq+1 || n.grantsShown < n.grants.Seq {
 		expect := n.grantsRev
 		n.write(kindGrants, next, &expect)
 	}
-}
-
-func sameGrants(a, b map[string]map[string]Grant) bool {
-	return maps.EqualFunc(a, b, func(x, y map[string]Grant) bool { return maps.Equal(x, y) })
 }
 
 // candidates are those that have routes, in order.
@@ -244,7 +240,7 @@ func (n *Node) exhausted(d *dealing) {
 	if n.now.Mono-since.Mono < n.c.Lease {
 		return
 	}
-	for _, key := range n.sortedKeys() {
+	for _, key := range slices.Sorted(maps.Keys(n.routes)) {
 		if r := n.routes[key]; r.spec.Candidate == d.candidate && r.stored.Share > 0 {
 			n.tripAt(r, r.stored.Generation, fmt.Sprintf("%d requests without a good response over all gateways, the bound on exposure; %d of them may be gateways' that are silent", d.spent, d.lost))
 		}
