@@ -179,15 +179,24 @@ func (r *reader) checkUnderscores(f *File) {
 	if f.Underscores {
 		return
 	}
-	const why = "never arrives, since fields with an underscore in their name are dropped: write underscores_in_headers: true"
-	for i, route := range f.Routes {
-		if strings.Contains(route.Match.HeaderName, "_") {
-			r.failField(fmt.Sprintf("routes[%d].header", i), "%s "+why, route.Match.HeaderName)
-		}
-		if by := route.Rollout.Sticky; by.By == "header" && strings.Contains(by.Name, "_") {
-			r.failField(fmt.Sprintf("routes[%d].rollout.sticky_by", i), "%s "+why, by.Name)
+	check := func(field, header string) {
+		if strings.Contains(header, "_") {
+			r.failField(field, "%s never arrives, since fields with an underscore in their name are dropped: write underscores_in_headers: true", header)
 		}
 	}
+	check("clients.by", headerOf(f.Clients.By))
+	for i, route := range f.Routes {
+		check(fmt.Sprintf("routes[%d].header", i), route.Match.HeaderName)
+		check(fmt.Sprintf("routes[%d].rollout.sticky_by", i), headerOf(route.Rollout.Sticky))
+	}
+}
+
+// headerOf is the header that users are known by; "": they are known by something else.
+func headerOf(s whittle.Sticky) string {
+	if s.By == "header" {
+		return s.Name
+	}
+	return ""
 }
 
 // checkFiles refuses to write over the config, what it includes, or a file that is read or
@@ -433,12 +442,11 @@ func (r *reader) checkNames(f *File) {
 }
 
 func (r *reader) checkName(f *File, route *whittle.Route, field, header string) {
-	by := route.Rollout.Sticky
 	switch {
 	case r.failed(field):
 	case route.Match.HeaderName == header:
 		r.failField(field, "%s is taken off users' requests, and is the condition of this route: write another header", header)
-	case by.By == "header" && by.Name == header:
+	case headerOf(route.Rollout.Sticky) == header:
 		r.failField(field, "%s is taken off users' requests, and is what they are known by (sticky_by): write another header", header)
 	case f.Access != nil && f.Access.RequestID == header:
 		r.failField(field, "%s is taken off users' requests, and names them (access.request_id): write another header", header)
