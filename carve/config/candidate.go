@@ -28,18 +28,16 @@ func (r *reader) candidate(o *object, route *whittle.Route, files folder) {
 	rpc, isRPC := r.rpc(c, files)
 	r.healthGRPC(c, &u, isRPC && rpc.Protocol == whittle.GRPC)
 	response, given := c.child("response", "{content_type: application/json}")
-	switch {
-	case given && !isRPC && !r.failed(c.sub("rpc")):
-		r.failField(c.sub("response"), "has no effect without rpc:, since such a candidate's responses pass as they are")
-	case given && isRPC:
+	if given && isRPC {
 		r.response(response, rpc)
 	}
 	request, given := c.child("request", "{body: FIELD, query: {NAME: FIELD}}")
-	switch {
-	case given && !isRPC && !r.failed(c.sub("rpc")):
-		r.failField(c.sub("request"), "has no effect without rpc:, since such a candidate is sent what users send")
-	case given && isRPC:
+	if given && isRPC {
 		r.request(request, rpc)
+	}
+	if !isRPC && !r.failed(c.sub("rpc")) {
+		c.useless("without rpc:, since such a candidate's responses pass as they are", "response")
+		c.useless("without rpc:, since such a candidate is sent what users send", "request")
 	}
 	c.done()
 	if isRPC {
@@ -54,12 +52,8 @@ func (r *reader) rpc(c *object, files folder) (*whittle.RPC, bool) {
 		return nil, false
 	}
 	rpc := &whittle.RPC{ContentType: "application/json", Status: 200}
-	protocol := ""
-	if !o.oneOf("protocol", &protocol, string(whittle.Twirp), string(whittle.TwirpJSON), string(whittle.Connect), string(whittle.GRPC)) &&
-		!r.failed(o.sub("protocol")) {
-		r.fail(o.n.at, o.sub("protocol"), "is missing; write one of: twirp, twirp+json, connect, grpc")
-	}
-	rpc.Protocol = whittle.Protocol(protocol)
+	protocols := []whittle.Protocol{whittle.Twirp, whittle.TwirpJSON, whittle.Connect, whittle.GRPC}
+	o.need(choose(o, "protocol", &rpc.Protocol, texts(protocols), protocols...), "protocol", "write one of: "+strings.Join(texts(protocols), ", "))
 	path := ""
 	if o.file("descriptor", &path, files) {
 		b, err := files.read(path)
@@ -67,12 +61,10 @@ func (r *reader) rpc(c *object, files folder) (*whittle.RPC, bool) {
 			r.failField(o.sub("descriptor"), "cannot be read: %v; buf build -o %s makes one", err, filepath.Base(path))
 		}
 		rpc.Descriptor = b
-	} else if !r.failed(o.sub("descriptor")) {
-		r.fail(o.n.at, o.sub("descriptor"), "is missing; write the file that buf build -o or protoc --descriptor_set_out made")
+	} else {
+		o.need(false, "descriptor", "write the file that buf build -o or protoc --descriptor_set_out made")
 	}
-	if !read(o, "method", "package.Service/Method", &rpc.Method, parseMethod) && !r.failed(o.sub("method")) {
-		r.fail(o.n.at, o.sub("method"), "is missing; write package.Service/Method")
-	}
+	o.need(read(o, "method", "package.Service/Method", &rpc.Method, parseMethod), "method", "write package.Service/Method")
 	if rpc.Protocol == whittle.Twirp || rpc.Protocol == whittle.TwirpJSON {
 		rpc.Prefix = "/twirp"
 	}
@@ -107,51 +99,37 @@ func (r *reader) response(o *object, rpc *whittle.RPC) {
 	}
 	read(o, "content_type", "a media type such as text/html; charset=utf-8", &rpc.ContentType, parseContentType)
 	o.count("status", &rpc.Status, 200, 399)
-	if at, given := r.where[o.sub("status")]; given && rpc.Status == 304 {
-		r.fail(at, o.sub("status"), "304 answers a condition, which no call has: write the status that the response has without one")
+	if rpc.Status == 304 {
+		r.failField(o.sub("status"), "304 answers a condition, which no call has: write the status that the response has without one")
 	}
 	o.text("body", &rpc.Response)
 	o.texts("nulls", "[$.owner.phone]", &rpc.Nulls, jsonPath)
 	o.texts("absent", "[$.tags]", &rpc.Absent, jsonPath)
-	for _, key := range []string{"body", "nulls", "absent"} {
-		if at, given := r.where[o.sub(key)]; given && rpc.Template != "" {
-			r.fail(at, o.sub(key), "has no effect with template:, which writes the whole response")
-		}
+	if rpc.Template != "" {
+		o.useless("with template:, which writes the whole response", "body", "nulls", "absent")
 	}
-	failures := ""
-	o.oneOf("failures", &failures, "by code", "verbatim")
-	rpc.Verbatim = failures == "verbatim"
+	choose(o, "failures", &rpc.Verbatim, []string{"by code", "verbatim"}, false, true)
 	o.done()
 }
 
 // request reads how a user's request is mapped to the message.
 func (r *reader) request(o *object, rpc *whittle.RPC) {
-	content := ""
-	o.oneOf("content", &content, "json", string(whittle.BodyForm), string(whittle.BodyIgnored))
-	if content != "json" {
-		rpc.Content = whittle.BodyContent(content)
-	}
+	choose(o, "content", &rpc.Content, []string{"json", "form", "ignored"}, whittle.BodyJSON, whittle.BodyForm, whittle.BodyIgnored)
 	if o.text("body", &rpc.Body) && rpc.Content != whittle.BodyJSON {
-		r.failField(o.sub("body"), "has no effect where the content is %s", content)
+		o.useless("where the content is "+string(rpc.Content), "body")
 	}
 	o.names("query", "{userId: user_id}", &rpc.Query)
 	o.names("path", "{id: user_id}", &rpc.Path)
 	o.names("form", "{user-name: user_name}", &rpc.Form)
 	if len(rpc.Form) > 0 && rpc.Content != whittle.BodyForm {
-		r.failField(o.sub("form"), "has no effect without content: form")
+		o.useless("without content: form", "form")
 	}
-	unknown := ""
-	o.oneOf("unknown", &unknown, "leave out", "refuse")
-	rpc.Strict = unknown == "refuse"
-	loss := ""
-	o.oneOf("loss", &loss, "allow", "refuse")
-	rpc.Lossless = loss == "refuse"
+	choose(o, "unknown", &rpc.Strict, []string{"leave out", "refuse"}, false, true)
+	choose(o, "loss", &rpc.Lossless, []string{"allow", "refuse"}, false, true)
 	o.texts("nulls", "[$.owner.phone]", &rpc.AskedNulls, jsonPath)
 	o.texts("absent", "[$.tags]", &rpc.AskedAbsent, jsonPath)
-	for _, key := range []string{"nulls", "absent"} {
-		if at, given := r.where[o.sub(key)]; given && !rpc.Lossless {
-			r.fail(at, o.sub(key), "has no effect without loss: refuse")
-		}
+	if !rpc.Lossless {
+		o.useless("without loss: refuse", "nulls", "absent")
 	}
 	o.done()
 }

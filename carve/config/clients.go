@@ -21,12 +21,7 @@ func (r *reader) clients(o *object, f *File) {
 		key string
 		dst *int
 	}{{"connections", &f.Clients.Connections}, {"requests", &f.Clients.Requests}} {
-		read(c, bound.key, "a count, or off", bound.dst, func(s string) (int, error) {
-			if s == "off" {
-				return 0, nil
-			}
-			return parseCount(s, 1, maxNum)
-		})
+		read(c, bound.key, "a count, or off", bound.dst, orOff(func(s string) (int, error) { return parseCount(s, 1, maxNum) }))
 	}
 	r.rate(c, &f.Clients.Rate)
 	c.done()
@@ -44,9 +39,7 @@ func (r *reader) rate(o *object, rate *whittle.Rate) {
 		return
 	}
 	m, _ := r.object(n, o.sub("rate"), want)
-	if !read(m, "limit", "a rate such as 100/s or 30/m", rate, parseRate) && !r.failed(m.sub("limit")) {
-		r.fail(n.at, m.sub("limit"), "is missing; write limit: 100/s")
-	}
+	m.need(read(m, "limit", "a rate such as 100/s or 30/m", rate, parseRate), "limit", "write limit: 100/s")
 	m.count("burst", &rate.Burst, 1, maxNum)
 	m.flag("dry_run", &rate.DryRun)
 	m.done()

@@ -57,8 +57,7 @@ func maskPattern(s string) error {
 }
 
 func parseKind(s string) (whittle.CompareKind, error) {
-	k, err := oneOf(s, []string{string(whittle.Exact), string(whittle.JSON), string(whittle.Statistical)})
-	return whittle.CompareKind(k), err
+	return oneOf(s, []whittle.CompareKind{whittle.Exact, whittle.JSON, whittle.Statistical})
 }
 
 // kindsOf says which kinds of comparison a setting has an effect on, for those
@@ -85,26 +84,15 @@ func (r *reader) onlyFor(m *object, kind whittle.CompareKind) {
 		return
 	}
 	for _, row := range kindsOf {
-		at, given := r.where[m.sub(row.key)]
-		if !given {
-			continue
-		}
-		fits, names := false, make([]string, len(row.kinds))
-		for i, k := range row.kinds {
-			fits = fits || k == kind
-			names[i] = string(k)
-		}
-		if !fits {
-			r.fail(at, m.sub(row.key), "has no effect on kind: %s; it belongs to %s", kind, strings.Join(names, " and "))
+		if !slices.Contains(row.kinds, kind) {
+			m.useless(fmt.Sprintf("on kind: %s; it belongs to %s", kind, strings.Join(texts(row.kinds), " and ")), row.key)
 		}
 	}
 }
 
-var findingKinds = []string{
-	string(whittle.FoundStatus), string(whittle.FoundContentType), string(whittle.FoundHeader), string(whittle.FoundBody),
-	string(whittle.FoundField), string(whittle.FoundForm), string(whittle.FoundMean), string(whittle.FoundSpread),
-	string(whittle.FoundDistribution), string(whittle.FoundRepeats), string(whittle.FoundWrongValue),
-	string(whittle.FoundUnreadable), string(whittle.FoundFailure),
+var findingKinds = []whittle.FindingKind{
+	whittle.FoundStatus, whittle.FoundContentType, whittle.FoundHeader, whittle.FoundBody, whittle.FoundField, whittle.FoundForm, whittle.FoundMean,
+	whittle.FoundSpread, whittle.FoundDistribution, whittle.FoundRepeats, whittle.FoundWrongValue, whittle.FoundUnreadable, whittle.FoundFailure,
 }
 
 // wantHeaders says in messages how the headers to compare are written.
@@ -135,8 +123,7 @@ func (o *object) headers(key string, c *whittle.Comparison) {
 			o.r.fail(n.at, o.sub(key), "is empty; write %s", wantHeaders)
 		}
 	default:
-		all := ""
-		readNode(o.r, n, o.sub(key), wantHeaders, &all, func(s string) (string, error) {
+		readNode(o.r, n, o.sub(key), wantHeaders, new(string), func(s string) (string, error) {
 			if s != "all" {
 				return "", fmt.Errorf("%s is not understood; write %s", quote(s), wantHeaders)
 			}
@@ -226,24 +213,19 @@ func (r *reader) expectation(n *node, path string, c *whittle.Comparison) (whitt
 	if !ok {
 		return e, false
 	}
-	kind := ""
-	if !o.oneOf("kind", &kind, findingKinds...) && !r.failed(o.sub("kind")) {
-		r.fail(n.at, o.sub("kind"), "is missing; write one of: %s", strings.Join(findingKinds, ", "))
-	}
-	e.Kind = whittle.FindingKind(kind)
+	kinds := texts(findingKinds)
+	o.need(choose(o, "kind", &e.Kind, kinds, findingKinds...), "kind", "write one of: "+strings.Join(kinds, ", "))
 	o.text("path", &e.Path)
 	o.text("from", &e.From)
 	o.text("to", &e.To)
-	if !o.text("reason", &e.Reason) && !r.failed(o.sub("reason")) {
-		r.fail(n.at, o.sub("reason"), "is missing; say in a sentence why this difference is accepted")
-	}
+	o.need(o.text("reason", &e.Reason), "reason", "say in a sentence why this difference is accepted")
 	o.done()
 	if e.Kind == whittle.FoundHeader && e.Path != "" {
 		switch name, err := parseHeaderName(e.Path); {
 		case err != nil:
-			r.fail(r.where[o.sub("path")], o.sub("path"), "%v", err)
+			r.failField(o.sub("path"), "%v", err)
 		case !c.ComparesHeader(name) && (!c.ListsHeader(name) || !whittle.ComparedOnRequest(name)):
-			r.fail(r.where[o.sub("path")], o.sub("path"), "%s is not compared; the headers that are: %s", name, comparedHeaders(c))
+			r.failField(o.sub("path"), "%s is not compared; the headers that are: %s", name, comparedHeaders(c))
 		default:
 			e.Path = name
 		}
@@ -253,7 +235,7 @@ func (r *reader) expectation(n *node, path string, c *whittle.Comparison) (whitt
 	}
 	if (e.Kind == whittle.FoundField || e.Kind == whittle.FoundForm) && e.Path != "" {
 		if err := jsonPath(e.Path); err != nil {
-			r.fail(r.where[o.sub("path")], o.sub("path"), "%v", err)
+			r.failField(o.sub("path"), "%v", err)
 		}
 	}
 	return e, true

@@ -59,12 +59,9 @@ func (r *reader) fleet(o *object, f *File, files folder) {
 		return
 	}
 	fl := &Fleet{Lease: 5 * time.Second, PerSecond: 500, MaxBytes: gib, MaxAge: time.Hour}
-	if !read(c, "nats", "embedded, or the URLs of NATS servers, such as nats://a:4222,nats://b:4222", &fl.NATS, parseNATS) && !r.failed(c.sub("nats")) {
-		r.fail(c.n.at, c.sub("nats"), "is missing; write nats: nats://HOST:4222, the servers that the gateways share, or nats: embedded")
-	}
-	if !read(c, "name", "a name such as shop", &fl.Name, parseFleetName) && !r.failed(c.sub("name")) {
-		r.fail(c.n.at, c.sub("name"), "is missing; write name: NAME, which all gateways of the fleet have")
-	}
+	c.need(read(c, "nats", "embedded, or the URLs of NATS servers, such as nats://a:4222,nats://b:4222", &fl.NATS, parseNATS),
+		"nats", "write nats: nats://HOST:4222, the servers that the gateways share, or nats: embedded")
+	c.need(read(c, "name", "a name such as shop", &fl.Name, parseFleetName), "name", "write name: NAME, which all gateways of the fleet have")
 	if !read(c, "member", "a name such as gateway-1", &fl.Member, parseFleetName) && !r.failed(c.sub("member")) {
 		host, err := os.Hostname()
 		if fl.Member = unfit.ReplaceAllString(host, "-"); err != nil || fl.Member == "" {
@@ -78,7 +75,11 @@ func (r *reader) fleet(o *object, f *File, files folder) {
 			r.failField(c.sub("credentials"), "cannot be read: %v", err)
 		}
 	}
-	r.fleetTLS(c, fl, files)
+	if t, ok := c.child("tls", "{ca: FILE, cert: FILE, key: FILE}"); ok {
+		r.clientTLS(t, &fl.TLS, "nats.internal", files)
+		t.done()
+		t.checkPair()
+	}
 	c.count("replicas", &fl.Replicas, 1, 5)
 	if e, ok := c.child("evidence", "{per_second: 500, max_bytes: 1GiB, max_age: 1h}"); ok {
 		e.count("per_second", &fl.PerSecond, 1, 100_000)
@@ -89,27 +90,6 @@ func (r *reader) fleet(o *object, f *File, files folder) {
 	r.embedded(c, f, fl, files)
 	c.done()
 	f.Fleet = fl
-}
-
-func (r *reader) fleetTLS(c *object, fl *Fleet, files folder) {
-	t, ok := c.child("tls", "{ca: FILE, cert: FILE, key: FILE}")
-	if !ok {
-		return
-	}
-	for _, file := range []struct {
-		key string
-		dst *string
-	}{{"ca", &fl.TLS.CA}, {"cert", &fl.TLS.Certificate}, {"key", &fl.TLS.Key}} {
-		t.file(file.key, file.dst, files)
-	}
-	read(t, "server_name", "a name such as nats.internal", &fl.TLS.ServerName, parseServerName)
-	t.done()
-	for _, part := range [][2]string{{"cert", "key"}, {"key", "cert"}} {
-		_, one := r.where[t.sub(part[0])]
-		if _, other := r.where[t.sub(part[1])]; one && !other {
-			r.failField(t.sub(part[0]), "has no effect without %s:, which belongs to it; both are files in PEM", part[1])
-		}
-	}
 }
 
 const maxFleetName = 64
@@ -182,7 +162,9 @@ func (r *reader) embedded(c *object, f *File, fl *Fleet, files folder) {
 	r.secret(c, "secret", &e.Secret, files)
 	c.folder("store", &e.Store, files)
 	if fl.NATS != natsEmbedded {
-		r.onlyEmbedded(c)
+		if !r.failed(c.sub("nats")) {
+			c.useless("without nats: embedded", "peers", "listen", "secret_file", "secret_env", "store")
+		}
 		return
 	}
 	fl.NATS = ""
@@ -193,22 +175,8 @@ func (r *reader) embedded(c *object, f *File, fl *Fleet, files folder) {
 	if e.Secret == "" && !r.failed(c.sub("secret_file")) && !r.failed(c.sub("secret_env")) {
 		r.fail(c.n.at, c.path, "has no secret: write secret_file: FILE or secret_env: NAME, the same in all gateways; whoever has it can give orders")
 	}
-	if _, given := r.where[c.sub("credentials")]; given {
-		r.failField(c.sub("credentials"), "has no effect with nats: embedded; the gateways show each other their secret")
-	}
+	c.useless("with nats: embedded; the gateways show each other their secret", "credentials")
 	r.mutualTLS(c, fl)
-}
-
-// onlyEmbedded reports what has no effect where the servers are others.
-func (r *reader) onlyEmbedded(c *object) {
-	if r.failed(c.sub("nats")) {
-		return
-	}
-	for _, key := range []string{"peers", "listen", "secret_file", "secret_env", "store"} {
-		if _, given := r.where[c.sub(key)]; given {
-			r.failField(c.sub(key), "has no effect without nats: embedded")
-		}
-	}
 }
 
 // mutualTLS wants what both ends of a connection need, since every gateway is both.
@@ -227,7 +195,7 @@ func (r *reader) mutualTLS(c *object, fl *Fleet) {
 // peers holds the gateways' addresses to what makes a cluster.
 func (r *reader) peers(c *object, fl *Fleet) {
 	e, field := &fl.Embedded, c.sub("peers")
-	if _, given := r.where[field]; !given {
+	if !c.given("peers") {
 		r.fail(c.n.at, field, "is missing; write peers: {NAME: HOST:6222, ...}, each gateway's member with where the others reach it, this one among them")
 		return
 	}

@@ -20,28 +20,12 @@ const (
 // that signs, and the timeout. It reports whether there is a URL. No message shows the URL.
 func (r *reader) hook(o *object, h *whittle.Hook, files folder) bool {
 	h.Timeout = 10 * time.Second
-	var path, env string
-	plain, fromFile, fromEnv := read(o, "url", "a URL such as https://ci.example/gate", &h.URL, parseHook), o.file("url_file", &path, files), o.text("url_env", &env)
-	field, text := "", ""
+	plain := read(o, "url", "a URL such as https://ci.example/gate", &h.URL, parseHook)
+	text, field, given := r.kept(o, "url", files)
 	switch {
-	case plain && (fromFile || fromEnv), fromFile && fromEnv:
+	case plain && given:
 		r.failField(o.path, "has its URL from more than one place; keep one of url, url_file and url_env")
-	case fromFile:
-		field = o.sub("url_file")
-		b, err := files.read(path)
-		if err != nil {
-			r.failField(field, "cannot be read: %v", err)
-		}
-		text = strings.TrimSpace(string(b))
-	case fromEnv:
-		field = o.sub("url_env")
-		v, ok := r.env(env)
-		if !ok {
-			r.failField(field, "the environment variable %s is not set", quote(env))
-		}
-		text = strings.TrimSpace(v)
-	}
-	if field != "" && !r.failed(field) {
+	case field != "":
 		var err error
 		if h.URL, err = parseHook(text); err != nil {
 			r.failField(field, "%v", err)
@@ -49,7 +33,7 @@ func (r *reader) hook(o *object, h *whittle.Hook, files folder) bool {
 	}
 	r.secret(o, "key", &h.Key, files)
 	o.duration("timeout", &h.Timeout, 10*time.Millisecond, time.Minute)
-	return plain || fromFile || fromEnv || r.failed(o.sub("url"))
+	return plain || given || r.failed(o.sub("url"))
 }
 
 // parseHook reads a URL that may be a secret, so that no message shows it.
@@ -79,7 +63,7 @@ func hostOf(h *whittle.Hook) string {
 	return u.Scheme + "://" + u.Host + "/…"
 }
 
-var moments = []string{string(whittle.GateFirst), string(whittle.GateStep), string(whittle.GateLive), string(whittle.GateRollback)}
+var moments = []whittle.GateMoment{whittle.GateFirst, whittle.GateStep, whittle.GateLive, whittle.GateRollback}
 
 // gates reads the gates that a rise waits for.
 func (r *reader) gates(o *object, p *whittle.Rollout, files folder) {
@@ -89,47 +73,35 @@ func (r *reader) gates(o *object, p *whittle.Rollout, files folder) {
 			return
 		}
 		g := whittle.Gate{Every: 30 * time.Second}
-		if !read(c, "name", "a name such as qa", &g.Name, parseName) && !r.failed(c.sub("name")) {
-			r.fail(n.at, c.sub("name"), "is missing; write a name such as qa")
-		}
+		c.name(&g.Name, "qa")
 		var h whittle.Hook
-		confirm, asked := "webhook", r.hook(c, &h, files)
-		c.oneOf("confirm", &confirm, "webhook", "manual")
-		var before []string
-		c.texts("before", "[first, step, live]", &before, func(s string) error { _, err := oneOf(s, moments); return err })
+		asked, byHand := r.hook(c, &h, files), false
+		choose(c, "confirm", &byHand, []string{"webhook", "manual"}, false, true)
+		wordList(c, "before", "[first, step, live]", &g.Before, moments)
 		c.duration("every", &g.Every, time.Second, time.Hour)
 		c.done()
 		switch {
-		case confirm == "manual":
-			for _, key := range []string{"url", "url_file", "url_env", "key_file", "key_env", "timeout", "every"} {
-				if at, given := r.where[c.sub(key)]; given {
-					r.fail(at, c.sub(key), "has no effect with confirm: manual, where nobody is asked")
-				}
-			}
+		case byHand:
+			c.useless("with confirm: manual, where nobody is asked", "url", "url_file", "url_env", "key_file", "key_env", "timeout", "every")
 		case !asked:
 			r.fail(n.at, path, "says nobody to ask: write url: (or url_file:, url_env:), or confirm: manual for one that is opened by whittle approve")
 		default:
 			g.Hook = &h
 		}
-		if _, given := r.where[c.sub("before")]; !given {
-			before = moments[:3]
-		} else if len(before) == 0 && !r.failed(c.sub("before")) {
+		if !c.given("before") {
+			g.Before = slices.Clone(moments[:3])
+		} else if len(g.Before) == 0 && !r.failed(c.sub("before")) {
 			r.failField(c.sub("before"), "is empty, so the gate is never asked; write [first, step, live], or leave it out for that")
 		}
-		for i, m := range before {
-			if slices.Contains(before[:i], m) {
+		for i, m := range g.Before {
+			if slices.Contains(g.Before[:i], m) {
 				r.failField(c.sub("before"), "has %s twice", m)
 			}
-			if m == string(whittle.GateRollback) && (confirm == "manual" || len(before) > 1) {
+			if m == whittle.GateRollback && (byHand || len(g.Before) > 1) {
 				r.failField(c.sub("before"), "rollback is for a gate of its own that is asked by a webhook: its 200 takes the users off the candidate; by hand there is whittle rollback")
 			}
-			g.Before = append(g.Before, whittle.GateMoment(m))
 		}
-		for _, other := range p.Gates {
-			if g.Name != "" && other.Name == g.Name {
-				r.failField(c.sub("name"), "%s is the name of another gate of this route", quote(g.Name))
-			}
-		}
+		c.unique(g.Name, "gate of this route", slices.ContainsFunc(p.Gates, func(other whittle.Gate) bool { return other.Name == g.Name }))
 		p.Gates = append(p.Gates, g)
 	})
 }
@@ -150,39 +122,23 @@ func (r *reader) notify(o *object, f *File, files folder) {
 			return
 		}
 		v := whittle.Notice{}
-		if !read(c, "name", "a name such as ops", &v.Name, parseName) && !r.failed(c.sub("name")) {
-			r.fail(n.at, c.sub("name"), "is missing; write a name such as ops")
-		}
+		c.name(&v.Name, "ops")
 		if !r.hook(c, &v.Hook, files) {
 			r.fail(n.at, path, "says nobody to tell: write url:, or url_file: or url_env: where it is a secret, as Slack's is")
 		}
-		format := "json"
-		c.oneOf("format", &format, "json", "slack")
-		v.Slack = format == "slack"
-		kinds := make([]string, len(whittle.EventKinds))
-		for i, k := range whittle.EventKinds {
-			kinds[i] = string(k)
-		}
-		var events []string
-		c.texts("events", "[rise, rollback, trip]", &events, func(s string) error { _, err := oneOf(s, kinds); return err })
-		for _, e := range events {
-			v.Events = append(v.Events, whittle.EventKind(e))
-		}
+		choose(c, "format", &v.Slack, []string{"json", "slack"}, false, true)
+		wordList(c, "events", "[rise, rollback, trip]", &v.Events, whittle.EventKinds)
 		c.texts("routes", `["POST /Count"]`, &v.Routes, func(string) error { return nil })
 		c.done()
 		for _, empty := range []struct {
 			key string
 			n   int
 		}{{"events", len(v.Events)}, {"routes", len(v.Routes)}} {
-			if _, given := r.where[c.sub(empty.key)]; given && empty.n == 0 && !r.failed(c.sub(empty.key)) {
+			if c.given(empty.key) && empty.n == 0 && !r.failed(c.sub(empty.key)) {
 				r.failField(c.sub(empty.key), "is empty, so nobody is told of anything; leave it out for all")
 			}
 		}
-		for _, other := range f.Notices {
-			if v.Name != "" && other.Name == v.Name {
-				r.failField(c.sub("name"), "%s is the name of another one", quote(v.Name))
-			}
-		}
+		c.unique(v.Name, "one", slices.ContainsFunc(f.Notices, func(other whittle.Notice) bool { return other.Name == v.Name }))
 		f.Notices = append(f.Notices, v)
 	})
 }
@@ -237,11 +193,7 @@ func (f *File) describeNotices(b *strings.Builder) {
 			format = "Slack's form"
 		}
 		if len(n.Events) > 0 {
-			kinds := make([]string, len(n.Events))
-			for k, e := range n.Events {
-				kinds[k] = string(e)
-			}
-			what = strings.Join(kinds, ", ")
+			what = strings.Join(texts(n.Events), ", ")
 		}
 		if len(n.Routes) > 0 {
 			what += " of " + strings.Join(n.Routes, ", ")

@@ -68,7 +68,10 @@ const (
 
 // listen reads where users' requests arrive.
 func (r *reader) listen(o *object, f *File, files folder) {
-	shared := r.tls(o, "tls", files)
+	var shared *TLS
+	if t, ok := o.child("tls", "{cert: FILE, key: FILE}"); ok {
+		shared = r.readTLS(t, files)
+	}
 	f.Listen = []Listener{{Address: defaultListen, TLS: shared}}
 	n, ok := o.get("listen")
 	switch {
@@ -122,9 +125,7 @@ func (r *reader) listener(n *node, path string, shared *TLS, files folder) (l Li
 		return l
 	}
 	o, _ := r.object(n, path, wantListen)
-	if !read(o, "address", "an address such as :8080", &l, parse) && !r.failed(o.sub("address")) {
-		r.fail(n.at, o.sub("address"), "is missing; write address: :8080")
-	}
+	o.need(read(o, "address", "an address such as :8080", &l, parse), "address", "write address: :8080")
 	if mode, given := o.get("mode"); given {
 		readNode(r, mode, o.sub("mode"), "a mode such as \"0660\"", &l.Mode, parseMode)
 		if l.Unix == "" && !r.failed(path) {
@@ -175,26 +176,14 @@ func (r *reader) redirect(o *object) *Redirect {
 	}
 	to := &Redirect{Status: 308, Port: 443}
 	if n.kind != isMapping {
-		var s string
-		readNode(r, n, o.sub("redirect"), want, &s, func(s string) (string, error) { return oneOf(s, []string{"https"}) })
+		readNode(r, n, o.sub("redirect"), want, new(string), func(s string) (string, error) { return oneOf(s, []string{"https"}) })
 		return to
 	}
 	c, _ := r.object(n, o.sub("redirect"), want)
-	status := "308"
-	c.oneOf("status", &status, "301", "302", "307", "308")
-	to.Status, _ = strconv.Atoi(status) // one of these
+	choose(c, "status", &to.Status, []string{"301", "302", "307", "308"}, 301, 302, 307, 308)
 	c.count("port", &to.Port, 1, 65535)
 	c.done()
 	return to
-}
-
-// tls reads the TLS of a key; nil where it is not given.
-func (r *reader) tls(o *object, key string, files folder) *TLS {
-	t, ok := o.child(key, "{cert: FILE, key: FILE}")
-	if !ok {
-		return nil
-	}
-	return r.readTLS(t, files)
 }
 
 func (r *reader) readTLS(t *object, files folder) *TLS {
@@ -211,16 +200,10 @@ func (r *reader) readTLS(t *object, files folder) *TLS {
 	case out.Cert != "" && out.Key == "":
 		r.failField(t.sub("cert"), "needs its key; write key: FILE too")
 	}
-	version := "1.2"
-	t.oneOf("min_version", &version, "1.2", "1.3")
-	if version == "1.3" {
-		out.MinVersion = tls.VersionTLS13
-	}
+	choose(t, "min_version", &out.MinVersion, []string{"1.2", "1.3"}, tls.VersionTLS12, tls.VersionTLS13)
 	if c, ok := t.child("client", "{ca: FILE, required: true}"); ok {
 		c.file("ca", &out.ClientCA, files)
-		if out.ClientCA == "" && !r.failed(c.sub("ca")) {
-			r.fail(c.n.at, c.sub("ca"), "is missing; write the file of the authorities whose certificates clients show, in PEM")
-		}
+		c.need(out.ClientCA != "", "ca", "write the file of the authorities whose certificates clients show, in PEM")
 		required := true
 		c.flag("required", &required)
 		out.ClientOptional = !required

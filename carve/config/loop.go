@@ -21,7 +21,7 @@ import (
 // their field; nil: none leads back.
 func (f *File) LeadsBack(addresses ...string) error {
 	var errs []error
-	f.eachLoop(addresses, thisMachine, func(field, why string) {
+	f.eachLoop(addresses, func(field, why string) {
 		errs = append(errs, whittle.Errorf(whittle.Invalid, "%s", why).WithField(field))
 	})
 	return errors.Join(errs...)
@@ -31,13 +31,9 @@ func (f *File) LeadsBack(addresses ...string) error {
 func (r *reader) checkLoops(f *File) {
 	var addresses []string
 	for _, l := range f.Listen {
-		if l.Unix != "" {
-			addresses = append(addresses, "unix:"+l.Unix)
-			continue
-		}
 		addresses = append(addresses, l.Address)
 	}
-	f.eachLoop(addresses, thisMachine, func(field, why string) { r.failField(field, "%s", why) })
+	f.eachLoop(addresses, func(field, why string) { r.failField(field, "%s", why) })
 }
 
 // checkPorts refuses addresses of which the second could not be bound.
@@ -69,15 +65,15 @@ func sameSocket(a, b string) bool {
 
 // eachLoop yields the upstreams that are the gateway's users' address, or its
 // admin address.
-func (f *File) eachLoop(listen []string, of func() machine, yield func(field, why string)) {
+func (f *File) eachLoop(listen []string, yield func(field, why string)) {
 	look := func(field string, u *whittle.Upstream) {
 		for _, to := range append([]string{u.URL}, u.Others...) {
-			i := slices.IndexFunc(listen, func(l string) bool { return isServer(l, to, of) })
+			i := slices.IndexFunc(listen, func(l string) bool { return isServer(l, to, thisMachine) })
 			switch {
 			case i >= 0:
 				yield(field, fmt.Sprintf("%s leads back to whittle itself, which listens on %s, so each request would go round in a circle; write where the application listens, or listen on another port",
 					quote(to), listen[i]))
-			case f.Admin != "" && isServer(f.Admin, to, of):
+			case f.Admin != "" && isServer(f.Admin, to, thisMachine):
 				yield(field, fmt.Sprintf("%s is whittle's own admin API, on %s; write where the application listens", quote(to), f.Admin))
 			}
 		}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,9 +24,8 @@ func (r *reader) prometheus(o *object, f *File, files folder) {
 		return
 	}
 	p := &whittle.Prometheus{Timeout: 5 * time.Second}
-	if !read(c, "url", "a URL such as http://127.0.0.1:9090", &p.URL, func(s string) (string, error) { return parseBase(s, "/api/v1/query") }) && !r.failed(c.sub("url")) {
-		r.fail(c.n.at, c.sub("url"), "is missing; write url: http://127.0.0.1:9090")
-	}
+	c.need(read(c, "url", "a URL such as http://127.0.0.1:9090", &p.URL, func(s string) (string, error) { return parseBase(s, "/api/v1/query") }),
+		"url", "write url: http://127.0.0.1:9090")
 	r.secret(c, "token", &p.Token, files)
 	c.duration("timeout", &p.Timeout, 10*time.Millisecond, time.Minute)
 	c.done()
@@ -40,21 +40,13 @@ func (r *reader) queries(c *object, route *whittle.Route) {
 			return
 		}
 		q := whittle.Query{For: 3, Every: 15 * time.Second}
-		if !read(o, "name", "a name such as queue", &q.Name, parseName) && !r.failed(o.sub("name")) {
-			r.fail(n.at, o.sub("name"), "is missing; write a name such as queue")
-		}
+		o.name(&q.Name, "queue")
 		r.figures(o, &q)
 		o.count("for", &q.For, 1, 1000)
 		o.duration("every", &q.Every, time.Second, time.Hour)
-		noData := "hold"
-		o.oneOf("no_data", &noData, "hold", "rollback")
-		q.FallWithoutData = noData == "rollback"
+		choose(o, "no_data", &q.FallWithoutData, []string{"hold", "rollback"}, false, true)
 		o.done()
-		for _, other := range route.Queries {
-			if q.Name != "" && other.Name == q.Name {
-				r.failField(o.sub("name"), "%s is the name of another query of this route", quote(q.Name))
-			}
-		}
+		o.unique(q.Name, "query of this route", slices.ContainsFunc(route.Queries, func(other whittle.Query) bool { return other.Name == q.Name }))
 		route.Queries = append(route.Queries, q)
 	})
 }
@@ -63,7 +55,6 @@ func (r *reader) queries(c *object, route *whittle.Route) {
 func (r *reader) figures(o *object, q *whittle.Query) {
 	bad, total, value := r.sides(o, "bad", &q.Bad, true), r.sides(o, "total", &q.Total, true), r.sides(o, "value", &q.Value, false)
 	q.Excess = 0.01
-	given := func(key string) bool { _, is := r.where[o.sub(key)]; return is }
 	o.percent("excess", &q.Excess)
 	above, below := r.limit(o, "above", q), r.limit(o, "below", q)
 	q.Below = below
@@ -77,7 +68,7 @@ func (r *reader) figures(o *object, q *whittle.Query) {
 		r.fail(o.n.at, o.path, "asks for nothing: write %s, for a test; or %s, for a limit rule", tests, rule)
 	case bad && (above || below):
 		r.fail(o.n.at, o.path, "is a test, which has excess: and no above: or below:")
-	case value && given("excess"):
+	case value && o.given("excess"):
 		r.failField(o.sub("excess"), "has no effect on a limit rule, which has above: or below:")
 	case value && above == below && !r.failed(o.path):
 		r.fail(o.n.at, o.path, "is a limit rule, which has one of above: and below:")
@@ -106,8 +97,7 @@ func (r *reader) sides(o *object, key string, s *whittle.SideQuery, both bool) b
 	const want = "{monolith: QUERY, candidate: QUERY}, or {query: QUERY, label: NAME, monolith: VALUE, candidate: VALUE}"
 	n, ok := o.get(key)
 	if !ok {
-		_, given := r.where[o.sub(key)]
-		return given
+		return o.given(key)
 	}
 	if n.kind != isMapping {
 		if both {

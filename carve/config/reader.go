@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -59,13 +60,7 @@ func (r *reader) warn(field, format string, args ...any) {
 
 func sortProblems(ps []problem) {
 	slices.SortStableFunc(ps, func(a, b problem) int {
-		switch {
-		case a.at.before(b.at):
-			return -1
-		case b.at.before(a.at):
-			return 1
-		}
-		return 0
+		return cmp.Or(a.at.file-b.at.file, a.at.line-b.at.line, a.at.column-b.at.column)
 	})
 }
 
@@ -126,6 +121,28 @@ func (o *object) sub(key string) string {
 		return key
 	}
 	return o.path + "." + key
+}
+
+// given reports whether the file has a field, whatever stands there.
+func (o *object) given(key string) bool {
+	_, is := o.r.where[o.sub(key)]
+	return is
+}
+
+// need reports a field that must be there and was not read, unless a problem of it is known.
+func (o *object) need(read bool, key, advice string) {
+	if !read && !o.r.failed(o.sub(key)) {
+		o.r.fail(o.n.at, o.sub(key), "is missing; %s", advice)
+	}
+}
+
+// useless reports those of some fields that are given: they have no effect, and why.
+func (o *object) useless(why string, keys ...string) {
+	for _, key := range keys {
+		if o.given(key) {
+			o.r.failField(o.sub(key), "has no effect %s", why)
+		}
+	}
 }
 
 // renamed has the present name of each field that once had another.
@@ -255,6 +272,28 @@ func (o *object) text(key string, dst *string) bool {
 	})
 }
 
+// name reads what one of several is called.
+func (o *object) name(dst *string, example string) {
+	o.need(read(o, "name", "a name such as "+example, dst, parseName), "name", "write a name such as "+example)
+}
+
+// unique refuses a name that another one has; others says another what.
+func (o *object) unique(name, others string, taken bool) {
+	if name != "" && taken {
+		o.r.failField(o.sub("name"), "%s is the name of another %s", quote(name), others)
+	}
+}
+
+// wordList reads a list of words, each one of those there are.
+func wordList[T ~string](o *object, key, want string, dst *[]T, all []T) {
+	o.list(key, want, 1000, func(n *node, path string) {
+		var w T
+		if readNode(o.r, n, path, "a text", &w, func(s string) (T, error) { return oneOf(s, all) }) {
+			*dst = append(*dst, w)
+		}
+	})
+}
+
 // file reads the name of a file.
 func (o *object) file(key string, dst *string, files folder) bool {
 	return o.named(key, "the name of a file", dst, files, func(s string) (string, error) {
@@ -353,24 +392,38 @@ func (o *object) confidence(key string, dst *float64) bool {
 	})
 }
 
-func (o *object) oneOf(key string, dst *string, words ...string) bool {
-	return read(o, key, "one of "+strings.Join(words, ", "), dst, func(s string) (string, error) {
-		return oneOf(s, words)
+// choose reads a word, of which each stands for one of the values.
+func choose[T any](o *object, key string, dst *T, words []string, values ...T) bool {
+	return read(o, key, "one of "+strings.Join(words, ", "), dst, func(s string) (v T, err error) {
+		if s, err = oneOf(s, words); err == nil {
+			v = values[slices.Index(words, s)]
+		}
+		return v, err
 	})
 }
 
-func oneOf(s string, words []string) (string, error) {
-	if slices.Contains(words, s) {
-		return s, nil
+// oneOf reads one of some words.
+func oneOf[T ~string](s string, words []T) (T, error) {
+	if slices.Contains(words, T(s)) {
+		return T(s), nil
 	}
-	text := fmt.Sprintf("%s is unknown; write one of: %s", quote(s), strings.Join(words, ", "))
-	if _, err := strconv.Atoi(s); err == nil {
-		return "", &unknownWord{text: text, words: words} // no number is a misspelling of another
+	list := texts(words)
+	text := fmt.Sprintf("%s is unknown; write one of: %s", quote(s), strings.Join(list, ", "))
+	if _, err := strconv.Atoi(s); err != nil { // no number is a misspelling of another
+		if near := closest(s, list); near != "" {
+			text = fmt.Sprintf("%s is unknown; did you mean %s?", quote(s), near)
+		}
 	}
-	if near := closest(s, words); near != "" {
-		text = fmt.Sprintf("%s is unknown; did you mean %s?", quote(s), near)
+	return "", &unknownWord{text: text, words: list}
+}
+
+// texts are words of a type of their own as texts.
+func texts[T ~string](words []T) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
 	}
-	return "", &unknownWord{text: text, words: words}
+	return out
 }
 
 // unknownWord refuses a text that is none of the words that a value may be.

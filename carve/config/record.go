@@ -29,20 +29,12 @@ func (r *reader) record(o *object, f *File, files folder) {
 	}
 	rec.KeyFile = filepath.Clean(rec.Dir) + ".key"
 	c.file("key_file", &rec.KeyFile, files)
-	read(c, "sample", wantSample, &rec.Sample, parseSample)
+	read(c, "sample", wantSample, &rec.Sample, orOff(ParseShare))
 	c.size("max_body", &rec.MaxBody, 1, 16*mib)
 	c.size("max_bytes", &rec.MaxBytes, mib, 1<<50)
 	c.duration("max_age", &rec.MaxAge, time.Minute, 3650*day)
 	c.done()
 	f.Record = rec
-}
-
-// parseSample reads a share, or off.
-func parseSample(s string) (whittle.Share, error) {
-	if s == "off" {
-		return 0, nil
-	}
-	return parseShare(s, false)
 }
 
 // routeRecord reads a route's own sample, which is the config's unless it says
@@ -51,7 +43,7 @@ func (r *reader) routeRecord(o *object, f *File, route *whittle.Route) {
 	if f.Record != nil {
 		route.Record = f.Record.Sample
 	}
-	if read(o, "record", wantSample, &route.Record, parseSample) && f.Record == nil && route.Record > 0 {
+	if read(o, "record", wantSample, &route.Record, orOff(ParseShare)) && f.Record == nil && route.Record > 0 {
 		r.failField(o.sub("record"), "has no effect without record: at the top level, which says where to; write record: {sample: off} there to record this route only")
 	}
 }

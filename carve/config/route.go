@@ -49,7 +49,7 @@ func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Rou
 	r.rate(o, &route.Rate)
 	o.done()
 	if route.Candidate == nil && !r.failed(o.sub("candidate")) {
-		r.withoutCandidate(o)
+		o.useless("on a route without a candidate; add candidate: URL, or leave it out", "safe", "dry_run", "mirror", "compare", "rollout", "guard")
 		return whittle.Route{Name: route.Name, Match: route.Match, Timeout: route.Timeout, Record: route.Record, Rate: route.Rate}, true
 	}
 	return route, true
@@ -84,22 +84,9 @@ const (
 	soakSteps = 10
 )
 
-// withoutCandidate refuses settings that could not have an effect.
-func (r *reader) withoutCandidate(o *object) {
-	for _, key := range []string{"safe", "dry_run", "mirror", "compare", "rollout", "guard"} {
-		if at, given := r.where[o.sub(key)]; given {
-			r.fail(at, o.sub(key), "has no effect on a route without a candidate; add candidate: URL, or leave it out")
-		}
-	}
-}
-
 // match reads "POST /Count" and the header condition, and names the route.
 func (r *reader) match(o *object, route *whittle.Route) {
-	if !read(o, "match", "a method and a path such as POST /Count", &route.Match, parseMatch) {
-		if _, given := r.where[o.sub("match")]; !given {
-			r.fail(o.n.at, o.sub("match"), "is missing; write match: POST /Count")
-		}
-	}
+	o.need(read(o, "match", "a method and a path such as POST /Count", &route.Match, parseMatch), "match", "write match: POST /Count")
 	route.Name = strings.TrimSpace(route.Match.Method + " " + route.Match.Pattern)
 	var header [2]string
 	if read(o, "header", "a header condition such as X-Beta=1", &header, parseHeader) {
@@ -242,9 +229,7 @@ func (r *reader) mirror(o *object, m *whittle.Mirror) {
 	c.size("max_memory", &m.MaxMemory, mib, 64*gib)
 	c.multiple("shed_above", &m.ShedAbove, true)
 	c.count("repeat_every", &m.RepeatEvery, 0, maxNum)
-	if _, given := r.where[c.sub("repeat_every")]; given {
-		m.Once = m.RepeatEvery == 0
-	}
+	m.Once = c.given("repeat_every") && m.RepeatEvery == 0
 	c.done()
 	if m.MaxBody > m.MaxMemory {
 		r.failField(c.sub("max_memory"), "%s holds not even one body of max_body: %s", size(m.MaxMemory), size(m.MaxBody))
@@ -279,29 +264,15 @@ func (r *reader) rollout(o *object, p *whittle.Rollout, files folder) {
 	p.Soak = min(soak, soakSteps*p.Hold)
 	c.duration("soak", &p.Soak, 0, 30*day)
 	c.count("min_requests", &p.MinRequests, 0, 1_000_000_000)
-	read(c, "harm", "a percentage such as 0.5%, or off", &p.Harm, func(s string) (float64, error) {
-		if s == "off" {
-			return 0, nil
-		}
-		return parseHarm(s)
-	})
-	unseen := ""
-	if c.oneOf("unseen", &unseen, "monolith", "shift") {
-		p.Unseen = whittle.UnseenMonolith
-		if unseen == "shift" {
-			p.Unseen = whittle.UnseenShift
-		}
-	}
+	read(c, "harm", "a percentage such as 0.5%, or off", &p.Harm, orOff(parseHarm))
+	choose(c, "unseen", &p.Unseen, []string{"monolith", "shift"}, whittle.UnseenMonolith, whittle.UnseenShift)
 	read(c, "sticky_by", "header:NAME, cookie:NAME or address", &p.Sticky, parseSticky)
 	if p.Sticky.By == "header" {
 		p.Sticky.Name = textproto.CanonicalMIMEHeaderKey(p.Sticky.Name)
 	}
-	read(c, "retry", "a duration such as 1h, or off", &p.Retry, func(s string) (time.Duration, error) {
-		if s == "off" {
-			return 0, nil
-		}
+	read(c, "retry", "a duration such as 1h, or off", &p.Retry, orOff(func(s string) (time.Duration, error) {
 		return parseDuration(s, time.Second, 30*day)
-	})
+	}))
 	r.gates(c, p, files)
 	r.preview(c, p, files)
 	c.done()

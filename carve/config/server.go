@@ -62,14 +62,12 @@ func (r *reader) server(o *object, f *File, files folder) {
 	}
 	f.Log.Format = "text"
 	if l, ok := o.child("log", "{level: info, format: text}"); ok {
-		level := "info"
-		l.oneOf("level", &level, "debug", "info", "warn", "error")
-		l.oneOf("format", &f.Log.Format, "text", "json")
+		choose(l, "level", &f.Log.Level, []string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError)
+		choose(l, "format", &f.Log.Format, []string{"text", "json"}, "text", "json")
 		access := false
 		if l.flag("access", &access); access {
 			f.Access = defaultAccess()
 		}
-		f.Log.Level = map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[level]
 		l.done()
 	}
 	r.access(o, f, files)
@@ -89,8 +87,8 @@ func (r *reader) admin(o *object, f *File, files folder) {
 	} else {
 		a, _ := r.object(n, "admin", "")
 		read(a, "listen", "an address such as 127.0.0.1:8081", &f.Admin, parseAdmin)
-		r.token(a, "", &f.AdminToken, files)
-		r.token(a, "viewer_", &f.ViewerToken, files)
+		r.secret(a, "token", &f.AdminToken, files)
+		r.secret(a, "viewer_token", &f.ViewerToken, files)
 		a.done()
 		switch {
 		case f.ViewerToken == "" || r.failed("admin"):
@@ -116,47 +114,43 @@ func (r *reader) failed(field string) bool {
 	return false
 }
 
-// token reads a token of the admin API, the operator's or, by the prefix
-// "viewer_", the viewer's.
-func (r *reader) token(a *object, prefix string, into *string, files folder) {
-	r.secret(a, prefix+"token", into, files)
-}
-
-// secret reads one word from a file or the environment, by the keys NAME_file and
-// NAME_env; the config itself, which lies in repositories, cannot hold it. It reports
-// whether one of them was given.
+// secret reads one word of a file or of the environment, by the keys NAME_file and NAME_env.
+// It reports whether one of them was given.
 func (r *reader) secret(o *object, name string, into *string, files folder) (given bool) {
-	var path, env string
-	inFile, inEnv := name+"_file", name+"_env"
-	fromFile, fromEnv := o.file(inFile, &path, files), o.text(inEnv, &env)
-	field := o.sub(inFile)
-	switch {
-	case fromFile && fromEnv:
-		r.failField(o.sub(inEnv), "cannot be set together with %s; keep one of them", inFile)
-		return true
-	case fromFile:
-		b, err := files.read(path)
-		if err != nil {
-			r.failField(field, "cannot be read: %v", err)
-			return true
-		}
-		*into = strings.TrimSpace(string(b))
-	case fromEnv:
-		field = o.sub(inEnv)
-		v, ok := r.env(env)
-		if !ok {
-			r.failField(field, "the environment variable %s is not set", quote(env))
-			return true
-		}
-		*into = strings.TrimSpace(v)
-	default:
-		return false
-	}
-	if len(*into) < minToken || strings.ContainsAny(*into, " \t\r\n") {
+	text, field, given := r.kept(o, name, files)
+	if *into = text; field != "" && (len(text) < minToken || strings.ContainsAny(text, " \t\r\n")) {
 		what := name[strings.LastIndexByte(name, '_')+1:] // "token" or "key"
 		r.failField(field, "holds no %s: one word of at least %d characters is needed, such as 32 random hex digits", what, minToken)
 	}
-	return true
+	return given
+}
+
+// kept reads a text that may be a secret, which the config cannot hold since it lies in
+// repositories: it is in a file or the environment, by the keys NAME_file and NAME_env. field
+// is where that is said; empty: neither is given, or it cannot be read. No problem shows it.
+func (r *reader) kept(o *object, name string, files folder) (text, field string, given bool) {
+	var path, env string
+	inFile, inEnv := name+"_file", name+"_env"
+	fromFile, fromEnv := o.file(inFile, &path, files), o.text(inEnv, &env)
+	switch {
+	case fromFile && fromEnv:
+		r.failField(o.sub(inEnv), "cannot be set together with %s; keep one of them", inFile)
+	case fromFile:
+		b, err := files.read(path)
+		if err != nil {
+			r.failField(o.sub(inFile), "cannot be read: %v", err)
+			break
+		}
+		text, field = string(b), o.sub(inFile)
+	case fromEnv:
+		v, ok := r.env(env)
+		if !ok {
+			r.failField(o.sub(inEnv), "the environment variable %s is not set", quote(env))
+			break
+		}
+		text, field = v, o.sub(inEnv)
+	}
+	return strings.TrimSpace(text), field, fromFile || fromEnv
 }
 
 func (r *reader) limits(o *object, l *whittle.Limits) {
@@ -274,12 +268,7 @@ func (r *reader) fields(a *object, n *node, into *Access) {
 func (r *reader) requestID(a *object, n *node, into *Access) {
 	const want = "a header such as X-Request-ID, off, or {header: X-Request-ID, respond: true}"
 	if n.kind != isMapping {
-		readNode(r, n, a.sub("request_id"), want, &into.RequestID, func(s string) (string, error) {
-			if s == "off" {
-				return "", nil
-			}
-			return parseFieldName(s)
-		})
+		readNode(r, n, a.sub("request_id"), want, &into.RequestID, orOff(parseFieldName))
 		return
 	}
 	c, _ := r.object(n, a.sub("request_id"), want)

@@ -31,8 +31,8 @@ func (r *reader) upstream(n *node, path string, u *whittle.Upstream, files folde
 	o, _ := r.object(n, path, want)
 	if at, ok := o.get("url"); ok {
 		r.instances(at, o.sub("url"), "a URL such as http://127.0.0.1:3000, or a list of them", u)
-	} else if !r.failed(o.sub("url")) {
-		r.fail(n.at, o.sub("url"), "is missing; write url: http://127.0.0.1:3000")
+	} else {
+		o.need(false, "url", "write url: http://127.0.0.1:3000")
 	}
 	read(o, "resolver", "the address of a DNS server such as 10.0.0.2:53", &u.Resolver, parseResolver)
 	read(o, "host", "client, url or a name", &u.Host, parseHost)
@@ -56,15 +56,12 @@ func (r *reader) upstream(n *node, path string, u *whittle.Upstream, files folde
 	r.health(o, &u.Health)
 	r.ejection(o, &u.Ejection)
 	o.share("panic", &u.Panic)
-	version := ""
-	if o.oneOf("proxy_protocol", &version, "off", "v1", "v2") {
-		u.ProxyProtocol = map[string]int{"v1": 1, "v2": 2}[version]
-	}
+	choose(o, "proxy_protocol", &u.ProxyProtocol, []string{"off", "v1", "v2"}, 0, 1, 2)
 	read(o, "metrics", "the URL of a Prometheus page such as http://127.0.0.1:6667/metrics", &u.Metrics, func(s string) (string, error) {
 		return parseURL(s, "http", "https")
 	})
-	if at, given := r.where[o.sub("resolver")]; given && u.URL != "" && !slices.ContainsFunc(append([]string{u.URL}, u.Others...), isNamed) {
-		r.fail(at, o.sub("resolver"), "has no effect, since no URL has a name that is looked up")
+	if o.given("resolver") && u.URL != "" && !slices.ContainsFunc(append([]string{u.URL}, u.Others...), isNamed) {
+		r.failField(o.sub("resolver"), "has no effect, since no URL has a name that is looked up")
 	}
 	return o, true
 }
@@ -85,31 +82,32 @@ func (r *reader) upstreamTLS(o *object, u *whittle.Upstream, files folder) {
 	if !ok {
 		return
 	}
-	for _, file := range []struct {
-		key string
-		dst *string
-	}{{"ca", &u.TLS.CA}, {"cert", &u.TLS.Certificate}, {"key", &u.TLS.Key}} {
-		t.file(file.key, file.dst, files)
-	}
-	read(t, "server_name", "a name such as app.internal", &u.TLS.ServerName, parseServerName)
+	r.clientTLS(t, &u.TLS, "app.internal", files)
 	read(t, "verify_name", "a name such as app.internal", &u.TLS.VerifyName, parseServerName)
-	version := ""
-	if t.oneOf("min_version", &version, "1.2", "1.3") && version == "1.3" {
-		u.TLS.MinVersion = tls.VersionTLS13
-	}
+	choose(t, "min_version", &u.TLS.MinVersion, []string{"1.2", "1.3"}, 0, tls.VersionTLS13)
 	t.done()
-	for _, part := range [][2]string{{"cert", "key"}, {"key", "cert"}} {
-		_, one := r.where[t.sub(part[0])]
-		if _, other := r.where[t.sub(part[1])]; one && !other {
-			r.failField(t.sub(part[0]), "has no effect without %s:, which belongs to it; both are files in PEM", part[1])
-		}
-	}
+	t.checkPair()
 	if u.URL != "" && !isHTTPS(u.URL) {
 		r.failField(t.path, "has no effect, since the URL is not https")
 	}
-	for _, useless := range []string{"ca", "verify_name"} {
-		if at, given := r.where[t.sub(useless)]; given && u.Insecure {
-			r.fail(at, t.sub(useless), "has no effect with insecure: true, which accepts any certificate")
+	if u.Insecure {
+		t.useless("with insecure: true, which accepts any certificate", "ca", "verify_name")
+	}
+}
+
+// clientTLS reads by which files a client speaks TLS, and the server's name.
+func (r *reader) clientTLS(t *object, into *whittle.UpstreamTLS, example string, files folder) {
+	t.file("ca", &into.CA, files)
+	t.file("cert", &into.Certificate, files)
+	t.file("key", &into.Key, files)
+	read(t, "server_name", "a name such as "+example, &into.ServerName, parseServerName)
+}
+
+// checkPair refuses a certificate without its key, and the other way.
+func (o *object) checkPair() {
+	for key, other := range map[string]string{"cert": "key", "key": "cert"} {
+		if !o.given(other) {
+			o.useless("without "+other+":, which belongs to it; both are files in PEM", key)
 		}
 	}
 }

@@ -48,13 +48,6 @@ func (k kind) String() string {
 // position counts lines and columns from 1, and the files of a config from 0, its own.
 type position struct{ line, column, file int }
 
-func (p position) before(q position) bool {
-	if p.file != q.file {
-		return p.file < q.file
-	}
-	return p.line < q.line || p.line == q.line && p.column < q.column
-}
-
 // node is the part of a YAML tree that a config may have.
 type node struct {
 	at      position
