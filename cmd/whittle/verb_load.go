@@ -8,9 +8,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode"
+
+	"github.com/alecthomas/kong"
 
 	"whittle"
 	"whittle/cmdline"
@@ -207,12 +210,9 @@ func given[T int | int64 | float64](flag *T) (n T) {
 	return n
 }
 
-// positive is false for NaN as well.
-func positive[T int | int64 | float64](n T) bool { return n > 0 }
-
 // aboveZero refuses a number that was given and means nothing: 0 is not "none".
 func aboveZero[T int | int64 | float64](name string, flag *T) error {
-	if flag != nil && !positive(*flag) {
+	if flag != nil && !(*flag > 0) { // nor NaN
 		return whittle.Errorf(whittle.Invalid, "%s %v is not above 0", name, *flag)
 	}
 	return nil
@@ -241,12 +241,14 @@ func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
 	return cmp.Or(failed...)
 }
 
-// longNames are the flags of the load verb that may be written with one dash,
-// as wrk's and vegeta's are.
-var longNames = []string{
-	"target", "rate", "duration", "users", "ramp", "loops", "think", "method", "header", "json-body", "body", "body-file", "name",
-	"timeout", "insecure", "environment", "property", "variables", "overrides", "config", "scenario-name", "json-artillery", "csv", "dry-run", "requests", "html", "watch-pid", "watch-url", "prometheus-write", "otlp", "stream-messages", "stream-time", "stream-pause", "stream-turns", "export-header", "max-late", "seed", "fail-if", "workers", "expect", "wait",
-}
+// longNames are the flags of the load verb, which may be written with one dash as wrk's and
+// vegeta's are.
+var longNames = sync.OnceValue(func() (names []string) {
+	for _, f := range kong.Must(&loadVerb{}).Model.Flags {
+		names = append(names, f.Name)
+	}
+	return names
+})
 
 // secondDash gives the load verb's flags of one dash their second. What
 // follows "--" is left as it is, and so is every other verb.
@@ -263,14 +265,12 @@ func secondDash(args []string) []string {
 		if !ok || strings.HasPrefix(name, "-") {
 			continue
 		}
-		bare, val, valued := strings.Cut(name, "=")
-		if bare == "json" {
+		switch bare, val, valued := strings.Cut(name, "="); {
+		case bare == "json" && valued:
+			out[i] = "--json-body=" + val
+		case bare == "json":
 			out[i] = "--json-body"
-			if valued {
-				out[i] += "=" + val
-			}
-		}
-		if slices.Contains(longNames, bare) {
+		case slices.Contains(longNames(), bare):
 			out[i] = "-" + a
 		}
 	}

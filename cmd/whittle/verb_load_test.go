@@ -43,6 +43,8 @@ func TestOneDashDoesForTwo(t *testing.T) {
 		"load -json={} -users=3 --json r.json U": "load --json-body={} --users=3 --json r.json U",
 		"load -- -rate":                          "load -- -rate",
 		"load -r -ratex --rate=1 -":              "load -r -ratex --rate=1 -",
+		"load -protocol h2 -descriptor d.pb U":   "load --protocol h2 --descriptor d.pb U",
+		"load -workers n -nats-subject=a U":      "load --workers n --nats-subject=a U",
 		"run -config x":                          "run -config x",
 		"":                                       "",
 	} {
