@@ -117,6 +117,26 @@ func (e *Error) WithField(field string) *Error {
 	return &c
 }
 
+// Within puts a config field before the one of a coded error, or of each of several that are
+// joined. Any other error and nil are returned as they are.
+func Within(field string, err error) error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, one := range many.Unwrap() {
+			all = append(all, Within(field, one))
+		}
+		return errors.Join(all...)
+	}
+	e, ok := errors.AsType[*Error](err)
+	switch {
+	case !ok:
+		return err
+	case e.Field == "":
+		return e.WithField(field)
+	}
+	return e.WithField(field + "." + e.Field)
+}
+
 // Public returns what a client may know of err: its message with its hint, and not
 // its cause, which is for the log. words say it by the code where there is no
 // message.

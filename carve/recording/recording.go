@@ -3,7 +3,6 @@
 package recording
 
 import (
-	"errors"
 	"log/slog"
 	"sync/atomic"
 
@@ -42,11 +41,11 @@ func New(f *config.File, log *slog.Logger) (*Recording, error) {
 func (c *Recording) Put(f *config.File) error {
 	key, err := c.keyOf(f.Record)
 	if err != nil {
-		return errors.Join(InConfig("record.key_file", err)...)
+		return whittle.Within("record.key_file", err)
 	}
 	r, err := redact.New(redact.Rules(f.Redact), key)
 	if err != nil {
-		return errors.Join(InConfig("redact", err)...)
+		return whittle.Within("redact", err)
 	}
 	old, now := c.recorder.Load(), f.Record
 	switch {
@@ -65,7 +64,7 @@ func (c *Recording) Put(f *config.File) error {
 			Dir: now.Dir, Journal: journal.Options{MaxBytes: now.MaxBytes, MaxAge: now.MaxAge}, Redactor: r, Log: c.log,
 		})
 		if err != nil {
-			return errors.Join(InConfig("record.dir", err)...)
+			return whittle.Within("record.dir", err)
 		}
 		c.recorder.Store(next)
 		c.end(old)
@@ -86,26 +85,6 @@ func (c *Recording) keyOf(rec *config.Record) ([]byte, error) {
 // with.
 func sameLog(a, b *config.Record) bool {
 	return a != nil && b != nil && a.Dir == b.Dir && a.MaxBytes == b.MaxBytes && a.MaxAge == b.MaxAge
-}
-
-// InConfig puts the config's field before each error's own.
-func InConfig(field string, err error) (faults []error) {
-	many := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		many = joined.Unwrap()
-	}
-	for _, one := range many {
-		e, ok := errors.AsType[*whittle.Error](one)
-		switch {
-		case !ok:
-			faults = append(faults, one)
-		case e.Field == "":
-			faults = append(faults, e.WithField(field))
-		default:
-			faults = append(faults, e.WithField(field+"."+e.Field))
-		}
-	}
-	return faults
 }
 
 // end writes what waits and closes a log.

@@ -23,7 +23,6 @@ import (
 	"whittle/carve/config"
 	"whittle/carve/fleet/embedded"
 	"whittle/carve/gateway/upstream"
-	"whittle/carve/recording"
 	"whittle/carve/transcode"
 	"whittle/cmdline"
 	"whittle/record/recorder"
@@ -86,7 +85,7 @@ func readConfig(path string) (*config.File, error) {
 	}
 	var faults []error
 	if _, err := redact.New(redact.Rules(f.Redact), redact.NewKey()); err != nil {
-		faults = append(faults, recording.InConfig("redact", err)...)
+		faults = append(faults, whittle.Within("redact", err))
 	}
 	if _, err := fleetTLS(f.Fleet); err != nil {
 		faults = append(faults, err)
@@ -99,13 +98,14 @@ func readConfig(path string) (*config.File, error) {
 		if r.Candidate == nil {
 			continue
 		}
-		faults = append(faults, checkUpstream(fmt.Sprintf("routes[%d].candidate", i), r.Candidate))
+		field := fmt.Sprintf("routes[%d]", i)
+		faults = append(faults, checkUpstream(field+".candidate", r.Candidate))
 		if _, err := compare.NewJudge(r.Compare); err != nil {
-			faults = append(faults, inRoute(i, err))
+			faults = append(faults, whittle.Within(field, err))
 		}
 		if r.RPC != nil {
 			if _, err := transcode.New(*r.RPC); err != nil {
-				faults = append(faults, inRoute(i, err))
+				faults = append(faults, whittle.Within(field, err))
 			}
 		}
 	}
@@ -113,15 +113,6 @@ func readConfig(path string) (*config.File, error) {
 		return nil, f.Locate(err)
 	}
 	return f, nil
-}
-
-// inRoute prefixes the field of an error with the route it was found in.
-func inRoute(i int, err error) error {
-	e, ok := errors.AsType[*whittle.Error](err)
-	if !ok {
-		return err
-	}
-	return e.WithField(fmt.Sprintf("routes[%d].%s", i, e.Field))
 }
 
 // checkUpstream reads the files by which an upstream is spoken to, and says which of its
@@ -137,11 +128,7 @@ func checkUpstream(field string, u *whittle.Upstream) error {
 			faults = append(faults, whittle.Errorf(whittle.Invalid, "%q is %s, and no socket: write the path at which the server listens", path, kindOf(info)).WithField(field))
 		}
 	}
-	err := upstream.CheckTLS(u)
-	if e, ok := errors.AsType[*whittle.Error](err); ok {
-		err = e.WithField(field + "." + e.Field)
-	}
-	return errors.Join(append(faults, err)...)
+	return errors.Join(append(faults, whittle.Within(field, upstream.CheckTLS(u)))...)
 }
 
 // checkPlaces says what could not be written where the config says. It changes nothing.
@@ -204,10 +191,7 @@ func keyFault(path string) error {
 		return whittle.Errorf(whittle.Invalid, "%q is %s: write the name of a file", path, kindOf(info)).WithField(field)
 	}
 	_, err = recorder.LoadKey(path)
-	if e, ok := errors.AsType[*whittle.Error](err); ok {
-		return e.WithField(field)
-	}
-	return err
+	return whittle.Within(field, err)
 }
 
 // fileFault says why a file cannot be written. pipes says that it may be anything that takes
