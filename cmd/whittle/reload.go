@@ -12,9 +12,9 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"whittle"
 	"whittle/carve/config"
 	"whittle/carve/recording"
+	"whittle/cmdline"
 )
 
 // settle is how long a file must be unchanged before it is read: editors write in
@@ -152,26 +152,27 @@ func (f fileStates) concernedBy(e fsnotify.Event) bool {
 
 // reload puts a new config in force, or says why the old one stays.
 func (d *deployment) reload(why string) {
+	d.missed.Store(true) // before the lock is tried: who holds it looks when it is free
 	if !d.reloading.TryLock() {
 		d.log.Info("config not read: a process that is about to take over reads it", "cause", why)
 		return
 	}
 	defer d.reloading.Unlock()
+	d.missed.Store(false)
 	next, err := readConfig(d.config().Path)
 	if err == nil {
 		err = next.Locate(d.put(next))
 	}
 	if err != nil {
-		d.log.Error("config refused, the old one stays in force", "cause", why, "error", err, "hint", hintOf(err))
+		d.log.Error("config refused, the old one stays in force", "cause", why, "error", err, "hint", cmdline.HintOf(err))
 		return
 	}
 	for _, w := range next.Warnings {
 		d.log.Warn(w)
 	}
-	for _, what := range needRestart(d.config(), next) {
+	for _, what := range keepStarted(next, d.config()) {
 		d.log.Warn("changed, and in force only after a restart", "setting", what)
 	}
-	keepStarted(next, d.config())
 	d.file.Store(next)
 	d.log.Info("config in force", "cause", why, "routes", len(next.Routes))
 }
@@ -197,44 +198,38 @@ func (d *deployment) swap(next *config.File) error {
 	return nil
 }
 
-func hintOf(err error) string {
-	if e, ok := errors.AsType[*whittle.Error](err); ok {
-		return e.Hint
-	}
-	return ""
+// restartOnly has the settings that only a restart changes, each with its fields in a config.
+var restartOnly = []struct {
+	setting string
+	fields  []string
+}{
+	{"listen", []string{"Listen"}},
+	{"admin", []string{"Admin", "AdminToken", "ViewerToken"}},
+	{"state", []string{"State"}},
+	{"limits", []string{"Limits"}},
+	{"log", []string{"Log"}},
+	{"trace", []string{"Trace"}},
+	{"drain", []string{"Drain"}},
+	{"fleet", []string{"Fleet"}},
+	{"access", []string{"Access"}},
+	{"forwarded", []string{"Forwarded"}},
+	{"underscores_in_headers", []string{"Underscores"}},
 }
 
-// needRestart lists settings that a reload cannot change.
-func needRestart(old, next *config.File) []string {
-	var changed []string
-	for _, s := range []struct {
-		name    string
-		differs bool
-	}{
-		{"listen", !reflect.DeepEqual(old.Listen, next.Listen)},
-		{"admin", old.Admin != next.Admin || old.AdminToken != next.AdminToken || old.ViewerToken != next.ViewerToken},
-		{"state", old.State != next.State},
-		{"limits", old.Limits != next.Limits},
-		{"log", old.Log != next.Log},
-		{"trace", old.Trace != next.Trace},
-		{"drain", old.Drain != next.Drain},
-		{"fleet", !reflect.DeepEqual(old.Fleet, next.Fleet)},
-		{"access", !reflect.DeepEqual(old.Access, next.Access)},
-		{"forwarded", !slices.Equal(old.Forwarded.Trust, next.Forwarded.Trust)},
-		{"underscores_in_headers", old.Underscores != next.Underscores},
-	} {
-		if s.differs {
-			changed = append(changed, s.name)
+// keepStarted carries over what only a restart changes, so that the config that is shown is
+// the one in force and the next reload warns again. It lists the settings that differ.
+func keepStarted(next, old *config.File) (changed []string) {
+	to, from := reflect.ValueOf(next).Elem(), reflect.ValueOf(old).Elem()
+	for _, s := range restartOnly {
+		differs := false
+		for _, name := range s.fields {
+			is, was := to.FieldByName(name), from.FieldByName(name)
+			differs = differs || !reflect.DeepEqual(is.Interface(), was.Interface())
+			is.Set(was)
+		}
+		if differs {
+			changed = append(changed, s.setting)
 		}
 	}
 	return changed
-}
-
-// keepStarted carries over what only a restart changes, so that the config that
-// is shown is the one in force and the next reload warns again.
-func keepStarted(next, old *config.File) {
-	next.Listen, next.Admin, next.AdminToken, next.ViewerToken = old.Listen, old.Admin, old.AdminToken, old.ViewerToken
-	next.State, next.Limits, next.Log, next.Trace = old.State, old.Limits, old.Log, old.Trace
-	next.Drain, next.Forwarded, next.Access, next.Fleet = old.Drain, old.Forwarded, old.Access, old.Fleet
-	next.Underscores = old.Underscores
 }

@@ -35,7 +35,7 @@ func TestNeedRestart(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			next := base
 			tt.change(&next)
-			if got := needRestart(&base, &next); !slices.Equal(got, tt.want) {
+			if got := keepStarted(&next, &base); !slices.Equal(got, tt.want) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})

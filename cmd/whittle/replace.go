@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -44,8 +45,9 @@ type replacement struct {
 	// endSoon is called when the process that has taken over ends as well.
 	endSoon func()
 	// reloading is held while a config is put in force, and while another process is
-	// about to take over.
+	// about to take over. missed says that a config was not read meanwhile.
 	reloading sync.Mutex
+	missed    atomic.Bool
 
 	stopDecisions context.CancelFunc
 	decided       chan error
@@ -83,6 +85,9 @@ func (s *stateFile) open(path string, log *slog.Logger) error {
 func (s *stateFile) Load(route string) (state.Record, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	if s.Store == nil {
+		return state.Record{}, errNoState
+	}
 	return s.Store.Load(route)
 }
 
@@ -91,10 +96,12 @@ func (s *stateFile) Save(route string, r state.Record) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.Store == nil {
-		return whittle.Errorf(whittle.Unavailable, "the state file could not be opened again")
+		return errNoState
 	}
 	return s.Store.Save(route, r)
 }
+
+var errNoState = whittle.Errorf(whittle.Unavailable, "the state file could not be opened again")
 
 // Close lets go of the file; more than once does no harm.
 func (s *stateFile) Close() error {
@@ -178,11 +185,20 @@ func (d *deployment) replaceOnRequest(ctx context.Context) error {
 		case <-d.requests:
 			if err := d.replace(); err != nil {
 				d.log.Error("not replaced: this process goes on serving", "error", err)
+				d.afterFailure()
 				continue
 			}
 			d.log.Info("replaced: this process ends when its clients have gone", "pid", os.Getpid())
 			return nil
 		}
+	}
+}
+
+// afterFailure reads the config if it was to be read while another process was about to take
+// over, which has not.
+func (d *deployment) afterFailure() {
+	if d.missed.Load() {
+		d.reload("it changed while another process was about to take over")
 	}
 }
 

@@ -90,11 +90,11 @@ func TestWhatNeedsARestart(t *testing.T) {
 	} {
 		next := base()
 		tc.change(next)
-		if got := needRestart(base(), next); !slices.Equal(got, tc.want) {
-			t.Errorf("%s: %v, want %v", name, got, tc.want)
-		}
-		if got := needRestart(next, base()); !slices.Equal(got, tc.want) {
+		if got := keepStarted(base(), next); !slices.Equal(got, tc.want) {
 			t.Errorf("%s, the other way: %v, want %v", name, got, tc.want)
+		}
+		if got := keepStarted(next, base()); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
 }
@@ -112,8 +112,7 @@ func TestEachSettingIsReloadedOrKept(t *testing.T) {
 		Notices: []whittle.Notice{{}}, Warnings: []string{"w"},
 	}
 	old, next := config.File{}, all
-	restart := needRestart(&old, &next)
-	keepStarted(&next, &old)
+	restart := keepStarted(&next, &old)
 	was, is := reflect.ValueOf(all), reflect.ValueOf(next)
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.File]()) {
 		switch {
