@@ -18,10 +18,8 @@ import (
 	"whittle/carve/fleet/jetstream"
 )
 
-const (
-	// listEvery is how old a list of the members may be that is shown.
-	listEvery = time.Second
-)
+// listEvery is how old a list of the members may be that is shown.
+const listEvery = time.Second
 
 // members are the gateways' reports.
 type members struct {
@@ -41,7 +39,14 @@ func (p *Part) list() (all []jetstream.Reported, now time.Time, err error) {
 	m := &p.members
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.renew(p)
+	m.renew(func() ([]jetstream.Reported, error) {
+		if !p.member.IsConnected() {
+			return nil, whittle.Errorf(whittle.Unavailable, "NATS is away")
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), p.o.Fleet.Node.Lease)
+		defer cancel()
+		return p.member.Reported(ctx)
+	})
 	for i := range m.listed {
 		if at := m.listed[i].At; at.After(now) {
 			now = at
@@ -50,22 +55,16 @@ func (p *Part) list() (all []jetstream.Reported, now time.Time, err error) {
 	return m.listed, now.Add(time.Since(m.read)), m.failed
 }
 
-// renew reads the reports anew, where it is time to. The caller holds mu.
-func (m *members) renew(p *Part) {
+// renew reads the reports anew, where it is time to. Who waits for a store that hangs has
+// what came of it then, and does not ask again. The caller holds mu.
+func (m *members) renew(read func() ([]jetstream.Reported, error)) {
 	if time.Since(m.at) < listEvery {
 		return
 	}
-	m.at = time.Now()
-	if !p.member.IsConnected() {
-		m.failed = whittle.Errorf(whittle.Unavailable, "NATS is away")
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), p.o.Fleet.Node.Lease)
-	defer cancel()
-	all, err := p.member.Reported(ctx)
-	if m.failed = err; err == nil {
+	all, err := read()
+	if m.failed, m.at = err, time.Now(); err == nil {
 		slices.SortFunc(all, func(a, b jetstream.Reported) int { return cmp.Compare(a.Member, b.Member) })
-		m.listed, m.read = all, time.Now()
+		m.listed, m.read = all, m.at
 	}
 }
 
