@@ -80,8 +80,6 @@ func (c *conduct) counts(user uint64) bool {
 	return float64(user*golden>>11)/(1<<53) < part
 }
 
-func (c *conduct) tookOutcomes(n int) { c.arrivedOutcomes.Add(int64(n)) }
-
 // heed does what whoever leads says.
 func (p *Part) heed(message []byte) {
 	var s said

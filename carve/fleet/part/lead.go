@@ -2,7 +2,6 @@ package part
 
 import (
 	"context"
-	"errors"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -305,7 +304,7 @@ func (p *Part) Reload(monolith whittle.Upstream, routes []whittle.Route, swap fu
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	old, next := p.table.Load(), newTable(monolith, routes)
-	view, err := control.New(p.showingOf(next, nothing{}))
+	view, err := control.New(p.showing(next, nothing{}))
 	if err != nil {
 		return err
 	}
@@ -340,6 +339,3 @@ func (p *Part) enter(t *table) {
 	}
 	p.member.Do(func(*fleet.Node, fleet.Instant) {}) // behind what the first has changed
 }
-
-// errNotLeading is the error of what only a leader can do.
-var errNotLeading = errors.New("this gateway does not lead the fleet")

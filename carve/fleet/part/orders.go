@@ -139,7 +139,7 @@ func (p *Part) carryOut(question []byte) []byte {
 func (p *Part) carry(o order) error {
 	c := p.own.Load()
 	if c == nil {
-		return whittle.Errorf(whittle.Unavailable, "%w", errNotLeading)
+		return whittle.Errorf(whittle.Unavailable, "this gateway does not lead the fleet")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), orderTime)
 	defer cancel()

@@ -96,7 +96,7 @@ func (p *Part) take(all []whittle.Outcome) {
 	if c == nil {
 		return
 	}
-	p.conduct.tookOutcomes(len(all))
+	p.conduct.arrivedOutcomes.Add(int64(len(all)))
 	for i := range all {
 		c.Outcome(all[i])
 	}

@@ -118,7 +118,7 @@ func New(o Options) (*Part, error) {
 			p.place.took(name, c, time.Now())
 		}
 	}
-	view, err := control.New(p.showing(nothing{}))
+	view, err := control.New(p.showing(p.table.Load(), nothing{}))
 	if err != nil {
 		return nil, err
 	}

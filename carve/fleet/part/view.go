@@ -34,10 +34,8 @@ func (p *Part) shown() *control.Controller {
 	return p.view.Load()
 }
 
-func (p *Part) showing(s control.Store) control.Options { return p.showingOf(p.table.Load(), s) }
-
-// showingOf makes a controller that decides nothing.
-func (p *Part) showingOf(t *table, s control.Store) control.Options {
+// showing are the options of a controller that decides nothing.
+func (p *Part) showing(t *table, s control.Store) control.Options {
 	return control.Options{
 		Store: s, Shows: true, Monolith: t.monolith, Routes: t.all, NewJudge: p.o.NewJudge,
 		Apply: func(string, whittle.Position) bool { return true }, Log: slog.New(slog.DiscardHandler),
@@ -100,7 +98,7 @@ func (p *Part) refresh(ctx context.Context, last uint64) (revision uint64, read 
 	t := p.table.Load()
 	records := p.member.Shown()
 	defer records.End()
-	c, err := control.New(p.showingOf(t, records))
+	c, err := control.New(p.showing(t, records))
 	if err != nil {
 		p.o.Log.Debug("the fleet's records cannot be read", "err", err)
 		return last, false
