@@ -11,8 +11,8 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// readAtOnce is how many records a rebuild takes at a time.
-const readAtOnce = 256
+// silentFor is how long a partition must be silent to be taken as read to its end.
+const silentFor = 10 * time.Second
 
 // Rebuild adds the newest records of a stream whose partitions have offsets
 // that count their records (an embedded log, Kafka, JetStream): as many as the
@@ -41,18 +41,26 @@ func (w *Window) Rebuild(ctx context.Context, s stream.Stream, tenant func(*stre
 			continue
 		}
 		latest := uint32(0)
-		n, err := w.read(ctx, s, p.Name, from, end, func(e *stream.Entry) bool {
+		all := stream.Span{
+			Stream: s, IdleTimeout: silentFor,
+			From: stream.Position{Partition: p.Name, Offset: strconv.FormatUint(from, 10)},
+			End:  stream.Position{Partition: p.Name, Offset: strconv.FormatUint(end, 10)},
+		}
+		err = all.Each(ctx, func(e *stream.Entry, corrupt *stream.CorruptError) error {
+			if corrupt != nil {
+				w.corrupt++
+				return nil
+			}
 			// A record is no older than those before it, and none is yet to come: a clock
 			// that was wrong for a while has stamped some so.
 			latest = min(max(second(e.Time), latest), present)
 			newest = max(newest, latest)
-			if e.ID == "" || latest < w.since(newest) {
-				return false
+			if e.ID != "" && latest >= w.since(newest) {
+				w.learn(Hash(tenant(&e.Record), e.ID), e.Position, latest)
+				learned++
 			}
-			w.learn(Hash(tenant(&e.Record), e.ID), e.Position, latest)
-			return true
+			return nil
 		})
-		learned += n
 		if err != nil {
 			return learned, fmt.Errorf("read partition %s: %w", p.Name, err)
 		}
@@ -84,36 +92,4 @@ func newestOf(p stream.Partition, n uint64) (from, end uint64, err error) {
 		return end, end, nil
 	}
 	return max(first, end-min(n, end)), end, nil
-}
-
-// read returns the records from one offset up to another to learn, and counts
-// those of which it says yes.
-func (w *Window) read(ctx context.Context, s stream.Stream, partition string, from, end uint64, learn func(*stream.Entry) bool) (learned int, err error) {
-	r, err := s.Read(ctx, stream.Position{Partition: partition, Offset: strconv.FormatUint(from, 10)})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = r.Close() }()           // nothing was written
-	into := make([]stream.Entry, readAtOnce+1) // room for a corrupt one behind them
-	for at := from; at < end; {
-		n, err := r.Next(ctx, into[:readAtOnce])
-		if corrupt, ok := errors.AsType[*stream.CorruptError](err); ok {
-			into[n].Position, into[n].ID = corrupt.Position, ""
-			n, err = n+1, nil
-			w.corrupt++
-		}
-		if err != nil {
-			return learned, err
-		}
-		for i := range n {
-			offset, err := strconv.ParseUint(into[i].Position.Offset, 10, 64)
-			if err != nil {
-				return learned, fmt.Errorf("read offset: %w", err)
-			}
-			if at = offset + 1; at <= end && learn(&into[i]) {
-				learned++
-			}
-		}
-	}
-	return learned, nil
 }

@@ -33,10 +33,10 @@ func Recheck(ctx context.Context, s Stream, p Partition, offset string, known Fi
 	if offset == "" || p.Next.Offset == "" {
 		return nil
 	}
-	if !less(offset, p.Next.Offset) {
+	if CompareOffsets(offset, p.Next.Offset) >= 0 {
 		return whittle.Errorf(whittle.FailedPrecondition, "partition %s ends before offset %s, and the record at %s was read from it", p.Name, p.Next.Offset, offset)
 	}
-	if known == (Fingerprint{}) || less(offset, p.First.Offset) {
+	if known == (Fingerprint{}) || CompareOffsets(offset, p.First.Offset) < 0 {
 		return nil
 	}
 	r, err := s.Read(ctx, Position{Partition: p.Name, Offset: offset})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -58,8 +59,7 @@ func (v *tailVerb) Run(ctx context.Context, s streams) error {
 		return g.Wait()
 	}
 	for _, p := range parts {
-		p = v.back(p)
-		g.Go(func() error { return follow(ctx, src, p, out) })
+		g.Go(func() error { return follow(ctx, src, v.back(p).First, out) })
 	}
 	return g.Wait()
 }
@@ -69,26 +69,30 @@ func (v *tailVerb) Run(ctx context.Context, s streams) error {
 func (v *tailVerb) back(p stream.Partition) stream.Partition {
 	next, err := strconv.ParseUint(p.Next.Offset, 10, 64)
 	first, _ := strconv.ParseUint(p.First.Offset, 10, 64)
-	if v.From == "" && err == nil && next > first+v.Count {
+	if v.From == "" && err == nil && next > first && next-first > v.Count {
 		p.First.Offset = strconv.FormatUint(next-v.Count, 10)
 	}
 	return p
 }
 
-func follow(ctx context.Context, src stream.Stream, p stream.Partition, out *printer) error {
-	p.Next.Offset = endless
-	return stream.Walk(ctx, src, p, out.entries, out.corrupt)
+// follow prints what a partition holds from a position on, and what comes.
+func follow(ctx context.Context, src stream.Stream, from stream.Position, out *printer) error {
+	all := stream.Span{Stream: src, From: from, End: stream.Position{Partition: from.Partition, Offset: endless}, IdleTimeout: century}
+	return all.Read(ctx, out.entries, out.corrupt)
 }
 
-// endless is an offset that no stream reaches.
-const endless = "99999999999999999999999999999999999999999999999999999999999999999999"
+const (
+	// endless is an offset that no stream reaches.
+	endless = "99999999999999999999999999999999999999999999999999999999999999999999"
+	century = 100 * 365 * 24 * time.Hour // how long it may be silent
+)
 
 // printer writes entries from several partitions to one output.
 type printer struct {
 	to     streams
 	values bool
 
-	mu sync.Mutex // guards the output
+	mu sync.Mutex // guards both outputs
 }
 
 func (p *printer) entries(batch []stream.Entry) error {
@@ -110,6 +114,8 @@ func (p *printer) entries(batch []stream.Entry) error {
 }
 
 func (p *printer) corrupt(e *stream.CorruptError) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	fmt.Fprintf(p.to.err, "ingest: %v\n", e)
 	return nil
 }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -54,11 +55,11 @@ type Moved struct {
 	// is in the dead letters.
 	Source, Target Proof
 	// Dead is how many records are in the dead letters, Corrupt how many of the
-	// source's could not be read, Doubles how many copies the target has
+	// source's could not be read, Duplicates how many copies the target has
 	// beyond the first of each.
 	Dead, Corrupt, Duplicates uint64
 	// Missing and Altered count records of the source that the target has not,
-	// or not as they were. Places lists where the first hundred of these and of
+	// or not as they were. Positions lists where the first hundred of these and of
 	// the corrupt ones are at the source.
 	Missing, Altered uint64
 	Positions        []stream.Position
@@ -82,6 +83,15 @@ type moveSpan struct {
 	Partition string `json:"partition"`
 	From      string `json:"from"`
 	End       string `json:"end"`
+}
+
+// read is the reading of the part, from an offset on.
+func (s *moveSpan) read(from stream.Stream, offset string, idleTimeout time.Duration) stream.Span {
+	return stream.Span{
+		Stream: from, IdleTimeout: idleTimeout,
+		From: stream.Position{Partition: s.Partition, Offset: offset},
+		End:  stream.Position{Partition: s.Partition, Offset: s.End},
+	}
 }
 
 type move struct {
@@ -109,7 +119,7 @@ func Move(ctx context.Context, from, to stream.Stream, o MoveOptions) (Moved, er
 	if o.Limits, err = o.withDefaults(); err != nil {
 		return Moved{}, err
 	}
-	set(&o.MaxKeys, 4_000_000)
+	o.MaxKeys = cmp.Or(o.MaxKeys, 4_000_000)
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
@@ -259,7 +269,7 @@ func (m *move) run(ctx context.Context) error {
 
 func (m *move) report(done uint64) {
 	p := Progress{Phase: "move", Done: done, Of: m.state.of(), Troubles: m.drain.trouble.list()}
-	p.Records, p.Bytes = m.drain.rate.rate(time.Now())
+	p.Records, p.Bytes = m.drain.rate.Rate(time.Now())
 	m.o.Progress(p)
 }
 
@@ -312,12 +322,7 @@ type feeder struct {
 }
 
 func (f *feeder) read(ctx context.Context, from stream.Stream, s moveSpan, idleTimeout time.Duration) error {
-	part := span{
-		stream: from, idleTimeout: idleTimeout,
-		from: stream.Position{Partition: s.Partition, Offset: f.last},
-		end:  stream.Position{Partition: s.Partition, Offset: s.End},
-	}
-	return part.read(ctx, func(e *stream.Entry, bad *stream.CorruptError) error {
+	return s.read(from, f.last, idleTimeout).Each(ctx, func(e *stream.Entry, bad *stream.CorruptError) error {
 		var at stream.Position
 		if bad != nil {
 			at = bad.Position

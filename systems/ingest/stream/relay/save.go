@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle/internal/notify"
+	"whittle/systems/ingest/stream"
 )
 
 // initialize finds out what the sink already has, for as long as it takes, and
@@ -26,7 +27,7 @@ func (d *drain) initialize(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		if errors.Is(err, errNothingRead) {
+		if errors.Is(err, stream.ErrNothingRead) {
 			silent++
 		}
 		d.trouble.begin(at, err, time.Now())
@@ -76,7 +77,7 @@ func (d *drain) scanSink(ctx context.Context, silent int) error {
 	case errors.Is(err, errUnreadable):
 		blind = err.Error()
 		d.trouble.log.Warn("cannot tell which of the last records the sink has; they may arrive twice", "err", err)
-	case errors.Is(err, errTooFar), errors.Is(err, errNothingRead) && silent >= maxSilentScans:
+	case errors.Is(err, errTooFar), errors.Is(err, stream.ErrNothingRead) && silent >= maxSilentScans:
 		d.trouble.log.Warn("sink could not be read to its end; records may arrive twice", "err", err)
 	case err != nil:
 		return err

@@ -13,14 +13,13 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// Why a look at the sink gave no response, and will give none.
+// Why a scan of the sink failed, and will fail again.
 var (
-	// Why a scan of the sink failed, and will fail again.
 	errUnreadable = errors.New("the sink cannot be asked what it has")
 	errTooFar     = errors.New("too much to read at the sink")
 )
 
-// maxSilentScans is after how many looks in turn, each ended by errNothingRead, a sink is
+// maxSilentScans is after how many looks in turn, each ended by stream.ErrNothingRead, a sink is
 // taken not to have what was looked for: there may be nothing in it that could
 // be read. With the waits between them that is about ten minutes.
 const maxSilentScans = 10
@@ -78,8 +77,8 @@ func (l *sinkScanner) scan(ctx context.Context, ends map[string]string, wanted f
 	for _, p := range parts {
 		from := stream.Position{Partition: p.Name, Offset: ends[p.Name]}
 		all.Go(func() error {
-			s := span{stream: l.sink, from: from, end: p.Next, idleTimeout: l.idleTimeout}
-			return s.read(ctx, func(e *stream.Entry, bad *stream.CorruptError) error {
+			s := stream.Span{Stream: l.sink, From: from, End: p.Next, IdleTimeout: l.idleTimeout}
+			return s.Each(ctx, func(e *stream.Entry, bad *stream.CorruptError) error {
 				mu.Lock()
 				defer mu.Unlock()
 				if read++; read > l.limit {

@@ -99,15 +99,15 @@ func TestASpanIsNotOverWhereItsReaderStalls(t *testing.T) {
 					t.Fatal(err)
 				}
 				next := 0
-				part := span{stream: s, idleTimeout: time.Second, from: stream.Position{Partition: "1", Offset: c.from}, end: parts[1].Next}
-				err = part.read(t.Context(), func(e *stream.Entry, _ *stream.CorruptError) error {
+				part := stream.Span{Stream: s, IdleTimeout: time.Second, From: stream.Position{Partition: "1", Offset: c.from}, End: parts[1].Next}
+				err = part.Each(t.Context(), func(e *stream.Entry, _ *stream.CorruptError) error {
 					if e.Position.Offset != strconv.Itoa(next) {
 						t.Fatalf("%s came, and %d was expected", e.Position.Offset, next)
 					}
 					next++
 					return nil
 				})
-				if next != c.want || errors.Is(err, errNothingRead) != c.fails || err != nil && (!c.fails || whittle.CodeOf(err) != whittle.Unavailable) {
+				if next != c.want || errors.Is(err, stream.ErrNothingRead) != c.fails || err != nil && (!c.fails || whittle.CodeOf(err) != whittle.Unavailable) {
 					t.Errorf("%d records, %v; %d readers", next, err, s.opened)
 				}
 			})
@@ -134,7 +134,7 @@ func TestAMoveOfAStalledSource(t *testing.T) {
 		var lines strings.Builder
 		o := MoveOptions{Limits: quick(), Dir: folder(t), Log: textLog(&lines)}
 		m, err := Move(t.Context(), s, newFakeSink(newFakeStore(2), 0, faults{}), o)
-		if err != nil || m.Source.Records != 1000 || m.Source != m.Target || !strings.Contains(lines.String(), errNothingRead.Error()) {
+		if err != nil || m.Source.Records != 1000 || m.Source != m.Target || !strings.Contains(lines.String(), stream.ErrNothingRead.Error()) {
 			t.Errorf("%+v, %v\n%s", m, err, lines.String())
 		}
 		s.until = func(int) int { return 0 } // when it is compared again

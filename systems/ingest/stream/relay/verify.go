@@ -50,14 +50,14 @@ func (m *move) verify(ctx context.Context) (Moved, error) {
 }
 
 // tail reads a stream's partitions from ends on to where they end now.
-func (v *verification) tail(ctx context.Context, s stream.Stream, ends map[string]string, each visit) error {
+func (v *verification) tail(ctx context.Context, s stream.Stream, ends map[string]string, each func(*stream.Entry, *stream.CorruptError) error) error {
 	parts, err := s.Partitions(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range parts {
-		part := span{stream: s, from: stream.Position{Partition: p.Name, Offset: ends[p.Name]}, end: p.Next, idleTimeout: v.o.IdleTimeout}
-		if err := part.read(ctx, each); err != nil {
+		part := stream.Span{Stream: s, From: stream.Position{Partition: p.Name, Offset: ends[p.Name]}, End: p.Next, IdleTimeout: v.o.IdleTimeout}
+		if err := part.Each(ctx, each); err != nil {
 			return err
 		}
 	}
@@ -123,12 +123,7 @@ func (v *verification) readSource(ctx context.Context) error {
 	}
 	var seq uint64
 	for _, s := range v.state.From {
-		part := span{
-			stream: v.from, idleTimeout: v.o.IdleTimeout,
-			from: stream.Position{Partition: s.Partition, Offset: s.From},
-			end:  stream.Position{Partition: s.Partition, Offset: s.End},
-		}
-		err := part.read(ctx, func(e *stream.Entry, bad *stream.CorruptError) error {
+		err := s.read(v.from, s.From, v.o.IdleTimeout).Each(ctx, func(e *stream.Entry, bad *stream.CorruptError) error {
 			if seq >= v.state.Total {
 				return errBeyond
 			}

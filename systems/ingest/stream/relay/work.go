@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"whittle"
@@ -89,7 +90,7 @@ func (d *drain) send(ctx context.Context, w int, items []*item, records []stream
 	for i, it := range items {
 		if results[i].Err == nil {
 			d.tail.acknowledged(results[i].Position)
-			d.rate.add(time.Now(), 1, it.size)
+			d.rate.Add(time.Now(), 1, it.size)
 		}
 		if it.unknown && (!it.marked || d.unreadable != "") {
 			it.unknown = false
@@ -114,11 +115,7 @@ func appendWithin(ctx context.Context, s stream.Stream, records []stream.Record,
 		return results
 	}
 	err := whittle.Errorf(whittle.Internal, "append: %d results for %d records", len(results), len(records))
-	results = make([]stream.Result, len(records))
-	for i := range results {
-		results[i].Err = err
-	}
-	return results
+	return slices.Repeat([]stream.Result{{Err: err}}, len(records))
 }
 
 // appendDead appends items to the dead letters. An item that is stored there is
@@ -182,11 +179,11 @@ func (d *drain) resolve(ctx context.Context, w int, items []*item) {
 			o.settled = append(o.settled, it)
 		case err == nil:
 			it.unknown = false
-		case blind, errors.Is(err, errTooFar), errors.Is(err, errNothingRead) && it.silent >= maxSilentScans:
+		case blind, errors.Is(err, errTooFar), errors.Is(err, stream.ErrNothingRead) && it.silent >= maxSilentScans:
 			it.unknown, it.silent = false, 0
 			d.tally.resent++
 		default:
-			if errors.Is(err, errNothingRead) {
+			if errors.Is(err, stream.ErrNothingRead) {
 				it.silent++
 			}
 			o.fail(it, err)
