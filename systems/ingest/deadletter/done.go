@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"whittle"
 	"whittle/internal/filelock"
+	"whittle/systems/ingest/stream"
 )
 
 // doneName is the file that lists the letters that need nobody any more, by
@@ -174,7 +174,7 @@ const (
 // sumOf is what stands behind a line's text, lest a flipped bit make another letter of
 // one that is done.
 func sumOf(text string) string {
-	return fmt.Sprintf("%s%08x", sumMark, crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
+	return fmt.Sprintf("%s%08x", sumMark, stream.Checksum([]byte(text)))
 }
 
 // Has reports whether a letter is done.

@@ -4,6 +4,8 @@
 package deadletter
 
 import (
+	"cmp"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -61,28 +63,40 @@ const (
 	Overhead = 8*maxText + maxReason + stream.MaxID
 )
 
+// text is a part of a letter as a header has it.
+type text struct {
+	header string
+	value  *string
+	limit  int
+}
+
+func (l *Letter) texts() [7]text {
+	return [...]text{
+		{headerPath, &l.Path, maxText},
+		{headerReason, &l.Reason, maxReason},
+		{headerSource, &l.Source, maxText},
+		{headerType, &l.ContentType, maxText},
+		{headerEncoding, &l.ContentEncoding, maxText},
+		{headerRequestID, &l.RequestID, maxText},
+		{headerAddress, &l.Address, maxText},
+	}
+}
+
 // Record is the letter as it is kept.
 func (l *Letter) Record() stream.Record {
 	r := stream.Record{Time: l.Time, Value: l.Body}
 	if len(l.ID) <= stream.MaxID {
 		r.ID = l.ID
 	}
-	put := func(name, value string, limit int) {
-		if value != "" {
-			r.Header = append(r.Header, stream.Header{Name: name, Value: value[:min(len(value), limit)]})
+	for _, t := range l.texts() {
+		if v := *t.value; v != "" {
+			r.Header = append(r.Header, stream.Header{Name: t.header, Value: v[:min(len(v), t.limit)]})
 		}
 	}
-	put(headerPath, l.Path, maxText)
-	put(headerReason, l.Reason, maxReason)
-	put(headerSource, l.Source, maxText)
-	put(headerType, l.ContentType, maxText)
-	put(headerEncoding, l.ContentEncoding, maxText)
 	if !l.Whole {
-		put(headerIndex, strconv.Itoa(l.Index), maxText)
+		r.Header = append(r.Header, stream.Header{Name: headerIndex, Value: strconv.Itoa(l.Index)})
 	}
-	put(headerOffset, strconv.Itoa(l.Offset), maxText)
-	put(headerRequestID, l.RequestID, maxText)
-	put(headerAddress, l.Address, maxText)
+	r.Header = append(r.Header, stream.Header{Name: headerOffset, Value: strconv.Itoa(l.Offset)})
 	r.Seal()
 	return r
 }
@@ -93,34 +107,19 @@ func Read(r *stream.Record) (Letter, error) {
 	if !r.Intact() {
 		return Letter{}, whittle.Errorf(whittle.Invalid, "read dead letter: the checksum does not match")
 	}
-	l := Letter{Time: r.Time, ID: r.ID, Body: r.Value, Whole: true}
-	for _, h := range r.Header {
-		switch h.Name {
-		case headerPath:
-			l.Path = h.Value
-		case headerReason:
-			l.Reason = h.Value
-		case headerSource:
-			l.Source = h.Value
-		case headerType:
-			l.ContentType = h.Value
-		case headerEncoding:
-			l.ContentEncoding = h.Value
-		case headerRequestID:
-			l.RequestID = h.Value
-		case headerAddress:
-			l.Address = h.Value
-		case headerIndex, headerOffset:
-			n, err := strconv.Atoi(h.Value)
-			if err != nil {
-				return Letter{}, whittle.Errorf(whittle.Invalid, "read dead letter: %s is %q", h.Name, h.Value)
-			}
-			if h.Name == headerIndex {
-				l.Index, l.Whole = n, false
-			} else {
-				l.Offset = n
-			}
-		}
+	l := Letter{Time: r.Time, ID: r.ID, Body: r.Value, Whole: r.Get(headerIndex) == ""}
+	for _, t := range l.texts() {
+		*t.value = r.Get(t.header)
+	}
+	var err, err2 error
+	if !l.Whole {
+		l.Index, err = strconv.Atoi(r.Get(headerIndex))
+	}
+	if offset := r.Get(headerOffset); offset != "" {
+		l.Offset, err2 = strconv.Atoi(offset)
+	}
+	if err := errors.Join(err, err2); err != nil {
+		return Letter{}, whittle.Errorf(whittle.Invalid, "read dead letter: its place in the batch: %w", err)
 	}
 	if !strings.HasPrefix(l.Path, "/") {
 		return Letter{}, whittle.Errorf(whittle.Invalid, "read dead letter: it names no endpoint")
@@ -131,12 +130,7 @@ func Read(r *stream.Record) (Letter, error) {
 // Number is the name of the letter in a record of a log: the offset of its first
 // place.
 func Number(e *stream.Entry) (uint64, error) {
-	name := e.Position.Offset
-	for _, h := range e.Header {
-		if h.Name == headerName {
-			name = h.Value
-		}
-	}
+	name := cmp.Or(e.Get(headerName), e.Position.Offset)
 	n, err := strconv.ParseUint(name, 10, 64)
 	if err != nil {
 		return 0, whittle.Errorf(whittle.Invalid, "read dead letter: its name is %q", name)
@@ -147,10 +141,8 @@ func Number(e *stream.Entry) (uint64, error) {
 // Named is the record of a letter with the name in it, so that it keeps the name at
 // another place.
 func Named(r *stream.Record, number uint64) stream.Record {
-	for _, h := range r.Header {
-		if h.Name == headerName {
-			return *r
-		}
+	if r.Get(headerName) != "" {
+		return *r
 	}
 	again := *r
 	again.Header = append(again.Header[:len(again.Header):len(again.Header)], stream.Header{Name: headerName, Value: strconv.FormatUint(number, 10)})
@@ -158,11 +150,4 @@ func Named(r *stream.Record, number uint64) stream.Record {
 }
 
 // SourceOf is who sent the letter in a record.
-func SourceOf(r *stream.Record) string {
-	for _, h := range r.Header {
-		if h.Name == headerSource {
-			return h.Value
-		}
-	}
-	return ""
-}
+func SourceOf(r *stream.Record) string { return r.Get(headerSource) }

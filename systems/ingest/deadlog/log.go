@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -108,11 +109,7 @@ func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Resu
 	}
 	if l.Stats().Bytes > 2*l.o.Most+stopSegments*l.o.Log.SegmentBytes {
 		l.full.Notify()
-		results := make([]stream.Result, len(records))
-		for i := range results {
-			results[i].Err = errFull
-		}
-		return results
+		return slices.Repeat([]stream.Result{{Err: errFull}}, len(records))
 	}
 	results := l.Log.Append(ctx, records)
 	l.mu.Lock()

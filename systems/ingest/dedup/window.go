@@ -13,6 +13,7 @@
 package dedup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -132,13 +133,8 @@ const maxEntries = 1_000_000_000
 
 // New makes an empty window.
 func New(o Options) *Window {
-	if o.Entries <= 0 {
-		o.Entries = 1_000_000
-	}
-	if o.Age <= 0 {
-		o.Age = 24 * time.Hour
-	}
-	o.Entries = min(o.Entries, maxEntries)
+	o.Entries = min(cmp.Or(max(o.Entries, 0), 1_000_000), maxEntries)
+	o.Age = cmp.Or(max(o.Age, 0), 24*time.Hour)
 	n := 1
 	for o.Entries/n > maxShardEntries {
 		n *= 2

@@ -9,6 +9,7 @@
 package event
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
@@ -145,14 +146,7 @@ func Digest(writeKey string) string {
 func DigestOf(sum [sha256.Size]byte) string { return hex.EncodeToString(sum[:8]) }
 
 // Source returns the HeaderSource of a record, "" where it has none.
-func Source(r *stream.Record) string {
-	for _, h := range r.Header {
-		if h.Name == HeaderSource {
-			return h.Value
-		}
-	}
-	return ""
-}
+func Source(r *stream.Record) string { return r.Get(HeaderSource) }
 
 // ErrNoBatch says that a body is JSON and has no member "batch" that is an
 // array. A body of kind Import is then one record as it is, and the Batch has
@@ -160,25 +154,11 @@ func Source(r *stream.Record) string {
 var ErrNoBatch error = whittle.Errorf(whittle.Invalid, "the body has no array named batch")
 
 func (l Limits) orDefault() Limits {
-	set := func(v *int, d int) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	set(&l.Event, 32<<10)
-	set(&l.Batch, 500<<10)
-	set(&l.Events, 2500)
-	set(&l.Merged, 8<<20)
-	if l.Past <= 0 {
-		l.Past = 30 * 365 * 24 * time.Hour
-	}
-	if l.Future <= 0 {
-		l.Future = 24 * time.Hour
-	}
+	l.Event = cmp.Or(max(l.Event, 0), 32<<10)
+	l.Batch = cmp.Or(max(l.Batch, 0), 500<<10)
+	l.Events = cmp.Or(max(l.Events, 0), 2500)
+	l.Merged = cmp.Or(max(l.Merged, 0), 8<<20)
+	l.Past = cmp.Or(max(l.Past, 0), 30*365*24*time.Hour)
+	l.Future = cmp.Or(max(l.Future, 0), 24*time.Hour)
 	return l
-}
-
-// Parse reads a body with a Parser of its own.
-func Parse(l Limits, c Call, body []byte) (Batch, error) {
-	return new(Parser).Parse(l, c, body)
 }

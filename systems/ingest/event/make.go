@@ -61,7 +61,7 @@ func (p *Parser) make() error {
 	return nil
 }
 
-// seal returns the records what lies in the Parser's memory, which grows no more.
+// seal gives the records what lies in the Parser's memory, which grows no more.
 func (p *Parser) seal() {
 	text := string(p.text)
 	for i := range p.items {

@@ -87,7 +87,7 @@ func (d *dateReader) take(c byte) {
 }
 
 // fraction reads a decimal fraction of a second, in nanoseconds; further
-// digits are released.
+// digits are dropped.
 func (d *dateReader) fraction() int {
 	if len(d.rest) == 0 || d.rest[0] != '.' && d.rest[0] != ',' {
 		return 0

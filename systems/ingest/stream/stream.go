@@ -46,6 +46,16 @@ type Record struct {
 	Sum uint32
 }
 
+// Get is the value of the first header of a name. Empty: there is none.
+func (r *Record) Get(name string) string {
+	for i := range r.Header {
+		if r.Header[i].Name == name {
+			return r.Header[i].Value
+		}
+	}
+	return ""
+}
+
 // Bounds of a record, apart from its Value, which each stream bounds (Limit).
 const (
 	MaxID      = 256

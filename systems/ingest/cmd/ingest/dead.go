@@ -17,6 +17,7 @@ import (
 	"whittle/internal/units"
 	"whittle/systems/ingest/deadletter"
 	"whittle/systems/ingest/deadlog"
+	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/embedded"
 	"whittle/systems/ingest/stream/relay"
@@ -260,11 +261,7 @@ func (p *letters) read(e *stream.Entry) (letter, error) {
 	}
 	l := letter{name: sinkLetter + e.Position.Offset, at: at, record: &d.Record}
 	l.Letter = deadletter.Letter{Time: d.Record.Time, Reason: d.Reason, ID: d.Record.ID, Whole: true, Body: d.Record.Value, Path: "the sink"}
-	for _, h := range d.Record.Header {
-		if h.Name == "source" {
-			l.Source = h.Value
-		}
-	}
+	l.Source = event.Source(&d.Record)
 	return l, nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"whittle"
+	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/front"
 	"whittle/systems/ingest/stream"
 )
@@ -143,19 +145,16 @@ func (p *httpTarget) send(ctx context.Context, batch []stream.Entry, done []bool
 	workers.Wait()
 	var (
 		rejected []rejection
-		errs     []error
+		err      error // of the first queue; the others say the same
 	)
 	for i := range sent {
 		rejected = append(rejected, sent[i].rejected...)
-		errs = append(errs, sent[i].err)
-	}
-	slices.SortFunc(rejected, func(a, b rejection) int { return stream.CompareOffsets(a.at.Offset, b.at.Offset) })
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, errStopped) {
-			return rejected, err // the others say the same
+		if !errors.Is(sent[i].err, errStopped) {
+			err = cmp.Or(err, sent[i].err)
 		}
 	}
-	return rejected, nil
+	slices.SortFunc(rejected, func(a, b rejection) int { return stream.CompareOffsets(a.at.Offset, b.at.Offset) })
+	return rejected, err
 }
 
 // sending is one queue's part of a batch.
@@ -286,10 +285,8 @@ func (s *sending) reject(event int, reason string) {
 
 // unsendable says why an event cannot be put into a request of its own.
 func unsendable(e *stream.Entry) string {
-	for _, h := range e.Header {
-		if h.Name == "content-type" && !httpguts.ValidHeaderFieldValue(h.Value) {
-			return fmt.Sprintf("its content-type %.60q cannot be sent", h.Value)
-		}
+	if kind := e.Get(event.HeaderType); !httpguts.ValidHeaderFieldValue(kind) {
+		return fmt.Sprintf("its content-type %.60q cannot be sent", kind)
 	}
 	return ""
 }
@@ -339,10 +336,8 @@ func (p *httpTarget) post(ctx context.Context, batch []stream.Entry, events []in
 		header.Set("Content-Type", stream.RecordsType)
 	} else {
 		e := &batch[events[0]]
-		for _, h := range e.Header {
-			if h.Name == "content-type" {
-				header.Set("Content-Type", h.Value)
-			}
+		if kind := e.Get(event.HeaderType); kind != "" {
+			header.Set("Content-Type", kind)
 		}
 		if e.ID != "" {
 			header.Set("Idempotency-Key", front.IdempotencyKey(e.ID))

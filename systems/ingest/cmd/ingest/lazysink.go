@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -94,11 +95,7 @@ func (s *lazySink) Append(ctx context.Context, records []stream.Record) []stream
 	if err == nil {
 		return sink.Append(ctx, records)
 	}
-	results := make([]stream.Result, len(records))
-	for i := range results {
-		results[i].Err = whittle.Errorf(whittle.Unavailable, "append: %w", err)
-	}
-	return results
+	return slices.Repeat([]stream.Result{{Err: whittle.Errorf(whittle.Unavailable, "append: %w", err)}}, len(records))
 }
 
 func (s *lazySink) Partitions(ctx context.Context) ([]stream.Partition, error) {

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"whittle"
 	"whittle/internal/filelock"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/durable"
 )
 
 // replayState is a file that says how far a replay has come, so that it goes on
@@ -134,35 +134,16 @@ func (s *replayState) read(label string) error {
 }
 
 // save returns when the state is on the disk.
-func (s *replayState) save() (err error) {
+func (s *replayState) save() error {
 	if s.path == "" {
 		return nil
 	}
-	defer func() {
-		if err != nil {
-			err = whittle.Errorf(whittle.Unavailable, "write --state: %w", err)
-		}
-	}()
 	text, err := s.encode()
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
 	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), s.path)
+		err = durable.WriteFile(s.path, text)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return whittle.Errorf(whittle.Unavailable, "write --state: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package durable makes folders whose names survive a loss of power.
+// Package durable makes folders and files whose names survive a loss of power.
 package durable
 
 import (
@@ -15,7 +15,7 @@ import (
 // folder is made in one whose own name is not on the disk: so that of the
 // deepest one is the only one that can be missing there, whenever this is cut
 // short. A parent that may not be read is left to the system.
-func MkdirAll(dir string) error { return mkdirAll(filepath.Clean(dir), sync) }
+func MkdirAll(dir string) error { return mkdirAll(filepath.Clean(dir), syncParent) }
 
 func mkdirAll(dir string, sync func(string) error) error {
 	parent := filepath.Dir(dir)
@@ -36,14 +36,19 @@ func mkdirAll(dir string, sync func(string) error) error {
 	return sync(parent)
 }
 
-func sync(dir string) error {
+// Sync returns when the names in a folder are on the disk.
+func Sync(dir string) error {
 	f, err := os.Open(dir)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	return f.Sync()
+}
+
+func syncParent(dir string) error {
+	if err := Sync(dir); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
 }

@@ -127,7 +127,7 @@ const (
 )
 
 // Probe asks the sink every second, until ctx ends. When it neither responds nor
-// has acknowledged anything since, Room has an error that names it.
+// has acknowledged anything since, Capacity has an error that names it.
 func (b *Buffer) Probe(ctx context.Context, sink string, ping func(context.Context) error) {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()

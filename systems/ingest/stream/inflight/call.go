@@ -123,7 +123,7 @@ func (c *Call) Wait(ctx context.Context, s *Sink, timeout time.Duration) []strea
 	case <-c.done:
 		return c.results
 	case <-ctx.Done():
-		err := Ended(ctx, "append to "+sink)
+		err := stream.Ended(ctx, "append to "+sink)
 		return c.abandon(err, err)
 	case <-lost:
 		return c.abandon(
@@ -150,25 +150,4 @@ func (c *Call) abandon(waiting, underWay error) []stream.Result {
 		}
 	}
 	return c.results
-}
-
-// Ended returns the error of an ended context with its code.
-func Ended(ctx context.Context, doing string) *whittle.Error {
-	code := whittle.Canceled
-	if ctx.Err() == context.DeadlineExceeded {
-		code = whittle.DeadlineExceeded
-	}
-	return whittle.Errorf(code, "%s: %w", doing, ctx.Err())
-}
-
-// Check refuses a record that is out of the contract's bounds, or longer than
-// limit bytes as it is encoded.
-func Check(r *stream.Record, limit int) error {
-	switch n := stream.EncodedLen(r); {
-	case n > limit:
-		return whittle.Errorf(whittle.Invalid, "a record of %d bytes is too large: %d are taken", n, limit)
-	case len(r.ID) > stream.MaxID, len(r.Key) > stream.MaxKey, len(r.Header) > stream.MaxHeaders:
-		return whittle.Errorf(whittle.Invalid, "a record's id, key or headers are out of bounds")
-	}
-	return nil
 }

@@ -103,24 +103,6 @@ func TestAgain(t *testing.T) {
 	})
 }
 
-func TestCheck(t *testing.T) {
-	for name, c := range map[string]struct {
-		r  stream.Record
-		ok bool
-	}{
-		"small":           {stream.Record{Value: []byte("v")}, true},
-		"too long":        {stream.Record{Value: make([]byte, 1000)}, false},
-		"id too long":     {stream.Record{ID: strings.Repeat("i", stream.MaxID+1)}, false},
-		"key too long":    {stream.Record{Key: strings.Repeat("k", stream.MaxKey+1)}, false},
-		"too many heads":  {stream.Record{Header: make([]stream.Header, stream.MaxHeaders+1)}, false},
-		"as many as most": {stream.Record{Header: make([]stream.Header, stream.MaxHeaders)}, true},
-	} {
-		if err := Check(&c.r, 500); (err == nil) != c.ok || err != nil && whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestBuffer(t *testing.T) {
 	b := NewBuffer(100)
 	if !b.Reserve(60) || b.Reserve(60) || !b.Reserve(40) {

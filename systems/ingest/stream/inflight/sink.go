@@ -18,6 +18,9 @@ type Item struct {
 	Size  int // bytes on the wire, at most
 }
 
+// Base is the item of a job that has one embedded.
+func (it *Item) Base() *Item { return it }
+
 // Sink is what the adapters of remote streams have in common: calls of Append that
 // are bounded by a buffer, and an end in order.
 type Sink struct {
@@ -47,7 +50,7 @@ func NewSink(name string, buffer int64) *Sink {
 // Begin lets a call of Append in, which ends with End.
 func (s *Sink) Begin(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return Ended(ctx, "append to "+s.Name)
+		return stream.Ended(ctx, "append to "+s.Name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,6 +161,17 @@ func (q *Queue[J]) Put(jobs []J) bool {
 	q.waiting = append(q.waiting, jobs...)
 	q.wake.Notify()
 	return true
+}
+
+// Enqueue adds jobs of one call to a queue, or settles each where the sink has not
+// responded for long.
+func Enqueue[J interface{ Base() *Item }](s *Sink, q *Queue[J], jobs []J) {
+	if q.Put(jobs) {
+		return
+	}
+	for _, j := range jobs {
+		s.Settle(j.Base(), stream.Result{Err: whittle.Errorf(whittle.Unavailable, "%s does not respond", s.Name)})
+	}
 }
 
 // close has the queue end when it is empty, which it says by the channel.

@@ -30,7 +30,7 @@ func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Resu
 	}
 	for i, jobs := range queues {
 		if len(jobs) > 0 {
-			l.queues[i].enqueue(jobs)
+			inflight.Enqueue(l.sink, l.queues[i].Queue, jobs)
 		}
 	}
 	return c.Wait(ctx, l.sink, l.o.DeliveryTimeout)
@@ -44,7 +44,7 @@ func (l *Log) split(c *inflight.Call, records []stream.Record) ([][]*job, int64)
 	keyless := int32(l.turn.Add(1) % uint32(l.traits.partitions))
 	for i := range records {
 		r := &records[i]
-		if err := inflight.Check(r, l.Limit()); err != nil {
+		if err := stream.Check(r, l.Limit()); err != nil {
 			c.Settle(i, stream.Result{Err: err})
 			continue
 		}

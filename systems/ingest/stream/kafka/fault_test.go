@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -193,6 +194,28 @@ func TestCodes(t *testing.T) {
 				t.Errorf("%d records kept that were surely not: %v", count, r[0].Err)
 			}
 		})
+	}
+}
+
+// A batch that is refused as too large halves what goes into one, however many records
+// it had: the limit on a record falls with it.
+func TestARefusedBatchHalvesTheLimit(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	l := openAt(t, Options{Brokers: cluster.ListenAddrs(), Topic: "t"})
+	before := l.batch.Load()
+	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.MessageTooLarge, Count: 1})
+	records := make([]stream.Record, 20)
+	for i := range records {
+		records[i] = sealed(strconv.Itoa(i), "k", "v")
+	}
+	for i, r := range l.Append(t.Context(), records) {
+		if r.Err != nil {
+			t.Errorf("record %d, sent alone: %v", i, r.Err)
+		}
+	}
+	if after := l.batch.Load(); after != before/2 {
+		t.Errorf("batches of %d bytes, before it was %d", after, before)
 	}
 }
 

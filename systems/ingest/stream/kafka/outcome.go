@@ -70,7 +70,7 @@ func (w *produceTracker) certain() bool {
 	return w.outstanding == 0
 }
 
-// outcome returns the error of Kafka's client its code. sure says that the record
+// outcome gives the error of Kafka's client its code. sure says that the record
 // was surely not kept, unless the error itself says otherwise.
 func outcome(err error, sure bool) error {
 	const doing = "append to Kafka"
@@ -81,7 +81,7 @@ func outcome(err error, sure bool) error {
 		return whittle.Errorf(whittle.DeadlineExceeded, "%s: %w", doing, err)
 	case !sure, errors.Is(err, kerr.UnknownServerError):
 		return whittle.Errorf(whittle.Internal, "%s: %w", doing, err)
-	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
+	case isTooLarge(err):
 		return whittle.Errorf(whittle.Invalid, "%s: %w", doing, err).WithHint("raise the topic's max.message.bytes")
 	case isContentError(err):
 		return whittle.Errorf(whittle.Invalid, "%s: %w", doing, err)
@@ -95,12 +95,11 @@ func outcome(err error, sure bool) error {
 // isContentError reports whether the broker refused the batch because of its
 // content.
 func isContentError(err error) bool {
-	for _, e := range []error{kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return isTooLarge(err) || errors.Is(err, kerr.InvalidRecord) || errors.Is(err, kerr.InvalidTimestamp)
+}
+
+func isTooLarge(err error) bool {
+	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
 }
 
 // minBatch is the least to which a topic's refusals bring the batches, in bytes.
@@ -108,8 +107,8 @@ const minBatch = 64 << 10
 
 // shrink halves the batches where the topic takes less than it said at Open:
 // its max.message.bytes has been lowered since.
-func (l *Log) shrink(err error) {
-	if now := l.batch.Load(); now > minBatch && (errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)) {
+func (l *Log) shrink() {
+	if now := l.batch.Load(); now > minBatch {
 		l.batch.CompareAndSwap(now, max(now/2, minBatch))
 	}
 }

@@ -46,16 +46,6 @@ func newPartitionQueue(l *Log, settings []kgo.Opt) (*partitionQueue, error) {
 	return &partitionQueue{Queue: inflight.NewQueue[*job](l.o.DeliveryTimeout), log: l, client: client, tracker: w}, nil
 }
 
-// enqueue adds jobs of one call, or refuses them.
-func (l *partitionQueue) enqueue(jobs []*job) {
-	if l.Put(jobs) {
-		return
-	}
-	for _, j := range jobs {
-		l.settle(j, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "Kafka does not respond for partition %d", j.record.Partition)})
-	}
-}
-
 // take returns the next round: the jobs in order, up to the first that does not
 // fit any more. It drops jobs that nobody waits for.
 func (l *partitionQueue) take(waiting []*job) (round, rest []*job) {
@@ -99,7 +89,7 @@ func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 			defer under.Done()
 			if j.err = err; err == nil {
 				l.log.sink.Buffer.Acknowledged()
-				l.settle(j, stream.Result{Position: position(k.Partition, k.Offset)})
+				l.log.sink.Settle(&j.Item, stream.Result{Position: position(k.Partition, k.Offset)})
 			}
 		})
 	}
@@ -126,15 +116,18 @@ func (l *partitionQueue) fail(jobs []*job) int {
 	}
 	sure := l.tracker.certain()
 	var again []*job
+	tooLarge := false
 	for _, j := range jobs {
 		switch {
 		case j.err == nil:
 		case sure && isContentError(j.err) && share[j.record.Partition] > 1:
-			l.log.shrink(j.err)
-			again = append(again, j)
+			again, tooLarge = append(again, j), tooLarge || isTooLarge(j.err)
 		default:
-			l.settle(j, stream.Result{Err: outcome(j.err, sure)})
+			l.log.sink.Settle(&j.Item, stream.Result{Err: outcome(j.err, sure)})
 		}
+	}
+	if tooLarge { // once, however many records the batch had
+		l.log.shrink()
 	}
 	for _, j := range again {
 		j.Call.Requeue(j.Index)
@@ -142,8 +135,4 @@ func (l *partitionQueue) fail(jobs []*job) int {
 	}
 	l.single = append(again, l.single...)
 	return failed
-}
-
-func (l *partitionQueue) settle(j *job, r stream.Result) {
-	l.log.sink.Settle(&j.Item, r)
 }

@@ -10,7 +10,6 @@ import (
 
 	"whittle"
 	"whittle/systems/ingest/stream"
-	"whittle/systems/ingest/stream/inflight"
 )
 
 // reader consumes one partition directly, outside of any group.
@@ -120,7 +119,7 @@ func (r *reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 func (r *reader) fetch(ctx context.Context, most int) error {
 	const doing = "read Kafka partition"
 	if ctx.Err() != nil {
-		return inflight.Ended(ctx, doing)
+		return stream.Ended(ctx, doing)
 	}
 	got := r.client.PollRecords(ctx, most)
 	r.pending = got.Records()
@@ -132,7 +131,7 @@ func (r *reader) fetch(ctx context.Context, most int) error {
 	case err == nil, len(r.pending) > 0:
 		return nil
 	case ctx.Err() != nil:
-		return inflight.Ended(ctx, doing)
+		return stream.Ended(ctx, doing)
 	case errors.Is(err, kerr.OffsetOutOfRange):
 		// Trimmed away under us: go on with what is left.
 		if err := r.clamp(ctx); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"whittle"
-	"whittle/systems/ingest/stream/inflight"
+	"whittle/systems/ingest/stream"
 )
 
 // traits are what the stream must know of its topic.
@@ -135,10 +135,10 @@ func settingsOf(ctx context.Context, admin *kadm.Client, topic string) (map[stri
 	return settings, nil
 }
 
-// unreachable returns the error of a request that changes nothing its code.
+// unreachable gives the error of a request that changes nothing its code.
 func unreachable(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
-		return whittle.Errorf(inflight.Ended(ctx, doing).Code, "%s: %w", doing, err)
+		return whittle.Errorf(stream.Ended(ctx, doing).Code, "%s: %w", doing, err)
 	}
 	if _, refused := errors.AsType[*kadm.AuthError](err); refused || isAuth(err) {
 		return whittle.Errorf(whittle.PermissionDenied, "%s: %w", doing, err)

@@ -3,6 +3,7 @@ package kinesis
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"whittle"
@@ -27,7 +28,7 @@ func (s *Stream) Append(ctx context.Context, records []stream.Record) []stream.R
 		return of.results
 	}
 	if ctx.Err() != nil {
-		return refuseAll(of.results, ended(ctx))
+		return slices.Repeat([]stream.Result{{Err: stream.Ended(ctx, "put record")}}, len(records))
 	}
 	bodies, errs := s.encode(records)
 	s.admit(of, records, bodies, errs)
@@ -36,17 +37,10 @@ func (s *Stream) Append(ctx context.Context, records []stream.Record) []stream.R
 	case <-of.done:
 	case <-ctx.Done():
 		s.mu.Lock()
-		s.queue.withdraw(of, ended(ctx))
+		s.queue.withdraw(of, stream.Ended(ctx, "put record"))
 		s.mu.Unlock()
 	}
 	return of.results
-}
-
-func refuseAll(results []stream.Result, err error) []stream.Result {
-	for i := range results {
-		results[i].Err = err
-	}
-	return results
 }
 
 // encode gives each record's data, or why there is none.
@@ -76,15 +70,10 @@ func (s *Stream) check(r *stream.Record) error {
 	invalid := func(format string, args ...any) error {
 		return whittle.Errorf(whittle.Invalid, "put record: "+format, args...)
 	}
-	switch n := stream.EncodedLen(r); {
-	case n > s.Limit():
-		return invalid("its %d bytes are more than the %d that the stream takes", n, s.Limit())
-	case len(r.ID) > stream.MaxID:
-		return invalid("its id has more than %d bytes", stream.MaxID)
-	case len(r.Key) > stream.MaxKey:
-		return invalid("its key has more than %d bytes", stream.MaxKey)
-	case len(r.Header) > stream.MaxHeaders:
-		return invalid("it has more than %d headers", stream.MaxHeaders)
+	if err := stream.Check(r, s.Limit()); err != nil {
+		return err
+	}
+	switch {
 	case s.o.Raw && len(r.Value) == 0:
 		return invalid("a raw stream takes no empty value")
 	case s.o.Raw && !r.Intact():

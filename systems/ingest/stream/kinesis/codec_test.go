@@ -139,20 +139,6 @@ func FuzzDeaggregate(f *testing.F) {
 	})
 }
 
-func TestMeterForgets(t *testing.T) {
-	var m meter
-	now := time.Unix(1_700_000_000, 0)
-	for i := range 20 {
-		m.add(1000, now.Add(time.Duration(i)*time.Second))
-	}
-	if got := m.rate(now.Add(19 * time.Second)); got != 1000 {
-		t.Errorf("rate %v, want 1000", got)
-	}
-	if got := m.rate(now.Add(time.Hour)); got != 0 {
-		t.Errorf("rate after an hour %v, want 0: not known", got)
-	}
-}
-
 func TestOutageLetsSomeThrough(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	var o outage

@@ -80,15 +80,6 @@ func unknownCode(err error) whittle.Code {
 	return whittle.DeadlineExceeded
 }
 
-// ended is the error of what a context cut short.
-func ended(ctx context.Context) error {
-	code := whittle.Canceled
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		code = whittle.DeadlineExceeded
-	}
-	return whittle.Errorf(code, "put record: %w", ctx.Err())
-}
-
 // ofRequest classifies the failure of a call that changes nothing.
 func ofRequest(what string, err error) error {
 	code := whittle.Unavailable

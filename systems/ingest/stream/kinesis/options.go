@@ -1,6 +1,7 @@
 package kinesis
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 	"time"
@@ -70,13 +71,13 @@ func (o *Options) fill() error {
 	invalid := func(field, format string, args ...any) error {
 		return whittle.Errorf(whittle.Invalid, format, args...).WithField(field)
 	}
-	setDefault(&o.MaxRecord, maxRecordBytes)
-	setDefault(&o.Queue, 64<<20)
-	setDefault(&o.Calls, 16)
-	setDefault(&o.Linger, 5*time.Millisecond)
-	setDefault(&o.CallTimeout, 5*time.Second)
-	setDefault(&o.Budget, 20*time.Second)
-	setDefault(&o.PollEvery, 250*time.Millisecond)
+	o.MaxRecord = cmp.Or(o.MaxRecord, maxRecordBytes)
+	o.Queue = cmp.Or(o.Queue, 64<<20)
+	o.Calls = cmp.Or(o.Calls, 16)
+	o.Linger = cmp.Or(o.Linger, 5*time.Millisecond)
+	o.CallTimeout = cmp.Or(o.CallTimeout, 5*time.Second)
+	o.Budget = cmp.Or(o.Budget, 20*time.Second)
+	o.PollEvery = cmp.Or(o.PollEvery, 250*time.Millisecond)
 	switch {
 	case o.Stream == "":
 		return invalid("stream", "open kinesis stream: it has no name")
@@ -97,13 +98,6 @@ func (o *Options) fill() error {
 		return invalid("endpoint", "open kinesis stream: endpoint %q is no http or https URL", o.Endpoint)
 	}
 	return nil
-}
-
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
 }
 
 // limits are what a call may carry: a record size above the usual one makes

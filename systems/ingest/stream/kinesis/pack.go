@@ -134,7 +134,7 @@ const (
 	rejected             // surely not kept, and it would not be the next time
 )
 
-// outcome is a fate with its grounds.
+// outcome is a disposition with its cause.
 type outcome struct {
 	disposition disposition
 	shard       string // where it is kept

@@ -83,7 +83,7 @@ func (s *Stream) put(ctx context.Context, call []*putEntry) {
 	now := time.Now()
 	s.mu.Lock()
 	s.queue.settle(call, outcomes, begun, now)
-	s.throughput.add(bytesKept(call, outcomes), now)
+	s.throughput.Add(now, 0, bytesKept(call, outcomes))
 	if err == nil {
 		s.outage = outage{}
 	} else {

@@ -1,9 +1,10 @@
 package kinesis
 
 import (
-	"math"
 	"slices"
 	"time"
+
+	"whittle/systems/ingest/stream"
 )
 
 // shardRange is a shard as Kinesis lists it.
@@ -56,8 +57,7 @@ func (s *shard) pop() *keyQueue {
 	return l
 }
 
-// Waiting after a failure: full jitter, so that many writers do not come back
-// at the same moment. From Amazon's "Exponential Backoff And Jitter".
+// Waiting after a failure, so that many writers do not come back at the same moment.
 const (
 	backoffBase = 50 * time.Millisecond
 	backoffCap  = 2 * time.Second
@@ -68,8 +68,7 @@ const (
 )
 
 func backoff(failures int, random float64) time.Duration {
-	bound := float64(backoffBase) * math.Pow(2, float64(min(failures, 16)-1))
-	return time.Duration(random * min(bound, float64(backoffCap)))
+	return stream.Backoff(failures-1, backoffBase, backoffCap, random)
 }
 
 // failed holds a shard back. Several calls in flight at once report the same

@@ -42,7 +42,7 @@ type Stream struct {
 
 	mu         sync.Mutex // guards the following
 	queue      *queue
-	throughput meter
+	throughput stream.Meter
 	outage     outage
 	inFlight   int // calls in flight
 	closing    bool
@@ -143,11 +143,8 @@ func (s *Stream) Capacity() stream.Capacity {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	capacity := stream.Capacity{
-		Free: int64(max(s.queue.capacity-s.queue.used, 0)),
-		Rate: s.throughput.rate(now),
-		Err:  s.outage.err(now),
-	}
+	capacity := stream.Capacity{Free: int64(max(s.queue.capacity-s.queue.used, 0)), Err: s.outage.err(now)}
+	_, capacity.Rate = s.throughput.Rate(now)
 	if s.closing {
 		capacity.Err = errClosed
 	}

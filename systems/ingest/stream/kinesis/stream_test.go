@@ -1,6 +1,7 @@
 package kinesis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,9 +102,9 @@ func open(t *testing.T, o Options) *Stream {
 	if o.Endpoint == "" {
 		o.Endpoint = needAPI(t).URL
 	}
-	setDefault(&o.PollEvery, longer(2*time.Millisecond))
-	setDefault(&o.CallTimeout, longer(5*time.Second))
-	setDefault(&o.Budget, longer(20*time.Second))
+	o.PollEvery = cmp.Or(o.PollEvery, longer(2*time.Millisecond))
+	o.CallTimeout = cmp.Or(o.CallTimeout, longer(5*time.Second))
+	o.Budget = cmp.Or(o.Budget, longer(20*time.Second))
 	s, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"whittle/systems/ingest/stream"
 )
@@ -75,12 +76,9 @@ func (l *Ledger) Audit(ctx context.Context, s stream.Stream) (Report, error) {
 func (l *Ledger) copy() map[string]map[int]stream.Position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := map[string]map[int]stream.Position{}
-	for key, numbers := range l.kept {
-		all[key] = map[int]stream.Position{}
-		for n, at := range numbers {
-			all[key][n] = at
-		}
+	all := maps.Clone(l.kept)
+	for key, numbers := range all {
+		all[key] = maps.Clone(numbers)
 	}
 	return all
 }

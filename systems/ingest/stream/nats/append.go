@@ -38,7 +38,7 @@ func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Resu
 	if err := l.sink.Reserve(size); err != nil {
 		return c.Refuse(err)
 	}
-	l.queue.enqueue(jobs)
+	inflight.Enqueue(l.sink, l.queue.Queue, jobs)
 	return c.Wait(ctx, l.sink, l.o.DeliveryTimeout)
 }
 
@@ -46,7 +46,7 @@ func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Resu
 func (l *Log) prepare(c *inflight.Call, records []stream.Record) (jobs []*job, size int64) {
 	for i := range records {
 		r := &records[i]
-		err := inflight.Check(r, l.Limit())
+		err := stream.Check(r, l.Limit())
 		var m *client.Msg
 		if err == nil {
 			m = toNATS(l.o.Subject, r)

@@ -193,12 +193,12 @@ func parse(p stream.Position) (uint64, error) {
 	return n, nil
 }
 
-// unreachable returns the error of a request that changes nothing its code.
+// unreachable gives the error of a request that changes nothing its code.
 func unreachable(ctx context.Context, doing string, err error) error {
 	code := whittle.Unavailable
 	switch {
 	case ctx.Err() != nil:
-		code = inflight.Ended(ctx, doing).Code
+		code = stream.Ended(ctx, doing).Code
 	case errors.Is(err, client.ErrAuthorization), errors.Is(err, client.ErrPermissionViolation):
 		code = whittle.PermissionDenied
 	}

@@ -34,16 +34,6 @@ const (
 // retryAfter is the pause before what got no response is published again.
 const retryAfter = 250 * time.Millisecond
 
-// enqueue adds jobs of one call, or refuses them.
-func (l *partitionQueue) enqueue(jobs []*job) {
-	if l.Put(jobs) {
-		return
-	}
-	for _, j := range jobs {
-		l.settle(j, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "NATS JetStream does not respond")})
-	}
-}
-
 // take returns the next round and keeps the rest in order.
 func (l *partitionQueue) take(waiting []*job) (round, rest []*job) {
 	keys := map[string]bool{}
@@ -72,7 +62,7 @@ func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 	began := time.Now()
 	if ctx.Err() != nil {
 		for _, j := range jobs {
-			l.settle(j, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "the NATS stream is closed")})
+			l.log.sink.Settle(&j.Item, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "the NATS stream is closed")})
 		}
 		return
 	}
@@ -85,7 +75,7 @@ func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 		open = l.publish(ctx, open)
 	}
 	for _, j := range open {
-		l.settle(j, stream.Result{Err: outcome(j.err, j.uncertain)})
+		l.log.sink.Settle(&j.Item, stream.Result{Err: outcome(j.err, j.uncertain)})
 	}
 	if len(open) == 0 {
 		l.log.sink.Buffer.Measure(bytes, time.Since(began))
@@ -109,9 +99,9 @@ func (l *partitionQueue) publish(ctx context.Context, jobs []*job) (open []*job)
 		case j.err == nil:
 			l.log.sink.Buffer.Acknowledged()
 			l.log.spend(j.Size)
-			l.settle(j, stream.Result{Position: position(ack.Sequence)})
+			l.log.sink.Settle(&j.Item, stream.Result{Position: position(ack.Sequence)})
 		case isFinal(j.err):
-			l.settle(j, stream.Result{Err: outcome(j.err, j.uncertain)})
+			l.log.sink.Settle(&j.Item, stream.Result{Err: outcome(j.err, j.uncertain)})
 		default:
 			j.uncertain = j.uncertain || !unsent(j.err)
 			open = append(open, j)
@@ -137,10 +127,6 @@ func awaitAck(ctx context.Context, f jetstream.PubAckFuture) (*jetstream.PubAck,
 func unsent(err error) bool {
 	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, client.ErrReconnectBufExceeded) ||
 		errors.Is(err, client.ErrConnectionClosed)
-}
-
-func (l *partitionQueue) settle(j *job, r stream.Result) {
-	l.log.sink.Settle(&j.Item, r)
 }
 
 // spend subtracts n bytes from a bounded stream's free space.

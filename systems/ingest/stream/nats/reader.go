@@ -8,7 +8,6 @@ import (
 
 	"whittle"
 	"whittle/systems/ingest/stream"
-	"whittle/systems/ingest/stream/inflight"
 )
 
 // readAhead bounds the messages between the server and Next.
@@ -105,7 +104,7 @@ func (r *reader) next(ctx context.Context, wait bool) (jetstream.Msg, error) {
 	case <-r.closed:
 		return nil, whittle.Errorf(whittle.FailedPrecondition, "the reader is closed")
 	case <-ctx.Done():
-		return nil, inflight.Ended(ctx, "read JetStream stream")
+		return nil, stream.Ended(ctx, "read JetStream stream")
 	}
 }
 

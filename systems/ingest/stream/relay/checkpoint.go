@@ -48,15 +48,7 @@ type checkpoint struct {
 func (p *checkpoint) end() uint64 { return max(p.End, p.Next, slices.Max(p.Queues)) }
 
 func (p *checkpoint) valid() bool {
-	if p.ID == "" || len(p.Queues) != keyQueues {
-		return false
-	}
-	for _, n := range p.Queues {
-		if n < p.Next {
-			return false
-		}
-	}
-	return true
+	return p.ID != "" && len(p.Queues) == keyQueues && slices.Min(p.Queues) >= p.Next
 }
 
 // A checkpoint file is
@@ -155,7 +147,7 @@ func openCheckpoints(dir string) (*checkpointStore, error) {
 		return nil, whittle.Errorf(whittle.FailedPrecondition, "neither position file in %s is what was written", dir).
 			WithHint("move both away to drain the log from its first record again; the sink then gets doubles")
 	}
-	if err := syncDir(dir); err != nil {
+	if err := durable.Sync(dir); err != nil {
 		p.close()
 		return nil, whittle.Errorf(whittle.Unavailable, "open position: %w", err)
 	}
@@ -176,15 +168,6 @@ func openCode(err error) whittle.Code {
 		return whittle.PermissionDenied
 	}
 	return whittle.Unavailable
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // save writes v over the older of the two files; it is on disk when save returns.

@@ -5,9 +5,9 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// The headers of a letter.
+// reasonHeader is the header of a dead letter that has the reason, of reasonLimit bytes
+// at most. OriginHeader has the origin.
 const (
-	// The headers of a dead letter.
 	reasonHeader = "Whittle-Reason"
 	reasonLimit  = 4 << 10
 )
@@ -27,10 +27,7 @@ type DeadLetter struct {
 // record's, and its value is the record's whole encoding, so that no bound on
 // headers can lose any of it.
 func (l *DeadLetter) seal() stream.Record {
-	reason := l.Reason
-	if len(reason) > reasonLimit {
-		reason = reason[:reasonLimit]
-	}
+	reason := l.Reason[:min(len(l.Reason), reasonLimit)]
 	r := stream.Record{
 		ID: l.Record.ID, Key: l.Record.Key, Time: l.Record.Time,
 		Header: []stream.Header{{Name: reasonHeader, Value: reason}, {Name: OriginHeader, Value: l.Origin}},
@@ -49,15 +46,7 @@ func ReadDeadLetter(r *stream.Record) (DeadLetter, error) {
 	if !r.Intact() {
 		return DeadLetter{}, whittle.Errorf(whittle.Invalid, "read letter: the checksum does not match")
 	}
-	var l DeadLetter
-	for _, h := range r.Header {
-		switch h.Name {
-		case reasonHeader:
-			l.Reason = h.Value
-		case OriginHeader:
-			l.Origin = h.Value
-		}
-	}
+	l := DeadLetter{Reason: r.Get(reasonHeader), Origin: r.Get(OriginHeader)}
 	if l.Origin == "" {
 		return DeadLetter{}, whittle.Errorf(whittle.Invalid, "read letter: no origin")
 	}

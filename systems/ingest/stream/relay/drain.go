@@ -19,7 +19,7 @@ type drain struct {
 	id         string
 	scanner    sinkScanner
 	store      *checkpointStore
-	rate       meter
+	rate       stream.Meter
 	trouble    troubles
 	values     packer // of the one that offers
 	// digest makes the third part of an origin; nil: there is none, and a

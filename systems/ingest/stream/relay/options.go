@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -58,7 +59,7 @@ type Options struct {
 	// Low is below how many bytes of free room the log counts as short of it, so
 	// that drained records leave however young they are, the oldest first. It is
 	// at least two of the log's segments and what comes in between two saves: a
-	// log returns room back by whole segments, and refuses nothing until the last
+	// log frees room by whole segments, and refuses nothing until the last
 	// byte of the last one is used (0: 256 MiB).
 	Low int64
 	// NoHeaders says that the sink keeps no headers: nothing says there which
@@ -85,40 +86,23 @@ func (p Limits) withDefaults() (Limits, error) {
 	if p.Inflight > maxInflight {
 		return p, whittle.Errorf(whittle.Invalid, "%d calls in flight; %d are the limit", p.Inflight, maxInflight)
 	}
-	set(&p.Batch, 2000)
-	set(&p.BatchBytes, 4<<20)
-	set(&p.Inflight, 8)
-	set(&p.Window, 1<<16)
-	set(&p.WindowBytes, 64<<20)
-	set(&p.Timeout, time.Minute)
-	set(&p.Save, time.Second)
-	set(&p.BackoffMin, 100*time.Millisecond)
-	set(&p.BackoffMax, 30*time.Second)
-	set(&p.Lookback, 2_000_000)
-	set(&p.IdleTimeout, 10*time.Second)
+	p.Batch = cmp.Or(p.Batch, 2000)
+	p.BatchBytes = cmp.Or(p.BatchBytes, 4<<20)
+	p.Inflight = cmp.Or(p.Inflight, 8)
+	p.Window = cmp.Or(p.Window, 1<<16)
+	p.WindowBytes = cmp.Or(p.WindowBytes, 64<<20)
+	p.Timeout = cmp.Or(p.Timeout, time.Minute)
+	p.Save = cmp.Or(p.Save, time.Second)
+	p.BackoffMin = cmp.Or(p.BackoffMin, 100*time.Millisecond)
+	p.BackoffMax = cmp.Or(p.BackoffMax, 30*time.Second)
+	p.Lookback = cmp.Or(p.Lookback, 2_000_000)
+	p.IdleTimeout = cmp.Or(p.IdleTimeout, 10*time.Second)
 	if p.random == nil {
 		p.random = rand.Float64
 	}
 	return p, nil
 }
 
-func set[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// backoff is the wait before attempt n+1 (n from 0), with full jitter: r in
-// [0, 1) of the ceiling. Source: M. Brooker, Exponential Backoff and Jitter.
-func backoff(n int, shortest, longest time.Duration, r float64) time.Duration {
-	ceiling := longest
-	if n < 32 && shortest<<n > 0 {
-		ceiling = min(longest, shortest<<n)
-	}
-	return time.Duration(r * float64(ceiling))
-}
-
 func (p *Limits) backoff(n int) time.Duration {
-	return backoff(n, p.BackoffMin, p.BackoffMax, p.random())
+	return stream.Backoff(n, p.BackoffMin, p.BackoffMax, p.random())
 }

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -77,7 +78,7 @@ func Open(log, sink stream.Stream, o Options) (*Relay, error) {
 			WithHint("records that the sink refuses for good must go somewhere: give a second embedded log")
 	}
 	o.Limits, o.Log = pace, cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	set(&o.Low, 256<<20)
+	o.Low = cmp.Or(o.Low, 256<<20)
 	limit := min(log.Limit(), sink.Limit()-originLen, o.Dead.Limit()-deadLetterOverhead)
 	if limit <= 0 {
 		return nil, whittle.Errorf(whittle.Invalid, "open relay: the sink takes %d bytes and the dead letters %d: too few", sink.Limit(), o.Dead.Limit())
@@ -188,11 +189,7 @@ func (r *Relay) Append(ctx context.Context, records []stream.Record) []stream.Re
 // AppendCopy implements stream.Copying, where the log does.
 func (r *Relay) AppendCopy(ctx context.Context, records []stream.Record, copied func()) []stream.Result {
 	if !r.beginAppend() {
-		results := make([]stream.Result, len(records))
-		for i := range results {
-			results[i].Err = whittle.Errorf(whittle.Unavailable, "append: the relay is closed")
-		}
-		return results
+		return slices.Repeat([]stream.Result{{Err: whittle.Errorf(whittle.Unavailable, "append: the relay is closed")}}, len(records))
 	}
 	defer r.endAppend()
 	results := r.append(ctx, records, copied)
@@ -313,7 +310,7 @@ func (r *Relay) Trim(ctx context.Context, before stream.Position) error {
 // Capacity is the log's free space, and the rate at which draining frees it.
 func (r *Relay) Capacity() stream.Capacity {
 	capacity := r.log.Capacity()
-	_, capacity.Rate = r.drain.rate.rate(time.Now())
+	_, capacity.Rate = r.drain.rate.Rate(time.Now())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed && capacity.Err == nil {

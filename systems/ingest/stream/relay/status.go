@@ -25,7 +25,7 @@ type Status struct {
 	// trims the log.
 	Sent, Dead, Corrupt, Missing uint64
 	// Deduplicated counts since Open what was found at the sink's end and not sent
-	// again, Repeated what was sent again without knowing. Passed counts
+	// again, Resent what was sent again without knowing. Reordered counts
 	// records that the sink kept although an earlier one of their key had
 	// failed in the same call, which breaks a stream's contract.
 	Deduplicated, Resent, Reordered uint64
@@ -40,7 +40,7 @@ type Status struct {
 }
 
 // Status is for metrics and readiness. A sink that is down does not make the
-// relay unready to take events: Room says what does.
+// relay unready to take events: Capacity says what does.
 func (r *Relay) Status() Status {
 	s := r.drain.status(time.Now())
 	s.Next = max(r.end.Load(), s.Drained)
@@ -60,7 +60,7 @@ func (d *drain) offered() uint64 {
 
 func (d *drain) status(now time.Time) Status {
 	s := Status{Ready: d.isReady()}
-	s.Records, s.Bytes = d.rate.rate(now)
+	s.Records, s.Bytes = d.rate.Rate(now)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s.Waiting, s.Troubles = d.waiting(), d.trouble.list()
@@ -162,51 +162,3 @@ func (t *troubles) list() []Trouble {
 	}
 	return all
 }
-
-// meter measures a rate over the last seconds.
-type meter struct {
-	mu      sync.Mutex // guards the following
-	began   time.Time  // the first time that was given, from which seconds are counted: of a clock that nobody sets
-	seconds [meterSpan]struct {
-		at      int64
-		records int
-		bytes   int
-	}
-}
-
-const meterSpan = 10
-
-func (m *meter) add(now time.Time, records, bytes int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.began.IsZero() {
-		m.began = now
-	}
-	at := m.second(now)
-	s := &m.seconds[at%meterSpan]
-	if s.at != at {
-		s.at, s.records, s.bytes = at, 0, 0
-	}
-	s.records += records
-	s.bytes += bytes
-}
-
-// rate is what went per second, over ten seconds or what there is of them.
-func (m *meter) rate(now time.Time) (records, bytes float64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.began.IsZero() {
-		return 0, 0
-	}
-	at := m.second(now)
-	for _, s := range m.seconds {
-		if at-s.at < meterSpan {
-			records += float64(s.records)
-			bytes += float64(s.bytes)
-		}
-	}
-	over := float64(min(at+1, meterSpan))
-	return records / over, bytes / over
-}
-
-func (m *meter) second(now time.Time) int64 { return max(0, int64(now.Sub(m.began)/time.Second)) }

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"maps"
+	"slices"
 
 	"whittle/systems/ingest/stream"
 )
@@ -38,14 +39,8 @@ func newTail(ends map[string]string) *tail {
 
 // rotate takes a new mark and forgets those that no item needs.
 func (t *tail) rotate() {
-	kept := t.marks[:0]
-	for _, m := range t.marks {
-		if m.refs > 0 {
-			kept = append(kept, m)
-		}
-	}
-	clear(t.marks[len(kept):])
-	t.marks = append(kept, &mark{ends: maps.Clone(t.high)})
+	t.marks = slices.DeleteFunc(t.marks, func(m *mark) bool { return m.refs == 0 })
+	t.marks = append(t.marks, &mark{ends: maps.Clone(t.high)})
 }
 
 // sent says that an item goes to the sink now; the first time counts.
@@ -64,32 +59,25 @@ func (t *tail) acknowledged(at stream.Position) {
 
 // base is from where to read after a crash at this moment.
 func (t *tail) base() map[string]string {
-	for _, m := range t.marks {
-		if m.refs > 0 {
-			return m.ends
-		}
-	}
-	return maps.Clone(t.high)
+	return t.first(func(m *mark) bool { return m.refs > 0 })
 }
 
 // oldest is the mark from which to read to find these items.
 func (t *tail) oldest(items []*item) map[string]string {
-	for _, m := range t.marks {
-		for _, it := range items {
-			if it.mark == m {
-				return m.ends
-			}
-		}
+	return t.first(func(m *mark) bool {
+		return slices.ContainsFunc(items, func(it *item) bool { return it.mark == m })
+	})
+}
+
+// first is the oldest such mark or, where there is none, how far the sink has come.
+func (t *tail) first(is func(*mark) bool) map[string]string {
+	if i := slices.IndexFunc(t.marks, is); i >= 0 {
+		return t.marks[i].ends
 	}
 	return maps.Clone(t.high)
 }
 
 // outstanding reports whether something was sent that is not settled.
 func (t *tail) outstanding() bool {
-	for _, m := range t.marks {
-		if m.refs > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.marks, func(m *mark) bool { return m.refs > 0 })
 }

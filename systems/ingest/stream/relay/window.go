@@ -2,6 +2,7 @@ package relay
 
 import (
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"whittle/systems/ingest/stream"
@@ -93,12 +94,11 @@ func (w *window) settledTo() []uint64 {
 
 func (w *window) add(it *item) {
 	w.next = it.seq + 1
+	w.order = append(w.order, it)
 	if it.settled {
-		w.order = append(w.order, it)
 		w.advance()
 		return
 	}
-	w.order = append(w.order, it)
 	l := &w.queues[it.queue]
 	l.queue = append(l.queue, it)
 	w.open++
@@ -136,14 +136,7 @@ func (l *partitionQueue) drop(settled int) {
 	if n == settled {
 		return
 	}
-	kept := l.queue[:0]
-	for _, it := range l.queue {
-		if !it.settled {
-			kept = append(kept, it)
-		}
-	}
-	clear(l.queue[len(kept):])
-	l.queue = kept
+	l.queue = slices.DeleteFunc(l.queue, func(it *item) bool { return it.settled })
 }
 
 func (w *window) advance() {

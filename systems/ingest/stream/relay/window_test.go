@@ -113,14 +113,14 @@ func holds(t *testing.T, w *window, all []*item, begin uint64) {
 
 func TestBackoffGrowsToItsBound(t *testing.T) {
 	for n, want := range []time.Duration{100, 200, 400, 800, 1000, 1000} {
-		if got := backoff(n, 100, 1000, 0.999); got != want*999/1000 {
+		if got := stream.Backoff(n, 100, 1000, 0.999); got != want*999/1000 {
 			t.Errorf("attempt %d: %v", n, got)
 		}
-		if got := backoff(n, 100, 1000, 0); got != 0 {
+		if got := stream.Backoff(n, 100, 1000, 0); got != 0 {
 			t.Errorf("attempt %d with no luck: %v", n, got)
 		}
 	}
-	if got := backoff(1000, time.Second, time.Hour, 0.5); got != 30*time.Minute {
+	if got := stream.Backoff(1000, time.Second, time.Hour, 0.5); got != 30*time.Minute {
 		t.Errorf("attempt 1000: %v", got)
 	}
 }
