@@ -145,7 +145,10 @@ func (s *Store) rebuild() error {
 	s.index.sortByAge()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lockedShrink(0)
+	if err := s.lockedExpire(); err != nil {
+		return err
+	}
+	return s.lockedEvict(0)
 }
 
 // Item is an open item. It must be closed, and stays whole even if the item is
@@ -217,19 +220,23 @@ func (s *Store) Sweep() (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.stats.Expired
-	err := s.lockedShrink(0)
+	err := s.lockedExpire()
 	return int(s.stats.Expired - before), err
 }
 
-// lockedShrink removes what is expired, and the least recently used until there
-// is room for so many bytes.
-func (s *Store) lockedShrink(room int64) error {
+// lockedExpire removes what is too old.
+func (s *Store) lockedExpire() error {
 	for _, e := range s.index.before(s.o.Now().Add(-s.o.TTL)) {
 		if err := s.lockedRemove(e); err != nil {
 			return err
 		}
 		s.stats.Expired++
 	}
+	return nil
+}
+
+// lockedEvict removes the least recently used until there is room for so many bytes.
+func (s *Store) lockedEvict(room int64) error {
 	for s.index.bytes+room > s.o.MaxBytes {
 		if err := s.lockedRemove(s.index.oldest()); err != nil {
 			return err

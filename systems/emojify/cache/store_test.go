@@ -168,6 +168,21 @@ func TestLeastRecentlyUsedGoFirst(t *testing.T) {
 	}
 }
 
+// TestAnExpiredItemMakesNoRoomTwice: it goes for its age, and what is put in its place
+// needs all of its room.
+func TestAnExpiredItemMakesNoRoomTwice(t *testing.T) {
+	clock := newClock()
+	s := open(t, t.TempDir(), Options{MaxBytes: 100, TTL: time.Hour, Now: clock.now})
+	put(t, s, "a", strings.Repeat("a", 60))
+	clock.pass(30 * time.Minute)
+	put(t, s, "b", strings.Repeat("b", 40))
+	clock.pass(30 * time.Minute)
+	put(t, s, "a", strings.Repeat("a", 100))
+	if st := s.Stats(); st.Bytes > 100 || st.Items != 1 || get(t, s, "a") == "-" {
+		t.Errorf("%+v", st)
+	}
+}
+
 func TestNothingIsSeenOfAFailedPut(t *testing.T) {
 	s := open(t, t.TempDir(), Options{MaxItem: 8})
 	put(t, s, "a", "before")

@@ -63,18 +63,22 @@ func (s *source) Read(p []byte) (int, error) {
 func (s *Store) commit(partial string, key Key, size int64, put time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.lockedExpire(); err != nil {
+		return err
+	}
 	room := size
-	if old := s.index.find(key); old != nil {
+	old := s.index.find(key)
+	if old != nil {
 		s.index.use(old) // not evicted in its own favour
 		room -= old.size
 	}
-	if err := s.lockedShrink(room); err != nil {
+	if err := s.lockedEvict(room); err != nil {
 		return err
 	}
 	if err := os.Rename(partial, s.path(itemFolder, key.String())); err != nil {
 		return whittle.Errorf(whittle.Unavailable, "name item: %w", err)
 	}
-	if old := s.index.find(key); old != nil {
+	if old != nil {
 		s.index.remove(old)
 	}
 	s.index.add(key, size, put)
