@@ -19,48 +19,53 @@ type breaker struct {
 	failures int        // in a row
 	openFor  time.Duration
 	until    time.Time // when the next probe may go; zero: closed
-	probing  bool
+	probes   int       // so far
+	probe    int       // the one in flight, by its number; 0: none
 }
 
-// allow reports whether a call may go now, and else how long not to ask again.
-// After each allowed call report or forget follows.
-func (b *breaker) allow(now time.Time) (ok bool, wait time.Duration) {
+// allow reports whether a call may go now, and else how long not to ask again. probe is
+// the call's number where it is a probe, otherwise 0. After each allowed call report or
+// forget follows.
+func (b *breaker) allow(now time.Time) (ok bool, probe int, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case b.until.IsZero():
-		return true, 0
+		return true, 0, 0
 	case now.Before(b.until):
-		return false, b.until.Sub(now)
-	case b.probing:
-		return false, firstOpen
+		return false, 0, b.until.Sub(now)
+	case b.probe != 0:
+		return false, 0, firstOpen
 	}
-	b.probing = true
-	return true, 0
+	b.probes++
+	b.probe = b.probes
+	return true, b.probe, 0
 }
 
 // report says how a call went.
-func (b *breaker) report(failed bool, now time.Time) {
+func (b *breaker) report(probe int, failed bool, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !failed {
-		b.failures, b.openFor, b.until, b.probing = 0, 0, time.Time{}, false
+		b.failures, b.openFor, b.until, b.probe = 0, 0, time.Time{}, 0
 		return
 	}
 	b.failures++
 	open := !b.until.IsZero()
-	if open && !b.probing || !open && b.failures < tripAfter {
+	if open && (probe == 0 || probe != b.probe) || !open && b.failures < tripAfter {
 		return // one that was in flight when the breaker opened, or not yet enough
 	}
 	b.openFor = min(max(2*b.openFor, firstOpen), maxOpen)
-	b.until, b.probing = now.Add(b.openFor), false
+	b.until, b.probe = now.Add(b.openFor), 0
 }
 
 // forget takes back a call of which nothing was learnt.
-func (b *breaker) forget() {
+func (b *breaker) forget(probe int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.probing = false
+	if probe == b.probe {
+		b.probe = 0
+	}
 }
 
 func (b *breaker) open() bool {

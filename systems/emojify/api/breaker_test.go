@@ -16,45 +16,51 @@ import (
 func TestBreakerRestsAndProbes(t *testing.T) {
 	var b breaker
 	now := time.Unix(1_800_000_000, 0)
-	allowed := func(want bool) {
+	allowed := func(want bool) (probe int) {
 		t.Helper()
-		if ok, wait := b.allow(now); ok != want || !ok && wait <= 0 {
+		ok, probe, wait := b.allow(now)
+		if ok != want || !ok && wait <= 0 {
 			t.Fatalf("allowed = %v, wait %v, want %v", ok, wait, want)
 		}
+		return probe
 	}
 	for range 3 { // a success in between starts the count again
 		for range tripAfter - 1 {
 			allowed(true)
-			b.report(true, now)
+			b.report(0, true, now)
 		}
 		allowed(true)
-		b.report(false, now)
+		b.report(0, false, now)
 	}
 	for range tripAfter {
 		allowed(true)
 	}
 	for range tripAfter + 3 { // more were under way than it takes
-		b.report(true, now)
+		b.report(0, true, now)
 	}
 	for rest := firstOpen; rest < 2*maxOpen; rest *= 2 {
 		now = now.Add(min(rest, maxOpen) - 1)
 		allowed(false)
 		now = now.Add(1)
-		allowed(true)
+		probe := allowed(true)
 		allowed(false) // one probe at a time
-		b.forget()
-		allowed(true)
-		b.report(true, now)
+		b.forget(0)    // a call of before
+		b.report(0, true, now)
+		allowed(false) // the probe is still on its way
+		b.forget(probe)
+		again := allowed(true)
+		b.forget(probe)
+		b.report(probe, true, now)
+		allowed(false)
+		b.report(again, true, now)
 	}
 	now = now.Add(maxOpen)
-	allowed(true)
-	b.report(false, now)
+	b.report(allowed(true), false, now)
 	if b.open() {
 		t.Error("open after a probe that went well")
 	}
 	for range tripAfter {
-		allowed(true)
-		b.report(true, now)
+		b.report(allowed(true), true, now)
 	}
 	allowed(false)
 	now = now.Add(firstOpen) // the first rest again

@@ -97,7 +97,7 @@ func (u *upstream) do(ctx context.Context, call func(context.Context) error) err
 }
 
 func (u *upstream) attempt(ctx context.Context, call func(context.Context) error) error {
-	ok, wait := u.breaker.allow(u.now())
+	ok, probe, wait := u.breaker.allow(u.now())
 	if !ok {
 		u.metrics.attempts.WithLabelValues(u.name, "not made").Inc()
 		rest := &breakerOpenError{u.name, wait}
@@ -107,13 +107,13 @@ func (u *upstream) attempt(ctx context.Context, call func(context.Context) error
 	defer cancel()
 	err := u.faulty(one, call)
 	if err != nil && ctx.Err() != nil && whittle.CodeOf(err) != whittle.NotFound {
-		u.breaker.forget() // whoever asked is gone: that says nothing of the upstream
+		u.breaker.forget(probe) // whoever asked is gone: that says nothing of the upstream
 		return ended(ctx, u.name)
 	}
 	if err != nil && one.Err() != nil {
 		err = whittle.Errorf(whittle.DeadlineExceeded, "the %s did not respond within %v", u.name, u.calls.Timeout)
 	}
-	u.breaker.report(err != nil && atFault(err), u.now())
+	u.breaker.report(probe, err != nil && atFault(err), u.now())
 	code := "ok"
 	if err != nil {
 		code = whittle.CodeOf(err).String()
