@@ -192,6 +192,7 @@ var rooms = map[string]int{
 
 	"whittle/systems/emojify/rpc":                 300,
 	"whittle/systems/emojify/picture":             300,
+	"whittle/systems/emojify/piece":               305,
 	"whittle/systems/emojify/draw":                310,
 	"whittle/systems/emojify/facebox":             310,
 	"whittle/systems/emojify/facebox/faceboxtest": 1,

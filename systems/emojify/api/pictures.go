@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"whittle"
+	"whittle/systems/emojify/piece"
 	"whittle/systems/emojify/rpc"
 )
 
@@ -35,15 +36,15 @@ type pictures struct {
 	health     healthpb.HealthClient
 	up         *upstream
 	debugPrint bool
-	buffers    *bufferPool
+	buffers    *piece.Buffers
 	codec      grpc.CallOption
 }
 
 func newPictures(conn grpc.ClientConnInterface, up *upstream, debugPrint bool) *pictures {
-	b := &bufferPool{}
+	c := piece.NewCodec()
 	return &pictures{
 		rpc.NewCacheServiceClient(conn), healthpb.NewHealthClient(conn), up, debugPrint,
-		b, grpc.ForceCodecV2(newPieceCodec(b)),
+		c.Buffers, grpc.ForceCodecV2(c),
 	}
 }
 
@@ -106,7 +107,7 @@ func (p *pictures) receive(stream grpc.ServerStreamingClient[rpc.GetResponse]) (
 // piece returns the next bytes, io.EOF after the last. They hold until the next
 // call.
 func (p *picture) piece() ([]byte, error) {
-	p.from.buffers.put(p.taken)
+	p.from.buffers.Release(p.taken)
 	p.taken, p.next = p.next, nil
 	if len(p.taken) > 0 {
 		return p.taken, nil
@@ -127,8 +128,8 @@ func (p *picture) piece() ([]byte, error) {
 // close ends the stream, finished or not.
 func (p *picture) close() {
 	p.cancel()
-	p.from.buffers.put(p.taken)
-	p.from.buffers.put(p.next)
+	p.from.buffers.Release(p.taken)
+	p.from.buffers.Release(p.next)
 	p.taken, p.next = nil, nil
 }
 
@@ -150,8 +151,8 @@ func (p *pictures) put(ctx context.Context, id string, picture []byte) error {
 			return coded(err)
 		}
 		key := id // in the first message only
-		for piece := range slices.Chunk(picture, putPiece) {
-			if err := stream.Send(&rpc.PutRequest{Key: key, Data: piece}); err != nil {
+		for part := range slices.Chunk(picture, putPiece) {
+			if err := stream.Send(&rpc.PutRequest{Key: key, Data: part}); err != nil {
 				break // what went wrong is in the response
 			}
 			key = ""

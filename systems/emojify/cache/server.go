@@ -16,6 +16,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 
+	"whittle/systems/emojify/piece"
 	"whittle/systems/emojify/rpc"
 )
 
@@ -34,12 +35,12 @@ type Server struct {
 // NewServer makes a server of a store, whose metrics it adds to r. It starts
 // nothing.
 func NewServer(store *Store, r prometheus.Registerer, log *slog.Logger) *Server {
-	m := newMetrics(store, r)
-	s := &Server{store: store, log: log, service: &service{store: store, buffers: &buffers{}}, health: health.NewServer()}
+	m, codec := newMetrics(store, r), piece.NewCodec()
+	s := &Server{store: store, log: log, service: &service{store: store, buffers: codec.Buffers}, health: health.NewServer()}
 	s.grpc = grpc.NewServer(
 		grpc.ChainUnaryInterceptor(m.unary),
 		grpc.ChainStreamInterceptor(m.stream),
-		grpc.ForceServerCodecV2(newPieceCodec(s.service.buffers)),
+		grpc.ForceServerCodecV2(codec),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.WriteBufferSize(128<<10),
 		grpc.MaxConcurrentStreams(256),

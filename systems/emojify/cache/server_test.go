@@ -19,6 +19,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"whittle/systems/emojify/piece"
 	"whittle/systems/emojify/rpc"
 )
 
@@ -99,7 +100,7 @@ func (v *served) get(ctx context.Context, key string) (value []byte, messages in
 
 func TestCallsOverTheNetwork(t *testing.T) {
 	v := serve(t, Options{MaxItem: 3 << 20})
-	for _, size := range []int{1, 1000, pieceSize - 1, pieceSize, pieceSize + 1, 3 << 20} {
+	for _, size := range []int{1, 1000, piece.Size - 1, piece.Size, piece.Size + 1, 3 << 20} {
 		key := keyOf(time.Duration(size).String()).String()
 		value := bytes.Repeat([]byte("emojify "), size/8+1)[:size]
 		if err := v.put(t.Context(), key, value, 100_000); err != nil {
@@ -110,7 +111,7 @@ func TestCallsOverTheNetwork(t *testing.T) {
 			t.Errorf("exists %d bytes: %v, %v", size, there, err)
 		}
 		got, messages, err := v.get(t.Context(), key)
-		if err != nil || !bytes.Equal(got, value) || messages != (size+pieceSize-1)/pieceSize {
+		if err != nil || !bytes.Equal(got, value) || messages != (size+piece.Size-1)/piece.Size {
 			t.Errorf("get %d bytes: %d bytes in %d messages, %v", size, len(got), messages, err)
 		}
 	}

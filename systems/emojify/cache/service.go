@@ -11,13 +11,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"whittle"
+	"whittle/systems/emojify/piece"
 	"whittle/systems/emojify/rpc"
 )
 
 const (
-	// pieceSize is what one message of Get carries: a message costs more than its
-	// first 100 kB do, and many streams may have one each in memory.
-	pieceSize = 256 << 10
 	// maxMessage bounds a message that is received.
 	maxMessage = 1 << 20
 	// putWithin bounds a Put from its first message on, so that a sender that
@@ -29,7 +27,7 @@ const (
 type service struct {
 	rpc.UnimplementedCacheServiceServer
 	store   *Store
-	buffers *buffers
+	buffers *piece.Buffers
 	// receiving are the goroutines that wait for a sender. Each ends with its
 	// stream.
 	receiving sync.WaitGroup
@@ -57,8 +55,8 @@ func (s *service) Get(in *rpc.GetRequest, out grpc.ServerStreamingServer[rpc.Get
 	defer func() { _ = item.Close() }() // it was only read
 	first := true
 	for rest := item.Size; rest > 0; {
-		// Send takes it over: see pieceCodec.
-		m := &rpc.GetResponse{Data: *s.buffers.Get(int(min(rest, pieceSize)))}
+		// Send takes it over: see piece.Codec.
+		m := &rpc.GetResponse{Data: *s.buffers.Get(int(min(rest, piece.Size)))}
 		if first {
 			first, m.Size, m.Modified = false, item.Size, timestamppb.New(item.Modified)
 		}
@@ -77,7 +75,7 @@ func (s *service) Get(in *rpc.GetRequest, out grpc.ServerStreamingServer[rpc.Get
 func (s *service) Put(in grpc.ClientStreamingServer[rpc.PutRequest, rpc.PutResponse]) error {
 	ctx, cancel := context.WithTimeout(in.Context(), putWithin)
 	defer cancel()
-	p := &pieces{next: make(chan piece), done: ctx.Done()}
+	p := &pieces{next: make(chan arrival), done: ctx.Done()}
 	s.receiving.Go(func() { p.receive(in) })
 	first, err := p.take()
 	if err != nil {
@@ -98,14 +96,14 @@ func (s *service) Put(in grpc.ClientStreamingServer[rpc.PutRequest, rpc.PutRespo
 	return nil
 }
 
-type piece struct {
+type arrival struct {
 	m   *rpc.PutRequest
 	err error
 }
 
 // pieces reads an item from a stream, for no longer than done is open.
 type pieces struct {
-	next chan piece
+	next chan arrival
 	done <-chan struct{}
 	rest []byte
 }
@@ -115,7 +113,7 @@ func (p *pieces) receive(in grpc.ClientStreamingServer[rpc.PutRequest, rpc.PutRe
 	for {
 		m, err := in.Recv()
 		select {
-		case p.next <- piece{m, err}:
+		case p.next <- arrival{m, err}:
 		case <-p.done:
 			return
 		}

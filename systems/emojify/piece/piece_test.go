@@ -1,4 +1,4 @@
-package api
+package piece
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func FuzzPieceCodec(f *testing.F) {
 	f.Add(protowire.AppendTag(protowire.AppendTag(nil, 9, protowire.StartGroupType), 9, protowire.EndGroupType), uint8(9))
 	f.Add([]byte{0x1a, 0xff, 0xff, 0xff, 0xff, 0x0f}, uint8(2)) // four gigabytes, it says
 	f.Add([]byte{0x18, 1}, uint8(2))                            // data that is no bytes
-	c := newPieceCodec(&bufferPool{})
+	c := NewCodec()
 	f.Fuzz(func(t *testing.T, b []byte, size uint8) {
 		var got, want rpc.GetResponse
 		wanted := proto.Unmarshal(b, &want)
@@ -48,6 +48,6 @@ func FuzzPieceCodec(f *testing.F) {
 		if wanted == nil && !proto.Equal(&got, &want) {
 			t.Fatalf("read %v, want %v", &got, &want)
 		}
-		c.buffers.put(got.GetData())
+		c.Buffers.Release(got.GetData())
 	})
 }
