@@ -2,21 +2,16 @@ package server
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"net"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/joho/godotenv"
-
 	"whittle"
 	"whittle/internal/adminport"
+	"whittle/systems/daemon"
 )
 
 // config is what flags, environment and .env say together.
@@ -29,8 +24,6 @@ type config struct {
 	envFile         string
 }
 
-const defaultEnvFile = ".env"
-
 func (c *config) register(f *flag.FlagSet) {
 	f.StringVar(&c.listen, "listen", ":6666", "public `address`; port 0 takes a free one")
 	f.StringVar(&c.admin, "admin", "127.0.0.1:6667", "loopback `address` of health, metrics and pprof")
@@ -39,7 +32,7 @@ func (c *config) register(f *flag.FlagSet) {
 	f.IntVar(&c.maxConns, "max-conns", 4096, "public connections open at once; more wait to be accepted")
 	f.TextVar(&c.level, "log-level", slog.LevelInfo, "debug, info, warn or error")
 	f.BoolVar(&c.json, "log-json", false, "log in JSON instead of text")
-	f.StringVar(&c.envFile, "env-file", defaultEnvFile, "`file` with COUNT_* settings; \"\" reads none")
+	f.StringVar(&c.envFile, "env-file", daemon.DefaultEnvFile, "`file` with COUNT_* settings; \"\" reads none")
 }
 
 // variable is the environment's name of a flag: COUNT_LOG_LEVEL of log-level.
@@ -58,7 +51,7 @@ func fill(f *flag.FlagSet, getenv func(string) string) error {
 			return whittle.Errorf(whittle.Invalid, "read COUNT_ENV_FILE: %w", err)
 		}
 	}
-	file, err := readEnvFile(envFile.String())
+	file, err := daemon.EnvFile(envFile.String())
 	if err != nil {
 		return err
 	}
@@ -79,26 +72,6 @@ func fill(f *flag.FlagSet, getenv func(string) string) error {
 		}
 	})
 	return err
-}
-
-// readEnvFile reads a .env file; only the default one may be missing.
-func readEnvFile(path string) (map[string]string, error) {
-	if path == "" {
-		return nil, nil
-	}
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) && path == defaultEnvFile {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "read env file: %w", err)
-	}
-	defer file.Close()
-	values, err := godotenv.Parse(io.LimitReader(file, 1<<20))
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "read env file %s: %w", path, err)
-	}
-	return values, nil
 }
 
 // check finds what no single flag can see.

@@ -308,19 +308,6 @@ func TestFlagBeforeEnvironmentBeforeFile(t *testing.T) {
 	}
 }
 
-func TestDefaultEnvFileMayBeMissing(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if values, err := readEnvFile(defaultEnvFile); err != nil || len(values) != 0 {
-		t.Errorf("%v, %v, want nothing", values, err)
-	}
-	if err := os.WriteFile(defaultEnvFile, []byte("A=1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if values, err := readEnvFile(defaultEnvFile); err != nil || values["A"] != "1" {
-		t.Errorf("%v, %v, want A=1", values, err)
-	}
-}
-
 func TestHelp(t *testing.T) {
 	var out bytes.Buffer
 	p := Program{Name: "probe", Summary: "probe probes.", Examples: "  probe -listen :1\n", Flags: func(f *flag.FlagSet) { f.Int("depth", 3, "how deep") }}

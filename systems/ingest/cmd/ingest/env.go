@@ -1,20 +1,11 @@
 package main
 
 import (
-	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"strings"
 
-	"github.com/joho/godotenv"
-
 	"whittle"
-)
-
-const (
-	defaultEnvFile = ".env"
-	maxEnvFile     = 1 << 20
+	"whittle/systems/daemon"
 )
 
 // envFileOf finds --env-file among the arguments: the file must be in the
@@ -31,27 +22,16 @@ func envFileOf(args []string) string {
 			return path
 		}
 	}
-	return defaultEnvFile
+	return daemon.DefaultEnvFile
 }
 
 // loadEnvFile puts the file's settings into the process's environment, where
 // the AWS SDK looks as well. What is there already stays.
 func loadEnvFile(args []string) error {
 	path := envFileOf(args)
-	if path == "" {
-		return nil
-	}
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) && path == defaultEnvFile {
-		return nil
-	}
+	values, err := daemon.EnvFile(path)
 	if err != nil {
-		return whittle.Errorf(whittle.Invalid, "read env file: %w", err)
-	}
-	defer file.Close()
-	values, err := godotenv.Parse(io.LimitReader(file, maxEnvFile))
-	if err != nil {
-		return whittle.Errorf(whittle.Invalid, "read env file %s: %w", path, err)
+		return err
 	}
 	for name, value := range values {
 		if _, set := os.LookupEnv(name); set {
