@@ -20,7 +20,7 @@ func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Resu
 func (l *Log) AppendCopy(ctx context.Context, records []stream.Record, copied func()) []stream.Result {
 	results := make([]stream.Result, len(records))
 	if ctx.Err() != nil {
-		refuse(results, 0, ended(ctx, "append"))
+		refuse(results, 0, stream.Ended(ctx, "append"))
 		return results
 	}
 	l.check(records, results)
@@ -31,7 +31,7 @@ func (l *Log) AppendCopy(ctx context.Context, records []stream.Record, copied fu
 	}
 	for _, r := range runs {
 		if !l.awaitCommit(ctx, r, results) {
-			refuse(results, r.from, ended(ctx, "append"))
+			refuse(results, r.from, stream.Ended(ctx, "append"))
 			break
 		}
 	}
@@ -79,7 +79,7 @@ func (l *Log) enqueue(ctx context.Context, records []stream.Record, results []st
 		select {
 		case <-space:
 		case <-ctx.Done():
-			refuse(results, next, ended(ctx, "append"))
+			refuse(results, next, stream.Ended(ctx, "append"))
 			return runs
 		}
 		// A part that failed takes the rest with it, lest that pass it.
@@ -100,7 +100,7 @@ func (t *commitResult) failed() bool {
 	}
 }
 
-// refuse returns an error to every result from an index on that has none.
+// refuse sets the error of every result from an index on that has none.
 func refuse(results []stream.Result, from int, err error) {
 	for i := from; i < len(results); i++ {
 		if results[i].Err == nil {
@@ -128,7 +128,7 @@ func (l *Log) awaitCommit(ctx context.Context, r run, results []stream.Result) b
 	return true
 }
 
-// place returns dense positions. Their numbers share one string.
+// place sets dense positions. Their numbers share one string.
 func place(results []stream.Result, offset uint64) {
 	if len(results) == 1 {
 		results[0].Position = position(offset)

@@ -229,12 +229,3 @@ func examine(f *frame, b []byte) (c condition, corrupt map[uint64]string, scarre
 	}
 	return damaged, corrupt, scarred
 }
-
-func allZero(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}

@@ -131,7 +131,7 @@ type Report struct {
 	// Damaged is how many places are damaged that cost no record: frames that are
 	// there twice, labels, padding.
 	Damaged uint64
-	// Torn and Strange are as in Stats: what the next Open will cut off. In a
+	// Torn and Unexplained are as in Stats: what the next Open will cut off. In a
 	// log that is in use it may be the batch that is being written.
 	Torn, Unexplained int64
 	// End is what the end mark says of what is missing.
@@ -191,7 +191,7 @@ func (r *Report) segment(ctx context.Context, d disk, seg *segment) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return ended(ctx, "verify log")
+			return stream.Ended(ctx, "verify log")
 		}
 		if c, more, err = w.step(r.note); err != nil {
 			return err

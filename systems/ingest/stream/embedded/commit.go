@@ -79,7 +79,7 @@ func (w *writer) commit(b *batch) (response, err error) {
 	b.result.base = f.base
 	w.makeReadable(&f)
 	w.pace.observe(written, took, b.appends, int64(len(bytes)))
-	l.syncs.add(b, int64(len(bytes)), took)
+	l.counts.committed(b, int64(len(bytes)), took)
 	if w.spare == nil && w.at > w.seg.size/2 {
 		w.prepare()
 	}
@@ -261,7 +261,7 @@ func (w *writer) heal(cause error) bool {
 	l := w.l
 	refusal := notKept(cause, "the log takes nothing")
 	l.intake.refuse(refusal)
-	l.syncs.failed(refusal)
+	l.counts.failed(refusal)
 	l.o.Log.Error("log stopped; it accepts nothing until the disk can be written", "err", cause)
 	w.closeSegment(true)
 	w.dropSpare() // it was made before the disk failed, and shows nothing
@@ -280,7 +280,7 @@ func (w *writer) heal(cause error) bool {
 		}
 	}
 	l.intake.accept()
-	l.syncs.healed()
+	l.counts.failed(nil)
 	l.o.Log.Info("log accepts appends again")
 	return true
 }

@@ -279,6 +279,14 @@ func (p *fakeFile) settle(s int64) {
 	copy(p.kept[from:min(from+sector, int64(len(p.kept)))], p.seen[from:])
 }
 
+// powerOff fails every operation from now on. A log that is open may be at work: it
+// prepares a segment once the one before is half full, and marks its end every second.
+func (d *fakeDisk) powerOff() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.off = true
+}
+
 // kill ends the process and nothing else: what it had written is seen.
 func (d *fakeDisk) kill() {
 	d.mu.Lock()

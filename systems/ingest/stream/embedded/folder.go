@@ -65,7 +65,7 @@ func makeFolder(dir string) error {
 	return durable.MkdirAll(dir)
 }
 
-// codedf returns an error of the file system its code.
+// codedf gives an error of the file system its code.
 func codedf(err error, doing string) *whittle.Error {
 	code := whittle.Unavailable
 	switch {
@@ -192,14 +192,7 @@ func (d folder) Open(name string, write bool) (file, error) {
 
 func (d folder) Remove(name string) error { return os.Remove(d.path(name)) }
 
-func (d folder) Sync() error {
-	f, err := os.Open(string(d))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
-}
+func (d folder) Sync() error { return durable.Sync(string(d)) }
 
 func (d folder) Free() (int64, error) { return freeBytes(string(d)) }
 

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate returns f its length and takes the space for it, so that a write into
+// allocate gives f its length and takes the space for it, so that a write into
 // it finds the disk full only where the file system copies on write.
 func allocate(f *os.File, size int64) error {
 	err := ignoringInterrupts(func() error { return unix.Fallocate(int(f.Fd()), 0, 0, size) })
@@ -22,7 +22,7 @@ func syncBytes(f *os.File) error {
 	return ignoringInterrupts(func() error { return unix.Fdatasync(int(f.Fd())) })
 }
 
-// forgetBytes returns memory back that the system keeps of f. It is an advice, and
+// forgetBytes has the system drop what it keeps of f in memory. It is an advice, and
 // whether it is taken does not matter.
 func forgetBytes(f *os.File, from, to int64) {
 	_ = unix.Fadvise(int(f.Fd()), from, to-from, unix.FADV_DONTNEED)

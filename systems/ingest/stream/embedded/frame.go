@@ -148,17 +148,22 @@ func labelNumber(b []byte) (number uint64, ok bool) {
 // blanks counts the sectors that are all zeros.
 func blanks(b []byte) (n uint32) {
 	for ; len(b) >= sector; b = b[sector:] {
-		if isZero(b[:sector]) {
+		if allZero(b[:sector]) {
 			n++
 		}
 	}
 	return n
 }
 
-// isZero takes multiples of eight bytes.
-func isZero(b []byte) bool {
+// allZero reports whether there are zeros only.
+func allZero(b []byte) bool {
 	for ; len(b) >= 8; b = b[8:] {
 		if le.Uint64(b) != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c != 0 {
 			return false
 		}
 	}

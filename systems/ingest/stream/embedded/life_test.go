@@ -307,6 +307,28 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
+// TestReadOnlyReadsWhatCameSince it was opened, from a position that its writer named.
+func TestReadOnlyReadsWhatCameSince(t *testing.T) {
+	dir := t.TempDir()
+	w := openAt(t, dir, small())
+	o := small()
+	o.ReadOnly = true
+	l := openAt(t, dir, o)
+	fill(t, w, 0, 10)
+	r, err := l.Read(t.Context(), position(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	into := make([]stream.Entry, 1)
+	if n, err := r.Next(t.Context(), into); n != 1 || err != nil || into[0].Position != position(7) {
+		t.Errorf("%d entries, %v at %v", n, err, into[0].Position)
+	}
+	if _, err := l.Read(t.Context(), position(11)); whittle.CodeOf(err) != whittle.FailedPrecondition {
+		t.Errorf("behind its end: %v", err)
+	}
+}
+
 // TestDamagedSegments removes and destroys whole segments: what was in them is
 // named, and nothing else.
 func TestDamagedSegments(t *testing.T) {

@@ -35,8 +35,7 @@ type Log struct {
 	freed      notify.Signal // files were removed
 	opened     time.Time     // by the machine's clock
 	began      time.Time     // the log's time at which it was opened
-	syncs      syncCounter
-	scrubbed   scrubCounter
+	counts     counter
 	ends       end // what the last life left behind
 	marks      marker
 	following  sync.Mutex // held by the one that follows the writer, read-only
@@ -190,7 +189,7 @@ func offsetOf(p stream.Position) (uint64, error) {
 // Partitions returns the one partition.
 func (l *Log) Partitions(ctx context.Context) ([]stream.Partition, error) {
 	if ctx.Err() != nil {
-		return nil, ended(ctx, "list partitions")
+		return nil, stream.Ended(ctx, "list partitions")
 	}
 	if l.o.ReadOnly {
 		if err := l.follow(); err != nil {
@@ -200,15 +199,6 @@ func (l *Log) Partitions(ctx context.Context) ([]stream.Partition, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return []stream.Partition{{Name: Partition, First: position(l.first), Next: position(l.next)}}, nil
-}
-
-// ended returns the error of a context that has ended its code.
-func ended(ctx context.Context, doing string) *whittle.Error {
-	code := whittle.Canceled
-	if ctx.Err() == context.DeadlineExceeded {
-		code = whittle.DeadlineExceeded
-	}
-	return whittle.Errorf(code, "%s: %w", doing, ctx.Err())
 }
 
 var errClosed = whittle.Errorf(whittle.Unavailable, "the log is closed")
@@ -231,7 +221,7 @@ func (l *Log) Close(ctx context.Context) error {
 	case <-l.closed:
 		return nil
 	case <-ctx.Done():
-		return ended(ctx, "close log")
+		return stream.Ended(ctx, "close log")
 	}
 }
 
@@ -284,6 +274,6 @@ func (l *Log) wait(ctx context.Context, next uint64) error {
 	case <-l.closing:
 		return errClosed
 	case <-ctx.Done():
-		return ended(ctx, "wait for a record")
+		return stream.Ended(ctx, "wait for a record")
 	}
 }

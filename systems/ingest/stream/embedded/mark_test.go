@@ -34,7 +34,7 @@ func marked(t *testing.T, n int, closed bool) *fakeDisk {
 		closing(t, l)
 		return disk
 	}
-	disk.off = true
+	disk.powerOff()
 	closing(t, l)
 	disk.lose()
 	return disk

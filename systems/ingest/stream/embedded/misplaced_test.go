@@ -30,9 +30,9 @@ func grown(t *testing.T, n int, closed bool) (half, whole *fakeDisk) {
 		for i := range n / 2 {
 			keep(t, l, record(fmt.Sprint(life*n/2+i), make([]byte, 3000)))
 		}
-		whole.mu.Lock() // a segment may be prepared at this moment
-		whole.off = !closed
-		whole.mu.Unlock()
+		if !closed {
+			whole.powerOff()
+		}
 		closing(t, l)
 		if !closed {
 			whole.lose()
@@ -116,7 +116,7 @@ func TestNoTrimIsALoss(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			disk.fuse = fuse
+			disk.fuse = fuse                      // nothing has been appended, so the log leaves the disk alone
 			_ = l.Trim(t.Context(), position(50)) // the power may fail meanwhile
 			closing(t, l)
 			if power {
@@ -216,7 +216,7 @@ func TestALostPageIsNoTornBatch(t *testing.T) {
 	value := bytes.Repeat([]byte("x"), 1200)
 	keep(t, l, record("0", value), record("1", value), record("2", value))
 	l.markEnd(false)
-	disk.off = true
+	disk.powerOff()
 	closing(t, l)
 	disk.kill()
 	clear(disk.seen[segmentsOf(disk)[0]].seen[2*sector : 3*sector])

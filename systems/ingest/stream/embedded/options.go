@@ -64,12 +64,12 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxRecord < 0 || o.MaxBatch < 0 || o.SegmentBytes < 0 || o.P99 < 0 || o.RetainBytes < 0 || o.RetainAge < 0 || o.ScrubEvery < 0 {
 		return o, whittle.Errorf(whittle.Invalid, "open log: a bound is below 0")
 	}
-	or(&o.MaxRecord, 1<<20)
-	or(&o.MaxBatch, 1<<20)
-	or(&o.SegmentBytes, 64<<20)
-	or(&o.Reserve, 64<<20)
-	or(&o.ScrubRate, 4<<20)
-	or(&o.ScrubEvery, 24*time.Hour)
+	o.MaxRecord = cmp.Or(o.MaxRecord, 1<<20)
+	o.MaxBatch = cmp.Or(o.MaxBatch, 1<<20)
+	o.SegmentBytes = cmp.Or(o.SegmentBytes, 64<<20)
+	o.Reserve = cmp.Or(o.Reserve, 64<<20)
+	o.ScrubRate = cmp.Or(o.ScrubRate, 4<<20)
+	o.ScrubEvery = cmp.Or(o.ScrubEvery, 24*time.Hour)
 	o.Reserve = max(o.Reserve, 0)
 	o.SegmentBytes -= o.SegmentBytes % sector
 	longest := sector + 2*(paddedSize(o.MaxRecord, 1)+int64(o.MaxBatch))
@@ -91,11 +91,4 @@ func (o Options) withDefaults() (Options, error) {
 		o.now = time.Now
 	}
 	return o, nil
-}
-
-func or[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -16,7 +16,7 @@ const readChunk = 256 << 10
 // Read implements stream.Stream. A position behind the end is FailedPrecondition.
 func (l *Log) Read(ctx context.Context, from stream.Position) (stream.Reader, error) {
 	if ctx.Err() != nil {
-		return nil, ended(ctx, "read")
+		return nil, stream.Ended(ctx, "read")
 	}
 	offset, err := offsetOf(from)
 	if err != nil {
@@ -27,6 +27,13 @@ func (l *Log) Read(ctx context.Context, from stream.Position) (stream.Reader, er
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if offset > l.next && l.o.ReadOnly { // its writer may be further
+		l.mu.Unlock()
+		err := l.follow()
+		if l.mu.Lock(); err != nil {
+			return nil, err
+		}
+	}
 	if offset > l.next {
 		return nil, whittle.Errorf(whittle.FailedPrecondition, "read from %d: the log ends at %d", offset, l.next)
 	}
@@ -52,7 +59,7 @@ func (r *reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 	}
 	for {
 		if ctx.Err() != nil {
-			return 0, ended(ctx, "read")
+			return 0, stream.Ended(ctx, "read")
 		}
 		if r.l.isClosing() {
 			return 0, errClosed

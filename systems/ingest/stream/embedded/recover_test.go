@@ -88,7 +88,7 @@ func written(t testing.TB) (*fakeDisk, []string) {
 	keep(t, l, record("a", noise(10)), record("b", noise(900)))
 	keep(t, l, record("c", nil))
 	keep(t, l, record("d", noise(30)), record("e", make([]byte, 1700)), record("f", noise(30)))
-	disk.off = true
+	disk.powerOff()
 	closing(t, l)
 	disk.lose()
 	return disk, []string{"a", "b", "c", "d", "e", "f"}
@@ -171,7 +171,7 @@ func TestEveryTornBatch(t *testing.T) {
 		gone := 0
 		for i := range sectors {
 			s := d.seen[name].seen[from+int64(i)*sector:][:sector]
-			if kept&(1<<i) == 0 && !isZero(s) {
+			if kept&(1<<i) == 0 && !allZero(s) {
 				clear(s)
 				gone++
 			}
@@ -231,7 +231,7 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 			}
 			shown := readIDs(t, l)
 			keep(t, l, record("c", nil))
-			disk.off = true
+			disk.powerOff()
 			closing(t, l)
 			disk.lose()
 			if l, err = Open("", onFakeDisk(disk)); err != nil {

@@ -15,7 +15,7 @@ import (
 // the last segment with records stays, because it holds the next offset.
 func (l *Log) Trim(ctx context.Context, before stream.Position) error {
 	if ctx.Err() != nil {
-		return ended(ctx, "trim")
+		return stream.Ended(ctx, "trim")
 	}
 	offset, err := offsetOf(before)
 	if err != nil {

@@ -12,7 +12,7 @@ func (l *Log) scrub() {
 		if !l.scrubAll() {
 			return
 		}
-		l.scrubbed.passed()
+		l.counts.passed()
 		if !l.pause(l.o.ScrubEvery - time.Since(begun)) {
 			return
 		}
@@ -57,7 +57,7 @@ func (l *Log) scrubOne(seg *segment) bool {
 	}
 	defer f.Close()
 	for more := true; ; {
-		l.scrubbed.add(c)
+		l.counts.scrubbed(c)
 		if !more {
 			return true
 		}

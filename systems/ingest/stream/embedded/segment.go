@@ -141,7 +141,7 @@ func (s *survey) next() uint64 {
 	return s.segments[len(s.segments)-1].next
 }
 
-// open opens a segment for reading. It returns nil when nothing in it says which
+// openSegment opens a segment for reading. It returns nil when nothing in it says which
 // segment it is.
 func openSegment(d disk, number uint64) (*segment, file, error) {
 	f, err := d.Open(segmentName(number), false)
@@ -276,7 +276,7 @@ func rest(w *window, from, end int64) (stray, unexplained int64) {
 	begins := false
 	for p := from; p+sector <= end; p += sector {
 		b, err := w.slice(p, sector, end)
-		if err != nil || isZero(b) {
+		if err != nil || allZero(b) {
 			continue
 		}
 		begins = begins || p == from

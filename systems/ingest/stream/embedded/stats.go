@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"whittle"
 	"whittle/systems/ingest/stream"
 )
 
@@ -27,7 +28,7 @@ type Stats struct {
 	Failed   error
 
 	// Torn is how many bytes Open cut off, of batches that never came to the
-	// disk as a whole. Strange is how many of the bytes that it found behind the
+	// disk as a whole. Unexplained is how many of the bytes that it found behind the
 	// last batch tearing does not explain; they are kept in a file *.aside.
 	Torn, Unexplained int64
 	// Missing is how many records the end mark says to have been on the disk
@@ -42,16 +43,15 @@ type Scrub struct {
 	Passes uint64 // finished
 	Bytes  int64  // read, in all
 	// Corrupt is how many corrupt records the pass under way or the last one
-	// has met, whichever is more; Scars how many places were damaged that cost
+	// has met, whichever is more; Damaged how many places were damaged that cost
 	// no record.
 	Corrupt, Damaged uint64
 }
 
 // Stats returns the figures as of now.
 func (l *Log) Stats() Stats {
-	s := l.syncs.get()
+	s := l.counts.get()
 	s.Torn, s.Unexplained, s.Missing = l.ends.torn, l.ends.unexplained, l.ends.missing
-	s.Scrub = l.scrubbed.get()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.First, s.Next = position(l.first), position(l.next)
@@ -62,19 +62,24 @@ func (l *Log) Stats() Stats {
 	return s
 }
 
-// syncCounter counts commits.
-type syncCounter struct {
+// counter counts commits and scrubs.
+type counter struct {
 	mu sync.Mutex // guards the following
 	s  Stats
+	// pass is what the scrub under way has met, last the one before.
+	pass, last checked
 }
 
-func (c *syncCounter) get() Stats {
+func (c *counter) get() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.s
+	s := c.s
+	s.Scrub.Corrupt = max(c.pass.corrupt, c.last.corrupt)
+	s.Scrub.Damaged = max(c.pass.damaged, c.last.damaged)
+	return s
 }
 
-func (c *syncCounter) add(b *batch, bytes int64, took time.Duration) {
+func (c *counter) committed(b *batch, bytes int64, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s.Commits++
@@ -86,47 +91,27 @@ func (c *syncCounter) add(b *batch, bytes int64, took time.Duration) {
 	c.s.SyncMax = max(c.s.SyncMax, took)
 }
 
-func (c *syncCounter) failed(err error) {
+// failed notes why the log takes nothing; nil: it takes appends again.
+func (c *counter) failed(err *whittle.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.s.Failures++
-	c.s.Failed = err
+	if c.s.Failed = nil; err != nil {
+		c.s.Failed = err
+		c.s.Failures++
+	}
 }
 
-func (c *syncCounter) healed() {
+func (c *counter) scrubbed(done checked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.s.Failed = nil
-}
-
-// scrubCounter counts scrubs.
-type scrubCounter struct {
-	mu   sync.Mutex // guards the following
-	s    Scrub
-	pass checked
-	last checked
-}
-
-func (c *scrubCounter) get() Scrub {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.s
-	s.Corrupt = max(c.pass.corrupt, c.last.corrupt)
-	s.Damaged = max(c.pass.damaged, c.last.damaged)
-	return s
-}
-
-func (c *scrubCounter) add(done checked) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.s.Bytes += done.bytes
+	c.s.Scrub.Bytes += done.bytes
 	c.pass.corrupt += done.corrupt
 	c.pass.damaged += done.damaged
 }
 
-func (c *scrubCounter) passed() {
+func (c *counter) passed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.s.Passes++
+	c.s.Scrub.Passes++
 	c.last, c.pass = c.pass, checked{}
 }
