@@ -63,31 +63,13 @@ func (s *suite) closeWhileAppending(t *testing.T) {
 	st := s.open(t)
 	const writers = 8
 	enough := make(chan struct{}, writers)
-	var (
-		wg  sync.WaitGroup
-		mu  sync.Mutex // guards the following
-		ids []string
-		at  = map[string]stream.Position{}
-	)
+	var wg sync.WaitGroup
+	kept := book{at: map[string]stream.Position{}}
 	for w := range writers {
 		wg.Go(func() {
 			for n := 0; ; n += 3 {
 				key := fmt.Sprint("c", w)
-				records := []stream.Record{numbered(key, n), numbered(key, n+1), numbered(key, n+2)}
-				refused := false
-				for i, r := range st.Append(t.Context(), records) {
-					switch {
-					case r.Err == nil && refused:
-						t.Errorf("%q was kept behind one of its key that was not", records[i].ID)
-					case r.Err == nil:
-						mu.Lock()
-						ids = append(ids, records[i].ID)
-						at[records[i].ID] = r.Position
-						mu.Unlock()
-					default:
-						refused = true
-					}
-				}
+				refused := kept.append(t.Context(), t, st, numbered(key, n), numbered(key, n+1), numbered(key, n+2)) != nil
 				if n == 6 || refused && n < 6 {
 					enough <- struct{}{}
 				}
@@ -110,7 +92,7 @@ func (s *suite) closeWhileAppending(t *testing.T) {
 		return
 	}
 	st = s.again(t, st)
-	inOrderSoFar(t, readAll(t, st, ids...), at)
+	inOrderSoFar(t, readAll(t, st, kept.ids...), kept.at)
 }
 
 // inOrderSoFar is inOrder for what may hold, at each key's end, records whose

@@ -176,17 +176,41 @@ func (s *suite) refusedKey(t *testing.T) {
 	}
 }
 
+// book is what several writers know of what they appended.
+type book struct {
+	mu  sync.Mutex // guards the following
+	ids []string   // of what was kept
+	at  map[string]stream.Position
+}
+
+// append appends records, notes those that are kept, and gives the errors of the others.
+// None is kept behind one of its key that was not.
+func (b *book) append(ctx context.Context, t *testing.T, st stream.Stream, records ...stream.Record) (errs []error) {
+	failed := map[string]bool{}
+	for i, r := range st.Append(ctx, records) {
+		id, key := records[i].ID, records[i].Key
+		if r.Err != nil {
+			errs, failed[key] = append(errs, r.Err), true
+			continue
+		}
+		if failed[key] {
+			t.Errorf("%q was kept behind one of its key that was not", id)
+		}
+		b.mu.Lock()
+		b.ids = append(b.ids, id)
+		b.at[id] = r.Position
+		b.mu.Unlock()
+	}
+	return errs
+}
+
 // orderByKey appends from several goroutines, each to keys of its own.
 func (s *suite) orderByKey(t *testing.T) {
 	st := s.open(t)
 	const writers, keys, batch = 8, 3, 10
 	rounds := max(2, s.scale/(writers*batch))
-	var (
-		wg  sync.WaitGroup
-		mu  sync.Mutex // guards the following
-		ids []string
-		at  = map[string]stream.Position{}
-	)
+	var wg sync.WaitGroup
+	kept := book{at: map[string]stream.Position{}}
 	for w := range writers {
 		wg.Go(func() {
 			n := 0
@@ -196,51 +220,35 @@ func (s *suite) orderByKey(t *testing.T) {
 					records[i] = numbered(fmt.Sprintf("w%d.k%d", w, n%keys), n/keys)
 					n++
 				}
-				for i, r := range st.Append(t.Context(), records) {
-					if r.Err != nil {
-						t.Errorf("%q: %v", records[i].ID, r.Err)
-						return
-					}
-					mu.Lock()
-					ids = append(ids, records[i].ID)
-					at[records[i].ID] = r.Position
-					mu.Unlock()
+				if errs := kept.append(t.Context(), t, st, records...); errs != nil {
+					t.Error(errs)
+					return
 				}
 			}
 		})
 	}
 	wg.Wait()
-	inOrder(t, readAll(t, st, ids...), at)
+	inOrder(t, readAll(t, st, kept.ids...), kept.at)
 }
 
 func (s *suite) oneByOne(t *testing.T) {
 	st := s.open(t)
 	const writers = 32
 	each := max(2, s.scale/4/writers)
-	var (
-		wg  sync.WaitGroup
-		mu  sync.Mutex // guards the following
-		ids []string
-		at  = map[string]stream.Position{}
-	)
+	var wg sync.WaitGroup
+	kept := book{at: map[string]stream.Position{}}
 	for w := range writers {
 		wg.Go(func() {
 			for n := range each {
-				r := numbered(fmt.Sprint("u", w), n)
-				got := st.Append(t.Context(), []stream.Record{r})
-				if got[0].Err != nil {
-					t.Error(got[0].Err)
+				if errs := kept.append(t.Context(), t, st, numbered(fmt.Sprint("u", w), n)); errs != nil {
+					t.Error(errs)
 					return
 				}
-				mu.Lock()
-				ids = append(ids, r.ID)
-				at[r.ID] = got[0].Position
-				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	inOrder(t, readAll(t, st, ids...), at)
+	inOrder(t, readAll(t, st, kept.ids...), kept.at)
 }
 
 // inOrder holds entries to the order of their keys, to growing offsets and to
@@ -291,11 +299,8 @@ func (s *suite) appendEnded(t *testing.T) {
 // one or the other, and what was acknowledged is there.
 func (s *suite) appendMidway(t *testing.T) {
 	st := s.open(t)
-	var (
-		wg  sync.WaitGroup
-		mu  sync.Mutex // guards the following
-		ids []string
-	)
+	var wg sync.WaitGroup
+	kept := book{at: map[string]stream.Position{}}
 	rounds := max(3, s.scale/100)
 	for w := range 4 {
 		wg.Go(func() {
@@ -308,19 +313,9 @@ func (s *suite) appendMidway(t *testing.T) {
 				}()
 				records := []stream.Record{numbered(fmt.Sprint("m", w), 2*n), numbered(fmt.Sprint("m", w), 2*n+1)}
 				close(going)
-				failed := false
-				for i, r := range st.Append(ctx, records) {
-					switch {
-					case r.Err == nil && failed:
-						t.Errorf("%q was kept behind one of its key that was not", records[i].ID)
-					case r.Err == nil:
-						mu.Lock()
-						ids = append(ids, records[i].ID)
-						mu.Unlock()
-					case !ended(r.Err):
-						t.Errorf("%q: %v", records[i].ID, r.Err)
-					default:
-						failed = true
+				for _, err := range kept.append(ctx, t, st, records...) {
+					if !ended(err) {
+						t.Error(err)
 					}
 				}
 				cancel()
@@ -329,5 +324,5 @@ func (s *suite) appendMidway(t *testing.T) {
 	}
 	wg.Wait()
 	keep(t, st, record("after", "after", []byte("it still works")))
-	readAll(t, st, append(ids, "after")...)
+	readAll(t, st, append(kept.ids, "after")...)
 }
