@@ -32,7 +32,7 @@ func format(ctx context.Context, cache, jars string) (string, error) {
 	}
 	which := sha256.Sum256(fmt.Append(nil, java, info.Size(), info.ModTime()))
 	return keep(cache, fmt.Sprintf("%s-formatted-%x", Version, which[:4]), func(_, kept string) error {
-		b := &Broker{dir: kept, jars: jars, heap: "512m", client: 1, control: 2, archive: "-XX:ArchiveClassesAtExit=" + archiveIn(kept)}
+		b := &Broker{dir: kept, jars: jars, heap: "512m", client: "127.0.0.1:1", control: "127.0.0.1:2", archive: "-XX:ArchiveClassesAtExit=" + archiveIn(kept)}
 		if err := os.Mkdir(kept, 0o755); err != nil {
 			return fmt.Errorf("make a folder to format: %w", err)
 		}

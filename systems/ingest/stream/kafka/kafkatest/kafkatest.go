@@ -8,11 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -52,8 +50,8 @@ type Broker struct {
 	archive   string // Java's option for the archive of loaded classes
 	heap      string
 	settings  map[string]string
-	client    int // ports
-	control   int
+	client    string // its addresses
+	control   string
 	process   *child.Process
 }
 
@@ -101,35 +99,26 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 	return b, nil
 }
 
-// first makes its data and starts. A free port may be taken by another process before
-// the broker binds it, hence the tries.
+// first makes its data and starts.
 func (b *Broker) first(ctx context.Context) error {
-	var err error
-	for range 3 {
-		if b.client, b.control, err = freePorts(ctx); err != nil {
-			return err
-		}
-		if err = b.configure(); err != nil {
-			return err
-		}
-		if err = b.copyData(); err != nil {
-			return err
-		}
-		if err = b.Restart(ctx); err == nil || ctx.Err() != nil {
-			return err
-		}
-		// Its data are of a cluster with other ports and another id.
-		if gone := os.RemoveAll(b.data()); gone != nil {
-			return errors.Join(err, gone)
-		}
+	addresses, err := child.Addresses(2)
+	if err != nil {
+		return fmt.Errorf("find addresses: %w", err)
 	}
-	return err
+	b.client, b.control = addresses[0], addresses[1]
+	if err := b.configure(); err != nil {
+		return err
+	}
+	if err := b.copyData(); err != nil {
+		return err
+	}
+	return b.Restart(ctx)
 }
 
 // Address is the broker's host and port. It stays the same over restarts.
-func (b *Broker) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.client)) }
+func (b *Broker) Address() string { return b.client }
 
-// Restart starts the broker again on the same ports and data after Kill, and
+// Restart starts the broker again on the same addresses and data after Kill, and
 // returns when it responds.
 func (b *Broker) Restart(ctx context.Context) error {
 	if b.process != nil {
@@ -162,7 +151,7 @@ func (b *Broker) Kill() {
 }
 
 // Pause freezes the broker (SIGSTOP): its connections stay open and nothing
-// responses, until Kill.
+// responds, until Kill.
 func (b *Broker) Pause() error { return b.process.Signal(syscall.SIGSTOP) }
 
 // Close ends the broker, and deletes its folder where it was not given.
@@ -172,17 +161,4 @@ func (b *Broker) Close() error {
 		return os.RemoveAll(b.dir)
 	}
 	return nil
-}
-
-func freePorts(ctx context.Context) (int, int, error) {
-	var ports [2]int
-	for i := range ports {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, 0, fmt.Errorf("find free port: %w", err)
-		}
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports[0], ports[1], nil
 }

@@ -37,7 +37,7 @@ func TestCacheIsInTheModule(t *testing.T) {
 }
 
 func TestSettingsWin(t *testing.T) {
-	b := &Broker{dir: t.TempDir(), client: 1, control: 2, settings: map[string]string{"num.io.threads": "7"}}
+	b := &Broker{dir: t.TempDir(), client: "127.0.0.1:1", control: "127.0.0.1:2", settings: map[string]string{"num.io.threads": "7"}}
 	if err := b.configure(); err != nil {
 		t.Fatal(err)
 	}

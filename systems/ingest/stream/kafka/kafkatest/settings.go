@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 )
 
 func (b *Broker) config() string { return filepath.Join(b.dir, "server.properties") }
@@ -19,9 +18,9 @@ func (b *Broker) configure() error {
 	settings := map[string]string{
 		"process.roles":                "broker,controller",
 		"node.id":                      "1",
-		"controller.quorum.voters":     "1@127.0.0.1:" + strconv.Itoa(b.control),
+		"controller.quorum.voters":     "1@" + b.control,
 		"controller.listener.names":    "CONTROLLER",
-		"listeners":                    "PLAINTEXT://" + b.Address() + ",CONTROLLER://127.0.0.1:" + strconv.Itoa(b.control),
+		"listeners":                    "PLAINTEXT://" + b.Address() + ",CONTROLLER://" + b.control,
 		"advertised.listeners":         "PLAINTEXT://" + b.Address(),
 		"log.dirs":                     b.data(),
 		"auto.create.topics.enable":    "false",
@@ -54,14 +53,14 @@ func (b *Broker) configure() error {
 		return fmt.Errorf("write broker settings: %w", err)
 	}
 	logging := filepath.Join(b.dir, "log4j2.properties")
-	if err := os.WriteFile(logging, []byte(idleTimeout), 0o600); err != nil {
+	if err := os.WriteFile(logging, []byte(logging4j), 0o600); err != nil {
 		return fmt.Errorf("write broker settings: %w", err)
 	}
 	return nil
 }
 
-// idleTimeout lets warnings through, to the standard output.
-const idleTimeout = `status=error
+// logging4j lets warnings through, to the standard output.
+const logging4j = `status=error
 appender.out.type=Console
 appender.out.name=out
 appender.out.layout.type=PatternLayout
