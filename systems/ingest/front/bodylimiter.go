@@ -36,7 +36,7 @@ type bodyLimiter struct {
 type slot struct {
 	arrived atomic.Int64 // bytes of it
 
-	// The following belong to the intake, under its mutex.
+	// The following belong to the bodyLimiter, under its mutex.
 	peer         string
 	size         int64
 	since        time.Time

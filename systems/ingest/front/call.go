@@ -29,8 +29,8 @@ type call struct {
 	maybeJSON       bool // it may be JSON, though it does not say so
 	coding          coding
 	need            int64 // bytes of the body, as far as its header says
-	// reading, strange and working are what is held of the front's bounds, to
-	// be given back.
+	// reading, unauthenticatedHeld and working are what is held of the front's
+	// bounds, to be given back.
 	reading, unauthenticatedHeld, working int64
 	appendBytes                           int64     // of the front's sum of bytes on their way
 	began                                 time.Time // when there was room for the body
@@ -107,7 +107,7 @@ const (
 	maxKeptBuffer = 8 * smallBody
 )
 
-// attachScratch returns the call its scratch.
+// attachScratch gives the call its scratch.
 func (c *call) attachScratch() {
 	p := c.pools()
 	c.scratch, c.input = p.scratches.Get().(*scratch), p.inputs.Get().(*input)
@@ -166,7 +166,7 @@ func (c *call) releaseInput() {
 	}
 }
 
-// release returns everything back. The records' memory is ours again because Append
+// release gives everything back. The records' memory is ours again because Append
 // has returned; where it panicked, nobody knows who has it.
 func (c *call) release() {
 	c.releaseBounds(0)

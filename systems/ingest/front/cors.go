@@ -11,7 +11,7 @@ import (
 	"whittle"
 )
 
-// cors responds browsers that ask whether a page may see the response. Events are
+// cors responds to browsers that ask whether a page may see the response. Events are
 // taken from any page that has a write key: this is about reading responses and
 // sending the headers that make a preflight.
 //

@@ -9,7 +9,7 @@ import (
 // credential finds the write key that came outside the body: Basic auth with
 // the key as user name, a bearer token, or ?writeKey= for what can set no
 // header. ok is false when an Authorization header is there and cannot be
-// read, so that a mistake in it is acknowledged and not passed over.
+// read, so that a mistake in it is refused and not passed over.
 func credential(r *http.Request) (key string, ok bool) {
 	if values := r.Header["Authorization"]; len(values) > 0 {
 		scheme, rest, _ := strings.Cut(values[0], " ")

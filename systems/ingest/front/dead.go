@@ -115,7 +115,7 @@ func (c *call) keepLetters(records []stream.Record) []string {
 	for i, result := range c.f.o.Dead.Append(ctx, records) {
 		if result.Err != nil {
 			c.f.metrics.lostLetters.Inc()
-			c.f.failureLog.warn(c.f.o.Log, c.received, "a rejected event could not be kept as a dead letter", result.Err)
+			c.f.failureLog.fail(c.f.o.Log, c.received, "a rejected event could not be kept as a dead letter", result.Err)
 			continue
 		}
 		c.source.deadLetters.Inc()

@@ -76,17 +76,17 @@ var (
 func decode(c coding, dst, wire []byte, e expansion) ([]byte, error) {
 	switch c {
 	case gzipped:
-		return inflate(&gzipPool, dst, wire, e)
+		return inflate(gzipped, dst, wire, e)
 	case deflated:
 		if looksLikeZlib(wire) {
-			out, err := inflate(&zlibPool, dst, wire, e)
+			out, err := inflate(deflated, dst, wire, e)
 			// A raw stream can begin like zlib's header by chance, and then
 			// fails as such.
 			if !errors.Is(err, errGarbled) {
 				return out, err
 			}
 		}
-		return inflate(&flatePool, dst, wire, e)
+		return inflate(identity, dst, wire, e)
 	case zstandard:
 		return unzstd(dst, wire, e)
 	}
@@ -100,53 +100,45 @@ func looksLikeZlib(b []byte) bool {
 
 // inflater is a pooled decompressor and the reader that it takes its input from.
 type inflater struct {
-	in    bytes.Reader
-	out   io.Reader
-	reset func(*inflater) error
+	in  bytes.Reader
+	out io.Reader // nil: none was needed yet
 }
 
-var gzipPool = sync.Pool{New: func() any {
-	return &inflater{reset: func(f *inflater) error {
-		if r, ok := f.out.(*gzip.Reader); ok {
-			return r.Reset(&f.in)
-		}
-		r, err := gzip.NewReader(&f.in)
-		if err == nil {
-			f.out = r
-		}
-		return err
-	}}
-}}
+// inflaters are pools of them by coding; those of identity are for raw deflate.
+var inflaters [deflated + 1]sync.Pool
 
-var zlibPool = sync.Pool{New: func() any {
-	return &inflater{reset: func(f *inflater) error {
-		if f.out != nil {
-			return f.out.(zlib.Resetter).Reset(&f.in, nil)
-		}
-		r, err := zlib.NewReader(&f.in)
-		if err == nil {
-			f.out = r
-		}
-		return err
-	}}
-}}
+// begin makes ready for what is in in.
+func (f *inflater) begin(c coding) (err error) {
+	switch r := f.out.(type) {
+	case *gzip.Reader:
+		return r.Reset(&f.in)
+	case flate.Resetter: // zlib's are the same
+		return r.Reset(&f.in, nil)
+	}
+	var out io.Reader
+	switch c {
+	case gzipped:
+		out, err = gzip.NewReader(&f.in)
+	case deflated:
+		out, err = zlib.NewReader(&f.in)
+	default:
+		out = flate.NewReader(&f.in)
+	}
+	if err == nil {
+		f.out = out
+	}
+	return err
+}
 
-var flatePool = sync.Pool{New: func() any {
-	return &inflater{reset: func(f *inflater) error {
-		if f.out != nil {
-			return f.out.(flate.Resetter).Reset(&f.in, nil)
-		}
-		f.out = flate.NewReader(&f.in)
-		return nil
-	}}
-}}
-
-func inflate(pool *sync.Pool, dst, wire []byte, e expansion) ([]byte, error) {
-	f := pool.Get().(*inflater)
-	defer pool.Put(f)
+func inflate(c coding, dst, wire []byte, e expansion) ([]byte, error) {
+	f, ok := inflaters[c].Get().(*inflater)
+	if !ok {
+		f = new(inflater)
+	}
+	defer inflaters[c].Put(f)
 	f.in.Reset(wire)
 	defer f.in.Reset(nil) // the pool does not hold on to a request's body
-	if err := f.reset(f); err != nil {
+	if err := f.begin(c); err != nil {
 		return dst, errGarbled
 	}
 	most := e.limit(len(wire))

@@ -58,19 +58,19 @@ type Limits struct {
 }
 
 func (l Limits) orDefault() Limits {
-	positive(&l.Event.Event, 32<<10)
-	positive(&l.Event.Batch, 500<<10)
-	positive(&l.Import, 500<<10)
-	positive(&l.Ratio, 200)
-	positive(&l.InFlight, 6<<20)
-	positive(&l.Wait, 2*time.Second)
-	positive(&l.Slow, time.Second)
-	positive(&l.Append, 30*time.Second)
-	positive(&l.Header, 10*time.Second)
-	positive(&l.Body, 30*time.Second)
-	positive(&l.Idle, 2*time.Minute)
-	positive(&l.Conns, 4096)
-	positive(&l.Event.Merged, 4*l.Event.Batch)
+	l.Event.Event = cmp.Or(max(l.Event.Event, 0), 32<<10)
+	l.Event.Batch = cmp.Or(max(l.Event.Batch, 0), 500<<10)
+	l.Import = cmp.Or(max(l.Import, 0), 500<<10)
+	l.Ratio = cmp.Or(max(l.Ratio, 0), 200)
+	l.InFlight = cmp.Or(max(l.InFlight, 0), 6<<20)
+	l.Wait = cmp.Or(max(l.Wait, 0), 2*time.Second)
+	l.Slow = cmp.Or(max(l.Slow, 0), time.Second)
+	l.Append = cmp.Or(max(l.Append, 0), 30*time.Second)
+	l.Header = cmp.Or(max(l.Header, 0), 10*time.Second)
+	l.Body = cmp.Or(max(l.Body, 0), 30*time.Second)
+	l.Idle = cmp.Or(max(l.Idle, 0), 2*time.Minute)
+	l.Conns = cmp.Or(max(l.Conns, 0), 4096)
+	l.Event.Merged = cmp.Or(max(l.Event.Merged, 0), 4*l.Event.Batch)
 	// What could not come in with the whole room to itself never could.
 	l.InFlight = max(l.InFlight, l.largest(), int64(l.Event.Merged+2*slack))
 	return l
@@ -78,10 +78,7 @@ func (l Limits) orDefault() Limits {
 
 // events is how many events a body may have.
 func (l *Limits) events() int {
-	if l.Event.Events > 0 {
-		return l.Event.Events
-	}
-	return 2500
+	return cmp.Or(max(l.Event.Events, 0), 2500)
 }
 
 // largest is the cost of the largest body.
@@ -92,12 +89,6 @@ func (l *Limits) largest() int64 {
 // unauthenticated is the part of InFlight for clients that must show a write
 // key and may do so in the body, until it has been read.
 func (l *Limits) unauthenticated() int64 { return max(l.InFlight/4, l.largest()) }
-
-func positive[T int | int64 | time.Duration](v *T, otherwise T) {
-	if *v <= 0 {
-		*v = otherwise
-	}
-}
 
 // Options are what a Front is made of.
 type Options struct {
@@ -149,7 +140,7 @@ type Front struct {
 	appendBytes, activeRequests atomic.Int64
 	throughput                  throughput
 	outage                      outage
-	failureLog                  throttledLog // of dead letters
+	failureLog                  throttle // of dead letters
 	deadlines                   deadlines
 }
 
@@ -171,9 +162,9 @@ func New(o Options) (*Front, error) {
 	f.deadlines.limit = f.limits.Append
 	f.reading, f.unauthenticated = f.newBodyLimiter(f.limits.InFlight), f.newBodyLimiter(f.limits.unauthenticated())
 	f.working = semaphore.NewWeighted(f.limits.InFlight)
-	f.metrics, err = newMetrics(o.Metrics, f)
+	f.metrics = newMetrics(o.Metrics, f)
 	f.sources.metrics = f.metrics
-	return f, err
+	return f, nil
 }
 
 func (f *Front) newBodyLimiter(size int64) *bodyLimiter {

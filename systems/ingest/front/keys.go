@@ -245,9 +245,6 @@ func (k *Keys) Tenant(r *stream.Record) string {
 	return digest
 }
 
-// Len is how many keys there are.
-func (k *Keys) Len() int { return len(k.list.Load().grants) }
-
 // Plain is how many of the keys stand in the file as they are.
 func (k *Keys) Plain() int { return k.list.Load().plain }
 

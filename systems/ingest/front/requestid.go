@@ -1,6 +1,7 @@
 package front
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
 	"net/http"
@@ -16,7 +17,7 @@ func requestID(h http.Header) string {
 		return given[0]
 	}
 	var b [8]byte
-	put(b[:], rand.Uint64())
+	binary.LittleEndian.PutUint64(b[:], rand.Uint64())
 	var text [2 * len(b)]byte
 	hex.Encode(text[:], b[:])
 	return string(text[:])
@@ -26,17 +27,11 @@ func requestID(h http.Header) string {
 // foresee one and have another's event called its duplicate.
 func newID() string {
 	var b [16]byte
-	put(b[:8], rand.Uint64())
-	put(b[8:], rand.Uint64())
+	binary.LittleEndian.PutUint64(b[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(b[8:], rand.Uint64())
 	var text [2 * len(b)]byte
 	hex.Encode(text[:], b[:])
 	return string(text[:])
-}
-
-func put(b []byte, v uint64) {
-	for i := range b {
-		b[i] = byte(v >> (8 * i))
-	}
 }
 
 // plain reports whether s is 1 to most visible ASCII characters.

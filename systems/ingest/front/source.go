@@ -17,10 +17,7 @@ type source struct {
 	name        string
 	events      [statuses]prometheus.Counter
 	deadLetters prometheus.Counter
-
-	mu    sync.Mutex // guards the following
-	next  time.Time  // when a rejection is logged again
-	since int        // rejections that were not logged
+	rejections  throttle // of the log
 }
 
 // The names of sources that are no write key.
@@ -119,13 +116,8 @@ const maxLoggedPath = 128
 // rejected logs that events or a body of the source were rejected: the first
 // time at once, and then no more often than the others are logged.
 func (s *source) rejected(log *slog.Logger, now time.Time, n int, path, reason, letter string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now.Before(s.next) {
-		s.since += n
-		return
+	if since, ok := s.rejections.admit(now, n); ok {
+		log.Warn("events were rejected", "source", s.name, "endpoint", path[:min(len(path), maxLoggedPath)], "rejected", n, "also_since_last", since,
+			"reason", reason, "dead_letter", letter)
 	}
-	log.Warn("events were rejected", "source", s.name, "endpoint", path[:min(len(path), maxLoggedPath)], "rejected", n, "also_since_last", s.since,
-		"reason", reason, "dead_letter", letter)
-	s.next, s.since = now.Add(logInterval), 0
 }

@@ -61,7 +61,7 @@ func TestKeysFiles(t *testing.T) {
 		}
 	}
 	k, err := ReadKeys(keysFile(t, hash+"\nplain\n"))
-	if err != nil || k.grant("secret") == nil || k.grant(hash) != nil || k.grant("plain") == nil || k.Len() != 2 || k.Plain() != 1 {
+	if err != nil || k.grant("secret") == nil || k.grant(hash) != nil || k.grant("plain") == nil || len(k.list.Load().grants) != 2 || k.Plain() != 1 {
 		t.Errorf("%+v, %v", k, err)
 	}
 }

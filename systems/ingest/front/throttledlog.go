@@ -10,19 +10,29 @@ import (
 // meets it while it lasts.
 const logInterval = 10 * time.Second
 
-type throttledLog struct {
+// throttle lets one thing be logged every logInterval.
+type throttle struct {
 	mu   sync.Mutex // guards the following
 	next time.Time
 	kept int // back since the last one
 }
 
-func (c *throttledLog) warn(log *slog.Logger, now time.Time, what string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now.Before(c.next) {
-		c.kept++
-		return
+// admit reports whether n more may be logged now, and otherwise keeps them back. since
+// is how many were kept back before.
+func (t *throttle) admit(now time.Time, n int) (since int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now.Before(t.next) {
+		t.kept += n
+		return 0, false
 	}
-	log.Error(what, "err", err, "also_since_last", c.kept)
-	c.next, c.kept = now.Add(logInterval), 0
+	since, t.next, t.kept = t.kept, now.Add(logInterval), 0
+	return since, true
+}
+
+// fail logs an error.
+func (t *throttle) fail(log *slog.Logger, now time.Time, what string, err error) {
+	if since, ok := t.admit(now, 1); ok {
+		log.Error(what, "err", err, "also_since_last", since)
+	}
 }
