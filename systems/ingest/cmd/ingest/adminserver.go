@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -24,7 +22,7 @@ type admin struct {
 	loopback bool
 }
 
-// health is what /ready responses.
+// health is the response of /ready.
 type health struct {
 	Ready      bool    `json:"ready"`
 	Reason     string  `json:"reason,omitempty"`
@@ -70,17 +68,4 @@ func listenAdmin(ctx context.Context, address string) (net.Listener, error) {
 			WithHint("choose another address with --admin, or none with --admin=\"\"")
 	}
 	return l, nil
-}
-
-func (a *admin) server(log *slog.Logger) *http.Server {
-	return &http.Server{
-		Handler:           a.handler(),
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		// A profile takes as long as it was asked for.
-		WriteTimeout:   5 * time.Minute,
-		IdleTimeout:    2 * time.Minute,
-		MaxHeaderBytes: 16 << 10,
-		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelError), // panics, mostly
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle/systems/daemon"
 )
 
 // TestAdminPanicsAreErrors asks whether a server is ready that cannot say.
@@ -16,7 +18,7 @@ func TestAdminPanicsAreErrors(t *testing.T) {
 	said := &bytes.Buffer{}
 	a := &admin{registry: prometheus.NewRegistry(), loopback: true} // without a stream
 	front := httptest.NewUnstartedServer(nil)
-	front.Config = a.server(slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelError})))
+	front.Config = daemon.NewServer(a.handler(), slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelError})))
 	front.Start()
 	if res, err := http.Get(front.URL + "/ready"); err == nil {
 		res.Body.Close()

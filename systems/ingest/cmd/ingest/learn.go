@@ -21,11 +21,9 @@ func (v *serveVerb) window(ctx context.Context, kept *serverStream, log *slog.Lo
 		return nil, nil
 	}
 	w := dedup.New(dedup.Options{Entries: v.DedupEntries, Age: v.DedupAge})
-	if err := registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ingest_dedup_ids", Help: "Ids that are known.",
-	}, func() float64 { return float64(w.Len()) })); err != nil {
-		return nil, whittle.Errorf(whittle.Internal, "register metrics: %w", err)
-	}
+	}, func() float64 { return float64(w.Len()) }))
 	from, timeout := kept.stream, remoteRebuild
 	if kept.log != nil {
 		from, timeout = kept.log, 0

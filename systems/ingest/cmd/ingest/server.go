@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/systems/daemon"
 	"whittle/systems/ingest/fastpath"
 	"whittle/systems/ingest/front"
 )
@@ -39,7 +40,7 @@ func (s *server) ready() error {
 }
 
 // run serves until ctx ends: then no connection is accepted any more, requests
-// under way are acknowledged, and the admin port goes last.
+// under way get their responses, and the admin port goes last.
 func (s *server) run(ctx context.Context, listening func()) error {
 	public := s.front.Server()
 	failed := make(chan error, 2)
@@ -54,7 +55,7 @@ func (s *server) run(ctx context.Context, listening func()) error {
 	serve(public, s.public)
 	var adminServer *http.Server
 	if s.admin != nil {
-		adminServer = s.admin.server(s.log)
+		adminServer = daemon.NewServer(s.admin.handler(), s.log)
 		serve(adminServer, s.adminListener)
 	}
 	watching, stopWatching := context.WithCancel(ctx)

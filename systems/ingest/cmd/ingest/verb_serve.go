@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"whittle"
-	"whittle/internal/adminport"
 	"whittle/internal/units"
 	"whittle/systems/daemon"
 	"whittle/systems/ingest/event"
@@ -263,7 +262,7 @@ func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o fr
 			return err
 		}
 		adminAt = a.Addr().String()
-		h.admin = &admin{stream: o.Stream, ready: h.ready, registry: registry, loopback: loopbackAddress(a.Addr())}
+		h.admin = &admin{stream: o.Stream, ready: h.ready, registry: registry, loopback: a.Addr().(*net.TCPAddr).IP.IsLoopback()}
 		h.adminListener = a
 		if !h.admin.loopback {
 			log.Warn("admin port reachable from other machines; anyone there can read profiles and metrics", "admin", adminAt)
@@ -272,9 +271,4 @@ func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o fr
 	return h.run(ctx, func() {
 		fmt.Fprintf(s.out, "listening public=%s admin=%s durability=%s\n", public.Addr(), adminAt, o.Stream.Durability())
 	})
-}
-
-func loopbackAddress(a net.Addr) bool {
-	host, _, err := net.SplitHostPort(a.String())
-	return err == nil && adminport.IsLoopback(host)
 }

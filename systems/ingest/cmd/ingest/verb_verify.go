@@ -236,9 +236,4 @@ func also(err *whittle.Error) string {
 	return "; " + err.Error()
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
+func orNone(s string) string { return cmp.Or(s, "none") }

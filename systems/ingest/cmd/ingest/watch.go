@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -54,7 +55,7 @@ func (w *watcher) watch(ctx context.Context, log *slog.Logger) {
 		for i := range w.files {
 			f := &w.files[i]
 			now := stampsOf(f.paths)
-			if changed := !equal(now, f.last); !changed && why != "SIGHUP" {
+			if slices.Equal(now, f.last) && why != "SIGHUP" {
 				continue
 			}
 			f.last = now
@@ -68,26 +69,14 @@ func (w *watcher) watch(ctx context.Context, log *slog.Logger) {
 }
 
 // stamp distinguishes one state of a file from another.
-type stamp struct {
-	at   time.Time
-	size int64
-}
+type stamp struct{ at, size int64 } // of its last change, in nanoseconds since 1970
 
 func stampsOf(paths []string) []stamp {
 	all := make([]stamp, len(paths))
 	for i, path := range paths {
 		if s, err := os.Stat(path); err == nil {
-			all[i] = stamp{s.ModTime(), s.Size()}
+			all[i] = stamp{s.ModTime().UnixNano(), s.Size()}
 		}
 	}
 	return all
-}
-
-func equal(a, b []stamp) bool {
-	for i := range a {
-		if a[i].size != b[i].size || !a[i].at.Equal(b[i].at) {
-			return false
-		}
-	}
-	return true
 }
