@@ -35,15 +35,8 @@ type Program struct {
 func Main(p Program) int {
 	ctx, stop := cmdline.UntilSignal(context.Background())
 	defer stop()
-	err := p.Run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err)
-	if coded, ok := errors.AsType[*whittle.Error](err); ok && coded.Hint != "" {
-		fmt.Fprintf(os.Stderr, "  %s\n", coded.Hint)
-	}
-	return whittle.CodeOf(err).ExitStatus()
+	said := cmdline.Program{Name: p.Name, Err: os.Stderr}
+	return said.Report(p.Run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
 // Run serves until ctx ends. Once both ports are open it writes one line to

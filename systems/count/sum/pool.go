@@ -3,6 +3,7 @@
 package sum
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -38,7 +39,7 @@ type Pool struct {
 	workers   sync.WaitGroup
 
 	mu sync.Mutex // guards the following
-	// work is signalled when turns or closed change.
+	// work is signalled when queue or closed change.
 	work *sync.Cond
 	// queue are the *tasks with draws not yet handed out, the next in front.
 	queue  list.List
@@ -52,7 +53,7 @@ type task struct {
 	unassigned int // draws not yet handed to a worker
 	pending    int // draws handed out and not yet added up
 	sum        int64
-	position   *list.Element // the place in Pool.turns while unassigned > 0
+	position   *list.Element // the place in Pool.queue while unassigned > 0
 	// done is closed when all was added up, or when the pool was closed first.
 	done chan struct{}
 	// abandoned says that nobody waits for done any more.
@@ -65,15 +66,9 @@ func (t *task) complete() bool { return t.unassigned == 0 && t.pending == 0 }
 
 // New starts the workers.
 func New(o Options) *Pool {
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.MaxActive <= 0 {
-		o.MaxActive = 1024
-	}
-	if o.Chunk <= 0 {
-		o.Chunk = 1 << 16
-	}
+	o.Workers = cmp.Or(max(o.Workers, 0), runtime.GOMAXPROCS(0))
+	o.MaxActive = cmp.Or(max(o.MaxActive, 0), 1024)
+	o.Chunk = cmp.Or(max(o.Chunk, 0), 1<<16)
 	if o.Seed == nil {
 		o.Seed = systemSeed
 	}
@@ -110,7 +105,7 @@ func (p *Pool) Count(ctx context.Context, times int32) (int64, error) {
 	return p.dequeue(ctx, t)
 }
 
-// enqueue returns t its first turn.
+// enqueue gives t its first turn.
 func (p *Pool) enqueue(t *task) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +166,7 @@ func (p *Pool) run(g *generator) {
 	}
 }
 
-// take hands out the next chunk; the caller holds mu and turns is not empty.
+// take hands out the next chunk; the caller holds mu and queue is not empty.
 func (p *Pool) take() (*task, int) {
 	t := p.queue.Front().Value.(*task)
 	n := min(t.unassigned, p.chunk)

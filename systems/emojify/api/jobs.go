@@ -44,7 +44,7 @@ type job struct {
 	release func() // releases the room that the picture took; may be nil
 
 	status jobStatus
-	place  uint64 // the how-manieth since the start, from 1
+	place  uint64 // its number since the start, from 1
 	why    string // of failed
 	ended  time.Time
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"whittle/internal/label"
 )
@@ -22,28 +23,22 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	times := prometheus.ExponentialBuckets(0.0001, 2, 20) // 0.1 ms to 52 s
-	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "http_requests_total", Help: "Requests served, by route as profiles name it.",
-		}, []string{"method", "route", "code"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	auto := promauto.With(r)
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return auto.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	return &metrics{
+		requests: counters("http_requests_total", "Requests served, by route as profiles name it.", "method", "route", "code"),
+		seconds: auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "http_request_seconds", Help: "Time to the end of a response.", Buckets: times,
 		}, []string{"method", "route"}),
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "emojify_upstream_attempts_total", Help: "Attempts at calls, by upstream and code.",
-		}, []string{"upstream", "code"}),
-		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "emojify_upstream_retries_total", Help: "Attempts after a first one failed.",
-		}, []string{"upstream"}),
-		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "emojify_jobs_total", Help: "Pictures worked on, by what came of it.",
-		}, []string{"code"}),
-		jobTime: prometheus.NewHistogram(prometheus.HistogramOpts{
+		attempts: counters("emojify_upstream_attempts_total", "Attempts at calls, by upstream and code.", "upstream", "code"),
+		retries:  counters("emojify_upstream_retries_total", "Attempts after a first one failed.", "upstream"),
+		jobs:     counters("emojify_jobs_total", "Pictures worked on, by what came of it.", "code"),
+		jobTime: auto.NewHistogram(prometheus.HistogramOpts{
 			Name: "emojify_job_seconds", Help: "Time to work on a picture.", Buckets: times,
 		}),
 	}
-	r.MustRegister(m.requests, m.seconds, m.attempts, m.retries, m.jobs, m.jobTime)
-	return m
 }
 
 // watched counts the requests of one route, and labels them for profiles by
@@ -82,9 +77,4 @@ func (s *statusWriter) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-func (s *statusWriter) status() int {
-	if s.code == 0 {
-		return http.StatusOK
-	}
-	return s.code
-}
+func (s *statusWriter) status() int { return cmp.Or(s.code, http.StatusOK) }

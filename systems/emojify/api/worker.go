@@ -13,7 +13,7 @@ import (
 	"whittle/internal/label"
 )
 
-// workers is the workers.
+// workers work on the jobs of an API.
 type workers struct {
 	working sync.WaitGroup
 	giveUp  context.CancelFunc
@@ -94,7 +94,7 @@ func (a *API) emojify(ctx context.Context, one *job) (err error) {
 	return nil
 }
 
-// during returns an error that says nothing to clients the words of its step.
+// during gives an error that says nothing to clients the words of its step.
 func during(ctx context.Context, err error, step string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &whittle.Error{Code: whittle.DeadlineExceeded, Message: step + " in time", Err: err}

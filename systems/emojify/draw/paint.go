@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"image"
@@ -67,12 +66,12 @@ func (p *Painter) Paint(ctx context.Context, encoded []byte, faces []image.Recta
 	slices.SortStableFunc(places, func(a, b image.Rectangle) int { return cmp.Compare(b.Dx()*b.Dy(), a.Dx()*a.Dy()) })
 	for _, f := range places {
 		if err := ctx.Err(); err != nil {
-			return nil, gone(err)
+			return nil, picture.Ended(err, "drawing")
 		}
 		cover(canvas, f)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, gone(err)
+		return nil, picture.Ended(err, "drawing")
 	}
 	return encode(canvas, head.Format)
 }
@@ -95,7 +94,7 @@ func place(face image.Rectangle) image.Rectangle {
 	return image.Rectangle{corner, corner.Add(image.Pt(d, d))}
 }
 
-// pick returns a face its emoji.
+// pick gives a face its emoji.
 func pick(face image.Rectangle) emoji {
 	h := fnv.New32a()
 	for _, v := range []int{face.Min.X, face.Min.Y, face.Max.X, face.Max.Y} {
@@ -126,11 +125,4 @@ func encode(m image.Image, f picture.Format) ([]byte, error) {
 		return nil, fmt.Errorf("encode picture: %w", err)
 	}
 	return b.Bytes(), nil
-}
-
-func gone(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return &whittle.Error{Code: whittle.DeadlineExceeded, Message: "drawing took too long", Err: err}
-	}
-	return &whittle.Error{Code: whittle.Canceled, Message: "drawing was cancelled", Err: err}
 }

@@ -2,7 +2,6 @@ package facebox
 
 import (
 	"context"
-	"errors"
 	"image"
 
 	pigo "github.com/esimov/pigo/core"
@@ -25,6 +24,8 @@ const (
 	threshold = 5
 	// maxFaces of one picture; the best ones count.
 	maxFaces = 100
+
+	searching = "the search for faces"
 )
 
 // Face is where a face is.
@@ -69,7 +70,7 @@ func (d *Detector) Detect(ctx context.Context, encoded []byte) ([]Face, error) {
 	var windows []pigo.Detection
 	for side := smallest; side <= min(w, h); side = max(side+2, int(float64(side)*growth)) {
 		if err := ctx.Err(); err != nil {
-			return nil, gone(err)
+			return nil, picture.Ended(err, searching)
 		}
 		windows = append(windows, d.trees.RunCascade(pigo.CascadeParams{
 			MinSize: side, MaxSize: side, ShiftFactor: shift, ScaleFactor: growth, ImageParams: area,
@@ -88,11 +89,4 @@ func (d *Detector) Detect(ctx context.Context, encoded []byte) ([]Face, error) {
 		})
 	}
 	return faces, nil
-}
-
-func gone(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return &whittle.Error{Code: whittle.DeadlineExceeded, Message: "the search for faces took too long", Err: err}
-	}
-	return &whittle.Error{Code: whittle.Canceled, Message: "the search for faces was cancelled", Err: err}
 }

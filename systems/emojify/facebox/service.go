@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"whittle"
 	"whittle/internal/label"
@@ -45,15 +46,9 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Limits = o.Limits.WithDefaults()
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.Waiting <= 0 {
-		o.Waiting = 4 * o.Workers
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = 15 * time.Second
-	}
+	o.Workers = cmp.Or(max(o.Workers, 0), runtime.GOMAXPROCS(0))
+	o.Waiting = cmp.Or(max(o.Waiting, 0), 4*o.Workers)
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 15*time.Second)
 	o.Log = cmp.Or(o.Log, slog.Default())
 	return o
 }
@@ -78,20 +73,18 @@ func New(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	auto := promauto.With(o.Metrics)
 	s := &Service{
 		o: o, detector: d, mux: http.NewServeMux(),
 		inside: make(chan struct{}, o.Workers+o.Waiting), cores: make(chan struct{}, o.Workers),
-		checks: prometheus.NewCounterVec(prometheus.CounterOpts{
+		checks: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "facebox_checks_total", Help: "Checks served, by code.",
 		}, []string{"code"}),
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+		seconds: auto.NewHistogram(prometheus.HistogramOpts{
 			Name: "facebox_search_seconds", Help: "Time to search a picture, without waiting for a core.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14), // 1 ms to 8 s
 		}),
-		faces: prometheus.NewCounter(prometheus.CounterOpts{Name: "facebox_faces_total", Help: "Faces found."}),
-	}
-	if o.Metrics != nil {
-		o.Metrics.MustRegister(s.checks, s.seconds, s.faces)
+		faces: auto.NewCounter(prometheus.CounterOpts{Name: "facebox_faces_total", Help: "Faces found."}),
 	}
 	s.mux.Handle("POST /facebox/check", label.Endpoint("POST /facebox/check", http.HandlerFunc(s.check)))
 	for _, path := range []string{"GET /healthz", "GET /livez", "GET /readyz"} {
@@ -160,7 +153,7 @@ func (s *Service) response(w http.ResponseWriter, r *http.Request) ([]Face, erro
 	case s.cores <- struct{}{}:
 		defer func() { <-s.cores }()
 	case <-ctx.Done():
-		return nil, gone(ctx.Err())
+		return nil, picture.Ended(ctx.Err(), searching)
 	}
 	began := time.Now()
 	defer func() { s.seconds.Observe(time.Since(began).Seconds()) }()

@@ -3,6 +3,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -50,9 +51,7 @@ type Fetcher struct {
 // New makes a fetcher.
 func New(o Options) *Fetcher {
 	o.Limits = o.Limits.WithDefaults()
-	if o.Timeout <= 0 {
-		o.Timeout = 10 * time.Second
-	}
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 10*time.Second)
 	f := &Fetcher{o: o}
 	dialer := &net.Dialer{Timeout: connectWithin, Resolver: o.resolver, ControlContext: f.control}
 	f.client = &http.Client{

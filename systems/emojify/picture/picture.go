@@ -5,6 +5,9 @@ package picture
 
 import (
 	"bytes"
+	"cmp"
+	"context"
+	"errors"
 	"image"
 	"image/color"
 	"image/gif"
@@ -31,12 +34,8 @@ const maxSide = 1 << 16
 
 // WithDefaults returns l with its zeros filled in.
 func (l Limits) WithDefaults() Limits {
-	if l.Bytes <= 0 {
-		l.Bytes = 10 << 20
-	}
-	if l.Pixels <= 0 {
-		l.Pixels = 16 << 20
-	}
+	l.Bytes = cmp.Or(max(l.Bytes, 0), 10<<20)
+	l.Pixels = cmp.Or(max(l.Pixels, 0), 16<<20)
 	return l
 }
 
@@ -153,4 +152,13 @@ func reading[T any](f func(io.Reader) (T, error)) func([]byte) (T, error) {
 
 func damaged(f Format, err error) error {
 	return &whittle.Error{Code: whittle.Invalid, Message: "the picture is damaged: it begins as a " + string(f) + " and does not go on as one", Err: err}
+}
+
+// Ended is the error of work on a picture that its context's end, err, cut short, in
+// words for a client.
+func Ended(err error, what string) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &whittle.Error{Code: whittle.DeadlineExceeded, Message: what + " took too long", Err: err}
+	}
+	return &whittle.Error{Code: whittle.Canceled, Message: what + " was cancelled", Err: err}
 }

@@ -35,7 +35,7 @@ func program() server.Program {
 	}
 }
 
-// start returns the workers the cores, and the network one thread more: with
+// start gives the workers the cores, and the network one thread more: with
 // every thread drawing, a small request would wait for the scheduler's 10 ms
 // look at the network.
 func start(o sum.Options, r prometheus.Registerer) (server.Counter, func(), error) {
