@@ -254,6 +254,7 @@ func ReadV8Heap(b []byte, kind Kind, began time.Time) (*Profile, error) {
 	p := newNodeProfile(kind, began)
 	functions := p.interner()
 	var stack []Frame // root first
+	frames := 0
 	var walk func(n *heapNode) error
 	walk = func(n *heapNode) error {
 		if n.CallFrame.FunctionName != "(root)" {
@@ -267,6 +268,9 @@ func ReadV8Heap(b []byte, kind Kind, began time.Time) (*Profile, error) {
 			s := Sample{Value: n.SelfSize, At: -1, Stack: make([]Frame, 0, min(len(stack), maxDepth))}
 			for i := len(stack) - 1; i >= 0 && len(s.Stack) < maxDepth; i-- {
 				s.Stack = append(s.Stack, stack[i])
+			}
+			if frames += len(s.Stack); frames > maxFrames {
+				return whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d frames", maxFrames)
 			}
 			p.Samples = append(p.Samples, s)
 		}
