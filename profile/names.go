@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,7 +45,20 @@ func matchEndpoint(endpoint, name string) (named int, ok bool) {
 	if len(at) > 1 {
 		at = strings.TrimSuffix(at, "/")
 	}
-	return matchOptional(path, strings.Split(at, "/"), maxOptional)
+	return matchOptional(groupOptional(path), strings.Split(at, "/"), maxOptional)
+}
+
+// groupOptional puts each part that may be left out into braces with its slash, as Express 5
+// does: "/search/:kind?" of Express 4 and Fastify, and hapi's "/search/{kind?}".
+func groupOptional(path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts[1:] {
+		parts[i+1] = "/" + part
+		if isOpen(part) && strings.HasSuffix(strings.TrimSuffix(part, "}"), "?") {
+			parts[i+1] = "{/" + part + "}"
+		}
+	}
+	return strings.Join(parts, "")
 }
 
 // maxOptional bounds the groups of a path that may be left out.
@@ -54,7 +68,7 @@ const maxOptional = 6
 // each group of it that may be left out, as Express 5 writes them: "/search{/:kind}".
 func matchOptional(path string, parts []string, groups int) (named int, ok bool) {
 	if before, inner, after, found := cutGroup(path); found && groups > 0 {
-		without, some := matchOptional(before+after, parts, groups-1)
+		without, some := matchOptional(cmp.Or(before+after, "/"), parts, groups-1)
 		if named, ok = matchOptional(before+inner+after, parts, groups-1); ok {
 			return named, true
 		}
@@ -94,11 +108,8 @@ func matchPath(open, parts []string) (named int, ok bool) {
 	for i, o := range open {
 		switch {
 		case takesRest(o):
-			return named, i < len(parts) || isOptional(o)
+			return named, i < len(parts) || strings.HasPrefix(o, "{*")
 		case i >= len(parts):
-			if isOptional(o) && i == len(open)-1 {
-				return named, true
-			}
 			return 0, false
 		case o == parts[i]:
 			named++
@@ -150,10 +161,6 @@ func isProcedure(path string) bool {
 // "{id}", "{id?}", "{id:[0-9]+}", "<id>".
 func isOpen(part string) bool {
 	return len(part) > 1 && part[0] == ':' || len(part) > 2 && (part[0] == '{' && part[len(part)-1] == '}' || part[0] == '<' && part[len(part)-1] == '>')
-}
-
-func isOptional(part string) bool {
-	return isOpen(part) && strings.HasSuffix(strings.TrimSuffix(part, "}"), "?") || strings.HasPrefix(part, "{*")
 }
 
 // takesRest knows a part that stands for all that follows: "*", "*path", "{*path}",
