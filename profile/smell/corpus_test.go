@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	rpprof "runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/bench/cputime"
 	"whittle/internal/needs"
 	"whittle/profile"
 	"whittle/profile/collect"
@@ -57,6 +59,7 @@ func serveService(name string) error {
 	runtime.SetMutexProfileFraction(5)
 	mux := http.NewServeMux()
 	mux.Handle("/debug/", http.DefaultServeMux)
+	mux.HandleFunc("/cpu", profileCPU)
 	mux.Handle("/", start())
 	fmt.Println(l.Addr())
 	go func() {
@@ -65,6 +68,28 @@ func serveService(name string) error {
 	}()
 	http.Serve(l, mux)
 	return nil
+}
+
+// profileCPU gives a profile of so much of the service's own CPU time as "ms" says, however
+// long a busy machine takes for it, twenty seconds at most.
+func profileCPU(w http.ResponseWriter, r *http.Request) {
+	ms, err := strconv.Atoi(r.FormValue("ms"))
+	if err == nil {
+		err = rpprof.StartCPUProfile(w)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer rpprof.StopCPUProfile()
+	before, _ := cputime.Of(os.Getpid())
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); <-look.C {
+		if now, err := cputime.Of(os.Getpid()); err != nil || now-before >= time.Duration(ms)*time.Millisecond {
+			return
+		}
+	}
 }
 
 // process starts a service, reads its address from its first line, and ends it
@@ -173,15 +198,28 @@ func goProfilesOf(t *testing.T, base string, seconds int) []*profile.Profile {
 	return []*profile.Profile{cpu, allocations, mutex}
 }
 
-func nodeProfiles(t *testing.T, base string) []*profile.Profile {
+// nodeProfiles takes what whittle profile takes of a Node service, in a second of its CPU time.
+func nodeProfiles(t *testing.T, base string) []*profile.Profile { return nodeProfilesOf(t, base, 1000) }
+
+func nodeProfilesOf(t *testing.T, base string, ms int) []*profile.Profile {
 	t.Helper()
-	p := read(t, base+"/profile", profile.CPU)
+	p := read(t, fmt.Sprintf("%s/profile?ms=%d", base, ms), profile.CPU)
 	collect.ReadSources(p)
 	return []*profile.Profile{p}
 }
 
-// within is in how many profiles of a second a fault may stay unnamed: half a minute,
-// however long a machine that is busy takes for it.
+// faultMS is how much of a faulty service's CPU time is profiled at once: the fault is most
+// of it, and a profile that is too short to name it is followed by another.
+const faultMS = 300
+
+// goCPU takes the CPU's profile alone, by which most faults are named.
+func goCPU(t *testing.T, base string) []*profile.Profile {
+	t.Helper()
+	return []*profile.Profile{read(t, fmt.Sprintf("%s/cpu?ms=%d", base, faultMS), profile.CPU)}
+}
+
+// within is in how many profiles a fault may stay unnamed, and a clean service have too few
+// samples to be judged.
 const within = 30
 
 // named profiles until the fault is named at the marked line of its file.
@@ -279,9 +317,12 @@ func TestFaultsOfGoAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, _, _ := strings.Cut(name, "_")
-			takes := goProfiles
-			if name == "gc-pressure" {
+			takes := goCPU
+			switch want {
+			case "gc-pressure": // whose line the allocations name
 				takes = goProfilesLong
+			case "lock-contention":
+				takes = goProfiles
 			}
 			named(t, goService(t, name), want, "faults_test.go", takes)
 		})
@@ -326,7 +367,12 @@ func TestFaultsOfNodeAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, _, _ := strings.Cut(name, "_")
-			named(t, nodeService(t, file), want, file, nodeProfiles)
+			named(t, nodeService(t, file), want, file, func(t *testing.T, base string) []*profile.Profile {
+				if want == "event-loop-blocked" || want == "gc-pressure" { // which are a matter of how much
+					return nodeProfiles(t, base)
+				}
+				return nodeProfilesOf(t, base, faultMS)
+			})
 		})
 	}
 }
