@@ -133,8 +133,17 @@
       if (!Array.isArray(all) || !all.length || !all.every(r => is(r) && typeof data(r, 'handler') === 'function' && 'store' in r)) return false;
       const bases = new Set(all.map(r => r.path));
       if (bases.size <= 2 && [...bases].every(p => /^\/\*?$/.test(p)) && all.length > 10) return false; // of what is not found
-      const gets = new Set(all.filter(r => r.method === 'GET').map(r => r.path));
-      for (const r of all) if (r.method !== 'HEAD' || !gets.has(r.path)) add([r.method], prefix, r.path, [data(r.store, 'handler') ?? r.handler]);
+      const rows = new Map(all.map(r => [r.method + ' ' + r.path, r]));
+      const without = r => { // "/search/:kind?" is here as "/search/:kind" and as "/search", of one store
+        const short = /^(.*)\/:[^/]+$/.exec(r.path)?.[1];
+        const other = short !== undefined && is(r.store) ? rows.get(r.method + ' ' + (short || '/')) : undefined;
+        return other?.store === r.store ? other : undefined;
+      };
+      const shorter = new Set(all.map(without));
+      for (const r of all) {
+        if (shorter.has(r) || r.method === 'HEAD' && rows.has('GET ' + r.path)) continue;
+        add([r.method], prefix, without(r) ? r.path + '?' : r.path, [data(r.store, 'handler') ?? r.handler]);
+      }
       return true;
     },
     function hono(x, prefix) {

@@ -1,7 +1,7 @@
 // Servers whose tables of routes have the shapes of frameworks', so that no package is
 // needed: one that only the heap knows, as hapi's, and one whose layers say what of a
 // path they matched, as those of Express since 5.3; and polka's, h3's, Elysia's,
-// moleculer-web's, and AdonisJS's, which is private.
+// moleculer-web's, Fastify's, and AdonisJS's, which is private.
 'use strict';
 const http = require('node:http');
 const { Core } = require('./core.js');
@@ -39,11 +39,13 @@ const small = polka({ GET: { '/ping': [(req, res) => done(req, res)] } }, { '/sh
 const h3 = { '~routes': [{ method: 'POST', route: '/api/:picture', handler: () => 'x' }, { method: '', route: '/any', handler: () => 'x' }] };
 const broker = { aliases: [{ method: 'PUT', fullPath: '/acts/:act', re: /^\/acts\/([^/]+)$/ }, { method: '*', fullPath: '/acts', re: /^\/acts$/ }] };
 const history = [{ method: 'GET', path: '/cats/:cat', handler: () => 'x', compile() {} }, { method: 'ALL', path: '/cats', handler: 'x', compile() {} }];
+const kinds = { handler: (req, res) => done(req, res) }, found = { handler: (req, res) => done(req, res) }, bare = { handler: (req, res) => done(req, res) }; // find-my-way's
+const fastify = { routes: [['/kinds/:kind', kinds], ['/kinds', kinds], ['/found/:id', found], ['/found', bare]].flatMap(([path, store]) => ['GET', 'HEAD'].map(method => ({ method, path, opts: {}, handler: done, store }))) };
 class Store { tree = { tokens: [], domains: { root: { GET: { tokens: [], routeKeys: {}, routes: { '/dogs/:dog': { handler: () => 'x' }, dogs: { handler: { handle() {} } } } } } } }; }
 class Router { #store = new Store(); get store() { return this.#store; } }
 class Server { #router = new Router(); handle(req, res) { done(req, res, this.#router); } }
 const adonis = new Server();
-const listeners = [(req, res) => app(req, res), small.handler, (req, res) => done(req, res, h3), (req, res) => done(req, res, broker), (req, res) => done(req, res, history), adonis.handle.bind(adonis)];
+const listeners = [(req, res) => app(req, res), small.handler, (req, res) => done(req, res, h3), (req, res) => done(req, res, broker), (req, res) => done(req, res, history), (req, res) => done(req, res, fastify), adonis.handle.bind(adonis)];
 const ports = [];
 for (const server of [listener, ...listeners.map(f => http.createServer(f))]) {
   server.listen(0, '127.0.0.1', () => {
