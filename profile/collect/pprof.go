@@ -14,6 +14,7 @@ import (
 
 	"whittle"
 	"whittle/profile"
+	"whittle/profile/foreign"
 )
 
 // maxProfile bounds what a target may send: gzipped, of one profile.
@@ -25,7 +26,7 @@ var pprofPages = map[profile.Kind]string{
 	profile.Mutex: "mutex", profile.Block: "block", profile.Goroutines: "goroutine",
 }
 
-// pprofSource is a Go service with net/http/pprof.
+// pprofSource is a Go service with net/http/pprof, or what has the same pages.
 type pprofSource struct {
 	base string // up to and with /debug/pprof
 	name string
@@ -84,6 +85,7 @@ func (s *pprofSource) Take(ctx context.Context, kind profile.Kind, d time.Durati
 	if err != nil {
 		return nil, err
 	}
+	foreign.Attribute(p)
 	p.Began = began
 	if p.Duration == 0 {
 		p.Duration = time.Duration(seconds) * time.Second

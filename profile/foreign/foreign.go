@@ -61,7 +61,7 @@ func Read(b []byte, kind profile.Kind) (*profile.Profile, error) {
 	case !isText(text):
 		p, err := hinted(profile.Read(b, kind))
 		if err == nil {
-			ofOthers(p)
+			Attribute(p)
 		}
 		return p, err
 	case isPerf(text):
@@ -70,9 +70,10 @@ func Read(b []byte, kind profile.Kind) (*profile.Profile, error) {
 	return readCollapsed(text)
 }
 
-// ofOthers says whose the functions of a pprof file are that no Go program wrote: none of
-// its files is Go's. Rust, C++ and Ruby are native code here, and so is what has no file.
-func ofOthers(p *profile.Profile) {
+// Attribute says whose the functions of a pprof profile are that no Go program wrote: none
+// of its files is Go's. Rust, C++ and Ruby are native code here, and so is what has no file.
+// It leaves a Go program's profile as it is.
+func Attribute(p *profile.Profile) {
 	files := false
 	for i := range p.Functions {
 		if strings.HasSuffix(p.Functions[i].File, ".go") {
@@ -92,6 +93,9 @@ func ofOthers(p *profile.Profile) {
 		f.Owner, f.Category = of.Owner, of.Category
 	}
 	p.Runtime = runtimeAmong(p.Functions)
+	if p.Runtime == profile.Native {
+		byModule(p.Functions)
+	}
 }
 
 // hinted says what is read, where what was wrong has no hint of its own.
@@ -166,6 +170,9 @@ func (b *builder) done(of string) (*profile.Profile, error) {
 			WithHint("the tool saw nothing: put load on the process, or profile longer")
 	}
 	b.p.Runtime = runtimeAmong(b.p.Functions)
+	if b.p.Runtime == profile.Native {
+		byModule(b.p.Functions)
+	}
 	if b.p.Duration <= 0 && b.p.Kind == profile.CPU {
 		b.p.Duration, b.p.Estimated = time.Duration(b.total), true
 	}

@@ -214,6 +214,8 @@ const elsewhere = "libuv's pool does the asynchronous forms of crypto, zlib, dns
 // toKnow says how a service's endpoints come to be known.
 func toKnow(p *profile.Profile) string {
 	switch {
+	case p.Runtime != profile.Go && p.Runtime != profile.Node:
+		return "endpoints are seen of Go and of Node alone: whittle profile names the lines that ask for the CPU; load one endpoint after the other and compare the CPU time of the process"
 	case slices.ContainsFunc(p.Functions, func(f profile.Function) bool { return strings.HasPrefix(f.File, profile.DenoScheme) }):
 		return "of Deno the requests of node:http are seen, and of what is built on it; those of Deno.serve are not: whittle profile names the lines that ask for the CPU"
 	case p.Runtime == profile.Go:

@@ -1,0 +1,42 @@
+package collect
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	pprof "github.com/google/pprof/profile"
+
+	"whittle/profile"
+)
+
+// pprof's pages may be another runtime's, as of Rust's pprof-rs: their functions are
+// whose they are in a file of the same, and not held to Go's names.
+func TestPprofOfAnotherRuntime(t *testing.T) {
+	own := &pprof.Function{ID: 1, Name: "shop::price", Filename: "/srv/shop/src/main.rs"}
+	library := &pprof.Function{ID: 2, Name: "<hyper::Conn as core::future::Future>::poll", Filename: "/root/.cargo/registry/src/hyper-1/src/conn.rs"}
+	p := &pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}, Function: []*pprof.Function{own, library},
+		Location: []*pprof.Location{{ID: 1, Line: []pprof.Line{{Function: own, Line: 7}}}, {ID: 2, Line: []pprof.Line{{Function: library}}}}, DurationNanos: 1e9,
+	}
+	p.Sample = []*pprof.Sample{{Location: p.Location, Value: []int64{100, 1e9}}}
+	var raw bytes.Buffer
+	if err := p.Write(&raw); err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/cmdline", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "/usr/bin/shop") })
+	mux.HandleFunc("/debug/pprof/profile", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(raw.Bytes()) })
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	defer client.CloseIdleConnections()
+	taken := take(t, s.URL, profile.CPU)
+	if taken.Runtime != profile.Native {
+		t.Errorf("it is %s", taken.Runtime)
+	}
+	if a, b := taken.Functions[0], taken.Functions[1]; a.Owner != profile.Own || b.Owner != profile.Library {
+		t.Errorf("%s is owner %d, %s owner %d", a.Name, a.Owner, b.Name, b.Owner)
+	}
+}
