@@ -87,7 +87,7 @@ func (p *Profile) Blocked() []Blocking {
 		}
 		seen++
 		spent += min(time.Duration(s.Value), most)
-		if own := p.nearestOwn(s); own >= 0 && root >= 0 {
+		if own := p.NearestOwn(s); own >= 0 && root >= 0 {
 			inside[[2]int32{root, s.Stack[own].Function}] += s.Value
 		}
 	}

@@ -29,7 +29,7 @@ func (p *Profile) Sites(n int) []Site {
 	sums, called := map[key]int64{}, map[key]map[int32]int64{}
 	samples := map[key]int64{}
 	for i := range p.Samples {
-		depth := p.nearestOwn(&p.Samples[i])
+		depth := p.NearestOwn(&p.Samples[i])
 		if depth < 0 || p.Samples[i].IsWaiting(p) {
 			continue
 		}
@@ -57,7 +57,7 @@ func (p *Profile) Sites(n int) []Site {
 	for i := range out {
 		k := key{out[i].Function, out[i].Line}
 		out[i].Chain = p.dearestChain(bySite[k])
-		out[i].Callee = heaviest(called[k])
+		out[i].Callee = Heaviest(called[k])
 		if out[i].Callee >= 0 {
 			out[i].CalleeValue = called[k][out[i].Callee]
 		}
@@ -65,9 +65,9 @@ func (p *Profile) Sites(n int) []Site {
 	return out
 }
 
-// nearestOwn gives the depth of the own function nearest to the leaf, -1 where
+// NearestOwn gives the depth of the own function nearest to the leaf, -1 where
 // there is none.
-func (p *Profile) nearestOwn(s *Sample) int {
+func (p *Profile) NearestOwn(s *Sample) int {
 	return slices.IndexFunc(s.Stack, func(f Frame) bool { return p.Functions[f.Function].Owner == Own })
 }
 
@@ -102,7 +102,7 @@ func (p *Profile) dearestChain(samples []int) []Frame {
 		if len(sums) == 0 {
 			break
 		}
-		next := heaviest(sums)
+		next := Heaviest(sums)
 		if ends > sums[next] {
 			break
 		}
@@ -115,7 +115,7 @@ func (p *Profile) dearestChain(samples []int) []Frame {
 			}
 		}
 		left = kept
-		chain = append(chain, Frame{Function: next, Line: heaviest(lines)})
+		chain = append(chain, Frame{Function: next, Line: Heaviest(lines)})
 	}
 	return chain
 }

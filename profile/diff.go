@@ -113,7 +113,7 @@ type rowKey struct {
 }
 
 func keyOf(c Change) rowKey {
-	if goPackage(c.Name) != "" {
+	if PackageOf(c.Name) != "" {
 		return rowKey{name: c.Name}
 	}
 	return rowKey{c.Name, c.File, c.Line}

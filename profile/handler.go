@@ -176,7 +176,7 @@ func (p *Profile) LabelHandlers(route func(*Function) string, procedure func(str
 		if next := p.ownBelow(&p.Samples[i], handlers[i].Depth); next >= 0 {
 			add(calls, at, p.Samples[i].Stack[next].Function)
 		}
-		add(names, shortName(p.Functions[at].Name), p.Functions[at].Name)
+		add(names, ShortName(p.Functions[at].Name), p.Functions[at].Name)
 	}
 	for i := range p.Samples {
 		s, h := &p.Samples[i], handlers[i]
@@ -195,9 +195,7 @@ func (p *Profile) LabelHandlers(route func(*Function) string, procedure func(str
 		switch {
 		case routes[at] != "" && (!middleware[at] || !f.named(routes[at])):
 			s.Endpoint = routes[at]
-		case middleware[at]: // which may call the next function directly
-			s.Endpoint = p.routedBelow(s, h.Depth, routes)
-		case !h.Routed:
+		case middleware[at] || !h.Routed: // a middleware may call the next function directly
 			s.Endpoint = p.routedBelow(s, h.Depth, routes)
 		case !f.IsWrapper():
 			s.Endpoint = nameOf(f, names)
@@ -206,7 +204,7 @@ func (p *Profile) LabelHandlers(route func(*Function) string, procedure func(str
 		case len(calls[at]) < 2 && !anyRouted(calls[at], routes):
 			s.Endpoint = nameOf(f, names)
 			for callee := range calls[at] {
-				s.Endpoint += leadsTo + shortName(p.Functions[callee].Name)
+				s.Endpoint += leadsTo + ShortName(p.Functions[callee].Name)
 			}
 		}
 	}
@@ -217,7 +215,7 @@ func (p *Profile) LabelHandlers(route func(*Function) string, procedure func(str
 const leadsTo = " → "
 
 // HandlerName is a Go function's name as an endpoint, where its route cannot be said.
-func (f *Function) HandlerName() string { return shortName(f.Name) }
+func (f *Function) HandlerName() string { return ShortName(f.Name) }
 
 // named reports whether an endpoint is the function's name, and no route.
 func (f *Function) named(endpoint string) bool {
@@ -247,7 +245,7 @@ func (p *Profile) routesBy(route func(*Function) string) []string {
 // nameOf is a handler's name as an endpoint: without its package's path, unless
 // another handler has the same.
 func nameOf(f *Function, names map[string]map[string]bool) string {
-	if name := shortName(f.Name); len(names[name]) == 1 {
+	if name := ShortName(f.Name); len(names[name]) == 1 {
 		return name
 	}
 	return f.Name
@@ -287,14 +285,4 @@ func add[K, V comparable](sets map[K]map[V]bool, k K, v V) {
 		sets[k] = map[V]bool{}
 	}
 	sets[k][v] = true
-}
-
-// shortName drops the path of a Go function's package and its type arguments.
-func shortName(name string) string {
-	if open := strings.IndexByte(name, '['); open >= 0 {
-		if end := strings.LastIndexByte(name, ']'); end > open {
-			name = name[:open] + name[end+1:]
-		}
-	}
-	return name[strings.LastIndexByte(name, '/')+1:]
 }

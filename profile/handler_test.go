@@ -34,7 +34,7 @@ func goStacks(stacks ...[]string) *Profile {
 				if strings.Contains(name, "HandlerServer.func") || strings.Contains(name, "local_request_") {
 					file = "x.pb.gw.go"
 				}
-				p.Functions = append(p.Functions, Function{Name: name, File: file, Owner: goOwner(goPackage(name), file)})
+				p.Functions = append(p.Functions, Function{Name: name, File: file, Owner: goOwner(PackageOf(name), file)})
 			}
 			stack = append(stack, Frame{Function: i})
 		}

@@ -41,7 +41,7 @@ func (p *Profile) Hot(by func(Cost) int64) []Cost {
 		if c.Total == 0 || p.Functions[i].Category == Idle {
 			continue
 		}
-		c.Function, c.HotLine = int32(i), heaviest(lines[i])
+		c.Function, c.HotLine = int32(i), Heaviest(lines[i])
 		out = append(out, c)
 	}
 	slices.SortStableFunc(out, func(a, b Cost) int {
@@ -56,8 +56,8 @@ func BySelf(c Cost) int64 { return c.Self }
 // ByTotal orders by what was spent in a function and below it.
 func ByTotal(c Cost) int64 { return c.Total }
 
-// heaviest gives the key of the largest value; the smallest such key.
-func heaviest[K cmp.Ordered](sums map[K]int64) K {
+// Heaviest gives the key of the largest value, of several the smallest, of none its zero.
+func Heaviest[K cmp.Ordered](sums map[K]int64) K {
 	var best K
 	first := true
 	for k, v := range sums {

@@ -20,12 +20,9 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// PackageOf gives the import path of the package of a Go function's name.
-func PackageOf(name string) string { return goPackage(name) }
-
-// goPackage gives the import path of the package of a function's name:
+// PackageOf gives the import path of the package of a Go function's name:
 // "net/http" of "net/http.(*conn).serve".
-func goPackage(name string) string {
+func PackageOf(name string) string {
 	if i := strings.IndexByte(name, '['); i >= 0 { // type arguments have paths of their own
 		name = name[:i]
 	}
@@ -35,6 +32,26 @@ func goPackage(name string) string {
 		return ""
 	}
 	return name[:slash+dot]
+}
+
+// WithoutTypes drops the type arguments of a Go function's name: "main.(*Cache).Get" of
+// "main.(*Cache[...]).Get".
+func WithoutTypes(name string) string {
+	before, rest, open := strings.Cut(name, "[")
+	end := strings.LastIndexByte(rest, ']')
+	if !open || end < 0 {
+		return name
+	}
+	return before + rest[end+1:]
+}
+
+// ShortName drops the path of a Go function's package, and its type arguments. Names of
+// other runtimes that have a space in them, such as a regular expression's, stay.
+func ShortName(name string) string {
+	if short := WithoutTypes(name); !strings.Contains(short, " ") {
+		return short[strings.LastIndexByte(short, '/')+1:]
+	}
+	return name
 }
 
 // goOwner finds whose a Go function is by its package and its file. A build
@@ -108,16 +125,10 @@ func ShortFile(path string) string {
 			path = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "?")
 		}
 	}
-	for _, mark := range []string{"/pkg/mod/", "/node_modules/"} {
-		if i := strings.LastIndex(path, mark); i >= 0 {
-			if mark == "/node_modules/" {
-				return path[i+1:]
-			}
-			return path[i+len(mark):]
+	for _, root := range []struct{ folder, kept string }{{"/pkg/mod/", ""}, {"/", "node_modules/"}, {"/go/src/", ""}} {
+		if i := strings.LastIndex(path, root.folder+root.kept); i >= 0 {
+			return path[i+len(root.folder):]
 		}
-	}
-	if i := strings.LastIndex(path, "/go/src/"); i >= 0 {
-		return path[i+len("/go/src/"):]
 	}
 	return path
 }

@@ -127,7 +127,7 @@ func fromPprof(in *profile.Profile, kind Kind, value, objects int) (*Profile, er
 		Functions: make([]Function, 0, len(in.Function)), Samples: make([]Sample, 0, len(in.Sample)),
 	}
 	if len(in.Mapping) > 0 {
-		p.Service = baseName(in.Mapping[0].File)
+		p.Service = in.Mapping[0].File[strings.LastIndexByte(in.Mapping[0].File, '/')+1:]
 	}
 	index := make(map[*profile.Function]int32, len(in.Function))
 	intern := func(f *profile.Function) int32 {
@@ -137,7 +137,7 @@ func fromPprof(in *profile.Profile, kind Kind, value, objects int) (*Profile, er
 			index[f] = i
 			p.Functions = append(p.Functions, Function{
 				Name: f.Name, File: ShortFile(f.Filename), Line: int(f.StartLine),
-				Owner: goOwner(goPackage(f.Name), f.Filename), Category: goCategory(f.Name),
+				Owner: goOwner(PackageOf(f.Name), f.Filename), Category: goCategory(f.Name),
 			})
 		}
 		return i
@@ -175,13 +175,4 @@ func fromPprof(in *profile.Profile, kind Kind, value, objects int) (*Profile, er
 		p.Samples = append(p.Samples, out)
 	}
 	return p, nil
-}
-
-func baseName(path string) string {
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i] == '/' {
-			return path[i+1:]
-		}
-	}
-	return path
 }

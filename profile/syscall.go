@@ -67,7 +67,7 @@ func (p *Profile) systemCall(s *Sample) (SystemCall, bool) {
 	through := c.Category == Syscall && name != "epoll_wait" // a descriptor
 	for _, frame := range s.Stack[at:] {
 		f := &p.Functions[frame.Function]
-		pkg := goPackage(f.Name)
+		pkg := PackageOf(f.Name)
 		if p.Runtime == Node {
 			pkg = nodePackage(f.File)
 		}
@@ -116,7 +116,7 @@ func callOf(f *Function, rt Runtime) string {
 		}
 		return f.Name
 	}
-	pkg := goPackage(f.Name)
+	pkg := PackageOf(f.Name)
 	call := strings.TrimPrefix(f.Name[len(pkg):], ".")
 	switch {
 	case gates[f.Name] || strings.ContainsAny(call, ".("): // a method, a closure

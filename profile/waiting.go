@@ -98,7 +98,7 @@ func (p *Profile) mayWait(s *Sample) bool {
 		return false
 	}
 	category := p.CategoryOf(s)
-	return category != Idle && category != Collecting && p.nearestOwn(s) >= 0
+	return category != Idle && category != Collecting && p.NearestOwn(s) >= 0
 }
 
 // Waits gives what MarkWaiting marked as a profile of its own: of the event loop's time,

@@ -106,7 +106,8 @@ func join(before, after string) string {
 // of is the route that a function serves: where they are a few, all of them, and its name
 // where one cannot be said.
 func (r *Routes) of(f *profile.Function) string {
-	name, at := plain(f.Name), f.File+":"+strconv.Itoa(f.Line)
+	name := profile.WithoutTypes(strings.TrimSuffix(f.Name, "-fm")) // which the compiler appends to a method's value
+	at := f.File + ":" + strconv.Itoa(f.Line)
 	if r.unsaid[name] || r.unsaid[at] {
 		return f.HandlerName()
 	}
@@ -118,18 +119,6 @@ func (r *Routes) of(f *profile.Function) string {
 		return ""
 	}
 	return strings.Join(slices.Sorted(maps.Keys(all)), profile.OneOf)
-}
-
-// plain is a function's name without type arguments and what the compiler appends to
-// a method's value.
-func plain(name string) string {
-	name = strings.TrimSuffix(name, "-fm")
-	if open := strings.IndexByte(name, '['); open >= 0 {
-		if end := strings.LastIndexByte(name, ']'); end > open {
-			name = name[:open] + name[end+1:]
-		}
-	}
-	return name
 }
 
 // procedure is an RPC's full name, of its name without package.

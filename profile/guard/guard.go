@@ -128,7 +128,7 @@ func Take(n int, take func(done int) (Run, error)) (runs []Run, err error) {
 	return runs, nil
 }
 
-// short drops the path of a Go function's package.
+// short drops the path of a Go function's package. Type arguments stay: baselines have them.
 func short(name string) string {
 	if strings.Contains(name, " ") {
 		return name

@@ -145,7 +145,7 @@ func (c *Comparison) tables() []chart.Table {
 			}
 			name := x.Name
 			if x.Where != "" {
-				name = short(name)
+				name = profile.ShortName(name)
 			}
 			if name == "" {
 				name = unknown

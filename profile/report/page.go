@@ -6,6 +6,7 @@ import (
 
 	"whittle/internal/chart"
 	"whittle/internal/units"
+	"whittle/profile"
 	"whittle/profile/flame"
 )
 
@@ -40,7 +41,7 @@ func (r *Report) tables() []chart.Table {
 	add("What each endpoint costs", []string{"endpoint", "CPU", "samples", "per request", "requests"}, rows)
 	rows = nil
 	for _, s := range r.Sites {
-		rows = append(rows, []string{s.Where(), units.Percent(s.Share), fmt.Sprint(s.Samples), cost(s.CPUPerRequest), short(s.Function)})
+		rows = append(rows, []string{s.Where(), units.Percent(s.Share), fmt.Sprint(s.Samples), cost(s.CPUPerRequest), profile.ShortName(s.Function)})
 	}
 	add("Lines of your own code, with all that they asked of libraries and runtime", []string{"line", "CPU", "samples", "per request", "in"}, rows)
 	rows = nil
@@ -54,7 +55,7 @@ func (r *Report) tables() []chart.Table {
 			if f.Own {
 				own = "*"
 			}
-			rows = append(rows, []string{short(f.Function), units.Percent(f.Self), units.Percent(f.Total), cost(f.SelfPerRequest), own, f.Where()})
+			rows = append(rows, []string{profile.ShortName(f.Function), units.Percent(f.Self), units.Percent(f.Total), cost(f.SelfPerRequest), own, f.Where()})
 		}
 		return rows
 	}
@@ -69,7 +70,7 @@ func (r *Report) tables() []chart.Table {
 	for _, o := range r.Others {
 		rows = nil
 		for _, s := range o.Sites {
-			rows = append(rows, []string{s.Where(), units.Percent(s.Share), short(s.Function)})
+			rows = append(rows, []string{s.Where(), units.Percent(s.Share), profile.ShortName(s.Function)})
 		}
 		add(fmt.Sprintf("%s: %s", o.Kind, o.amount()), []string{"line", "share", "in"}, rows)
 		add("Functions, by themselves", head, list(o.Self))

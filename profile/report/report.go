@@ -279,7 +279,7 @@ func systemCalls(p *profile.Profile, requests int64) (out []SystemCall) {
 		}
 		if c.By >= 0 {
 			f := frame(p, profile.Frame{Function: c.By, Line: c.Line})
-			call.By = short(f.Function) + ", " + f.Where()
+			call.By = profile.ShortName(f.Function) + ", " + f.Where()
 		}
 		out = append(out, call)
 	}

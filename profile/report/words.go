@@ -27,14 +27,14 @@ func (r *Report) Sentence() string {
 	var s string
 	switch {
 	case r.Samples < enoughForALine:
-		return fmt.Sprintf("%s did so little that the profile has only %s: too few to name a line. %d of them at %s, in %s.", r.name(), units.Counted(r.Samples, "sample"), top.Samples, top.Where(), short(top.Function))
+		return fmt.Sprintf("%s did so little that the profile has only %s: too few to name a line. %d of them at %s, in %s.", r.name(), units.Counted(r.Samples, "sample"), top.Samples, top.Where(), profile.ShortName(top.Function))
 	case top.FunctionOnly:
-		s = fmt.Sprintf("%s of the CPU of %s is asked for in one function: %s (%s)", units.Percent(top.Share), r.name(), short(top.Function), top.Where())
+		s = fmt.Sprintf("%s of the CPU of %s is asked for in one function: %s (%s)", units.Percent(top.Share), r.name(), profile.ShortName(top.Function), top.Where())
 	default:
-		s = fmt.Sprintf("%s of the CPU of %s is asked for by one line: %s, in %s", units.Percent(top.Share), r.name(), top.Where(), short(top.Function))
+		s = fmt.Sprintf("%s of the CPU of %s is asked for by one line: %s, in %s", units.Percent(top.Share), r.name(), top.Where(), profile.ShortName(top.Function))
 	}
 	if top.Callee != "" {
-		s += fmt.Sprintf(", %s by what it calls, %s", units.Percent(top.CalleeShare), short(top.Callee))
+		s += fmt.Sprintf(", %s by what it calls, %s", units.Percent(top.CalleeShare), profile.ShortName(top.Callee))
 	}
 	s += "."
 	for _, e := range r.Endpoints {
@@ -182,7 +182,7 @@ func writeFrames(w io.Writer, frames []Frame) {
 		if f.Own {
 			mark = "*"
 		}
-		fmt.Fprintf(w, "  %s %s  %s\n", mark, short(f.Function), f.Where())
+		fmt.Fprintf(w, "  %s %s  %s\n", mark, profile.ShortName(f.Function), f.Where())
 	}
 }
 
@@ -208,18 +208,6 @@ func milliseconds(ms float64) string {
 	return units.Figure(ms*1000) + " µs"
 }
 
-// short drops the path of a Go function's package, and its type arguments. What
-// has a space in it is no Go function's name.
-func short(name string) string {
-	if strings.Contains(name, " ") {
-		return name
-	}
-	if i := strings.IndexByte(name, '['); i > 0 {
-		name = name[:i]
-	}
-	return name[strings.LastIndexByte(name, '/')+1:]
-}
-
 // sentence is the message of a report that has no profile of the CPU.
 func (o *Other) sentence(service string) string {
 	if o.PerSecond == 0 {
@@ -230,9 +218,9 @@ func (o *Other) sentence(service string) string {
 		return s + " None of it is of code of its own."
 	}
 	top := o.Sites[0]
-	s += fmt.Sprintf(" %s of it is asked for by one line: %s, in %s", units.Percent(top.Share), top.Where(), short(top.Function))
+	s += fmt.Sprintf(" %s of it is asked for by one line: %s, in %s", units.Percent(top.Share), top.Where(), profile.ShortName(top.Function))
 	if top.Callee != "" {
-		s += fmt.Sprintf(", %s by what it calls, %s", units.Percent(top.CalleeShare), short(top.Callee))
+		s += fmt.Sprintf(", %s by what it calls, %s", units.Percent(top.CalleeShare), profile.ShortName(top.Callee))
 	}
 	return s + "."
 }

@@ -12,7 +12,7 @@ import (
 // explain it. A sound service that copies all that it reads spends 45 % on a busy
 // machine.
 const (
-	collectorShare  = 0.50 // surely: the lower end of the interval (see lowerBound)
+	collectorShare  = 0.50 // surely: the lower end of the 95 % interval
 	allocationShare = 0.25 // of all allocations, at one line
 )
 
@@ -21,7 +21,7 @@ const (
 func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
 	memory, whole := collecting(cpu)
 	share := float64(memory.value) / float64(max(whole.value, 1))
-	if memory.samples < minSamples || share < collectorShare || lowerBound(memory.samples, whole.samples) < collectorShare {
+	if surely, _ := profile.Interval(memory.samples, whole.samples); memory.samples < minSamples || share < collectorShare || surely < collectorShare {
 		return nil
 	}
 	s := Smell{
@@ -107,11 +107,8 @@ func interrupted(p *profile.Profile) (function int32, share float64) {
 		}
 		if p.CategoryOf(s) != profile.Collecting {
 			running = -1
-			for _, f := range s.Stack {
-				if p.Functions[f.Function].Owner == profile.Own {
-					running = f.Function
-					break
-				}
+			if own := p.NearestOwn(s); own >= 0 {
+				running = s.Stack[own].Function
 			}
 			continue
 		}
@@ -120,15 +117,10 @@ func interrupted(p *profile.Profile) (function int32, share float64) {
 			sums[running] += s.Value
 		}
 	}
-	function = -1
-	for f, v := range sums {
-		if function < 0 || v > sums[function] || v == sums[function] && f < function {
-			function = f
-		}
-	}
-	if function < 0 {
+	if len(sums) == 0 {
 		return -1, 0
 	}
+	function = profile.Heaviest(sums)
 	return function, float64(sums[function]) / float64(max(all, 1))
 }
 

@@ -5,8 +5,6 @@ package smell
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"path"
 	"slices"
 	"strings"
 
@@ -159,7 +157,7 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 		samples += max(s.Objects, 1)
 		v := view{p: p, stack: s.Stack, whole: s.Stack}
 		at := codeLine{function: -1}
-		if own := slices.IndexFunc(s.Stack, func(f profile.Frame) bool { return p.Functions[f.Function].Owner == profile.Own }); own >= 0 {
+		if own := p.NearestOwn(s); own >= 0 {
 			v.stack = s.Stack[:own+1]
 			at = codeLine{s.Stack[own].Function, s.Stack[own].Line}
 			if at.line == 0 { // V8 knows the lines of leaves alone
@@ -198,7 +196,8 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 		askers(places, asked[r])
 		for at, f := range places {
 			share := float64(f.value) / float64(max(total, 1))
-			if share < rules[r].least || f.samples < minSamples || lowerBound(f.samples, samples) < rules[r].least/2 ||
+			surely, _ := profile.Interval(f.samples, samples)
+			if share < rules[r].least || f.samples < minSamples || surely < rules[r].least/2 ||
 				rules[r].unless != nil && rules[r].unless(p, f.value) {
 				continue
 			}
@@ -268,12 +267,7 @@ func particular(all []Smell) []Smell {
 
 func (r *rule) smell(p *profile.Profile, at codeLine, f *finding, share float64) Smell {
 	s := Smell{Name: r.name, Title: r.title, Advice: r.advice, Share: share}
-	most := ""
-	for name, v := range f.seen {
-		if most == "" || v > f.seen[most] || v == f.seen[most] && name < most {
-			most = name
-		}
-	}
+	most := profile.Heaviest(f.seen)
 	of := "CPU time is spent"
 	if p.Kind == profile.Block {
 		of = "event loop's time goes by waiting"
@@ -282,27 +276,9 @@ func (r *rule) smell(p *profile.Profile, at codeLine, f *finding, share float64)
 	if at.function >= 0 {
 		fn := p.Functions[at.function]
 		s.Function, s.File, s.Line = fn.Name, fn.File, int(at.line)
-		s.Evidence += fmt.Sprintf(", called by %s at %s", shortName(fn.Name), s.Where())
+		s.Evidence += fmt.Sprintf(", called by %s at %s", profile.ShortName(fn.Name), s.Where())
 	} else {
 		s.Function = most
 	}
 	return s
-}
-
-// lowerBound is the lower end of Wilson's 95 % interval for k of n.
-func lowerBound(k, n int64) float64 {
-	if n == 0 {
-		return 0
-	}
-	const z = 1.96
-	p, m := float64(k)/float64(n), float64(n)
-	return (p + z*z/(2*m) - z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))) / (1 + z*z/m)
-}
-
-// shortName drops the path of a Go function's package: api.(*Server).get.
-func shortName(name string) string {
-	if i := strings.IndexByte(name, '['); i >= 0 {
-		return path.Base(name[:i])
-	}
-	return path.Base(name)
 }
