@@ -1,72 +1,48 @@
 package contract
 
 import (
+	"context"
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoregistry"
+	"github.com/bufbuild/protocompile"
+	"github.com/bufbuild/protocompile/protoutil"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"whittle"
 )
 
-// Descriptor returns the descriptor set of Proto with its imports and without comments,
-// as a gateway needs it, without running a compiler. It checks the contract as a
-// whole; its error names the part that is inconsistent.
+// Descriptor compiles Proto. The set has what it imports, each file after those that it
+// imports itself, and Proto's own last, with its comments. The error names the line of
+// Proto at which the contract is inconsistent.
 func (c *Contract) Descriptor() (*descriptorpb.FileDescriptorSet, error) {
-	f := &descriptorpb.FileDescriptorProto{
-		Name:    new(c.FileName()),
-		Package: new(c.Package),
-		Syntax:  new("proto3"),
+	compiler := protocompile.Compiler{
+		Resolver: protocompile.CompositeResolver{
+			&protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(map[string]string{c.FileName(): string(c.Proto())})},
+			Linked,
+		},
+		MaxParallelism: 1,
+		SourceInfoMode: protocompile.SourceInfoStandard,
 	}
-	set := &descriptorpb.FileDescriptorSet{}
-	f.Dependency = c.imports()
-	if err := addFiles(set, f.Dependency); err != nil {
-		return nil, err
-	}
-	if c.GoPackage != "" {
-		f.Options = &descriptorpb.FileOptions{GoPackage: new(c.GoPackage)}
-	}
-	for i := range c.Messages {
-		f.MessageType = append(f.MessageType, c.describeMessage(&c.Messages[i]))
-	}
-	for i := range c.Enums {
-		f.EnumType = append(f.EnumType, describeEnum(&c.Enums[i]))
-	}
-	service := &descriptorpb.ServiceDescriptorProto{Name: new(c.Service)}
-	for i := range c.Methods {
-		m := &c.Methods[i]
-		service.Method = append(service.Method, &descriptorpb.MethodDescriptorProto{
-			Name: new(m.Name), InputType: new(c.fullName(m.Input)), OutputType: new(c.fullName(m.Output)),
-		})
-	}
-	f.Service = []*descriptorpb.ServiceDescriptorProto{service}
-	set.File = append(set.File, f)
-	if _, err := protodesc.NewFiles(set); err != nil {
+	files, err := compiler.Compile(context.Background(), c.FileName())
+	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "check contract: %w", err)
 	}
+	set := &descriptorpb.FileDescriptorSet{}
+	addFile(set, files[0])
 	return set, nil
 }
 
-// addFiles adds known files to a set, each after those that it imports, once.
-func addFiles(set *descriptorpb.FileDescriptorSet, paths []string) error {
-	for _, path := range paths {
-		if slices.ContainsFunc(set.File, func(f *descriptorpb.FileDescriptorProto) bool { return f.GetName() == path }) {
-			continue
-		}
-		file, err := protoregistry.GlobalFiles.FindFileByPath(path)
-		if err != nil {
-			return whittle.Errorf(whittle.Internal, "check contract: %w", err)
-		}
-		d := protodesc.ToFileDescriptorProto(file)
-		if err := addFiles(set, d.Dependency); err != nil {
-			return err
-		}
-		set.File = append(set.File, d)
+// addFile adds a file to a set after those that it imports, each once.
+func addFile(set *descriptorpb.FileDescriptorSet, file protoreflect.FileDescriptor) {
+	if slices.ContainsFunc(set.File, func(f *descriptorpb.FileDescriptorProto) bool { return f.GetName() == file.Path() }) {
+		return
 	}
-	return nil
+	for i := range file.Imports().Len() {
+		addFile(set, file.Imports().Get(i).FileDescriptor)
+	}
+	set.File = append(set.File, protoutil.ProtoFromFileDescriptor(file))
 }
 
 // FileName is where the .proto file lies below the root of the proto files:
@@ -85,109 +61,7 @@ func (c *Contract) FileName() string {
 }
 
 // FullService is the service's full name, "shop.v1.ShopService".
-func (c *Contract) FullService() string { return c.fullName(c.Service)[1:] }
-
-func (c *Contract) fullName(name string) string {
-	if c.Package == "" {
-		return "." + name
-	}
-	return "." + c.Package + "." + name
-}
-
-func (c *Contract) describeMessage(m *Message) *descriptorpb.DescriptorProto {
-	d := &descriptorpb.DescriptorProto{Name: new(m.Name)}
-	for _, n := range m.Reserved {
-		d.ReservedRange = append(d.ReservedRange, &descriptorpb.DescriptorProto_ReservedRange{Start: new(n), End: new(n + 1)})
-	}
-	for i := range m.Fields {
-		f := &m.Fields[i]
-		fd := &descriptorpb.FieldDescriptorProto{
-			Name: new(f.Name), Number: new(f.Number), JsonName: new(f.JSONName()),
-			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
-		}
-		c.describeType(fd, f)
-		switch {
-		case f.Map:
-			d.NestedType = append(d.NestedType, mapEntry(fd, c.fullName(m.Name)))
-		case f.Repeated:
-			fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
-		}
-		d.Field = append(d.Field, fd)
-	}
-	// The oneofs that stand for "optional" come after all fields are known, so
-	// that their names meet no field's.
-	for i := range m.Fields {
-		if f := &m.Fields[i]; f.explicit() {
-			d.Field[i].Proto3Optional = new(true)
-			d.Field[i].OneofIndex = new(int32(len(d.OneofDecl)))
-			d.OneofDecl = append(d.OneofDecl, &descriptorpb.OneofDescriptorProto{Name: new(oneofName(m, f.Name))})
-		}
-	}
-	return d
-}
-
-// oneofName follows protoc: an underscore before the name, and as many X before
-// that as it takes to be unique.
-func oneofName(m *Message, field string) string {
-	name := "_" + field
-	for slices.ContainsFunc(m.Fields, func(f Field) bool { return f.Name == name }) {
-		name = "X" + name
-	}
-	return name
-}
-
-func (c *Contract) describeType(fd *descriptorpb.FieldDescriptorProto, f *Field) {
-	switch f.Type {
-	case MessageType:
-		fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), new(c.fullName(f.Ref))
-	case EnumType:
-		fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_ENUM.Enum(), new(c.fullName(f.Ref))
-	default:
-		if f.Type.wellKnown() {
-			fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), new("."+string(f.Type))
-			return
-		}
-		n := descriptorpb.FieldDescriptorProto_Type_value["TYPE_"+strings.ToUpper(string(f.Type))]
-		fd.Type = descriptorpb.FieldDescriptorProto_Type(n).Enum()
-	}
-}
-
-// mapEntry makes fd a map field: repeated, of an entry message that it gives.
-func mapEntry(fd *descriptorpb.FieldDescriptorProto, parent string) *descriptorpb.DescriptorProto {
-	value := proto.CloneOf(fd)
-	value.Name, value.Number, value.JsonName = new("value"), new(int32(2)), new("value")
-	name := entryName(fd.GetName())
-	fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
-	fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), new(parent+"."+name)
-	return &descriptorpb.DescriptorProto{
-		Name: new(name),
-		Field: []*descriptorpb.FieldDescriptorProto{
-			{
-				Name: new("key"), Number: new(int32(1)), JsonName: new("key"),
-				Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(), Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(),
-			},
-			value,
-		},
-		Options: &descriptorpb.MessageOptions{MapEntry: new(true)},
-	}
-}
-
-// entryName is protoc's name of a map field's entry: "by_id" has "ByIdEntry".
-func entryName(field string) string {
-	name := DefaultJSON(field)
-	if isLower(name[0]) {
-		name = string(name[0]-'a'+'A') + name[1:]
-	}
-	return name + "Entry"
-}
-
-func describeEnum(e *Enum) *descriptorpb.EnumDescriptorProto {
-	d := &descriptorpb.EnumDescriptorProto{Name: new(e.Name)}
-	for _, v := range e.Values {
-		d.Value = append(d.Value, &descriptorpb.EnumValueDescriptorProto{Name: new(v.Name), Number: new(v.Number)})
-	}
-	return d
-}
+func (c *Contract) FullService() string { return strings.TrimPrefix(c.Package+"."+c.Service, ".") }
 
 // JSONName is the field's name in JSON: JSON, or protobuf's own.
 func (f *Field) JSONName() string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bufbuild/protocompile"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
@@ -18,6 +19,16 @@ import (
 	_ "google.golang.org/protobuf/types/known/timestamppb"
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
 )
+
+// Linked resolves Google's own files that are linked in, such as google.protobuf's: nobody
+// has to give them.
+var Linked = protocompile.ResolverFunc(func(path string) (protocompile.SearchResult, error) {
+	d, err := protoregistry.GlobalFiles.FindFileByPath(path)
+	if err != nil || !strings.HasPrefix(path, "google/") {
+		return protocompile.SearchResult{}, protoregistry.NotFound
+	}
+	return protocompile.SearchResult{Desc: d}, nil
+})
 
 // wellKnown says that the type is a message of google.protobuf.
 func (t Type) wellKnown() bool { return strings.HasPrefix(string(t), "google.protobuf.") }

@@ -100,17 +100,10 @@ func leftOut(guesses []contract.Guess) string {
 }
 
 func compile(main string, read func(path string) ([]byte, error)) (linker.File, error) {
-	known := protocompile.ResolverFunc(func(path string) (protocompile.SearchResult, error) {
-		d, err := protoregistry.GlobalFiles.FindFileByPath(path)
-		if err != nil || !strings.HasPrefix(path, "google/") {
-			return protocompile.SearchResult{}, protoregistry.NotFound
-		}
-		return protocompile.SearchResult{Desc: d}, nil
-	})
 	files := &sources{main: main, read: read}
 	c := protocompile.Compiler{
 		Resolver: protocompile.CompositeResolver{
-			&protocompile.SourceResolver{Accessor: files.open}, known,
+			&protocompile.SourceResolver{Accessor: files.open}, contract.Linked,
 		},
 		MaxParallelism: 1,
 		SourceInfoMode: protocompile.SourceInfoStandard,

@@ -115,7 +115,6 @@ func (v *view) goNames() error {
 	if err != nil {
 		return err
 	}
-	comment(set.File[len(set.File)-1], v.Contract.Proto())
 	main := v.Contract.FileName()
 	v.request = &pluginpb.CodeGeneratorRequest{FileToGenerate: []string{main}, ProtoFile: set.GetFile()}
 	plugin, err := protogen.Options{}.New(v.request)
