@@ -62,8 +62,8 @@ func TestAPlanIsScaledDown(t *testing.T) {
 func TestTheWordsNameBothSides(t *testing.T) {
 	done := []*setup{{name: before}, {name: waiting, then: published{median: 16351.4, p99: 32614.5}}, {name: after, then: published{median: 44.3, p99: 54}}}
 	done[0].report.Errors = map[string]int64{"timeout": 120}
-	done[1].report.Median, done[1].report.CPU = 12_000, 180
-	done[2].report.Median, done[2].report.CPU = 20, 9
+	done[1].report.Median, done[1].report.CPUPerRequest = 12_000, 180
+	done[2].report.Median, done[2].report.CPUPerRequest = 20, 9
 	text := strings.Join(words(done), "\n")
 	for _, want := range []string{"120 requests timed out", "median 16.4 s", "median 12.0 s", "600 times lower; as published, 369 times", "20 times less"} {
 		if !strings.Contains(text, want) {

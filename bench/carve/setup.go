@@ -15,6 +15,7 @@ import (
 
 	"whittle/bench/server"
 	"whittle/bench/table"
+	"whittle/load/report"
 )
 
 // The setups, as the rows name them.
@@ -40,7 +41,7 @@ type setup struct {
 	start func(ctx context.Context, s settings) ([]*server.Server, string, error)
 	then  published // zero: nothing was published
 
-	report report
+	report report.Report
 }
 
 const base = "systems/count/plans/baseAppLoadTest.yml"
@@ -99,35 +100,13 @@ func (sc *setup) file(s settings) (string, error) {
 	return changed, nil
 }
 
-// report is what is read of whittle's.
-type report struct {
-	Requests  int64            `json:"requests"`
-	Completed int64            `json:"completed"`
-	Errors    map[string]int64 `json:"errors"`
-	Void      string           `json:"void"`
-	Rate      float64          `json:"rate"`
-	Median    float64          `json:"median_ms"`
-	P95       float64          `json:"p95_ms"`
-	P99       float64          `json:"p99_ms"`
-	CPU       float64          `json:"cpu_ms_per_request"`
-	Users     struct {
-		Planned  int64 `json:"planned"`
-		Started  int64 `json:"started"`
-		Finished int64 `json:"finished"`
-		Failed   int64 `json:"failed"`
-	} `json:"users"`
-	Series []struct {
-		InFlight int64 `json:"in_flight"`
-	} `json:"series"`
-}
-
 // completed is how many virtual users came to the end of their flow.
-func (r *report) completed() int64 { return r.Users.Finished - r.Users.Failed }
+func completed(r *report.Report) int64 { return r.Users.Finished - r.Users.Failed }
 
-// waiting is the most users that were seen under way at once.
-func (r *report) waiting() (most int64) {
-	for _, p := range r.Series {
-		most = max(most, p.InFlight)
+// mostWaiting is the most users that were seen under way at once.
+func mostWaiting(r *report.Report) (most int64) {
+	for i := range r.Series {
+		most = max(most, r.Series[i].InFlight)
 	}
 	return most
 }
@@ -168,8 +147,8 @@ func (sc *setup) rows(t *table.T) {
 	add := func(metric string, value float64, unit string) { t.Add(sc.name, metric, value, unit) }
 	add("requests", float64(r.Requests), "n")
 	add("completed", float64(r.Completed), "n")
-	add("users_completed", float64(r.completed()), "n")
-	add("users_waiting_most", float64(r.waiting()), "n")
+	add("users_completed", float64(completed(r)), "n")
+	add("users_waiting_most", float64(mostWaiting(r)), "n")
 	for kind, n := range r.Errors {
 		add("errors_"+kind, float64(n), "n")
 	}
@@ -177,5 +156,5 @@ func (sc *setup) rows(t *table.T) {
 	add("median", r.Median, "ms")
 	add("p95", r.P95, "ms")
 	add("p99", r.P99, "ms")
-	add("cpu_per_request", r.CPU, "ms")
+	add("cpu_per_request", r.CPUPerRequest, "ms")
 }

@@ -102,18 +102,13 @@ const (
 // round, after one round that is not counted, in which V8 compiles its loop.
 func measure(ctx context.Context, subjects []*subject, rounds int) (map[string][]float64, error) {
 	costs := map[string][]float64{}
-	for round := range rounds + 1 {
-		for _, s := range table.Rotated(subjects, round) {
-			cost, err := s.cost(ctx, requests)
-			if err != nil {
-				return nil, err
-			}
-			if round > 0 {
-				costs[s.name] = append(costs[s.name], cost)
-			}
+	return costs, table.InTurn(subjects, rounds, func(s *subject, counted bool) error {
+		cost, err := s.cost(ctx, requests)
+		if counted {
+			costs[s.name] = append(costs[s.name], cost)
 		}
-	}
-	return costs, nil
+		return err
+	})
 }
 
 // report makes the rows: every round, the median, and how many times our

@@ -8,10 +8,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
-	"whittle/bench/cputime"
 	"whittle/bench/server"
+	"whittle/bench/table"
 )
 
 // subject is one server under measurement.
@@ -27,20 +26,15 @@ var number = regexp.MustCompile(`\d+`) // the only one in a response
 // cost sends n requests one after another and gives the CPU-milliseconds that
 // the server spent per request.
 func (s *subject) cost(ctx context.Context, n int) (float64, error) {
-	before, err := cputime.Of(s.Pid())
-	if err != nil {
-		return 0, err
-	}
-	for range n {
-		if err := s.count(ctx); err != nil {
-			return 0, err
+	spent, err := s.Spent(func() error {
+		for range n {
+			if err := s.count(ctx); err != nil {
+				return err
+			}
 		}
-	}
-	after, err := cputime.Of(s.Pid())
-	if err != nil {
-		return 0, err
-	}
-	return float64(after-before) / float64(n) / float64(time.Millisecond), nil
+		return nil
+	})
+	return table.Millis(spent) / float64(n), err
 }
 
 // count asks for one sum, and takes it only if so many draws can have given it.

@@ -1,16 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
-	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"whittle/bench/profiled"
 	"whittle/internal/child"
 	"whittle/profile"
 )
@@ -19,7 +18,7 @@ import (
 type users struct {
 	stop   context.CancelFunc
 	all    sync.WaitGroup
-	client *http.Client
+	plain, h2c *http.Client
 	failed atomic.Pointer[error] // the first failure
 	// dear and others count the responses, of the planted endpoint and of the rest.
 	dear, others atomic.Int64
@@ -30,13 +29,7 @@ type users struct {
 const warm = 100
 
 func (s *service) load(ctx context.Context, p *child.Process, rate float64) (*users, error) {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	h2c := new(http.Protocols)
-	h2c.SetUnencryptedHTTP2(true)
-	plain := &http.Transport{Protocols: protocols, MaxIdleConnsPerHost: 64}
-	upgraded := &http.Transport{Protocols: h2c}
-	u := &users{client: &http.Client{Transport: split{plain, upgraded}, Timeout: 10 * time.Second}}
+	u := &users{plain: profiled.Client(false, 64, 10*time.Second), h2c: profiled.Client(true, 0, 10*time.Second)}
 	for i := range s.Load {
 		for range warm {
 			if err := u.ask(ctx, p.Public, &s.Load[i]); err != nil {
@@ -92,66 +85,35 @@ func (u *users) pause() {
 // end stops the users for good, and gives the first failure.
 func (u *users) end() error {
 	u.pause()
-	u.client.CloseIdleConnections()
+	u.plain.CloseIdleConnections()
+	u.h2c.CloseIdleConnections()
 	if err := u.failed.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// split sends by HTTP/1.1, or by HTTP/2 where the URL's scheme is h2c.
-type split struct{ plain, h2c *http.Transport }
-
-func (s split) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme == "h2c" {
-		r = r.Clone(r.Context())
-		r.URL.Scheme = "http"
-		return s.h2c.RoundTrip(r)
-	}
-	return s.plain.RoundTrip(r)
-}
-
-func (s split) CloseIdleConnections() {
-	s.plain.CloseIdleConnections()
-	s.h2c.CloseIdleConnections()
-}
-
 // ask sends one request, and reads the response to its end.
 func (u *users) ask(ctx context.Context, addr string, r *request) error {
-	body, scheme := r.Body, "http"
+	body, client := []byte(r.Body), u.plain
 	if r.BodyHex != "" {
-		b, err := hex.DecodeString(r.BodyHex)
-		if err != nil {
+		var err error
+		if body, err = hex.DecodeString(r.BodyHex); err != nil {
 			return err
 		}
-		body = string(b)
 	}
 	if r.H2C {
-		scheme = "h2c"
+		client = u.h2c
 	}
-	req, err := http.NewRequestWithContext(ctx, r.Method, scheme+"://"+addr+r.Path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, r.Method, "http://"+addr+r.Path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	if body != "" {
+	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for name, value := range r.Headers {
 		req.Header.Set(name, value)
 	}
-	resp, err := u.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	switch {
-	case err != nil:
-		return err
-	case resp.StatusCode >= 300:
-		return fmt.Errorf("%s %s: %s: %.200s", r.Method, r.Path, resp.Status, text)
-	case resp.Trailer.Get("Grpc-Status") != "" && resp.Trailer.Get("Grpc-Status") != "0":
-		return fmt.Errorf("%s: grpc-status %s: %s", r.Path, resp.Trailer.Get("Grpc-Status"), resp.Trailer.Get("Grpc-Message"))
-	}
-	return nil
+	return profiled.Send(client, req)
 }

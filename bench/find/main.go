@@ -17,18 +17,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"whittle/bench/profiled"
 	"whittle/bench/table"
 )
 
 type settings struct {
 	services string // the folder of node/ and go/
-	whittle  string
-	length   time.Duration // of each measurement
+	whittle  profiled.Whittle
 	rate     float64       // of each of a service's requests
 	parallel int
 	turns    int
@@ -42,8 +41,8 @@ func bench(ctx context.Context, args []string) error {
 	s := settings{}
 	f := flag.NewFlagSet("bench-find", flag.ContinueOnError)
 	f.StringVar(&s.services, "services", "bench/find/services", "the `folder` of the services")
-	f.StringVar(&s.whittle, "whittle", "bin/whittle", "the `binary` under test")
-	f.DurationVar(&s.length, "length", 8*time.Second, "how long each measurement is, 1s to 1m")
+	f.StringVar(&s.whittle.Binary, "whittle", "bin/whittle", "the `binary` under test")
+	f.DurationVar(&s.whittle.Length, "length", 8*time.Second, "how long each measurement is, 1s to 1m")
 	f.Float64Var(&s.rate, "rate", 30, "how often a second each request of a service is sent, 1 to 1000")
 	f.IntVar(&s.parallel, "parallel", 2, "services at once, 1 to 16")
 	f.IntVar(&s.turns, "turns", 1, "how often a planted service and its truth are measured, 1 to 20")
@@ -53,12 +52,10 @@ func bench(ctx context.Context, args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	if s.length < time.Second || s.length > time.Minute || !(s.rate >= 1 && s.rate <= 1000) || s.parallel < 1 || s.parallel > 16 || s.turns < 1 || s.turns > 20 {
+	if s.whittle.Length < time.Second || s.whittle.Length > time.Minute || !(s.rate >= 1 && s.rate <= 1000) || s.parallel < 1 || s.parallel > 16 || s.turns < 1 || s.turns > 20 {
 		return errors.New("a flag is out of its range; -h names them")
 	}
-	if *only != "" {
-		s.only = strings.Split(*only, ",")
-	}
+	s.only = profiled.Listed(*only)
 	services, err := corpus(s)
 	if err != nil {
 		return err

@@ -2,16 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
+	"whittle/bench/profiled"
 	"whittle/bench/table"
 	"whittle/internal/child"
 	"whittle/profile"
@@ -71,7 +70,7 @@ type found struct {
 	// profile of V8's has.
 	OtherThreads float64 `json:"cpu_share_other_threads"`
 	Samples      int64   `json:"samples"`
-	Smells       []smell `json:"smells"`
+	Smells       []profiled.Smell `json:"smells"`
 }
 
 type lines struct {
@@ -80,13 +79,7 @@ type lines struct {
 		Line int    `json:"line"`
 		Only bool   `json:"function_only"`
 	} `json:"own_lines"`
-	Smells []smell `json:"smells"`
-}
-
-type smell struct {
-	Name string `json:"name"`
-	File string `json:"file"`
-	Line int    `json:"line"`
+	Smells []profiled.Smell `json:"smells"`
 }
 
 // under runs a service with its users, and what is done meanwhile.
@@ -128,7 +121,7 @@ func (s *service) measure(ctx context.Context, o settings, work string) (row, er
 	err := s.under(ctx, o, false, nil, func(p *child.Process, u *users) error {
 		var f found
 		var l lines
-		if err := errors.Join(ask(ctx, o, work, &f, "find", s.target(p)), ask(ctx, o, work, &l, "profile", s.target(p))); err != nil {
+		if err := errors.Join(o.ask(ctx, work, p, "find", &f), o.ask(ctx, work, p, "profile", &l)); err != nil {
 			return err
 		}
 		r.Clean = f.Advice
@@ -159,7 +152,7 @@ func (s *service) turns(ctx context.Context, o settings, work string, r *row) er
 		sum.add(t)
 		if err := s.under(ctx, o, true, nil, func(p *child.Process, u *users) error {
 			var f found
-			now, err := u.mix(func() error { return ask(ctx, o, work, &f, "find", s.target(p)) })
+			now, err := u.mix(func() error { return o.ask(ctx, work, p, "find", &f) })
 			if err != nil {
 				return err
 			}
@@ -197,7 +190,7 @@ func difference(a float64, na int64, b float64, nb int64) (low, high float64) {
 // what whittle profile then says.
 func (s *service) ofPlanted(ctx context.Context, o settings, work string, p *child.Process, f *found, r *row) error {
 	var l lines
-	if err := ask(ctx, o, work, &l, "profile", s.target(p)); err != nil {
+	if err := o.ask(ctx, work, p, "profile", &l); err != nil {
 		return err
 	}
 	if len(f.Endpoints) > 0 {
@@ -217,7 +210,7 @@ func (s *service) ofPlanted(ctx context.Context, o settings, work string, p *chi
 		r.EndpointOK, r.AdviceOK = f.Advice == "", f.Advice == ""
 	}
 	for _, found := range append(f.Smells, l.Smells...) {
-		if !s.smellsOf(found) {
+		if !slices.Contains(s.Planted.Smells, found.Name) {
 			r.smells(found.Name)
 		}
 	}
@@ -230,42 +223,17 @@ func (s *service) isPlanted(file string, line int) bool {
 	return err == nil && line == s.line && strings.HasSuffix(at, "/"+strings.TrimPrefix(file, "/"))
 }
 
-// smellsOf reports whether a smell is the planted line's.
-func (s *service) smellsOf(found smell) bool {
-	for _, name := range s.Planted.Smells {
-		if name == found.Name {
-			return true
-		}
-	}
-	return false
-}
-
 // smells counts a false one, once.
 func (r *row) smells(name string) {
-	for _, known := range r.Smells {
-		if known == name {
-			return
-		}
+	if !slices.Contains(r.Smells, name) {
+		r.Smells = append(r.Smells, name)
+		r.FalseSmells++
 	}
-	r.Smells = append(r.Smells, name)
-	r.FalseSmells++
 }
 
-// ask runs whittle, and reads its JSON. Exit status 1 is a finding.
-func ask(ctx context.Context, o settings, work string, into any, verb, target string) error {
-	file := filepath.Join(work, verb+".json")
-	if err := os.RemoveAll(file); err != nil {
-		return err
-	}
-	out, err := exec.CommandContext(ctx, o.whittle, verb, target, "--duration", o.length.String(), "--json", file).CombinedOutput()
-	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() != 1) {
-		return fmt.Errorf("whittle %s: %w\n%s", verb, err, out)
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("whittle %s: %w\n%s", verb, err, out)
-	}
-	return json.Unmarshal(b, into)
+// ask runs a verb of whittle's on a service.
+func (o *settings) ask(ctx context.Context, work string, p *child.Process, verb string, into any) error {
+	return o.whittle.Ask(ctx, verb, profiled.Target(p), filepath.Join(work, verb+".json"), into)
 }
 
 // wanted is how far a share may be from the truth.
@@ -282,16 +250,7 @@ func finish(folder string, rows []row) error {
 	}
 	fmt.Printf("of %d services: endpoint right in %d, line right in %d, share within 5 %% of the truth in %d, and further off by more than chance in %d, false smells %d, advice wrong or missing in %d\n",
 		len(rows), endpoints, right, share, beyond, smells, advice)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	b, err := json.MarshalIndent(map[string]any{
-		"benchmark": "find", "at": time.Now().UTC().Truncate(time.Second), "machine": table.ThisMachine(), "rows": rows,
-	}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, "bench-find.json"), append(b, '\n'), 0o644)
+	return table.Save(folder, "find", rows)
 }
 
 func count(is bool) int {

@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
 
+	"whittle/bench/profiled"
 	"whittle/internal/child"
 )
 
@@ -117,16 +115,8 @@ func (s *service) build(ctx context.Context, work string) error {
 	if len(command) == 0 {
 		return nil
 	}
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir = s.folder
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return nil
+	return profiled.Build(ctx, s.folder, command...)
 }
-
-// startTimeout bounds how long a service may take to listen.
-const startTimeout = 20 * time.Second
 
 // start runs the service; flags are Node's.
 func (s *service) start(ctx context.Context, planted bool, flags ...string) (*child.Process, error) {
@@ -140,15 +130,5 @@ func (s *service) start(ctx context.Context, planted bool, flags ...string) (*ch
 	if planted {
 		o.Env = []string{"PLANTED=1"}
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	return child.Start(ctx, o, argv...)
-}
-
-// target is how whittle is pointed at the service.
-func (s *service) target(p *child.Process) string {
-	if p.Admin != "" {
-		return "http://" + p.Admin
-	}
-	return strconv.Itoa(p.Pid())
+	return profiled.Start(ctx, o, argv...)
 }

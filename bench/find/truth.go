@@ -15,6 +15,7 @@ import (
 
 	"whittle/bench/cputime"
 	"whittle/internal/child"
+	"whittle/internal/notify"
 	"whittle/profile"
 )
 
@@ -42,7 +43,7 @@ func (s *service) truth(ctx context.Context, o settings, work string) (t truth, 
 	}
 	folder := filepath.Join(work, "cpu-prof")
 	if err := s.under(ctx, o, true, []string{"--cpu-prof", "--cpu-prof-interval=" + truthEvery, "--cpu-prof-dir=" + folder}, func(_ *child.Process, u *users) error {
-		t.mix, err = u.mix(func() error { return sleep(ctx, o.length) })
+		t.mix, err = u.mix(func() error { notify.Sleep(ctx, o.whittle.Length); return ctx.Err() })
 		return err
 	}); err != nil {
 		return t, err
@@ -52,7 +53,7 @@ func (s *service) truth(ctx context.Context, o settings, work string) (t truth, 
 		return t, fmt.Errorf("node --cpu-prof wrote nothing: %w", err)
 	}
 	for _, file := range files {
-		if err := s.readV8(file, o.length, &t); err != nil {
+		if err := s.readV8(file, o.whittle.Length, &t); err != nil {
 			return t, err
 		}
 	}
@@ -90,18 +91,6 @@ func (t *truth) share(now float64) (share float64, samples int64) {
 // truthEvery is how often Node's --cpu-prof looks, in microseconds: often enough, and
 // seldom enough that the looking itself is no part of the process's CPU.
 const truthEvery = "5000"
-
-// sleep waits, unless ctx ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	wait := time.NewTimer(d)
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // readV8 adds up a .cpuprofile: the samples below the function, and all others but idle
 // ones. Each counts alike: the time between them is the machine's, too.
@@ -192,7 +181,7 @@ func collected(below bool, n float64) truth {
 
 func (s *service) truthOfGo(ctx context.Context, o settings) (t truth, err error) {
 	err = s.under(ctx, o, true, nil, func(p *child.Process, u *users) error {
-		url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", p.Admin, int(o.length.Seconds()))
+		url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", p.Admin, int(o.whittle.Length.Seconds()))
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return err
@@ -310,8 +299,8 @@ func (s *service) byClock(ctx context.Context, o settings) (float64, error) {
 				return err
 			}
 			d, n := u.dear.Load(), u.others.Load()
-			if err := sleep(ctx, o.length); err != nil {
-				return err
+			if !notify.Sleep(ctx, o.whittle.Length) {
+				return ctx.Err()
 			}
 			after, err := mainThread(p.Pid())
 			used[i], dear[i], others[i] = after-before, float64(u.dear.Load()-d), float64(u.others.Load()-n)

@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os/exec"
-	"strconv"
 	"strings"
-	"time"
 
 	"whittle/bench/server"
 	"whittle/bench/table"
@@ -71,51 +68,25 @@ func grow(ctx context.Context, t *table.T, all table.Rounds, s settings, wrk str
 		return err
 	}
 	defer w.Stop()
-	subjects := []subject{{ours, w}, {peers[0].name, other}}
-	for round := range s.rounds + 1 {
-		for _, x := range table.Rotated(subjects, round) {
-			before, err := x.CPU()
-			if err != nil {
-				return err
-			}
-			n, err := growthLoad(ctx, wrk, x.Addr, c, s.duration)
-			if err != nil {
-				return fmt.Errorf("load %s with %s: %w", x.name, c.name, err)
-			}
-			after, err := x.CPU()
-			if err != nil {
-				return err
-			}
-			if round > 0 { // the first one is to warm up
-				all.Add(t, x.name, c.name+"_"+cpuMetric, micros(after-before)/float64(n), "us")
-			}
-		}
-	}
-	return nil
-}
-
-// growthLoad gives how many requests got their responses.
-func growthLoad(ctx context.Context, wrk, addr string, c growthCase, d time.Duration) (int, error) {
-	args := []string{"-t1", "-c", strconv.Itoa(c.conns), "-d", strconv.Itoa(int(d.Seconds())) + "s"}
+	var fields []string
 	for i := range c.fields {
-		args = append(args, "-H", fmt.Sprintf("X-Field-%d: a value of a usual length", i))
+		fields = append(fields, "-H", fmt.Sprintf("X-Field-%d: a value of a usual length", i))
 	}
-	out, err := exec.CommandContext(ctx, wrk, append(args, "http://"+addr+c.path)...).CombinedOutput()
-	if err != nil {
-		return 0, fmt.Errorf("run wrk: %w: %s", err, out)
-	}
-	if wrong := wrkLines["errors"].Find(out); wrong != nil {
-		return 0, fmt.Errorf("run wrk: %s", wrong)
-	}
-	m := wrkLines["requests"].FindSubmatch(out)
-	if m == nil {
-		return 0, fmt.Errorf("read wrk's figures: %s", out)
-	}
-	n, err := strconv.Atoi(string(m[1]))
-	if err != nil || n == 0 {
-		return 0, fmt.Errorf("read wrk's figures: %s", out)
-	}
-	return n, nil
+	subjects := []subject{{ours, w}, {peers[0].name, other}}
+	return table.InTurn(subjects, s.rounds, func(x subject, counted bool) error {
+		var got figures
+		spent, err := x.Spent(func() (err error) {
+			got, err = runWrk(ctx, wrk, "http://"+x.Addr+c.path, c.conns, s.duration, fields...)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("load %s with %s: %w", x.name, c.name, err)
+		}
+		if counted {
+			all.Add(t, x.name, c.name+"_"+cpuMetric, table.Micros(spent)/float64(got.requests), "us")
+		}
+		return nil
+	})
 }
 
 // keptConnections is over how many idle connections memory is divided.

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"whittle/bench/table"
 )
 
 const path = "/api/small"
@@ -31,18 +33,15 @@ var wrkLines = map[string]*regexp.Regexp{
 	"errors":   regexp.MustCompile(`(Socket errors|Non-2xx)(.*)`),
 }
 
-// closedLoad sends as fast as responses come back, by wrk or, where it is
-// missing and nothing is encrypted, from here.
-func closedLoad(ctx context.Context, wrk, scheme, addr string, conns int, d time.Duration) (figures, error) {
-	if wrk == "" {
-		return ownLoad(ctx, addr, conns, d)
-	}
-	out, err := exec.CommandContext(ctx, wrk, "-t1", "-c", strconv.Itoa(conns), "-d", strconv.Itoa(int(d.Seconds()))+"s", "--latency", scheme+"://"+addr+path).CombinedOutput()
+// runWrk sends as fast as responses come back, over so many connections.
+func runWrk(ctx context.Context, wrk, url string, conns int, d time.Duration, args ...string) (f figures, err error) {
+	args = append([]string{"-t1", "-c", strconv.Itoa(conns), "-d", strconv.Itoa(int(d.Seconds())) + "s", "--latency"}, append(args, url)...)
+	out, err := exec.CommandContext(ctx, wrk, args...).CombinedOutput()
 	if err != nil {
-		return figures{}, fmt.Errorf("run wrk: %w: %s", err, out)
+		return f, fmt.Errorf("run wrk: %w: %s", err, out)
 	}
 	if wrong := wrkLines["errors"].Find(out); wrong != nil {
-		return figures{}, fmt.Errorf("run wrk: %s", wrong)
+		return f, fmt.Errorf("run wrk: %s", wrong)
 	}
 	text := func(name string) string {
 		if m := wrkLines[name].FindSubmatch(out); m != nil {
@@ -50,16 +49,27 @@ func closedLoad(ctx context.Context, wrk, scheme, addr string, conns int, d time
 		}
 		return ""
 	}
-	var f figures
 	var errs [4]error
 	f.requests, errs[0] = strconv.Atoi(text("requests"))
 	f.rate, errs[1] = strconv.ParseFloat(text("rate"), 64)
 	f.p50, errs[2] = time.ParseDuration(text("p50"))
 	f.p99, errs[3] = time.ParseDuration(text("p99"))
 	if err := errors.Join(errs[:]...); err != nil {
-		return figures{}, fmt.Errorf("read wrk's figures: %w\n%s", err, out)
+		return f, fmt.Errorf("read wrk's figures: %w\n%s", err, out)
+	}
+	if f.requests == 0 {
+		return f, fmt.Errorf("run wrk: no request got its response: %s", out)
 	}
 	return f, nil
+}
+
+// closedLoad sends as fast as responses come back, by wrk or, where it is
+// missing and nothing is encrypted, from here.
+func closedLoad(ctx context.Context, wrk, scheme, addr string, conns int, d time.Duration) (figures, error) {
+	if wrk == "" {
+		return ownLoad(ctx, addr, conns, d)
+	}
+	return runWrk(ctx, wrk, scheme+"://"+addr+path, conns, d)
 }
 
 var h2loadLines = map[string]*regexp.Regexp{
@@ -157,7 +167,7 @@ func ownLoad(ctx context.Context, addr string, conns int, d time.Duration) (figu
 		return figures{}, err
 	}
 	slices.Sort(took)
-	return figures{len(took), quantile(took, 0.5), quantile(took, 0.99), float64(len(took)) / d.Seconds()}, nil
+	return figures{len(took), table.Quantile(took, 0.5), table.Quantile(took, 0.99), float64(len(took)) / d.Seconds()}, nil
 }
 
 func askUntil(ctx context.Context, addr string, end time.Time) (took []time.Duration, err error) {
@@ -173,11 +183,4 @@ func askUntil(ctx context.Context, addr string, end time.Time) (took []time.Dura
 		took = append(took, time.Since(at))
 	}
 	return took, ctx.Err()
-}
-
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[int(q*float64(len(sorted)-1))]
 }

@@ -1,16 +1,6 @@
 package main
 
-import (
-	"testing"
-	"time"
-)
-
-func TestQuantile(t *testing.T) {
-	v := []time.Duration{1, 2, 3, 4, 5}
-	if quantile(v, 0.5) != 3 || quantile(v, 0.99) != 4 || quantile(v, 1) != 5 || quantile(nil, 0.5) != 0 {
-		t.Errorf("quantiles %v %v %v %v", quantile(v, 0.5), quantile(v, 0.99), quantile(v, 1), quantile(nil, 0.5))
-	}
-}
+import "testing"
 
 func TestWrkOutput(t *testing.T) {
 	const out = `Running 4s test @ http://127.0.0.1:1/api/small

@@ -21,6 +21,7 @@ const (
 	oursRecord  = "whittle-record"
 	cpuMetric   = "cpu_per_request"
 	pacedMetric = "paced_p50"
+	pacedCPU    = "paced_" + cpuMetric
 )
 
 // subject is a proxy under measurement.
@@ -92,12 +93,10 @@ func saturate(ctx context.Context, r *table.Results, s settings, f front, upstre
 		return err
 	}
 	all := table.Rounds{}
-	for round := range s.rounds + 1 {
-		for _, x := range table.Rotated(subjects, round) {
-			if err := saturateOnce(ctx, r.T, all, s, f, x, round > 0); err != nil {
-				return err
-			}
-		}
+	if err := table.InTurn(subjects, s.rounds, func(x subject, counted bool) error {
+		return saturateOnce(ctx, r.T, all, s, f, x, counted)
+	}); err != nil {
+		return err
 	}
 	units := map[string]string{}
 	for metric, unit := range f.units {
@@ -141,20 +140,19 @@ func proxies(ctx context.Context, s settings, f front, upstream string) (subject
 }
 
 func saturateOnce(ctx context.Context, t *table.T, all table.Rounds, s settings, f front, x subject, counted bool) error {
-	before, err := x.CPU()
-	if err != nil {
+	var got figures
+	spent, err := x.Spent(func() (err error) {
+		got, err = f.load(ctx, f.program, x.Addr, s.conns, s.duration)
 		return err
-	}
-	got, err := f.load(ctx, f.program, x.Addr, s.conns, s.duration)
+	})
 	if err != nil {
 		return fmt.Errorf("load %s: %w", x.name, err)
 	}
-	after, err := x.CPU()
-	if err != nil || !counted { // a first round to warm up
-		return err
+	if !counted {
+		return nil
 	}
 	for metric, value := range map[string]float64{
-		cpuMetric: micros(after-before) / float64(got.requests), "p50": micros(got.p50), "p99": micros(got.p99), "rate": got.rate,
+		cpuMetric: table.Micros(spent) / float64(got.requests), "p50": table.Micros(got.p50), "p99": table.Micros(got.p99), "rate": got.rate,
 	} {
 		if unit := f.units[metric]; unit != "" {
 			all.Add(t, x.name, f.prefix+metric, value, unit)
@@ -162,5 +160,3 @@ func saturateOnce(ctx context.Context, t *table.T, all table.Rounds, s settings,
 	}
 	return nil
 }
-
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -17,87 +17,65 @@ import (
 // turn with the same gateway without it, with no gateway, and with one that
 // records every request instead; and the same of nginx, which compares nothing.
 func shadow(ctx context.Context, r *table.Results, s settings, _ string) error {
-	monolith, err := server.Start(ctx, nil, server.Self(), upstreamRole)
-	if err != nil {
-		return err
+	ctx, end := context.WithCancel(ctx) // with which whatever was started ends
+	defer end()
+	var sides [3]*server.Server // monolith, our candidate, nginx's
+	for i := range sides {
+		var err error
+		if sides[i], err = server.Start(ctx, nil, server.Self(), upstreamRole); err != nil {
+			return err
+		}
 	}
-	defer monolith.Stop()
-	candidate, err := server.Start(ctx, nil, server.Self(), upstreamRole)
-	if err != nil {
-		return err
-	}
-	defer candidate.Stop()
-	otherCandidate, err := server.Start(ctx, nil, server.Self(), upstreamRole)
-	if err != nil {
-		return err
-	}
-	defer otherCandidate.Stop()
-	pass, err := startWhittle(ctx, s, "pass", monolith.Addr, setup{})
-	if err != nil {
-		return err
-	}
-	defer pass.Stop()
-	mirror, err := startWhittle(ctx, s, "mirror", monolith.Addr, setup{candidate: candidate.Addr})
-	if err != nil {
-		return err
-	}
-	defer mirror.Stop()
+	monolith, candidate, otherCandidate := sides[0], sides[1], sides[2]
+	subjects := []subject{{direct, monolith}}
 	log := filepath.Join(s.folder, "recorded")
-	record, err := startWhittle(ctx, s, "record", monolith.Addr, setup{log: log})
-	if err != nil {
-		return err
+	for _, w := range []struct {
+		subject, name string
+		with          setup
+	}{{ours, "pass", setup{}}, {oursShadow, "mirror", setup{candidate: candidate.Addr}}, {oursRecord, "record", setup{log: log}}} {
+		p, err := startWhittle(ctx, s, w.name, monolith.Addr, w.with)
+		if err != nil {
+			return err
+		}
+		subjects = append(subjects, subject{w.subject, p})
 	}
-	defer record.Stop()
-	subjects := []subject{{direct, monolith}, {ours, pass}, {oursShadow, mirror}, {oursRecord, record}}
-	other, err := peers[0].start(ctx, s, monolith.Addr, false)
-	if err != nil {
-		return err
-	}
-	if other != nil {
-		defer other.Stop()
-		subjects = append(subjects, subject{peers[0].name, other})
-	}
-	otherMirror, err := mirroring(peers[0], otherCandidate.Addr).start(ctx, s, monolith.Addr, false)
-	if err != nil {
-		return err
-	}
-	if otherMirror != nil {
-		defer otherMirror.Stop()
-		subjects = append(subjects, subject{nginxMirror, otherMirror})
+	record := subjects[len(subjects)-1]
+	for _, peer := range []peer{peers[0], mirroring(peers[0], otherCandidate.Addr)} {
+		p, err := peer.start(ctx, s, monolith.Addr, false)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			subjects = append(subjects, subject{peer.name, p})
+		}
 	}
 	all, sent := table.Rounds{}, map[string]int{} // requests, those of the warm-up too
-	for round := range s.rounds + 1 {
-		for _, x := range table.Rotated(subjects, round) {
-			n, err := pacedRound(ctx, r, s, all, x, round > 0)
-			if err != nil {
-				return err
-			}
-			sent[x.name] += n
-		}
-	}
-	if err := mirrored(ctx, candidate.Addr, sent[oursShadow]); err != nil {
+	if err := table.InTurn(subjects, s.rounds, func(x subject, counted bool) error {
+		n, err := pacedRound(ctx, r, s, all, x, counted)
+		sent[x.name] += n
+		return err
+	}); err != nil {
 		return err
 	}
-	if otherMirror != nil {
-		if err := mirrored(ctx, otherCandidate.Addr, sent[nginxMirror]); err != nil {
-			return fmt.Errorf("%s: %w", nginxMirror, err)
+	for name, at := range map[string]string{oursShadow: candidate.Addr, nginxMirror: otherCandidate.Addr} {
+		if err := mirrored(ctx, at, sent[name]); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		r.Conclude(nginxMirror, "paced_"+cpuMetric+"_to_nginx", all.Ratio("paced_"+cpuMetric, nginxMirror, peers[0].name), "x")
 	}
 	record.Stop() // which writes what waits
 	if err := recorded(ctx, log, sent[oursRecord]); err != nil {
 		return err
 	}
-	concludeMedians(r, all, subjects, map[string]string{pacedMetric: "us", "paced_p99": "us", "paced_" + cpuMetric: "us"})
+	concludeMedians(r, all, subjects, map[string]string{pacedMetric: "us", "paced_p99": "us", pacedCPU: "us"})
+	nginx := peers[0].name // whose rows are left out where it is missing
+	r.Conclude(nginxMirror, pacedCPU+"_to_nginx", all.Ratio(pacedCPU, nginxMirror, nginx), "x")
 	r.Conclude(ours, pacedMetric+"_added", all.Difference(pacedMetric, ours, direct), "us")
-	if other != nil {
-		r.Conclude(peers[0].name, pacedMetric+"_added", all.Difference(pacedMetric, peers[0].name, direct), "us")
-		r.Conclude(ours, "paced_"+cpuMetric+"_to_nginx", all.Ratio("paced_"+cpuMetric, ours, peers[0].name), "x")
-	}
+	r.Conclude(nginx, pacedMetric+"_added", all.Difference(pacedMetric, nginx, direct), "us")
+	r.Conclude(ours, pacedCPU+"_to_nginx", all.Ratio(pacedCPU, ours, nginx), "x")
 	r.Conclude(oursShadow, pacedMetric+"_added_by_shadow", all.Difference(pacedMetric, oursShadow, ours), "us")
-	r.Conclude(oursShadow, "paced_"+cpuMetric+"_to_whittle", all.Ratio("paced_"+cpuMetric, oursShadow, ours), "x")
+	r.Conclude(oursShadow, pacedCPU+"_to_whittle", all.Ratio(pacedCPU, oursShadow, ours), "x")
 	r.Conclude(oursRecord, pacedMetric+"_added_by_recording", all.Difference(pacedMetric, oursRecord, ours), "us")
-	r.Conclude(oursRecord, "paced_"+cpuMetric+"_to_whittle", all.Ratio("paced_"+cpuMetric, oursRecord, ours), "x")
+	r.Conclude(oursRecord, pacedCPU+"_to_whittle", all.Ratio(pacedCPU, oursRecord, ours), "x")
 	return nil
 }
 
@@ -154,23 +132,21 @@ func servedBy(ctx context.Context, addr string) (n int, err error) {
 
 // pacedRound measures a subject once, and returns how many requests it was sent.
 func pacedRound(ctx context.Context, r *table.Results, s settings, all table.Rounds, x subject, counted bool) (int, error) {
-	before, err := x.CPU()
-	if err != nil {
-		return 0, err
-	}
-	took, err := pacedLoad(ctx, x.Addr, s.rate, s.duration)
+	var took []time.Duration
+	spent, err := x.Spent(func() (err error) {
+		took, err = pacedLoad(ctx, x.Addr, s.rate, s.duration)
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("load %s: %w", x.name, err)
 	}
-	after, err := x.CPU()
-	if err != nil || !counted {
-		return len(took), err
-	}
-	slices.Sort(took)
-	all.Add(r.T, x.name, pacedMetric, micros(quantile(took, 0.5)), "us")
-	all.Add(r.T, x.name, "paced_p99", micros(quantile(took, 0.99)), "us")
-	if x.name != direct {
-		all.Add(r.T, x.name, "paced_"+cpuMetric, micros(after-before)/float64(len(took)), "us")
+	if counted {
+		slices.Sort(took)
+		all.Add(r.T, x.name, pacedMetric, table.Micros(table.Quantile(took, 0.5)), "us")
+		all.Add(r.T, x.name, "paced_p99", table.Micros(table.Quantile(took, 0.99)), "us")
+		if x.name != direct {
+			all.Add(r.T, x.name, pacedCPU, table.Micros(spent)/float64(len(took)), "us")
+		}
 	}
 	return len(took), nil
 }

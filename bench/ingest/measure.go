@@ -74,8 +74,8 @@ func oneRound(ctx context.Context, s settings, round int, h *subjects, disk *dev
 				if err != nil {
 					return err
 				}
-				all.Add(t, syncSubject, "fdatasync_p50_"+b.name, millis(p50), "ms")
-				all.Add(t, syncSubject, syncMetric+"_"+b.name, millis(p99), "ms")
+				all.Add(t, syncSubject, "fdatasync_p50_"+b.name, table.Millis(p50), "ms")
+				all.Add(t, syncSubject, syncMetric+"_"+b.name, table.Millis(p99), "ms")
 			}
 		}
 		for _, name := range table.Rotated(c.subjects, round) {
@@ -109,14 +109,14 @@ func measure(ctx context.Context, s settings, c scenario, x subject, t *table.T,
 		return fmt.Errorf("%d of %d requests failed: %s", r.Failed, r.Requests, faults)
 	}
 	events := float64(r.Completed) * float64(c.batch)
-	all.Add(t, x.name, c.name+"_"+cpuMetric, micros(after.server-before.server)/events, "us")
-	all.Add(t, x.name, c.name+"_"+senderMetric, micros(after.sender-before.sender)/events, "us")
+	all.Add(t, x.name, c.name+"_"+cpuMetric, table.Micros(after.server-before.server)/events, "us")
+	all.Add(t, x.name, c.name+"_"+senderMetric, table.Micros(after.sender-before.sender)/events, "us")
 	machine := after.machine.Since(before.machine)
 	all.Add(t, x.name, c.name+"_"+idleMetric, 100*machine.Share(machine.Idle), "%")
 	all.Add(t, x.name, c.name+"_"+stolenMetric, 100*machine.Share(machine.Stolen), "%")
 	all.Add(t, x.name, c.name+"_"+eventMetric, events/r.Seconds, "1/s")
-	all.Add(t, x.name, c.name+"_"+p50Metric, millis(r.Latency.Actual.P50), "ms")
-	all.Add(t, x.name, c.name+"_"+p99Metric, millis(r.Latency.Actual.P99), "ms")
+	all.Add(t, x.name, c.name+"_"+p50Metric, table.Millis(r.Latency.Actual.P50), "ms")
+	all.Add(t, x.name, c.name+"_"+p99Metric, table.Millis(r.Latency.Actual.P99), "ms")
 	return nil
 }
 
@@ -193,6 +193,3 @@ func judge(all table.Rounds, conclude adder) {
 		conclude(ours, t.scenario+"_"+cpuMetric+targetMetric, of/limit, "x")
 	}
 }
-
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

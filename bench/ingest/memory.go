@@ -48,11 +48,10 @@ func steady(ctx context.Context, s settings, h *subjects, conclude adder) error 
 }
 
 func concludeMemory(seen []float64, conclude adder) error {
-	n := len(seen) / 4
-	if n == 0 {
+	first, last, ok := table.Quarters(seen)
+	if !ok {
 		return errors.New("the memory of the service could not be followed")
 	}
-	first, last := table.Median(seen[:n]), table.Median(seen[len(seen)-n:])
 	conclude(ours, "rss_most", slices.Max(seen)/(1<<20), "MiB")
 	conclude(ours, "rss_most"+targetMetric, slices.Max(seen)/mostResident, "x")
 	conclude(ours, "rss_first_quarter", first/(1<<20), "MiB")

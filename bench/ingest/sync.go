@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"whittle/bench/table"
 )
 
 // device times the disk's bare sync: a write into space that was taken before,
@@ -53,12 +55,5 @@ func (d *device) sample(block int, during time.Duration) (p50, p99 time.Duration
 		d.at += int64(block)
 	}
 	slices.Sort(took)
-	return quantile(took, 0.5), quantile(took, 0.99), nil
-}
-
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[int(q*float64(len(sorted)-1))]
+	return table.Quantile(took, 0.5), table.Quantile(took, 0.99), nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle/bench/table"
+	"whittle/load/report"
 )
 
 // The metrics, as the rows name them.
@@ -33,20 +34,13 @@ type outcome struct {
 // costs measures every tool in turn, at saturation and at the fixed rate.
 func costs(ctx context.Context, s settings, to *target, tools []tool, r *table.Results) error {
 	all := table.Rounds{}
-	for round := range s.rounds + 1 {
-		rows := r.T
-		if round == 0 {
-			rows = table.New("warm-up") // a first round that nobody reads
+	if err := table.InTurn(tools, s.rounds, func(x tool, counted bool) error {
+		if counted {
+			return measure(ctx, s, to, &x, r.T, all)
 		}
-		into := table.Rounds{}
-		if round > 0 {
-			into = all
-		}
-		for _, x := range table.Rotated(tools, round) {
-			if err := measure(ctx, s, to, &x, rows, into); err != nil {
-				return err
-			}
-		}
+		return measure(ctx, s, to, &x, table.New("warm-up"), table.Rounds{}) // which nobody reads
+	}); err != nil {
+		return err
 	}
 	for i := range tools {
 		name := tools[i].name
@@ -128,27 +122,28 @@ func (t *target) under(ctx context.Context, x *tool, args []string) (outcome, er
 	return o, nil
 }
 
-// lateness reads the schedule error out of whittle's report, in milliseconds.
-func lateness(path string) (p50, p99 float64, err error) {
+// readReport reads what whittle load has written.
+func readReport(path string) (*report.Report, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return 0, 0, fmt.Errorf("read report: %w", err)
+		return nil, fmt.Errorf("read report: %w", err)
 	}
-	var report struct {
-		Latency struct {
-			ScheduleError struct {
-				Count int64   `json:"count"`
-				P50   float64 `json:"p50_ms"`
-				P99   float64 `json:"p99_ms"`
-			} `json:"schedule_error"`
-		} `json:"latency"`
+	r := &report.Report{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("read report: %w", err)
 	}
-	if err := json.Unmarshal(text, &report); err != nil {
-		return 0, 0, fmt.Errorf("read report: %w", err)
+	return r, nil
+}
+
+// lateness reads the schedule error out of whittle's report, in milliseconds.
+func lateness(path string) (p50, p99 float64, err error) {
+	r, err := readReport(path)
+	if err != nil {
+		return 0, 0, err
 	}
-	late := report.Latency.ScheduleError
+	late := &r.Latency.ScheduleError
 	if late.Count == 0 {
 		return 0, 0, fmt.Errorf("read report %s: no schedule error in it", path)
 	}
-	return late.P50, late.P99, nil
+	return table.Millis(late.P50), table.Millis(late.P99), nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -136,30 +135,22 @@ func steadyRSS(ctx context.Context, s settings, addr string) (first, last float6
 	if err := cmd.Wait(); err != nil {
 		return 0, 0, fmt.Errorf("run whittle: %w\n%s", err, said.Bytes())
 	}
-	n := len(seen) / 4
-	if n == 0 {
-		return 0, 0, fmt.Errorf("the memory of whittle could not be followed")
+	first, last, ok := table.Quarters(seen)
+	if !ok {
+		return 0, 0, errors.New("the memory of whittle could not be followed")
 	}
-	return table.Median(seen[:n]), table.Median(seen[len(seen)-n:]), nil
+	return first, last, nil
 }
 
 // mostInFlight reads out of whittle's report how many users it saw under way at
 // once.
 func mostInFlight(path string) (most int64, err error) {
-	text, err := os.ReadFile(path)
+	r, err := readReport(path)
 	if err != nil {
-		return 0, fmt.Errorf("read report: %w", err)
+		return 0, err
 	}
-	var report struct {
-		Series []struct {
-			InFlight int64 `json:"in_flight"`
-		} `json:"series"`
-	}
-	if err := json.Unmarshal(text, &report); err != nil {
-		return 0, fmt.Errorf("read report: %w", err)
-	}
-	for _, p := range report.Series {
-		most = max(most, p.InFlight)
+	for i := range r.Series {
+		most = max(most, r.Series[i].InFlight)
 	}
 	return most, nil
 }

@@ -76,6 +76,19 @@ func (s *Server) CPU() (sum time.Duration, err error) {
 	return sum, nil
 }
 
+// Spent is what the server and its children spend meanwhile.
+func (s *Server) Spent(meanwhile func() error) (time.Duration, error) {
+	before, err := s.CPU()
+	if err != nil {
+		return 0, err
+	}
+	if err := meanwhile(); err != nil {
+		return 0, err
+	}
+	after, err := s.CPU()
+	return after - before, err
+}
+
 // RSS is the resident memory of the server and its children, in bytes.
 func (s *Server) RSS() (sum float64, ok bool) {
 	for _, pid := range family(s.Pid()) {

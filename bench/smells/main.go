@@ -8,25 +8,23 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"whittle/bench/profiled"
 	"whittle/bench/table"
 )
 
 type settings struct {
 	services string // the folder of node/ and go/
-	whittle  string
-	length   time.Duration // of each profile
+	whittle  profiled.Whittle
 	users    int
 	parallel int
 	only     []string // frameworks
@@ -39,8 +37,8 @@ func bench(ctx context.Context, args []string) error {
 	s := settings{}
 	f := flag.NewFlagSet("bench-smells", flag.ContinueOnError)
 	f.StringVar(&s.services, "services", "bench/find/services", "the `folder` of the services")
-	f.StringVar(&s.whittle, "whittle", "bin/whittle", "the `binary` under test")
-	f.DurationVar(&s.length, "length", 3*time.Second, "how long each profile is, 1s to 1m")
+	f.StringVar(&s.whittle.Binary, "whittle", "bin/whittle", "the `binary` under test")
+	f.DurationVar(&s.whittle.Length, "length", 3*time.Second, "how long each profile is, 1s to 1m")
 	f.IntVar(&s.users, "users", 3, "users of a mistake, each with one request after another, 1 to 100")
 	f.IntVar(&s.parallel, "parallel", 2, "services at once, 1 to 16")
 	only := f.String("only", "", "these frameworks alone, by `name`, with commas between")
@@ -49,10 +47,10 @@ func bench(ctx context.Context, args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	if s.length < time.Second || s.length > time.Minute || s.users < 1 || s.users > 100 || s.parallel < 1 || s.parallel > 16 {
+	if s.whittle.Length < time.Second || s.whittle.Length > time.Minute || s.users < 1 || s.users > 100 || s.parallel < 1 || s.parallel > 16 {
 		return errors.New("a flag is out of its range; -h names them")
 	}
-	s.only, s.cases = listed(*only), listed(*cases)
+	s.only, s.cases = profiled.Listed(*only), profiled.Listed(*cases)
 	work, err := os.MkdirTemp("", "bench-smells-")
 	if err != nil {
 		return err
@@ -79,37 +77,19 @@ func bench(ctx context.Context, args []string) error {
 	return finish(*out, slices.Concat(rows...))
 }
 
-func listed(flag string) []string {
-	if flag == "" {
-		return nil
-	}
-	return strings.Split(flag, ",")
-}
-
 // finish prints the sums and writes the rows.
 func finish(folder string, rows []row) error {
 	var named, right, wrong, clean int
 	for _, r := range rows {
-		named, right = named+count(r.Named), right+count(r.LineOK)
+		if r.Named {
+			named++
+		}
+		if r.LineOK {
+			right++
+		}
 		wrong, clean = wrong+len(r.Wrong), clean+len(r.FalseSmells)
 	}
 	fmt.Printf("of %d mistakes: named %d, at their line %d, missed %d; others named %d; of as many twins named %d\n",
 		len(rows), named, right, len(rows)-named, wrong, clean)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	b, err := json.MarshalIndent(map[string]any{
-		"benchmark": "smells", "at": time.Now().UTC().Truncate(time.Second), "machine": table.ThisMachine(), "rows": rows,
-	}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, "bench-smells.json"), append(b, '\n'), 0o644)
-}
-
-func count(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
+	return table.Save(folder, "smells", rows)
 }

@@ -5,18 +5,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
+	"whittle/bench/profiled"
 	"whittle/internal/child"
 )
 
@@ -41,19 +39,11 @@ type row struct {
 // has too few samples.
 const most = 3
 
-// smell is what whittle profile says of one.
-type smell struct {
-	Name  string  `json:"name"`
-	File  string  `json:"file"`
-	Line  int     `json:"line"`
-	Share float64 `json:"share"`
-}
-
-func (s *smell) words() string { return fmt.Sprintf("%s at %s:%d", s.Name, s.File, s.Line) }
+func words(s *profiled.Smell) string { return fmt.Sprintf("%s at %s:%d", s.Name, s.File, s.Line) }
 
 // measure measures all mistakes of a service and their twins, in one process.
 func (s *service) measure(ctx context.Context, o *settings, file string) ([]row, error) {
-	p, err := s.start(ctx)
+	p, err := profiled.Start(ctx, child.Options{Dir: s.folder}, s.argv...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +65,7 @@ func (s *service) measure(ctx context.Context, o *settings, file string) ([]row,
 			return nil, lost(p, err)
 		}
 		for _, one := range found {
-			r.FalseSmells = append(r.FalseSmells, one.words())
+			r.FalseSmells = append(r.FalseSmells, words(&one))
 		}
 		fmt.Fprintf(os.Stderr, "%s %s: named %t (profiles: %d), line %t, others %q; the twin %q\n", r.Framework, r.Smell, r.Named, r.Profiles, r.LineOK, r.Wrong, r.FalseSmells)
 		rows = append(rows, r)
@@ -90,21 +80,21 @@ func lost(p *child.Process, err error) error {
 }
 
 // judge holds what was named against the mistake.
-func (r *row) judge(f *fault, found []smell) {
+func (r *row) judge(f *fault, found []profiled.Smell) {
 	for _, one := range found {
 		switch at := filepath.Base(one.File) == f.file && one.Line == f.line; {
 		case one.Name == f.smell && (at || !r.Named):
 			r.Named, r.LineOK, r.Share = true, at, one.Share
 		case one.Name != f.smell && one.Name != "event-loop-blocked":
-			r.Wrong = append(r.Wrong, one.words())
+			r.Wrong = append(r.Wrong, words(&one))
 		}
 	}
 }
 
 // under profiles a service while users ask for a path.
-func (s *service) under(ctx context.Context, o *settings, p *child.Process, path, file string) ([]smell, error) {
+func (s *service) under(ctx context.Context, o *settings, p *child.Process, path, file string) ([]profiled.Smell, error) {
 	ended := make(chan struct{}) // then each user ends with the request that it is at
-	client := &http.Client{Timeout: 30 * time.Second, Transport: s.transport(o.users)}
+	client := profiled.Client(s.framework == "grpc", o.users, 30*time.Second)
 	var all sync.WaitGroup
 	failed := make(chan error, o.users)
 	for range o.users {
@@ -126,20 +116,15 @@ func (s *service) under(ctx context.Context, o *settings, p *child.Process, path
 			}
 		})
 	}
-	found, err := profiled(ctx, o, target(p), file)
+	var said struct {
+		Smells []profiled.Smell `json:"smells"`
+	}
+	err := o.whittle.Ask(ctx, "profile", profiled.Target(p), file, &said)
 	close(ended)
 	all.Wait()
 	client.CloseIdleConnections()
 	close(failed)
-	return found, errors.Join(err, <-failed)
-}
-
-// transport speaks HTTP/1.1, for gRPC HTTP/2 without TLS.
-func (s *service) transport(users int) *http.Transport {
-	t := &http.Transport{MaxIdleConnsPerHost: users, Protocols: new(http.Protocols)}
-	t.Protocols.SetHTTP1(s.framework != "grpc")
-	t.Protocols.SetUnencryptedHTTP2(s.framework == "grpc")
-	return t
+	return said.Smells, errors.Join(err, <-failed)
 }
 
 // ask sends one request, and reads the response to its end.
@@ -160,36 +145,5 @@ func (s *service) ask(ctx context.Context, client *http.Client, addr, path strin
 		r.Header.Set("Content-Type", kind)
 		r.Header.Set("Te", "trailers")
 	}
-	resp, err := client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	switch status := resp.Trailer.Get("Grpc-Status"); {
-	case err != nil:
-		return err
-	case resp.StatusCode != http.StatusOK || status != "" && status != "0":
-		return fmt.Errorf("%s %s: %.200s", resp.Status, resp.Trailer.Get("Grpc-Message"), text)
-	}
-	return nil
-}
-
-// profiled runs whittle profile, and reads what it says. Exit status 1 is a finding.
-func profiled(ctx context.Context, o *settings, target, file string) ([]smell, error) {
-	if err := os.RemoveAll(file); err != nil {
-		return nil, err
-	}
-	out, err := exec.CommandContext(ctx, o.whittle, "profile", target, "--duration", o.length.String(), "--json", file).CombinedOutput()
-	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() != 1) {
-		return nil, fmt.Errorf("whittle profile: %w\n%s", err, strings.TrimSpace(string(out)))
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("whittle profile: %w\n%s", err, out)
-	}
-	var r struct {
-		Smells []smell `json:"smells"`
-	}
-	return r.Smells, json.Unmarshal(b, &r)
+	return profiled.Send(client, r)
 }

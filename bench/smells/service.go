@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"whittle/internal/child"
+	"whittle/bench/profiled"
 )
 
 // frameworks are what each of the two services can serve by.
@@ -56,10 +53,8 @@ func corpus(ctx context.Context, s *settings, work string) ([]*service, error) {
 			}
 		}
 		if runtime == "go" && len(all) > 0 && all[len(all)-1].folder == folder {
-			cmd := exec.CommandContext(ctx, "go", "build", "-o", argv[0], ".")
-			cmd.Dir = folder
-			if out, err := cmd.CombinedOutput(); err != nil {
-				return nil, fmt.Errorf("build: %w\n%s", err, out)
+			if err := profiled.Build(ctx, folder, "go", "build", "-o", argv[0], "."); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -98,21 +93,4 @@ func readFaults(folder string, only []string) ([]fault, error) {
 		}
 	}
 	return all, nil
-}
-
-// startTimeout bounds how long a service may take to listen.
-const startTimeout = 20 * time.Second
-
-func (s *service) start(ctx context.Context) (*child.Process, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	return child.Start(ctx, child.Options{Dir: s.folder}, s.argv...)
-}
-
-// target is how whittle is pointed at the service.
-func target(p *child.Process) string {
-	if p.Admin != "" {
-		return "http://" + p.Admin
-	}
-	return strconv.Itoa(p.Pid())
 }

@@ -3,6 +3,7 @@ package table
 import (
 	"math"
 	"slices"
+	"time"
 )
 
 // Rounds keeps the values of all rounds, by subject and metric, so that
@@ -17,6 +18,19 @@ func Rotated[T any](subjects []T, round int) []T {
 	}
 	first := round % len(subjects)
 	return slices.Concat(subjects[first:], subjects[:first])
+}
+
+// InTurn measures each subject once a round, rotated. A round that is not counted comes
+// first, to warm up.
+func InTurn[T any](subjects []T, rounds int, measure func(x T, counted bool) error) error {
+	for round := range rounds + 1 {
+		for _, x := range Rotated(subjects, round) {
+			if err := measure(x, round > 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Add keeps a value, and makes it a row of t. What is not a number is no row,
@@ -59,3 +73,25 @@ func Median(v []float64) float64 {
 	}
 	return (v[(n-1)/2] + v[n/2]) / 2
 }
+
+// Quarters are the medians of a series' first and of its last quarter; false: it is too
+// short.
+func Quarters(v []float64) (first, last float64, ok bool) {
+	n := len(v) / 4
+	if n == 0 {
+		return 0, 0, false
+	}
+	return Median(v[:n]), Median(v[len(v)-n:]), true
+}
+
+// Quantile is that of sorted times, 0 of none.
+func Quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[int(q*float64(len(sorted)-1))]
+}
+
+// Micros and Millis are a time in microseconds and milliseconds.
+func Micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

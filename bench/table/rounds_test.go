@@ -3,6 +3,7 @@ package table
 import (
 	"math"
 	"testing"
+	"time"
 )
 
 func TestMedian(t *testing.T) {
@@ -70,5 +71,12 @@ func TestEachSubjectComesFirstInTurn(t *testing.T) {
 	}
 	if len(Rotated([]string(nil), 3)) != 0 {
 		t.Error("nobody has an order")
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	v := []time.Duration{1, 2, 3, 4, 5}
+	if Quantile(v, 0.5) != 3 || Quantile(v, 0.99) != 4 || Quantile(v, 1) != 5 || Quantile(nil, 0.5) != 0 {
+		t.Errorf("quantiles %v %v %v %v", Quantile(v, 0.5), Quantile(v, 0.99), Quantile(v, 1), Quantile(nil, 0.5))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -47,32 +48,30 @@ func (t *T) Add(subject, metric string, value float64, unit string) {
 }
 
 // Rows returns a copy of what was added, in the order of adding.
-func (t *T) Rows() []Row { return append([]Row(nil), t.rows...) }
+func (t *T) Rows() []Row { return append([]Row{}, t.rows...) }
 
 // document is the shape of the JSON file.
-type document struct {
+type document[R any] struct {
 	Benchmark string    `json:"benchmark"`
 	At        time.Time `json:"at"`
 	Machine   Machine   `json:"machine"`
-	Rows      []Row     `json:"rows"`
+	Rows      []R       `json:"rows"`
 }
 
-// Write writes dir/bench-NAME.json whole or not at all, and makes dir where it
-// is missing.
-func (t *T) Write(dir string) error {
+// Write writes the rows into a folder, as Save does.
+func (t *T) Write(dir string) error { return Save(dir, t.name, t.Rows()) }
+
+// Save writes a benchmark's rows, whatever their shape, as dir/bench-NAME.json: whole or
+// not at all. It makes dir where it is missing.
+func Save[R any](dir, name string, rows []R) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make folder for results: %w", err)
 	}
-	out, err := json.MarshalIndent(document{
-		Benchmark: t.name,
-		At:        time.Now().UTC().Truncate(time.Second),
-		Machine:   ThisMachine(),
-		Rows:      append([]Row{}, t.rows...),
-	}, "", "  ")
+	out, err := json.MarshalIndent(document[R]{name, time.Now().UTC().Truncate(time.Second), ThisMachine(), rows}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode results: %w", err)
 	}
-	path := filepath.Join(dir, "bench-"+t.name+".json")
+	path := filepath.Join(dir, "bench-"+name+".json")
 	if err := os.WriteFile(path+".tmp", append(out, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write results: %w", err)
 	}
@@ -80,6 +79,20 @@ func (t *T) Write(dir string) error {
 		return fmt.Errorf("put results in place: %w", err)
 	}
 	return nil
+}
+
+// Replace puts a text between two marks of a page.
+func Replace(page, begin, end, text string) error {
+	old, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(old), begin)
+	_, after, there := strings.Cut(rest, end)
+	if !ok || !there {
+		return fmt.Errorf("%s has no place for the tables, between %q and %q", page, begin, end)
+	}
+	return os.WriteFile(page, []byte(before+begin+text+end+after), 0o644)
 }
 
 // Print writes the machine and the rows for people. What cannot be written is

@@ -22,7 +22,7 @@ func TestWriteKeepsEveryRowAndTheMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got document
+	var got document[Row]
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,9 @@ import (
 
 	"whittle"
 	"whittle/bench/server"
+	"whittle/bench/table"
 	"whittle/carve/admin"
+	"whittle/internal/notify"
 	"whittle/internal/paired"
 )
 
@@ -168,10 +170,8 @@ func leader(ctx context.Context, address, name string) error {
 		if f, err = c.Fleet(ctx); err == nil && f.Connected && f.Leader == name {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !notify.Sleep(ctx, 100*time.Millisecond) {
 			return fmt.Errorf("wait for %s to lead: it is %q: %w", name, f.Leader, errors.Join(ctx.Err(), err))
-		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
@@ -186,17 +186,15 @@ func restFor(ctx context.Context, d time.Duration, all []*subject) error {
 		}
 	}
 	begun := time.Now()
-	select {
-	case <-ctx.Done():
+	if !notify.Sleep(ctx, d) {
 		return ctx.Err()
-	case <-time.After(d):
 	}
 	for i, g := range all {
 		after, err := g.CPU()
 		if err != nil {
 			return err
 		}
-		g.idle = micros(after-before[i]) / time.Since(begun).Seconds()
+		g.idle = table.Micros(after-before[i]) / time.Since(begun).Seconds()
 	}
 	return nil
 }
@@ -215,19 +213,15 @@ func (g *subject) block(requests int) (time.Duration, error) {
 }
 
 func (g *subject) measure(requests int) error {
-	before, err := g.CPU()
+	var took time.Duration
+	cpu, err := g.Spent(func() (err error) {
+		took, err = g.block(requests)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	took, err := g.block(requests)
-	if err != nil {
-		return err
-	}
-	after, err := g.CPU()
-	if err != nil {
-		return err
-	}
-	spent := micros(after - before)
+	spent := table.Micros(cpu)
 	g.all = append(g.all, paired.Share{Sum: spent, Of: float64(requests)})
 	g.beyond = append(g.beyond, paired.Share{Sum: max(spent-g.idle*took.Seconds(), 0), Of: float64(requests)})
 	return nil
@@ -262,8 +256,6 @@ func tell(all []*subject, rng *rand.Rand) (held bool) {
 func percent(r paired.Ratio) string {
 	return fmt.Sprintf("%+.2f %% (%+.2f to %+.2f)", 100*(r.Ratio-1), 100*(r.Low-1), 100*(r.High-1))
 }
-
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // dial opens a connection of a user.
 func dial(ctx context.Context, address string) (*conn, error) {
