@@ -16,10 +16,10 @@ import (
 
 // users send a service its requests, each at a steady rate, until they are stopped.
 type users struct {
-	stop   context.CancelFunc
-	all    sync.WaitGroup
+	stop       context.CancelFunc
+	all        sync.WaitGroup
 	plain, h2c *http.Client
-	failed atomic.Pointer[error] // the first failure
+	failed     atomic.Pointer[error] // the first failure
 	// dear and others count the responses, of the planted endpoint and of the rest.
 	dear, others atomic.Int64
 }

@@ -28,7 +28,7 @@ import (
 type settings struct {
 	services string // the folder of node/ and go/
 	whittle  profiled.Whittle
-	rate     float64       // of each of a service's requests
+	rate     float64 // of each of a service's requests
 	parallel int
 	turns    int
 	clocks   bool

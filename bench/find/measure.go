@@ -68,8 +68,8 @@ type found struct {
 	} `json:"endpoints"`
 	// OtherThreads is the part of the CPU of threads that run no JavaScript, which no
 	// profile of V8's has.
-	OtherThreads float64 `json:"cpu_share_other_threads"`
-	Samples      int64   `json:"samples"`
+	OtherThreads float64          `json:"cpu_share_other_threads"`
+	Samples      int64            `json:"samples"`
 	Smells       []profiled.Smell `json:"smells"`
 }
 
