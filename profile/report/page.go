@@ -36,17 +36,17 @@ func (r *Report) tables() []chart.Table {
 		if e.Requests == 0 {
 			requests = "–"
 		}
-		rows = append(rows, []string{name, units.Percent(e.Share), fmt.Sprint(e.Samples), cost(e.CPUPerRequest), requests})
+		rows = append(rows, []string{name, r.percent(e.Share), fmt.Sprint(e.Samples), cost(e.CPUPerRequest), requests})
 	}
 	add("What each endpoint costs", []string{"endpoint", "CPU", "samples", "per request", "requests"}, rows)
 	rows = nil
 	for _, s := range r.Sites {
-		rows = append(rows, []string{s.Where(), units.Percent(s.Share), fmt.Sprint(s.Samples), cost(s.CPUPerRequest), profile.ShortName(s.Function)})
+		rows = append(rows, []string{s.Where(), r.percent(s.Share), fmt.Sprint(s.Samples), cost(s.CPUPerRequest), profile.ShortName(s.Function)})
 	}
 	add("Lines of your own code, with all that they asked of libraries and runtime", []string{"line", "CPU", "samples", "per request", "in"}, rows)
 	rows = nil
 	for _, c := range r.SystemCalls {
-		rows = append(rows, []string{c.Call, units.Percent(c.Share), cost(c.CPUPerRequest), c.By})
+		rows = append(rows, []string{c.Call, r.percent(c.Share), cost(c.CPUPerRequest), c.By})
 	}
 	add("System calls, the runtime's own among them", []string{"call", "CPU", "per request", "by"}, rows)
 	list := func(all []Function) (rows [][]string) {
@@ -55,7 +55,7 @@ func (r *Report) tables() []chart.Table {
 			if f.Own {
 				own = "*"
 			}
-			rows = append(rows, []string{profile.ShortName(f.Function), units.Percent(f.Self), units.Percent(f.Total), cost(f.SelfPerRequest), own, f.Where()})
+			rows = append(rows, []string{profile.ShortName(f.Function), r.percent(f.Self), r.percent(f.Total), cost(f.SelfPerRequest), own, f.Where()})
 		}
 		return rows
 	}

@@ -136,6 +136,17 @@ func TestNothingIsSaidOfNothing(t *testing.T) {
 	}
 	foreign := service()
 	foreign.Samples = foreign.Samples[2:]
+	few := New([]*profile.Profile{foreign})
+	if got := few.Sentence(); !strings.HasSuffix(got, "only 20 samples: too few to say what for.") {
+		t.Errorf("no own code in 20 samples: %q", got)
+	}
+	var text bytes.Buffer
+	if err := few.WriteSummary(&text); err != nil || strings.Contains(text.String(), "%") {
+		t.Errorf("20 samples are given in percent, %v:\n%s", err, &text)
+	}
+	for i := range foreign.Samples {
+		foreign.Samples[i].Objects *= 10
+	}
 	if got := New([]*profile.Profile{foreign}).Sentence(); !strings.HasSuffix(got, "none of it for code of its own.") {
 		t.Errorf("no own code: %q", got)
 	}

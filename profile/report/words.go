@@ -18,10 +18,14 @@ func (r *Report) Sentence() string {
 		return r.Others[0].sentence(r.name())
 	}
 	if r.cpu == nil || len(r.Sites) == 0 {
-		if r.cpu != nil && r.cpu.Total() > 0 {
+		switch {
+		case r.cpu == nil || r.cpu.Total() == 0:
+			return r.name() + " used no CPU time that was seen."
+		case r.Samples < enoughForALine:
+			return fmt.Sprintf("%s did so little that the profile has only %s: too few to say what for.", r.name(), units.Counted(r.Samples, "sample"))
+		default:
 			return fmt.Sprintf("%s used %s of a core, none of it for code of its own.", r.name(), units.Figure(r.Cores))
 		}
-		return r.name() + " used no CPU time that was seen."
 	}
 	top := r.Sites[0]
 	var s string
@@ -44,6 +48,15 @@ func (r *Report) Sentence() string {
 		}
 	}
 	return s
+}
+
+// percent gives a share of the profile in words, or a dash where there are too few
+// samples for one.
+func (r *Report) percent(share float64) string {
+	if r.Samples < enoughForAShare {
+		return "–"
+	}
+	return units.Percent(share)
 }
 
 func (r *Report) name() string {
@@ -83,7 +96,7 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	if len(r.Parts) > 0 {
 		parts := make([]string, len(r.Parts))
 		for i, p := range r.Parts {
-			parts[i] = p.Kind + " " + units.Percent(p.Share)
+			parts[i] = p.Kind + " " + r.percent(p.Share)
 			if p.Kind == profile.Syscall.String() {
 				parts[i] += r.calls()
 			}
@@ -127,7 +140,7 @@ func (r *Report) calls() string {
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(shares[b], shares[a]) })
 	var said []string
 	for _, name := range names[:min(most, len(names))] {
-		said = append(said, name+" "+units.Percent(shares[name]))
+		said = append(said, name+" "+r.percent(shares[name]))
 	}
 	if len(said) == 0 {
 		return ""
