@@ -29,7 +29,7 @@ import (
 var update = flag.Bool("update", false, "write what the scripts' golden files should say")
 
 // scriptPatience bounds what a script waits for.
-const scriptPatience = 30 * time.Second
+const scriptPatience = 2 * time.Minute
 
 // TestGatewayScripts runs the verbs around a gateway as a shell would. In the
 // scripts $MONOLITH and $CANDIDATE are servers that count alike, $FLAWED is one

@@ -20,7 +20,7 @@ import (
 const (
 	// Patience bounds every wait; nothing is asserted about how much of it is
 	// used.
-	Patience = 2 * time.Minute
+	Patience = 4 * time.Minute
 	// Repository is the way from a room of e2e to the repository's root.
 	Repository = "../.."
 )

@@ -26,7 +26,7 @@ import (
 )
 
 // Patience bounds every wait; nothing is asserted about how much of it is used.
-const Patience = time.Minute
+const Patience = 4 * time.Minute
 
 // Tab is a page in a browser.
 type Tab struct {
