@@ -213,6 +213,12 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
+// resourceAttributes are those whose URLs a browser fetches, by elements, whatever else
+// these have.
+var resourceAttributes = map[string][]string{
+	"img": {"src"}, "script": {"src"}, "frame": {"src"}, "iframe": {"src"}, "embed": {"src"}, "bgsound": {"src"}, "applet": {"code"}, "object": {"data", "codebase"},
+}
+
 // MaxResources bounds what is fetched of one page.
 const MaxResources = 500
 
@@ -246,8 +252,6 @@ func (r *Response) Resources(base string) []string {
 			if to, err := from.Parse(attribute(n, "href")); err == nil && attribute(n, "href") != "" {
 				from = to
 			}
-		case "img", "script", "frame", "iframe", "embed", "bgsound":
-			add(attribute(n, "src"))
 		case "input":
 			if strings.EqualFold(attribute(n, "type"), "image") {
 				add(attribute(n, "src"))
@@ -256,12 +260,9 @@ func (r *Response) Resources(base string) []string {
 			if rel := strings.ToLower(attribute(n, "rel")); rel == "stylesheet" || rel == "icon" || rel == "shortcut icon" {
 				add(attribute(n, "href"))
 			}
-		case "applet":
-			add(attribute(n, "code"))
-		case "object":
-			add(attribute(n, "data"))
-			add(attribute(n, "codebase"))
-		default:
+		}
+		for _, name := range resourceAttributes[n.Data] {
+			add(attribute(n, name))
 		}
 		add(attribute(n, "background"))
 	}

@@ -78,6 +78,14 @@ func (t Template) Render(dst []byte, s *Scope) []byte {
 	return dst
 }
 
+// Text renders the template on its own.
+func (t Template) Text(s *Scope) string {
+	if text, ok := t.Constant(); ok {
+		return text
+	}
+	return string(t.Render(nil, s))
+}
+
 // Constant returns the text of a template without expressions.
 func (t Template) Constant() (string, bool) {
 	switch {

@@ -94,7 +94,7 @@ func (j *reader) assertion(e *element) plan.Expectation {
 	j.refuseOthers(e, "Asserion.test_strings", "Assertion.test_strings", "Assertion.test_field", "Assertion.test_type",
 		"Assertion.assume_success", "Assertion.custom_message", "Assertion.scope", "Scope.variable")
 	if e.value("Assertion.scope") == "children" {
-		j.note(fmt.Sprintf("line %d: %s is left out: it is on what a sampler fetches further, which has no failures of the sampler here", e.at.Line, e.title()))
+		j.noteOf(e, "is left out: it is on what a sampler fetches further, which has no failures of the sampler here")
 		return plan.Expectation{Check: func(*expr.Response) bool { return true }}
 	}
 	if scope := e.value("Assertion.scope"); scope != "" && scope != "all" && scope != "parent" && scope != "variable" {
@@ -147,7 +147,7 @@ func (j *reader) assertion(e *element) plan.Expectation {
 
 // noteDocument tells that a response as a document is not what JMeter makes of it.
 func (j *reader) noteDocument(e *element) {
-	j.note(fmt.Sprintf("line %d: %s looks at the body as it is: what JMeter's library makes of it as a document, nothing of JSON and the text alone of a page, is not made here", e.at.Line, e.title()))
+	j.noteOf(e, "looks at the body as it is: what JMeter's library makes of it as a document, nothing of JSON and the text alone of a page, is not made here")
 }
 
 // responseField is a part of a response that an assertion or extractor reads.
@@ -246,11 +246,9 @@ func (j *reader) textTest(t *tag, kind int64) func(*expr.Response, string) bool 
 	switch {
 	case kind&testContains != 0:
 	case kind&testEquals != 0:
-		return func(a *expr.Response, text string) bool { return text == string(want.Render(nil, a.Scope)) }
+		return func(a *expr.Response, text string) bool { return text == want.Text(a.Scope) }
 	case kind&testSubstring != 0:
-		return func(a *expr.Response, text string) bool {
-			return strings.Contains(text, string(want.Render(nil, a.Scope)))
-		}
+		return func(a *expr.Response, text string) bool { return strings.Contains(text, want.Text(a.Scope)) }
 	}
 	wrap := func(p string) string { return p }
 	if kind&testContains == 0 {
@@ -266,7 +264,7 @@ func (j *reader) textTest(t *tag, kind int64) func(*expr.Response, string) bool 
 // durationAssertion fails a response that took longer.
 func (j *reader) durationAssertion(e *element) plan.Expectation {
 	j.refuseOthers(e, "DurationAssertion.duration", "Assertion.scope")
-	limit := j.compile(e.where("DurationAssertion.duration"), strings.TrimSpace(e.value("DurationAssertion.duration")), expr.AsText)
+	limit := j.trimmed(e, "DurationAssertion.duration")
 	return plan.Expectation{Check: func(a *expr.Response) bool {
 		ms := renderInt(limit, a.Scope)
 		return ms <= 0 || a.Elapsed.Milliseconds() <= ms
@@ -276,7 +274,7 @@ func (j *reader) durationAssertion(e *element) plan.Expectation {
 // sizeAssertion compares how long a part of a response is.
 func (j *reader) sizeAssertion(e *element) plan.Expectation {
 	j.refuseOthers(e, "SizeAssertion.size", "SizeAssertion.operator", "Assertion.test_field", "Assertion.scope")
-	size := j.compile(e.where("SizeAssertion.size"), strings.TrimSpace(e.value("SizeAssertion.size")), expr.AsText)
+	size := j.trimmed(e, "SizeAssertion.size")
 	of := func(a *expr.Response) int64 { return int64(len(headText(a))) + a.Size }
 	switch field := strings.TrimPrefix(e.value("Assertion.test_field"), "SizeAssertion."); field {
 	case "", "response_network_size":
@@ -311,7 +309,7 @@ func (j *reader) xpathAssertion(e *element) plan.Expectation {
 	}
 	negate, never := e.is("XPath.negate"), e.name == "XPathAssertion" && expr.LeadsNowhere(text)
 	if never {
-		j.note(fmt.Sprintf("line %d: %s cannot hold, as in JMeter: %q leads to no nodes, and is no yes or no", e.at.Line, e.title(), text))
+		j.noteOf(e, "cannot hold, as in JMeter: %q leads to no nodes, and is no yes or no", text)
 	}
 	return plan.Expectation{Body: true, Check: func(a *expr.Response) bool {
 		if never || !path.Reads(a) {
@@ -395,7 +393,7 @@ func lengthOf(d *expr.Document) *expr.Document {
 func (j *reader) sameJSON(at plan.Position, text string) func(*expr.Response, *expr.Document) bool {
 	want := j.compile(at, text, expr.AsText)
 	return func(a *expr.Response, d *expr.Document) bool {
-		text := string(want.Render(nil, a.Scope))
+		text := want.Text(a.Scope)
 		if doc, ok := expr.ParseDocument(text); ok {
 			return canonical(doc) == canonical(d)
 		}

@@ -111,7 +111,7 @@ func (j *reader) userParameters(e *element) plan.Action {
 		s := u.Scope()
 		own := values[u.Number()%len(values)]
 		for i, slot := range slots[:min(len(slots), len(own))] {
-			s.Values[slot] = expr.TextValue(string(own[i].Render(nil, s)))
+			s.Values[slot] = expr.TextValue(own[i].Text(s))
 		}
 		return true
 	})
@@ -141,7 +141,7 @@ func (j *reader) login(managers []*element) *plan.Login {
 			panic(a.where("Authorization.mechanism").Errorf(whittle.Unsupported, "the mechanism %s is not supported: BASIC and DIGEST are", mechanism))
 		}
 		text := func(name string) expr.Template {
-			return j.compile(a.where("Authorization."+name), a.value("Authorization."+name), expr.AsText)
+			return j.text(a, "Authorization."+name)
 		}
 		out.Entries = append(out.Entries, plan.LoginEntry{
 			URL: text("url"), User: text("username"), Password: text("password"), OnChallenge: mechanism == "DIGEST",

@@ -87,7 +87,7 @@ func varied(q *plan.Request, s *expr.Scope, url, vary string) string {
 	}
 	for _, h := range q.Headers {
 		if slices.Contains(names, h.Name) {
-			out += "\n" + h.Name + ": " + string(h.Value.Render(nil, s))
+			out += "\n" + h.Name + ": " + h.Value.Text(s)
 		}
 	}
 	return out

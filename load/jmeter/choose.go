@@ -146,9 +146,9 @@ func (j *reader) randomOrder(e *element, env elementScope) []plan.Step {
 // such name, that of the name default; where there is no such number, the first.
 func (j *reader) switchController(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "SwitchController.value")
-	value := j.compile(e.where("SwitchController.value"), e.value("SwitchController.value"), expr.AsText)
+	value := j.text(e, "SwitchController.value")
 	return j.choice(e, env, func(ctx context.Context, u plan.User, children []child) bool {
-		text := strings.TrimSpace(string(value.Render(nil, u.Scope())))
+		text := strings.TrimSpace(value.Text(u.Scope()))
 		n, err := strconv.Atoi(text)
 		if text == "" {
 			n, err = 0, nil
@@ -164,7 +164,7 @@ func (j *reader) switchController(e *element, env elementScope) []plan.Step {
 		}
 		other := -1
 		for i := range children {
-			switch name := string(children[i].name.Render(nil, u.Scope())); {
+			switch name := children[i].name.Text(u.Scope()); {
 			case name == text:
 				return u.RunSteps(ctx, children[i].steps)
 			case strings.EqualFold(name, "default") && other < 0:
@@ -194,7 +194,7 @@ func (j *reader) throughputController(e *element, env elementScope) []plan.Step 
 	j.refuseOthers(e, p+"style", p+"perThread", p+"maxThroughput", p+"percentThroughput")
 	steps, own := j.block(e, env), e.is(p+"perThread") // each user counts for itself
 	if j.fixed(e.tag, p+"style") != "1" {
-		total := j.compile(e.where(p+"maxThroughput"), strings.TrimSpace(e.value(p+"maxThroughput")), expr.AsText)
+		total := j.trimmed(e, p+"maxThroughput")
 		return runs(steps, func(ctx context.Context, u plan.User) bool {
 			limit := renderInt(total, u.Scope())
 			return count(u, e, own) > limit || u.RunSteps(ctx, steps)
@@ -220,7 +220,7 @@ func (j *reader) forEach(e *element, env elementScope) []plan.Step {
 	const p = "ForeachController."
 	j.refuseOthers(e, p+"inputVal", p+"returnVal", p+"useSeparator", p+"startIndex", p+"endIndex")
 	output, round, separator := j.fixed(e.tag, p+"returnVal"), j.roundIndex(e), "_"
-	input := j.compile(e.where(p+"inputVal"), strings.TrimSpace(e.value(p+"inputVal")), expr.AsText)
+	input := j.trimmed(e, p+"inputVal")
 	if e.value(p+"useSeparator") == "false" {
 		separator = ""
 	}
@@ -240,7 +240,7 @@ func (j *reader) forEach(e *element, env elementScope) []plan.Step {
 	return runs(steps, func(ctx context.Context, u plan.User) bool {
 		s := u.Scope()
 		first, last := renderInt(from, s), renderInt(to, s)
-		prefix := string(input.Render(nil, s)) + separator
+		prefix := input.Text(s) + separator
 		// next sets the variable to that of an index, and reports whether there is one.
 		next := func(i int64) bool {
 			text, ok := j.value(s, prefix+strconv.FormatInt(i, 10))
@@ -269,7 +269,7 @@ func (j *reader) forEach(e *element, env elementScope) []plan.Step {
 // runTime repeats its steps until a time is over.
 func (j *reader) runTime(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "RunTime.seconds")
-	seconds := j.compile(e.where("RunTime.seconds"), strings.TrimSpace(e.value("RunTime.seconds")), expr.AsText)
+	seconds := j.trimmed(e, "RunTime.seconds")
 	over := &cut{func(u plan.User) bool { return !u.Now().Before(*userState[time.Time](u, e)) }}
 	env.cuts = append(slices.Clip(env.cuts), over)
 	steps := j.block(e, env)
@@ -320,7 +320,7 @@ func (j *reader) begin(e *element, env elementScope) []plan.Step {
 	if j.asksName {
 		label := j.compile(e.at, e.label, expr.AsText)
 		steps = append(steps, plan.Step{Action: does(func(u plan.User) bool {
-			*userState[string](u, nameKey{}) = string(label.Render(nil, u.Scope()))
+			*userState[string](u, nameKey{}) = label.Text(u.Scope())
 			return true
 		})})
 	}

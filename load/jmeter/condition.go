@@ -38,11 +38,15 @@ func (j *reader) conditionOf(n plan.Position, src string) (holds expr.Condition,
 		written = append(written, operand{t, quoted})
 		fmt.Fprintf(&out, " v%d ", len(operands))
 		operands = append(operands, func(e *expr.Evaluation) expr.Datum {
-			text := string(t.Render(nil, e.Scope))
-			if quoted {
+			text := t.Text(e.Scope)
+			switch {
+			case quoted:
 				return expr.Datum{Kind: expr.KindString, Text: text}
+			case text == "true" || text == "false":
+				return expr.BoolDatum(text == "true")
 			}
-			return looseDatum(text)
+			f, _ := strconv.ParseFloat(text, 64) // it is a number, or the engine has the condition
+			return expr.NumberDatum(f)
 		})
 	}
 	for rest := src; rest != ""; {
@@ -87,17 +91,4 @@ func (j *reader) conditionOf(n plan.Position, src string) (holds expr.Condition,
 		panic(n.Errorf(whittle.Unsupported, "the condition %s is not supported: %v", src, err))
 	}
 	return holds, written
-}
-
-// looseDatum is what a value would be if it stood in the expression's text.
-func looseDatum(text string) expr.Datum {
-	trimmed := strings.TrimSpace(text)
-	if f, err := strconv.ParseFloat(trimmed, 64); err == nil {
-		return expr.Datum{Kind: expr.KindNumber, Num: f, Text: trimmed}
-	}
-	switch strings.ToLower(trimmed) {
-	case "true", "false":
-		return expr.BoolDatum(strings.EqualFold(trimmed, "true"))
-	}
-	return expr.Datum{Kind: expr.KindString, Text: text}
 }

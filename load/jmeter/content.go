@@ -3,7 +3,6 @@ package jmeter
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -59,7 +58,7 @@ func (j *reader) byUnknown(s *sample, q *plan.Request, set charset, sends bool) 
 			return "Java, in which JMeter is written, does not know the content encoding " + set.name
 		}
 	}
-	j.note(fmt.Sprintf("line %d: %s has a content encoding that Java does not know, %q: %s, as by JMeter", s.at.Line, s.title(), set.name, what))
+	j.noteOf(s.element, "has a content encoding that Java does not know, %q: %s, as by JMeter", set.name, what)
 }
 
 // encode writes a text in the charset.
@@ -96,7 +95,7 @@ func mapped(t expr.Template, f func(string) string) expr.Template {
 		return expr.Template(nil).Literal(f(text))
 	}
 	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-		return expr.TextValue(f(string(t.Render(nil, s))))
+		return expr.TextValue(f(t.Text(s)))
 	}}, expr.AsText)
 }
 
@@ -129,7 +128,7 @@ func (j *reader) content(s *sample, q *plan.Request, env *elementScope) {
 	case raw && withoutEntity(q.Method):
 	case raw:
 		for _, a := range arguments {
-			q.Body = q.Body.Join(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText))
+			q.Body = q.Body.Join(j.text(a, "Argument.value"))
 		}
 		q.Body = set.body(q.Body)
 		q.HasBody = len(arguments) > 0
@@ -282,11 +281,11 @@ func (j *reader) pairs(arguments []*tag, set charset, kind pairing) expr.Templat
 		default:
 			write = asIs
 		}
-		name := mapped(j.compile(a.where("Argument.name"), a.value("Argument.name"), expr.AsText), write)
+		name := mapped(j.text(a, "Argument.name"), write)
 		if set.unknown && a.is("HTTPArgument.always_encode") {
 			write = func(string) string { return "" }
 		}
-		val := mapped(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText), write)
+		val := mapped(j.text(a, "Argument.value"), write)
 		if len(t) > 0 {
 			t = t.Literal("&")
 		}
@@ -318,7 +317,7 @@ func (j *reader) uploads(s *sample) []upload {
 		}
 		for _, f := range t.prop("HTTPFileArgs.files").children {
 			u := upload{name: j.fixed(f, "File.paramname"), kind: j.fixed(f, "File.mimetype")}
-			u.path = j.compile(f.where("File.path"), strings.TrimSpace(f.value("File.path")), expr.AsText)
+			u.path = j.trimmed(f, "File.path")
 			switch path, fixed := u.path.Constant(); {
 			case fixed && path == "":
 				continue
@@ -375,12 +374,12 @@ func (j *reader) multipart(s *sample, q *plan.Request, set charset, arguments []
 		if browser {
 			kind = ""
 		}
-		t = part(t, expr.Template(nil).Literal(`name="`+name+`"`), kind, "8bit").Join(set.body(j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText))).Literal("\r\n")
+		t = part(t, expr.Template(nil).Literal(`name="`+name+`"`), kind, "8bit").Join(set.body(j.text(a, "Argument.value"))).Literal("\r\n")
 	}
 	for _, f := range files {
 		if f.kind == "" {
 			const why = "a file without a MIME type is no part of a form"
-			j.note(fmt.Sprintf("line %d: %s is not sent, as by JMeter: %s", s.at.Line, s.title(), why))
+			j.noteOf(s.element, "is not sent, as by JMeter: %s", why)
 			q.Illegal = func(string) string { return why }
 		}
 		of := expr.Template(nil).Literal(`name="` + f.name + `"; filename="`).Join(mapped(f.path, filepath.Base)).Literal(`"`)

@@ -146,7 +146,7 @@ func (j *reader) flowAction(e *element, env elementScope) []plan.Step {
 	all := j.fixed(e.tag, "ActionProcessor.target") == "2"
 	switch kind := j.fixed(e.tag, "ActionProcessor.action"); kind {
 	case "", actionPause:
-		length := j.compile(e.where("ActionProcessor.duration"), e.value("ActionProcessor.duration"), expr.AsText)
+		length := j.text(e, "ActionProcessor.duration")
 		own := timer{length: length, draw: timerDelays["ConstantTimer"]}
 		return append(ahead, timerSteps(append(env.timers[:len(env.timers):len(env.timers)], own))...)
 	case actionStop, actionStopNow:
@@ -327,7 +327,7 @@ func (j *reader) whileController(e *element, env elementScope) []plan.Step {
 	}
 	t := j.compile(e.where("WhileController.condition"), text, expr.AsText)
 	r.while = func(u plan.User, _ bool) bool {
-		return !strings.EqualFold(strings.TrimSpace(string(t.Render(nil, u.Scope()))), "false")
+		return !strings.EqualFold(strings.TrimSpace(t.Text(u.Scope())), "false")
 	}
 	return []plan.Step{{Action: r}}
 }
@@ -350,7 +350,7 @@ func (j *reader) ifController(e *element, env elementScope) []plan.Step {
 	if e.is("IfController.useExpression") {
 		t := j.compile(at, text, expr.AsText)
 		holds = func(s *expr.Scope) bool {
-			return strings.EqualFold(strings.TrimSpace(string(t.Render(nil, s))), "true")
+			return strings.EqualFold(strings.TrimSpace(t.Text(s)), "true")
 		}
 	} else {
 		holds = j.holds(at, e.title(), text)
@@ -422,7 +422,7 @@ func ofComparisons(text string) bool {
 // plain reports whether an operand is one text or one number in the condition's text, too,
 // in which JMeter writes it: quotes in it would end it, and a word would be a name.
 func (o operand) plain(s *expr.Scope) bool {
-	text := string(o.value.Render(nil, s))
+	text := o.value.Text(s)
 	if o.quoted {
 		return !strings.ContainsAny(text, "\"'\\\r\n\u2028\u2029")
 	}

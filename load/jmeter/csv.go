@@ -65,7 +65,7 @@ func (j *reader) dataSet(e *element) plan.Action {
 		slots = append(slots, j.Define(n))
 	}
 	if i := slices.IndexFunc(rows, func(row []expr.Value) bool { return row == nil }); i >= 0 {
-		j.note(fmt.Sprintf("line %d: %s: row %d of %s is empty, or has a quote where none may be: as in JMeter it counts as the file's end, and its variables are %s", e.at.Line, e.title(), i+1, file.name, endOfFile))
+		j.noteOf(e, ": row %d of %s is empty, or has a quote where none may be: as in JMeter it counts as the file's end, and its variables are %s", i+1, file.name, endOfFile)
 	}
 	if !recycle {
 		j.Plan.DealtOnce = e.title()
@@ -398,8 +398,8 @@ func digitsOf(before string, n int64, width int) string {
 func (j *reader) randomVariable(e *element) plan.Action {
 	j.refuseOthers(e, "maximumValue", "minimumValue", "outputFormat", "perThread", "randomSeed", "variableName")
 	slot := j.Define(j.fixed(e.tag, "variableName"))
-	low := j.compile(e.where("minimumValue"), e.value("minimumValue"), expr.AsText)
-	high := j.compile(e.where("maximumValue"), e.value("maximumValue"), expr.AsText)
+	low := j.text(e, "minimumValue")
+	high := j.text(e, "maximumValue")
 	format := j.decimalFormat(e, "outputFormat")
 	draw := func(u plan.User, n int64) int64 { return u.Scope().RNG.Int64N(n) }
 	if seed, err := strconv.ParseInt(j.fixed(e.tag, "randomSeed"), 10, 64); err == nil {

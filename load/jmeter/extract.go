@@ -75,7 +75,7 @@ func (j *reader) extraction(e *element, name, number, other, empty string) extra
 // setOther sets the variable to the default, where there is one.
 func (j *reader) setOther(x *extraction, s *expr.Scope) {
 	if x.other != nil {
-		j.assign(s, x.name, string(x.other.Render(nil, s)))
+		j.assign(s, x.name, x.other.Text(s))
 	}
 }
 
@@ -276,7 +276,7 @@ func (j *reader) patternOf(at plan.Position, t expr.Template, flags string, with
 		return func(*expr.Scope) *expr.Pattern { return rx }
 	}
 	return func(s *expr.Scope) *expr.Pattern {
-		rx, err := compile(string(t.Render(nil, s)))
+		rx, err := compile(t.Text(s))
 		if err != nil {
 			return nil
 		}
@@ -288,25 +288,14 @@ func (j *reader) patternOf(at plan.Position, t expr.Template, flags string, with
 var looksBehind = regexp.MustCompile(`\(\?<[=!]`)
 
 // javaPattern is a pattern of JMeter's as RE2 reads it: what Java allows to be escaped
-// without need, or leaves unescaped, is written plainly.
+// without need is written plainly.
 func javaPattern(text string) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case c == '\\' && i+1 < len(text):
-			i++
-			if next := text[i]; strings.IndexByte("/\"'<>=:;,@#%&!~ `XyYgGhHijJlLmMoOqRTUVI", next) >= 0 {
-				b.WriteByte(next)
-			} else {
-				b.WriteByte('\\')
-				b.WriteByte(next)
-			}
-		default:
-			b.WriteByte(c)
+	return backslash.ReplaceAllStringFunc(text, func(escape string) string {
+		if strings.Contains("/\"'<>=:;,@#%&!~ `XyYgGhHijJlLmMoOqRTUVI", escape[1:]) {
+			return escape[1:]
 		}
-	}
-	return b.String()
+		return escape
+	})
 }
 
 // groupOf is a group of a match; nil: it took no part in it, or there is none.
@@ -335,10 +324,10 @@ func (j *reader) boundaryExtractor(e *element, q *plan.Request) {
 		"BoundaryExtractor.default", "BoundaryExtractor.default_empty_value", "BoundaryExtractor.match_number", "Sample.scope", "Scope.variable")
 	x := j.extraction(e, "BoundaryExtractor.refname", "BoundaryExtractor.match_number", "BoundaryExtractor.default", "BoundaryExtractor.default_empty_value")
 	field := j.source(e, "BoundaryExtractor.useHeaders")
-	left := j.compile(e.where("BoundaryExtractor.lboundary"), e.value("BoundaryExtractor.lboundary"), expr.AsText)
-	right := j.compile(e.where("BoundaryExtractor.rboundary"), e.value("BoundaryExtractor.rboundary"), expr.AsText)
+	left := j.text(e, "BoundaryExtractor.lboundary")
+	right := j.text(e, "BoundaryExtractor.rboundary")
 	takes(q, field.body, func(a *expr.Response) {
-		j.store(&x, a.Scope, between(field.of(a), string(left.Render(nil, a.Scope)), string(right.Render(nil, a.Scope))), nil)
+		j.store(&x, a.Scope, between(field.of(a), left.Text(a.Scope), right.Text(a.Scope)), nil)
 	})
 }
 
@@ -420,7 +409,7 @@ func (j *reader) listExtractor(q *plan.Request, x *extraction, store func(*extra
 	}
 	takes(q, true, func(a *expr.Response) {
 		var found []string
-		if find, err := compiled(string(text.Render(nil, a.Scope))); err == nil {
+		if find, err := compiled(text.Text(a.Scope)); err == nil {
 			found = find(a)
 		}
 		store(x, a.Scope, found, nil)
@@ -435,7 +424,7 @@ func (j *reader) jmesExtractor(e *element, q *plan.Request) {
 	if err != nil {
 		panic(e.where("JMESExtractor.jmesPathExpr").Errorf(whittle.Unsupported, "the JMESPath %s is not supported: %v", text, err))
 	}
-	other := j.compile(e.where("JMESExtractor.defaultValue"), e.value("JMESExtractor.defaultValue"), expr.AsText)
+	other := j.text(e, "JMESExtractor.defaultValue")
 	x.other = &other
 	takes(q, true, func(a *expr.Response) {
 		j.forgetList(a.Scope, x.name)
@@ -515,7 +504,7 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 		all = append(all, x)
 	}
 	takes(q, false, func(a *expr.Response) { // before any variable is set
-		a.Unseen = slices.ContainsFunc(all, func(x extraction) bool { return !isWhole(string(x.number.Render(nil, a.Scope))) })
+		a.Unseen = slices.ContainsFunc(all, func(x extraction) bool { return !isWhole(x.number.Text(a.Scope)) })
 	})
 	at, concat := e.where("JSONPostProcessor.jsonPathExprs"), e.is("JSONPostProcessor.compute_concat") || e.is("JSONPostProcessor.computeConcat")
 	for i := range all {
@@ -535,7 +524,7 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 			if e.value("Sample.scope") == "variable" || !field.body {
 				doc, _ = expr.ParseDocument(text)
 			}
-			found := jsonTexts(doc, by, string(x.other.Render(nil, a.Scope)))
+			found := jsonTexts(doc, by, x.other.Text(a.Scope))
 			if concat && renderInt(x.number, a.Scope) < 0 {
 				j.assign(a.Scope, x.name+"_ALL", strings.Join(found, ","))
 			}
@@ -547,7 +536,7 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 // givesUp is an extractor at which JMeter gives up, so that nothing looks at the response
 // any further.
 func (j *reader) givesUp(e *element, q *plan.Request, why string) {
-	j.note(fmt.Sprintf("line %d: %s %s: it sets nothing, and what is behind it looks at no response, as in JMeter", e.at.Line, e.title(), why))
+	j.noteOf(e, "%s: it sets nothing, and what is behind it looks at no response, as in JMeter", why)
 	takes(q, false, func(a *expr.Response) { a.Unseen = true })
 }
 
@@ -679,7 +668,7 @@ func (j *reader) jsonPath(at plan.Position, text string) func(*expr.Scope) (expr
 		return func(*expr.Scope) (expr.JSONPath, bool) { return path, true }
 	}
 	return func(s *expr.Scope) (expr.JSONPath, bool) {
-		text := rootedPath(strings.TrimSpace(string(t.Render(nil, s))))
+		text := rootedPath(strings.TrimSpace(t.Text(s)))
 		path, err := expr.CompileMemberPath(text)
 		return path, err == nil && !brokenPath(text)
 	}

@@ -35,7 +35,7 @@ func (c *functionCall) written() []string {
 }
 
 // first renders the first argument.
-func (c *functionCall) first(s *expr.Scope) string { return string(c.args[0].Render(nil, s)) }
+func (c *functionCall) first(s *expr.Scope) string { return c.args[0].Text(s) }
 
 // fixed returns an argument that must be known before the run; other where it is
 // absent or empty.
@@ -213,7 +213,7 @@ func (j *reader) propertyOr(c *functionCall, other expr.Template, variable strin
 		if text, ok := j.propertyValue(s, strings.TrimSpace(c.first(s))); ok {
 			return text
 		}
-		return strings.TrimSpace(string(other.Render(nil, s)))
+		return strings.TrimSpace(other.Text(s))
 	})
 }
 
@@ -235,7 +235,7 @@ func (j *reader) randomNumber(c *functionCall) expr.Expression {
 // renderInt renders a whole number within what JSON holds exactly; what is none
 // counts as 0.
 func renderInt(t expr.Template, s *expr.Scope) int64 {
-	n, err := strconv.ParseInt(strings.TrimSpace(string(t.Render(nil, s))), 10, 64)
+	n, err := strconv.ParseInt(strings.TrimSpace(t.Text(s)), 10, 64)
 	if err != nil {
 		return 0
 	}
@@ -367,7 +367,7 @@ type jexlTexts struct {
 }
 
 func (e *jexlTexts) eval(s *expr.Scope) expr.Value {
-	text := string(e.source.Render(nil, s))
+	text := e.source.Text(s)
 	e.mu.Lock()
 	x, ok := e.read[text]
 	if !ok {

@@ -94,7 +94,7 @@ func decodeURL(a []string) string {
 func (c *functionCall) texts(s *expr.Scope) []string {
 	out := make([]string, len(c.args))
 	for i, a := range c.args {
-		out[i] = string(a.Render(nil, s))
+		out[i] = a.Text(s)
 	}
 	return out
 }

@@ -302,6 +302,31 @@ func (j *reader) note(text string) {
 	}
 }
 
+// noteOf adds what is to be said of an element.
+func (j *reader) noteOf(e *element, format string, args ...any) {
+	said := fmt.Sprintf(format, args...)
+	if !strings.HasPrefix(said, ":") {
+		said = " " + said
+	}
+	j.note(fmt.Sprintf("line %d: %s%s", e.at.Line, e.title(), said))
+}
+
+// propertied is what has properties: an element, or a tag in it.
+type propertied interface {
+	where(name string) plan.Position
+	value(name string) string
+}
+
+// text is a property's text with its references.
+func (j *reader) text(of propertied, name string) expr.Template {
+	return j.compile(of.where(name), of.value(name), expr.AsText)
+}
+
+// trimmed is likewise a text without the spaces around it.
+func (j *reader) trimmed(of propertied, name string) expr.Template {
+	return j.compile(of.where(name), strings.TrimSpace(of.value(name)), expr.AsText)
+}
+
 // fixed returns a property's text, whose variables must be known before the run.
 func (j *reader) fixed(t *tag, name string) string {
 	p := t.prop(name)

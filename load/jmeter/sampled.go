@@ -30,7 +30,7 @@ type sampled struct {
 func (j *reader) debug(e *element, env elementScope) []plan.Step {
 	const displays = "displayJMeterVariables"
 	j.refuseOthers(e, displays, "displayJMeterProperties", "displaySystemProperties")
-	j.note(fmt.Sprintf("line %d: %s sends nothing and is no request of the report, where JMeter counts it as a sample", e.at.Line, e.title()))
+	j.noteOf(e, "sends nothing and is no request of the report, where JMeter counts it as a sample")
 	shows := e.value(displays) != "false"
 	return j.sampledSteps(e, env, func(_ context.Context, u plan.User, now *snapshot) (error, bool) {
 		if shows {
@@ -134,12 +134,12 @@ func (j *reader) scriptSampler(e *element, env elementScope) []plan.Step {
 // dummy reads a sampler that sends nothing: it takes its time, and is what it is said to be.
 func (j *reader) dummy(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "WAITING", "SUCCESFULL", "RESPONSE_CODE", "RESPONSE_MESSAGE", "REQUEST_DATA", "RESPONSE_DATA", "RESPONSE_TIME", "LATENCY", "CONNECT", "URL", "RESULT_CLASS")
-	j.note(fmt.Sprintf("line %d: %s sends nothing and is no request of the report, where JMeter counts it as a sample", e.at.Line, e.title()))
-	text := func(name string) expr.Template { return j.compile(e.where(name), e.value(name), expr.AsText) }
+	j.noteOf(e, "sends nothing and is no request of the report, where JMeter counts it as a sample")
+	text := func(name string) expr.Template { return j.text(e, name) }
 	code, message, asked, data := text("RESPONSE_CODE"), text("RESPONSE_MESSAGE"), text("REQUEST_DATA"), text("RESPONSE_DATA")
 	length, address, waits, ok := text("RESPONSE_TIME"), text("URL"), text("WAITING"), text("SUCCESFULL")
 	return j.sampledSteps(e, env, func(ctx context.Context, u plan.User, now *snapshot) (error, bool) {
-		of := func(t expr.Template) string { return string(t.Render(nil, u.Scope())) }
+		of := func(t expr.Template) string { return t.Text(u.Scope()) }
 		ms, err := strconv.ParseInt(of(length), 10, 32)
 		if err != nil {
 			ms = 0 // as the plugin reads it

@@ -120,7 +120,7 @@ var methods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS
 
 // notSent makes a request one that is not sent, as JMeter does not send it.
 func (j *reader) notSent(e *element, q *plan.Request, what, why string) {
-	j.note(fmt.Sprintf("line %d: %s is not sent, as by JMeter: %q %s", e.at.Line, e.title(), what, why))
+	j.noteOf(e, "is not sent, as by JMeter: %q %s", what, why)
 	q.Illegal = func(string) string { return noURLHas(cmp.Or(what, "missing server")) }
 }
 
@@ -137,7 +137,7 @@ func (j *reader) byMethod(e *element, env elementScope) (steps []plan.Step) {
 	if _, fixed := t.Constant(); fixed {
 		return nil
 	}
-	methodOf := func(s *expr.Scope) string { return strings.TrimSpace(string(t.Render(nil, s))) }
+	methodOf := func(s *expr.Scope) string { return strings.TrimSpace(t.Text(s)) }
 	for _, method := range append(slices.Clip(methods), "") {
 		own := *e
 		tagOf := *e.tag
@@ -309,7 +309,7 @@ func (j *reader) sent(q *plan.Request, t expr.Template) expr.Template {
 		return address
 	}
 	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-		text := string(t.Render(nil, s))
+		text := t.Text(s)
 		if s.User != nil {
 			*userState[string](s.User, key) = text
 		}
@@ -421,7 +421,7 @@ func (j *reader) addressOrPath(q *plan.Request, at plan.Position, text string, o
 	}
 	j.eithers[q] = own
 	return j.sent(q, expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-		path, query := string(raw.Render(nil, s)), string(query.Render(nil, s))
+		path, query := raw.Text(s), query.Text(s)
 		switch {
 		case strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://"):
 			end := plan.OriginLength(path)
@@ -429,7 +429,7 @@ func (j *reader) addressOrPath(q *plan.Request, at plan.Position, text string, o
 		case own.relative:
 			return expr.TextValue(shownPath(path) + query)
 		default:
-			return expr.TextValue(string(origin.Render(nil, s)) + shownPath(path) + query)
+			return expr.TextValue(origin.Text(s) + shownPath(path) + query)
 		}
 	}}, expr.AsText))
 }

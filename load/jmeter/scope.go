@@ -1,7 +1,6 @@
 package jmeter
 
 import (
-	"fmt"
 	"net/textproto"
 	"slices"
 	"strings"
@@ -129,7 +128,7 @@ func (j *reader) ofOtherSampler(e *element) bool {
 		}
 	}
 	if gui := e.attributes["guiclass"]; gui != "" && !httpDefaults[gui[strings.LastIndexByte(gui, '.')+1:]] {
-		j.note(fmt.Sprintf("line %d: %s is left out: JMeter takes no defaults of HTTP from %s", e.at.Line, e.title(), gui))
+		j.noteOf(e, "is left out: JMeter takes no defaults of HTTP from %s", gui)
 		return true
 	}
 	return false
@@ -209,7 +208,7 @@ func (j *reader) ownCookies(e *element, host string) []plan.HeaderField {
 		if name == "" || strings.ContainsAny(name, "=;, \t\r\n") || !httpguts.ValidHeaderFieldValue(name) {
 			panic(c.at.Invalid("%q is not a cookie's name", name))
 		}
-		t := j.compile(c.where("Cookie.value"), c.value("Cookie.value"), expr.AsText)
+		t := j.text(c, "Cookie.value")
 		out = append(out, plan.HeaderField{Name: name, Value: mapped(t, quotedCookie), Path: path, Domain: domain, Secure: c.is("Cookie.secure")})
 	}
 	return out

@@ -1,7 +1,6 @@
 package jmeter
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -258,11 +257,11 @@ func (p *program) of(s *expr.Scope) (*script.Program, error) {
 	if p.first && s.User != nil {
 		kept := userState[string](s.User, textKey{p})
 		if *kept == "" {
-			*kept = string(p.source.Render(nil, s))
+			*kept = p.source.Text(s)
 		}
 		text = *kept
 	} else {
-		text = string(p.source.Render(nil, s))
+		text = p.source.Text(s)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -355,14 +354,14 @@ func (p *program) runQuietly(s *expr.Scope, l *scriptRun) (any, error) {
 
 // nameOf gives the name of the sampler that makes a request.
 func (j *reader) nameOf(q *plan.Request) func(*expr.Scope) string {
-	return func(s *expr.Scope) string { return string(j.labels[q].Render(nil, s)) }
+	return func(s *expr.Scope) string { return j.labels[q].Text(s) }
 }
 
 // scriptAction is a script before a sampler. One that fails is told in the log, and the
 // flow goes on, as in JMeter.
 func (j *reader) scriptAction(e, sampler *element) plan.Action {
 	name := j.compile(sampler.at, sampler.label, expr.AsText)
-	p := j.program(e, e.stands(func(s *expr.Scope) string { return string(name.Render(nil, s)) }, j.asked[sampler]))
+	p := j.program(e, e.stands(func(s *expr.Scope) string { return name.Text(s) }, j.asked[sampler]))
 	return &action{act: func(ctx context.Context, u plan.User) bool {
 		l := &scriptRun{previous: lastOf(u)}
 		_, _ = p.run(u.Scope(), l)
@@ -407,7 +406,7 @@ func (j *reader) scriptCall(c *functionCall) expr.Expression {
 	language := map[string]string{"groovy": "groovy", "BeanShell": "beanshell", "javaScript": "javascript"}[c.name]
 	text := args[0]
 	if !strings.Contains(text, "${") {
-		text = unescaped(text) // as c.args has it
+		text = argumentEscape.ReplaceAllString(text, "$1") // as c.args has it
 	}
 	p := j.compileScript(c.at, "__"+c.name, language, c.args[0], text, stands{binds: bindings("__" + c.name)})
 	if fixed, ok := p.source.Constant(); ok && name == "" && strings.Contains(fixed, "FileServer") && !usesVars.MatchString(fixed) {
@@ -425,17 +424,8 @@ func (j *reader) scriptCall(c *functionCall) expr.Expression {
 	})}
 }
 
-// unescaped is an argument without the backslashes that JMeter takes away.
-func unescaped(text string) string {
-	var b bytes.Buffer
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) && strings.IndexByte(`\,$`, text[i+1]) >= 0 {
-			i++
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
-}
+// argumentEscape finds a backslash that JMeter takes away from an argument without references.
+var argumentEscape = regexp.MustCompile(`\\([\\,$])`)
 
 // lacking says what a script in JavaScript asks of an object that has no such method, and
 // in which line; empty: nothing.

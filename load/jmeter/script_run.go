@@ -286,7 +286,7 @@ func (p *program) given(s *expr.Scope, l *scriptRun) map[string]any {
 		"getThreadNum": func() int { return number }, "getVariables": vars, "getProperties": props, "getThread": thread, "getThreadGroup": group, "getCurrentSampler": sampler,
 		"setRestartNextLoop": func(v bool) { l.loop = v }, "setStartNextThreadLoop": func(v bool) { l.loop = v }, "getPreviousResult": func() any { return nil },
 	}
-	parameters := string(p.parameters.Render(nil, s))
+	parameters := p.parameters.Text(s)
 	args := make([]any, 0, 4)
 	for _, a := range strings.Fields(parameters) {
 		args = append(args, a)
@@ -369,7 +369,7 @@ func (j *reader) asks(s *sample) *asked {
 
 // getters are what scripts ask of a sampler.
 func (a *asked) getters(s *expr.Scope) map[string]any {
-	text := func(t expr.Template) string { return string(t.Render(nil, s)) }
+	text := func(t expr.Template) string { return t.Text(s) }
 	protocol := func() string { return cmp.Or(text(a.protocol), "http") }
 	specified := func() int {
 		n, err := strconv.Atoi(strings.TrimSpace(text(a.port)))

@@ -1,7 +1,6 @@
 package jmeter
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -161,7 +160,7 @@ func (j *reader) concurrency(e *element) []part {
 	steps := int(j.whole(e.tag, "Steps", 0, plan.MaxClosed, 0))
 	loops := j.whole(e.tag, "Iterations", 0, plan.MaxLoops, 0)
 	if loops > 0 {
-		j.note(fmt.Sprintf("line %d: %s: users who have come to the limit of iterations are not replaced, where the plugin begins others in their place", e.at.Line, e.title()))
+		j.noteOf(e, ": users who have come to the limit of iterations are not replaced, where the plugin begins others in their place")
 	}
 	if hold == 0 && ramp == 0 {
 		panic(e.at.Invalid("%s has neither a ramp nor a time to hold", e.title()))
@@ -216,7 +215,7 @@ func (j *reader) include(e *element, depth int) {
 func (j *reader) included(e *element) []*element {
 	name := j.fixed(e.tag, "IncludeController.includepath")
 	if name == "" {
-		j.note(fmt.Sprintf("line %d: %s names no file and includes nothing, as in JMeter", e.at.Line, e.title()))
+		j.noteOf(e, "names no file and includes nothing, as in JMeter")
 		return nil
 	}
 	src := j.openFile(e.where("IncludeController.includepath"), name)
@@ -228,23 +227,23 @@ func (j *reader) included(e *element) []*element {
 	if len(root.children) == 0 || root.children[0].name != "hashTree" {
 		panic(root.at.Invalid("a JMeter plan has a hashTree"))
 	}
-	var out []*element
-	for _, c := range testElements(root.children[0]) {
-		if c.name == "TestPlan" {
-			out = append(out, c.below...)
-		} else {
-			out = append(out, c)
+	return fragments(testElements(root.children[0]))
+}
+
+// fragments are what an included plan gives: what is in it and in its fragments, without its
+// groups.
+func fragments(all []*element) (out []*element) {
+	for _, e := range all {
+		switch {
+		case e.name == "TestPlan":
+			out = append(out, fragments(e.below)...)
+		case e.name == "TestFragmentController":
+			out = append(out, e.below...)
+		case !isGroup(e.name):
+			out = append(out, e)
 		}
 	}
-	var flat []*element
-	for _, c := range out {
-		if c.name == "TestFragmentController" {
-			flat = append(flat, c.below...)
-		} else if !isGroup(c.name) {
-			flat = append(flat, c)
-		}
-	}
-	return flat
+	return out
 }
 
 // module finds the controller that a Module Controller names by its path of labels, which

@@ -141,17 +141,11 @@ func arguments(s string) (out []string, size int) {
 	return append(out, s[begin:]), 0
 }
 
+// backslash finds one that stands before something.
+var backslash = regexp.MustCompile(`(?s)\\(.)`)
+
 // withoutBackslashes takes away each that stands before something.
-func withoutBackslashes(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) {
-			i++
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
+func withoutBackslashes(s string) string { return backslash.ReplaceAllString(s, "$1") }
 
 // replaced writes something else in place of each ${…} of a text, until what was written
 // is longer than most; by is asked with what is between the braces, and with all of it.

@@ -39,8 +39,8 @@ type gathered struct{ come, pass atomic.Int64 }
 func (j *reader) gate(e *element) plan.Action {
 	j.refuseOthers(e, "groupSize", "timeoutInMs")
 	j.undivided(e)
-	groupSize := j.compile(e.where("groupSize"), strings.TrimSpace(e.value("groupSize")), expr.AsText)
-	timeout := j.compile(e.where("timeoutInMs"), strings.TrimSpace(e.value("timeoutInMs")), expr.AsText)
+	groupSize := j.trimmed(e, "groupSize")
+	timeout := j.trimmed(e, "timeoutInMs")
 	return &action{act: func(ctx context.Context, u plan.User) bool {
 		s := u.Scope()
 		size := renderInt(groupSize, s)
@@ -153,10 +153,10 @@ func (j *reader) timer(e *element) timer {
 	}
 	j.refuseOthers(e, "ConstantTimer.delay", "RandomTimer.range")
 	milliseconds := func(name string) expr.Template {
-		t := j.compile(e.where(name), e.value(name), expr.AsText)
+		t := j.text(e, name)
 		text, ok := t.Constant()
 		if _, err := strconv.ParseFloat(strings.TrimSpace(text), 64); ok && err != nil && text != "" {
-			j.note(fmt.Sprintf("line %d: %s: %q is no number, and counts as 0, as in JMeter", e.at.Line, e.title(), text))
+			j.noteOf(e, ": %q is no number, and counts as 0, as in JMeter", text)
 		} else if ok {
 			j.number(e.tag, name, -plan.MaxDuration.Seconds()*1e3, plan.MaxDuration.Seconds()*1e3, 0)
 		}
@@ -196,7 +196,7 @@ func (p *program) milliseconds(u plan.User) float64 {
 
 // milliseconds64 renders a number; what is none counts as 0, as in JMeter.
 func milliseconds64(t expr.Template, s *expr.Scope) float64 {
-	f, err := strconv.ParseFloat(strings.TrimSpace(string(t.Render(nil, s))), 64)
+	f, err := strconv.ParseFloat(strings.TrimSpace(t.Text(s)), 64)
 	if err != nil || math.IsNaN(f) {
 		return 0
 	}
@@ -221,7 +221,7 @@ var calcModes = []string{
 // once, and one that is late does not make the next come sooner.
 func (j *reader) pacing(e *element) plan.Action {
 	j.refuseOthers(e, "throughput", "calcMode")
-	perMinute := j.compile(e.where("throughput"), strings.TrimSpace(e.value("throughput")), expr.AsText)
+	perMinute := j.trimmed(e, "throughput")
 	if _, ok := perMinute.Constant(); ok && j.number(e.tag, "throughput", 0, plan.MaxRate*60, 0) < 1e-3 {
 		panic(e.where("throughput").Invalid("a throughput is samples per minute, above 0"))
 	}

@@ -204,7 +204,7 @@ func (j *reader) arguments(t *tag) {
 	var all []assignment
 	for _, a := range list.children {
 		if name := strings.TrimSpace(a.value("Argument.name")); name != "" {
-			all = append(all, assignment{name, j.compile(a.where("Argument.value"), a.value("Argument.value"), expr.AsText)})
+			all = append(all, assignment{name, j.text(a, "Argument.value")})
 		}
 	}
 	for _, a := range all {
