@@ -142,6 +142,35 @@ func comparison(op string, a, b Condition) Condition {
 	return func(e *Evaluation) Datum { return BoolDatum(holds(compare(a(e), b(e)))) }
 }
 
+// typedComparison is likewise that of JMeter's library for JSONPath: what stands on the left
+// says whether numbers or texts are equal, and only two of them are in an order.
+func typedComparison(op string, a, b Condition) Condition {
+	if op == "==" || op == "!=" {
+		return func(e *Evaluation) Datum { return BoolDatum(typedEqual(a(e), b(e)) == (op == "==")) }
+	}
+	holds := comparison(op, a, b)
+	return func(e *Evaluation) Datum {
+		x := a(e).Kind
+		if x != b(e).Kind || x != KindNumber && x != KindString {
+			return BoolDatum(false)
+		}
+		return holds(e)
+	}
+}
+
+func typedEqual(a, b Datum) bool {
+	switch {
+	case a.Kind == KindNumber && b.Kind == KindString:
+		f, err := strconv.ParseFloat(b.Text, 64)
+		return err == nil && f == a.Num
+	case a.Kind == KindString && b.Kind == KindNumber:
+		return a.Text == b.Text
+	case a.Kind == KindNumber:
+		return b.Kind == KindNumber && a.Num == b.Num
+	}
+	return a == b
+}
+
 // operations are those between two numbers.
 var operations = map[string]func(x, y float64) float64{
 	"+": func(x, y float64) float64 { return x + y }, "-": func(x, y float64) float64 { return x - y }, "*": func(x, y float64) float64 { return x * y },

@@ -24,6 +24,9 @@ const (
 	// dialectPath is a JSONPath filter: 'text' and "text", and names that begin
 	// with @.
 	dialectPath
+	// dialectMember is one as JMeter's library (json-path 2.8.0) has it: a path alone asks
+	// whether something is there, be it false or null, and what is compared keeps its type.
+	dialectMember
 )
 
 // CompileCondition reads an expression as plans write it; resolve gives a name
@@ -37,7 +40,7 @@ func compileIn(d dialect, src string, resolve func(name string) (func(*Evaluatio
 	if len(src) > MaxConditionBytes {
 		fail("longer than %d bytes", MaxConditionBytes)
 	}
-	p := conditionParser{tokens: tokenize(src, d), resolve: resolve}
+	p := conditionParser{tokens: tokenize(src, d), resolve: resolve, dialect: d}
 	read := p.ternary(0)
 	if w := p.peek(); w.text != "" {
 		fail("%s is not wanted there", w.text)
@@ -94,7 +97,7 @@ var (
 func tokenize(src string, d dialect) (out []token) {
 	for rest := strings.TrimSpace(src); rest != ""; rest = strings.TrimLeft(rest, " \t\r\n") {
 		c, names := rest[0], planToken
-		if d == dialectPath {
+		if d != dialectPlan {
 			names = pathToken
 		}
 		switch {
@@ -133,6 +136,7 @@ type conditionParser struct {
 	tokens  []token
 	at      int
 	resolve func(string) (func(*Evaluation) Datum, error)
+	dialect dialect
 }
 
 func (p *conditionParser) peek() token {
@@ -221,6 +225,9 @@ func (p *conditionParser) operate(op string, left Condition, level, depth int) C
 	case "and", "&&":
 		return func(e *Evaluation) Datum { return BoolDatum(left(e).Truth() && right(e).Truth()) }
 	case "==", "!=", "<", "<=", ">", ">=":
+		if p.dialect == dialectMember {
+			return typedComparison(op, left, right)
+		}
 		return comparison(op, left, right)
 	}
 	return arithmetic(op, left, right)
@@ -288,6 +295,16 @@ func (p *conditionParser) named(name string) Condition {
 	return of
 }
 
+// alone reports whether the operand that has been read is neither compared nor computed with.
+func (p *conditionParser) alone() bool {
+	logic := []string{"", "(", ")", "&&", "||", "!"}
+	before := ""
+	if p.at > 1 {
+		before = p.tokens[p.at-2].text
+	}
+	return slices.Contains(logic, before) && slices.Contains(logic, p.peek().text)
+}
+
 func (p *conditionParser) operand(depth int) Condition {
 	fixed := func(d Datum) Condition { return func(*Evaluation) Datum { return d } }
 	w := p.peek()
@@ -296,6 +313,9 @@ func (p *conditionParser) operand(depth int) Condition {
 	case tokenNumber:
 		f, err := strconv.ParseFloat(w.text, 64)
 		check(err)
+		if p.dialect == dialectMember {
+			return fixed(Datum{Kind: KindNumber, Num: f, Text: w.text})
+		}
 		return fixed(NumberDatum(f))
 	case tokenText:
 		return fixed(Datum{Kind: KindString, Text: w.text})
@@ -308,7 +328,11 @@ func (p *conditionParser) operand(depth int) Condition {
 		if _, ok := p.accept("("); ok {
 			return callCondition(w.text, p.arguments(depth))
 		}
-		return p.named(w.text)
+		of := p.named(w.text)
+		if p.dialect == dialectMember && p.alone() {
+			return func(e *Evaluation) Datum { return BoolDatum(of(e) != Datum{}) }
+		}
+		return of
 	}
 	if w.text != "(" {
 		fail("a value is wanted before %q", w.text)

@@ -30,12 +30,13 @@ type pathSelector func(d *Document, yield func(*Document))
 
 // CompilePath reads a JSONPath. A leading "$" may be missing, as in
 // Artillery.
-func CompilePath(src string) (JSONPath, error) { return compilePath(src, child) }
+func CompilePath(src string) (JSONPath, error) { return compilePath(src, dialectPath) }
 
-// CompileMemberPath reads a JSONPath in which .length is a member as any other.
-func CompileMemberPath(src string) (JSONPath, error) { return compilePath(src, member) }
+// CompileMemberPath reads a JSONPath as JMeter's library does: .length is a member as any
+// other, and filters keep the types of what they compare.
+func CompileMemberPath(src string) (JSONPath, error) { return compilePath(src, dialectMember) }
 
-func compilePath(src string, named func(string) pathSelector) (JSONPath, error) {
+func compilePath(src string, d dialect) (JSONPath, error) {
 	if len(src) > maxPathBytes {
 		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
 	}
@@ -49,7 +50,7 @@ func compilePath(src string, named func(string) pathSelector) (JSONPath, error) 
 	case text[0] != '.' && text[0] != '[':
 		text = "." + text
 	}
-	p := pathParser{text: text, named: named}
+	p := pathParser{text: text, dialect: d}
 	path, err := p.path()
 	if err != nil {
 		return nil, fmt.Errorf("at %q: %w", p.text[p.at:], err)
@@ -58,9 +59,17 @@ func compilePath(src string, named func(string) pathSelector) (JSONPath, error) 
 }
 
 type pathParser struct {
-	text  string
-	at    int
-	named func(string) pathSelector // what a name after a dot selects
+	text    string
+	at      int
+	dialect dialect
+}
+
+// named is what a name selects.
+func (p *pathParser) named(name string) pathSelector {
+	if p.dialect == dialectMember {
+		return member(name)
+	}
+	return child(name)
 }
 
 func (p *pathParser) path() (steps JSONPath, err error) {
@@ -85,7 +94,7 @@ func (p *pathParser) step() (s pathStep) {
 	}
 	switch {
 	case p.peek("["):
-		s.selectors = selectors(p.bracket())
+		s.selectors = p.selectors(p.bracket())
 		return s
 	case !dotted:
 		fail("a . or [ is wanted")
@@ -145,9 +154,9 @@ func QuotedLength(s string) int {
 }
 
 // selectors reads what stands in brackets.
-func selectors(inner string) (out []pathSelector) {
+func (p *pathParser) selectors(inner string) (out []pathSelector) {
 	if filter, ok := strings.CutPrefix(inner, "?"); ok {
-		return compileFilter(filter)
+		return p.filter(filter)
 	}
 	if expr, ok := strings.CutPrefix(inner, "("); ok {
 		rest, ok := strings.CutPrefix(strings.ReplaceAll(strings.TrimSuffix(expr, ")"), " ", ""), "@.length-")
@@ -158,7 +167,7 @@ func selectors(inner string) (out []pathSelector) {
 		return []pathSelector{atIndex(-n)}
 	}
 	for _, item := range splitOutside(inner, ',') {
-		out = append(out, selectorOf(strings.TrimSpace(item)))
+		out = append(out, p.selector(strings.TrimSpace(item)))
 	}
 	return out
 }
@@ -179,7 +188,7 @@ func splitOutside(s string, sep byte) []string {
 	return append(out, s[begin:])
 }
 
-func selectorOf(item string) pathSelector {
+func (p *pathParser) selector(item string) pathSelector {
 	switch {
 	case item == "*":
 		return allChildren
@@ -189,7 +198,7 @@ func selectorOf(item string) pathSelector {
 		if QuotedLength(item) != len(item) {
 			fail("%s is not a quoted name", item)
 		}
-		return child(Unescape(item))
+		return p.named(Unescape(item))
 	case strings.Contains(item, ":"):
 		return slice(item)
 	}
@@ -199,7 +208,7 @@ func selectorOf(item string) pathSelector {
 	if strings.ContainsAny(item, "()?@[]{}<>=!^~`'\"") {
 		fail("%s is not known", item)
 	}
-	return child(item)
+	return p.named(item)
 }
 
 // Unescape takes the quotes off a name or a text.
@@ -295,22 +304,22 @@ func slice(item string) pathSelector {
 	}
 }
 
-// compileFilter reads what follows "[?": a condition on @, each child in turn.
-func compileFilter(src string) []pathSelector {
-	cond, err := compileIn(dialectPath, src, func(name string) (func(*Evaluation) Datum, error) {
+// filter reads what follows "[?": a condition on @, each child in turn.
+func (p *pathParser) filter(src string) []pathSelector {
+	cond, err := compileIn(p.dialect, src, func(name string) (func(*Evaluation) Datum, error) {
 		rest, ok := strings.CutPrefix(name, "@")
+		if !ok && name == "null" && p.dialect == dialectMember {
+			return func(*Evaluation) Datum { return nullDatum }, nil
+		}
 		if !ok {
 			return nil, fmt.Errorf("%s is not known: a filter looks at @", name)
 		}
 		if rest == "" {
-			return func(e *Evaluation) Datum { return DatumOf(e.item.Value()) }, nil
+			return func(e *Evaluation) Datum { return p.datum(e.item) }, nil
 		}
 		path := SplitPath(strings.TrimPrefix(rest, "."))
 		return func(e *Evaluation) Datum {
-			if d := e.item.Walk(path); d != nil {
-				return DatumOf(d.Value())
-			}
-			return Datum{}
+			return p.datum(e.item.Walk(path))
 		}, nil
 	})
 	check(err)
@@ -321,6 +330,20 @@ func compileFilter(src string) []pathSelector {
 			}
 		}
 	}}
+}
+
+// nullDatum is null where it is told from what is not there.
+var nullDatum = Datum{Kind: KindNull, Text: "null"}
+
+// datum is what a filter computes with; of nil nothing.
+func (p *pathParser) datum(d *Document) Datum {
+	switch {
+	case d == nil:
+		return Datum{}
+	case d.Kind == KindNull && p.dialect == dialectMember:
+		return nullDatum
+	}
+	return DatumOf(d.Value())
 }
 
 // Find returns the values that the path leads to, at most maxMatches. It gives
