@@ -235,6 +235,8 @@ func (p *parser) number(t token, minus string) string {
 	s := strings.ToLower(t.text)
 	hex := strings.HasPrefix(s, "0x")
 	switch {
+	case hex && strings.HasSuffix(s, "l"):
+		return "(" + minus + "BigInt.asIntN(64,BigInt(" + quote(s[:len(s)-1]) + ")))" // as Java reads it
 	case strings.HasSuffix(s, "l"), strings.HasSuffix(s, "g") && !strings.Contains(s, "."):
 		return "BigInt(\"" + minus + s[:len(s)-1] + "\")"
 	case !hex && !decimals.MatchString(s), hex && strings.Trim(s[2:], "0123456789abcdefl") != "":

@@ -137,6 +137,17 @@ func TestNestedScriptsAreReadOnce(t *testing.T) {
 	}
 }
 
+// A long by base 16 is its 64 bits, as in Java.
+func TestLongsByBase16AreTheirBits(t *testing.T) {
+	t.Parallel()
+	e := newEvaluator(t)
+	for script, want := range map[string]string{"0xFFFFFFFFFFFFFFFFL": "-1", "-0xFFL": "-255", "0x10L + 1": "17"} {
+		if got, err := e.value("groovy", script); got != want {
+			t.Errorf("%s: %s (%v), want %s", script, got, err, want)
+		}
+	}
+}
+
 // FuzzTranslate holds that any text is translated or refused, and that JavaScript can
 // read what comes out.
 func FuzzTranslate(f *testing.F) {
