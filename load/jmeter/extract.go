@@ -275,12 +275,12 @@ func (j *reader) patternOf(at plan.Position, t expr.Template, flags string, with
 		}
 		return func(*expr.Scope) *expr.Pattern { return rx }
 	}
+	var known byText[*expr.Pattern]
 	return func(s *expr.Scope) *expr.Pattern {
-		rx, err := compile(t.Text(s))
-		if err != nil {
-			return nil
-		}
-		return rx
+		return known.of(t.Text(s), func(text string) *expr.Pattern {
+			rx, _ := compile(text) // of what cannot be read nil
+			return rx
+		})
 	}
 }
 
@@ -397,8 +397,8 @@ func (j *reader) xpathExtractor(e *element, q *plan.Request) {
 // finder finds texts in a response.
 type finder = func(*expr.Response) []string
 
-// listExtractor takes what an expression finds. One of variables is compiled for each
-// response; one that cannot be finds nothing then.
+// listExtractor takes what an expression finds. One of variables is compiled for each text
+// that it comes to; one that cannot be finds nothing then.
 func (j *reader) listExtractor(q *plan.Request, x *extraction, store func(*extraction, *expr.Scope, []string, [][]*string), text expr.Template, compile func(string) (finder, error)) {
 	compiled := func(text string) (finder, error) { return compile(strings.TrimSpace(text)) }
 	if fixed, ok := text.Constant(); ok {
@@ -407,9 +407,16 @@ func (j *reader) listExtractor(q *plan.Request, x *extraction, store func(*extra
 		takes(q, true, func(a *expr.Response) { store(x, a.Scope, find(a), nil) })
 		return
 	}
+	var known byText[finder]
 	takes(q, true, func(a *expr.Response) {
 		var found []string
-		if find, err := compiled(text.Text(a.Scope)); err == nil {
+		find := known.of(text.Text(a.Scope), func(text string) finder {
+			if find, err := compiled(text); err == nil {
+				return find
+			}
+			return nil
+		})
+		if find != nil {
 			found = find(a)
 		}
 		store(x, a.Scope, found, nil)

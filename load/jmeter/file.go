@@ -9,16 +9,17 @@ import (
 	"whittle/load/plan"
 )
 
-// reads opens files of the plan's folder while the run goes on, each once.
+// reads are the files of the plan's folder that are opened while the run goes on, each once.
 type reads struct {
 	mu sync.Mutex
 	// The following is guarded by mu.
-	known map[string]readFile
+	known map[string]*readFile
 	bytes int
 }
 
 // readFile is a file's text. False: it cannot be read.
 type readFile struct {
+	once sync.Once
 	text string
 	ok   bool
 }
@@ -41,24 +42,29 @@ func (j *reader) openFile(at plan.Position, name string) []byte {
 func (j *reader) fileDuringRun(name string) (string, bool) {
 	r := &j.reads
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if f, ok := r.known[name]; ok {
-		return f.text, f.ok
+	f := r.known[name]
+	if f == nil {
+		f = new(readFile)
+		if r.known == nil {
+			r.known = map[string]*readFile{}
+		}
+		if len(r.known) < plan.MaxRows {
+			r.known[name] = f
+		}
 	}
-	var f readFile
-	if j.Source.Open != nil && name != "" {
+	r.mu.Unlock()
+	f.once.Do(func() { // who asks for another file does not wait for the disk
+		if j.Source.Open == nil || name == "" {
+			return
+		}
 		src, err := j.Source.Open(name)
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		if f.ok = err == nil && r.bytes+len(src) <= plan.MaxFileBytes; f.ok {
 			f.text = string(src)
 			r.bytes += len(src)
 		}
-	}
-	if r.known == nil {
-		r.known = map[string]readFile{}
-	}
-	if len(r.known) < plan.MaxRows {
-		r.known[name] = f
-	}
+	})
 	return f.text, f.ok
 }
 

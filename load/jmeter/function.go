@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"whittle"
@@ -332,7 +331,7 @@ func (j *reader) foldable(args []expr.Template, name string, eval func(*expr.Sco
 // read, and so does this: one that JEXL cannot read then comes to nothing.
 func (j *reader) jexl(c *functionCall) expr.Expression {
 	written := argumentBackslash.ReplaceAllString(c.written()[0], "$1")
-	e := &jexlTexts{reader: j, old: c.name == "jexl2", source: j.compile(c.at, written, expr.AsText), read: map[string]*jexl.Expression{}}
+	e := &jexlTexts{reader: j, old: c.name == "jexl2", source: j.compile(c.at, written, expr.AsText)}
 	text, fixed := e.source.Constant()
 	if !fixed {
 		text = j.standIn(written, false)
@@ -362,21 +361,14 @@ type jexlTexts struct {
 	*reader
 	old    bool
 	source expr.Template
-	mu     sync.Mutex
-	read   map[string]*jexl.Expression // guarded by mu: by their texts; nil: it cannot be read
+	read   byText[*jexl.Expression] // nil: it cannot be read
 }
 
 func (e *jexlTexts) eval(s *expr.Scope) expr.Value {
-	text := e.source.Text(s)
-	e.mu.Lock()
-	x, ok := e.read[text]
-	if !ok {
-		x, _ = jexl.Parse(text, e.old) // what cannot be read is nil
-		if len(e.read) < maxTexts && len(text) <= expr.MaxConditionBytes {
-			e.read[text] = x
-		}
-	}
-	e.mu.Unlock()
+	x := e.read.of(e.source.Text(s), func(text string) *jexl.Expression {
+		x, _ := jexl.Parse(text, e.old) // what cannot be read is nil
+		return x
+	})
 	if x == nil {
 		return expr.TextValue("")
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"whittle"
 	"whittle/load/expr"
@@ -57,9 +58,14 @@ type program struct {
 	label        string
 	where        stands
 
-	mu       sync.Mutex
-	compiled map[string]*script.Program // guarded by mu: by their texts; nil: it cannot be
-	failed   int                        // guarded by mu: runs that failed
+	texts  byText[compiled]
+	failed atomic.Int64 // runs
+}
+
+// compiled is what a script's text comes to, or why it cannot be.
+type compiled struct {
+	program *script.Program
+	err     error
 }
 
 // stands is where a script stands.
@@ -141,7 +147,7 @@ func (j *reader) compileScript(at plan.Position, title, name string, source expr
 	if !fixed {
 		text = j.standIn(written, p.language == groovy)
 	}
-	compiled, err := p.compile(text)
+	err := p.texts.of(text, p.compile).err
 	if unknown, ok := err.(*java.Unknown); ok { //nolint:errorlint // it is made here
 		if unknown.Broken {
 			if strings.Contains(unknown.What, "library") && changes.MatchString(written) {
@@ -159,9 +165,6 @@ func (j *reader) compileScript(at plan.Position, title, name string, source expr
 	if err != nil {
 		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script of which not all is: %v", title, err))
 	}
-	if fixed {
-		p.compiled[text] = compiled
-	}
 	if p.language != javascript && writes.MatchString(text) {
 		j.Plan.Notes = append(j.Plan.Notes, title+": what it writes to files is left out")
 	}
@@ -174,7 +177,7 @@ func (j *reader) scriptOf(at plan.Position, title, language string, source expr.
 	if j.Plan.Console == nil {
 		j.Plan.Console, j.Plan.Failures = &plan.Console{}, &script.Failures{}
 	}
-	return &program{reader: j, title: title, at: at, language: languages[language], source: source, compiled: map[string]*script.Program{}}
+	return &program{reader: j, title: title, at: at, language: languages[language], source: source}
 }
 
 var (
@@ -222,17 +225,15 @@ func (j *reader) standIn(text string, groovy bool) string {
 }
 
 // compile compiles a text.
-func (p *program) compile(text string) (*script.Program, error) {
+func (p *program) compile(text string) (c compiled) {
 	objects := java.ObjectsWith(p.where.kind)
 	if p.language == javascript {
-		compiled, err := script.Compile(p.title, text)
-		if err != nil {
-			return nil, err
+		if c.program, c.err = script.Compile(p.title, text); c.err == nil {
+			if line, what := lacking(text, objects); what != "" {
+				c.err = &java.Unknown{Line: line, What: what}
+			}
 		}
-		if line, what := lacking(text, objects); what != "" {
-			return nil, &java.Unknown{Line: line, What: what}
-		}
-		return compiled, nil
+		return c
 	}
 	dialect := java.Groovy
 	if p.language == beanshell {
@@ -240,16 +241,46 @@ func (p *program) compile(text string) (*script.Program, error) {
 	}
 	out, err := java.Translate(text, dialect, objects)
 	if err != nil {
-		return nil, err
+		return compiled{nil, err}
 	}
-	return script.Compile(p.title, "(function(){var s=$j.begin(whittleGiven,whittleKept,"+strconv.FormatBool(p.language == groovy)+");whittleKeep(s);var v;try{v="+out+"(s)}catch(e){whittleAt($j.line);throw e}whittleEnd(s.Failure===true,s.ResponseCode,s.ResponseMessage,s.IsSuccess);return $j.result(v)})()")
+	c.program, c.err = script.Compile(p.title, "(function(){var s=$j.begin(whittleGiven,whittleKept,"+strconv.FormatBool(p.language == groovy)+");whittleKeep(s);var v;try{v="+out+"(s)}catch(e){whittleAt($j.line);throw e}whittleEnd(s.Failure===true,s.ResponseCode,s.ResponseMessage,s.IsSuccess);return $j.result(v)})()")
+	return c
 }
 
 // textKey is where the text is that a user's first run had.
 type textKey struct{ of *program }
 
-// maxTexts bounds how many texts of one script stay compiled.
-const maxTexts = 1000
+// byText keeps what texts come to, of the first maxTexts that are no longer than maxText.
+// Nobody waits while another user's text is compiled.
+type byText[T any] struct {
+	mu    sync.Mutex
+	known map[string]T // guarded by mu
+}
+
+const (
+	maxTexts = 1000
+	maxText  = 64 << 10
+)
+
+// of gives what a text comes to.
+func (b *byText[T]) of(text string, compile func(string) T) T {
+	b.mu.Lock()
+	v, ok := b.known[text]
+	b.mu.Unlock()
+	if ok {
+		return v
+	}
+	v = compile(text)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known == nil {
+		b.known = map[string]T{}
+	}
+	if len(b.known) < maxTexts && len(text) <= maxText {
+		b.known[text] = v
+	}
+	return v
+}
 
 // of gives the program for what a user's text comes to.
 func (p *program) of(s *expr.Scope) (*script.Program, error) {
@@ -263,19 +294,8 @@ func (p *program) of(s *expr.Scope) (*script.Program, error) {
 	} else {
 		text = p.source.Text(s)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c, ok := p.compiled[text]; ok {
-		if c == nil {
-			return nil, whittle.Errorf(whittle.Invalid, "%s: its text cannot be read", p.title)
-		}
-		return c, nil
-	}
-	c, err := p.compile(text)
-	if len(p.compiled) < maxTexts {
-		p.compiled[text] = c
-	}
-	return c, err
+	c := p.texts.of(text, p.compile)
+	return c.program, c.err
 }
 
 // library is what translated scripts call.
@@ -307,10 +327,7 @@ func (p *program) run(s *expr.Scope, l *scriptRun) (any, error) {
 		if text := libraryPlace.ReplaceAllString(err.Error(), ""); text != err.Error() {
 			err = whittle.Errorf(whittle.CodeOf(err), "%s", text)
 		}
-		p.mu.Lock()
-		p.failed++
-		said := p.failed
-		p.mu.Unlock()
+		said := p.failed.Add(1)
 		p.Plan.Failures.Add(p.failure(l, err))
 		if said <= maxSaid {
 			p.Plan.Console.Print(fmt.Sprintf("%s: %s: %v", p.Plan.Name, p.title, err))
