@@ -142,8 +142,9 @@ func comparison(op string, a, b Condition) Condition {
 	return func(e *Evaluation) Datum { return BoolDatum(holds(compare(a(e), b(e)))) }
 }
 
-// typedComparison is likewise that of JMeter's library for JSONPath: what stands on the left
-// says whether numbers or texts are equal, and only two of them are in an order.
+// typedComparison makes the condition as JMeter's library for JSONPath has it: the left side's
+// type decides whether two are equal as numbers or as texts, and only two numbers or two texts
+// have an order.
 func typedComparison(op string, a, b Condition) Condition {
 	if op == "==" || op == "!=" {
 		return func(e *Evaluation) Datum { return BoolDatum(typedEqual(a(e), b(e)) == (op == "==")) }

@@ -25,7 +25,8 @@ const (
 	// with @.
 	dialectPath
 	// dialectMember is one as JMeter's library (json-path 2.8.0) has it: a path alone asks
-	// whether something is there, be it false or null, and what is compared keeps its type.
+	// whether something is there, also where that is false or null, and what is compared keeps
+	// its type.
 	dialectMember
 )
 

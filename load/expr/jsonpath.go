@@ -332,7 +332,7 @@ func (p *pathParser) filter(src string) []pathSelector {
 	}}
 }
 
-// nullDatum is null where it is told from what is not there.
+// nullDatum is null in dialectMember, where what is not there is another value.
 var nullDatum = Datum{Kind: KindNull, Text: "null"}
 
 // datum is what a filter computes with; of nil nothing.

@@ -26,9 +26,9 @@ const (
 	testOr        = 32 // any of the strings does
 )
 
-// addChecks adds to a request what looks at its response, one after the other as in JMeter:
-// the extractors, then the assertions. Each sees what those before it have said. Without
-// one that says otherwise, JMeter takes a 4xx or 5xx as a failure.
+// addChecks adds to a request what looks at its response: the extractors, then the
+// assertions, in JMeter's order. Each sees the verdict of those before it. Where none gives
+// one, a 4xx or 5xx is a failure, as in JMeter.
 func (j *reader) addChecks(q *plan.Request, env elementScope) {
 	for _, e := range env.extracts {
 		if isScript(e.name) {
@@ -117,7 +117,7 @@ func (j *reader) assertion(e *element) plan.Expectation {
 		j.noteDocument(e)
 	}
 	kind := j.whole(e.tag, "Assertion.test_type", 0, 63, testContains)
-	list := e.prop("Asserion.test_strings") // so it is spelled
+	list := e.prop("Asserion.test_strings") // the spelling of JMeter
 	if list == nil {
 		list = e.prop("Assertion.test_strings")
 	}
@@ -145,7 +145,8 @@ func (j *reader) assertion(e *element) plan.Expectation {
 	return x
 }
 
-// noteDocument tells that a response as a document is not what JMeter makes of it.
+// noteDocument notes that JMeter makes a document of the response before it looks, which is
+// not done here.
 func (j *reader) noteDocument(e *element) {
 	j.noteOf(e, "looks at the body as it is: what JMeter's library makes of it as a document, nothing of JSON and the text alone of a page, is not made here")
 }
@@ -181,7 +182,7 @@ func codeText(a *expr.Response) string {
 	return strconv.Itoa(a.Status)
 }
 
-// messageText is likewise the response's message.
+// messageText is what JMeter has for a response's message, as codeText is for its code.
 func messageText(a *expr.Response) string {
 	switch {
 	case a.Message != nil:

@@ -58,27 +58,19 @@ func (j *reader) preProcessor(e, sampler *element) plan.Action {
 func (j *reader) resultAction(e *element) plan.Action {
 	j.refuseOthers(e, "OnError.action")
 	kind := j.fixed(e.tag, "OnError.action")
-	return does(func(u plan.User) bool {
-		if !u.Failed() {
-			return true
-		}
-		switch kind {
-		case "1", "2", "3":
-			if kind != "1" {
-				u.StopAll(kind == "3")
-			}
-			u.Stop()
-			return false
-		case "4":
-			return false
-		case "5":
-			return leave(u, nextRound)
-		case "6":
-			return leave(u, breaks)
-		}
-		return true
-	})
+	end := map[string]func(plan.User) bool{
+		"1": stopUser, "2": stopTest, "3": stopNow, "4": restart, "5": nextOfLoop, "6": breakLoop,
+	}[kind]
+	return does(func(u plan.User) bool { return end == nil || !u.Failed() || end(u) })
 }
+
+// The ways in which a user's steps end; all report false.
+func stopUser(u plan.User) bool   { u.Stop(); return false }
+func stopTest(u plan.User) bool   { u.StopAll(false); return stopUser(u) }
+func stopNow(u plan.User) bool    { u.StopAll(true); return stopUser(u) }
+func restart(plan.User) bool      { return false }
+func nextOfLoop(u plan.User) bool { return leave(u, nextRound) }
+func breakLoop(u plan.User) bool  { return leave(u, breaks) }
 
 // userParameters gives each user values of its own, of the first list to the first user.
 func (j *reader) userParameters(e *element) plan.Action {

@@ -18,7 +18,7 @@ import (
 type child struct {
 	name  expr.Template
 	steps []plan.Step
-	// pieces are the steps up to each of its samplers; one, where it is a sampler.
+	// pieces are the steps cut behind each sampler; a sampler is one piece.
 	pieces [][]plan.Step
 }
 
@@ -49,7 +49,7 @@ func (j *reader) children(parent *element, env elementScope) (ahead []plan.Step,
 		}
 		out = append(out, c)
 	}
-	slices.Reverse(ahead) // JMeter tells the last of them first
+	slices.Reverse(ahead) // JMeter notifies them in the reverse order
 	return ahead, out
 }
 
@@ -303,7 +303,8 @@ func (c *cut) made(u plan.User) bool {
 	return was
 }
 
-// begin are the steps ahead of all others of a sampler.
+// begin are the first steps of a sampler: they end the controllers around it whose end is due,
+// and keep its name for scripts.
 func (j *reader) begin(e *element, env elementScope) []plan.Step {
 	var steps []plan.Step
 	if len(env.cuts) > 0 {
@@ -367,8 +368,8 @@ const (
 
 type jumpKey struct{}
 
-// leave makes a user leave its steps, up to the loop around. Where there is none that is
-// the group's, and who breaks out of that is done.
+// leave makes a user leave its steps, up to the loop around. Without a loop controller that is
+// the group's own loop; a user that breaks out of it ends.
 func leave(u plan.User, to jump) bool {
 	switch {
 	case *userState[int](u, depthKey{}) > 0:
@@ -382,8 +383,8 @@ func leave(u plan.User, to jump) bool {
 // depthKey is where it is kept how many loops a user is in.
 type depthKey struct{}
 
-// runRound runs a loop's steps once, and says how the user left them: stays, where it has
-// come to their end. False: it has left the loop, too.
+// runRound runs a loop's steps once, and says how the user left them: stays is at their end.
+// goesOn is false where the user has left the loop, too.
 func runRound(ctx context.Context, u plan.User, steps []plan.Step) (left jump, goesOn bool) {
 	depth := userState[int](u, depthKey{})
 	*depth++

@@ -291,7 +291,7 @@ func (j *reader) pairs(arguments []*tag, set charset, kind pairing) expr.Templat
 		}
 		sep := "="
 		if kind != inForm {
-			sep = a.value("Argument.metadata") // so it is put together, whatever that is
+			sep = a.value("Argument.metadata") // JMeter writes it between the two, whatever it is
 		}
 		if kind == inQuery {
 			sep = shownText(sep)

@@ -30,7 +30,7 @@ func (j *reader) block(parent *element, env elementScope) []plan.Step {
 			flow = append(flow, j.child(e, env)...)
 		}
 	}
-	slices.Reverse(steps) // JMeter tells the last of them first
+	slices.Reverse(steps) // JMeter notifies them in the reverse order
 	if strings.HasSuffix(parent.name, "ThreadGroup") {
 		steps = append(steps, cacheSteps(env.cache, parent)...)
 		// What the plan itself has goes on with each group's loops, after the group's own.
@@ -48,13 +48,13 @@ func (j *reader) block(parent *element, env elementScope) []plan.Step {
 	return append(steps, flow...)
 }
 
-// samplers are the elements that make a sample, further to those of HTTP.
+// samplers are the samplers but for those of HTTP.
 var samplers = map[string]bool{
 	"JSR223Sampler": true, "BeanShellSampler": true, "BSFSampler": true, "DebugSampler": true, "TestAction": true, dummySampler: true,
 }
 
-// perLoop reads what goes on with each loop of the controller around it, before
-// anything in it is sent: a data set or a counter, also one below a sampler.
+// perLoop reads the data sets and counters that move on with each loop of the controller
+// around an element, before anything in it is sent. Those below a sampler are among them.
 func (j *reader) perLoop(e *element) (steps []plan.Step) {
 	if a := j.perLoopAction(e); a != nil {
 		steps = append(steps, plan.Step{Action: a})
@@ -126,46 +126,25 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 	panic(j.refuse(e))
 }
 
-// The flow control actions.
-const (
-	actionStop    = "0"
-	actionPause   = "1"
-	actionStopNow = "2"
-	actionRestart = "3" // of the user's loop
-	actionNext    = "4" // round of the loop around
-	actionBreak   = "5"
-)
-
-// flowAction reads a flow control action.
+// flowAction reads a flow control action: a pause, or an end of the user's steps.
 func (j *reader) flowAction(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "ActionProcessor.action", "ActionProcessor.target", "ActionProcessor.duration")
 	env = env.extended(j, e.below)
 	ahead, _ := j.belowSampler(e, env)
 	ahead = append(j.begin(e, env), ahead...)
-	steps := append(ahead, timerSteps(env.timers)...)
-	all := j.fixed(e.tag, "ActionProcessor.target") == "2"
-	switch kind := j.fixed(e.tag, "ActionProcessor.action"); kind {
-	case "", actionPause:
-		length := j.text(e, "ActionProcessor.duration")
-		own := timer{length: length, draw: timerDelays["ConstantTimer"]}
-		return append(ahead, timerSteps(append(env.timers[:len(env.timers):len(env.timers)], own))...)
-	case actionStop, actionStopNow:
-		return append(steps, plan.Step{Action: does(func(u plan.User) bool {
-			if all {
-				u.StopAll(kind == actionStopNow)
-			}
-			u.Stop()
-			return false
-		})})
-	case actionRestart:
-		return append(steps, plan.Step{Action: does(func(plan.User) bool { return false })})
-	case actionNext:
-		return append(steps, plan.Step{Action: does(func(u plan.User) bool { return leave(u, nextRound) })})
-	case actionBreak:
-		return append(steps, plan.Step{Action: does(func(u plan.User) bool { return leave(u, breaks) })})
-	default:
+	ends := map[string]func(plan.User) bool{"0": stopUser, "2": stopUser, "3": restart, "4": nextOfLoop, "5": breakLoop}
+	if j.fixed(e.tag, "ActionProcessor.target") == "2" { // all users
+		ends["0"], ends["2"] = stopTest, stopNow
+	}
+	kind := j.fixed(e.tag, "ActionProcessor.action")
+	if end := ends[kind]; end != nil {
+		return append(append(ahead, timerSteps(env.timers)...), plan.Step{Action: does(end)})
+	}
+	if kind != "" && kind != "1" {
 		panic(e.where("ActionProcessor.action").Errorf(whittle.Unsupported, "%s: the action %s is not supported", e.title(), kind))
 	}
+	pause := timer{length: j.text(e, "ActionProcessor.duration"), draw: timerDelays["ConstantTimer"]}
+	return append(ahead, timerSteps(append(slices.Clip(env.timers), pause))...)
 }
 
 // action is a step of JMeter's: what it does to a user, and the steps that it runs for
@@ -220,8 +199,8 @@ type repeat struct {
 	// while decides in place of times where it is set; first says that the loop
 	// is not yet begun.
 	while func(u plan.User, first bool) bool
-	// once is a loop that a user goes through one time only, though what is around it
-	// is repeated: one that does not continue for ever.
+	// once says that a user runs the loop one time only, also where what is around it is
+	// repeated: the controller does not continue for ever.
 	once  bool
 	index *roundIndex
 }

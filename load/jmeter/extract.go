@@ -32,8 +32,9 @@ func (j *reader) extractors(e *element, q *plan.Request) {
 	}
 }
 
-// takes adds to a request that something is done with its response, unless it is looked at
-// no further. What is done sets variables itself, so that what follows sees them.
+// takes adds to a request that something is done with its response, unless an extractor before
+// it has ended the looking (Response.Unseen). What is done sets variables itself, so that what
+// follows sees them.
 func takes(q *plan.Request, body bool, do func(*expr.Response)) {
 	keeps(q, body, func(a *expr.Response) {
 		if !a.Unseen {
@@ -42,7 +43,7 @@ func takes(q *plan.Request, body bool, do func(*expr.Response)) {
 	})
 }
 
-// keeps is likewise for what is done in any case.
+// keeps adds to a request that something is done with its response in any case.
 func keeps(q *plan.Request, body bool, do func(*expr.Response)) {
 	q.Captures = append(q.Captures, plan.Capture{Slot: -1, Body: body, Extract: func(a *expr.Response) (expr.Value, bool) {
 		do(a)
@@ -106,7 +107,8 @@ func (j *reader) store(x *extraction, s *expr.Scope, found []string, groups [][]
 	}
 }
 
-// storeNodes sets the variables of an XPath: what is asked for is a list, be it of one.
+// storeNodes sets the variables of an XPath. They are always those of a list, also where one
+// match is asked for.
 func (j *reader) storeNodes(x *extraction, s *expr.Scope, found []string, _ [][]*string) {
 	n := int(renderInt(x.number, s))
 	j.forgetList(s, x.name)
@@ -472,7 +474,8 @@ func valueText(d *expr.Document) string {
 	return jexl.Double(f)
 }
 
-// itemTexts are likewise what a JMESPath comes to: of a list its items; null is nothing.
+// itemTexts lists what a JMESPath comes to, as texts: the items of a list, or the one value.
+// Null is nothing.
 func itemTexts(d *expr.Document) (out []string) {
 	if d == nil || d.Kind == expr.KindNull {
 		return nil
@@ -553,8 +556,8 @@ func isWhole(text string) bool {
 	return err == nil
 }
 
-// jsonPathOr is jsonPath; for one that is broken, or that JMeter surely cannot read, it tells,
-// and finds none.
+// jsonPathOr is jsonPath, but of a path that is broken, or that JMeter surely cannot read: then
+// it calls tell, and there is no path.
 func (j *reader) jsonPathOr(at plan.Position, text string, broken func(string) bool, tell func()) func(*expr.Scope) (expr.JSONPath, bool) {
 	if fixed, ok := j.compile(at, text, expr.AsText).Constant(); ok && (broken(fixed) || brokenPath(rootedPath(strings.TrimSpace(fixed)))) {
 		tell()
@@ -644,7 +647,7 @@ func brokenPath(path string) bool {
 	return false
 }
 
-// brokenPiece is likewise for what stands in brackets.
+// brokenPiece reports the same of what stands in brackets.
 func brokenPiece(inner string) bool {
 	switch {
 	case inner == "" || inner[0] == '(' || inner[0] >= 'A' && inner[0] <= 'Z' || inner[0] >= 'a' && inner[0] <= 'z':

@@ -180,7 +180,7 @@ var functionVariables = regexp.MustCompile(`\$\{__(?:(?:Random|RandomString|Rand
 // __property.
 var splitVariables = regexp.MustCompile(`__(split|property)\((?:[^(){}]|\$\{[^{}]*\})*?,\s*([A-Za-z_]\w*)\s*[,)]`)
 
-// property is __P: its default is 1 unless the call has one, be it empty.
+// property is __P: its default is 1 unless the call has one, which may be empty.
 func (j *reader) property(c *functionCall) expr.Expression {
 	other := expr.Template(nil).Literal("1")
 	if len(c.args) > 1 {
@@ -312,7 +312,7 @@ func (j *reader) stored(c *functionCall, argument int, of func(*expr.Scope) stri
 	return j.storedAs(c.fixed(argument, ""), of)
 }
 
-// storedAs is likewise one with a variable of that name; empty: there is none.
+// storedAs is an expression whose text is put into a variable; empty: into none.
 func (j *reader) storedAs(name string, of func(*expr.Scope) string) expr.Expression {
 	return expr.Expression{Eval: j.storeResult(name, computed(of).Eval)}
 }

@@ -322,7 +322,7 @@ func (j *reader) text(of propertied, name string) expr.Template {
 	return j.compile(of.where(name), of.value(name), expr.AsText)
 }
 
-// trimmed is likewise a text without the spaces around it.
+// trimmed is text without the spaces around it.
 func (j *reader) trimmed(of propertied, name string) expr.Template {
 	return j.compile(of.where(name), strings.TrimSpace(of.value(name)), expr.AsText)
 }

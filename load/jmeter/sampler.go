@@ -42,8 +42,8 @@ type sample struct {
 	defaults []*element // the innermost first
 }
 
-// prop finds a property of the sampler's own, or the innermost default for
-// one that it leaves empty.
+// find gives a property of the sampler's own, or the innermost default for one that it
+// leaves empty; an empty tag at the sampler's place where there is none.
 func (s *sample) find(name string) *tag {
 	if p := s.prop(name); p != nil && strings.TrimSpace(p.text) != "" {
 		return p

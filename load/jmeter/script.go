@@ -188,9 +188,9 @@ var (
 // setsProperty finds a call that sets a property when a text is evaluated.
 var setsProperty = regexp.MustCompile(`\$\{__setProperty\(`)
 
-// prepare evaluates texts when a user begins, as JMeter does with those of JSR223 and
-// BeanShell elements when a thread begins, before the first script runs: what they set is
-// set then.
+// prepare evaluates texts once, when a user begins: JMeter evaluates those of JSR223 and
+// BeanShell elements when a thread begins, so that the properties they set are set before
+// the first script runs.
 func prepare(texts []expr.Template) plan.Action {
 	key := &texts
 	return does(func(u plan.User) bool {
@@ -316,11 +316,11 @@ func (j *reader) engine() *script.Runtime {
 	return j.runtimeOf
 }
 
-// maxSaid bounds how often one script's failure is told.
+// maxSaid bounds how often one script's failure is printed.
 const maxSaid = 3
 
-// run runs the script for a user; what the run is given are the globals. Its failure is told as
-// JMeter's log tells it, and comes back.
+// run runs the script for a user. A failure is counted for the report, printed the first
+// maxSaid times, and returned.
 func (p *program) run(s *expr.Scope, l *scriptRun) (any, error) {
 	v, err := p.runQuietly(s, l)
 	if err != nil {
@@ -374,8 +374,7 @@ func (j *reader) nameOf(q *plan.Request) func(*expr.Scope) string {
 	return func(s *expr.Scope) string { return j.labels[q].Text(s) }
 }
 
-// scriptAction is a script before a sampler. One that fails is told in the log, and the
-// flow goes on, as in JMeter.
+// scriptAction is a script before a sampler. The flow goes on where it fails, as in JMeter.
 func (j *reader) scriptAction(e, sampler *element) plan.Action {
 	name := j.compile(sampler.at, sampler.label, expr.AsText)
 	p := j.program(e, e.stands(func(s *expr.Scope) string { return name.Text(s) }, j.asked[sampler]))

@@ -90,7 +90,7 @@ func referenceLength(s string) int {
 	return 0
 }
 
-// broken tells a call that has no end from a name that has none.
+// broken reports whether what has no end is a call, not a name.
 func broken(s string) bool {
 	_, called := callLength(s)
 	return called
@@ -188,8 +188,8 @@ func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expre
 	return expr.Expression{Eval: j.variable(inner)}, true
 }
 
-// isVariable tells a variable whose name begins like a function's from a call: what has no
-// arguments, and is no function's name, such as a form's __RequestVerificationToken.
+// isVariable reports whether a name that begins like a function's is a variable's: it has no
+// arguments and is no function's, such as a form's __RequestVerificationToken.
 func (j *reader) isVariable(name string) bool {
 	name = strings.TrimSpace(name)
 	_, known := functions[name]
@@ -200,7 +200,7 @@ func (j *reader) isVariable(name string) bool {
 // functionName is how a call begins.
 var functionName = regexp.MustCompile(`^[A-Za-z]\w*(\(|$)`)
 
-// isFunction tells a call from a variable whose name begins with underscores.
+// isFunction reports whether what follows two underscores can be a call.
 func isFunction(inner string) bool { return functionName.MatchString(inner) }
 
 // variable reads a variable that something fills during the run; before that
