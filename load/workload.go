@@ -174,11 +174,7 @@ func (w *Workload) check() error {
 // quick makes a plan of one request.
 func (w *Workload) quick() (*plan.Plan, error) {
 	s := w.source()
-	flag := s.GivenForArtillery()
-	if len(w.Properties) > 0 {
-		flag = cmp.Or(flag, "--property")
-	}
-	if flag != "" {
+	if flag := cmp.Or(s.GivenForArtillery(), plan.FlagIf(len(w.Properties) > 0, "--property")); flag != "" {
 		bare, _ := plan.SplitLogin(w.Plan)
 		return nil, whittle.Errorf(whittle.Invalid, "%s goes with a plan's file, and %s is a URL", flag, bare)
 	}
@@ -227,25 +223,17 @@ func credentials(address string, headers []string) (string, []string) {
 
 // Given is the flag of the first setting that is set; empty: none is.
 func (q *Request) Given() string {
-	for _, f := range []struct {
-		name  string
-		given bool
-	}{
-		{"--method", q.Method != ""},
-		{"--header", len(q.Headers) > 0},
-		{"--json-body", q.JSON != ""},
-		{"--body", q.Body != ""},
-		{"--body-file", q.BodyFile != ""},
-		{"--name", q.Name != ""},
-		{"--timeout", q.Timeout != 0},
-		{"--think", q.Think != 0},
-		{"--insecure", q.Insecure},
-	} {
-		if f.given {
-			return f.name
-		}
-	}
-	return ""
+	return cmp.Or(
+		plan.FlagIf(q.Method != "", "--method"),
+		plan.FlagIf(len(q.Headers) > 0, "--header"),
+		plan.FlagIf(q.JSON != "", "--json-body"),
+		plan.FlagIf(q.Body != "", "--body"),
+		plan.FlagIf(q.BodyFile != "", "--body-file"),
+		plan.FlagIf(q.Name != "", "--name"),
+		plan.FlagIf(q.Timeout != 0, "--timeout"),
+		plan.FlagIf(q.Think != 0, "--think"),
+		plan.FlagIf(q.Insecure, "--insecure"),
+	)
 }
 
 // MaxBodyFile bounds the file of a body or a descriptor: each virtual user holds

@@ -72,7 +72,7 @@ func (r *reader) capture(n *node, match bool) (plan.Capture, bool) {
 	if match {
 		what = "a match"
 	}
-	r.fields(n, what, known, nil)
+	r.fields(n, what, known)
 	switch {
 	case match && want == nil:
 		r.note(n, "a match without a value to compare with holds always, as by Artillery")
@@ -130,11 +130,7 @@ func asScript(extract expr.Extractor) expr.Extractor {
 			v.Text = v.JSON
 			return v, ok
 		}
-		n, err := jsonNode(v.JSON, plan.Position{})
-		if err != nil {
-			return expr.Value{}, false
-		}
-		doc, ok := expr.ParseDocument(string(n.appendJSON(nil)))
+		doc, ok := expr.ParseDocument(string(nodeOf(v.Doc, plan.Position{}).appendJSON(nil)))
 		if !ok {
 			return expr.Value{}, false
 		}
@@ -153,9 +149,9 @@ func into(extract expr.Extractor, slot int, path []string) expr.Extractor {
 		if err != nil {
 			return expr.Value{}, false
 		}
-		whole, err := jsonNode(a.Scope.Values[slot].JSON, plan.Position{})
-		if err != nil || whole.kind != expr.KindMap {
-			whole = &node{kind: expr.KindMap}
+		whole := &node{kind: expr.KindMap}
+		if d := a.Scope.Values[slot].Doc; d != nil && d.Kind == expr.KindMap {
+			whole = nodeOf(d, plan.Position{})
 		}
 		for i := len(path) - 1; i >= 0; i-- {
 			value = &node{kind: expr.KindMap, fields: []field{{path[i], plan.Position{}, value}}}

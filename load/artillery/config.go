@@ -12,14 +12,6 @@ import (
 
 // config reads the section of that name.
 func (r *reader) config(n *node) {
-	r.settings(n)
-	r.useDefaults()
-	for i := range r.Plan.Phases {
-		r.Plan.Phases[i].Poisson = r.mode == "poisson"
-	}
-}
-
-func (r *reader) settings(n *node) {
 	r.fields(n, "config", map[string]func(*node){
 		"target":    r.readTarget,
 		"phases":    r.phases,
@@ -27,7 +19,11 @@ func (r *reader) settings(n *node) {
 		"http":      r.http,
 		"tls":       r.tls,
 		"variables": r.variables,
-		"payload":   r.payloads,
+		"payload": func(n *node) {
+			for _, item := range n.each() {
+				r.payload(item)
+			}
+		},
 		"defaults":  r.defaultsInto(&r.legacyDefaults, "config.defaults"),
 		"ensure":    r.ensure,
 		"plugins":   r.plugins,
@@ -39,7 +35,11 @@ func (r *reader) settings(n *node) {
 		"headers":   r.ignored("config.headers", headersAdvice),
 		// These are for other engines, or for how Artillery itself runs.
 		"ws": accepted, "socketio": accepted, "statsInterval": accepted, "bundling": accepted, "includeFiles": r.includeFiles,
-	}, nil)
+	})
+	r.useDefaults()
+	for i := range r.Plan.Phases {
+		r.Plan.Phases[i].Poisson = r.mode == "poisson"
+	}
 }
 
 func accepted(*node) {}
@@ -86,12 +86,8 @@ func (r *reader) fixed(n *node, what string) string {
 }
 
 func (r *reader) phases(n *node) {
-	if n.kind != expr.KindList {
-		panic(n.Invalid("phases is a list, not %s", n.kind))
-	}
-	for _, item := range n.items {
-		ph := r.phase(item)
-		r.Plan.Phases = append(r.Plan.Phases, ph)
+	for _, item := range n.list("phases is a list") {
+		r.Plan.Phases = append(r.Plan.Phases, r.phase(item))
 	}
 	if plan.TotalLength(r.Plan.Phases) > plan.MaxDuration {
 		panic(n.Invalid("the phases take longer than %v", plan.MaxDuration))
@@ -109,7 +105,7 @@ func (r *reader) phase(n *node) plan.Phase {
 		"arrivalCount": whole(&ph.Count, 0, 1e9),
 		"pause":        duration(&pause, plan.MaxDuration),
 		"maxVusers":    whole(&ph.MaxUsers, 1, plan.MaxUsers),
-	}, nil)
+	})
 	rate, count, paused := n.get("arrivalRate") != nil, n.get("arrivalCount") != nil, n.get("pause") != nil
 	ph.Ramp, ph.HasCount = n.get("rampTo") != nil, count
 	switch {
@@ -140,7 +136,7 @@ func (r *reader) http(n *node) {
 		"headers":         r.ignored("config.http.headers", headersAdvice),
 		"maxSockets":      whole(&h.Sockets, 1, plan.MaxPool),
 		"extendedMetrics": boolean(&extended), // whittle measures them always
-	}, nil)
+	})
 }
 
 func (r *reader) timeout(n *node) {
@@ -157,15 +153,12 @@ func (r *reader) timeout(n *node) {
 
 func (r *reader) tls(n *node) {
 	verify := true
-	r.fields(n, "config.tls", map[string]func(*node){"rejectUnauthorized": boolean(&verify)}, nil)
+	r.fields(n, "config.tls", map[string]func(*node){"rejectUnauthorized": boolean(&verify)})
 	r.Plan.HTTP.Insecure = !verify
 }
 
 func (r *reader) variables(n *node) {
-	if n.kind != expr.KindMap {
-		panic(n.Invalid("variables is a mapping, not %s", n.kind))
-	}
-	for _, f := range n.fields {
+	for _, f := range n.mapping("variables is a mapping") {
 		if !expr.IsName(f.name) {
 			panic(f.Errorf(whittle.Invalid, "%q is not a variable's name", f.name))
 		}

@@ -16,11 +16,8 @@ import (
 // headers reads header names and values. Names are lower-cased, as Artillery
 // does.
 func (r *reader) headers(n *node) []plan.HeaderField {
-	if n.kind != expr.KindMap {
-		panic(n.Invalid("headers is a mapping, not %s", n.kind))
-	}
 	var out []plan.HeaderField
-	for _, f := range n.fields {
+	for _, f := range n.mapping("headers is a mapping") {
 		name := strings.ToLower(f.name)
 		if name == "" || !httpguts.ValidHeaderFieldName(name) {
 			panic(f.Errorf(whittle.Invalid, "%q is not a header's name", f.name))
@@ -146,11 +143,8 @@ func (r *reader) pairs(n *node) expr.Template {
 
 // joined reads a mapping as names with values.
 func (r *reader) joined(n *node, read func(name string, v *node) expr.Template) expr.Template {
-	if n.kind != expr.KindMap {
-		panic(n.Invalid("a mapping of names to values is wanted here, not %s", n.kind))
-	}
 	var t expr.Template
-	for _, f := range n.fields {
+	for _, f := range n.mapping("a mapping of names to values is wanted here") {
 		for _, v := range f.value.each() {
 			if v.kind == expr.KindMap || v.kind == expr.KindList {
 				panic(v.Invalid("%s of %s has no meaning in a query", v.kind, f.name))
@@ -184,8 +178,7 @@ func (r *reader) json(n *node) expr.Template {
 			if i > 0 {
 				t = t.Literal(",")
 			}
-			v := r.json(item)
-			t = t.Join(v)
+			t = t.Join(r.json(item))
 		}
 		return t.Literal("]")
 	}

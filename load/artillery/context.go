@@ -38,7 +38,7 @@ func (c *userContext) begin(vm *script.VM, driver *script.Object, s *expr.Scope)
 			c.vars.put(name, &entry{value: env, is: true, fixed: true})
 		}
 	}
-	c.vars.load(c.processor.reader.slotNames(), s)
+	c.vars.load(c.processor.reader.names, s)
 	if c.object != nil {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (c *userContext) begin(vm *script.VM, driver *script.Object, s *expr.Scope)
 
 // finish brings what the functions changed back to the user.
 func (c *userContext) finish(vm *script.VM, s *expr.Scope) error {
-	return c.vars.store(vm, c.processor.reader.slotNames(), s, c.extra)
+	return c.vars.store(vm, c.processor.reader.names, s, c.extra)
 }
 
 // variables are a user's variables as an object of the engine. A value is converted when

@@ -55,7 +55,7 @@ func (r *reader) defaultsInto(d *defaults, place string) func(*node) {
 			d.hasThink = true
 			r.fields(n, "think", map[string]func(*node){
 				"jitter": func(n *node) { readJitter(n, &d.jitter, &d.jitterPart) },
-			}, nil)
+			})
 		},
 	}
 	return func(n *node) {
@@ -73,7 +73,7 @@ func (r *reader) defaultsInto(d *defaults, place string) func(*node) {
 			}
 		}
 		maps.Copy(read, known)
-		r.fields(n, "defaults", read, nil)
+		r.fields(n, "defaults", read)
 	}
 }
 

@@ -24,20 +24,17 @@ func (r *reader) ensure(n *node) {
 	for _, name := range []string{"min", "max", "median", "p95", "p99"} {
 		known[name] = func(n *node) { r.threshold("http.response_time."+name, n) }
 	}
-	r.fields(n, "ensure", known, nil)
+	r.fields(n, "ensure", known)
 }
 
 // conditions reads expressions over metrics.
 func (r *reader) conditions(n *node) {
-	if n.kind != expr.KindList {
-		panic(n.Invalid("conditions is a list, not %s", n.kind))
-	}
-	for _, item := range n.items {
+	for _, item := range n.list("conditions is a list") {
 		var text string
 		strict := true
 		r.fields(item, "a condition", map[string]func(*node){
 			"expression": str(&text), "strict": boolean(&strict),
-		}, nil)
+		})
 		c, err := expr.CompileCondition(text, func(name string) (func(*expr.Evaluation) expr.Datum, error) {
 			if !report.KnownMetric(name) {
 				return nil, fmt.Errorf("%s is not supported: known are %s", name, report.MetricNames)
@@ -55,14 +52,8 @@ func (r *reader) conditions(n *node) {
 }
 
 func (r *reader) thresholds(n *node) {
-	if n.kind != expr.KindList {
-		panic(n.Invalid("thresholds is a list, not %s", n.kind))
-	}
-	for _, item := range n.items {
-		if item.kind != expr.KindMap {
-			panic(item.Invalid("a threshold is a metric and its greatest value, not %s", item.kind))
-		}
-		for _, f := range item.fields {
+	for _, item := range n.list("thresholds is a list") {
+		for _, f := range item.mapping("a threshold is a metric and its greatest value") {
 			if !report.KnownMetric(f.name) {
 				panic(f.Errorf(whittle.Unsupported, "a threshold on %s is not supported: known are %s", f.name, report.MetricNames))
 			}
@@ -105,7 +96,7 @@ func (r *reader) plugins(n *node) {
 			known[f.name] = ignored(f.name, "it is a package of JavaScript; those whose work whittle does itself are apdex, ensure, expect and metrics-by-endpoint")
 		}
 	}
-	r.fields(n, "plugins", known, nil)
+	r.fields(n, "plugins", known)
 }
 
 // optional reads settings that may be left out.
@@ -128,7 +119,7 @@ func (r *reader) expectPlugin(n *node) {
 			"expectDefault200": boolean(&r.expect200), "reportFailuresAsErrors": boolean(&r.endsOnExpect),
 			"useOnlyRequestNames": boolean(&unused), "outputFormat": str(&text), "formatter": str(&text),
 			"externalReporting": accepted,
-		}, nil)
+		})
 	})(n)
 }
 
@@ -140,7 +131,7 @@ func (r *reader) endpointPlugin(n *node) {
 	r.fields(n, "the plugin metrics-by-endpoint", map[string]func(*node){
 		"useOnlyRequestNames": boolean(&unused), "stripQueryString": boolean(&unused),
 		"ignoreUnnamedRequests": boolean(&unused), "groupDynamicURLs": boolean(&unused), "metricsNamespace": str(&text),
-	}, nil)
+	})
 }
 
 // apdex reads {threshold}, in milliseconds; 500 unless given.
@@ -148,7 +139,7 @@ func (r *reader) apdex(n *node) {
 	r.Plan.Apdex = 500 * time.Millisecond
 	optional(func(n *node) {
 		ms := 500.0
-		r.fields(n, "apdex", map[string]func(*node){"threshold": number(&ms, 1, 1e7)}, nil)
+		r.fields(n, "apdex", map[string]func(*node){"threshold": number(&ms, 1, 1e7)})
 		r.Plan.Apdex = time.Duration(ms * float64(time.Millisecond))
 	})(n)
 }

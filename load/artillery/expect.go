@@ -52,7 +52,7 @@ func (r *reader) expect(q *plan.Request, n *node) {
 			}
 		}
 	}
-	r.fields(n, "expect", conditions, nil)
+	r.fields(n, "expect", conditions)
 	if len(q.Expect) > plan.MaxConditions {
 		panic(n.Invalid("more than %d expectations of one request", plan.MaxConditions))
 	}

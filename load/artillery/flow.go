@@ -50,11 +50,8 @@ func (r *reader) scenarios(n *node) {
 }
 
 func (r *reader) flow(n *node) []plan.Step {
-	if n.kind != expr.KindList {
-		panic(n.Invalid("a flow is a list of steps, not %s", n.kind))
-	}
 	var steps []plan.Step
-	for _, item := range n.items {
+	for _, item := range n.list("a flow is a list of steps") {
 		if item.kind == expr.KindList { // of an anchor, which Artillery flattens
 			steps = append(steps, r.flow(item)...)
 			continue
@@ -86,7 +83,7 @@ func (r *reader) scenarioFlow(n *node, what string, known map[string]func(*node)
 	if n.kind == expr.KindMap && n.get("engine") != nil {
 		r.engine(n.get("engine")) // it explains all that follows
 	}
-	r.fields(n, what, keys, nil)
+	r.fields(n, what, keys)
 	if flow == nil {
 		panic(n.Invalid("%s has a flow", what))
 	}
@@ -154,7 +151,7 @@ func (r *reader) step(n *node) (s plan.Step, ok bool) {
 		"think":    func(v *node) { s.Think = r.think(n, v) },
 		"loop":     func(v *node) { s.Loop = r.loop(n, v) },
 		"parallel": func(v *node) { s.Parallel = r.parallel(n, v) },
-		"log":      func(v *node) { s.Log = r.log(v) },
+		"log":      func(v *node) { t := r.text(v); s.Log = &t },
 		// These are read with what they belong to.
 		"jitter": onlyWith(n, "think"), "limit": onlyWith(n, "parallel"),
 		"count": onlyWith(n, "loop"), "over": onlyWith(n, "loop"), "whileTrue": onlyWith(n, "loop"),
@@ -179,7 +176,7 @@ func (r *reader) step(n *node) (s plan.Step, ok bool) {
 			panic(f.Errorf(whittle.Invalid, "%s is not known in a step; %s", f.name, fieldNames(known)))
 		}
 	}
-	r.fields(n, "a step", known, nil)
+	r.fields(n, "a step", known)
 	done := 0
 	for _, f := range n.fields {
 		if slices.Contains(actions, f.name) {
@@ -198,11 +195,6 @@ func onlyWith(n *node, other string) func(*node) {
 			panic(v.Invalid("this belongs to a %s", other))
 		}
 	}
-}
-
-func (r *reader) log(n *node) *expr.Template {
-	t := r.text(n)
-	return &t
 }
 
 // maxBranches bounds what one virtual user has under way at once; it is

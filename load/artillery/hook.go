@@ -3,8 +3,8 @@ package artillery
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,8 +75,9 @@ func (p *processor) found(hooks []hook, s *expr.Scope) []*script.Function {
 	return out
 }
 
-// series calls functions one after the other; each calls its callback. An error ends it.
-func series(vm *script.VM, functions []*script.Function, one func(f, callback script.Value) error, done func(error)) {
+// series calls functions one after the other by a method of the driver, with args and a
+// callback behind them, which each calls. An error ends it.
+func series(vm *script.VM, driver *script.Object, name string, functions []*script.Function, args []any, done func(error)) {
 	if len(functions) == 0 {
 		done(nil)
 		return
@@ -90,10 +91,10 @@ func series(vm *script.VM, functions []*script.Function, one func(f, callback sc
 			done(script.Thrown(e))
 		default:
 			called = true
-			series(vm, functions[1:], one, done)
+			series(vm, driver, name, functions[1:], args, done)
 		}
 	})
-	if err := one(functions[0].Value(), callback); err != nil {
+	if _, err := method(vm, driver, name, slices.Concat([]any{functions[0].Value()}, args, []any{callback})...); err != nil {
 		called = true
 		done(err)
 	}
@@ -110,10 +111,7 @@ type functionStep struct {
 func (a *functionStep) Act(ctx context.Context, u plan.User) bool {
 	p := a.processor
 	err := p.invoke(ctx, u, func(vm *script.VM, d *script.Object, c *userContext, done func(error)) error {
-		series(vm, []*script.Function{a.f}, func(f, callback script.Value) error {
-			_, err := method(vm, d, "step", f, c.object, callback)
-			return err
-		}, done)
+		series(vm, d, "step", []*script.Function{a.f}, []any{c.object}, done)
 		return nil
 	}, nil)
 	if err != nil {
@@ -197,10 +195,7 @@ func (h *requestHooks) prepare(ctx context.Context, u plan.User) (*plan.Request,
 		if err := h.begin(vm, d, c); err != nil {
 			return err
 		}
-		series(vm, functions, func(f, callback script.Value) error {
-			_, err := method(vm, d, "before", f, c.params, c.object, callback)
-			return err
-		}, done)
+		series(vm, d, "before", functions, []any{c.params, c.object}, done)
 		return nil
 	}, func(vm *script.VM) error {
 		v, err := method(vm, p.driver, "changed", h.step, p.contextOf(u).params, p.reader.target())
@@ -255,10 +250,7 @@ func (h *requestHooks) respond(ctx context.Context, u plan.User, a *expr.Respons
 		if err != nil {
 			return err
 		}
-		series(vm, functions, func(f, callback script.Value) error {
-			_, err := method(vm, d, "after", f, c.params, response, c.object, callback)
-			return err
-		}, done)
+		series(vm, d, "after", functions, []any{c.params, response, c.object}, done)
 		return nil
 	}, nil)
 }
@@ -276,10 +268,7 @@ func (h *requestHooks) failed(ctx context.Context, u plan.User, why string) {
 		if err != nil {
 			return err
 		}
-		series(vm, functions, func(f, callback script.Value) error {
-			_, err := method(vm, d, "error", f, e, c.params, c.object, callback)
-			return err
-		}, done)
+		series(vm, d, "error", functions, []any{e, c.params, c.object}, done)
 		return nil
 	}, nil)
 }
@@ -380,57 +369,27 @@ func jsNumber(text string) string {
 
 // jsonNode reads JSON into nodes, all of them at one position of the plan.
 func jsonNode(text string, at plan.Position) (*node, error) {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	n, err := decodeNode(d, at)
-	if err != nil {
-		return nil, at.Invalid("not JSON: %v", err)
+	d, ok := expr.ParseDocument(text)
+	if !ok {
+		return nil, at.Invalid("not JSON, or of more than %d values", expr.MaxDocuments)
 	}
-	return n, nil
+	return nodeOf(d, at), nil
 }
 
-func decodeNode(d *json.Decoder, at plan.Position) (*node, error) {
-	t, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	n := &node{Position: at}
-	switch t := t.(type) {
-	case nil:
-		n.kind = expr.KindNull
-	case bool:
-		n.kind, n.text = expr.KindBool, strconv.FormatBool(t)
-	case json.Number:
-		n.kind, n.text = expr.KindNumber, t.String()
-	case string:
-		n.kind, n.text = expr.KindString, t
-	case json.Delim:
-		n.kind = expr.KindList
-		if t == '{' {
-			n.kind = expr.KindMap
+func nodeOf(d *expr.Document, at plan.Position) *node {
+	n := &node{Position: at, kind: d.Kind}
+	for i := range d.Items {
+		item := nodeOf(&d.Items[i], at)
+		if d.Kind == expr.KindMap {
+			n.fields = append(n.fields, field{d.Names()[i], at, item})
+		} else {
+			n.items = append(n.items, item)
 		}
-		for d.More() {
-			name := ""
-			if n.kind == expr.KindMap {
-				key, err := d.Token()
-				if err != nil {
-					return nil, err
-				}
-				name, _ = key.(string)
-			}
-			item, err := decodeNode(d, at)
-			if err != nil {
-				return nil, err
-			}
-			if n.kind == expr.KindMap {
-				n.fields = append(n.fields, field{name, at, item})
-			} else {
-				n.items = append(n.items, item)
-			}
-		}
-		_, err = d.Token()
 	}
-	return n, err
+	if d.Kind == expr.KindString || d.Kind == expr.KindNumber || d.Kind == expr.KindBool {
+		n.text = d.Value().Text
+	}
+	return n
 }
 
 // appendJSON writes a value as JSON, expressions in it as they stand.

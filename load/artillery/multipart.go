@@ -18,11 +18,8 @@ const MaxUploadBytes = 16 << 20
 // formData reads a multipart form (RFC 7578): names to values, or to
 // {fromFile, contentType, filename}.
 func (r *reader) formData(n *node) (body, contentType expr.Template) {
-	if n.kind != expr.KindMap {
-		panic(n.Invalid("formData is a mapping of names to values, not %s", n.kind))
-	}
 	boundary := r.boundary()
-	for _, f := range n.fields {
+	for _, f := range n.mapping("formData is a mapping of names to values") {
 		for _, v := range f.value.each() {
 			body = body.Literal("--" + boundary + "\r\n").Join(r.formPart(f.name, v)).Literal("\r\n")
 		}
@@ -58,7 +55,7 @@ func (r *reader) formFile(head string, n *node) expr.Template {
 	r.fields(n, "a file of formData", map[string]func(*node){
 		"fromFile": func(v *node) { from = v }, "contentType": str(&media), "filename": str(&filename),
 		"value": func(v *node) { value = v },
-	}, nil)
+	})
 	if media != "" {
 		if _, _, err := mime.ParseMediaType(media); err != nil {
 			panic(n.Invalid("%q is not a media type", media))

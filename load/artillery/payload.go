@@ -10,13 +10,6 @@ import (
 	"whittle/load/plan"
 )
 
-// payloads reads config.payload: one mapping or a list of them.
-func (r *reader) payloads(n *node) {
-	for _, item := range n.each() {
-		r.payload(item)
-	}
-}
-
 // payloadSpec is a payload as it is written.
 type payloadSpec struct {
 	csvFormat
@@ -26,6 +19,7 @@ type payloadSpec struct {
 	fields            *node
 }
 
+// payload reads one of config.payload.
 func (r *reader) payload(n *node) {
 	s := payloadSpec{csvFormat: csvFormat{delimiters: []string{","}, quote: `"`, escape: `"`, cast: true, skipEmpty: true}}
 	r.fields(n, "payload", map[string]func(*node){
@@ -39,7 +33,7 @@ func (r *reader) payload(n *node) {
 		"cast":           boolean(&s.cast),
 		"skipEmptyLines": boolean(&s.skipEmpty),
 		"options":        accepted, // read behind the others
-	}, nil)
+	})
 	if s.skipHeader {
 		s.fromLine = 2
 	}
@@ -166,7 +160,7 @@ func (r *reader) csvOptions(s *payloadSpec, n *node) {
 			panic(f.Errorf(whittle.Unsupported, "the option %s of a CSV file is not supported; %s", f.name, fieldNames(known)))
 		}
 	}
-	r.fields(n, "payload.options", known, nil)
+	r.fields(n, "payload.options", known)
 }
 
 // oneText reads a text that is not empty, or a list of those.

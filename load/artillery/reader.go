@@ -83,7 +83,7 @@ func (r *reader) script(root *node) {
 		}
 	}
 	r.engineOf(root)
-	r.fields(root, "the plan", known, nil)
+	r.fields(root, "the plan", known)
 	scenarios := root.get("scenarios")
 	if scenarios == nil {
 		panic(root.Invalid("the plan has no scenarios"))
@@ -143,20 +143,13 @@ func (r *reader) unreportedFlow(n *node, into *[]plan.Step) {
 	})
 }
 
-// fields reads a mapping: each key by its function; a key among refused is
-// not supported, for the reason given; any other key is left out, as Artillery leaves
-// it out, and the report says so.
-func (r *reader) fields(n *node, what string, known map[string]func(*node), refused map[string]string) {
-	if n.kind != expr.KindMap {
-		panic(n.Invalid("%s is a mapping, not %s", what, n.kind))
-	}
-	for _, f := range n.fields {
+// fields reads a mapping: each key by its function; any other key is left out, as Artillery
+// leaves it out, and the report says so.
+func (r *reader) fields(n *node, what string, known map[string]func(*node)) {
+	for _, f := range n.mapping(what + " is a mapping") {
 		if read, ok := known[f.name]; ok {
 			read(f.value)
 			continue
-		}
-		if why, ok := refused[f.name]; ok {
-			panic(f.Errorf(whittle.Unsupported, "%s is not supported: %s", f.name, why))
 		}
 		r.ignored(f.name+" in "+what, fieldNames(known))(f.value)
 	}

@@ -35,7 +35,7 @@ func (r *reader) request(method string, n *node) *plan.Request {
 		q.Cookies = r.cookies
 	}
 	d := draft{chance: 101, asksCompressed: true}
-	r.fields(n, "a request", r.requestFields(q, &d), nil)
+	r.fields(n, "a request", r.requestFields(q, &d))
 	if slices.Equal(d.bodies, []string{"body", "json"}) || slices.Equal(d.bodies, []string{"json", "body"}) {
 		q.Body, d.bodies = d.json, []string{"json"}
 		d.contentType = expr.Template(nil).Literal("application/json")
@@ -156,7 +156,7 @@ func (r *reader) auth(d *draft, n *node) {
 	}
 	r.fields(n, "auth", map[string]func(*node){
 		"user": read(&user), "username": read(&user), "pass": read(&pass), "password": read(&pass),
-	}, nil)
+	})
 	both := user.Literal(":").Join(pass)
 	basic := func(credentials string) string {
 		return "Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))
@@ -170,10 +170,7 @@ func (r *reader) auth(d *draft, n *node) {
 
 // cookie reads a mapping of names to values, put over those that are there.
 func (r *reader) cookie(into *[]plan.HeaderField, n *node) {
-	if n.kind != expr.KindMap {
-		panic(n.Invalid("a mapping of cookies to values is wanted here, not %s", n.kind))
-	}
-	for _, f := range n.fields {
+	for _, f := range n.mapping("a mapping of cookies to values is wanted here") {
 		if f.name == "" || !httpguts.ValidHeaderFieldName(f.name) {
 			panic(n.Invalid("%q is not a cookie's name", f.name))
 		}

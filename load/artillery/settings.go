@@ -16,9 +16,7 @@ import (
 // and variables; then the expressions of the config are written out, since they are the
 // same for all users.
 func (r *reader) assemble(root *node) *node {
-	if root.kind != expr.KindMap {
-		panic(root.Invalid("a plan is a mapping, not %s", root.kind))
-	}
+	root.mapping("a plan is a mapping")
 	if path := r.Source.Config; path != "" {
 		src, err := r.Source.ReadFile("config", path, plan.MaxBytes)
 		whittle.Check(err)
@@ -32,9 +30,8 @@ func (r *reader) assemble(root *node) *node {
 	}
 	var given *node
 	if text := r.Source.Variables; text != "" {
-		if given = parseTree("--variables", []byte(text)); given.kind != expr.KindMap {
-			panic(given.Invalid("variables are a mapping, not %s", given.kind))
-		}
+		given = parseTree("--variables", []byte(text))
+		given.mapping("variables are a mapping")
 		all := &node{Position: given.Position, kind: expr.KindMap, fields: []field{{"variables", given.Position, given}}}
 		root = overlay(root, &node{Position: given.Position, kind: expr.KindMap, fields: []field{{"config", given.Position, all}}}, false)
 	}
@@ -216,10 +213,8 @@ func (r *reader) setting(n *node, name string) expr.Value {
 	path := expr.SplitPath(name)
 	if r.given != nil && len(path) > 0 {
 		if first := r.given.get(path[0]); first != nil {
-			if d, ok := expr.ParseDocument(string(first.appendJSON(nil))); ok {
-				if found := d.Walk(path[1:]); found != nil {
-					return found.Value()
-				}
+			if d, ok := expr.ParseDocument(string(first.appendJSON(nil))); ok && d.Walk(path[1:]) != nil {
+				return d.Walk(path[1:]).Value()
 			}
 		}
 	}
@@ -255,6 +250,3 @@ func (r *reader) wellKnown() map[string]expr.Value {
 	}
 	return out
 }
-
-// slotNames are the names of the variables by their slots.
-func (r *reader) slotNames() []string { return r.names }

@@ -133,10 +133,15 @@ func (r *reader) valueNow(s *expr.Scope, name string) expr.Value {
 	if len(path) == 1 {
 		return v
 	}
+	return within(v, path[1:])
+}
+
+// within is what a path leads to from a value: nothing, where the value has no parts.
+func within(v expr.Value, path []string) expr.Value {
 	if v.Doc == nil {
 		return expr.Value{}
 	}
-	if d := v.Doc.Walk(path[1:]); d != nil {
+	if d := v.Doc.Walk(path); d != nil {
 		return d.Value()
 	}
 	return expr.Value{}
@@ -269,16 +274,7 @@ func (r *reader) variable(n *node, src string) (func(*expr.Scope) expr.Value, er
 		return func(s *expr.Scope) expr.Value { return s.Values[slot] }, nil
 	}
 	path := expr.SplitPath(rest)
-	return func(s *expr.Scope) expr.Value {
-		v := s.Values[slot]
-		if v.Doc == nil {
-			return expr.Value{}
-		}
-		if d := v.Doc.Walk(path); d != nil {
-			return d.Value()
-		}
-		return expr.Value{}
-	}, nil
+	return func(s *expr.Scope) expr.Value { return within(s.Values[slot], path) }, nil
 }
 
 // isVariable reports whether a variable can have this name: with spaces in it, too.

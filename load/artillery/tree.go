@@ -59,6 +59,22 @@ func (n *node) each() []*node {
 	return []*node{n}
 }
 
+// mapping are the fields of a mapping. Anything else is refused by what is wanted.
+func (n *node) mapping(wanted string) []field {
+	if n.kind != expr.KindMap {
+		panic(n.Invalid("%s, not %s", wanted, n.kind))
+	}
+	return n.fields
+}
+
+// list are the items of a list. Anything else is refused by what is wanted.
+func (n *node) list(wanted string) []*node {
+	if n.kind != expr.KindList {
+		panic(n.Invalid("%s, not %s", wanted, n.kind))
+	}
+	return n.items
+}
+
 // positionOf is a token's; without one, the beginning of the file.
 func positionOf(file string, t *token.Token) plan.Position {
 	if t == nil || t.Position == nil {

@@ -1,6 +1,7 @@
 package duel
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/url"
@@ -147,30 +148,23 @@ func (q *Request) plan() (*plan.Plan, [2]string, error) {
 // given is the flag of the first setting of a measurement that is set; empty: none is.
 func (q *Request) given() string {
 	w := &q.What
-	for _, f := range []struct {
-		name  string
-		given bool
-	}{
-		{"--plan", w.Plan != ""},
-		{"--rate", w.Rate != 0},
-		{"--duration", w.Duration != 0},
-		{"--users", len(q.Users) > 0},
-		{"--runs", q.Runs != 0},
-		{"--ramp", q.Ramp != 0},
-		{"--loops", q.Loops != 0},
-		{"--environment", w.Environment != ""},
-		{"--property", len(w.Properties) > 0},
-		{"--block", q.Block != 0},
-		{"--watch-pid-a", len(q.Processes[0]) > 0},
-		{"--watch-pid-b", len(q.Processes[1]) > 0},
-		{"--watch-url-a", len(q.Pages[0]) > 0},
-		{"--watch-url-b", len(q.Pages[1]) > 0},
-	} {
-		if f.given {
-			return f.name
-		}
-	}
-	return w.Request.Given()
+	return cmp.Or(
+		plan.FlagIf(w.Plan != "", "--plan"),
+		plan.FlagIf(w.Rate != 0, "--rate"),
+		plan.FlagIf(w.Duration != 0, "--duration"),
+		plan.FlagIf(len(q.Users) > 0, "--users"),
+		plan.FlagIf(q.Runs != 0, "--runs"),
+		plan.FlagIf(q.Ramp != 0, "--ramp"),
+		plan.FlagIf(q.Loops != 0, "--loops"),
+		plan.FlagIf(w.Environment != "", "--environment"),
+		plan.FlagIf(len(w.Properties) > 0, "--property"),
+		plan.FlagIf(q.Block != 0, "--block"),
+		plan.FlagIf(len(q.Processes[0]) > 0, "--watch-pid-a"),
+		plan.FlagIf(len(q.Processes[1]) > 0, "--watch-pid-b"),
+		plan.FlagIf(len(q.Pages[0]) > 0, "--watch-url-a"),
+		plan.FlagIf(len(q.Pages[1]) > 0, "--watch-url-b"),
+		w.Request.Given(),
+	)
 }
 
 // check refuses what no comparison can be made of.

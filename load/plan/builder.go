@@ -35,20 +35,8 @@ func NewBuilder(s Source, name string) *Builder {
 // Finish checks the whole plan. An error points at the first use of a variable
 // that nothing defines.
 func (b *Builder) Finish() error {
-	var first Position
-	name := ""
-	for v, at := range b.used {
-		if !b.defined[v] && (name == "" || at.before(first) || at == first && v < name) {
-			first, name = at, v
-		}
-	}
-	if name != "" {
-		return first.Invalid("{{ %s }}: nothing in the plan defines %s", name, name)
-	}
-	b.Plan.Slots = len(b.slots)
-	b.Plan.Names = make([]string, len(b.names))
-	for n, i := range b.names {
-		b.Plan.Names[i] = n
+	if all := b.FinishLoosely(); len(all) > 0 {
+		return all[0].At.Invalid("{{ %s }}: nothing in the plan defines %s", all[0].Name, all[0].Name)
 	}
 	return nil
 }
@@ -64,12 +52,13 @@ func (b *Builder) FinishLoosely() []Undefined {
 		}
 	}
 	slices.SortFunc(out, func(x, y Undefined) int {
-		if x.At.before(y.At) {
-			return -1
-		}
-		return cmp.Or(btoi(y.At.before(x.At)), strings.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(x.At.Line, y.At.Line), cmp.Compare(x.At.Col, y.At.Col), strings.Compare(x.Name, y.Name))
 	})
-	_ = b.Finish() // nothing is undefined any more
+	b.Plan.Slots = len(b.slots)
+	b.Plan.Names = make([]string, len(b.names))
+	for n, i := range b.names {
+		b.Plan.Names[i] = n
+	}
 	return out
 }
 
@@ -77,13 +66,6 @@ func (b *Builder) FinishLoosely() []Undefined {
 type Undefined struct {
 	Name string
 	At   Position
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // SlotNames are the names of variables by their slots.
@@ -176,11 +158,6 @@ func (p Position) Invalid(format string, args ...any) error {
 	return p.Errorf(whittle.Invalid, format, args...)
 }
 
-// before orders positions of one file.
-func (p Position) before(o Position) bool {
-	return p.Line < o.Line || p.Line == o.Line && p.Col < o.Col
-}
-
 // Source is where files and environment variables of a plan come from. The zero
 // value is the file system and the process's environment.
 type Source struct {
@@ -208,16 +185,14 @@ type Source struct {
 // GivenForArtillery is the flag of the first setting that only an Artillery plan knows.
 // Empty: none is given.
 func (s *Source) GivenForArtillery() string {
-	for _, f := range [...]struct{ flag, value string }{
-		{"--environment", s.Environment},
-		{"--variables", s.Variables},
-		{"--overrides", s.Overrides},
-		{"--config", s.Config},
-		{"--scenario-name", s.Scenario},
-	} {
-		if f.value != "" {
-			return f.flag
-		}
+	return cmp.Or(FlagIf(s.Environment != "", "--environment"), FlagIf(s.Variables != "", "--variables"), FlagIf(s.Overrides != "", "--overrides"),
+		FlagIf(s.Config != "", "--config"), FlagIf(s.Scenario != "", "--scenario-name"))
+}
+
+// FlagIf is a flag that is given. Empty: it is not.
+func FlagIf(given bool, flag string) string {
+	if given {
+		return flag
 	}
 	return ""
 }

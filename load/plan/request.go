@@ -14,22 +14,12 @@ import (
 
 // ExpectsStatus reports whether an expectation is about the status.
 func (r *Request) ExpectsStatus() bool {
-	for i := range r.Expect {
-		if r.Expect[i].Status {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Expect, func(e Expectation) bool { return e.Status })
 }
 
 // HasHeader reports whether the request has a header of that name, in lower case.
 func (r *Request) HasHeader(header string) bool {
-	for _, h := range r.Headers {
-		if h.Name == header {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Headers, func(h HeaderField) bool { return h.Name == header })
 }
 
 // OriginLength is the length of scheme and host of an absolute URL; 0 for a
@@ -64,16 +54,13 @@ func MethodHasBody(method string) bool {
 // MergeHeaders adds the fields of b to those of a and replaces fields of the same
 // name. Neither argument is changed.
 func MergeHeaders(a, b []HeaderField) []HeaderField {
-	out := append([]HeaderField(nil), a...)
-next:
+	out := slices.Clone(a)
 	for _, h := range b {
-		for i := range out {
-			if out[i].Name == h.Name {
-				out[i] = h
-				continue next
-			}
+		if i := slices.IndexFunc(out, func(o HeaderField) bool { return o.Name == h.Name }); i >= 0 {
+			out[i] = h
+		} else {
+			out = append(out, h)
 		}
-		out = append(out, h)
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -162,20 +163,8 @@ type Request struct {
 
 // ReadsBody reports whether a capture or an expectation reads the response's body.
 func (r *Request) ReadsBody() bool {
-	if r.Respond != nil {
-		return true
-	}
-	for i := range r.Captures {
-		if r.Captures[i].Body {
-			return true
-		}
-	}
-	for i := range r.Expect {
-		if r.Expect[i].Body {
-			return true
-		}
-	}
-	return false
+	return r.Respond != nil || slices.ContainsFunc(r.Captures, func(c Capture) bool { return c.Body }) ||
+		slices.ContainsFunc(r.Expect, func(e Expectation) bool { return e.Body })
 }
 
 // Choose picks a scenario by weight.
@@ -183,19 +172,17 @@ func (p *Plan) Choose(rng *rand.Rand) *Scenario {
 	if len(p.Scenarios) == 1 {
 		return &p.Scenarios[0]
 	}
-	x := rng.Float64() * p.Weight
+	x, last := rng.Float64()*p.Weight, 0
 	for i := range p.Scenarios {
-		if x -= p.Scenarios[i].Weight; x < 0 {
+		w := p.Scenarios[i].Weight
+		if x -= w; x < 0 {
 			return &p.Scenarios[i]
 		}
-	}
-	last := 0
-	for i := range p.Scenarios {
-		if p.Scenarios[i].Weight > 0 {
+		if w > 0 {
 			last = i
 		}
 	}
-	return &p.Scenarios[last]
+	return &p.Scenarios[last] // by rounding
 }
 
 // Action is a step that only one kind of plans has. One Action serves all users: their
