@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"time"
 
@@ -83,7 +84,7 @@ func (c *Client) Send(ctx context.Context, r *plan.Request, scope *expr.Scope, d
 	if !q.BlindRedirects || !redirects(c.resp.status) {
 		c.storeCookies(q)
 	}
-	if q.Login != nil && wantsLogin(c.resp.status) {
+	if q.Login != nil && c.resp.status == http.StatusUnauthorized {
 		if err = c.logIn(ctx, q, scope, deadline, t); err != nil {
 			return err
 		}

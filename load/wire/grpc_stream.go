@@ -143,10 +143,10 @@ var emptyMessage = make([]byte, frameHeader)
 // reached. It says of each that it has come. An error that the server ends with stands for
 // the whole response.
 func (c *grpcCalls) readStream(t grpcMethod, resp *http.Response, keep int, came, stop func()) (*streamed, error) {
-	over := make(chan struct{})
+	var over atomic.Bool
 	if d := c.streams.Time; d > 0 {
 		timer := time.AfterFunc(d, func() {
-			close(over)
+			over.Store(true)
 			stop()
 		})
 		defer timer.Stop()
@@ -158,7 +158,7 @@ func (c *grpcCalls) readStream(t grpcMethod, resp *http.Response, keep int, came
 	for n := 1; resp.StatusCode == http.StatusOK; n++ {
 		var err error
 		if frame, err = readFrame(in, frame); err != nil {
-			if isOver(over) {
+			if over.Load() {
 				return out.closed(keep), nil
 			}
 			if errors.Is(err, io.EOF) {
@@ -212,15 +212,6 @@ func (s *streamed) closed(keep int) *streamed {
 func (s *streamed) write(keep int, b []byte) {
 	s.size += int64(len(b))
 	s.body = append(s.body, b[:min(len(b), keep-len(s.body))]...)
-}
-
-func isOver(over <-chan struct{}) bool {
-	select {
-	case <-over:
-		return true
-	default:
-		return false
-	}
 }
 
 // readFrame reads a message with its frame's header into a buffer. io.EOF: there is none

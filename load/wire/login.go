@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -124,6 +123,3 @@ func digest(challenge, method, target, user, password string, scope *expr.Scope)
 	}
 	return out
 }
-
-// wantsLogin reports whether a response asks for a login.
-func wantsLogin(status int) bool { return status == http.StatusUnauthorized }

@@ -64,12 +64,22 @@ func NewNetwork(c Config) (*Network, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	n := &Network{now: c.Now, keepBody: c.KeepBody, lateCookies: c.Plan.HTTP.LateCookies, dialer: newDialer(c.Pool, c.Now)}
-	var err error
-	if n.prepared, n.origins, err = prepare(c); err != nil {
-		return nil, err
+	n := &Network{
+		now: c.Now, keepBody: c.KeepBody, lateCookies: c.Plan.HTTP.LateCookies, dialer: newDialer(c.Pool, c.Now), prepared: map[*plan.Request]*request{},
+		origins: &origins{
+			target: c.Target, insecure: c.Plan.HTTP.Insecure, protocol: c.Protocol, proxy: c.Proxy, own: c.Pool == 0 && c.Protocol == HTTP2,
+			known: map[string]origin{}, slots: map[string]int{},
+		},
+	}
+	for _, r := range c.Plan.Requests() {
+		q, err := n.request(r)
+		if err != nil {
+			return nil, err
+		}
+		n.prepared[r] = q
 	}
 	if c.Protocol == GRPC {
+		var err error
 		if n.grpc, err = newGRPCCalls(c.Plan, c.Descriptor, c.Streams); err != nil {
 			return nil, err
 		}

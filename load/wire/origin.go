@@ -37,10 +37,6 @@ type origin struct {
 	login  string // the authorization header's value, of the base URL's; empty: none
 }
 
-func newOrigins(target string, insecure bool) *origins {
-	return &origins{insecure: insecure, target: target, known: map[string]origin{}, slots: map[string]int{}}
-}
-
 // find returns the origin of a base URL, empty for the target's.
 func (o *origins) find(base string) (origin, error) {
 	if base == "" {

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -18,6 +17,7 @@ import (
 	netproxy "golang.org/x/net/proxy"
 
 	"whittle"
+	"whittle/load/plan"
 )
 
 // proxy is how the connections to an endpoint go through a proxy.
@@ -42,13 +42,9 @@ func (e *endpoint) setProxy(u *url.URL, insecure bool) error {
 		return whittle.Errorf(whittle.Invalid, "the proxy %s is not of the form http://HOST:PORT", u.Redacted()).
 			WithHint("it is what HTTP_PROXY or HTTPS_PROXY says; known are http, https, socks5 and socks5h")
 	}
-	p := &proxy{url: u, address: u.Host, forwards: e.tls == nil && !e.http2 && strings.HasPrefix(u.Scheme, "http")}
+	p := &proxy{url: u, address: u.Host, forwards: e.tls == nil && !e.http2 && strings.HasPrefix(u.Scheme, "http"), credentials: plan.BasicLogin(u.User)}
 	if u.Port() == "" {
 		p.address = net.JoinHostPort(u.Hostname(), port)
-	}
-	if u.User != nil {
-		password, _ := u.User.Password()
-		p.credentials = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
 	}
 	if u.Scheme == "https" {
 		p.tls = &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: insecure, NextProtos: []string{"http/1.1"}}

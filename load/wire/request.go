@@ -35,25 +35,6 @@ type request struct {
 	keep   int // bytes of the response's body that are needed
 }
 
-// prepare prepares all requests of a plan for its target.
-func prepare(c Config) (map[*plan.Request]*request, *origins, error) {
-	all := newOrigins(c.Target, c.Plan.HTTP.Insecure)
-	all.protocol, all.proxy, all.own = c.Protocol, c.Proxy, c.Pool == 0 && c.Protocol == HTTP2
-	out := map[*plan.Request]*request{}
-	for _, r := range c.Plan.Requests() {
-		if r.Address != nil {
-			out[r] = &request{Request: r}
-			continue
-		}
-		at, err := all.find(r.Origin)
-		if err != nil {
-			return nil, nil, err
-		}
-		out[r] = prepareRequest(r, at)
-	}
-	return out, all, nil
-}
-
 // idempotent are the methods that may be retried (RFC 9110, section 9.2.2).
 var idempotent = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions}
 

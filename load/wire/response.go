@@ -1,15 +1,14 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"whittle/internal/http1"
+	"whittle/load/expr"
 )
 
 // Bounds on what is read of a response. A target is not trusted to be a correct
@@ -39,17 +38,7 @@ type response struct {
 }
 
 // header returns the first value of a header, trimmed. The name is in lower case.
-func (a *response) header(name string) string {
-	for rest := a.head; len(rest) > 0; {
-		line, after, _ := bytes.Cut(rest, crlf)
-		rest = after
-		key, val, _ := bytes.Cut(line, []byte{':'})
-		if len(key) == len(name) && strings.EqualFold(string(key), name) {
-			return string(bytes.Trim(val, " \t"))
-		}
-	}
-	return ""
-}
+func (a *response) header(name string) string { return (&expr.Response{Head: a.head}).Header(name) }
 
 var crlf = []byte("\r\n")
 
