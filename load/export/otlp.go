@@ -1,111 +1,70 @@
 package export
 
 import (
-	"encoding/json"
 	"strconv"
-	"time"
+	"strings"
+
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
+	resource "go.opentelemetry.io/proto/otlp/resource/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// The JSON form of OTLP's ExportMetricsServiceRequest; whole numbers of 64 bits are texts
-// there.
-type (
-	otlpRequest struct {
-		ResourceMetrics []otlpResource `json:"resourceMetrics"`
-	}
-	otlpResource struct {
-		Resource struct {
-			Attributes []otlpAttribute `json:"attributes"`
-		} `json:"resource"`
-		ScopeMetrics []otlpScope `json:"scopeMetrics"`
-	}
-	otlpScope struct {
-		Scope struct {
-			Name string `json:"name"`
-		} `json:"scope"`
-		Metrics []otlpMetric `json:"metrics"`
-	}
-	otlpMetric struct {
-		Name        string    `json:"name"`
-		Description string    `json:"description"`
-		Unit        string    `json:"unit"`
-		Histogram   *otlpData `json:"histogram,omitempty"`
-		Sum         *otlpData `json:"sum,omitempty"`
-		Gauge       *otlpData `json:"gauge,omitempty"`
-	}
-	otlpData struct {
-		DataPoints  []otlpPoint `json:"dataPoints"`
-		Temporality int         `json:"aggregationTemporality,omitempty"`
-		Monotonic   bool        `json:"isMonotonic,omitempty"`
-	}
-	otlpPoint struct {
-		Attributes []otlpAttribute `json:"attributes,omitempty"`
-		Start      string          `json:"startTimeUnixNano"`
-		Time       string          `json:"timeUnixNano"`
-		Number     *float64        `json:"asDouble,omitempty"`
-		Count      string          `json:"count,omitempty"`
-		Sum        *float64        `json:"sum,omitempty"`
-		Counts     []string        `json:"bucketCounts,omitempty"`
-		Bounds     []float64       `json:"explicitBounds,omitempty"`
-	}
-	otlpAttribute struct {
-		Key   string            `json:"key"`
-		Value map[string]string `json:"value"`
-	}
-)
+const cumulative = metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE
 
-// cumulative is OTLP's AGGREGATION_TEMPORALITY_CUMULATIVE.
-const cumulative = 2
-
-// encodeOTLP writes a snapshot as OTLP's JSON.
+// encodeOTLP writes a snapshot as OTLP's JSON, in which enumerations are numbers. Its
+// message has the shape of an ExportMetricsServiceRequest.
 func encodeOTLP(s *Snapshot, labels []attribute) ([]byte, error) {
-	var r otlpResource
-	r.Resource.Attributes = otlpAttributes(labels)
-	var scope otlpScope
-	scope.Scope.Name = "whittle/load"
+	scope := &metrics.ScopeMetrics{Scope: &common.InstrumentationScope{Name: "whittle/load"}}
 	for _, m := range s.metrics() {
-		data := &otlpData{}
-		out := otlpMetric{Name: m.name, Description: m.help, Unit: m.unit}
-		switch {
-		case len(m.points) == 0:
-			continue // no request has ended as yet
-		case m.points[0].buckets != nil:
-			out.Histogram, data.Temporality = data, cumulative
-		case m.sum:
-			out.Sum, data.Temporality, data.Monotonic = data, cumulative, true
-		default:
-			out.Gauge = data
+		if len(m.points) > 0 { // else no request has ended as yet
+			scope.Metrics = append(scope.Metrics, m.otlp(uint64(s.Start.UnixNano()), uint64(s.At.UnixNano())))
 		}
-		for i := range m.points {
-			data.DataPoints = append(data.DataPoints, m.points[i].otlp(s))
-		}
-		scope.Metrics = append(scope.Metrics, out)
 	}
-	r.ScopeMetrics = []otlpScope{scope}
-	return json.Marshal(otlpRequest{[]otlpResource{r}})
+	return protojson.MarshalOptions{UseEnumNumbers: true}.Marshal(&metrics.MetricsData{ResourceMetrics: []*metrics.ResourceMetrics{{
+		Resource: &resource.Resource{Attributes: otlpAttributes(labels)}, ScopeMetrics: []*metrics.ScopeMetrics{scope},
+	}}})
 }
 
-func (p *point) otlp(s *Snapshot) otlpPoint {
-	nanos := func(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
-	out := otlpPoint{Attributes: otlpAttributes(p.attributes), Start: nanos(s.Start), Time: nanos(s.At)}
-	if p.buckets == nil {
-		out.Number = &p.value
+// otlp is the metric in a span of time.
+func (m *metric) otlp(start, at uint64) *metrics.Metric {
+	out := &metrics.Metric{Name: m.name, Description: m.help, Unit: m.unit}
+	if m.points[0].buckets != nil {
+		h := &metrics.Histogram{AggregationTemporality: cumulative}
+		for i := range m.points {
+			b := m.points[i].buckets
+			p := &metrics.HistogramDataPoint{
+				Attributes: otlpAttributes(m.points[i].attributes), StartTimeUnixNano: start, TimeUnixNano: at,
+				Count: uint64(b.count()), Sum: &b.sum, ExplicitBounds: bounds[:],
+			}
+			for _, n := range b.counts {
+				p.BucketCounts = append(p.BucketCounts, uint64(n))
+			}
+			h.DataPoints = append(h.DataPoints, p)
+		}
+		out.Data = &metrics.Metric_Histogram{Histogram: h}
 		return out
 	}
-	out.Count, out.Sum, out.Bounds = strconv.FormatInt(p.buckets.count(), 10), &p.buckets.sum, bounds[:]
-	for _, n := range p.buckets.counts {
-		out.Counts = append(out.Counts, strconv.FormatInt(n, 10))
+	var numbers []*metrics.NumberDataPoint
+	for _, p := range m.points {
+		numbers = append(numbers, &metrics.NumberDataPoint{
+			Attributes: otlpAttributes(p.attributes), StartTimeUnixNano: start, TimeUnixNano: at, Value: &metrics.NumberDataPoint_AsDouble{AsDouble: p.value},
+		})
+	}
+	out.Data = &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: numbers}}
+	if m.sum {
+		out.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{DataPoints: numbers, AggregationTemporality: cumulative, IsMonotonic: true}}
 	}
 	return out
 }
 
-func otlpAttributes(all []attribute) []otlpAttribute {
-	out := []otlpAttribute{}
+func otlpAttributes(all []attribute) (out []*common.KeyValue) {
 	for _, a := range all {
-		kind := "stringValue"
-		if a.number {
-			kind = "intValue"
+		value := &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: strings.ToValidUTF8(a.value, "�")}}
+		if n, err := strconv.ParseInt(a.value, 10, 64); a.number && err == nil {
+			value.Value = &common.AnyValue_IntValue{IntValue: n}
 		}
-		out = append(out, otlpAttribute{a.name, map[string]string{kind: a.value}})
+		out = append(out, &common.KeyValue{Key: strings.ToValidUTF8(a.name, "�"), Value: value})
 	}
 	return out
 }
