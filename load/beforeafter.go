@@ -49,10 +49,10 @@ func (t task) runUnrecorded(ctx context.Context, steps []plan.Step) (values []ex
 	u.due = s.now()
 	u.pcg.Seed(s.seed, unrecordedSeed)
 	u.begin()
-	ended := !u.runSteps(ctx, steps)
+	ended := !u.RunSteps(ctx, steps)
 	u.client.Reset()
 	var kinds []string
-	for kind, n := range u.shard.sum.errors {
+	for kind, n := range u.shard.sum.Errors {
 		kinds = append(kinds, fmt.Sprintf("%s (%d)", kind, n))
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"whittle/internal/latency"
 	"whittle/load/plan"
 	"whittle/load/report"
+	"whittle/load/script"
 )
 
 // Blocks sends a plan to one target block by block, as one side of a comparison.
@@ -141,7 +142,7 @@ func (b *Blocks) Keep() {
 	sum.Users.Finished += r.Users.Finished
 	sum.Users.Failed += r.Users.Failed
 	for _, f := range r.ScriptFailures {
-		sum.ScriptFailures = report.AddScriptFailure(sum.ScriptFailures, f)
+		sum.ScriptFailures = script.AddFailure(sum.ScriptFailures, f)
 	}
 	b.elapsed += time.Duration(r.Seconds * float64(time.Second))
 	sum.Generator.CPU += r.Generator.CPU
@@ -162,10 +163,7 @@ func (b *Blocks) point(r *report.Report) report.Point {
 	in := &r.Latency.Intended
 	return report.Point{
 		Width: b.length.Seconds(), Span: thousandths(r.Seconds),
-		Arrivals: r.Users.Started, Completed: r.Completed, Failed: r.Failed, Requests: r.Requests, Timed: in.Count,
-		Min: latency.Milliseconds(in.Min), Mean: latency.Milliseconds(in.Mean), Max: latency.Milliseconds(in.Max),
-		P50: latency.Milliseconds(in.P50), P75: latency.Milliseconds(in.P75), P90: latency.Milliseconds(in.P90),
-		P95: latency.Milliseconds(in.P95), P99: latency.Milliseconds(in.P99), P999: latency.Milliseconds(in.P999),
+		Arrivals: r.Users.Started, Completed: r.Completed, Failed: r.Failed, Requests: r.Requests, Timed: in.Count, Figures: in.Figures(),
 		Codes: r.Codes, Errors: r.Errors, Finished: r.Users.Finished, UsersFailed: r.Users.Failed, Skipped: r.Users.Skipped,
 		Received: r.Received, Late: latency.Milliseconds(r.Latency.ScheduleError.Max), GeneratorCores: thousandths(r.Generator.Cores),
 	}
@@ -178,10 +176,9 @@ func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 	r := b.whole
 	r.Format, r.Plan, r.Target, r.Model = report.Format, p.Name, b.runner.target, modelOf(p)
 	r.Started, r.Early, r.Seconds, r.Seed = started.UTC(), early, b.elapsed.Seconds(), o.Seed
-	r.Unfinished, r.Codes, r.Errors = b.sum.unfinished, map[string]int64{}, b.sum.errors
+	r.Unfinished, r.Codes, r.Errors = b.sum.Unfinished, map[string]int64{}, b.sum.Errors
 	b.sum.fill(&r, p)
-	own := r.Generator.CPU
-	r.Generator.Cores, r.Generator.CPUPerRequest = own/1e3/max(r.Seconds, 1e-9), own*1e3/float64(max(r.Requests, 1))
+	r.SpreadCPU()
 	for i := range r.Processes {
 		r.Processes[i].CPUPerRequest = r.Processes[i].CPU / float64(max(r.Completed, 1))
 		r.CPUPerRequest += r.Processes[i].CPUPerRequest

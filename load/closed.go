@@ -138,14 +138,14 @@ func (u *user) runClosed(ctx context.Context, st start) {
 	u.pcg.Seed(s.seed, uint64(u.index))
 	u.setUp()
 	for u.loop = range g.LoopCount() {
-		if u.timeUp() || g.Total > 0 && g.taken.Add(1) > g.quota {
+		if u.TimeUp() || g.Total > 0 && g.taken.Add(1) > g.quota {
 			break
 		}
 		before := u.requests
 		if !u.iterate(ctx) {
 			break
 		}
-		if u.requests == before && !u.pauseUntil(ctx, s.now().Add(idleLoop)) {
+		if u.requests == before && !u.PauseUntil(ctx, s.now().Add(idleLoop)) {
 			break
 		}
 		if g.Fresh {
@@ -174,5 +174,5 @@ func (u *user) iterate(ctx context.Context) bool {
 	} else {
 		steps = u.run.plan.Scenarios[i].Steps
 	}
-	return u.runSteps(ctx, steps) || ctx.Err() == nil && !u.endedByError && !u.done && !u.timeUp()
+	return u.RunSteps(ctx, steps) || ctx.Err() == nil && !u.endedByError && !u.done && !u.TimeUp()
 }

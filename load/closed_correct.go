@@ -10,14 +10,14 @@ import (
 
 // groupPace holds what the correction of a group's latencies needs.
 type groupPace struct {
-	actual latency.Histogram
-	// gap is the time from one request of a user to its next.
-	gap latency.Histogram
+	Actual *latency.Histogram `json:"actual"`
+	// Gap is the time from one request of a user to its next.
+	Gap *latency.Histogram `json:"gap"`
 }
 
 func (p *groupPace) merge(o *groupPace) {
-	p.actual.Merge(&o.actual)
-	p.gap.Merge(&o.gap)
+	p.Actual.Merge(o.Actual)
+	p.Gap.Merge(o.Gap)
 }
 
 // correctOmission adds to a closed model's latencies what its users would have met had
@@ -57,16 +57,16 @@ func (t *tally) correctGroups(groups []plan.Group) (*latency.Histogram, []report
 	whole := new(latency.Histogram)
 	var out []report.Pace
 	for i := range groups {
-		p := t.paces[i+1]
+		p := t.Paces[i+1]
 		if p == nil {
 			continue
 		}
 		pace := report.Pace{Group: groups[i].Name, Users: groups[i].Users}
-		h := &p.actual
-		if p.gap.Count() > 0 { // users who send one request have no pace
-			interval := p.gap.Quantile(.5)
+		h := p.Actual
+		if p.Gap.Count() > 0 { // users who send one request have no pace
+			interval := p.Gap.Quantile(.5)
 			pace.Expected = latency.Milliseconds(interval)
-			h, pace.Missing = correctOmission(&p.actual, interval)
+			h, pace.Missing = correctOmission(p.Actual, interval)
 		}
 		whole.Merge(h)
 		out = append(out, pace)
@@ -85,13 +85,13 @@ func (t *tally) fillCorrected(r *report.Report, groups []plan.Group) {
 }
 
 func (t *tally) pace(i int) *groupPace {
-	p := t.paces[i]
+	p := t.Paces[i]
 	if p == nil {
-		if t.paces == nil {
-			t.paces = map[int]*groupPace{}
+		if t.Paces == nil {
+			t.Paces = map[int]*groupPace{}
 		}
-		p = new(groupPace)
-		t.paces[i] = p
+		p = &groupPace{new(latency.Histogram), new(latency.Histogram)}
+		t.Paces[i] = p
 	}
 	return p
 }
@@ -102,9 +102,9 @@ func (t *tally) recordPace(o *observation) {
 		return
 	}
 	p := t.pace(o.group)
-	p.actual.Record(o.done.Sub(o.Sent))
+	p.Actual.Record(o.done.Sub(o.Sent))
 	if o.gap > 0 {
-		p.gap.Record(o.gap)
+		p.Gap.Record(o.gap)
 	}
 }
 
@@ -112,6 +112,6 @@ func (t *tally) recordPace(o *observation) {
 // pause.
 func (s *shard) recordLateWake(late time.Duration) {
 	s.mu.Lock()
-	s.sum.scheduleError.Record(late)
+	s.sum.ScheduleError.Record(late)
 	s.mu.Unlock()
 }

@@ -30,7 +30,7 @@ func (r *Runner) DryRun(ctx context.Context, w io.Writer) error {
 	defer r.rest()
 	t := r.task(n)
 	t.mayLoop = false
-	d := &dryRun{now: time.Unix(0, 0).UTC().Add(time.Duration(time.Now().UnixNano()))}
+	d := &dryRun{now: time.Now().UTC().Round(0)} // without a monotonic clock, which goes on
 	t.options.Now = func() time.Time { return d.now }
 	d.began = d.now
 	fmt.Fprintf(&d.out, "%s → %s, nothing is sent\n", r.plan.Name, r.target)
@@ -57,7 +57,7 @@ func (r *Runner) DryRun(ctx context.Context, w io.Writer) error {
 		}
 		for u.loop = range loops {
 			u.begin()
-			if before := d.left; !u.runSteps(ctx, steps) && d.left == before || u.done || d.left == 0 || d.idle == 0 {
+			if before := d.left; !u.RunSteps(ctx, steps) && d.left == before || u.done || d.left == 0 || d.idle == 0 {
 				break
 			}
 		}

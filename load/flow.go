@@ -8,11 +8,11 @@ import (
 	"whittle/load/plan"
 )
 
-// runSteps runs a flow, and reports whether the user continues. It stops after a
+// RunSteps runs a flow, and reports whether the user continues. It stops after a
 // request that got no response or an unexpected one.
-func (u *user) runSteps(ctx context.Context, steps []plan.Step) bool {
+func (u *user) RunSteps(ctx context.Context, steps []plan.Step) bool {
 	for i := range steps {
-		if u.timeUp() {
+		if u.TimeUp() {
 			return false
 		}
 		ok := true
@@ -20,7 +20,7 @@ func (u *user) runSteps(ctx context.Context, steps []plan.Step) bool {
 		case s.Request != nil:
 			ok = u.sendRequest(ctx, s.Request)
 		case s.Think != nil:
-			ok = u.pauseUntil(ctx, u.due.Add(s.Think.Length(&u.scope)))
+			ok = u.PauseUntil(ctx, u.due.Add(s.Think.Length(&u.scope)))
 		case s.Loop != nil:
 			ok = u.runLoop(ctx, s.Loop)
 		case s.Parallel != nil:
@@ -75,7 +75,7 @@ func (u *user) runLoop(ctx context.Context, l *plan.Loop) bool {
 		if i&1023 == 1023 && ctx.Err() != nil {
 			return false
 		}
-		if !u.runSteps(ctx, l.Steps) {
+		if !u.RunSteps(ctx, l.Steps) {
 			return false
 		}
 		if l.Counter > 0 {

@@ -18,25 +18,15 @@ const (
 	recentTicks = 5
 )
 
-// windowCounts are a window's counters; its histogram is in the series.
-type windowCounts struct {
-	span                                  time.Duration // the time that was observed
-	arrivals, completed, failed, inFlight int64
-	lateness                              time.Duration // the greatest
-	counts                                runCounts
-	generatorCPU, watchedCPU              time.Duration // CPU
-	cores                                 []cpu.Core
-}
-
-func (c *windowCounts) add(o *windowCounts) {
-	c.span += o.span
-	c.arrivals += o.arrivals
-	c.completed += o.completed
-	c.failed += o.failed
-	c.inFlight = max(c.inFlight, o.inFlight)
-	c.lateness = max(c.lateness, o.lateness)
-	c.counts.add(&o.counts, 1)
-	c.generatorCPU += o.generatorCPU
+func (c *window) add(o *window) {
+	c.Span += o.Span
+	c.Arrivals += o.Arrivals
+	c.Completed += o.Completed
+	c.Failed += o.Failed
+	c.InFlight = max(c.InFlight, o.InFlight)
+	c.Late = max(c.Late, o.Late)
+	c.Counts.add(&o.Counts, 1)
+	c.CPU += o.CPU
 	c.watchedCPU += o.watchedCPU
 	c.cores = cpu.Sum(c.cores, o.cores)
 }
@@ -51,7 +41,7 @@ type monitor struct {
 	startCPU  time.Duration // at the start
 	sampledAt time.Duration // when the last sample was taken, since the start
 	// The values of the last sample, to compute differences.
-	lastCounts              runCounts
+	lastCounts              Counts
 	lastCPU, lastWatchedCPU time.Duration
 	lastCores               []cpu.Core
 	stop                    chan struct{}
@@ -98,7 +88,7 @@ func (m *monitor) sample(last bool) {
 	now := m.delta(at, p)
 	m.add(m.sampledAt, &p.latency, now)
 	if f := m.run.onSample; f != nil {
-		f(newSample(m.sampledAt, p, now))
+		f(&Sample{At: m.sampledAt, window: *now, Latency: &p.latency})
 	}
 	m.recent.Add(m.sampledAt, &p.latency)
 	m.sum.Rate, m.sum.FailedRate = 0, 0
@@ -119,17 +109,17 @@ func (m *monitor) sample(last bool) {
 }
 
 // delta computes the counters since the last sample.
-func (m *monitor) delta(at time.Duration, p *delta) *windowCounts {
-	c := &windowCounts{
-		span: at - m.sampledAt, arrivals: p.arrivals, completed: p.completed, failed: p.failed,
-		inFlight: m.run.inFlight.Load(), lateness: p.lateness,
+func (m *monitor) delta(at time.Duration, p *delta) *window {
+	c := &window{
+		Span: at - m.sampledAt, Arrivals: p.arrivals, Completed: p.completed, Failed: p.failed,
+		InFlight: m.run.inFlight.Load(), Late: p.lateness,
 	}
 	sum := m.run.counts()
-	c.counts.add(&sum, 1)
-	c.counts.add(&m.lastCounts, -1)
+	c.Counts.add(&sum, 1)
+	c.Counts.add(&m.lastCounts, -1)
 	m.lastCounts = sum
 	own, cores, watched := cpu.Own(), cpu.Cores(), m.meter.used()
-	c.generatorCPU, c.watchedCPU, c.cores = own-m.lastCPU, max(watched-m.lastWatchedCPU, 0), cpu.Since(m.lastCores, cores)
+	c.CPU, c.watchedCPU, c.cores = own-m.lastCPU, max(watched-m.lastWatchedCPU, 0), cpu.Since(m.lastCores, cores)
 	m.lastCPU, m.lastWatchedCPU, m.lastCores = own, watched, cores
 	return c
 }
@@ -137,19 +127,19 @@ func (m *monitor) delta(at time.Duration, p *delta) *windowCounts {
 // history is what a run did, window by window.
 type history struct {
 	series  *latency.Series
-	windows []windowCounts // one for each window of series
+	windows []window // one for each window of series
 }
 
 func newHistory() history { return history{series: latency.NewSeries(tick, maxPoints)} }
 
 // add adds a delta to its window, and merges windows when the series does.
-func (h *history) add(at time.Duration, latencies *latency.Histogram, now *windowCounts) {
+func (h *history) add(at time.Duration, latencies *latency.Histogram, now *window) {
 	before := h.series.Width()
 	h.series.Add(at, latencies)
 	h.widened(before)
 	i := int(at / h.series.Width())
 	for len(h.windows) <= i {
-		h.windows = append(h.windows, windowCounts{})
+		h.windows = append(h.windows, window{})
 	}
 	h.windows[i].add(now)
 }

@@ -23,7 +23,7 @@ func (u *user) runParallel(ctx context.Context, p *plan.Parallel) bool {
 		limit = min(limit, max(u.run.plan.HTTP.Sockets, 1))
 	}
 	if limit <= 1 || u.run.dry != nil {
-		return u.runSteps(ctx, p.Branches)
+		return u.RunSteps(ctx, p.Branches)
 	}
 	branches := make([]*user, len(p.Branches))
 	for i := range branches {
@@ -41,7 +41,7 @@ func (u *user) runParallel(ctx context.Context, p *plan.Parallel) bool {
 				if last != nil {
 					b.client.TakeConnections(last.client)
 				}
-				if !b.runSteps(ctx, p.Branches[i:i+1]) {
+				if !b.RunSteps(ctx, p.Branches[i:i+1]) {
 					failed.Store(true)
 				}
 				last = b

@@ -8,9 +8,11 @@ import (
 
 	"whittle"
 	"whittle/internal/latency"
+	"whittle/load/cpu"
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/report"
+	"whittle/load/script"
 )
 
 // PartRun is how a part of a run is begun.
@@ -30,18 +32,25 @@ type PartRun struct {
 
 // Sample is what a part of a run did in a span of it. Durations are in nanoseconds.
 type Sample struct {
-	At        time.Duration      `json:"at"` // since the start of the run
-	Span      time.Duration      `json:"span"`
-	Arrivals  int64              `json:"arrivals"`
-	Completed int64              `json:"completed"`
-	Failed    int64              `json:"failed"`
-	InFlight  int64              `json:"in_flight"`
-	Late      time.Duration      `json:"late"`
-	CPU       time.Duration      `json:"cpu"`
-	Latency   *latency.Histogram `json:"latency"`
-	Counts    Counts             `json:"counts"`
+	At time.Duration `json:"at"` // since the start of the run
+	window
+	Latency *latency.Histogram `json:"latency"`
 	// Outcomes are the requests by what became of them, where the whole is exported.
 	Outcomes []SampleOutcome `json:"outcomes,omitempty"`
+}
+
+// window is what was counted in a span of a run; its latencies are apart.
+type window struct {
+	Span       time.Duration `json:"span"` // the time that was observed
+	Arrivals   int64         `json:"arrivals"`
+	Completed  int64         `json:"completed"`
+	Failed     int64         `json:"failed"`
+	InFlight   int64         `json:"in_flight"` // the greatest number
+	Late       time.Duration `json:"late"`      // the greatest lateness of a start
+	CPU        time.Duration `json:"cpu"`       // of the generator
+	Counts     Counts        `json:"counts"`
+	watchedCPU time.Duration
+	cores      []cpu.Core
 }
 
 // Counts are the numbers of a Sample that reports have by name.
@@ -54,30 +63,6 @@ type Counts struct {
 	Skipped  int64            `json:"skipped"`
 	Codes    map[int]int64    `json:"codes,omitempty"`
 	Errors   map[string]int64 `json:"errors,omitempty"`
-}
-
-func newSample(at time.Duration, p *delta, c *windowCounts) *Sample {
-	l := &c.counts
-	return &Sample{
-		At: at, Span: c.span, Arrivals: p.arrivals, Completed: p.completed, Failed: p.failed, InFlight: c.inFlight, Late: c.lateness,
-		CPU: c.generatorCPU, Latency: &p.latency,
-		Counts: Counts{
-			Requests: l.requests, Sent: l.sent, Received: l.received, Finished: l.finished, Failed: l.failed, Skipped: l.skipped,
-			Codes: l.codes, Errors: l.errors,
-		},
-	}
-}
-
-// window is the sample without its latencies.
-func (s *Sample) window() *windowCounts {
-	l := &s.Counts
-	return &windowCounts{
-		span: s.Span, arrivals: s.Arrivals, completed: s.Completed, failed: s.Failed, inFlight: s.InFlight, lateness: s.Late, generatorCPU: s.CPU,
-		counts: runCounts{
-			requests: l.Requests, sent: l.Sent, received: l.Received, finished: l.Finished, failed: l.Failed, skipped: l.Skipped,
-			codes: l.Codes, errors: l.Errors,
-		},
-	}
 }
 
 // check refuses what no part of a run can have done.
@@ -110,17 +95,7 @@ func checkCounts(codes map[int]int64, errors map[string]int64) error {
 
 // Partial is the result of a part of a run: all that its report is made of.
 type Partial struct {
-	Names         []PartialName        `json:"names"`
-	Codes         map[int]int64        `json:"codes"`
-	Errors        map[string]int64     `json:"errors"`
-	Samples       map[string]string    `json:"error_samples"`
-	Connect       *latency.Histogram   `json:"connect"`
-	FirstByte     *latency.Histogram   `json:"first_byte"`
-	ScheduleError *latency.Histogram   `json:"schedule_error"`
-	Paces         map[int]PartialPace  `json:"paces,omitempty"` // by a closed model's group, from 1
-	Classes       []*latency.Histogram `json:"classes"`
-	Unfinished    int64                `json:"unfinished"`
-
+	tally
 	Users   report.Users  `json:"users"`
 	Elapsed time.Duration `json:"elapsed"`
 	Early   bool          `json:"early"` // the part ended before its plan
@@ -134,90 +109,37 @@ type Partial struct {
 	ScriptFailures []report.ScriptFailure `json:"script_failures,omitempty"`
 }
 
-// PartialName is a request name's part of a Partial.
-type PartialName struct {
-	Requests  int64              `json:"requests"`
-	Completed int64              `json:"completed"`
-	Failed    int64              `json:"failed"`
-	Sent      int64              `json:"sent"`
-	Received  int64              `json:"received"`
-	Intended  *latency.Histogram `json:"intended"`
-	Actual    *latency.Histogram `json:"actual"`
-}
-
-// PartialPace is what the correction of a group's latencies needs.
-type PartialPace struct {
-	Actual *latency.Histogram `json:"actual"`
-	Gap    *latency.Histogram `json:"gap"`
-}
-
-func newPartial(t *tally) *Partial {
-	p := &Partial{
-		Codes: t.codes, Errors: t.errors, Samples: t.samples, Connect: &t.connect, FirstByte: &t.firstByte, ScheduleError: &t.scheduleError,
-		Unfinished: t.unfinished,
-	}
-	for i := range t.names {
-		n := &t.names[i]
-		p.Names = append(p.Names, PartialName{n.requests, n.completed, n.failed, n.sent, n.received, &n.intended, &n.actual})
-	}
-	for i := range t.classes {
-		p.Classes = append(p.Classes, &t.classes[i])
-	}
-	for i, g := range t.paces {
-		if p.Paces == nil {
-			p.Paces = map[int]PartialPace{}
-		}
-		p.Paces[i] = PartialPace{&g.actual, &g.gap}
-	}
-	return p
-}
-
-// tally is what the part has counted, of a plan with so many names and groups.
-func (p *Partial) tally(names, groups int) (*tally, error) {
-	t := newTally(names)
-	if len(p.Names) != names || len(p.Classes) != len(t.classes) || len(p.Paces) > groups {
+// checked is what the part has counted, of a plan with so many names and groups. What no
+// part can have counted is refused.
+func (p *Partial) checked(names, groups int) (*tally, error) {
+	t := &p.tally
+	if len(t.Names) != names || len(t.Classes) != classes || len(t.Paces) > groups {
 		return nil, whittle.Errorf(whittle.Invalid, "it is a result of another plan")
 	}
-	if err := checkCounts(p.Codes, p.Errors); err != nil {
+	if err := checkCounts(t.Codes, t.Errors); err != nil {
 		return nil, err
 	}
-	missing := false
-	give := func(to, from *latency.Histogram) {
-		if missing = missing || from == nil; !missing {
-			to.Merge(from)
-		}
-	}
-	least := min(p.Unfinished, p.Users.Started, p.Users.Skipped, p.Users.Finished, p.Users.Failed, int64(p.Elapsed), int64(p.CPU))
-	for i := range p.Names {
-		n, to := &p.Names[i], &t.names[i]
-		least = min(least, n.Requests, n.Completed, n.Failed, n.Sent, n.Received)
-		to.requests, to.completed, to.failed, to.sent, to.received = n.Requests, n.Completed, n.Failed, n.Sent, n.Received
-		give(&to.intended, n.Intended)
-		give(&to.actual, n.Actual)
-	}
-	for i := range p.Classes {
-		give(&t.classes[i], p.Classes[i])
-	}
-	for i, g := range p.Paces {
-		if i < 1 || i > groups {
+	all := t.histograms()
+	for i, g := range t.Paces {
+		if i < 1 || i > groups || g == nil {
 			return nil, whittle.Errorf(whittle.Invalid, "it has users of a group that the plan has not")
 		}
-		give(&t.pace(i).actual, g.Actual)
-		give(&t.pace(i).gap, g.Gap)
+		all = append(all, g.Actual, g.Gap)
 	}
-	give(&t.connect, p.Connect)
-	give(&t.firstByte, p.FirstByte)
-	give(&t.scheduleError, p.ScheduleError)
-	if missing || least < 0 {
+	least := min(t.Unfinished, p.Users.Started, p.Users.Skipped, p.Users.Finished, p.Users.Failed, int64(p.Elapsed), int64(p.CPU))
+	for _, n := range t.Names {
+		least = min(least, n.Requests, n.Completed, n.Failed, n.Sent, n.Received)
+	}
+	if slices.Contains(all, nil) || least < 0 {
 		return nil, whittle.Errorf(whittle.Invalid, "it has no latencies, or a count below 0")
 	}
-	t.codes, t.errors = addCounts(t.codes, p.Codes, 1), addCounts(t.errors, p.Errors, 1)
-	for kind, text := range p.Samples {
-		if len(t.samples) < maxKinds {
-			t.samples[kind] = printableLine(text, maxSample)
+	samples := t.Samples
+	t.Samples = map[string]string{}
+	for kind, text := range samples {
+		if len(t.Samples) < maxKinds {
+			t.Samples[kind] = printableLine(text, maxSample)
 		}
 	}
-	t.unfinished = p.Unfinished
 	return t, nil
 }
 
@@ -226,7 +148,7 @@ func (p *Partial) printableFailures() (out []report.ScriptFailure) {
 	for _, f := range p.ScriptFailures {
 		f.Element, f.File, f.Sample = printableLine(f.Element, maxReason), printableLine(f.File, maxReason), printableLine(f.Sample, maxSample)
 		f.Line, f.Count = max(f.Line, 0), max(f.Count, 0)
-		out = report.AddScriptFailure(out, f)
+		out = script.AddFailure(out, f)
 	}
 	return out
 }
@@ -266,7 +188,7 @@ func (r *Runner) RunPart(ctx context.Context, p PartRun) (*Partial, error) {
 	early := !s.send(ctx)
 	w.finish()
 	whole := w.report(r.target, early || s.end.early.Load())
-	out := newPartial(s.recorder.total())
+	out := &Partial{tally: *s.recorder.total()}
 	out.Users, out.Elapsed, out.Early, out.CPU, out.Late = whole.Users, w.sampledAt, whole.Early, time.Duration(whole.Generator.CPU*1e6), late
 	out.Void, out.Warnings = whole.Void, append(whole.GeneratorWarnings(), proxyNotes(r.plan, n)...)
 	out.ScriptFailures = whole.ScriptFailures

@@ -34,80 +34,99 @@ type observation struct {
 
 // nameTally is the tally of one request name.
 type nameTally struct {
-	requests, completed, failed int64
-	sent, received              int64
-	intended, actual            latency.Histogram
+	Requests  int64 `json:"requests"`
+	Completed int64 `json:"completed"`
+	Failed    int64 `json:"failed"`
+	Sent      int64 `json:"sent"`
+	Received  int64 `json:"received"`
+	// Intended counts from when requests were due, Actual from when they were sent.
+	Intended *latency.Histogram `json:"intended"`
+	Actual   *latency.Histogram `json:"actual"`
 }
 
-// tally is everything counted, by one shard or by all.
+// tally is everything counted, by one shard or by all. Its JSON form is what a part of a
+// run says of itself.
 type tally struct {
-	names         []nameTally
-	codes         map[int]int64
-	errors        map[string]int64
-	samples       map[string]string // the text of one error of each kind
-	connect       latency.Histogram
-	firstByte     latency.Histogram
-	scheduleError latency.Histogram  // schedule error
-	paces         map[int]*groupPace // by a closed model's group, from 1
-	// classes are the intended latencies by the status's first digit, 1 to 5.
-	classes [6]latency.Histogram
-	// unfinished requests were under way when the run was aborted.
-	unfinished int64
+	Names         []nameTally        `json:"names"`
+	Codes         map[int]int64      `json:"codes"`
+	Errors        map[string]int64   `json:"errors"`
+	Samples       map[string]string  `json:"error_samples"` // the text of one error of each kind
+	Connect       *latency.Histogram `json:"connect"`
+	FirstByte     *latency.Histogram `json:"first_byte"`
+	ScheduleError *latency.Histogram `json:"schedule_error"`
+	Paces         map[int]*groupPace `json:"paces,omitempty"` // by a closed model's group, from 1
+	// Classes are the intended latencies by the status's first digit, 1 to 5.
+	Classes []*latency.Histogram `json:"classes"`
+	// Unfinished requests were under way when the run was aborted.
+	Unfinished int64 `json:"unfinished"`
 }
 
 func newTally(names int) *tally {
-	return &tally{names: make([]nameTally, names), codes: map[int]int64{}, errors: map[string]int64{}, samples: map[string]string{}}
+	t := &tally{
+		Names: make([]nameTally, names), Codes: map[int]int64{}, Errors: map[string]int64{}, Samples: map[string]string{},
+		Connect: new(latency.Histogram), FirstByte: new(latency.Histogram), ScheduleError: new(latency.Histogram),
+		Classes: make([]*latency.Histogram, classes),
+	}
+	for i := range t.Names {
+		t.Names[i].Intended, t.Names[i].Actual = new(latency.Histogram), new(latency.Histogram)
+	}
+	for i := range t.Classes {
+		t.Classes[i] = new(latency.Histogram)
+	}
+	return t
+}
+
+// classes is the number of the first digits of statuses, 0 included.
+const classes = 6
+
+// histograms are all of the tally's, the same ones of every tally of a plan.
+func (t *tally) histograms() []*latency.Histogram {
+	out := append([]*latency.Histogram{t.Connect, t.FirstByte, t.ScheduleError}, t.Classes...)
+	for i := range t.Names {
+		out = append(out, t.Names[i].Intended, t.Names[i].Actual)
+	}
+	return out
 }
 
 func (t *tally) merge(o *tally) {
-	for i := range o.names {
-		a, b := &t.names[i], &o.names[i]
-		a.requests += b.requests
-		a.completed += b.completed
-		a.failed += b.failed
-		a.sent += b.sent
-		a.received += b.received
-		a.intended.Merge(&b.intended)
-		a.actual.Merge(&b.actual)
+	from := o.histograms()
+	for i, h := range t.histograms() {
+		h.Merge(from[i])
 	}
-	for k, v := range o.codes {
-		t.codes[k] += v
+	for i := range o.Names {
+		a, b := &t.Names[i], &o.Names[i]
+		a.Requests += b.Requests
+		a.Completed += b.Completed
+		a.Failed += b.Failed
+		a.Sent += b.Sent
+		a.Received += b.Received
 	}
-	for k, v := range o.errors {
-		t.errors[k] += v
-	}
-	for k, v := range o.samples {
-		if t.samples[k] == "" {
-			t.samples[k] = v
+	t.Codes, t.Errors = addCounts(t.Codes, o.Codes, 1), addCounts(t.Errors, o.Errors, 1)
+	for k, v := range o.Samples {
+		if t.Samples[k] == "" {
+			t.Samples[k] = v
 		}
 	}
-	t.connect.Merge(&o.connect)
-	t.firstByte.Merge(&o.firstByte)
-	t.scheduleError.Merge(&o.scheduleError)
-	for i := range o.classes {
-		t.classes[i].Merge(&o.classes[i])
-	}
-	for i, p := range o.paces {
+	for i, p := range o.Paces {
 		t.pace(i).merge(p)
 	}
-	t.unfinished += o.unfinished
+	t.Unfinished += o.Unfinished
 }
 
 // delta is what happened since the last sample.
 type delta struct {
-	arrivals, requests, completed, failed int64
-	lateness                              time.Duration // the latest start of a user
-	latency                               latency.Histogram
+	arrivals, completed, failed int64
+	lateness                    time.Duration // the latest start of a user
+	latency                     latency.Histogram
 }
 
 func (p *delta) drain(from *delta) {
 	p.arrivals += from.arrivals
-	p.requests += from.requests
 	p.completed += from.completed
 	p.failed += from.failed
 	p.lateness, from.lateness = max(p.lateness, from.lateness), 0
 	p.latency.Merge(&from.latency)
-	from.arrivals, from.requests, from.completed, from.failed = 0, 0, 0, 0
+	from.arrivals, from.completed, from.failed = 0, 0, 0
 	from.latency.Reset()
 }
 
@@ -124,7 +143,7 @@ type shard struct {
 // recordStart counts a virtual user that started, and how late.
 func (s *shard) recordStart(late time.Duration) {
 	s.mu.Lock()
-	s.sum.scheduleError.Record(late)
+	s.sum.ScheduleError.Record(late)
 	if s.outcomes != nil {
 		s.outcomes.late = max(s.outcomes.late, late)
 	}
@@ -137,9 +156,9 @@ func (s *shard) recordStart(late time.Duration) {
 func (s *shard) recordStepError(kind string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sum.errors[kind]++
-	if s.sum.samples[kind] == "" {
-		s.sum.samples[kind] = sampleOf(&observation{failure: kind, err: err})
+	s.sum.Errors[kind]++
+	if s.sum.Samples[kind] == "" {
+		s.sum.Samples[kind] = sampleOf(&observation{failure: kind, err: err})
 	}
 }
 
@@ -148,9 +167,8 @@ func (s *shard) recordStepError(kind string, err error) {
 func (s *shard) recordUnfinished(o *observation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sum.names[o.name].requests++
-	s.recent.requests++
-	s.sum.unfinished++
+	s.sum.Names[o.name].Requests++
+	s.sum.Unfinished++
 }
 
 // record counts one finished request.
@@ -160,41 +178,40 @@ func (s *shard) recordUnfinished(o *observation) {
 func (s *shard) record(o *observation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := &s.sum.names[o.name]
-	f.requests++
-	f.sent += o.SentBytes
-	f.received += o.ReceivedBytes
-	s.recent.requests++
+	f := &s.sum.Names[o.name]
+	f.Requests++
+	f.Sent += o.SentBytes
+	f.Received += o.ReceivedBytes
 	if o.status > 0 {
-		f.completed++
+		f.Completed++
 		s.recent.completed++
-		s.sum.codes[o.status]++
+		s.sum.Codes[o.status]++
 	}
 	if o.failure != "" {
-		f.failed++
+		f.Failed++
 		s.recent.failed++
-		s.sum.errors[o.failure]++
-		if s.sum.samples[o.failure] == "" {
-			s.sum.samples[o.failure] = sampleOf(o)
+		s.sum.Errors[o.failure]++
+		if s.sum.Samples[o.failure] == "" {
+			s.sum.Samples[o.failure] = sampleOf(o)
 		}
 	}
 	if s.outcomes != nil {
 		s.outcomes.record(o)
 	}
 	if o.Connect > 0 {
-		s.sum.connect.Record(o.Connect)
+		s.sum.Connect.Record(o.Connect)
 	}
 	if !o.First.IsZero() {
-		s.sum.firstByte.Record(o.First.Sub(o.Sent))
+		s.sum.FirstByte.Record(o.First.Sub(o.Sent))
 	}
 	if o.status > 0 || o.failure == report.ErrorTimeout {
 		d := o.done.Sub(o.intended)
-		f.intended.Record(d)
-		f.actual.Record(o.done.Sub(o.Sent))
+		f.Intended.Record(d)
+		f.Actual.Record(o.done.Sub(o.Sent))
 		s.sum.recordPace(o)
 		s.recent.latency.Record(d)
-		if class := o.status / 100; class > 0 && class < len(s.sum.classes) {
-			s.sum.classes[class].Record(d)
+		if class := o.status / 100; class > 0 && class < len(s.sum.Classes) {
+			s.sum.Classes[class].Record(d)
 		}
 	}
 }
@@ -264,25 +281,16 @@ func (r *recorder) total() *tally {
 	return t
 }
 
-// runCounts is what a run has counted so far, without the distributions: small
-// enough to be added up at every sample.
-type runCounts struct {
-	requests, sent, received  int64
-	finished, failed, skipped int64 // virtual users; failed ones ended by an error
-	codes                     map[int]int64
-	errors                    map[string]int64
-}
-
 // add adds o times a factor; −1 subtracts it. Counts that come to 0 are left out.
-func (l *runCounts) add(o *runCounts, times int64) {
-	l.requests += times * o.requests
-	l.sent += times * o.sent
-	l.received += times * o.received
-	l.finished += times * o.finished
-	l.failed += times * o.failed
-	l.skipped += times * o.skipped
-	l.codes = addCounts(l.codes, o.codes, times)
-	l.errors = addCounts(l.errors, o.errors, times)
+func (l *Counts) add(o *Counts, times int64) {
+	l.Requests += times * o.Requests
+	l.Sent += times * o.Sent
+	l.Received += times * o.Received
+	l.Finished += times * o.Finished
+	l.Failed += times * o.Failed
+	l.Skipped += times * o.Skipped
+	l.Codes = addCounts(l.Codes, o.Codes, times)
+	l.Errors = addCounts(l.Errors, o.Errors, times)
 }
 
 func addCounts[K comparable](to, from map[K]int64, times int64) map[K]int64 {
@@ -297,22 +305,23 @@ func addCounts[K comparable](to, from map[K]int64, times int64) map[K]int64 {
 	return to
 }
 
-// counts adds up what all shards have counted.
-func (s *execution) counts() runCounts {
-	var l runCounts
+// counts adds up what all shards have counted, without the distributions: little enough
+// to be added up at every sample.
+func (s *execution) counts() Counts {
+	var l Counts
 	for _, sh := range s.recorder.shards {
 		sh.mu.Lock()
-		for i := range sh.sum.names {
-			f := &sh.sum.names[i]
-			l.requests += f.requests
-			l.sent += f.sent
-			l.received += f.received
+		for i := range sh.sum.Names {
+			f := &sh.sum.Names[i]
+			l.Requests += f.Requests
+			l.Sent += f.Sent
+			l.Received += f.Received
 		}
-		l.codes = addCounts(l.codes, sh.sum.codes, 1)
-		l.errors = addCounts(l.errors, sh.sum.errors, 1)
+		l.Codes = addCounts(l.Codes, sh.sum.Codes, 1)
+		l.Errors = addCounts(l.Errors, sh.sum.Errors, 1)
 		sh.mu.Unlock()
 	}
-	l.finished, l.failed, l.skipped = s.finished.Load(), s.failed.Load(), s.skipped.Load()
+	l.Finished, l.Failed, l.Skipped = s.finished.Load(), s.failed.Load(), s.skipped.Load()
 	return l
 }
 
@@ -332,28 +341,25 @@ func (h *history) points() []report.Point {
 	return out
 }
 
-func newPoint(w *latency.Window, c *windowCounts) report.Point {
+func newPoint(w *latency.Window, c *window) report.Point {
 	p := report.Point{
-		At: w.Start.Seconds(), Width: w.Width.Seconds(), Span: thousandths(c.span.Seconds()),
-		Arrivals: c.arrivals, Completed: c.completed, Failed: c.failed, InFlight: c.inFlight,
-		Requests: c.counts.requests, Finished: c.counts.finished, UsersFailed: c.counts.failed, Skipped: c.counts.skipped,
-		Received: c.counts.received, Late: latency.Milliseconds(c.lateness), Cores: cpu.Busy(c.cores),
-		Timed: w.Count, Min: latency.Milliseconds(w.Min), Mean: latency.Milliseconds(w.Mean), Max: latency.Milliseconds(w.Max),
-		P50: latency.Milliseconds(w.P50), P75: latency.Milliseconds(w.P75), P90: latency.Milliseconds(w.P90),
-		P95: latency.Milliseconds(w.P95), P99: latency.Milliseconds(w.P99), P999: latency.Milliseconds(w.P999),
+		At: w.Start.Seconds(), Width: w.Width.Seconds(), Span: thousandths(c.Span.Seconds()),
+		Arrivals: c.Arrivals, Completed: c.Completed, Failed: c.Failed, InFlight: c.InFlight,
+		Requests: c.Counts.Requests, Finished: c.Counts.Finished, UsersFailed: c.Counts.Failed, Skipped: c.Counts.Skipped,
+		Received: c.Counts.Received, Late: latency.Milliseconds(c.Late), Cores: cpu.Busy(c.cores), Timed: w.Count, Figures: w.Figures(),
 	}
-	if c.span > 0 {
-		p.GeneratorCores = cores(c.generatorCPU, c.span)
-		p.WatchedCores = cores(c.watchedCPU, c.span)
+	if c.Span > 0 {
+		p.GeneratorCores = cores(c.CPU, c.Span)
+		p.WatchedCores = cores(c.watchedCPU, c.Span)
 	}
-	for code, n := range c.counts.codes {
+	for code, n := range c.Counts.Codes {
 		if p.Codes == nil {
 			p.Codes = map[string]int64{}
 		}
 		p.Codes[strconv.Itoa(code)] = n
 	}
-	if len(c.counts.errors) > 0 {
-		p.Errors = c.counts.errors
+	if len(c.Counts.Errors) > 0 {
+		p.Errors = c.Counts.Errors
 	}
 	return p
 }

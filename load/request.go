@@ -66,7 +66,7 @@ func (u *user) ended(ctx context.Context, q *plan.Request, o *observation) bool 
 	if q.Part {
 		return true
 	}
-	if len(q.Parts) > 0 && !u.runSteps(ctx, q.Parts) {
+	if len(q.Parts) > 0 && !u.RunSteps(ctx, q.Parts) {
 		return false
 	}
 	goes := u.continues(o)

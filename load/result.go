@@ -15,12 +15,10 @@ func (m *monitor) report(target string, early bool) *report.Report {
 	t := s.recorder.total()
 	r := &report.Report{
 		Format: report.Format, Plan: s.plan.Name, Target: target, Model: modelOf(s.plan), Started: s.began.UTC(),
-		Seconds: m.sampledAt.Seconds(), Early: early || t.unfinished > 0, Seed: s.seed, Unfinished: t.unfinished,
-		Codes: map[string]int64{}, Errors: t.errors,
+		Seconds: m.sampledAt.Seconds(), Early: early || t.Unfinished > 0, Seed: s.seed, Unfinished: t.Unfinished,
+		Codes: map[string]int64{}, Errors: t.Errors,
 	}
-	for _, f := range s.plan.Failures.Take() {
-		r.ScriptFailures = append(r.ScriptFailures, report.ScriptFailure(f))
-	}
+	r.ScriptFailures = s.plan.Failures.Take()
 	t.fill(r, s.plan)
 	r.Users.Planned = s.plan.Planned()
 	r.Users.Started, r.Users.Skipped = s.users.Load()-s.firstUser, s.skipped.Load()
@@ -36,36 +34,36 @@ func (m *monitor) report(target string, early bool) *report.Report {
 // already.
 func (t *tally) fill(r *report.Report, p *plan.Plan) {
 	intended, actual := new(latency.Histogram), new(latency.Histogram)
-	for i := range t.names {
-		f := &t.names[i]
-		r.Requests += f.requests
-		r.Completed += f.completed
-		r.Failed += f.failed
-		r.Sent += f.sent
-		r.Received += f.received
-		intended.Merge(&f.intended)
-		actual.Merge(&f.actual)
+	for i := range t.Names {
+		f := &t.Names[i]
+		r.Requests += f.Requests
+		r.Completed += f.Completed
+		r.Failed += f.Failed
+		r.Sent += f.Sent
+		r.Received += f.Received
+		intended.Merge(f.Intended)
+		actual.Merge(f.Actual)
 		r.Names = append(r.Names, report.NameReport{
-			Name: p.Names[i], Requests: f.requests, Completed: f.completed, Failed: f.failed, Sent: f.sent, Received: f.received,
-			Intended: f.intended.Snapshot(), Actual: f.actual.Snapshot(),
+			Name: p.Names[i], Requests: f.Requests, Completed: f.Completed, Failed: f.Failed, Sent: f.Sent, Received: f.Received,
+			Intended: f.Intended.Snapshot(), Actual: f.Actual.Snapshot(),
 		})
 	}
-	r.ErrorSamples = t.samples
-	for code, n := range t.codes {
+	r.ErrorSamples = t.Samples
+	for code, n := range t.Codes {
 		r.Codes[strconv.Itoa(code)] = n
 	}
 	r.Histograms = report.Histograms{Intended: intended, Actual: actual}
-	for i := range t.classes {
-		if t.classes[i].Count() > 0 {
+	for i, h := range t.Classes {
+		if h.Count() > 0 {
 			if r.Histograms.Classes == nil {
 				r.Histograms.Classes = map[string]*latency.Histogram{}
 			}
-			r.Histograms.Classes[strconv.Itoa(i)+"xx"] = &t.classes[i]
+			r.Histograms.Classes[strconv.Itoa(i)+"xx"] = h
 		}
 	}
 	r.Latency = report.Views{
-		Intended: intended.Snapshot(), Actual: actual.Snapshot(), Connect: t.connect.Snapshot(),
-		FirstByte: t.firstByte.Snapshot(), ScheduleError: t.scheduleError.Snapshot(),
+		Intended: intended.Snapshot(), Actual: actual.Snapshot(), Connect: t.Connect.Snapshot(),
+		FirstByte: t.FirstByte.Snapshot(), ScheduleError: t.ScheduleError.Snapshot(),
 	}
 	t.fillCorrected(r, p.Groups)
 	r.Median = latency.Milliseconds(r.Latency.Intended.P50)
@@ -78,13 +76,7 @@ func (t *tally) fill(r *report.Report, p *plan.Plan) {
 
 // costs sets the CPU time of the generator and of what it watches.
 func (m *monitor) costs(r *report.Report) {
-	own := cpu.Own() - m.startCPU
-	r.Generator = report.Generator{CPU: latency.Milliseconds(own)}
-	if r.Seconds > 0 {
-		r.Generator.Cores = own.Seconds() / r.Seconds
-	}
-	if r.Requests > 0 {
-		r.Generator.CPUPerRequest = own.Seconds() * 1e6 / float64(r.Requests)
-	}
+	r.Generator.CPU = latency.Milliseconds(cpu.Own() - m.startCPU)
+	r.SpreadCPU()
 	m.meter.fill(r)
 }

@@ -52,11 +52,12 @@ type execution struct {
 	// openGroup is what users of open arrivals have in common; nil: nothing.
 	openGroup *userGroup
 	// loops run the users; none: each user has a goroutine.
-	loops []*userLoop
-	timer *engine.Timer
-	end   ending
-	dry   *dryRun  // nil: requests are sent
-	state sync.Map // shared by this run's users, by the step that stores it
+	loops  []*userLoop
+	served bool // the loops have been run
+	timer  *engine.Timer
+	end    ending
+	dry    *dryRun  // nil: requests are sent
+	state  sync.Map // shared by this run's users, by the step that stores it
 
 	gaveUp atomic.Bool // a user was due too long ago
 
@@ -104,7 +105,15 @@ func newExecution(t task) (*execution, error) {
 	return s, nil
 }
 
-func (s *execution) close() { s.timer.Close() }
+// close frees what the run held; loops that have served have freed their own.
+func (s *execution) close() {
+	s.timer.Close()
+	if !s.served {
+		for _, l := range s.loops {
+			l.Close()
+		}
+	}
+}
 
 func (s *execution) now() time.Time { return s.options.Now() }
 
@@ -139,6 +148,7 @@ func (s *execution) send(ctx context.Context) bool {
 
 // serveLoops runs the event loops; they start no more users once ctx has ended.
 func (s *execution) serveLoops(ctx context.Context) (stop func() bool) {
+	s.served = true
 	for _, l := range s.loops {
 		s.wg.Go(l.serve)
 	}

@@ -81,7 +81,7 @@ func (u *user) runArrival(ctx context.Context, a plan.Arrival) {
 	u.pcg.Seed(s.seed, uint64(u.index))
 	u.setUp()
 	u.begin()
-	if !u.runSteps(ctx, s.plan.Choose(u.scope.RNG).Steps) && ctx.Err() == nil {
+	if !u.RunSteps(ctx, s.plan.Choose(u.scope.RNG).Steps) && ctx.Err() == nil {
 		s.failed.Add(1)
 	}
 	u.client.Reset()
@@ -151,9 +151,9 @@ func (u *user) assignRows() {
 	}
 }
 
-// pauseUntil waits until the user's next step is due. False: the user's time was
+// PauseUntil waits until the user's next step is due. False: the user's time was
 // over before.
-func (u *user) pauseUntil(ctx context.Context, due time.Time) bool {
+func (u *user) PauseUntil(ctx context.Context, due time.Time) bool {
 	u.due = due
 	if u.group == nil {
 		return u.sleepUntil(ctx, due, false)
@@ -162,16 +162,16 @@ func (u *user) pauseUntil(ctx context.Context, due time.Time) bool {
 	if until := u.group.until; !until.IsZero() && until.Before(due) {
 		wake = until
 	}
-	if !u.sleepUntil(ctx, wake, true) && u.run.dry != nil || ctx.Err() != nil || u.timeUp() {
+	if !u.sleepUntil(ctx, wake, true) && u.run.dry != nil || ctx.Err() != nil || u.TimeUp() {
 		return false
 	}
 	u.shard.recordLateWake(u.run.now().Sub(due))
 	return true
 }
 
-// timeUp reports whether a user of a group stops before its next step. Users without
+// TimeUp reports whether a user of a group stops before its next step. Users without
 // one stop only at the end of their flow.
-func (u *user) timeUp() bool {
+func (u *user) TimeUp() bool {
 	if u.group == nil {
 		return false
 	}

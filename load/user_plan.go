@@ -34,19 +34,8 @@ func (u *user) Group() string {
 // Failed says that the user's last request did.
 func (u *user) Failed() bool { return u.failed }
 
-// RunSteps runs a flow.
-func (u *user) RunSteps(ctx context.Context, steps []plan.Step) bool { return u.runSteps(ctx, steps) }
-
 // Due is when the next step is due.
 func (u *user) Due() time.Time { return u.due }
-
-// PauseUntil postpones the next step, and waits for it.
-func (u *user) PauseUntil(ctx context.Context, until time.Time) bool {
-	return u.pauseUntil(ctx, until)
-}
-
-// TimeUp reports whether the user must stop.
-func (u *user) TimeUp() bool { return u.timeUp() }
 
 // Stop ends the user after its present step.
 func (u *user) Stop() { u.done = true }

@@ -11,6 +11,7 @@ import (
 	"whittle/internal/latency"
 	"whittle/load/expr"
 	"whittle/load/report"
+	"whittle/load/script"
 )
 
 // Whole is a run whose parts other processes run: it puts their results together, as if
@@ -112,7 +113,7 @@ func (w *Whole) Sample(part int, s *Sample) error {
 	defer w.mu.Unlock()
 	w.outcomes.merge(counted)
 	p := &w.parts[part]
-	p.add(s.At, s.Latency, s.window())
+	p.add(s.At, s.Latency, &s.window)
 	w.recent.Add(s.At, s.Latency)
 	p.last, p.rate, p.fail = *s, 0, 0
 	if s.Span > 0 {
@@ -130,7 +131,7 @@ func (w *Whole) Sample(part int, s *Sample) error {
 // Add takes in the result of a part.
 func (w *Whole) Add(part int, r *Partial) error {
 	plan := w.runner.plan
-	t, err := r.tally(len(plan.Names), len(plan.Groups))
+	t, err := r.checked(len(plan.Names), len(plan.Groups))
 	if err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func (w *Whole) Void(part int, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := &w.parts[part]; p.void == "" {
-		p.void = why
+		p.void = printableLine(why, maxReason)
 	}
 	w.parts[part].last.InFlight = 0 // nothing more is known of them
 }
@@ -159,7 +160,7 @@ func (w *Whole) tick(show func(report.Progress)) {
 	at := max(time.Since(w.began), 0)
 	w.meter.sample()
 	used := w.meter.used()
-	w.own.add(w.last, new(latency.Histogram), &windowCounts{watchedCPU: max(used-w.used, 0)})
+	w.own.add(w.last, new(latency.Histogram), &window{watchedCPU: max(used-w.used, 0)})
 	w.last, w.used = at, used
 	if show == nil || at == 0 {
 		return
@@ -278,17 +279,12 @@ func (w *Whole) sum(early bool) *report.Report {
 		r.Users.Failed += p.Users.Failed
 		r.Generator.CPU += latency.Milliseconds(p.CPU)
 		for _, f := range p.printableFailures() {
-			r.ScriptFailures = report.AddScriptFailure(r.ScriptFailures, f)
+			r.ScriptFailures = script.AddFailure(r.ScriptFailures, f)
 		}
 	}
-	r.Errors, r.Unfinished = t.errors, t.unfinished
+	r.Errors, r.Unfinished = t.Errors, t.Unfinished
 	t.fill(r, plan)
-	if r.Seconds > 0 {
-		r.Generator.Cores = r.Generator.CPU / 1e3 / r.Seconds
-	}
-	if r.Requests > 0 {
-		r.Generator.CPUPerRequest = r.Generator.CPU * 1e3 / float64(r.Requests)
-	}
+	r.SpreadCPU()
 	w.meter.fill(r)
 	return r
 }
@@ -309,7 +305,7 @@ func (w *Whole) series(r *report.Report) {
 		h.widened(before)
 		all.series.Merge(h.series)
 		for len(all.windows) < len(h.windows) {
-			all.windows = append(all.windows, windowCounts{})
+			all.windows = append(all.windows, window{})
 		}
 		for i := range h.windows {
 			all.windows[i].join(&h.windows[i])
@@ -319,10 +315,10 @@ func (w *Whole) series(r *report.Report) {
 }
 
 // join adds what another process did in the same window.
-func (c *windowCounts) join(o *windowCounts) {
-	span, users := max(c.span, o.span), c.inFlight+o.inFlight
+func (c *window) join(o *window) {
+	span, users := max(c.Span, o.Span), c.InFlight+o.InFlight
 	c.add(o)
-	c.span, c.inFlight = span, users
+	c.Span, c.InFlight = span, users
 }
 
 // maxReason bounds what a worker says of its part.
@@ -334,12 +330,11 @@ func (p *partial) worker(name PartName) report.Worker {
 	if p.final == nil {
 		return w
 	}
-	w.Users, w.ScheduleError = p.final.Users.Started, p.tally.scheduleError.Snapshot()
-	for i := range p.tally.names {
-		n := &p.tally.names[i]
-		w.Requests += n.requests
-		w.Completed += n.completed
-		w.Failed += n.failed
+	w.Users, w.ScheduleError = p.final.Users.Started, p.tally.ScheduleError.Snapshot()
+	for _, n := range p.tally.Names {
+		w.Requests += n.Requests
+		w.Completed += n.Completed
+		w.Failed += n.Failed
 	}
 	if p.final.Elapsed > 0 {
 		w.Cores = cores(p.final.CPU, p.final.Elapsed)

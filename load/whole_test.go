@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/latency"
 	"whittle/load/plan"
 	"whittle/load/report"
 	"whittle/load/wire"
@@ -80,14 +81,14 @@ func TestPartsAreReportedAsOneRun(t *testing.T) {
 		whole.total().fill(want, p)
 		sum, got := newTally(len(p.Names)), &report.Report{Seconds: 10, Codes: map[string]int64{}}
 		for _, r := range parts {
-			part, err := sent(t, newPartial(r.total())).tally(len(p.Names), len(p.Groups))
+			part, err := sent(t, &Partial{tally: *r.total()}).checked(len(p.Names), len(p.Groups))
 			if err != nil {
 				t.Fatal(err)
 			}
 			sum.merge(part)
 		}
 		sum.fill(got, p)
-		got.Errors, got.Unfinished, want.Errors, want.Unfinished = sum.errors, sum.unfinished, whole.total().errors, whole.total().unfinished
+		got.Errors, got.Unfinished, want.Errors, want.Unfinished = sum.Errors, sum.Unfinished, whole.total().Errors, whole.total().Unfinished
 		if a, b := inJSON(t, got), inJSON(t, want); a != b {
 			t.Fatalf("%d parts:\n%s\nwhole:\n%s", n, a, b)
 		}
@@ -115,20 +116,20 @@ func TestWhatNoPartCanHaveCountedIsRefused(t *testing.T) {
 		"below 0":           func(p *Partial) { p.Names[1].Failed = -1 },
 		"users below 0":     func(p *Partial) { p.Users.Started = -1 },
 		"errors below 0":    func(p *Partial) { p.Errors = map[string]int64{"reset": -2} },
-		"a group too many":  func(p *Partial) { p.Paces = map[int]PartialPace{3: {}} },
+		"a group too many":  func(p *Partial) { p.Paces = map[int]*groupPace{3: {}} },
 		"too many statuses": func(p *Partial) { p.Codes = manyCodes() },
 	} {
-		p := newPartial(newTally(2))
+		p := &Partial{tally: *newTally(2)}
 		spoil(p)
-		if _, err := p.tally(2, 2); whittle.CodeOf(err) != whittle.Invalid {
+		if _, err := p.checked(2, 2); whittle.CodeOf(err) != whittle.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, s := range map[string]Sample{
-		"empty": {}, "before": {At: -1}, "counts": {Completed: -1}, "far": {At: 400 * 24 * time.Hour}, "codes": {Counts: Counts{Codes: manyCodes()}},
+		"empty": {}, "before": {At: -1}, "counts": {window: window{Completed: -1}}, "far": {At: 400 * 24 * time.Hour}, "codes": {window: window{Counts: Counts{Codes: manyCodes()}}},
 	} {
 		if name != "empty" {
-			s.Latency = newSample(0, new(delta), new(windowCounts)).Latency
+			s.Latency = new(latency.Histogram)
 		}
 		if whittle.CodeOf(s.check()) != whittle.Invalid {
 			t.Errorf("sample %s is accepted", name)

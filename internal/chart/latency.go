@@ -13,6 +13,20 @@ type Quantiles struct {
 // Quantile is one point of a distribution.
 type Quantile struct{ Q, Value float64 }
 
+// QuantilesOf are the points of a distribution of so many values, of which at gives the one
+// at a quantile: twenty for each nine, as far into the tail as the values reach, to five.
+func QuantilesOf(count int64, at func(q float64) float64) []Quantile {
+	var out []Quantile
+	for nines := 0.0; nines <= 5; nines += 0.05 {
+		q := 1 - math.Pow(10, -nines)
+		if (1-q)*float64(count) < 1 {
+			break
+		}
+		out = append(out, Quantile{Q: q, Value: at(q)})
+	}
+	return out
+}
+
 // Distribution plots latency over the percentiles on a scale that gives the
 // slowest tenth, hundredth and thousandth equal room, and latency by powers
 // of ten.

@@ -27,20 +27,26 @@ func (h *Histogram) Snapshot() Snapshot {
 	}
 }
 
-// snapshotJSON is a snapshot in milliseconds, as people read latencies.
+// Figures are a snapshot's latencies in milliseconds, as people read them. Where nothing was
+// recorded they are 0.
+type Figures struct {
+	Min  float64 `json:"min_ms"`
+	Mean float64 `json:"mean_ms"`
+	P50  float64 `json:"p50_ms"`
+	P75  float64 `json:"p75_ms"`
+	P90  float64 `json:"p90_ms"`
+	P95  float64 `json:"p95_ms"`
+	P99  float64 `json:"p99_ms"`
+	P999 float64 `json:"p99_9_ms"`
+	Max  float64 `json:"max_ms"`
+}
+
+// snapshotJSON is a snapshot as JSON.
 type snapshotJSON struct {
-	Count int64   `json:"count"`
-	Min   float64 `json:"min_ms"`
-	Mean  float64 `json:"mean_ms"`
-	P50   float64 `json:"p50_ms"`
-	P75   float64 `json:"p75_ms"`
-	P90   float64 `json:"p90_ms"`
-	P95   float64 `json:"p95_ms"`
-	P99   float64 `json:"p99_ms"`
-	P999  float64 `json:"p99_9_ms"`
-	Max   float64 `json:"max_ms"`
-	Below int64   `json:"below,omitempty"`
-	Above int64   `json:"above,omitempty"`
+	Count int64 `json:"count"`
+	Figures
+	Below int64 `json:"below,omitempty"`
+	Above int64 `json:"above,omitempty"`
 }
 
 // Milliseconds returns a duration in milliseconds, rounded to a microsecond.
@@ -50,12 +56,15 @@ func Milliseconds(d time.Duration) float64 {
 
 func fromMilliseconds(ms float64) time.Duration { return time.Duration(ms*1e6 + .5) }
 
+// Figures gives the latencies in milliseconds.
+func (s *Snapshot) Figures() Figures {
+	ms := Milliseconds
+	return Figures{ms(s.Min), ms(s.Mean), ms(s.P50), ms(s.P75), ms(s.P90), ms(s.P95), ms(s.P99), ms(s.P999), ms(s.Max)}
+}
+
 // MarshalJSON writes milliseconds: {"count":3,"min_ms":1.2,…}.
 func (s Snapshot) MarshalJSON() ([]byte, error) {
-	return json.Marshal(snapshotJSON{
-		s.Count, Milliseconds(s.Min), Milliseconds(s.Mean), Milliseconds(s.P50), Milliseconds(s.P75), Milliseconds(s.P90),
-		Milliseconds(s.P95), Milliseconds(s.P99), Milliseconds(s.P999), Milliseconds(s.Max), s.Below, s.Above,
-	})
+	return json.Marshal(snapshotJSON{s.Count, s.Figures(), s.Below, s.Above})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -64,9 +73,7 @@ func (s *Snapshot) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return fmt.Errorf("read latency figures: %w", err)
 	}
-	*s = Snapshot{
-		j.Count, fromMilliseconds(j.Min), fromMilliseconds(j.Mean), fromMilliseconds(j.P50), fromMilliseconds(j.P75), fromMilliseconds(j.P90),
-		fromMilliseconds(j.P95), fromMilliseconds(j.P99), fromMilliseconds(j.P999), fromMilliseconds(j.Max), j.Below, j.Above,
-	}
+	d := fromMilliseconds
+	*s = Snapshot{j.Count, d(j.Min), d(j.Mean), d(j.P50), d(j.P75), d(j.P90), d(j.P95), d(j.P99), d(j.P999), d(j.Max), j.Below, j.Above}
 	return nil
 }

@@ -1,6 +1,7 @@
 package duel
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -195,7 +196,7 @@ func onlyTail(r *report.Report) bool { return r.LateFrom() >= tailFrom }
 // either side, and says so. It returns why, by their keys.
 func (c *Comparison) voidTails(figures []figure) map[string]string {
 	out := map[string]string{}
-	for side, r := range map[string]*report.Report{"A": c.A, "B": c.B} {
+	for side, r := range []*report.Report{c.A, c.B} {
 		if r.Void == "" || !onlyTail(r) {
 			continue
 		}
@@ -203,7 +204,7 @@ func (c *Comparison) voidTails(figures []figure) map[string]string {
 			f := &figures[i]
 			if tails[f.key] >= r.LateFrom() {
 				f.takeRatio()
-				out[f.key] = "target " + side + ": " + r.Void
+				out[f.key] = cmp.Or(out[f.key], "target "+"AB"[side:side+1]+": "+r.Void)
 			}
 		}
 	}

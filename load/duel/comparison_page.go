@@ -145,11 +145,8 @@ func (c *Comparison) distributionSection() chart.Section {
 		chart.Distribution("Latency over the percentiles", "From when each request was due. The slowest tenth, hundredth and thousandth have equal room.", "ms", []chart.Quantiles{
 			c.A.Distribution("A", chart.Monolith), c.B.Distribution("B", chart.Candidate),
 		}),
-		chart.Line(chart.Plot{
-			Title: "Median over time", Caption: "What moves both lines alike is the machine.",
-			XLabel: "since the start", XUnit: "s", YLabel: "median", YUnit: "ms",
-			Series: []chart.Series{c.A.MedianOverTime("A", chart.Monolith), c.B.MedianOverTime("B", chart.Candidate)},
-		}),
+		report.OverTime("Median over time", "What moves both lines alike is the machine.", "median", "ms",
+			c.A.MedianOverTime("A", chart.Monolith), c.B.MedianOverTime("B", chart.Candidate)),
 	}}
 }
 

@@ -15,6 +15,7 @@ import (
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/load/report"
+	"whittle/load/script"
 )
 
 // LevelsFormat names the JSON form of a comparison at several numbers of users.
@@ -179,7 +180,7 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand, all *Leve
 				Median: r.Median, P95: r.P95, P99: r.P99, CPU: r.CPUPerRequest, Void: r.Void,
 			})
 			for _, f := range r.ScriptFailures {
-				all.scripts[i] = report.AddScriptFailure(all.scripts[i], f)
+				all.scripts[i] = script.AddFailure(all.scripts[i], f)
 			}
 			if r.Void != "" {
 				level.Runs[len(level.Runs)-1].LateFrom = r.LateFrom()

@@ -158,7 +158,7 @@ func saved(t testing.TB, scale float64) *report.Report {
 		}
 		r.Series = append(r.Series, report.Point{
 			At: float64(i), Width: 1, Span: span, Timed: 20, Completed: 20, WatchedCores: .97,
-			P50: latency.Milliseconds(s.P50), P95: latency.Milliseconds(s.P95), P99: latency.Milliseconds(s.P99),
+			Figures: latency.Figures{P50: latency.Milliseconds(s.P50), P95: latency.Milliseconds(s.P95), P99: latency.Milliseconds(s.P99)},
 		})
 		all.Merge(&h)
 	}

@@ -52,11 +52,12 @@ type artillerySummary struct {
 	P999   float64 `json:"p999"`
 }
 
-func summaryOf(s latency.Snapshot) artillerySummary {
-	ms := latency.Milliseconds
+// summaryOf makes one of so many latencies, to the microsecond.
+func summaryOf(count int64, f latency.Figures) artillerySummary {
+	round := func(ms float64) float64 { return math.Round(ms*1e3) / 1e3 }
 	return artillerySummary{
-		Min: ms(s.Min), Max: ms(s.Max), Count: s.Count, Mean: ms(s.Mean), P50: ms(s.P50), Median: ms(s.P50),
-		P75: ms(s.P75), P90: ms(s.P90), P95: ms(s.P95), P99: ms(s.P99), P999: ms(s.P999),
+		Min: f.Min, Max: f.Max, Count: count, Mean: round(f.Mean), P50: round(f.P50), Median: round(f.P50),
+		P75: round(f.P75), P90: round(f.P90), P95: round(f.P95), P99: round(f.P99), P999: round(f.P999),
 	}
 }
 
@@ -84,15 +85,16 @@ func (r *Report) artilleryAggregate() artilleryPart {
 	first, last := r.Started.UnixMilli(), r.Started.UnixMilli()+int64(r.Seconds*1e3)
 	p.times(first, last)
 	p.Period = last / artilleryPeriod.Milliseconds() * artilleryPeriod.Milliseconds()
-	p.summaries("http.response_time", summaryOf(r.Latency.Intended))
-	p.summaries("whittle.response_time.actual", summaryOf(r.Latency.Actual))
-	p.summaries("whittle.first_byte", summaryOf(r.Latency.FirstByte))
+	p.summarize("http.response_time", &r.Latency.Intended)
+	p.summarize("whittle.response_time.actual", &r.Latency.Actual)
+	p.summarize("whittle.first_byte", &r.Latency.FirstByte)
 	for class, h := range r.Histograms.Classes {
-		p.summaries("http.response_time."+class, summaryOf(h.Snapshot()))
+		s := h.Snapshot()
+		p.summarize("http.response_time."+class, &s)
 	}
 	for i := range r.Names {
 		n := &r.Names[i]
-		p.summaries("plugins.metrics-by-endpoint.response_time."+n.Name, summaryOf(n.Intended))
+		p.summarize(byEndpoint+n.Name, &n.Intended)
 	}
 	return p
 }
@@ -110,6 +112,10 @@ func (p *artilleryPart) summaries(name string, s artillerySummary) {
 	if s.Count > 0 {
 		p.Summaries[name], p.Histograms[name] = s, s
 	}
+}
+
+func (p *artilleryPart) summarize(name string, s *latency.Snapshot) {
+	p.summaries(name, summaryOf(s.Count, s.Figures()))
 }
 
 // artilleryPart counts a window or the whole run.
@@ -150,7 +156,6 @@ func (r *Report) artilleryPeriods() []artilleryPart {
 		begin := r.Started.UnixMilli() + int64(r.Series[i].At*1e3)
 		bucket := begin / period
 		var sum Point
-		var s artillerySummary
 		last := begin
 		for ; i < len(r.Series); i++ {
 			w := &r.Series[i]
@@ -159,19 +164,19 @@ func (r *Report) artilleryPeriods() []artilleryPart {
 				break
 			}
 			sum.add(w)
-			s.add(w)
 			last = at + int64(w.Span*1e3)
 		}
 		p := r.artilleryPart(&sum)
 		p.times(begin, last)
 		p.Period = strconv.FormatInt(bucket*period, 10)
-		p.summaries("http.response_time", s.rounded())
+		p.summaries("http.response_time", summaryOf(sum.Timed, sum.Figures))
 		out = append(out, p)
 	}
 	return out
 }
 
-// add adds up what two windows counted.
+// add adds what another window counted. Percentiles are the windows' own, weighted by
+// their requests: what those of both would be to within the windows' differences.
 func (p *Point) add(o *Point) {
 	p.Span += o.Span
 	p.Requests += o.Requests
@@ -182,41 +187,25 @@ func (p *Point) add(o *Point) {
 	p.UsersFailed += o.UsersFailed
 	p.Skipped += o.Skipped
 	p.Received += o.Received
-	p.Timed += o.Timed
 	p.Codes = sumCounts(p.Codes, o.Codes)
 	p.Errors = sumCounts(p.Errors, o.Errors)
-}
-
-// add puts a window's latencies to a period's. Percentiles are the windows'
-// own, weighted by their requests: what a period's would be to within the
-// windows' differences.
-func (s *artillerySummary) add(w *Point) {
-	if w.Timed == 0 {
+	if o.Timed == 0 {
 		return
 	}
-	if s.Count == 0 || w.Min < s.Min {
-		s.Min = w.Min
+	if p.Timed == 0 || o.Min < p.Min {
+		p.Min = o.Min
 	}
-	s.Max = max(s.Max, w.Max)
-	part := float64(w.Timed) / float64(s.Count+w.Timed)
-	s.Count += w.Timed
+	p.Max = max(p.Max, o.Max)
+	p.Timed += o.Timed
+	part := float64(o.Timed) / float64(p.Timed)
 	mix := func(to *float64, v float64) { *to += part * (v - *to) }
-	mix(&s.Mean, w.Mean)
-	mix(&s.P50, w.P50)
-	mix(&s.P75, w.P75)
-	mix(&s.P90, w.P90)
-	mix(&s.P95, w.P95)
-	mix(&s.P99, w.P99)
-	mix(&s.P999, w.P999)
-	s.Median = s.P50
-}
-
-// rounded leaves microseconds, as all latencies have.
-func (s artillerySummary) rounded() artillerySummary {
-	for _, f := range []*float64{&s.Mean, &s.P50, &s.Median, &s.P75, &s.P90, &s.P95, &s.P99, &s.P999} {
-		*f = math.Round(*f*1e3) / 1e3
-	}
-	return s
+	mix(&p.Mean, o.Mean)
+	mix(&p.P50, o.P50)
+	mix(&p.P75, o.P75)
+	mix(&p.P90, o.P90)
+	mix(&p.P95, o.P95)
+	mix(&p.P99, o.P99)
+	mix(&p.P999, o.P999)
 }
 
 // sumCounts adds the counts of one map to those of another.

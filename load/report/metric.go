@@ -44,34 +44,32 @@ func (r *Report) Metric(name string) (float64, bool) {
 		kind, ok := kindOf(kind)
 		return float64(r.Errors[kind]), ok
 	}
-	switch name {
-	case "http.requests":
-		return float64(r.Requests), true
-	case "http.responses":
-		return float64(r.Completed), true
-	case "http.request_rate":
-		return float64(r.Requests) / max(r.Seconds, 1e-9), true
-	case "http.downloaded_bytes":
-		return float64(r.Received), true
-	case "vusers.created":
-		return float64(r.Users.Started), true
-	case "vusers.completed":
-		return float64(r.Users.Finished - r.Users.Failed), true
-	case "vusers.failed":
-		return float64(r.Users.Failed), true
-	case "vusers.skipped":
-		return float64(r.Users.Skipped), true
-	case "maxErrorRate":
-		// Artillery's arithmetic: of the virtual users, those that did not
-		// complete.
-		return 100 * float64(r.Users.Started-(r.Users.Finished-r.Users.Failed)) / float64(max(r.Users.Started, 1)), true
-	case "apdex":
-		if r.Apdex == nil {
-			return 0, true
-		}
-		return *r.Apdex, true
+	if of, ok := metrics[name]; ok {
+		return of(r), true
 	}
 	return 0, false
+}
+
+// metrics are the figures that a name alone says.
+var metrics = map[string]func(*Report) float64{
+	"http.requests":         func(r *Report) float64 { return float64(r.Requests) },
+	"http.responses":        func(r *Report) float64 { return float64(r.Completed) },
+	"http.request_rate":     func(r *Report) float64 { return float64(r.Requests) / max(r.Seconds, 1e-9) },
+	"http.downloaded_bytes": func(r *Report) float64 { return float64(r.Received) },
+	"vusers.created":        func(r *Report) float64 { return float64(r.Users.Started) },
+	"vusers.completed":      func(r *Report) float64 { return float64(r.Users.Finished - r.Users.Failed) },
+	"vusers.failed":         func(r *Report) float64 { return float64(r.Users.Failed) },
+	"vusers.skipped":        func(r *Report) float64 { return float64(r.Users.Skipped) },
+	// Artillery's arithmetic: of the virtual users, those that did not complete.
+	"maxErrorRate": func(r *Report) float64 {
+		return 100 * float64(r.Users.Started-(r.Users.Finished-r.Users.Failed)) / float64(max(r.Users.Started, 1))
+	},
+	"apdex": func(r *Report) float64 {
+		if r.Apdex == nil {
+			return 0
+		}
+		return *r.Apdex
+	},
 }
 
 // responseTime returns a summary of all latencies. Timeouts are among these, and

@@ -167,21 +167,12 @@ func (r *Report) latencySection() chart.Section {
 	}}
 }
 
-// quantilePoints are those of a histogram, as far into the tail as its values
-// reach.
+// quantilePoints are those of a histogram; nil: there is none.
 func quantilePoints(h *latency.Histogram) []chart.Quantile {
-	if h == nil || h.Count() == 0 {
+	if h == nil {
 		return nil
 	}
-	var out []chart.Quantile
-	for nines := 0.0; nines <= 5; nines += 0.05 {
-		q := 1 - math.Pow(10, -nines)
-		if (1-q)*float64(h.Count()) < 1 {
-			break
-		}
-		out = append(out, chart.Quantile{Q: q, Value: latency.Milliseconds(h.Quantile(q))})
-	}
-	return out
+	return chart.QuantilesOf(h.Count(), func(q float64) float64 { return latency.Milliseconds(h.Quantile(q)) })
 }
 
 // Distribution is the latency from the intended time, for a plot next to
@@ -237,22 +228,20 @@ func perSecond(of func(*Point) int64) func(*Point) float64 {
 	}
 }
 
+// OverTime plots lines over the seconds since a run's start.
+func OverTime(title, caption, label, unit string, lines ...chart.Series) chart.Figure {
+	return chart.Line(chart.Plot{Title: title, Caption: caption, XLabel: "since the start", XUnit: "s", YLabel: label, YUnit: unit, Series: lines})
+}
+
 func (r *Report) timeSection() chart.Section {
+	inFlight := r.line("", chart.Candidate, func(p *Point) float64 { return float64(p.InFlight) })
+	inFlight.Area = true
 	return chart.Section{Title: "Over time", Figures: []chart.Figure{
-		chart.Line(chart.Plot{
-			Title: "Rate", Caption: "Users who arrived, requests that got a response and requests that failed. Where responses stay below arrivals, the target does not keep up.",
-			XLabel: "since the start", XUnit: "s", YLabel: "per second",
-			Series: []chart.Series{
-				r.line("virtual users arrived", chart.Neutral, perSecond(func(p *Point) int64 { return p.Arrivals })),
-				r.line("responses", chart.Candidate, perSecond(func(p *Point) int64 { return p.Completed })),
-				r.line("requests failed", chart.Monolith, perSecond(func(p *Point) int64 { return p.Failed })),
-			},
-		}),
-		chart.Line(chart.Plot{
-			Title: "In flight", Caption: "Virtual users under way at each look.",
-			XLabel: "since the start", XUnit: "s", YLabel: "virtual users",
-			Series: []chart.Series{{Role: chart.Candidate, Area: true, Points: r.line("", 0, func(p *Point) float64 { return float64(p.InFlight) }).Points}},
-		}),
+		OverTime("Rate", "Users who arrived, requests that got a response and requests that failed. Where responses stay below arrivals, the target does not keep up.", "per second", "",
+			r.line("virtual users arrived", chart.Neutral, perSecond(func(p *Point) int64 { return p.Arrivals })),
+			r.line("responses", chart.Candidate, perSecond(func(p *Point) int64 { return p.Completed })),
+			r.line("requests failed", chart.Monolith, perSecond(func(p *Point) int64 { return p.Failed }))),
+		OverTime("In flight", "Virtual users under way at each look.", "virtual users", "", inFlight),
 	}}
 }
 

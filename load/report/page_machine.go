@@ -20,14 +20,12 @@ func (r *Report) machineSection() chart.Section {
 	if r.watchedCores() > 0 {
 		busy = append(busy, r.line("watched processes", chart.Monolith, func(p *Point) float64 { return p.WatchedCores }))
 	}
-	s.Figures = append(s.Figures, chart.Line(chart.Plot{
-		Title: "Cores kept busy", Caption: "A target that stays at one core while others are idle is limited by a single thread, whatever the machine has left.",
-		XLabel: "since the start", XUnit: "s", YLabel: "cores", Series: busy,
-	}), chart.Line(chart.Plot{
-		Title: "The generator's lateness", Caption: "The latest start of a virtual user in each window, against its planned time. What is late here is the generator's own doing.",
-		XLabel: "since the start", XUnit: "s", YLabel: "late by", YUnit: "ms",
-		Series: []chart.Series{{Role: chart.Neutral, Points: r.line("", 0, func(p *Point) float64 { return p.Late }).Points}},
-	}))
+	s.Figures = append(
+		s.Figures,
+		OverTime("Cores kept busy", "A target that stays at one core while others are idle is limited by a single thread, whatever the machine has left.", "cores", "", busy...),
+		OverTime("The generator's lateness", "The latest start of a virtual user in each window, against its planned time. What is late here is the generator's own doing.", "late by", "ms",
+			r.line("", chart.Neutral, func(p *Point) float64 { return p.Late })),
+	)
 	t := chart.Table{Caption: "CPU time", Head: []string{"Who", "Used", "Per request"}}
 	for _, p := range r.Processes {
 		t.Rows = append(t.Rows, []string{p.Name, seconds(p.CPU / 1e3), chart.Number(p.CPUPerRequest) + " ms"})

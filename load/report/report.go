@@ -139,16 +139,8 @@ type Point struct {
 	Failed    int64   `json:"failed"`
 	// InFlight is the greatest number of users seen in flight.
 	InFlight int64 `json:"in_flight"`
-	// Latencies count from the intended send time, as Report.Latency.Intended.
-	Min  float64 `json:"min_ms"`
-	Mean float64 `json:"mean_ms"`
-	P50  float64 `json:"p50_ms"`
-	P75  float64 `json:"p75_ms"`
-	P90  float64 `json:"p90_ms"`
-	P95  float64 `json:"p95_ms"`
-	P99  float64 `json:"p99_ms"`
-	P999 float64 `json:"p99_9_ms"`
-	Max  float64 `json:"max_ms"`
+	// Figures are latencies from the intended send time, as Report.Latency.Intended.
+	latency.Figures
 	// Timed is how many requests the latencies are of.
 	Timed int64 `json:"timed"`
 	// Span is the part of Width, in seconds, in which the run was looked at: the
@@ -180,6 +172,17 @@ type Generator struct {
 	CPUPerRequest float64 `json:"cpu_us_per_request"`
 	// Cores is how many cores were busy with it on average.
 	Cores float64 `json:"cores"`
+}
+
+// SpreadCPU divides the generator's CPU time by the run's length and its requests.
+func (r *Report) SpreadCPU() {
+	g := &r.Generator
+	if r.Seconds > 0 {
+		g.Cores = g.CPU / 1e3 / r.Seconds
+	}
+	if r.Requests > 0 {
+		g.CPUPerRequest = g.CPU * 1e3 / float64(r.Requests)
+	}
 }
 
 // Worker is one of several processes that ran parts of the plan.

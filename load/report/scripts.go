@@ -2,40 +2,13 @@ package report
 
 import (
 	"fmt"
-	"slices"
 
 	"whittle/internal/units"
+	"whittle/load/script"
 )
 
 // ScriptFailure says that a script of the plan failed at one place, and how often.
-type ScriptFailure struct {
-	// Element is what the plan calls it, File and Line where it failed. Line is 0 where
-	// it is not known.
-	Element string `json:"element"`
-	File    string `json:"file"`
-	Line    int    `json:"line,omitempty"`
-	Count   int64  `json:"count"`
-	// Sample is the text of one of them.
-	Sample string `json:"sample"`
-}
-
-// maxScriptFailures bounds at how many places failures are counted apart.
-const maxScriptFailures = 1000
-
-// AddScriptFailure adds a count to counts, place by place. Where there are too many places
-// it is counted with the last.
-func AddScriptFailure(to []ScriptFailure, f ScriptFailure) []ScriptFailure {
-	i := slices.IndexFunc(to, func(o ScriptFailure) bool { return o.Element == f.Element && o.File == f.File && o.Line == f.Line })
-	switch {
-	case i >= 0:
-		to[i].Count += f.Count
-	case len(to) < maxScriptFailures:
-		to = append(to, f)
-	default:
-		to[len(to)-1].Count += f.Count
-	}
-	return to
-}
+type ScriptFailure = script.Failure
 
 const maxScriptLines = 10
 

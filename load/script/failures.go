@@ -6,19 +6,35 @@ import (
 	"sync"
 )
 
-// Failure says that a script failed at one place, and how often.
+// Failure says that a script of the plan failed at one place, and how often.
 type Failure struct {
 	// Element is what the plan calls it, File and Line where it failed. Line is 0 where
 	// it is not known.
-	Element, File string
-	Line          int
-	Count         int64
+	Element string `json:"element"`
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Count   int64  `json:"count"`
 	// Sample is the text of one of them.
-	Sample string
+	Sample string `json:"sample"`
 }
 
 // maxFailures bounds at how many places failures are counted apart.
-const maxFailures = 200
+const maxFailures = 1000
+
+// AddFailure adds a count to counts, place by place. Where there are too many places it is
+// counted with the last.
+func AddFailure(to []Failure, f Failure) []Failure {
+	i := slices.IndexFunc(to, func(o Failure) bool { return o.Element == f.Element && o.File == f.File && o.Line == f.Line })
+	switch {
+	case i >= 0:
+		to[i].Count += f.Count
+	case len(to) < maxFailures:
+		to = append(to, f)
+	default:
+		to[len(to)-1].Count += f.Count
+	}
+	return to
+}
 
 // Failures counts how often a plan's scripts have failed, for whoever reports on a run.
 // All copies of a plan have the same.
@@ -27,19 +43,11 @@ type Failures struct {
 	all []Failure // guarded by mu
 }
 
-// Add counts a failure. Where there are too many places it is counted with the last.
+// Add counts a failure.
 func (s *Failures) Add(f Failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.all, func(o Failure) bool { return o.Element == f.Element && o.File == f.File && o.Line == f.Line })
-	switch {
-	case i >= 0:
-		s.all[i].Count += f.Count
-	case len(s.all) < maxFailures:
-		s.all = append(s.all, f)
-	default:
-		s.all[len(s.all)-1].Count += f.Count
-	}
+	s.all = AddFailure(s.all, f)
 }
 
 // Take gives what has been counted since it was taken last. Nil: nothing.

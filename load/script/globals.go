@@ -10,20 +10,23 @@ import (
 	"crypto/sha512"
 	"embed"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
+	"fmt"
 	"hash"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
+	"unicode/utf16"
 
 	"github.com/grafana/sobek"
+	"golang.org/x/text/encoding/unicode"
 
 	"whittle"
 )
@@ -50,7 +53,7 @@ func (r *Runtime) builtin(vm *VM, name string) (Value, bool, error) {
 	src, err := library.ReadFile("node/" + name + ".js")
 	if err != nil {
 		if slices.Contains(absent, name) {
-			src = []byte("module.exports = absent(" + string(mustJSON(name)) + ")")
+			src = fmt.Appendf(nil, "module.exports = absent(%q)", name)
 		} else {
 			return nil, false, nil
 		}
@@ -59,23 +62,29 @@ func (r *Runtime) builtin(vm *VM, name string) (Value, bool, error) {
 	if err != nil {
 		return nil, true, err
 	}
-	wrapper, err := vm.RunProgram(p.compiled)
-	if err != nil {
-		return nil, true, problem(err)
-	}
-	call, _ := sobek.AssertFunction(wrapper)
 	module, exports := vm.NewObject(), vm.NewObject()
 	_ = module.Set("exports", exports)
 	r.modules[builtinPrefix+name] = module
 	inner := vm.ToValue(func(c sobek.FunctionCall) Value {
 		v, _, err := r.builtin(vm, c.Argument(0).String())
 		if err != nil {
-			panic(thrown(vm, err))
+			panic(vm.NewGoError(err))
 		}
 		return v
 	})
-	_, err = call(exports, exports, inner, module, r.natives(vm), vm.Get("__absent"))
-	return module.Get("exports"), true, problem(err)
+	err = callModule(vm, p, exports, inner, module, r.natives(vm), vm.Get("__absent"))
+	return module.Get("exports"), true, err
+}
+
+// callModule runs the function that a module is compiled to, with its exports first.
+func callModule(vm *VM, p *Program, exports *Object, more ...Value) error {
+	wrapper, err := vm.RunProgram(p.compiled)
+	if err != nil {
+		return problem(err)
+	}
+	call, _ := sobek.AssertFunction(wrapper)
+	_, err = call(exports, append([]Value{exports}, more...)...)
+	return problem(err)
 }
 
 // compiled are the modules of Node that some runtime of this process has needed.
@@ -90,14 +99,6 @@ func compileBuiltin(name, src string) (*Program, error) {
 		compiled.Store(name, p)
 	}
 	return p, err
-}
-
-// setGlobals gives the engine the globals that Node has.
-func (r *Runtime) setGlobals(vm *VM) {
-	_, _, err := r.builtin(vm, "globals")
-	if err != nil {
-		panic(err) // our own source
-	}
 }
 
 // natives are the functions that Node's modules here are made of.
@@ -121,7 +122,7 @@ func (r *Runtime) natives(vm *VM) Value {
 		"stat":     func(name string) any { return r.stat(name) },
 		"list":     func(name string) []string { return r.list(vm, name) },
 		"parseURL": func(text, base string) any { return parseURL(text, base) },
-		"hashes":   func() []string { return hashNames },
+		"hashes":   func() []string { return slices.Sorted(maps.Keys(hashes)) },
 		"runMicrotask": func(f sobek.Callable) {
 			p, resolve, _ := vm.NewPromise()
 			_ = resolve(sobek.Undefined())
@@ -157,7 +158,7 @@ func (r *Runtime) setTimer(vm *VM, c sobek.FunctionCall) int64 {
 		panic(vm.NewTypeError("the callback of a timer is a function"))
 	}
 	if len(r.timers) >= maxTimers {
-		panic(thrown(vm, whittle.Errorf(whittle.ResourceExhausted, "more than %d timers are set at once", maxTimers)))
+		panic(vm.NewGoError(whittle.Errorf(whittle.ResourceExhausted, "more than %d timers are set at once", maxTimers)))
 	}
 	r.timer++
 	id := r.timer
@@ -211,11 +212,11 @@ func (r *Runtime) inFolder(name string) (string, bool) {
 func (r *Runtime) readForScript(vm *VM, name string) []byte {
 	at, ok := r.inFolder(name)
 	if !ok {
-		panic(thrown(vm, whittle.Errorf(whittle.PermissionDenied, "%s is outside of the plan's folder, from which alone scripts read", name)))
+		panic(vm.NewGoError(whittle.Errorf(whittle.PermissionDenied, "%s is outside of the plan's folder, from which alone scripts read", name)))
 	}
 	b, err := r.readFile(at, maxFile)
 	if err != nil {
-		panic(thrown(vm, err))
+		panic(vm.NewGoError(err))
 	}
 	return b
 }
@@ -236,11 +237,11 @@ func (r *Runtime) stat(name string) any {
 func (r *Runtime) list(vm *VM, name string) []string {
 	at, ok := r.inFolder(name)
 	if r.options.Files == nil || !ok {
-		panic(thrown(vm, whittle.Errorf(whittle.PermissionDenied, "%s is outside of the plan's folder, from which alone scripts read", name)))
+		panic(vm.NewGoError(whittle.Errorf(whittle.PermissionDenied, "%s is outside of the plan's folder, from which alone scripts read", name)))
 	}
 	all, err := fs.ReadDir(r.options.Files, at)
 	if err != nil {
-		panic(thrown(vm, whittle.Errorf(whittle.NotFound, "ENOENT: no such folder in the plan's: %s", name)))
+		panic(vm.NewGoError(whittle.Errorf(whittle.NotFound, "ENOENT: no such folder in the plan's: %s", name)))
 	}
 	out := []string{}
 	for _, e := range all {
@@ -290,14 +291,14 @@ func encode(vm *VM, text, encoding string) []byte {
 		return b
 	case "latin1", "binary", "ascii":
 		b := make([]byte, 0, len(text))
-		for _, c := range text {
+		for _, c := range utf16.Encode([]rune(text)) {
 			b = append(b, byte(c))
 		}
 		return b
 	case "utf16le", "ucs2", "utf-16le", "ucs-2":
 		b := make([]byte, 0, 2*len(text))
-		for _, c := range text {
-			b = append(b, byte(c), byte(c>>8))
+		for _, c := range utf16.Encode([]rune(text)) {
+			b = binary.LittleEndian.AppendUint16(b, c)
 		}
 		return b
 	}
@@ -308,10 +309,8 @@ func encode(vm *VM, text, encoding string) []byte {
 func decode(vm *VM, b []byte, encoding string) string {
 	switch encoding {
 	case "utf8", "utf-8", "":
-		if utf8.Valid(b) {
-			return string(b)
-		}
-		return strings.ToValidUTF8(string(b), "\ufffd")
+		b, _ = unicode.UTF8.NewDecoder().Bytes(b) // what is wrong is replaced
+		return string(b)
 	case "hex":
 		return hex.EncodeToString(b)
 	case "base64":
@@ -327,13 +326,17 @@ func decode(vm *VM, b []byte, encoding string) string {
 			}
 		}
 		return string(text)
+	case "utf16le", "ucs2", "utf-16le", "ucs-2":
+		units := make([]uint16, len(b)/2)
+		for i := range units {
+			units[i] = binary.LittleEndian.Uint16(b[2*i:])
+		}
+		return string(utf16.Decode(units))
 	}
 	panic(vm.NewTypeError("the encoding %s is not known", encoding))
 }
 
-// hashNames are the digests of createHash and createHmac.
-var hashNames = []string{"md5", "sha1", "sha224", "sha256", "sha384", "sha512"}
-
+// hashes are the digests of createHash and createHmac.
 var hashes = map[string]func() hash.Hash{
 	"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
 }
@@ -342,7 +345,7 @@ var hashes = map[string]func() hash.Hash{
 func digest(vm *VM, name string, key, b []byte) []byte {
 	of, ok := hashes[strings.ReplaceAll(strings.ToLower(name), "-", "")]
 	if !ok {
-		panic(vm.NewTypeError("the digest %s is not supported; there are %s", name, strings.Join(hashNames, ", ")))
+		panic(vm.NewTypeError("the digest %s is not supported; there are %s", name, strings.Join(slices.Sorted(maps.Keys(hashes)), ", ")))
 	}
 	h := of()
 	if key != nil {
@@ -390,17 +393,4 @@ func parseURL(text, base string) any {
 		out["hash"] = "#" + u.EscapedFragment()
 	}
 	return out
-}
-
-func parseJSON(vm *VM, text string) (Value, error) {
-	parse, _ := sobek.AssertFunction(vm.GlobalObject().Get("JSON").(*Object).Get("parse"))
-	return parse(sobek.Undefined(), vm.ToValue(text))
-}
-
-func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

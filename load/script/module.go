@@ -199,7 +199,7 @@ func (r *Runtime) load(vm *VM, file string) (Value, error) {
 
 func (r *Runtime) runModule(vm *VM, file, src string, module, exports *Object) error {
 	if path.Ext(file) == ".json" {
-		v, err := parseJSON(vm, strings.TrimPrefix(src, "\ufeff"))
+		v, err := Apply(vm, at(vm.GlobalObject(), "JSON.parse"), nil, strings.TrimPrefix(src, "\ufeff"))
 		if err != nil {
 			return whittle.Errorf(whittle.Invalid, "%s: %w", file, err)
 		}
@@ -209,15 +209,9 @@ func (r *Runtime) runModule(vm *VM, file, src string, module, exports *Object) e
 	if err != nil {
 		return err
 	}
-	wrapper, err := vm.RunProgram(p.compiled)
-	if err != nil {
-		return problem(err)
-	}
-	call, _ := sobek.AssertFunction(wrapper)
 	folder := path.Dir(file)
 	_ = module.Set("require", r.requirer(vm, folder))
-	_, err = call(exports, exports, module.Get("require"), module, vm.ToValue("/"+file), vm.ToValue(path.Join("/", folder)))
-	return problem(err)
+	return callModule(vm, p, exports, module.Get("require"), module, vm.ToValue("/"+file), vm.ToValue(path.Join("/", folder)))
 }
 
 // compileModule compiles a module to a function of what CommonJS gives it.
@@ -251,7 +245,7 @@ func (r *Runtime) requirer(vm *VM, folder string) Value {
 		name := c.Argument(0).String()
 		v, err := r.requireFrom(vm, folder, strings.TrimPrefix(name, "node:"))
 		if err != nil {
-			panic(thrown(vm, err))
+			panic(vm.NewGoError(err))
 		}
 		return v
 	}
@@ -275,11 +269,6 @@ func imported(vm *VM, exports Value) Value {
 	}
 	_ = out.Set("default", exports)
 	return out
-}
-
-// thrown makes an exception of an error: what a script has thrown stays what it is.
-func thrown(vm *VM, err error) Value {
-	return vm.NewGoError(err)
 }
 
 // readFile reads a file of the plan's folder.

@@ -243,7 +243,9 @@ func (r *Runtime) newEngine() *VM {
 	rng := rand.New(rand.NewPCG(r.options.Seed, scriptStream))
 	vm.SetRandSource(rng.Float64)
 	r.modules, r.files = map[string]*Object{}, map[string]Value{}
-	r.setGlobals(vm)
+	if _, _, err := r.builtin(vm, "globals"); err != nil {
+		panic(err) // our own source
+	}
 	return vm
 }
 

@@ -163,15 +163,7 @@ func (r *Report) latencySection() chart.Section {
 }
 
 func quantiles(h *latency.Histogram) []chart.Quantile {
-	var out []chart.Quantile
-	for nines := 0.0; nines <= 5; nines += 0.05 {
-		q := 1 - math.Pow(10, -nines)
-		if (1-q)*float64(h.Count()) < 1 {
-			break
-		}
-		out = append(out, chart.Quantile{Q: q, Value: latency.Milliseconds(h.Quantile(q))})
-	}
-	return out
+	return chart.QuantilesOf(h.Count(), func(q float64) float64 { return latency.Milliseconds(h.Quantile(q)) })
 }
 
 func (r *Report) shapesSection() chart.Section {
