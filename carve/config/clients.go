@@ -11,7 +11,7 @@ import (
 
 // clients reads what each client may take.
 func (r *reader) clients(o *object, f *File) {
-	f.Clients = Clients{By: whittle.Sticky{By: "address"}, Connections: max(1, f.Limits.Connections*3/4), Requests: 16_384}
+	f.Clients = whittle.Clients{By: whittle.Sticky{By: "address"}, Connections: max(1, f.Limits.Connections*3/4), Requests: 16_384}
 	c, ok := o.child("clients", "{by: address, rate: 100/s}")
 	if !ok {
 		return
@@ -60,7 +60,7 @@ func parseRate(s string) (whittle.Rate, error) {
 }
 
 // describeClients says what each client may take.
-func describeClients(c *Clients) string {
+func describeClients(c *whittle.Clients) string {
 	b := new(strings.Builder)
 	by := c.By.By
 	if c.By.Name != "" {

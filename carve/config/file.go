@@ -39,7 +39,7 @@ type File struct {
 	State     string
 	Limits    whittle.Limits
 	Drain     Drain
-	Clients   Clients
+	Clients   whittle.Clients
 	Forwarded Forwarded
 	// Underscores says that fields whose names have an underscore are passed on.
 	// Default: they are dropped.
@@ -63,18 +63,6 @@ type File struct {
 
 	where   map[string]position
 	sources sources
-}
-
-// Clients are the bounds on each client; 0: none.
-type Clients struct {
-	// By is what distinguishes clients: header, cookie or address. Default: address.
-	By whittle.Sticky
-	// Connections of one address. Default: three quarters of Limits.Connections.
-	Connections int
-	// Requests of one client under way. Default 16,384.
-	Requests int
-	// Rate is for all routes together. Default: none.
-	Rate whittle.Rate
 }
 
 // Forwarded says which proxies may name the client.

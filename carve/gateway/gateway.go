@@ -33,7 +33,7 @@ type Options struct {
 	Routes []whittle.Route
 	Limits whittle.Limits
 	// Clients are bounds on each client; the zero value is none. Limit changes them.
-	Clients Clients
+	Clients whittle.Clients
 	// Trusted lists the networks of proxies whose Forwarded and X-Forwarded-*
 	// headers are believed and added to. A request from anywhere else has them
 	// replaced. Empty: nobody is believed.

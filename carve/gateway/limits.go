@@ -13,24 +13,9 @@ import (
 	"whittle/carve/gateway/quota"
 )
 
-// Clients bound what each client may take, so that none takes what others need.
-type Clients struct {
-	// By tells clients apart: by header, cookie or address. A request without the
-	// header or cookie goes by its address.
-	By whittle.Sticky
-	// Connections is how many one address may have open; further ones are closed.
-	// Addresses in Options.Trusted may have any number.
-	Connections int
-	// Requests is how many one client may have under way, a stream of HTTP/2 being
-	// one; further ones get 429.
-	Requests int
-	// Rate is for the requests of all routes together.
-	Rate whittle.Rate
-}
-
 // quotas are what is in force of Clients. A zero bound is none.
 type quotas struct {
-	Clients
+	whittle.Clients
 	rate *rate // nil: none
 	// inBytes says that no request on a connection of its own can be above Requests,
 	// since its client has no more connections.
@@ -57,7 +42,7 @@ func rateOf(spec whittle.Rate, earlier *rate) *rate {
 }
 
 // Limit puts other bounds on clients in force.
-func (g *Gateway) Limit(c Clients) {
+func (g *Gateway) Limit(c whittle.Clients) {
 	c.By.Name = canonicalName(c.By)
 	next := &quotas{Clients: c, inBytes: c.Requests <= 0 || c.By.Name == "" && c.Connections > 0 && c.Connections <= c.Requests}
 	var earlier *rate

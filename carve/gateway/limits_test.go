@@ -36,7 +36,7 @@ func TestARefusedRequestTakesNothing(t *testing.T) {
 	for _, nethttp := range []bool{false, true} {
 		ls, urls := facing(t, 1)
 		behind(t, ls[0], Options{
-			Monolith: u, NetHTTP: nethttp, Clients: Clients{Rate: whittle.Rate{PerSecond: 0.001, Burst: 5}},
+			Monolith: u, NetHTTP: nethttp, Clients: whittle.Clients{Rate: whittle.Rate{PerSecond: 0.001, Burst: 5}},
 			Routes: []whittle.Route{{Name: "/a", Match: whittle.Match{Pattern: "/a"}, Rate: whittle.Rate{PerSecond: 0.001, Burst: 1}}},
 		})
 		var got []int
@@ -64,7 +64,7 @@ func TestRates(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name    string
-		clients Clients
+		clients whittle.Clients
 		route   whittle.Rate
 		// other is what makes a request another client's: a header and its value, or an
 		// address.
@@ -73,14 +73,14 @@ func TestRates(t *testing.T) {
 		served int // of five
 		counts string
 	}{
-		{name: "of all routes", clients: Clients{Rate: slow}, other: [2]string{"", "127.0.0.2"}, served: 3, counts: `whittle_client_limit_total{bound="rate",dry_run="false",route=""} 2`},
+		{name: "of all routes", clients: whittle.Clients{Rate: slow}, other: [2]string{"", "127.0.0.2"}, served: 3, counts: `whittle_client_limit_total{bound="rate",dry_run="false",route=""} 2`},
 		{name: "of one route", route: slow, other: [2]string{"", "127.0.0.2"}, served: 3, counts: `whittle_client_limit_total{bound="rate",dry_run="false",route="/a"} 2`},
-		{name: "of both", clients: Clients{Rate: whittle.Rate{PerSecond: 0.001, Burst: 2}}, route: slow, other: [2]string{"", "127.0.0.2"}, served: 2},
-		{name: "dry run", clients: Clients{Rate: dry}, other: [2]string{"", "127.0.0.2"}, served: 5, counts: `whittle_client_limit_total{bound="rate",dry_run="true",route=""} 2`},
-		{name: "by a header", clients: Clients{By: whittle.Sticky{By: "header", Name: "x-key"}, Rate: slow}, other: [2]string{"X-Key", "b"}, served: 3},
-		{name: "by a cookie", clients: Clients{By: whittle.Sticky{By: "cookie", Name: "sid"}, Rate: slow}, other: [2]string{"Cookie", "sid=b"}, served: 3},
-		{name: "behind a proxy", clients: Clients{Rate: slow}, trust: true, other: [2]string{"X-Forwarded-For", "192.0.2.9"}, served: 3},
-		{name: "behind a proxy that is not named", clients: Clients{Rate: slow}, other: [2]string{"", "127.0.0.2"}, served: 3},
+		{name: "of both", clients: whittle.Clients{Rate: whittle.Rate{PerSecond: 0.001, Burst: 2}}, route: slow, other: [2]string{"", "127.0.0.2"}, served: 2},
+		{name: "dry run", clients: whittle.Clients{Rate: dry}, other: [2]string{"", "127.0.0.2"}, served: 5, counts: `whittle_client_limit_total{bound="rate",dry_run="true",route=""} 2`},
+		{name: "by a header", clients: whittle.Clients{By: whittle.Sticky{By: "header", Name: "x-key"}, Rate: slow}, other: [2]string{"X-Key", "b"}, served: 3},
+		{name: "by a cookie", clients: whittle.Clients{By: whittle.Sticky{By: "cookie", Name: "sid"}, Rate: slow}, other: [2]string{"Cookie", "sid=b"}, served: 3},
+		{name: "behind a proxy", clients: whittle.Clients{Rate: slow}, trust: true, other: [2]string{"X-Forwarded-For", "192.0.2.9"}, served: 3},
+		{name: "behind a proxy that is not named", clients: whittle.Clients{Rate: slow}, other: [2]string{"", "127.0.0.2"}, served: 3},
 	} {
 		for _, way := range []string{"fast path", "net/http", "HTTP/2"} {
 			t.Run(tt.name+", "+way, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestRates(t *testing.T) {
 						t.Errorf("%v, the metrics say\n%s", err, text)
 					}
 				}
-				g.Limit(Clients{})
+				g.Limit(whittle.Clients{})
 				if err := g.Reload(u, nil); err != nil {
 					t.Fatal(err)
 				}
@@ -164,7 +164,7 @@ func TestRequestsOfOneClient(t *testing.T) {
 				}
 			})
 			ls, urls := facing(t, 1)
-			behind(t, ls[0], Options{Monolith: upstreamAt(u.URL), NetHTTP: way == "net/http", Clients: Clients{Connections: 100, Requests: 3}})
+			behind(t, ls[0], Options{Monolith: upstreamAt(u.URL), NetHTTP: way == "net/http", Clients: whittle.Clients{Connections: 100, Requests: 3}})
 			get := func(address, path string) int {
 				resp, err := as(t, address, way == "HTTP/2").Get(urls[0] + path)
 				if err != nil {
@@ -205,7 +205,7 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	u := upstreamAt(hanging(t, false, func(http.ResponseWriter, *http.Request, <-chan struct{}) {}).URL)
 	for _, trusted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("trusted %v", trusted), func(t *testing.T) {
-			o := Options{Monolith: u, Clients: Clients{Connections: 3}}
+			o := Options{Monolith: u, Clients: whittle.Clients{Connections: 3}}
 			if trusted {
 				o.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 			}

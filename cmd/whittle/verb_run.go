@@ -311,8 +311,8 @@ func fitConnections(f *config.File, log *slog.Logger) int {
 
 // clients gives the bounds on each client. None may have all connections, where there are
 // fewer than configured.
-func (d *deployment) clients(f *config.File) gateway.Clients {
-	c := gateway.Clients(f.Clients)
+func (d *deployment) clients(f *config.File) whittle.Clients {
+	c := f.Clients
 	if d.connections < f.Limits.Connections && c.Connections > 0 {
 		c.Connections = min(c.Connections, max(1, d.connections*3/4))
 	}

@@ -106,7 +106,7 @@ func TestEachSettingIsReloadedOrKept(t *testing.T) {
 	all := config.File{
 		Path: "new", Listen: []config.Listener{{Address: ":1"}}, Admin: "a", AdminToken: "t", ViewerToken: "v", State: "s",
 		Monolith: whittle.Upstream{URL: "m"}, Routes: []whittle.Route{{Name: "r"}}, Limits: whittle.Limits{Streams: 1},
-		Drain: config.Drain{Upgraded: 1}, Clients: config.Clients{Requests: 1}, Forwarded: config.Forwarded{Trust: []netip.Prefix{{}}},
+		Drain: config.Drain{Upgraded: 1}, Clients: whittle.Clients{Requests: 1}, Forwarded: config.Forwarded{Trust: []netip.Prefix{{}}},
 		Underscores: true, Trace: config.Trace{Endpoint: "e"}, Log: config.Log{Level: slog.LevelDebug}, Access: &config.Access{},
 		Record: &config.Record{}, Redact: config.Redact{Headers: []string{"h"}}, Prometheus: &whittle.Prometheus{}, Fleet: &config.Fleet{},
 		Notices: []whittle.Notice{{}}, Warnings: []string{"w"},
