@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/forward"
+	"whittle/internal/httpfield"
 )
 
 // holder is a ResponseWriter that buffers head and body until the response is whole
@@ -196,13 +197,10 @@ func trailersOf(h http.Header) http.Header {
 			delete(h, name)
 		}
 	}
-	for _, line := range h["Trailer"] {
-		for name := range strings.SplitSeq(line, ",") {
-			name = http.CanonicalHeaderKey(strings.Trim(name, " \t"))
-			if values, ok := h[name]; ok {
-				t[name] = values
-				delete(h, name)
-			}
+	for _, name := range httpfield.Names(h["Trailer"]...) {
+		if values, ok := h[name]; ok {
+			t[name] = values
+			delete(h, name)
 		}
 	}
 	return t

@@ -27,13 +27,26 @@ func ConnectionNames(h map[string][]string) []string {
 		if v == "keep-alive" || v == "close" || v == "Keep-Alive" {
 			continue
 		}
-		for name := range strings.SplitSeq(v, ",") {
+		names = append(names, Names(v)...)
+	}
+	return names
+}
+
+// Names gives the names of fields that lists have, in canonical form.
+func Names(lists ...string) (names []string) {
+	for _, list := range lists {
+		for name := range strings.SplitSeq(list, ",") {
 			if name = strings.Trim(name, " \t"); name != "" {
 				names = append(names, http.CanonicalHeaderKey(name))
 			}
 		}
 	}
 	return names
+}
+
+// AllowsBody reports whether a response of a status may have a body.
+func AllowsBody(status int) bool {
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
 // IsMedia reports whether a Content-Type is one of the media types, in any case and

@@ -79,7 +79,7 @@ func (w *fastWriter) WriteHeader(status int) {
 		return
 	}
 	w.status = status
-	w.bodiless = w.isHead || !allowsBody(status)
+	w.bodiless = w.isHead || !httpfield.AllowsBody(status)
 	w.statusLine(status, w.reason)
 	w.announced()
 	w.fields(false)
@@ -92,10 +92,6 @@ func (w *fastWriter) WriteHeader(status int) {
 	default:
 		w.open = true
 	}
-}
-
-func allowsBody(status int) bool {
-	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
 // SetReason sets the next head's reason phrase, which net/http's writers do not know.
@@ -124,13 +120,7 @@ func (w *fastWriter) announced() {
 			w.length = n
 		}
 	}
-	for _, line := range w.header["Trailer"] {
-		for name := range strings.SplitSeq(line, ",") {
-			if name = http.CanonicalHeaderKey(textproto.TrimString(name)); name != "" {
-				w.trailers = append(w.trailers, name)
-			}
-		}
-	}
+	w.trailers = httpfield.Names(w.header["Trailer"]...)
 	if httpfield.HasToken(w.header["Connection"], "close") {
 		w.closes = true
 	}
@@ -143,7 +133,7 @@ func (w *fastWriter) fields(informational bool) {
 		case name == "Transfer-Encoding", strings.HasPrefix(name, http.TrailerPrefix):
 			continue
 		case informational:
-		case name == "Content-Length" && (w.length < 0 || !allowsBody(w.status)),
+		case name == "Content-Length" && (w.length < 0 || !httpfield.AllowsBody(w.status)),
 			name == "Content-Type" && w.status == http.StatusNotModified,
 			name == "Connection" && w.closes:
 			continue
@@ -181,7 +171,7 @@ func (w *fastWriter) Write(p []byte) (int, error) {
 	switch {
 	case len(p) == 0:
 		return 0, w.err
-	case !allowsBody(w.status):
+	case !httpfield.AllowsBody(w.status):
 		return 0, http.ErrBodyNotAllowed
 	}
 	w.written += int64(len(p))

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"whittle/internal/http1"
 	"whittle/internal/httpfield"
@@ -95,8 +94,8 @@ func (h *responseHead) take() {
 
 // announce keeps the names in a Trailer field.
 func (h *responseHead) announce(names string) {
-	for name := range strings.SplitSeq(names, ",") {
-		if name = http.CanonicalHeaderKey(strings.Trim(name, " \t")); trailing(name) {
+	for _, name := range httpfield.Names(names) {
+		if trailing(name) {
 			h.announced = append(h.announced, name)
 		}
 	}

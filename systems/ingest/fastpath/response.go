@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle/internal/http1"
+	"whittle/internal/httpfield"
 )
 
 // response is the http.ResponseWriter. The body is buffered until the handler
@@ -86,7 +87,7 @@ func (w *response) appendStart(b []byte) []byte {
 		reason = "status code " + strconv.Itoa(w.status)
 	}
 	b, _ = http1.AppendStatusLine(b, w.status, reason)
-	if w.length >= 0 && hasBody(w.status) && w.header["Content-Length"] == nil {
+	if w.length >= 0 && httpfield.AllowsBody(w.status) && w.header["Content-Length"] == nil {
 		b = http1.AppendContentLength(b, int64(w.length))
 	}
 	if w.header["Date"] == nil {
@@ -128,7 +129,7 @@ func (w *response) Write(b []byte) (int, error) {
 	switch {
 	case w.failed != nil:
 		return 0, w.failed
-	case !hasBody(w.status):
+	case !httpfield.AllowsBody(w.status):
 		return 0, http.ErrBodyNotAllowed
 	case w.length >= 0 && w.size+len(b) > w.length:
 		return 0, http.ErrContentLength
@@ -158,10 +159,10 @@ func (w *response) finish(further bool) bool {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	if w.length < 0 && hasBody(w.status) {
+	if w.length < 0 && httpfield.AllowsBody(w.status) {
 		w.length = w.size
 	}
-	further = further && (!hasBody(w.status) || w.size == w.length)
+	further = further && (!httpfield.AllowsBody(w.status) || w.size == w.length)
 	w.flush(!further)
 	dropPiece(w.body)
 	dropPiece(w.whole)
@@ -247,8 +248,4 @@ func noControl(r rune) rune {
 		return ' '
 	}
 	return r
-}
-
-func hasBody(status int) bool {
-	return status != http.StatusNoContent && status != http.StatusNotModified
 }
