@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -120,12 +121,12 @@ func (c *conn) permit() {
 		id    uint16
 		value int
 	}{{settingStreams, c.s.c.Streams}, {settingInitialWindow, bodyWindow}, {settingHeaderList, c.s.c.headerList()}}
-	b := c.buffer()
-	b.b = appendFrameHead(b.b, 6*len(settings), frameSettings, 0, 0)
+	var b []byte
 	for _, s := range settings {
-		b.b = appendSetting(b.b, s.id, uint32(s.value))
+		b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(b, s.id), uint32(s.value))
 	}
-	b.b = appendWindowUpdate(b.b, 0, connWindow-startWindow)
+	c.frame(frameSettings, 0, 0, b...)
+	c.numbers(frameWindowUpdate, 0, connWindow-startWindow)
 }
 
 // serve reads frames until the connection ends.
@@ -276,8 +277,7 @@ func (c *conn) silent(now time.Time) error {
 		return nil
 	}
 	c.pinged, c.sentBefore = now, c.sent
-	b := c.buffer()
-	b.b = appendPing(b.b, 0, []byte("are you?"))
+	c.frame(framePing, 0, 0, []byte("are you?")...)
 	return nil
 }
 
@@ -299,7 +299,7 @@ func (c *conn) finish(err error) {
 	fault, bad := errors.AsType[connError](err)
 	if bad {
 		c.s.c.Logf("%s: %v", c.remote, err)
-		c.announce(c.last, fault.code)
+		c.numbers(frameGoAway, 0, c.last, uint32(fault.code))
 	}
 	c.err = err
 	for _, st := range c.streams {
@@ -424,8 +424,7 @@ func (c *conn) reset(st *stream, code errCode) {
 // sendReset tells the client that a stream has ended, which may not be one. The caller
 // holds mu.
 func (c *conn) sendReset(id uint32, code errCode) {
-	b := c.buffer()
-	b.b = appendReset(b.b, id, code)
+	c.numbers(frameReset, id, uint32(code))
 	c.resets[c.resetAt] = id
 	c.resetAt = (c.resetAt + 1) % recentResets
 }
@@ -433,12 +432,7 @@ func (c *conn) sendReset(id uint32, code errCode) {
 // wasReset reports whether frames of a stream may be on their way because the client
 // does not know yet that it has ended. The caller holds mu.
 func (c *conn) wasReset(id uint32) bool {
-	for _, had := range c.resets {
-		if had == id {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.resets[:], id)
 }
 
 // giveBack lets the client send n more bytes of bodies for as many that were held, or releases
@@ -452,8 +446,7 @@ func (c *conn) giveBack(n int) {
 // replenish lets the client send n more bytes of bodies. The caller holds mu.
 func (c *conn) replenish(n int) {
 	if c.credit += n; c.credit >= connWindow/2 || c.left < connWindow/4 && c.credit >= maxFrame {
-		b := c.buffer()
-		b.b = appendWindowUpdate(b.b, 0, c.credit)
+		c.numbers(frameWindowUpdate, 0, uint32(c.credit))
 		c.left += c.credit
 		c.credit = 0
 		c.wake()
@@ -620,7 +613,7 @@ func (o *output) appendHead(stream uint32, endStream bool, fields []hpack.Header
 		if n == len(block) {
 			flags |= flagEndHeaders
 		}
-		b.b = append(appendFrameHead(b.b, n, kind, flags, stream), block[:n]...)
+		o.frame(kind, flags, stream, block[:n]...)
 		block = block[n:]
 	}
 }

@@ -123,28 +123,17 @@ func appendFrameHead(b []byte, length int, kind, flags uint8, stream uint32) []b
 		byte(stream>>24), byte(stream>>16), byte(stream>>8), byte(stream))
 }
 
-func appendReset(b []byte, stream uint32, code errCode) []byte {
-	b = appendFrameHead(b, 4, frameReset, 0, stream)
-	return binary.BigEndian.AppendUint32(b, uint32(code))
+// frame puts a frame there. The caller holds mu.
+func (o *output) frame(kind, flags uint8, stream uint32, payload ...byte) {
+	b := o.buffer()
+	b.b = append(appendFrameHead(b.b, len(payload), kind, flags, stream), payload...)
 }
 
-func appendWindowUpdate(b []byte, stream uint32, n int) []byte {
-	b = appendFrameHead(b, 4, frameWindowUpdate, 0, stream)
-	return binary.BigEndian.AppendUint32(b, uint32(n))
-}
-
-func appendPing(b []byte, flags uint8, data []byte) []byte {
-	b = appendFrameHead(b, 8, framePing, flags, 0)
-	return append(b, data[:8]...)
-}
-
-func appendGoAway(b []byte, last uint32, code errCode) []byte {
-	b = appendFrameHead(b, 8, frameGoAway, 0, 0)
-	b = binary.BigEndian.AppendUint32(b, last)
-	return binary.BigEndian.AppendUint32(b, uint32(code))
-}
-
-func appendSetting(b []byte, id uint16, value uint32) []byte {
-	b = binary.BigEndian.AppendUint16(b, id)
-	return binary.BigEndian.AppendUint32(b, value)
+// numbers puts a frame there whose payload is numbers. The caller holds mu.
+func (o *output) numbers(kind uint8, stream uint32, numbers ...uint32) {
+	b := o.buffer()
+	b.b = appendFrameHead(b.b, 4*len(numbers), kind, 0, stream)
+	for _, n := range numbers {
+		b.b = binary.BigEndian.AppendUint32(b.b, n)
+	}
 }

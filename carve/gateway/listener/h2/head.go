@@ -336,16 +336,14 @@ func (st *stream) bodyOf() bool {
 
 // announce notes the trailer that the header announces.
 func (st *stream) announce() {
-	for _, line := range st.r.Header["Trailer"] {
-		for name := range strings.SplitSeq(line, ",") {
-			if name = http.CanonicalHeaderKey(textproto.TrimString(name)); !http1.IsToken(name) || !httpguts.ValidTrailerHeader(name) {
-				continue
-			}
-			if st.r.Trailer == nil {
-				st.r.Trailer = http.Header{}
-			}
-			st.r.Trailer[name] = nil
+	for _, name := range httpfield.Names(st.r.Header["Trailer"]...) {
+		if !http1.IsToken(name) || !httpguts.ValidTrailerHeader(name) {
+			continue
 		}
+		if st.r.Trailer == nil {
+			st.r.Trailer = http.Header{}
+		}
+		st.r.Trailer[name] = nil
 	}
 	delete(st.r.Header, "Trailer")
 }

@@ -56,15 +56,14 @@ func (c *conn) leave() {
 func (c *conn) tellToLeave() {
 	if c.departure < leaves && c.err == nil {
 		c.dismiss()
-		b := c.buffer()
-		b.b = appendPing(b.b, 0, departPing)
+		c.frame(framePing, 0, 0, departPing...)
 	}
 }
 
 // dismiss tells the client to go, which has heard after a while. The caller holds mu.
 func (c *conn) dismiss() {
 	c.departure, c.leftAt = leaves, time.Now()
-	c.announce(maxWindow, codeNone)
+	c.numbers(frameGoAway, 0, maxWindow, uint32(codeNone))
 	c.wake()
 	c.rouse(c.leftAt.Add(departTime))
 }
@@ -74,16 +73,10 @@ func (c *conn) dismiss() {
 func (c *conn) depart() {
 	if c.departure == leaves {
 		c.departure = goes
-		c.announce(c.last, codeNone)
+		c.numbers(frameGoAway, 0, c.last, uint32(codeNone))
 		c.wake()
 		c.rouse(time.Now())
 	}
-}
-
-// announce says which streams are served. The caller holds mu.
-func (c *conn) announce(last uint32, code errCode) {
-	b := c.buffer()
-	b.b = appendGoAway(b.b, last, code)
 }
 
 // linger lets the client read what was written last: until it closes, or has taken all of

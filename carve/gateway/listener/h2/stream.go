@@ -218,8 +218,7 @@ func (st *stream) giveBack(n int) {
 func (st *stream) replenish(n int) {
 	c := st.c
 	if st.credit += n; st.credit >= bodyWindow/2 && !st.whole && st.gone == nil {
-		b := c.buffer()
-		b.b = appendWindowUpdate(b.b, st.id, st.credit)
+		c.numbers(frameWindowUpdate, st.id, uint32(st.credit))
 		st.left += st.credit
 		st.credit = 0
 		c.wake()

@@ -30,12 +30,16 @@ func (c *conn) takeFrame(f *frame) error {
 		return connError{codeProtocol, "a header was interrupted by another frame"}
 	}
 	switch f.kind {
-	case frameData:
-		return c.takeData(f)
 	case frameHeaders:
 		return c.takeHeaders(f)
 	case frameContinuation:
 		return c.takeContinuation(f)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch f.kind {
+	case frameData:
+		return c.takeData(f)
 	case frameSettings:
 		return c.takeSettings(f)
 	case frameWindowUpdate:
@@ -51,8 +55,6 @@ func (c *conn) takeFrame(f *frame) error {
 	case framePushPromise:
 		return connError{codeProtocol, "clients cannot push"}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	return c.useless() // unknown ones are ignored (RFC 9113, section 4.1)
 }
 
@@ -75,6 +77,8 @@ func (c *conn) useful() { c.budget = min(c.budget+perUseful, fullBudget) }
 // isIdle reports whether a stream has not been begun. The caller holds mu.
 func (c *conn) isIdle(id uint32) bool { return id > c.last || id%2 == 0 }
 
+// The following take a frame of one kind. The caller holds mu.
+
 func (c *conn) takeData(f *frame) error {
 	if f.stream == 0 {
 		return connError{codeProtocol, "DATA without a stream"}
@@ -83,8 +87,6 @@ func (c *conn) takeData(f *frame) error {
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	n := len(f.payload)
 	if n > c.left {
 		return connError{codeFlowControl, "more was sent than the connection's window allows"}
@@ -119,8 +121,6 @@ func (c *conn) takeData(f *frame) error {
 
 func (c *conn) takeSettings(f *frame) error {
 	const each = 6
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	switch {
 	case f.stream != 0:
 		return connError{codeProtocol, "SETTINGS of a stream"}
@@ -140,8 +140,7 @@ func (c *conn) takeSettings(f *frame) error {
 			return err
 		}
 	}
-	b := c.buffer()
-	b.b = appendFrameHead(b.b, 0, frameSettings, flagAck, 0)
+	c.frame(frameSettings, flagAck, 0)
 	return c.useless()
 }
 
@@ -179,8 +178,6 @@ func (c *conn) takeWindowUpdate(f *frame) error {
 		return connError{codeFrameSize, "WINDOW_UPDATE of a wrong length"}
 	}
 	more := int64(binary.BigEndian.Uint32(f.payload) & maxWindow)
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if err := c.useless(); err != nil {
 		return err
 	}
@@ -212,8 +209,6 @@ func (c *conn) takeWindowUpdate(f *frame) error {
 }
 
 func (c *conn) takeReset(f *frame) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	switch {
 	case len(f.payload) != 4:
 		return connError{codeFrameSize, "RST_STREAM of a wrong length"}
@@ -233,12 +228,9 @@ func (c *conn) takePing(f *frame) error {
 	case f.stream != 0:
 		return connError{codeProtocol, "PING of a stream"}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	switch {
 	case !f.has(flagAck):
-		b := c.buffer()
-		b.b = appendPing(b.b, flagAck, f.payload)
+		c.frame(framePing, flagAck, 0, f.payload...)
 	case string(f.payload) == string(departPing):
 		c.depart()
 	}
@@ -246,8 +238,6 @@ func (c *conn) takePing(f *frame) error {
 }
 
 func (c *conn) takePriority(f *frame) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	switch {
 	case f.stream == 0:
 		return connError{codeProtocol, "PRIORITY without a stream"}
@@ -272,8 +262,6 @@ func (c *conn) takeGoAway(f *frame) error {
 	case len(f.payload) < 8:
 		return connError{codeFrameSize, "GOAWAY of a wrong length"}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.tellToLeave()
 	return c.useless()
 }

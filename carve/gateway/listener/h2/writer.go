@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"whittle/internal/http1"
+	"whittle/internal/httpfield"
 )
 
 // held is how much of a body is held back, so that a short one goes out with its header:
@@ -96,22 +97,10 @@ func (w *writer) WriteHeader(status int) {
 	w.fields = fieldLists.Get().(*[]hpack.HeaderField)
 	*w.fields = append(*w.fields, hpack.HeaderField{Name: ":status", Value: statusText(status)})
 	for name, values := range w.header {
-		switch name {
-		case "Content-Length":
-			if w.length >= 0 && status != http.StatusNoContent {
-				w.add("content-length", strconv.FormatInt(w.length, 10))
-			}
-			continue
-		case "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade":
-			continue
-		}
-		if strings.HasPrefix(name, http.TrailerPrefix) {
-			continue
-		}
-		if lower := lowered(name); isName(lower) {
-			for _, v := range values {
-				w.add(lower, v)
-			}
+		if name != "Content-Length" {
+			*w.fields = appendFields(*w.fields, name, values)
+		} else if w.length >= 0 && status != http.StatusNoContent {
+			w.add("content-length", strconv.FormatInt(w.length, 10))
 		}
 	}
 	_, w.typed = w.header["Content-Type"]
@@ -121,27 +110,32 @@ func (w *writer) WriteHeader(status int) {
 	}
 }
 
-// add adds a field, unless its value cannot be sent.
+// add adds a field whose value can be sent.
 func (w *writer) add(name, value string) {
-	if value = textproto.TrimString(value); http1.IsValue(value) {
-		*w.fields = append(*w.fields, hpack.HeaderField{Name: name, Value: value})
+	*w.fields = append(*w.fields, hpack.HeaderField{Name: name, Value: value})
+}
+
+// appendFields adds a header's field, unless it is one that HTTP/2 does not have, and but for
+// values that cannot be sent.
+func appendFields(fields []hpack.HeaderField, name string, values []string) []hpack.HeaderField {
+	lower := lowered(name)
+	if !isName(lower) || connectionSpecific(lower, "") {
+		return fields
 	}
+	for _, v := range values {
+		if v = textproto.TrimString(v); http1.IsValue(v) {
+			fields = append(fields, hpack.HeaderField{Name: lower, Value: v})
+		}
+	}
+	return fields
 }
 
 // inform sends an informational response.
 func (w *writer) inform(status int) {
 	fields := []hpack.HeaderField{{Name: ":status", Value: statusText(status)}}
 	for name, values := range w.header {
-		switch name {
-		case "Content-Length", "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade":
-			continue
-		}
-		if lower := lowered(name); isName(lower) {
-			for _, v := range values {
-				if v = textproto.TrimString(v); http1.IsValue(v) {
-					fields = append(fields, hpack.HeaderField{Name: lower, Value: v})
-				}
-			}
+		if name != "Content-Length" {
+			fields = appendFields(fields, name, values)
 		}
 	}
 	st := w.st
@@ -175,10 +169,6 @@ var statuses = func() (t [1000]string) {
 
 func statusText(status int) string { return statuses[status] }
 
-func allowsBody(status int) bool {
-	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
-}
-
 // announced reads what the header says of the framing and of the connection.
 func (w *writer) announced() {
 	if lines := w.header["Content-Length"]; len(lines) > 0 {
@@ -186,13 +176,7 @@ func (w *writer) announced() {
 			w.length = int64(n)
 		}
 	}
-	for _, line := range w.header["Trailer"] {
-		for name := range strings.SplitSeq(line, ",") {
-			if name = http.CanonicalHeaderKey(textproto.TrimString(name)); name != "" {
-				w.trailers = append(w.trailers, name)
-			}
-		}
-	}
+	w.trailers = httpfield.Names(w.header["Trailer"]...)
 	if slices.Equal(w.header["Connection"], []string{"close"}) {
 		w.st.c.leave()
 	}
@@ -206,7 +190,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	switch {
 	case len(p) == 0:
 		return 0, nil
-	case !allowsBody(w.status):
+	case !httpfield.AllowsBody(w.status):
 		return 0, http.ErrBodyNotAllowed
 	}
 	if w.written += int64(len(p)); w.length >= 0 && w.written > w.length {
@@ -334,7 +318,7 @@ func (w *writer) finish() error {
 		return nil
 	case !w.bodiless() && w.length >= 0 && w.written != w.length:
 		return errShort
-	case !w.sent && w.length < 0 && allowsBody(w.status) && (!w.isHead || w.written > 0):
+	case !w.sent && w.length < 0 && httpfield.AllowsBody(w.status) && (!w.isHead || w.written > 0):
 		w.add("content-length", strconv.FormatInt(w.written, 10))
 	}
 	alone := w.bodiless() || len(rest) == 0 && len(trailer) == 0
@@ -356,26 +340,17 @@ func (w *writer) finish() error {
 }
 
 // bodiless reports whether the header is all that there is.
-func (w *writer) bodiless() bool { return w.isHead || !allowsBody(w.status) }
+func (w *writer) bodiless() bool { return w.isHead || !httpfield.AllowsBody(w.status) }
 
 // trailer gives the fields that follow the body.
 func (w *writer) trailer() (fields []hpack.HeaderField) {
-	add := func(name string, values []string) {
-		if lower := lowered(name); isName(lower) && !connectionSpecific(lower, "") {
-			for _, v := range values {
-				if v = textproto.TrimString(v); http1.IsValue(v) {
-					fields = append(fields, hpack.HeaderField{Name: lower, Value: v})
-				}
-			}
-		}
-	}
 	for name, values := range w.header {
 		if name, ok := strings.CutPrefix(name, http.TrailerPrefix); ok {
-			add(name, values)
+			fields = appendFields(fields, name, values)
 		}
 	}
 	for _, name := range w.trailers {
-		add(name, w.header[name])
+		fields = appendFields(fields, name, w.header[name])
 	}
 	return fields
 }
@@ -490,8 +465,7 @@ func (st *stream) sendData(p []byte, last bool) error {
 		if last && n == len(p) {
 			flags = flagEndStream
 		}
-		b := c.buffer()
-		b.b = append(appendFrameHead(b.b, n, frameData, flags, st.id), p[:n]...)
+		c.frame(frameData, flags, st.id, p[:n]...)
 		st.window -= int64(n)
 		c.window -= int64(n)
 		c.sent += int64(n)
@@ -505,8 +479,7 @@ func (st *stream) sendData(p []byte, last bool) error {
 	if !last {
 		return nil
 	}
-	b := c.buffer()
-	b.b = appendFrameHead(b.b, 0, frameData, flagEndStream, st.id)
+	c.frame(frameData, flagEndStream, st.id)
 	return nil
 }
 
