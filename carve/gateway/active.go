@@ -29,13 +29,5 @@ func (a *active) exit() {
 func (a *active) wait(limit time.Duration) {
 	none := notify.New()
 	a.empty.Store(&none)
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	for a.n.Load() > 0 {
-		select {
-		case <-none:
-		case <-t.C:
-			return
-		}
-	}
+	none.Await(limit, func() bool { return a.n.Load() <= 0 })
 }

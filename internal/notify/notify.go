@@ -34,3 +34,17 @@ func (s Signal) Notify() {
 	default: // it is notified already
 	}
 }
+
+// Await waits until done reports true, and looks at each notification; after limit it
+// returns all the same.
+func (s Signal) Await(limit time.Duration, done func() bool) {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	for !done() {
+		select {
+		case <-s:
+		case <-t.C:
+			return
+		}
+	}
+}

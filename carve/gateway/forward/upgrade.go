@@ -64,15 +64,7 @@ func (s *upgrades) await(limit time.Duration) {
 	s.mu.Lock()
 	s.none = &none
 	s.mu.Unlock()
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	for s.count() > 0 {
-		select {
-		case <-none:
-		case <-t.C:
-			return
-		}
-	}
+	none.Await(limit, func() bool { return s.count() == 0 })
 }
 
 func (s *upgrades) count() int64 {

@@ -208,15 +208,7 @@ func (c *fastConn) close() {
 func (c *fastConn) awaitGone(limit time.Duration) {
 	went := notify.New()
 	c.went.Store(&went)
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	for !c.gone.Load() {
-		select {
-		case <-went:
-		case <-t.C:
-			return
-		}
-	}
+	went.Await(limit, c.gone.Load)
 }
 
 // take gives the connection's buffer, and takes one where it has none.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"whittle/internal/notify"
 )
 
 // Bounds of asking again about differences.
@@ -103,15 +105,5 @@ func (r *Rechecks) Context() context.Context { return r.ctx }
 
 // Pause waits before a round, a minute at most; false: Close came first.
 func (r *Rechecks) Pause(d time.Duration) bool {
-	if d <= 0 {
-		return r.ctx.Err() == nil
-	}
-	t := time.NewTimer(min(d, recheckWait))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-r.ctx.Done():
-		return false
-	}
+	return notify.Sleep(r.ctx, min(d, recheckWait)) && r.ctx.Err() == nil
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"whittle/internal/notify"
 )
 
 const (
@@ -196,12 +198,8 @@ func (n Name) Follow(ctx context.Context, found Found) {
 		} else {
 			wait = firstWait
 		}
-		next := time.NewTimer(ttl)
-		select {
-		case <-ctx.Done():
-			next.Stop()
+		if !notify.Sleep(ctx, ttl) {
 			return
-		case <-next.C:
 		}
 	}
 }

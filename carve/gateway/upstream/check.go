@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"whittle/internal/notify"
 )
 
 // health is what an instance's checks have come to. The zero value is healthy.
@@ -30,14 +32,7 @@ const maxCheckBody = 64 << 10
 func (i *instance) check(ctx context.Context) {
 	h := &i.u.spec.Health
 	wait := time.Duration(rand.Float64() * float64(h.Interval) / 10)
-	for {
-		next := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			next.Stop()
-			return
-		case <-next.C:
-		}
+	for notify.Sleep(ctx, wait) {
 		err := i.probe(ctx)
 		if ctx.Err() != nil {
 			return

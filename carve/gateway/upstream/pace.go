@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"whittle/internal/notify"
 )
 
 // pace bounds how fast responses are read that no user waits for, all of them together.
@@ -61,12 +63,7 @@ func (r *paced) did(bytes, stretches int) error {
 	if end, ok := r.ctx.Deadline(); ok && end.Sub(now) <= wait {
 		return errNoSpare
 	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-r.ctx.Done():
-	}
+	notify.Sleep(r.ctx, wait)
 	r.waits += time.Since(now)
 	return r.ctx.Err()
 }
