@@ -42,17 +42,14 @@ type Conn struct {
 	first bool // no request has come yet
 	free  bool // the protocol is no longer HTTP/1.1, and nothing is checked
 	// empty counts the bytes of an empty line before the present head.
-	empty int
-	head  http1.RequestHead
-	body  http1.Body
+	empty    int
+	requests http1.Requests
 	// filler is how many bytes are put in the place of a head that is longer than it may
 	// be, and of what follows.
 	filler int
 	// begun says that something of the present body has come.
 	begun bool
-	// part is the beginning of a head or trailer section that has not come whole.
-	part []byte
-	err  error
+	err   error
 
 	// over says that no further request may be read: see EndRequests.
 	over atomic.Bool
@@ -89,7 +86,7 @@ func newStrictConn(c net.Conn, limit int, malformed *atomic.Int64, server *endin
 	const perField, fields = 16, 2000
 	limits := http1.Limits{Head: limit, Fields: max(limit/perField, fields)}
 	g := &Conn{Conn: c, malformed: malformed, server: server, first: true}
-	g.head.Limits, g.body.Limits = limits, limits
+	g.requests.Head.Limits, g.requests.Body.Limits = limits, limits
 	return g
 }
 
@@ -214,9 +211,9 @@ type connKey struct{}
 // BodyCame reports whether the body of a request that came by net/http, or a part of
 // it, is here already: its client has not waited for a 100. It is asked by the request's own goroutine, before the body is read.
 func BodyCame(r *http.Request) bool {
-	c, _ := ConnOf(r)
+	c, _, _ := ConnOf(r)
 	g, ok := c.(*Conn)
-	return ok && (g.body.Done() || g.begun)
+	return ok && (g.requests.Body.Done() || g.begun)
 }
 
 // Client is a client's connection of HTTP/1.1.
@@ -291,18 +288,18 @@ func accepted(c net.Conn) *client {
 	}
 }
 
-// ConnOf finds the client's connection and its number, counted from 1. The
-// connection is nil where it speaks HTTP/2, since other streams share it. Both
-// are zero where the request did not come by Serve.
-func ConnOf(r *http.Request) (c Client, number uint64) {
+// ConnOf finds the client's connection, its number, counted from 1, and what it says itself
+// of its requests. The connection is nil where it speaks HTTP/2, since other streams share
+// it. All are zero where the request did not come by Serve.
+func ConnOf(r *http.Request) (c Client, number uint64, origin Origin) {
 	n, ok := r.Context().Value(connKey{}).(*numbered)
-	switch {
-	case !ok:
-		return nil, 0
-	case r.ProtoMajor != 1:
-		return nil, n.number
+	if !ok {
+		return nil, 0, origin
 	}
-	return n.client, n.number
+	if r.ProtoMajor == 1 {
+		c = n.client
+	}
+	return c, n.number, n.origin()
 }
 
 // connContext is http.Server's ConnContext.
@@ -325,19 +322,19 @@ func (g *Conn) CloseWrite() error { return conns.CloseWrite(g.Conn) }
 // refused.
 func (g *Conn) check(p []byte) (good int, ok bool) {
 	for at := 0; at < len(p); {
-		var n int
-		switch {
-		case g.free:
+		if g.free {
 			return len(p), true
-		case !g.body.Done():
-			n, ok = g.checkBody(p[at:])
-		default:
+		}
+		if begins := g.requests.Body.Done() && len(g.requests.Part()) == 0; begins {
 			if skip := g.skipEmptyLine(p[at:]); skip > 0 {
 				p = append(p[:at], p[at+skip:]...)
 				continue
 			}
-			n, ok = g.checkHead(p[at:])
+			if g.empty == 1 || p[at] == '\r' {
+				return at, false // a CR alone, or a second empty line
+			}
 		}
+		n, ok := g.follow(p[at:])
 		if at += n; !ok {
 			return at, false
 		}
@@ -349,9 +346,6 @@ func (g *Conn) check(p []byte) (good int, ok bool) {
 // (RFC 9112, section 2.2), of which net/http knows nothing.
 func (g *Conn) skipEmptyLine(in []byte) (n int) {
 	const line = "\r\n"
-	if len(g.part) > 0 {
-		return 0
-	}
 	for n < len(in) && g.empty < len(line) && in[n] == line[g.empty] {
 		g.empty++
 		n++
@@ -359,46 +353,33 @@ func (g *Conn) skipEmptyLine(in []byte) (n int) {
 	return n
 }
 
-// checkHead gives how many bytes of in belong to the present head.
-func (g *Conn) checkHead(in []byte) (n int, ok bool) {
-	b := g.joined(in)
-	before := len(b) - len(in)
-	if g.first && g.empty == 0 && string(b[:min(len(b), len(preface))]) == preface[:min(len(b), len(preface))] {
-		g.free = len(b) >= len(preface)
-		g.keep(b)
+// follow gives how many bytes of in belong to the present head or body.
+func (g *Conn) follow(in []byte) (n int, ok bool) {
+	r := &g.requests
+	if g.beginsHTTP2(in) {
+		r.Keep(in)
+		g.free = len(r.Part()) >= len(preface)
 		return len(in), true
 	}
-	if g.empty == 1 || b[0] == '\r' {
-		return 0, false // a CR alone, or a second empty line
-	}
-	n, err := g.head.Parse(b)
-	if e, ok := errors.AsType[*http1.Error](err); ok && e.TooLarge() {
-		g.filler, g.free, g.part = g.head.Limits.Head+more, true, nil
+	g.begun = !r.Body.Done()
+	n, head, err := r.Next(in)
+	if e, ok := errors.AsType[*http1.Error](err); ok && e.TooLarge() && !g.begun {
+		g.filler, g.free = r.Head.Limits.Head+more, true
 		return g.lengthen(in), true
 	}
-	switch {
-	case err != nil:
-		return max(0, g.head.Stopped()-before), false
-	case n == 0:
-		g.keep(b)
-		return len(in), true
+	if head {
+		g.first, g.empty, g.free = false, 0, g.leavesHTTP()
+		r.Forget(keptFields)
 	}
-	g.first, g.empty, g.part, g.begun = false, 0, nil, false
-	if g.free = g.leavesHTTP(); !g.free {
-		g.body.Begin(g.head.Framing())
-	}
-	g.forgetHead()
-	return n - before, true
+	return n, err == nil
 }
 
-// forgetHead frees the head's bytes and the memory of its fields, so that an idle
-// connection keeps neither.
-func (g *Conn) forgetHead() {
-	if g.head.Len() > keptFields {
-		g.head = http1.RequestHead{Limits: g.head.Limits}
-		return
-	}
-	g.head.Reset()
+// beginsHTTP2 reports whether what has come is the beginning of HTTP/2 so far.
+func (g *Conn) beginsHTTP2(in []byte) bool {
+	had := g.requests.Part()
+	n := min(len(had)+len(in), len(preface))
+	return g.first && g.empty == 0 && g.requests.Body.Done() && len(had) < n && string(had) == preface[:len(had)] &&
+		string(in[:n-len(had)]) == preface[len(had):n]
 }
 
 // keptFields is the number of fields for which a connection keeps memory.
@@ -408,56 +389,17 @@ const keptFields = 64
 // allows. The bytes after it may then belong to that protocol. If the protocol does
 // not change, the connection ends.
 func (g *Conn) leavesHTTP() bool {
-	if !g.head.Upgrades() {
+	h := &g.requests.Head
+	if !h.Upgrades() {
 		return false
 	}
-	for i := range g.head.Len() {
-		f := g.head.Field(i)
+	for i := range h.Len() {
+		f := h.Field(i)
 		if strings.EqualFold(string(f.Name), "upgrade") && len(f.Value) > 0 && !strings.EqualFold(string(f.Value), "h2c") {
 			return true
 		}
 	}
 	return false
-}
-
-// checkBody gives how many bytes of in belong to the present body.
-func (g *Conn) checkBody(in []byte) (n int, ok bool) {
-	b := g.joined(in)
-	before := len(b) - len(in)
-	g.begun = true
-	at := 0
-	for at < len(b) && !g.body.Done() {
-		_, used, err := g.body.Next(b[at:])
-		at += used
-		if err != nil {
-			return max(0, at-before), false
-		}
-		if used == 0 {
-			g.keep(b[at:])
-			return len(in), true
-		}
-	}
-	g.part = nil
-	if g.body.Done() && g.body.Trailer().Len() > 0 {
-		g.body = http1.Body{Limits: g.body.Limits} // as forgetHead
-	}
-	return at - before, true
-}
-
-// joined is in behind the part that came before.
-func (g *Conn) joined(in []byte) []byte {
-	if len(g.part) == 0 {
-		return in
-	}
-	g.part = append(g.part, in...)
-	return g.part
-}
-
-// keep keeps b, which is a part of something, until the rest has come.
-func (g *Conn) keep(b []byte) {
-	if len(g.part) == 0 {
-		g.part = append(g.part, b...)
-	}
 }
 
 // UpgradeOf gives what an HTTP/1.1 request wants to change to, or "".

@@ -128,8 +128,9 @@ func TestIdleConnectionKeepsNoHead(t *testing.T) {
 	if passed, err := io.ReadAll(g); err != nil || string(passed) != text {
 		t.Fatalf("%d of %d bytes passed, %v", len(passed), len(text), err)
 	}
-	if g.part != nil || g.head.Len() > 0 || g.head.Raw() != nil || g.body.Trailer().Len() > 0 || g.body.Trailer().Raw() != nil {
-		t.Errorf("kept: %d bytes in part, %d of the head, %d of the trailer", len(g.part), len(g.head.Raw()), len(g.body.Trailer().Raw()))
+	r := &g.requests
+	if r.Part() != nil || r.Head.Len() > 0 || r.Head.Raw() != nil || r.Body.Trailer().Len() > 0 || r.Body.Trailer().Raw() != nil {
+		t.Errorf("kept: %d bytes in part, %d of the head, %d of the trailer", len(r.Part()), len(r.Head.Raw()), len(r.Body.Trailer().Raw()))
 	}
 }
 

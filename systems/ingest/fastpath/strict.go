@@ -19,11 +19,8 @@ var errFraming = errors.New("the request's framing is not exact")
 // not the end of their block, so net/http never makes a request of them.
 type strictConn struct {
 	net.Conn
-	head http1.RequestHead
-	body http1.Body
-	// part is the beginning of a head or trailer section that has not come whole.
-	part []byte
-	err  error
+	requests http1.Requests
+	err      error
 }
 
 // Bounds of a head beyond net/http's own, which responds with 431 before.
@@ -35,7 +32,7 @@ const (
 func newStrictConn(c net.Conn) *strictConn {
 	g := &strictConn{Conn: c}
 	limits := http1.Limits{Head: strictHead, Fields: strictFields}
-	g.head.Limits, g.body.Limits = limits, limits
+	g.requests.Head.Limits, g.requests.Body.Limits = limits, limits
 	return g
 }
 
@@ -76,74 +73,20 @@ func (g *strictConn) refused(p []byte) error {
 
 // check gives how many bytes of p come before what is refused, if it is not ok.
 func (g *strictConn) check(p []byte) (good int, ok bool) {
+	r := &g.requests
 	for at := 0; at < len(p); {
-		check := g.checkBody
-		if g.body.Done() {
-			check = g.checkHead
-		}
-		n, ok := check(p[at:])
-		if at += n; !ok {
+		if r.Body.Done() && len(r.Part()) == 0 && p[at] == '\r' { // http1 passes an empty line over, net/http does not
 			return at, false
+		}
+		n, head, err := r.Next(p[at:])
+		if at += n; err != nil {
+			return at, false
+		}
+		if head {
+			r.Forget(strictFields)
 		}
 	}
 	return len(p), true
-}
-
-// checkHead gives how many bytes of in belong to the present head.
-func (g *strictConn) checkHead(in []byte) (n int, ok bool) {
-	b := g.joined(in)
-	before := len(b) - len(in)
-	if b[0] == '\r' { // http1 passes an empty line over, net/http does not
-		return 0, false
-	}
-	n, err := g.head.Parse(b)
-	switch {
-	case err != nil:
-		return max(0, g.head.Stopped()-before), false
-	case n == 0:
-		g.keep(b)
-		return len(in), true
-	}
-	g.part = nil
-	g.body.Begin(g.head.Framing())
-	g.head.Reset()
-	return n - before, true
-}
-
-// checkBody gives how many bytes of in belong to the present body.
-func (g *strictConn) checkBody(in []byte) (n int, ok bool) {
-	b := g.joined(in)
-	before := len(b) - len(in)
-	at := 0
-	for at < len(b) && !g.body.Done() {
-		_, used, err := g.body.Next(b[at:])
-		at += used
-		if err != nil {
-			return max(0, at-before), false
-		}
-		if used == 0 {
-			g.keep(b[at:])
-			return len(in), true
-		}
-	}
-	g.part = nil
-	return at - before, true
-}
-
-// joined is in behind the part that came before.
-func (g *strictConn) joined(in []byte) []byte {
-	if len(g.part) == 0 {
-		return in
-	}
-	g.part = append(g.part, in...)
-	return g.part
-}
-
-// keep keeps b, which is a part of something, until the rest has come.
-func (g *strictConn) keep(b []byte) {
-	if len(g.part) == 0 {
-		g.part = append(g.part, b...)
-	}
 }
 
 // CloseWrite is what net/http calls when its last response is out and the client has
