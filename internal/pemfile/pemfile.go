@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"time"
 )
 
 // most bounds a file; the certificates of all authorities that a system trusts have some
@@ -61,4 +62,19 @@ func Authorities(name string) (*x509.CertPool, error) {
 		return nil, errors.New("it holds no certificate in PEM")
 	}
 	return pool, nil
+}
+
+// Stamp distinguishes one content of a file from another; the zero one is of no file.
+type Stamp struct {
+	at   time.Time
+	size int64
+}
+
+// StampOf looks at a file, and does not read it.
+func StampOf(name string) Stamp {
+	info, err := os.Stat(name)
+	if err != nil {
+		return Stamp{}
+	}
+	return Stamp{info.ModTime(), info.Size()}
 }

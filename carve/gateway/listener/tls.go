@@ -73,13 +73,7 @@ type pairFiles struct{ certificate, key string }
 // pair is a certificate as it was read last.
 type pair struct {
 	certificate *tls.Certificate // nil: it could not be read yet
-	stamp       [2]stamp         // of the files, as they were read or found bad
-}
-
-// stamp distinguishes one content of a file from another.
-type stamp struct {
-	at   time.Time
-	size int64
+	stamp       [2]pemfile.Stamp // of the files, as they were read or found bad
 }
 
 // LoadTLS reads the files. Whatever cannot be read is an error here.
@@ -137,7 +131,7 @@ func (c *Certificates) refresh() error {
 	var errs []error
 	changed := c.now.Load() == nil
 	for _, f := range files {
-		s := stampsOf(f)
+		s := [2]pemfile.Stamp{pemfile.StampOf(f.certificate), pemfile.StampOf(f.key)}
 		p := c.pairs[f]
 		if p != nil && p.stamp == s {
 			continue
@@ -241,15 +235,6 @@ func pairOf(path string) (pairFiles, bool) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-func stampsOf(f pairFiles) (s [2]stamp) {
-	for i, name := range []string{f.certificate, f.key} {
-		if fi, err := os.Stat(name); err == nil {
-			s[i] = stamp{fi.ModTime(), fi.Size()}
-		}
-	}
-	return s
 }
 
 // use makes the state of what was read.

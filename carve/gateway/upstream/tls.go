@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -26,14 +25,8 @@ type clientTLS struct {
 	mu     sync.Mutex // guards the following
 	roots  *x509.CertPool
 	pair   *tls.Certificate // nil: none is shown
-	stamps [3]stamp
+	stamps [3]pemfile.Stamp
 	looked time.Time
-}
-
-// stamp distinguishes one content of a file from another.
-type stamp struct {
-	at   time.Time
-	size int64
 }
 
 // CheckTLS reads the files by which an upstream is spoken to, as New does. Its errors name the
@@ -51,13 +44,8 @@ func newClientTLS(spec *whittle.Upstream, log *slog.Logger) (*clientTLS, error) 
 	return t, err
 }
 
-func (t *clientTLS) look() (s [3]stamp) {
-	for i, name := range []string{t.spec.CA, t.spec.Certificate, t.spec.Key} {
-		if fi, err := os.Stat(name); err == nil {
-			s[i] = stamp{fi.ModTime(), fi.Size()}
-		}
-	}
-	return s
+func (t *clientTLS) look() [3]pemfile.Stamp {
+	return [3]pemfile.Stamp{pemfile.StampOf(t.spec.CA), pemfile.StampOf(t.spec.Certificate), pemfile.StampOf(t.spec.Key)}
 }
 
 // load reads the files. Its errors name the field at fault.
