@@ -1,6 +1,7 @@
 package transcode
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -86,11 +87,7 @@ func errorOf(a *whittle.Response) error {
 	}
 	if isJSON(a.Header.Get("Content-Type")) && json.Unmarshal(a.Body, &body) == nil {
 		if code, ok := codes[body.Code]; ok {
-			message := body.Msg
-			if message == "" {
-				message = body.Message
-			}
-			e := newRPCError(body.Code, code, message)
+			e := newRPCError(body.Code, code, cmp.Or(body.Msg, body.Message))
 			e.response = carried(a.Body)
 			return e
 		}

@@ -1,7 +1,6 @@
 package transcode
 
 import (
-	"math"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -124,23 +123,18 @@ func (f *flatField) value(out []byte, kind jsonscan.Kind, s *jsonscan.Scanner) (
 // varint gives an integer as its kind's varint, or false where it is out of
 // the kind's range.
 func varint(k protoreflect.Kind, text string) (uint64, bool) {
+	bits := 64
 	switch k {
-	case protoreflect.Uint32Kind, protoreflect.Uint64Kind:
-		bits := 64
-		if k == protoreflect.Uint32Kind {
-			bits = 32
-		}
+	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Uint32Kind:
+		bits = 32
+	}
+	if k == protoreflect.Uint32Kind || k == protoreflect.Uint64Kind {
 		v, err := strconv.ParseUint(text, 10, bits)
 		return v, err == nil
 	}
-	v, err := strconv.ParseInt(text, 10, 64)
+	v, err := strconv.ParseInt(text, 10, bits)
 	if err != nil {
 		return 0, false
-	}
-	if k == protoreflect.Int32Kind || k == protoreflect.Sint32Kind {
-		if v < math.MinInt32 || v > math.MaxInt32 {
-			return 0, false
-		}
 	}
 	if k == protoreflect.Sint32Kind || k == protoreflect.Sint64Kind {
 		return protowire.EncodeZigZag(v), true

@@ -1,21 +1,19 @@
 package transcode
 
 import (
+	"slices"
 	"strings"
 
 	"whittle"
 	"whittle/internal/httpfield"
 )
 
-// notForwarded are the headers that a call does not inherit: those of one hop
-// (RFC 9110, section 7.6.1), those of a range or a condition that the RPC has no
-// notion of, and what a browser says of itself, which would make a service
-// apply its rules for browsers to the gateway.
+// notForwarded are the headers that a call does not inherit, in addition to those of one hop
+// (RFC 9110, section 7.6.1): those of a range or a condition that the RPC has no notion of,
+// and what a browser says of itself, which would make a service apply its rules for browsers
+// to the gateway.
 var notForwarded = map[string]bool{
-	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true,
-	"Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Http2-Settings": true,
-	"Host": true, "Expect": true, "Range": true, "Origin": true, "Referer": true,
-	"Proxy-Authenticate": true, "Proxy-Authorization": true,
+	"Http2-Settings": true, "Host": true, "Expect": true, "Range": true, "Origin": true, "Referer": true,
 }
 
 // prefixesNotForwarded are families of headers: the body's, the response's
@@ -24,13 +22,10 @@ var notForwarded = map[string]bool{
 var prefixesNotForwarded = []string{"Content-", "Accept", "If-", "Sec-", "Grpc-", "Connect-", "Twirp-"}
 
 // notReturned are a response's headers that belong to the call and not to the
-// mapped response.
+// mapped response, in addition to those of one hop.
 var notReturned = map[string]bool{
-	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true,
-	"Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Accept-Encoding": true,
-	"Accept-Post": true, "Accept-Ranges": true, "Etag": true, "Last-Modified": true,
-	"Proxy-Authenticate": true,
-	"Content-Type":       true, "Content-Length": true, "Content-Encoding": true, "Content-Range": true,
+	"Accept-Encoding": true, "Accept-Post": true, "Accept-Ranges": true, "Etag": true, "Last-Modified": true,
+	"Content-Type": true, "Content-Length": true, "Content-Encoding": true, "Content-Range": true,
 	"Content-Md5": true, "Content-Digest": true,
 }
 
@@ -46,15 +41,10 @@ func forward(from whittle.Header) whittle.Header {
 func inherit(from whittle.Header, names map[string]bool, prefixes []string) whittle.Header {
 	to := make(whittle.Header, len(from)+4)
 	hop := from["Connection"]
-next:
 	for name, values := range from {
-		if names[name] || httpfield.HasToken(hop, name) || strings.HasSuffix(name, "-Bin") {
+		if names[name] || httpfield.HopByHop(name) || httpfield.HasToken(hop, name) || strings.HasSuffix(name, "-Bin") ||
+			slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			continue
-		}
-		for _, p := range prefixes {
-			if strings.HasPrefix(name, p) {
-				continue next
-			}
 		}
 		to[name] = values[:len(values):len(values)]
 	}

@@ -103,49 +103,39 @@ type Transcoder struct {
 }
 
 // Option adds what is known of the route beyond its RPC.
-type Option func(*Transcoder) error
+type Option func(*Transcoder)
 
 // Timeout is sent to the candidate with each call, where the protocol has a
 // header for it (gRPC, Connect), so that it stops work nobody waits for.
 // 0: nothing is sent.
 func Timeout(d time.Duration) Option {
-	return func(t *Transcoder) error {
-		t.timeout = d
-		return nil
-	}
+	return func(t *Transcoder) { t.timeout = d }
 }
 
 // Pattern is the route's path pattern; its wildcards fill the fields of the
 // same name ("/users/{user_id}"; Go's wildcards have no dots, so top-level
 // fields only). A wildcard without such a field is left out.
 func Pattern(p string) Option {
-	return func(t *Transcoder) error {
-		t.pattern = wildcards(p, t.rpc.Path, t.in.Descriptor())
-		return nil
-	}
+	return func(t *Transcoder) { t.pattern = wildcards(p, t.rpc.Path, t.in.Descriptor()) }
 }
 
 // New reads the contract and holds the template against it. Its errors are
 // Invalid with the Field counted from the route ("candidate.rpc.method").
 func New(rpc whittle.RPC, options ...Option) (*Transcoder, error) {
-	files, err := readDescriptor(rpc.Descriptor)
-	if err != nil {
-		return nil, err
-	}
-	method, err := findMethod(files, rpc.Method)
-	if err != nil {
-		return nil, err
-	}
-	if method.IsStreamingClient() || method.IsStreamingServer() {
-		return nil, whittle.Errorf(whittle.Unsupported, "method %q streams", rpc.Method).
+	t, client, server, err := Messages(rpc, options...)
+	if err == nil && (client || server) {
+		err = whittle.Errorf(whittle.Unsupported, "method %q streams", rpc.Method).
 			WithField("candidate.rpc.method").WithHint("only methods with one message each way can be put behind a route")
 	}
-	return transcoderOf(rpc, files, method, options)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // Messages is New for any method, also for one that streams: it turns single messages of
 // a stream. Client and server say which side streams.
-func Messages(rpc whittle.RPC) (t *Transcoder, client, server bool, err error) {
+func Messages(rpc whittle.RPC, options ...Option) (t *Transcoder, client, server bool, err error) {
 	files, err := readDescriptor(rpc.Descriptor)
 	if err != nil {
 		return nil, false, false, err
@@ -154,7 +144,7 @@ func Messages(rpc whittle.RPC) (t *Transcoder, client, server bool, err error) {
 	if err != nil {
 		return nil, false, false, err
 	}
-	t, err = transcoderOf(rpc, files, method, nil)
+	t, err = transcoderOf(rpc, files, method, options)
 	return t, method.IsStreamingClient(), method.IsStreamingServer(), err
 }
 
@@ -192,9 +182,7 @@ func transcoderOf(rpc whittle.RPC, files *protoregistry.Files, method protorefle
 		return nil, err
 	}
 	for _, o := range options {
-		if err := o(t); err != nil {
-			return nil, err
-		}
+		o(t)
 	}
 	t.keeps, err = newKeeping(t)
 	return t, err

@@ -3,14 +3,14 @@ package transcode
 import (
 	"encoding/base64"
 	"encoding/json"
-	"iter"
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"whittle"
+	"whittle/internal/http1"
 )
 
 // maxVerbatim bounds the body of a response that an error carries, and maxMedia
@@ -34,11 +34,11 @@ type verbatim struct {
 // newVerbatim reads the members by get. Nil: there is no such response, or it is
 // not one that could be sent.
 func newVerbatim(get func(name string) string) *verbatim {
-	status, err := strconv.Atoi(get("http_status"))
-	if err != nil || status < 200 || status > 599 {
+	code, err := strconv.Atoi(get("http_status"))
+	if err != nil || code < 200 || code > 599 {
 		return nil
 	}
-	v := &verbatim{status, get("http_content_type"), []byte(get("http_body"))}
+	v := &verbatim{code, get("http_content_type"), []byte(get("http_body"))}
 	if text := get("http_body_base64"); text != "" && len(v.body) == 0 {
 		if len(text) > base64.StdEncoding.EncodedLen(maxVerbatim) {
 			return nil
@@ -47,23 +47,13 @@ func newVerbatim(get func(name string) string) *verbatim {
 			return nil
 		}
 	}
-	if len(v.body) > maxVerbatim || len(v.contentType) > maxMedia || !isFieldValue(v.contentType) {
+	if len(v.body) > maxVerbatim || len(v.contentType) > maxMedia || !http1.IsValue(v.contentType) || strings.TrimSpace(v.contentType) != v.contentType {
 		return nil
 	}
-	if (status == 204 || status == 304) && len(v.body) > 0 {
+	if (code == 204 || code == 304) && len(v.body) > 0 {
 		return nil // HTTP has no body there
 	}
 	return v
-}
-
-// isFieldValue reports whether s can stand in a header.
-func isFieldValue(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' && s[i] != '\t' || s[i] == 0x7f {
-			return false
-		}
-	}
-	return strings.TrimSpace(s) == s
 }
 
 // detail is one of Connect's error details; its value is a message in base64,
@@ -118,56 +108,21 @@ func fromStruct(b []byte) *verbatim {
 	})
 }
 
-// inTrailer finds the response in gRPC's grpc-status-details-bin, which is a
-// google.rpc.Status in base64: field 3 of it lists the details, each a
-// google.protobuf.Any.
+// inTrailer finds the response among the details of the google.rpc.Status that gRPC's
+// grpc-status-details-bin holds in base64.
 func inTrailer(h whittle.Header) *verbatim {
 	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(h.Get("Grpc-Status-Details-Bin"), "="))
-	if err != nil {
+	var s status.Status
+	if err != nil || unmarshal(b, s.ProtoReflect()) != nil {
 		return nil
 	}
-	var found *verbatim
-	for number, packed := range bytesFields(b) {
-		if number != 3 || found != nil {
+	for _, d := range s.GetDetails() {
+		if d.MessageName() != detailType {
 			continue
 		}
-		var url string
-		var value []byte
-		for number, v := range bytesFields(packed) {
-			switch number {
-			case 1:
-				url = string(v)
-			case 2:
-				value = v
-			}
-		}
-		if url[strings.LastIndexByte(url, '/')+1:] == detailType {
-			found = fromStruct(value)
+		if v := fromStruct(d.GetValue()); v != nil {
+			return v
 		}
 	}
-	return found
-}
-
-// bytesFields gives the fields of a message that hold bytes, up to where it is
-// no message any more.
-func bytesFields(b []byte) iter.Seq2[protowire.Number, []byte] {
-	return func(yield func(protowire.Number, []byte) bool) {
-		for len(b) > 0 {
-			number, typ, n := protowire.ConsumeTag(b)
-			if n < 0 {
-				return
-			}
-			b = b[n:]
-			if n = protowire.ConsumeFieldValue(number, typ, b); n < 0 {
-				return
-			}
-			if typ == protowire.BytesType {
-				v, _ := protowire.ConsumeBytes(b)
-				if !yield(number, v) {
-					return
-				}
-			}
-			b = b[n:]
-		}
-	}
+	return nil
 }
