@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"sort"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -37,12 +38,7 @@ func (m *meter) add(sent int, took time.Duration) {
 		class = 0
 	}
 	m.class[class].Add(1)
-	s := took.Seconds()
-	i := 0
-	for i < len(latencyBounds) && s > latencyBounds[i] {
-		i++
-	}
-	m.buckets[i].Add(1)
+	m.buckets[sort.SearchFloat64s(latencyBounds[:], took.Seconds())].Add(1)
 	m.nanos.Add(int64(took))
 }
 
@@ -86,44 +82,39 @@ func (g *Gateway) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v int64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
-	}
-	counter := func(d *prometheus.Desc, v int64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
-	}
-	gauge(descConnections, g.clients.Open())
-	counter(descWaiting, g.clients.Waits())
-	counter(descMalformed, g.clients.Malformed())
-	counter(descLoops, g.counts.loops.Load())
-	counter(descInBytes, g.counts.inBytes.Load())
-	gauge(descBuffered, g.buffered.Load())
-	g.collectLate(counter)
-	gauge(descUpgrades, g.forwarder.Upgrades())
+	to := upstream.Scrape(ch)
+	to.Gauge(descConnections, float64(g.clients.Open()))
+	to.Counter(descWaiting, g.clients.Waits())
+	to.Counter(descMalformed, g.clients.Malformed())
+	to.Counter(descLoops, g.counts.loops.Load())
+	to.Counter(descInBytes, g.counts.inBytes.Load())
+	to.Gauge(descBuffered, float64(g.buffered.Load()))
+	g.collectLate(to)
+	to.Gauge(descUpgrades, float64(g.forwarder.Upgrades()))
 	if g.opts.Record != nil {
-		g.records.collect(ch)
+		g.records.collect(to)
 	}
 	t := g.table.Load()
-	upstream.Collect(t.upstreams, ch)
+	upstream.Collect(t.upstreams, to)
 	for _, e := range t.entries {
-		gauge(descRunning, e.meter.running.Load(), e.name)
+		to.Gauge(descRunning, float64(e.meter.running.Load()), e.name)
 		for class := range e.meter.class {
-			counter(descRequests, e.meter.class[class].Load(), e.name, string(rune('0'+class))+"xx")
+			to.Counter(descRequests, e.meter.class[class].Load(), e.name, string(rune('0'+class))+"xx")
 		}
 		ch <- e.meter.histogram(e.name)
 		if e.route != nil {
-			e.route.collect(ch)
+			e.route.collect(to)
 		}
 	}
 }
 
 // collectLate counts what was above the bounds on one client.
-func (g *Gateway) collectLate(counter func(d *prometheus.Desc, v int64, labels ...string)) {
-	counter(descLate, g.clients.Crowded(), "connections", "", "false")
-	counter(descLate, g.counts.crowded.Load(), lateRequests, "", "false")
+func (g *Gateway) collectLate(to upstream.Scrape) {
+	to.Counter(descLate, g.clients.Crowded(), "connections", "", "false")
+	to.Counter(descLate, g.counts.crowded.Load(), lateRequests, "", "false")
 	late := func(r *rate, route string) {
 		if r != nil {
-			counter(descLate, r.above.Load(), lateRate, route, strconv.FormatBool(r.spec.DryRun))
+			to.Counter(descLate, r.above.Load(), lateRate, route, strconv.FormatBool(r.spec.DryRun))
 		}
 	}
 	late(g.quotas.Load().rate, "")
@@ -178,27 +169,21 @@ var descPreviews = prometheus.NewDesc("whittle_preview_requests_total",
 	"Requests with a preview token: served by the candidate, not signed for this route and time, or withheld from the candidate.", []string{"route", "fate"}, nil)
 
 // collect adds the route's own metrics to a scrape.
-func (rt *route) collect(ch chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, rt.name)
-	}
-	counter := func(d *prometheus.Desc, v int64) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), rt.name)
-	}
-	gauge(descShare, rt.setting.Load().share.Percent()/100)
-	gauge(descCopies, float64(rt.held.Load()))
-	counter(descAsked, rt.counts.served.Load())
-	counter(descFallbacks, rt.counts.fellBack.Load())
-	counter(descDiverted, rt.counts.diverted.Load())
-	counter(descFull, rt.counts.full.Load())
-	counter(descUnseen, rt.counts.unseen.Load())
-	counter(descTrips, rt.counts.trips.Load())
+func (rt *route) collect(to upstream.Scrape) {
+	to.Gauge(descShare, rt.setting.Load().share.Percent()/100, rt.name)
+	to.Gauge(descCopies, float64(rt.held.Load()), rt.name)
+	to.Counter(descAsked, rt.counts.served.Load(), rt.name)
+	to.Counter(descFallbacks, rt.counts.fellBack.Load(), rt.name)
+	to.Counter(descDiverted, rt.counts.diverted.Load(), rt.name)
+	to.Counter(descFull, rt.counts.full.Load(), rt.name)
+	to.Counter(descUnseen, rt.counts.unseen.Load(), rt.name)
+	to.Counter(descTrips, rt.counts.trips.Load(), rt.name)
 	if rt.preview == nil {
 		return
 	}
 	for fate, n := range map[string]*atomic.Int64{
 		"served": &rt.counts.previewed, "unsigned": &rt.counts.unsigned, "withheld": &rt.counts.withheld,
 	} {
-		ch <- prometheus.MustNewConstMetric(descPreviews, prometheus.CounterValue, float64(n.Load()), rt.name, fate)
+		to.Counter(descPreviews, n.Load(), rt.name, fate)
 	}
 }

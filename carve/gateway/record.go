@@ -15,6 +15,7 @@ import (
 	"whittle"
 	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/forward"
+	"whittle/carve/gateway/upstream"
 	"whittle/internal/httpfield"
 )
 
@@ -72,12 +73,12 @@ var descRecords = prometheus.NewDesc("whittle_record_requests_total",
 	"What became of the requests in the recorded sample: taken, full (the recorder's queue), out_of_memory (for the copy), streaming, canceled.",
 	[]string{"fate"}, nil)
 
-func (s *records) collect(ch chan<- prometheus.Metric) {
+func (s *records) collect(to upstream.Scrape) {
 	for fate, n := range map[string]*atomic.Int64{
 		"taken": &s.counts.taken, "full": &s.counts.full, "out_of_memory": &s.counts.outOfMemory,
 		"streaming": &s.counts.streaming, "canceled": &s.counts.canceled,
 	} {
-		ch <- prometheus.MustNewConstMetric(descRecords, prometheus.CounterValue, float64(n.Load()), fate)
+		to.Counter(descRecords, n.Load(), fate)
 	}
 }
 

@@ -46,64 +46,63 @@ var (
 		"Look-ups of an upstream's names that failed or found no address.", []string{"upstream"}, nil)
 )
 
+// Scrape takes the values of metrics, as in prometheus.Collector.
+type Scrape chan<- prometheus.Metric
+
+// Gauge takes the value of a gauge.
+func (s Scrape) Gauge(d *prometheus.Desc, v float64, labels ...string) {
+	s <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+// Counter takes the value of a counter.
+func (s Scrape) Counter(d *prometheus.Desc, v int64, labels ...string) {
+	s <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+}
+
 // Collect reports upstreams. Those with one URL and different settings are one here.
-func Collect(all []*Upstream, ch chan<- prometheus.Metric) {
+func Collect(all []*Upstream, to Scrape) {
 	var order []string
-	sums := map[string]*totals{}
+	sums := map[string]*whittle.UpstreamStatus{}
 	for _, u := range all {
 		s := u.Status()
-		t := sums[s.URL]
-		if t == nil {
-			t = &totals{}
-			sums[s.URL], order = t, append(order, s.URL)
+		sum := sums[s.URL]
+		if sum == nil {
+			sums[s.URL], order = &s, append(order, s.URL)
+			continue
 		}
-		t.add(&s)
+		sum.Panic = sum.Panic || s.Panic
+		sum.Elsewhere += s.Elsewhere
+		sum.Ejections += s.Ejections
+		sum.ChecksFailed += s.ChecksFailed
+		sum.LookupsFailed += s.LookupsFailed
+		sum.Instances = append(sum.Instances, s.Instances...)
 	}
 	for _, name := range order {
-		sums[name].collect(name, ch)
+		collect(name, sums[name], to)
 	}
 }
 
-// totals are the states of upstreams summed up.
-type totals struct {
-	whittle.UpstreamStatus
-	ready, ejected, unhealthy int
-}
-
-func (t *totals) add(s *whittle.UpstreamStatus) {
-	t.Panic = t.Panic || s.Panic
-	t.Elsewhere += s.Elsewhere
-	t.Ejections += s.Ejections
-	t.ChecksFailed += s.ChecksFailed
-	t.LookupsFailed += s.LookupsFailed
+func collect(name string, s *whittle.UpstreamStatus, to Scrape) {
+	var ready, ejected, unhealthy, panicking float64
 	for _, i := range s.Instances {
 		switch {
 		case i.Unhealthy:
-			t.unhealthy++
+			unhealthy++
 		case i.Ejected:
-			t.ejected++
+			ejected++
 		default:
-			t.ready++
+			ready++
 		}
 	}
-}
-
-func (t *totals) collect(name string, ch chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v int, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), append([]string{name}, labels...)...)
-	}
-	gauge(descInstances, t.ready, "ready")
-	gauge(descInstances, t.ejected, "ejected")
-	gauge(descInstances, t.unhealthy, "unhealthy")
-	panicking := 0
-	if t.Panic {
+	if s.Panic {
 		panicking = 1
 	}
-	gauge(descPanic, panicking)
-	for _, c := range []struct {
-		desc  *prometheus.Desc
-		value int64
-	}{{descElsewhere, t.Elsewhere}, {descEjections, t.Ejections}, {descChecks, t.ChecksFailed}, {descLookups, t.LookupsFailed}} {
-		ch <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(c.value), name)
-	}
+	to.Gauge(descInstances, ready, name, "ready")
+	to.Gauge(descInstances, ejected, name, "ejected")
+	to.Gauge(descInstances, unhealthy, name, "unhealthy")
+	to.Gauge(descPanic, panicking, name)
+	to.Counter(descElsewhere, s.Elsewhere, name)
+	to.Counter(descEjections, s.Ejections, name)
+	to.Counter(descChecks, s.ChecksFailed, name)
+	to.Counter(descLookups, s.LookupsFailed, name)
 }
