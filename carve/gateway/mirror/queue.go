@@ -6,6 +6,7 @@ package mirror
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -35,9 +36,7 @@ type Queue[J any] struct {
 	// workers are all that have not ended, resting those that wait for work.
 	workers int
 	resting []*worker[J]
-	// waiting is a ring: count jobs from head on.
-	waiting     []J
-	head, count int
+	waiting []J
 	// running has the jobs under way, by worker.
 	running map[int]J
 	serial  int
@@ -81,24 +80,11 @@ func (q *Queue[J]) Offer(j J, workers, wait int) Offered {
 		q.running[id] = j
 		q.start(id)
 		return Accepted
-	case q.count >= wait:
+	case len(q.waiting) >= wait:
 		return Full
 	}
-	if q.count == len(q.waiting) {
-		q.grow(wait)
-	}
-	q.waiting[(q.head+q.count)%len(q.waiting)] = j
-	q.count++
+	q.waiting = append(q.waiting, j)
 	return Accepted
-}
-
-// grow makes the ring larger, up to its bound. The caller holds mu.
-func (q *Queue[J]) grow(bound int) {
-	ring := make([]J, min(max(2*len(q.waiting), 16), bound))
-	for i := range q.count {
-		ring[i] = q.waiting[(q.head+i)%len(q.waiting)]
-	}
-	q.waiting, q.head = ring, 0
 }
 
 // worker runs jobs on a goroutine of its own.
@@ -231,15 +217,13 @@ func (q *Queue[J]) endIfDone() {
 func (q *Queue[J]) next(id int) (j J, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.count == 0 {
+	if len(q.waiting) == 0 {
 		delete(q.running, id)
 		return j, false
 	}
 	var none J
-	j = q.waiting[q.head]
-	q.waiting[q.head] = none
-	q.head = (q.head + 1) % len(q.waiting)
-	q.count--
+	j, q.waiting[0] = q.waiting[0], none
+	q.waiting = q.waiting[1:]
 	q.running[id] = j
 	return j, true
 }
@@ -289,16 +273,10 @@ func (q *Queue[J]) Close(ctx, after context.Context) error {
 	}
 }
 
-// giveUp lists the jobs under way, and empties the ring.
+// giveUp lists the jobs under way and those that wait, which wait no more.
 func (q *Queue[J]) giveUp() (begun, waiting []J) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, j := range q.running {
-		begun = append(begun, j)
-	}
-	for i := range q.count {
-		waiting = append(waiting, q.waiting[(q.head+i)%len(q.waiting)])
-	}
-	q.waiting, q.head, q.count = nil, 0, 0
-	return begun, waiting
+	waiting, q.waiting = q.waiting, nil
+	return slices.Collect(maps.Values(q.running)), waiting
 }
