@@ -563,7 +563,7 @@ func TestGivenUpIsNotTheUsersGoing(t *testing.T) {
 	s.apply(whittle.All, whittle.PhaseShift)
 	rt := s.g.table.Load().routes["/work"]
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/work", http.NoBody)
-	q := s.g.door.Read(r)
+	q := s.g.requests.Read(r)
 	v := newUserRequest(rt, &q)
 	rt.ledgerCounts.open(&v.ledgerEntry)
 	defer v.finish()

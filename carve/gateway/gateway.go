@@ -80,7 +80,7 @@ type Options struct {
 	Log *slog.Logger
 	// Redact takes secrets out of what Log gets of requests. Nil: they get
 	// it as it came.
-	Redact Redactor
+	Redact accesslog.Redactor
 	// Leased says that users' requests need permits of a fleet to be exposed to a
 	// candidate: none are, until Permit says so.
 	Leased bool
@@ -95,7 +95,7 @@ type Gateway struct {
 	counts     counts
 	failureLog failureLog
 	proxies    proxyWatch
-	door       inbound.Door
+	requests   inbound.Reader
 	forwarder  forward.Forwarder
 
 	clients *listener.Server
@@ -132,7 +132,7 @@ type Gateway struct {
 func New(o Options) (*Gateway, error) {
 	o.Limits = o.Limits.WithDefaults()
 	o.UpgradeGrace = cmp.Or(o.UpgradeGrace, o.Limits.Grace)
-	g := &Gateway{opts: o, log: o.Log, door: inbound.Door{Trusted: o.Trusted, RequestID: strings.ToLower(o.RequestID.Header), Mark: newLoopMark(), KeepUnderscores: o.KeepUnderscores}}
+	g := &Gateway{opts: o, log: o.Log, requests: inbound.Reader{Trusted: o.Trusted, RequestID: strings.ToLower(o.RequestID.Header), Mark: newLoopMark(), KeepUnderscores: o.KeepUnderscores}}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}

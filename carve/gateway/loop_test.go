@@ -144,11 +144,11 @@ func TestGatewayBehindGatewayIsNoLoop(t *testing.T) {
 	if status, _ := ask(t, "GET", urls[0], "", "CDN-Loop", "cdn.example; a=b, other", "CDN-Loop", "third"); status != http.StatusOK {
 		t.Errorf("answered %d", status)
 	}
-	if got, want := <-seen, []string{"cdn.example; a=b, other", "third", a.door.Mark, b.door.Mark}; !slices.Equal(got, want) {
+	if got, want := <-seen, []string{"cdn.example; a=b, other", "third", a.requests.Mark, b.requests.Mark}; !slices.Equal(got, want) {
 		t.Errorf("the origin saw %q, want %q", got, want)
 	}
-	if a.door.Mark == b.door.Mark || len(a.door.Mark) < len("whittle-")+26 || !http1.IsToken(a.door.Mark) {
-		t.Errorf("marks %q and %q", a.door.Mark, b.door.Mark)
+	if a.requests.Mark == b.requests.Mark || len(a.requests.Mark) < len("whittle-")+26 || !http1.IsToken(a.requests.Mark) {
+		t.Errorf("marks %q and %q", a.requests.Mark, b.requests.Mark)
 	}
 }
 
@@ -183,17 +183,17 @@ func TestNobodyElsesMarkIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for value, want := range map[string]bool{
-		g.door.Mark:                             true,
-		"cdn.example, " + g.door.Mark + "; a=b": true,
-		strings.ToUpper(g.door.Mark):            true,
-		g.door.Mark + "x":                       false,
-		g.door.Mark[:20]:                        false,
-		"whittle-":                              false,
-		"":                                      false,
+		g.requests.Mark: true,
+		"cdn.example, " + g.requests.Mark + "; a=b": true,
+		strings.ToUpper(g.requests.Mark):            true,
+		g.requests.Mark + "x":                       false,
+		g.requests.Mark[:20]:                        false,
+		"whittle-":                                  false,
+		"":                                          false,
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		r.Header.Set("CDN-Loop", value)
-		if got := g.door.Read(r).Looped; got != want {
+		if got := g.requests.Read(r).Looped; got != want {
 			t.Errorf("%q: %v, want %v", value, got, want)
 		}
 	}

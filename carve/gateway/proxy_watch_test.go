@@ -16,9 +16,9 @@ import (
 
 var proxyNets = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 
-// placeAt places a request that came through a door.
-func placeAt(door *inbound.Door, s *split, r *http.Request) (position, bool) {
-	q := door.Read(r)
+// placeAt places a request that was read.
+func placeAt(reader *inbound.Reader, s *split, r *http.Request) (position, bool) {
+	q := reader.Read(r)
 	return s.placeOf(&q)
 }
 
@@ -27,20 +27,20 @@ func placeAt(door *inbound.Door, s *split, r *http.Request) (position, bool) {
 func TestAddressesBehindAProxyAreUsers(t *testing.T) {
 	direct := newSplit("GET /a", whittle.Sticky{By: "address"})
 	for _, by := range []whittle.Sticky{{By: "address"}, {By: "header", Name: "X-User"}} {
-		s, door := newSplit("GET /a", by), inbound.Door{Trusted: proxyNets}
+		s, reader := newSplit("GET /a", by), inbound.Reader{Trusted: proxyNets}
 		inside, outside := map[position]bool{}, map[position]bool{}
 		for u := range 200 {
 			user := fmt.Sprintf("198.51.100.%d", u)
 			r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 			r.Header.Set("X-Forwarded-For", user)
 			r.RemoteAddr = "10.0.0.1:1"
-			p, _ := placeAt(&door, &s, r)
+			p, _ := placeAt(&reader, &s, r)
 			inside[p] = true
 			r.RemoteAddr = "192.0.2.1:1"
-			q, _ := placeAt(&door, &s, r)
+			q, _ := placeAt(&reader, &s, r)
 			outside[q] = true
 			r.RemoteAddr = user + ":1"
-			if same, _ := placeAt(&door, &direct, r); same != p {
+			if same, _ := placeAt(&reader, &direct, r); same != p {
 				t.Fatalf("by %s: %s has another place through the proxy than directly", by.By, user)
 			}
 		}

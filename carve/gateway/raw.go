@@ -27,7 +27,7 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 		g.opts.Limits.BodyBytes >= 0 && int64(len(r.Body)) > g.opts.Limits.BodyBytes {
 		return false
 	}
-	fields, ok := g.door.AppendRaw(r.Scratch(), r.Head, r.Peer, r.HTTPS)
+	fields, ok := g.requests.AppendRaw(r.Scratch(), r.Head, r.Peer, r.HTTPS)
 	if !ok {
 		return false
 	}
@@ -65,7 +65,7 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 // from ServeRaw for its frame: an idle connection keeps the stack that its requests took.
 func (g *Gateway) serveFull(r *listener.Raw, e *entry, a *upstream.Response, err error, id string, at time.Time) {
 	w, full := r.Full()
-	c := tracked{entry: e, request: g.door.Read(full), at: at}
+	c := tracked{entry: e, request: g.requests.Read(full), at: at}
 	if g.opts.Access != nil {
 		c.accessed = &accessed{id: id}
 		c.accessed.in.Add(int64(len(r.Body)))

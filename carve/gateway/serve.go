@@ -28,7 +28,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 2 && !g.streams.Load() {
 		g.streams.Store(true)
 	}
-	q := g.door.Read(r)
+	q := g.requests.Read(r)
 	t := g.table.Load()
 	e := t.match(r)
 	previewed := e.route != nil && e.route.takePreview(&q)

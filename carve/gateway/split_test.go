@@ -10,8 +10,8 @@ import (
 	"whittle/carve/gateway/inbound"
 )
 
-// noProxy is a door that believes no proxy.
-var noProxy inbound.Door
+// noProxy is a reader that believes no proxy.
+var noProxy inbound.Reader
 
 func request(remote string, header ...string) *http.Request {
 	r := &http.Request{Method: "GET", RemoteAddr: remote, Header: http.Header{}}

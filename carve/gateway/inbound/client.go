@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"whittle/carve/gateway/listener"
 )
 
 // peerOf is the peer's address without its port, which changes with every
@@ -33,7 +35,7 @@ func (q *Request) Client() string {
 		if ip.Is6() {
 			client = "[" + client + "]"
 		}
-		return within(q.door.Trusted, ip)
+		return listener.Within(q.reader.Trusted, ip)
 	})
 	if !known {
 		return q.Peer

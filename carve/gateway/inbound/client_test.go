@@ -10,9 +10,9 @@ import (
 
 var proxyNets = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 
-// clientOf reads a request at a door that believes these proxies.
+// clientOf reads a request by a reader that believes these proxies.
 func clientOf(r *http.Request, trusted []netip.Prefix) string {
-	q := (&Door{Trusted: trusted}).Read(r)
+	q := (&Reader{Trusted: trusted}).Read(r)
 	return q.Client()
 }
 

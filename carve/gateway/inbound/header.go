@@ -2,7 +2,6 @@ package inbound
 
 import (
 	"bytes"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -16,15 +15,6 @@ func (q *Request) Outbound() whittle.Header {
 	h := make(whittle.Header, len(q.Header)+6)
 	q.EachOutbound(func(name, value string) { h[name] = append(h[name], value) })
 	return h
-}
-
-func within(nets []netip.Prefix, ip netip.Addr) bool {
-	for _, n := range nets {
-		if n.Contains(ip) {
-			return true
-		}
-	}
-	return false
 }
 
 // EachOutbound yields, for an upstream, every field but Host and the framing. The claims about the
@@ -43,8 +33,8 @@ func (q *Request) EachOutbound(yield func(name, value string)) {
 		yield("Te", "trailers")
 	}
 	q.eachClaim(yield)
-	if q.door.Mark != "" {
-		yield(LoopHeader, q.door.Mark) // behind the earlier ones, which stay as they came
+	if q.reader.Mark != "" {
+		yield(LoopHeader, q.reader.Mark) // behind the earlier ones, which stay as they came
 	}
 }
 
@@ -62,7 +52,7 @@ func claims(name string) bool {
 // the client is, or how the request is to be read, routed or answered, may not: servers
 // that take such fields for those of the header would believe them (RFC 9110, section
 // 6.5.1).
-func (d *Door) trails(name string) bool {
+func (d *Reader) trails(name string) bool {
 	switch name {
 	case "Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Host", "Expect", "Range",
 		"Authorization", "Cookie", LoopHeader:
@@ -138,7 +128,7 @@ func listedBy(earlier []string, comma, last string) string {
 
 // AppendRaw writes what EachOutbound yields for a request in bytes: every field but
 // Host, each a line, as it came. False: the request has to be looked at by name.
-func (d *Door) AppendRaw(b []byte, h *http1.RequestHead, peer string, https bool) (out []byte, ok bool) {
+func (d *Reader) AppendRaw(b []byte, h *http1.RequestHead, peer string, https bool) (out []byte, ok bool) {
 	if len(d.Trusted) > 0 {
 		return b, false
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestForwardedElement(t *testing.T) {
-	door := &Door{Trusted: proxyNets}
+	reader := &Reader{Trusted: proxyNets}
 	for _, tc := range []struct{ peer, host, earlier, forwarded, chain string }{
 		{"1.2.3.4:55", "h", "", "for=1.2.3.4;host=h;proto=http", "1.2.3.4"},
 		{"1.2.3.4:55", "", "", "for=1.2.3.4;proto=http", "1.2.3.4"},
@@ -24,7 +24,7 @@ func TestForwardedElement(t *testing.T) {
 			r.Header["X-Forwarded-For"] = []string{tc.earlier}
 			r.Header["Forwarded"] = []string{"for=1"}
 		}
-		q := door.Read(r)
+		q := reader.Read(r)
 		h := q.Outbound()
 		if h.Get("Forwarded") != tc.forwarded || h.Get("X-Forwarded-For") != tc.chain || len(h["Forwarded"]) != 1 {
 			t.Errorf("%s: %q %q", tc.peer, h["Forwarded"], h["X-Forwarded-For"])
@@ -56,7 +56,7 @@ func TestATrustedProxyIsContinuedInItsOwnWay(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		r.RemoteAddr, r.Host, r.Header = "10.1.1.1:55", "h", tc.came
-		q := (&Door{Trusted: proxyNets}).Read(r)
+		q := (&Reader{Trusted: proxyNets}).Read(r)
 		if got := http.Header(q.Outbound()); !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%v: %v, want %v", tc.came, got, tc.want)
 		}
@@ -71,7 +71,7 @@ func TestNoClaimPassesByAnUnderscore(t *testing.T) {
 		r.Header["X_forwarded_for"] = []string{"6.6.6.6"}
 		r.Header["X_dry_run"] = []string{"yes"}
 		r.Header["X-Plain"] = []string{"a_b"}
-		q := (&Door{KeepUnderscores: keep}).Read(r)
+		q := (&Reader{KeepUnderscores: keep}).Read(r)
 		h := q.Outbound()
 		if (h["X_forwarded_for"] != nil) != keep || (h["X_dry_run"] != nil) != keep || h.Get("X-Plain") != "a_b" {
 			t.Errorf("keep %v: %v", keep, h)

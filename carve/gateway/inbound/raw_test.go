@@ -19,7 +19,7 @@ func TestRawFieldsAreTheSame(t *testing.T) {
 		"Forwarded: for=1\r\nx-forwarded-for: 2\r\nX-Forwarded-Port: 3\r\nX-Real-IP: 4\r\n", "Cdn-Loop: other\r\nX: \r\n",
 		"Connection: keep-alive, x-b\r\nX-B: 1\r\nKeep-Alive: 5\r\nProxy-Authorization: x\r\nX-C: 2\r\n", "Connection: close\r\n",
 	} {
-		for _, d := range []Door{{Mark: "m"}, {Mark: "m", KeepUnderscores: true}} {
+		for _, d := range []Reader{{Mark: "m"}, {Mark: "m", KeepUnderscores: true}} {
 			for host, peer := range map[string]string{"h": "192.0.2.1", "h:80": "[2001:db8::1]", `[::1]:80`: "192.0.2.2"} {
 				text := "POST /p HTTP/1.1\r\nHost: " + host + "\r\n" + fields + "\r\n"
 				var h http1.RequestHead
@@ -58,7 +58,7 @@ func TestRawFieldsAreTheSame(t *testing.T) {
 	for _, odd := range []string{"Te: trailers\r\n", "Cdn-Loop: a, m\r\n", "Connection: cdn-loop\r\nCdn-Loop: a\r\n"} {
 		var h http1.RequestHead
 		_, _ = h.Parse([]byte("GET / HTTP/1.1\r\nHost: h\r\n" + odd + "\r\n"))
-		if _, ok := (&Door{Mark: "m"}).AppendRaw(nil, &h, "192.0.2.1", false); ok {
+		if _, ok := (&Reader{Mark: "m"}).AppendRaw(nil, &h, "192.0.2.1", false); ok {
 			t.Errorf("%q went on in bytes", odd)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package inbound knows a client's request as it comes in: over which connection
 // and from whom, which of its fields concern that connection alone, whether it
 // asks for another protocol, and how long its body is. All of it is worked out
-// once, at the door, and travels with the request as one value.
+// once, when it comes, and travels with the request as one value.
 package inbound
 
 import (
@@ -18,8 +18,8 @@ import (
 // well, but origins act on it: nginx, for one, stops compressing.
 const LoopHeader = "Cdn-Loop"
 
-// Door is what requests are read by.
-type Door struct {
+// Reader reads clients' requests, by what the config says of proxies and names.
+type Reader struct {
 	// Trusted lists the networks of proxies that are believed about their
 	// clients.
 	Trusted []netip.Prefix
@@ -75,14 +75,14 @@ type Facts struct {
 	// Named are the fields that the Connection header lists, canonically.
 	Named []string
 
-	door *Door
+	reader *Reader
 }
 
 // Read works out a request's facts. It removes two kinds of fields from the header:
 // a host field that came in addition to HTTP/2's :authority, so that one Host is
-// forwarded, and fields that the door does not keep. From the trailer it removes what
+// forwarded, and fields that the reader does not keep. From the trailer it removes what
 // may not be there.
-func (d *Door) Read(r *http.Request) Request {
+func (d *Reader) Read(r *http.Request) Request {
 	if !d.KeepUnderscores {
 		for name := range r.Header {
 			if strings.IndexByte(name, '_') >= 0 {
@@ -95,20 +95,19 @@ func (d *Door) Read(r *http.Request) Request {
 			delete(r.Trailer, name)
 		}
 	}
-	conn, number := listener.ConnOf(r)
-	origin := listener.OriginOf(r)
+	conn, number, origin := listener.ConnOf(r)
 	q := Request{r, Facts{
 		Origin: origin,
 		Conn:   conn, ConnNumber: number,
 		Peer: peerOf(r), HTTPS: r.TLS != nil || origin.HTTPS, Upgrade: listener.UpgradeOf(r), Length: r.ContentLength,
-		door: d, Named: httpfield.ConnectionNames(r.Header),
+		reader: d, Named: httpfield.ConnectionNames(r.Header),
 	}}
 	if r.Body == nil || r.Body == http.NoBody {
 		q.Length = 0
 	}
 	if len(d.Trusted) > 0 {
 		ip, ok := parseHop(q.Peer)
-		q.Trusted = ok && within(d.Trusted, ip)
+		q.Trusted = ok && listener.Within(d.Trusted, ip)
 	}
 	if marks := r.Header[LoopHeader]; marks != nil && d.Mark != "" {
 		q.Looped = httpfield.HasToken(marks, d.Mark)

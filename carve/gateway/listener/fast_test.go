@@ -45,7 +45,7 @@ func (h *reader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.asked = append(h.asked, asked)
 	h.mu.Unlock()
 	if err != nil {
-		c, _ := ConnOf(r)
+		c, _, _ := ConnOf(r)
 		c.EndRequests()
 		w.WriteHeader(http.StatusBadRequest)
 		return

@@ -65,10 +65,8 @@ func (s *Server) admit(addr net.Addr) (counted *quota.Key, err error) {
 		return nil, nil
 	}
 	ip := tcp.AddrPort().Addr().Unmap()
-	for _, p := range s.c.Exempt {
-		if p.Contains(ip) {
-			return nil, nil
-		}
+	if Within(s.c.Exempt, ip) {
+		return nil, nil
 	}
 	k := quota.OfIP(ip)
 	if s.clients.Enter(k, int(limit)) {

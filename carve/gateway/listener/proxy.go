@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"whittle/internal/proxyproto"
@@ -16,7 +17,7 @@ import (
 // nothing behind it. Only a peer in nets may send one; who connects by a Unix socket has
 // no address, and is whom the socket's mode lets in.
 func (c *client) readProxyHeader(ctx context.Context, nets []netip.Prefix) error {
-	if peer, ok := c.Conn.RemoteAddr().(*net.TCPAddr); ok && !within(nets, peer.AddrPort().Addr().Unmap()) {
+	if peer, ok := c.Conn.RemoteAddr().(*net.TCPAddr); ok && !Within(nets, peer.AddrPort().Addr()) {
 		return fmt.Errorf("%v is in none of the networks whose load balancers are believed", peer.IP)
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -44,11 +45,8 @@ func (c *client) readProxyHeader(ctx context.Context, nets []netip.Prefix) error
 	}
 }
 
-func within(nets []netip.Prefix, ip netip.Addr) bool {
-	for _, n := range nets {
-		if n.Contains(ip) {
-			return true
-		}
-	}
-	return false
+// Within reports whether an address is in one of the networks, also one of IPv4 that is
+// written as one of IPv6.
+func Within(nets []netip.Prefix, ip netip.Addr) bool {
+	return slices.ContainsFunc(nets, func(n netip.Prefix) bool { return n.Contains(ip.Unmap()) })
 }

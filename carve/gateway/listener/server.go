@@ -152,7 +152,7 @@ func (s *Server) listen(l Listener) *serving {
 	}
 	one := s.server(l.TLS == nil)
 	one.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, _ := ConnOf(r); c != nil { // it hides the TLS connection from net/http
+		if c, _, _ := ConnOf(r); c != nil { // it hides the TLS connection from net/http
 			if c, ok := c.(*Conn); ok {
 				r.TLS = c.tls
 			}

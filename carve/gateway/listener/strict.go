@@ -261,15 +261,6 @@ func (n *numbered) origin() Origin {
 	return Origin{HTTPS: n.under.proxied.TLS, Certificate: n.under.certificate, Redirect: n.under.l.Redirect}
 }
 
-// OriginOf gives what the connection of a request says; the zero Origin where the
-// request did not come by Serve.
-func OriginOf(r *http.Request) Origin {
-	if n, ok := r.Context().Value(connKey{}).(*numbered); ok {
-		return n.origin()
-	}
-	return Origin{}
-}
-
 // accepted finds the connection as it was accepted; nil: it was not accepted here.
 func accepted(c net.Conn) *client {
 	for {

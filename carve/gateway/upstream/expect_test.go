@@ -77,7 +77,7 @@ func TestABodyThatComesIsNotHeldBack(t *testing.T) {
 				defer u.Close()
 				c := connectionOf(t, secure, func(w http.ResponseWriter, r *http.Request) {
 					_ = http.NewResponseController(w).EnableFullDuplex()
-					q := (&inbound.Door{}).Read(r)
+					q := (&inbound.Reader{}).Read(r)
 					b := inbound.NewBody(w, &q, -1, time.Minute, nil)
 					defer b.Detach()
 					a, err := u.Send(r.Context(), &Request{In: &q, Body: b})
@@ -240,7 +240,7 @@ func TestExpectGoesOverAConnectionOfItsOwn(t *testing.T) {
 				if expect != "" {
 					r.Header.Set("Expect", expect)
 				}
-				q := (&inbound.Door{}).Read(r)
+				q := (&inbound.Reader{}).Read(r)
 				b := inbound.NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil)
 				a, err := u.Send(t.Context(), &Request{In: &q, Body: b})
 				return a, b, err

@@ -160,7 +160,7 @@ func TestWhatAnUpstreamLeftOutIsSentAgain(t *testing.T) {
 			}
 			defer u.Close()
 			proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				q := (&inbound.Door{}).Read(r)
+				q := (&inbound.Reader{}).Read(r)
 				b := inbound.NewBody(w, &q, -1, time.Minute, nil)
 				defer b.Detach()
 				resp, err := u.Send(r.Context(), &Request{In: &q, Body: b})
@@ -241,7 +241,7 @@ func TestAConnectionThatIsNoUseAnyMore(t *testing.T) {
 			}
 		}}
 		r := httptest.NewRequest(http.MethodPost, path, struct{ io.Reader }{strings.NewReader("body")})
-		q := (&inbound.Door{}).Read(r)
+		q := (&inbound.Reader{}).Read(r)
 		b := inbound.NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil)
 		defer b.Detach()
 		resp, err := u.Send(httptrace.WithClientTrace(t.Context(), &chosen), &Request{In: &q, Body: b})
@@ -304,7 +304,7 @@ func TestWhatWasNotWrittenIsSentAgain(t *testing.T) {
 		}, false},
 	} {
 		r := httptest.NewRequest("POST", "/", strings.NewReader("body"))
-		q := (&inbound.Door{}).Read(r)
+		q := (&inbound.Reader{}).Read(r)
 		u := newUpload(inbound.NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil), false)
 		c := newSingle(&parts{}, false)
 		_, _ = c.Write([]byte("an earlier request"))

@@ -177,7 +177,7 @@ func TestUnaskedBehindAnUploadByTLS(t *testing.T) {
 		users.Go(func() {
 			for i := range 50 {
 				path := fmt.Sprintf("/%d/%d", k, i)
-				q := (&inbound.Door{}).Read(httptest.NewRequest(http.MethodPost, path, strings.NewReader(strings.Repeat("x", size))))
+				q := (&inbound.Reader{}).Read(httptest.NewRequest(http.MethodPost, path, strings.NewReader(strings.Repeat("x", size))))
 				b := inbound.NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil)
 				a, err := u.Send(t.Context(), &Request{In: &q, Body: b})
 				if err != nil {
