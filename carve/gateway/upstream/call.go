@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/internal/http1"
 	"whittle/internal/httpfield"
 )
 
@@ -131,32 +130,25 @@ func (u *shared) hostFor(client string) string {
 }
 
 func (u *Upstream) callLean(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Response, error) {
-	buf := requests.Get().(*[]byte)
-	defer func() {
-		if cap(*buf) <= 64<<10 {
-			*buf = (*buf)[:0]
-			requests.Put(buf)
+	c, err := u.lean(ctx, &leanCall{
+		method: q.Method, again: again(q), limit: u.timeout, total: true, last: authenticates(q.Header), aside: hold.aside, client: u.preface("", ""),
+	}, func(b []byte) ([]byte, error) {
+		w := headWriter{b: b}
+		w.line(q.Method, u.target(q.Target), u.hostFor(q.Host))
+		for name, values := range q.Header {
+			if httpfield.HopByHop(name) || name == "Content-Length" || name == "Expect" || name == "Host" {
+				continue
+			}
+			for _, v := range values {
+				w.field(name, v)
+			}
 		}
-	}()
-	w := headWriter{b: (*buf)[:0]}
-	w.line(q.Method, u.target(q.Target), u.hostFor(q.Host))
-	for name, values := range q.Header {
-		if httpfield.HopByHop(name) || name == "Content-Length" || name == "Expect" || name == "Host" {
-			continue
+		if len(q.Body) > 0 || q.Header["Content-Length"] != nil || hasBody(q.Method) {
+			w.field("Content-Length", strconv.Itoa(len(q.Body)))
 		}
-		for _, v := range values {
-			w.field(name, v)
-		}
-	}
-	if len(q.Body) > 0 || q.Header["Content-Length"] != nil || hasBody(q.Method) {
-		w.field("Content-Length", strconv.Itoa(len(q.Body)))
-	}
-	var err error
-	if *buf, err = w.end(); err != nil {
-		return whittle.Response{}, err
-	}
-	*buf = append(*buf, q.Body...)
-	c, err := u.do(ctx, &leanCall{request: *buf, method: q.Method, again: again(q), limit: u.timeout, total: true, last: authenticates(q.Header), aside: hold.aside, client: u.preface("", "")})
+		b, err := w.end()
+		return append(b, q.Body...), err
+	})
 	if err != nil {
 		return whittle.Response{}, err
 	}
@@ -176,24 +168,17 @@ func hasBody(method string) bool {
 }
 
 func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Response, error) {
-	target := u.target(q.Target)
-	if !http1.IsTarget(target) {
-		return whittle.Response{}, ErrTarget
-	}
 	header := make(http.Header, len(q.Header)+1)
 	for name, values := range q.Header {
 		if (!httpfield.HopByHop(name) || name == "Te") && name != "Content-Length" && name != "Expect" && name != "Host" {
 			header[name] = values
 		}
 	}
-	if header["User-Agent"] == nil {
-		header["User-Agent"] = nil // keeps net/http from putting in its own
+	out, err := u.request(q.Method, q.Target, q.Host, header)
+	if err != nil {
+		return whittle.Response{}, err
 	}
-	out := &http.Request{
-		Method: q.Method, URL: u.url(target), Host: u.hostFor(q.Host), Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(q.Body)),
-		Body: http.NoBody, Close: authenticates(header),
-	}
+	out.ContentLength, out.Body = int64(len(q.Body)), http.NoBody
 	if len(q.Body) > 0 {
 		out.Body = io.NopCloser(bytes.NewReader(q.Body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(q.Body)), nil }

@@ -27,21 +27,34 @@ var requests = sync.Pool{New: func() any {
 
 // sendLean goes through the pool, on this goroutine alone.
 func (u *Upstream) sendLean(ctx context.Context, q *Request) (*Response, error) {
-	buf := requests.Get().(*[]byte)
-	defer func() {
-		*buf = (*buf)[:0]
-		requests.Put(buf)
-	}()
-	var err error
-	if *buf, err = u.compose((*buf)[:0], q); err != nil {
-		return nil, err
-	}
-	call := leanCall{request: *buf, method: q.In.Method, again: replayable(q.In.Request), limit: u.timeout, last: authenticates(q.In.Header), inform: q.Inform, client: u.clientOf(q.In), of: q.In}
-	c, err := u.do(ctx, &call)
+	c, err := u.lean(ctx, &leanCall{
+		method: q.In.Method, again: replayable(q.In.Request), limit: u.timeout, last: authenticates(q.In.Header), inform: q.Inform, client: u.clientOf(q.In), of: q.In,
+	}, func(b []byte) ([]byte, error) { return u.compose(b, q) })
 	if err != nil {
 		return nil, err
 	}
-	return &Response{Status: c.head.status, Length: c.head.length, body: &c.framed, conn: c}, nil
+	return c.begun(), nil
+}
+
+// lean does a call whose request is put together by compose, in a buffer that is the call's.
+func (u *Upstream) lean(ctx context.Context, call *leanCall, compose func(b []byte) ([]byte, error)) (*conn, error) {
+	buf := requests.Get().(*[]byte)
+	defer func() {
+		if cap(*buf) <= 64<<10 {
+			requests.Put(buf)
+		}
+	}()
+	var err error
+	if *buf, err = compose((*buf)[:0]); err != nil {
+		return nil, err
+	}
+	call.request = *buf
+	return u.do(ctx, call)
+}
+
+// begun is the response whose head has been read.
+func (c *conn) begun() *Response {
+	return &Response{Status: c.head.status, Length: c.head.length, body: &c.framed, conn: c}
 }
 
 // compose puts the request as it goes upstream into b, body included.

@@ -33,29 +33,24 @@ const MaxRaw = maxLeanBody
 
 // SendRaw is Send for a request in bytes.
 func (u *Upstream) SendRaw(ctx context.Context, q *Raw) (*Response, error) {
-	buf := requests.Get().(*[]byte)
-	defer func() {
-		*buf = (*buf)[:0]
-		requests.Put(buf)
-	}()
 	h := q.Head
-	b := append((*buf)[:0], h.Method()...)
-	b = append(b, ' ')
-	b = append(b, u.prefix...)
-	b = append(b, h.Target()...)
-	b = append(b, " HTTP/1.1\r\nHost: "...)
-	b = append(b, u.hostFor(string(h.Host()))...)
-	b = append(b, "\r\n"...)
-	b = append(b, q.Fields...)
-	b = append(http1.EndHead(b), q.Body...)
-	*buf = b
 	call := rawCall(h)
-	call.request, call.limit, call.inform, call.of = b, u.timeout, q.Inform, q
-	c, err := u.do(ctx, &call)
+	call.limit, call.inform, call.of = u.timeout, q.Inform, q
+	c, err := u.lean(ctx, &call, func(b []byte) ([]byte, error) {
+		b = append(b, h.Method()...)
+		b = append(b, ' ')
+		b = append(b, u.prefix...)
+		b = append(b, h.Target()...)
+		b = append(b, " HTTP/1.1\r\nHost: "...)
+		b = append(b, u.hostFor(string(h.Host()))...)
+		b = append(b, "\r\n"...)
+		b = append(b, q.Fields...)
+		return append(http1.EndHead(b), q.Body...), nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Response{Status: c.head.status, Length: c.head.length, body: &c.framed, conn: c}, nil
+	return c.begun(), nil
 }
 
 // rawCall is what the head of a request in bytes says of its call.

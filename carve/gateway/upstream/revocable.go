@@ -85,11 +85,10 @@ func (w *Wait) Total(now time.Time) time.Duration {
 
 // waited is as in revocable.
 func (w *Wait) waited() time.Duration {
-	since := w.since.Load()
-	if since == 0 {
+	if w.since.Load() == 0 {
 		return 0
 	}
-	return time.Duration(w.total.Load() + time.Now().UnixNano() - since)
+	return w.Total(time.Now())
 }
 
 // LetRevoke lets the response's slot be revoked while w says that the client is waited

@@ -59,22 +59,15 @@ func lean(r *http.Request) bool {
 
 // sendTransport goes through net/http.
 func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Response, error) {
-	target := u.target(q.In.RequestURI)
-	if !http1.IsTarget(target) {
-		return nil, ErrTarget
-	}
 	header := http.Header(q.In.Outbound())
 	if q.Upgrade {
 		header["Connection"], header["Upgrade"] = []string{"Upgrade"}, []string{q.In.Upgrade}
 	}
-	if header["User-Agent"] == nil {
-		header["User-Agent"] = nil // keeps net/http from putting in its own
+	out, err := u.request(q.In.Method, q.In.RequestURI, q.In.Host, header)
+	if err != nil {
+		return nil, err
 	}
-	out := &http.Request{
-		Method: q.In.Method, URL: u.url(target), Host: u.hostFor(q.In.Host), Header: header, Trailer: q.In.Trailer,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: q.In.ContentLength,
-		Close: authenticates(header),
-	}
+	out.Trailer, out.ContentLength = q.In.Trailer, q.In.ContentLength
 	ctx, w := watched(ctx, q.Body, &u.patience)
 	if q.Body == nil {
 		w.await(u.timeout)
@@ -138,6 +131,20 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 	a := newResponse(resp, w, &u.patience)
 	a.held = &lease{held, i}
 	return a, nil
+}
+
+// request makes one for net/http's transport, without a body. The header becomes its own.
+func (u *shared) request(method, target, host string, header http.Header) (*http.Request, error) {
+	if target = u.target(target); !http1.IsTarget(target) {
+		return nil, ErrTarget
+	}
+	if header["User-Agent"] == nil {
+		header["User-Agent"] = nil // keeps net/http from putting in its own
+	}
+	return &http.Request{
+		Method: method, URL: u.url(target), Host: u.hostFor(host), Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Close: authenticates(header),
+	}, nil
 }
 
 // roundTrip sends a request through net/http, by another instance where no
