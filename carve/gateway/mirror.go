@@ -60,15 +60,12 @@ func (rt *route) complete(ctx context.Context, v *userRequest, x *whittle.Exchan
 		}
 		return "", ok
 	}
-	out, err := rt.toCandidate(v, x)
-	if err != nil {
+	var err error
+	if x.Candidate, ok, err = rt.askCandidate(ctx, v, x); err != nil {
 		return whittle.SkipUntranslated, true
 	}
-	if x.Candidate, ok = rt.askSide(ctx, v, rt.env.candidate, out); !ok {
+	if !ok {
 		return "", false
-	}
-	if rt.rpc != nil && x.Candidate.Failure == whittle.NoFailure {
-		x.Candidate = rt.mapped(&x.Candidate)
 	}
 	if x.Candidate.OK() {
 		rt.breaker.ObserveMirrored(x.Candidate.Latency)
@@ -140,10 +137,18 @@ func (rt *route) toMonolith(v *userRequest, x *whittle.Exchange) *whittle.Reques
 	return &out
 }
 
-// toCandidate is the user's request for the candidate: transcoded where it
-// speaks RPC, and marked as a dry run where it could change something.
-func (rt *route) toCandidate(v *userRequest, x *whittle.Exchange) (*whittle.Request, error) {
-	return rt.candidateRequest(rt.toMonolith(v, x))
+// askCandidate asks the candidate, and gives its response in the monolith's form. The request
+// is transcoded where it speaks RPC, and marked as a dry run where it could change something.
+// The error says that it has no meaning in the contract; ok is as in askSide.
+func (rt *route) askCandidate(ctx context.Context, v *userRequest, x *whittle.Exchange) (a whittle.Response, ok bool, err error) {
+	out, err := rt.candidateRequest(rt.toMonolith(v, x))
+	if err != nil {
+		return a, false, err
+	}
+	if a, ok = rt.askSide(ctx, v, rt.env.candidate, out); ok && a.Failure == whittle.NoFailure {
+		a = rt.mapped(&a)
+	}
+	return a, ok, nil
 }
 
 // observe passes the exchange to Observe, and reports whether both sides must be asked

@@ -62,15 +62,9 @@ func (rt *route) round(ctx context.Context, v *userRequest, x *whittle.Exchange)
 	if x.Monolith.Failure == whittle.NoFailure && round.Monolith.Failure == whittle.NoFailure {
 		rt.seeRepeat(x, &round.Monolith)
 	}
-	out, err := rt.toCandidate(v, x)
-	if err != nil {
+	var err error
+	if round.Candidate, ok, err = rt.askCandidate(ctx, v, x); err != nil || !ok {
 		return round, false
-	}
-	if round.Candidate, ok = rt.askSide(ctx, v, rt.env.candidate, out); !ok {
-		return round, false
-	}
-	if rt.rpc != nil && round.Candidate.Failure == whittle.NoFailure {
-		round.Candidate = rt.mapped(&round.Candidate)
 	}
 	return round, rt.uncode(v, x, &round.Monolith) == nil && rt.uncodeCandidate(v, x, &round.Candidate) == nil
 }
