@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,37 +88,25 @@ func (r *Reader) Take(h http.Header, now func() time.Time) (found, ok bool) {
 func (r *Reader) takeCookie(h http.Header) (token string, found bool) {
 	const field = "Cookie"
 	lines := h[field]
+	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, r.cookie) }) {
+		return "", false
+	}
 	var kept []string
-	for i, line := range lines {
-		if !strings.Contains(line, r.cookie) {
-			if kept != nil {
-				kept = append(kept, line)
-			}
-			continue
-		}
+	for _, line := range lines {
 		rest, value, there := r.without(line)
-		if !there {
-			if kept != nil {
-				kept = append(kept, line)
-			}
+		switch {
+		case !there:
+			kept = append(kept, line)
 			continue
-		}
-		if kept == nil {
-			kept = append(make([]string, 0, len(lines)), lines[:i]...)
-		}
-		if rest != "" {
+		case rest != "":
 			kept = append(kept, rest)
 		}
 		if !found {
 			token, found = value, true
 		}
 	}
-	switch {
-	case kept == nil:
-	case len(kept) == 0:
+	if h[field] = kept; len(kept) == 0 {
 		delete(h, field)
-	default:
-		h[field] = kept
 	}
 	return token, found
 }
