@@ -17,14 +17,6 @@ import (
 	"whittle/carve/gateway/inbound"
 )
 
-// Redactor takes what is secret out of a request or a response; see package
-// redact. The path of a request and the detail of a failure can hold secrets,
-// since both may have been chosen by whoever sent them.
-type Redactor interface {
-	Request(*whittle.Request)
-	Response(*whittle.Response)
-}
-
 // RequestID says how requests are named, so that a request can be found in everybody's
 // logs.
 type RequestID struct {

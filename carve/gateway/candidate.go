@@ -96,7 +96,7 @@ func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (forward.Result, 
 // Nothing else would show that a sound candidate gets less than its share.
 func (rt *route) full() {
 	n := rt.counts.full.Add(1)
-	if _, speak := rt.env.g.failureLog.due(failureKey{route: rt.name, failure: "exposure"}, time.Now()); !speak {
+	if _, due := rt.env.g.failureLog.due(failureKey{route: rt.name, failure: "exposure"}, time.Now()); !due {
 		return
 	}
 	served := rt.counts.served.Load()
@@ -319,7 +319,7 @@ func (c *candidateCall) forward() {
 }
 
 // accept refuses a server error where the monolith may be asked instead.
-func (c *candidateCall) accept(status int, _ whittle.Header) bool {
+func (c *candidateCall) accept(status int) bool {
 	return status < http.StatusInternalServerError || !c.hasFallback
 }
 
@@ -340,7 +340,7 @@ func (c *candidateCall) call(out *whittle.Request) {
 	c.res = forward.Result{Status: a.Status, Failure: a.Failure, Detail: a.Detail, Latency: a.Latency}
 	switch {
 	case a.Failure != whittle.NoFailure:
-	case !c.accept(a.Status, a.Header):
+	case !c.accept(a.Status):
 		c.res.Refused = true
 	default:
 		c.v.response = a
@@ -454,7 +454,7 @@ func (c *candidateCall) refuse() {
 		return
 	}
 	c.res.Sent, c.res.Wrote = forward.FailureStatus(c.res.Failure, nil, nil), true
-	forward.WriteError(c.user.w, c.res.Sent)
+	forward.WriteError(c.user.w, nil, c.res.Sent)
 }
 
 // report passes the outcome on, and settles the request or hands it on.

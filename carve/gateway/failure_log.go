@@ -20,7 +20,7 @@ const maxFailureKeys = 1024
 // zero value is ready.
 type failureLog struct {
 	mu   sync.Mutex // guards the following
-	last map[failureKey]*silence
+	last map[failureKey]*unlogged
 }
 
 // failureKey identifies a kind of failure for an operator.
@@ -30,30 +30,30 @@ type failureKey struct {
 	failure whittle.Failure
 }
 
-// silence counts the failures that were not logged since the last line.
-type silence struct {
+// unlogged counts the failures that were not logged since the last line.
+type unlogged struct {
 	until time.Time
 	count int64
 }
 
 // due reports whether to log now, and how many failures before were not logged.
-func (c *failureLog) due(k failureKey, now time.Time) (unspoken int64, speak bool) {
+func (c *failureLog) due(k failureKey, now time.Time) (more int64, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil || len(c.last) >= maxFailureKeys {
-		c.last = map[failureKey]*silence{}
+		c.last = map[failureKey]*unlogged{}
 	}
 	s := c.last[k]
 	if s == nil {
-		s = &silence{}
+		s = &unlogged{}
 		c.last[k] = s
 	}
 	if now.Before(s.until) {
 		s.count++
 		return 0, false
 	}
-	unspoken, s.count, s.until = s.count, 0, now.Add(logFailureEvery)
-	return unspoken, true
+	more, s.count, s.until = s.count, 0, now.Add(logFailureEvery)
+	return more, true
 }
 
 // logFailure logs an upstream's failure. A request that its client ended is none.
@@ -61,11 +61,11 @@ func (g *Gateway) logFailure(ctx context.Context, route string, side whittle.Sid
 	if failure == whittle.NoFailure || failure == whittle.FailedCanceled {
 		return
 	}
-	unspoken, speak := g.failureLog.due(failureKey{route, side, failure}, time.Now())
-	if !speak {
+	more, due := g.failureLog.due(failureKey{route, side, failure}, time.Now())
+	if !due {
 		return
 	}
 	g.log.LogAttrs(ctx, slog.LevelWarn, "an upstream failed a request",
 		slog.String("route", route), slog.String("side", side.String()), slog.String("failure", string(failure)),
-		slog.String("detail", g.loggedDetail(detail)), slog.Int("client_got", sent), slog.Int64("more_since_the_last_line", unspoken))
+		slog.String("detail", g.loggedDetail(detail)), slog.Int("client_got", sent), slog.Int64("more_since_the_last_line", more))
 }

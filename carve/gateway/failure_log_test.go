@@ -16,19 +16,19 @@ func TestComplaintsAreBounded(t *testing.T) {
 	var c failureLog
 	now := time.Unix(1000, 0)
 	k := failureKey{route: "GET /", failure: whittle.FailedConnect}
-	if unspoken, speak := c.due(k, now); !speak || unspoken != 0 {
+	if more, due := c.due(k, now); !due || more != 0 {
 		t.Fatal("the first failure is not logged")
 	}
 	for range 100 {
-		if _, speak := c.due(k, now.Add(logFailureEvery-1)); speak {
+		if _, due := c.due(k, now.Add(logFailureEvery-1)); due {
 			t.Fatal("the same failure is logged twice at once")
 		}
 	}
-	if _, speak := c.due(failureKey{route: "GET /", failure: whittle.FailedReset}, now); !speak {
+	if _, due := c.due(failureKey{route: "GET /", failure: whittle.FailedReset}, now); !due {
 		t.Error("another failure is not logged")
 	}
-	if unspoken, speak := c.due(k, now.Add(logFailureEvery)); !speak || unspoken != 100 {
-		t.Errorf("after a while: logged %v, with %d left out, want 100", speak, unspoken)
+	if more, due := c.due(k, now.Add(logFailureEvery)); !due || more != 100 {
+		t.Errorf("after a while: logged %v, with %d left out, want 100", due, more)
 	}
 	for i := range 3 * maxFailureKeys {
 		c.due(failureKey{route: strings.Repeat("x", i)}, now)

@@ -134,14 +134,7 @@ func (g *Gateway) leave(a *admission) {
 
 // clientOf is the key of a request's client.
 func (q *quotas) clientOf(r *inbound.Request) quota.Key {
-	name := ""
-	switch q.By.By {
-	case "header":
-		name = whittle.Header(r.Header).Get(q.By.Name)
-	case "cookie":
-		name = cookieOf(r.Header, q.By.Name)
-	}
-	if name != "" {
+	if name := keyOf(r.Header, q.By); name != "" {
 		return quota.OfName(name)
 	}
 	return quota.OfAddress(r.Client())
@@ -150,16 +143,13 @@ func (q *quotas) clientOf(r *inbound.Request) quota.Key {
 // tooMany refuses a request that is above its client's bounds.
 func (g *Gateway) tooMany(w http.ResponseWriter, c *tracked, a *admission) forward.Result {
 	a.above.Add(1)
-	if unspoken, speak := g.failureLog.due(failureKey{route: c.entry.name, failure: whittle.Failure(a.late)}, time.Now()); speak {
-		g.log.Warn("a client is above its limit", "limit", a.late, "route", c.entry.name, "client", c.request.Client(), "more_since_the_last_line", unspoken)
+	if more, due := g.failureLog.due(failureKey{route: c.entry.name, failure: whittle.Failure(a.late)}, time.Now()); due {
+		g.log.Warn("a client is above its limit", "limit", a.late, "route", c.entry.name, "client", c.request.Client(), "more_since_the_last_line", more)
 	}
 	extra := http.Header{"Retry-After": {strconv.FormatInt(int64((a.wait+time.Second-1)/time.Second), 10)}}
 	if c.request.Length != 0 {
-		if c.request.Conn != nil {
-			c.request.Conn.EndRequests() // a body that is not read would be taken for the next one
-		}
-		maps.Copy(extra, forward.Closing(c.request.Request))
+		maps.Copy(extra, lastOf(&c.request))
 	}
-	forward.WriteErrorText(w, extra, http.StatusTooManyRequests, http.StatusText(http.StatusTooManyRequests)+"\n")
+	forward.WriteError(w, extra, http.StatusTooManyRequests)
 	return forward.Result{Sent: http.StatusTooManyRequests, Wrote: true, Failure: whittle.FailedCanceled, Detail: "above the client's limit: " + a.late}
 }

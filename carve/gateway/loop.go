@@ -21,12 +21,12 @@ const loopText = "Loop Detected: this request has passed this gateway before, so
 // request were forwarded, it would come back until no connection was left.
 func (g *Gateway) logLoop(r *inbound.Request, route string) {
 	g.counts.loops.Add(1)
-	unspoken, speak := g.failureLog.due(failureKey{route: route, failure: "loop"}, time.Now())
-	if !speak {
+	more, due := g.failureLog.due(failureKey{route: route, failure: "loop"}, time.Now())
+	if !due {
 		return
 	}
 	g.log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelError,
 		"a request came back to the gateway that had forwarded it: mend the URL of the monolith, or of the route's candidate",
 		slog.String("route", route), slog.String("host", r.Host), slog.String("peer", r.RemoteAddr),
-		slog.Int64("more_since_the_last_line", unspoken))
+		slog.Int64("more_since_the_last_line", more))
 }

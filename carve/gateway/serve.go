@@ -118,13 +118,11 @@ func redirect(w http.ResponseWriter, r *inbound.Request) forward.Result {
 	if to.Port != httpsPort {
 		host += ":" + strconv.Itoa(to.Port)
 	}
-	extra := http.Header{}
-	if r.Length != 0 && r.Conn != nil {
-		r.Conn.EndRequests() // as refuse
-		extra = maps.Clone(forward.Closing(r.Request))
+	extra := http.Header{"Location": {"https://" + host + target}}
+	if r.Length != 0 {
+		maps.Copy(extra, lastOf(r))
 	}
-	extra["Location"] = []string{"https://" + host + target}
-	forward.WriteErrorText(w, extra, to.Status, http.StatusText(to.Status)+"\n")
+	forward.WriteError(w, extra, to.Status)
 	return forward.Result{Sent: to.Status, Wrote: true}
 }
 
@@ -133,11 +131,17 @@ const httpsPort = 443
 
 // refuse responds in whittle's own name to a request that no upstream gets.
 func refuse(w http.ResponseWriter, r *inbound.Request, status int, text string) forward.Result {
-	if r.Conn != nil {
-		r.Conn.EndRequests() // a body that is not read would be taken for the next one
-	}
-	forward.WriteErrorText(w, forward.Closing(r.Request), status, text)
+	forward.WriteErrorText(w, lastOf(r), status, text)
 	return forward.Result{Sent: status, Wrote: true, Failure: whittle.FailedCanceled, Detail: "refused with " + strconv.Itoa(status)}
+}
+
+// lastOf has a request be the last on its connection, where a body that is not read would be
+// taken for the next one. It gives the fields that say so.
+func lastOf(r *inbound.Request) http.Header {
+	if r.Conn != nil {
+		r.Conn.EndRequests()
+	}
+	return forward.Closing(r.Request)
 }
 
 func (g *Gateway) end(c *tracked, res *forward.Result) {
@@ -189,7 +193,7 @@ func (rt *route) serve(w http.ResponseWriter, r inbound.Request, preview bool) f
 func (rt *route) place(v *userRequest, r *inbound.Request, set *setting) position {
 	at, keyed := rt.split.placeOf(r)
 	v.user, v.chance = uint64(at), firstChance(set.share, rt.spec.Mirror.Sample)
-	if !keyed || rt.split.by == "address" {
+	if !keyed || rt.split.by.By == "address" {
 		rt.env.g.warnProxy(r, rt.name)
 	}
 	if !keyed {

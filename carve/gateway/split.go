@@ -14,8 +14,7 @@ import (
 // the user's key and the route's name. It is the same after a restart and on every
 // replica. A user who is on the candidate at 5 % is still there at 25 %.
 type split struct {
-	by   string
-	name string
+	by   whittle.Sticky
 	salt uint64
 }
 
@@ -34,7 +33,8 @@ const (
 )
 
 func newSplit(route string, s whittle.Sticky) split {
-	return split{by: s.By, name: canonicalName(s), salt: uint64(hashOf(fnvOffset, route))}
+	s.Name = canonicalName(s)
+	return split{by: s, salt: uint64(hashOf(fnvOffset, route))}
 }
 
 // canonicalName is the name of the header or cookie, as it is looked up.
@@ -51,21 +51,10 @@ type position uint64
 // placeOf hashes the request's key. For a request without the header or cookie it
 // hashes the client's address, and keyed is false.
 func (s *split) placeOf(r *inbound.Request) (p position, keyed bool) {
-	key := ""
-	switch s.by {
-	case "header":
-		if v := r.Header[s.name]; len(v) > 0 {
-			key = v[0]
-		}
-	case "cookie":
-		key = cookieOf(r.Header, s.name)
-	default:
-		return hashOf(s.salt, r.Client()), true
+	if key := keyOf(r.Header, s.by); key != "" {
+		return hashOf(s.salt, key), true
 	}
-	if key == "" {
-		return hashOf(s.salt, r.Client()), false
-	}
-	return hashOf(s.salt, key), true
+	return hashOf(s.salt, r.Client()), s.by.By != "header" && s.by.By != "cookie"
 }
 
 // in reports whether the position lies within a share, by the purpose's hash.
@@ -107,6 +96,18 @@ func mix(h uint64) uint64 {
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	return h ^ h>>31
+}
+
+// keyOf is what tells the senders of requests apart: the value of a header, or of a cookie;
+// "": there is none, or they are told apart by address. The name is canonical.
+func keyOf(h http.Header, by whittle.Sticky) string {
+	switch by.By {
+	case "header":
+		return whittle.Header(h).Get(by.Name)
+	case "cookie":
+		return cookieOf(h, by.Name)
+	}
+	return ""
 }
 
 // cookieOf finds a cookie's value without building the list that

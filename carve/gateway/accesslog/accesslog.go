@@ -17,7 +17,9 @@ import (
 	"whittle"
 )
 
-// Redactor takes what is secret out of a request or a response.
+// Redactor takes what is secret out of a request or a response; see package redact. The path
+// of a request and the detail of a failure can hold secrets, since both may have been chosen
+// by whoever sent them.
 type Redactor interface {
 	Request(*whittle.Request)
 	Response(*whittle.Response)

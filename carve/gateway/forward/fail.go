@@ -12,8 +12,11 @@ import (
 	"whittle/carve/gateway/upstream"
 )
 
-// WriteError responds in whittle's own name: short, and without the cause.
-func WriteError(w http.ResponseWriter, status int) { writeErrorHeader(w, nil, status) }
+// WriteError responds in whittle's own name, with the extra fields: short, and without the
+// cause.
+func WriteError(w http.ResponseWriter, extra http.Header, status int) {
+	WriteErrorText(w, extra, status, http.StatusText(status)+"\n")
+}
 
 var closing = http.Header{"Connection": {"close"}}
 
@@ -24,10 +27,6 @@ func Closing(r *http.Request) http.Header {
 		return nil
 	}
 	return closing
-}
-
-func writeErrorHeader(w http.ResponseWriter, extra http.Header, status int) {
-	WriteErrorText(w, extra, status, http.StatusText(status)+"\n")
 }
 
 // WriteErrorText responds with a text, and with the extra fields.

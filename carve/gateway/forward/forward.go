@@ -173,7 +173,7 @@ func writeInformational(w http.ResponseWriter, code int, fields map[string][]str
 // writeResponse passes a response on, head, body and trailer.
 func (f *forwarding) writeResponse(a *upstream.Response) {
 	f.res.Status, f.res.Upstream = a.Status, a.Address()
-	if f.Accept != nil && !f.Accept(a.Status, a.Header()) {
+	if f.Accept != nil && !f.Accept(a.Status) {
 		f.res.Refused = true
 		f.stop()
 		return
@@ -385,11 +385,11 @@ func (f *forwarding) failed(err error) {
 	}
 	status := FailureStatus(f.res.Failure, f.bodyErr(), err)
 	f.res.Sent, f.res.Wrote = status, true
+	var extra http.Header
 	if f.body != nil && !f.body.Ended() || f.r.Upgrade != "" {
-		writeErrorHeader(f.w, Closing(f.r.Request), status) // what comes next was not checked for framing
-		return
+		extra = Closing(f.r.Request) // what comes next was not checked for framing
 	}
-	WriteError(f.w, status)
+	WriteError(f.w, extra, status)
 }
 
 // broke is the end of a response that was begun: the client must not take it for

@@ -47,12 +47,12 @@ type Result struct {
 type Options struct {
 	// Tap sees the exchange go by. Nil: nobody does.
 	Tap Tap
-	// Accept is asked once, with the head of a final response, before anything
+	// Accept is asked once, with the status of a final response, before anything
 	// of it is written. False discards the response (Result.Refused), so that
 	// another upstream may be asked. With Accept set, a failure before the
 	// head writes nothing to the client either, and informational responses are
-	// not passed on. The header must not be kept or changed.
-	Accept func(status int, h whittle.Header) bool
+	// not passed on.
+	Accept func(status int) bool
 	// Head gets the status of a final response that is not an upgrade, before anything of it
 	// is written. Nil: nobody does.
 	Head func(status int)

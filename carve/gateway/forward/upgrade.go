@@ -106,7 +106,7 @@ func (f *forwarding) upgrade() {
 		f.failed(upstream.ErrMalformed)
 		return
 	}
-	if f.Accept != nil && !f.Accept(a.Status, a.Header()) {
+	if f.Accept != nil && !f.Accept(a.Status) {
 		f.res.Refused = true
 		return
 	}
