@@ -303,8 +303,8 @@ func (n *Node) report() {
 	delete(n.sent, n.seq-maxSent)
 }
 
-// namedFor is for how many leases one leader hears of the run before, which is long enough
-// for it to have that in its record.
+// namedFor is for how many leases reports to one leader name the run before this one. By then
+// the leader has it in its record.
 const namedFor = 10
 
 // dropBefore leaves the run before out of the reports, once a leader has it.

@@ -374,8 +374,8 @@ func (n *Node) tickGone() {
 	})
 }
 
-// tickPositions writes positions until the store shows them, each on the condition of
-// the revision that was seen: whoever leads no longer has not seen the last one.
+// tickPositions writes positions until the store shows them. Each write is on the condition of
+// the revision that was seen, so a gateway that leads no more cannot write.
 func (n *Node) tickPositions() {
 	for _, key := range slices.Sorted(maps.Keys(n.routes)) {
 		r := n.routes[key]

@@ -227,10 +227,10 @@ func (n *Node) partner(candidate string, s *Seat) bool {
 	return false
 }
 
-// exhausted trips the candidate's routes where no gateway that is heard of has had a permit
-// left for a lease with which a good response could come. Nobody is exposed meanwhile, and
-// gateways that only report late are back by then. Where none is heard of, what they have
-// spent is not known, and none has a share.
+// exhausted trips the candidate's routes once no gateway that is heard of has had a permit left
+// for a whole lease, since without one no good response can come. Nobody is exposed meanwhile,
+// and gateways that only report late are back by then. If none is heard of, it is not known
+// what they have spent, and none has a share.
 func (n *Node) exhausted(d *dealing) {
 	since, known := n.lead.exhausted[d.candidate]
 	if !known {

@@ -113,17 +113,7 @@ func (e *Encoder) Append(b []byte, m *Message, by Redactor) ([]byte, error) {
 		w = binary.AppendUvarint(w, n)
 	}
 	w = binary.LittleEndian.AppendUint64(w, math.Float64bits(x.FirstChance))
-	var flags uint64
-	if x.Served == whittle.Candidate {
-		flags |= servedByCandidate
-	}
-	if x.FellBack {
-		flags |= fellBack
-	}
-	if m.Again {
-		flags |= asked
-	}
-	w = binary.AppendUvarint(w, flags)
+	w = binary.AppendUvarint(w, flags(x.Served == whittle.Candidate, x.FellBack, m.Again))
 	if m.Again {
 		w = binary.AppendUvarint(w, uint64(len(m.Rounds)))
 		for i := range m.Rounds {
@@ -134,6 +124,16 @@ func (e *Encoder) Append(b []byte, m *Message, by Redactor) ([]byte, error) {
 		return b, tooLarge()
 	}
 	return w, nil
+}
+
+// flags are bits, the lowest first.
+func flags(set ...bool) (f uint64) {
+	for i, is := range set {
+		if is {
+			f |= 1 << i
+		}
+	}
+	return f
 }
 
 func tooLarge() error {

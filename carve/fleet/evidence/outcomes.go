@@ -49,20 +49,10 @@ func AppendOutcomes(b []byte, route string, all []whittle.Outcome) []byte {
 	last := int64(0)
 	for i := range all {
 		o := &all[i]
-		var flags uint64
-		if o.Side == whittle.Candidate {
-			flags |= fromCandidate
-		}
-		if o.FellBack {
-			flags |= outcomeFellBack
-		}
-		if o.BothBad {
-			flags |= bothBad
-		}
 		at := o.At.UnixNano()
 		b = binary.LittleEndian.AppendUint64(b, o.User)
 		b = binary.AppendVarint(b, at-last)
-		for _, n := range []uint64{flags, uint64(max(0, o.Status)), uint64(max(0, o.Latency)), uint64(max(0, slices.Index(failures, o.Failure)))} {
+		for _, n := range []uint64{flags(o.Side == whittle.Candidate, o.FellBack, o.BothBad), uint64(max(0, o.Status)), uint64(max(0, o.Latency)), uint64(max(0, slices.Index(failures, o.Failure)))} {
 			b = binary.AppendUvarint(b, n)
 		}
 		last = at

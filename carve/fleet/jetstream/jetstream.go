@@ -168,17 +168,17 @@ func (m *Member) Do(f func(n *fleet.Node, now fleet.Instant)) bool {
 	}
 }
 
-// HandOver has Run, once it is ended, leave this gateway's place in the fleet to another
-// process: it gives the lease back, and says no last word. Run may be called again where
-// nobody takes it.
+// HandOver says that another process takes this gateway's place in the fleet: when Run ends,
+// it gives the lease back and makes no last report. If nobody takes the place, Run may be
+// called again.
 func (m *Member) HandOver() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.handing = true
 }
 
-// Handed is what the other process goes on with, as of now, once Run has ended. Nil: it was
-// not told to hand over.
+// Handed is what the other process goes on with, as of now. It is there once Run has ended.
+// Nil: HandOver was not called.
 func (m *Member) Handed() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -419,25 +419,32 @@ func (m *Member) remove(ctx context.Context, w *fleet.Write) error {
 	return s.Purge(ctx, jetstream.WithPurgeSubject("$KV."+bucket+"."+w.Key), jetstream.WithPurgeSequence(*w.Expect+1))
 }
 
-// bucket is the fleet's, which is looked up once.
+// bucket is the fleet's.
 func (m *Member) bucket(ctx context.Context) (jetstream.KeyValue, error) {
+	return lookedUp(m, &m.kv, func() (jetstream.KeyValue, error) { return m.lookUp(ctx) })
+}
+
+// lookedUp is what is in one of m's fields or, where that is empty, what is found and put there.
+func lookedUp[T comparable](m *Member, field *T, find func() (T, error)) (T, error) {
+	var none T
 	m.mu.Lock()
-	kv := m.kv
+	found := *field
 	m.mu.Unlock()
-	if kv != nil {
-		return kv, nil
+	if found != none {
+		return found, nil
 	}
-	kv, err := m.lookUp(ctx)
+	found, err := find()
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.kv = kv
-	return kv, nil
+	*field = found
+	return found, nil
 }
 
-// forget has the bucket and the stream looked up again: they may be gone, with the servers' disks.
+// forget drops the bucket and the stream, which are then looked up again: they may be gone
+// with the servers' disks.
 func (m *Member) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,8 +30,8 @@ const (
 	recordTime = 5 * time.Second
 )
 
-// head is the key of a route's record: whoever changes it has seen the one before. What
-// does not fit into it is in keys of its own, which are written before it.
+// head is the value of a route's key. It is only written over the revision that the writer
+// has seen. What does not fit into it is in keys of its own, which are written first.
 type head struct {
 	Version int    `json:"version"`
 	Term    uint64 `json:"term"`
@@ -75,7 +76,7 @@ func (m *Member) Shown() *Records {
 	return r
 }
 
-// End has every call fail at once from now on.
+// End makes every call fail at once, those under way too.
 func (r *Records) End() { r.end() }
 
 func recordKey(route string) string { return "record." + fleet.RouteKey(route) }
@@ -237,8 +238,8 @@ func pack(rec *state.Record) ([]byte, error) {
 	return packed, nil
 }
 
-// split writes what does not fit into the head. The names are a term's own, and no record
-// has those of the one before: a leader that is none any more touches none that is in use.
+// split writes what does not fit into the head. The keys are named by the term and alternate
+// from record to record, so a gateway that leads no more writes over nothing that is in use.
 func (k *known) split(ctx context.Context, kv jetstream.KeyValue, route string, packed []byte) error {
 	k.Data = nil
 	for i := 0; len(packed) > 0; i++ {
@@ -253,8 +254,8 @@ func (k *known) split(ctx context.Context, kv jetstream.KeyValue, route string, 
 	return nil
 }
 
-// put writes a head. Where it is not known whether an earlier one was written, the store
-// says.
+// put writes a head. If the store has another revision than expected, it may be this leader's
+// own write whose acknowledgement was lost: then that is read, and written over.
 func (r *Records) put(ctx context.Context, kv jetstream.KeyValue, route string, value []byte, last known) (uint64, error) {
 	revision, err := write(ctx, kv, recordKey(route), value, last.revision)
 	if !errors.Is(err, jetstream.ErrKeyExists) {
@@ -290,12 +291,8 @@ func write(ctx context.Context, kv jetstream.KeyValue, key string, value []byte,
 // drop removes the parts of a record that is not in use any more. What cannot be removed
 // stays, within the bucket's bound.
 func drop(ctx context.Context, kv jetstream.KeyValue, parts, but []string) {
-	used := map[string]bool{}
-	for _, p := range but {
-		used[p] = true
-	}
 	for _, p := range parts {
-		if !used[p] {
+		if !slices.Contains(but, p) {
 			_ = kv.Purge(ctx, p)
 		}
 	}

@@ -181,33 +181,22 @@ type opened struct {
 	stream jetstream.Stream
 }
 
-// stream looks the fleet's stream up, once, or makes it.
+// stream is the fleet's, which is made where there is none.
 func (m *Member) stream(ctx context.Context) (opened, error) {
-	m.mu.Lock()
-	s := m.evidence
-	m.mu.Unlock()
-	if s.stream != nil {
-		return s, nil
-	}
-	var err error
-	if s.js, err = jetstream.New(m.conn); err != nil {
+	return lookedUp(m, &m.evidence, func() (s opened, err error) {
+		if s.js, err = jetstream.New(m.conn); err != nil {
+			return s, err
+		}
+		name := "whittle_" + m.o.Name + "_evidence"
+		s.stream, err = s.js.Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			s.stream, err = s.js.CreateStream(ctx, jetstream.StreamConfig{
+				Name: name, Description: "exchanges of a fleet of whittle gateways, redacted", Subjects: []string{"whittle." + m.o.Name + ".evidence.>"},
+				Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+				MaxBytes: cmp.Or(m.o.Evidence.Bytes, defaultBytes), MaxAge: cmp.Or(m.o.Evidence.Age, defaultAge),
+				MaxMsgSize: evidence.MaxMessage, Replicas: m.replicas(), Duplicates: m.window(),
+			})
+		}
 		return s, err
-	}
-	name := "whittle_" + m.o.Name + "_evidence"
-	s.stream, err = s.js.Stream(ctx, name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s.stream, err = s.js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: name, Description: "exchanges of a fleet of whittle gateways, redacted", Subjects: []string{"whittle." + m.o.Name + ".evidence.>"},
-			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-			MaxBytes: cmp.Or(m.o.Evidence.Bytes, defaultBytes), MaxAge: cmp.Or(m.o.Evidence.Age, defaultAge),
-			MaxMsgSize: evidence.MaxMessage, Replicas: m.replicas(), Duplicates: m.window(),
-		})
-	}
-	if err != nil {
-		return s, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.evidence = s
-	return s, nil
+	})
 }

@@ -107,14 +107,14 @@ func (r *refusal) String() string {
 	return "NATS refuses what a fleet needs (" + strings.TrimPrefix(r.err.Error(), client.ErrPermissionViolation.Error()+": ") + "): give this gateway's user the permissions that docs/fleet.md has"
 }
 
-// loss is why the last exchange could not be sent; nil: it was.
+// loss is why the last exchange could not be sent. A nil err: it was sent.
 type loss struct {
 	err error
 	at  time.Time
 }
 
-// losing is for how long an exchange that could not be sent says that none can: one that
-// NATS has not taken is tried again every few seconds, so what is not is over.
+// losing is how long one exchange that could not be sent counts as a sign that none can be.
+// A failed exchange is tried again every few seconds, so an older failure is over.
 const losing = 30 * time.Second
 
 // why is what keeps exchanges from being sent now. A refusal is one until NATS takes one.

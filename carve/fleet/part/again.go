@@ -39,9 +39,9 @@ func (p *Part) differs(message []byte) bool {
 	return err == nil && p.shown().WorthAsking(m.Exchange)
 }
 
-// Recheck asks whoever leads what both sides' responses show, and whether they are to be
-// asked once more: this gateway asks them, and the leader judges. What gets no reply is not
-// asked about any further, and shows nothing.
+// Recheck asks the gateway that leads what both sides' responses show, and whether to ask the
+// two once more: this gateway asks them, and the leader judges. Without a reply from the
+// leader nothing is asked any further, and nothing is shown.
 func (p *Part) Recheck(again *whittle.Recheck) (after time.Duration, another bool) {
 	r := p.table.Load().routes[again.Exchange.Route]
 	if r == nil {

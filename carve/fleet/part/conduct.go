@@ -115,9 +115,9 @@ func (p *Part) watch(route string, share whittle.Share) {
 	p.o.Gateway.Watch(route, share)
 }
 
-// sayConduct says what is to be sent, when it is time to: as large a part as brings what
-// arrives to the budget. Parts are chosen by how much has come, never by what was in it.
-// It reports whether it was time to.
+// sayConduct tells gateways which part of exchanges and outcomes to send, if it is time to:
+// the part that brings what arrives to the budget. It depends on how much has come, never on
+// what was in it. It reports whether it was time to.
 func (p *Part) sayConduct(term uint64, now time.Time) bool {
 	s := p.conduct.next(term, now, p.o.PerSecond)
 	if s == nil {

@@ -34,16 +34,17 @@ type pastCounts struct {
 // this one's: whoever leads has it by then.
 const pastFor = 10
 
-// HandOver has Run, once it is ended, leave this gateway's place to another process, which
-// goes on where this one stops. Where nobody takes it, Run may be called again.
+// HandOver says that another process goes on where this one stops: when Run ends, it leaves
+// this gateway's place to it. If nobody takes the place, Run may be called again.
 func (p *Part) HandOver() { p.member.HandOver() }
 
 // Handed is the place that was left, as of now.
 func (p *Part) Handed() []byte { return p.member.Handed() }
 
-// Keep is how many users' requests this process may still have exposed, by candidate,
-// once the other one has taken its place: those that are, and at most half of what was
-// allowed, of the other one's lease. It is less each time that clients have left.
+// Keep is how many users' requests this process may still have exposed, by candidate, once
+// the other process has taken its place: those that are exposed now, and at most half of what
+// was allowed. They count against the other process's permits. The number falls as clients
+// leave.
 func (p *Part) Keep() map[string]int {
 	l := &p.place
 	l.mu.Lock()
@@ -83,7 +84,7 @@ func (l *place) lower(candidate string, leaving int) {
 // Left lets go of the fleet: another process has taken this one's place.
 func (p *Part) Left() { p.member.Close() }
 
-// Lost has nobody go to the candidate here any more: nothing is heard of the fleet.
+// Lost takes all users off the candidate here, because nothing is heard of the fleet any more.
 func (p *Part) Lost() {
 	p.place.mu.Lock()
 	defer p.place.mu.Unlock()

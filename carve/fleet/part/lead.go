@@ -150,8 +150,8 @@ func reportsOf(seat *fleet.Seat, r *fleet.RouteReport) (all []control.Report) {
 	return all
 }
 
-// decideOn has the controller decide on what gateways know and it does not. The caller
-// holds turn.
+// decideOn tells the controller what gateways know and it does not, for it to decide. The
+// caller holds turn.
 func (p *Part) decideOn(s *survey) {
 	for i := range s.routes {
 		f := &s.routes[i]
@@ -331,7 +331,7 @@ func (p *Part) Reload(monolith whittle.Upstream, routes []whittle.Route, swap fu
 	return err
 }
 
-// enter has the node go by another table. When it returns, what that lowers is in force.
+// enter gives the node another table. When it returns, every share that this lowers is lowered.
 func (p *Part) enter(t *table) {
 	p.table.Store(t)
 	if !p.member.Do(func(n *fleet.Node, _ fleet.Instant) { n.SetRoutes(t.specs()) }) {

@@ -149,8 +149,8 @@ func (p *Part) carry(o order) error {
 // shownTime bounds the wait until the store shows a fall that was ordered.
 const shownTime = 3 * time.Second
 
-// carryOn has the controller carry an order out. A fall that nobody else could know of is
-// not called done: this gateway may end before the store has it.
+// carryOn gives an order to the controller. A fall counts as done only once the fleet's store
+// shows it: until then nobody else knows of it, and this gateway may end.
 func (p *Part) carryOn(ctx context.Context, c *control.Controller, route string, o rollout.Order) error {
 	if err := c.Order(ctx, route, o); err != nil || !o.Lowers() {
 		return err

@@ -142,8 +142,8 @@ func New(o Options) (*Part, error) {
 	return p, nil
 }
 
-// patience is after how many leases without a word of the fleet, from the beginning, that
-// is said.
+// patience is for how many leases after the start nothing may be heard of the fleet before
+// the log says so.
 const patience = 3
 
 // nothing is a store that has no record.

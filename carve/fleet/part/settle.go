@@ -16,8 +16,8 @@ const (
 	settleAgain = time.Second
 )
 
-// settling are the exchanges that were sent, and of which nobody has said whether the
-// stream has them.
+// settling are the exchanges that were sent without an acknowledgement: the stream may have
+// them or not.
 type settling struct {
 	more notify.Signal
 

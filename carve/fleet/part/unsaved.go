@@ -24,8 +24,7 @@ const (
 	unsavedHead = 1 + 8 + 8
 )
 
-// judged is a question that a leader has judged, of which it is not known whether its
-// records have it.
+// judged is a question that a leader has judged. It may not be in that leader's records yet.
 type judged struct {
 	term, number uint64
 	at           time.Time
@@ -55,9 +54,9 @@ func (u *unsaved) take() (list []*judged) {
 	return list
 }
 
-// base is what the records had when this gateway's term began: of each route how many
-// differences were settled. Those of terms before that were judged since are in again, which
-// judgeUnsaved alone uses.
+// base is what the records had when this gateway's term began: how many differences of each
+// route were settled. again has those of earlier terms that were judged once more since; only
+// judgeUnsaved uses it.
 type base struct {
 	number  uint64
 	settled map[string]uint64
