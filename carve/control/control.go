@@ -206,6 +206,7 @@ func (c *Controller) Start() {
 	for _, r := range c.routes() {
 		r.enter()
 	}
+	c.o.Alive = nil // what is loaded later was not under way meanwhile
 }
 
 // Run makes decisions until ctx ends, and then saves every route a last time. The

@@ -359,3 +359,39 @@ func TestARiseOutlivesAReloadOfItsSteps(t *testing.T) {
 		})
 	}
 }
+
+// Runs that go on at a takeover do so then alone: a route that leaves the config later and comes
+// back has not counted meanwhile, and its ledger says so.
+func TestARouteThatComesBackAfterATakeover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		h := newRig(t, disk, spec())
+		h.run()
+		pass(2 * time.Second)
+		if err := h.stop(); err != nil {
+			t.Fatal(err)
+		}
+		o := h.options([]whittle.Route{spec()})
+		o.Alive = map[string][]uint64{name: {7}}
+		var err error
+		if h.c, err = control.New(o); err != nil {
+			t.Fatal(err)
+		}
+		h.run()
+		pass(2 * time.Second)
+		if gap := h.status().Ledger.Gap; gap != nil {
+			t.Errorf("the takeover left the gap %+v", gap)
+		}
+		gone := time.Now()
+		for i, routes := range [][]whittle.Route{nil, {spec()}} {
+			if err := h.c.Reload(whittle.Upstream{}, routes, noSwap); err != nil {
+				t.Fatalf("reload %d: %v", i, err)
+			}
+			pass(time.Minute)
+		}
+		if gap := h.status().Ledger.Gap; gap == nil || gap.From.Before(gone) || gap.To.Sub(gap.From) < time.Minute {
+			t.Errorf("it was away for a minute, and its ledger has the gap %+v", gap)
+		}
+		_ = h.stop()
+	})
+}
