@@ -98,8 +98,8 @@ func (c *Controller) Surpass(name string, f fleet.Floor) {
 	r.saveNow()
 }
 
-// lower takes in what the fleet knows beyond a generation. The caller holds both locks or
-// has the only reference to the route, and gives a generation and applies it.
+// lower takes in what the fleet knows beyond a generation. The caller holds both locks or has
+// the only reference to the route. It issues a generation afterwards, and applies it.
 func (r *route) lower(generation uint64, f fleet.Floor) {
 	r.issued, r.zero = max(r.issued, f.Generation, f.Zero, f.Trip), max(r.zero, f.Zero)
 	to, why := f.Lowers(generation, r.st.Share)

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"whittle"
@@ -46,18 +47,14 @@ func (q *questions) put(st *rollout.State, gates []whittle.Gate, before whittle.
 	old := q.asked
 	q.asked = nil
 	for _, g := range gates {
-		known := question{gate: g, since: now}
-		for _, o := range old {
-			if o.gate.Name == g.Name {
-				known = o
-				known.gate = g
-			}
-		}
-		if known.id == 0 {
+		i := slices.IndexFunc(old, func(o question) bool { return o.gate.Name == g.Name })
+		if i < 0 {
 			q.last++
-			known.id = q.last
+			q.asked = append(q.asked, question{id: q.last, gate: g, since: now})
+			continue
 		}
-		q.asked = append(q.asked, known)
+		q.asked = append(q.asked, old[i])
+		q.asked[len(q.asked)-1].gate = g
 	}
 }
 
@@ -79,10 +76,8 @@ func (q *questions) states(st *rollout.State) map[string]rollout.GateState {
 }
 
 func (q *questions) find(id uint64) *question {
-	for i := range q.asked {
-		if q.asked[i].id == id {
-			return &q.asked[i]
-		}
+	if i := slices.IndexFunc(q.asked, func(a question) bool { return a.id == id }); i >= 0 {
+		return &q.asked[i]
 	}
 	return nil
 }

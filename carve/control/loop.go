@@ -232,9 +232,9 @@ func (r *route) issue() uint64 {
 	return r.issued
 }
 
-// renew puts the decided state in force under a new generation, where one was issued
-// and is not in force, or where nothing was decided. It does not save right after a
-// save that failed. The caller holds mu.
+// renew puts the decided state in force under a new generation: because one was issued that
+// is not in force, or because the gateway's position must be replaced without a decision. It
+// does not save right after a save that failed. The caller holds mu.
 func (r *route) renew() {
 	r.generation = r.issue()
 	r.apply()
