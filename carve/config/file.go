@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/record/redact"
 )
 
 // File is a valid config.
@@ -50,7 +51,9 @@ type File struct {
 	Access *Access
 	// Record is nil where nothing is recorded.
 	Record *Record
-	Redact Redact
+	// Redact says what is secret in addition to the defaults, in what is recorded and in
+	// what is shown of differences.
+	Redact redact.Rules
 	// Prometheus has the figures of routes' queries. Nil: there is none.
 	Prometheus *whittle.Prometheus
 	// Fleet is nil where this gateway is alone.
@@ -88,17 +91,6 @@ type Record struct {
 	// get. Default 1 GiB and a week.
 	MaxBytes int64
 	MaxAge   time.Duration
-}
-
-// Redact says what is secret in addition to the defaults, in what is recorded and in
-// what is shown of differences. Its fields are those of redact.Rules, into
-// which it converts.
-type Redact struct {
-	Headers  []string
-	Fields   []string
-	Paths    []string
-	Patterns []string
-	Keep     []string
 }
 
 // Trace says where spans go.

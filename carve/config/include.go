@@ -205,9 +205,9 @@ func parsePattern(s string) (string, error) {
 
 func isPattern(s string) bool { return strings.ContainsAny(s, `*?[`) }
 
-// matchFiles gives the files of a folder that end in .yaml or .yml, those that a pattern
-// matches, or the one file, sorted. Hidden ones are left out, and so is what Kubernetes
-// puts next to a volume's files (..data).
+// matchFiles gives, sorted, the files that a pattern matches, the files of a folder that end in
+// .yaml or .yml, or the one file that is named. Hidden files are left out, and so is what
+// Kubernetes puts next to a volume's files (..data).
 func matchFiles(pattern string) ([]string, error) {
 	if isPattern(pattern) {
 		found, err := filepath.Glob(pattern)

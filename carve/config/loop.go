@@ -14,11 +14,10 @@ import (
 	"whittle"
 )
 
-// LeadsBack refuses upstreams that can be seen to be the gateway itself, which
-// listens on these addresses (HOST:PORT or unix:PATH, as they were bound): every request would come back
-// to it, again and again. Names are not resolved, so what it does not see is
-// left to the gateway's own loop detection. The errors are Invalid and carry
-// their field; nil: none leads back.
+// LeadsBack refuses upstreams that are certainly the gateway itself, which listens on these
+// addresses (HOST:PORT or unix:PATH, as they were bound): every request would come back to it,
+// again and again. Names are not resolved; loops through them are left to the gateway's own
+// loop detection. The errors are Invalid and carry their field; nil: none leads back.
 func (f *File) LeadsBack(addresses ...string) error {
 	var errs []error
 	f.eachLoop(addresses, func(field, why string) {

@@ -82,8 +82,8 @@ func (r *reader) err() error {
 	return errors.Join(errs...)
 }
 
-// object is a mapping being read. A field is known by being asked for, so the
-// names stand in one place only.
+// object is a mapping that is being read. Its known fields are those that were asked for, so
+// each name stands in one place only.
 type object struct {
 	r     *reader
 	path  string

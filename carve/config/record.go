@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/internal/units"
+	"whittle/record/redact"
 )
 
 const wantSample = "a share such as 10%, or off"
@@ -50,7 +51,7 @@ func (r *reader) routeRecord(o *object, f *File, route *whittle.Route) {
 
 // redact reads what is secret in addition to the defaults. Paths and patterns are checked
 // where they are compiled.
-func (r *reader) redact(o *object, d *Redact) {
+func (r *reader) redact(o *object, d *redact.Rules) {
 	c, ok := o.child("redact", "{fields: [phone], headers: [X-Tenant]}")
 	if !ok {
 		return

@@ -43,7 +43,7 @@ func (c *Recording) Put(f *config.File) error {
 	if err != nil {
 		return whittle.Within("record.key_file", err)
 	}
-	r, err := redact.New(redact.Rules(f.Redact), key)
+	r, err := redact.New(f.Redact, key)
 	if err != nil {
 		return whittle.Within("redact", err)
 	}
@@ -93,7 +93,7 @@ func (c *Recording) end(r *recorder.Recorder) {
 		return
 	}
 	if err := r.Close(); err != nil {
-		c.log.Error("close the log of recorded exchanges", "error", err)
+		c.log.Error("close the log of recorded exchanges", "err", err)
 	}
 }
 

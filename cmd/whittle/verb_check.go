@@ -84,7 +84,7 @@ func readConfig(path string) (*config.File, error) {
 		return nil, err
 	}
 	var faults []error
-	if _, err := redact.New(redact.Rules(f.Redact), redact.NewKey()); err != nil {
+	if _, err := redact.New(f.Redact, redact.NewKey()); err != nil {
 		faults = append(faults, whittle.Within("redact", err))
 	}
 	if _, err := fleetTLS(f.Fleet); err != nil {
@@ -197,26 +197,26 @@ func keyFault(path string) error {
 // fileFault says why a file cannot be written. pipes says that it may be anything that takes
 // bytes, and makes that its folder is made where there is none.
 func fileFault(field, path string, pipes, makes bool) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return missing(field, path, makes)
-	case info.IsDir(), !info.Mode().IsRegular() && !pipes, info.Mode().Type() == fs.ModeSocket:
-		return whittle.Errorf(whittle.Invalid, "%q is %s: write the name of a file", path, kindOf(info)).WithField(field)
-	}
-	return unwritable(field, path, unix.W_OK)
+	return placeFault(field, path, "a file", makes, unix.W_OK, func(info fs.FileInfo) bool {
+		return info.Mode().IsRegular() || pipes && !info.IsDir() && info.Mode().Type() != fs.ModeSocket
+	})
 }
 
 // folderFault says why files cannot be made in a folder, which is made where there is none.
 func folderFault(field, path string) error {
+	return placeFault(field, path, "a folder", true, unix.W_OK|unix.X_OK, fs.FileInfo.IsDir)
+}
+
+// placeFault says why something is not what it is to be, or cannot be written to.
+func placeFault(field, path, what string, makes bool, mode uint32, is func(fs.FileInfo) bool) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return missing(field, path, true)
-	case !info.IsDir():
-		return whittle.Errorf(whittle.Invalid, "%q is %s: write the name of a folder", path, kindOf(info)).WithField(field)
+		return missing(field, path, makes)
+	case !is(info):
+		return whittle.Errorf(whittle.Invalid, "%q is %s: write the name of %s", path, kindOf(info), what).WithField(field)
 	}
-	return unwritable(field, path, unix.W_OK|unix.X_OK)
+	return unwritable(field, path, mode)
 }
 
 // missing says why what is not there cannot be made. deep says that its folder is made with it.

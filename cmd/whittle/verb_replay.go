@@ -127,7 +127,7 @@ func (v *replayVerb) options() (replay.Options, redact.Rules, error) {
 		if err != nil {
 			return o, redact.Rules{}, err
 		}
-		o.Routes, rules = f.Routes, redact.Rules(f.Redact)
+		o.Routes, rules = f.Routes, f.Redact
 	}
 	return o, v.Rules(rules), nil
 }

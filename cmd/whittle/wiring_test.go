@@ -16,6 +16,7 @@ import (
 	"whittle"
 	"whittle/carve/config"
 	"whittle/carve/state"
+	"whittle/record/redact"
 )
 
 func TestRemotePrecedence(t *testing.T) {
@@ -108,7 +109,7 @@ func TestEachSettingIsReloadedOrKept(t *testing.T) {
 		Monolith: whittle.Upstream{URL: "m"}, Routes: []whittle.Route{{Name: "r"}}, Limits: whittle.Limits{Streams: 1},
 		Drain: config.Drain{Upgraded: 1}, Clients: whittle.Clients{Requests: 1}, Forwarded: config.Forwarded{Trust: []netip.Prefix{{}}},
 		Underscores: true, Trace: config.Trace{Endpoint: "e"}, Log: config.Log{Level: slog.LevelDebug}, Access: &config.Access{},
-		Record: &config.Record{}, Redact: config.Redact{Headers: []string{"h"}}, Prometheus: &whittle.Prometheus{}, Fleet: &config.Fleet{},
+		Record: &config.Record{}, Redact: redact.Rules{Headers: []string{"h"}}, Prometheus: &whittle.Prometheus{}, Fleet: &config.Fleet{},
 		Notices: []whittle.Notice{{}}, Warnings: []string{"w"},
 	}
 	old, next := config.File{}, all
