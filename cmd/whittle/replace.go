@@ -66,8 +66,8 @@ func (r *replacement) isReplaced() bool {
 	}
 }
 
-// stateFile is the state file. It is let go of while another process is about to take
-// over, and opened again if that does not.
+// stateFile is the state file. It is closed while another process is about to take over, and
+// opened again if that process fails.
 type stateFile struct {
 	mu sync.RWMutex // guards the following
 	*state.Store
@@ -148,20 +148,20 @@ func (d *deployment) takeOver(f *config.File) (alive map[string][]uint64, err er
 	return alive, d.records.Put(f)
 }
 
-// commit has the process that is to be replaced accept no more. One that has gone by
-// now has let go of everything.
+// commit tells the process that is to be replaced to accept no more connections. If it has
+// ended meanwhile, it holds nothing any more.
 func (d *deployment) commit() {
 	if d.before == nil {
 		return
 	}
 	if err := d.relay.Commit(d.before); err != nil {
-		d.log.Error("the process that was to be replaced is gone", "error", err)
+		d.log.Error("the process that was to be replaced is gone", "err", err)
 	}
 	d.log.Info("took over", "pid", os.Getpid(), "from", os.Getppid())
 }
 
-// decide has the controller decide until stopDeciding. It outlives the requests, so that
-// what they taught is kept.
+// decide runs the controller until stopDeciding. It outlives the requests, so that what they
+// showed is saved.
 func (d *deployment) decide(ctx context.Context) {
 	ctx, d.stopDecisions = context.WithCancel(context.WithoutCancel(ctx))
 	decided := make(chan error, 1)
@@ -175,8 +175,8 @@ func (d *deployment) stopDeciding() error {
 	return <-d.decided
 }
 
-// replaceOnRequest has this process replaced on each request, until one has taken over or
-// ctx ends.
+// replaceOnRequest starts another process on each request, until one has taken over or ctx
+// ends.
 func (d *deployment) replaceOnRequest(ctx context.Context) error {
 	for {
 		select {
@@ -184,7 +184,7 @@ func (d *deployment) replaceOnRequest(ctx context.Context) error {
 			return nil
 		case <-d.requests:
 			if err := d.replace(); err != nil {
-				d.log.Error("not replaced: this process goes on serving", "error", err)
+				d.log.Error("not replaced: this process goes on serving", "err", err)
 				d.afterFailure()
 				continue
 			}
@@ -221,6 +221,16 @@ func (d *deployment) replace() error {
 	d.reloading.Lock() // a config in between would be in force in one of the two
 	defer d.reloading.Unlock()
 	ctx := context.Background()
+	resume := func() {
+		err := d.store.open(d.config().State, d.log)
+		if d.nats != nil {
+			err = errors.Join(err, d.nats.Resume())
+		}
+		if err = errors.Join(err, d.records.Put(d.config())); err != nil {
+			d.log.Error("go on after another process did not take over", "err", err)
+		}
+		d.decide(ctx)
+	}
 	h := handover.Hooks{
 		Release: func() error {
 			if d.part != nil {
@@ -231,22 +241,14 @@ func (d *deployment) replace() error {
 				return err
 			}
 			d.records.Close()
-			if err := d.store.Close(); err != nil {
-				return err
-			}
 			d.endNATS() // its folder and its address are the other process's
-			return nil
-		},
-		Resume: func() {
-			err := d.store.open(d.config().State, d.log)
-			if d.nats != nil {
-				err = errors.Join(err, d.nats.Resume())
+			err := d.store.Close()
+			if err != nil {
+				resume() // or nobody decided any more, and the end would wait for it
 			}
-			if err = errors.Join(err, d.records.Put(d.config())); err != nil {
-				d.log.Error("go on after another process did not take over", "error", err)
-			}
-			d.decide(ctx)
+			return err
 		},
+		Resume: resume,
 		Leave: func() {
 			d.notify("MAINPID=" + strconv.Itoa(cmd.Process.Pid))
 			close(d.replaced)
@@ -293,6 +295,6 @@ func program() (string, error) {
 // notify tells systemd.
 func (d *deployment) notify(state string) {
 	if err := listening.Notify(state); err != nil {
-		d.log.Warn("systemd is not told", "state", state, "error", err)
+		d.log.Warn("systemd is not told", "state", state, "err", err)
 	}
 }
