@@ -24,9 +24,8 @@ type Screen struct {
 	size func() (width, height int)
 }
 
-// NewScreen shows work on standard output; where one of the outputs that the
-// user named is "-", standard output is a machine's, and the work is shown on
-// standard error without redrawing.
+// NewScreen shows work on standard output. If one of the outputs that the user named is "-",
+// a program reads standard output, and the work is shown on standard error without redrawing.
 func NewScreen(s Streams, outputs ...string) *Screen {
 	if slices.Contains(outputs, "-") {
 		return &Screen{w: s.Err, now: time.Now}

@@ -108,7 +108,7 @@ func (w *Watch) read(ctx context.Context, pages []string) map[string]whittle.CPU
 	}
 	for _, page := range pages {
 		if err := failed[page]; err != nil && !w.silent[page] {
-			w.Log.Warn("the guard of CPU per request reads nothing", "error", err)
+			w.Log.Warn("the guard of CPU per request reads nothing", "err", err)
 		}
 		if w.silent == nil {
 			w.silent = map[string]bool{}

@@ -111,7 +111,7 @@ func (a *adminServer) serve(ctx, leaving context.Context) error {
 	return err
 }
 
-// listenAgain is how long is waited before the admin address is bound anew.
+// listenAgain is the wait before the admin address is bound again.
 const listenAgain = 100 * time.Millisecond
 
 // accept serves until the server is shut down. A listener that fails is no reason to
@@ -122,7 +122,7 @@ func (a *adminServer) accept(ctx context.Context) {
 		if errors.Is(err, http.ErrServerClosed) {
 			return
 		}
-		a.log.Error("the admin API accepts no connections; its address is bound anew", "error", err)
+		a.log.Error("the admin API accepts no connections; its address is bound anew", "err", err)
 		for {
 			select {
 			case <-ctx.Done():

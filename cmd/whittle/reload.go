@@ -26,7 +26,7 @@ const settle = 100 * time.Millisecond
 func (d *deployment) watchConfig(ctx context.Context, hup <-chan os.Signal) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		d.log.Warn("the config file is not watched; send SIGHUP after a change", "error", err)
+		d.log.Warn("the config file is not watched; send SIGHUP after a change", "err", err)
 		return d.reloadOn(ctx, hup, nil)
 	}
 	defer func() { _ = watcher.Close() }()
@@ -60,14 +60,14 @@ func (d *deployment) reloadOn(ctx context.Context, hup <-chan os.Signal, watcher
 			}
 		case err, ok := <-failures:
 			if ok {
-				d.log.Warn("watch config", "error", err)
+				d.log.Warn("watch config", "err", err)
 			}
 		}
 	}
 }
 
-// reread reads the config again if its files are others than those seen last. While one
-// of them is away the config in force stays, and the log says so once.
+// reread reads the config again if its files have changed since they were seen last. While one
+// of them is missing the config in force stays, and the log says so once.
 func (d *deployment) reread(now fileStates) {
 	if d.seen.same(now) {
 		return
@@ -91,7 +91,7 @@ func (d *deployment) watch(watcher *fsnotify.Watcher) fileStates {
 	if watcher != nil {
 		for _, folder := range folders {
 			if err := watcher.Add(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				d.log.Warn("a folder of the config is not watched; send SIGHUP after a change", "folder", folder, "error", err)
+				d.log.Warn("a folder of the config is not watched; send SIGHUP after a change", "folder", folder, "err", err)
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func (d *deployment) reload(why string) {
 		err = next.Locate(d.put(next))
 	}
 	if err != nil {
-		d.log.Error("config refused, the old one stays in force", "cause", why, "error", err, "hint", cmdline.HintOf(err))
+		d.log.Error("config refused, the old one stays in force", "cause", why, "err", err, "hint", cmdline.HintOf(err))
 		return
 	}
 	for _, w := range next.Warnings {

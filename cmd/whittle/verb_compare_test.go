@@ -42,7 +42,7 @@ func TestCompareFromTheCommandLine(t *testing.T) {
 		{"users and a rate", append([]string{srv.URL, srv.URL, "--users", "2"}, quick...), 2, "either"},
 		{"a URL and a file", []string{srv.URL, "report.json"}, 2, "is a URL"},
 		{"no such report", []string{file("none.json"), file("none.json")}, 2, "none.json"},
-		{"levels", []string{srv.URL, srv.URL, "--users", "1,2", "--runs", "2", "--duration", "300ms", "--warmup", "50ms", "--ramp", "1ms", "--max-late", "10s", "--html", file("l.html")}, 0, "With 2 users"},
+		{"levels", []string{srv.URL, srv.URL, "--users", "1,2", "--runs", "2", "--duration", "100ms", "--warmup", "20ms", "--ramp", "1ms", "--max-late", "10s", "--html", file("l.html")}, 0, "With 2 users"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, out, errs := whittleOnce(t, append([]string{"compare"}, c.args...)...)

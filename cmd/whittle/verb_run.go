@@ -122,7 +122,7 @@ func (d *deployment) accessLog() (*accesslog.Log, error) {
 	if c.File != "" {
 		var err error
 		if d.access, err = accesslog.ToFile(c.File, func(err error) {
-			d.log.Error("write the access log: lines are lost, and counted", "error", err)
+			d.log.Error("write the access log: lines are lost, and counted", "err", err)
 		}); err != nil {
 			return nil, whittle.Errorf(whittle.Unavailable, "open the access log: %w", err).WithField("access.file").
 				WithHint("give the user that runs whittle the right to write this file and its folder")
@@ -137,7 +137,7 @@ func (d *deployment) accessLog() (*accesslog.Log, error) {
 func (d *deployment) rotateAccess(ctx context.Context) error {
 	if d.access != nil {
 		d.access.Rotate(ctx, d.rotations, func(err error) {
-			d.log.Error("open the access log again: the one before is written on", "error", err)
+			d.log.Error("open the access log again: the one before is written on", "err", err)
 		})
 	}
 	return nil
@@ -149,7 +149,7 @@ func (d *deployment) closeAccess() {
 		return
 	}
 	if err := d.access.Close(logFlush); err != nil {
-		d.log.Error("close the access log", "error", err)
+		d.log.Error("close the access log", "err", err)
 	}
 }
 
@@ -193,9 +193,9 @@ type deployment struct {
 	replacement
 }
 
-// open makes every part and binds the addresses; nothing is served yet. What
-// it opened is closed again if a later part fails. The process that is to be replaced
-// goes on until all that can fail without its state has not failed.
+// open makes every part and binds the addresses; nothing is served yet. What it opened is
+// closed again if a later part fails. The process that is to be replaced goes on serving until
+// every part that needs none of its state has been made.
 func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, metrics ...prometheus.Collector) (_ *deployment, err error) {
 	d := &deployment{log: log, metrics: metrics, replacement: newReplacement(in)}
 	d.file.Store(f)
@@ -283,7 +283,7 @@ func openStore(path string, log *slog.Logger) (*state.Store, error) {
 	if asideErr != nil {
 		return nil, errors.Join(err, asideErr)
 	}
-	log.Error("the state file is damaged: every route begins again on the monolith alone", "error", err, "kept_as", aside)
+	log.Error("the state file is damaged: every route begins again on the monolith alone", "err", err, "kept_as", aside)
 	return state.Open(path)
 }
 
@@ -398,7 +398,7 @@ func (d *deployment) abandon() {
 		d.before.Abandon()
 	}
 	if err := d.sockets.Close(); err != nil {
-		d.log.Error("close sockets", "error", err)
+		d.log.Error("close sockets", "err", err)
 	}
 	if d.notices != nil {
 		d.notices.Close(0)
@@ -406,7 +406,7 @@ func (d *deployment) abandon() {
 	d.records.Close()
 	d.endNATS()
 	if err := d.store.Close(); err != nil {
-		d.log.Error("close state", "error", err)
+		d.log.Error("close state", "err", err)
 	}
 }
 
@@ -510,7 +510,7 @@ func (d *deployment) windDown(ctx context.Context) error {
 	d.notices.Close(noticeFlush)
 	d.closeAccess()
 	if flush := d.stopTraces(grace); flush != nil {
-		d.log.Warn("the last spans were not exported", "error", flush)
+		d.log.Warn("the last spans were not exported", "err", flush)
 	}
 	d.log.Info("ended", "replaced", d.isReplaced())
 	return err
