@@ -21,7 +21,8 @@ import (
 const (
 	// lookEvery is how often it is asked which gates are due.
 	lookEvery = 100 * time.Millisecond
-	// atOnce bounds the calls that are under way.
+	// atOnce bounds the calls that are under way: of gates that may take users off the
+	// candidate, and of all others.
 	atOnce = 16
 )
 
@@ -49,8 +50,9 @@ type place struct {
 
 // Run asks until ctx ends, and waits for the calls that are under way then.
 func (k *Keeper) Run(ctx context.Context) error {
-	r := run{Keeper: k, client: webhook.New(), slots: make(chan struct{}, atOnce), under: map[place]*asking{}}
-	defer r.client.Close()
+	r := run{Keeper: k, rises: newLine(), recalls: newLine(), under: map[place]*asking{}}
+	defer r.rises.client.Close()
+	defer r.recalls.client.Close()
 	defer r.calls.Wait()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -66,11 +68,20 @@ func (k *Keeper) Run(ctx context.Context) error {
 
 type run struct {
 	*Keeper
+	// recalls are the calls of gates that may take users off the candidate, which wait for
+	// no other's.
+	rises, recalls line
+	calls          sync.WaitGroup
+	under          map[place]*asking // of Run's goroutine alone
+}
+
+// line are calls that wait for each other.
+type line struct {
 	client *webhook.Client
 	slots  chan struct{}
-	calls  sync.WaitGroup
-	under  map[place]*asking // of Run's goroutine alone
 }
+
+func newLine() line { return line{webhook.New(), make(chan struct{}, atOnce)} }
 
 // asking is a question that is being asked until it is answered, or not due any more.
 type asking struct {
@@ -122,15 +133,19 @@ func (r *run) look(ctx context.Context) {
 func (r *run) ask(ctx context.Context, a *asking) {
 	defer a.cancel()
 	delivery := webhook.Delivery()
+	l := &r.rises
+	if a.now().Before == whittle.GateRollback {
+		l = &r.recalls
+	}
 	for tries := 1; ; tries++ {
 		ask := a.now()
 		select {
 		case <-ctx.Done():
 			return
-		case r.slots <- struct{}{}:
+		case l.slots <- struct{}{}:
 		}
-		reply, err := r.call(ctx, &ask, delivery, tries)
-		<-r.slots
+		reply, err := l.call(ctx, &ask, delivery, tries)
+		<-l.slots
 		if ctx.Err() != nil {
 			return // it is not due any more, so nobody wants to know
 		}
@@ -149,12 +164,12 @@ func (r *run) ask(ctx context.Context, a *asking) {
 	}
 }
 
-func (r *run) call(ctx context.Context, ask *whittle.GateAsk, delivery string, tries int) (webhook.Reply, error) {
+func (l *line) call(ctx context.Context, ask *whittle.GateAsk, delivery string, tries int) (webhook.Reply, error) {
 	body, err := json.Marshal(questionOf(ask, tries))
 	if err != nil {
 		return webhook.Reply{}, err
 	}
-	return r.client.Post(ctx, ask.Gate.Hook, delivery, body)
+	return l.client.Post(ctx, ask.Gate.Hook, delivery, body)
 }
 
 // said is a gate's response as a clause.

@@ -193,3 +193,35 @@ func TestAGateOfRollbackIsAskedAgainAndAgain(t *testing.T) {
 		t.Errorf("%q", said)
 	}
 }
+
+// A gate that may take users off the candidate is asked however many others hang, of whichever
+// server: it is what protects users.
+func TestAGateOfRollbackWaitsForNoOther(t *testing.T) {
+	over, hangs := make(chan struct{}), make(chan struct{}, 4*atOnce)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/recall" {
+			hangs <- struct{}{}
+			<-over
+		}
+	}))
+	defer s.Close()
+	defer close(over)
+	var hanging []whittle.GateAsk
+	for i := range 4 * atOnce {
+		a := ask(s.URL, whittle.GateStep)
+		a.ID, a.Gate.Hook.Timeout = uint64(i+1), time.Minute
+		hanging = append(hanging, a)
+	}
+	c := &controller{asks: hanging}
+	stop := runs(t, c)
+	for range atOnce {
+		<-hangs
+	}
+	recall := ask(s.URL+"/recall", whittle.GateRollback)
+	recall.Route = "GET /users"
+	c.set(append(hanging, recall)...)
+	c.await(t)
+	if said := stop(); said[0] != "open, last response 200" {
+		t.Errorf("said %q", said)
+	}
+}
