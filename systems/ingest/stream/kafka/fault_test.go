@@ -219,6 +219,31 @@ func TestARefusedBatchHalvesTheLimit(t *testing.T) {
 	}
 }
 
+// A partition that the topic has got since Open is read, as Partitions lists it: else
+// whoever reads all of them, to find out what is there, would never come to an end.
+func TestReadsPartitionsThatWereAdded(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	l := openAt(t, Options{Brokers: cluster.ListenAddrs(), Topic: "t"})
+	if _, err := l.admin.CreatePartitions(t.Context(), 2, "t"); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := l.Partitions(t.Context())
+	if err != nil || len(parts) != 8 {
+		t.Fatalf("%+v, %v", parts, err)
+	}
+	for _, p := range parts {
+		r, err := l.Read(t.Context(), p.First)
+		if err != nil {
+			t.Fatalf("partition %s: %v", p.Name, err)
+		}
+		r.Close()
+	}
+	if _, err := l.Read(t.Context(), stream.Position{Partition: "8"}); whittle.CodeOf(err) != whittle.NotFound {
+		t.Errorf("a partition that is not there: %v", err)
+	}
+}
+
 func TestContextEnds(t *testing.T) {
 	t.Parallel()
 	c := fake(t)

@@ -28,9 +28,6 @@ func (l *Log) Read(ctx context.Context, from stream.Position) (stream.Reader, er
 	if err != nil {
 		return nil, err
 	}
-	if partition >= l.traits.partitions {
-		return nil, whittle.Errorf(whittle.NotFound, "Kafka topic %q has no partition %d", l.o.Topic, partition)
-	}
 	r := &reader{log: l, partition: partition, next: offset}
 	if err := r.clamp(ctx); err != nil {
 		return nil, err
@@ -60,6 +57,9 @@ func (r *reader) clamp(ctx context.Context) error {
 	const doing = "find place in Kafka partition"
 	topic := r.log.o.Topic
 	first, err := r.offset(ctx, r.log.admin.ListStartOffsets)
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return whittle.Errorf(whittle.NotFound, "Kafka topic %q has no partition %d", topic, r.partition)
+	}
 	if err != nil {
 		return unreachable(ctx, doing, err)
 	}
