@@ -106,14 +106,20 @@ func copied(d *fakeDisk) *fakeDisk {
 
 // TestEveryFlippedBit turns one bit of each byte that a log has written, before
 // it is opened after a crash. It is seen; at most the records of one batch are
-// lost, each of them is named, and no other is.
-func TestEveryFlippedBit(t *testing.T) {
+// lost, each of them is named, and no other is. Of a long value every sixteenth byte
+// is enough: all of them are under one checksum, which any flipped bit changes.
+func TestEveryFlippedBit(t *testing.T) { synctest.Test(t, flipEveryBit) }
+
+func flipEveryBit(t *testing.T) {
 	disk, ids := written(t)
 	name := segmentName(0)
 	end := used(t, disk, name)
 	random := rand.New(rand.NewPCG(9, 9))
 	lost := map[int]int{}
 	for at := range end + sector {
+		if at%16 != 0 && inLongValue(disk.seen[name].seen, at) {
+			continue
+		}
 		d := copied(disk)
 		bit := random.IntN(8)
 		d.flip(name, at*8+int64(bit))
@@ -148,6 +154,12 @@ func TestEveryFlippedBit(t *testing.T) {
 	if lost[0] == 0 || lost[1] < 2*(lost[2]+lost[3]) {
 		t.Errorf("bytes by how many records a flipped bit in them costs: %v", lost)
 	}
+}
+
+// inLongValue reports whether a byte lies well within one of written's two long values.
+func inLongValue(segment []byte, at int64) bool {
+	return at > sector+256 && at < sector+768 || // noise
+		allZero(segment[max(0, at-64):at+64]) && !allZero(segment[at:])
 }
 
 // TestEveryTornBatch leaves out some sectors of the last batch. It is cut off,
