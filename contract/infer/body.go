@@ -113,6 +113,7 @@ func (c *contents) see(h whittle.Header, body []byte, b *shape.Bounds) *document
 }
 
 func (c *contents) absorb(o *contents) {
+	c.responses = c.responses || o.responses
 	c.n += o.n
 	c.none += o.none
 	c.types.absorb(&o.types)
