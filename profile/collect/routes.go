@@ -102,14 +102,14 @@ func (r *routes) lines(path string) []string {
 		return lines
 	}
 	r.files[path] = nil
+	if s, err := os.Stat(path); err != nil || !s.Mode().IsRegular() {
+		return nil // to open a pipe would wait for whoever writes to it
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	if s, err := f.Stat(); err != nil || !s.Mode().IsRegular() {
-		return nil
-	}
 	b, err := io.ReadAll(io.LimitReader(f, maxSource))
 	if err != nil {
 		return nil
