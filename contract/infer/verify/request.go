@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -15,42 +14,80 @@ import (
 	"whittle/record/capture"
 )
 
-// request sends path, query and body through the input.
-func (k *Checker) request(m *Checked, path []string, query url.Values, x *capture.Entry) error {
-	msg := protoreflect.Message(dynamicpb.NewMessage(k.mapping.types[m.Input]))
-	input := k.mapping.c.Message(m.Input)
+// texts are those at one place of a request outside of JSON, and the field that they are.
+type texts struct {
+	place string // "path {id}", "query page", "form name", "the text"
+	field *contract.Field
+	all   []string
+}
+
+// textsIn are those of a path, a query, and a body that is a form or a text.
+func (m *Checked) textsIn(input *contract.Message, path []string, query url.Values, body []byte) (out []texts, err error) {
 	h := &m.HTTP
-	if h.Body.Form == contract.Object && len(x.Request.Body) > 0 {
-		v, err := document.Parse(x.Request.Body)
-		if err != nil {
-			return err
-		}
-		if msg, err = m.request.read(v, m.Input, "$"); err != nil {
-			return err
-		}
-	}
-	param := 0
 	for i, s := range m.segments {
 		if s.Wildcard {
-			if err := k.mapping.setText(msg, input.Field(h.Path[param].Field), path[i:i+1]); err != nil {
-				return fmt.Errorf("path: %w", err)
-			}
-			param++
+			field := h.Path[len(out)].Field
+			out = append(out, texts{"path {" + field + "}", input.Field(field), path[i : i+1]})
 		}
 	}
 	for _, p := range h.Query {
-		if err := k.mapping.setText(msg, input.Field(p.Field), query[p.Name]); err != nil {
-			return fmt.Errorf("query %s: %w", p.Name, err)
+		out = append(out, texts{"query " + p.Name, input.Field(p.Field), query[p.Name]})
+	}
+	switch h.Body.Form {
+	case contract.Form:
+		values, err := url.ParseQuery(string(body))
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range h.Body.Pairs {
+			out = append(out, texts{"form " + p.Name, input.Field(p.Field), values[p.Name]})
+		}
+	case contract.Text:
+		out = append(out, texts{"the text", input.Field(h.Body.Field), []string{string(body)}})
+	}
+	return out, nil
+}
+
+// request sends path, query and body through the input.
+func (k *Checker) request(m *Checked, path []string, query url.Values, x *capture.Entry) error {
+	msg := protoreflect.Message(dynamicpb.NewMessage(k.mapping.types[m.Input]))
+	input, body := k.mapping.c.Message(m.Input), x.Request.Body
+	inJSON := m.HTTP.Body.Form == contract.Object || m.HTTP.Body.Form == contract.Whole
+	if inJSON && len(body) > 0 {
+		v, err := document.Parse(body)
+		if err != nil {
+			return err
+		}
+		if m.HTTP.Body.Form == contract.Whole {
+			err = m.request.readField(msg, input.Field(m.HTTP.Body.Field), v, "$")
+		} else {
+			msg, err = m.request.read(v, m.Input, "$")
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if err := m.fillBody(msg, input, x.Request.Body); err != nil {
-		return err
-	}
-	back, err := wire(msg)
+	all, err := m.textsIn(input, path, query, body)
 	if err != nil {
 		return err
 	}
-	return m.sameRequest(back, input, path, query, x.Request.Body)
+	for _, t := range all {
+		if err := k.mapping.setText(msg, t.field, t.all); err != nil {
+			return fmt.Errorf("%s: %w", t.place, err)
+		}
+	}
+	if msg, err = wire(msg); err != nil {
+		return err
+	}
+	for _, t := range all {
+		if !slices.Equal(k.mapping.textsOf(msg, t.field), t.all) {
+			return fmt.Errorf("%s came back as another value", t.place)
+		}
+	}
+	if !inJSON {
+		return nil
+	}
+	return m.sameBody(msg, input, body)
 }
 
 // setText sets a field from the texts at its place outside of JSON.
@@ -104,69 +141,7 @@ func (m *mapping) textsOf(msg protoreflect.Message, f *contract.Field) []string 
 	return out
 }
 
-// sameRequest compares what a message gives with what went into it.
-func (m *Checked) sameRequest(msg protoreflect.Message, input *contract.Message, path []string, query url.Values, body []byte) error {
-	h := &m.HTTP
-	param := 0
-	for i, s := range m.segments {
-		if s.Wildcard {
-			if !slices.Equal(m.request.m.textsOf(msg, input.Field(h.Path[param].Field)), path[i:i+1]) {
-				return fmt.Errorf("path {%s} came back as another value", h.Path[param].Field)
-			}
-			param++
-		}
-	}
-	for _, p := range h.Query {
-		if !slices.Equal(m.request.m.textsOf(msg, input.Field(p.Field)), query[p.Name]) {
-			return fmt.Errorf("query %s came back as another value", p.Name)
-		}
-	}
-	switch h.Body.Form {
-	case contract.Object, contract.Whole:
-		return m.sameBody(msg, input, body)
-	case contract.Form:
-		values, _ := url.ParseQuery(string(body))
-		for _, p := range h.Body.Pairs {
-			if !slices.Equal(m.request.m.textsOf(msg, input.Field(p.Field)), values[p.Name]) {
-				return fmt.Errorf("form %s came back as another value", p.Name)
-			}
-		}
-	case contract.Text:
-		if strings.Join(m.request.m.textsOf(msg, input.Field(h.Body.Field)), "") != string(body) {
-			return errors.New("the text came back as another one")
-		}
-	}
-	return nil
-}
-
-// fillBody sets what comes of a body that is no object.
-func (m *Checked) fillBody(msg protoreflect.Message, input *contract.Message, body []byte) error {
-	h := &m.HTTP.Body
-	f := input.Field(h.Field)
-	switch {
-	case len(body) == 0:
-	case h.Form == contract.Whole:
-		v, err := document.Parse(body)
-		if err != nil {
-			return err
-		}
-		return m.request.readField(msg, f, v, "$")
-	case h.Form == contract.Text:
-		return m.request.m.setText(msg, f, []string{string(body)})
-	case h.Form == contract.Form:
-		values, err := url.ParseQuery(string(body))
-		if err != nil {
-			return err
-		}
-		for _, p := range h.Pairs {
-			if err := m.request.m.setText(msg, input.Field(p.Field), values[p.Name]); err != nil {
-				return fmt.Errorf("form %s: %w", p.Name, err)
-			}
-		}
-	}
-	return nil
-}
-
+// sameBody compares the JSON that a message gives with what went into it.
 func (m *Checked) sameBody(msg protoreflect.Message, input *contract.Message, body []byte) error {
 	h := &m.HTTP
 	var back *document.Value
