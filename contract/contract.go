@@ -145,6 +145,18 @@ type Unset struct {
 	Omits []string
 }
 
+// Sets are the lists as sets.
+func (u *Unset) Sets() (nulls, omits map[string]bool) {
+	set := func(paths []string) map[string]bool {
+		out := make(map[string]bool, len(paths))
+		for _, p := range paths {
+			out[p] = true
+		}
+		return out
+	}
+	return set(u.Nulls), set(u.Omits)
+}
+
 // Response says how fields become the body of a success.
 type Response struct {
 	Status      int
@@ -243,6 +255,9 @@ type Guess struct {
 	// most 2 decimals, range 0.5 to 812.25".
 	Evidence string
 }
+
+// IsSafe reports whether a method of HTTP changes nothing, by its definition.
+func IsSafe(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
 
 // Redirects reports whether a status sends the client elsewhere. It is a success
 // where an operation has no other, such as a login by form.

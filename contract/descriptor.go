@@ -73,32 +73,31 @@ func (f *Field) JSONName() string {
 
 // Message gives a message by its name, nil where there is none.
 func (c *Contract) Message(name string) *Message {
-	for i := range c.Messages {
-		if c.Messages[i].Name == name {
-			return &c.Messages[i]
-		}
-	}
-	return nil
+	return find(c.Messages, func(m *Message) bool { return m.Name == name })
 }
 
 // Field finds a field by its proto name, nil where there is none; a nil message
 // has none.
 func (m *Message) Field(name string) *Field {
-	return m.find(func(f *Field) bool { return f.Name == name })
-}
-
-// FieldOf finds a field by its name in JSON.
-func (m *Message) FieldOf(json string) *Field {
-	return m.find(func(f *Field) bool { return f.JSONName() == json })
-}
-
-func (m *Message) find(is func(*Field) bool) *Field {
 	if m == nil {
 		return nil
 	}
-	for i := range m.Fields {
-		if is(&m.Fields[i]) {
-			return &m.Fields[i]
+	return find(m.Fields, func(f *Field) bool { return f.Name == name })
+}
+
+// FieldOf finds a field by its name in JSON, as Field does by its own.
+func (m *Message) FieldOf(json string) *Field {
+	if m == nil {
+		return nil
+	}
+	return find(m.Fields, func(f *Field) bool { return f.JSONName() == json })
+}
+
+// find gives the first of some that is one, nil where there is none.
+func find[T any](all []T, is func(*T) bool) *T {
+	for i := range all {
+		if is(&all[i]) {
+			return &all[i]
 		}
 	}
 	return nil

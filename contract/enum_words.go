@@ -38,20 +38,12 @@ func (e *Enum) value(name, word string, taken func(string) bool) {
 
 // Value is the one that a text in JSON stands for, nil where there is none.
 func (e *Enum) Value(word string) *EnumValue {
-	i := slices.IndexFunc(e.Values, func(v EnumValue) bool { return v.JSON == word })
-	if i < 0 || word == "" {
-		return nil
-	}
-	return &e.Values[i]
+	return find(e.Values, func(v *EnumValue) bool { return v.JSON == word && word != "" })
 }
 
 // Number is the value that has a number, nil where there is none.
 func (e *Enum) Number(n int32) *EnumValue {
-	i := slices.IndexFunc(e.Values, func(v EnumValue) bool { return v.Number == n })
-	if i < 0 {
-		return nil
-	}
-	return &e.Values[i]
+	return find(e.Values, func(v *EnumValue) bool { return v.Number == n })
 }
 
 // Words are the texts in JSON, in the order of the values.
@@ -67,10 +59,5 @@ func (e *Enum) Words() []string {
 
 // Enum gives an enum by its name, nil where there is none.
 func (c *Contract) Enum(name string) *Enum {
-	for i := range c.Enums {
-		if c.Enums[i].Name == name {
-			return &c.Enums[i]
-		}
-	}
-	return nil
+	return find(c.Enums, func(e *Enum) bool { return e.Name == name })
 }

@@ -79,7 +79,7 @@ func Segment(literal string) string {
 }
 
 func isWordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+	return isLower(c) || isUpper(c) || c >= '0' && c <= '9' || c == '_'
 }
 
 // TypeName makes the name of a message or a method of any text: "user_id" is
@@ -213,15 +213,15 @@ func (n *FieldNames) Make(want, json string) string {
 
 // PathStep is a member's step in a JSON path: .name, or ["odd name"].
 func PathStep(key string) string {
-	for i := range len(key) {
-		c := key[i]
-		if c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			b, _ := json.Marshal(key) // a string always can be
-			return "[" + string(b) + "]"
-		}
+	if key != "" && !strings.ContainsFunc(key, func(r rune) bool { return r > unicode.MaxASCII || !isWordByte(byte(r)) }) {
+		return "." + key
 	}
-	if key == "" {
-		return `[""]`
-	}
-	return "." + key
+	b, _ := json.Marshal(key) // a string always can be
+	return "[" + string(b) + "]"
+}
+
+// OddKey reports a name that cannot be a field's JSON name.
+func OddKey(key string) bool {
+	return key == "" || len(key) > 256 || key[0] == '[' && key[len(key)-1] == ']' ||
+		strings.ContainsFunc(key, func(c rune) bool { return c < ' ' })
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"whittle/contract"
 	"whittle/contract/infer/pattern"
@@ -82,10 +83,7 @@ func (i *inference) param(p *planned, seen *param, of int, about string) {
 		p.moved = !sameWire(p.was, t)
 	}
 	p.typed = t
-	p.about = about
-	for _, s := range seen.says(t.typ) {
-		p.about += ". " + s
-	}
+	p.about = strings.Join(append([]string{about}, seen.says(t.typ)...), ". ")
 }
 
 // joinText is join for what is written as text: everything can be a string.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"whittle/contract"
 	"whittle/internal/units"
@@ -118,13 +119,10 @@ func (i *inference) write(m *method) {
 	output := message(m.m.Output, m.output, i.before.message(m.m.Output))
 	output.Doc = fmt.Sprintf("What %s responds with status %d.", m.e.label(), m.e.success())
 	i.finish(m, at)
-	for _, w := range []struct {
-		m      contract.Message
-		fields []planned
-	}{{input, m.input}, {output, m.output}} {
-		i.add(w.m)
-		i.addBelow(w.fields)
-	}
+	i.add(input)
+	i.addBelow(m.input)
+	i.add(output)
+	i.addBelow(m.output)
 }
 
 func (i *inference) add(m contract.Message) {
@@ -210,15 +208,9 @@ func (c *class) doc() string {
 		places[m.body.label()+" of "+m.body.e.label()] = true
 	}
 	list := slices.Sorted(maps.Keys(places))
+	in := strings.Join(list, " and the ")
 	if len(list) > 3 {
-		return fmt.Sprintf("%s: %s objects, in the %s and %d more places.", c.name, units.Grouped(c.shape.Objects), list[0], len(list)-1)
+		in = fmt.Sprintf("%s and %d more places", list[0], len(list)-1)
 	}
-	out := fmt.Sprintf("%s: %s objects, in the ", c.name, units.Grouped(c.shape.Objects))
-	for j, p := range list {
-		if j > 0 {
-			out += " and the "
-		}
-		out += p
-	}
-	return out + "."
+	return fmt.Sprintf("%s: %s objects, in the %s.", c.name, units.Grouped(c.shape.Objects), in)
 }

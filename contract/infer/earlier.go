@@ -59,17 +59,8 @@ func (e *earlier) body(m *contract.Method, response bool) *earlierBody {
 	if response {
 		form, field, unset, in = m.HTTP.Response.Form, m.HTTP.Response.Field, m.HTTP.Response.Unset, m.Output
 	}
-	return &earlierBody{
-		e: e, form: form, field: e.message(in).Field(field), inferred: m.Seen > 0,
-		nulls: setOf(unset.Nulls), omits: setOf(unset.Omits),
-	}
-}
-
-func setOf(list []string) map[string]bool {
-	out := map[string]bool{}
-	for _, s := range list {
-		out[s] = true
-	}
+	out := &earlierBody{e: e, form: form, field: e.message(in).Field(field), inferred: m.Seen > 0}
+	out.nulls, out.omits = unset.Sets()
 	return out
 }
 
@@ -179,14 +170,10 @@ func sameWire(was *contract.Field, t typed) bool {
 	switch {
 	case ints(was.Type) && ints(t.typ):
 		return true
-	case was.Type != t.typ:
-		return false
-	case was.Type == contract.MessageType:
+	case was.Type == contract.MessageType && t.typ == contract.MessageType:
 		return t.child == nil || t.child.before == was.Ref
-	case was.Type == contract.EnumType:
-		return true
 	}
-	return true
+	return was.Type == t.typ
 }
 
 // nextNumber is the first number that a message never had. 19000 to 19999 are

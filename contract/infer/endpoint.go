@@ -188,9 +188,6 @@ func (e *endpoint) succeeds(status int) bool {
 	return status/100 == 2 || !e.plain && contract.Redirects(status)
 }
 
-// safe reports whether a method changes nothing, by HTTP's own words.
-func safe(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
-
 // absorb merges another endpoint's exchanges into this one. The other's literal
 // at the segment becomes a value of the wildcard there.
 func (e *endpoint) absorb(o *endpoint, at int) {

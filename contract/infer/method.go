@@ -71,7 +71,7 @@ func newMethod(e *endpoint, before *earlier, taken map[string]bool) *method {
 		taken[n] = true
 	}
 	m.m.Name = name
-	m.m.Safe = safe(e.method)
+	m.m.Safe = contract.IsSafe(e.method)
 	m.m.Seen = e.successes()
 	m.m.Novelty = e.unseen.share()
 	m.request = e.newBody(&e.body, false, m.m.Input, before.body(m.was, false))

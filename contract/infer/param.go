@@ -3,6 +3,7 @@ package infer
 import (
 	"math"
 
+	"whittle/contract"
 	"whittle/contract/infer/pattern"
 	"whittle/contract/infer/shape"
 )
@@ -69,7 +70,7 @@ const maxParams = 64
 func (p *params) see(name string, values []string) {
 	q := p.by[name]
 	if q == nil {
-		if len(p.names) == maxParams || shape.OddKey(name) {
+		if len(p.names) == maxParams || contract.OddKey(name) {
 			p.more++
 			return
 		}

@@ -72,10 +72,8 @@ func (g *guesser) query(m *method) {
 		if f.from == fromForm {
 			p, label = m.request.seen.pairs.by[f.http], "form "
 		}
-		evidence := fmt.Sprintf("in %s of %s", units.Grouped(p.seen), contract.Count(m.m.Seen, "exchange"))
-		for _, s := range p.says(f.typed.typ) {
-			evidence += "; " + s
-		}
+		in := fmt.Sprintf("in %s of %s", units.Grouped(p.seen), contract.Count(m.m.Seen, "exchange"))
+		evidence := strings.Join(append([]string{in}, p.says(f.typed.typ)...), "; ")
 		if p.repeated > 0 {
 			evidence += fmt.Sprintf("; %s had it more than once", units.Grouped(p.repeated))
 		}

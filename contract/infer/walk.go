@@ -2,6 +2,7 @@ package infer
 
 import (
 	"fmt"
+	"strings"
 
 	"whittle/contract"
 	"whittle/contract/infer/shape"
@@ -103,11 +104,7 @@ func (g *guesser) field(path string, f *shape.Shape, p *planned, m *member) {
 
 func (g *guesser) number(path, chosen string, in *shape.Shape, p *planned) {
 	n := &in.Number
-	says := n.Says()
-	evidence := fmt.Sprintf("%s values", units.Grouped(n.N))
-	for _, s := range says {
-		evidence += "; " + s
-	}
+	evidence := strings.Join(append([]string{units.Grouped(n.N) + " values"}, n.Says()...), "; ")
 	against := "double"
 	switch {
 	case p.typed.typ == contract.Double && n.Ints > 0:

@@ -87,11 +87,7 @@ func (r *reader) input(m *contract.Method, path string, item, op *node) (fields 
 	if why != "" {
 		return nil, why
 	}
-	keys := make([]string, len(body))
-	for i := range body {
-		keys[i] = body[i].JSON
-	}
-	names := contract.NewFieldNames(keys...)
+	names := namesFor(body)
 	params := r.parameters(item, op)
 	segments := strings.Split(path[1:], "/")
 	for i, s := range segments {
@@ -139,7 +135,7 @@ func (r *reader) input(m *contract.Method, path string, item, op *node) (fields 
 	for i := range fields {
 		fields[i].JSON = contract.DefaultJSON(fields[i].Name)
 	}
-	nameFields(body, names)
+	names.name(body)
 	for i, f := range body {
 		switch m.HTTP.Body.Form {
 		case contract.Whole, contract.Text:
@@ -165,9 +161,23 @@ func isParameter(name string) bool {
 		!strings.ContainsAny(name, ":=,|*+?#;&/\\<>()[] ") && name[0] != '.' && !strings.HasSuffix(name, ".")
 }
 
-// nameFields names the fields of a message, of which those come first whose name
-// is the one that they have in JSON.
-func nameFields(fields []contract.Field, names *contract.FieldNames) {
+// fieldNames are those of one message.
+type fieldNames struct{ *contract.FieldNames }
+
+// namesFor knows the names in JSON that fields have.
+func namesFor(fields []contract.Field) fieldNames {
+	keys := make([]string, len(fields))
+	for i := range fields {
+		keys[i] = fields[i].JSON
+	}
+	return fieldNames{contract.NewFieldNames(keys...)}
+}
+
+// nameFields names the fields of a message that has no others.
+func nameFields(fields []contract.Field) { namesFor(fields).name(fields) }
+
+// name names fields: first those whose name is the one that they have in JSON.
+func (names fieldNames) name(fields []contract.Field) {
 	for _, made := range []bool{false, true} {
 		for i := range fields {
 			if want := contract.FieldName(fields[i].JSON); made == (want != fields[i].JSON) {
@@ -343,11 +353,7 @@ func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, 
 	default:
 		return nil, "the response is " + mediaType
 	}
-	keys := make([]string, len(fields))
-	for i := range fields {
-		keys[i] = fields[i].JSON
-	}
-	nameFields(fields, contract.NewFieldNames(keys...))
+	nameFields(fields)
 	switch a.Form {
 	case contract.Whole:
 		a.Field = fields[0].Name

@@ -216,13 +216,19 @@ func (r *reader) oneOf(n, list *node, key, hint, above string, depth int) readin
 }
 
 func (r *reader) array(n *node, hint, above string, depth int) reading {
-	item := r.schema(n.get("items"), contract.Singular(hint), above, depth+1)
-	f := item.field
-	if f.Repeated || f.Map || item.nullable {
-		f = contract.Field{Type: contract.Value}
-	}
+	f := r.element(n.get("items"), hint, above, depth)
 	f.Repeated, f.Doc = true, doc(n)
 	return reading{field: f}
+}
+
+// element reads the schema of a list's elements, or a map's values, which proto has of single
+// values alone, and never null.
+func (r *reader) element(s *node, hint, above string, depth int) contract.Field {
+	got := r.schema(s, contract.Singular(hint), above, depth+1)
+	if got.field.Repeated || got.field.Map || got.nullable {
+		return contract.Field{Type: contract.Value}
+	}
+	return got.field
 }
 
 // message reads an object: a message of its members, or a map.
@@ -230,14 +236,10 @@ func (r *reader) message(n *node, ref, hint, above string, depth int) reading {
 	o := r.object(n, depth)
 	switch {
 	case len(o.keys) == 0 && o.extra != nil:
-		v := r.schema(o.extra, contract.Singular(hint), above, depth+1)
-		f := v.field
-		if f.Repeated || f.Map || v.nullable {
-			f = contract.Field{Type: contract.Value}
-		}
+		f := r.element(o.extra, hint, above, depth)
 		f.Map = true
 		return reading{field: f}
-	case len(o.keys) == 0 || o.open || slices.ContainsFunc(o.keys, oddKey):
+	case len(o.keys) == 0 || o.open || slices.ContainsFunc(o.keys, contract.OddKey):
 		if len(o.keys) > 0 {
 			r.guess(label(n, "properties"), "google.protobuf.Value", "a message", "there are members beyond them, or such as no field can be called")
 		}
@@ -249,8 +251,7 @@ func (r *reader) message(n *node, ref, hint, above string, depth int) reading {
 	}
 	at := r.add(name, n.at)
 	fields := r.fields(o, name, depth)
-	keys := slices.Clone(o.keys)
-	nameFields(fields, contract.NewFieldNames(keys...))
+	nameFields(fields)
 	m := &r.c.Messages[r.index(name, at)]
 	m.Fields, m.Doc = number(fields), o.doc
 	return reading{field: contract.Field{Type: contract.MessageType, Ref: name}}
@@ -262,12 +263,6 @@ func (r *reader) index(name string, at int) int {
 		return at
 	}
 	return slices.IndexFunc(r.c.Messages, func(m contract.Message) bool { return m.Name == name })
-}
-
-// oddKey reports a name that cannot be a field's JSON name.
-func oddKey(key string) bool {
-	return key == "" || len(key) > 256 || key[0] == '[' && key[len(key)-1] == ']' ||
-		strings.ContainsFunc(key, func(c rune) bool { return c < ' ' })
 }
 
 // object gathers an object's members, those of allOf too.

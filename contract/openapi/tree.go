@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"sort"
 
 	"whittle"
 )
@@ -93,38 +92,32 @@ func parse(data []byte, file string) *node {
 	return parseYAML(data, file)
 }
 
-// lines finds the line of an offset.
-type lines []int
-
-func newLines(data []byte) lines {
-	var l lines
-	for i, c := range data {
-		if c == '\n' {
-			l = append(l, i)
-		}
-	}
-	return l
-}
-
-func (l lines) of(offset int64) int { return 1 + sort.SearchInts(l, int(offset)) }
-
 type jsonParser struct {
-	d      *json.Decoder
-	lines  lines
-	before place // with the lines above it
-	n      int
+	d       *json.Decoder
+	data    []byte
+	before  place // with the lines above what was counted
+	counted int   // bytes of data
+	n       int
 }
 
 // parseJSON reads a text that is known to be JSON; before has the lines above it.
 func parseJSON(data []byte, before place) *node {
-	p := jsonParser{d: json.NewDecoder(bytes.NewReader(data)), lines: newLines(data), before: before}
+	p := jsonParser{d: json.NewDecoder(bytes.NewReader(data)), data: data, before: before}
 	p.d.UseNumber()
 	return p.value(0)
 }
 
+// place is that of the token that was read last.
+func (p *jsonParser) place() place {
+	end := max(int(p.d.InputOffset())-1, p.counted)
+	p.before.line += bytes.Count(p.data[p.counted:end], []byte("\n"))
+	p.counted = end
+	return place{p.before.file, p.before.line + 1}
+}
+
 func (p *jsonParser) value(depth int) *node {
 	t, err := p.d.Token()
-	n := &node{at: place{p.before.file, p.before.line + p.lines.of(p.d.InputOffset()-1)}}
+	n := &node{at: p.place()}
 	switch p.n++; {
 	case err != nil:
 		panic(invalid(n.at, "%v", err))

@@ -76,7 +76,7 @@ func (v *view) routeRequest(b *strings.Builder, m *method) {
 		lines := ""
 		for _, p := range names.of {
 			// A named parameter is read with a body too, and no body says it.
-			if p.Name != p.Field || names.key == "query" && (m.HTTP.Body.Form != contract.NoBody || !isReading(m.HTTP.Method)) {
+			if p.Name != p.Field || names.key == "query" && (m.HTTP.Body.Form != contract.NoBody || !contract.IsSafe(m.HTTP.Method)) {
 				lines += fmt.Sprintf("          %s: %s\n", quoted(p.Name), quoted(p.Field))
 			}
 		}
@@ -129,7 +129,7 @@ func writeUnset(b *strings.Builder, u *contract.Unset) {
 // promises are what the gateway may mirror and how it compares.
 func (v *view) promises(b *strings.Builder, m *method) {
 	switch {
-	case isReading(m.HTTP.Method):
+	case contract.IsSafe(m.HTTP.Method):
 	case m.Safe:
 		b.WriteString("    safe: true                        # it changes nothing, so it may be mirrored\n")
 	default:
@@ -172,8 +172,6 @@ func (v *view) promises(b *strings.Builder, m *method) {
       mismatch: 0.1%
 `)
 }
-
-func isReading(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
 
 // templateOf writes a text's parts for text/template.
 func templateOf(parts []contract.Part) string {

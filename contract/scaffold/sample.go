@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -68,15 +67,15 @@ type samples struct {
 // sample reads the log once and keeps a covering sample of each method: distinct
 // requests, each with the kinds of responses that it got, failures too.
 func sample(c *contract.Contract, entries iter.Seq2[*capture.Entry, error]) (map[string]*samples, error) {
-	mux := http.NewServeMux()
-	byPattern := map[string]string{}
+	router, names := contract.NewRouter(), map[string]string{}
 	out := map[string]*samples{}
 	room := min(maxExchanges, max(leastExchanges, allExchanges/max(1, len(c.Methods))))
 	for i := range c.Methods {
 		m := &c.Methods[i]
-		pattern := m.HTTP.Method + " " + m.HTTP.Pattern
-		mux.Handle(pattern, http.NotFoundHandler())
-		byPattern[pattern] = m.Name
+		if err := router.Add(m.Endpoint()); err != nil {
+			return nil, whittle.Errorf(whittle.Internal, "read exchanges: %w", err)
+		}
+		names[m.Endpoint()] = m.Name
 		out[m.Name] = &samples{chosen: capture.Sample[exchange]{Room: room, Bytes: room * maxSample}, locations: map[capture.RequestKey]string{}}
 	}
 	for e, err := range entries {
@@ -86,13 +85,8 @@ func sample(c *contract.Contract, entries iter.Seq2[*capture.Entry, error]) (map
 		if e.Served != whittle.Monolith || e.Response.Failure != whittle.NoFailure || e.Request.Truncated || e.Response.Truncated {
 			continue
 		}
-		u, err := url.ParseRequestURI(e.Request.Target)
-		if err != nil {
-			continue
-		}
-		_, pattern := mux.Handler(&http.Request{Method: e.Request.Method, URL: u, Host: "monolith"})
-		if s := out[byPattern[pattern]]; s != nil && e.Request.Method == strings.SplitN(pattern, " ", 2)[0] {
-			s.add(e, u)
+		if endpoint, target := router.Of(&e.Request); endpoint != "" {
+			out[names[endpoint]].add(e, target)
 		}
 	}
 	for _, s := range out {

@@ -52,8 +52,9 @@ type Project struct {
 
 // Coverage is how many of a method's recorded inputs are sent again.
 type Coverage struct {
-	Method      string
-	Tests, Plan capture.Coverage
+	Method string           `json:"method"`
+	Tests  capture.Coverage `json:"tests"`
+	Plan   capture.Coverage `json:"plan"`
 }
 
 // Make writes the project into o.Dir and generates its code, for which Go must

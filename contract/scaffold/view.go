@@ -1,9 +1,6 @@
 package scaffold
 
 import (
-	"fmt"
-	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -139,26 +136,14 @@ func (v *view) goNames() error {
 	return nil
 }
 
-// registered is where net/http says that a pattern was registered: here, always.
-var registered = regexp.MustCompile(` \(registered at [^)]*\)`)
-
 // checkPatterns finds endpoints between which net/http, and so the gateway,
 // cannot choose.
-func (v *view) checkPatterns() (err error) {
-	mux := http.NewServeMux()
+func (v *view) checkPatterns() error {
+	router := contract.NewRouter()
 	for _, m := range v.Methods {
-		pattern := m.HTTP.Method + " " + m.HTTP.Pattern
-		func() {
-			defer func() {
-				if r := recover(); r != nil {
-					err = whittle.Errorf(whittle.Invalid, "make project: %s: %s", pattern, registered.ReplaceAllString(fmt.Sprint(r), "")).
-						WithHint("take one endpoint at a time: --route \"" + pattern + "\"")
-				}
-			}()
-			mux.Handle(pattern, http.NotFoundHandler())
-		}()
-		if err != nil {
-			return err
+		if err := router.Add(m.Endpoint()); err != nil {
+			return whittle.Errorf(whittle.Invalid, "make project: %s: %w", m.Endpoint(), err).
+				WithHint("take one endpoint at a time: --route \"" + m.Endpoint() + "\"")
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package source
 import (
 	"whittle/contract"
 	"whittle/contract/scaffold"
-	"whittle/record/capture"
 )
 
 // Report is what whittle new says to machines.
@@ -22,16 +21,9 @@ type Report struct {
 	Frozen    bool     `json:"frozen"`
 	Exchanges int      `json:"exchanges"`
 	// Coverage says by method how much of the recorded inputs is asked again.
-	Coverage []Coverage `json:"coverage"`
+	Coverage []scaffold.Coverage `json:"coverage"`
 	// Tested says that the project was built and passed its tests.
 	Tested bool `json:"tested"`
-}
-
-// Coverage is how much of a method's recorded inputs is asked again.
-type Coverage struct {
-	Method string           `json:"method"`
-	Tests  capture.Coverage `json:"tests"`
-	Plan   capture.Coverage `json:"plan"`
 }
 
 // Method is one that was made.
@@ -58,10 +50,7 @@ func NewReport(p *scaffold.Project, tested bool) *Report {
 	r := &Report{
 		Format: "whittle.new/1", Dir: p.Dir, Module: p.Module, Package: c.Package, Service: c.Service, Proto: string(c.Proto()),
 		Methods: []Method{}, Guesses: guessesOf(c.Guesses), Written: p.Written, Kept: p.Kept, Same: p.Same, Frozen: p.Frozen,
-		Exchanges: p.Exchanges, Coverage: []Coverage{}, Tested: tested,
-	}
-	for _, one := range p.Coverage {
-		r.Coverage = append(r.Coverage, Coverage(one))
+		Exchanges: p.Exchanges, Coverage: append([]scaffold.Coverage{}, p.Coverage...), Tested: tested,
 	}
 	for i := range c.Methods {
 		m := &c.Methods[i]

@@ -11,8 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,7 +34,7 @@ type Source struct {
 	log       replay.Log // nil: a document
 	har       bool
 	redactor  *redact.Redactor
-	only      *http.ServeMux // the endpoints of --route; nil: all
+	only      *contract.Router // the endpoints of --route; nil: all
 	routes    []string
 	met       map[string]bool // which of the routes the log has exchanges of
 	document  []byte
@@ -97,26 +95,18 @@ func isArchive(document []byte) bool {
 }
 
 // narrow reads --route.
-func (s *Source) narrow() (err error) {
+func (s *Source) narrow() error {
 	if len(s.routes) == 0 {
 		return nil
 	}
-	s.only = http.NewServeMux()
+	s.only = contract.NewRouter()
 	for _, r := range s.routes {
 		method, pattern, ok := strings.Cut(r, " ")
 		if !ok || method == "" || !strings.HasPrefix(pattern, "/") {
 			return whittle.Errorf(whittle.Invalid, "--route %q is not METHOD /PATH, such as 'POST /Count' or 'GET /users/{id}'", r)
 		}
-		func() {
-			defer func() {
-				if p := recover(); p != nil {
-					err = whittle.Errorf(whittle.Invalid, "--route %q: %v", r, p)
-				}
-			}()
-			s.only.Handle(r, http.NotFoundHandler())
-		}()
-		if err != nil {
-			return err
+		if err := s.only.Add(r); err != nil {
+			return whittle.Errorf(whittle.Invalid, "--route %q: %w", r, err)
 		}
 	}
 	return nil
@@ -128,12 +118,8 @@ func (s *Source) wanted(e *capture.Entry) bool {
 	if s.only == nil {
 		return true
 	}
-	u, err := url.ParseRequestURI(e.Request.Target)
-	if err != nil {
-		return false
-	}
-	_, pattern := s.only.Handler(&http.Request{Method: e.Request.Method, URL: u, Host: "monolith"})
-	if !strings.HasPrefix(pattern, e.Request.Method+" ") {
+	pattern, _ := s.only.Of(&e.Request)
+	if pattern == "" {
 		return false
 	}
 	s.met[pattern] = true

@@ -51,9 +51,9 @@ var KindNames = [...]string{"null", "bool", "number", "string", "array", "object
 // Value is a JSON value. Numbers keep their digits.
 type Value struct {
 	Kind Kind
-	// text is a string, a number as it is written, "true" or "false".
+	// Text is a string, a number as it is written, "true" or "false".
 	Text string
-	// items are an array's, or an object's in the order of keys.
+	// Items are an array's, or an object's in the order of Keys.
 	Items []Value
 	Keys  []string
 }

@@ -66,14 +66,7 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-func isDigits(t string) bool {
-	for i := range len(t) {
-		if t[i] < '0' || t[i] > '9' {
-			return false
-		}
-	}
-	return t != ""
-}
+func isDigits(t string) bool { return t != "" && strings.Trim(t, "0123456789") == "" }
 
 // IsInteger reports whether a text is digits, perhaps after a minus.
 func IsInteger(t string) bool { return len(t) <= 40 && isDigits(strings.TrimPrefix(t, "-")) }

@@ -14,15 +14,14 @@ import (
 // maxSegments bounds the paths that are tracked.
 const maxSegments = 16
 
-// Segment is one segment of a pattern: a literal, or a wildcard where wildcard
-// is set.
+// Segment is one segment of a pattern: a literal, or a wildcard where Wildcard is set.
 type Segment struct {
 	Literal  string
 	Wildcard bool
-	// name is the wildcard's name in the route; empty: it is generated.
+	// Name is the wildcard's name in the route; empty: it is generated.
 	Name string
-	// chosen says that the wildcard's values are words, not ids, of which there
-	// were too many; why is the evidence.
+	// Chosen says that the wildcard's values are words, not ids, of which there were too
+	// many; Why is the evidence.
 	Chosen bool
 	Why    string
 }

@@ -21,13 +21,13 @@ const (
 type Template struct {
 	Parts []Part
 	n     int
-	// varied says that not all texts were the same.
+	// Varied says that not all texts were the same.
 	Varied bool
-	// broken: there is no template; a text is one string.
+	// Broken says that there is no template: a text is one string.
 	Broken bool
 }
 
-// Part is a literal, or a hole where hole is set.
+// Part is a literal, or a hole where Hole is set.
 type Part struct {
 	Literal string
 	Hole    *Hole

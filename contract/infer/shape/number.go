@@ -28,7 +28,7 @@ type Numbers struct {
 	// fractions counts those that are written with a point or an exponent,
 	// wide the integers that neither int64 nor uint64 holds.
 	fractions, wide int
-	// lossy counts those that no double holds.
+	// Lossy counts those that no double holds.
 	Lossy int
 	// low and high are the range of the integers that 64 bits hold; over says
 	// that high is beyond int64.
@@ -38,9 +38,9 @@ type Numbers struct {
 	Ints     int
 	// min and max are the range of all, as doubles.
 	min, max float64
-	// places is the most digits after the point.
+	// Places is the most digits after the point.
 	Places int
-	// epochs counts those that are Unix times of this century's first decades,
+	// Epochs counts those that are Unix times of this century's first decades,
 	// in seconds or milliseconds.
 	Epochs int
 }

@@ -12,39 +12,39 @@ import (
 // taken for a map.
 const MaxKeys = 256
 
-// Bounds counts the places of all shapes together.
+// Bounds are those of all shapes together: Most places are tracked, at most Depth deep.
 type Bounds struct {
 	nodes, Most, Depth int
 }
 
 // Shape is what was seen of the values at one place of a JSON text.
 type Shape struct {
-	// seen counts the values, nulls and all.
+	// Seen counts the values, null among them.
 	Seen, Nulls, Bools int
 	Number             Numbers
 	Text               Texts
-	// objects and arrays count what their names say, empties those of either
-	// that had nothing in them.
+	// EmptyObjects and EmptyArrays count those of Objects and Arrays that had nothing in
+	// them.
 	Objects, Arrays int
 	EmptyObjects    int
 	EmptyArrays     int
 	longest         int // array
-	// fields are the members by name, keys their names as they came first.
-	// members counts all members of all objects.
+	// Fields are the members by name, Keys their names in the order in which they were seen
+	// first. Members counts all members of all objects.
 	Fields  map[string]*Shape
 	Keys    []string
 	Members int
-	// any is what all members together have, once there were too many names.
+	// Any is what all members together have, once there were too many names.
 	Any *Shape
-	// element is what all elements of all arrays have.
+	// Element is what all elements of all arrays have.
 	Element *Shape
-	// closed: what lies in this value is not looked into, for a bound was
+	// Closed says that what lies in this value is not looked into, since a bound was
 	// reached; closedLossy counts the numbers in it that no double holds.
 	Closed      bool
 	closedLossy int
 	// odd says that a member has a name that no field can have in JSON.
 	odd bool
-	// why it is a map, once that is decided.
+	// Why says why it is a map, once that is decided.
 	Why string
 }
 
@@ -136,7 +136,7 @@ func (s *Shape) memberPlace(key string, b *Bounds) *Shape {
 	}
 	s.Fields[key] = f
 	s.Keys = append(s.Keys, key)
-	s.odd = s.odd || OddKey(key)
+	s.odd = s.odd || contract.OddKey(key)
 	return f
 }
 
@@ -246,19 +246,6 @@ func lossyIn(v *document.Value) int {
 		n += lossyIn(&v.Items[i])
 	}
 	return n
-}
-
-// OddKey reports a name that cannot be a field's JSON name.
-func OddKey(key string) bool {
-	if key == "" || len(key) > 256 || key[0] == '[' && key[len(key)-1] == ']' {
-		return true
-	}
-	for i := range len(key) {
-		if key[i] < ' ' {
-			return true
-		}
-	}
-	return false
 }
 
 // Scalar is the type of the values of one kind.

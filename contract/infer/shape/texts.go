@@ -48,8 +48,8 @@ type Texts struct {
 	// not tried again.
 	is               [formats]int
 	Shortest, Longer int
-	// words counts the distinct short words; nil, and many, when there were too
-	// many or one was no word.
+	// Words counts the distinct short words. Once there were too many, or one text was no
+	// word, it is nil, and Many is set.
 	Words map[string]int
 	Many  bool
 }

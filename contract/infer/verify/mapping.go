@@ -61,7 +61,8 @@ type trip struct {
 }
 
 func (m *mapping) trip(u contract.Unset) *trip {
-	return &trip{m: m, nulls: paths(u.Nulls), omits: paths(u.Omits)}
+	nulls, omits := u.Sets()
+	return &trip{m, nulls, omits}
 }
 
 // read fills a message from an object's members.
@@ -170,7 +171,6 @@ func (m *mapping) wordOf(f *contract.Field, v protoreflect.Value) *document.Valu
 
 // scalarOf reads a scalar; texts outside of JSON are of the kind of their type.
 func scalarOf(t contract.Type, k document.Kind, text string) (protoreflect.Value, bool) {
-	var err error
 	switch {
 	case t == contract.String && k == document.Text:
 		return protoreflect.ValueOfString(text), true
@@ -178,20 +178,16 @@ func scalarOf(t contract.Type, k document.Kind, text string) (protoreflect.Value
 		return protoreflect.ValueOfBool(text == "true"), true
 	case k != document.Number:
 	case t == contract.Int32:
-		var i int64
-		i, err = strconv.ParseInt(text, 10, 32)
+		i, err := strconv.ParseInt(text, 10, 32)
 		return protoreflect.ValueOfInt32(int32(i)), err == nil
 	case t == contract.Int64:
-		var i int64
-		i, err = strconv.ParseInt(text, 10, 64)
+		i, err := strconv.ParseInt(text, 10, 64)
 		return protoreflect.ValueOfInt64(i), err == nil
 	case t == contract.Uint64:
-		var u uint64
-		u, err = strconv.ParseUint(text, 10, 64)
+		u, err := strconv.ParseUint(text, 10, 64)
 		return protoreflect.ValueOfUint64(u), err == nil
 	case t == contract.Double:
-		var d float64
-		d, err = strconv.ParseFloat(text, 64)
+		d, err := strconv.ParseFloat(text, 64)
 		return protoreflect.ValueOfFloat64(d), err == nil && !math.IsInf(d, 0)
 	}
 	return protoreflect.Value{}, false
@@ -235,13 +231,4 @@ func readAny(m protoreflect.Message, v *document.Value) error {
 		}
 	}
 	return nil
-}
-
-// paths makes a set of a list.
-func paths(list []string) map[string]bool {
-	out := map[string]bool{}
-	for _, p := range list {
-		out[p] = true
-	}
-	return out
 }
