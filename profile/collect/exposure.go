@@ -1,10 +1,11 @@
 package collect
 
 import (
-	"bufio"
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,27 +17,22 @@ type listener struct {
 	loopback bool
 }
 
-// readListeners reads a file in the form of /proc/net/tcp. Where there is none,
-// nothing is known.
-func readListeners(path string) []listener {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	var out []listener
+// listeners are those of a network, by its folder in the form of /proc/net. Where there is
+// none, nothing is known.
+func listeners(folder string) (out []listener) {
 	const listen = "0A" // TCP_LISTEN
-	for s := bufio.NewScanner(f); s.Scan(); {
-		fields := strings.Fields(s.Text())
-		if len(fields) < 10 || fields[3] != listen {
-			continue
+	for _, file := range []string{"tcp", "tcp6"} {
+		text, _ := os.ReadFile(filepath.Join(folder, file))
+		for line := range strings.Lines(string(text)) {
+			fields := strings.Fields(line)
+			if len(fields) < 10 || fields[3] != listen {
+				continue
+			}
+			address, port, _ := strings.Cut(fields[1], ":")
+			if n, err := strconv.ParseUint(port, 16, 16); err == nil {
+				out = append(out, listener{port: int(n), inode: fields[9], loopback: isLoopback(address)})
+			}
 		}
-		address, port, ok := strings.Cut(fields[1], ":")
-		n, err := strconv.ParseUint(port, 16, 16)
-		if !ok || err != nil {
-			continue
-		}
-		out = append(out, listener{port: int(n), inode: fields[9], loopback: isLoopback(address)})
 	}
 	return out
 }
@@ -70,12 +66,5 @@ func Exposed(target string) bool {
 	if err != nil {
 		return false
 	}
-	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		for _, l := range readListeners(file) {
-			if l.port == port && !l.loopback {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(listeners("/proc/net"), func(l listener) bool { return l.port == port && !l.loopback })
 }

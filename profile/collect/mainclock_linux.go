@@ -3,7 +3,6 @@ package collect
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +26,7 @@ func readThread(ctx context.Context, pid, thread int, every time.Duration) *thre
 	c := &threadClock{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		f, err := os.Open(filepath.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(thread), "schedstat"))
+		f, err := os.Open(proc(pid, "task", strconv.Itoa(thread), "schedstat"))
 		if err != nil {
 			return // then the clock is not known
 		}
@@ -63,16 +62,21 @@ func (c *threadClock) read(ctx context.Context, f *os.File, every time.Duration)
 // maxReadings bounds the readings of one thread: an hour and a half of the main thread's.
 const maxReadings = 1 << 19
 
-// readClock reads a thread's schedstat, whose first number is how many nanoseconds it has
+// onProcessor reads a thread's schedstat, whose first number is how many nanoseconds it has
 // been on a processor.
+func onProcessor(schedstat []byte) (time.Duration, bool) {
+	field, _, ok := strings.Cut(string(schedstat), " ")
+	used, err := strconv.ParseInt(field, 10, 64)
+	return time.Duration(used), ok && err == nil
+}
+
 func readClock(f *os.File) (profile.ClockReading, bool) {
 	var now unix.Timespec
 	var text [64]byte
 	n, _ := f.ReadAt(text[:], 0) // its end is an error, too
-	field, _, ok := strings.Cut(string(text[:n]), " ")
-	used, err := strconv.ParseInt(field, 10, 64)
-	if !ok || err != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil { // which V8's is
+	used, ok := onProcessor(text[:n])
+	if !ok || unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil { // which V8's is
 		return profile.ClockReading{}, false
 	}
-	return profile.ClockReading{At: time.Duration(now.Nano()), Used: time.Duration(used)}, true
+	return profile.ClockReading{At: time.Duration(now.Nano()), Used: used}, true
 }

@@ -26,7 +26,7 @@ func openPID(ctx context.Context, pid int, among bool) (Source, error) {
 	if err := awaitNode(ctx, pid); err != nil {
 		return nil, err
 	}
-	if err := reachable(pid, filepath.Join("/proc", strconv.Itoa(pid))); err != nil {
+	if err := reachable(pid, proc(pid)); err != nil {
 		return nil, err
 	}
 	before, err := listening(pid)
@@ -85,12 +85,8 @@ func opening(pid int) string {
 	if err != nil {
 		return ""
 	}
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return ""
-	}
 	const started = 22 - 3 // the 22nd field of proc(5), of those behind the name
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	fields := statOf(pid)
 	if len(fields) <= started {
 		return ""
 	}
@@ -132,9 +128,9 @@ func closedFor(pid int, err error) error {
 	case isStopped(pid):
 		return say(fmt.Sprintf("let it go on: kill -CONT %d", pid), "it is stopped, by a signal or a debugger")
 	}
-	anyPort := startedWith(pid, "--inspect-port=0")
-	for _, l := range readListeners("/proc/net/tcp") {
-		if l.port == inspectorPort && !anyPort && !holds(filepath.Join("/proc", strconv.Itoa(pid)), map[string]bool{"socket:[" + l.inode + "]": true}) {
+	anyPort, its := startedWith(pid, "--inspect-port=0"), socketsOf(proc(pid))
+	for _, l := range listeners("/proc/net") {
+		if l.port == inspectorPort && !anyPort && !its[l.inode] {
 			return say("start this one with --inspect-port=0, or end the other one's; with --inspect=127.0.0.1:0 where it has a handler of its own for SIGUSR1, which was called now",
 				"the port %d is taken by another process, unless this one handles SIGUSR1 itself: %w", inspectorPort, err)
 		}
@@ -143,29 +139,43 @@ func closedFor(pid int, err error) error {
 		"it handles SIGUSR1 itself, or has not come to it: %w", err)
 }
 
-// stateOf is a process's state as ps shows it: R, S, T, Z. 0: there is none.
-func stateOf(pid int) byte {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+// proc is the path of a file that the kernel has of a process.
+func proc(pid int, file ...string) string {
+	return filepath.Join("/proc", strconv.Itoa(pid), filepath.Join(file...))
+}
+
+// programOf is the base name of a process's program. "": it cannot be read.
+func programOf(pid int) string {
+	exe, err := os.Readlink(proc(pid, "exe"))
 	if err != nil {
-		return 0
+		return ""
 	}
-	_, rest, _ := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
-	if rest == "" {
-		return 0
-	}
-	return rest[0]
+	return filepath.Base(exe)
+}
+
+// argumentsOf are a process's, its program first.
+func argumentsOf(pid int) []string {
+	line, _ := os.ReadFile(proc(pid, "cmdline")) // none: it has ended
+	return strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
+}
+
+// statOf are the fields of a process's stat behind its name, its state first, as ps shows
+// it: R, S, T, Z. None: there is no such process.
+func statOf(pid int) []string {
+	stat, _ := os.ReadFile(proc(pid, "stat"))
+	return strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 }
 
 // isStopped reports whether a process is, by a signal or a debugger.
 func isStopped(pid int) bool {
-	state := stateOf(pid)
-	return state == 'T' || state == 't'
+	stat := statOf(pid)
+	return len(stat) > 0 && (stat[0] == "T" || stat[0] == "t")
 }
 
 // ended reports whether a process has.
 func ended(pid int) bool {
-	state := stateOf(pid)
-	return state == 0 || state == 'Z'
+	stat := statOf(pid)
+	return len(stat) == 0 || stat[0] == "Z"
 }
 
 // moveInspector moves an inspector that was opened just now to a free port.
@@ -214,8 +224,7 @@ func awaitNode(ctx context.Context, pid int) error {
 // checkNode says whether a process may be signalled. One that may be later fails a
 // precondition.
 func checkNode(pid int) error {
-	folder := filepath.Join("/proc", strconv.Itoa(pid))
-	exe, err := os.Readlink(filepath.Join(folder, "exe"))
+	exe, err := os.Readlink(proc(pid, "exe"))
 	if os.IsPermission(err) {
 		return whittle.Errorf(whittle.PermissionDenied, "profile process %d: it is another user's: %w", pid, err).
 			WithHint("run whittle as the user that runs it, or as root")
@@ -224,7 +233,7 @@ func checkNode(pid int) error {
 		return whittle.Errorf(whittle.NotFound, "profile process %d: there is none: %w", pid, err).
 			WithHint("give the id of a process of your own that runs")
 	}
-	status, err := os.ReadFile(filepath.Join(folder, "status"))
+	status, err := os.ReadFile(proc(pid, "status"))
 	if err != nil {
 		return whittle.Errorf(whittle.NotFound, "profile process %d: %w", pid, err)
 	}
@@ -257,12 +266,11 @@ func HasEndpoints(target string) error {
 	if err != nil {
 		return nil //nolint:nilerr // a URL
 	}
-	exe, _ := os.Readlink(filepath.Join("/proc", target, "exe")) // where it cannot be read, Open says so
 	say := func(language, hint string) error {
 		return whittle.Errorf(whittle.Unsupported, "find: process %d is %s's, whose endpoints are not seen", pid, language).
 			WithHint(hint + "; to compare endpoints, load one after the other and compare the CPU time of the process")
 	}
-	switch name := filepath.Base(exe); {
+	switch name := programOf(pid); { // where it cannot be read, Open says so
 	case pythonProgram.MatchString(name):
 		return say("Python", fmt.Sprintf("whittle profile %d names its lines and functions, views among them", pid))
 	case name == "java":
@@ -274,19 +282,14 @@ func HasEndpoints(target string) error {
 // startedWith reports whether a process has a flag of Node's, on its command line or in
 // its environment.
 func startedWith(pid int, flag string) bool {
-	for _, file := range []string{"cmdline", "environ"} {
-		b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file))
-		if err != nil {
-			continue
-		}
-		for part := range strings.SplitSeq(string(b), "\x00") {
-			options, isEnv := strings.CutPrefix(part, "NODE_OPTIONS=")
-			if file == "cmdline" && part == flag || isEnv && slices.Contains(strings.Fields(options), flag) {
-				return true
-			}
-		}
+	if slices.Contains(argumentsOf(pid), flag) {
+		return true
 	}
-	return false
+	environment, _ := os.ReadFile(proc(pid, "environ")) // none: it is another user's
+	return slices.ContainsFunc(strings.Split(string(environment), "\x00"), func(variable string) bool {
+		options, ok := strings.CutPrefix(variable, "NODE_OPTIONS=")
+		return ok && slices.Contains(strings.Fields(options), flag)
+	})
 }
 
 // reachable refuses a process whose network is another one, as a container's is: its
@@ -307,12 +310,12 @@ func reachable(pid int, folder string) error {
 // Workers are the workers of a Node cluster, by its first process, and of a Python process
 // the Python processes that it started. None: it has none.
 func Workers(pid int) []int {
-	if exe, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); pythonProgram.MatchString(filepath.Base(exe)) {
+	if pythonProgram.MatchString(programOf(pid)) {
 		return pythonChildren(pid)
 	}
 	var out []int
 	for _, child := range children(pid) {
-		env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(child), "environ"))
+		env, err := os.ReadFile(proc(child, "environ"))
 		if err == nil && checkNode(child) == nil && strings.Contains("\x00"+string(env), "\x00NODE_UNIQUE_ID=") {
 			out = append(out, child)
 		}
@@ -322,16 +325,10 @@ func Workers(pid int) []int {
 
 // children are the processes that a process started and that run.
 func children(pid int) []int {
-	files, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "children"))
-	if err != nil {
-		return nil
-	}
+	files, _ := filepath.Glob(proc(pid, "task", "*", "children")) // a pattern that is one
 	var out []int
 	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
+		b, _ := os.ReadFile(file)
 		for field := range strings.FieldsSeq(string(b)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				out = append(out, child)
@@ -357,8 +354,7 @@ func catches(status string, sig syscall.Signal) bool {
 // inspected says whether a process was started with its inspector open. Only
 // then are its ports asked for one: the others are its users'.
 func inspected(pid int) bool {
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
-	return err == nil && slices.ContainsFunc(strings.Split(string(line), "\x00"), func(arg string) bool {
+	return slices.ContainsFunc(argumentsOf(pid), func(arg string) bool {
 		return arg == "--inspect" || strings.HasPrefix(arg, "--inspect=") || strings.HasPrefix(arg, "--inspect-brk") || strings.HasPrefix(arg, "--inspect-wait")
 	})
 }
@@ -415,28 +411,33 @@ func askInspector(ctx context.Context, base string) (string, error) {
 	return inspectorAt(ctx, base)
 }
 
-// listening gives the loopback addresses at which a process can be reached:
-// its sockets by /proc/PID/fd, their ports by /proc/PID/net/tcp.
-func listening(pid int) ([]string, error) {
-	folder := filepath.Join("/proc", strconv.Itoa(pid))
+// socketsOf are the inodes of a process's sockets, by its folder. nil: it has ended, or is
+// another user's.
+func socketsOf(folder string) map[string]bool {
 	fds, err := os.ReadDir(filepath.Join(folder, "fd"))
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	sockets := map[string]bool{}
+	out := map[string]bool{}
 	for _, fd := range fds {
-		if to, err := os.Readlink(filepath.Join(folder, "fd", fd.Name())); err == nil {
-			if inode, ok := strings.CutPrefix(to, "socket:["); ok {
-				sockets[strings.TrimSuffix(inode, "]")] = true
-			}
+		to, _ := os.Readlink(filepath.Join(folder, "fd", fd.Name())) // it may be closed by now
+		if inode, ok := strings.CutPrefix(to, "socket:["); ok {
+			out[strings.TrimSuffix(inode, "]")] = true
 		}
 	}
+	return out
+}
+
+// listening gives the loopback addresses at which a process can be reached.
+func listening(pid int) ([]string, error) {
+	sockets := socketsOf(proc(pid))
+	if sockets == nil {
+		return nil, errors.New("its sockets cannot be read: it has ended, or is another user's")
+	}
 	var out []string
-	for _, file := range []string{"tcp", "tcp6"} {
-		for _, s := range readListeners(filepath.Join(folder, "net", file)) {
-			if sockets[s.inode] {
-				out = append(out, fmt.Sprintf("127.0.0.1:%d", s.port))
-			}
+	for _, l := range listeners(proc(pid, "net")) {
+		if sockets[l.inode] {
+			out = append(out, fmt.Sprintf("127.0.0.1:%d", l.port))
 		}
 	}
 	return out, nil
@@ -450,21 +451,12 @@ func Locate(ctx context.Context, at string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	inodes := map[string]bool{}
-	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		for _, l := range readListeners(file) {
-			if l.port == port {
-				inodes["socket:["+l.inode+"]"] = true
-			}
-		}
-	}
-	processes, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Internal, "find the process at %s: %w", at, err)
-	}
+	its := slices.DeleteFunc(listeners("/proc/net"), func(l listener) bool { return l.port != port })
+	processes, _ := filepath.Glob("/proc/[0-9]*") // a pattern that is one
 	var out []string
 	for _, folder := range processes {
-		if pid, err := strconv.Atoi(filepath.Base(folder)); err == nil && holds(folder, inodes) {
+		sockets := socketsOf(folder)
+		if pid, err := strconv.Atoi(filepath.Base(folder)); err == nil && slices.ContainsFunc(its, func(l listener) bool { return sockets[l.inode] }) {
 			if target, ok := profileable(ctx, pid, port); ok {
 				out = append(out, target)
 				for _, worker := range Workers(pid) {
@@ -496,20 +488,6 @@ func portOf(at string) (int, error) {
 		return 0, whittle.Errorf(whittle.Invalid, "find the process at %s: no port", at)
 	}
 	return n, nil
-}
-
-// holds says whether a process has one of some sockets open.
-func holds(folder string, inodes map[string]bool) bool {
-	fds, err := os.ReadDir(filepath.Join(folder, "fd"))
-	if err != nil { // it has ended, or is another user's
-		return false
-	}
-	for _, fd := range fds {
-		if to, err := os.Readlink(filepath.Join(folder, "fd", fd.Name())); err == nil && inodes[to] {
-			return true
-		}
-	}
-	return false
 }
 
 // profileable gives the target to profile a process by. A Go service may show

@@ -34,9 +34,7 @@ const installPySpy = "install it: pip install py-spy"
 
 // openPython opens a Python process; ok says that it is one.
 func openPython(pid int) (s Source, ok bool, err error) {
-	folder := filepath.Join("/proc", strconv.Itoa(pid))
-	exe, _ := os.Readlink(filepath.Join(folder, "exe")) // where it cannot be read, openPID says so
-	if !pythonProgram.MatchString(filepath.Base(exe)) {
+	if !pythonProgram.MatchString(programOf(pid)) { // where it cannot be read, openPID says so
 		return nil, false, nil
 	}
 	tool, err := exec.LookPath("py-spy")
@@ -45,9 +43,8 @@ func openPython(pid int) (s Source, ok bool, err error) {
 			WithHint(installPySpy)
 	}
 	p := &pythonProcess{pid: pid, tool: tool, name: "python"}
-	line, err := os.ReadFile(filepath.Join(folder, "cmdline"))
-	for i, arg := range strings.Split(string(line), "\x00") {
-		if err == nil && i > 0 && arg != "" && arg[0] != '-' {
+	for _, arg := range argumentsOf(pid)[1:] {
+		if arg != "" && arg[0] != '-' {
 			p.name = arg
 			break
 		}
@@ -120,9 +117,7 @@ func (p *pythonProcess) idleHint() string {
 // pythonChildren are the Python processes that a Python process started.
 func pythonChildren(pid int) (out []int) {
 	for _, child := range children(pid) {
-		exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(child), "exe"))
-		line, lineErr := os.ReadFile(filepath.Join("/proc", strconv.Itoa(child), "cmdline"))
-		if err == nil && lineErr == nil && pythonProgram.MatchString(filepath.Base(exe)) && !bytes.Contains(line, []byte("resource_tracker")) {
+		if pythonProgram.MatchString(programOf(child)) && !strings.Contains(strings.Join(argumentsOf(child), " "), "resource_tracker") {
 			out = append(out, child)
 		}
 	}
@@ -131,16 +126,13 @@ func pythonChildren(pid int) (out []int) {
 
 // threadClocks are what each thread of a process has used, by its id.
 func threadClocks(pid int) map[int]time.Duration {
-	folder := filepath.Join("/proc", strconv.Itoa(pid), "task")
-	tasks, _ := os.ReadDir(folder) // none: no clock is known
+	tasks, _ := os.ReadDir(proc(pid, "task")) // none: no clock is known
 	out := map[int]time.Duration{}
 	for _, task := range tasks {
 		id, err := strconv.Atoi(task.Name())
-		text, readErr := os.ReadFile(filepath.Join(folder, task.Name(), "schedstat"))
-		field, _, _ := strings.Cut(string(text), " ")
-		used, parseErr := strconv.ParseInt(field, 10, 64)
-		if errors.Join(err, readErr, parseErr) == nil {
-			out[id] = time.Duration(used)
+		text, _ := os.ReadFile(proc(pid, "task", task.Name(), "schedstat"))
+		if used, ok := onProcessor(text); ok && err == nil {
+			out[id] = used
 		}
 	}
 	return out
