@@ -63,9 +63,8 @@ func (r *routes) labelBuiltins(p *profile.Profile) {
 		}
 		index, ok := at[name]
 		if !ok {
-			index = int32(len(p.Functions))
+			index = p.AddFunction(name, profile.V8Category(name))
 			at[name] = index
-			p.Functions = append(p.Functions, profile.Function{Name: name, Owner: profile.System, Category: profile.V8Category(name)})
 		}
 		s.Stack = slices.Insert(slices.Clone(s.Stack), top, profile.Frame{Function: index})
 	}

@@ -3,6 +3,7 @@ package collect
 import (
 	"iter"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -175,8 +176,8 @@ func (f *flights) inferred(p *profile.Profile, s *profile.Sample, under uint64, 
 			return of[own]
 		}
 	}
-	if own < 0 && p.CategoryOf(s) == profile.Collecting && under != 0 && under&(under-1) == 0 {
-		return f.first(under)
+	if own < 0 && p.CategoryOf(s) == profile.Collecting && bits.OnesCount64(under) == 1 {
+		return f.names[bits.TrailingZeros64(under)]
 	}
 	return ""
 }
@@ -190,22 +191,9 @@ func (f *flights) isUnder(endpoint string, under uint64) bool {
 // only gives the one endpoint of some that chance does not explain. "": there is none, or
 // more than one.
 func (f *flights) only(all uint64, seen int, often []float64) string {
-	if all == 0 || seen < leastSeen || all&(all-1) != 0 {
+	e := bits.TrailingZeros64(all)
+	if seen < leastSeen || bits.OnesCount64(all) != 1 || e >= len(f.names) || math.Pow(often[e], float64(seen)) >= chance {
 		return ""
 	}
-	for e := range f.names {
-		if all == 1<<e && math.Pow(often[e], float64(seen)) < chance {
-			return f.names[e]
-		}
-	}
-	return ""
-}
-
-func (f *flights) first(under uint64) string {
-	for e, name := range f.names {
-		if under&(1<<e) != 0 {
-			return name
-		}
-	}
-	return ""
+	return f.names[e]
 }

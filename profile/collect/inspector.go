@@ -195,12 +195,7 @@ func (i *inspector) takeHeap(ctx context.Context, kind profile.Kind, d time.Dura
 // stop waits out a profile's time, ends it and gives it. It must come to its
 // end though ctx ended, or the profiler would stay on.
 func (i *inspector) stop(ctx context.Context, d time.Duration, domain string) ([]byte, error) {
-	wait := time.NewTimer(d)
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-	case <-ctx.Done():
-	}
+	notify.Sleep(ctx, d)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer cancel()
 	var r struct {
@@ -267,28 +262,48 @@ func (i *inspector) refuses(ctx context.Context) bool {
 
 // evaluate gives the value of an expression in the process.
 func (i *inspector) evaluate(ctx context.Context, expression string, into any) error {
-	var r struct {
-		Result struct {
-			Value json.RawMessage `json:"value"`
-		} `json:"result"`
-		Exception *struct {
-			Text      string `json:"text"`
-			Exception struct {
-				Description string `json:"description"`
-			} `json:"exception"`
-		} `json:"exceptionDetails"`
-	}
-	switch err := i.call(ctx, "Runtime.evaluate", map[string]any{
-		"expression": injected(expression), "silent": true, "returnByValue": true, "includeCommandLineAPI": true, // which is where require comes from
-	}, &r); {
-	case err != nil:
+	var e evaluation
+	if err := i.call(ctx, "Runtime.evaluate", evaluated(expression), &e); err != nil {
 		return err
-	case r.Exception != nil:
-		return fmt.Errorf("%s %s", r.Exception.Text, firstLine([]byte(r.Exception.Exception.Description)))
+	}
+	return e.value(into)
+}
+
+// evaluateStill is evaluate where ctx may have ended: it has a time of its own.
+func (i *inspector) evaluateStill(ctx context.Context, expression string, into any) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
+	defer cancel()
+	return i.evaluate(ctx, expression, into)
+}
+
+// evaluated are the parameters by which Runtime.evaluate gives the value of an expression.
+func evaluated(expression string) map[string]any {
+	return map[string]any{
+		"expression": injected(expression), "silent": true, "returnByValue": true, "includeCommandLineAPI": true, // which is where require comes from
+	}
+}
+
+// evaluation is what Runtime.evaluate responds with.
+type evaluation struct {
+	Result struct {
+		Value json.RawMessage `json:"value"`
+	} `json:"result"`
+	Exception *struct {
+		Text      string `json:"text"`
+		Exception struct {
+			Description string `json:"description"`
+		} `json:"exception"`
+	} `json:"exceptionDetails"`
+}
+
+func (e *evaluation) value(into any) error {
+	switch {
+	case e.Exception != nil:
+		return fmt.Errorf("%s %s", e.Exception.Text, firstLine([]byte(e.Exception.Exception.Description)))
 	case into == nil:
 		return nil
 	}
-	return json.Unmarshal(r.Result.Value, into)
+	return json.Unmarshal(e.Result.Value, into)
 }
 
 // injected gives a script of ours the URL by which it is known in profiles.

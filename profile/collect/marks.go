@@ -46,11 +46,9 @@ func (i *inspector) marksKey() string {
 
 // mark begins to note. A process that cannot is profiled without.
 func (i *inspector) mark(ctx context.Context, d time.Duration) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
-	defer cancel()
 	i.marking = rand.Text()
 	began := false
-	if i.evaluate(ctx, fmt.Sprintf("%s(%q, %d)", marksSource, i.marking, (d+marksGrace).Milliseconds()), &began) != nil || !began {
+	if i.evaluateStill(ctx, fmt.Sprintf("%s(%q, %d)", marksSource, i.marking, (d+marksGrace).Milliseconds()), &began) != nil || !began {
 		i.marking = ""
 	}
 }
@@ -60,9 +58,7 @@ func (i *inspector) unmark(ctx context.Context) {
 	if i.marking == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
-	defer cancel()
-	_ = i.evaluate(ctx, i.marksKey()+"?.stop()", nil) // else they end by themselves
+	_ = i.evaluateStill(ctx, i.marksKey()+"?.stop()", nil) // else they end by themselves
 	i.marking = ""
 }
 
@@ -71,10 +67,8 @@ func (i *inspector) marked(ctx context.Context) *marks {
 	if i.marking == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
-	defer cancel()
 	var text string
-	if i.evaluate(ctx, i.marksKey()+"?.result()", &text) != nil {
+	if i.evaluateStill(ctx, i.marksKey()+"?.result()", &text) != nil {
 		return nil
 	}
 	return readMarks([]byte(text))

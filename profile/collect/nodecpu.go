@@ -123,13 +123,8 @@ func (i *inspector) startCPU(ctx context.Context, d time.Duration, forget bool) 
 	r := running{began: time.Now()}
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
-	if err := i.call(ctx, "Profiler.enable", nil, nil); err != nil {
-		return r, err
-	}
-	if err := i.call(ctx, "Profiler.setSamplingInterval", map[string]any{"interval": sampleEvery.Microseconds()}, nil); err != nil {
-		return r, err
-	}
-	if err := i.call(ctx, "Profiler.start", nil, nil); err != nil {
+	call := func(method string, params any) error { return i.call(ctx, method, params, nil) }
+	if err := startProfiler(call); err != nil {
 		return r, err
 	}
 	i.startWorkers(ctx, d)
@@ -137,7 +132,18 @@ func (i *inspector) startCPU(ctx context.Context, d time.Duration, forget bool) 
 	if !forget {
 		return r, nil
 	}
-	return r, i.forgetOptimized(ctx)
+	return r, forgetOptimized(call)
+}
+
+// startProfiler begins a CPU profile of the thread that commands are sent to by call.
+func startProfiler(call func(method string, params any) error) error {
+	if err := call("Profiler.enable", nil); err != nil {
+		return err
+	}
+	if err := call("Profiler.setSamplingInterval", map[string]any{"interval": sampleEvery.Microseconds()}); err != nil {
+		return err
+	}
+	return call("Profiler.start", nil)
 }
 
 // inlined looks at what a running profile sees for a while, by a second one at the
@@ -150,12 +156,7 @@ func (i *inspector) inlined(ctx context.Context, d time.Duration) profile.Inlini
 	if i.evaluate(open, "console.profile('whittle')", nil) != nil {
 		return profile.Untold
 	}
-	wait := time.NewTimer(d)
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-	case <-ctx.Done():
-	}
+	notify.Sleep(ctx, d)
 	if i.evaluate(open, "console.profileEnd('whittle')", nil) != nil || ctx.Err() != nil {
 		return profile.Untold
 	}
@@ -176,11 +177,11 @@ func (i *inspector) inlined(ctx context.Context, d time.Duration) profile.Inlini
 // optimized anew, with positions, as it gets hot again. That is the dearest part
 // of a profile where an application's work is spread over many functions: its
 // requests cost half as much again at first, and more for thousands of them.
-func (i *inspector) forgetOptimized(ctx context.Context) error {
-	if err := i.call(ctx, "Profiler.startPreciseCoverage", map[string]any{"callCount": true, "detailed": false}, nil); err != nil {
+func forgetOptimized(call func(method string, params any) error) error {
+	if err := call("Profiler.startPreciseCoverage", map[string]any{"callCount": true, "detailed": false}); err != nil {
 		return err
 	}
-	return i.call(ctx, "Profiler.stopPreciseCoverage", nil, nil)
+	return call("Profiler.stopPreciseCoverage", nil)
 }
 
 // account makes the profile's total that of the process's own clock: the main thread's

@@ -28,11 +28,9 @@ type usage struct {
 }
 
 func (i *inspector) usage(ctx context.Context) usage {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
-	defer cancel()
 	var text string
 	var u usage
-	if i.evaluate(ctx, threadsSource, &text) != nil || json.Unmarshal([]byte(text), &u) != nil {
+	if i.evaluateStill(ctx, threadsSource, &text) != nil || json.Unmarshal([]byte(text), &u) != nil {
 		return usage{}
 	}
 	return u
@@ -68,29 +66,11 @@ func (i *inspector) attach(ctx context.Context) {
 		return
 	}
 	for _, w := range i.workers {
-		var text string
-		if i.callWorker(ctx, w, "Runtime.evaluate", map[string]any{
-			"expression": "(process.getBuiltinModule?.('fs') ?? require('fs')).readlinkSync('/proc/thread-self').split('/').pop()", "silent": true, "returnByValue": true, "includeCommandLineAPI": true,
-		}, &evaluated{&text}) == nil {
-			_ = json.Unmarshal([]byte(text), &w.thread) // 0 where it is no Linux
+		var e evaluation
+		if i.callWorker(ctx, w, "Runtime.evaluate", evaluated("+(process.getBuiltinModule?.('fs') ?? require('fs')).readlinkSync('/proc/thread-self').split('/').pop()"), &e) == nil {
+			_ = e.value(&w.thread) // 0 where it is no Linux
 		}
 	}
-}
-
-// evaluated reads the value out of an evaluation's result.
-type evaluated struct{ into any }
-
-// UnmarshalJSON reads it.
-func (e *evaluated) UnmarshalJSON(b []byte) error {
-	var r struct {
-		Result struct {
-			Value json.RawMessage `json:"value"`
-		} `json:"result"`
-	}
-	if err := json.Unmarshal(b, &r); err != nil {
-		return err
-	}
-	return json.Unmarshal(r.Result.Value, e.into)
 }
 
 // detach ends the sessions to the workers.
@@ -117,15 +97,13 @@ func (i *inspector) startWorkers(ctx context.Context, d time.Duration) {
 		if w.clock == nil && w.thread != 0 && i.pid != 0 {
 			w.clock = readThread(ctx, i.pid, w.thread, max(workerClockEvery, d/workerReadings))
 		}
+		call := func(method string, params any) error { return i.callWorker(ctx, w, method, params, nil) }
 		if w.began { // for a look: another begins only once it has ended
-			_ = i.callWorker(ctx, w, "Profiler.stop", nil, nil)
+			_ = call("Profiler.stop", nil)
 		}
-		w.began = i.callWorker(ctx, w, "Profiler.enable", nil, nil) == nil &&
-			i.callWorker(ctx, w, "Profiler.setSamplingInterval", map[string]any{"interval": sampleEvery.Microseconds()}, nil) == nil &&
-			i.callWorker(ctx, w, "Profiler.start", nil, nil) == nil
+		w.began = startProfiler(call) == nil
 		if w.began && !w.forgot && i.lines != profile.Cheap {
-			w.forgot = i.callWorker(ctx, w, "Profiler.startPreciseCoverage", map[string]any{"callCount": true, "detailed": false}, nil) == nil &&
-				i.callWorker(ctx, w, "Profiler.stopPreciseCoverage", nil, nil) == nil
+			w.forgot = forgetOptimized(call) == nil
 		}
 	}
 }
