@@ -17,18 +17,16 @@ var nodeRules = []rule{
 	{
 		name: "key-parsed", title: "a key is parsed for each request", least: 0.02,
 		advice: "make the KeyObject once, with crypto.createPrivateKey or createPublicKey at the start, and hand it on instead of the PEM text",
-		match: func(v *view) (string, bool) {
-			return v.inScript("node:internal/crypto/keys", "createPrivateKey", "createPublicKey")
-		},
+		match:  inScript("node:internal/crypto/keys", "createPrivateKey", "createPublicKey"),
 	},
 	{
 		name: "sync-crypto", title: "many random bytes are drawn synchronously", least: 0.02,
 		advice: "draw as few as are needed, 16 for an identifier; many by the form with a callback, which runs in the thread pool",
 		match: func(v *view) (string, bool) {
-			if _, cached := v.inScript("node:internal/crypto/random", "randomUUID", "randomInt"); cached {
+			if _, cached := inScript("node:internal/crypto/random", "randomUUID", "randomInt")(v); cached {
 				return "", false
 			}
-			return v.inScript("node:internal/crypto/random", "randomFillSync")
+			return inScript("node:internal/crypto/random", "randomFillSync")(v)
 		},
 	},
 	{
@@ -45,14 +43,12 @@ var nodeRules = []rule{
 	{
 		name: "sync-call", title: "compression blocks the event loop", least: 0.02,
 		advice: "use the form with a callback, or a stream: the thread pool does it, at the same CPU; keep what is asked for again and again compressed, and brotli below its default quality of 11",
-		match:  func(v *view) (string, bool) { return v.inScript("node:zlib", "*Sync") },
+		match:  inScript("node:zlib", "*Sync"),
 	},
 	{
 		name: "sync-call", title: "a program is run while everyone waits", least: 0.02,
 		advice: "use execFile or spawn, which wait for nobody, and bound how many run at once; or do the work without a program of its own",
-		match: func(v *view) (string, bool) {
-			return v.inScript("node:child_process", "*Sync")
-		},
+		match:  inScript("node:child_process", "*Sync"),
 	},
 	{
 		name: "atomics-wait", title: "the event loop's thread stands still in Atomics.wait", least: 0.02,
@@ -61,51 +57,47 @@ var nodeRules = []rule{
 			if v.above("worker: *") {
 				return "", false
 			}
-			return v.native("Atomics.wait")
+			return native("Atomics.wait")(v)
 		},
 	},
 	{
 		name: "printing", title: "something is printed on the hot path", least: 0.05,
 		advice: "delete the line, or log it at a level that is off; console.log and process.stdout write synchronously to files and terminals",
-		match: func(v *view) (string, bool) {
-			return v.scriptNamed("node:internal/console/", "node:internal/fs/sync_write_stream")
-		},
+		match:  ofScripts("node:internal/console/", "node:internal/fs/sync_write_stream"),
 	},
 	{
 		name: "sync-call", title: "a synchronous call blocks the event loop", least: 0.02,
 		advice: "use fs.promises or a stream; read what does not change once, at the start",
 		match: func(v *view) (string, bool) {
-			if v.scripts("node:internal/modules/") { // require at the start reads files too
+			if _, loads := v.first(slices.All(v.whole), inFile("node:internal/modules/")); loads { // require at the start reads files too
 				return "", false
 			}
-			return v.inScript("node:fs", "*Sync")
+			return inScript("node:fs", "*Sync")(v)
 		},
 	},
 	{
 		name: "formatting", title: "text is formatted on the hot path", least: 0.10,
 		advice: "build the text by a template, or not at all where nobody reads it; util.inspect and util.format walk all of a value",
-		match:  func(v *view) (string, bool) { return v.scriptNamed("node:internal/util/inspect") },
+		match:  ofScripts("node:internal/util/inspect"),
 	},
 	{
 		name: "locale-formatter", title: "a formatter is made for each call", least: 0.05,
 		advice: "make one Intl.DateTimeFormat, NumberFormat or Collator outside of the function, and call its format or compare",
-		match:  func(v *view) (string, bool) { return v.native("Intl") },
+		match:  native("Intl"),
 	},
 	{
 		name: "connection-churn", title: "connections are opened again and again", least: 0.02,
 		advice: "use an agent with keepAlive, shared by all requests",
-		match: func(v *view) (string, bool) {
-			return v.named("createSecureContext", "tlsConnect", "createConnection", "internalConnect", "lookupAndConnect")
-		},
+		match:  named("createSecureContext", "tlsConnect", "createConnection", "internalConnect", "lookupAndConnect"),
 		asks: func(v *view) bool {
-			_, ok := v.named("request", "get", "ClientRequest", "fetch", "connect")
+			_, ok := named("request", "get", "ClientRequest", "fetch", "connect")(v)
 			return ok
 		},
 	},
 	{
 		name: "regexp-compiled", title: "a regular expression is compiled for each request", least: 0.05,
 		advice: "compile it once, outside of the function; keep those made of what a request says in a bounded map",
-		match:  func(v *view) (string, bool) { return v.native("RegExp") },
+		match:  native("RegExp"),
 	},
 	{
 		name: "regexp-backtracking", title: "a regular expression takes exponential time", least: 0.10,
@@ -124,30 +116,30 @@ var nodeRules = []rule{
 			if !v.usesProtobuf() {
 				return "", false
 			}
-			if name, ok := v.native("JSON.stringify", "JSON.parse"); ok {
+			if name, ok := native("JSON.stringify", "JSON.parse")(v); ok {
 				return name, true
 			}
-			return v.generated("$toObject", "$fromObject")
+			return v.first(slices.All(v.stack), generated("$toObject", "$fromObject"))
 		},
 	},
 }
 
 // syncCrypto finds cryptography that is done in the event loop's thread by its name.
 func syncCrypto(v *view) (string, bool) {
-	if name, ok := v.named("hashSync", "compareSync", "genSaltSync", "verifySync", "publicEncrypt", "publicDecrypt", "privateEncrypt", "privateDecrypt"); ok {
+	if name, ok := named("hashSync", "compareSync", "genSaltSync", "verifySync", "publicEncrypt", "publicDecrypt", "privateEncrypt", "privateDecrypt")(v); ok {
 		return name, true
 	}
-	name, ok := v.inScript("node:internal/crypto/", "*Sync")
+	name, ok := inScript("node:internal/crypto/", "*Sync")(v)
 	return name, ok && name != "randomFillSync"
 }
 
 // signatures finds signatures and key agreements, by the native functions that make them.
 // With a callback the names are the same, and the functions only queue the work.
 func signatures(v *view) (string, bool) {
-	if _, promised := v.inScript("node:internal/util", "fn"); promised || !slices.Contains(cryptoNatives, v.p.Functions[v.stack[0].Function].Name) {
+	if _, promised := inScript("node:internal/util", "fn")(v); promised || !slices.Contains(cryptoNatives, v.p.Functions[v.stack[0].Function].Name) {
 		return "", false
 	}
-	return v.scriptNamed("node:internal/crypto/sig", "node:internal/crypto/diffiehellman")
+	return ofScripts("node:internal/crypto/sig", "node:internal/crypto/diffiehellman")(v)
 }
 
 // inThePool reports whether other threads did clearly more than what was found: then the
@@ -165,49 +157,62 @@ func inThePool(p *profile.Profile, found int64) bool {
 // cryptoNatives are the native functions in which signatures and key agreements are made.
 var cryptoNatives = []string{"run", "sign", "verify", "statelessDH", "generateKeys", "computeSecret"}
 
-// inScript finds a function of Node's own scripts whose path begins so, by its name; a
-// suffix begins with "*".
-func (v *view) inScript(prefix string, names ...string) (string, bool) {
-	for i := len(v.stack) - 1; i >= 0; i-- {
-		f := v.p.Functions[v.stack[i].Function]
-		if !strings.HasPrefix(f.File, prefix) {
-			continue
-		}
-		for _, n := range names {
-			if suffix, open := strings.CutPrefix(n, "*"); f.Name == n || open && strings.HasSuffix(f.Name, suffix) {
-				return f.Name, true
-			}
-		}
+// inFile knows a function of a script whose path begins as one of the prefixes.
+func inFile(prefixes ...string) func(*profile.Function) bool {
+	return func(f *profile.Function) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(f.File, prefix) })
 	}
-	return "", false
 }
 
-// named finds a function of Node's own, or of a library, by its name.
-func (v *view) named(names ...string) (string, bool) {
-	for i := len(v.stack) - 1; i >= 0; i-- {
-		f := v.p.Functions[v.stack[i].Function]
-		if f.Owner == profile.Own {
-			continue
-		}
-		for _, n := range names {
-			if f.Name == n || strings.HasSuffix(f.Name, "."+n) {
-				return f.Name, true
-			}
-		}
+// ofScripts matches the function of some of Node's own scripts that the own code called.
+func ofScripts(prefixes ...string) matcher {
+	return func(v *view) (string, bool) { return v.first(slices.Backward(v.stack), inFile(prefixes...)) }
+}
+
+// inScript matches a function of one of Node's own scripts, by its name; a suffix begins
+// with "*".
+func inScript(prefix string, names ...string) matcher {
+	return func(v *view) (string, bool) {
+		return v.first(slices.Backward(v.stack), func(f *profile.Function) bool {
+			return strings.HasPrefix(f.File, prefix) && slices.ContainsFunc(names, func(n string) bool {
+				suffix, open := strings.CutPrefix(n, "*")
+				return f.Name == n || open && strings.HasSuffix(f.Name, suffix)
+			})
+		})
 	}
-	return "", false
+}
+
+// named matches a function of Node's own, or of a library, by its name.
+func named(names ...string) matcher {
+	return func(v *view) (string, bool) {
+		return v.first(slices.Backward(v.stack), func(f *profile.Function) bool {
+			return f.Owner != profile.Own && slices.ContainsFunc(names, func(n string) bool { return f.Name == n || strings.HasSuffix(f.Name, "."+n) })
+		})
+	}
+}
+
+// native matches a function of V8's own: one without a script.
+func native(names ...string) matcher {
+	return func(v *view) (string, bool) {
+		return v.first(slices.All(v.stack), func(f *profile.Function) bool { return f.Owner == profile.System && slices.Contains(names, f.Name) })
+	}
+}
+
+// generated knows a function that protobufjs made at run time: one without a script, named
+// after its message.
+func generated(suffixes ...string) func(*profile.Function) bool {
+	return func(f *profile.Function) bool {
+		return f.File == "" && slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(f.Name, s) })
+	}
 }
 
 // backtracks finds a match with an expression that is shown to take exponential time
 // where it fails.
 func backtracks(v *view) (string, bool) {
-	for _, frame := range v.stack {
-		f := v.p.Functions[frame.Function]
-		if pattern, ok := strings.CutPrefix(f.Name, profile.RegExpOf); ok && f.Owner == profile.System && backtrack.Exponential(pattern) {
-			return f.Name, true
-		}
-	}
-	return "", false
+	return v.first(slices.All(v.stack), func(f *profile.Function) bool {
+		pattern, ok := strings.CutPrefix(f.Name, profile.RegExpOf)
+		return ok && f.Owner == profile.System && backtrack.Exponential(pattern)
+	})
 }
 
 // templateCompilers are the functions of template engines that make a function of a
@@ -240,67 +245,12 @@ func compilesTemplate(v *view) (string, bool) {
 	return "", false
 }
 
-// native finds a function of V8's own: one without a script.
-func (v *view) native(names ...string) (string, bool) {
-	for i := range v.stack {
-		f := v.p.Functions[v.stack[i].Function]
-		for _, n := range names {
-			if f.Owner == profile.System && f.Name == n {
-				return n, true
-			}
-		}
-	}
-	return "", false
-}
-
-// generated finds a function that protobufjs made at run time: one without a
-// script, named after its message.
-func (v *view) generated(suffixes ...string) (string, bool) {
-	for i := range v.stack {
-		f := v.p.Functions[v.stack[i].Function]
-		for _, s := range suffixes {
-			if f.File == "" && strings.HasSuffix(f.Name, s) {
-				return f.Name, true
-			}
-		}
-	}
-	return "", false
-}
-
-// scripts says whether a function of one of Node's scripts is on the stack.
-func (v *view) scripts(prefix string) bool {
-	for _, f := range v.whole {
-		if strings.HasPrefix(v.p.Functions[f.Function].File, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// scriptNamed gives the function of one of Node's scripts that the own code called.
-func (v *view) scriptNamed(prefixes ...string) (string, bool) {
-	for i := len(v.stack) - 1; i >= 0; i-- {
-		f := v.p.Functions[v.stack[i].Function]
-		for _, prefix := range prefixes {
-			if strings.HasPrefix(f.File, prefix) {
-				return f.Name, true
-			}
-		}
-	}
-	return "", false
-}
-
 func (v *view) usesProtobuf() bool {
-	for i := range v.p.Functions {
-		if f := &v.p.Functions[i]; f.File == "" && (strings.HasSuffix(f.Name, "$decode") || strings.HasSuffix(f.Name, "$encode")) {
-			return true
-		}
-		if strings.Contains(v.p.Functions[i].File, "node_modules/protobufjs/") || strings.Contains(v.p.Functions[i].File, "node_modules/@bufbuild/") ||
-			strings.Contains(v.p.Functions[i].File, "node_modules/google-protobuf/") {
-			return true
-		}
-	}
-	return false
+	made := generated("$decode", "$encode")
+	return slices.ContainsFunc(v.p.Functions, func(f profile.Function) bool {
+		return made(&f) || strings.Contains(f.File, "node_modules/protobufjs/") || strings.Contains(f.File, "node_modules/@bufbuild/") ||
+			strings.Contains(f.File, "node_modules/google-protobuf/")
+	})
 }
 
 // blocked names the calls that keep Node's event loop.

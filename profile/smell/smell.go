@@ -5,6 +5,7 @@ package smell
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -93,7 +94,7 @@ type rule struct {
 	least               float64 // share of the total at one own line
 	// match looks at a stack, leaf first, down to and with the own frame nearest
 	// to the leaf, or all of it where none is own; and says what it saw.
-	match func(v *view) (seen string, ok bool)
+	match matcher
 	// asks matches, where the work is done in another thread than the code that
 	// causes it, the stacks of that code: work without a line is attributed to
 	// the line that asks most.
@@ -109,26 +110,42 @@ type view struct {
 	whole []profile.Frame
 }
 
-// find gives the first function from the leaf on whose name is, or begins with
-// (a prefix ends in "*"), one of the patterns.
-func (v *view) find(patterns ...string) (string, bool) { return find(v.p, v.stack, patterns) }
-
-// above looks at the whole stack, beyond the own frame too.
-func (v *view) above(patterns ...string) bool {
-	_, ok := find(v.p, v.whole, patterns)
-	return ok
-}
-
-func find(p *profile.Profile, stack []profile.Frame, patterns []string) (string, bool) {
-	for _, f := range stack {
-		name := p.Functions[f.Function].Name
-		for _, pattern := range patterns {
-			if prefix, ok := strings.CutSuffix(pattern, "*"); ok && strings.HasPrefix(name, prefix) || name == pattern {
-				return name, true
-			}
+// first gives the name of the first function of some frames that is one.
+func (v *view) first(frames iter.Seq2[int, profile.Frame], is func(*profile.Function) bool) (string, bool) {
+	for _, frame := range frames {
+		if f := &v.p.Functions[frame.Function]; is(f) {
+			return f.Name, true
 		}
 	}
 	return "", false
+}
+
+// called knows a function whose name is, or begins with (a prefix ends in "*"), one of the
+// patterns.
+func called(patterns ...string) func(*profile.Function) bool {
+	return func(f *profile.Function) bool {
+		return slices.ContainsFunc(patterns, func(pattern string) bool {
+			prefix, open := strings.CutSuffix(pattern, "*")
+			return open && strings.HasPrefix(f.Name, prefix) || f.Name == pattern
+		})
+	}
+}
+
+// find gives the first function from the leaf on that is called so.
+func (v *view) find(patterns ...string) (string, bool) {
+	return v.first(slices.All(v.stack), called(patterns...))
+}
+
+// outermost gives the function nearest to the own code that is called so: the one that the
+// own code called.
+func (v *view) outermost(patterns ...string) (string, bool) {
+	return v.first(slices.Backward(v.stack), called(patterns...))
+}
+
+// above looks at the whole stack, beyond the own frame too.
+func (v *view) above(patterns ...string) bool {
+	_, ok := v.first(slices.All(v.whole), called(patterns...))
+	return ok
 }
 
 // codeLine is a line of the service's own code, or none.
