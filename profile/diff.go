@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -38,17 +39,11 @@ type Difference struct {
 // and categories. Endpoints whose names differ are one row where renamed says so,
 // the old name first, or where pairEndpoints finds them alike.
 func Diff(before, after *Profile, renamed map[string]string) *Difference {
-	d := &Difference{Kind: after.Kind, PerRequest: before.AllRequests() > 0 && after.AllRequests() > 0}
+	d := &Difference{Kind: after.Kind, PerRequest: BothCounted(before, after)}
 	sides := [2]*Profile{before, after}
-	var weight [2]float64
-	for i, p := range sides {
-		weight[i] = 1 / max(p.Duration.Seconds(), 1e-9)
-		if d.PerRequest {
-			weight[i] = 1 / float64(p.AllRequests())
-		}
-	}
+	weight := [2]float64{before.Weight(d.PerRequest), after.Weight(d.PerRequest)}
 	d.Total = Change{Name: "all", Before: float64(before.Total()) * weight[0], After: float64(after.Total()) * weight[1]}
-	functions, categories, endpoints, lines := newRows(), newRows(), newRows(), newRows()
+	var functions, categories, endpoints, lines rows
 	for side, p := range sides {
 		for _, c := range p.Hot(BySelf) {
 			if c.Self == 0 {
@@ -63,14 +58,14 @@ func Diff(before, after *Profile, renamed map[string]string) *Difference {
 			if dearest[s.Function] == 0 {
 				dearest[s.Function] = max(int(s.Line), f.Line, 1)
 			}
-			lines.addAt(side, Change{Name: f.Name, File: f.File, Line: f.Line, Owner: f.Owner}, float64(s.Value)*weight[side], dearest[s.Function])
+			lines.add(side, Change{Name: f.Name, File: f.File, Line: f.Line, Owner: f.Owner}, float64(s.Value)*weight[side]).Line = dearest[s.Function]
 		}
 		for _, part := range p.Parts() {
 			categories.add(side, Change{Name: part.Category.String()}, float64(part.Value)*weight[side])
 		}
 	}
 	a, b := counted(before), counted(after)
-	names := pairEndpoints(keys(a), keys(b), renamed)
+	names := pairEndpoints(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b)), renamed)
 	for name, cost := range a {
 		endpoints.add(0, Change{Name: names[0][name]}, cost)
 	}
@@ -84,6 +79,19 @@ func Diff(before, after *Profile, renamed map[string]string) *Difference {
 	return d
 }
 
+// BothCounted reports whether two profiles know their requests, and so are compared by request.
+func BothCounted(before, after *Profile) bool {
+	return before.AllRequests() > 0 && after.AllRequests() > 0
+}
+
+// Weight is what a value counts for in a comparison: by request, or by second.
+func (p *Profile) Weight(perRequest bool) float64 {
+	if perRequest {
+		return 1 / float64(max(p.AllRequests(), 1))
+	}
+	return 1 / max(p.Duration.Seconds(), 1e-9)
+}
+
 // counted gives what a request costs, by endpoints that have requests.
 func counted(p *Profile) map[string]float64 {
 	out := map[string]float64{}
@@ -94,8 +102,6 @@ func counted(p *Profile) map[string]float64 {
 	}
 	return out
 }
-
-func keys(m map[string]float64) []string { return slices.Sorted(maps.Keys(m)) }
 
 // String is the category's name; that of the zero value too.
 func (c Category) String() string {
@@ -119,39 +125,36 @@ func keyOf(c Change) rowKey {
 	return rowKey{c.Name, c.File, c.Line}
 }
 
-type rows struct {
-	at   map[rowKey]int
-	list []Change
-}
+type rows map[rowKey]*Change
 
-func newRows() *rows { return &rows{at: map[rowKey]int{}} }
-
-func (r *rows) add(side int, c Change, value float64) {
+// add adds to one side's value, and gives the row.
+func (r *rows) add(side int, c Change, value float64) *Change {
 	k := keyOf(c)
-	i, ok := r.at[k]
-	if !ok {
-		i = len(r.list)
-		r.at[k] = i
-		r.list = append(r.list, c)
+	if *r == nil {
+		*r = rows{}
+	}
+	row := (*r)[k]
+	if row == nil {
+		row = &c
+		(*r)[k] = row
 	}
 	if side == 0 {
-		r.list[i].Before += value
-		return
+		row.Before += value
+		return row
 	}
-	r.list[i].After += value
-	r.list[i].File, r.list[i].Line = c.File, c.Line // where it is to be found today
+	row.After += value
+	row.File, row.Line = c.File, c.Line // where it is to be found today
+	return row
 }
 
-// addAt is add, with the line that is shown.
-func (r *rows) addAt(side int, c Change, value float64, line int) {
-	r.add(side, c, value)
-	r.list[r.at[keyOf(c)]].Line = line
-}
-
-func (r *rows) sorted() []Change {
-	sortBy(r.list, func(c Change) (int64, string) {
-		d := c.Delta()
-		return int64(max(d, -d) * 1000), c.Name
+func (r rows) sorted() []Change {
+	var out []Change
+	for _, row := range r {
+		out = append(out, *row)
+	}
+	slices.SortFunc(out, func(a, b Change) int {
+		x, y := a.Delta(), b.Delta()
+		return cmp.Or(cmp.Compare(int64(max(y, -y)*1000), int64(max(x, -x)*1000)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
-	return r.list
+	return out
 }

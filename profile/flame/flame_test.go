@@ -67,7 +67,7 @@ func TestAGraphIsBounded(t *testing.T) {
 		stacks[fmt.Sprintf("main;f%d;g%d", i%300, i)] = 1
 	}
 	root := newNode("all")
-	root.add(sample(profile.Go, 1, stacks), 1, func(n *node) *float64 { return &n.after })
+	root.add(sample(profile.Go, 1, stacks), 1, after)
 	b, err := root.tree(maxNodes)
 	if err != nil {
 		t.Fatal(err)

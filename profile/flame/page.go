@@ -57,11 +57,11 @@ const (
 // Of draws the stacks of a profile, and of its phases, among which the page chooses.
 func Of(p *profile.Profile, phases ...Phase) (chart.Figure, error) {
 	root := newNode("all")
-	root.add(p, 1, func(n *node) *float64 { return &n.after })
+	root.add(p, 1, after)
 	g := graph{Unit: units[p.Kind]}
 	for _, ph := range phases[:min(len(phases), maxPhases)] {
 		n := newNode(ph.Name)
-		n.add(p.Between(ph.From, ph.To), 1, func(n *node) *float64 { return &n.after })
+		n.add(p.Between(ph.From, ph.To), 1, after)
 		tree, err := n.tree(maxPhaseNodes)
 		if err != nil {
 			return chart.Figure{}, err
@@ -75,17 +75,16 @@ func Of(p *profile.Profile, phases ...Phase) (chart.Figure, error) {
 
 // Between draws two profiles as one graph: a box's width is the sum of both,
 // its colour who of them spent more.
-func Between(before, after *profile.Profile) (chart.Figure, error) {
-	d := profile.Diff(before, after, nil)
-	g := graph{Unit: units[after.Kind], Diff: true, Per: " a request"}
-	weight := [2]float64{1 / float64(max(before.AllRequests(), 1)), 1 / float64(max(after.AllRequests(), 1))}
-	if !d.PerRequest {
-		g.Per = " a second"
-		weight = [2]float64{1 / max(before.Duration.Seconds(), 1e-9), 1 / max(after.Duration.Seconds(), 1e-9)}
+func Between(first, second *profile.Profile) (chart.Figure, error) {
+	g := graph{Unit: units[second.Kind], Diff: true, Per: " a second"}
+	perRequest := profile.BothCounted(first, second)
+	if perRequest {
+		g.Per = " a request"
 	}
 	root := newNode("all")
-	root.add(before, weight[0], func(n *node) *float64 { return &n.before })
-	root.add(after, weight[1], func(n *node) *float64 { return &n.after })
+	for side, p := range [2]*profile.Profile{first, second} {
+		root.add(p, p.Weight(perRequest), side)
+	}
 	return figure(g, root, "What became dearer and what cheaper",
 		"A box's width is what both profiles spent there"+g.Per+", added up; its colour says which spent more.",
 		[][2]string{{"dear4", "only after: dearer"}, {"dear2", "more after"}, {"same", "the same"}, {"cheap2", "less after"}, {"cheap4", "only before: cheaper"}})

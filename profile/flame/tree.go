@@ -5,7 +5,8 @@ package flame
 
 import (
 	"encoding/json"
-	"sort"
+	"maps"
+	"slices"
 
 	"whittle/profile"
 )
@@ -14,17 +15,22 @@ import (
 // parent.
 const maxNodes = 12_000
 
-// node is one box: a function below the ones it was called by. Before and After
-// are in the kind's unit, per request or per second as the page says; of one
-// profile, Before is 0.
+// The sides of a graph. One of one profile has no before.
+const (
+	before = iota
+	after
+)
+
+// node is one box: a function below the ones it was called by. Its value is in the kind's
+// unit, per request or per second as the page says.
 type node struct {
-	name          string
-	owner         profile.Owner
-	file          string
-	line          int
-	endpoint      bool
-	before, after float64
-	children      map[string]*node
+	name     string
+	owner    profile.Owner
+	file     string
+	line     int
+	endpoint bool
+	value    [2]float64 // before, after
+	children map[string]*node
 }
 
 func newNode(name string) *node { return &node{name: name, children: map[string]*node{}} }
@@ -38,9 +44,9 @@ func (n *node) child(name string) *node {
 	return c
 }
 
-// add puts a profile's samples below n: endpoint first, then the stack from
+// add puts a profile's samples below n, as one side's: endpoint first, then the stack from
 // its root.
-func (n *node) add(p *profile.Profile, weight float64, into func(*node) *float64) {
+func (n *node) add(p *profile.Profile, weight float64, side int) {
 	for i := range p.Samples {
 		s := &p.Samples[i]
 		if len(s.Stack) > 0 && p.Functions[s.Stack[0].Function].Category == profile.Idle {
@@ -48,24 +54,24 @@ func (n *node) add(p *profile.Profile, weight float64, into func(*node) *float64
 		}
 		value := float64(s.Value) * weight
 		at := n
-		*into(at) += value
+		at.value[side] += value
 		if s.Endpoint != "" {
 			at = at.child(s.Endpoint)
 			at.owner, at.endpoint = profile.Own, true
-			*into(at) += value
+			at.value[side] += value
 		}
 		for depth := len(s.Stack) - 1; depth >= 0; depth-- {
 			f := &p.Functions[s.Stack[depth].Function]
 			at = at.child(f.Name)
 			at.owner, at.file, at.line = f.Owner, f.File, f.Line
-			*into(at) += value
+			at.value[side] += value
 		}
 	}
 }
 
 // width is what a box's width stands for. In a difference it is both sides'
 // sum, so that what is gone and what is new both have their place.
-func (n *node) width() float64 { return n.before + n.after }
+func (n *node) width() float64 { return n.value[before] + n.value[after] }
 
 // box is a node as the page's script reads it, short since there are many.
 type box struct {
@@ -81,16 +87,11 @@ type box struct {
 
 // boxes gives the tree without what is thinner than least.
 func (n *node) boxes(least float64) *box {
-	b := &box{Name: n.name, Owner: int(n.owner), Endpoint: n.endpoint, File: n.file, Line: n.line, Before: round(n.before), After: round(n.after)}
-	names := make([]string, 0, len(n.children))
-	for name, c := range n.children {
-		if c.width() >= least {
-			names = append(names, name)
+	b := &box{Name: n.name, Owner: int(n.owner), Endpoint: n.endpoint, File: n.file, Line: n.line, Before: round(n.value[before]), After: round(n.value[after])}
+	for _, name := range slices.Sorted(maps.Keys(n.children)) {
+		if c := n.children[name]; c.width() >= least {
+			b.Children = append(b.Children, c.boxes(least))
 		}
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		b.Children = append(b.Children, n.children[name].boxes(least))
 	}
 	return b
 }

@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"iter"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -476,48 +477,51 @@ func (f *finder) passAny(method *types.Func, args []ast.Expr) {
 	}
 }
 
+// calls are the calls of a chain such as r.Path("/x").Methods("GET"), the last first, by
+// what they call.
+func (f *finder) calls(x ast.Expr) iter.Seq2[*ast.CallExpr, string] {
+	return func(yield func(*ast.CallExpr, string) bool) {
+		for {
+			call, ok := ast.Unparen(x).(*ast.CallExpr)
+			if !ok {
+				return
+			}
+			var name string
+			if x, name = f.selector(call); x == nil || !yield(call, name) {
+				return
+			}
+		}
+	}
+}
+
+// methodsOf are the methods among some expressions.
+func (f *finder) methodsOf(all []ast.Expr) (out []string) {
+	for _, e := range all {
+		if m, ok := f.methodOf(e); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
 // chained keeps the methods of gorilla's r.HandleFunc(…).Methods("GET") for the route.
 func (f *finder) chained(call *ast.CallExpr, x ast.Expr) {
-	for {
-		inner, ok := ast.Unparen(x).(*ast.CallExpr)
-		if !ok {
-			return
-		}
-		var name string
-		if x, name = f.selector(inner); x == nil {
-			return
-		}
+	for inner, name := range f.calls(x) {
 		if name == "HandleFunc" || name == "Handle" || name == "HandlerFunc" || name == "Handler" {
-			for _, a := range call.Args {
-				if m, ok := f.methodOf(a); ok {
-					f.methods[inner] = append(f.methods[inner], m)
-				}
-			}
+			f.methods[inner] = append(f.methods[inner], f.methodsOf(call.Args)...)
 			return
 		}
 	}
 }
 
 // chain are the methods of gorilla's r.Methods("GET").Path("/x").HandlerFunc(h).
-func (f *finder) chain(x ast.Expr) []string {
-	var out []string
-	for {
-		call, ok := ast.Unparen(x).(*ast.CallExpr)
-		if !ok {
-			return out
-		}
-		var name string
-		if x, name = f.selector(call); x == nil {
-			return out
-		}
+func (f *finder) chain(x ast.Expr) (out []string) {
+	for call, name := range f.calls(x) {
 		if name == "Methods" {
-			for _, a := range call.Args {
-				if m, ok := f.methodOf(a); ok {
-					out = append(out, m)
-				}
-			}
+			out = append(out, f.methodsOf(call.Args)...)
 		}
 	}
+	return out
 }
 
 // nested gives the router of r.Route("/x", func(r Router) {…}), or of r.Group with
@@ -566,13 +570,7 @@ func (f *finder) match(call *ast.CallExpr, x ast.Expr) {
 	if !isList || !ok {
 		return
 	}
-	var methods []string
-	for _, e := range list.Elts {
-		if m, ok := f.methodOf(e); ok {
-			methods = append(methods, m)
-		}
-	}
-	f.later = append(f.later, func() { f.register(x, methods, at, call.Args[2:], call) })
+	f.later = append(f.later, func() { f.register(x, f.methodsOf(list.Elts), at, call.Args[2:], call) })
 }
 
 // middlewares takes in functions that are called before those of many routes, and so

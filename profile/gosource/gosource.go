@@ -261,17 +261,19 @@ func (r *reader) routes() *Routes {
 		}
 	}
 	out := f.found()
-	for _, m := range r.modules { // as a build with -trimpath names its files
-		for key, routes := range maps.Clone(out.byFunction) {
-			if strings.HasPrefix(key, m.folder+"/") {
-				out.byFunction[m.short(key)] = routes
-			}
-		}
-		for key := range maps.Clone(out.unsaid) {
-			if strings.HasPrefix(key, m.folder+"/") {
-				out.unsaid[m.short(key)] = true
-			}
-		}
+	for _, m := range r.modules {
+		trimmed(m, out.byFunction)
+		trimmed(m, out.unsaid)
 	}
 	return out
+}
+
+// trimmed adds to what is known of places in a module's files the same by the names that a
+// build with -trimpath gives these.
+func trimmed[V any](m *module, of map[string]V) {
+	for key, v := range maps.Clone(of) {
+		if strings.HasPrefix(key, m.folder+"/") {
+			of[m.short(key)] = v
+		}
+	}
 }

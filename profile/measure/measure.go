@@ -201,21 +201,24 @@ func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []pro
 	return all, m.live(ctx, subjects, pages, progress)
 }
 
-// label finds the endpoints of a Go service's profiles that have no label for them,
-// and of its collector.
-func (m *Measured) label() {
-	var all []*profile.Profile
+// profiles are those that were taken.
+func (m *Measured) profiles() (all []*profile.Profile) {
 	for _, t := range m.Taken {
 		if t != nil {
 			all = append(all, t.Profile)
 		}
 	}
+	return all
+}
+
+// label finds the endpoints of a Go service's profiles that have no label for them,
+// and of its collector.
+func (m *Measured) label() {
+	all := m.profiles()
 	labelGo(all...)
-	for _, t := range m.Taken {
-		for _, of := range m.Taken {
-			if t != nil && of != nil {
-				t.ShareCollector(of.Profile)
-			}
+	for _, p := range all {
+		for _, of := range all {
+			p.ShareCollector(of)
 		}
 	}
 }
@@ -390,11 +393,10 @@ func (m *Settings) during(ended context.Context, source collect.Source, under *p
 		})
 	}
 	var windows []*collect.Collected
-	over := func() bool { return ended.Err() != nil }
 	if slices.Contains(kinds, profile.CPU) {
 		g.Go(func() error {
 			for _, d := range windowsOf(under, whole) {
-				if over() {
+				if ended.Err() != nil {
 					break
 				}
 				t, err := source.Take(ctx, profile.CPU, d)
@@ -422,20 +424,14 @@ func (m *Settings) during(ended context.Context, source collect.Source, under *p
 // windowsOf cuts a plan's time into windows of whole seconds that keep within
 // its phases.
 func windowsOf(under *plan.Plan, whole time.Duration) []time.Duration {
-	phases := []time.Duration{whole}
-	if len(under.Phases) > 0 {
-		phases = nil
-		for _, p := range under.Phases {
-			phases = append(phases, p.Duration)
-		}
+	phases := under.Phases
+	if len(phases) == 0 {
+		phases = []plan.Phase{{Duration: whole}}
 	}
 	var out []time.Duration
-	for _, left := range phases {
-		left = left.Truncate(time.Second)
-		for left > 0 {
-			d := min(left, windowOf)
-			out = append(out, d)
-			left -= d
+	for _, p := range phases {
+		for left := p.Duration.Truncate(time.Second); left > 0; left -= windowOf {
+			out = append(out, min(left, windowOf))
 		}
 	}
 	if len(out) == 0 {
@@ -483,10 +479,9 @@ func pids(all []int) string {
 
 // Report looks at what was taken, phase by phase where a plan had some.
 func (m *Measured) Report() *report.Report {
-	var all []*profile.Profile
-	for _, t := range m.Taken {
-		Relative(t.Profile)
-		all = append(all, t.Profile)
+	all := m.profiles()
+	for _, p := range all {
+		Relative(p)
 	}
 	r := report.New(all)
 	if m.Exposed {
@@ -511,11 +506,7 @@ func (m *Measured) Report() *report.Report {
 		for _, count := range requestsBetween(m.Load, at, at+p.Duration) {
 			n += count
 		}
-		name := p.Name
-		if name == "" {
-			name = "phase " + strconv.Itoa(i+1)
-		}
-		r.AddPhase(name, max(from, 0), from+p.Duration, n)
+		r.AddPhase(cmp.Or(p.Name, "phase "+strconv.Itoa(i+1)), max(from, 0), from+p.Duration, n)
 		at += p.Duration
 	}
 	if m.Load.Void != "" {

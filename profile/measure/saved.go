@@ -153,17 +153,14 @@ func (m *Measured) Save(folder string) error {
 	return nil
 }
 
-// maxProfileFile bounds a saved profile.
-const maxProfileFile = 64 << 20
-
 // ReadProfile reads a saved profile, with what was kept with it.
 func ReadProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 	s, err := os.Stat(path)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.NotFound, "read profile: %w", err)
 	}
-	if s.Size() > maxProfileFile {
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "read profile: %s has %d MiB, of which at most %d are read", path, s.Size()>>20, maxProfileFile>>20).
+	if s.Size() > profile.MaxBytes {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read profile: %s has %d MiB, of which at most %d are read", path, s.Size()>>20, profile.MaxBytes>>20).
 			WithHint("profile for a shorter time, or sample less often: node --cpu-prof --cpu-prof-interval 10000, perf record -F 49")
 	}
 	b, err := os.ReadFile(path)

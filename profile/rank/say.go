@@ -10,9 +10,6 @@ import (
 	"whittle/profile/report"
 )
 
-// noEndpoint is the name of what belongs to no endpoint.
-const noEndpoint = "(no request that is known)"
-
 // head are the columns of rows.
 var head = []string{"endpoint", "CPU", "CPU a request", "requests", "p50", "p99", "event loop blocked"}
 
@@ -29,7 +26,7 @@ func (r *Ranking) rows() [][]string {
 		})
 	}
 	if r.Unknown > 0 {
-		rows = append(rows, []string{noEndpoint, fmt.Sprintf("%.1f %%", 100*r.Unknown), "–", "–", "–", "–", "–"})
+		rows = append(rows, []string{report.NoRequest, fmt.Sprintf("%.1f %%", 100*r.Unknown), "–", "–", "–", "–", "–"})
 	}
 	return rows
 }

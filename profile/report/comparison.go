@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -143,12 +144,9 @@ func (c *Comparison) tables() []chart.Table {
 			if x.Change < 0 {
 				sign = "−"
 			}
-			name := x.Name
+			name := cmp.Or(x.Name, NoRequest)
 			if x.Where != "" {
 				name = profile.ShortName(name)
-			}
-			if name == "" {
-				name = unknown
 			}
 			t.Rows = append(t.Rows, []string{name, c.amount(x.Before), c.amount(x.After), sign + c.amount(max(x.Change, -x.Change)), x.Where})
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -10,8 +11,8 @@ import (
 	"whittle/profile/flame"
 )
 
-// unknown is the name of what belongs to no endpoint.
-const unknown = "(no request that is known)"
+// NoRequest is the name of what belongs to no endpoint.
+const NoRequest = "(no request that is known)"
 
 // tables are the report's lists, for the page and the terminal.
 func (r *Report) tables() []chart.Table {
@@ -29,10 +30,7 @@ func (r *Report) tables() []chart.Table {
 	}
 	var rows [][]string
 	for _, e := range r.Endpoints {
-		name, requests := e.Name, fmt.Sprint(e.Requests)
-		if name == "" {
-			name = unknown
-		}
+		name, requests := cmp.Or(e.Name, NoRequest), fmt.Sprint(e.Requests)
 		if e.Requests == 0 {
 			requests = "–"
 		}

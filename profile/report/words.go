@@ -28,19 +28,10 @@ func (r *Report) Sentence() string {
 		}
 	}
 	top := r.Sites[0]
-	var s string
-	switch {
-	case r.Samples < enoughForALine:
+	if r.Samples < enoughForALine {
 		return fmt.Sprintf("%s did so little that the profile has only %s: too few to name a line. %d of them at %s, in %s.", r.name(), units.Counted(r.Samples, "sample"), top.Samples, top.Where(), profile.ShortName(top.Function))
-	case top.FunctionOnly:
-		s = fmt.Sprintf("%s of the CPU of %s is asked for in one function: %s (%s)", units.Percent(top.Share), r.name(), profile.ShortName(top.Function), top.Where())
-	default:
-		s = fmt.Sprintf("%s of the CPU of %s is asked for by one line: %s, in %s", units.Percent(top.Share), r.name(), top.Where(), profile.ShortName(top.Function))
 	}
-	if top.Callee != "" {
-		s += fmt.Sprintf(", %s by what it calls, %s", units.Percent(top.CalleeShare), profile.ShortName(top.Callee))
-	}
-	s += "."
+	s := top.sentence("the CPU of " + r.name())
 	for _, e := range r.Endpoints {
 		if e.Name != "" && e.CPUPerRequest > 0 {
 			s += fmt.Sprintf(" %s costs %s of CPU a request, %s of all.", e.Name, milliseconds(e.CPUPerRequest), units.Percent(e.Share))
@@ -57,6 +48,19 @@ func (r *Report) percent(share float64) string {
 		return "–"
 	}
 	return units.Percent(share)
+}
+
+// sentence says how much of something a line asks for.
+func (s *Site) sentence(of string) string {
+	where := fmt.Sprintf("by one line: %s, in %s", s.Where(), profile.ShortName(s.Function))
+	if s.FunctionOnly {
+		where = fmt.Sprintf("in one function: %s (%s)", profile.ShortName(s.Function), s.Where())
+	}
+	called := ""
+	if s.Callee != "" {
+		called = fmt.Sprintf(", %s by what it calls, %s", units.Percent(s.CalleeShare), profile.ShortName(s.Callee))
+	}
+	return fmt.Sprintf("%s of %s is asked for %s%s.", units.Percent(s.Share), of, where, called)
 }
 
 func (r *Report) name() string {
@@ -230,12 +234,7 @@ func (o *Other) sentence(service string) string {
 	if len(o.Sites) == 0 {
 		return s + " None of it is of code of its own."
 	}
-	top := o.Sites[0]
-	s += fmt.Sprintf(" %s of it is asked for by one line: %s, in %s", units.Percent(top.Share), top.Where(), profile.ShortName(top.Function))
-	if top.Callee != "" {
-		s += fmt.Sprintf(", %s by what it calls, %s", units.Percent(top.CalleeShare), profile.ShortName(top.Callee))
-	}
-	return s + "."
+	return s + " " + o.Sites[0].sentence("it")
 }
 
 // amount gives an Other's figure with its unit.
