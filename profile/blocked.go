@@ -31,18 +31,17 @@ const (
 	sureSamples = 20
 )
 
-// Blocked finds stretches of time in which one call from the event loop kept
-// it: consecutive samples with the same outermost own function, without an idle
-// one between them, in one turn by Turns. Where these are not known, two short turns in a
-// row look like a long one if the profiler saw nothing between them; so one or two short
-// stretches prove nothing.
+// Blocked finds the stretches of time in which one call kept the event loop: consecutive
+// samples with the same outermost own function, without an idle one between them, in one
+// turn by Turns. Where Turns are not known, two short turns in a row look like one long turn
+// if the profiler saw nothing between them, so one or two short stretches prove nothing.
 // Without the samples' times nothing is found.
 //
-// A stretch ends with its turn, though V8 looks again only long after: on a machine that is
-// busy its samples are further apart than turns. It is as long as the CPU time in it, so that what the process waited for a core
-// is not the call's: by MainClock where that was read, else each sample counts for at
-// most two of the profiler's usual intervals, since it looks again as soon as the process
-// runs.
+// A stretch ends with its turn, even if the next sample comes long after, as on a busy
+// machine. It is as long as the CPU time in it, so that the time for which the process waited
+// for a core does not count: by MainClock where that was read. Otherwise each sample counts
+// for at most two of the profiler's usual intervals, since the profiler samples again as soon
+// as the process runs.
 func (p *Profile) Blocked() []Blocking {
 	all := map[int32]*Blocking{}
 	current, turn, spent, began := int32(-1), 0, time.Duration(0), time.Duration(0)
@@ -137,7 +136,7 @@ type ClockReading struct {
 	Used time.Duration
 }
 
-// SetMainClock has MainClock be readings by V8's own clock.
+// SetMainClock sets MainClock from readings by V8's own clock.
 func (p *Profile) SetMainClock(readings []ClockReading) {
 	p.MainClock = make([]ClockReading, 0, len(readings))
 	for _, r := range readings {

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -86,13 +87,11 @@ func standardFile(file string) bool {
 
 // generated says that a file was made from a contract: nobody's line to mend.
 func generated(file string) bool {
-	for _, suffix := range []string{".pb.go", ".pb.gw.go", ".twirp.go", ".connect.go", "_gen.go", ".gen.go"} {
-		if strings.HasSuffix(file, suffix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(generators, func(suffix string) bool { return strings.HasSuffix(file, suffix) })
 }
+
+// generators are what generators end their files' names in.
+var generators = strings.Fields(`.pb.go .pb.gw.go .twirp.go .connect.go _gen.go .gen.go`)
 
 // DenoScheme begins the URLs of Deno's own scripts.
 const DenoScheme = "ext:"

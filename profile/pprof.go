@@ -13,14 +13,26 @@ import (
 	"whittle"
 )
 
-// Bounds of what is read. A profile of a minute on a large machine is a few
-// megabytes.
+// Bounds of what is read, whatever its format. A profile of a minute on a large machine is a
+// few megabytes.
 const (
-	maxBytes   = 64 << 20 // decompressed
-	maxSamples = 2 << 20
-	maxDepth   = 1024     // frames of one stack; the rest, at the root, is dropped
+	MaxBytes   = 64 << 20 // decompressed
+	MaxSamples = 2 << 20
+	MaxDepth   = 1024     // frames of one stack; the rest, at the root, is dropped
 	maxFrames  = 16 << 20 // of all stacks together
 )
+
+// Append adds a sample, within the bounds.
+func (p *Profile) Append(s Sample) error {
+	s.Stack = s.Stack[:min(len(s.Stack), MaxDepth)]
+	p.frames += len(s.Stack)
+	if len(p.Samples) >= MaxSamples || p.frames > maxFrames {
+		return whittle.Errorf(whittle.ResourceExhausted, "read profile: more than %d samples, or %d frames", MaxSamples, maxFrames).
+			WithHint("profile for a shorter time, or sample less often")
+	}
+	p.Samples = append(p.Samples, s)
+	return nil
+}
 
 // EndpointLabel is the pprof label that names a request's endpoint.
 const EndpointLabel = "endpoint"
@@ -51,8 +63,8 @@ func ReadPprof(b []byte, kind Kind) (*Profile, error) {
 	if err := in.CheckValid(); err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: %w", err)
 	}
-	if len(in.Sample) > maxSamples {
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "read pprof profile: more than %d samples", maxSamples)
+	if len(in.Sample) > MaxSamples {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read pprof profile: more than %d samples", MaxSamples)
 	}
 	kind, value, objects := pickValues(in, kind)
 	if value < 0 {
@@ -87,9 +99,9 @@ func Gunzip(b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := io.ReadAll(io.LimitReader(z, maxBytes+1))
-	if err == nil && len(raw) > maxBytes {
-		err = whittle.Errorf(whittle.ResourceExhausted, "more than %d bytes when decompressed", maxBytes)
+	raw, err := io.ReadAll(io.LimitReader(z, MaxBytes+1))
+	if err == nil && len(raw) > MaxBytes {
+		err = whittle.Errorf(whittle.ResourceExhausted, "more than %d bytes when decompressed", MaxBytes)
 	}
 	return raw, err
 }
@@ -143,7 +155,6 @@ func fromPprof(in *profile.Profile, kind Kind, value, objects int) (*Profile, er
 		return i
 	}
 	unknown := &profile.Function{Name: "(unknown)"}
-	frames := 0
 	for _, s := range in.Sample {
 		out := Sample{Value: s.Value[value], At: -1}
 		if objects >= 0 {
@@ -155,13 +166,13 @@ func fromPprof(in *profile.Profile, kind Kind, value, objects int) (*Profile, er
 		for _, l := range s.Location {
 			// One location may stand for many inlined calls, and many samples
 			// may name it: the bound holds while they are gathered.
-			if len(out.Stack) >= maxDepth {
+			if len(out.Stack) >= MaxDepth {
 				break
 			}
 			if len(l.Line) == 0 {
 				out.Stack = append(out.Stack, Frame{Function: intern(unknown)})
 			}
-			for _, line := range l.Line[:min(len(l.Line), maxDepth)] { // the innermost inlined call first
+			for _, line := range l.Line[:min(len(l.Line), MaxDepth)] { // the innermost inlined call first
 				fn := line.Function
 				if fn == nil {
 					fn = unknown
@@ -169,10 +180,9 @@ func fromPprof(in *profile.Profile, kind Kind, value, objects int) (*Profile, er
 				out.Stack = append(out.Stack, Frame{Function: intern(fn), Line: int32(line.Line)})
 			}
 		}
-		if frames += len(out.Stack); frames > maxFrames {
-			return nil, whittle.Errorf(whittle.ResourceExhausted, "read pprof profile: more than %d frames", maxFrames)
+		if err := p.Append(out); err != nil {
+			return nil, err
 		}
-		p.Samples = append(p.Samples, out)
 	}
 	return p, nil
 }

@@ -142,6 +142,8 @@ type Profile struct {
 	// of their requests, each with the others that the same code served and whose path
 	// differs in one part: they may be one endpoint with a key in it.
 	Paths map[string][]string
+
+	frames int // of what was added by Append
 }
 
 // Lines is how a profile's lines came about.
@@ -217,17 +219,22 @@ func (p *Profile) FitTotal(used time.Duration) {
 		s.Value = int64(fit / n)
 	}
 	if left := used - time.Duration(fit); left > 0 {
-		p.Functions = append(p.Functions, Function{Name: "(not sampled)", Owner: System})
-		p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: int32(len(p.Functions) - 1)}}, Value: int64(left), At: p.Duration})
+		p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: p.AddFunction("(not sampled)", Work)}}, Value: int64(left), At: p.Duration})
 	}
+}
+
+// AddFunction adds a function of the runtime's, and gives its index.
+func (p *Profile) AddFunction(name string, category Category) int32 {
+	p.Functions = append(p.Functions, Function{Name: name, Owner: System, Category: category})
+	return int32(len(p.Functions) - 1)
 }
 
 // AddThread adds the profile of another thread of the process, below a function of the
 // given name.
 func (p *Profile) AddThread(of *Profile, name string, thread int32) {
 	first := int32(len(p.Functions))
-	p.Functions = append(append(p.Functions, of.Functions...), Function{Name: name, Owner: System})
-	root := int32(len(p.Functions) - 1)
+	p.Functions = append(p.Functions, of.Functions...)
+	root := p.AddFunction(name, Work)
 	for _, s := range of.Samples {
 		stack := make([]Frame, 0, len(s.Stack)+1)
 		for _, f := range s.Stack {
@@ -240,9 +247,8 @@ func (p *Profile) AddThread(of *Profile, name string, thread int32) {
 
 // AddOther adds what was spent where no profiler looks.
 func (p *Profile) AddOther(name string, spent time.Duration, samples int64) {
-	p.Functions = append(p.Functions, Function{Name: name, Owner: System})
 	p.Samples = append(p.Samples, Sample{
-		Stack: []Frame{{Function: int32(len(p.Functions) - 1)}}, Value: int64(spent), Objects: max(samples, 1), At: p.Duration, Thread: -1,
+		Stack: []Frame{{Function: p.AddFunction(name, Work)}}, Value: int64(spent), Objects: max(samples, 1), At: p.Duration, Thread: -1,
 	})
 }
 

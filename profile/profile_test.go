@@ -336,7 +336,7 @@ func TestReadersRefuse(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
 	chunk := make([]byte, 1<<20)
-	for range maxBytes>>20 + 1 {
+	for range MaxBytes>>20 + 1 {
 		z.Write(chunk)
 	}
 	z.Close()
@@ -372,7 +372,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, s := range p.Samples {
-			if len(s.Stack) > maxDepth+maxDepth {
+			if len(s.Stack) > MaxDepth+MaxDepth {
 				t.Fatalf("a stack of %d frames", len(s.Stack))
 			}
 			for _, fr := range s.Stack {

@@ -68,8 +68,8 @@ func ReadV8CPU(b []byte, began time.Time) (*Profile, error) {
 	if err := readJSON(b, &in); err != nil {
 		return nil, err
 	}
-	if len(in.Samples) > maxSamples || len(in.Nodes) > maxSamples {
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d samples or nodes", maxSamples)
+	if len(in.Samples) > MaxSamples || len(in.Nodes) > MaxSamples {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d samples or nodes", MaxSamples)
 	}
 	if len(in.Nodes) == 0 || len(in.TimeDeltas) != len(in.Samples) || in.EndTime < in.StartTime {
 		return nil, whittle.Errorf(whittle.Invalid, "read V8 profile: not a .cpuprofile: nodes, samples and timeDeltas do not fit each other")
@@ -87,7 +87,7 @@ func ReadV8CPU(b []byte, began time.Time) (*Profile, error) {
 			in.Nodes[n].sampled++
 		}
 	}
-	now, frames := in.StartTime, 0
+	now := in.StartTime
 	for i, id := range in.Samples {
 		n, ok := at[id]
 		if !ok {
@@ -101,7 +101,7 @@ func ReadV8CPU(b []byte, began time.Time) (*Profile, error) {
 		spent := time.Duration(max(until-now, 0)) * time.Microsecond // V8's deltas may be negative
 		s := Sample{Value: int64(spent), Objects: 1, At: time.Duration(now-in.StartTime) * time.Microsecond}
 		line := in.Nodes[n].nextLine()
-		for j, depth := n, 0; j >= 0 && depth < maxDepth; j, depth = in.Nodes[j].parent, depth+1 {
+		for j, depth := n, 0; j >= 0 && depth < MaxDepth; j, depth = in.Nodes[j].parent, depth+1 {
 			at := in.Nodes[j].CallFrame
 			if at.FunctionName == "(root)" {
 				break
@@ -118,12 +118,11 @@ func ReadV8CPU(b []byte, began time.Time) (*Profile, error) {
 			}
 			s.Stack = append(s.Stack, Frame{Function: functions(at)})
 		}
-		if frames += len(s.Stack); frames > maxFrames {
-			return nil, whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d frames", maxFrames)
-		}
 		if len(s.Stack) > 0 {
 			s.Stack[0].Line = line
-			p.Samples = append(p.Samples, s)
+			if err := p.Append(s); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return p, nil
@@ -197,7 +196,7 @@ func (n *cpuNode) nextLine() int32 {
 	total := int64(0)
 	for i := range n.PositionTicks {
 		t := &n.PositionTicks[i]
-		ticks := min(max(t.Ticks, 0), maxSamples)
+		ticks := min(max(t.Ticks, 0), MaxSamples)
 		t.due, total = t.due+ticks, total+ticks
 		if t.given < ticks && (next == nil || t.due > next.due) {
 			next = t
@@ -219,7 +218,7 @@ func (n *cpuNode) completeLines() {
 	}
 	left := n.sampled
 	for i := range n.PositionTicks {
-		left -= min(max(n.PositionTicks[i].Ticks, 0), maxSamples)
+		left -= min(max(n.PositionTicks[i].Ticks, 0), MaxSamples)
 	}
 	if left > 0 {
 		n.PositionTicks = append(n.PositionTicks, lineTicks{Ticks: left})
@@ -254,7 +253,6 @@ func ReadV8Heap(b []byte, kind Kind, began time.Time) (*Profile, error) {
 	p := newNodeProfile(kind, began)
 	functions := p.interner()
 	var stack []Frame // root first
-	frames := 0
 	var walk func(n *heapNode) error
 	walk = func(n *heapNode) error {
 		if n.CallFrame.FunctionName != "(root)" {
@@ -262,17 +260,13 @@ func ReadV8Heap(b []byte, kind Kind, began time.Time) (*Profile, error) {
 			defer func() { stack = stack[:len(stack)-1] }()
 		}
 		if n.SelfSize > 0 && len(stack) > 0 {
-			if len(p.Samples) == maxSamples {
-				return whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d stacks", maxSamples)
-			}
-			s := Sample{Value: n.SelfSize, At: -1, Stack: make([]Frame, 0, min(len(stack), maxDepth))}
-			for i := len(stack) - 1; i >= 0 && len(s.Stack) < maxDepth; i-- {
+			s := Sample{Value: n.SelfSize, At: -1, Stack: make([]Frame, 0, min(len(stack), MaxDepth))}
+			for i := len(stack) - 1; i >= 0 && len(s.Stack) < MaxDepth; i-- {
 				s.Stack = append(s.Stack, stack[i])
 			}
-			if frames += len(s.Stack); frames > maxFrames {
-				return whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d frames", maxFrames)
+			if err := p.Append(s); err != nil {
+				return err
 			}
-			p.Samples = append(p.Samples, s)
 		}
 		for i := range n.Children {
 			if err := walk(&n.Children[i]); err != nil {
@@ -285,8 +279,8 @@ func ReadV8Heap(b []byte, kind Kind, began time.Time) (*Profile, error) {
 }
 
 func readJSON(b []byte, into any) error {
-	if len(b) > maxBytes {
-		return whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d MiB", maxBytes>>20).
+	if len(b) > MaxBytes {
+		return whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d MiB", MaxBytes>>20).
 			WithHint("profile for a shorter time, or sample less often: node --cpu-prof --cpu-prof-interval 10000")
 	}
 	if err := json.Unmarshal(b, into); err != nil { // at most 10,000 levels deep

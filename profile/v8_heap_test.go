@@ -12,10 +12,10 @@ import (
 // megabytes may have a deep stack with many leaves, each of which is a stack of its own.
 func TestHeapProfilesAreBounded(t *testing.T) {
 	const node = `{"callFrame":{"functionName":"f"},"selfSize":`
-	leaves := strings.TrimSuffix(strings.Repeat(node+`1},`, maxFrames/maxDepth+1), ",")
-	text := strings.Repeat(node+`0,"children":[`, maxDepth) + leaves + strings.Repeat("]}", maxDepth)
+	leaves := strings.TrimSuffix(strings.Repeat(node+`1},`, maxFrames/MaxDepth+1), ",")
+	text := strings.Repeat(node+`0,"children":[`, MaxDepth) + leaves + strings.Repeat("]}", MaxDepth)
 	p, err := ReadV8Heap([]byte(`{"head":`+text+`}`), Heap, time.Time{})
 	if whittle.CodeOf(err) != whittle.ResourceExhausted {
-		t.Errorf("%d stacks of %d frames are read: %v", len(p.Samples), maxDepth, err)
+		t.Errorf("%d stacks of %d frames are read: %v", len(p.Samples), MaxDepth, err)
 	}
 }

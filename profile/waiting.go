@@ -1,6 +1,9 @@
 package profile
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // waiting is the name of what a thread is in that stands still within a call.
 const waiting = "(waiting)"
@@ -56,8 +59,7 @@ func (p *Profile) waiter() func(*Sample) {
 	at := int32(-1)
 	return func(s *Sample) {
 		if at < 0 {
-			at = int32(len(p.Functions))
-			p.Functions = append(p.Functions, Function{Name: waiting, Owner: System, Category: Idle})
+			at = p.AddFunction(waiting, Idle)
 		}
 		s.Stack, s.Value = append([]Frame{{Function: at}}, s.Stack...), 0
 	}
@@ -105,8 +107,8 @@ func (p *Profile) mayWait(s *Sample) bool {
 // with the rest of it at no function of the service's. nil: there is nothing.
 func (p *Profile) Waits() *Profile {
 	out := &Profile{Kind: Block, Runtime: p.Runtime, Began: p.Began, Duration: p.Duration, Service: p.Service}
-	out.Functions = append(append(out.Functions, p.Functions...), Function{Name: "(otherwise)", Owner: System})
-	found := false
+	out.Functions = slices.Clone(p.Functions)
+	otherwise, found := out.AddFunction("(otherwise)", Work), false
 	for i := range p.Samples {
 		s := p.Samples[i]
 		if s.Thread != 0 {
@@ -115,7 +117,7 @@ func (p *Profile) Waits() *Profile {
 		if s.IsWaiting(p) {
 			s.Stack, found = s.Stack[1:], true
 		} else {
-			s.Stack = []Frame{{Function: int32(len(out.Functions) - 1)}}
+			s.Stack = []Frame{{Function: otherwise}}
 		}
 		s.Value, s.Objects = int64(time.Millisecond), 1
 		out.Samples = append(out.Samples, s)

@@ -31,9 +31,9 @@ func readCollapsed(text []byte) (*profile.Profile, error) {
 				WithHint(formats)
 		}
 		parts := strings.Split(pythonThread.ReplaceAllString(string(line[:space]), ""), ";")
-		stack := make([]frame, 0, min(len(parts), maxDepth))
+		stack := make([]frame, 0, min(len(parts), profile.MaxDepth))
 		for _, part := range slices.Backward(parts) {
-			if len(stack) < maxDepth && part != "" {
+			if len(stack) < profile.MaxDepth && part != "" {
 				stack = append(stack, named(part))
 			}
 		}

@@ -16,14 +16,8 @@ import (
 	"whittle/profile"
 )
 
-// Bounds of what is read; package profile has the same for pprof.
-const (
-	maxBytes   = 64 << 20
-	maxSamples = 2 << 20
-	maxDepth   = 1024
-	maxFrames  = 16 << 20
-	maxTotal   = 1 << 60 // of all values
-)
+// maxTotal bounds the values of all samples together.
+const maxTotal = 1 << 60
 
 // perSample is what a sample counts where the file does not say how often the tool
 // looked: py-spy and async-profiler do so 100 times a second.
@@ -32,8 +26,8 @@ const perSample = 10 * time.Millisecond
 // Read reads a saved profile of any of the formats: pprof, V8's two, and those of this
 // package, gzipped or not. kind says which of a pprof file's values is meant.
 func Read(b []byte, kind profile.Kind) (*profile.Profile, error) {
-	if len(b) > maxBytes {
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "read profile: more than %d MiB", maxBytes>>20).
+	if len(b) > profile.MaxBytes {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read profile: more than %d MiB", profile.MaxBytes>>20).
 			WithHint("profile for a shorter time, or sample less often")
 	}
 	b, err := profile.Gunzip(b)
@@ -120,10 +114,9 @@ func isText(b []byte) bool {
 
 // builder makes a profile within the bounds.
 type builder struct {
-	p      *profile.Profile
-	index  map[profile.Function]int32
-	frames int
-	total  int64
+	p     *profile.Profile
+	index map[profile.Function]int32
+	total int64
 }
 
 // frame is a function as a file names it, and the line that it was at.
@@ -141,10 +134,9 @@ func (b *builder) add(stack []frame, value, objects int64, at time.Duration) err
 	if len(stack) == 0 || value <= 0 {
 		return nil
 	}
-	stack = stack[:min(len(stack), maxDepth)]
-	b.frames += len(stack)
-	if len(b.p.Samples) >= maxSamples || b.frames > maxFrames || value > maxTotal-b.total {
-		return whittle.Errorf(whittle.ResourceExhausted, "read profile: more than %d samples, %d frames, or values of %d", maxSamples, maxFrames, int64(maxTotal)).
+	stack = stack[:min(len(stack), profile.MaxDepth)]
+	if value > maxTotal-b.total {
+		return whittle.Errorf(whittle.ResourceExhausted, "read profile: values of more than %d", int64(maxTotal)).
 			WithHint("profile for a shorter time, or sample less often")
 	}
 	b.total += value
@@ -158,8 +150,7 @@ func (b *builder) add(stack []frame, value, objects int64, at time.Duration) err
 		}
 		s.Stack[i] = profile.Frame{Function: n, Line: int32(min(max(f.at, 0), 1<<30))}
 	}
-	b.p.Samples = append(b.p.Samples, s)
-	return nil
+	return b.p.Append(s)
 }
 
 // done gives the profile. Where the file knows no times, it took as long as one thread

@@ -174,7 +174,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 			t.Errorf("%q: %v, want %q and a hint", text, err, want)
 		}
 	}
-	if _, err := Read(bytes.Repeat([]byte{'a'}, maxBytes+1), ""); err == nil || !strings.Contains(err.Error(), "64 MiB") {
+	if _, err := Read(bytes.Repeat([]byte{'a'}, profile.MaxBytes+1), ""); err == nil || !strings.Contains(err.Error(), "64 MiB") {
 		t.Errorf("too large: %v", err)
 	}
 }
@@ -182,7 +182,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 // A stack deeper than the bound keeps its leaf.
 func TestDeepStacksKeepTheirLeaf(t *testing.T) {
 	p, err := Read([]byte(strings.Repeat("f;", 5000)+"leaf 2\n"), "")
-	if err != nil || len(p.Samples[0].Stack) != maxDepth || p.Functions[p.Samples[0].Stack[0].Function].Name != "leaf" {
+	if err != nil || len(p.Samples[0].Stack) != profile.MaxDepth || p.Functions[p.Samples[0].Stack[0].Function].Name != "leaf" {
 		t.Errorf("%v %v", p, err)
 	}
 }
@@ -209,7 +209,7 @@ func FuzzRead(f *testing.F) {
 		}
 		sum := int64(0)
 		for _, s := range p.Samples {
-			if s.Value < 0 || len(s.Stack) == 0 || len(s.Stack) > maxDepth {
+			if s.Value < 0 || len(s.Stack) == 0 || len(s.Stack) > profile.MaxDepth {
 				t.Fatalf("sample %+v", s)
 			}
 			if sum += s.Value; sum < 0 {

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -109,23 +110,25 @@ func java(class, method string) frame {
 	}}
 }
 
-// libraries of Java by how their packages begin. What is neither theirs nor the JDK's is
-// the service's own.
-var javaLibraries = strings.Fields(`org/springframework/ org/apache/ org/eclipse/ org/hibernate/ org/jboss/ org/slf4j/ org/postgresql/
+// The packages of the JDK and of libraries of Java by how they begin. What is in none of
+// them is the service's own.
+var (
+	javaStandard  = strings.Fields(`java/ javax/ jdk/ sun/ com/sun/`)
+	javaLibraries = strings.Fields(`org/springframework/ org/apache/ org/eclipse/ org/hibernate/ org/jboss/ org/slf4j/ org/postgresql/
 	io/netty/ io/vertx/ io/undertow/ io/grpc/ io/micrometer/ io/opentelemetry/ io/quarkus/ io/micronaut/ reactor/ rx/
 	com/fasterxml/ com/google/ com/zaxxer/ com/mysql/ com/mongodb/ com/github/ ch/qos/ kotlin/ kotlinx/ scala/ akka/ okhttp3/ okio/
 	jakarta/ net/bytebuddy/ redis/ lombok/ groovy/ clojure/`)
+)
 
 func javaOwner(class string) profile.Owner {
-	for _, p := range []string{"java/", "javax/", "jdk/", "sun/", "com/sun/"} {
-		if strings.HasPrefix(class, p) {
-			return profile.Standard
-		}
+	of := func(packages []string) bool {
+		return slices.ContainsFunc(packages, func(p string) bool { return strings.HasPrefix(class, p) })
 	}
-	for _, p := range javaLibraries {
-		if strings.HasPrefix(class, p) {
-			return profile.Library
-		}
+	switch {
+	case of(javaStandard):
+		return profile.Standard
+	case of(javaLibraries):
+		return profile.Library
 	}
 	return profile.Own
 }

@@ -77,10 +77,10 @@ func readPerf(text []byte) (*profile.Profile, error) {
 		if s.at >= first && first >= 0 && s.at-first < maxTotal/1e9 {
 			at, last = time.Duration((s.at-first)*1e9), max(last, s.at)
 		}
-		if earlier, ok := before[s.task]; ok && s.at > earlier && len(gaps) < maxSamples {
+		if earlier, ok := before[s.task]; ok && s.at > earlier && len(gaps) < profile.MaxSamples {
 			gaps = append(gaps, s.at-earlier)
 		}
-		if s.at >= 0 && len(before) < maxSamples {
+		if s.at >= 0 && len(before) < profile.MaxSamples {
 			before[s.task] = s.at
 		}
 		if s.value == 0 {
@@ -101,7 +101,7 @@ func readPerf(text []byte) (*profile.Profile, error) {
 			continue
 		}
 		if m := perfFrame.FindStringSubmatch(line); m != nil && s.open {
-			if len(s.stack) < maxDepth {
+			if len(s.stack) < profile.MaxDepth {
 				s.stack = append(s.stack, ofPerf(m[2], m[3]))
 			}
 			continue

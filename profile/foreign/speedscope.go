@@ -74,8 +74,8 @@ func readSpeedscope(text []byte) (*profile.Profile, error) {
 			if !(value >= 0 && value < maxTotal) {
 				return whittle.Errorf(whittle.Invalid, "read speedscope: profile %d has a weight of %v %s", i, weight, p.Unit)
 			}
-			out := make([]frame, 0, min(len(stack), maxDepth))
-			for j := len(stack) - 1; j >= 0 && len(out) < maxDepth; j-- {
+			out := make([]frame, 0, min(len(stack), profile.MaxDepth))
+			for j := len(stack) - 1; j >= 0 && len(out) < profile.MaxDepth; j-- {
 				if stack[j] < 0 || stack[j] >= len(frames) {
 					return whittle.Errorf(whittle.Invalid, "read speedscope: profile %d names frame %d of %d", i, stack[j], len(frames))
 				}
@@ -101,12 +101,12 @@ func readSpeedscope(text []byte) (*profile.Profile, error) {
 					return nil, err
 				}
 				switch {
-				case e.Type == "O" && len(open) < maxDepth:
+				case e.Type == "O" && len(open) < profile.MaxDepth:
 					open = append(open, e.Frame)
 				case e.Type == "C" && len(open) > 0 && open[len(open)-1] == e.Frame:
 					open = open[:len(open)-1]
 				default:
-					return nil, whittle.Errorf(whittle.Invalid, "read speedscope: the events of profile %d do not nest, or nest deeper than %d", i, maxDepth)
+					return nil, whittle.Errorf(whittle.Invalid, "read speedscope: the events of profile %d do not nest, or nest deeper than %d", i, profile.MaxDepth)
 				}
 			}
 		default:
