@@ -28,13 +28,17 @@ func TestTheGatewayGivesTheSameResponses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		descriptor, by := described(t, c), map[string]*transcode.Transcoder{}
 		for _, x := range log {
 			path, _, _ := pattern.Target(x.Request.Target)
 			m := k.Method(x.Request.Method, path)
 			if form := m.HTTP.Response.Form; form != contract.Object && form != contract.Whole {
 				continue
 			}
-			back := throughGateway(t, c, k, m, x)
+			if by[m.Name] == nil {
+				by[m.Name] = respondedThrough(t, c, descriptor, m.Method)
+			}
+			back := throughGateway(t, k, m, by[m.Name], x)
 			want, errWant := document.Parse(x.Response.Body)
 			got, errGot := document.Parse(back)
 			if errWant != nil || errGot != nil || !document.Same(want, got) {
@@ -62,7 +66,7 @@ func TestTheGatewayTakesWhatWasRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		by := map[string]*transcode.Transcoder{}
+		descriptor, by := described(t, c), map[string]*transcode.Transcoder{}
 		for _, x := range log {
 			path, _, _ := pattern.Target(x.Request.Target)
 			m := k.Method(x.Request.Method, path)
@@ -70,7 +74,7 @@ func TestTheGatewayTakesWhatWasRecorded(t *testing.T) {
 				continue // a text that is declared as JSON is the monolith's
 			}
 			if by[m.Name] == nil {
-				by[m.Name] = askedThrough(t, c, m.Method)
+				by[m.Name] = askedThrough(t, c, descriptor, m.Method)
 			}
 			_, err := by[m.Name].Request(&x.Request)
 			switch {
@@ -89,9 +93,8 @@ func TestTheGatewayTakesWhatWasRecorded(t *testing.T) {
 	}
 }
 
-// askedThrough is the gateway's translation of a method's requests, as whittle
-// new writes it.
-func askedThrough(t *testing.T, c *contract.Contract, m *contract.Method) *transcode.Transcoder {
+// described is a contract's descriptor as whittle new writes it.
+func described(t *testing.T, c *contract.Contract) []byte {
 	t.Helper()
 	set, err := c.Descriptor()
 	if err != nil {
@@ -101,6 +104,13 @@ func askedThrough(t *testing.T, c *contract.Contract, m *contract.Method) *trans
 	if err != nil {
 		t.Fatal(err)
 	}
+	return descriptor
+}
+
+// askedThrough is the gateway's translation of a method's requests, as whittle
+// new writes it.
+func askedThrough(t *testing.T, c *contract.Contract, descriptor []byte, m *contract.Method) *transcode.Transcoder {
+	t.Helper()
 	rpc := whittle.RPC{
 		Protocol: whittle.Twirp, Descriptor: descriptor, Method: c.Package + "." + c.Service + "/" + m.Name, Words: wordsOf(c),
 		Lossless: true, AskedNulls: m.HTTP.Body.Unset.Nulls, AskedAbsent: m.HTTP.Body.Unset.Omits,
@@ -139,16 +149,9 @@ func wordsOf(c *contract.Contract) map[string]string {
 	return out
 }
 
-func throughGateway(t *testing.T, c *contract.Contract, k *verify.Checker, m *verify.Checked, x *capture.Entry) []byte {
+// respondedThrough is that of a method's responses.
+func respondedThrough(t *testing.T, c *contract.Contract, descriptor []byte, m *contract.Method) *transcode.Transcoder {
 	t.Helper()
-	set, err := c.Descriptor()
-	if err != nil {
-		t.Fatal(err)
-	}
-	descriptor, err := proto.Marshal(set)
-	if err != nil {
-		t.Fatal(err)
-	}
 	a := m.HTTP.Response
 	tr, err := transcode.New(whittle.RPC{
 		Protocol: whittle.Twirp, Descriptor: descriptor, Method: c.Package + "." + c.Service + "/" + m.Name,
@@ -157,6 +160,11 @@ func throughGateway(t *testing.T, c *contract.Contract, k *verify.Checker, m *ve
 	if err != nil {
 		t.Fatalf("%v\n%+v\n%s", err, a, c.Proto())
 	}
+	return tr
+}
+
+func throughGateway(t *testing.T, k *verify.Checker, m *verify.Checked, tr *transcode.Transcoder, x *capture.Entry) []byte {
+	t.Helper()
 	v, err := document.Parse(x.Response.Body)
 	if err != nil {
 		t.Fatal(err)
