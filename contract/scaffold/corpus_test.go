@@ -35,9 +35,9 @@ const (
 // errLeft says that the gateway leaves a request to the monolith, and counts it.
 var errLeft = errors.New("the gateway makes no call of it")
 
-// document is an OpenAPI document with one operation, GET unless the path says
+// withOperation is an OpenAPI document with one operation, GET unless the path says
 // otherwise, whose parameters are all strings.
-func document(server, path string) string {
+func withOperation(server, path string) string {
 	method := "get"
 	if m, p, ok := strings.Cut(path, " "); ok && strings.ToUpper(m) == m {
 		method, path = strings.ToLower(m), p
@@ -212,7 +212,7 @@ func TestOpenAPIPaths(t *testing.T) {
 				method = m
 			}
 			e := recorded(method, prefix+target, "", 200, "application/json", `{"ok":true}`)
-			got, why := outcomeOf(t, document(server, one.path), e)
+			got, why := outcomeOf(t, withOperation(server, one.path), e)
 			count[got]++
 			if got != one.want {
 				t.Errorf("%s below %q is %s, want %s: %v", one.path, server, got, one.want, why)

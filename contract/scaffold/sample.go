@@ -2,7 +2,6 @@ package scaffold
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -13,6 +12,8 @@ import (
 
 	"whittle"
 	"whittle/contract"
+	"whittle/contract/infer/document"
+	"whittle/contract/infer/shape"
 	"whittle/record/capture"
 	"whittle/record/har"
 )
@@ -185,39 +186,11 @@ func decoded(h whittle.Header, body []byte) ([]byte, bool) {
 	return har.Unpacked(&whittle.Response{Header: h, Body: body})
 }
 
-// shapeOf is a JSON text without its values; other texts have one shape.
+// shapeOf is what a JSON text looks like without its values; all other texts look alike.
 func shapeOf(b []byte) string {
-	var v any
-	if json.Unmarshal(b, &v) != nil {
+	v, err := document.Parse(b)
+	if err != nil {
 		return fmt.Sprint("text", len(b) > 0)
 	}
-	var out strings.Builder
-	shape(&out, v, 0)
-	return out.String()
-}
-
-func shape(out *strings.Builder, v any, depth int) {
-	if depth > 32 || out.Len() > 4<<10 {
-		return
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		out.WriteByte('{')
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out.WriteString(k + ":")
-			shape(out, v[k], depth+1)
-		}
-		out.WriteByte('}')
-	case []any:
-		// The shapes of items, each once: a longer list is no other shape.
-		seen := map[string]bool{}
-		for _, item := range v {
-			var one strings.Builder
-			shape(&one, item, depth+1)
-			seen[one.String()] = true
-		}
-		fmt.Fprint(out, slices.Sorted(maps.Keys(seen)))
-	default:
-		fmt.Fprintf(out, "%T", v)
-	}
+	return fmt.Sprint(shape.Structure(v, document.MaxDepth))
 }
