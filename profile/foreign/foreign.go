@@ -65,17 +65,19 @@ func Read(b []byte, kind profile.Kind) (*profile.Profile, error) {
 }
 
 // Attribute says whose the functions of a pprof profile are that no Go program wrote: none
-// of its files is Go's. Rust, C++ and Ruby are native code here, and so is what has no file.
-// It leaves a Go program's profile as it is.
+// of its files is Go's, or none is named and a function has Rust's or C++'s form. Rust, C++
+// and Ruby are native code here, and so is what has no file. A Go program's profile stays as
+// it is.
 func Attribute(p *profile.Profile) {
-	files := false
+	others := false
 	for i := range p.Functions {
-		if strings.HasSuffix(p.Functions[i].File, ".go") {
+		f := &p.Functions[i]
+		if strings.HasSuffix(f.File, ".go") {
 			return
 		}
-		files = files || p.Functions[i].File != ""
+		others = others || f.File != "" || strings.Contains(f.Name, "::")
 	}
-	if !files || p.Runtime != profile.Go {
+	if !others || p.Runtime != profile.Go {
 		return
 	}
 	for i := range p.Functions {

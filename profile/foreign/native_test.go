@@ -33,6 +33,14 @@ func TestNativeStacksWithoutFiles(t *testing.T) {
 			t.Errorf("%s: %s is owner %d, want %d; the runtime is %s", stack, f.Name, f.Owner, want, p.Runtime)
 		}
 	}
+	// So have pprof's of a program without what debuggers need.
+	named := &profile.Profile{Runtime: profile.Go, Functions: []profile.Function{{Name: "shop::price"}, {Name: "tokio::runtime::run"}, {Name: "clone3"}}}
+	Attribute(named)
+	for i, want := range []profile.Owner{profile.Own, profile.Library, profile.System} {
+		if f := named.Functions[i]; f.Owner != want || named.Runtime != profile.Native {
+			t.Errorf("%s is owner %d, want %d; the runtime is %s", f.Name, f.Owner, want, named.Runtime)
+		}
+	}
 	// What the virtual machine of Java does has such names, too.
 	p, err := Read([]byte("java;com/example/Shop.price 3\njava;CompileBroker::compiler_thread_loop 2\n"), "")
 	if err != nil {
