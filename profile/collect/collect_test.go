@@ -240,23 +240,28 @@ func TestALookNeedsSomethingToSee(t *testing.T) {
 	}
 }
 
-// untilListening waits until a process listens on these addresses, and no other.
-func untilListening(t *testing.T, pid int, want []string) {
+// until waits, ten seconds at most, until something is so.
+func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
-	for deadline := time.Now().Add(10 * time.Second); ; <-poll.C {
+	for deadline := time.Now().Add(10 * time.Second); !is(); <-poll.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("it is not so: %s", what)
+		}
+	}
+}
+
+// untilListening waits until a process listens on these addresses, and no other.
+func untilListening(t *testing.T, pid int, want []string) {
+	t.Helper()
+	until(t, fmt.Sprintf("it listens on %v", want), func() bool {
 		got, err := listening(pid)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.Equal(got, want) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it listens on %v, want %v", got, want)
-		}
-	}
+		return slices.Equal(got, want)
+	})
 }
 
 // What one whittle opened stays open for another one, though the first one died,
@@ -338,11 +343,12 @@ func TestNodeWhoseInspectorWasOpenedBySignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := closed
-	for deadline := time.Now().Add(10 * time.Second); len(before) == len(closed); {
-		if before, err = listening(pid); err != nil || time.Now().After(deadline) {
-			t.Fatalf("it did not open: %v", err)
+	until(t, "its inspector is open", func() bool {
+		if before, err = listening(pid); err != nil {
+			t.Fatal(err)
 		}
-	}
+		return len(before) != len(closed)
+	})
 	if p := take(t, strconv.Itoa(pid), profile.CPU); p.Total() == 0 {
 		t.Error("nothing was seen")
 	}

@@ -26,10 +26,8 @@ import (
 // leave none open.
 func TestEveryWorkerOfACluster(t *testing.T) {
 	pid, base := nodeOf(t, "testdata/cluster.js")
-	deadline := time.Now().Add(10 * time.Second)
-	workers := Workers(pid)
-	for ; len(workers) < 2 && time.Now().Before(deadline); workers = Workers(pid) {
-	}
+	var workers []int
+	until(t, "it has two workers", func() bool { workers = Workers(pid); return len(workers) >= 2 })
 	if len(workers) != 2 {
 		t.Fatalf("workers %v", workers)
 	}
@@ -73,10 +71,8 @@ func TestEveryWorkerOfACluster(t *testing.T) {
 // So are they with their first process, which hands the signal that opens its own on to them.
 func TestAClusterWithItsFirstProcess(t *testing.T) {
 	pid, _ := nodeOf(t, "testdata/cluster.js")
-	deadline := time.Now().Add(10 * time.Second)
-	workers := Workers(pid)
-	for ; len(workers) < 2 && time.Now().Before(deadline); workers = Workers(pid) {
-	}
+	var workers []int
+	until(t, "it has two workers", func() bool { workers = Workers(pid); return len(workers) >= 2 })
 	targets, before := []string{strconv.Itoa(pid)}, map[string][]string{}
 	for _, worker := range workers {
 		targets = append(targets, strconv.Itoa(worker))
@@ -189,8 +185,7 @@ func TestWhyAProcessCannotBeAttached(t *testing.T) {
 	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	for !isStopped(stopped) && t.Context().Err() == nil {
-	}
+	until(t, "it is stopped", func() bool { return isStopped(stopped) })
 	ctx, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if _, err := Open(ctx, strconv.Itoa(stopped)); err == nil || !strings.Contains(err.Error(), "it is stopped") {
@@ -229,8 +224,7 @@ func TestAProcessThatIsStoppedMeanwhile(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	for !isStopped(pid) && t.Context().Err() == nil {
-	}
+	until(t, "it is stopped", func() bool { return isStopped(pid) })
 	if _, err := s.Take(t.Context(), profile.CPU, time.Second); err == nil || !strings.Contains(err.Error(), "was stopped meanwhile") {
 		t.Errorf("%v", err)
 	}
@@ -352,15 +346,13 @@ func TestTheNextOneClosesWhatAKilledOneOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	until(t, "its inspector is open", func() bool {
 		now, err := listening(pid)
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("it did not open: %v", err)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if len(now) > len(before) {
-			break
-		}
-	}
+		return len(now) > len(before)
+	})
 	s, err := Open(t.Context(), strconv.Itoa(pid))
 	if err != nil {
 		t.Fatal(err)
