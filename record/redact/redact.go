@@ -12,8 +12,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"hash"
+	"maps"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -259,7 +261,7 @@ func (r *Redactor) Request(q *whittle.Request) {
 		q.Target = string(out)
 	}
 	q.Header = w.header(q.Header)
-	q.Body, q.Truncated, _ = w.body(q.Header, q.Body, q.Truncated)
+	q.Body, q.Truncated, _ = w.body(q.Header, q.Body, q.Truncated, nil)
 }
 
 // Response takes the secrets out of a response, as Request does out of a request.
@@ -272,44 +274,51 @@ func (r *Redactor) Response(a *whittle.Response) {
 		a.Detail = string(out)
 	}
 	var left string
-	if a.Body, a.Truncated, left = w.body(a.Header, a.Body, a.Truncated); left != "" && a.Detail == "" {
+	if a.Body, a.Truncated, left = w.body(a.Header, a.Body, a.Truncated, a.Trailer); left != "" && a.Detail == "" {
 		a.Detail = "the body was left out: " + left
 	}
 }
 
-// body redacts a body and makes the header h, which is redacted already, speak
-// of what is left of it.
-func (w *work) body(h whittle.Header, b []byte, truncated bool) (_ []byte, cut bool, left string) {
+// body redacts a body and makes the header h, and the trailer if there is one, which are
+// redacted already, speak of what is left of it.
+func (w *work) body(h whittle.Header, b []byte, truncated bool, trailer whittle.Header) (_ []byte, cut bool, left string) {
 	if len(b) == 0 {
 		return b, truncated, ""
 	}
+	had := h["Content-Length"] != nil
 	if truncated {
-		forget(h)
+		forget(h, trailer)
 		return nil, true, leftCut
 	}
 	out, changed, decoded, left := w.content(h, b)
-	if left != "" {
-		forget(h)
+	switch {
+	case left != "":
+		forget(h, trailer)
 		return nil, true, left
-	}
-	if !changed {
+	case !changed:
 		return out, false, ""
 	}
 	if decoded {
 		delete(h, "Content-Encoding")
 	}
-	had := h["Content-Length"] != nil
-	forget(h)
+	forget(h, trailer)
 	if had {
 		h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	}
 	return out, false, ""
 }
 
-// forget drops what a header says of a body that is not there any more. A
+// digests are the headers that have a body's, but for Amazon's x-amz-checksum-*.
+var digests = []string{
+	"Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "X-Amz-Content-Sha256", "X-Ms-Content-Sha256", "X-Goog-Hash",
+}
+
+// forget drops what header and trailer say of a body that is not there any more. A
 // digest would also let a short secret be guessed.
-func forget(h whittle.Header) {
-	for _, name := range []string{"Content-Length", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest"} {
-		delete(h, name)
+func forget(h, trailer whittle.Header) {
+	for _, of := range []whittle.Header{h, trailer} {
+		maps.DeleteFunc(of, func(name string, _ []string) bool {
+			return name == "Content-Length" || slices.Contains(digests, name) || strings.HasPrefix(name, "X-Amz-Checksum-")
+		})
 	}
 }
