@@ -9,6 +9,7 @@ package har
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -142,7 +143,7 @@ type number float64
 // UnmarshalJSON takes any scalar.
 func (n *number) UnmarshalJSON(b []byte) error {
 	*n = -1
-	if v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64); err == nil {
+	if v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
 		*n = number(v)
 	}
 	return nil

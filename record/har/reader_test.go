@@ -376,3 +376,13 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// A number that is none is not known, also where a program has written its own word for it.
+func TestWhatIsNoNumberIsNotKnown(t *testing.T) {
+	for _, word := range []string{`"NaN"`, `"-nan"`, `"Infinity"`, `"soon"`, `null`, `{}`} {
+		e := single(t, strings.Replace(one("", responseOK), `"time":12.5`, `"time":`+word, 1))
+		if e.Response.Latency != 0 {
+			t.Errorf("%s: a latency of %v", word, e.Response.Latency)
+		}
+	}
+}
