@@ -25,9 +25,11 @@ var nodeProgram []byte
 // HTTP/1.1 or HTTP/2.
 type Node struct {
 	cmd *exec.Cmd
-	in  io.WriteCloser
 
-	mu      sync.Mutex // guards the following
+	sending sync.Mutex // guards in, and is held while a request is written
+	in      io.WriteCloser
+
+	mu      sync.Mutex // guards the following; nobody waits for the process with it
 	waiting map[uint64]chan nodeResponse
 	ended   error
 }
@@ -143,13 +145,15 @@ func (u *nodeUser) ask(ctx context.Context, p *plan.Plan) Outcome {
 	u.last = Tape{Sent: string(line[:min(len(line), taped)]), SentBytes: int64(len(line))}
 	w := make(chan nodeResponse, 1)
 	u.n.mu.Lock()
-	if u.n.ended == nil {
+	if err = u.n.ended; err == nil {
 		u.n.waiting[p.Number] = w
-		_, err = u.n.in.Write(append(line, '\n'))
-	} else {
-		err = u.n.ended
 	}
 	u.n.mu.Unlock()
+	if err == nil {
+		u.n.sending.Lock()
+		_, err = u.n.in.Write(append(line, '\n'))
+		u.n.sending.Unlock()
+	}
 	if err != nil {
 		return unsent(err)
 	}
