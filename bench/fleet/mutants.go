@@ -29,7 +29,7 @@ var mutations = []mutation{
 	{"a silent gateway's permits come back without a good response", "carve/fleet/permits.go", "d.use(other).GoodEra >= g.Era", "other != \"\""},
 	{"a restarted gateway has its old permits", "carve/fleet/permits.go", `return member + "@" + strconv.FormatUint(run, 36)`, `return member + "@" + strconv.FormatUint(run&0, 36)`},
 	{"permits are given that others still owe", "carve/fleet/permits.go", "min(target, has+*free)", "target"},
-	{"a report counts each time it comes", "carve/account/account.go", "p.report = c", "c.Ledger.Add(&p.report.Ledger)\n\t\tp.report = c"},
+	{"a report counts each time it comes", "carve/account/account.go", "p.Report = c", "c.Ledger.Add(&p.Report.Ledger)\n\t\tp.Report = c"},
 	{"the next leader judges again what was judged", "bench/fleet/sim/decide.go", "r.Position, r.Issued, r.Place", "r.Position, r.Issued, 0"},
 	{"a gateway with an older config takes part", "carve/fleet/member.go", "case !r.agrees():\n\t\treturn 0,", "case false:\n\t\treturn 0,"},
 	{"a suspension is not noticed", "carve/fleet/fleet.go", "return max(t.Mono-o.Mono, t.Wall-o.Wall)", "return t.Mono - o.Mono"},
