@@ -108,7 +108,7 @@ func (p *jmesParser) prefix() JMESPath {
 	case token == "@":
 		return jmesCurrent
 	case token == "*":
-		return jmesProject(jmesCurrent, jmesValues, p.projected(jmesStar))
+		return jmesProject(jmesCurrent, KindMap, jmesItems, p.projected(jmesStar))
 	case token == "!":
 		of := p.expression(jmesNot)
 		return func(d *Document) *Document { return jmesBool(!jmesTruth(of(d))) }
@@ -144,7 +144,7 @@ func (p *jmesParser) infix(left JMESPath) JMESPath {
 	case ".":
 		if p.peek() == "*" {
 			p.at++
-			return jmesProject(left, jmesValues, p.projected(jmesStar))
+			return jmesProject(left, KindMap, jmesItems, p.projected(jmesStar))
 		}
 		return jmesThen(left, p.member(jmesPowers["."]))
 	case "|":
@@ -158,11 +158,11 @@ func (p *jmesParser) infix(left JMESPath) JMESPath {
 			return right(d)
 		}
 	case "[]":
-		return jmesProject(left, jmesFlat, p.projected(jmesPowers[token]))
+		return jmesProject(left, KindList, jmesFlat, p.projected(jmesPowers[token]))
 	case "[?":
 		holds := p.expression(0)
 		p.want("]")
-		return jmesProject(left, func(d *Document) (out []*Document) {
+		return jmesProject(left, KindList, func(d *Document) (out []*Document) {
 			for _, item := range jmesItems(d) {
 				if jmesTruth(holds(item)) {
 					out = append(out, item)
@@ -182,7 +182,7 @@ func (p *jmesParser) bracket(left JMESPath) JMESPath {
 	if p.peek() == "*" {
 		p.at++
 		p.want("]")
-		return jmesProject(left, jmesItems, p.projected(jmesStar))
+		return jmesProject(left, KindList, jmesItems, p.projected(jmesStar))
 	}
 	inner := ""
 	for p.peek() != "]" {
@@ -201,10 +201,8 @@ func (p *jmesParser) bracket(left JMESPath) JMESPath {
 		p.fail()
 	}
 	find := slice(inner) // not of one that runs backwards
-	return jmesProject(left, func(d *Document) (out []*Document) {
-		if d != nil {
-			find(d, func(c *Document) { out = append(out, c) })
-		}
+	return jmesProject(left, KindList, func(d *Document) (out []*Document) {
+		find(d, func(c *Document) { out = append(out, c) })
 		return out
 	}, p.projected(jmesStar))
 }
@@ -307,6 +305,9 @@ var jmesFunctions = map[string]struct {
 		if a[0].Kind == KindString {
 			return jmesBool(strings.Contains(a[0].Value().Text, a[1].Value().Text))
 		}
+		if a[0].Kind != KindList {
+			return nil
+		}
 		for _, item := range jmesItems(a[0]) {
 			if jmesSame(item, a[1]) {
 				return jmesBool(true)
@@ -380,10 +381,10 @@ func jmesThen(left, right JMESPath) JMESPath {
 
 // jmesProject does something with each of what is found in a list or a map, and keeps what
 // is not null.
-func jmesProject(left JMESPath, find func(*Document) []*Document, each JMESPath) JMESPath {
+func jmesProject(left JMESPath, of Kind, find func(*Document) []*Document, each JMESPath) JMESPath {
 	return func(d *Document) *Document {
 		d = left(d)
-		if d == nil || d.Kind != KindList && d.Kind != KindMap {
+		if d == nil || d.Kind != of {
 			return nil
 		}
 		var out []*Document
@@ -406,16 +407,11 @@ func jmesList(items []*Document) *Document {
 	return list
 }
 
-// jmesChildren lists the items of a list, or the values of a map.
-func jmesChildren(d *Document, kind Kind) (out []*Document) {
-	if d != nil && d.Kind == kind {
-		allChildren(d, func(c *Document) { out = append(out, c) })
-	}
+// jmesItems lists the items of a list, or the values of a map.
+func jmesItems(d *Document) (out []*Document) {
+	allChildren(d, func(c *Document) { out = append(out, c) })
 	return out
 }
-
-func jmesItems(d *Document) []*Document  { return jmesChildren(d, KindList) }
-func jmesValues(d *Document) []*Document { return jmesChildren(d, KindMap) }
 
 func jmesFlat(d *Document) (out []*Document) {
 	for _, item := range jmesItems(d) {
