@@ -255,42 +255,50 @@ func (b *Breaker) isLive() bool {
 	return b.live
 }
 
-func (b *Breaker) admit(now time.Time, within Bounds) (Permit, bool) {
-	b.mu.Lock()
-	b.bounds = within
-	if !b.closed {
-		b.mu.Unlock()
-		return Permit{}, false
-	}
-	if b.leased && b.expired(now) {
-		b.mu.Unlock()
-		return Permit{}, false
-	}
-	exposed := b.exposed()
-	if exposed >= within.exposure {
-		// With nothing in flight no good response can come any more, and the
-		// breaker would neither admit a request nor trip.
-		if b.inFlight+b.suspects == 0 {
-			b.open(fmt.Sprintf("%d requests without a good response, the bound on exposure", exposed))
-			return Permit{}, false
+func (b *Breaker) admit(now time.Time, within Bounds) (p Permit, ok bool) {
+	b.locked(func() (trip string) {
+		b.bounds = within
+		exposed := b.exposed()
+		switch {
+		case !b.closed, b.leased && b.expired(now):
+		case exposed >= within.exposure && b.inFlight+b.suspects == 0:
+			// With nothing in flight no good response can come any more, and the breaker would
+			// neither admit a request nor trip.
+			return fmt.Sprintf("%d requests without a good response, the bound on exposure", exposed)
+		case exposed >= within.exposure, b.leased && exposed >= b.permits:
+			p.Full = true
+		default:
+			b.peak = max(b.peak, exposed+1)
+			b.inFlight++
+			b.sinceGood++
+			if b.inFlight >= within.consecutive && b.waiting.IsZero() {
+				b.waiting = now
+				b.startTimer(now)
+			}
+			p = Permit{entry: entry{generation: b.generation, seen: b.unproven, goods: b.goods}, start: now, Tripped: b.tripped}
+			ok = true
 		}
-		b.mu.Unlock()
-		return Permit{Full: true}, false
+		return ""
+	})
+	return p, ok
+}
+
+// locked calls f with the lock. Where f gives a reason the breaker trips for it, which is
+// reported without the lock.
+func (b *Breaker) locked(f func() (trip string)) {
+	b.mu.Lock()
+	reason := f()
+	position, within := b.position, b.bounds
+	if reason != "" {
+		b.closed = false
+		b.stopTimer()
+		b.cancelTripped()
 	}
-	if b.leased && exposed >= b.permits {
-		b.mu.Unlock()
-		return Permit{Full: true}, false
-	}
-	b.peak = max(b.peak, exposed+1)
-	b.inFlight++
-	b.sinceGood++
-	if b.inFlight >= within.consecutive && b.waiting.IsZero() {
-		b.waiting = now
-		b.startTimer(now)
-	}
-	p := Permit{entry: entry{generation: b.generation, seen: b.unproven, goods: b.goods}, start: now, Tripped: b.tripped}
 	b.mu.Unlock()
-	return p, true
+	if reason != "" {
+		b.onTrip(reason, position)
+		within.opened()
+	}
 }
 
 // exposed is how many requests count towards the bound. The caller holds mu.
@@ -306,12 +314,12 @@ func (b *Breaker) Done(p Permit, how Outcome, now time.Time) {
 	if p.common != nil {
 		p.common.Done(p.other(), how, now)
 	}
-	b.mu.Lock()
-	if b.endInFlight(p) {
-		b.count(p, how, now)
-		return
-	}
-	b.mu.Unlock()
+	b.locked(func() (trip string) {
+		if b.endInFlight(p) {
+			return b.count(p, how, now)
+		}
+		return ""
+	})
 }
 
 // endInFlight takes a request out of those in flight; false: it is of an earlier
@@ -343,21 +351,22 @@ func (b *Breaker) Settle(p Permit, monolithFailed bool, now time.Time) {
 	if p.common != nil {
 		p.common.Settle(p.other(), monolithFailed, now)
 	}
-	b.mu.Lock()
-	if p.generation != b.generation || !b.closed {
-		b.mu.Unlock()
-		return
-	}
-	b.suspects--
-	how := Bad
-	if monolithFailed {
-		how = Void
-	}
-	b.count(p, how, now)
+	b.locked(func() (trip string) {
+		if p.generation != b.generation || !b.closed {
+			return ""
+		}
+		b.suspects--
+		how := Bad
+		if monolithFailed {
+			how = Void
+		}
+		return b.count(p, how, now)
+	})
 }
 
-// count takes in what a request has shown. The caller holds mu; count unlocks it.
-func (b *Breaker) count(p Permit, how Outcome, now time.Time) {
+// count takes in what a request has shown, and gives the reason to trip, if there is one. The
+// caller holds mu.
+func (b *Breaker) count(p Permit, how Outcome, now time.Time) (trip string) {
 	switch how {
 	case Good:
 		b.goods++
@@ -381,11 +390,10 @@ func (b *Breaker) count(p Permit, how Outcome, now time.Time) {
 		b.unproven++
 		b.consecutiveBad++
 		if b.consecutiveBad >= b.bounds.consecutive {
-			b.open(fmt.Sprintf("%d bad responses of the candidate in a row", b.consecutiveBad))
-			return
+			return fmt.Sprintf("%d bad responses of the candidate in a row", b.consecutiveBad)
 		}
 	}
-	b.mu.Unlock()
+	return ""
 }
 
 // forget takes a request out of those since the last good response, unless it is
@@ -460,44 +468,31 @@ func (b *Breaker) restartTimer(now time.Time) {
 // checkStall is the stall rule: it trips, or looks again later, or rests.
 func (b *Breaker) checkStall(era uint64) {
 	now := time.Now()
-	b.mu.Lock()
-	if b.generation != era || !b.closed {
-		b.mu.Unlock()
-		return
-	}
-	b.timer = nil
-	if b.waiting.IsZero() {
-		b.mu.Unlock()
-		return
-	}
-	limit, _ := b.stallTimeout()
-	if waited := now.Sub(b.waiting); waited < limit {
-		b.startTimer(now)
-		b.mu.Unlock()
-		return
-	}
-	b.open(fmt.Sprintf("%d requests have waited for the candidate without one good response for %v", b.inFlight, limit))
+	b.locked(func() (trip string) {
+		if b.generation != era || !b.closed {
+			return ""
+		}
+		b.timer = nil
+		limit, _ := b.stallTimeout()
+		switch {
+		case b.waiting.IsZero():
+		case now.Sub(b.waiting) < limit:
+			b.startTimer(now)
+		default:
+			return fmt.Sprintf("%d requests have waited for the candidate without one good response for %v", b.inFlight, limit)
+		}
+		return ""
+	})
 }
 
 // Trip opens the breaker for a reason that it does not see itself.
 func (b *Breaker) Trip(reason string) {
-	b.mu.Lock()
-	if !b.closed {
-		b.mu.Unlock()
-		return
-	}
-	b.open(reason)
-}
-
-// open trips the breaker and reports it. The caller holds mu; open unlocks it.
-func (b *Breaker) open(reason string) {
-	b.closed = false
-	b.stopTimer()
-	b.cancelTripped()
-	position, within := b.position, b.bounds
-	b.mu.Unlock()
-	b.onTrip(reason, position)
-	within.opened()
+	b.locked(func() (trip string) {
+		if b.closed {
+			trip = reason
+		}
+		return trip
+	})
 }
 
 // InFlight is how many requests hold a permit.
