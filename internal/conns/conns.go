@@ -14,19 +14,19 @@ import (
 	"sync/atomic"
 )
 
-// Set is the connections that a server serves. It is safe for concurrent use, and the zero
-// value is ready.
+// Set is the connections that are open. It is safe for concurrent use, and the zero value is
+// ready.
 type Set[C comparable] struct {
-	running sync.WaitGroup
 	closing atomic.Bool // written under mu
 
 	mu   sync.Mutex // guards the following
 	open map[C]struct{}
+	// empty is closed when none is open; nil: nobody waits for that.
+	empty chan struct{}
 }
 
-// Go serves a connection on a goroutine of its own. False: Close was called, and it is not
-// served.
-func (s *Set[C]) Go(c C, serve func()) bool {
+// Add takes a connection in, until Remove. False: Close was called, and it is not.
+func (s *Set[C]) Add(c C) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing.Load() {
@@ -36,23 +36,43 @@ func (s *Set[C]) Go(c C, serve func()) bool {
 		s.open = map[C]struct{}{}
 	}
 	s.open[c] = struct{}{}
-	s.running.Go(func() {
-		defer s.remove(c)
-		serve()
-	})
 	return true
 }
 
-func (s *Set[C]) remove(c C) {
+// Remove takes a connection out.
+func (s *Set[C]) Remove(c C) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, c)
+	if len(s.open) == 0 && s.empty != nil {
+		close(s.empty)
+		s.empty = nil
+	}
+}
+
+// Go serves a connection on a goroutine of its own, and removes it then. False: as in Add.
+func (s *Set[C]) Go(c C, serve func()) bool {
+	if !s.Add(c) {
+		return false
+	}
+	go func() {
+		defer s.Remove(c)
+		serve()
+	}()
+	return true
+}
+
+// Len is how many are open.
+func (s *Set[C]) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
 }
 
 // Closing reports whether Close was called.
 func (s *Set[C]) Closing() bool { return s.closing.Load() }
 
-// Close has no further connection served, and calls do for each that is open.
+// Close takes no further connection in, and calls do for each that is open.
 func (s *Set[C]) Close(do func(C)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,16 +93,12 @@ func (s *Set[C]) each(do func(C)) {
 	}
 }
 
-// Wait waits until no connection is served any more, after Close. Once ctx ends it calls
-// cut for each that is open; a nil cut: it gives the context's error.
+// Wait waits until none is open. Once ctx ends it calls cut for each that is, and goes on
+// waiting; a nil cut: it gives the context's error.
 func (s *Set[C]) Wait(ctx context.Context, cut func(C)) error {
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		s.running.Wait()
-	}()
+	none := s.none()
 	select {
-	case <-finished:
+	case <-none:
 		return nil
 	case <-ctx.Done():
 	}
@@ -90,8 +106,23 @@ func (s *Set[C]) Wait(ctx context.Context, cut func(C)) error {
 		return ctx.Err()
 	}
 	s.Each(cut)
-	<-finished
+	<-none
 	return nil
+}
+
+// none is closed when none is open.
+func (s *Set[C]) none() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.empty == nil {
+		s.empty = make(chan struct{})
+	}
+	none := s.empty
+	if len(s.open) == 0 {
+		close(s.empty)
+		s.empty = nil
+	}
+	return none
 }
 
 // Handle calls a request's handler. False: it panicked, so the response is not whole; the

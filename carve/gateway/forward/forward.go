@@ -20,6 +20,7 @@ import (
 	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/inbound"
 	"whittle/carve/gateway/upstream"
+	"whittle/internal/conns"
 	"whittle/internal/httpfield"
 )
 
@@ -33,7 +34,7 @@ type Forwarder struct {
 	// Buffers bounds what is held of bodies whose clients are slow, of all together.
 	Buffers bodycopy.Budget
 
-	upgrades upgrades
+	upgrades conns.Set[*tunnel]
 	lookout  lookout
 }
 

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -14,73 +15,21 @@ import (
 	"whittle/carve/gateway/upstream"
 	"whittle/internal/conns"
 	"whittle/internal/httpfield"
-	"whittle/internal/notify"
 )
 
-// Upgrades is how many upgraded connections are open.
-func (p *Forwarder) Upgrades() int64 { return p.upgrades.count() }
+// Upgrades is how many upgraded connections are open. net/http's Shutdown does not know
+// them, so the gateway waits for them itself.
+func (p *Forwarder) Upgrades() int64 { return int64(p.upgrades.Len()) }
 
 // EndUpgrades closes all upgraded connections, and any that comes later.
-func (p *Forwarder) EndUpgrades() { p.upgrades.end() }
+func (p *Forwarder) EndUpgrades() { p.upgrades.Close((*tunnel).close) }
 
 // AwaitUpgrades waits until no upgraded connection is open, for as long as limit at
 // most.
-func (p *Forwarder) AwaitUpgrades(limit time.Duration) { p.upgrades.await(limit) }
-
-// upgrades are the connections that have left HTTP. net/http's Shutdown does
-// not know them, so the gateway waits for them itself.
-type upgrades struct {
-	mu     sync.Mutex // guards the following
-	open   map[*tunnel]struct{}
-	closed bool
-	// none is set while somebody waits until none is open.
-	none *notify.Signal
-}
-
-func (s *upgrades) add(t *tunnel) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	if s.open == nil {
-		s.open = map[*tunnel]struct{}{}
-	}
-	s.open[t] = struct{}{}
-	return true
-}
-
-func (s *upgrades) remove(t *tunnel) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, t)
-	if s.none != nil && len(s.open) == 0 {
-		s.none.Notify()
-	}
-}
-
-func (s *upgrades) await(limit time.Duration) {
-	none := notify.New()
-	s.mu.Lock()
-	s.none = &none
-	s.mu.Unlock()
-	none.Await(limit, func() bool { return s.count() == 0 })
-}
-
-func (s *upgrades) count() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int64(len(s.open))
-}
-
-// end closes all of them, and any that comes later.
-func (s *upgrades) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for t := range s.open {
-		t.close()
-	}
+func (p *Forwarder) AwaitUpgrades(limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	_ = p.upgrades.Wait(ctx, nil) // it is over either way
 }
 
 // upgrade asks for another protocol. Where the upstream agrees, the two
@@ -151,10 +100,10 @@ func (f *forwarding) join(a *upstream.Response, up io.ReadWriteCloser, protocol 
 		return
 	}
 	t := &tunnel{client: client, up: up, idle: f.p.UpgradeIdle}
-	if !f.p.upgrades.add(t) {
+	if !f.p.upgrades.Add(t) {
 		return
 	}
-	defer f.p.upgrades.remove(t)
+	defer f.p.upgrades.Remove(t)
 	t.run(brw)
 	f.res.In, f.res.Out = t.in.Load(), t.out.Load()
 }
