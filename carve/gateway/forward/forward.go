@@ -267,10 +267,11 @@ func (f *forwarding) copyBody(a *upstream.Response) error {
 			return err
 		}
 		if end != nil {
-			if end = ended(end); end == nil {
-				f.trailer(s.trailer, announced)
+			if !errors.Is(end, io.EOF) {
+				return end
 			}
-			return end
+			f.trailer(s.trailer, announced)
+			return nil
 		}
 		pending = pending || len(p) > 0
 	}
@@ -414,12 +415,4 @@ func (f *forwarding) bodyErr() error {
 		return nil
 	}
 	return f.body.Err()
-}
-
-// ended turns the end of a body into no error.
-func ended(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }

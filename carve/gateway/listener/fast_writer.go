@@ -67,9 +67,7 @@ func (w *fastWriter) WriteHeader(status int) {
 	if w.status != 0 {
 		return
 	}
-	if w.out == nil {
-		w.out = fastOut.Get().(*[]byte)
-	}
+	w.take()
 	if status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
 		w.statusLine(status, w.reason)
 		w.reason = ""
@@ -219,14 +217,12 @@ func (w *fastWriter) settle(length int64) {
 // piece sends a piece of the body, or keeps it where there is room.
 func (w *fastWriter) piece(p []byte) error {
 	const framing = 20
-	if w.out == nil {
-		w.out = fastOut.Get().(*[]byte)
-	}
+	w.take()
 	if len(*w.out)+len(p)+framing > cap(*w.out) && len(*w.out) > 0 && len(p) < fastBuffer/2 {
 		if err := w.send(nil); err != nil {
 			return err
 		}
-		w.out = fastOut.Get().(*[]byte)
+		w.take()
 	}
 	fits := len(*w.out)+len(p)+framing <= cap(*w.out)
 	switch {
@@ -239,12 +235,19 @@ func (w *fastWriter) piece(p []byte) error {
 		if err := w.send(p); err != nil {
 			return err
 		}
-		w.out = fastOut.Get().(*[]byte)
+		w.take()
 		*w.out = append(*w.out, "\r\n"...)
 	default:
 		return w.send(p)
 	}
 	return nil
+}
+
+// take has something to put a response together in.
+func (w *fastWriter) take() {
+	if w.out == nil {
+		w.out = fastOut.Get().(*[]byte)
+	}
 }
 
 // send sends what has been put together, and more behind it.
@@ -326,9 +329,7 @@ func (w *fastWriter) trailing() bool {
 }
 
 func (w *fastWriter) lastChunk() {
-	if w.out == nil {
-		w.out = fastOut.Get().(*[]byte)
-	}
+	w.take()
 	*w.out = http1.AppendLastChunk(*w.out)
 	for name, values := range w.header {
 		if name, ok := strings.CutPrefix(name, http.TrailerPrefix); ok {

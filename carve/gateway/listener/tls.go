@@ -98,9 +98,6 @@ func (c *Certificates) config() *tls.Config {
 			c.look()
 			return c.now.Load().conf, nil
 		},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			return nil, errors.New("there is a config for each client")
-		},
 	}
 }
 

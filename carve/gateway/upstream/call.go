@@ -36,8 +36,11 @@ func (h *holding) read(s source) error {
 		if add := h.add(p); add != nil {
 			return add
 		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
 		if err != nil {
-			return ended(err)
+			return err
 		}
 		if h.paced != nil {
 			if err := h.paced.did(len(p), s.joined()); err != nil {
@@ -112,10 +115,7 @@ func (u *Upstream) call(ctx context.Context, q *whittle.Request, h *holding) (a 
 
 // MaxResponse bounds the response of a Call, in bytes.
 func (u *shared) MaxResponse() int64 {
-	if u.spec.MaxResponse > 0 {
-		return u.spec.MaxResponse
-	}
-	return defaultResponse
+	return above0(u.spec.MaxResponse, defaultResponse)
 }
 
 // hostFor is the Host that goes upstream for a client's.

@@ -92,11 +92,3 @@ func isBroken(err error) bool {
 	}
 	return false
 }
-
-// ended turns the end of a body into no error.
-func ended(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}

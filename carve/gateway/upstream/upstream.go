@@ -30,7 +30,7 @@ const (
 	defaultWait = 10 * time.Second
 	// defaultConns stands in for an Upstream.MaxConns of 0.
 	defaultConns = 512
-	// defaultResponse stands in for an Upstream.MaxAnswer of 0.
+	// defaultResponse stands in for an Upstream.MaxResponse of 0.
 	defaultResponse = 1 << 20
 	// defaultConnect stands in for an Upstream.ConnectTimeout of 0.
 	defaultConnect = 5 * time.Second
@@ -114,10 +114,7 @@ func New(spec whittle.Upstream, http2 bool, log *slog.Logger, earlier ...*Upstre
 			return nil, err
 		}
 	}
-	wait := spec.WaitTimeout
-	if wait <= 0 {
-		wait = defaultWait
-	}
+	wait := above0(spec.WaitTimeout, defaultWait)
 	u.slots.limit, u.slots.wait, u.slots.shared = u.conns(), wait, u.http2
 	u.upgraded.limit, u.upgraded.wait = u.conns(), wait
 	u.prefix = strings.TrimSuffix(base.EscapedPath(), "/")
@@ -129,11 +126,7 @@ func New(spec whittle.Upstream, http2 bool, log *slog.Logger, earlier ...*Upstre
 		u.inherit(e)
 	}
 	u.begin()
-	timeout := spec.Timeout
-	if timeout <= 0 {
-		timeout = defaultTimeout
-	}
-	return &Upstream{shared: u, timeout: timeout}, nil
+	return &Upstream{shared: u, timeout: above0(spec.Timeout, defaultTimeout)}, nil
 }
 
 // begin makes the instances that are known, and looks for the others.
@@ -176,14 +169,14 @@ func (u *Upstream) Repeating() *Upstream {
 func (u *Upstream) Same(v *Upstream) bool { return *u == *v }
 
 // conns is how many requests may be under way.
-func (u *shared) conns() int { return cmp.Or(max(u.spec.MaxConns, 0), defaultConns) }
+func (u *shared) conns() int { return above0(u.spec.MaxConns, defaultConns) }
+
+// above0 is a value, or its default where it is not above 0.
+func above0[T int | int64 | time.Duration](v, otherwise T) T { return cmp.Or(max(v, 0), otherwise) }
 
 // connectTimeout bounds the opening of a connection.
 func (u *shared) connectTimeout() time.Duration {
-	bound := u.spec.ConnectTimeout
-	if bound <= 0 {
-		bound = defaultConnect
-	}
+	bound := above0(u.spec.ConnectTimeout, defaultConnect)
 	if u.spec.Timeout > 0 {
 		bound = min(bound, u.spec.Timeout)
 	}

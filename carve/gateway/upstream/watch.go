@@ -32,16 +32,7 @@ type patience struct {
 }
 
 func patienceOf(spec *whittle.Upstream) patience {
-	p := patience{read: spec.ReadTimeout, write: spec.WriteTimeout, stream: spec.StreamTimeout}
-	for _, d := range []struct {
-		of    *time.Duration
-		value time.Duration
-	}{{&p.read, defaultRead}, {&p.write, defaultWrite}, {&p.stream, defaultStream}} {
-		if *d.of <= 0 {
-			*d.of = d.value
-		}
-	}
-	return p
+	return patience{read: above0(spec.ReadTimeout, defaultRead), write: above0(spec.WriteTimeout, defaultWrite), stream: above0(spec.StreamTimeout, defaultStream)}
 }
 
 // silence is how long a response with such a Content-Type may be silent.

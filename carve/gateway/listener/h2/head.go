@@ -204,10 +204,8 @@ func isName(name string) bool {
 // isValue reports whether a value may be a field's: without control characters, and
 // without blanks around it (RFC 9113, section 8.2.1).
 func isValue(v string) bool {
-	return http1.IsValue(v) && (v == "" || !blank(v[0]) && !blank(v[len(v)-1]))
+	return http1.IsValue(v) && v == strings.Trim(v, " \t")
 }
-
-func blank(c byte) bool { return c == ' ' || c == '\t' }
 
 // connectionSpecific reports whether a field is one that HTTP/2 does not have.
 func connectionSpecific(name, value string) bool {
