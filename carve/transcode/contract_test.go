@@ -122,3 +122,6 @@ func TestNewRefuses(t *testing.T) {
 		})
 	}
 }
+
+// HTTP2 reports whether the candidate can be called over HTTP/2 only.
+func (t *Transcoder) HTTP2() bool { return t.rpc.Protocol == whittle.GRPC }

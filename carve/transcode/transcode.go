@@ -42,7 +42,7 @@
 // A value of an enum with words that has none itself (the unset one, a number of a
 // later contract) makes no response but a failure, which names the field.
 //
-// RPC.Answer names the field that is the whole body: a list, a scalar, a text.
+// RPC.Response names the field that is the whole body: a list, a scalar, a text.
 // RPC.Nulls and RPC.Absent are the fields whose absence is written otherwise.
 //
 // An RPC error becomes the HTTP status of its code by the module's one table.
@@ -212,6 +212,3 @@ func findMethod(files *protoregistry.Files, name string) (protoreflect.MethodDes
 	}
 	return m, nil
 }
-
-// HTTP2 reports whether the candidate can be called over HTTP/2 only.
-func (t *Transcoder) HTTP2() bool { return t.rpc.Protocol == whittle.GRPC }

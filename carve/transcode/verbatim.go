@@ -20,7 +20,7 @@ const (
 	maxMedia    = 256
 )
 
-// detailType is the type of the detail by which Connect and gRPC carry an
+// detailType is the type of the detail by which Connect and gRPC carry a
 // response. It is well known, so that no contract needs a message for it.
 const detailType = "google.protobuf.Struct"
 
