@@ -3,7 +3,6 @@ package mirror
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,7 +46,7 @@ func TestQueueBoundsWhatRunsAndWaits(t *testing.T) {
 				t.Fatalf("jobs done: %v", order)
 			}
 		}
-		// The ring has wrapped and is used again.
+		// It is used again.
 		if q.Offer(99, 1, 20) != Accepted {
 			t.Error("not accepted at rest")
 		}
@@ -142,20 +141,23 @@ func TestRestingWorkersLoseNoJob(t *testing.T) {
 	for _, rest := range []time.Duration{time.Nanosecond, 50 * time.Microsecond, time.Hour} {
 		t.Run(rest.String(), func(t *testing.T) {
 			var now, most, done atomic.Int64
+			const each, senders = 500, 4
+			freed := make(chan struct{}, senders) // there may be room again
 			q := NewQueue(rest, func(context.Context, int) {
 				most.Store(max(most.Load(), now.Add(1)))
 				done.Add(1)
 				now.Add(-1)
+				select {
+				case freed <- struct{}{}:
+				default:
+				}
 			}, nil)
-			const each, senders = 200, 4
 			var sending sync.WaitGroup
 			for range senders {
 				sending.Go(func() {
 					for range each {
-						for before := done.Load(); q.Offer(1, 3, 1) == Full; {
-							if done.Load() == before {
-								runtime.Gosched()
-							}
+						for q.Offer(1, 3, 1) == Full {
+							<-freed
 						}
 						if rest < time.Hour && done.Load()%7 == 0 {
 							<-time.After(rest) // a worker's time ends with the next job
