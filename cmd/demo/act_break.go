@@ -15,7 +15,7 @@ const breakAt = 25
 // actBreak lets the shift run to a quarter of the users, and then kills the
 // candidate.
 func (d *countDemo) actBreak(ctx context.Context) error {
-	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shift)
+	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shift, d.gateway)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 	}
 	d.figures.Rollout.RolledBackMS = float64(last.At.Sub(at).Microseconds()) / 1000
 	d.figures.Rollout.RequestsTouched = after - before
-	report, err := t.stop()
+	report, err := t[0].stop()
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 	if d.figures.Rollout.RequestsTouched > 50 {
 		return fmt.Errorf("%d requests met the dead service", d.figures.Rollout.RequestsTouched)
 	}
-	return d.account(report)
+	return d.figures.Rollout.account(t)
 }
 
 // actFinish brings the service back, proves it afresh, and goes to the end.
@@ -78,7 +78,7 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	if err := d.afresh(ctx); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow+d.size.shift)
+	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow+d.size.shift, d.gateway)
 	if err != nil {
 		return err
 	}
@@ -98,9 +98,5 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	d.screen.Say("the shift is over: %s", r.Timeline[len(r.Timeline)-1].Reason)
 	d.screen.Say("harm: %s", r.Harm.Summary)
 	d.figures.Rollout.Timeline = r.Timeline
-	report, err := t.stop()
-	if err != nil {
-		return err
-	}
-	return d.account(report)
+	return d.figures.Rollout.account(t)
 }

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"whittle"
-	"whittle/carve/rollout"
 	"whittle/internal/chart"
 	"whittle/load"
 	"whittle/load/cpu"
@@ -23,13 +20,9 @@ const (
 	seedRate = 20
 )
 
-// play runs the acts in order. The first that does not come out as it must
-// ends the demo, because the later ones depend on it.
+// play runs the acts.
 func (d *countDemo) play(ctx context.Context) error {
-	acts := []struct {
-		name string
-		run  func(context.Context) error
-	}{
+	err := d.figures.play(ctx, d.stage, func() []*process { return []*process{d.gateway} }, []act{
 		{"record what the monolith does, and read the contract off it", d.actRead},
 		{"load the monolith through the gateway", d.actSuffer},
 		{"shadow the service as it was published", d.actRefuse},
@@ -39,25 +32,11 @@ func (d *countDemo) play(ctx context.Context) error {
 		{"shift users to it, and break it in the middle", d.actBreak},
 		{"mend it and finish the shift", d.actFinish},
 		{"load the carved endpoint as in act 2", d.actCompare},
+	})
+	if err == nil {
+		d.printComparison()
 	}
-	defer func() { d.figures.Seconds = time.Since(d.figures.Started).Seconds() }()
-	for i, act := range acts {
-		d.screen.Heading("Act %d: %s", i+1, act.name)
-		err := act.run(ctx)
-		outcome := actOutcome{Act: i + 1, Name: act.name, OK: err == nil}
-		if err != nil {
-			outcome.Why = err.Error()
-		}
-		d.figures.Acts = append(d.figures.Acts, outcome)
-		if err != nil {
-			if lines := d.gateway.Tail(); lines != "" {
-				d.screen.Say("the gateway's last words:\n%s", lines)
-			}
-			return whittle.Errorf(whittle.FallsShort, "act %d (%s): %w", i+1, act.name, err)
-		}
-	}
-	d.printComparison()
-	return nil
+	return err
 }
 
 // seedLoad runs the seed's plan through the gateway.
@@ -89,11 +68,8 @@ func (d *countDemo) actSuffer(ctx context.Context) error {
 	d.figures.before, d.figures.Monolith = r, newLoadBlock(r)
 	d.sayLoad(&d.figures.Monolith)
 	m := &d.figures.Monolith
-	if m.Void != "" {
-		return fmt.Errorf("the generator distrusts this run: %s", m.Void)
-	}
-	if m.Failed > 0 || m.Completed != m.Requests {
-		return fmt.Errorf("%d of %d requests came to a response, and %d of them failed", m.Completed, m.Requests, m.Failed)
+	if err := m.sound(); err != nil {
+		return err
 	}
 	if m.MedianMS < 2*m.CPUPerRequest {
 		d.screen.Say("this machine keeps up with the load: hardly anybody waits for another's request")
@@ -106,7 +82,7 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 	if err := d.shadow(ctx, d.published); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "mixed.yml", d.size.mixed, d.size.shadow)
+	t, err := d.send(ctx, "mixed.yml", d.size.mixed, d.size.shadow, d.gateway)
 	if err != nil {
 		return err
 	}
@@ -125,23 +101,14 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, refused := d.admin.Order(ctx, demoRoute, rollout.Order{Kind: rollout.Promote, By: "the demo", Reason: "to see it refused"})
-	if refused == nil {
-		return errors.New("its promotion was not refused")
+	if d.figures.AsPublished.Refused, err = promotionRefused(ctx, d.admin, demoRoute); err != nil {
+		return err
 	}
-	if whittle.CodeOf(refused) != whittle.FailedPrecondition {
-		return fmt.Errorf("its promotion was refused for another reason: %w", refused)
-	}
-	d.figures.AsPublished.Refused = refused.Error()
-	d.screen.Say("promote refused: %v", refused)
+	d.screen.Say("promote refused: %s", d.figures.AsPublished.Refused)
 	if maxShare > 0 {
 		return fmt.Errorf("a flawed service had %g %% of the users", maxShare)
 	}
-	report, err := t.stop()
-	if err != nil {
-		return err
-	}
-	return d.account(report)
+	return d.figures.Rollout.account(t)
 }
 
 // seenErrors says what users saw of a load that was to have no errors.
@@ -157,22 +124,12 @@ func seenErrors(r *report.Report) error {
 	return err
 }
 
-// account adds a background load to what users saw.
-func (d *countDemo) account(r *report.Report) error {
-	d.figures.Rollout.Requests += r.Requests
-	d.figures.Rollout.UserErrors += r.Failed + r.Unfinished
-	if r.Failed+r.Unfinished > 0 {
-		return seenErrors(r)
-	}
-	return nil
-}
-
 // actProve ends with the verdict EQUIVALENT; the shift then begins by itself.
 func (d *countDemo) actProve(ctx context.Context) error {
 	if err := d.shadow(ctx, d.mended); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow)
+	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow, d.gateway)
 	if err != nil {
 		return err
 	}
@@ -189,11 +146,7 @@ func (d *countDemo) actProve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	report, err := t.stop()
-	if err != nil {
-		return err
-	}
-	return d.account(report)
+	return d.figures.Rollout.account(t)
 }
 
 func (d *countDemo) awaitVerdict(ctx context.Context) (*whittle.RouteStatus, error) {
@@ -216,13 +169,22 @@ func (d *countDemo) actCompare(ctx context.Context) error {
 	d.figures.after, d.figures.After = r, newLoadBlock(r)
 	d.sayLoad(&d.figures.After)
 	a, b := &d.figures.After, &d.figures.Monolith
-	switch {
-	case a.Void != "":
-		return fmt.Errorf("the generator distrusts this run: %s", a.Void)
-	case a.Failed > 0 || a.Completed != a.Requests:
-		return fmt.Errorf("%d of %d requests came to a response, and %d of them failed", a.Completed, a.Requests, a.Failed)
-	case a.MedianMS >= b.MedianMS || a.P99MS >= b.P99MS || a.CPUPerRequest >= b.CPUPerRequest:
+	if err := a.sound(); err != nil {
+		return err
+	}
+	if a.MedianMS >= b.MedianMS || a.P99MS >= b.P99MS || a.CPUPerRequest >= b.CPUPerRequest {
 		return fmt.Errorf("nothing was won: median %.1f ms, p99 %.1f ms, CPU %.1f ms a request", a.MedianMS, a.P99MS, a.CPUPerRequest)
+	}
+	return nil
+}
+
+// sound fails where a run says nothing, or not every request was served.
+func (b *loadBlock) sound() error {
+	switch {
+	case b.Void != "":
+		return fmt.Errorf("the generator distrusts this run: %s", b.Void)
+	case b.Failed > 0 || b.Completed != b.Requests:
+		return fmt.Errorf("%d of %d requests came to a response, and %d of them failed", b.Completed, b.Requests, b.Failed)
 	}
 	return nil
 }
@@ -232,20 +194,6 @@ func (d *countDemo) sayLoad(b *loadBlock) {
 		b.Completed, b.Requests, b.Rate, chart.Milliseconds(b.MedianMS), chart.Milliseconds(b.P95MS), chart.Milliseconds(b.P99MS), b.CPUPerRequest)
 	if b.Void != "" {
 		d.screen.Say("the generator distrusts this run: %s", b.Void)
-	}
-}
-
-func (d *countDemo) sayFindings(v *whittle.Verdict) {
-	d.screen.Say("%s after %d compared exchanges", v.State, v.Compared)
-	for i := range v.Findings {
-		f := &v.Findings[i]
-		if !f.Decided {
-			continue
-		}
-		d.screen.Say("  %-12s  %s", f.Kind, f.Summary)
-		if f.Cause != "" {
-			d.screen.Say("  %-12s  why: %s", "", f.Cause)
-		}
 	}
 }
 

@@ -53,7 +53,7 @@ func (d *countDemo) actRead(ctx context.Context) error {
 		return err
 	}
 	d.recorded = true
-	if err := d.writeConfig(nil); err != nil { // and no more is recorded
+	if err := d.configure(nil); err != nil { // and no more is recorded
 		return err
 	}
 	if len(c.Methods) != 1 {

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
-	"text/template"
 	"time"
 
 	"whittle"
-	"whittle/bench/table"
 	"whittle/carve/admin"
 )
 
@@ -48,37 +44,27 @@ var (
 
 // countDemo owns the processes and runs the acts.
 type countDemo struct {
-	*stage
-	size                                 countSize
-	monolith, published, mended, gateway *process
-	admin                                *admin.Client
-	recorded                             bool // enough is
-	figures                              countFigures
+	counting
+	gateway  *process
+	admin    *admin.Client
+	recorded bool // enough is
+	figures  countFigures
 }
 
 // newCountDemo starts every server but the gateway's candidates' routes: the
 // first config passes everything through.
 func newCountDemo(ctx context.Context, on *stage, size countSize) (*countDemo, error) {
-	d := &countDemo{stage: on, size: size}
-	d.figures = countFigures{Format: "whittle.demo-count/1", Started: time.Now(), Machine: table.ThisMachine()}
+	d := &countDemo{counting: counting{stage: on, size: size}}
+	d.figures = countFigures{played: newPlayed("whittle.demo-count/1")}
 	d.figures.Rollout.budget = size.harm
-	node, err := on.root.node("systems/count/monolith")
-	if err != nil {
-		return nil, err
-	}
 	on.screen.Heading("demo count: carve a hot endpoint out of a monolith")
-	if d.monolith, err = on.start(ctx, "monolith", []string{node, on.root.path("systems/count/monolith/server.js"), "--port", "0"}, []string{"NODE_ENV=production"}); err != nil {
+	if err := d.start(ctx); err != nil {
 		return nil, err
 	}
-	if d.published, err = d.startService(ctx, "count-as-published", "127.0.0.1:0"); err != nil {
+	if err := d.configure(nil); err != nil {
 		return nil, err
 	}
-	if d.mended, err = d.startService(ctx, "count", "127.0.0.1:0"); err != nil {
-		return nil, err
-	}
-	if err := d.writeConfig(nil); err != nil {
-		return nil, err
-	}
+	var err error
 	d.gateway, d.admin, err = on.startGateway(ctx, "gateway", d.configPath())
 	return d, err
 }
@@ -96,69 +82,21 @@ func (s *stage) startGateway(ctx context.Context, name, config string) (*process
 	return p, c, err
 }
 
-func (d *countDemo) startService(ctx context.Context, name, address string) (*process, error) {
-	return d.startBuilt(ctx, name, name, []string{"-listen", address, "-admin", "127.0.0.1:0", "-env-file", ""}, nil)
-}
-
 func (d *countDemo) configPath() string { return filepath.Join(d.work, "whittle.yaml") }
 
-var demoConfig = template.Must(template.New("whittle.yaml").Parse(`listen: 127.0.0.1:0
-admin: 127.0.0.1:0
-monolith: http://{{.Monolith}}
-state: {{.Work}}/whittle.db
-log: {level: warn}
-{{- if .Record}}
-record: {dir: {{.Record}}, sample: 100%}
-{{- end}}
-{{- if .Candidate}}
-routes:
-  - match: POST /Count
-    candidate:
-      url: http://{{.Candidate}}
-      timeout: 20s
-      rpc: {protocol: twirp, descriptor: {{.Descriptor}}, method: twirp.carved.Carved/Count}
-      response: {content_type: text/html; charset=utf-8, template: "Counted to {{"{{.Sum}}"}} \n"}
-    safe: true                      # this POST changes nothing
-    compare: {kind: statistical, value: number in the body, per: request.times}
-    mirror: {shed_above: off}       # sizes differ by the million, so latency says nothing here
-    # At 120 requests a second the default budget of 0.5% takes some minutes, and soak: 5m as long: a demo has less.
-    rollout: {steps: [1, 5, 25, 50, 100], hold: {{.Hold}}, soak: {{.Soak}}, min_requests: 5, harm: {{.Harm}}%, sticky_by: header:X-User}
-    guard: {errors: 1%, p99: 3x, mismatch: 0.1%}
-{{end}}
-`))
-
-// writeConfig puts a config in place, whole or not at all; nil leaves the
-// route without a candidate.
-func (d *countDemo) writeConfig(candidate *process) error {
-	at := struct {
-		Monolith, Work, Record, Candidate, Descriptor string
-		Harm                                          int
-		Hold, Soak                                    time.Duration
-	}{Monolith: d.monolith.Public, Work: d.work, Descriptor: d.root.path("systems/count/count.binpb"), Harm: d.size.harm, Hold: d.size.hold, Soak: d.size.soak}
+// configure writes a config; nil leaves the route without a candidate.
+func (d *countDemo) configure(candidate *process) error {
+	at := configured{State: filepath.Join(d.work, "whittle.db"), Candidate: candidate}
 	if !d.recorded {
 		at.Record = d.recordedPath()
 	}
-	if candidate != nil {
-		at.Candidate = candidate.Public
-	}
-	var b bytes.Buffer
-	if err := demoConfig.Execute(&b, at); err != nil {
-		return whittle.Errorf(whittle.Internal, "render config: %w", err)
-	}
-	next := d.configPath() + ".next"
-	if err := os.WriteFile(next, b.Bytes(), 0o600); err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write config: %w", err)
-	}
-	if err := os.Rename(next, d.configPath()); err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write config: %w", err)
-	}
-	return nil
+	return d.writeConfig(d.configPath(), at)
 }
 
 // shadow writes a config with a candidate and waits until the gateway has it
 // in force.
 func (d *countDemo) shadow(ctx context.Context, candidate *process) error {
-	if err := d.writeConfig(candidate); err != nil {
+	if err := d.configure(candidate); err != nil {
 		return err
 	}
 	return d.afresh(ctx)

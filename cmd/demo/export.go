@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/rollout"
 	"whittle/load"
 	"whittle/load/plan"
 )
@@ -121,12 +120,11 @@ func (e *export) wrong(ctx context.Context) (served, wrong int, err error) {
 // user meets it, whatever is ordered.
 func (d *countDemo) actSwapped(ctx context.Context) error {
 	return d.flawed(ctx, "swapped", &swapped, func(e *export, b *flawedBlock, _ *whittle.RouteStatus) error {
-		_, refused := e.admin.Order(ctx, exportRoute, rollout.Order{Kind: rollout.Promote, By: "the demo", Reason: "to see it refused"})
-		if whittle.CodeOf(refused) != whittle.FailedPrecondition {
-			return fmt.Errorf("its promotion was not refused as it must be: %w", refused)
+		var err error
+		if b.Refused, err = promotionRefused(ctx, e.admin, exportRoute); err != nil {
+			return err
 		}
-		b.Refused = refused.Error()
-		d.screen.Say("promote refused: %v", refused)
+		d.screen.Say("promote refused: %s", b.Refused)
 		if b.MaxShare > 0 || b.Served > 0 {
 			return fmt.Errorf("it had up to %g %% of the users and served %d requests", b.MaxShare, b.Served)
 		}
@@ -200,11 +198,7 @@ func (d *countDemo) flawed(ctx context.Context, mutation string, w *flaw, hold f
 	if err != nil {
 		return err
 	}
-	report, err := t.stop()
-	if err != nil {
-		return err
-	}
-	return d.account(report)
+	return d.figures.Rollout.account(loads{t})
 }
 
 // follow keeps the greatest share, and says when it changes and when the verdict

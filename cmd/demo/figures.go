@@ -4,19 +4,13 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/bench/table"
 	"whittle/load/report"
 )
 
 // countFigures is what the demo found, act by act; it is written as
 // demo-count.json, whose keys are documented in docs/systems/count.md.
 type countFigures struct {
-	Format  string        `json:"format"`
-	Started time.Time     `json:"started_at"`
-	Seconds float64       `json:"duration_s"`
-	Machine table.Machine `json:"machine"`
-	// Acts in order; the demo succeeds if all of them do.
-	Acts []actOutcome `json:"acts"`
+	played
 
 	Contract    contractBlock `json:"contract"`
 	Monolith    loadBlock     `json:"monolith"`
@@ -30,14 +24,6 @@ type countFigures struct {
 	bounds []boundPoint
 	before *report.Report
 	after  *report.Report
-}
-
-type actOutcome struct {
-	Act  int    `json:"act"`
-	Name string `json:"name"`
-	OK   bool   `json:"ok"`
-	// Why an act failed; empty if it succeeded.
-	Why string `json:"why,omitempty"`
 }
 
 // loadBlock is one run of the same plan through the gateway.
@@ -122,11 +108,8 @@ type rolloutBlock struct {
 	RolledBackMS float64 `json:"rolled_back_ms"`
 	// RequestsTouched is how many users' requests met the broken candidate.
 	RequestsTouched int64 `json:"requests_touched"`
-	// UserErrors counts the users' requests that failed, from the first shadowed
-	// one to the end of the shift.
-	UserErrors int64 `json:"user_errors"`
-	// Requests counts all users' requests of that time.
-	Requests int64              `json:"requests"`
+	// seen is from the first shadowed request to the end of the shift.
+	seen
 	Timeline []whittle.Decision `json:"timeline"`
 
 	budget int // the harm budget, in percent

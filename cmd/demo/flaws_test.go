@@ -12,6 +12,7 @@ import (
 	"whittle"
 	"whittle/carve/config"
 	"whittle/cmdline"
+	"whittle/internal/child"
 	"whittle/load"
 	"whittle/load/plan"
 )
@@ -139,5 +140,30 @@ func TestTheExportOfTheDemo(t *testing.T) {
 	}
 	if _, err := load.Parse("export.yml", exportUsersPlan(), plan.Source{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A config that cannot be written leaves the one before it in place.
+func TestAConfigIsWrittenWholeOrNotAtAll(t *testing.T) {
+	at := func(host string) *process { return &process{Process: &child.Process{Public: host}, name: host} }
+	work := t.TempDir()
+	d := &fleetDemo{counting: counting{stage: &stage{work: work}, monolith: at("monolith:1")}}
+	m := &member{name: "gateway-1"}
+	if err := d.configure(m, at("candidate:1")); err != nil {
+		t.Fatal(err)
+	}
+	path := d.configOf(m)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/no/such/folder/config", path+".next"); err != nil { // it cannot be written, and could be renamed
+		t.Fatal(err)
+	}
+	if err := d.configure(m, at("candidate:2")); whittle.CodeOf(err) != whittle.Unavailable {
+		t.Errorf("what cannot be written: %v", err)
+	}
+	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+		t.Errorf("the config before is another one now: %v\n%s", err, after)
 	}
 }

@@ -1,28 +1,21 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"text/template"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"whittle"
-	"whittle/bench/table"
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
 	"whittle/cmdline"
 	"whittle/internal/chart"
-	"whittle/load"
-	"whittle/load/report"
 )
 
 type demoFleetVerb struct {
@@ -56,11 +49,7 @@ const fleetLease = 2 * time.Second
 
 // fleetFigures is what the demo found; it is written as demo-fleet.json.
 type fleetFigures struct {
-	Format  string        `json:"format"`
-	Started time.Time     `json:"started_at"`
-	Seconds float64       `json:"duration_s"`
-	Machine table.Machine `json:"machine"`
-	Acts    []actOutcome  `json:"acts"`
+	played
 
 	AsPublished shadowBlock `json:"as_published"`
 	Mended      shadowBlock `json:"mended"`
@@ -71,12 +60,11 @@ type fleetFigures struct {
 	LedAfterMS float64 `json:"led_after_ms"`
 	// RolledBackMS is from the kill of the service to a share of 0 in all gateways, and
 	// RequestsTouched how many users' requests met it, over all.
-	RolledBackMS    float64            `json:"rolled_back_ms"`
-	RequestsTouched int64              `json:"requests_touched"`
-	Requests        int64              `json:"requests"`
-	UserErrors      int64              `json:"user_errors"`
-	Timeline        []whittle.Decision `json:"timeline"`
-	Ledger          whittle.Ledger     `json:"ledger"`
+	RolledBackMS    float64 `json:"rolled_back_ms"`
+	RequestsTouched int64   `json:"requests_touched"`
+	seen
+	Timeline []whittle.Decision `json:"timeline"`
+	Ledger   whittle.Ledger     `json:"ledger"`
 
 	shares map[string][]sharePoint // what users have, by gateway
 	killed time.Time
@@ -84,42 +72,28 @@ type fleetFigures struct {
 
 // member is one of the gateways.
 type member struct {
-	*process
-	name  string
-	admin *admin.Client
+	*process // nil: it has not been started
+	name     string
+	admin    *admin.Client
 }
 
 // fleetDemo owns the processes and runs the acts.
 type fleetDemo struct {
-	*stage
-	size                        countSize
-	nats                        string
-	monolith, published, mended *process
-	members                     []*member
-	figures                     fleetFigures
+	counting
+	nats    string
+	members []*member
+	figures fleetFigures
 }
 
 func newFleetDemo(ctx context.Context, on *stage, size countSize) (*fleetDemo, error) {
-	d := &fleetDemo{stage: on, size: size}
-	d.figures = fleetFigures{Format: "whittle.demo-fleet/1", Started: time.Now(), Machine: table.ThisMachine(), shares: map[string][]sharePoint{}}
-	node, err := on.root.node("systems/count/monolith")
-	if err != nil {
-		return nil, err
-	}
+	d := &fleetDemo{counting: counting{stage: on, size: size}}
+	d.figures = fleetFigures{played: newPlayed("whittle.demo-fleet/1"), shares: map[string][]sharePoint{}}
 	on.screen.Heading("demo fleet: three gateways, one rollout")
 	if err := d.startNATS(); err != nil {
 		return nil, err
 	}
-	if d.monolith, err = on.start(ctx, "monolith", []string{node, on.root.path("systems/count/monolith/server.js"), "--port", "0"}, []string{"NODE_ENV=production"}); err != nil {
+	if err := d.start(ctx); err != nil {
 		return nil, err
-	}
-	for _, s := range []struct {
-		name string
-		at   **process
-	}{{"count-as-published", &d.published}, {"count", &d.mended}} {
-		if *s.at, err = on.startBuilt(ctx, s.name, s.name, serviceAt("127.0.0.1:0"), nil); err != nil {
-			return nil, err
-		}
 	}
 	for i := range 3 {
 		m := &member{name: fmt.Sprintf("gateway-%d", i+1)}
@@ -132,10 +106,6 @@ func newFleetDemo(ctx context.Context, on *stage, size countSize) (*fleetDemo, e
 		}
 	}
 	return d, nil
-}
-
-func serviceAt(address string) []string {
-	return []string{"-listen", address, "-admin", "127.0.0.1:0", "-env-file", ""}
 }
 
 // startNATS runs a NATS server in this process.
@@ -163,77 +133,35 @@ func (d *fleetDemo) startMember(ctx context.Context, m *member) (err error) {
 
 func (d *fleetDemo) configOf(m *member) string { return filepath.Join(d.work, m.name+".yaml") }
 
-var fleetConfig = template.Must(template.New("whittle.yaml").Parse(`listen: 127.0.0.1:0
-admin: 127.0.0.1:0
-monolith: http://{{.Monolith}}
-state: {{.State}}
-log: {level: warn}
-fleet: {nats: "{{.NATS}}", name: demo, member: {{.Member}}, lease: {{.Lease}}}
-routes:
-  - match: POST /Count
-    candidate:
-      url: http://{{.Candidate}}
-      timeout: 20s
-      rpc: {protocol: twirp, descriptor: {{.Descriptor}}, method: twirp.carved.Carved/Count}
-      response: {content_type: text/html; charset=utf-8, template: "Counted to {{"{{.Sum}}"}} \n"}
-    safe: true
-    compare: {kind: statistical, value: number in the body, per: request.times}
-    mirror: {shed_above: off}
-    rollout: {steps: [1, 5, 25, 50, 100], hold: {{.Hold}}, soak: {{.Soak}}, min_requests: 5, harm: {{.Harm}}%, sticky_by: header:X-User}
-    guard: {errors: 1%, p99: 3x, mismatch: 0.1%}
-`))
-
-// configure writes a gateway's config, whole or not at all.
+// configure writes a gateway's config.
 func (d *fleetDemo) configure(m *member, candidate *process) error {
-	var b bytes.Buffer
-	err := fleetConfig.Execute(&b, map[string]any{
-		"Monolith": d.monolith.Public, "State": filepath.Join(d.work, m.name+".db"), "NATS": d.nats, "Member": m.name, "Lease": fleetLease,
-		"Candidate": candidate.Public, "Descriptor": d.root.path("systems/count/count.binpb"),
-		"Hold": d.size.hold, "Soak": d.size.soak, "Harm": d.size.harm,
-	})
-	if err != nil {
-		return whittle.Errorf(whittle.Internal, "render config: %w", err)
-	}
-	next := d.configOf(m) + ".next"
-	if err := errors.Join(os.WriteFile(next, b.Bytes(), 0o600), os.Rename(next, d.configOf(m))); err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write config: %w", err)
-	}
-	return nil
+	return d.writeConfig(d.configOf(m), configured{State: filepath.Join(d.work, m.name+".db"), Candidate: candidate, NATS: d.nats, Member: m.name})
 }
 
-// play runs the acts in order, and ends with the first that does not come out.
+// gateways are those of all members but one, or more.
+func (d *fleetDemo) gateways(but *member) (all []*process) {
+	for _, m := range d.members {
+		if m != but {
+			all = append(all, m.process)
+		}
+	}
+	return all
+}
+
+// play runs the acts.
 func (d *fleetDemo) play(ctx context.Context) error {
-	acts := []struct {
-		name string
-		run  func(context.Context) error
-	}{
+	err := d.figures.play(ctx, d.stage, func() []*process { return d.gateways(nil) }, []act{
 		{"three gateways become a fleet", d.actMeet},
 		{"shadow the service as it was published", d.actRefuse},
 		{"shadow the mended service", d.actProve},
 		{"shift users to it, and kill the gateway that leads in the middle", d.actKillLeader},
 		{"break the service", d.actBreak},
 		{"mend it and finish the shift", d.actFinish},
+	})
+	if err == nil {
+		d.screen.Say("users' requests: %d; errors among them: %d", d.figures.Requests, d.figures.UserErrors)
 	}
-	defer func() { d.figures.Seconds = time.Since(d.figures.Started).Seconds() }()
-	for i, act := range acts {
-		d.screen.Heading("Act %d: %s", i+1, act.name)
-		err := act.run(ctx)
-		outcome := actOutcome{Act: i + 1, Name: act.name, OK: err == nil}
-		if err != nil {
-			outcome.Why = err.Error()
-		}
-		d.figures.Acts = append(d.figures.Acts, outcome)
-		if err != nil {
-			for _, m := range d.members {
-				if lines := m.Tail(); lines != "" {
-					d.screen.Say("%s's last words:\n%s", m.name, lines)
-				}
-			}
-			return whittle.Errorf(whittle.FallsShort, "act %d (%s): %w", i+1, act.name, err)
-		}
-	}
-	d.screen.Say("users' requests: %d; errors among them: %d", d.figures.Requests, d.figures.UserErrors)
-	return nil
+	return err
 }
 
 // fleet is what a gateway says of the fleet; empty where it does not respond.
@@ -335,56 +263,14 @@ func (d *fleetDemo) actMeet(ctx context.Context) error {
 	return nil
 }
 
-// send has users ask all gateways alike, but for one.
-func (d *fleetDemo) send(ctx context.Context, name string, rate float64, most time.Duration, but *member) ([]*traffic, error) {
-	var all []*traffic
-	for _, m := range d.members {
-		if m == but {
-			continue
-		}
-		p, err := load.ReadPlan(d.root.path("systems/count/plans", name))
-		if err != nil {
-			return all, err
-		}
-		c := countDemo{stage: d.stage, size: d.size}
-		all = append(all, sendPlan(ctx, p, rate/float64(len(d.members)), most, c.loadOptions(m.process, nil)))
-	}
-	return all, nil
-}
-
-func endAll(all []*traffic) {
-	for _, t := range all {
-		t.end()
-	}
-}
-
-// account ends loads and adds them to what users saw.
-func (d *fleetDemo) account(all []*traffic) error {
-	for _, t := range all {
-		r, err := t.stop()
-		if err != nil {
-			return err
-		}
-		if err := d.count(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *fleetDemo) count(r *report.Report) error {
-	bad := r.Failed + r.Unfinished
-	d.figures.Requests += r.Requests
-	d.figures.UserErrors += bad
-	if bad > 0 {
-		return seenErrors(r)
-	}
-	return nil
+// ask has users ask all gateways alike, but for one.
+func (d *fleetDemo) ask(ctx context.Context, name string, rate float64, most time.Duration, but *member) (loads, error) {
+	return d.send(ctx, name, rate/float64(len(d.members)), most, d.gateways(but)...)
 }
 
 func (d *fleetDemo) actRefuse(ctx context.Context) error {
-	all, err := d.send(ctx, "mixed.yml", d.size.mixed, d.size.shadow, nil)
-	defer endAll(all)
+	all, err := d.ask(ctx, "mixed.yml", d.size.mixed, d.size.shadow, nil)
+	defer all.end()
 	if err != nil {
 		return err
 	}
@@ -394,19 +280,16 @@ func (d *fleetDemo) actRefuse(ctx context.Context) error {
 	})
 	if r != nil {
 		d.figures.AsPublished = newShadowBlock(r)
-		c := countDemo{stage: d.stage}
-		c.sayFindings(&r.Verdict)
+		d.sayFindings(&r.Verdict)
 	}
 	if err != nil {
 		return err
 	}
-	_, refused := at.admin.Order(ctx, demoRoute, rollout.Order{Kind: rollout.Promote, By: "the demo", Reason: "to see it refused"})
-	if whittle.CodeOf(refused) != whittle.FailedPrecondition {
-		return fmt.Errorf("its promotion was not refused as it should be: %w", refused)
+	if d.figures.Refused, err = promotionRefused(ctx, at.admin, demoRoute); err != nil {
+		return err
 	}
-	d.figures.Refused = refused.Error()
-	d.screen.Say("promote at %s, which does not lead, refused: %v", at.name, refused)
-	return d.account(all)
+	d.screen.Say("promote at %s, which does not lead, refused: %s", at.name, d.figures.Refused)
+	return d.figures.account(all)
 }
 
 // reconfigure has all gateways take another candidate.
@@ -430,8 +313,8 @@ func (d *fleetDemo) actProve(ctx context.Context) error {
 	if err := d.reconfigure(ctx, d.mended); err != nil {
 		return err
 	}
-	all, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow, nil)
-	defer endAll(all)
+	all, err := d.ask(ctx, "steady.yml", d.size.rate, d.size.shadow, nil)
+	defer all.end()
 	if err != nil {
 		return err
 	}
@@ -445,7 +328,7 @@ func (d *fleetDemo) actProve(ctx context.Context) error {
 		return fmt.Errorf("the mended service is %s", r.Verdict.State)
 	}
 	d.screen.Say("ledger, of all three: %s", r.Ledger.Account())
-	return d.account(all)
+	return d.figures.account(all)
 }
 
 // killAt is the share at which the leader is killed.
@@ -456,8 +339,8 @@ func (d *fleetDemo) actKillLeader(ctx context.Context) error {
 	if lead == nil {
 		return errors.New("nobody leads")
 	}
-	others, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shift, lead)
-	defer endAll(others)
+	others, err := d.ask(ctx, "steady.yml", d.size.rate, d.size.shift, lead)
+	defer others.end()
 	if err != nil {
 		return err
 	}
@@ -487,7 +370,7 @@ func (d *fleetDemo) actKillLeader(ctx context.Context) error {
 		return err
 	}
 	d.screen.Say("the shift went on to 25 %%; %s is back, and has the fleet's share", lead.name)
-	return d.account(others)
+	return d.figures.account(others)
 }
 
 // touched is how many users' requests have fallen back, over all gateways.
@@ -504,8 +387,8 @@ func (d *fleetDemo) touched(ctx context.Context) (n int64, err error) {
 }
 
 func (d *fleetDemo) actBreak(ctx context.Context) error {
-	all, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shift, nil)
-	defer endAll(all)
+	all, err := d.ask(ctx, "steady.yml", d.size.rate, d.size.shift, nil)
+	defer all.end()
 	if err != nil {
 		return err
 	}
@@ -540,11 +423,11 @@ func (d *fleetDemo) actBreak(ctx context.Context) error {
 	if d.figures.RequestsTouched > 50 {
 		return fmt.Errorf("%d requests met the dead service, and guard.exposure is 50", d.figures.RequestsTouched)
 	}
-	return d.account(all)
+	return d.figures.account(all)
 }
 
 func (d *fleetDemo) actFinish(ctx context.Context) error {
-	restarted, err := d.startBuilt(ctx, "count", "count", serviceAt(d.mended.Public), nil)
+	restarted, err := d.startService(ctx, "count", d.mended.Public)
 	if err != nil {
 		return err
 	}
@@ -552,8 +435,8 @@ func (d *fleetDemo) actFinish(ctx context.Context) error {
 	if _, err := d.follower(ctx).admin.Order(ctx, demoRoute, rollout.Order{Kind: rollout.Reset, By: "the demo", Reason: "the service is back"}); err != nil {
 		return err
 	}
-	all, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow+d.size.shift, nil)
-	defer endAll(all)
+	all, err := d.ask(ctx, "steady.yml", d.size.rate, d.size.shadow+d.size.shift, nil)
+	defer all.end()
 	if err != nil {
 		return err
 	}
@@ -572,14 +455,13 @@ func (d *fleetDemo) actFinish(ctx context.Context) error {
 	}
 	d.screen.Say("the shift is over: %s", r.Timeline[len(r.Timeline)-1].Reason)
 	d.screen.Say("ledger, of all three: %s", r.Ledger.Account())
-	return d.account(all)
+	return d.figures.account(all)
 }
 
 func (d *fleetDemo) report() (any, *chart.Page, error) { return d.figures, d.figures.page(), nil }
 
 // page shows the figures as charts.
 func (s *fleetFigures) page() *chart.Page {
-	since := func(t time.Time) float64 { return t.Sub(s.Started).Seconds() }
 	plot := chart.Plot{
 		Title: "The share at each gateway", Caption: "What users have on the service, by each gateway's own metrics. The gateway that leads is killed on the way up, and the service later.",
 		XLabel: "since the demo began", XUnit: "s", YLabel: "share", YUnit: "%", YMax: 100,
@@ -587,26 +469,12 @@ func (s *fleetFigures) page() *chart.Page {
 	for i, name := range slices.Sorted(maps.Keys(s.shares)) {
 		line := chart.Series{Name: name, Role: []chart.Role{chart.Candidate, chart.Third, chart.Fourth}[i%3], Step: true}
 		for _, p := range s.shares[name] {
-			line.Points = append(line.Points, chart.Point{X: since(p.at), Y: p.share})
+			line.Points = append(line.Points, chart.Point{X: s.since(p.at), Y: p.share})
 		}
 		plot.Series = append(plot.Series, line)
 	}
 	if !s.killed.IsZero() {
-		plot.Marks = append(plot.Marks, chart.Mark{X: since(s.killed), Text: "the leader is killed"})
-	}
-	timeline := chart.Table{Caption: "Every decision and its reason, whoever led", Head: []string{"after", "from", "to", "reason", "by"}}
-	for _, t := range s.Timeline {
-		timeline.Rows = append(timeline.Rows, []string{
-			fmt.Sprintf("%.1f\u00a0s", since(t.At)), fmt.Sprintf("%g %%", t.From.Percent()), fmt.Sprintf("%g %%", t.To.Percent()), t.Reason, t.By,
-		})
-	}
-	acts := chart.Table{Caption: "What each act had to show", Head: []string{"act", "", "came out"}}
-	for _, a := range s.Acts {
-		word := "yes"
-		if !a.OK {
-			word = "no: " + a.Why
-		}
-		acts.Rows = append(acts.Rows, []string{fmt.Sprint(a.Act), a.Name, word})
+		plot.Marks = append(plot.Marks, chart.Mark{X: s.since(s.killed), Text: "the leader is killed"})
 	}
 	section := chart.Section{
 		Title: "Three gateways, one rollout",
@@ -620,7 +488,7 @@ func (s *fleetFigures) page() *chart.Page {
 			"As published: " + s.AsPublished.Summary + ". A promotion at a gateway that does not lead: " + s.Refused + ".",
 			"Mended: " + s.Mended.Summary + ".", "The ledger of all three: " + s.Ledger.Account() + ".",
 		},
-		Tables: []chart.Table{timeline, acts},
+		Tables: []chart.Table{s.timelineTable("Every decision and its reason, whoever led", s.Timeline), s.actsTable()},
 	}
 	if slices.ContainsFunc(plot.Series, func(l chart.Series) bool { return len(l.Points) > 1 }) {
 		section.Figures = append(section.Figures, chart.Line(plot))
@@ -629,8 +497,6 @@ func (s *fleetFigures) page() *chart.Page {
 		Title:    "demo fleet",
 		Lead:     "Three gateways share one rollout over NATS: evidence, verdict, share, exposure and ledger. The gateway that leads is killed in the middle of the shift, another goes on, and no user sees an error.",
 		Sections: []chart.Section{section},
-		Footer: strings.Join([]string{
-			fmt.Sprintf("Made by demo fleet in %.0f s on %s, %d cores, %s.", s.Seconds, s.Machine.CPU, s.Machine.Cores, s.Machine.Go), "Run it again: make demo-fleet.",
-		}, " "),
+		Footer:   s.footer("fleet", "make demo-fleet"),
 	}
 }

@@ -73,13 +73,12 @@ func (d *countDemo) report() (any, *chart.Page, error) { return d.figures, d.fig
 // page shows the figures as charts.
 func (s *countFigures) page() *chart.Page {
 	p := &chart.Page{
-		Title: "demo count",
-		Lead:  "A Node.js endpoint that takes the whole CPU is carved out into a Go service. The service as it was published is refused, with its flaws named; so are two candidates of another endpoint that a test of the service alone does not catch; the mended one is proven on live traffic, takes the users over step by step, is broken on purpose in between, and finishes.",
-		Footer: fmt.Sprintf("Made by demo count in %.0f s on %s, %d cores, %s. Run it again: make demo.",
-			s.Seconds, s.Machine.CPU, s.Machine.Cores, s.Machine.Go),
+		Title:  "demo count",
+		Lead:   "A Node.js endpoint that takes the whole CPU is carved out into a Go service. The service as it was published is refused, with its flaws named; so are two candidates of another endpoint that a test of the service alone does not catch; the mended one is proven on live traffic, takes the users over step by step, is broken on purpose in between, and finishes.",
+		Footer: s.footer("count", "make demo"),
 	}
 	p.Sections = append(p.Sections, s.wonSection())
-	p.Sections = append(p.Sections, s.contractSection(), s.refusedSection(), s.flawedSection(), s.provenSection(), s.shiftSection(), s.actsSection())
+	p.Sections = append(p.Sections, s.contractSection(), s.refusedSection(), s.flawedSection(), s.provenSection(), s.shiftSection(), chart.Section{Title: "The acts", Tables: []chart.Table{s.actsTable()}})
 	return p
 }
 
@@ -232,17 +231,12 @@ func (s *countFigures) narrowing() (low, high []chart.Point, margin float64) {
 func (s *countFigures) shiftSection() chart.Section {
 	share := chart.Series{Name: "share of users on the service", Role: chart.Candidate, Step: true, Area: true}
 	for _, p := range s.shares {
-		share.Points = append(share.Points, chart.Point{X: p.at.Sub(s.Started).Seconds(), Y: p.share})
+		share.Points = append(share.Points, chart.Point{X: s.since(p.at), Y: p.share})
 	}
 	var marks []chart.Mark
-	timeline := chart.Table{Caption: "Every decision and its reason", Head: []string{"after", "from", "to", "reason", "by"}}
 	for _, t := range s.Rollout.Timeline {
-		after := t.At.Sub(s.Started).Seconds()
-		timeline.Rows = append(timeline.Rows, []string{
-			fmt.Sprintf("%.1f s", after), fmt.Sprintf("%g %%", t.From.Percent()), fmt.Sprintf("%g %%", t.To.Percent()), t.Reason, t.By,
-		})
 		if t.Phase == whittle.PhaseRolledBack {
-			marks = append(marks, chart.Mark{X: after, Text: "killed"})
+			marks = append(marks, chart.Mark{X: s.since(t.At), Text: "killed"})
 		}
 	}
 	section := chart.Section{
@@ -253,7 +247,7 @@ func (s *countFigures) shiftSection() chart.Section {
 			{Label: "errors users saw", Value: fmt.Sprintf("%d of %d", s.Rollout.UserErrors, s.Rollout.Requests), Tone: tone(s.Rollout.UserErrors == 0)},
 		},
 		Paragraphs: []string{"The wrong responses that users could have got, by those of the candidate's that were compared: " + s.Rollout.budgetNote() + "."},
-		Tables:     []chart.Table{s.Rollout.budgetTable(), timeline},
+		Tables:     []chart.Table{s.Rollout.budgetTable(), s.timelineTable("Every decision and its reason", s.Rollout.Timeline)},
 	}
 	if len(share.Points) > 1 {
 		section.Figures = append(section.Figures, chart.Line(chart.Plot{
@@ -263,18 +257,6 @@ func (s *countFigures) shiftSection() chart.Section {
 		}))
 	}
 	return section
-}
-
-func (s *countFigures) actsSection() chart.Section {
-	table := chart.Table{Caption: "What each act had to show", Head: []string{"act", "", "came out"}}
-	for _, a := range s.Acts {
-		word := "yes"
-		if !a.OK {
-			word = "no: " + a.Why
-		}
-		table.Rows = append(table.Rows, []string{fmt.Sprint(a.Act), a.Name, word})
-	}
-	return chart.Section{Title: "The acts", Tables: []chart.Table{table}}
 }
 
 func tone(good bool) chart.Tone {

@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"whittle"
 	"whittle/carve/admin"
 	"whittle/load"
-	"whittle/load/cpu"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -98,15 +96,6 @@ func sendPlan(ctx context.Context, p *plan.Plan, rate float64, most time.Duratio
 	return t
 }
 
-// send starts one of the count's plans against the gateway.
-func (d *countDemo) send(ctx context.Context, name string, rate float64, most time.Duration) (*traffic, error) {
-	p, err := load.ReadPlan(d.root.path("systems/count/plans", name))
-	if err != nil {
-		return nil, err
-	}
-	return sendPlan(ctx, p, rate, most, d.loadOptions(d.gateway, nil)), nil
-}
-
 // end ends the load where its report no longer matters.
 func (t *traffic) end() {
 	t.cancel()
@@ -119,23 +108,18 @@ func (t *traffic) stop() (*report.Report, error) {
 	return t.report, t.err
 }
 
+// loads are those of one act.
+type loads []*traffic
+
+func (l loads) end() {
+	for _, t := range l {
+		t.end()
+	}
+}
+
 // patient waits for responses as long as the seed's users did.
 func patient(p *plan.Plan) *plan.Plan {
 	p.HTTP.Timeout = time.Minute
 	p.HTTP.Pool = 256
 	return p
-}
-
-func (d *countDemo) loadOptions(gateway *process, watch []cpu.Process) load.Options {
-	return load.Options{
-		Target: "http://" + gateway.Public,
-		Watch:  watch,
-		Grace:  30 * time.Second,
-		// The generator shares two cores with what it loads.
-		MaxLate:    d.size.late,
-		OnProgress: func(p report.Progress) { d.screen.Progress("%s", p) },
-		Headers: func(pairs []string, i int64) []string {
-			return append(pairs, "X-User", "user-"+strconv.FormatInt(i%demoUsers, 10))
-		},
-	}
 }

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"text/template"
+	"time"
+
+	"whittle"
+	"whittle/bench/table"
+	"whittle/carve/admin"
+	"whittle/carve/rollout"
+	"whittle/internal/chart"
+	"whittle/load"
+	"whittle/load/cpu"
+	"whittle/load/report"
+)
+
+// counting is what the demos of the count endpoint have in common: its three services,
+// the config before them, and the load on it.
+type counting struct {
+	*stage
+	size                        countSize
+	monolith, published, mended *process
+}
+
+// start starts the services.
+func (d *counting) start(ctx context.Context) (err error) {
+	node, err := d.root.node("systems/count/monolith")
+	if err != nil {
+		return err
+	}
+	if d.monolith, err = d.stage.start(ctx, "monolith", []string{node, d.root.path("systems/count/monolith/server.js"), "--port", "0"}, []string{"NODE_ENV=production"}); err != nil {
+		return err
+	}
+	if d.published, err = d.startService(ctx, "count-as-published", "127.0.0.1:0"); err != nil {
+		return err
+	}
+	d.mended, err = d.startService(ctx, "count", "127.0.0.1:0")
+	return err
+}
+
+func (d *counting) startService(ctx context.Context, name, address string) (*process, error) {
+	return d.startBuilt(ctx, name, name, []string{"-listen", address, "-admin", "127.0.0.1:0", "-env-file", ""}, nil)
+}
+
+// configured is what the gateways' configs differ by.
+type configured struct {
+	State     string
+	Candidate *process // nil: the route has none
+	Record    string   // a folder; empty: nothing is recorded
+	// NATS and Member are of a gateway in a fleet; empty: it is alone.
+	NATS, Member string
+}
+
+var countConfig = template.Must(template.New("whittle.yaml").Parse(`listen: 127.0.0.1:0
+admin: 127.0.0.1:0
+monolith: http://{{.Monolith}}
+state: {{.At.State}}
+log: {level: warn}
+{{- if .At.NATS}}
+fleet: {nats: "{{.At.NATS}}", name: demo, member: {{.At.Member}}, lease: {{.Lease}}}
+{{- end}}
+{{- if .At.Record}}
+record: {dir: {{.At.Record}}, sample: 100%}
+{{- end}}
+{{- if .At.Candidate}}
+routes:
+  - match: POST /Count
+    candidate:
+      url: http://{{.At.Candidate.Public}}
+      timeout: 20s
+      rpc: {protocol: twirp, descriptor: {{.Descriptor}}, method: twirp.carved.Carved/Count}
+      response: {content_type: text/html; charset=utf-8, template: "Counted to {{"{{.Sum}}"}} \n"}
+    safe: true                      # this POST changes nothing
+    compare: {kind: statistical, value: number in the body, per: request.times}
+    mirror: {shed_above: off}       # sizes differ by the million, so latency says nothing here
+    # At 120 requests a second the default budget of 0.5% takes some minutes, and soak: 5m as long: a demo has less.
+    rollout: {steps: [1, 5, 25, 50, 100], hold: {{.Hold}}, soak: {{.Soak}}, min_requests: 5, harm: {{.Harm}}%, sticky_by: header:X-User}
+    guard: {errors: 1%, p99: 3x, mismatch: 0.1%}
+{{end}}
+`))
+
+// writeConfig puts a config in place, whole or not at all.
+func (d *counting) writeConfig(path string, at configured) error {
+	var b bytes.Buffer
+	if err := countConfig.Execute(&b, map[string]any{
+		"At": at, "Monolith": d.monolith.Public, "Descriptor": d.root.path("systems/count/count.binpb"), "Lease": fleetLease,
+		"Hold": d.size.hold, "Soak": d.size.soak, "Harm": d.size.harm,
+	}); err != nil {
+		return whittle.Errorf(whittle.Internal, "render config: %w", err)
+	}
+	err := os.WriteFile(path+".next", b.Bytes(), 0o600)
+	if err == nil {
+		err = os.Rename(path+".next", path)
+	}
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "write config: %w", err)
+	}
+	return nil
+}
+
+func (d *counting) loadOptions(gateway *process, watch []cpu.Process) load.Options {
+	return load.Options{
+		Target: "http://" + gateway.Public,
+		Watch:  watch,
+		Grace:  30 * time.Second,
+		// The generator shares two cores with what it loads.
+		MaxLate:    d.size.late,
+		OnProgress: func(p report.Progress) { d.screen.Progress("%s", p) },
+		Headers: func(pairs []string, i int64) []string {
+			return append(pairs, "X-User", "user-"+strconv.FormatInt(i%demoUsers, 10))
+		},
+	}
+}
+
+// send starts one of the count's plans against each of some gateways, at a rate each.
+func (d *counting) send(ctx context.Context, name string, rate float64, most time.Duration, gateways ...*process) (all loads, err error) {
+	for _, g := range gateways {
+		p, err := load.ReadPlan(d.root.path("systems/count/plans", name))
+		if err != nil {
+			return all, err
+		}
+		all = append(all, sendPlan(ctx, p, rate, most, d.loadOptions(g, nil)))
+	}
+	return all, nil
+}
+
+// promotionRefused orders a promotion that must be refused, and gives the error.
+func promotionRefused(ctx context.Context, a *admin.Client, route string) (string, error) {
+	_, refused := a.Order(ctx, route, rollout.Order{Kind: rollout.Promote, By: "the demo", Reason: "to see it refused"})
+	switch {
+	case refused == nil:
+		return "", whittle.Errorf(whittle.FallsShort, "its promotion was not refused")
+	case whittle.CodeOf(refused) != whittle.FailedPrecondition:
+		return "", whittle.Errorf(whittle.FallsShort, "its promotion was refused for another reason: %w", refused)
+	}
+	return refused.Error(), nil
+}
+
+func (s *stage) sayFindings(v *whittle.Verdict) {
+	s.screen.Say("%s after %d compared exchanges", v.State, v.Compared)
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if !f.Decided {
+			continue
+		}
+		s.screen.Say("  %-12s  %s", f.Kind, f.Summary)
+		if f.Cause != "" {
+			s.screen.Say("  %-12s  why: %s", "", f.Cause)
+		}
+	}
+}
+
+// played is when and where a demo was played, and what came of its acts.
+type played struct {
+	Format  string        `json:"format"`
+	Started time.Time     `json:"started_at"`
+	Seconds float64       `json:"duration_s"`
+	Machine table.Machine `json:"machine"`
+	// Acts in order; the demo succeeds if all of them do.
+	Acts []actOutcome `json:"acts"`
+}
+
+type actOutcome struct {
+	Act  int    `json:"act"`
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	// Why an act failed; empty if it succeeded.
+	Why string `json:"why,omitempty"`
+}
+
+func newPlayed(format string) played {
+	return played{Format: format, Started: time.Now(), Machine: table.ThisMachine()}
+}
+
+type act struct {
+	name string
+	run  func(context.Context) error
+}
+
+// play runs acts in order. The first that does not come out as it must ends the demo,
+// because the later ones depend on it; what the gateways said last is shown then.
+func (p *played) play(ctx context.Context, s *stage, gateways func() []*process, acts []act) error {
+	defer func() { p.Seconds = time.Since(p.Started).Seconds() }()
+	for i, act := range acts {
+		s.screen.Heading("Act %d: %s", i+1, act.name)
+		err := act.run(ctx)
+		outcome := actOutcome{Act: i + 1, Name: act.name, OK: err == nil}
+		if err != nil {
+			outcome.Why = err.Error()
+		}
+		p.Acts = append(p.Acts, outcome)
+		if err != nil {
+			for _, g := range gateways() {
+				if lines := g.Tail(); lines != "" {
+					s.screen.Say("%s's last words:\n%s", g.name, lines)
+				}
+			}
+			return whittle.Errorf(whittle.FallsShort, "act %d (%s): %w", i+1, act.name, err)
+		}
+	}
+	return nil
+}
+
+// since is how many seconds after its beginning a demo was at.
+func (p *played) since(t time.Time) float64 { return t.Sub(p.Started).Seconds() }
+
+func (p *played) actsTable() chart.Table {
+	t := chart.Table{Caption: "What each act had to show", Head: []string{"act", "", "came out"}}
+	for _, a := range p.Acts {
+		word := "yes"
+		if !a.OK {
+			word = "no: " + a.Why
+		}
+		t.Rows = append(t.Rows, []string{fmt.Sprint(a.Act), a.Name, word})
+	}
+	return t
+}
+
+func (p *played) timelineTable(caption string, timeline []whittle.Decision) chart.Table {
+	t := chart.Table{Caption: caption, Head: []string{"after", "from", "to", "reason", "by"}}
+	for _, d := range timeline {
+		t.Rows = append(t.Rows, []string{
+			fmt.Sprintf("%.1f\u00a0s", p.since(d.At)), fmt.Sprintf("%g %%", d.From.Percent()), fmt.Sprintf("%g %%", d.To.Percent()), d.Reason, d.By,
+		})
+	}
+	return t
+}
+
+// footer says where the page comes from.
+func (p *played) footer(demo, again string) string {
+	return fmt.Sprintf("Made by demo %s in %.0f s on %s, %d cores, %s. Run it again: %s.", demo, p.Seconds, p.Machine.CPU, p.Machine.Cores, p.Machine.Go, again)
+}
+
+// seen is what users saw of the loads that were to have no errors.
+type seen struct {
+	// UserErrors counts the users' requests that failed, Requests all of them.
+	UserErrors int64 `json:"user_errors"`
+	Requests   int64 `json:"requests"`
+}
+
+// account ends loads and adds them to what users saw.
+func (s *seen) account(all loads) error {
+	for _, t := range all {
+		r, err := t.stop()
+		if err != nil {
+			return err
+		}
+		bad := r.Failed + r.Unfinished
+		s.Requests += r.Requests
+		s.UserErrors += bad
+		if bad > 0 {
+			return seenErrors(r)
+		}
+	}
+	return nil
+}
