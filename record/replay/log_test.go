@@ -2,6 +2,8 @@ package replay
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -10,6 +12,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/record/har"
 	"whittle/record/journal"
 )
 
@@ -84,5 +87,27 @@ func TestThePageIsWhole(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page does not say %q", want)
 		}
+	}
+}
+
+// An archive is not taken for an empty one where the replay was ended before it was read.
+func TestAnEndedReplayOfAnArchiveIsCanceled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.har")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := har.NewWriter(f)
+	if err := errors.Join(w.Write(get(1, "/", "{}")), w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	log, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, log, Options{Against: "http://127.0.0.1:1"}); whittle.CodeOf(err) != whittle.Canceled {
+		t.Errorf("%v", err)
 	}
 }

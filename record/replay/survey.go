@@ -63,7 +63,7 @@ func takeSurvey(ctx context.Context, log Log, d *router) (*survey, error) {
 	known := make(map[capture.RequestKey]struct{})
 	for e, err := range log.Entries(ctx) {
 		if ctx.Err() != nil {
-			return nil, whittle.Errorf(whittle.Canceled, "read the log: %w", ctx.Err())
+			break
 		}
 		if err != nil {
 			return nil, err
@@ -104,6 +104,9 @@ func takeSurvey(ctx context.Context, log Log, d *router) (*survey, error) {
 		} else if _, again := known[k]; again {
 			r.again++
 		}
+	}
+	if ctx.Err() != nil { // an archive's entries end then, and nothing says so
+		return nil, whittle.Errorf(whittle.Canceled, "read the log: %w", ctx.Err())
 	}
 	if s.total == 0 {
 		none := whittle.Errorf(whittle.Invalid, "%s holds no exchange", log.Name())
