@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"whittle/bench/fleet/sim"
+	"whittle/bench/table"
 )
 
 // stepsOfOne is how many steps of a run have faults; the rest is quiet.
@@ -90,28 +91,15 @@ func campaign(ctx context.Context, first uint64, steps int64) (total sim.Result,
 
 // write puts the tables between the page's marks.
 func write(page string, total sim.Result, found []finding) error {
-	b, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
 	var t strings.Builder
-	fmt.Fprintf(&t, "%d fleets, %d steps, and everything held. On the way there were", total.Seed, total.Steps)
-	for i, what := range slices.Sorted(maps.Keys(total.Count)) {
-		sep := ", "
-		if i == 0 {
-			sep = " "
-		}
-		fmt.Fprintf(&t, "%s%d %s", sep, total.Count[what], what)
+	var seen []string
+	for _, what := range slices.Sorted(maps.Keys(total.Count)) {
+		seen = append(seen, fmt.Sprintf("%d %s", total.Count[what], what))
 	}
+	fmt.Fprintf(&t, "%d fleets, %d steps, and everything held. On the way there were %s", total.Seed, total.Steps, strings.Join(seen, ", "))
 	t.WriteString(".\n\n| mutation | found at | by |\n|---|---|---|\n")
 	for _, f := range found {
 		fmt.Fprintf(&t, "| %s | seed %d, step %d | %s |\n", f.mutation.name, f.seed, f.step, f.fault)
 	}
-	const begin, end = "<!-- fleet-sim -->\n", "<!-- /fleet-sim -->"
-	before, rest, ok := strings.Cut(string(b), begin)
-	_, after, there := strings.Cut(rest, end)
-	if !ok || !there {
-		return fmt.Errorf("%s has no marks for the tables", page)
-	}
-	return os.WriteFile(page, []byte(before+begin+t.String()+end+after), 0o644)
+	return table.Replace(page, "<!-- fleet-sim -->\n", "<!-- /fleet-sim -->", t.String())
 }

@@ -28,7 +28,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"whittle/bench/table"
 )
@@ -89,19 +90,18 @@ func (s *settings) recordAll(ctx context.Context, cases []*testCase) error {
 
 // inParallel does the same for some cases at once.
 func inParallel(cases []*testCase, do func(*testCase) error) error {
-	var wg sync.WaitGroup
+	var g errgroup.Group
+	g.SetLimit(4)
 	errs := make([]error, len(cases))
-	slots := make(chan struct{}, 4)
 	for i, c := range cases {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		g.Go(func() error {
 			if err := do(c); err != nil {
 				errs[i] = fmt.Errorf("%s/%s: %w", c.Tool, c.Name, err)
 			}
+			return nil // all of them are done, whatever one comes to
 		})
 	}
-	wg.Wait()
+	_ = g.Wait() // never an error
 	return errors.Join(errs...)
 }
 

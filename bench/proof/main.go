@@ -11,13 +11,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"whittle"
@@ -26,19 +24,15 @@ import (
 	"whittle/bench/proof/family"
 	"whittle/bench/proof/fault"
 	through "whittle/bench/proof/real"
+	"whittle/bench/table"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	what := run
 	if len(os.Args) > 1 && os.Args[1] == through.ServeArg {
 		what = serve
 	}
-	if err := what(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "proof:", err)
-		os.Exit(3)
-	}
+	table.Main("proof", func(ctx context.Context, args []string) error { return what(ctx, args, os.Stdout, os.Stderr) })
 }
 
 // serve is a family's monolith and a candidate, for a run through the gateway.
@@ -210,20 +204,9 @@ func write(f *flags, figures *campaign.Figures) error {
 	if f.doc == "" {
 		return nil
 	}
-	page, err := os.ReadFile(f.doc)
-	if err != nil {
-		return err
-	}
-	before, rest, ok1 := strings.Cut(string(page), tablesBegin)
-	_, after, ok2 := strings.Cut(rest, tablesEnd)
-	if !ok1 || !ok2 {
-		return fmt.Errorf("%s has no place for the tables: %q", f.doc, tablesBegin)
-	}
 	var b strings.Builder
-	b.WriteString(before + tablesBegin + "\n")
 	if err := figures.Markdown(&b); err != nil {
 		return err
 	}
-	b.WriteString(tablesEnd + after)
-	return os.WriteFile(f.doc, []byte(b.String()), 0o644)
+	return table.Replace(f.doc, tablesBegin, tablesEnd, "\n"+b.String())
 }

@@ -4,10 +4,13 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"whittle/bench/proof/engine"
 	"whittle/bench/proof/family"
@@ -140,26 +143,10 @@ func (j job) run(p Plan) error {
 
 // parallel does n things on all cores, until one fails or ctx ends.
 func parallel(ctx context.Context, n int, do func(i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := range next {
-				if err := do(i); err != nil {
-					cancel(err)
-				}
-			}
-		})
+	g, under := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := 0; i < n && under.Err() == nil; i++ {
+		g.Go(func() error { return do(i) })
 	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
-	wg.Wait()
-	return context.Cause(ctx)
+	return cmp.Or(g.Wait(), context.Cause(ctx))
 }

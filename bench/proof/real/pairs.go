@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"whittle/bench/proof/campaign"
 	"whittle/bench/proof/family"
@@ -67,29 +68,19 @@ func Find(name, mutation string) (*family.Family, *fault.Mutation, error) {
 // order.
 func RunPairs(ctx context.Context, pairs [][2]string, s Settings, atOnce int, done func(campaign.Real)) ([]campaign.Real, error) {
 	out := make([]campaign.Real, len(pairs))
-	errs := make(chan error, len(pairs))
-	turns := make(chan struct{}, atOnce)
-	var wg sync.WaitGroup
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
 	for i, pair := range pairs {
-		wg.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
+		g.Go(func() error {
 			f, m, err := Find(pair[0], pair[1])
 			if err == nil {
 				out[i], err = Run(ctx, f, m, uint64(i+1), s)
 			}
-			if err != nil {
-				errs <- err
-				return
+			if err == nil {
+				done(out[i])
 			}
-			done(out[i])
+			return err
 		})
 	}
-	wg.Wait()
-	select {
-	case err := <-errs:
-		return nil, err
-	default:
-		return out, nil
-	}
+	return out, g.Wait()
 }

@@ -78,11 +78,7 @@ func (u *caller) Close() {
 }
 
 func (u *caller) Ask(ctx context.Context, plans []*plan.Plan) []Outcome {
-	outs := make([]Outcome, len(plans))
-	for i, p := range plans {
-		outs[i] = u.call(ctx, p)
-	}
-	return outs
+	return oneByOne(ctx, plans, u.call)
 }
 
 // Service is that of a route.

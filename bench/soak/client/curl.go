@@ -27,11 +27,7 @@ func (u *Curl) Close() {}
 
 // Ask is User's.
 func (u *Curl) Ask(ctx context.Context, plans []*plan.Plan) []Outcome {
-	outs := make([]Outcome, len(plans))
-	for i, p := range plans {
-		outs[i] = u.ask(ctx, p)
-	}
-	return outs
+	return oneByOne(ctx, plans, u.ask)
 }
 
 func (u *Curl) ask(ctx context.Context, p *plan.Plan) Outcome {

@@ -68,11 +68,7 @@ func (u *http2User) Tape() Tape {
 }
 
 func (u *http2User) Ask(ctx context.Context, plans []*plan.Plan) []Outcome {
-	outs := make([]Outcome, len(plans))
-	for i, p := range plans {
-		outs[i] = u.ask(ctx, p)
-	}
-	return outs
+	return oneByOne(ctx, plans, u.ask)
 }
 
 func (u *http2User) ask(ctx context.Context, p *plan.Plan) Outcome {

@@ -122,11 +122,7 @@ func (u *nodeUser) Close()     {}
 func (u *nodeUser) Tape() Tape { return u.last }
 
 func (u *nodeUser) Ask(ctx context.Context, plans []*plan.Plan) []Outcome {
-	outs := make([]Outcome, len(plans))
-	for i, p := range plans {
-		outs[i] = u.ask(ctx, p)
-	}
-	return outs
+	return oneByOne(ctx, plans, u.ask)
 }
 
 func (u *nodeUser) ask(ctx context.Context, p *plan.Plan) Outcome {

@@ -57,6 +57,15 @@ type User interface {
 	Close()
 }
 
+// oneByOne asks for plans one after the other.
+func oneByOne(ctx context.Context, plans []*plan.Plan, ask func(context.Context, *plan.Plan) Outcome) []Outcome {
+	outs := make([]Outcome, len(plans))
+	for i, p := range plans {
+		outs[i] = ask(ctx, p)
+	}
+	return outs
+}
+
 // patience bounds a whole exchange.
 const patience = 40 * time.Second
 

@@ -31,11 +31,7 @@ func (u *WebSocket) Close() {}
 
 // Ask is User's.
 func (u *WebSocket) Ask(ctx context.Context, plans []*plan.Plan) []Outcome {
-	outs := make([]Outcome, len(plans))
-	for i, p := range plans {
-		outs[i] = u.session(ctx, p)
-	}
-	return outs
+	return oneByOne(ctx, plans, u.session)
 }
 
 func (u *WebSocket) session(ctx context.Context, p *plan.Plan) Outcome {

@@ -137,19 +137,12 @@ func (g *gateway) settled(ctx context.Context, began time.Time) (last Sample, er
 
 // sampling looks at the gateways once a second until ctx ends.
 func (r *soak) sampling(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, time.Second, func() {
 		for i, g := range r.gateways {
 			g.said.shorten()
 			if s, ok := g.sample(ctx, r.began); ok {
 				r.samples[i] = append(r.samples[i], s)
 			}
 		}
-	}
+	})
 }

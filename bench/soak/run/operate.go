@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/notify"
 )
 
 // wanted is the least share of a route's users that the candidate is to have.
@@ -17,14 +18,7 @@ var wanted = map[string]whittle.Share{"shadow": 0, "shift": 5000, "live": whittl
 // operate keeps the routes of a gateway where they are wanted, as a stubborn operator
 // does: what was rolled back begins again.
 func (r *soak) operate(ctx context.Context, g *gateway) {
-	tick := time.NewTicker(300 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, 300*time.Millisecond, func() {
 		for _, route := range g.routes() {
 			s, err := g.client.Route(ctx, g.match(route))
 			if err != nil {
@@ -44,7 +38,7 @@ func (r *soak) operate(ctx context.Context, g *gateway) {
 			}
 			_, _ = g.client.Order(ctx, g.match(route), order) // it is given again
 		}
-	}
+	})
 }
 
 // disturbances are what happens over and over while the users ask, each after so many
@@ -88,14 +82,7 @@ func (r *soak) disturb(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, d := range r.disturbances() {
 		wg.Go(func() {
-			tick := time.NewTicker(time.Duration(d.every) * r.unit)
-			defer tick.Stop()
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case <-tick.C:
-				}
+			every(ctx, time.Duration(d.every)*r.unit, func() {
 				r.turn.Lock()
 				err := ctx.Err()
 				if err == nil {
@@ -106,7 +93,7 @@ func (r *soak) disturb(ctx context.Context) {
 					}
 				}
 				r.turn.Unlock()
-			}
+			})
 		})
 	}
 	wg.Wait()
@@ -119,12 +106,8 @@ const restartsOf = 30
 // half has one process each, which has settled.
 func (r *soak) restart(ctx context.Context) {
 	for i := range 2 * len(r.gateways) {
-		at := time.NewTimer(r.o.Duration / restartsOf)
-		select {
-		case <-ctx.Done():
-			at.Stop()
+		if !notify.Sleep(ctx, r.o.Duration/restartsOf) {
 			return
-		case <-at.C:
 		}
 		g := r.gateways[i%len(r.gateways)]
 		how := g.replace

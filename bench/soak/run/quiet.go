@@ -26,14 +26,7 @@ func (r *soak) quiets(ctx context.Context) {
 	if r.o.Duration < judgedFrom {
 		return
 	}
-	tick := time.NewTicker(r.o.Duration / quietsOf(r.o.Duration))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, r.o.Duration/quietsOf(r.o.Duration), func() {
 		r.turn.Lock()
 		r.asking.Lock() // waits for what is under way; nobody begins
 		var wg sync.WaitGroup
@@ -48,7 +41,7 @@ func (r *soak) quiets(ctx context.Context) {
 		wg.Wait()
 		r.asking.Unlock()
 		r.turn.Unlock()
-	}
+	})
 }
 
 // collections are waited for: the first may have begun before it was quiet, pools give up

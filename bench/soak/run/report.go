@@ -153,15 +153,8 @@ func (r *soak) tables(out *Report, kinds []*kind) {
 
 // progress writes a line every few seconds.
 func (r *soak) progress(ctx context.Context) {
-	tick := time.NewTicker(5 * time.Second)
-	defer tick.Stop()
 	last := int64(0)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, 5*time.Second, func() {
 		n := r.tally.requests.Load()
 		line := fmt.Sprintf("%5.0fs %10d requests, %6d/s, %s;", time.Since(r.began).Seconds(), n, (n-last)/5, r.tally)
 		last = n
@@ -171,7 +164,7 @@ func (r *soak) progress(ctx context.Context) {
 			}
 		}
 		fmt.Fprintln(r.o.Progress, line)
-	}
+	})
 }
 
 // Write writes it for people.

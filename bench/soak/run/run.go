@@ -18,6 +18,7 @@ import (
 
 	"whittle/bench/soak/client"
 	"whittle/bench/soak/plan"
+	"whittle/internal/notify"
 )
 
 // Options of a run.
@@ -284,7 +285,7 @@ func (r *soak) ask(ctx context.Context, index int, k *kind, u client.User) {
 			a.restarting = g != nil && g.gone.meets(last, now) // a kept connection may have ended with it
 		}
 		if outs[0].Uncertain && outs[0].Class == client.Broken {
-			r.rest(ctx, 20*time.Millisecond) // nobody is there: a user tries again a little later
+			notify.Sleep(ctx, 20*time.Millisecond) // nobody is there: a user tries again a little later
 		}
 		last = time.Now()
 		for i, out := range outs {
@@ -292,18 +293,22 @@ func (r *soak) ask(ctx context.Context, index int, k *kind, u client.User) {
 			r.tally.add(&a)
 		}
 		if plans[0].Number%2000 == 0 {
-			r.rest(ctx, 500*time.Millisecond+time.Duration(r.next.Load()%5000)*time.Millisecond) // an idle connection is used again just when it may be closed
+			notify.Sleep(ctx, 500*time.Millisecond+time.Duration(r.next.Load()%5000)*time.Millisecond) // an idle connection is used again just when it may be closed
 		}
 	}
 }
 
-// rest waits for so long, or for ctx.
-func (r *soak) rest(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
+// every does something after each interval, until ctx ends.
+func every(ctx context.Context, d time.Duration, do func()) {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			do()
+		}
 	}
 }
 
