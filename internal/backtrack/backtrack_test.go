@@ -1,6 +1,10 @@
 package backtrack
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+)
 
 // Each was tried in Node 20 with sixty repeats of 25 pieces of text, before and behind
 // which others were put: those that are exponential took more than 0.7 s for one of them.
@@ -50,6 +54,22 @@ func TestExponential(t *testing.T) {
 		if got := Exponential(pattern); got != want {
 			t.Errorf("%s: %t, want %t", pattern, got, want)
 		}
+	}
+}
+
+// What holds no character reaches no bound of them however often it is repeated: eight
+// groups in each other, 120 times each, were read 120 to the eighth times.
+func TestEmptyGroupsAreNotReadAgainAndAgain(t *testing.T) {
+	empty := strings.Repeat("(", 8) + strings.Repeat("){120}", 8)
+	judged := make(chan bool, 1)
+	go func() { judged <- Exponential("^" + empty + "(a+)+$") }()
+	select {
+	case exponential := <-judged:
+		if !exponential {
+			t.Error("a loop behind empty groups is not seen")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("not judged in ten seconds")
 	}
 }
 

@@ -98,9 +98,9 @@ func (p *parser) join(last, first map[int]int) {
 }
 
 // repeated reads a part with its quantifier. One that repeats several times is read as
-// often.
+// often, but for one that holds no position: it is the same however often it stands there.
 func (p *parser) repeated() (part, bool) {
-	begin := p.at
+	begin, positions := p.at, len(p.sets)
 	one, ok := p.atom()
 	if !ok {
 		return one, false
@@ -130,6 +130,9 @@ func (p *parser) repeated() (part, bool) {
 		out = p.then(out, one)
 		if len(p.sets) > maxPositions {
 			return out, false
+		}
+		if len(p.sets) == positions {
+			break
 		}
 	}
 	p.at = end
