@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"time"
 
+	"whittle/bench/server"
 	"whittle/bench/table"
 )
 
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		fmt.Println("wrk is missing (apt-get install wrk): the load comes from this process instead")
 	}
-	if err := makeCertificate(s.folder); err != nil {
+	if _, err := server.Certificate(s.folder, "localhost"); err != nil {
 		return err
 	}
 	r := table.NewResults("gateway")
