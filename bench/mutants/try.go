@@ -14,7 +14,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A test that takes longer than this is run only for what all the others let live.
@@ -89,35 +92,23 @@ func (r *report) try(ctx context.Context, w io.Writer, workers int, again bool) 
 
 // share does the jobs with so many workers, and ends with the first error.
 func share[J any](jobs []J, workers int, do func(worker int, job J) error) error {
-	queue, failed := make(chan J), make(chan error, workers)
-	var all sync.WaitGroup
-	for n := range workers {
-		all.Go(func() {
-			for j := range queue {
-				if err := do(n, j); err != nil {
-					failed <- err
-					return
+	all, ctx := errgroup.WithContext(context.Background())
+	var taken atomic.Int64
+	for worker := range workers {
+		all.Go(func() error {
+			for ctx.Err() == nil {
+				n := taken.Add(1)
+				if n > int64(len(jobs)) {
+					break
+				}
+				if err := do(worker, jobs[n-1]); err != nil {
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	var err error
-	for _, j := range jobs {
-		select {
-		case queue <- j:
-			continue
-		case err = <-failed:
-		}
-		break
-	}
-	close(queue)
-	all.Wait()
-	select {
-	case e := <-failed:
-		err = errors.Join(err, e)
-	default:
-	}
-	return err
+	return all.Wait()
 }
 
 // passed finds a test of a package that has passed, and how long it took.
