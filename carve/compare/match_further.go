@@ -46,11 +46,11 @@ func (k *mark) betFurther(alpha float64, n int) {
 	c, s := &k.now[0], &k.now[1]
 	if c.times == s.times {
 		if c.numeric && s.numeric && c.from != math.Trunc(c.from) && k.near.follows() {
-			k.Pair.Bet(sign(c.off-s.off), alpha, n)
+			k.Pair.Bet(eprocess.Sign(c.off-s.off), alpha, n)
 		}
 		return
 	}
-	k.betGated(sign(float64(c.times-s.times)), alpha, n)
+	k.betGated(eprocess.Sign(float64(c.times-s.times)), alpha, n)
 }
 
 // betGated settles a payoff that counts only where it is shown that no state of each
@@ -65,9 +65,6 @@ func (k *mark) betGated(g, alpha float64, n int) {
 		k.Pair.Bet(g, alpha, n)
 	}
 }
-
-// sign is 1 for what is above 0, and -1 for what is below.
-func sign(x float64) float64 { return eprocess.Indicator(x > 0) - eprocess.Indicator(x < 0) }
 
 // isFurther reports whether the candidate seems to differ at more places than the
 // monolith from itself, which is not shown.

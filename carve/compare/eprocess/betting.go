@@ -115,12 +115,17 @@ func (b *Bets) EValue() float64 { return min(b.Peak, EValueCap) }
 
 // Valid reports whether the state could have come from play.
 func (b *Bets) Valid() bool {
-	for _, w := range b.Staked {
+	return validWealth(b.Staked[:], b.Peak, b.At, b.Rounds) && b.Cash >= 0 && b.Cash <= cashPart && b.Now >= 0 && b.Now <= b.Peak
+}
+
+// validWealth reports whether restored parts of a wealth, with its peak, could have come from play.
+func validWealth(parts []float64, peak float64, at, rounds int) bool {
+	for _, w := range parts {
 		if !(w >= 0 && w <= wealthCap) {
 			return false
 		}
 	}
-	return b.Cash >= 0 && b.Cash <= cashPart && b.Now >= 0 && b.Now <= b.Peak && b.Peak >= 1 && b.Peak <= 2*float64(len(stakes))*wealthCap && b.At >= 0 && b.Rounds >= 0
+	return peak >= 1 && peak <= 2*float64(len(parts))*wealthCap && at >= 0 && rounds >= 0
 }
 
 // Excess tests by betting that an event comes in more than a share p of the
@@ -197,12 +202,7 @@ func (e *Excess) EValue() float64 { return min(e.Peak, EValueCap) }
 
 // Valid reports whether the state could have come from play.
 func (e *Excess) Valid() bool {
-	for _, w := range e.Wealth {
-		if !(w >= 0 && w <= wealthCap) {
-			return false
-		}
-	}
-	return e.Cash >= 0 && e.Cash <= cashPart && e.Rounds >= 0 && e.Peak >= 1 && e.Peak <= 2*float64(len(shares))*wealthCap && e.At >= 0
+	return validWealth(e.Wealth[:], e.Peak, e.At, e.Rounds) && e.Cash >= 0 && e.Cash <= cashPart
 }
 
 // Indicator is 1 where an event came and 0 where it did not.

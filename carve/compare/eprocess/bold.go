@@ -64,10 +64,5 @@ func (b *Bold) EValue() float64 { return min(b.Peak, EValueCap) }
 
 // Valid reports whether the state could have come from play.
 func (b *Bold) Valid() bool {
-	for _, w := range b.Wealth {
-		if !(w >= 0 && w <= wealthCap) {
-			return false
-		}
-	}
-	return b.Peak >= 1 && b.Peak <= 2*float64(len(boldStakes))*wealthCap && b.Rounds >= 0 && b.At >= 0
+	return validWealth(b.Wealth[:], b.Peak, b.At, b.Rounds)
 }

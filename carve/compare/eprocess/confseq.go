@@ -2,6 +2,9 @@ package eprocess
 
 import (
 	"math"
+	"sort"
+
+	"gonum.org/v1/gonum/mathext"
 )
 
 // The sizes of the bets behind an interval; each is best at one number of
@@ -125,37 +128,33 @@ func ShareBound(k, n int, alpha float64) float64 {
 	return crossing(max(float64(k)/float64(n), 1e-12), 1, outside)
 }
 
-func logBeta(a, b float64) float64 {
-	x, _ := math.Lgamma(a)
-	y, _ := math.Lgamma(b)
-	z, _ := math.Lgamma(a + b)
-	return x + y - z
-}
-
 // NeededFor is how many rounds without the event bring ShareBound to p; 0 where it
 // is there from the start.
 func NeededFor(p, alpha float64) int {
 	if p >= 1 || p <= 0 {
 		return 0
 	}
-	low, high := 0, 1
-	for ShareBound(0, high, alpha) > p && high < 1<<30 {
-		low, high = high, 2*high
-	}
-	for high-low > 1 {
-		if mid := (low + high) / 2; ShareBound(0, mid, alpha) > p {
-			low = mid
-		} else {
-			high = mid
+	n, _ := least(1<<30, func(n int) bool { return ShareBound(0, n, alpha) <= p })
+	return n
+}
+
+// least is the smallest number from 1 to most for which enough holds, as it then does for all
+// larger ones; ok is false, and the number most, where it holds for none.
+func least(most int, enough func(int) bool) (n int, ok bool) {
+	high := 1
+	for !enough(high) {
+		if high *= 2; high > most {
+			return most, false
 		}
 	}
-	return high
+	low := high / 2
+	return low + 1 + sort.Search(high-low-1, func(i int) bool { return enough(low + 1 + i) }), true
 }
 
 // LogChance is the log-likelihood of k events in n rounds, averaged over a
 // Beta(a, b) prior of their chance.
 func LogChance(k, n int, a, b float64) float64 {
-	return logBeta(a+float64(k), b+float64(n-k)) - logBeta(a, b)
+	return mathext.Lbeta(a+float64(k), b+float64(n-k)) - mathext.Lbeta(a, b)
 }
 
 // Valid reports whether restored sums are possible ones.

@@ -31,8 +31,7 @@ func NewShare(aim float64) Share {
 
 // logMixture is the logarithm of the mixture's likelihood.
 func (s *Share) logMixture() float64 {
-	few := mathext.Lbeta(sharePriorA+float64(s.Differing), s.b+float64(s.N-s.Differing)) - mathext.Lbeta(sharePriorA, s.b)
-	wide := mathext.Lbeta(0.5+float64(s.Differing), 0.5+float64(s.N-s.Differing)) - mathext.Lbeta(0.5, 0.5)
+	few, wide := LogChance(s.Differing, s.N, sharePriorA, s.b), LogChance(s.Differing, s.N, 0.5, 0.5)
 	return LogSum(math.Log(0.9)+few, math.Log(0.1)+wide)
 }
 
@@ -59,29 +58,8 @@ func (s *Share) Interval(alpha float64) (low, high float64) {
 		return 0, 1
 	}
 	mean, bar := float64(s.Differing)/float64(s.N), s.logMixture()-math.Log(1/alpha)
-	inside := func(p float64) bool { return s.logLikelihood(p) > bar }
-	low, high = 0, 1
-	if s.Differing > 0 {
-		low = edge(mean, 0, inside)
-	}
-	if s.Differing < s.N {
-		high = edge(mean, 1, inside)
-	}
-	return low, high
-}
-
-// edge finds by bisection where inside ends between a point within and one
-// beyond; it responds with the outer side.
-func edge(within, beyond float64, inside func(float64) bool) float64 {
-	for range 50 {
-		mid := (within + beyond) / 2
-		if inside(mid) {
-			within = mid
-		} else {
-			beyond = mid
-		}
-	}
-	return beyond
+	outside := func(p float64) bool { return s.logLikelihood(p) <= bar }
+	return crossing(mean, 0, outside), crossing(mean, 1, outside)
 }
 
 // MoreUntil estimates how many more responses bring the upper bound to limit if
@@ -95,21 +73,11 @@ func (s *Share) MoreUntil(alpha, limit float64) int {
 	if enough(0) {
 		return 0
 	}
-	high := 1
-	for !enough(high) {
-		if high *= 2; high > 1<<40 {
-			return -1
-		}
+	more, ok := least(1<<40, enough)
+	if !ok {
+		return -1
 	}
-	low := high / 2
-	for high-low > 1 {
-		if mid := (low + high) / 2; enough(mid) {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	return high
+	return more
 }
 
 // UpperRate is the Clopper–Pearson bound: the rate is above it with a

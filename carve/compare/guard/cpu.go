@@ -77,17 +77,10 @@ func (g *Guard) CPU(r whittle.CPUReading, serving bool) {
 	if !serving {
 		return
 	}
-	above := monolith.PerRequest()*g.cfg.CPU - candidate.PerRequest()
+	above := candidate.PerRequest() - monolith.PerRequest()*g.cfg.CPU
 	c.Intervals++
-	payoff := 0.0
-	switch {
-	case above < 0:
-		payoff = 1
-		c.Above++
-	case above > 0:
-		payoff = -1
-	}
-	c.Bets.Bet(payoff, g.level(), c.Intervals)
+	c.Above += int(eprocess.Indicator(above > 0))
+	c.Bets.Bet(eprocess.Sign(above), g.level(), c.Intervals)
 }
 
 // used is what was used from one reading to the next; ok is false where the
@@ -117,7 +110,7 @@ func (c *cpuContest) valid() bool {
 func (g *Guard) cpuMeter() whittle.Meter {
 	c := &g.cpu
 	m := whittle.Meter{
-		Name: meterCPU, EValue: c.Bets.EValue(), Threshold: 1 / g.level(), Count: c.Intervals, Needed: g.neededCPU(), Breached: c.Bets.Decided(),
+		Name: meterCPU, EValue: c.Bets.EValue(), Threshold: 1 / g.level(), Count: c.Intervals, Needed: inARow(1, 1/g.level()), Breached: c.Bets.Decided(),
 	}
 	if len(c.Recent) == 0 {
 		m.Summary = fmt.Sprintf("CPU per request is not known before both processes have answered %d requests and used %v of CPU", cpuRequests, cpuSpent)
@@ -138,15 +131,4 @@ func (g *Guard) cpuMeter() whittle.Meter {
 	}
 	m.Summary += fmt.Sprintf("; evidence %s of %s, the least that could decide is %s intervals above it in a row", display.Figure(m.EValue), display.Figure(m.Threshold), units.Grouped(m.Needed))
 	return m
-}
-
-// neededCPU is how many intervals above the limit in a row decide from nothing.
-func (g *Guard) neededCPU() int {
-	b := eprocess.NewBets()
-	for n := 1; n <= neededCap; n++ {
-		if b.Bet(1, g.level(), n); b.Decided() {
-			return n
-		}
-	}
-	return -1
 }

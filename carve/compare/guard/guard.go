@@ -104,18 +104,8 @@ func New(g whittle.Guard) *Guard {
 	}
 }
 
-// level is the error rate of each meter in this attempt: four fifths for the
-// first, and 1/(5i(i−1)) for the i-th after it, which make 1 in all.
-func (g *Guard) level() float64 {
-	if g.attempt == 1 {
-		return g.alpha * firstAttempt
-	}
-	i := float64(g.attempt)
-	return g.alpha * (1 - firstAttempt) / (i * (i - 1))
-}
-
-// firstAttempt is the part of the error rate that the first attempt may spend.
-const firstAttempt = 0.8
+// level is the error rate of each meter in this attempt.
+func (g *Guard) level() float64 { return g.alpha * eprocess.OfAttempts(g.attempt) }
 
 // threshold is the e-value that decides. A tenth of the error rate is kept for
 // the bounds on the monolith's rates that some tests need.

@@ -159,7 +159,7 @@ func (g *Guard) neededErrors() int {
 	if g.errors.Pairs.Rounds == 0 {
 		return n
 	}
-	return sooner(n, g.neededPairs((1-g.cfg.Errors)/(1+g.cfg.Errors), g.errors.Stakes[fromPairs]))
+	return sooner(n, inARow((1-g.cfg.Errors)/(1+g.cfg.Errors), g.threshold()/g.errors.Stakes[fromPairs]))
 }
 
 func (g *Guard) neededSlow() int {
@@ -171,7 +171,7 @@ func (g *Guard) neededSlow() int {
 	if g.slow.Pairs.Rounds == 0 {
 		return n
 	}
-	return sooner(n, g.neededPairs(1, g.slow.Stakes[fromPairs]+g.slow.Stakes[fromTails]))
+	return sooner(n, inARow(1, g.threshold()/(g.slow.Stakes[fromPairs]+g.slow.Stakes[fromTails])))
 }
 
 func sooner(a, b int) int {
@@ -193,12 +193,12 @@ func (g *Guard) needed(stake, guess, slack, limit float64) int {
 	})
 }
 
-// neededPairs is how many pairs in a row decide, where each wins the payoff on
-// the stake.
-func (g *Guard) neededPairs(payoff, stake float64) int {
+// inARow is how many payoffs in a row bring a wealth of 1 to a bar; −1 where it would take more
+// than neededCap.
+func inARow(payoff, bar float64) int {
 	b := eprocess.NewBets()
 	for n := 1; n <= neededCap; n++ {
-		if b.Bet(payoff, g.level(), n); b.Now*stake >= g.threshold() {
+		if b.Bet(payoff, 0, n); b.Now >= bar {
 			return n
 		}
 	}

@@ -130,25 +130,15 @@ func (g *Guard) pairLatency(p *whittle.Pair) {
 	}
 	limit := math.Log(g.cfg.P99)
 	if since := &g.pairs.Since; since.N > 0 {
-		g.slow.bet(fromMirrored, signOf((ratio+since.Sum/float64(since.N))/2-limit), g.level())
+		g.slow.bet(fromMirrored, eprocess.Sign((ratio+since.Sum/float64(since.N))/2-limit), g.level())
 		*since = logRatios{}
 	}
 	if known {
-		g.slow.bet(fromPairs, signOf(ratio-order-limit), g.level())
+		g.slow.bet(fromPairs, eprocess.Sign(ratio-order-limit), g.level())
 		if tau := float64(g.past.p99()); tau > 0 {
 			tail := eprocess.Indicator(float64(c) > tau*g.cfg.P99) - eprocess.Indicator(float64(m)*math.Exp(order) > tau)
 			g.slow.bet(fromTails, tail, g.level())
 		}
 	}
 	g.pairs.CandidateFirst.see(ratio)
-}
-
-func signOf(x float64) float64 {
-	switch {
-	case x > 0:
-		return 1
-	case x < 0:
-		return -1
-	}
-	return 0
 }

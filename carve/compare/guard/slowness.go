@@ -101,7 +101,7 @@ func (g *Guard) mirroredLatency(p *whittle.Pair, order float64, known bool) {
 
 // settle bets on the second that ends.
 func (s *slowness) settle(alpha float64) {
-	s.Bets.Bet(signOf(float64(s.Ahead)), alpha, s.Bets.Rounds+1)
+	s.Bets.Bet(eprocess.Sign(float64(s.Ahead)), alpha, s.Bets.Rounds+1)
 	s.Ahead = 0
 	s.Bets.CapAt(slowMemory / alpha)
 	switch {

@@ -80,17 +80,8 @@ func (g *Guard) Query() whittle.Query { return g.cfg }
 // Is reports whether the guardrail is that of a query at an error rate.
 func (g *Guard) Is(q whittle.Query, alpha float64) bool { return g.cfg == q && g.alpha == alpha }
 
-// level is the error rate of this attempt: four fifths for the first, and 1/(5i(i−1)) for
-// the i-th after it, which make 1 in all.
-func (g *Guard) level() float64 {
-	if g.Attempt == 1 {
-		return 0.8 * g.alpha
-	}
-	i := float64(g.Attempt)
-	return 0.2 * g.alpha / (i * (i - 1))
-}
-
-func (g *Guard) threshold() float64 { return 1 / g.level() }
+// threshold is the e-value that decides in this attempt.
+func (g *Guard) threshold() float64 { return 1 / (g.alpha * eprocess.OfAttempts(g.Attempt)) }
 
 // Reset begins another attempt: it forgets the evidence and the breach, and keeps what is
 // known of the monolith.

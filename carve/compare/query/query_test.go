@@ -271,7 +271,7 @@ func TestStateOutlivesARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := New(test(), 0.01)
-	if err := json.Unmarshal(b, again); err != nil || again.Meter() != g.Meter() || again.level() != g.level() {
+	if err := json.Unmarshal(b, again); err != nil || again.Meter() != g.Meter() || again.threshold() != g.threshold() {
 		t.Errorf("%v: %+v, was %+v", err, again.Meter(), g.Meter())
 	}
 	for _, bad := range []string{
@@ -293,7 +293,7 @@ func TestAttemptsShareTheErrorRate(t *testing.T) {
 	g := New(test(), 0.01)
 	sum := 0.0
 	for range 10_000 {
-		sum += g.level()
+		sum += 1 / g.threshold()
 		g.Reset()
 	}
 	if sum > 0.01 || sum < 0.0099 {
