@@ -34,7 +34,7 @@ func listCauses(a, b *jsondoc.Document, x, y int32) []string {
 	if keys := endCauses(p, q); keys != nil {
 		return keys
 	}
-	if permutation(p, q) {
+	if len(p) == len(q) && slices.Equal(sorted(p), sorted(q)) {
 		return orderCauses(a, b, x, y, p, q)
 	}
 	return shiftCauses(p, q)
@@ -88,22 +88,8 @@ func fits(tail, list []string) bool {
 
 // repeatedCauses are those of elements that are there twice.
 func repeatedCauses(p, q []string) []string {
-	once := func(list []string) []string {
-		seen := map[string]bool{}
-		var out []string
-		for _, s := range list {
-			if !seen[s] {
-				out = append(out, s)
-			}
-			seen[s] = true
-		}
-		return out
-	}
-	x, y := once(p), once(q)
-	slices.Sort(x)
-	slices.Sort(y)
 	switch {
-	case !slices.Equal(x, y) || len(p) == len(q):
+	case len(p) == len(q) || !slices.Equal(slices.Compact(sorted(p)), slices.Compact(sorted(q))):
 		return nil
 	case len(q) > len(p):
 		return []string{"list twice"}
@@ -111,15 +97,7 @@ func repeatedCauses(p, q []string) []string {
 	return []string{"list distinct"}
 }
 
-func permutation(p, q []string) bool {
-	if len(p) != len(q) {
-		return false
-	}
-	x, y := slices.Clone(p), slices.Clone(q)
-	slices.Sort(x)
-	slices.Sort(y)
-	return slices.Equal(x, y)
-}
+func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
 
 // orderCauses are those of the same elements in another order.
 func orderCauses(a, b *jsondoc.Document, x, y int32, p, q []string) (keys []string) {
@@ -181,34 +159,21 @@ func sortedBy(d *jsondoc.Document, column []uint32, name string) (list []string)
 		slices.ContainsFunc(column, func(v uint32) bool { return d.Nodes[v].Kind != kind }) {
 		return nil
 	}
-	orders := []struct {
-		suffix  string
-		compare func(u, v uint32) int
-	}{{"", func(u, v uint32) int { return bytes.Compare(d.Text(u), d.Text(v)) }}}
-	if kind == jsondoc.Number {
-		orders[0].compare = func(u, v uint32) int {
-			return cmp.Compare(jsondoc.Approximate(d.Text(u)), jsondoc.Approximate(d.Text(v)))
-		}
-		orders = append(orders, struct {
-			suffix  string
-			compare func(u, v uint32) int
-		}{" as text", func(u, v uint32) int { return bytes.Compare(d.Text(u), d.Text(v)) }})
-	} else {
-		orders = append(orders, struct {
-			suffix  string
-			compare func(u, v uint32) int
-		}{" without regard to case", func(u, v uint32) int {
-			return strings.Compare(strings.ToLower(string(d.Text(u))), strings.ToLower(string(d.Text(v))))
-		}})
-	}
-	for _, o := range orders {
+	try := func(suffix string, compare func(u, v []byte) int) {
 		switch {
-		case slices.IsSortedFunc(column, o.compare):
-			list = append(list, name+":ascending"+o.suffix)
-		case slices.IsSortedFunc(column, func(u, v uint32) int { return o.compare(v, u) }):
-			list = append(list, name+":descending"+o.suffix)
+		case slices.IsSortedFunc(column, func(u, v uint32) int { return compare(d.Text(u), d.Text(v)) }):
+			list = append(list, name+":ascending"+suffix)
+		case slices.IsSortedFunc(column, func(u, v uint32) int { return compare(d.Text(v), d.Text(u)) }):
+			list = append(list, name+":descending"+suffix)
 		}
 	}
+	if kind == jsondoc.Number {
+		try("", func(u, v []byte) int { return cmp.Compare(jsondoc.Approximate(u), jsondoc.Approximate(v)) })
+		try(" as text", bytes.Compare)
+		return list
+	}
+	try("", bytes.Compare)
+	try(" without regard to case", func(u, v []byte) int { return bytes.Compare(bytes.ToLower(u), bytes.ToLower(v)) })
 	return list
 }
 

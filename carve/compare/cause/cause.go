@@ -240,19 +240,11 @@ type cause struct {
 	rank int
 }
 
-// causeOf reads a key's kind; the longest prefix that is known.
-func causeOf(key string) (cause, bool) {
-	for name := key; name != ""; {
-		if c, ok := causesKnown[name]; ok {
-			return c, true
-		}
-		cut := strings.LastIndexByte(name, ':')
-		if cut < 0 {
-			break
-		}
-		name = name[:cut]
-	}
-	return cause{}, false
+// causeOf is the kind of a key, which is what stands before the first colon.
+func causeOf(key string) (c cause, ok bool) {
+	kind, _, _ := strings.Cut(key, ":")
+	c, ok = causesKnown[kind]
+	return c, ok
 }
 
 func rankOfCause(key string) int {
@@ -275,29 +267,11 @@ func inWords(keys []string) string {
 	case "offset", "factor", "divided", "whole division":
 		return fmt.Sprintf(c.words, grouping(args[0]))
 	}
-	if n := strings.Count(c.words, "%s"); n > 0 {
-		var list []any
-		known := strings.Count(keyOfCause(keys[0]), ":")
-		for _, a := range strings.Split(keys[0], ":")[known+1:] {
-			list = append(list, a)
-		}
-		return fmt.Sprintf(c.words, list[:n]...)
+	words := c.words
+	for _, arg := range args {
+		words = strings.Replace(words, "%s", arg, 1)
 	}
-	return c.words
-}
-
-// keyOfCause is the part of a key that is known.
-func keyOfCause(key string) string {
-	for name := key; ; {
-		if _, ok := causesKnown[name]; ok {
-			return name
-		}
-		cut := strings.LastIndexByte(name, ':')
-		if cut < 0 {
-			return name
-		}
-		name = name[:cut]
-	}
+	return words
 }
 
 // grouping writes a whole number with commas and leaves the rest alone.

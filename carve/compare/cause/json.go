@@ -10,15 +10,15 @@ import (
 
 // valueCauses are the causes of two JSON values that are not the same; nil stands
 // for one that is missing.
-func valueCauses(from, to []byte) []string {
+func valueCauses(from, to []byte) (keys []string) {
 	if len(from) > textMost || len(to) > textMost {
 		return nil
 	}
 	switch {
 	case from == nil:
-		return leftOut("absent", to, absentKeys)
+		return append(leftOut(to, "absent null", "absent empty:", "absent zero"), zeroTimes(to)...)
 	case to == nil:
-		return leftOut("", from, presentKeys)
+		return leftOut(from, "null absent", "empty absent:", "zero absent")
 	}
 	p, _ := jsondoc.KindOf(from)
 	q, _ := jsondoc.KindOf(to)
@@ -32,7 +32,10 @@ func valueCauses(from, to []byte) []string {
 		if !okA || !okB {
 			return nil
 		}
-		return append(emptied(a, b), textCauses(string(a), string(b))...)
+		if len(a) == 0 {
+			keys = zeroTimes(to)
+		}
+		return append(keys, textCauses(string(a), string(b))...)
 	case p != q:
 		return append(typeCauses(p, q, from, to), nothings(from, to)...)
 	}
@@ -67,43 +70,26 @@ func isZero(v []byte) bool {
 	return emptyWord(v) != "" || string(v) == "null"
 }
 
-var (
-	presentKeys = [3]string{"null absent", "empty absent", "zero absent"}
-	absentKeys  = [3]string{"absent null", "absent empty", "absent zero"}
-)
-
 // leftOut are those of a value that only one side has.
-func leftOut(side string, v []byte, names [3]string) (keys []string) {
+func leftOut(v []byte, null, empty, zero string) (keys []string) {
 	word := emptyWord(v)
 	switch {
 	case string(v) == "null":
-		keys = append(keys, names[0])
+		keys = append(keys, null)
 	case word != "":
-		keys = append(keys, names[1]+":"+word)
+		keys = append(keys, empty+word)
 	}
 	if isZero(v) {
-		keys = append(keys, names[2])
-	}
-	if t := zeroTime(v); t != "" && side == "absent" {
-		keys = append(keys, "nothing time:"+t)
+		keys = append(keys, zero)
 	}
 	return keys
 }
 
-// zeroTime names the zero of a clock that a value is; empty: none.
-func zeroTime(v []byte) string {
+// zeroTimes are those of a value that is the zero of a clock.
+func zeroTimes(v []byte) []string {
 	for _, zero := range []string{"0001-01-01", "1970-01-01", "1900-01-01"} {
 		if bytes.HasPrefix(v, []byte(`"`+zero)) {
-			return "the year " + zero[:4]
-		}
-	}
-	return ""
-}
-
-func emptied(a, b []byte) []string {
-	if len(a) == 0 {
-		if t := zeroTime(append([]byte{'"'}, b...)); t != "" {
-			return []string{"nothing time:" + t}
+			return []string{"nothing time:the year " + zero[:4]}
 		}
 	}
 	return nil
@@ -131,46 +117,36 @@ func nothings(from, to []byte) (keys []string) {
 		case "null", "none", "nil", "undefined", "nan", "n/a":
 			keys = append(keys, "null word")
 		}
-		if t := zeroTime(to); t != "" {
-			keys = append(keys, "nothing time:"+t)
-		}
+		keys = append(keys, zeroTimes(to)...)
 	}
 	return keys
 }
 
 // typeCauses are those of one value in two types.
 func typeCauses(p, q jsondoc.Kind, from, to []byte) (keys []string) {
-	text := func(v []byte) string { s, _ := jsondoc.Unquote(nil, v); return string(s) }
+	there := [...]string{"number string", "bool string", "bool number", "json string", "one unwrapped", "number time:"}
+	back := [...]string{"string number", "string bool", "number bool", "string json", "one wrapped", "time number:"}
+	return append(oneWay(p, q, from, to, there), oneWay(q, p, to, from, back)...)
+}
+
+// oneWay are those of one value in the types p and q, by their names in this direction.
+func oneWay(p, q jsondoc.Kind, v, w []byte, names [6]string) (keys []string) {
+	text := func() string { s, _ := jsondoc.Unquote(nil, w); return string(s) }
 	switch {
-	case p == jsondoc.Number && q == jsondoc.String && sameFigure(string(from), text(to)):
-		keys = append(keys, "number string")
-	case p == jsondoc.String && q == jsondoc.Number && sameFigure(text(from), string(to)):
-		keys = append(keys, "string number")
-	case p == jsondoc.Bool && q == jsondoc.String && truth(text(to)) == string(from):
-		keys = append(keys, "bool string")
-	case p == jsondoc.String && q == jsondoc.Bool && truth(text(from)) == string(to):
-		keys = append(keys, "string bool")
-	case p == jsondoc.Bool && q == jsondoc.Number && truth(string(to)) == string(from):
-		keys = append(keys, "bool number")
-	case p == jsondoc.Number && q == jsondoc.Bool && truth(string(from)) == string(to):
-		keys = append(keys, "number bool")
-	case q == jsondoc.String && (p == jsondoc.Object || p == jsondoc.Array) && jsondiff.Same(from, []byte(text(to))):
-		keys = append(keys, "json string")
-	case p == jsondoc.String && (q == jsondoc.Object || q == jsondoc.Array) && jsondiff.Same([]byte(text(from)), to):
-		keys = append(keys, "string json")
-	case p == jsondoc.Array && onlyElement(from, to):
-		keys = append(keys, "one unwrapped")
-	case q == jsondoc.Array && onlyElement(to, from):
-		keys = append(keys, "one wrapped")
-	}
-	if p == jsondoc.String && q == jsondoc.Number {
-		if unit := timeNumber(text(from), string(to)); unit != "" {
-			keys = append(keys, "time number:"+unit)
-		}
+	case p == jsondoc.Number && q == jsondoc.String && sameFigure(string(v), text()):
+		keys = append(keys, names[0])
+	case p == jsondoc.Bool && q == jsondoc.String && truth(text()) == string(v):
+		keys = append(keys, names[1])
+	case p == jsondoc.Bool && q == jsondoc.Number && truth(string(w)) == string(v):
+		keys = append(keys, names[2])
+	case q == jsondoc.String && (p == jsondoc.Object || p == jsondoc.Array) && jsondiff.Same(v, []byte(text())):
+		keys = append(keys, names[3])
+	case p == jsondoc.Array && onlyElement(v, w):
+		keys = append(keys, names[4])
 	}
 	if p == jsondoc.Number && q == jsondoc.String {
-		if unit := timeNumber(text(to), string(from)); unit != "" {
-			keys = append(keys, "number time:"+unit)
+		if unit := timeNumber(text(), string(v)); unit != "" {
+			keys = append(keys, names[5]+unit)
 		}
 	}
 	return keys

@@ -132,7 +132,7 @@ var causesKnown = map[string]cause{
 	"tags cut":     {words: "HTML tags are left out", rank: 17},
 	"url":          {words: "the text is URL-encoded", rank: 16},
 	"no url":       {words: "the text is no longer URL-encoded", rank: 16},
-	"url form":     {words: "the URL is encoded otherwise (+ and %%20, the case of %%2F)", rank: 16},
+	"url form":     {words: "the URL is encoded otherwise (+ and %20, the case of %2F)", rank: 16},
 	"escaped":      {words: "escapes are written out (\\/ or \\u00e9)", rank: 16},
 	"unescaped":    {words: "escapes are resolved", rank: 16},
 	"quotes":       {words: "quotation marks, dashes or dots are typographic ones on one side", rank: 18},

@@ -86,7 +86,7 @@ func (w *walker) leaf(x uint32, h, keys uint64, f func(node uint32, h, keys uint
 	switch n := &d.Nodes[x]; n.Kind {
 	case jsondoc.Object:
 		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
-			w.leaf(i+1, w.keyed(h, i), digest.Stir(digest.FNVOn(keys, jsondoc.KeyText(d, i))), f)
+			w.leaf(i+1, w.keyed(h, i), digest.Stir(digest.FNVOn(keys, d.Key(i))), f)
 		}
 	case jsondoc.Array:
 		for i := x + 1; i < n.Next; i = d.Nodes[i].Next {

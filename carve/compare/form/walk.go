@@ -87,7 +87,7 @@ func (w *walker) node(x uint32, h uint64, below func(uint64) bool, f func(uint32
 
 // keyed is the hash of the pattern with the key at node i.
 func (w *walker) keyed(h uint64, i uint32) uint64 {
-	w.pattern = jsondoc.AppendStep(w.pattern[:0], jsondoc.Place{Key: jsondoc.KeyText(&w.doc, i)})
+	w.pattern = jsondoc.AppendStep(w.pattern[:0], jsondoc.Place{Key: w.doc.Key(i)})
 	return digest.FNVOn(h, w.pattern)
 }
 
@@ -301,7 +301,7 @@ func (w *walker) patternOf(node uint32) string {
 			for w.doc.Nodes[i+1].Next <= node {
 				i = w.doc.Nodes[i+1].Next
 			}
-			pattern = jsondoc.AppendStep(pattern, jsondoc.Place{Key: jsondoc.KeyText(&w.doc, i)})
+			pattern = jsondoc.AppendStep(pattern, jsondoc.Place{Key: w.doc.Key(i)})
 			x = i + 1
 			continue
 		}

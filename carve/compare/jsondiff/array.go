@@ -224,7 +224,7 @@ func (j *JSON) column(d *jsondoc.Document, x uint32, path, sign uint64) {
 	switch n := &d.Nodes[x]; n.Kind {
 	case jsondoc.Object:
 		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
-			j.column(d, i+1, keyPath(path, j.key(d, i)), sign)
+			j.column(d, i+1, keyPath(path, d.Key(i)), sign)
 		}
 	case jsondoc.Array:
 		for i := x + 1; i < n.Next; i = d.Nodes[i].Next {
@@ -259,7 +259,7 @@ func (j *JSON) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint64
 	switch n.Kind {
 	case jsondoc.Object:
 		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
-			key := j.key(d, i)
+			key := d.Key(i)
 			j.trail = append(j.trail, jsondoc.Place{Key: key})
 			if len(j.ignore) == 0 || !jsonpath.AnyMatches(j.ignore, j.trail) {
 				p := keyPath(path, key)
@@ -282,17 +282,13 @@ func (j *JSON) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint64
 			}
 			j.trail = j.trail[:len(j.trail)-1]
 		}
-	case jsondoc.Number:
-		if j.tolerance > 0 {
+	default:
+		if n.Kind == jsondoc.Number && j.tolerance > 0 {
 			if it.first == 0 {
 				it.first = jsondoc.Approximate(d.Text(x))
 			}
 			return h
 		}
-		if !j.suspects[path] {
-			h = j.leafHash(d, x)
-		}
-	default:
 		if !j.suspects[path] {
 			h = j.leafHash(d, x)
 		}

@@ -220,7 +220,7 @@ func (j *JSON) objects(x, y uint32) {
 		return
 	}
 	for i, k := x+1, y+1; i < j.a.Nodes[x].Next && !j.done(); {
-		j.trail = append(j.trail, jsondoc.Place{Key: j.key(&j.a, i)})
+		j.trail = append(j.trail, jsondoc.Place{Key: j.a.Key(i)})
 		j.value(i+1, k+1)
 		j.trail = j.trail[:len(j.trail)-1]
 		i, k = j.a.Nodes[i+1].Next, j.b.Nodes[k+1].Next
@@ -241,14 +241,11 @@ func (j *JSON) sameKeys(x, y uint32) bool {
 	return true
 }
 
-// key is what a key node stands for.
-func (j *JSON) key(d *jsondoc.Document, i uint32) []byte { return d.Key(i) }
-
 // push puts an object's members, sorted by key, on the stack of members.
 func (j *JSON) push(d *jsondoc.Document, x uint32) (from, to int) {
 	from = len(j.members)
 	for i := x + 1; i < d.Nodes[x].Next; i = d.Nodes[i+1].Next {
-		j.members = append(j.members, member{j.key(d, i), i + 1})
+		j.members = append(j.members, member{d.Key(i), i + 1})
 	}
 	slices.SortStableFunc(j.members[from:], func(a, b member) int { return bytes.Compare(a.key, b.key) })
 	j.steps += len(j.members) - from
@@ -263,13 +260,10 @@ func (j *JSON) merge(x, y uint32) {
 	base := i
 	var last []byte // the key that both sides had last
 	for (i < endA || k < endB) && !j.done() {
-		var order int
-		switch {
-		case i == endA:
-			order = 1
-		case k == endB:
+		order := 1
+		if k == endB {
 			order = -1
-		default:
+		} else if i < endA {
 			order = bytes.Compare(j.members[i].key, j.members[k].key)
 		}
 		switch {
@@ -295,27 +289,17 @@ func (j *JSON) merge(x, y uint32) {
 // lone reports a member that only one side has; the trail is left with it.
 func (j *JSON) lone(m *member, last []byte, how string) {
 	j.trail = append(j.trail, jsondoc.Place{Key: m.key})
-	d := &j.b
-	if how == HowMissing {
-		d = &j.a
+	const more, less = "given more often", "given less often"
+	switch again := last != nil && bytes.Equal(last, m.key); {
+	case again && how == HowMissing:
+		j.report(HowDuplicate, nil, nil, more, less)
+	case again:
+		j.report(HowDuplicate, nil, nil, less, more)
+	case how == HowMissing:
+		j.report(how, j.a.Text(m.node), nil, "", noValue)
+	default:
+		j.report(how, nil, j.b.Text(m.node), noValue, "")
 	}
-	value := d.Text(m.node)
-	if last != nil && bytes.Equal(last, m.key) {
-		j.report(HowDuplicate, nil, nil, "given "+timesGiven(how == HowMissing), "given "+timesGiven(how != HowMissing))
-		return
-	}
-	if how == HowMissing {
-		j.report(how, value, nil, "", "missing")
-	} else {
-		j.report(how, nil, value, "missing", "")
-	}
-}
-
-func timesGiven(more bool) string {
-	if more {
-		return "more often"
-	}
-	return "less often"
 }
 
 // Same reports whether two texts are the same JSON.

@@ -45,10 +45,12 @@ func spelt(b []byte) string {
 }
 
 // around is the text before and after a place.
-func around(b []byte, at int) string {
-	const reach = aroundShown / 3
+func around(b []byte, at int) string { return reached(b, at, aroundShown/3, aroundShown) }
+
+// reached shows so many bytes before a place and after it, in most at most.
+func reached(b []byte, at, reach, most int) string {
 	low, high := max(0, at-reach), min(len(b), at+reach)
-	s := display.Visible(b[low:high], aroundShown)
+	s := display.Visible(b[low:high], most)
 	if low > 0 {
 		s = "…" + s
 	}
@@ -94,14 +96,4 @@ func inWord(c byte) bool {
 }
 
 // windowAt shows the surroundings of a place.
-func windowAt(b []byte, at int) string {
-	low, high := max(0, at-windowShown), min(len(b), at+windowShown)
-	s := display.Visible(b[low:high], 4*windowShown)
-	if low > 0 {
-		s = "…" + s
-	}
-	if high < len(b) {
-		s += "…"
-	}
-	return s
-}
+func windowAt(b []byte, at int) string { return reached(b, at, windowShown, 4*windowShown) }

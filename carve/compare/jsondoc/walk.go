@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Key is the text that a key node stands for.
+// Key is the text that a key node stands for, never nil.
 func (d *Document) Key(i uint32) []byte {
 	quoted := d.Text(i)
 	if !d.Nodes[i].Escaped {
 		return quoted[1 : len(quoted)-1 : len(quoted)-1]
 	}
-	s, _ := Unquote(nil, quoted)
+	s, _ := Unquote([]byte{}, quoted)
 	return slices.Clip(s)
 }
 
@@ -59,14 +59,4 @@ func (d *Document) Member(object uint32, key []byte) (uint32, bool) {
 		}
 	}
 	return 0, false
-}
-
-// KeyText is what a key stands for, never nil.
-func KeyText(d *Document, i uint32) []byte {
-	quoted := d.Text(i)
-	if !d.Nodes[i].Escaped {
-		return quoted[1 : len(quoted)-1 : len(quoted)-1]
-	}
-	s, _ := Unquote([]byte{}, quoted)
-	return s
 }

@@ -38,7 +38,7 @@ func (o *Memory) nodeKey(x uint32) uint64 {
 	switch n.Kind {
 	case jsondoc.Object:
 		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
-			h += digest.Stir(Hash(jsondoc.KeyText(d, i)) ^ 3*o.nodeKey(i+1))
+			h += digest.Stir(Hash(d.Key(i)) ^ 3*o.nodeKey(i+1))
 		}
 	case jsondoc.Array:
 		for i := x + 1; i < n.Next; i = d.Nodes[i].Next {
