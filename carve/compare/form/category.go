@@ -15,6 +15,14 @@ type category struct {
 	class formClass // of the feature form
 }
 
+// either is one of two categories: 0 is the usual one and 1 the other.
+func either(odd bool, usual, other string) category {
+	if odd {
+		return category{code: 1, word: other}
+	}
+	return category{word: usual}
+}
+
 func (c *category) words() string {
 	switch {
 	case c.value == nil:
@@ -29,10 +37,7 @@ func (c *category) words() string {
 func (p *formPath) categories(list []category, k, side int, values []value, e *formExchange) []category {
 	switch k {
 	case featPresence:
-		if len(values) == 0 {
-			return append(list, category{code: 0, word: "absent"})
-		}
-		return append(list, category{code: 1, word: "there"})
+		return append(list, either(len(values) > 0, "absent", "there"))
 	case featTwice:
 		return twiceCategory(list, values)
 	case featSorted:
@@ -81,10 +86,7 @@ func (p *formPath) category(k, side int, v *value, e *formExchange) (c category,
 		if v.hash == 0 || v.form.class == classBool || v.form.class == classEmpty {
 			return c, false
 		}
-		if p.recent[side%2].came(v.hash) {
-			return category{code: 1, word: "an earlier value"}, true
-		}
-		return category{code: 0, word: "a new value"}, true
+		return either(p.recent[side%2].came(v.hash), "a new value", "an earlier value"), true
 	case featFall:
 		return p.orderCategory(side, v)
 	}
@@ -139,10 +141,7 @@ func (p *formPath) orderCategory(side int, v *value) (c category, ok bool) {
 	if !v.counts || len(last) < ordersKept || p.unordered() {
 		return c, false
 	}
-	if v.number < middle(last) {
-		return category{code: 1, word: "below earlier ones"}, true
-	}
-	return category{code: 0, word: "rising"}, true
+	return either(v.number < middle(last), "rising", "below earlier ones"), true
 }
 
 // rising reports whether the monolith's numbers are those of a counter. Another one

@@ -118,23 +118,13 @@ func (c *charsMix) category(list []category, values []value, n int) []category {
 // whose says whether a character is one of those that tell the sides apart: that the
 // candidate has more often or, where there are none, that the monolith does not.
 func (c *charsMix) whose(cell int, char byte) category {
-	usual := category{code: 0, word: "as usual"}
-	other := category{code: 1, word: "characters that the monolith has there less often"}
-	some := false
-	for k := range charKinds {
-		if c.more(cell, k, Candidate) {
-			if some = true; byte(k) == char {
-				return other
-			}
-		}
-	}
-	if some || !c.has(cell, Monolith) || c.more(cell, int(char), Monolith) {
-		return usual
-	}
-	return other
+	odd := c.more(cell, int(char), Candidate) ||
+		!c.any(cell, Candidate) && c.any(cell, Monolith) && !c.more(cell, int(char), Monolith)
+	return either(odd, "as usual", "characters that the monolith has there less often")
 }
 
-func (c *charsMix) has(cell, side int) bool {
+// any reports whether a side has some character clearly more often than the other.
+func (c *charsMix) any(cell, side int) bool {
 	for k := range charKinds {
 		if c.more(cell, k, side) {
 			return true

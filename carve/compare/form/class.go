@@ -3,7 +3,7 @@ package form
 import (
 	"encoding/binary"
 	"fmt"
-	"strings"
+	"slices"
 
 	"whittle/carve/compare/digest"
 )
@@ -157,25 +157,16 @@ func SameID(a, b []byte) bool {
 
 // classNamed finds a class by the name that a config gives it.
 func classNamed(name string) (formClass, bool) {
-	for c, n := range classNames {
-		if n != "" && n == name {
-			return formClass(c), true
-		}
-	}
-	return 0, false
+	c := slices.Index(classNames[:], name)
+	return formClass(max(c, 0)), c >= 0 && name != ""
 }
 
 // Names lists what a config may write for the form of a field: a class, "any"
 // for a field that is not compared, "value" for one that is compared by value
 // though the monolith changes it by itself.
 func Names() []string {
-	list := []string{formAny, formValue}
-	for _, n := range classNames {
-		if n != "" {
-			list = append(list, n)
-		}
-	}
-	return list
+	named := slices.DeleteFunc(slices.Clone(classNames[:]), func(n string) bool { return n == "" })
+	return append([]string{formAny, formValue}, named...)
 }
 
 // The rules that are no class.
@@ -183,9 +174,3 @@ const (
 	formAny   = "any"
 	formValue = "value"
 )
-
-// known reports whether a config may write name.
-func formKnown(name string) bool {
-	_, ok := classNamed(strings.TrimSpace(name))
-	return ok || name == formAny || name == formValue
-}

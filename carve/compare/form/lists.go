@@ -2,6 +2,7 @@ package form
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 )
 
@@ -13,20 +14,17 @@ const sortedLeast = 3
 
 // twiceCategory says whether a value stands twice among those of one response.
 func twiceCategory(list []category, values []value) []category {
-	n := 0
+	n, twice := 0, false
 	for i := range values {
-		if values[i].hash == 0 {
-			continue
-		}
-		n++
-		if slices.ContainsFunc(values[:i], func(v value) bool { return v.hash == values[i].hash }) {
-			return append(list, category{code: 1, word: "an element twice"})
+		if h := values[i].hash; h != 0 {
+			n++
+			twice = twice || slices.ContainsFunc(values[:i], func(v value) bool { return v.hash == h })
 		}
 	}
 	if n < 2 {
 		return list
 	}
-	return append(list, category{code: 0, word: "each element once"})
+	return append(list, either(twice, "each element once", "an element twice"))
 }
 
 // sortedCategory says whether the values of one response rise or fall: as numbers, or as
@@ -58,13 +56,7 @@ func sortedCategory(list []category, values []value) []category {
 func order(a, b *value) (c int, ok bool) {
 	switch {
 	case a.isNumeric() && b.isNumeric():
-		switch {
-		case a.amount < b.amount:
-			return -1, true
-		case a.amount > b.amount:
-			return 1, true
-		}
-		return 0, true
+		return cmp.Compare(a.amount, b.amount), true
 	case a.hash == 0 || b.hash == 0 || a.isNumeric() || b.isNumeric() || a.form.class == classBool || b.form.class == classBool:
 		return 0, false
 	case !a.at.IsZero() && !b.at.IsZero():

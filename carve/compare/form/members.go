@@ -13,15 +13,15 @@ const watchLong = time.Minute
 
 // watch is since when a candidate has been odd, and whether for long.
 type watch struct {
-	since time.Time
-	long  bool
+	Since moment `json:"t,omitempty"`
+	Long  bool   `json:"long,omitempty"`
 }
 
 func (w *watch) see(at time.Time) {
-	if w.since.IsZero() {
-		w.since = at
+	if w.Since == 0 {
+		w.Since = momentOf(at)
 	}
-	w.long = w.long || !at.IsZero() && at.Sub(w.since) >= watchLong
+	w.Long = w.Long || w.Since.lies(watchLong, at)
 }
 
 // watchedFeatures are those that are watched: sets and pairs; and of numbers in a list whether
@@ -65,10 +65,7 @@ func (m *members) category(list []category, values []value) []category {
 		if v.hash == 0 || !hasMembers(v.form.class) {
 			continue
 		}
-		c := category{code: 0, word: "one of the monolith's"}
-		if !m.of[v.hash] {
-			c = category{code: 1, word: "one that the monolith has never said"}
-		}
+		c := either(!m.of[v.hash], "one of the monolith's", "one that the monolith has never said")
 		if !slices.ContainsFunc(list, func(o category) bool { return o.code == c.code }) {
 			list = append(list, c)
 		}

@@ -35,9 +35,9 @@ const (
 
 // still follows the number that a side says.
 type still struct {
-	last  [2]uint64
-	since time.Time // the candidate's
-	long  bool
+	Last  [2]uint64 `json:"l"`
+	Since moment    `json:"t,omitempty"` // the candidate's
+	Long  bool      `json:"long,omitempty"`
 }
 
 // category says whether a side's number is that of the exchange before; the monolith's also
@@ -48,12 +48,11 @@ func (s *still) category(list []category, side int, values []value) []category {
 		return list
 	}
 	h := values[0].hash
-	if h == s.last[side%2] || side%2 == Monolith && h == s.last[Candidate] {
-		if math.Abs(values[0].amount) >= stillLeast || side%2 == Monolith {
-			return append(list, category{code: 1, word: "the number of the exchange before"})
-		}
+	stands := h == s.Last[Candidate] && math.Abs(values[0].amount) >= stillLeast
+	if side%2 == Monolith {
+		stands = h == s.Last[Monolith] || h == s.Last[Candidate]
 	}
-	return append(list, category{code: 0, word: "another number"})
+	return append(list, either(stands, "another number", "the number of the exchange before"))
 }
 
 // see takes the numbers of an exchange.
@@ -64,40 +63,41 @@ func (s *still) see(e *formExchange) {
 			h = values[0].hash
 		}
 		if side == Candidate {
-			if h != s.last[side] || s.since.IsZero() {
-				s.since = e.at
+			if h != s.Last[side] || s.Since == 0 {
+				s.Since = momentOf(e.at)
 			}
-			s.long = s.long || !s.since.IsZero() && e.at.Sub(s.since) >= stillLong
+			s.Long = s.Long || s.Since.lies(stillLong, e.at)
 		}
-		s.last[side] = h
+		s.Last[side] = h
 	}
 }
 
 // ends are the smallest and the largest of the monolith's numbers so far. Of services that draw
 // alike either side's next one lies beyond them as often.
 type ends struct {
-	low, high float64
-	n         int
+	Low  float64 `json:"l"`
+	High float64 `json:"h"`
+	N    int     `json:"n"`
 }
 
 func (r *ends) see(x float64) {
-	if r.n++; r.n == 1 {
-		r.low, r.high = x, x
+	if r.N++; r.N == 1 {
+		r.Low, r.High = x, x
 	}
-	r.low, r.high = min(r.low, x), max(r.high, x)
+	r.Low, r.High = min(r.Low, x), max(r.High, x)
 }
 
 func (r *ends) category(list []category, values []value, times bool) []category {
-	if r.n < endsWarm {
+	if r.N < endsWarm {
 		return list
 	}
 	c := category{code: 0, word: "as usual"}
 	for i := range values {
 		switch v := &values[i]; {
 		case !v.hasSize(times):
-		case v.amount > r.high:
+		case v.amount > r.High:
 			c = category{code: 1, word: "larger numbers"}
-		case v.amount < r.low:
+		case v.amount < r.Low:
 			c = category{code: 1, word: "smaller numbers"}
 		}
 	}
@@ -118,7 +118,7 @@ func (p *formPath) moves() bool {
 
 // isRandom reports whether numbers of which each is new were seen for long enough to rise if
 // they were given out one after another, though many requests are under way at once.
-func (p *formPath) isRandom() bool { return p.ranked >= ranksKnown && p.slow.ranked >= slowEnough }
+func (p *formPath) isRandom() bool { return p.ranked >= ranksKnown && p.slow.Ranked >= slowEnough }
 
 // measures are words in the names of what a server measures of itself, of which a faster one
 // says another number.

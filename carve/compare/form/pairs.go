@@ -40,7 +40,7 @@ type partner struct {
 	name         string
 	to           map[uint64]uint64
 	values       map[uint64]bool
-	spent        map[uint64]time.Time // wrong pairs that counted
+	spent        map[uint64]moment // wrong pairs that counted
 	again, tries int
 	over         bool // the values do not follow from it
 }
@@ -134,10 +134,7 @@ func (p *formPath) pairCategory(list []category, side int, values []value, e *fo
 			e.wrong = append(e.wrong, digest.Stir(key)^values[k].hash)
 		}
 	}
-	if wrong {
-		return append(list, category{code: 1, word: "a value that goes with another"})
-	}
-	return append(list, category{code: 0, word: "the value that goes with it"})
+	return append(list, either(wrong, "the value that goes with it", "a value that goes with another"))
 }
 
 func (t *partner) isWrong(key, v uint64, at time.Time) bool {
@@ -146,7 +143,7 @@ func (t *partner) isWrong(key, v uint64, at time.Time) bool {
 		return false
 	}
 	last, counted := t.spent[digest.Stir(key)^v]
-	return counted && at.Sub(last) >= pairEvery || !counted && len(t.spent) < pairWrong
+	return counted && last.lies(pairEvery, at) || !counted && len(t.spent) < pairWrong
 }
 
 // pairUp takes the values of an exchange to what is known of each partner.
@@ -154,7 +151,7 @@ func (p *formPath) pairUp(e *formExchange) {
 	if len(e.wrong) > 0 {
 		t := p.partners[slices.IndexFunc(p.partners, (*partner).ready)]
 		for _, pair := range e.wrong {
-			t.spent[pair] = e.at
+			t.spent[pair] = momentOf(e.at)
 		}
 	}
 	for _, t := range p.partners {
@@ -172,7 +169,7 @@ func (p *formPath) pairUp(e *formExchange) {
 // see takes a pair of the monolith's; false: it shows that the values do not follow.
 func (t *partner) see(key, v uint64) bool {
 	if t.to == nil {
-		t.to, t.values, t.spent = map[uint64]uint64{}, map[uint64]bool{}, map[uint64]time.Time{}
+		t.begin(map[uint64]uint64{}, map[uint64]moment{})
 	}
 	t.tries++
 	switch is, known := t.to[key]; {
@@ -186,4 +183,12 @@ func (t *partner) see(key, v uint64) bool {
 		t.to[key], t.values[v] = v, true
 	}
 	return true
+}
+
+// begin has what is known of pairs, and of the wrong ones that counted.
+func (t *partner) begin(to map[uint64]uint64, spent map[uint64]moment) {
+	t.to, t.spent, t.values = to, spent, map[uint64]bool{}
+	for _, v := range to {
+		t.values[v] = true
+	}
 }

@@ -248,7 +248,7 @@ func (p *formPath) looksAt(k int, held bool) bool {
 	case featStill:
 		return !held && !p.inList && p.amount
 	case featRange:
-		return !held && p.ends.n > 0
+		return !held && p.ends.N > 0
 	case featChars:
 		return p.chars != nil && p.madeAnew() && !p.numbered()
 	case featMember:
@@ -508,9 +508,11 @@ func (p *formPath) rank(side int, number int64) {
 // slowRise tells numbers that rise or fall with time, as an uptime does, where responses of
 // many requests come out of order: by those of the monolith that lie slowEvery apart.
 type slowRise struct {
-	at                   time.Time
-	last                 int64
-	rises, sinks, ranked int
+	At     moment `json:"t"`
+	Last   int64  `json:"l"`
+	Rises  int    `json:"r"`
+	Sinks  int    `json:"s"`
+	Ranked int    `json:"n"`
 }
 
 const (
@@ -520,31 +522,32 @@ const (
 )
 
 func (s *slowRise) see(number int64, at time.Time) {
-	if gap := at.Sub(s.at); gap < slowEvery && gap > -slowBack && !at.IsZero() {
+	now := momentOf(at)
+	if gap := time.Duration(now - s.At); s.At != 0 && now != 0 && gap < slowEvery && gap > -slowBack {
 		return
 	}
-	if !s.at.IsZero() {
-		s.ranked++
-		s.rises += int(eprocess.Indicator(number > s.last))
-		s.sinks += int(eprocess.Indicator(number < s.last))
-		if s.ranked > 64 {
-			s.ranked, s.rises, s.sinks = s.ranked/2, s.rises/2, s.sinks/2
+	if s.At != 0 {
+		s.Ranked++
+		s.Rises += int(eprocess.Indicator(number > s.Last))
+		s.Sinks += int(eprocess.Indicator(number < s.Last))
+		if s.Ranked > 64 {
+			s.Ranked, s.Rises, s.Sinks = s.Ranked/2, s.Rises/2, s.Sinks/2
 		}
 	}
-	s.at, s.last = at, number
+	s.At, s.Last = now, number
 }
 
 // rising reports whether four in five rose: a server that is overloaded keeps some
 // requests for longer than slowEvery.
-func (s *slowRise) rising() bool { return s.ranked >= slowEnough && 5*s.rises >= 4*s.ranked }
+func (s *slowRise) rising() bool { return s.Ranked >= slowEnough && 5*s.Rises >= 4*s.Ranked }
 
 // falling is rising downwards.
-func (s *slowRise) falling() bool { return s.ranked >= slowEnough && 5*s.sinks >= 4*s.ranked }
+func (s *slowRise) falling() bool { return s.Ranked >= slowEnough && 5*s.Sinks >= 4*s.Ranked }
 
 // mayRise reports whether it is open whether the monolith's numbers rise with time, or fall:
 // two in three lie above those just before, and too little time has passed.
 func (p *formPath) mayRise() bool {
-	return p.ranked > 0 && 3*max(p.rises, p.sinks) >= 2*p.ranked && p.slow.ranked < slowEnough && !p.slow.at.IsZero()
+	return p.ranked > 0 && 3*max(p.rises, p.sinks) >= 2*p.ranked && p.slow.Ranked < slowEnough && p.slow.At != 0
 }
 
 func middle(list []int64) int64 { return slices.Sorted(slices.Values(list))[len(list)/2] }

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"slices"
 	"strings"
 
 	"whittle"
@@ -32,7 +33,7 @@ func New(c whittle.Comparison) (*Forms, error) {
 		if err != nil {
 			return nil, jsondoc.InField(err, "compare.form")
 		}
-		if !formKnown(r.Form) {
+		if !slices.Contains(Names(), r.Form) {
 			return nil, whittle.Errorf(whittle.Invalid, "form %d is %q", i, r.Form).
 				WithField("compare.form").WithHint("write one of: " + strings.Join(Names(), ", "))
 		}

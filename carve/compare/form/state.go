@@ -189,40 +189,19 @@ var ErrState = whittle.Errorf(whittle.Invalid, "state of what is compared by for
 // moreState is what is kept of a place's sets, pairs and numbers: hashes, in 8 bytes each, the
 // last numbers, and since when something is watched, in ns.
 type moreState struct {
-	Members []byte                           `json:"m,omitempty"`
-	Many    bool                             `json:"many,omitempty"`
-	Last    [2]uint64                        `json:"l"`
-	Since   int64                            `json:"t,omitempty"`
-	Long    bool                             `json:"long,omitempty"`
-	Watched [len(watchedFeatures)]watchState `json:"w"`
-	Ends    *endsState                       `json:"e,omitempty"`
+	Members []byte `json:"m,omitempty"`
+	Many    bool   `json:"many,omitempty"`
+	still
+	Watched [len(watchedFeatures)]watch `json:"w"`
+	Ends    ends                        `json:"e,omitzero"`
 	// Anew says that the monolith was seen to draw each value anew.
 	Anew     bool             `json:"anew,omitempty"`
-	Slow     *slowState       `json:"slow,omitempty"`
+	Slow     slowRise         `json:"slow,omitzero"`
 	Wanders  []float64        `json:"gauge,omitempty"` // see wandering.packed
 	Alike    *twosample.State `json:"alike,omitempty"`
 	Paired   *int             `json:"from,omitempty"` // nil: of before there were pairs
 	Partners []*partnerState  `json:"p,omitempty"`    // nil: the values do not follow from it
 	Chars    []byte           `json:"c,omitempty"`    // how many of which there were where
-}
-
-type watchState struct {
-	Since int64 `json:"t,omitempty"`
-	Long  bool  `json:"long,omitempty"`
-}
-
-type endsState struct {
-	Low  float64 `json:"l"`
-	High float64 `json:"h"`
-	N    int     `json:"n"`
-}
-
-type slowState struct {
-	At     int64 `json:"t"`
-	Last   int64 `json:"l"`
-	Rises  int   `json:"r"`
-	Sinks  int   `json:"s"`
-	Ranked int   `json:"n"`
 }
 
 type partnerState struct {
@@ -232,47 +211,53 @@ type partnerState struct {
 	Tries int    `json:"tries,omitempty"`
 }
 
-func nanos(t time.Time) int64 {
+// moment is a time in nanoseconds of Unix; 0: none.
+type moment int64
+
+func momentOf(t time.Time) moment {
 	if t.IsZero() {
 		return 0
 	}
-	return t.UnixNano()
+	return moment(t.UnixNano())
 }
 
-func timeOf(ns int64) time.Time {
-	if ns == 0 {
-		return time.Time{}
+// lies reports whether a moment lies so long before a time; false where either is none.
+func (m moment) lies(long time.Duration, before time.Time) bool {
+	return m != 0 && !before.IsZero() && before.UnixNano()-int64(m) >= int64(long)
+}
+
+// appendPairs writes a map, in the order of its keys; takePairs reads it.
+func appendPairs[T ~uint64 | ~int64](of map[uint64]T) (b []byte) {
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, key), uint64(of[key]))
 	}
-	return time.Unix(0, ns)
+	return b
+}
+
+func takePairs[T ~uint64 | ~int64](b []byte) map[uint64]T {
+	of := map[uint64]T{}
+	for ; len(b) >= 16; b = b[16:] {
+		of[binary.LittleEndian.Uint64(b)] = T(binary.LittleEndian.Uint64(b[8:]))
+	}
+	return of
 }
 
 // more is what is to be kept.
 func (p *formPath) more() *moreState {
-	s := &moreState{Many: p.members.more, Last: p.still.last, Since: nanos(p.still.since), Long: p.still.long, Chars: p.chars.pack(), Alike: p.alike.State(), Paired: &p.paired}
+	s := &moreState{
+		Many: p.members.more, still: p.still, Ends: p.ends, Slow: p.slow, Chars: p.chars.pack(), Alike: p.alike.State(), Paired: &p.paired,
+		Anew: !p.draws.holds(), Wanders: p.wanders.packed(),
+	}
 	for _, h := range slices.Sorted(maps.Keys(p.members.of)) {
 		s.Members = binary.LittleEndian.AppendUint64(s.Members, h)
 	}
-	for i, k := range []int{featMember, featPair} {
-		s.Watched[i] = watchState{nanos(p.watched[k].since), p.watched[k].long}
-	}
-	s.Anew, s.Wanders = !p.draws.holds(), p.wanders.packed()
-	if r := &p.slow; !r.at.IsZero() {
-		s.Slow = &slowState{nanos(r.at), r.last, r.rises, r.sinks, r.ranked}
-	}
-	if r := &p.ends; r.n > 0 {
-		s.Ends = &endsState{r.low, r.high, r.n}
+	for i, k := range watchedFeatures {
+		s.Watched[i] = p.watched[k]
 	}
 	for _, t := range p.partners {
-		if t.over {
-			s.Partners = append(s.Partners, nil)
-			continue
-		}
-		k := &partnerState{Again: t.again, Tries: t.tries}
-		for _, key := range slices.Sorted(maps.Keys(t.to)) {
-			k.To = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(k.To, key), t.to[key])
-		}
-		for _, pair := range slices.Sorted(maps.Keys(t.spent)) {
-			k.Spent = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(k.Spent, pair), uint64(nanos(t.spent[pair])))
+		var k *partnerState
+		if !t.over {
+			k = &partnerState{To: appendPairs(t.to), Spent: appendPairs(t.spent), Again: t.again, Tries: t.tries}
 		}
 		s.Partners = append(s.Partners, k)
 	}
@@ -290,60 +275,40 @@ func (p *formPath) take(s *moreState, n int) bool {
 	if len(s.Members) > 8*membersMost || len(s.Partners) > len(p.partners) || p.paired < 0 || p.paired > n {
 		return false
 	}
+	ok := true
 	if len(s.Chars) > 0 {
-		var ok bool
 		if p.chars, ok = unpackChars(s.Chars); !ok {
 			return false
 		}
 	}
-	p.members.more = s.Many
+	if p.members.more = s.Many; len(s.Members) > 0 {
+		p.members.of = map[uint64]bool{}
+	}
 	for b := s.Members; len(b) >= 8; b = b[8:] {
-		if p.members.of == nil {
-			p.members.of = map[uint64]bool{}
-		}
 		p.members.of[binary.LittleEndian.Uint64(b)] = true
 	}
-	p.still = still{last: s.Last, since: timeOf(s.Since), long: s.Long}
-	for i, k := range []int{featMember, featPair} {
-		p.watched[k] = watch{timeOf(s.Watched[i].Since), s.Watched[i].Long}
+	for i, k := range watchedFeatures {
+		p.watched[k] = s.Watched[i]
 	}
-	if r := s.Ends; r != nil {
-		p.ends = ends{r.Low, r.High, r.N}
-	}
-	if r := s.Slow; r != nil {
-		if !eprocess.UpTo(r.Rises, r.Ranked) || !eprocess.UpTo(r.Sinks, r.Ranked) {
-			return false
-		}
-		p.slow = slowRise{timeOf(r.At), r.Last, r.Rises, r.Sinks, r.Ranked}
+	if p.still, p.ends, p.slow = s.still, s.Ends, s.Slow; !eprocess.UpTo(p.slow.Rises, p.slow.Ranked) || !eprocess.UpTo(p.slow.Sinks, p.slow.Ranked) {
+		return false
 	}
 	if s.Anew {
 		p.draws.newer, p.draws.new = drawsKnown, drawsKnown
 	}
-	if !p.wanders.unpack(s.Wanders) {
-		return false
-	}
-	var ok bool
-	if p.alike, ok = twosample.Restored(s.Alike); !ok {
+	if p.alike, ok = twosample.Restored(s.Alike); !ok || !p.wanders.unpack(s.Wanders) {
 		return false
 	}
 	for i, k := range s.Partners {
 		t := p.partners[i]
-		if k == nil {
-			t.over = true
+		if t.over = k == nil; t.over {
 			continue
 		}
 		if len(k.To) > 16*pairKeys || len(k.Spent) > 16*pairWrong || k.Again < 0 || k.Tries < k.Again {
 			return false
 		}
 		if t.again, t.tries = k.Again, k.Tries; t.tries > 0 {
-			t.to, t.values, t.spent = map[uint64]uint64{}, map[uint64]bool{}, map[uint64]time.Time{}
-		}
-		for b := k.To; len(b) >= 16 && t.to != nil; b = b[16:] {
-			v := binary.LittleEndian.Uint64(b[8:])
-			t.to[binary.LittleEndian.Uint64(b)], t.values[v] = v, true
-		}
-		for b := k.Spent; len(b) >= 16 && t.to != nil; b = b[16:] {
-			t.spent[binary.LittleEndian.Uint64(b)] = timeOf(int64(binary.LittleEndian.Uint64(b[8:])))
+			t.begin(takePairs[uint64](k.To), takePairs[moment](k.Spent))
 		}
 	}
 	return true

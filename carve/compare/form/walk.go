@@ -1,6 +1,7 @@
 package form
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -194,7 +195,7 @@ func (v *value) lookAtText(s []byte) {
 	case classHex, classToken, classBase64, classBase64URL:
 		v.size = sizeClass(len(s))
 	case classText, classURL, classJWT:
-		v.size = 1000 + octave(len(s))
+		v.size = 1000 + bits.Len(uint(len(s)))
 	}
 	if v.form.class == classDigits && v.form.prefix != 0 {
 		v.number, v.counts = counterOf(s[prefixLen(s):])
@@ -220,20 +221,8 @@ func sizeClass(n int) int {
 	if n <= 64 {
 		return n
 	}
-	shift := 0
-	for n>>shift >= 16 {
-		shift++
-	}
+	shift := bits.Len(uint(n)) - 4
 	return 100 + 8*shift + n>>shift - 8
-}
-
-// octave is the number of binary digits of n.
-func octave(n int) int {
-	k := 0
-	for ; n > 0; n >>= 1 {
-		k++
-	}
-	return k
 }
 
 // magnitude is the power of ten of a number with its sign, around 100: numbers

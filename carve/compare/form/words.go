@@ -211,34 +211,26 @@ func (p *formPath) featureWords(k int) (what, candidate, monolith string) {
 			return "is a time older than the response's own Date allows", roughly(time.Duration(p.lag)*time.Millisecond) + " older", "as far from its Date as ever"
 		}
 		return "is a time at another distance from the request", offsetWords(time.Duration(p.off) * time.Millisecond), offsetWords(p.usualOffset())
-	case featRepeat:
-		return "repeats an earlier value", "an earlier value", "a new value"
-	case featFall:
-		return "falls where the monolith's rises", "below earlier ones", "rising"
-	}
-	return p.otherWords(k)
-}
-
-// otherWords are featureWords of lists, sets, pairs and numbers.
-func (p *formPath) otherWords(k int) (what, candidate, monolith string) {
-	f := &p.feature[k]
-	switch k {
 	case featTwice:
-		return "has " + f.Words + " where the monolith's has none", f.Words, f.M.top().Words
-	case featSorted:
-		return "is in another order", f.Words, f.M.top().Words
-	case featStill:
-		return "stands still", "one and the same number", "another one each time"
+		return "has " + f.Words + " where the monolith's has none", f.Words, usual
 	case featMember:
 		return "is one that the monolith has never said", "another value", fmt.Sprintf("one of %d", len(p.members.of))
-	case featPair:
-		return "goes with another value than the monolith's", f.Words, "the value that goes with it"
-	case featRange:
-		return "lies beyond all of the monolith's", f.Words, "as usual"
-	case featChars:
-		return "is made of other characters than the monolith's", f.Words, "as usual"
 	}
-	return "has another size", f.Words, f.M.top().Words
+	said := otherWords[k]
+	return said.what, cmp.Or(said.candidate, f.Words), cmp.Or(said.monolith, usual)
+}
+
+// otherWords are featureWords of those that say one and the same of every place; empty: what
+// the feature has counted.
+var otherWords = [features]struct{ what, candidate, monolith string }{
+	featRepeat: {"repeats an earlier value", "an earlier value", "a new value"},
+	featFall:   {"falls where the monolith's rises", "below earlier ones", "rising"},
+	featSorted: {what: "is in another order"},
+	featStill:  {"stands still", "one and the same number", "another one each time"},
+	featPair:   {"goes with another value than the monolith's", "", "the value that goes with it"},
+	featRange:  {"lies beyond all of the monolith's", "", "as usual"},
+	featChars:  {"is made of other characters than the monolith's", "", "as usual"},
+	featSize:   {what: "has another size"},
 }
 
 // isPrefix reports whether the candidate's unusual form differs in what stands before an id
@@ -258,15 +250,15 @@ func echoWords(s string) string {
 // Findings lists the places at which the candidate's form is another, decided ones
 // first.
 func (f *Forms) Findings() []whittle.Finding {
-	var decided, suspected []whittle.Finding
+	var list []whittle.Finding
 	for _, p := range f.paths {
-		if x, ok := f.finding(p); ok && x.Decided {
-			decided = append(decided, x)
-		} else if ok {
-			suspected = append(suspected, x)
+		if x, ok := f.finding(p); ok {
+			list = append(list, x)
 		}
 	}
-	list := append(decided, suspected...)
+	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
+		return int(eprocess.Indicator(b.Decided) - eprocess.Indicator(a.Decided))
+	})
 	return list[:min(len(list), display.MaxShown)]
 }
 
@@ -335,8 +327,8 @@ func (p *formPath) ownCause(decided bool) string {
 // decidedAt is the exchange at which a feature was shown to differ; 0: it is not.
 func (p *formPath) decidedAt(k int) int {
 	t := &p.feature[k]
-	if t.Odd == 0 || provesNothing(k) || k == featStill && !p.still.long || k == featMember && !p.sharesMembers() ||
-		p.isWatched(k) && !p.watched[k].long {
+	if t.Odd == 0 || provesNothing(k) || k == featStill && !p.still.Long || k == featMember && !p.sharesMembers() ||
+		p.isWatched(k) && !p.watched[k].Long {
 		return 0
 	}
 	return t.decidedAt(p.unusual(k))
