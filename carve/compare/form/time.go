@@ -249,6 +249,8 @@ func Date(s string) (time.Time, bool) {
 		}
 	}
 	switch {
+	case clock == "" || day == "" || month == "" || year == "":
+		return time.Time{}, false
 	case len(year) == 2 && year >= "70":
 		year = "19" + year
 	case len(year) == 2:

@@ -54,7 +54,8 @@ func strongTag(h whittle.Header) bool {
 // request only their presence does.
 func (h *Headers) words(name string, x *whittle.Exchange, other *whittle.Response) (from, to string) {
 	if name == OtherHeaders {
-		return h.othersWord(x.Monolith.Header, x), h.othersWord(other.Header, x)
+		plain := func(_, word string) string { return word }
+		return h.othersWord(x.Monolith.Header, x, plain), h.othersWord(other.Header, x, plain)
 	}
 	if whole, piece, ok := wholeOf(name); ok {
 		from, to = headerWords(whole, x, other)
@@ -80,16 +81,19 @@ func offered(name, word string) string {
 	return word
 }
 
-// othersWord is what all headers together say that are not distinguished.
-func (h *Headers) othersWord(header whittle.Header, x *whittle.Exchange) string {
+// otherSeparator stands between headers that are not distinguished.
+const otherSeparator = ", "
+
+// othersWord is what all headers together say that are not distinguished, each value as of says.
+func (h *Headers) othersWord(header whittle.Header, x *whittle.Exchange, of func(name, word string) string) string {
 	var out []string
 	for _, name := range h.others(header, nil) {
-		out = append(out, name+": "+headerWord(name, header, x))
+		out = append(out, name+": "+of(name, headerWord(name, header, x)))
 	}
 	if out == nil {
 		return absent
 	}
-	return strings.Join(out, ", ")
+	return strings.Join(out, otherSeparator)
 }
 
 // others are the names not distinguished, sorted, of which two responses have not the

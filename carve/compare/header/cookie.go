@@ -78,8 +78,7 @@ func (c *sentCookie) sameBut(o *sentCookie) bool {
 // cookiesOf are the cookies of a response, in an order that is no matter of the
 // response's.
 func cookiesOf(h whittle.Header, x *whittle.Exchange) []sentCookie {
-	now := respondedAt(h, x)
-	_, dated := form.Date(h.Get("Date"))
+	now, dated := respondedAt(h, x)
 	var list []sentCookie
 	for _, v := range h[SetCookie] {
 		c := readCookie(v, now, dated)

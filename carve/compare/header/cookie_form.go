@@ -43,7 +43,9 @@ type Cookies struct {
 
 func newCookieForms(c whittle.Comparison, show *display.View) *Cookies {
 	t := &Cookies{named: map[string]string{}, c: c, show: show}
-	t.Forms = form.NewNamed(show, form.Named{Sample: t.sample})
+	t.Forms = form.NewNamed(show, form.Named{Sample: func(x *whittle.Exchange, path, from, to string) whittle.Sample {
+		return formSample(show, SetCookie, x, path, from, to)
+	}})
 	for _, e := range c.Expect {
 		if e.Kind == whittle.FoundHeader && (e.Path == "" || strings.EqualFold(e.Path, SetCookie)) && e.From == "" && e.To == "" {
 			t.Declare(display.Reason(e))
@@ -100,15 +102,6 @@ func (t *Cookies) nameAll(list []sentCookie, n int) {
 		t.named[name] = path
 		t.Name(path, n)
 	}
-}
-
-// sample shows the lines of the cookies, redacted, and the forms of the values.
-func (t *Cookies) sample(x *whittle.Exchange, path, from, to string) whittle.Sample {
-	o := Pair{lines: []string{SetCookie}, Exchange: x, Show: t.show}
-	s := o.linesSample()
-	s.Where = path
-	s.MonolithValue, s.CandidateValue = from, to
-	return s
 }
 
 // findings are those of headers, each with the cookie in its path.
@@ -178,14 +171,6 @@ func (t *Cookies) restored(b []byte, n int) (*Cookies, error) {
 		u.named[name] = path
 	}
 	return u, nil
-}
-
-// showAgain redacts what was restored.
-func (t *Cookies) showAgain() {
-	t.EachSample(func(s *whittle.Sample) {
-		s.Request = t.show.Kept(nil, s.Request)
-		s.Monolith, s.Candidate = headerLinesAgain(t.show, s.Monolith), headerLinesAgain(t.show, s.Candidate)
-	})
 }
 
 // FormState is what is known of the form of cookies and of the headers that vary, to be saved.

@@ -63,9 +63,10 @@ func (h *Headers) comparesExpires() bool { return h.mayCompareExpires() && h.val
 // stand on the exchanges after that.
 func (h *Headers) takeExpires(x *whittle.Exchange, n int) {
 	v := h.values
-	at, dated := form.Date(x.Monolith.Header.Get("Date"))
-	if kept := keptFor(x.Monolith.Header, x); dated && kept > 0 {
-		v.kept.see(kept, at)
+	if kept := keptFor(x.Monolith.Header, x); kept > 0 {
+		if at, dated := respondedAt(x.Monolith.Header, x); dated {
+			v.kept.see(kept, at)
+		}
 	}
 	if !v.places[expires] && h.comparesExpires() {
 		v.Name(expires, n)
@@ -88,7 +89,8 @@ func (v *values) lasting(x *whittle.Exchange, a *whittle.Response) whittle.Heade
 	if lastAlike(x.Monolith.Header, a.Header, x) {
 		kept = keptFor(x.Monolith.Header, x)
 	}
-	rewritten[expires] = []string{respondedAt(a.Header, x).Add(kept).UTC().Format(httpDate)}
+	at, _ := respondedAt(a.Header, x)
+	rewritten[expires] = []string{at.Add(kept).UTC().Format(httpDate)}
 	return rewritten
 }
 
@@ -104,5 +106,6 @@ func keptFor(header whittle.Header, x *whittle.Exchange) time.Duration {
 		return 0
 	}
 	until, _ := form.Date(header[expires][0])
-	return until.Sub(respondedAt(header, x))
+	at, _ := respondedAt(header, x)
+	return until.Sub(at)
 }

@@ -3,6 +3,7 @@
 package header
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -185,15 +186,7 @@ func (t *Head) slot(o *Pair) (_ *int32, side int32) {
 	return &t.Lean[digest.Mix(uint64(h))%leanSlots], side
 }
 
-func sign(v int32) int32 {
-	switch {
-	case v > 0:
-		return 1
-	case v < 0:
-		return -1
-	}
-	return 0
-}
+func sign(v int32) int32 { return int32(cmp.Compare(v, 0)) }
 
 func saturate(v int32) int32 { return max(-1<<20, min(1<<20, v)) }
 

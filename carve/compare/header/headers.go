@@ -297,9 +297,14 @@ func (h *Headers) pair(name string, x *whittle.Exchange, other *whittle.Response
 	if from == to {
 		return Pair{}, false
 	}
+	shownFrom, shownTo := from, to
+	if name == OtherHeaders && h.show.Redacts() {
+		redacted := func(name, word string) string { return shownHeader(h.show, name, word) }
+		shownFrom, shownTo = h.othersWord(x.Monolith.Header, x, redacted), h.othersWord(other.Header, x, redacted)
+	}
 	p := Pair{
 		Path: name, absent: from == absent || to == absent,
-		From: shownHeader(h.show, name, from), To: shownHeader(h.show, name, to),
+		From: shownHeader(h.show, name, shownFrom), To: shownHeader(h.show, name, shownTo),
 	}
 	switch { // the difference is not to be shown, or too far behind
 	case p.From != p.To:
@@ -312,10 +317,11 @@ func (h *Headers) pair(name string, x *whittle.Exchange, other *whittle.Response
 	default:
 		p.From, p.To = p.From+AnotherSuffix, p.To+OneSuffix
 	}
-	if p.lines = []string{name}; name == OtherHeaders {
+	if name == OtherHeaders {
 		p.lines = h.others(x.Monolith.Header, other.Header)
-	} else if whole, _, ok := wholeOf(name); ok {
-		p.lines, name = []string{whole}, whole
+	} else {
+		name = headerOf(name)
+		p.lines = []string{name}
 	}
 	p.Reason = h.reason(name, x.Request.Host, p.From, p.To, from, to)
 	p.OneWay = h.reason(name, x.Request.Host, p.To, p.From, to, from) != ""

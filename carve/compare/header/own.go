@@ -229,8 +229,5 @@ func (h *Headers) isConstant(c *Change) bool {
 
 // exceptWords say how a header is left out.
 func exceptWords(name string) string {
-	if whole, _, ok := wholeOf(name); ok {
-		name = whole
-	}
-	return "compare.headers: {except: [" + name + "]} leaves it out"
+	return "compare.headers: {except: [" + headerOf(name) + "]} leaves it out"
 }

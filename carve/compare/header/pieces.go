@@ -36,6 +36,14 @@ func wholeOf(name string) (whole, piece string, ok bool) {
 	return whole, piece, ok && addressed(whole)
 }
 
+// headerOf is the name of the header that a place is, or is a piece of.
+func headerOf(name string) string {
+	if whole, _, ok := wholeOf(name); ok {
+		return whole
+	}
+	return name
+}
+
 // pieces calls a function for each piece of what a header says.
 func pieces(header, word string, do func(name, word string)) {
 	if header != "Link" {

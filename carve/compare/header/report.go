@@ -213,15 +213,18 @@ func (h *Headers) ShowAgain() {
 		for i := range list {
 			c := &list[i]
 			for k := range c.Samples {
-				s := &c.Samples[k]
-				s.Request = h.show.Kept(nil, s.Request)
-				s.Monolith, s.Candidate = headerLinesAgain(h.show, s.Monolith), headerLinesAgain(h.show, s.Candidate)
+				h.sampleAgain(&c.Samples[k])
 			}
 			c.From, c.To = shownHeaderAgain(h.show, c.Path, c.From), shownHeaderAgain(h.show, c.Path, c.To)
 		}
 	}
-	h.cookies.showAgain()
-	h.values.showAgain(h.show)
+	h.cookies.EachSample(h.sampleAgain)
+	h.values.EachSample(h.sampleAgain)
+}
+
+func (h *Headers) sampleAgain(s *whittle.Sample) {
+	s.Request = h.show.Kept(nil, s.Request)
+	s.Monolith, s.Candidate = headerLinesAgain(h.show, s.Monolith), headerLinesAgain(h.show, s.Candidate)
 }
 
 // linesSample is the exchange in short, with the lines of the headers that differ.
@@ -273,7 +276,7 @@ func headerLine(d *display.View, name, value string) string {
 	if name == SetCookie && !d.Redacts() {
 		value = masked(value)
 	}
-	return name + ": " + d.HeaderValue(name, value)
+	return name + ": " + d.HeaderValue(configured(name), value)
 }
 
 // headerLinesAgain is headerLines for a text that was shown before.

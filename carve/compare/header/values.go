@@ -24,16 +24,17 @@ type values struct {
 func newValues(show *display.View) *values {
 	v := &values{places: map[string]bool{}}
 	v.Forms = form.NewNamed(show, form.Named{Vary: true, Sample: func(x *whittle.Exchange, path, from, to string) whittle.Sample {
-		name := path
-		if whole, _, ok := wholeOf(name); ok {
-			name = whole
-		}
-		o := Pair{lines: []string{name}, Exchange: x, Show: show}
-		s := o.linesSample()
-		s.Where, s.MonolithValue, s.CandidateValue = path, from, to
-		return s
+		return formSample(show, headerOf(path), x, path, from, to)
 	}})
 	return v
+}
+
+// formSample shows the lines of a header, redacted, and the forms of the values at a place.
+func formSample(show *display.View, header string, x *whittle.Exchange, path, from, to string) whittle.Sample {
+	o := Pair{lines: []string{header}, Exchange: x, Show: show}
+	s := o.linesSample()
+	s.Where, s.MonolithValue, s.CandidateValue = path, from, to
+	return s
 }
 
 // seeValues takes exchange n, in which the status is the same.
@@ -73,10 +74,7 @@ func (v *values) take(h *Headers, n int) {
 // place takes note of a place.
 func (v *values) place(name string) {
 	v.places[name] = true
-	if whole, _, ok := wholeOf(name); ok {
-		name = whole
-	}
-	if !slices.Contains(v.headers, name) {
+	if name = headerOf(name); !slices.Contains(v.headers, name) {
 		v.headers = append(v.headers, name)
 	}
 }
@@ -84,10 +82,8 @@ func (v *values) place(name string) {
 // hasForm reports whether a header's value is compared by form: not of what is compared by
 // whether it is there, of cookies, and of what the config declares. An address is by piece.
 func (h *Headers) hasForm(name string) bool {
-	whole, _, piece := wholeOf(name)
-	if !piece {
-		whole = name
-	}
+	whole := headerOf(name)
+	piece := whole != name
 	if name == OtherHeaders || whole == SetCookie || addressed(whole) != piece || !h.c.ComparesHeader(configured(whole)) || whittle.ComparedOnRequest(whole) || h.isOwn(name) {
 		return false
 	}
@@ -174,12 +170,4 @@ func (v *values) restored(b []byte, n int) (*values, error) {
 		u.place(name)
 	}
 	return u, nil
-}
-
-// showAgain redacts what was restored.
-func (v *values) showAgain(show *display.View) {
-	v.EachSample(func(s *whittle.Sample) {
-		s.Request = show.Kept(nil, s.Request)
-		s.Monolith, s.Candidate = headerLinesAgain(show, s.Monolith), headerLinesAgain(show, s.Candidate)
-	})
 }

@@ -28,7 +28,7 @@ const (
 // headerWords are what the monolith and another say in a header. An address on
 // the host that was asked is the same with the host and without.
 func headerWords(name string, x *whittle.Exchange, other *whittle.Response) (from, to string) {
-	if name == "Set-Cookie" {
+	if name == SetCookie {
 		return cookieWords(x.Monolith.Header, other.Header, x)
 	}
 	from, to = headerWord(name, x.Monolith.Header, x), headerWord(name, other.Header, x)
@@ -77,7 +77,7 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 	}
 	var out []string
 	switch name {
-	case "Set-Cookie":
+	case SetCookie:
 		return cookieWordOf(cookiesOf(h, x))
 	case "Cache-Control", "Content-Language":
 		// A cache may take a directive that comes twice for none (RFC 9111, section 4.2.1).
@@ -114,8 +114,10 @@ func expiresWord(values []string, h whittle.Header, x *whittle.Exchange) string 
 			return absent
 		}
 	}
-	if until, ok := form.Date(values[0]); ok && until.After(respondedAt(h, x)) {
-		return "later"
+	if until, ok := form.Date(values[0]); ok {
+		if at, _ := respondedAt(h, x); until.After(at) {
+			return "later"
+		}
 	}
 	return "at once"
 }
@@ -140,16 +142,16 @@ func dispositionWord(v string) string {
 	return strings.TrimSpace(v)
 }
 
-// respondedAt is when a response was given, by its own clock. Of a header alone it is
-// a day on which nothing that is kept has ended.
-func respondedAt(h whittle.Header, x *whittle.Exchange) time.Time {
-	if at, ok := form.Date(h.Get("Date")); ok {
-		return at
+// respondedAt is when a response was given, by its own clock where it is dated. Of a header
+// alone it is a day on which nothing that is kept has ended.
+func respondedAt(h whittle.Header, x *whittle.Exchange) (at time.Time, dated bool) {
+	if at, dated = form.Date(h.Get("Date")); dated {
+		return at, true
 	}
 	if x == nil {
-		return time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+		return time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC), false
 	}
-	return x.At
+	return x.At, false
 }
 
 // shownHeader is the word of a header fit to be shown.
@@ -160,13 +162,12 @@ func shownHeader(d *display.View, name, word string) string {
 	case "":
 		return emptyHeader
 	}
-	if whole, _, ok := wholeOf(name); ok {
-		name = whole
-	}
-	if name == "Set-Cookie" { // it has no value, but a path
+	switch name = headerOf(name); name {
+	case SetCookie: // it has no value, but a path
 		word = d.Kept(nil, word)
-	} else {
-		word = d.HeaderValue(name, word)
+	case OtherHeaders: // redacted one by one
+	default:
+		word = d.HeaderValue(configured(name), word)
 	}
 	return display.Snippet([]byte(word), headerShown)
 }
@@ -182,7 +183,11 @@ func shownHeaderAgain(d *display.View, name, word string) string {
 		}
 	}
 	if bare, ok := strings.CutSuffix(word, "…"); ok {
-		return shownHeader(d, name, bare) + "…"
+		return shownHeaderAgain(d, name, bare) + "…"
+	}
+	if name == OtherHeaders {
+		lines := strings.ReplaceAll(word, otherSeparator, "\n")
+		word = strings.ReplaceAll(headerLinesAgain(d, lines), "\n", otherSeparator)
 	}
 	return shownHeader(d, name, word)
 }
