@@ -58,7 +58,7 @@ func outsiders() []outside {
 		return s.asked >= fewest && eprocess.Ratio(s.looseNow(), s.asked) < s.margin() && s.looseBound().Inside
 	}
 	shares := func(j *Judge) bool {
-		m := j.mirrored.method.(*match)
+		m := j.mirrored.match
 		m.refresh()
 		// The upper end of the interval is within the limit exactly where the limit is
 		// outside of it.
@@ -119,7 +119,7 @@ func outsiders() []outside {
 			}
 			x.Repeat = again
 		}), func(j *Judge) bool {
-			m := j.mirrored.method.(*match)
+			m := j.mirrored.match
 			if !shares(j) || slices.ContainsFunc(m.changedByNoise(), func(c noise.Changed) bool {
 				return noise.Beyond(eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats)) > noise.Slack
 			}) {

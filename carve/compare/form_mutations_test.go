@@ -131,7 +131,7 @@ func (mu *formMutation) shownAfter(t *testing.T, seed uint64, most int) int {
 		if learned == 0 && len(j.Noise()) > 0 {
 			learned = n
 		}
-		for _, f := range j.mirrored.method.(*match).formFindings() {
+		for _, f := range j.mirrored.match.forms.Findings() {
 			if f.Decided {
 				if v := j.Verdict(); v.State != whittle.Different {
 					t.Errorf("%s: shown, but the verdict is %s", mu.name, v.State)

@@ -67,7 +67,9 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 		rechecks: newRechecks(), novelty: novelty.New(), users: newUsers(), shapes: novelty.NewShapes(), needed: map[float64]int{},
 	}
 	j.shareNoise()
-	j.shareOthers()
+	if mirrored.match != nil {
+		mirrored.match.others, served.match.others = &j.others, &j.others
+	}
 	return j, nil
 }
 
@@ -78,9 +80,7 @@ func (j *Judge) shareNoise() {
 		elder, _ := j.mirrored.method.(*distribution.Method)
 		s.Follow(elder)
 	}
-	a, ok := j.mirrored.method.(*match)
-	b, both := j.served.method.(*match)
-	if ok && both {
+	if a, b := j.mirrored.match, j.served.match; a != nil {
 		a.noise.Join(b.noise)
 		b.noise = a.noise
 		a.refresh()
@@ -92,7 +92,7 @@ func (j *Judge) shareNoise() {
 // chance from all, as those that a log has twice, so that what is seen of them
 // holds for them alone.
 func (j *Judge) RepeatsAreChosen() {
-	if m, ok := j.mirrored.method.(*match); ok {
+	if m := j.mirrored.match; m != nil {
 		m.chosen = true
 	}
 	j.mirrored.headers.Choose()
@@ -100,10 +100,8 @@ func (j *Judge) RepeatsAreChosen() {
 
 // IsOfALog says that the exchanges are those of a log, of which no more will come.
 func (j *Judge) IsOfALog() {
-	for _, s := range []*series{j.mirrored, j.served} {
-		if m, ok := s.method.(*match); ok {
-			m.log = true
-		}
+	if j.mirrored.match != nil {
+		j.mirrored.match.log, j.served.match.log = true, true
 	}
 }
 
@@ -161,7 +159,7 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 // owned is at how many places each server was seen to hold a state of its own.
 func (j *Judge) owned() int {
 	n := j.mirrored.headers.Owned() + j.served.headers.Owned()
-	if m, ok := j.mirrored.method.(*match); ok {
+	if m := j.mirrored.match; m != nil {
 		n += len(m.noise.Own)
 	}
 	return n
@@ -238,12 +236,3 @@ type Redactor = display.Redactor
 // Redact has what the judge shows and keeps of exchanges redacted from now on.
 // Without it samples are as they came.
 func (j *Judge) Redact(with display.Redactor) { j.show.RedactBy(with) }
-
-// shareOthers lets both orders ask whose a value is.
-func (j *Judge) shareOthers() {
-	for _, s := range []*series{j.mirrored, j.served} {
-		if m, ok := s.method.(*match); ok {
-			m.others = &j.others
-		}
-	}
-}

@@ -154,6 +154,6 @@ func (j *Judge) showAgain() {
 			}
 		}
 		s.headers.ShowAgain()
-		s.method.(redactable).ShowAgain()
+		s.method.ShowAgain()
 	}
 }

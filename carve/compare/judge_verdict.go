@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/form"
 )
 
 // Verdict says what is known so far. It is computed when asked for and kept
@@ -42,7 +43,7 @@ func (j *Judge) judge() whittle.Verdict {
 		Novelty: j.novelty.Share(), Bounds: bounds, Findings: found,
 	}
 	for i := range v.Findings {
-		j.rechecks.annotate(&v.Findings[i], false)
+		j.rechecks.annotate(&v.Findings[i], 0)
 	}
 	j.addServed(&v)
 	v.Findings = append(v.Findings, j.rechecks.unlisted(v.Findings, j.bodyKind())...)
@@ -58,10 +59,13 @@ func (j *Judge) judge() whittle.Verdict {
 	case j.mirrored.compared >= j.c.MinCompared && j.allInside(&v) && !j.openWhenFirst():
 		v.State, v.MoreNeeded = whittle.Equivalent, 0
 	}
-	if m, ok := j.mirrored.method.(covering); ok {
-		v.Coverage = m.coverage()
-		j.mirrored.headers.Cover(v.Coverage)
-		j.mirrored.cover(v.Coverage)
+	if m := j.mirrored.match; m != nil {
+		c := m.coverage()
+		j.mirrored.headers.Cover(c)
+		if j.mirrored.cover(c); len(c.ByForm)+len(c.NotCompared)+c.Cookies > 0 {
+			c.Summary = form.CoverageWords(c)
+		}
+		v.Coverage = c
 	}
 	v.Summary = summarize(&v)
 	return v
@@ -74,7 +78,7 @@ func (j *Judge) addServed(v *whittle.Verdict) {
 	found, _, _ := j.served.findings()
 	for i := range found {
 		f := &found[i]
-		j.rechecks.annotate(f, true)
+		j.rechecks.annotate(f, 1)
 		known, decided := false, false
 		for k := range v.Findings {
 			g := &v.Findings[k]

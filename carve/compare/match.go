@@ -115,7 +115,7 @@ func newMatch(c whittle.Comparison) (*match, error) {
 	return m, nil
 }
 
-// ShowBy implements redactable.
+// ShowBy implements method.
 func (m *match) ShowBy(d *display.View) {
 	m.show = d
 	switch k := m.plain.(type) {
@@ -129,7 +129,7 @@ func (m *match) ShowBy(d *display.View) {
 	}
 }
 
-// ShowAgain implements redactable.
+// ShowAgain implements method.
 func (m *match) ShowAgain() {
 	for _, k := range append(m.marks[:len(m.marks):len(m.marks)], &m.whole) {
 		at := display.PlaceOf(k.Path)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/form"
 	"whittle/carve/compare/noise"
 )
 
@@ -360,7 +361,7 @@ func (m *match) anyOpenState() bool {
 // than the monolith from itself, which is not shown to be the candidate's fault.
 func (m *match) isUnsure(k *mark) bool {
 	c := noise.Changed{Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
-	if isPiece(k.Path) && m.repeats >= driftEnough && c.Beyond() > pieceBeyond {
+	if form.IsPiece(k.Path) && m.repeats >= driftEnough && c.Beyond() > pieceBeyond {
 		return true
 	}
 	return k.Own && c.Beyond() > noise.Slack || k.isOpenState() || k.isFurther()

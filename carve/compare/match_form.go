@@ -2,7 +2,6 @@ package compare
 
 import (
 	"whittle"
-	"whittle/carve/compare/form"
 	"whittle/carve/compare/jsondiff"
 )
 
@@ -13,9 +12,6 @@ const (
 	marksPart = 0.4
 	formsPart = 0.2
 )
-
-// covering is implemented by methods that distinguish fields.
-type covering interface{ coverage() *whittle.Coverage }
 
 // covered is what an EQUIVALENT stands on, in a sentence's end.
 func covered(v *whittle.Verdict) string {
@@ -39,22 +35,7 @@ func (m *match) seeForms(x *whittle.Exchange, repeated bool) {
 	m.forms.See(x, again, m.alpha*formsPart, m.n)
 }
 
-// formBound is what EQUIVALENT waits for.
-func (m *match) formBound() (b whittle.Bound, more int, ok bool) {
-	if m.forms == nil {
-		return b, 0, false
-	}
-	return m.forms.Bound(m.n)
-}
-
-func (m *match) formFindings() []whittle.Finding {
-	if m.forms == nil {
-		return nil
-	}
-	return m.forms.Findings()
-}
-
-// coverage implements covering.
+// coverage is what is compared by value, by form, and not at all.
 func (m *match) coverage() *whittle.Coverage {
 	if m.forms != nil {
 		return m.spelt(m.ignoring(m.forms.Coverage(&m.c)))
@@ -70,7 +51,6 @@ func (m *match) ignoring(c *whittle.Coverage) *whittle.Coverage {
 	for _, pattern := range m.c.IgnoreText {
 		c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: pattern, Reason: "text that matches is ignored in the config"})
 	}
-	c.Summary = form.CoverageWords(c)
 	return c
 }
 
@@ -88,7 +68,6 @@ func (m *match) spelt(c *whittle.Coverage) *whittle.Coverage {
 	for _, path := range m.spelling.Places() {
 		a, b := m.spelling.Example(path)
 		c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: path + " as written", Reason: "a number is compared by its value, not by how it is written: " + a + " and " + b})
-		c.Summary = form.CoverageWords(c)
 	}
 	return c
 }

@@ -1,14 +1,13 @@
 package compare
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 
 	"whittle"
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/noise"
 )
 
@@ -47,7 +46,7 @@ func (m *match) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
 func (m *match) changedByNoise() []noise.Changed {
 	var list []noise.Changed
 	for _, k := range m.marks {
-		if !m.noise.Learnt[k.noise()] || k.Expect >= 0 || k.decided() || isPiece(k.Path) || m.forms.Replaces(k.noise()) {
+		if !m.noise.Learnt[k.noise()] || k.Expect >= 0 || k.decided() || form.IsPiece(k.Path) || m.forms.Replaces(k.noise()) {
 			continue
 		}
 		c := noise.Changed{Path: k.Path, Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
@@ -140,8 +139,10 @@ func (m *match) varies(d *jsondiff.Difference) bool {
 // piecesOf are the pieces in which two texts differ that have the same ones.
 func (m *match) piecesOf(d *jsondiff.Difference, a, b []byte) (list []jsondiff.Difference) {
 	from, to := m.differ.Values(d, a, b)
-	x, between := form.Pieces(unquoted(from))
-	y, as := form.Pieces(unquoted(to))
+	a, _ = jsondoc.Unquote(nil, from)
+	b, _ = jsondoc.Unquote(nil, to)
+	x, between := form.Pieces(a)
+	y, as := form.Pieces(b)
 	if x == nil || between != as {
 		return nil
 	}
@@ -160,22 +161,4 @@ func (m *match) piecesOf(d *jsondiff.Difference, a, b []byte) (list []jsondiff.D
 		list = append(list, one)
 	}
 	return list
-}
-
-// isPiece reports whether a place is a piece of a text.
-func isPiece(path string) bool { return strings.HasSuffix(path, ")") && strings.Contains(path, " (") }
-
-// unquoted is a string of JSON without its quotes and escapes; nil: it is none.
-func unquoted(raw []byte) []byte {
-	if len(raw) < 2 || raw[0] != '"' {
-		return nil
-	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw[1 : len(raw)-1]
-	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return nil
-	}
-	return []byte(s)
 }

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,17 +12,23 @@ import (
 	"whittle/internal/units"
 )
 
-// noisy is implemented by methods that learn what the monolith changes by itself.
-type noisy interface{ noisyPlaces() []string }
-
 // Noise lists what the monolith was seen to change by itself, and what is
 // therefore not counted as a difference: "$.id (value)", "$.items (order)",
 // sorted. Nil where the kind of comparison learns none.
 func (j *Judge) Noise() []string {
-	if n, ok := j.mirrored.method.(noisy); ok {
-		return n.noisyPlaces()
+	if m := j.mirrored.match; m != nil {
+		return m.noisyPlaces()
 	}
 	return nil
+}
+
+func (m *match) noisyPlaces() []string {
+	list := make([]string, 0, len(m.noise.Learnt))
+	for k := range m.noise.Learnt {
+		list = append(list, k.Path+" ("+k.Way+")")
+	}
+	slices.Sort(list)
+	return list
 }
 
 // NoisyHeaders lists the compared headers that the monolith was seen to change by
@@ -52,31 +57,20 @@ func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 		more = -1 // nobody knows when what was seen will be explained
 	}
 	if noise, left, ok := m.noiseBound(alpha); ok {
-		bounds = append(bounds, noise)
-		if more >= 0 {
-			more = max(more, left)
-		}
-		if left < 0 {
-			more = -1
-		}
+		bounds, more = append(bounds, noise), longer(more, left)
 	}
 	if places, ok := m.unsureBound(); ok {
 		bounds, more = append(bounds, places), -1
 	}
-	if form, left, ok := m.formBound(); ok {
-		bounds = append(bounds, form)
-		if more = max(more, left); left < 0 {
-			more = -1
-		}
+	if form, left, ok := m.forms.Bound(m.n); ok {
+		bounds, more = append(bounds, form), longer(more, left)
 	}
-	for _, f := range m.formFindings() { // one fault, one name
+	for _, f := range m.forms.Findings() { // one fault, one name
 		if f.Decided || !slices.ContainsFunc(findings, func(g whittle.Finding) bool { return g.Decided && g.Path == f.Path }) {
 			findings = append(findings, f)
 		}
 	}
-	slices.SortStableFunc(findings, func(a, b whittle.Finding) int {
-		return cmp.Or(rankOf(&a)-rankOf(&b), cmp.Compare(b.Count, a.Count))
-	})
+	orderFindings(findings)
 	if slices.ContainsFunc(findings, func(f whittle.Finding) bool { return f.Decided }) {
 		more = 0
 	}
@@ -99,24 +93,12 @@ func (m *match) findings() []whittle.Finding {
 		}
 		list = append(list, f)
 	}
-	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
-		return cmp.Or(rankOf(&a)-rankOf(&b), cmp.Compare(b.Count, a.Count))
-	})
+	orderFindings(list)
 	list = list[:min(len(list), display.MaxShown)]
 	if m.whole.decided() && !decided && !m.anyOpenState() {
 		list = slices.Insert(list, 0, m.wholeFinding(open))
 	}
 	return list
-}
-
-func rankOf(f *whittle.Finding) int {
-	switch {
-	case f.Decided:
-		return 0
-	case f.Expected == "":
-		return 1
-	}
-	return 2
 }
 
 // wholeFinding speaks for many differences of which none is decided by itself.
@@ -141,10 +123,7 @@ func (m *match) finding(k *mark) whittle.Finding {
 		f.Monolith, f.Candidate = top.From, top.To
 	}
 	if k.Expect >= 0 {
-		f.Expected = m.c.Expect[k.Expect].Reason
-		if f.Expected == "" {
-			f.Expected = "declared in the config"
-		}
+		f.Expected = display.Reason(m.c.Expect[k.Expect])
 	} else {
 		f.Decided, f.DecidedAt = k.decided(), k.decidedAt()
 		f.EValue = k.eValue(m.learn, m.c.MaxDiffer, m.n)
@@ -272,14 +251,4 @@ func (g *ignorable) words() string {
 		return ", for example " + list + ", which makes two of its responses to one request the same"
 	}
 	return ", for example " + list + " and what else changes"
-}
-
-// noisyPlaces implements noisy.
-func (m *match) noisyPlaces() []string {
-	list := make([]string, 0, len(m.noise.Learnt))
-	for k := range m.noise.Learnt {
-		list = append(list, k.Path+" ("+k.Way+")")
-	}
-	slices.Sort(list)
-	return list
 }

@@ -32,8 +32,21 @@ type method interface {
 	// request.
 	Varies(a, b *whittle.Response)
 
+	// ShowBy has what is kept and shown of exchanges redacted, and ShowAgain what was restored.
+	ShowBy(show *display.View)
+	ShowAgain()
+
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
+}
+
+// longer is the larger of two estimates of how many exchanges something still takes; -1, that it
+// cannot be said, where it cannot be said of either.
+func longer(a, b int) int {
+	if a < 0 || b < 0 {
+		return -1
+	}
+	return max(a, b)
 }
 
 // How the error rate of a whole rollout is split. Every e-process is held to
@@ -78,11 +91,4 @@ func newMethod(c whittle.Comparison, part float64) (method, error) {
 // the confidence of a comparison.
 func ServedNeeded(most float64, c whittle.Comparison) int {
 	return eprocess.NeededFor(most, alphaOf(c))
-}
-
-// redactable is what keeps or shows pieces of exchanges.
-type redactable interface {
-	ShowBy(*display.View)
-	// ShowAgain redacts what was restored.
-	ShowAgain()
 }

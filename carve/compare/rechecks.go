@@ -175,7 +175,7 @@ func (j *Judge) varied(s *series, x *whittle.Exchange, before, now *whittle.Resp
 func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	x, t := r.Exchange, &j.rechecks
 	t.Asked++
-	if m, ok := s.method.(*match); ok {
+	if m := s.match; m != nil {
 		m.asked(r)
 		t.disown(j.owned())
 	}
@@ -189,26 +189,28 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 			j.mirrored.flaps, j.served.flaps = true, true
 		}
 	}
-	served := x.First() == whittle.Candidate
-	for _, p := range o.places {
-		if a := t.at(p, served); a != nil {
-			kind := o.came(len(r.Rounds))
-			a.Times++
-			*kind.count(a)++
-			if o.noisy && kind == cameReproducible {
-				t.keep(p, served)
-			}
-			if kind == cameStale {
-				a.LagMs = max(a.LagMs, o.after.Milliseconds())
-			}
-			if kind != cameNoise {
-				t.claim(s, &j.others, x, recheckWish{place: p, served: served, kind: kind})
-			}
+	served, kind := x.First() == whittle.Candidate, o.came(len(r.Rounds))
+	order := int(eprocess.Indicator(served))
+	for _, place := range o.places {
+		p := t.at(place)
+		if p == nil {
+			continue
+		}
+		a := p.in(order)
+		a.Times++
+		*kind.count(a)++
+		if o.noisy && kind == cameReproducible {
+			p.Kept[order]++
+		}
+		if kind == cameStale {
+			a.LagMs = max(a.LagMs, o.after.Milliseconds())
+		}
+		if kind != cameNoise {
+			t.claim(s, &j.others, x, recheckWish{place: place, order: order, kind: kind})
 		}
 	}
 	same := !o.monolith && !o.candidate
-	m, ok := s.method.(*match)
-	early := ok && m.anyEarly(o.places) // a state of each server's stays apart for as long
+	early := s.match != nil && s.match.anyEarly(o.places) // a state of each server's stays apart for as long
 	if e := eprocess.Indicator(same) * float64(uint(1)<<(2*len(r.Rounds))); o.noisy && apart(x.At, &t.KeptAt, reproducedEvery) {
 		t.Kept.See(e, partKept*alpha, n)
 	} else if same && !o.noisy && !early && apart(x.At, &t.BetAt, reproducedEvery) {
@@ -252,15 +254,6 @@ func (t *rechecks) disown(places int) {
 	t.owned = places
 }
 
-// keep counts a difference that both sides kept to where the monolith varies.
-func (t *rechecks) keep(place string, served bool) {
-	for i := range t.Places {
-		if p := &t.Places[i]; p.Place == place {
-			p.Kept[int(eprocess.Indicator(served))]++
-		}
-	}
-}
-
 // odd bets on which side a user is on whose first response was odd.
 func (t *rechecks) odd(x *whittle.Exchange, served bool, alpha float64, n int) {
 	share := x.FirstChance
@@ -278,17 +271,20 @@ func (t *rechecks) odd(x *whittle.Exchange, served bool, alpha float64, n int) {
 }
 
 // at finds or makes the counts of a place; nil where there are too many.
-func (t *rechecks) at(place string, served bool) *whittle.Asked {
+func (t *rechecks) at(place string) *recheckPlace {
+	p := t.find(place)
+	if p == nil && len(t.Places) < recheckPlaces {
+		t.Places = append(t.Places, recheckPlace{Place: place})
+		p = &t.Places[len(t.Places)-1]
+	}
+	return p
+}
+
+// find is what is known of a place; nil: nothing.
+func (t *rechecks) find(place string) *recheckPlace {
 	i := slices.IndexFunc(t.Places, func(p recheckPlace) bool { return p.Place == place })
 	if i < 0 {
-		if len(t.Places) >= recheckPlaces {
-			return nil
-		}
-		t.Places = append(t.Places, recheckPlace{Place: place})
-		i = len(t.Places) - 1
+		return nil
 	}
-	if served {
-		return &t.Places[i].Served
-	}
-	return &t.Places[i].Mirrored
+	return &t.Places[i]
 }

@@ -22,7 +22,7 @@ func TestAskingAgainIsARepeat(t *testing.T) {
 	} {
 		r := rechecks{Places: []recheckPlace{{Place: "$.total", Mirrored: c.asked}}}
 		f := whittle.Finding{Kind: whittle.FoundField, Path: "$.total", Cause: c.cause}
-		if r.annotate(&f, false); f.Cause != c.want {
+		if r.annotate(&f, 0); f.Cause != c.want {
 			t.Errorf("%+v: the cause is %q, want %q", c.asked, f.Cause, c.want)
 		}
 	}

@@ -48,18 +48,18 @@ const recheckWaiting = 64
 // recheckWish is a settled difference of which it is not known whose value it is: the
 // request that it belongs to may be under way.
 type recheckWish struct {
-	place  string
-	served bool
-	kind   recheckKind
-	wish   *owner.Wish
+	place string
+	order int // 1 being that of users
+	kind  recheckKind
+	wish  *owner.Wish
 }
 
 // claim finds out whether the candidate's value at a place, or its whole body, is one
 // that the monolith returned only to another request or user. If nobody has got it
 // yet, claim waits. It decides nothing: the bet is on which side was odd.
 func (t *rechecks) claim(s *series, o *owner.Memory, x *whittle.Exchange, w recheckWish) {
-	m, ok := s.method.(*match)
-	if !ok {
+	m := s.match
+	if m == nil {
 		return // random responses belong to nobody
 	}
 	is, later := o.Whose(x, m.valueAt(x, w.place), m.kind == whittle.FoundField)
@@ -91,10 +91,11 @@ func (t *rechecks) belongs(w recheckWish, is owner.Owner) {
 	if is != owner.AnotherRequest && is != owner.AnotherCaller {
 		return
 	}
-	a := t.at(w.place, w.served)
-	if a == nil || *w.kind.count(a) == 0 {
+	p := t.find(w.place)
+	if p == nil || *w.kind.count(p.in(w.order)) == 0 {
 		return
 	}
+	a := p.in(w.order)
 	*w.kind.count(a)--
 	a.AnotherRequest++
 	a.AnotherKept += int(eprocess.Indicator(w.kind == cameReproducible))

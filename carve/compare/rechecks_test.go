@@ -42,7 +42,7 @@ func (a *askedWorld) play(t testing.TB, c whittle.Comparison, seed uint64, n int
 	}
 	if a.noisy != "" {
 		for _, s := range []*series{j.mirrored, j.served} {
-			s.method.(*match).noise.Learn(noise.Key{Path: a.noisy, Way: jsondiff.HowValue})
+			s.match.noise.Learn(noise.Key{Path: a.noisy, Way: jsondiff.HowValue})
 		}
 	}
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -332,7 +332,7 @@ func TestWhyReproducedDifferencesAreNotShownYet(t *testing.T) {
 	r.Places = []recheckPlace{{Place: "$.error", Mirrored: whittle.Asked{Times: 50, Reproducible: 50}}}
 	words := func() (string, bool) {
 		f := whittle.Finding{Kind: whittle.FoundField, Path: "$.error", Summary: "$.error has another value"}
-		r.annotate(&f, false)
+		r.annotate(&f, 0)
 		return f.Summary, f.Decided
 	}
 	if got, shown := words(); shown || !strings.HasSuffix(got, "reproducible in 50, of which one in half a minute counts") {

@@ -16,9 +16,9 @@ type proof struct {
 }
 
 // proofs are what speaks of a place in one order, 1 being that of users.
-func (t *rechecks) proofs(p *recheckPlace, order int) [2]proof {
+func (t *rechecks) proofs(p *recheckPlace, order int) []proof {
 	a, odd := p.in(order), []*eprocess.Bold{&t.Second, &t.First}[order]
-	return [2]proof{
+	return []proof{
 		{oddAlone(a), odd, "is another one on the candidate where the monolith stays the same"},
 		{p.Kept[order], &t.Kept, "stays another one on the candidate, which no change of the monolith's own explains"},
 	}

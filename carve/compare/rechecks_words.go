@@ -2,12 +2,10 @@ package compare
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"whittle"
-	"whittle/carve/compare/eprocess"
 	"whittle/internal/units"
 )
 
@@ -21,9 +19,7 @@ func isBodyPlace(p string) bool {
 	return !isHeaderPlace(p)
 }
 
-func isHeaderPlace(p string) bool {
-	return len(p) > len(headerPlace) && p[:len(headerPlace)] == headerPlace
-}
+func isHeaderPlace(p string) bool { return strings.HasPrefix(p, headerPlace) }
 
 // headerPlace is before a header's name in a place.
 const headerPlace = "header "
@@ -43,40 +39,23 @@ func placeOfFinding(f *whittle.Finding) (string, bool) {
 
 // annotate adds to a finding what asking again has shown of it, and decides it where
 // that is proof.
-func (t *rechecks) annotate(f *whittle.Finding, served bool) {
+func (t *rechecks) annotate(f *whittle.Finding, order int) {
 	t.claimLate()
 	place, ok := placeOfFinding(f)
-	if !ok || f.Expected != "" {
+	p := t.find(place)
+	if !ok || f.Expected != "" || p == nil || p.in(order).Times == 0 {
 		return
 	}
-	i := slices.IndexFunc(t.Places, func(p recheckPlace) bool { return p.Place == place })
-	if i < 0 {
-		return
-	}
-	a := t.Places[i].Mirrored
-	if served {
-		a = t.Places[i].Served
-	}
-	if a.Times == 0 {
-		return
-	}
+	a := *p.in(order)
 	f.Asked = &a
 	if a.Noise == 0 { // asking again has repeated it to the monolith
 		f.Cause = strings.TrimPrefix(strings.TrimPrefix(f.Cause, noRepeats), "; ")
 	}
-	kept, alone := a.Reproducible+a.AnotherKept, oddAlone(&a)
-	odd := &t.Second
-	if served {
-		odd = &t.First
-	}
-	for _, shown := range []struct {
-		count int
-		of    *eprocess.Bold
-	}{{kept, &t.Reproduced}, {t.Places[i].Kept[int(eprocess.Indicator(served))], &t.Kept}, {alone, odd}} {
+	for _, shown := range append(t.proofs(p, order), proof{count: a.Reproducible + a.AnotherKept, by: &t.Reproduced}) {
 		if shown.count > 0 {
-			f.EValue = max(f.EValue, shown.of.EValue())
-			if shown.of.At > 0 && (!f.Decided || shown.of.At < f.DecidedAt) {
-				f.Decided, f.DecidedAt = true, shown.of.At
+			f.EValue = max(f.EValue, shown.by.EValue())
+			if shown.by.At > 0 && (!f.Decided || shown.by.At < f.DecidedAt) {
+				f.Decided, f.DecidedAt = true, shown.by.At
 			}
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
 	"whittle/internal/units"
 )
@@ -23,6 +22,7 @@ type series struct {
 	c      whittle.Comparison
 	alpha  float64 // of each head
 	method method
+	match  *match // the method; nil where responses are compared by distribution
 	show   *display.View
 
 	// compared counts the exchanges with both responds; asked also those in
@@ -52,9 +52,10 @@ func newSeries(c whittle.Comparison, part float64, show *display.View) (*series,
 	if err != nil {
 		return nil, err
 	}
-	m.(redactable).ShowBy(show)
+	m.ShowBy(show)
+	same, _ := m.(*match)
 	return &series{
-		c: c, alpha: part * headPart * alphaOf(c), method: m, show: show,
+		c: c, alpha: part * headPart * alphaOf(c), method: m, match: same, show: show,
 		status: header.NewHead(), kind: header.NewHead(), failure: header.NewHead(), headers: header.New(c, show),
 	}, nil
 }
@@ -223,20 +224,11 @@ func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
 	list = append(list, s.headers.Findings(s.limit())...)
 	if b, left, ok := s.headers.NoiseBound(alphaOf(s.c)); ok {
 		b.ID = "header noise" // apart from the fields' own
-		bounds = append(bounds, b)
-		if more = max(more, left); left < 0 {
-			more = -1
-		}
+		bounds, more = append(bounds, b), longer(more, left)
 	}
 	forms, left := s.headers.FormBounds(s.compared)
-	bounds = append(bounds, forms...)
-	if more >= 0 {
-		more = max(more, left)
-	}
-	if left < 0 {
-		more = -1
-	}
-	return append(list, found...), append(bounds, s.looseBound()), more
+	bounds = append(append(bounds, forms...), s.looseBound())
+	return append(list, found...), bounds, longer(more, left)
 }
 
 // ownTags says what a 304 that becomes a 200 may come from.
@@ -314,7 +306,6 @@ func (s *series) cover(c *whittle.Coverage) {
 			Path:   "what else " + units.Grouped(s.partly) + " responses say",
 			Reason: "their status or content type differs as declared: of " + units.Grouped(s.compared) + " responses nothing else of these is compared",
 		})
-		c.Summary = form.CoverageWords(c)
 	}
 }
 

@@ -172,6 +172,9 @@ func fieldsOf(n int) string {
 // deviation is suspected, and where nothing of the body is compared. ok is false where there is nothing to wait for; more
 // estimates the exchanges, -1: it cannot be said.
 func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
+	if f == nil {
+		return b, 0, false
+	}
 	b = whittle.Bound{What: boundForm, MarginHigh: 0.02}
 	for _, p := range f.paths {
 		if p.rule == formAny || p.rule == formValue || f.expected(p.path) != "" {

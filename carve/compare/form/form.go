@@ -107,8 +107,8 @@ func (f *Forms) Learn(learnt map[noise.Key]bool, n int) {
 	})
 	f.over = 0
 	for _, k := range keys {
-		if strings.HasSuffix(k.Path, ")") && strings.Contains(k.Path, " (") {
-			continue // a piece of a text, of which the whole is looked at
+		if IsPiece(k.Path) {
+			continue // the whole is looked at
 		}
 		f.take(k, n)
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // piecesMost bounds the pieces of one text.
@@ -14,6 +15,9 @@ const piecesMost = 24
 
 // Piece is a part of a text between two marks, or a member of a token.
 type Piece struct{ Name, Text string }
+
+// IsPiece reports whether a place is a piece of a text.
+func IsPiece(path string) bool { return strings.HasSuffix(path, ")") && strings.Contains(path, " (") }
 
 // Pieces are those of a text of which the monolith changes some and not others: a link with
 // a signature, a sentence with a time, the header and claims of a token, what base64 stands for. None of

@@ -250,6 +250,9 @@ func echoWords(s string) string {
 // Findings lists the places at which the candidate's form is another, decided ones
 // first.
 func (f *Forms) Findings() []whittle.Finding {
+	if f == nil {
+		return nil
+	}
 	var list []whittle.Finding
 	for _, p := range f.paths {
 		if x, ok := f.finding(p); ok {

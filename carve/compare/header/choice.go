@@ -6,7 +6,6 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/form"
 )
 
 // asks takes note of what clients ask for.
@@ -219,13 +218,11 @@ func (h *Headers) coverPartly(c *whittle.Coverage) {
 	for i, seen := range h.partly {
 		if seen {
 			c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: "header " + partly[i].name, Reason: partly[i].reason})
-			c.Summary = form.CoverageWords(c)
 		}
 	}
 	for i := range h.Added {
 		if a := &h.Added[i]; a.From == ofRequest || a.To == ofRequest {
 			c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: "header " + a.Path, Reason: "one side's is that of the request, and the other's is not; " + addedReason})
-			c.Summary = form.CoverageWords(c)
 		}
 	}
 }

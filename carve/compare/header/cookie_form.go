@@ -150,7 +150,6 @@ func (h *Headers) Cover(c *whittle.Coverage) {
 			Path: SetCookie, Reason: "the values of attributes, which the monolith changes by itself: only which ones there are is compared",
 		})
 	}
-	c.Summary = form.CoverageWords(c)
 }
 
 // restored are forms with what state gave.

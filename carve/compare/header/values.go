@@ -157,7 +157,6 @@ func (v *values) cover(c *whittle.Coverage) {
 		f.Path = "header " + f.Path
 		c.NotCompared = append(c.NotCompared, f)
 	}
-	c.Summary = form.CoverageWords(c)
 }
 
 // restored are values with what state gave.
