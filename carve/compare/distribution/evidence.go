@@ -1,6 +1,8 @@
 package distribution
 
 import (
+	"slices"
+
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
@@ -43,23 +45,15 @@ type divisorTally struct {
 
 // sized counts the exchange under its divisor, as long as there is room.
 func (e *evidence) sized(per float64, outlier bool) {
-	for i := range e.Divisors {
-		d := &e.Divisors[i]
-		if d.Per == per {
-			d.N++
-			if outlier {
-				d.Outlier++
-			}
+	i := slices.IndexFunc(e.Divisors, func(d divisorTally) bool { return d.Per == per })
+	if i < 0 {
+		if i = len(e.Divisors); i == divisorsMost {
 			return
 		}
+		e.Divisors = append(e.Divisors, divisorTally{Per: per})
 	}
-	if len(e.Divisors) < divisorsMost {
-		d := divisorTally{Per: per, N: 1}
-		if outlier {
-			d.Outlier = 1
-		}
-		e.Divisors = append(e.Divisors, d)
-	}
+	e.Divisors[i].N++
+	e.Divisors[i].Outlier += int(eprocess.Indicator(outlier))
 }
 
 // wrong keeps a wrong value, as long as its size of request has room.
@@ -87,28 +81,19 @@ func (e *evidence) wrong(show *display.View, x *whittle.Exchange, key int, per f
 // countOf gives how many exchanges went wrong at the divisors of a group's
 // values, and how many there were.
 func (e *evidence) countOf(values []*wrongValue) (outlier, asked int) {
-	for i := range e.Divisors {
-		d := &e.Divisors[i]
-		for _, v := range values {
-			if v.Per == d.Per {
-				outlier += d.Outlier
-				asked += d.N
-				break
-			}
+	for _, d := range e.Divisors {
+		if slices.ContainsFunc(values, func(v *wrongValue) bool { return v.Per == d.Per }) {
+			outlier += d.Outlier
+			asked += d.N
 		}
 	}
 	return max(outlier, len(values)), max(asked, len(values))
 }
 
-func (e *evidence) repeated(show *display.View, x *whittle.Exchange) {
-	if len(e.Repeated) < display.MaxSamples {
-		e.Repeated = append(e.Repeated, show.Sample(x))
-	}
-}
-
-func (e *evidence) addInlier(show *display.View, x *whittle.Exchange) {
-	if len(e.Inliers) < display.MaxSamples {
-		e.Inliers = append(e.Inliers, show.Sample(x))
+// keepSample keeps an exchange in short while there is room.
+func (s *Method) keepSample(list *[]whittle.Sample, x *whittle.Exchange) {
+	if len(*list) < display.MaxSamples {
+		*list = append(*list, s.show.Sample(x))
 	}
 }
 
@@ -123,7 +108,7 @@ func (e *evidence) valid() bool {
 		}
 	}
 	for _, d := range e.Divisors {
-		if d.N < 0 || d.Outlier < 0 || d.Outlier > d.N {
+		if !eprocess.UpTo(d.Outlier, d.N) {
 			return false
 		}
 	}

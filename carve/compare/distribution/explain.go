@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
 )
 
 // guess is a hypothesis about wrong values: what the right response would have
@@ -52,16 +53,10 @@ func explain(values []wrongValue, perName string) []group {
 		if n < fewOutlier {
 			break
 		}
-		var fit, rest []*wrongValue
-		for _, v := range left {
-			if g.fits(v) {
-				fit = append(fit, v)
-			} else {
-				rest = append(rest, v)
-			}
-		}
+		not := func(v *wrongValue) bool { return !g.fits(v) }
+		fit := slices.DeleteFunc(slices.Clone(left), not)
 		groups = append(groups, group{g.says(n, reached(fit, left)), fit})
-		left = rest
+		left = slices.DeleteFunc(left, g.fits)
 	}
 	if len(left) > 0 {
 		groups = append(groups, group{"", left})
@@ -72,27 +67,21 @@ func explain(values []wrongValue, perName string) []group {
 // reached counts the values at the sizes of request that a cause reaches, those
 // it does not fit included, so that "9 of 9" is honest.
 func reached(fit, all []*wrongValue) int {
-	keys := map[float64]bool{}
-	for _, v := range fit {
-		keys[v.Per] = true
-	}
-	n := 0
-	for _, v := range all {
-		if keys[v.Per] {
-			n++
-		}
+	return count(all, func(v *wrongValue) bool {
+		return slices.ContainsFunc(fit, func(f *wrongValue) bool { return f.Per == v.Per })
+	})
+}
+
+func count(values []*wrongValue, is func(*wrongValue) bool) (n int) {
+	for _, v := range values {
+		n += int(eprocess.Indicator(is(v)))
 	}
 	return n
 }
 
 func bestGuess(values []*wrongValue, perName string) (best guess, most int) {
 	for _, g := range guesses(values, perName) {
-		n := 0
-		for _, v := range values {
-			if g.fits(v) {
-				n++
-			}
-		}
+		n := count(values, g.fits)
 		if n > most || n == most && g.rank < best.rank {
 			best, most = g, n
 		}
@@ -215,9 +204,7 @@ func offset(d float64) guess {
 
 // median of a list that is not empty.
 func median(list []float64) float64 {
-	s := slices.Clone(list)
-	slices.Sort(s)
-	return s[len(s)/2]
+	return slices.Sorted(slices.Values(list))[len(list)/2]
 }
 
 // class says which requests a group of wrong values came from: "request.times
@@ -234,15 +221,8 @@ func class(values []*wrongValue, divisors []divisorTally, perName string) string
 	slices.Sort(list)
 	list = slices.Compact(list)
 	low, high := list[0], list[len(list)-1]
-	above, below := true, true
-	for _, d := range divisors {
-		if d.Per >= low && d.Outlier < d.N {
-			above = false
-		}
-		if d.Per <= high && d.Outlier < d.N {
-			below = false
-		}
-	}
+	above := !slices.ContainsFunc(divisors, func(d divisorTally) bool { return d.Per >= low && d.Outlier < d.N })
+	below := !slices.ContainsFunc(divisors, func(d divisorTally) bool { return d.Per <= high && d.Outlier < d.N })
 	others := len(divisors) > len(list)
 	switch {
 	case above && others && !below && contiguous(list, divisors):
@@ -262,14 +242,9 @@ func class(values []*wrongValue, divisors []divisorTally, perName string) string
 // contiguous reports whether no divisor between the least and the greatest of a
 // sorted list is missing from it.
 func contiguous(list []float64, divisors []divisorTally) bool {
-	for _, d := range divisors {
-		if d.Per > list[0] && d.Per < list[len(list)-1] {
-			if _, in := slices.BinarySearch(list, d.Per); !in {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(divisors, func(d divisorTally) bool {
+		return d.Per > list[0] && d.Per < list[len(list)-1] && !slices.Contains(list, d.Per)
+	})
 }
 
 // rootOf names the square root that a ratio of spreads is within 12 % of, as

@@ -197,14 +197,10 @@ func (s *Method) compareWording(x *whittle.Exchange) bool {
 func (s *Method) unread(x *whittle.Exchange, aOK, bOK bool) whittle.Observation {
 	w := &s.Blank
 	w.N++
-	if !aOK {
-		w.X++
-	}
-	if !bOK {
-		w.Y++
-		if aOK && len(w.Samples) < display.MaxSamples {
-			w.Samples = append(w.Samples, s.show.Sample(x))
-		}
+	w.X += int(eprocess.Indicator(!aOK))
+	w.Y += int(eprocess.Indicator(!bOK))
+	if aOK {
+		s.keepSample(&w.Samples, x)
 	}
 	w.Bets.Bet(eprocess.Indicator(!bOK)-eprocess.Indicator(!aOK), s.alpha*partUnreadable, s.N+w.N)
 	if aOK == bOK {
@@ -219,7 +215,7 @@ func (s *Method) weigh(x *whittle.Exchange, per float64, a, b number) whittle.Ob
 	s.N++
 	again, either := s.Repeats.see(per, a, b, x.At.Unix(), s.alpha*partRepeats, s.N)
 	if again {
-		s.Evidence.repeated(s.show, x)
+		s.keepSample(&s.Evidence.Repeated, x)
 	}
 	unit, key := unitOf(per), keyOfPer(per)
 	t := s.Strata.of(key)
@@ -245,7 +241,7 @@ func (s *Method) weigh(x *whittle.Exchange, per float64, a, b number) whittle.Ob
 		if !either {
 			t.Fresh.add(p.y)
 		}
-		s.Evidence.addInlier(s.show, x)
+		s.keepSample(&s.Evidence.Inliers, x)
 	}
 	t.learn(p.x, p.centre, p.spread, known)
 	return whittle.Observation{Differs: yOutlier && !xOutlier && s.expected(whittle.FoundWrongValue, "") == ""}

@@ -157,11 +157,7 @@ func (r *reader) divisor(q *whittle.Request) (float64, bool) {
 	if q.Truncated || len(q.Body) > recentBytes || !r.perReads["request"] || len(r.perReads) > 1 {
 		return r.work(q)
 	}
-	h := digest.Hash(14695981039346656037)
-	for _, c := range q.Body {
-		h.Byte(c)
-	}
-	m := &r.recent[digest.Mix(uint64(h))%recentBodies]
+	m := &r.recent[digest.Mix(digest.FNV(q.Body))%recentBodies]
 	if m.body == nil || !bytes.Equal(m.body, q.Body) {
 		m.body = append(make([]byte, 0, len(q.Body)), q.Body...)
 		m.per, m.ok = r.work(q)
@@ -182,7 +178,11 @@ func (r *reader) work(q *whittle.Request) (float64, bool) {
 	if r.perReads["path"] || r.perReads["query"] {
 		path, query, _ := strings.Cut(q.Target, "?")
 		vars["path"] = strings.ToValidUTF8(path, "\uFFFD")
-		vars["query"] = firstOf(queryOf(query))
+		all, err := url.ParseQuery(query)
+		if err != nil {
+			all = nil
+		}
+		vars["query"] = firstOf(all)
 	}
 	if r.perReads["header"] {
 		vars["header"] = firstOf(q.Header)
@@ -225,22 +225,9 @@ func ofFloat(f float64) (number, bool) {
 }
 
 func parseJSON(b []byte) (any, bool) {
-	if len(b) > maxParsed {
-		return nil, false
-	}
 	var v any
-	if json.Unmarshal(b, &v) != nil {
-		return nil, false
-	}
-	return v, true
-}
-
-func queryOf(raw string) map[string][]string {
-	q, err := url.ParseQuery(raw)
-	if err != nil {
-		return nil
-	}
-	return q
+	ok := len(b) <= maxParsed && json.Unmarshal(b, &v) == nil
+	return v, ok
 }
 
 func firstOf(m map[string][]string) map[string]string {

@@ -50,15 +50,9 @@ func (w *repeatsEprocess) see(per float64, x, y number, second int64, alpha floa
 	mx, my, now := markOf(per, x), markOf(per, y), uint32(second)
 	yAgain, xWas, xAgain := w.candidate.has(my), w.candidate.has(mx), w.monolith.has(mx)
 	w.N++
-	if xAgain {
-		w.X++
-	}
-	if yAgain {
-		w.Y++
-		if w.candidate.seconds[my%repeatSlots] == now {
-			w.SameSecond++
-		}
-	}
+	w.X += int(eprocess.Indicator(xAgain))
+	w.Y += int(eprocess.Indicator(yAgain))
+	w.SameSecond += int(eprocess.Indicator(yAgain && w.candidate.seconds[my%repeatSlots] == now))
 	w.Bets.Bet(eprocess.Indicator(yAgain)-eprocess.Indicator(xWas), alpha, n)
 	w.Own.Bet(eprocess.Indicator(yAgain)-eprocess.Indicator(xAgain), alpha, n)
 	w.candidate.keep(my, now)

@@ -3,6 +3,7 @@ package distribution
 import (
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 
 	"whittle"
 	"whittle/carve/compare/display"
@@ -82,10 +83,8 @@ func (k *keptStatistical) valid() bool {
 
 // counted reports whether the counts agree with each other.
 func (k *keptStatistical) counted() bool {
-	for c := range k.Distribution.X {
-		if k.Distribution.X[c] < 0 || k.Distribution.Y[c] < 0 {
-			return false
-		}
+	if slices.Min(k.Distribution.X[:]) < 0 || slices.Min(k.Distribution.Y[:]) < 0 {
+		return false
 	}
 	r, w, b := &k.Repeats, &k.Wrong, &k.Blank
 	return eprocess.UpTo(r.X, r.N) && eprocess.UpTo(r.Y, r.N) && eprocess.UpTo(r.SameSecond, r.Y) &&

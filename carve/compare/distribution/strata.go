@@ -137,12 +137,13 @@ func unitOf(per float64) float64 {
 
 // of gives the stratum of a key, opening it if it is new.
 func (s *strata) of(key int) *stratum {
-	i := key - rawKey
-	if s.index[i] == 0 {
+	t := s.known(key)
+	if t == nil {
 		s.Seen = append(s.Seen, stratum{Key: key})
-		s.index[i] = int8(len(s.Seen))
+		s.index[key-rawKey] = int8(len(s.Seen))
+		t = &s.Seen[len(s.Seen)-1]
 	}
-	return &s.Seen[s.index[i]-1]
+	return t
 }
 
 // known gives the stratum of a key; nil: none was opened.

@@ -29,8 +29,7 @@ type wrongTally struct {
 }
 
 func (t *wrongTally) valid() bool {
-	return t.N >= 0 && t.X >= 0 && t.Y >= 0 && t.X <= t.N && t.Y <= t.N && t.At >= 0 &&
-		t.Peak >= 0 && t.Peak <= eprocess.EValueCap
+	return eprocess.UpTo(t.X, t.N) && eprocess.UpTo(t.Y, t.N) && t.At >= 0 && t.Peak >= 0 && t.Peak <= eprocess.EValueCap
 }
 
 // outlier reports whether a value is one that the monolith would not give, judged
@@ -70,17 +69,10 @@ type wrongEprocess struct {
 // see settles one exchange. place is the stratum's place in the order of first
 // exchanges, from 0, and alpha the e-process's part.
 func (w *wrongEprocess) see(t *stratum, place int, xOutlier, yOutlier bool, alpha float64, n int) {
-	w.N++
-	t.Wrong.N++
-	if xOutlier {
-		w.X++
-		t.Wrong.X++
-	}
-	if yOutlier {
-		w.Y++
-		t.Wrong.Y++
-	}
-	w.Bets.Bet(eprocess.Indicator(yOutlier)-eprocess.Indicator(xOutlier), alpha/2, n)
+	x, y := eprocess.Indicator(xOutlier), eprocess.Indicator(yOutlier)
+	w.N, w.X, w.Y = w.N+1, w.X+int(x), w.Y+int(y)
+	t.Wrong.N, t.Wrong.X, t.Wrong.Y = t.Wrong.N+1, t.Wrong.X+int(x), t.Wrong.Y+int(y)
+	w.Bets.Bet(y-x, alpha/2, n)
 	if yOutlier {
 		w.weigh(t, place, alpha/2, n)
 	}
