@@ -19,7 +19,7 @@ func TestGuardSpendsItsErrorRateOverAttempts(t *testing.T) {
 	sum := 0.0
 	for range 10_000 {
 		if level := g.level(); sum+level > g.alpha {
-			t.Fatalf("attempt %d: %g + %g of %g", g.attempt, sum, level, g.alpha)
+			t.Fatalf("attempt %d: %g + %g of %g", g.Attempt, sum, level, g.alpha)
 		}
 		sum += g.level()
 		g.Reset()
@@ -51,7 +51,7 @@ func TestRareNoiseIsNoMismatch(t *testing.T) {
 		noisyPairs(g, r, 2000, noise, 0)
 		g.Share(100)
 		noisyPairs(g, r, 4000, 0.002, 0)
-		return g.mismatch.Breached
+		return g.Mismatch.Breached
 	})
 }
 
@@ -68,7 +68,7 @@ func noisyPairs(g *Guard, r *rand.Rand, n int, noise, wrong float64) {
 			p.First = whittle.Candidate
 		}
 		g.Pair(p)
-		if g.mismatch.Breached {
+		if g.Mismatch.Breached {
 			return
 		}
 	}
@@ -89,10 +89,10 @@ func TestMismatchDetection(t *testing.T) {
 			noisyPairs(g, r, 2000, 0.002, 0)
 			g.Share(100)
 			noisyPairs(g, r, 2*tt.most, 0.002, tt.wrong)
-			if !g.mismatch.Breached {
-				g.mismatch.Count = 1 << 30
+			if !g.Mismatch.Breached {
+				g.Mismatch.Count = 1 << 30
 			}
-			took = append(took, g.mismatch.Count)
+			took = append(took, g.Mismatch.Count)
 		}
 		if got := simtest.Quantile(took, 0.95); got > tt.most {
 			t.Errorf("wrong in %g: found after %d, expected %d", tt.wrong, got, tt.most)
@@ -174,8 +174,8 @@ func TestGuardWithManyUsersResumes(t *testing.T) {
 	}
 	a, _ := whole.g.MarshalBinary()
 	b, _ := half.g.MarshalBinary()
-	if !bytes.Equal(a, b) || half.g.attempt != 2 {
-		t.Errorf("the states differ, or attempt %d is not the second", half.g.attempt)
+	if !bytes.Equal(a, b) || half.g.Attempt != 2 {
+		t.Errorf("the states differ, or attempt %d is not the second", half.g.Attempt)
 	}
 }
 

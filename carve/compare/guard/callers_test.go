@@ -140,7 +140,7 @@ func (t *guardedRoute) next() (breached bool) {
 		t.pair(first, other, side)
 	}
 	g := t.g
-	return g.errors.Breached || g.slow.Breached || g.mismatch.Breached
+	return g.Errors.Breached || g.Slow.Breached || g.Mismatch.Breached
 }
 
 func (t *guardedRoute) pair(first, other whittle.Outcome, side whittle.Side) {

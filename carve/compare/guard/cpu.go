@@ -60,7 +60,7 @@ func (g *Guard) CPU(r whittle.CPUReading, serving bool) {
 	if g.cfg.CPU <= 0 {
 		return
 	}
-	c := &g.cpu
+	c := &g.Cost
 	monolith, ok := used(c.from.Monolith, r.Monolith)
 	candidate, both := used(c.from.Candidate, r.Candidate)
 	age := r.At.Sub(c.from.At)
@@ -108,7 +108,7 @@ func (c *cpuContest) valid() bool {
 
 // cpuMeter reads the guard, its figures in microseconds a request.
 func (g *Guard) cpuMeter() whittle.Meter {
-	c := &g.cpu
+	c := &g.Cost
 	m := whittle.Meter{
 		Name: meterCPU, EValue: c.Bets.EValue(), Threshold: 1 / g.level(), Count: c.Intervals, Needed: inARow(1, 1/g.level()), Breached: c.Bets.Decided(),
 	}

@@ -51,7 +51,7 @@ func (p *processes) next(r *rand.Rand, t float64) whittle.CPUReading {
 func (p processes) drive(g *Guard, r *rand.Rand, readings int) int {
 	for i := range readings {
 		g.CPU(p.next(r, float64(i)/float64(readings)), true)
-		if g.cpu.Bets.Decided() {
+		if g.Cost.Bets.Decided() {
 			return i + 1
 		}
 	}
@@ -185,7 +185,7 @@ func TestCPUIntervals(t *testing.T) {
 	off := New(testGuard)
 	off.CPU(reading(0, s, s, 100, 100), true)
 	off.CPU(reading(5, 2*s, 9*s, 200, 200), true)
-	if len(off.Meters()) != 3 || off.cpu.Intervals != 0 {
+	if len(off.Meters()) != 3 || off.Cost.Intervals != 0 {
 		t.Error("it is guarded without a limit")
 	}
 }

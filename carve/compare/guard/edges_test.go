@@ -53,8 +53,8 @@ func TestCPUAtTheLimit(t *testing.T) {
 	before := meterOf(t, g, meterCPU)
 	g.CPU(clocks(10, 2000, 2000, 5000, 2000), true)
 	after := meterOf(t, g, meterCPU)
-	if g.cpu.Above != 1 || g.cpu.Intervals != 2 || after.EValue != before.EValue || before.EValue <= 1 {
-		t.Errorf("above in %d of %d, evidence %v and then %v", g.cpu.Above, g.cpu.Intervals, before.EValue, after.EValue)
+	if g.Cost.Above != 1 || g.Cost.Intervals != 2 || after.EValue != before.EValue || before.EValue <= 1 {
+		t.Errorf("above in %d of %d, evidence %v and then %v", g.Cost.Above, g.Cost.Intervals, before.EValue, after.EValue)
 	}
 	if want := 1 / g.level(); after.Threshold != want {
 		t.Errorf("threshold %v, want %v", after.Threshold, want)

@@ -47,9 +47,7 @@ func tally(list []response, kind func(response) (counts, bad bool)) (n, bad int)
 	for _, a := range list {
 		if counts, b := kind(a); counts {
 			n++
-			if b {
-				bad++
-			}
+			bad += int(eprocess.Indicator(b))
 		}
 	}
 	return n, bad
@@ -57,12 +55,8 @@ func tally(list []response, kind func(response) (counts, bad bool)) (n, bad int)
 
 // alone plays one response against a fixed limit.
 func (c *contest) alone(bad bool, limit float64) {
-	c.Count++
-	b := 0
-	if bad {
-		b = 1
-		c.Bad++
-	}
+	b := int(eprocess.Indicator(bad))
+	c.Count, c.Bad = c.Count+1, c.Bad+b
 	if limit < 0.95 {
 		odds := c.odds.At(limit)
 		c.Evidence.Play(func(a *eprocess.Arms) { a.Against(odds, b, 1-b) })
@@ -185,11 +179,11 @@ func (g *Guard) firstOfMonolith(b *blocks, a response) {
 	if len(b.Pending) > 0 {
 		g.settle([]response{a}, b.Pending)
 		b.Pending = b.Pending[:0]
-		g.past.add(a)
+		g.Past.add(a)
 		return
 	}
 	if len(b.Reserve) == maxReserve {
-		g.past.add(b.Reserve[0])
+		g.Past.add(b.Reserve[0])
 		b.Reserve = append(b.Reserve[:0], b.Reserve[1:]...)
 	}
 	b.Reserve = append(b.Reserve, a)
@@ -200,12 +194,12 @@ func (g *Guard) firstOfMonolith(b *blocks, a response) {
 // the monolith stays silent, only requests of no known user go on alone: known
 // ones may be a few busy users out of many.
 func (g *Guard) firstOfCandidate(b *blocks, a response, unknown bool) {
-	b.expire(a.At, &g.past)
+	b.expire(a.At, &g.Past)
 	switch {
 	case len(b.Reserve) > 0:
 		g.settle(b.Reserve, append(b.Pending, a))
 		for _, m := range b.Reserve {
-			g.past.add(m)
+			g.Past.add(m)
 		}
 		b.Reserve, b.Pending = b.Reserve[:0], b.Pending[:0]
 	case b.Alone && unknown:
@@ -228,10 +222,10 @@ func (g *Guard) firstOfCandidate(b *blocks, a response, unknown bool) {
 // settle plays one block in the tests of errors and latency.
 func (g *Guard) settle(ms, cs []response) {
 	bad := func(a response) (bool, bool) { return true, a.Bad }
-	g.errors.Firsts.block(ms, cs, g.past.badRate(), g.cfg.Errors, bad, bad)
-	if tau := g.past.p99(); g.cfg.P99 > 0 && tau > 0 {
+	g.Errors.Firsts.block(ms, cs, g.Past.badRate(), g.cfg.Errors, bad, bad)
+	if tau := g.Past.p99(); g.cfg.P99 > 0 && tau > 0 {
 		limit := time.Duration(float64(tau) * g.cfg.P99)
-		g.slow.Firsts.block(ms, cs, slowShare, 0,
+		g.Slow.Firsts.block(ms, cs, slowShare, 0,
 			func(a response) (bool, bool) { return !a.Bad, a.Latency > tau },
 			func(a response) (bool, bool) { return !a.Bad, a.Latency > limit })
 	}
@@ -249,9 +243,9 @@ type reference struct {
 
 // pastReference is the monolith as it was up to now.
 func (g *Guard) pastReference() reference {
-	tau := g.past.p99()
-	above, good := g.past.above(tau)
-	return reference{g.past.Bad, g.past.N, tau, above, good}
+	tau := g.Past.p99()
+	above, good := g.Past.above(tau)
+	return reference{g.Past.Bad, g.Past.N, tau, above, good}
 }
 
 // settleAlone plays a response of the candidate while the monolith gives none:
@@ -262,17 +256,17 @@ func (g *Guard) pastReference() reference {
 // is what they are held against.
 func (g *Guard) settleAlone(a response) {
 	beta, ref := g.referenceRisk(), g.aloneReference()
-	g.errors.Firsts.alone(a.Bad, g.upper[0].Of(ref.Bad, ref.N, beta)+g.cfg.Errors)
+	g.Errors.Firsts.alone(a.Bad, g.upper[0].Of(ref.Bad, ref.N, beta)+g.cfg.Errors)
 	if g.cfg.P99 > 0 && ref.Tau > 0 && !a.Bad {
-		g.slow.Firsts.alone(float64(a.Latency) > float64(ref.Tau)*g.cfg.P99, g.upper[1].Of(ref.Above, ref.Good, beta))
+		g.Slow.Firsts.alone(float64(a.Latency) > float64(ref.Tau)*g.cfg.P99, g.upper[1].Of(ref.Above, ref.Good, beta))
 	}
 	g.check()
 }
 
 // aloneReference is the monolith with all users on it, where that is known.
 func (g *Guard) aloneReference() reference {
-	if g.share == whittle.All && g.whole.N > 0 {
-		return g.whole
+	if g.Part == whittle.All && g.Whole.N > 0 {
+		return g.Whole
 	}
 	return g.pastReference()
 }
@@ -280,7 +274,7 @@ func (g *Guard) aloneReference() reference {
 // referenceRisk is the chance that the k-th bound on the monolith's rate is
 // wrong: a tenth of the error rate, split by 1/(k(k+1)).
 func (g *Guard) referenceRisk() float64 {
-	k := float64(max(1, g.firsts.Blocks[neverSeen].References))
+	k := float64(max(1, g.Firsts.Blocks[neverSeen].References))
 	return 0.1 * g.level() / (k * (k + 1))
 }
 

@@ -61,12 +61,10 @@ type seen struct {
 
 func (s *seen) add(bad bool) {
 	s.N++
-	if bad {
-		s.Bad++
-	}
+	s.Bad += int(eprocess.Indicator(bad))
 }
 
-func (s *seen) rate() float64 { return float64(s.Bad) / float64(max(1, s.N)) }
+func (s *seen) rate() float64 { return eprocess.Ratio(s.Bad, s.N) }
 
 func newGrounds() grounds {
 	return grounds{Pairs: eprocess.NewBets(), Tails: eprocess.NewBets(), Mirrored: eprocess.NewBets(), Stakes: [sources]float64{fromFirsts: 1}}
@@ -154,4 +152,4 @@ func (e *grounds) valid() bool {
 	return ok && e.Stakes[fromFirsts] > 0
 }
 
-func (s *seen) valid() bool { return s.Bad >= 0 && s.Bad <= s.N }
+func (s *seen) valid() bool { return eprocess.UpTo(s.Bad, s.N) }

@@ -57,28 +57,8 @@ const (
 type Guard struct {
 	cfg   whittle.Guard
 	alpha float64 // of each meter, over all attempts
-	// attempt counts the shifts of users to the candidate, from 1.
-	attempt int
-	// share is what part of the users the candidate has; unknownShare: nobody said.
-	share whittle.Share
-	// era counts the changes of share since this attempt began: within one, no
-	// user changes sides.
-	era int
-
-	past   window // the monolith's responses that have left the blocks
-	recent window // the candidate's responses
-	// whole is what the monolith was when all users were last on it.
-	whole  reference
-	firsts firsts
-	users  userRuns
-	pairs  pairs
-
-	errors, slow grounds
-	mismatch     mismatch
-	cpu          cpuContest
-	slowness     slowness
-	run          int
-	upper        [2]eprocess.KnownRate // of errors and of slow responses, in settleAlone
+	state
+	upper [2]eprocess.KnownRate // of errors and of slow responses, in settleAlone
 }
 
 // unknownShare is the share before the first is set: then users are on the candidate
@@ -98,14 +78,14 @@ func New(g whittle.Guard) *Guard {
 	if g.CPU > 0 {
 		meters++
 	}
-	return &Guard{
-		cfg: g, alpha: (1 - g.Confidence) / meters, attempt: 1, share: unknownShare, era: 1,
-		errors: newGrounds(), slow: newGrounds(), mismatch: newMismatch(), cpu: cpuContest{Bets: eprocess.NewBets()}, slowness: newSlowness(),
-	}
+	return &Guard{cfg: g, alpha: (1 - g.Confidence) / meters, state: state{
+		Attempt: 1, Part: unknownShare, Era: 1,
+		Errors: newGrounds(), Slow: newGrounds(), Mismatch: newMismatch(), Cost: cpuContest{Bets: eprocess.NewBets()}, Slowness: newSlowness(),
+	}}
 }
 
 // level is the error rate of each meter in this attempt.
-func (g *Guard) level() float64 { return g.alpha * eprocess.OfAttempts(g.attempt) }
+func (g *Guard) level() float64 { return g.alpha * eprocess.OfAttempts(g.Attempt) }
 
 // threshold is the e-value that decides. A tenth of the error rate is kept for
 // the bounds on the monolith's rates that some tests need.
@@ -114,41 +94,41 @@ func (g *Guard) threshold() float64 { return 1 / (0.9 * g.level()) }
 // Reset begins another attempt: it forgets the evidence and the breaches, and
 // keeps what is known of the monolith and of the users' past on it.
 func (g *Guard) Reset() {
-	g.attempt++
-	g.era = 1
-	g.errors, g.slow = newGrounds(), newGrounds()
-	g.mismatch.restart()
-	g.cpu.restart()
-	g.recent, g.run = window{}, 0
-	g.firsts.restart(&g.past)
-	g.users.restart()
+	g.Attempt++
+	g.Era = 1
+	g.Errors, g.Slow = newGrounds(), newGrounds()
+	g.Mismatch.restart()
+	g.Cost.restart()
+	g.Recent, g.Row = window{}, 0
+	g.Firsts.restart(&g.Past)
+	g.Users.restart()
 }
 
 // Share sets the candidate's share of the users from now on. Each change
 // moves users drawn by a hash, which is what makes those who moved and those
 // who stayed comparable.
 func (g *Guard) Share(s whittle.Share) {
-	if s == g.share {
+	if s == g.Part {
 		return
 	}
 	begins := !g.settled()
-	g.share, g.pairs.Since = s, logRatios{}
+	g.Part, g.Pairs.Since = s, logRatios{}
 	switch {
 	case s == 0:
 	case begins:
-		g.whole, g.era = g.pastReference(), 1
-		g.firsts.begin(&g.past)
-		g.users.begin()
+		g.Whole, g.Era = g.pastReference(), 1
+		g.Firsts.begin(&g.Past)
+		g.Users.begin()
 	default:
-		g.era++
-		g.firsts.newEra(&g.past)
-		g.users.newEra()
+		g.Era++
+		g.Firsts.newEra(&g.Past)
+		g.Users.newEra()
 	}
 }
 
 // Run is how many of the candidate's responses in a row were bad, up to the
 // last, without those at which the monolith failed as well.
-func (g *Guard) Run() int { return g.run }
+func (g *Guard) Run() int { return g.Row }
 
 // Outcome takes in one user's request. One that the client itself ended, or that was
 // never sent, says nothing of either side.
@@ -167,24 +147,24 @@ func (g *Guard) Outcome(o whittle.Outcome) {
 	if o.BothBad {
 		return // as if nobody had asked: the monolith fails at it too
 	}
-	g.run++
+	g.Row++
 	if !a.Bad {
-		g.run = 0
+		g.Row = 0
 	}
-	g.recent.add(a)
+	g.Recent.add(a)
 	g.candidate(o.User, a)
 }
 
 // monolith takes a response of the monolith.
 func (g *Guard) monolith(user uint64, a response) {
 	if g.shifting() {
-		g.errors.Monolith.add(a.Bad)
+		g.Errors.Monolith.add(a.Bad)
 	}
-	kind := g.firsts.classify(user, whittle.Monolith)
+	kind := g.Firsts.classify(user, whittle.Monolith)
 	if kind == notFirst {
-		g.past.add(a)
+		g.Past.add(a)
 	} else {
-		g.firstOfMonolith(&g.firsts.Blocks[kind], a)
+		g.firstOfMonolith(&g.Firsts.Blocks[kind], a)
 	}
 	if user != 0 {
 		g.userOfMonolith(user, a)
@@ -193,22 +173,22 @@ func (g *Guard) monolith(user uint64, a response) {
 
 // candidate takes a response of the candidate.
 func (g *Guard) candidate(user uint64, a response) {
-	if g.share == 0 {
+	if g.Part == 0 {
 		return // a straggler from before a fall
 	}
-	g.errors.Candidate.add(a.Bad)
-	if tau := g.past.p99(); tau > 0 && !a.Bad {
-		g.slow.Candidate.add(float64(a.Latency) > float64(tau)*g.cfg.P99)
+	g.Errors.Candidate.add(a.Bad)
+	if tau := g.Past.p99(); tau > 0 && !a.Bad {
+		g.Slow.Candidate.add(float64(a.Latency) > float64(tau)*g.cfg.P99)
 	}
-	g.firsts.SincePair++
-	kind := g.firsts.classify(user, whittle.Candidate)
+	g.Firsts.SincePair++
+	kind := g.Firsts.classify(user, whittle.Candidate)
 	if kind != notFirst {
-		g.firstOfCandidate(&g.firsts.Blocks[kind], a, user == 0)
+		g.firstOfCandidate(&g.Firsts.Blocks[kind], a, user == 0)
 	}
 	if user == 0 {
 		return
 	}
-	if g.share == whittle.All && !g.firsts.paired() {
+	if g.Part == whittle.All && !g.Firsts.paired() {
 		g.settleAlone(a)
 	}
 	g.userOfCandidate(user, a)
@@ -216,14 +196,14 @@ func (g *Guard) candidate(user uint64, a response) {
 
 // shifting reports whether users are on the candidate, or may be; settled
 // whether it is known which part of them.
-func (g *Guard) shifting() bool { return g.share != 0 }
-func (g *Guard) settled() bool  { return g.share > 0 && g.share <= whittle.All }
+func (g *Guard) shifting() bool { return g.Part != 0 }
+func (g *Guard) settled() bool  { return g.Part > 0 && g.Part <= whittle.All }
 
 // check settles whether a limit is passed.
 func (g *Guard) check() {
 	bar := g.threshold()
-	g.errors.Breached = g.errors.Breached || g.errors.reaches(bar)
-	g.slow.Breached = g.slow.Breached || g.slow.reaches(bar)
+	g.Errors.Breached = g.Errors.Breached || g.Errors.reaches(bar)
+	g.Slow.Breached = g.Slow.Breached || g.Slow.reaches(bar)
 }
 
 // Pair takes in one request that both sides were asked. While no user depends
@@ -239,7 +219,7 @@ func (g *Guard) Pair(p whittle.Pair) {
 	if !g.shifting() || p.First != whittle.Candidate {
 		return
 	}
-	g.firsts.SincePair, g.firsts.EverPair = 0, true
+	g.Firsts.SincePair, g.Firsts.EverPair = 0, true
 	if p.User == 0 {
 		// Without users, the monolith's responses to the same requests are a
 		// sample over the same time; at a full share they are the only one.

@@ -53,7 +53,7 @@ func (tr *traffic) drive(g *Guard, r *rand.Rand) int {
 		}
 		o.Latency = time.Duration(median * math.Exp(0.6*r.NormFloat64()) * float64(time.Millisecond))
 		g.Outcome(o)
-		if g.errors.Breached || g.slow.Breached {
+		if g.Errors.Breached || g.Slow.Breached {
 			return candidate - tr.breakFrom
 		}
 	}

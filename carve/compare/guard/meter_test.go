@@ -45,7 +45,7 @@ func TestMismatchFalseAlarms(t *testing.T) {
 		for range 1500 {
 			g.Pair(compared(r.Float64() < 0.01))
 		}
-		return g.mismatch.Breached
+		return g.Mismatch.Breached
 	})
 }
 
@@ -122,12 +122,12 @@ func TestGuardNeeded(t *testing.T) {
 	g := New(testGuard)
 	needed := meterOf(t, g, meterMismatch).Needed
 	for range needed {
-		if g.mismatch.Breached {
+		if g.Mismatch.Breached {
 			t.Error("mismatch: breached early")
 		}
 		g.Pair(compared(true))
 	}
-	if !g.mismatch.Breached {
+	if !g.Mismatch.Breached {
 		t.Errorf("mismatch: not breached after %d", needed)
 	}
 }
@@ -149,15 +149,15 @@ func TestGuardWithoutMonolith(t *testing.T) {
 		g.Outcome(outcome(3000, whittle.Candidate, 200, 5*time.Millisecond))
 	}
 	took := 0
-	for ; !g.errors.Breached && took < 1000; took++ {
+	for ; !g.Errors.Breached && took < 1000; took++ {
 		g.Outcome(outcome(3000, whittle.Candidate, 502, 5*time.Millisecond))
 	}
 	if took > 6 {
 		t.Errorf("at 100 %% a broken candidate was stopped after %d responses", took)
 	}
-	before := g.errors.Firsts.Count
+	before := g.Errors.Firsts.Count
 	g.Outcome(outcome(3001, whittle.Monolith, 200, time.Millisecond))
-	if g.firsts.Blocks[neverSeen].Alone || g.errors.Firsts.Count != before {
+	if g.Firsts.Blocks[neverSeen].Alone || g.Errors.Firsts.Count != before {
 		t.Error("a response of the monolith does not end the time without it")
 	}
 }
@@ -172,8 +172,8 @@ func TestGuardOutcomes(t *testing.T) {
 		t.Errorf("a run of %d", g.Run())
 	}
 	g.Outcome(whittle.Outcome{At: simtest.Start, Side: whittle.Candidate, Failure: whittle.FailedCanceled})
-	if g.Run() != 7 || g.errors.Firsts.Count != 1 {
-		t.Errorf("a canceled request counts: run %d, %d responses", g.Run(), g.errors.Firsts.Count)
+	if g.Run() != 7 || g.Errors.Firsts.Count != 1 {
+		t.Errorf("a canceled request counts: run %d, %d responses", g.Run(), g.Errors.Firsts.Count)
 	}
 	g.Outcome(outcome(600, whittle.Candidate, 404, 0))
 	if g.Run() != 0 {
@@ -196,8 +196,8 @@ func TestGuardOldResponses(t *testing.T) {
 	o := outcome(0, whittle.Candidate, 500, time.Millisecond)
 	o.At = o.At.Add(time.Hour)
 	g.Outcome(o)
-	if len(g.firsts.Blocks[neverSeen].Reserve) != 0 || len(g.firsts.Blocks[neverSeen].Pending) != 1 || g.errors.Firsts.Count != 0 || g.past.N != 300 {
-		t.Errorf("%d in reserve, %d pending, %d in the past", len(g.firsts.Blocks[neverSeen].Reserve), len(g.firsts.Blocks[neverSeen].Pending), g.past.N)
+	if len(g.Firsts.Blocks[neverSeen].Reserve) != 0 || len(g.Firsts.Blocks[neverSeen].Pending) != 1 || g.Errors.Firsts.Count != 0 || g.Past.N != 300 {
+		t.Errorf("%d in reserve, %d pending, %d in the past", len(g.Firsts.Blocks[neverSeen].Reserve), len(g.Firsts.Blocks[neverSeen].Pending), g.Past.N)
 	}
 }
 
@@ -262,7 +262,7 @@ func FuzzGuardState(f *testing.F) {
 			g = New(cpuGuard)
 		}
 		if err := g.UnmarshalBinary(state); err != nil {
-			if g.past.N != 0 || g.errors.Firsts.Count != 0 || g.cpu.Intervals != 0 {
+			if g.Past.N != 0 || g.Errors.Firsts.Count != 0 || g.Cost.Intervals != 0 {
 				t.Fatal("a refused state changed the guard")
 			}
 			return
@@ -305,8 +305,8 @@ func TestGuardOldResponsesOfTheCandidate(t *testing.T) {
 			g.Outcome(at(whittle.Candidate, 0, 503))
 		}
 		g.Outcome(at(whittle.Monolith, tt.gap, 200))
-		if g.errors.Firsts.Count != tt.want {
-			t.Errorf("after %v: %d responses in the test, want %d", tt.gap, g.errors.Firsts.Count, tt.want)
+		if g.Errors.Firsts.Count != tt.want {
+			t.Errorf("after %v: %d responses in the test, want %d", tt.gap, g.Errors.Firsts.Count, tt.want)
 		}
 	}
 }

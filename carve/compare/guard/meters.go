@@ -29,14 +29,14 @@ func (g *Guard) Meters() []whittle.Meter {
 }
 
 func (g *Guard) errorsMeter() whittle.Meter {
-	e := &g.errors
+	e := &g.Errors
 	m := whittle.Meter{
 		Name: meterErrors, EValue: eprocess.AsNumber(e.logEValue()), Threshold: g.threshold(),
 		Count: e.Candidate.N, Needed: g.neededErrors(), Breached: e.Breached,
 		Monolith: e.Monolith.rate(), Candidate: e.Candidate.rate(),
 	}
 	if e.Monolith.N == 0 {
-		m.Monolith = float64(g.past.Bad) / float64(max(1, g.past.N))
+		m.Monolith = eprocess.Ratio(g.Past.Bad, g.Past.N)
 	}
 	m.Limit = m.Monolith + g.cfg.Errors
 	m.Summary = fmt.Sprintf("%s of %s candidate responses bad (%s), monolith %s over the same time, limit %s; ",
@@ -46,11 +46,11 @@ func (g *Guard) errorsMeter() whittle.Meter {
 }
 
 func (g *Guard) p99Meter() whittle.Meter {
-	e := &g.slow
+	e := &g.Slow
 	m := whittle.Meter{
 		Name: meterP99, EValue: eprocess.AsNumber(e.logEValue()), Threshold: g.threshold(),
 		Count: e.Candidate.N, Needed: g.neededSlow(), Breached: e.Breached,
-		Monolith: millis(g.past.p99()), Candidate: millis(g.recent.p99()),
+		Monolith: millis(g.Past.p99()), Candidate: millis(g.Recent.p99()),
 	}
 	m.Limit = m.Monolith * g.cfg.P99
 	if m.Monolith == 0 {
@@ -64,11 +64,11 @@ func (g *Guard) p99Meter() whittle.Meter {
 }
 
 func (g *Guard) mismatchMeter() whittle.Meter {
-	t := &g.mismatch
+	t := &g.Mismatch
 	m := whittle.Meter{
 		Name: meterMismatch, EValue: eprocess.AsNumber(t.logEValue()), Threshold: g.threshold(),
 		Count: t.Count, Needed: g.neededMismatch(), Breached: t.Breached,
-		Monolith: float64(t.OwnBad) / float64(max(1, t.Own)), Candidate: float64(t.Bad) / float64(max(1, t.Count)),
+		Monolith: eprocess.Ratio(t.OwnBad, t.Own), Candidate: eprocess.Ratio(t.Bad, t.Count),
 	}
 	m.Limit = m.Monolith + g.cfg.Mismatch
 	own := "the monolith was never asked twice"
@@ -83,8 +83,8 @@ func (g *Guard) mismatchMeter() whittle.Meter {
 // units says what the evidence is of: users, and requests that both sides were
 // asked, the candidate first or the monolith.
 func (g *Guard) units() string {
-	served, mirrored := g.errors.Pairs.Rounds, g.errors.Mirrored.Rounds
-	return fmt.Sprintf("%s, %s served and %s mirrored", plural(g.firsts.Counted, "user"), plural(served, "pair"), units.Grouped(mirrored))
+	served, mirrored := g.Errors.Pairs.Rounds, g.Errors.Mirrored.Rounds
+	return fmt.Sprintf("%s, %s served and %s mirrored", plural(g.Firsts.Counted, "user"), plural(served, "pair"), units.Grouped(mirrored))
 }
 
 // by names the source that most of the evidence of a breach is of: the counts in
@@ -109,8 +109,8 @@ func plural(n int, what string) string {
 // words says what the evidence amounts to, and which attempt it is of.
 func (g *Guard) words(m *whittle.Meter, what string) string {
 	attempt := ""
-	if g.attempt > 1 {
-		attempt = fmt.Sprintf(" (attempt %d)", g.attempt)
+	if g.Attempt > 1 {
+		attempt = fmt.Sprintf(" (attempt %d)", g.Attempt)
 	}
 	switch {
 	case m.Breached:
@@ -142,7 +142,7 @@ func least(bar float64, bet func(*eprocess.Arms)) int {
 // monolithPerCandidate is how many good responses of the monolith there are for each of the
 // candidate's, as the blocks were so far.
 func (g *Guard) monolithPerCandidate() int {
-	b, c := &g.firsts.Blocks[neverSeen], &g.errors.Firsts
+	b, c := &g.Firsts.Blocks[neverSeen], &g.Errors.Firsts
 	switch {
 	case c.Count > 0:
 		return min(maxReserve, c.MCount/c.Count)
@@ -155,11 +155,11 @@ func (g *Guard) monolithPerCandidate() int {
 // neededErrors is how many bad responses in a row decide from nothing.
 func (g *Guard) neededErrors() int {
 	beta, ref := g.referenceRisk(), g.aloneReference()
-	n := g.needed(g.errors.Stakes[fromFirsts], g.past.badRate(), g.cfg.Errors, eprocess.UpperRate(ref.Bad, ref.N, beta)+g.cfg.Errors)
-	if g.errors.Pairs.Rounds == 0 {
+	n := g.needed(g.Errors.Stakes[fromFirsts], g.Past.badRate(), g.cfg.Errors, eprocess.UpperRate(ref.Bad, ref.N, beta)+g.cfg.Errors)
+	if g.Errors.Pairs.Rounds == 0 {
 		return n
 	}
-	return sooner(n, inARow((1-g.cfg.Errors)/(1+g.cfg.Errors), g.threshold()/g.errors.Stakes[fromPairs]))
+	return sooner(n, inARow((1-g.cfg.Errors)/(1+g.cfg.Errors), g.threshold()/g.Errors.Stakes[fromPairs]))
 }
 
 func (g *Guard) neededSlow() int {
@@ -167,11 +167,11 @@ func (g *Guard) neededSlow() int {
 	if ref.Tau == 0 {
 		return -1
 	}
-	n := g.needed(g.slow.Stakes[fromFirsts], slowShare, 0, eprocess.UpperRate(ref.Above, ref.Good, g.referenceRisk()))
-	if g.slow.Pairs.Rounds == 0 {
+	n := g.needed(g.Slow.Stakes[fromFirsts], slowShare, 0, eprocess.UpperRate(ref.Above, ref.Good, g.referenceRisk()))
+	if g.Slow.Pairs.Rounds == 0 {
 		return n
 	}
-	return sooner(n, inARow(1, g.threshold()/(g.slow.Stakes[fromPairs]+g.slow.Stakes[fromTails])))
+	return sooner(n, inARow(1, g.threshold()/(g.Slow.Stakes[fromPairs]+g.Slow.Stakes[fromTails])))
 }
 
 func sooner(a, b int) int {

@@ -104,14 +104,11 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 	if !p.Compared || p.Monolith.Bad() || p.Candidate.Bad() {
 		return
 	}
-	m := &g.mismatch
+	m := &g.Mismatch
 	if g.shifting() {
-		m.Count++
-		if p.Differs {
-			m.Bad++
-		}
+		bad := int(eprocess.Indicator(p.Differs))
+		m.Count, m.Bad = m.Count+1, m.Bad+bad
 		if limit := g.mismatchLimit(); limit < 0.95 {
-			bad := int(eprocess.Indicator(p.Differs))
 			odds := m.odds.At(limit)
 			m.All[p.First&1].Play(func(a *eprocess.Arms) { a.Against(odds, bad, 1-bad) })
 		}
@@ -135,7 +132,7 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 
 // mismatchLimit is the share of differences that nothing may be concluded from.
 func (g *Guard) mismatchLimit() float64 {
-	m := &g.mismatch
+	m := &g.Mismatch
 	if m.Own == 0 {
 		return g.cfg.Mismatch
 	}
@@ -145,7 +142,7 @@ func (g *Guard) mismatchLimit() float64 {
 // steadyLimit is the share of differences at steady places that nothing may be
 // concluded from.
 func (g *Guard) steadyLimit() float64 {
-	m := &g.mismatch
+	m := &g.Mismatch
 	if m.Own == 0 {
 		return steadyMost
 	}

@@ -78,7 +78,7 @@ func (g *Guard) pairErrors(p *whittle.Pair) {
 		return
 	}
 	payoff := eprocess.Indicator(p.Candidate.Bad()) - eprocess.Indicator(p.Monolith.Bad()) - g.cfg.Errors
-	g.errors.bet(sourceOf(p.First), payoff/(1+g.cfg.Errors), g.level())
+	g.Errors.bet(sourceOf(p.First), payoff/(1+g.cfg.Errors), g.level())
 }
 
 // sourceOf is which source a pair of that order belongs to.
@@ -116,12 +116,12 @@ func (g *Guard) pairLatency(p *whittle.Pair) {
 		return
 	}
 	ratio := math.Log(float64(c) / float64(m))
-	order, known := g.pairs.order()
+	order, known := g.Pairs.order()
 	if p.First == whittle.Monolith {
 		g.mirroredLatency(p, order, known)
-		g.pairs.MonolithFirst.see(ratio)
+		g.Pairs.MonolithFirst.see(ratio)
 		if g.shifting() {
-			g.pairs.Since.add(ratio)
+			g.Pairs.Since.add(ratio)
 		}
 		return
 	}
@@ -129,16 +129,16 @@ func (g *Guard) pairLatency(p *whittle.Pair) {
 		return
 	}
 	limit := math.Log(g.cfg.P99)
-	if since := &g.pairs.Since; since.N > 0 {
-		g.slow.bet(fromMirrored, eprocess.Sign((ratio+since.Sum/float64(since.N))/2-limit), g.level())
+	if since := &g.Pairs.Since; since.N > 0 {
+		g.Slow.bet(fromMirrored, eprocess.Sign((ratio+since.Sum/float64(since.N))/2-limit), g.level())
 		*since = logRatios{}
 	}
 	if known {
-		g.slow.bet(fromPairs, eprocess.Sign(ratio-order-limit), g.level())
-		if tau := float64(g.past.p99()); tau > 0 {
+		g.Slow.bet(fromPairs, eprocess.Sign(ratio-order-limit), g.level())
+		if tau := float64(g.Past.p99()); tau > 0 {
 			tail := eprocess.Indicator(float64(c) > tau*g.cfg.P99) - eprocess.Indicator(float64(m)*math.Exp(order) > tau)
-			g.slow.bet(fromTails, tail, g.level())
+			g.Slow.bet(fromTails, tail, g.level())
 		}
 	}
-	g.pairs.CandidateFirst.see(ratio)
+	g.Pairs.CandidateFirst.see(ratio)
 }

@@ -39,7 +39,7 @@ func (t *reorderedRoute) breached(n int, share whittle.Share) bool {
 			t.g.Outcome(m)
 		}
 		t.g.Pair(whittle.Pair{User: uint64(t.requests), At: c.At, First: first, Monolith: m, Candidate: c})
-		if t.g.slow.Breached {
+		if t.g.Slow.Breached {
 			return true
 		}
 	}

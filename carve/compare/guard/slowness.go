@@ -85,12 +85,12 @@ func (g *Guard) slowAbove(tau time.Duration, order float64, known bool) time.Dur
 
 // mirroredLatency takes a good mirrored exchange.
 func (g *Guard) mirroredLatency(p *whittle.Pair, order float64, known bool) {
-	tau := g.past.p99()
+	tau := g.Past.p99()
 	if tau <= 0 {
 		return
 	}
 	c, m := p.Candidate.Latency, p.Monolith.Latency
-	s, alpha := &g.slowness, 1-g.cfg.Confidence
+	s, alpha := &g.Slowness, 1-g.cfg.Confidence
 	done := p.At.UnixNano() + int64(c) + int64(m)
 	if open := s.End - int64(slowSlot); done >= s.End || done < open-int64(sameTime) || p.At.IsZero() {
 		s.settle(alpha)
@@ -126,12 +126,12 @@ func (s *slowness) count(candidate, monolith bool) {
 // Wait says why a rise of the share waits, as a clause with what to do; empty: it
 // waits for nothing here. It is read before a shift and during it.
 func (g *Guard) Wait() string {
-	s := &g.slowness
+	s := &g.Slowness
 	if !s.Held {
 		return ""
 	}
-	order, known := g.pairs.order()
-	tau := g.past.p99()
+	order, known := g.Pairs.order()
+	tau := g.Past.p99()
 	return fmt.Sprintf("mirrored responses of the candidate are slow too often: %s of the last %s took more than %s ms, and %s of the monolith's more than %s ms, its p99; "+
 		"make them faster, raise guard.p99 (%sx), or promote with force",
 		units.Grouped(s.Before.Candidate+s.Last.Candidate), units.Grouped(s.Before.N+s.Last.N), display.Figure(millis(g.slowAbove(tau, order, known))),
@@ -143,5 +143,5 @@ func (s *slowness) valid() bool {
 }
 
 func (c *slowCount) valid() bool {
-	return c.Candidate >= 0 && c.Monolith >= 0 && c.N <= slowShown && c.Candidate <= c.N && c.Monolith <= c.N
+	return c.N <= slowShown && eprocess.UpTo(c.Candidate, c.N) && eprocess.UpTo(c.Monolith, c.N)
 }

@@ -20,7 +20,7 @@ func movingPairs(g *Guard, r *rand.Rand, n int, differ, own float64) (after int)
 		if p.Repeated = own >= 0 && i%20 == 0; p.Repeated {
 			p.SelfSteady = r.Float64() < own
 		}
-		if g.Pair(p); g.mismatch.Breached {
+		if g.Pair(p); g.Mismatch.Breached {
 			return i + 1
 		}
 	}
@@ -79,7 +79,7 @@ func TestMirroredExchangesSayNothingOfMovingData(t *testing.T) {
 		p.First, p.Steady = whittle.Monolith, true
 		g.Pair(p)
 	}
-	if g.mismatch.Breached || g.mismatch.Steady.Plays > 0 {
-		t.Errorf("%+v", g.mismatch.Steady)
+	if g.Mismatch.Breached || g.Mismatch.Steady.Plays > 0 {
+		t.Errorf("%+v", g.Mismatch.Steady)
 	}
 }

@@ -64,7 +64,7 @@ func TestStickyUsersDeceiveWhoeverCountsRequests(t *testing.T) {
 }
 
 func whichBreached(t *guardedRoute) string {
-	text := fmt.Sprintf("attempt %d at %d bp:", t.g.attempt, t.share)
+	text := fmt.Sprintf("attempt %d at %d bp:", t.g.Attempt, t.share)
 	for _, m := range t.g.Meters() {
 		if m.Breached {
 			text += " " + m.Name

@@ -161,11 +161,13 @@ func (s *userSlot) take(a response, room float32) (done bool) {
 func (s *userSlot) ready(era int) bool { return era == 1 || s.status&userSeenBefore != 0 }
 
 // begin makes the first era of a shift.
-func (u *userRuns) begin() {
+func (u *userRuns) begin() { u.anew(func(s userStatus) userStatus { return s & userMoved }) }
+
+// anew begins every run anew, each user with a status that follows from the last.
+func (u *userRuns) anew(status func(userStatus) userStatus) {
 	for i := range u.Slots {
 		s := &u.Slots[i]
-		s.n, s.bad, s.over = 0, 0, 0
-		s.status &= userMoved
+		s.n, s.bad, s.over, s.status = 0, 0, 0, status(s.status)
 	}
 	u.Errors, u.Slow = unitTray{}, unitTray{}
 }
@@ -173,66 +175,60 @@ func (u *userRuns) begin() {
 // newEra begins every run anew. Who was moved before gives no unit any more:
 // the draw that moved them is over.
 func (u *userRuns) newEra() {
-	for i := range u.Slots {
-		s := &u.Slots[i]
-		s.n, s.bad, s.over = 0, 0, 0
-		status := s.status & userMoved
+	u.anew(func(s userStatus) userStatus {
+		status := s & userMoved
 		if status != 0 {
 			status |= userSpent
 		}
-		if s.status&userSeen != 0 {
+		if s&userSeen != 0 {
 			status |= userSeenBefore
 		}
-		s.status = status
-	}
-	u.Errors, u.Slow = unitTray{}, unitTray{}
+		return status
+	})
 }
 
 // restart makes every user one who never was on the candidate.
 func (u *userRuns) restart() {
-	u.begin()
-	for i := range u.Slots {
-		u.Slots[i].status = 0
-	}
+	u.anew(func(userStatus) userStatus { return 0 })
 	u.Counted = 0
 }
 
 // userOfMonolith takes a response of the monolith to a known user.
 func (g *Guard) userOfMonolith(user uint64, a response) {
 	if !g.settled() {
-		if s := g.users.admit(user); s != nil && !a.Bad {
+		if s := g.Users.admit(user); s != nil && !a.Bad {
 			s.learn(a.Latency)
 		}
 		return
 	}
-	s := g.users.find(user)
+	s := g.Users.find(user)
 	if s == nil || s.status&userMoved != 0 {
 		return
 	}
 	s.status |= userSeen
-	if s.status&userSpent != 0 || !s.ready(g.era) || !s.take(a, 0) {
+	if s.status&userSpent != 0 || !s.ready(g.Era) || !s.take(a, 0) {
 		return
 	}
 	s.status |= userSpent
-	g.errors.begin(fromUsers)
-	g.errors.Users.monolithUnit(&g.users.Errors, s.bad > 0, g.unitSlack())
+	g.Errors.begin(fromUsers)
+	g.Errors.Users.monolithUnit(&g.Users.Errors, s.bad > 0, g.unitSlack())
 	if s.past >= minPast && g.cfg.P99 > 0 {
-		g.slow.begin(fromUsers)
-		g.slow.Users.monolithUnit(&g.users.Slow, s.over >= slowRun, 0)
+		g.Slow.begin(fromUsers)
+		g.Slow.Users.monolithUnit(&g.Users.Slow, s.over >= slowRun, 0)
 	}
 	g.check()
 }
 
 // userOfCandidate takes a response of the candidate to a known user.
 func (g *Guard) userOfCandidate(user uint64, a response) {
-	s := g.users.find(user)
+	s := g.Users.find(user)
 	if s == nil || !g.settled() {
 		return
 	}
 	if s.status&userMoved == 0 {
 		s.n, s.bad, s.over = 0, 0, 0
 		s.status |= userMoved
-		if !s.ready(g.era) {
+		if !s.ready(g.Era) {
 			s.status |= userSpent
 		}
 	}
@@ -240,12 +236,12 @@ func (g *Guard) userOfCandidate(user uint64, a response) {
 		return
 	}
 	s.status |= userSpent
-	g.users.Counted++
-	g.errors.begin(fromUsers)
-	g.errors.Users.candidateUnit(&g.users.Errors, s.bad > 0, g.unitSlack())
+	g.Users.Counted++
+	g.Errors.begin(fromUsers)
+	g.Errors.Users.candidateUnit(&g.Users.Errors, s.bad > 0, g.unitSlack())
 	if s.past >= minPast && g.cfg.P99 > 0 {
-		g.slow.begin(fromUsers)
-		g.slow.Users.candidateUnit(&g.users.Slow, s.over >= slowRun, 0)
+		g.Slow.begin(fromUsers)
+		g.Slow.Users.candidateUnit(&g.Users.Slow, s.over >= slowRun, 0)
 	}
 	g.check()
 }
