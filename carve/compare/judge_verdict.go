@@ -11,6 +11,7 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/form"
+	"whittle/internal/units"
 )
 
 // Verdict says what is known so far. It is computed when asked for and kept
@@ -33,7 +34,7 @@ func (j *Judge) takenBack(v *whittle.Verdict) string {
 	if j.shownAt == 0 || v.State == whittle.Different {
 		return ""
 	}
-	return "; the DIFFERENT after " + display.Commas(fmt.Sprint(j.shownAt)) + " was taken back, for what had shown it turned out to vary, or to move in each server by itself"
+	return "; the DIFFERENT after " + units.Grouped(j.shownAt) + " was taken back, for what had shown it turned out to vary, or to move in each server by itself"
 }
 
 func (j *Judge) judge() whittle.Verdict {
@@ -186,7 +187,7 @@ func (j *Judge) moreNeeded(more int, v *whittle.Verdict) int {
 }
 
 func summarize(v *whittle.Verdict) string {
-	after := fmt.Sprintf("%s after %s exchanges: ", v.State, display.Commas(fmt.Sprint(v.Compared)))
+	after := fmt.Sprintf("%s after %s exchanges: ", v.State, units.Grouped(v.Compared))
 	if v.Compared == 1 {
 		after = fmt.Sprintf("%s after 1 exchange: ", v.State)
 	}
@@ -199,7 +200,7 @@ func summarize(v *whittle.Verdict) string {
 			}
 		}
 		return after + strings.Join(kinds, ", ") + " shown; an equal candidate is called so at most once in " +
-			display.Commas(fmt.Sprintf("%.0f", 1/(1-v.Confidence))) + " rollouts"
+			units.Grouped(int(math.Round(1/(1-v.Confidence)))) + " rollouts"
 	case whittle.Equivalent:
 		return after + "what could still differ lies inside every margin, at a confidence of " + display.InPercent(v.Confidence) + covered(v) + unseenWords(v.Novelty) + errorWords(v)
 	}
@@ -216,7 +217,7 @@ func summarize(v *whittle.Verdict) string {
 		words = fmt.Sprintf("%d differences seen, none of them shown", open)
 	}
 	if v.MoreNeeded > 0 {
-		words += fmt.Sprintf("; about %s more exchanges should decide", display.Commas(fmt.Sprint(v.MoreNeeded)))
+		words += fmt.Sprintf("; about %s more exchanges should decide", units.Grouped(v.MoreNeeded))
 	}
 	return after + words + errorWords(v)
 }

@@ -3,7 +3,6 @@ package compare
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -210,7 +209,7 @@ func (s *series) looseBound() whittle.Bound {
 		what = "another status, content type, header or text, a wrong value, or no response"
 	}
 	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
-		display.Commas(strconv.Itoa(loose)), display.Commas(strconv.Itoa(s.asked)), what, display.InPercent(high))
+		units.Grouped(loose), units.Grouped(s.asked), what, display.InPercent(high))
 	return b
 }
 

@@ -1,7 +1,9 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -54,45 +56,28 @@ func wallOf(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
+// isoTime is a date, with a time or without: the date, what joins them, the time with its seconds
+// and what follows these, and the zone.
+var isoTime = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)(?:([Tt ])(\d{1,2}:\d\d)(?:(:\d\d)(?:[.,](\d{1,9}))?)?([Zz+\- U].*)?)?$`)
+
 // readISO reads 2024-03-01, with a time and a zone or without.
 func readISO(s string) (c clock, ok bool) {
-	c.form = "ISO"
-	day, err := time.Parse("2006-01-02", s[:min(len(s), 10)])
-	if err != nil {
+	m := isoTime.FindStringSubmatch(s)
+	if m == nil {
 		return c, false
 	}
-	c.at, c.wall, c.date = day, day, len(s) == 10
-	if c.date {
-		return c, true
+	c = clock{form: "ISO", date: m[2] == "", digits: len(m[5]), zone: m[6]}
+	layout, text := "2006-01-02", m[1]
+	if !c.date {
+		c.joint = m[2][0]
+		layout, text = layout+"T15:04:05", text+"T"+m[3]+cmp.Or(m[4], ":00")
 	}
-	if c.joint = s[10]; c.joint != 'T' && c.joint != ' ' && c.joint != 't' {
-		return c, false
+	if c.digits > 0 {
+		text += "." + m[5]
 	}
-	rest := s[11:]
-	if i := strings.IndexAny(rest, "Zz+- U"); i >= 0 {
-		c.zone, rest = rest[i:], rest[:i]
-	}
-	if dot := strings.IndexAny(rest, ".,"); dot >= 0 {
-		c.digits = len(rest) - dot - 1
-		rest = rest[:dot] + "." + rest[dot+1:]
-	}
-	var form string
-	switch {
-	case len(rest) == 5:
-		form = "15:04"
-	case c.digits > 9:
-		return c, false
-	default:
-		form = "15:04:05"
-	}
-	tod, err := time.Parse(form, rest)
-	if err != nil {
-		return c, false
-	}
-	c.wall = day.Add(tod.Sub(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)))
-	c.at = c.wall
-	if c.zone == "" {
-		return c, true
+	wall, err := time.Parse(layout, text)
+	if c.at, c.wall = wall, wall; c.zone == "" || err != nil {
+		return c, err == nil
 	}
 	offset, ok := readOffset(c.zone)
 	c.zoned, c.at = true, c.wall.Add(-offset)
@@ -164,12 +149,15 @@ func samePoint(s, t time.Time, x, y *clock) bool {
 	return cutTo(s, min(x.digits, y.digits)).Equal(cutTo(t, min(x.digits, y.digits)))
 }
 
-func cutTo(t time.Time, digits int) time.Time {
+func cutTo(t time.Time, digits int) time.Time { return t.Truncate(unitOf(digits)) }
+
+// unitOf is the resolution of so many digits after the second.
+func unitOf(digits int) time.Duration {
 	unit := time.Second
 	for range min(digits, 9) {
 		unit /= 10
 	}
-	return t.Truncate(unit)
+	return unit
 }
 
 // spellings are those of one instant that is written in two ways.
@@ -205,14 +193,10 @@ func fractionCause(x, y *clock) string {
 		return fmt.Sprintf("fraction cut:%d", y.digits)
 	case y.digits <= x.digits && y.at.Sub(x.at).Abs() < time.Second:
 		for d := range x.digits {
-			unit := time.Second
-			for range d {
-				unit /= 10
-			}
-			if x.at.Truncate(unit).Equal(y.at) {
+			if cutTo(x.at, d).Equal(y.at) {
 				return fmt.Sprintf("fraction cut:%d", d)
 			}
-			if x.at.Round(unit).Equal(y.at) {
+			if x.at.Round(unitOf(d)).Equal(y.at) {
 				return fmt.Sprintf("fraction:%d", d)
 			}
 		}

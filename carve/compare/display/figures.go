@@ -4,46 +4,22 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"whittle"
+	"whittle/internal/units"
 )
-
-// Commas sets off the thousands of a decimal number: 4,294,967,296.
-func Commas(s string) string {
-	sign := ""
-	if strings.HasPrefix(s, "-") {
-		sign, s = "-", s[1:]
-	}
-	whole, rest, dot := strings.Cut(s, ".")
-	if strings.ContainsAny(whole, "eE") {
-		return sign + s
-	}
-	var b strings.Builder
-	for i, r := range whole {
-		if i > 0 && (len(whole)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(r)
-	}
-	if dot {
-		b.WriteString("." + rest)
-	}
-	return sign + b.String()
-}
 
 // Figure writes a float with four significant digits, or all of an integer.
 func Figure(f float64) string {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
 		return "no number"
-	case f == math.Trunc(f) && math.Abs(f) < 1e15:
-		return Commas(strconv.FormatFloat(f, 'f', 0, 64))
-	case math.Abs(f) >= 1e15 || math.Abs(f) < 1e-4:
+	case math.Abs(f) >= 1e15 || f != 0 && math.Abs(f) < 1e-4:
 		return strconv.FormatFloat(f, 'g', 4, 64)
+	case f == math.Trunc(f) || math.Abs(f) >= 999.95: // without decimals
+		return units.Grouped(int(math.RoundToEven(f)))
 	}
-	digits := 3 - int(math.Floor(math.Log10(math.Abs(f))))
-	return Commas(strconv.FormatFloat(f, 'f', max(0, digits), 64))
+	return strconv.FormatFloat(f, 'f', 3-int(math.Floor(math.Log10(math.Abs(f)))), 64)
 }
 
 // InPercent writes a share or a relative difference.

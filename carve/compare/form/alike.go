@@ -111,7 +111,7 @@ func (f *Forms) leadWords(p *formPath, l *twosample.Lead) (what, candidate, mono
 // kindWords name a kind of values; a word is not shown.
 func (f *Forms) kindWords(p *formPath, l *twosample.Lead) string {
 	edge := func(x float64) string {
-		return f.Show.Value(trailOf(p.path), strconv.AppendFloat(nil, x, 'g', 6, 64))
+		return f.Show.Value(trailOf(p.Path), strconv.AppendFloat(nil, x, 'g', 6, 64))
 	}
 	switch {
 	case l.Kind == twosample.Absent:
@@ -150,7 +150,7 @@ func (p *formPath) leadCause(l *twosample.Lead) string {
 	if l.Way == twosample.Kind && l.From == nil && l.To == nil {
 		what, class = "a fault from what each server says of its own state", formAny
 	}
-	return "nothing tells " + what + ": if it is one, write compare.form: {" + p.path + ": " + class + "}; if not, the candidate's are wrong"
+	return "nothing tells " + what + ": if it is one, write compare.form: {" + p.Path + ": " + class + "}; if not, the candidate's are wrong"
 }
 
 // waits says what of the way in which both sides draw is not known closely enough yet for
@@ -177,11 +177,11 @@ func (p *formPath) waits(f *Forms, n int) (b whittle.Bound, more int, ok bool) {
 	within := percentOf(l.Low, l.High)
 	switch l.Way {
 	case twosample.Position:
-		b.Summary = fmt.Sprintf("%s is larger than the monolith's in %s of %s pairs", p.path, percentOf((1+l.Low)/2, (1+l.High)/2), units.Grouped(l.N))
+		b.Summary = fmt.Sprintf("%s is larger than the monolith's in %s of %s pairs", p.Path, percentOf((1+l.Low)/2, (1+l.High)/2), units.Grouped(l.N))
 	case twosample.Spread:
-		b.Summary = fmt.Sprintf("%s lies further out than the monolith's in %s of %s pairs", p.path, percentOf((1+l.Low)/2, (1+l.High)/2), units.Grouped(l.N))
+		b.Summary = fmt.Sprintf("%s lies further out than the monolith's in %s of %s pairs", p.Path, percentOf((1+l.Low)/2, (1+l.High)/2), units.Grouped(l.N))
 	default:
-		b.Summary = fmt.Sprintf("%s is %s more often than the monolith's by %s of %s responses", p.path, f.kindWords(p, &l), within, units.Grouped(l.N))
+		b.Summary = fmt.Sprintf("%s is %s more often than the monolith's by %s of %s responses", p.Path, f.kindWords(p, &l), within, units.Grouped(l.N))
 	}
 	if l.Way == twosample.Kind {
 		b.Summary += fmt.Sprintf("; %s either way counts as none", display.InPercent(l.Margin))

@@ -95,7 +95,7 @@ func (p *formPath) category(k, side int, v *value, e *formExchange) (c category,
 
 // timeCategory says whether a time lies where those of the monolith lay.
 func (p *formPath) timeCategory(side int, v *value, e *formExchange) (c category, ok bool) {
-	if v.at.IsZero() || e.timeless || e.at.IsZero() || len(p.offsets) < formWarm {
+	if v.at.IsZero() || e.timeless || e.at.IsZero() || len(p.Offsets) < formWarm {
 		return c, false
 	}
 	low, high := p.window(v.form)
@@ -114,7 +114,7 @@ func (p *formPath) timeCategory(side int, v *value, e *formExchange) (c category
 // window is where times of the monolith lay lately, in ms from the request, and half
 // as much again to both sides.
 func (p *formPath) window(f form) (low, high int64) {
-	low, high = slices.Min(p.offsets), slices.Max(p.offsets)
+	low, high = slices.Min(p.Offsets), slices.Max(p.Offsets)
 	pad := max(timeSlack, (high-low)/2)
 	if f.detail == writtenDate {
 		pad = max(pad, dateSlack)
@@ -127,11 +127,11 @@ const nowRange = 10_000
 
 // ofNow reports whether the monolith's times are all as far from the request.
 func (p *formPath) ofNow() bool {
-	if len(p.offsets) < formWarm {
+	if len(p.Offsets) < formWarm {
 		return false
 	}
 	t := &p.feature[featForm].M
-	return t.top().Class == classTime && 10*t.top().Count >= 9*t.N && slices.Max(p.offsets)-slices.Min(p.offsets) <= nowRange
+	return t.top().Class == classTime && 10*t.top().Count >= 9*t.N && slices.Max(p.Offsets)-slices.Min(p.Offsets) <= nowRange
 }
 
 // orderCategory says whether a number lies below the middle of the last ones of its
@@ -146,10 +146,10 @@ func (p *formPath) orderCategory(side int, v *value) (c category, ok bool) {
 
 // rising reports whether the monolith's numbers are those of a counter. Another one
 // begins elsewhere, so its numbers have another length.
-func (p *formPath) rising() bool { return p.ranked >= 3 && 10*p.rises >= 9*p.ranked }
+func (p *formPath) rising() bool { return p.Ranked >= 3 && 10*p.Rises >= 9*p.Ranked }
 
 // falling is rising downwards.
-func (p *formPath) falling() bool { return p.ranked >= 3 && 10*p.sinks >= 9*p.ranked }
+func (p *formPath) falling() bool { return p.Ranked >= 3 && 10*p.Sinks >= 9*p.Ranked }
 
 // numbered reports whether whole numbers are given out, so that none comes twice.
 // Another service gives out others, and where many requests are under way at once
@@ -167,10 +167,10 @@ const ranksKnown = 16
 
 // counter reports whether the numbers are those of a counter for sure; unordered,
 // that they are not, so that their order is no longer looked at.
-func (p *formPath) counter() bool { return p.ranked >= ranksKnown && p.rising() }
+func (p *formPath) counter() bool { return p.Ranked >= ranksKnown && p.rising() }
 
 func (p *formPath) unordered() bool {
-	return p.ranked >= ranksKnown && !p.rising() && !p.falling()
+	return p.Ranked >= ranksKnown && !p.rising() && !p.falling()
 }
 
 // How far from the monolith's usual distances a time may be: clocks differ, and the

@@ -30,10 +30,10 @@ func (f *Forms) Coverage(c *whittle.Comparison) *whittle.Coverage {
 	cov := &whittle.Coverage{AtLeast: f.fields.more, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}}
 	for _, p := range f.paths {
 		if why := p.unformed(); why != "" {
-			cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: p.path, Reason: why})
+			cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: p.Path, Reason: why})
 			continue
 		}
-		field := whittle.FormField{Path: p.path, Form: p.words(), Declared: p.rule != "", Compared: p.feature[featForm].Of}
+		field := whittle.FormField{Path: p.Path, Form: p.words(), Declared: p.rule != "", Compared: p.feature[featForm].Of}
 		field.Class = classNames[p.feature[featForm].M.top().Class]
 		if p.rule != "" {
 			field.Class = p.rule
@@ -70,7 +70,7 @@ func (f *Forms) Coverage(c *whittle.Comparison) *whittle.Coverage {
 func (f *Forms) byValue() int {
 	n := len(f.fields.at)
 	for _, p := range f.paths {
-		if p.values() && f.fields.at[digest.FNV([]byte(p.path))] {
+		if p.values() && f.fields.at[digest.FNV([]byte(p.Path))] {
 			n--
 		}
 	}
@@ -91,7 +91,7 @@ func (f *Forms) unmatched() (patterns []string) {
 
 // values reports whether it is the value itself that the monolith changes.
 func (p *formPath) values() bool {
-	for _, way := range p.varies {
+	for _, way := range p.Varies {
 		if way == jsondiff.HowValue || strings.HasPrefix(way, jsondiff.HowType) {
 			return true
 		}
@@ -107,7 +107,7 @@ func (p *formPath) unformed() string {
 	if p.own {
 		return "a state that each server holds by itself, as it seems"
 	}
-	if top := p.feature[featForm].M.top(); p.values() && p.rule == "" && top.Class == classText && !slices.Contains(p.varies, jsondiff.WayPresence) && !p.isMember() {
+	if top := p.feature[featForm].M.top(); p.values() && p.rule == "" && top.Class == classText && !slices.Contains(p.Varies, jsondiff.WayPresence) && !p.isMember() {
 		return "text without a form, of which only type, emptiness and repetition are looked at"
 	}
 	return ""
@@ -177,7 +177,7 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 	}
 	b = whittle.Bound{What: boundForm, MarginHigh: 0.02}
 	for _, p := range f.paths {
-		if p.rule == formAny || p.rule == formValue || f.expected(p.path) != "" {
+		if p.rule == formAny || p.rule == formValue || f.expected(p.Path) != "" {
 			continue
 		}
 		for k := range p.feature {
@@ -188,29 +188,29 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 			what, _, _ := p.featureWords(k)
 			b.Estimate = eprocess.Ratio(t.Odd, t.Of)
 			b.High = eprocess.ShareBound(t.Odd, t.Of, 0.01)
-			b.Summary = fmt.Sprintf("%s %s in %s of %s responses: suspected, not shown", p.path, what, units.Grouped(t.Odd), units.Grouped(t.Of))
+			b.Summary = fmt.Sprintf("%s %s in %s of %s responses: suspected, not shown", p.Path, what, units.Grouped(t.Odd), units.Grouped(t.Of))
 			return b, -1, true
 		}
 		if l, ok := p.lead(); ok {
 			what, _, _ := f.leadWords(p, &l)
 			b.Estimate, b.High = math.Abs(l.Mean), 1
-			b.Summary = fmt.Sprintf("%s %s: suspected, not shown", p.path, what)
+			b.Summary = fmt.Sprintf("%s %s: suspected, not shown", p.Path, what)
 			return b, -1, true
 		}
 	}
 	left := 0
 	for _, p := range f.paths {
-		if of := p.feature[featForm].Of; of < formEnough && n-p.born < formLong && !p.own && p.rule != formAny && p.values() {
+		if of := p.feature[featForm].Of; of < formEnough && n-p.Born < formLong && !p.own && p.rule != formAny && p.values() {
 			need := formEnough - of
 			if need > left {
 				left = need
 				b.High = math.Min(1, 5/float64(of+1))
-				b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.path, units.Grouped(of), units.Grouped(need))
+				b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.Path, units.Grouped(of), units.Grouped(need))
 			}
 		}
 	}
 	for _, p := range f.paths {
-		if f.expected(p.path) != "" || left < 0 {
+		if f.expected(p.Path) != "" || left < 0 {
 			continue
 		}
 		if w, more, ok := p.waits(f, n); ok && (more < 0 || more > left) {
@@ -243,7 +243,7 @@ func (f *Forms) hollow() (why string) {
 		case not == "" && p.values():
 			return ""
 		case not != "" && p.rule == "":
-			why = p.path + " is " + not
+			why = p.Path + " is " + not
 		}
 	}
 	return why

@@ -135,10 +135,10 @@ func (f *Forms) take(k noise.Key, n int) {
 func (f *Forms) varies() bool { return !f.named || f.vary }
 
 func (f *Forms) put(p *formPath) {
-	f.index[digest.FNV([]byte(p.path))] = len(f.paths)
+	f.index[digest.FNV([]byte(p.Path))] = len(f.paths)
 	f.paths = append(f.paths, p)
 	f.meet(len(f.paths) - 1)
-	prefixHashes(f.below, p.path)
+	prefixHashes(f.below, p.Path)
 }
 
 // See takes exchange n of a route, after what it teaches of noise was learned.
@@ -196,7 +196,7 @@ func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
 		}
 		e.alpha = alpha * formWeight(i+f.dropped) / features
 		if p.settle(&e) && len(p.Samples) < formSamples && f.samples < display.MaxKept {
-			p.Samples = append(p.Samples, f.sampleOf(x, p.path, &e))
+			p.Samples = append(p.Samples, f.sampleOf(x, p.Path, &e))
 			f.samples++
 		}
 		f.keys = e.keys
@@ -232,7 +232,7 @@ func (f *Forms) Own(path string) {
 	}
 	f.own[path] = true
 	for _, p := range f.paths {
-		if p.path == path {
+		if p.Path == path {
 			p.void()
 		}
 	}

@@ -114,8 +114,8 @@ func TestFormWords(t *testing.T) {
 		f.See(x, nil, 0.01, n)
 	}
 	for _, p := range f.paths {
-		if is := want[strings.TrimPrefix(p.path, "$.")]; is != "" && is != p.words() {
-			t.Errorf("%s is %q, not %q", p.path, p.words(), is)
+		if is := want[strings.TrimPrefix(p.Path, "$.")]; is != "" && is != p.words() {
+			t.Errorf("%s is %q, not %q", p.Path, p.words(), is)
 		}
 	}
 }

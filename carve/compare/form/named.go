@@ -68,7 +68,7 @@ func (f *Forms) Give(side int, path string, text []byte, x *whittle.Exchange) {
 func (f *Forms) Places() []string {
 	list := make([]string, 0, len(f.paths))
 	for _, p := range f.paths {
-		list = append(list, p.path)
+		list = append(list, p.Path)
 	}
 	return list
 }

@@ -118,7 +118,7 @@ func (p *formPath) moves() bool {
 
 // isRandom reports whether numbers of which each is new were seen for long enough to rise if
 // they were given out one after another, though many requests are under way at once.
-func (p *formPath) isRandom() bool { return p.ranked >= ranksKnown && p.slow.Ranked >= slowEnough }
+func (p *formPath) isRandom() bool { return p.Ranked >= ranksKnown && p.slow.Ranked >= slowEnough }
 
 // measures are words in the names of what a server measures of itself, of which a faster one
 // says another number.

@@ -72,8 +72,8 @@ func (f *Forms) meet(i int) {
 		if len(p.partners) == keysOfRequest+partnersMost {
 			break
 		}
-		if !f.named && parentOf(f.paths[k].path) == parentOf(p.path) {
-			p.partners = append(p.partners, &partner{key: k, name: f.paths[k].path})
+		if !f.named && parentOf(f.paths[k].Path) == parentOf(p.Path) {
+			p.partners = append(p.partners, &partner{key: k, name: f.paths[k].Path})
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"whittle"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/twosample"
@@ -44,36 +43,18 @@ const (
 
 // formPath is one place that is compared by form.
 type formPath struct {
-	path string
-	rule string
-	born int
-	own  bool // see Forms.Own
-	// varies are the ways in which the monolith varies there.
-	varies  []string
+	pathState
+	rule    string
+	own     bool // see Forms.Own
 	feature [features]feature
-	// Samples are exchanges in which the candidate's form was unusual.
-	Samples []whittle.Sample
-	// offsets are those of the monolith's last times, in ms; off is a recent one of
-	// the candidate that lay elsewhere.
-	offsets []int64
-	off     int64
-	// ages are how far the monolith's last times are from their Dates, in ms; lag is
-	// how much older one of the candidate's was.
-	ages []int64
-	lag  int64
 
-	vocabulary map[uint64]int // of the monolith
-	worded     int
-	recent     [2]recentValues
-	orders     [2][]int64
-	draws      draws
+	recent [2]recentValues
+	orders [2][]int64
+	draws  draws
 	// holds says that the monolith was seen to vary here, so that what it keeps saying is
 	// what it holds.
 	holds   bool
 	padded  bool // digits of the monolith began with zeros
-	ranked  int  // values of the monolith, of which so many rose or fell
-	rises   int
-	sinks   int
 	slow    slowRise
 	wanders wandering
 
@@ -95,7 +76,7 @@ type formPath struct {
 
 func newFormPath(path string, n int, rule string) *formPath {
 	p := &formPath{
-		path: path, rule: rule, born: n, paired: n, vocabulary: map[uint64]int{},
+		pathState: pathState{Path: path, Born: n, Words: map[uint64]int{}}, rule: rule, paired: n,
 		inList: strings.ContainsAny(path, "*"), measured: isMeasured(path), alike: &twosample.Test{},
 	}
 	for i := range p.feature {
@@ -122,8 +103,8 @@ func (p *formPath) takeBack(k int) {
 }
 
 func (p *formPath) vary(way string) {
-	if !slices.Contains(p.varies, way) {
-		p.varies = append(p.varies, way)
+	if !slices.Contains(p.Varies, way) {
+		p.Varies = append(p.Varies, way)
 	}
 }
 
@@ -242,7 +223,7 @@ func (p *formPath) looksAt(k int, held bool) bool {
 	}
 	switch k {
 	case featPresence:
-		return slices.Contains(p.varies, jsondiff.WayPresence)
+		return slices.Contains(p.Varies, jsondiff.WayPresence)
 	case featTwice, featSorted: // numbers that wander keep their order, and are alike, for a while
 		return p.inList && !p.wanders.known
 	case featStill:
@@ -277,9 +258,9 @@ func (p *formPath) word(w uint64) {
 	if w == 0 {
 		return
 	}
-	p.worded++
-	if len(p.vocabulary) <= wordsMost {
-		p.vocabulary[w]++
+	p.Worded++
+	if len(p.Words) <= wordsMost {
+		p.Words[w]++
 	}
 }
 
@@ -334,12 +315,12 @@ func (p *formPath) unusualNumber(t *table, c category) float64 {
 // unusualWord is 1 for a word that the monolith has never said, and for words around what
 // varies that it has said seldom. How often a word comes by itself is compared by value.
 func (p *formPath) unusualWord(_ *table, c category) float64 {
-	said := p.vocabulary[c.code]
+	said := p.Words[c.code]
 	if said == 0 || p.isWord() {
 		return eprocess.Indicator(said == 0)
 	}
 	most := 0
-	for _, n := range p.vocabulary {
+	for _, n := range p.Words {
 		most = max(most, n)
 	}
 	return eprocess.Indicator(said*wordsSeldom <= most)
@@ -394,7 +375,7 @@ func (p *formPath) ready(k int) bool {
 	t := &p.feature[k].M
 	switch k {
 	case featWord:
-		return p.worded >= wordsWarm && len(p.vocabulary) <= wordsMost
+		return p.Worded >= wordsWarm && len(p.Words) <= wordsMost
 	case featFall:
 		return t.N >= formWarm && p.rising() && float64(t.count(1)) <= 0.05*float64(t.N)
 	case featSize:
@@ -472,16 +453,16 @@ func (p *formPath) remember(e *formExchange) {
 		v := &e.monolith[i]
 		p.padded = p.padded || v.padded
 		if !v.at.IsZero() && !e.at.IsZero() {
-			p.offsets = append(p.offsets, v.at.Sub(e.moment(Monolith)).Milliseconds())
-			p.offsets = p.offsets[max(0, len(p.offsets)-offsetsKept):]
+			p.Offsets = append(p.Offsets, v.at.Sub(e.moment(Monolith)).Milliseconds())
+			p.Offsets = p.Offsets[max(0, len(p.Offsets)-offsetsKept):]
 			p.seeAge(v, e.clocks[Monolith])
 		}
 	}
 	for i := range e.candidate {
 		v := &e.candidate[i]
 		if c, ok := p.timeCategory(Candidate, v, e); ok && c.code != 0 {
-			p.off = v.at.Sub(e.moment(Candidate)).Milliseconds()
-			p.lag, _ = p.isStale(v, e.clocks[Candidate])
+			p.Off = v.at.Sub(e.moment(Candidate)).Milliseconds()
+			p.Lag, _ = p.isStale(v, e.clocks[Candidate])
 		}
 	}
 }
@@ -494,11 +475,11 @@ func (p *formPath) rank(side int, number int64) {
 	}
 	last := p.orders[side]
 	if side == Monolith && len(last) > 0 {
-		p.ranked++
-		p.rises += int(eprocess.Indicator(number > middle(last)))
-		p.sinks += int(eprocess.Indicator(number < middle(last)))
-		if p.ranked > 64 {
-			p.ranked, p.rises, p.sinks = p.ranked/2, p.rises/2, p.sinks/2
+		p.Ranked++
+		p.Rises += int(eprocess.Indicator(number > middle(last)))
+		p.Sinks += int(eprocess.Indicator(number < middle(last)))
+		if p.Ranked > 64 {
+			p.Ranked, p.Rises, p.Sinks = p.Ranked/2, p.Rises/2, p.Sinks/2
 		}
 	}
 	last = append(last, number)
@@ -547,7 +528,7 @@ func (s *slowRise) falling() bool { return s.Ranked >= slowEnough && 5*s.Sinks >
 // mayRise reports whether it is open whether the monolith's numbers rise with time, or fall:
 // two in three lie above those just before, and too little time has passed.
 func (p *formPath) mayRise() bool {
-	return p.ranked > 0 && 3*max(p.rises, p.sinks) >= 2*p.ranked && p.slow.Ranked < slowEnough && p.slow.At != 0
+	return p.Ranked > 0 && 3*max(p.Rises, p.Sinks) >= 2*p.Ranked && p.slow.Ranked < slowEnough && p.slow.At != 0
 }
 
 func middle(list []int64) int64 { return slices.Sorted(slices.Values(list))[len(list)/2] }

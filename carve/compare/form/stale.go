@@ -53,10 +53,10 @@ const (
 // wrong by a constant move nothing: the Date is of the same clock, and a pause between
 // the two is in the latency. A Date has whole seconds, so a second less is the same.
 func (p *formPath) isStale(v *value, c sideClock) (ms int64, stale bool) {
-	if c.date.IsZero() || len(p.ages) < agesLeast || v.form.detail == writtenDate {
+	if c.date.IsZero() || len(p.Ages) < agesLeast || v.form.detail == writtenDate {
 		return 0, false
 	}
-	ages := slices.Sorted(slices.Values(p.ages))
+	ages := slices.Sorted(slices.Values(p.Ages))
 	if ages[len(ages)-1]-ages[0] > nowRange {
 		return 0, false
 	}
@@ -70,6 +70,6 @@ func (p *formPath) seeAge(v *value, c sideClock) {
 	if c.date.IsZero() || v.form.detail == writtenDate {
 		return
 	}
-	p.ages = append(p.ages, v.at.Sub(c.date).Milliseconds())
-	p.ages = p.ages[max(0, len(p.ages)-offsetsKept):]
+	p.Ages = append(p.Ages, v.at.Sub(c.date).Milliseconds())
+	p.Ages = p.Ages[max(0, len(p.Ages)-offsetsKept):]
 }

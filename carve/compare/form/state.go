@@ -26,25 +26,37 @@ type formState struct {
 }
 
 type formPathState struct {
-	Path   string   `json:"p"`
-	Born   int      `json:"born"`
-	Varies []string `json:"v"`
+	pathState
 	// Features are those of which something is known, nil the others.
 	Features []*feature `json:"f"`
-	Offsets  []int64    `json:"o,omitempty"`
-	Off      int64      `json:"off,omitempty"`
-	Ages     []int64    `json:"ages,omitempty"`
-	Lag      int64      `json:"lag,omitempty"`
-	Rises    int        `json:"rises,omitempty"`
-	Sinks    int        `json:"sinks,omitempty"`
-	Ranked   int        `json:"ranked,omitempty"`
 	Orders   [2][]int64 `json:"orders"`
 	// Recent are the hashes of each side's last values, oldest first, in 4 bytes each.
-	Recent [2][]byte `json:"recent"`
+	Recent [2][]byte  `json:"recent"`
+	More   *moreState `json:"more,omitempty"`
+}
+
+// pathState is what is kept of a place as it is.
+type pathState struct {
+	Path string `json:"p"`
+	Born int    `json:"born"`
+	// Varies are the ways in which the monolith varies there.
+	Varies []string `json:"v"`
+	// Offsets are those of the monolith's last times, in ms; Off is a recent one of
+	// the candidate that lay elsewhere.
+	Offsets []int64 `json:"o,omitempty"`
+	Off     int64   `json:"off,omitempty"`
+	// Ages are how far the monolith's last times are from their Dates, in ms; Lag is
+	// how much older one of the candidate's was.
+	Ages []int64 `json:"ages,omitempty"`
+	Lag  int64   `json:"lag,omitempty"`
+	// Of Ranked values of the monolith so many rose, or fell.
+	Rises  int `json:"rises,omitempty"`
+	Sinks  int `json:"sinks,omitempty"`
+	Ranked int `json:"ranked,omitempty"`
 	// Words counts hashes of the monolith's words, of which there were Worded.
-	Words   map[uint64]int   `json:"words,omitempty"`
-	Worded  int              `json:"worded,omitempty"`
-	More    *moreState       `json:"more,omitempty"`
+	Words  map[uint64]int `json:"words,omitempty"`
+	Worded int            `json:"worded,omitempty"`
+	// Samples are exchanges in which the candidate's form was unusual.
 	Samples []whittle.Sample `json:"s,omitempty"`
 }
 
@@ -53,8 +65,7 @@ func (f *Forms) State() json.RawMessage {
 	s := formState{Dropped: f.dropped, Fields: slices.Sorted(maps.Keys(f.fields.at)), More: f.fields.more}
 	for _, p := range f.paths {
 		k := formPathState{
-			Path: p.path, Born: p.born, Varies: p.varies, Features: p.known(), Offsets: p.offsets, Off: p.off, Ages: p.ages, Lag: p.lag,
-			Rises: p.rises, Sinks: p.sinks, Ranked: p.ranked, Samples: p.Samples, Words: p.vocabulary, Worded: p.worded, More: p.more(),
+			pathState: p.pathState, Features: p.known(), More: p.more(),
 			Recent: [2][]byte{p.recent[Monolith].pack(), p.recent[Candidate].pack()},
 		}
 		if p.counter() {
@@ -123,16 +134,13 @@ func (s *formPathState) restored(n int, rule string, holds bool) (*formPath, boo
 	}
 	p := newFormPath(s.Path, s.Born, rule)
 	p.holds = holds
-	p.varies, p.offsets, p.off = s.Varies, s.Offsets, s.Off
+	if p.pathState = s.pathState; p.Words == nil {
+		p.Words = map[uint64]int{}
+	}
 	for i, t := range s.Features {
 		if t != nil {
 			p.feature[i] = *t
 		}
-	}
-	p.ages, p.lag = s.Ages, s.Lag
-	p.rises, p.sinks, p.ranked, p.Samples = s.Rises, s.Sinks, s.Ranked, s.Samples
-	if p.worded = s.Worded; s.Words != nil {
-		p.vocabulary = s.Words
 	}
 	p.orders = s.Orders
 	for side := range p.recent {
@@ -163,7 +171,7 @@ func (f *Forms) ShowAgain() {
 		return
 	}
 	for _, p := range f.paths {
-		f.Show.Again(p.Samples, trailOf(p.path))
+		f.Show.Again(p.Samples, trailOf(p.Path))
 	}
 }
 

@@ -21,7 +21,7 @@ func (p *formPath) words() string {
 	if f := p.formWords(); f != "" {
 		list = append(list, f)
 	}
-	for _, way := range p.varies {
+	for _, way := range p.Varies {
 		switch way {
 		case jsondiff.WayPresence:
 			t := &p.feature[featPresence].M
@@ -53,8 +53,8 @@ func (p *formPath) formWords() string {
 		}
 	case p.rising():
 		s += ", rising, at whatever pace"
-	case top.Class == classWord && len(p.vocabulary) <= wordsMost && p.worded > 0:
-		if s = p.oneOfWords(); len(p.vocabulary) > 1 {
+	case top.Class == classWord && len(p.Words) <= wordsMost && p.Worded > 0:
+		if s = p.oneOfWords(); len(p.Words) > 1 {
 			s += p.oftenWords()
 		}
 	case top.Class == classBool:
@@ -101,21 +101,21 @@ func (p *formPath) usualForms() string {
 // distance says how far the monolith's times are from the request; ok is false where
 // that is not known, and of dates without a time.
 func (p *formPath) distance() (s string, ok bool) {
-	if len(p.offsets) == 0 || p.feature[featForm].M.top().Words == (form{class: classTime, detail: writtenDate}).String() {
+	if len(p.Offsets) == 0 || p.feature[featForm].M.top().Words == (form{class: classTime, detail: writtenDate}).String() {
 		return "", false
 	}
 	return offsetWords(p.usualOffset()), true
 }
 
 func (p *formPath) oneOfWords() string {
-	if len(p.vocabulary) == 1 {
+	if len(p.Words) == 1 {
 		return "one word, always the same in first responses"
 	}
-	return fmt.Sprintf("one of %d words", len(p.vocabulary))
+	return fmt.Sprintf("one of %d words", len(p.Words))
 }
 
 func (p *formPath) usualOffset() time.Duration {
-	return time.Duration(middle(p.offsets)) * time.Millisecond
+	return time.Duration(middle(p.Offsets)) * time.Millisecond
 }
 
 // offsetWords say how far a time is from the request's.
@@ -208,9 +208,9 @@ func (p *formPath) featureWords(k int) (what, candidate, monolith string) {
 		return "stands somewhere else too, or no longer does", echoWords(f.Words), echoWords(usual)
 	case featTime:
 		if f.Words == staleWord {
-			return "is a time older than the response's own Date allows", roughly(time.Duration(p.lag)*time.Millisecond) + " older", "as far from its Date as ever"
+			return "is a time older than the response's own Date allows", roughly(time.Duration(p.Lag)*time.Millisecond) + " older", "as far from its Date as ever"
 		}
-		return "is a time at another distance from the request", offsetWords(time.Duration(p.off) * time.Millisecond), offsetWords(p.usualOffset())
+		return "is a time at another distance from the request", offsetWords(time.Duration(p.Off) * time.Millisecond), offsetWords(p.usualOffset())
 	case featTwice:
 		return "has " + f.Words + " where the monolith's has none", f.Words, usual
 	case featMember:
@@ -267,12 +267,12 @@ func (f *Forms) Findings() []whittle.Finding {
 
 // finding is what is known against one place; ok is false where it is nothing.
 func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
-	x = whittle.Finding{Kind: whittle.FoundForm, Path: p.path, Expected: f.expected(p.path)}
+	x = whittle.Finding{Kind: whittle.FoundForm, Path: p.Path, Expected: f.expected(p.Path)}
 	var also []string
 	l, led := p.lead()
 	if ok = led; led {
 		what, candidate, monolith := f.leadWords(p, &l)
-		x.Summary = p.path + " " + what
+		x.Summary = p.Path + " " + what
 		x.Monolith, x.Candidate, x.Count, x.Of = monolith, candidate, l.Count(), l.N
 	}
 	for _, k := range featureOrder {
@@ -287,15 +287,15 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 			continue
 		}
 		ok = true
-		x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.path, what, units.Grouped(t.Odd), units.Grouped(t.Of), candidate, monolith)
+		x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.Path, what, units.Grouped(t.Odd), units.Grouped(t.Of), candidate, monolith)
 		x.Monolith, x.Candidate, x.Count, x.Of = monolith, candidate, t.Odd, t.Of
 		x.Decided, x.DecidedAt, x.EValue = decided, t.Bets.At, t.Bets.EValue()
 		if k == featWord && t.Of >= wordsOwn && t.Odd == t.Of && p.feature[featForm].M.top().Class == classWord {
-			x.Cause = "the candidate never says one of the monolith's words: if they name each side's own instances, write compare.form: {" + p.path + ": any}; if not, the candidate's are wrong"
+			x.Cause = "the candidate never says one of the monolith's words: if they name each side's own instances, write compare.form: {" + p.Path + ": any}; if not, the candidate's are wrong"
 		}
 	}
 	if t := &p.feature[featForm]; ok && p.isPrefix() && t.Odd == t.Of && t.Of >= wordsOwn {
-		x.Cause = "the candidate never gives one of the monolith's prefixes: if they name each side's own instances, write compare.form: {" + p.path + ": any}; if not, the candidate's is wrong"
+		x.Cause = "the candidate never gives one of the monolith's prefixes: if they name each side's own instances, write compare.form: {" + p.Path + ": any}; if not, the candidate's is wrong"
 	}
 	x.Cause = cmp.Or(x.Cause, p.ownCause(x.Decided))
 	if led && !x.Decided {
@@ -316,13 +316,13 @@ func (p *formPath) ownCause(decided bool) string {
 	class := classNames[p.feature[featForm].M.top().Class]
 	switch {
 	case p.decidedAt(featPair) > 0:
-		return "if each server draws it by itself and keeps it, write compare.form: {" + p.path + ": any}; if not, the candidate gives another's"
+		return "if each server draws it by itself and keeps it, write compare.form: {" + p.Path + ": any}; if not, the candidate gives another's"
 	case p.decidedAt(featStill) > 0:
-		return "if each server says what it has of itself, write compare.form: {" + p.path + ": any}; if not, the candidate's is wrong"
+		return "if each server says what it has of itself, write compare.form: {" + p.Path + ": any}; if not, the candidate's is wrong"
 	case !decided && p.suspects(featChars):
-		return "nothing tells wrong ids from those of which each server counts a part: if they are such, write compare.form: {" + p.path + ": " + class + "}; if not, the candidate's are wrong"
+		return "nothing tells wrong ids from those of which each server counts a part: if they are such, write compare.form: {" + p.Path + ": " + class + "}; if not, the candidate's are wrong"
 	case !decided && p.suspects(featRange):
-		return "nothing tells a wrong number from one that each server measures of itself: if it is one, write compare.form: {" + p.path + ": " + class + "}; if not, the candidate's are wrong"
+		return "nothing tells a wrong number from one that each server measures of itself: if it is one, write compare.form: {" + p.Path + ": " + class + "}; if not, the candidate's are wrong"
 	}
 	return ""
 }

@@ -28,13 +28,13 @@ const (
 // Sticky routing draws users, not requests: twenty users of whom one is slow are
 // not twenty thousand independent requests. So no evidence is the sum of one
 // user's requests. Each of these three bets with a part of the meter's wealth
-// (guard_grounds.go):
+// (grounds.go):
 //
-//   - first responses: one response of each user (guard_first.go);
+//   - first responses: one response of each user (first.go);
 //   - users: one run of responses of each user, held against that user's own
-//     past and against the users who stayed on the monolith (guard_users.go);
+//     past and against the users who stayed on the monolith (users.go);
 //   - pairs: both sides' responses to the same request of the same user
-//     (guard_pairs.go).
+//     (pairs.go).
 //
 // The hypotheses, each meter held to an equal part of the error rate:
 //
@@ -47,9 +47,9 @@ const (
 //     monolith's keeps to it for any τ, so neither an inexact τ nor a load under
 //     which both get slower breaches;
 //   - mismatch: the share of compared exchanges that differ is at most that of
-//     the monolith from itself plus Guard.Mismatch (guard_mismatch.go);
+//     the monolith from itself plus Guard.Mismatch (mismatch.go);
 //   - cpu: in intervals of the same time, the candidate's CPU time per request
-//     is at most Guard.CPU times the monolith's, in the median (guard_cpu.go).
+//     is at most Guard.CPU times the monolith's, in the median (cpu.go).
 //
 // In addition, mirrored latencies may delay a rise (slowness.go).
 //
