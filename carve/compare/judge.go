@@ -121,7 +121,7 @@ func (j *Judge) seriesOf(x *whittle.Exchange) *series {
 }
 
 // compared is how many exchanges were compared, in either order.
-func (j *Judge) compared() int { return j.mirrored.compared + j.served.compared }
+func (j *Judge) compared() int { return j.mirrored.Compared + j.served.Compared }
 
 // Observe takes one exchange. It does not compare one in which the monolith did not
 // respond or a body was cut off, with one exception: a different status counts

@@ -30,38 +30,20 @@ type keptJudge struct {
 }
 
 type keptSeries struct {
-	Compared int            `json:"compared"`
-	Asked    int            `json:"asked"`
-	Loose    int            `json:"loose"`
-	Errors   int            `json:"errors,omitempty"`
-	Partly   int            `json:"partly,omitempty"`
-	Flaps    bool           `json:"flaps"`
-	Status   header.Head    `json:"status"`
-	Type     header.Head    `json:"type"`
-	Failure  header.Head    `json:"failure"`
-	Headers  header.Headers `json:"headers"`
+	tallies
+	Headers header.Headers `json:"headers"`
 	header.FormState
 	Method []byte `json:"method"`
 }
 
 func (s *series) kept() (keptSeries, error) {
 	m, err := s.method.MarshalBinary()
-	return keptSeries{
-		Compared: s.compared, Asked: s.asked, Loose: s.loose, Errors: s.errors, Partly: s.partly, Flaps: s.flaps,
-		Status: s.status, Type: s.kind, Failure: s.failure, Headers: s.headers, FormState: s.headers.FormState(), Method: m,
-	}, err
+	return keptSeries{tallies: s.tallies, Headers: s.headers, FormState: s.headers.FormState(), Method: m}, err
 }
 
 func (k *keptSeries) valid() bool {
 	return eprocess.UpTo(k.Loose, k.Asked) && eprocess.UpTo(k.Compared, k.Asked) && eprocess.UpTo(k.Errors, k.Compared) && eprocess.UpTo(k.Partly, k.Compared) &&
 		k.Status.Valid(header.ChangesMost) && k.Type.Valid(header.ChangesMost) && k.Failure.Valid(header.ChangesMost) && k.Headers.Valid()
-}
-
-// restore takes over what was kept, the method's part apart.
-func (s *series) restore(k *keptSeries) {
-	s.compared, s.asked, s.loose, s.errors, s.partly, s.flaps = k.Compared, k.Asked, k.Loose, k.Errors, k.Partly, k.Flaps
-	s.status, s.kind, s.failure = k.Status, k.Type, k.Failure
-	s.headers.Restore(&k.Headers)
 }
 
 // MarshalBinary keeps all that the judge knows, in less than 4 MiB.
@@ -131,8 +113,10 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 			return err
 		}
 	}
-	j.mirrored.restore(&k.Mirrored)
-	j.served.restore(&k.Served)
+	for s, of := range map[*series]*keptSeries{j.mirrored: &k.Mirrored, j.served: &k.Served} {
+		s.tallies = of.tallies
+		s.headers.Restore(&of.Headers)
+	}
 	j.mirrored.headers.TakeForms(mirrored)
 	j.served.headers.TakeForms(served)
 	j.shareNoise()
@@ -148,7 +132,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 // not redact, or of a config with fewer rules.
 func (j *Judge) showAgain() {
 	for _, s := range []*series{j.mirrored, j.served} {
-		for _, h := range []*header.Head{&s.status, &s.kind, &s.failure} {
+		for _, h := range []*header.Head{&s.Status, &s.Type, &s.Failure} {
 			for i := range h.Changes {
 				j.show.Again(h.Changes[i].Samples, nil)
 			}

@@ -40,7 +40,7 @@ func (j *Judge) takenBack(v *whittle.Verdict) string {
 func (j *Judge) judge() whittle.Verdict {
 	found, bounds, more := j.mirrored.findings()
 	v := whittle.Verdict{
-		State: whittle.Undecided, Compared: j.compared(), Errors: j.mirrored.errors + j.served.errors, Confidence: 1 - alphaOf(j.c),
+		State: whittle.Undecided, Compared: j.compared(), Errors: j.mirrored.Errors + j.served.Errors, Confidence: 1 - alphaOf(j.c),
 		Novelty: j.novelty.Share(), Bounds: bounds, Findings: found,
 	}
 	for i := range v.Findings {
@@ -57,7 +57,7 @@ func (j *Judge) judge() whittle.Verdict {
 	switch {
 	case j.shown(&v):
 		v.State, v.MoreNeeded = whittle.Different, 0
-	case j.mirrored.compared >= j.c.MinCompared && j.allInside(&v) && !j.openWhenFirst():
+	case j.mirrored.Compared >= j.c.MinCompared && j.allInside(&v) && !j.openWhenFirst():
 		v.State, v.MoreNeeded = whittle.Equivalent, 0
 	}
 	if m := j.mirrored.match; m != nil {
@@ -115,7 +115,7 @@ func (j *Judge) openWhenFirst() bool {
 		}
 	}
 	k, n := j.served.open()
-	return float64(k) > j.served.limit()*float64(n) && !(j.served.flaps && eprocess.ShareBound(k, n, alphaOf(j.c)) <= j.served.margin())
+	return float64(k) > j.served.limit()*float64(n) && !(j.served.Flaps && eprocess.ShareBound(k, n, alphaOf(j.c)) <= j.served.margin())
 }
 
 // shown reports whether a difference is shown that nobody declared and that is
@@ -170,7 +170,7 @@ func (j *Judge) moreNeeded(more int, v *whittle.Verdict) int {
 	if more < 0 {
 		return -1
 	}
-	more = max(more, j.c.MinCompared-j.mirrored.compared)
+	more = max(more, j.c.MinCompared-j.mirrored.Compared)
 	b := &v.Bounds[len(v.Bounds)-1]
 	if b.Inside {
 		return more
@@ -179,8 +179,8 @@ func (j *Judge) moreNeeded(more int, v *whittle.Verdict) int {
 		return -1
 	}
 	// The room between estimate and bound shrinks about like 1/n.
-	need := float64(j.mirrored.asked) * ((b.High-b.Estimate)/(b.MarginHigh-b.Estimate) - 1)
-	if j.mirrored.asked == 0 {
+	need := float64(j.mirrored.Asked) * ((b.High-b.Estimate)/(b.MarginHigh-b.Estimate) - 1)
+	if j.mirrored.Asked == 0 {
 		need = math.Log(1/alphaOf(j.c)) / b.MarginHigh
 	}
 	return max(more, int(min(1e9, need))+1)

@@ -186,7 +186,7 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 			s.headers.Varies(x, &x.Monolith, &r.Rounds[i].Monolith)
 		}
 		if !slices.ContainsFunc(o.places, func(p string) bool { return isBodyPlace(p) || s.headers.Learns() && isHeaderPlace(p) }) {
-			j.mirrored.flaps, j.served.flaps = true, true
+			j.mirrored.Flaps, j.served.Flaps = true, true
 		}
 	}
 	served, kind := x.First() == whittle.Candidate, o.came(len(r.Rounds))

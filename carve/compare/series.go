@@ -24,24 +24,33 @@ type series struct {
 	match  *match // the method; nil where responses are compared by distribution
 	show   *display.View
 
-	// compared counts the exchanges with both responds; asked also those in
-	// which the candidate gave none, and loose those of asked that differed
+	tallies
+	headers header.Headers
+	// bound is the shortest time after which a candidate's response was given up.
+	bound time.Duration
+}
+
+// tallies are what is counted, and kept over a restart as it is.
+type tallies struct {
+	// Compared counts the exchanges with both responses; Asked also those in
+	// which the candidate gave none, and Loose those of Asked that differed
 	// undeclared in status, content type, headers or by giving no response; of random
 	// responses also those that were wrong or unreadable by themselves, or said
 	// something else around the number.
-	compared, asked, loose int
-	// partly counts those of compared of which nothing else was looked at, since status
-	// or content type differ as declared (goesOn).
-	partly int
-	// errors counts those of compared in which the monolith's status was 400 or above.
-	errors int
-	// flaps says that the monolith was seen to vary in what loose counts.
-	flaps bool
-	// bound is the shortest time after which a candidate's response was given up.
-	bound time.Duration
+	Compared int `json:"compared"`
+	Asked    int `json:"asked"`
+	Loose    int `json:"loose"`
+	// Errors counts those of Compared in which the monolith's status was 400 or above, Partly
+	// those of which nothing else was looked at, since status or content type differ as
+	// declared (goesOn).
+	Errors int `json:"errors,omitempty"`
+	Partly int `json:"partly,omitempty"`
+	// Flaps says that the monolith was seen to vary in what Loose counts.
+	Flaps bool `json:"flaps"`
 
-	status, kind, failure header.Head
-	headers               header.Headers
+	Status  header.Head `json:"status"`
+	Type    header.Head `json:"type"`
+	Failure header.Head `json:"failure"`
 }
 
 // newSeries makes the evidence of one order, which spends a part of the error
@@ -55,15 +64,15 @@ func newSeries(c whittle.Comparison, part float64, show *display.View) (*series,
 	same, _ := m.(*match)
 	return &series{
 		c: c, alpha: part * headPart * alphaOf(c), method: m, match: same, show: show,
-		status: header.NewHead(), kind: header.NewHead(), failure: header.NewHead(), headers: header.New(c, show),
+		tallies: tallies{Status: header.NewHead(), Type: header.NewHead(), Failure: header.NewHead()}, headers: header.New(c, show),
 	}, nil
 }
 
 // monolithFailed takes note of a request to which the monolith gave no response.
 func (s *series) monolithFailed(x *whittle.Exchange) {
-	s.flaps = true
+	s.Flaps = true
 	if x.Candidate.Failure == whittle.NoFailure {
-		s.failure.Same.Bet(-1, s.alpha, s.asked) // as a failure of the candidate wins
+		s.Failure.Same.Bet(-1, s.alpha, s.Asked) // as a failure of the candidate wins
 	}
 }
 
@@ -80,7 +89,7 @@ func (s *series) late(x *whittle.Exchange) bool {
 		return took >= x.Candidate.Latency
 	}
 	if s.bound > 0 && took >= s.bound && x.Candidate.Failure == whittle.NoFailure {
-		s.failure.Same.Bet(-1, s.alpha, s.asked)
+		s.Failure.Same.Bet(-1, s.alpha, s.Asked)
 	}
 	return false
 }
@@ -90,34 +99,34 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 	if s.late(x) {
 		return Observation{}
 	}
-	s.asked++
-	failed, _ := s.seeHead(&s.failure, x, whittle.FoundFailure, shape, s.asked)
+	s.Asked++
+	failed, _ := s.seeHead(&s.Failure, x, whittle.FoundFailure, shape, s.Asked)
 	if x.Candidate.Failure != whittle.NoFailure {
-		s.loose += int(eprocess.Indicator(failed))
+		s.Loose += int(eprocess.Indicator(failed))
 		return Observation{Differs: failed}
 	}
 	isError := int(eprocess.Indicator(x.Monolith.Status >= 400))
-	s.compared++
-	s.errors += isError
-	differs, same := s.seeHead(&s.status, x, whittle.FoundStatus, shape, s.compared)
+	s.Compared++
+	s.Errors += isError
+	differs, same := s.seeHead(&s.Status, x, whittle.FoundStatus, shape, s.Compared)
 	loose, other := false, false
 	if same = same || s.goesOn(whittle.FoundStatus, &x.Monolith, &x.Candidate); same {
-		differs, same = s.seeHead(&s.kind, x, whittle.FoundContentType, shape, s.compared)
+		differs, same = s.seeHead(&s.Type, x, whittle.FoundContentType, shape, s.Compared)
 		same = same || s.goesOn(whittle.FoundContentType, &x.Monolith, &x.Candidate)
-		loose, other = s.headers.See(header.WithTrailers(x), shape, header.Level{Limit: s.limit(), Alpha: s.alpha, N: s.compared})
+		loose, other = s.headers.See(header.WithTrailers(x), shape, header.Level{Limit: s.limit(), Alpha: s.alpha, N: s.Compared})
 	}
 	if !same {
-		s.partly += int(eprocess.Indicator(!differs))
-		s.loose += int(eprocess.Indicator(differs || loose && !s.headers.Learns()))
+		s.Partly += int(eprocess.Indicator(!differs))
+		s.Loose += int(eprocess.Indicator(differs || loose && !s.headers.Learns()))
 		return Observation{Differs: differs || other, Ask: differs || loose}
 	}
 	o := s.method.Observe(x)
 	if o.Skip != "" {
-		s.compared--
-		s.asked--
-		s.errors -= isError
+		s.Compared--
+		s.Asked--
+		s.Errors -= isError
 	} else {
-		s.loose += int(eprocess.Indicator(loose && !s.headers.Learns() || o.Differs && s.c.Kind == whittle.Statistical))
+		s.Loose += int(eprocess.Indicator(loose && !s.headers.Learns() || o.Differs && s.c.Kind == whittle.Statistical))
 		o.Differs = o.Differs || other
 	}
 	o.Ask = o.Ask || loose
@@ -135,7 +144,7 @@ func (s *series) seeHead(h *header.Head, x *whittle.Exchange, kind whittle.Findi
 	o := header.Pair{From: word(&x.Monolith), To: word(&x.Candidate), Shape: shape, Exchange: x, Show: s.show}
 	if x.Repeat != nil && (x.Repeat.Failure == whittle.NoFailure || kind == whittle.FoundFailure) {
 		o.Again, o.Self = true, word(x.Repeat) != o.From
-		s.flaps = s.flaps || o.Self
+		s.Flaps = s.Flaps || o.Self
 	}
 	if o.From != o.To {
 		o.Reason = reasonFor(s.c.Expect, kind, o.From, o.To)
@@ -191,25 +200,25 @@ func (s *series) margin() float64 {
 
 // looseNow is loose with the differences in headers that have not turned out to be
 // noise since.
-func (s *series) looseNow() int { return min(s.asked, s.loose+s.headers.Open()) }
+func (s *series) looseNow() int { return min(s.Asked, s.Loose+s.headers.Open()) }
 
 // looseBound bounds the share of exchanges that differ by themselves, whatever
 // the others are. Those that were seen are within the limit only if there are no
 // more than it allows, or if the monolith itself flaps.
 func (s *series) looseBound() whittle.Bound {
 	loose := s.looseNow()
-	high := eprocess.ShareBound(loose, s.asked, alphaOf(s.c))
+	high := eprocess.ShareBound(loose, s.Asked, alphaOf(s.c))
 	b := whittle.Bound{
 		ID: "exchanges", What: "share of responses", High: high, MarginHigh: s.margin(),
-		Estimate: float64(loose) / float64(max(1, s.asked)),
+		Estimate: float64(loose) / float64(max(1, s.Asked)),
 	}
-	b.Inside = high <= b.MarginHigh && (s.flaps || b.Estimate <= s.limit())
+	b.Inside = high <= b.MarginHigh && (s.Flaps || b.Estimate <= s.limit())
 	what := "another status, content type or header, or no response"
 	if s.c.Kind == whittle.Statistical {
 		what = "another status, content type, header or text, a wrong value, or no response"
 	}
 	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
-		units.Grouped(loose), units.Grouped(s.asked), what, display.InPercent(high))
+		units.Grouped(loose), units.Grouped(s.Asked), what, display.InPercent(high))
 	return b
 }
 
@@ -217,15 +226,15 @@ func (s *series) looseBound() whittle.Bound {
 func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
 	found, bounds, more := s.method.Report(methodAlpha(s.c))
 	list := []whittle.Finding{}
-	list = append(list, s.failure.Findings(whittle.FoundFailure, "the candidate gave")...)
-	list = append(list, ownTags(s.status.Findings(whittle.FoundStatus, "status"))...)
-	list = append(list, s.kind.Findings(whittle.FoundContentType, "content type")...)
+	list = append(list, s.Failure.Findings(whittle.FoundFailure, "the candidate gave")...)
+	list = append(list, ownTags(s.Status.Findings(whittle.FoundStatus, "status"))...)
+	list = append(list, s.Type.Findings(whittle.FoundContentType, "content type")...)
 	list = append(list, s.headers.Findings(s.limit())...)
 	if b, left, ok := s.headers.NoiseBound(alphaOf(s.c)); ok {
 		b.ID = "header noise" // apart from the fields' own
 		bounds, more = append(bounds, b), longer(more, left)
 	}
-	forms, left := s.headers.FormBounds(s.compared)
+	forms, left := s.headers.FormBounds(s.Compared)
 	bounds = append(append(bounds, forms...), s.looseBound())
 	return append(list, found...), bounds, longer(more, left)
 }
@@ -243,7 +252,7 @@ func ownTags(list []whittle.Finding) []whittle.Finding {
 // open is how many of how many exchanges differ in a way that nobody declared and
 // that the monolith does not explain.
 func (s *series) open() (k, n int) {
-	k, n = s.looseNow(), s.asked
+	k, n = s.looseNow(), s.Asked
 	if s.c.Kind != whittle.Statistical { // whose own differences are in loose
 		k += s.method.Open()
 	}
@@ -300,10 +309,10 @@ func formatOf(a *whittle.Response) string {
 
 // cover says of how many responses nothing but a declared difference was looked at.
 func (s *series) cover(c *whittle.Coverage) {
-	if s.partly > 0 {
+	if s.Partly > 0 {
 		c.NotCompared = append(c.NotCompared, whittle.Uncompared{
-			Path:   "what else " + units.Grouped(s.partly) + " responses say",
-			Reason: "their status or content type differs as declared: of " + units.Grouped(s.compared) + " responses nothing else of these is compared",
+			Path:   "what else " + units.Grouped(s.Partly) + " responses say",
+			Reason: "their status or content type differs as declared: of " + units.Grouped(s.Compared) + " responses nothing else of these is compared",
 		})
 	}
 }

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,10 +161,8 @@ func lastStep(p whittle.Rollout) whittle.Share {
 
 // steps gives a policy that names none (or only 0) the one step that is left.
 func steps(p whittle.Rollout) []whittle.Share {
-	for _, step := range p.Steps {
-		if step > 0 {
-			return p.Steps
-		}
+	if slices.ContainsFunc(p.Steps, func(step whittle.Share) bool { return step > 0 }) {
+		return p.Steps
 	}
 	return []whittle.Share{whittle.All}
 }

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -34,10 +35,7 @@ func (f *Forms) Coverage(c *whittle.Comparison) *whittle.Coverage {
 			continue
 		}
 		field := whittle.FormField{Path: p.Path, Form: p.words(), Declared: p.rule != "", Compared: p.feature[featForm].Of}
-		field.Class = classNames[p.feature[featForm].M.top().Class]
-		if p.rule != "" {
-			field.Class = p.rule
-		}
+		field.Class = cmp.Or(p.rule, classNames[p.feature[featForm].M.top().Class])
 		cov.ByForm = append(cov.ByForm, field)
 	}
 	cov.ByValue = f.byValue()
@@ -50,11 +48,7 @@ func (f *Forms) Coverage(c *whittle.Comparison) *whittle.Coverage {
 	}
 	for _, e := range c.Expect {
 		if e.Kind == whittle.FoundField && e.From == "" && e.To == "" {
-			path := e.Path
-			if path == "" {
-				path = "$"
-			}
-			cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: path, Reason: "declared: " + display.Reason(e)})
+			cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: cmp.Or(e.Path, "$"), Reason: "declared: " + display.Reason(e)})
 		}
 	}
 	if f.over > 0 {
@@ -133,32 +127,28 @@ func CoverageWords(c *whittle.Coverage) string {
 		what += fmt.Sprintf(" and the attributes of %d cookies", c.Cookies)
 	}
 	s := fmt.Sprintf("%s compared by value, %d by form", what, len(c.ByForm))
-	var names []string
-	for _, f := range c.ByForm {
-		if len(names) == fieldsNamed {
-			names = append(names, fmt.Sprintf("%d more", len(c.ByForm)-fieldsNamed))
-			break
-		}
-		names = append(names, f.Path+": "+f.Form)
-	}
 	if len(c.ByForm) > 1 { // nobody looks at whether they go together
 		s += ", each by itself"
 	}
-	if len(names) > 0 {
-		s += " (" + strings.Join(names, "; ") + ")"
-	}
+	s += firstOf(c.ByForm, "; ", func(f whittle.FormField) string { return f.Path + ": " + f.Form })
 	s = fmt.Sprintf("%s, %d not compared", s, len(c.NotCompared))
-	names = nil
-	for _, f := range c.NotCompared[:min(len(c.NotCompared), fieldsNamed)] {
-		names = append(names, f.Path)
+	return s + firstOf(c.NotCompared, ", ", func(f whittle.Uncompared) string { return f.Path })
+}
+
+// firstOf names the first fields of a list, in parentheses, and how many more there are; empty
+// where there are none.
+func firstOf[T any](list []T, between string, name func(T) string) string {
+	var names []string
+	for _, f := range list[:min(len(list), fieldsNamed)] {
+		names = append(names, name(f))
 	}
-	if more := len(c.NotCompared) - len(names); more > 0 {
+	if more := len(list) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	if len(names) > 0 {
-		s += " (" + strings.Join(names, ", ") + ")"
+	if names == nil {
+		return ""
 	}
-	return s
+	return " (" + strings.Join(names, between) + ")"
 }
 
 func fieldsOf(n int) string {

@@ -12,6 +12,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
+	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/noise"
 	"whittle/carve/compare/twosample"
@@ -50,8 +51,10 @@ const (
 type Forms struct {
 	rules  []formRule
 	ignore []jsonpath.Path
-	expect []formExpectation
-	Show   *display.View
+	expect jsondiff.Expectations
+	// declared is why every difference of form is intended; empty: it is not.
+	declared string
+	Show     *display.View
 	// Timeless says that the two responses are not of the same time.
 	Timeless bool
 

@@ -1,6 +1,8 @@
 package form
 
 import (
+	"cmp"
+
 	"whittle"
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
@@ -32,7 +34,7 @@ func NewNamed(show *display.View, n Named) *Forms {
 
 // Declare has every difference of form count as intended, for the reason given.
 func (f *Forms) Declare(reason string) {
-	f.expect = append(f.expect, formExpectation{reason: reason})
+	f.declared = cmp.Or(f.declared, reason)
 }
 
 // Begin forgets the values of the exchange before.

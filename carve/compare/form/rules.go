@@ -6,7 +6,6 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
-	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/noise"
@@ -17,11 +16,6 @@ import (
 type formRule struct {
 	path jsonpath.Path
 	form string
-}
-
-type formExpectation struct {
-	path   jsonpath.Path // nil: any place
-	reason string
 }
 
 // New compiles the rules of a comparison.
@@ -39,21 +33,10 @@ func New(c whittle.Comparison) (*Forms, error) {
 		}
 		f.rules = append(f.rules, formRule{p, r.Form})
 	}
-	for _, e := range c.Expect {
-		if e.Kind != whittle.FoundForm {
-			continue
-		}
-		x := formExpectation{reason: display.Reason(e)}
-		if e.Path != "" {
-			p, err := jsondoc.ParsePath(e.Path)
-			if err != nil {
-				return nil, jsondoc.InField(err, "compare.expect")
-			}
-			x.path = p
-		}
-		f.expect = append(f.expect, x)
-	}
 	var err error
+	if f.expect, err = jsondiff.NewExpectations(c, whittle.FoundForm); err != nil {
+		return nil, err
+	}
 	f.ignore, err = jsondoc.ParsePaths("compare.ignore", c.Ignore)
 	f.fields = newFieldCount()
 	return f, err

@@ -361,10 +361,8 @@ func (f *feature) decidedAt(h func(*table, category) float64) int {
 
 // expected is the reason of the declaration that covers a place; empty: none.
 func (f *Forms) expected(pattern string) string {
-	for _, e := range f.expect {
-		if e.path == nil || e.path.Matches(trailOf(pattern)) {
-			return e.reason
-		}
+	if len(f.expect) == 0 {
+		return f.declared
 	}
-	return ""
+	return cmp.Or(f.declared, f.expect.Reason(trailOf(pattern)))
 }
