@@ -277,17 +277,30 @@ func (h *Headers) Noisy() []string {
 // Differing lists the headers in which two responses to the same request differ
 // undeclared, and in a way in which the monolith was not seen to vary.
 func (h *Headers) Differing(x *whittle.Exchange, a, b *whittle.Response) (names []string) {
-	if a.Failure != whittle.NoFailure || b.Failure != whittle.NoFailure || h.same(a.Header, b.Header) {
-		return nil
-	}
-	one := *x
-	one.Monolith, one.Candidate = *a, *b
-	for _, name := range h.compared(&one, nil) {
-		if p, ok := h.pair(name, &one, b); ok && p.Reason == "" && (!h.withNoise || !p.noisy) {
-			names = append(names, name)
+	_, pairs := h.pairsOf(x, a, b)
+	for i := range pairs {
+		if p := &pairs[i]; p.Reason == "" && (!h.withNoise || !p.noisy) {
+			names = append(names, p.Path)
 		}
 	}
 	return names
+}
+
+// pairsOf are the headers in which two responses to the request of an exchange differ, and the
+// exchange that has these two; nil where a side gave no response, or at a quick look all is the
+// same.
+func (h *Headers) pairsOf(x *whittle.Exchange, a, b *whittle.Response) (one *whittle.Exchange, pairs []Pair) {
+	if a.Failure != whittle.NoFailure || b.Failure != whittle.NoFailure || h.same(a.Header, b.Header) {
+		return nil, nil
+	}
+	of := *x
+	of.Monolith, of.Candidate = *a, *b
+	for _, name := range h.compared(&of, nil) {
+		if p, ok := h.pair(name, &of, b); ok {
+			pairs = append(pairs, p)
+		}
+	}
+	return &of, pairs
 }
 
 // pair is a header in which a response differs from the monolith's, in words fit to

@@ -83,17 +83,17 @@ func (h *Headers) mark(n *headerName, way headerHow) {
 
 // Varies takes note that the monolith gave two different responses to a request.
 func (h *Headers) Varies(x *whittle.Exchange, a, b *whittle.Response) {
-	if a.Failure != whittle.NoFailure || b.Failure != whittle.NoFailure || a.Status != b.Status || h.same(a.Header, b.Header) {
+	if a.Status != b.Status {
 		return
 	}
-	one := *x
-	one.Monolith, one.Candidate = *a, *b
-	for _, name := range h.compared(&one, nil) {
-		if p, ok := h.pair(name, &one, b); ok {
-			h.learn(&p)
-		}
+	one, pairs := h.pairsOf(x, a, b)
+	if one == nil {
+		return
 	}
-	h.learnPieces(&one, b)
+	for i := range pairs {
+		h.learn(&pairs[i])
+	}
+	h.learnPieces(one, b)
 	h.excuse()
 }
 

@@ -168,11 +168,11 @@ func (j *JSON) distance(i, k int) int {
 	if j.suppressed > 0 {
 		return 1
 	}
-	out, found := j.out, j.found
-	j.out = nil
+	out, found, spelling := j.out, j.found, j.Spelling
+	j.out, j.Spelling = nil, nil // a pair that is tried is none yet
 	j.element(i, k)
 	n := 1 + len(j.out)
-	j.out, j.found = out, found
+	j.out, j.found, j.Spelling = out, found, spelling
 	return n
 }
 
