@@ -57,21 +57,9 @@ type match struct {
 	show   *display.View
 	learn  bool
 	alpha  float64
-
-	n, repeats int
-	whole      mark
-	marks      []*mark
-	index      map[markKey]int
-	noise      *noise.Learned
-	forms      *form.Forms    // nil for exact
-	counted    int            // the noise's version that share stands on
-	combos     map[string]int // marks of one exchange → exchanges
-	share      eprocess.Share
-	samples    int // in all marks
-	others     *owner.Memory
-	earlier    earlier
-	ignorable  ignorable
-	spelling   jsondiff.Spelling // learned anew in each process
+	forms  *form.Forms // nil for exact
+	others *owner.Memory
+	evidence
 
 	// chosen says that the requests that are repeated are no random ones.
 	chosen bool
@@ -81,15 +69,34 @@ type match struct {
 	cand, self []int // scratch: the marks of the present exchange
 }
 
+// evidence is what the exchanges have come to.
+type evidence struct {
+	n, repeats int
+	whole      mark
+	marks      []*mark
+	index      map[markKey]int
+	noise      *noise.Learned
+	counted    int            // the noise's version that share stands on
+	combos     map[string]int // marks of one exchange → exchanges
+	share      eprocess.Share
+	samples    int // in all marks
+	// The following is learned anew in each process.
+	earlier   earlier
+	ignorable ignorable
+	spelling  jsondiff.Spelling
+}
+
+func newEvidence(c whittle.Comparison) evidence {
+	return evidence{
+		whole: newMark(markKey{Expect: -1}, 0), index: map[markKey]int{}, noise: noise.New(), combos: map[string]int{},
+		share: eprocess.NewShare(differAim(c)),
+	}
+}
+
 // newMatch makes the method of the kinds exact and json. A wrong path is a
 // *whittle.Error with Field relative to the route.
 func newMatch(c whittle.Comparison) (*match, error) {
-	m := &match{
-		c: c, kind: whittle.FoundBody, alpha: methodAlpha(c), learn: c.LearnNoise,
-		index: map[markKey]int{}, noise: noise.New(), combos: map[string]int{},
-		share: eprocess.NewShare(differAim(c)),
-	}
-	m.whole = newMark(markKey{Expect: -1}, 0)
+	m := &match{c: c, kind: whittle.FoundBody, alpha: methodAlpha(c), learn: c.LearnNoise, evidence: newEvidence(c)}
 	if c.Kind == whittle.JSON {
 		m.kind = whittle.FoundField
 	}

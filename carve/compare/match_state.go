@@ -88,9 +88,7 @@ func (m *match) UnmarshalBinary(b []byte) error {
 			m.forms.Own(k.Path)
 		}
 	}
-	f.forms = m.forms
-	f.plain, f.differ, f.show, f.c, f.kind, f.learn, f.alpha, f.chosen, f.log = m.plain, m.differ, m.show, m.c, m.kind, m.learn, m.alpha, m.chosen, m.log
-	*m = *f
+	m.evidence = *f
 	m.counted = m.noise.Version
 	m.recount()
 	return nil
@@ -99,15 +97,13 @@ func (m *match) UnmarshalBinary(b []byte) error {
 var errMatchState = whittle.Errorf(whittle.Invalid, "match state contradicts itself").
 	WithHint("it was not written for this comparison; start the route's evidence anew")
 
-func (m *match) restored(s *matchState) (*match, error) {
+func (m *match) restored(s *matchState) (*evidence, error) {
 	if s.Kind != string(m.c.Kind) || s.N < 0 || s.Repeats < 0 || s.Repeats > s.N ||
 		len(s.Marks) > maxMarks || len(s.Combos) > maxCombos+2*maxMarks || len(s.Noise) > noise.Most {
 		return nil, errMatchState
 	}
-	f := &match{
-		n: s.N, repeats: s.Repeats, index: map[markKey]int{}, noise: noise.New(),
-		combos: map[string]int{}, share: eprocess.NewShare(differAim(m.c)),
-	}
+	f := newEvidence(m.c)
+	f.n, f.repeats = s.N, s.Repeats
 	f.noise.N, f.noise.Repeats = s.N, s.Repeats
 	f.share.N = s.N
 	if !s.Whole.possible(s, m) {
@@ -152,7 +148,7 @@ func (m *match) restored(s *matchState) (*match, error) {
 		}
 		f.combos[comboKey(c.Marks)] += c.Count
 	}
-	return f, nil
+	return &f, nil
 }
 
 // possible reports whether a mark can be one of what was kept.

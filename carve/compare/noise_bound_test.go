@@ -87,7 +87,9 @@ func TestTheNoiseBoundHolds(t *testing.T) {
 	const length = 4000
 	r := rand.New(rand.NewPCG(5, 6))
 	inside := func(alpha float64) bool {
-		m := &match{c: testMatch, share: eprocess.NewShare(testMatch.MaxDiffer), noise: &noise.Learned{Learnt: map[noise.Key]bool{{Path: "$.a", Way: jsondiff.HowValue}: true}}}
+		m := &match{c: testMatch, evidence: evidence{
+			share: eprocess.NewShare(testMatch.MaxDiffer), noise: &noise.Learned{Learnt: map[noise.Key]bool{{Path: "$.a", Way: jsondiff.HowValue}: true}},
+		}}
 		k := newMark(markKey{Path: "$.a", How: jsondiff.HowValue, Expect: -1}, 0)
 		m.marks = []*mark{&k}
 		m.repeats = 10_000_000 // in which the monolith never did

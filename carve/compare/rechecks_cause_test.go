@@ -1,9 +1,13 @@
 package compare
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"whittle"
+	"whittle/internal/simtest"
 )
 
 // TestAskingAgainIsARepeat holds that a difference that both sides were asked
@@ -24,6 +28,39 @@ func TestAskingAgainIsARepeat(t *testing.T) {
 		f := whittle.Finding{Kind: whittle.FoundField, Path: "$.total", Cause: c.cause}
 		if r.annotate(&f, 0); f.Cause != c.want {
 			t.Errorf("%+v: the cause is %q, want %q", c.asked, f.Cause, c.want)
+		}
+	}
+}
+
+// TestWhoseItIsIsSaidAfterARestart: a judge that was restored says of a value whose it is, as one
+// that was not.
+func TestWhoseItIsIsSaidAfterARestart(t *testing.T) {
+	t.Parallel()
+	body := func(i int) string { return fmt.Sprintf(`{"name":"thing number %d"}`, i) }
+	for _, restarted := range []bool{false, true} {
+		j, err := NewJudge(askedRoute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if restarted {
+			kept, err := j.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := j.UnmarshalBinary(kept); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 60 { // each but the first ones gets what the request before got
+			x := exchange(body(i+1), body(i+1))
+			if i >= 20 {
+				x.Candidate.Body = []byte(body(i))
+			}
+			x.At, x.Request.Target = simtest.Start.Add(time.Duration(i)*time.Second), fmt.Sprintf("/things/%d", i)
+			j.Observe(x)
+		}
+		if v := j.Verdict(); len(v.Findings) == 0 || !strings.Contains(v.Findings[0].Cause, "to another request in the last minutes") {
+			t.Errorf("restarted %t: %+v", restarted, v.Findings)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 
 	"whittle"
@@ -68,7 +69,7 @@ func (s *proof) finding(p *recheckPlace, order int, body whittle.FindingKind) wh
 	a := *p.in(order)
 	f := findingAt(p.Place, body)
 	f.Count, f.Of, f.Decided, f.DecidedAt, f.EValue, f.Asked = s.count, a.Times, true, s.by.At, s.by.EValue(), &a
-	f.Summary = fmt.Sprintf("%s %s; %s", placeWords(p.Place), s.words, askedWords(&a))
+	f.Summary = fmt.Sprintf("%s %s; %s", cmp.Or(p.Place, "the body"), s.words, askedWords(&a))
 	if order == 1 {
 		f.Order = whittle.AskedFirst
 		f.Summary += "; only when the candidate is asked first, as users ask it"

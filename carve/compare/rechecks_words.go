@@ -76,13 +76,6 @@ func findingAt(place string, body whittle.FindingKind) whittle.Finding {
 	return whittle.Finding{Kind: body, Path: place}
 }
 
-func placeWords(place string) string {
-	if place == "" {
-		return "the body"
-	}
-	return place
-}
-
 // askedWords says what asking again showed.
 func askedWords(a *whittle.Asked) string {
 	s := fmt.Sprintf("asked again %s: ", timesOf(a.Times))

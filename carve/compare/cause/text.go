@@ -66,7 +66,7 @@ var rewritings = []rewriting{
 	{func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }, "crlf lf", "lf crlf"},
 	{norm.NFD.String, "nfd", "nfc"},
 	{html.EscapeString, "html", "no html"},
-	{func(s string) string { return html.UnescapeString(s) }, "no html", "html"},
+	{html.UnescapeString, "no html", "html"},
 	{func(s string) string { return tag.ReplaceAllString(s, "") }, "tags cut", ""},
 	{url.QueryEscape, "url", "no url"},
 	{url.PathEscape, "url", "no url"},
@@ -85,14 +85,14 @@ type folding struct {
 }
 
 var foldings = []folding{
-	{func(s string) string { return strings.ToLower(s) }, "capitals"},
+	{strings.ToLower, "capitals"},
 	{func(s string) string { return strings.Join(strings.FieldsFunc(strings.ToLower(s), joiner), "") }, "words joined"},
 	{func(s string) string { return strings.Join(strings.Fields(s), " ") }, "spaces"},
 	{func(s string) string { return strings.ReplaceAll(s, "\u00a0", " ") }, "nbsp"},
 	{withoutInvisible, "invisible"},
 	{norm.NFKC.String, "unicode form"},
 	{html.UnescapeString, "html form"},
-	{plainMarks, "quotes"},
+	{typography.Replace, "quotes"},
 	{unpadded, "base64"},
 	{bareUUID, "uuid"},
 	{func(s string) string { return strings.TrimSuffix(s, "/") }, "slash"},
@@ -160,8 +160,6 @@ func withoutAccents(s string) string {
 }
 
 var typography = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`, "„", `"`, "–", "-", "—", "-", "−", "-", "…", "...")
-
-func plainMarks(s string) string { return typography.Replace(s) }
 
 // Replacers are made once: they are made ready when they are first used, at a cost.
 var (
