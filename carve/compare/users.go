@@ -66,11 +66,7 @@ func (u *users) see(user uint64, open bool) {
 	u.anyBad = u.anyBad || open
 	for len(u.seen) > usersMost {
 		u.level++
-		for h := range u.seen {
-			if bits.TrailingZeros64(h) < u.level {
-				delete(u.seen, h)
-			}
-		}
+		maps.DeleteFunc(u.seen, func(h uint64, _ bool) bool { return bits.TrailingZeros64(h) < u.level })
 	}
 }
 

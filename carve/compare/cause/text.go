@@ -192,30 +192,20 @@ func bareUUID(s string) string {
 
 // encodingCauses are those of letters that are lost.
 func encodingCauses(a, b string) []string {
-	marks, lost := []rune{'?', utf8.RuneError}, false
 	x, y := []rune(a), []rune(b)
-	if len(x) != len(y) {
-		plain := strings.Map(func(r rune) rune {
-			if r >= utf8.RuneSelf {
-				return -1
-			}
-			return r
-		}, a)
-		if plain == b && b != "" {
-			return []string{"lost letters"}
-		}
+	if len(y) == 0 || slices.Equal(x, y) {
 		return nil
 	}
-	for i := range x {
-		if x[i] == y[i] {
-			continue
+	if len(x) == len(y) { // marks stand for them
+		for i := range x {
+			if x[i] >= utf8.RuneSelf && (y[i] == '?' || y[i] == utf8.RuneError) {
+				x[i] = y[i]
+			}
 		}
-		if x[i] < utf8.RuneSelf || !slices.Contains(marks, y[i]) {
-			return nil
-		}
-		lost = true
+	} else {
+		x = slices.DeleteFunc(x, func(r rune) bool { return r >= utf8.RuneSelf })
 	}
-	if lost {
+	if slices.Equal(x, y) {
 		return []string{"lost letters"}
 	}
 	return nil

@@ -37,6 +37,9 @@ func Percent(p float64) string {
 	return strconv.FormatFloat(100*p, 'g', 4, 64) + " %"
 }
 
+// PercentRange writes from which to which share in whole percents.
+func PercentRange(low, high float64) string { return fmt.Sprintf("%.0f to %.0f %%", 100*low, 100*high) }
+
 // PercentUp rounds up, so that a bound stays one.
 func PercentUp(p float64) string {
 	const ulp = 1e-12

@@ -158,40 +158,14 @@ func learntGuesses(values []*wrongValue) []guess {
 		offsets = append(offsets, v.Y-v.X)
 		same = append(same, v.Y)
 	}
-	list := []guess{constantResponse(median(same)), offset(median(offsets))}
-	if len(ratios) > 0 {
-		list = append(list, factor(median(ratios)))
-	}
-	return list
-}
-
-func constantResponse(c float64) guess {
-	return guess{
+	c, d := median(same), median(offsets)
+	list := []guess{{
 		rank: 10,
 		fits: func(v *wrongValue) bool { return v.Y == c },
 		says: func(n, m int) string {
 			return fmt.Sprintf("the response is %s in %s, whatever was asked", display.Figure(c), display.Of(n, m))
 		},
-	}
-}
-
-func factor(r float64) guess {
-	return guess{
-		rank: 50,
-		fits: func(v *wrongValue) bool {
-			return near(v.Y, r*v.X, max(math.Abs(r), 1e-9)*tolerance(v)) && !near(r, 1, 0.02)
-		},
-		says: func(n, m int) string {
-			if r == -1 || near(r, -1, 0.02) {
-				return "the sign is reversed in " + display.Of(n, m)
-			}
-			return fmt.Sprintf("a constant factor of %s fits in %s", display.Figure(r), display.Of(n, m))
-		},
-	}
-}
-
-func offset(d float64) guess {
-	return guess{
+	}, {
 		rank: 60,
 		fits: func(v *wrongValue) bool {
 			return near(v.Y-v.X, d, 8*math.Sqrt2*v.Noise+1e-9*math.Abs(d)) && d != 0
@@ -199,7 +173,23 @@ func offset(d float64) guess {
 		says: func(n, m int) string {
 			return fmt.Sprintf("a constant offset of %s fits in %s", display.Figure(d), display.Of(n, m))
 		},
+	}}
+	if len(ratios) == 0 {
+		return list
 	}
+	r := median(ratios)
+	return append(list, guess{
+		rank: 50,
+		fits: func(v *wrongValue) bool {
+			return near(v.Y, r*v.X, max(math.Abs(r), 1e-9)*tolerance(v)) && !near(r, 1, 0.02)
+		},
+		says: func(n, m int) string {
+			if near(r, -1, 0.02) {
+				return "the sign is reversed in " + display.Of(n, m)
+			}
+			return fmt.Sprintf("a constant factor of %s fits in %s", display.Figure(r), display.Of(n, m))
+		},
+	})
 }
 
 // median of a list that is not empty.

@@ -174,25 +174,21 @@ func (p *formPath) waits(f *Forms, n int) (b whittle.Bound, more int, ok bool) {
 		}
 	}
 	b.Estimate, b.Low, b.High, b.MarginLow, b.MarginHigh = l.Mean, l.Low, l.High, -l.Margin, l.Margin
-	within := percentOf(l.Low, l.High)
+	within := display.PercentRange(l.Low, l.High)
 	switch l.Way {
 	case twosample.Position:
-		b.Summary = fmt.Sprintf("%s is larger than the monolith's in %s of %s pairs", p.Path, percentOf((1+l.Low)/2, (1+l.High)/2), units.Grouped(l.N))
+		b.Summary = fmt.Sprintf("%s is larger than the monolith's in %s of %s pairs", p.Path, display.PercentRange((1+l.Low)/2, (1+l.High)/2), units.Grouped(l.N))
 	case twosample.Spread:
-		b.Summary = fmt.Sprintf("%s lies further out than the monolith's in %s of %s pairs", p.Path, percentOf((1+l.Low)/2, (1+l.High)/2), units.Grouped(l.N))
+		b.Summary = fmt.Sprintf("%s lies further out than the monolith's in %s of %s pairs", p.Path, display.PercentRange((1+l.Low)/2, (1+l.High)/2), units.Grouped(l.N))
 	default:
 		b.Summary = fmt.Sprintf("%s is %s more often than the monolith's by %s of %s responses", p.Path, f.kindWords(p, &l), within, units.Grouped(l.N))
 	}
 	if l.Way == twosample.Kind {
 		b.Summary += fmt.Sprintf("; %s either way counts as none", display.InPercent(l.Margin))
 	} else {
-		b.Summary += fmt.Sprintf("; %s counts as alike", percentOf((1-l.Margin)/2, (1+l.Margin)/2))
+		b.Summary += fmt.Sprintf("; %s counts as alike", display.PercentRange((1-l.Margin)/2, (1+l.Margin)/2))
 	}
 	return b, more, true
-}
-
-func percentOf(low, high float64) string {
-	return strconv.FormatFloat(100*low, 'f', 0, 64) + " to " + strconv.FormatFloat(100*high, 'f', 0, 64) + " %"
 }
 
 // alikeWords say how the candidate's numbers lie among the monolith's; empty: there are none.
@@ -207,7 +203,7 @@ func (p *formPath) alikeWords() string {
 	case n == 0:
 		return ""
 	case p.isRanged() && low >= (1-twosample.Margin)/2 && high <= (1+twosample.Margin)/2:
-		return ", of a pair the candidate's the larger in " + percentOf(low, high)
+		return ", of a pair the candidate's the larger in " + display.PercentRange(low, high)
 	case p.isRanged():
 		return ", in about the same range as far as " + units.Grouped(n) + " pairs say"
 	}

@@ -2,6 +2,7 @@ package form
 
 import (
 	"bytes"
+	"strconv"
 
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
@@ -161,13 +162,8 @@ func uuidForm(s []byte) (form, bool) {
 	if c.dash != 4 || c.digits+c.hexLower+c.hexUpper != 32 {
 		return form{}, false
 	}
-	version := s[14] | 0x20
-	if version >= 'a' {
-		version -= 'a' - 10
-	} else {
-		version = s[14] - '0'
-	}
-	return form{class: classUUID, detail: version, letters: c.letterCase()}, true
+	version, _ := strconv.ParseUint(string(s[14:15]), 16, 8) // one of those digits
+	return form{class: classUUID, detail: uint8(version), letters: c.letterCase()}, true
 }
 
 // isULID reports whether 26 characters are Crockford's base 32 and fit 128 bits.

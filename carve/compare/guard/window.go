@@ -57,13 +57,9 @@ func (b *blocks) clear(past *window) {
 
 // expire lets go of responses that were too long before the candidate's.
 func (b *blocks) expire(at int64, past *window) {
-	old := 0
-	for old < len(b.Reserve) && at-b.Reserve[old].At > int64(sameTime) {
-		past.add(b.Reserve[old])
-		old++
-	}
-	if old > 0 {
-		b.Reserve = append(b.Reserve[:0], b.Reserve[old:]...)
+	for len(b.Reserve) > 0 && at-b.Reserve[0].At > int64(sameTime) {
+		past.add(b.Reserve[0])
+		b.Reserve = slices.Delete(b.Reserve, 0, 1)
 	}
 }
 

@@ -97,16 +97,25 @@ func (h *Headers) othersWord(header whittle.Header, x *whittle.Exchange, of func
 
 // others are the names not distinguished, sorted, of which two responses have not the
 // same values.
-func (h *Headers) others(a, b whittle.Header) (names []string) {
-	for _, header := range []whittle.Header{a, b} {
+func (h *Headers) others(a, b whittle.Header) []string {
+	return differing(a, b, func(name string) bool {
+		_, known := h.index[name]
+		return !known && h.c.ComparesHeader(configured(name))
+	})
+}
+
+// differing are the names, sorted, of which two responses have not the same values, as far as
+// these count.
+func differing(a, b whittle.Header, counts func(name string) bool) (names []string) {
+	for i, header := range [2]whittle.Header{a, b} {
 		for name := range header {
-			if _, known := h.index[name]; !known && h.c.ComparesHeader(configured(name)) && !slices.Equal(a[name], b[name]) {
+			if _, both := a[name]; !(both && i == 1) && !slices.Equal(a[name], b[name]) && counts(name) {
 				names = append(names, name)
 			}
 		}
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }
 
 // addedMost bounds the differences that are distinguished of what servers add.
@@ -121,19 +130,7 @@ func (h *Headers) list(x *whittle.Exchange) {
 	a, b := x.Monolith.Header, x.Candidate.Header
 	h.seePartly(x)
 	all := []whittle.Header{a, b}
-	var names []string
-	for name, values := range a {
-		if !slices.Equal(values, b[name]) && h.listed(name, x, all) {
-			names = append(names, name)
-		}
-	}
-	for name, values := range b {
-		if len(a[name]) == 0 && len(values) > 0 && h.listed(name, x, all) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
+	for _, name := range differing(a, b, func(name string) bool { return h.listed(name, x, all) }) {
 		h.keepAdded(name, x)
 	}
 }

@@ -204,12 +204,8 @@ func aloneBound(name string, p *eprocess.Payoffs) whittle.Bound {
 	return whittle.Bound{
 		ID: BoundHeaderNoise, What: BoundHeaderNoise, Estimate: math.Abs(p.Mean()), High: max(high, -low), MarginHigh: twosample.KindMargin,
 		Summary: fmt.Sprintf("header %s is there in %s of the monolith's responses more than of the candidate's, of %s; %s either way counts as none",
-			name, rangeWords(low, high), units.Grouped(p.N), display.InPercent(twosample.KindMargin)),
+			name, display.PercentRange(low, high), units.Grouped(p.N), display.InPercent(twosample.KindMargin)),
 	}
-}
-
-func rangeWords(low, high float64) string {
-	return fmt.Sprintf("%.0f to %.0f %%", 100*low, 100*high)
 }
 
 // oneSidedLeast is in how many exchanges one side alone must have had a header, and never

@@ -89,11 +89,6 @@ func (j *JSON) Values(d *Difference, monolith, candidate []byte) (from, to []byt
 	if d.nodes == noNodes {
 		return monolith, candidate
 	}
-	if d.nodes[0] != jsondoc.None {
-		from = j.a.Text(uint32(d.nodes[0]))
-	}
-	if d.nodes[1] != jsondoc.None {
-		to = j.b.Text(uint32(d.nodes[1]))
-	}
-	return from, to
+	a, b := Side{Doc: &j.a, node: d.nodes[0]}, Side{Doc: &j.b, node: d.nodes[1]}
+	return a.Text(), b.Text()
 }
