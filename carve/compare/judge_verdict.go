@@ -132,37 +132,23 @@ func (j *Judge) shown(v *whittle.Verdict) bool {
 
 // negligible reports whether a finding of distribution lies inside its margin for sure.
 func negligible(f *whittle.Finding, bounds []whittle.Bound) bool {
-	switch f.Kind {
-	case whittle.FoundMean, whittle.FoundSpread, whittle.FoundDistribution:
-	default:
-		return false
-	}
-	for i := range bounds {
-		if bounds[i].What == string(f.Kind) {
-			return bounds[i].Inside
-		}
-	}
-	return false
+	return slices.Contains(ofDistribution, f.Kind) &&
+		slices.ContainsFunc(bounds, func(b whittle.Bound) bool { return b.What == string(f.Kind) && b.Inside })
 }
 
-// allInside reports whether every bound lies inside its margin, but for those
-// of which a difference is declared.
+// ofDistribution are the kinds of findings that have a bound of their own, which is named as they
+// are.
+var ofDistribution = []whittle.FindingKind{whittle.FoundMean, whittle.FoundSpread, whittle.FoundDistribution}
+
+// allInside reports whether every bound lies inside its margin, but for those of a distribution
+// of which a difference is declared. A declaration of another kind covers its place alone, and
+// what is of other places stays open.
 func (j *Judge) allInside(v *whittle.Verdict) bool {
-	for i := range v.Bounds {
-		if !v.Bounds[i].Inside && !j.declared(v.Bounds[i].What) {
-			return false
-		}
-	}
-	return true
-}
-
-func (j *Judge) declared(what string) bool {
-	for _, e := range j.c.Expect {
-		if string(e.Kind) == what {
-			return true
-		}
-	}
-	return false
+	return !slices.ContainsFunc(v.Bounds, func(b whittle.Bound) bool {
+		return !b.Inside && !slices.ContainsFunc(j.c.Expect, func(e whittle.Expectation) bool {
+			return string(e.Kind) == b.What && slices.Contains(ofDistribution, e.Kind)
+		})
+	})
 }
 
 // moreNeeded adds to the method's estimate what the judge itself waits for.

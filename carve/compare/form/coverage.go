@@ -190,7 +190,7 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 	}
 	left := 0
 	for _, p := range f.paths {
-		if of := p.feature[featForm].Of; of < formEnough && n-p.Born < formLong && !p.own && p.rule != formAny && p.values() {
+		if of := p.feature[featForm].Of; of < formEnough && n-p.Born < formLong && !p.own && p.rule != formAny && p.values() && f.expected(p.Path) == "" {
 			need := formEnough - of
 			if need > left {
 				left = need
@@ -232,7 +232,7 @@ func (f *Forms) hollow() (why string) {
 		switch not := p.unformed(); {
 		case not == "" && p.values():
 			return ""
-		case not != "" && p.rule == "":
+		case not != "" && p.rule == "" && f.expected(p.Path) == "":
 			why = p.Path + " is " + not
 		}
 	}

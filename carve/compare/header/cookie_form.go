@@ -207,13 +207,14 @@ func (h *Headers) TakeForms(k KeptForms) { h.cookies, h.values = k.cookies, k.va
 // FormBounds are what EQUIVALENT waits for until cookies and headers are compared by form.
 // more estimates the exchanges, -1: it cannot be said.
 func (h *Headers) FormBounds(n int) (list []whittle.Bound, more int) {
+	unknown := false
 	for _, of := range []func(int) (whittle.Bound, int, bool){h.cookies.bound, h.values.bound} {
 		if b, left, ok := of(n); ok {
-			list = append(list, b)
-			if more = max(more, left); left < 0 {
-				return list, -1
-			}
+			list, more, unknown = append(list, b), max(more, left), unknown || left < 0
 		}
+	}
+	if unknown {
+		return list, -1
 	}
 	return list, more
 }
