@@ -477,15 +477,17 @@ func playKindAsked(t testing.TB, k *kind, seed uint64, n int, every time.Duratio
 	}
 	r := rand.New(rand.NewPCG(seed, 41))
 	calls := [2]int{}
+	plain := whittle.Header{"Content-Type": {"application/json"}} // of responses without headers of their own
 	for i := range n {
 		user, key, now := r.IntN(12), r.IntN(30), simtest.Start.Add(time.Duration(i)*every)
 		say := func(makes kindMakes, side int) whittle.Response {
 			calls[side]++
 			s := makes(kindWorld{r, user, key, now, &calls[side]})
 			if s.header == nil {
-				s.header = whittle.Header{}
+				s.header = plain
+			} else {
+				s.header["Content-Type"] = plain["Content-Type"]
 			}
-			s.header["Content-Type"] = []string{"application/json"}
 			return whittle.Response{Status: 200, Body: []byte(s.body), Header: s.header}
 		}
 		x := &whittle.Exchange{At: now, User: uint64(user) + 1, Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/x/%d", key), Header: whittle.Header{"Cookie": {fmt.Sprintf("s=%04d", user*717)}}}}

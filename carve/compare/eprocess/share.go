@@ -54,12 +54,20 @@ func (s *Share) Rejects(p, alpha float64) bool {
 
 // Interval gives the rates that are still possible at confidence 1 − alpha.
 func (s *Share) Interval(alpha float64) (low, high float64) {
+	return s.end(0, alpha), s.end(1, alpha)
+}
+
+// Low and High are the ends of Interval, each at half of its cost.
+func (s *Share) Low(alpha float64) float64  { return s.end(0, alpha) }
+func (s *Share) High(alpha float64) float64 { return s.end(1, alpha) }
+
+// end is that of the interval which lies towards 0 or 1.
+func (s *Share) end(far, alpha float64) float64 {
 	if s.N == 0 {
-		return 0, 1
+		return far
 	}
-	mean, bar := float64(s.Differing)/float64(s.N), s.logMixture()-math.Log(1/alpha)
-	outside := func(p float64) bool { return s.logLikelihood(p) <= bar }
-	return crossing(mean, 0, outside), crossing(mean, 1, outside)
+	bar := s.logMixture() - math.Log(1/alpha)
+	return crossing(Ratio(s.Differing, s.N), far, func(p float64) bool { return s.logLikelihood(p) <= bar })
 }
 
 // MoreUntil estimates how many more responses bring the upper bound to limit if

@@ -167,8 +167,7 @@ func (b *ownBound) of(n, bad int, aim, alpha float64) float64 {
 	if b.N == 0 || bad != b.Bad || n >= b.N+b.N/32+1 {
 		s := eprocess.NewShare(aim)
 		s.N, s.Differing = n, bad
-		_, b.High = s.Interval(alpha)
-		b.N, b.Bad = n, bad
+		b.High, b.N, b.Bad = s.High(alpha), n, bad
 	}
 	return b.High
 }

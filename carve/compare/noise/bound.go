@@ -48,9 +48,7 @@ func (c *Changed) inside() bool { return c.Excess <= Slack }
 func (c *Changed) Bound(alpha float64) {
 	c.estimate = c.Beyond()
 	candidate, monolith := c.shares()
-	_, high := candidate.Interval(alpha / 2)
-	low, _ := monolith.Interval(alpha / 2)
-	c.Excess = Beyond(high, low)
+	c.Excess = Beyond(candidate.High(alpha/2), monolith.Low(alpha/2))
 }
 
 // Beyond estimates the candidate's excess.
@@ -105,9 +103,7 @@ func (c *Changed) leftAt(candidate, monolith, alpha float64, steps int) (left in
 // mayBeAlike reports whether the shares of both sides may be the same one.
 func (c *Changed) mayBeAlike(alpha float64) bool {
 	candidate, monolith := c.shares()
-	low, _ := candidate.Interval(alpha / 2)
-	_, high := monolith.Interval(alpha / 2)
-	return low <= high
+	return candidate.Low(alpha/2) <= monolith.High(alpha/2)
 }
 
 func (c *Changed) shares() (candidate, monolith eprocess.Share) {
