@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -130,5 +131,41 @@ func TestOpenChecksTheStructure(t *testing.T) {
 	}
 	if _, err = Open(path); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "unreachable") {
 		t.Fatalf("it was opened: %v", err)
+	}
+}
+
+// TestPagesBeyondTheFile: a bucket whose page is said to be far beyond the file is damage that Open
+// names, and no fault that ends the process.
+func TestPagesBeyondTheFile(t *testing.T) {
+	path := tempPath(t)
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Save("r", generation(699)), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bucket := range [][]byte{bucketFormat, bucketRecord, bucketTimeline, bucketAside} {
+		broken := bytes.Clone(whole)
+		for at := 0; ; {
+			i := bytes.Index(broken[at:], bucket)
+			if i < 0 {
+				break
+			}
+			if at += i + len(bucket); at+8 <= len(broken) && bytes.Equal(broken[at+4:at+8], make([]byte, 4)) { // the number of its page follows its name
+				broken[at+3] = 0x40
+			}
+		}
+		name := filepath.Join(t.TempDir(), "broken.db")
+		if err := os.WriteFile(name, broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(name); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", bucket, err)
+		}
 	}
 }

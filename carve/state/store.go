@@ -134,6 +134,9 @@ func (s *Store) intact(tx *bbolt.Tx) error {
 	if info.Size() < tx.Size() {
 		return fmt.Errorf("%w: the file has %d bytes and should have %d", ErrCorrupt, info.Size(), tx.Size())
 	}
+	if err := tx.ForEach(func(_ []byte, b *bbolt.Bucket) error { return walk(b) }); err != nil {
+		return err
+	}
 	var first error
 	for err := range tx.Check() {
 		if first == nil {
@@ -141,6 +144,19 @@ func (s *Store) intact(tx *bbolt.Tx) error {
 		}
 	}
 	return first
+}
+
+// walk reads every key of a bucket, and of buckets within it. Where a damaged page names another one
+// that is beyond the file, it faults here, where guarded catches it: tx.Check reads the pages in a
+// goroutine of its own, in which such a fault would end the process.
+func walk(b *bbolt.Bucket) error {
+	return b.ForEach(func(key, value []byte) error {
+		checksum("", key)
+		if value != nil {
+			return nil
+		}
+		return walk(b.Bucket(key))
+	})
 }
 
 // Path is where the file is.
