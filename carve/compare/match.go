@@ -35,7 +35,7 @@ const (
 //
 // Without learned noise: the hypothesis that a difference (anywhere, or at one
 // path) comes in at most MaxDiffer of the responses, given the past, by the
-// likelihood ratios of arms.single.
+// likelihood ratios of eprocess.Arms.Single.
 //
 // With learned noise: the hypothesis that, for each request, the candidate's
 // response and the monolith's second response are exchangeable given the monolith's

@@ -23,7 +23,7 @@ const boundNoise = "noise"
 // where nothing was learned; more is how many exchanges it still takes, -1 where
 // it cannot be said.
 //
-// Both shares have a confidence sequence (share) at alpha/2, so the difference
+// Both shares have a confidence sequence (eprocess.Share) at alpha/2, so the difference
 // holds at all times at once with 1 − alpha. EQUIVALENT is wrong here only if the
 // interval of the place that is outside its margin is wrong, so alpha is not
 // split over the places (an intersection–union test, Berger 1982).

@@ -60,7 +60,7 @@ func SumOf(r *rand.Rand, n, mean, variance float64, one func(*rand.Rand) float64
 func monolithDraw(r *rand.Rand) float64  { return math.Floor(r.Float64()*100 + 0.5) }
 func publishedDraw(r *rand.Rand) float64 { return float64(r.IntN(100)) }
 
-// MonolithCount is what the Node monolith responds.
+// MonolithCount is what the Node monolith says.
 func MonolithCount(r *rand.Rand, times float64) float64 {
 	return SumOf(r, times, MonolithMean, MonolithVariance, monolithDraw)
 }
@@ -68,7 +68,7 @@ func MonolithCount(r *rand.Rand, times float64) float64 {
 // Flaws are the four of the published service.
 type Flaws struct{ Mean, Remainder, Wrap, Seed bool }
 
-// CandidateCount is what the published service responds in a second of the
+// CandidateCount is what the published service says in a second of the
 // clock, with some of its flaws.
 func (f Flaws) CandidateCount(r *rand.Rand, times float64, second int64) float64 {
 	const job, workers = 100_000, 5

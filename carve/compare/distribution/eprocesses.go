@@ -55,7 +55,7 @@ func (w *meanEprocess) bet(p *pair, alpha float64) {
 // the two responses further apart. No shift changes that. Both pairs are swapped
 // at once, so the stakes are those of before the first of the two. Where a
 // side gave the same response twice it says nothing of spread (but see
-// repeatsWitness), and the later exchange takes the earlier one's place.
+// repeatsEprocess), and the later exchange takes the earlier one's place.
 type spreadEprocess struct {
 	Single      eprocess.Bets `json:"single"`
 	SingleSkill skill         `json:"single_skill"`

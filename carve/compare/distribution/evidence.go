@@ -24,7 +24,7 @@ type evidence struct {
 	Inliers  []whittle.Sample `json:"inliers"`
 }
 
-// wrongValue is a outlying response of the candidate where the monolith's was not.
+// wrongValue is an outlying response of the candidate where the monolith's was not.
 type wrongValue struct {
 	Key int     `json:"key"`
 	Per float64 `json:"per"`

@@ -40,7 +40,7 @@ type group struct {
 const maxCauses = 3
 
 // explain sorts wrong values by the guesses that fit most of them, one cause
-// after the other. A cause needs fewWild values; what no guess fits is the
+// after the other. A cause needs fewOutlier values; what no guess fits is the
 // last group, without a cause.
 func explain(values []wrongValue, perName string) []group {
 	left := make([]*wrongValue, len(values))

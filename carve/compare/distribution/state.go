@@ -19,7 +19,7 @@ const statisticalVersion = 2
 type keptStatistical struct {
 	Version int `json:"version"`
 	statisticalState
-	// Memory is repeatsWitness's two memories, little endian.
+	// Memory is repeatsEprocess's two memories, little endian.
 	Memory []byte `json:"memory"`
 }
 

@@ -51,14 +51,14 @@ func (t *stratum) outlier(v, centre, spread float64) bool {
 //
 // The second finds a fault that shows in one size of request only, and seldom.
 // Its null hypothesis is stronger, and is what `per` promises: that the chance
-// p of a outlying response is the same for the monolith at all sizes and for the
+// p of an outlying response is the same for the monolith at all sizes and for the
 // candidate at this one. It is tested by universal inference (Wasserman,
 // Ramdas, Balakrishnan 2020, arXiv 1912.11436): the likelihood averaged over
 // two different chances, over the largest likelihood that any common p has. As
 // a distribution could itself be an outlier at one size, it also takes that the candidate
-// went wrong there fewWild times, in every exchange, and the monolith never:
+// went wrong there fewOutlier times, in every exchange, and the monolith never:
 // should `per` not hold what it promises, even the worst distribution does that in no
-// more than one of 4^fewWild sizes.
+// more than one of 4^fewOutlier sizes.
 type wrongEprocess struct {
 	Bets eprocess.Bets `json:"bets"`
 	N    int           `json:"n"` // responses of the monolith

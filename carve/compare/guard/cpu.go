@@ -33,9 +33,9 @@ const (
 // alike (a neighbour, the clock's frequency) is in both. The hypothesis makes
 // each payoff's expectation 0 or less given the past; the wealth of whoever
 // bets on it reaches 1/α with a probability of at most α (Ville), however often
-// one looks. Source: bets.
+// one looks. Source: eprocess.Bets.
 //
-// It is known of processes, not of routes: everything that a process responds
+// It is known of processes, not of routes: everything that a process responds to
 // has to be in its count of requests, and what it does for none (timers,
 // scrapes) weighs on few.
 type cpuContest struct {

@@ -77,7 +77,7 @@ func (c *contest) alone(bad bool, limit float64) {
 // stickiness are.
 //
 // Source: randomisation inference for cluster-randomised trials (Raudenbush
-// 1997; Imbens & Rubin 2015, ch. 9), played as blocks of arms.block.
+// 1997; Imbens & Rubin 2015, ch. 9), played as blocks of eprocess.Arms.Block.
 type firsts struct {
 	Blocks [2]blocks `json:"blocks"` // by kind
 	// Now are the users seen since the last change of the share, Before those

@@ -53,7 +53,7 @@ const (
 //
 // In addition, mirrored latencies may delay a rise (slowness.go).
 //
-// Sources and proofs: arms.block, arms.single, bets.
+// Sources and proofs: eprocess.Arms.Block, eprocess.Arms.Single, eprocess.Bets.
 type Guard struct {
 	cfg   whittle.Guard
 	alpha float64 // of each meter, over all attempts

@@ -20,10 +20,10 @@ import (
 //     request and the past, the candidate differs with a probability of at most
 //     the monolith's own plus the limit. If both draw alike, which of the
 //     monolith's second response and the candidate's is the odd one is a fair
-//     coin, whatever the rate does. Source: bets;
+//     coin, whatever the rate does. Source: eprocess.Bets;
 //   - all exchanges: against the limit plus an upper bound on how often the
-//     monolith differs from itself. Source: arms.single; the bound is a
-//     confidence sequence, wrong with ownPart of the level at most (share).
+//     monolith differs from itself. Source: eprocess.Arms.Single; the bound is a
+//     confidence sequence, wrong with ownPart of the level at most (eprocess.Share).
 //
 // A place where the monolith was seen to vary is noise, and neither test counts it.
 // So the last tenth is a third test, of served exchanges:
@@ -34,8 +34,8 @@ import (
 //     verdict excuses: twice the upper bound on the share of the
 //     monolith's own repeats that differ there, and steadyLeast in any case. Data
 //     that move between the two sides' responses stay below it; a candidate that is
-//     wrong at such a place as a rule passes it. Source: arms.single, and share for
-//     the bound, which is wrong with movedPart of the level at most.
+//     wrong at such a place as a rule passes it. Source: eprocess.Arms.Single, and
+//     eprocess.Share for the bound, which is wrong with movedPart of the level at most.
 //
 // Where the monolith was never asked twice (mirror.repeat_every: 0) there is only
 // the limit.

@@ -72,7 +72,7 @@ func (m *running) valid() bool { return m.N >= 0 && math.Abs(m.At) < 1e3 }
 // Hypothesis: given the request and the past, the candidate fails with a
 // probability of at most the monolith's plus Guard.Errors. The payoff
 // (1[candidate bad] − 1[monolith bad] − Guard.Errors)/(1 + Guard.Errors) has an
-// expectation of at most 0 then. Source: bets.
+// expectation of at most 0 then. Source: eprocess.Bets.
 func (g *Guard) pairErrors(p *whittle.Pair) {
 	if !g.shifting() {
 		return
@@ -109,7 +109,7 @@ func sourceOf(first whittle.Side) int {
 //
 // What the measured effect of the order is wrong by, and what it differs by between
 // users, is covered by the room up to P99 where the candidate is as the monolith.
-// Source: bets.
+// Source: eprocess.Bets.
 func (g *Guard) pairLatency(p *whittle.Pair) {
 	c, m := p.Candidate.Latency, p.Monolith.Latency
 	if g.cfg.P99 <= 0 || c <= 0 || m <= 0 || p.Monolith.Bad() || p.Candidate.Bad() {

@@ -50,7 +50,7 @@ const (
 // anew, and of α/slowMemory later (at the best stake, 1/wealth is a martingale under
 // the alternative).
 //
-// Source: bets.
+// Source: eprocess.Bets.
 type slowness struct {
 	Bets eprocess.Bets `json:"bets"`
 	Held bool          `json:"held,omitempty"`

@@ -177,7 +177,7 @@ func (j *JSON) distance(i, k int) int {
 }
 
 // pairEqual hashes and sorts both lists, compares those of equal hash with
-// each other, and moves the others to the front; it responds where they end.
+// each other, and moves the others to the front; it gives where they end.
 func (j *JSON) pairEqual(i, endA, k, endB int) (restA, restB int) {
 	j.hashAll(&j.a, i, endA)
 	j.hashAll(&j.b, k, endB)
