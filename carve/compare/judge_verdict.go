@@ -53,6 +53,9 @@ func (j *Judge) judge() whittle.Verdict {
 		f := &v.Findings[i] // a key of JSON may be a secret: a map by token
 		f.Path, f.Summary, f.Cause = j.show.Text(f.Path), j.show.Text(f.Summary), j.show.Text(f.Cause)
 	}
+	for i := range v.Bounds {
+		v.Bounds[i].Summary = j.show.Text(v.Bounds[i].Summary)
+	}
 	v.MoreNeeded = j.moreNeeded(more, &v)
 	switch {
 	case j.shown(&v):
@@ -60,16 +63,31 @@ func (j *Judge) judge() whittle.Verdict {
 	case j.mirrored.Compared >= j.c.MinCompared && j.allInside(&v) && !j.openWhenFirst():
 		v.State, v.MoreNeeded = whittle.Equivalent, 0
 	}
-	if m := j.mirrored.match; m != nil {
-		c := m.coverage()
-		j.mirrored.headers.Cover(c)
-		if j.mirrored.cover(c); len(c.ByForm)+len(c.NotCompared)+c.Cookies > 0 {
-			c.Summary = form.CoverageWords(c)
-		}
-		v.Coverage = c
-	}
+	v.Coverage = j.coverage()
 	v.Summary = summarize(&v)
 	return v
+}
+
+// coverage is what the verdict stands on; nil where responses are compared by distribution.
+func (j *Judge) coverage() *whittle.Coverage {
+	if j.mirrored.match == nil {
+		return nil
+	}
+	c := j.mirrored.match.coverage()
+	j.mirrored.headers.Cover(c)
+	j.mirrored.cover(c)
+	for i := range c.ByForm {
+		f := &c.ByForm[i]
+		f.Path, f.Form = j.show.Text(f.Path), j.show.Text(f.Form)
+	}
+	for i := range c.NotCompared {
+		f := &c.NotCompared[i]
+		f.Path, f.Reason = j.show.Text(f.Path), j.show.Text(f.Reason)
+	}
+	if len(c.ByForm)+len(c.NotCompared)+c.Cookies > 0 {
+		c.Summary = form.CoverageWords(c)
+	}
+	return c
 }
 
 // addServed adds what was found where the candidate was asked first. A difference

@@ -1,0 +1,35 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestKeysAreShownRedacted: a key of JSON may be a secret, and is one in bounds and in what was
+// compared as it is in findings.
+func TestKeysAreShownRedacted(t *testing.T) {
+	t.Parallel()
+	j, err := NewJudge(testMatch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Redact(stars{})
+	say := func(i int) string { return fmt.Sprintf(`{"a":1,"secret=xyzzy":"%08d"}`, 7919*i) }
+	for i := range 400 {
+		x := exchange(say(3*i), say(3*i+1))
+		if i%5 == 0 {
+			repeated(x, say(3*i+2))
+		}
+		if j.Observe(x); i%100 > 20 {
+			continue
+		}
+		v := j.Verdict()
+		if said := fmt.Sprintf("%+v %+v", v, *v.Coverage); strings.Contains(said, "xyzzy") {
+			t.Fatalf("after %d: %s", i+1, said)
+		}
+	}
+	if v := j.Verdict(); len(v.Coverage.ByForm) != 1 {
+		t.Errorf("%+v", v.Coverage)
+	}
+}
