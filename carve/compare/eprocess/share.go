@@ -57,8 +57,10 @@ func (s *Share) Interval(alpha float64) (low, high float64) {
 	return s.end(0, alpha), s.end(1, alpha)
 }
 
-// Low and High are the ends of Interval, each at half of its cost.
-func (s *Share) Low(alpha float64) float64  { return s.end(0, alpha) }
+// Low is the lower end of Interval, at half of its cost.
+func (s *Share) Low(alpha float64) float64 { return s.end(0, alpha) }
+
+// High is the upper end of Interval, at half of its cost.
 func (s *Share) High(alpha float64) float64 { return s.end(1, alpha) }
 
 // end is that of the interval which lies towards 0 or 1.
