@@ -180,7 +180,7 @@ type endpoint struct {
 	prefix  string // the path of the base URL, without a trailing slash
 	tls     *tls.Config
 	http2   bool   // uses HTTP/2, by prior knowledge where there is no TLS
-	own     bool   // an HTTP/2 connection is one user's
+	own     bool   // each user has an HTTP/2 connection of its own
 	via     *proxy // nil: connections go straight to the address
 }
 
@@ -229,7 +229,8 @@ func (e *endpoint) setProtocol(protocol string) {
 	}
 }
 
-// stream is what a conn needs of a connection.
+// stream is a connection: TCP or TLS of the system, HTTP/2 of net/http, or a Socket of an
+// event loop.
 type stream interface {
 	io.ReadWriteCloser
 	SetDeadline(t time.Time) error

@@ -58,6 +58,15 @@ func (c *Client) exchange(ctx context.Context, q *request, deadline time.Time, t
 	return err
 }
 
+// exchangeAgain is exchange for a further request of the same timing.
+func (c *Client) exchangeAgain(ctx context.Context, q *request, deadline time.Time, t *Timing) error {
+	sent, connect := t.Sent, t.Connect
+	t.Connect = 0
+	err := c.exchange(ctx, q, deadline, t)
+	t.Sent, t.Connect = sent, connect+t.Connect
+	return err
+}
+
 // takeOwn takes the user's own connection out of its slot; nil: there is none.
 //
 // Where a user thinks for longer than the server keeps a connection, a new one is

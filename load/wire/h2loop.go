@@ -18,31 +18,32 @@ import (
 // at a time, frames in place, and no goroutine. All other HTTP/2 is net/http's.
 type streams struct {
 	*conn
-	encoder   *hpack.Encoder
-	decoder   *hpack.Decoder
-	block     bytes.Buffer // of headers, encoded
-	frames    []byte       // that are to be written
-	head      []byte       // of the last request, and lines are its fields
-	lines     []hpack.HeaderField
-	begun     bool   // the preface is sent
-	next      uint32 // the number of the next stream
-	leaving   bool   // the server takes no more streams
-	consumed, // bytes of data that the server was not given back yet
-	room, initial int64 // what may be sent: on the connection, and on a new stream
-	most int // of a frame's payload
+	encoder  *hpack.Encoder
+	decoder  *hpack.Decoder
+	block    bytes.Buffer // of headers, encoded
+	frames   []byte       // that are to be written
+	head     []byte       // of the last request, and lines are its fields
+	lines    []hpack.HeaderField
+	begun    bool   // the preface is sent
+	next     uint32 // the number of the next stream
+	leaving  bool   // the server takes no more streams
+	consumed int64  // bytes of data since the connection's receive window was opened last
+	room     int64  // bytes that may be sent on the connection
+	initial  int64  // bytes that may be sent on a new stream
+	most     int    // bytes of a frame's payload that may be sent
 
-	// The stream under way.
+	// The following is of the stream under way.
 	stream     uint32
-	streamRoom int64
-	given      int64 // bytes of its data, since the server was given some back
+	streamRoom int64 // bytes that may be sent on it
+	given      int64 // bytes of data since its receive window was opened last
 	into       *response
-	keep       int
-	length     int64 // of its content, as its header says; −1: it does not
-	headed     bool  // the final header section is there
-	over       bool
-	fields     int // bytes of the present header section
-	wrong      error
-	interim    int
+	keep       int   // bytes of the body to keep
+	length     int64 // content-length; −1: there is none
+	headed     bool  // the final header section has come
+	over       bool  // the response has ended
+	fields     int   // bytes of the present header section
+	wrong      error // what is wrong with that section
+	interim    int   // 1xx responses so far
 }
 
 // The frames of HTTP/2, their flags and settings.
@@ -66,10 +67,10 @@ const (
 	maxFrame     = 16 << 10
 	maxWindow    = 1<<31 - 1
 	firstWindow  = 1<<16 - 1
-	giveBack     = 1 << 29  // bytes of data after which the window is opened again
-	maxStream    = 1 << 30  // after which a connection is replaced
-	maxUnasked   = 100      // frames between two requests
-	maxTableSize = 64 << 10 // of the compression that the server may ask for
+	giveBack     = 1 << 29  // bytes of data after which a receive window is opened again
+	maxStream    = 1 << 30  // the number of a stream after which a connection is replaced
+	maxUnasked   = 100      // frames that are read between two requests
+	maxTableSize = 64 << 10 // bytes of the HPACK table that the server may ask for
 )
 
 const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -147,7 +148,7 @@ func (s *streams) await(first *time.Time) error {
 	return s.wrong
 }
 
-// begin writes what a connection begins with.
+// begin appends the client preface with its settings.
 func (s *streams) begin() {
 	s.begun = true
 	s.frames = append(s.frames, http2Preface...)
@@ -269,8 +270,7 @@ func (s *streams) need(n int) error {
 	return nil
 }
 
-// readFrame reads one frame and does what it says; the frames that respond to it are
-// written at once.
+// readFrame reads one frame, acts on it, and writes the frames that it calls for.
 func (s *streams) readFrame() error {
 	kind, flags, stream, payload, err := s.readRaw()
 	if err != nil {

@@ -73,10 +73,7 @@ func (c *Client) logIn(ctx context.Context, q *request, scope *expr.Scope, deadl
 		return nil
 	}
 	c.renderWith(q, scope, c.net.now(), "authorization", value)
-	sent, connect := t.Sent, t.Connect
-	t.Connect = 0
-	err := c.exchange(ctx, q, deadline, t)
-	t.Sent, t.Connect = sent, connect+t.Connect
+	err := c.exchangeAgain(ctx, q, deadline, t)
 	if err == nil {
 		c.storeCookies(q)
 	}

@@ -27,7 +27,7 @@ func (n *Network) NewLoopPools(l *engine.Loop, size int) *LoopPools {
 	return &LoopPools{loop: l, now: n.now, size: size, pools: map[*endpoint]*loopPool{}}
 }
 
-// acquire is as connector says.
+// acquire implements connector.
 func (l *LoopPools) acquire(e *endpoint, deadline time.Time) (*conn, error) {
 	p := l.pools[e]
 	if p == nil {
@@ -48,7 +48,7 @@ func (l *LoopPools) acquire(e *endpoint, deadline time.Time) (*conn, error) {
 	return nil, nil
 }
 
-// release is as connector says.
+// release implements connector.
 func (l *LoopPools) release(e *endpoint, c *conn) {
 	p := l.pools[e]
 	if c != nil {
@@ -57,7 +57,7 @@ func (l *LoopPools) release(e *endpoint, c *conn) {
 	p.slots.Release()
 }
 
-// dial opens a connection before the deadline.
+// dial implements connector.
 func (l *LoopPools) dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error) {
 	k, err := l.loop.Dial(ctx, e.dialled(), deadline)
 	if err != nil {

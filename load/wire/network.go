@@ -51,7 +51,7 @@ type Config struct {
 type Network struct {
 	now      func() time.Time
 	keepBody int
-	// lateCookies is the plan's.
+	// lateCookies is HTTPSettings.LateCookies.
 	lateCookies bool
 	prepared    map[*plan.Request]*request
 	origins     *origins

@@ -20,7 +20,7 @@ type origins struct {
 	insecure bool
 	target   string
 	protocol string                           // of all of them; Config.Protocol
-	own      bool                             // an HTTP/2 connection is one user's
+	own      bool                             // each user has an HTTP/2 connection of its own
 	proxy    func(*url.URL) (*url.URL, error) // nil: none
 
 	mu sync.Mutex

@@ -29,7 +29,6 @@ func redirects(status int) bool {
 // followRedirects follows redirects until a response is none. All of it counts as
 // one request, timed from its first one.
 func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Scope, deadline time.Time, t *Timing) error {
-	sent, connect := t.Sent, t.Connect
 	c.first = requestTarget(c.out)
 	cookie := c.sentCookie()
 	for range MaxRedirects {
@@ -47,7 +46,7 @@ func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Sc
 			return err
 		}
 		if q.KeepsWay {
-			c.keepWay(scope, c.net.now().Sub(sent))
+			c.keepWay(scope, c.net.now().Sub(t.Sent))
 		}
 		q, c.shown = next, nil
 		if q.BlindRedirects {
@@ -58,11 +57,7 @@ func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Sc
 		if err := c.lookUp(q, scope); err != nil {
 			return err
 		}
-		t.Connect = 0
-		err = c.exchange(ctx, q, deadline, t)
-		connect += t.Connect
-		t.Sent, t.Connect = sent, connect
-		if err != nil {
+		if err := c.exchangeAgain(ctx, q, deadline, t); err != nil {
 			return err
 		}
 		last := !redirects(c.resp.status)
@@ -119,9 +114,10 @@ func requestTarget(request []byte) string {
 	return string(target)
 }
 
-// prepareRedirect prepares the request that follows a redirect. As in browsers,
-// methods other than GET and HEAD become a GET without a body, except by 307 and
-// 308 and, of requests that keep their method, 301 and 302; and credentials and cookies are not sent to another server.
+// prepareRedirect prepares the request that follows a redirect. Credentials and cookies are
+// not sent to another server. As in browsers, methods other than GET and HEAD become a GET
+// without a body; 307 and 308 keep the method, and for requests with KeepMethod 301 and 302
+// do, too.
 func (o *origins) prepareRedirect(q *request, target, where string, status int) (*request, error) {
 	from, err := url.Parse(scheme(q.endpoint) + q.endpoint.host + target)
 	if err != nil {
