@@ -104,18 +104,15 @@ func (r *recorder) drainOutcomes() *outcomes {
 
 // SampleOutcome are requests of a Sample that had one outcome.
 type SampleOutcome struct {
-	Name     int            `json:"name"` // of the plan's names; -1: of further ones
-	Status   int            `json:"status"`
-	Failure  string         `json:"failure,omitempty"`
-	Duration export.Buckets `json:"duration"`
-	Latency  export.Buckets `json:"latency"`
-	Sent     int64          `json:"sent"`
-	Received int64          `json:"received"`
+	Name int `json:"name"` // of the plan's names; -1: of further ones
+	export.Requests
 }
 
 func (t *outcomes) sampled() (out []SampleOutcome) {
 	for key, r := range t.by {
-		out = append(out, SampleOutcome{key.name, key.status, key.failure, r.Duration, r.Latency, r.Sent, r.Received})
+		one := SampleOutcome{key.name, *r}
+		one.Status, one.Error = key.status, key.failure
+		out = append(out, one)
 	}
 	return out
 }
@@ -129,10 +126,10 @@ func (s *Sample) outcomes(names int) (*outcomes, error) {
 	t.late = s.Late
 	for i := range s.Outcomes {
 		o := &s.Outcomes[i]
-		if o.Name < moreOutcomes.name || o.Name >= names || min(int64(o.Status), o.Sent, o.Received) < 0 || len(o.Failure) > maxFailure {
+		if o.Name < moreOutcomes.name || o.Name >= names || min(int64(o.Status), o.Sent, o.Received) < 0 || len(o.Error) > maxFailure {
 			return nil, whittle.Errorf(whittle.Invalid, "a sample has requests that the plan has not, or a count below 0")
 		}
-		t.of(outcome{o.Name, o.Status, printableLine(o.Failure, maxFailure)}).Merge(&export.Requests{Duration: o.Duration, Latency: o.Latency, Sent: o.Sent, Received: o.Received})
+		t.of(outcome{o.Name, o.Status, printableLine(o.Error, maxFailure)}).Merge(&o.Requests)
 	}
 	return t, nil
 }
@@ -190,10 +187,10 @@ func (w *Whole) snapshot() *export.Snapshot {
 	for i := range w.parts {
 		p := &w.parts[i]
 		out.Active += p.last.InFlight
-		out.Started += p.started
-		out.Finished += p.ended
-		out.Failed += p.failed
-		out.Skipped += p.skips
+		out.Started += p.sum.Arrivals
+		out.Finished += p.sum.Counts.Finished
+		out.Failed += p.sum.Counts.Failed
+		out.Skipped += p.sum.Counts.Skipped
 	}
 	return out
 }

@@ -290,3 +290,11 @@ func TestFiguresAreSentAgainAndAgain(t *testing.T) {
 		t.Errorf("the last has no %s: %s", want, last)
 	}
 }
+
+// TestResourceAttributesAreDecoded as OpenTelemetry's specification has them.
+func TestResourceAttributesAreDecoded(t *testing.T) {
+	got := attributesOf(map[string]string{"a": "own"}, "a=b%20c, d = 50% ,e")
+	if want := []attribute{{name: "a", value: "b c"}, {name: "d", value: "50%"}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -3,6 +3,7 @@ package export
 import (
 	"encoding/json"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,10 +24,10 @@ type Snapshot struct {
 
 // Outcome is what requests that are counted together have in common.
 type Outcome struct {
-	Endpoint string // the request's name in the report
-	Method   string // empty: requests of several methods have that name
-	Status   int    // 0: no complete response
-	Error    string // an error kind; empty: none
+	Endpoint string `json:"-"`                 // the request's name in the report
+	Method   string `json:"-"`                 // empty: requests of several methods have that name
+	Status   int    `json:"status"`            // 0: no complete response
+	Error    string `json:"failure,omitempty"` // an error kind; empty: none
 }
 
 // Requests are those of one outcome.
@@ -34,8 +35,10 @@ type Requests struct {
 	Outcome
 	// Duration counts from the sending, as OpenTelemetry's conventions have it; Latency
 	// from when the request was due.
-	Duration, Latency Buckets
-	Sent, Received    int64 // bytes
+	Duration Buckets `json:"duration"`
+	Latency  Buckets `json:"latency"`
+	Sent     int64   `json:"sent"` // bytes
+	Received int64   `json:"received"`
 }
 
 // Merge adds what another has counted; the outcome stays.
@@ -178,12 +181,16 @@ func (o *Outcome) attributes() []attribute {
 }
 
 // attributesOf are the labels of all figures, with those of OTEL_RESOURCE_ATTRIBUTES
-// ("name=value,name=value"), which go before.
+// ("name=value,name=value", values in percent-encoding), which go before.
 func attributesOf(labels map[string]string, variable string) []attribute {
 	all := maps.Clone(labels)
 	for pair := range strings.SplitSeq(variable, ",") {
 		if name, v, ok := strings.Cut(pair, "="); ok && strings.TrimSpace(name) != "" {
-			all[strings.TrimSpace(name)] = strings.TrimSpace(v)
+			v = strings.TrimSpace(v)
+			if plain, err := url.PathUnescape(v); err == nil {
+				v = plain
+			}
+			all[strings.TrimSpace(name)] = v
 		}
 	}
 	var out []attribute
