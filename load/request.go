@@ -21,12 +21,13 @@ func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
 	}
 	o := observation{name: q.Index}
 	if q.Prepare != nil {
-		var err error
-		if q, err = q.Prepare(ctx, u); err != nil {
+		made, err := q.Prepare(ctx, u)
+		if err != nil {
 			o.intended, o.Sent, o.done = u.due, u.due, u.due
 			o.failure, o.err = report.ErrorScript, err
 			return u.ended(ctx, q, &o)
 		}
+		q = made
 	}
 	o.intended, o.Sent = u.due, u.run.now()
 	deadline := o.Sent.Add(u.run.plan.HTTP.Timeout)

@@ -85,19 +85,22 @@ func (r *reader) formFile(head string, n *node) expr.Template {
 
 // filePart is what follows a part's head: file name, type and content.
 func (r *reader) filePart(n *node, path, filename, media string) string {
-	switch {
-	case !filepath.IsLocal(path):
+	if !filepath.IsLocal(path) {
 		// The file is sent to the target, so only files in the plan's folder are read.
 		panic(n.Invalid("%s is not a path below the plan's folder", path))
-	case r.Source.Open == nil:
-		panic(n.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", path))
 	}
-	src, err := r.Source.Open(path)
-	if err != nil {
-		panic(n.Errorf(whittle.CodeOf(err), "%v", err))
+	src, known := r.uploads[path]
+	if !known {
+		if r.uploads == nil {
+			r.uploads = map[string]string{}
+		}
+		src = string(r.open(n, path))
+		r.uploads[path] = src
 	}
-	if r.uploads += len(src); r.uploads > MaxUploadBytes {
-		panic(n.Errorf(whittle.ResourceExhausted, "the plan's files for forms have more than %d bytes", MaxUploadBytes))
+	if !known || !r.frozen { // a request that a hook has made is one of the plan's again
+		if r.uploaded += len(src); r.uploaded > MaxUploadBytes {
+			panic(n.Errorf(whittle.ResourceExhausted, "the plan's files for forms have more than %d bytes", MaxUploadBytes))
+		}
 	}
 	if filename == "" {
 		filename = filepath.Base(path)
@@ -108,7 +111,7 @@ func (r *reader) filePart(n *node, path, filename, media string) string {
 		}
 		media, _, _ = strings.Cut(media, ";") // Artillery names no charset
 	}
-	return `; filename="` + quoteParameter(filename) + "\"\r\ncontent-type: " + media + "\r\n\r\n" + string(src)
+	return `; filename="` + quoteParameter(filename) + "\"\r\ncontent-type: " + media + "\r\n\r\n" + src
 }
 
 // maxPossible bounds how many files one path with expressions may be.

@@ -44,11 +44,12 @@ type reader struct {
 	jitter       time.Duration
 	jitterPart   float64
 
-	digest  [sha256.Size]byte // of the source
-	given   *node             // --variables; nil: none
-	names   []string          // of variables, by slot, once the plan is read
-	uploads int               // bytes of files read for forms
-	nested  int               // parallels around the present step
+	digest   [sha256.Size]byte // of the source
+	given    *node             // --variables; nil: none
+	names    []string          // of variables, by slot, once the plan is read
+	uploads  map[string]string // files read for forms, by their paths; uploaded are the bytes of all
+	uploaded int
+	nested   int // parallels around the present step
 }
 
 // Parse reads an Artillery script; name is for errors, which carry
