@@ -16,6 +16,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dlclark/regexp2"
@@ -167,28 +168,28 @@ func (r *Runtime) Invoke(ctx context.Context, start func(vm *VM, done func(error
 	return waited, call.wait(ctx, r.options.WaitTime)
 }
 
-// pending is a call whose result may come later. Its fields but for settled belong to
-// whoever has the engine, until settled is closed.
+// pending is a call whose result may come later. What finishes it runs with the engine
+// held, and may come back to settle.
 type pending struct {
 	finish  func(*VM) error
-	settled chan struct{}
-	mu      sync.Mutex
-	over    bool // guarded by mu: it has settled, or nobody waits any more
+	over    atomic.Bool   // it settles or has settled, or nobody waits any more
+	settled chan struct{} // closed once err is there
 	err     error
 }
 
 func (p *pending) settle(vm *VM, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over {
+	if p.over.Swap(true) {
 		return
 	}
-	p.over = true
+	defer close(p.settled)
 	if p.err = err; err == nil && p.finish != nil {
+		p.err = errFailed // if it panics
 		p.err = p.finish(vm)
 	}
-	close(p.settled)
 }
+
+// errFailed is what a call ends with whose result the engine could not take.
+var errFailed = whittle.Errorf(whittle.Internal, "the JavaScript engine failed")
 
 func (p *pending) wait(ctx context.Context, most time.Duration) error {
 	t := time.NewTimer(most)
@@ -202,12 +203,10 @@ func (p *pending) wait(ctx context.Context, most time.Duration) error {
 	case <-ctx.Done():
 		why = ctx.Err()
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over {
+	if p.over.Swap(true) {
+		<-p.settled
 		return p.err
 	}
-	p.over = true
 	return why
 }
 
