@@ -31,6 +31,14 @@ func (c *window) add(o *window) {
 	c.cores = cpu.Sum(c.cores, o.cores)
 }
 
+// rates are the responses and the failures per second.
+func (c *window) rates() (completed, failed float64) {
+	if c.Span <= 0 {
+		return 0, 0
+	}
+	return float64(c.Completed) / c.Span.Seconds(), float64(c.Failed) / c.Span.Seconds()
+}
+
 // monitor samples a run once a second.
 type monitor struct {
 	run   *execution
@@ -91,10 +99,7 @@ func (m *monitor) sample(last bool) {
 		f(&Sample{At: m.sampledAt, window: *now, Latency: &p.latency})
 	}
 	m.recent.Add(m.sampledAt, &p.latency)
-	m.sum.Rate, m.sum.FailedRate = 0, 0
-	if span := at - m.sampledAt; span > 0 {
-		m.sum.Rate, m.sum.FailedRate = float64(p.completed)/span.Seconds(), float64(p.failed)/span.Seconds()
-	}
+	m.sum.Rate, m.sum.FailedRate = now.rates()
 	m.sampledAt = at
 	m.sum.Elapsed = at
 	m.sum.Left = max(m.run.plan.End()-at, 0)

@@ -13,13 +13,13 @@ import (
 )
 
 // Options are the settings of a run that are not in its plan. The zero value runs
-// the plan as it is.
+// the plan as it is. Their JSON form has what a worker needs of them.
 type Options struct {
 	// Target replaces the plan's own base URL. Empty: the plan's.
 	Target string
 	// Part is which part of the plan's users this run has; the zero value has all.
 	// Limits of the whole, such as MaxInFlight, are divided too.
-	Part plan.Part
+	Part plan.Part `json:"-"`
 	// Pool replaces the plan's number of shared connections. 0: the plan's.
 	Pool int
 	// MaxInFlight bounds the virtual users under way at once; arrivals above it
@@ -30,37 +30,37 @@ type Options struct {
 	Seed uint64
 	// Headers appends the headers, as name and value in turn, of all requests of
 	// virtual user i (from 0). Called on many goroutines at once. Nil: none.
-	Headers func(pairs []string, i int64) []string
+	Headers func(pairs []string, i int64) []string `json:"-"`
 	// OnResult is called for every request that ended, on many goroutines at
 	// once; the body (its first MiB) is valid only until it returns. Nil: not
 	// called.
-	OnResult func(Result)
+	OnResult func(Result) `json:"-"`
 	// OnLog is called with the lines of the plan's log steps, on many goroutines
 	// at once, and with those that its scripts print, of user -1. Nil: the lines are
 	// not rendered.
-	OnLog func(user int64, line string)
+	OnLog func(user int64, line string) `json:"-"`
 	// OnProgress is called about once a second, from one goroutine. Nil: not
 	// called.
-	OnProgress func(report.Progress)
+	OnProgress func(report.Progress) `json:"-"`
 	// Watch names processes whose CPU time is measured over the run.
-	Watch []cpu.Process
+	Watch []cpu.Process `json:"-"`
 	// WatchURLs are pages that give a process's CPU time: a Prometheus metrics page
 	// with process_cpu_seconds_total or, where a path is /debug/pprof/, Go's CPU
 	// profile, which takes a second before the run and up to one after it.
-	WatchURLs []string
+	WatchURLs []string `json:"-"`
 	// Protocol is wire.HTTP1, wire.HTTP2 or wire.GRPC, for all requests. Empty:
 	// wire.HTTP1.
 	Protocol string
 	// Descriptor is the binary FileDescriptorSet of gRPC's contract.
-	Descriptor []byte
-	// Streams are the bounds of gRPC calls that stream.
+	Descriptor []byte `json:"-"`
+	// Streams bounds gRPC calls that stream.
 	Streams wire.Streams
 	// FailIf are conditions under which the report's Err fails. Nil: the plan's bounds
 	// alone.
-	FailIf []report.FailIf
+	FailIf []report.FailIf `json:"-"`
 	// Exports are whom the run's figures are sent to while it goes on and at its end. Nil:
 	// nobody.
-	Exports []*export.Target
+	Exports []*export.Target `json:"-"`
 	// Grace is how long requests under way may go on when the context ends.
 	// 0: 2 s; negative: not at all.
 	Grace time.Duration
@@ -69,7 +69,7 @@ type Options struct {
 	// void. 0: 10 ms.
 	MaxLate time.Duration
 	// Now is the clock. Nil: time.Now.
-	Now func() time.Time
+	Now func() time.Time `json:"-"`
 }
 
 // Result is the outcome of one request.

@@ -39,16 +39,10 @@ type Whole struct {
 type partial struct {
 	history
 	last  Sample
-	rate  float64 // of responses, and failures
-	fail  float64
-	done  int64 // completed
-	fails int64
-	// Virtual users: those that have started, that have ended, those of them that an
-	// error ended, and those that were skipped.
-	started, ended, failed, skips int64
-	tally                         *tally
-	final                         *Partial
-	void                          string
+	sum   window // of all samples
+	tally *tally
+	final *Partial
+	void  string
 }
 
 // Whole prepares a run in so many parts. The Runner's options say no part.
@@ -115,16 +109,8 @@ func (w *Whole) Sample(part int, s *Sample) error {
 	p := &w.parts[part]
 	p.add(s.At, s.Latency, &s.window)
 	w.recent.Add(s.At, s.Latency)
-	p.last, p.rate, p.fail = *s, 0, 0
-	if s.Span > 0 {
-		p.rate, p.fail = float64(s.Completed)/s.Span.Seconds(), float64(s.Failed)/s.Span.Seconds()
-	}
-	p.done += s.Completed
-	p.fails += s.Failed
-	p.started += s.Arrivals
-	p.ended += s.Counts.Finished
-	p.failed += s.Counts.Failed
-	p.skips += s.Counts.Skipped
+	p.last = *s
+	p.sum.add(&s.window)
 	return nil
 }
 
@@ -155,27 +141,31 @@ func (w *Whole) Void(part int, why string) {
 func (w *Whole) Tick() { w.tick(w.runner.options.OnProgress) }
 
 func (w *Whole) tick(show func(report.Progress)) {
+	w.meter.sample()
+	if p := w.progress(max(time.Since(w.began), 0), w.meter.used()); show != nil && p.Elapsed > 0 {
+		show(p)
+	}
+}
+
+// progress takes in what the watched processes have used by now, and gives how the run
+// stands.
+func (w *Whole) progress(at, used time.Duration) report.Progress {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	at := max(time.Since(w.began), 0)
-	w.meter.sample()
-	used := w.meter.used()
 	w.own.add(w.last, new(latency.Histogram), &window{watchedCPU: max(used-w.used, 0)})
 	w.last, w.used = at, used
-	if show == nil || at == 0 {
-		return
-	}
 	p := report.Progress{Elapsed: at, Left: max(w.runner.plan.End()-at, 0), Recent: w.recent.Snapshot(at)}
 	for i := range w.parts {
 		o := &w.parts[i]
-		p.Skipped += o.skips
-		p.Completed += o.done
-		p.Failed += o.fails
+		rate, failed := o.last.rates()
+		p.Skipped += o.sum.Counts.Skipped
+		p.Completed += o.sum.Completed
+		p.Failed += o.sum.Failed
 		p.InFlight += o.last.InFlight
-		p.Rate += o.rate
-		p.FailedRate += o.fail
+		p.Rate += rate
+		p.FailedRate += failed
 	}
-	show(p)
+	return p
 }
 
 // PartName names a part in the report, and says how far its start may be from the

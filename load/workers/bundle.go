@@ -35,7 +35,7 @@ type parcel struct {
 	files  map[string][]byte // by their paths
 	folder map[string][]byte // of the plan's folder, by their paths there; nil: a folder
 	env    map[string]string
-	size   int
+	size   int64
 	source fs.FS // the plan's folder
 	err    error // what could not be taken
 	sealed bool  // what is read now is not recorded
@@ -74,21 +74,26 @@ func (p *parcel) Folder(dir string) (fs.FS, error) {
 	return recording{source, p}, err
 }
 
-// put records a file. What is too much is refused by name.
+// put records a file.
 func (p *parcel) put(to map[string][]byte, name string, b []byte) error {
+	return p.take(to, name, b, int64(len(b)))
+}
+
+// take records a file of a size. What is too much is refused by name.
+func (p *parcel) take(to map[string][]byte, name string, b []byte, size int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, there := to[name]; there || p.sealed {
 		return nil
 	}
-	if p.size+len(b) > maxBundle || len(p.files)+len(p.folder) >= maxBundleFiles {
+	if p.size+size > maxBundle || len(p.files)+len(p.folder) >= maxBundleFiles {
 		err := whittle.Errorf(whittle.ResourceExhausted, "%s cannot be sent to workers: a plan with its files has at most %d MiB in %d files", name, maxBundle>>20, maxBundleFiles)
 		if p.err == nil {
 			p.err = err
 		}
 		return err
 	}
-	p.size += len(b)
+	p.size += size
 	to[name] = b
 	return nil
 }
@@ -118,7 +123,7 @@ func (r recording) Stat(name string) (fs.FileInfo, error) {
 	case !i.Mode().IsRegular():
 		return i, nil
 	case i.Size() > maxBundle:
-		return nil, r.p.put(r.p.folder, name, make([]byte, maxBundle+1))
+		return i, r.p.take(r.p.folder, name, nil, i.Size())
 	}
 	b, err := fs.ReadFile(r.FS, name)
 	if err == nil {

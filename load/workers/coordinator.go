@@ -20,7 +20,6 @@ import (
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/report"
-	"whittle/load/wire"
 )
 
 // Coordinator has workers run a plan together.
@@ -36,34 +35,14 @@ type Coordinator struct {
 
 // assignment is what is to be run: a workload and the options that are sent with it.
 type assignment struct {
-	Workload    load.Workload `json:"workload"`
-	Target      string        `json:"target"`
-	Pool        int           `json:"pool"`
-	MaxInFlight int           `json:"max_in_flight"`
-	Seed        uint64        `json:"seed,string"`
-	Protocol    string        `json:"protocol"`
-	Grace       time.Duration `json:"grace"`
-	MaxLate     time.Duration `json:"max_late"`
-	Streams     wire.Streams  `json:"streams"`
-	Described   bool          `json:"described"` // there is a descriptor among the files
-	Exported    bool          `json:"exported"`  // samples have what an export needs
+	Workload  load.Workload `json:"workload"`
+	Options   load.Options  `json:"options"`
+	Described bool          `json:"described"` // there is a descriptor among the files
+	Exported  bool          `json:"exported"`  // samples have what an export needs
 }
 
 // descriptorFile is the name of gRPC's descriptor among the files.
 const descriptorFile = "descriptor"
-
-func assignmentOf(w *load.Workload, o *load.Options) assignment {
-	return assignment{
-		Workload: *w, Target: o.Target, Pool: o.Pool, MaxInFlight: o.MaxInFlight, Seed: o.Seed, Protocol: o.Protocol, Grace: o.Grace, MaxLate: o.MaxLate, Streams: o.Streams,
-		Described: len(o.Descriptor) > 0, Exported: len(o.Exports) > 0,
-	}
-}
-
-func (t *assignment) options() load.Options {
-	return load.Options{
-		Target: t.Target, Pool: t.Pool, MaxInFlight: t.MaxInFlight, Seed: t.Seed, Protocol: t.Protocol, Grace: t.Grace, MaxLate: t.MaxLate, Streams: t.Streams,
-	}
-}
 
 // member is a worker as the coordinator knows it.
 type member struct {
@@ -72,9 +51,9 @@ type member struct {
 	offset   time.Duration // its clock is so much ahead of the coordinator's
 	clock    time.Duration // by how much that may be wrong
 	heard    time.Time
-	number   int64 // of what it said last
+	number   int64 // of its last message
 	over     bool  // nothing more is expected of it
-	has      bool  // its result is being fetched
+	has      bool  // it has ended its part, and its result is being fetched
 }
 
 // session is one run of a Coordinator.
@@ -89,7 +68,7 @@ type session struct {
 	packed  []byte
 	whole   *load.Whole
 	members []*member
-	over    chan *member // whose result is there, or cannot be had
+	over    chan *member // members whose result has been fetched, or cannot be
 	ending  bool
 	early   bool
 	void    string
@@ -123,18 +102,13 @@ func (c *Coordinator) Run(ctx context.Context, w load.Workload, o load.Options) 
 		}
 	}
 	s := &session{
-		Coordinator: c, run: rand.Text(), epoch: time.Now(), in: make(chan *client.Msg, queued), lost: make(chan struct{}, 1),
+		Coordinator: c, run: rand.Text(), epoch: time.Now(), in: make(chan *client.Msg, queued),
 		options: o, over: make(chan *member, maxWorkers),
 	}
-	if s.packed, err = files.pack(assignmentOf(&w, &o)); err != nil {
+	if s.packed, err = files.pack(assignment{w, o, len(o.Descriptor) > 0, len(o.Exports) > 0}); err != nil {
 		return nil, err
 	}
-	if s.conn, err = c.connect(ctx, "whittle load "+s.run, client.DisconnectErrHandler(func(*client.Conn, error) {
-		select {
-		case s.lost <- struct{}{}:
-		default:
-		}
-	})); err != nil {
+	if s.conn, s.lost, err = c.connect(ctx, "whittle load "+s.run); err != nil {
 		return nil, err
 	}
 	defer s.conn.Close()
@@ -253,7 +227,7 @@ func (s *session) joins(m *message, err error, busy map[string]bool) error {
 	switch {
 	case err != nil && !errors.Is(err, errVersion):
 		return nil // nobody's: a worker says it again
-	case m.Kind != toJoin || m.ID == "" || len(m.ID) > maxName || m.Name == "" || len(m.Name) > maxName:
+	case m.Kind != toJoin || !isName(m.ID) || !isName(m.Name):
 		return nil // no message of a worker that joins
 	case err != nil:
 		return whittle.Errorf(whittle.FailedPrecondition, "worker %q is of %w", m.Name, err).WithHint("give all of them the same whittle, or other subjects (--nats-subject)")
@@ -382,6 +356,10 @@ func (s *session) start(ctx context.Context, base []expr.Value) error {
 	o := message{Kind: toStart}
 	for _, v := range base {
 		o.Base = append(o.Base, value{v.Text, v.JSON})
+	}
+	select {
+	case <-s.lost: // what was lost with it is orders, which were given again
+	default:
 	}
 	at := time.Since(s.epoch) + ahead
 	if err := s.each(func(m *member) error {

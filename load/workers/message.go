@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	client "github.com/nats-io/nats.go"
 
@@ -42,6 +44,11 @@ const (
 	queued = 8192
 )
 
+// isName reports whether a text may name a worker. It is shown on terminals.
+func isName(text string) bool {
+	return text != "" && len(text) <= maxName && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
 // DefaultSubject is what the subjects of all messages begin with.
 const DefaultSubject = "whittle.load"
 
@@ -64,21 +71,28 @@ func (l *Link) check() error {
 	return nil
 }
 
-// connect connects, once NATS is there: it is waited for until ctx ends, or a while.
-func (l *Link) connect(ctx context.Context, name string, more ...client.Option) (*client.Conn, error) {
-	conn, err := natslink.Connect(l.NATS, name, more...)
+// connect connects, once NATS is there: it is waited for until ctx ends, or a while. Lost
+// has a token once the connection was lost.
+func (l *Link) connect(ctx context.Context, name string) (conn *client.Conn, lost chan struct{}, err error) {
+	lost = make(chan struct{}, 1)
+	conn, err = natslink.Connect(l.NATS, name, client.DisconnectErrHandler(func(*client.Conn, error) {
+		select {
+		case lost <- struct{}{}:
+		default:
+		}
+	}))
 	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "connect to NATS: %w", err).WithHint("write it as nats://host:4222, several separated by commas")
+		return nil, nil, whittle.Errorf(whittle.Invalid, "connect to NATS: %w", err).WithHint("write it as nats://host:4222, several separated by commas")
 	}
 	for deadline := time.Now().Add(connectWithin); !conn.IsConnected(); {
 		if ctx.Err() != nil || time.Now().After(deadline) {
 			err := cmp.Or(conn.LastError(), client.ErrNoServers)
 			conn.Close()
-			return nil, whittle.Errorf(whittle.Unavailable, "connect to NATS at %s: %w", l.NATS.Servers, err).WithHint("is it running there, and are its credentials right?")
+			return nil, nil, whittle.Errorf(whittle.Unavailable, "connect to NATS at %s: %w", l.NATS.Servers, err).WithHint("is it running there, and are its credentials right?")
 		}
 		sleep(ctx, connectWithin/500)
 	}
-	return conn, nil
+	return conn, lost, nil
 }
 
 // connectWithin bounds the first connection.

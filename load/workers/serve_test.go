@@ -2,8 +2,16 @@ package workers
 
 import (
 	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
+
+	client "github.com/nats-io/nats.go"
+
+	"whittle"
 )
 
 // TestAForgottenPartDoesNotKeepAWorkerFromItsEnd: what goes on of a job that was let go
@@ -22,4 +30,66 @@ func TestAForgottenPartDoesNotKeepAWorkerFromItsEnd(t *testing.T) {
 		close(stopped)
 		w.work.Wait() // in the bubble, a wait without end fails the test
 	})
+}
+
+// TestANameCannotMoveATerminal: names of workers are said and reported as they are.
+func TestANameCannotMoveATerminal(t *testing.T) {
+	for _, name := range []string{"", "a\x1b[2J", "a\nb", "\xff", strings.Repeat("a", maxName+1)} {
+		if err := (&Worker{Name: name}).Serve(t.Context()); whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("a worker called %q: %v", name, err)
+		}
+		s := &session{Coordinator: new(Coordinator)}
+		if err := s.joins(&message{Kind: toJoin, ID: "id", Name: name}, nil, nil); err != nil || len(s.members) != 0 {
+			t.Errorf("%q joins: %v, %d members", name, err, len(s.members))
+		}
+	}
+}
+
+// TestALargeFileIsSeenOnceNothingIsRecorded: the flow before the run may look at what is not
+// sent.
+func TestALargeFileIsSeenOnceNothingIsRecorded(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "big"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(maxBundle + 1); err != nil { // of holes
+		t.Fatal(err)
+	}
+	p := newParcel()
+	folder, err := p.Folder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.pack(assignment{}); err != nil {
+		t.Fatal(err)
+	}
+	if i, err := fs.Stat(folder, "big"); err != nil || i == nil || i.Size() != maxBundle+1 {
+		t.Errorf("%v, %v", i, err)
+	}
+}
+
+// TestAWorkerRunsOnePartAtATime: one that was let go still has requests under way for a
+// while, which would be in the figures of the next.
+func TestAWorkerRunsOnePartAtATime(t *testing.T) {
+	conn, err := client.Connect(serveNATS(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	w := &Worker{Link: linkTo(""), conn: conn, ready: make(chan outcome), quit: make(chan struct{})}
+	defer w.work.Wait()
+	defer close(w.quit)
+	order := &client.Msg{Data: w.encode(message{Kind: toPrepare, Run: "next"})}
+	first := &job{begun: true, stop: func() {}}
+	w.job = first
+	w.forget()
+	if w.take(order); w.job != nil {
+		t.Error("it reads the next plan while the part before goes on")
+	}
+	w.finished(outcome{job: first})
+	if w.take(order); w.job == nil {
+		t.Error("it does not read the next plan once the part before is over")
+	}
 }

@@ -33,11 +33,12 @@ type Worker struct {
 	lost  chan struct{} // the connection
 	ready chan outcome  // of reading a plan
 	over  chan outcome  // of a part
-	quit  chan struct{} // Serve takes none of them any more
+	quit  chan struct{} // closed once Serve receives neither of them
 	work  sync.WaitGroup
 
 	// The following belongs to Serve.
-	job     *job // nil: it is idle
+	job     *job // nil: there is none
+	leaving int  // parts that were let go and have not ended
 	heard   time.Time
 	refused string // the run that was refused last
 }
@@ -61,7 +62,8 @@ type job struct {
 	lines  []line
 }
 
-// outcome is what has become of something that went on without Serve.
+// outcome is the result of reading a plan or of running a part, which go on outside of
+// Serve's goroutine.
 type outcome struct {
 	*job
 	files  *unpacked
@@ -79,22 +81,16 @@ const maxLine = 2000
 
 // Serve waits for orders and carries them out, one run after the other, until ctx ends.
 func (w *Worker) Serve(ctx context.Context) error {
-	if w.Name == "" || len(w.Name) > maxName {
-		return whittle.Errorf(whittle.Invalid, "a worker's name has 1 to %d bytes", maxName)
+	if !isName(w.Name) {
+		return whittle.Errorf(whittle.Invalid, "a worker's name has 1 to %d bytes, all of them printable", maxName)
 	}
 	if err := w.check(); err != nil {
 		return err
 	}
 	w.id, w.epoch = rand.Text(), time.Now()
-	w.in, w.lost, w.ready, w.over = make(chan *client.Msg, queued), make(chan struct{}, 1), make(chan outcome), make(chan outcome)
-	w.quit = make(chan struct{})
+	w.in, w.ready, w.over, w.quit = make(chan *client.Msg, queued), make(chan outcome), make(chan outcome), make(chan struct{})
 	var err error
-	if w.conn, err = w.connect(ctx, "whittle worker "+w.Name, client.DisconnectErrHandler(func(*client.Conn, error) {
-		select {
-		case w.lost <- struct{}{}:
-		default:
-		}
-	})); err != nil {
+	if w.conn, w.lost, err = w.connect(ctx, "whittle worker "+w.Name); err != nil {
 		return err
 	}
 	defer w.conn.Close()
@@ -170,9 +166,12 @@ func (w *Worker) end(why string) {
 	}
 }
 
-// forget makes the worker idle. What goes on of its job ends by itself.
+// forget lets the job go. What goes on of it ends by itself.
 func (w *Worker) forget() {
 	w.job.stop()
+	if w.job.begun && !w.job.ended {
+		w.leaving++
+	}
 	w.job = nil
 }
 
@@ -208,7 +207,7 @@ func (w *Worker) take(raw *client.Msg) {
 		}
 		return
 	}
-	if m.Kind == toPrepare && w.job == nil {
+	if m.Kind == toPrepare && !w.busy() {
 		w.prepare(m, raw)
 		return
 	}
@@ -253,12 +252,14 @@ func (w *Worker) order(j *job, m *message, raw *client.Msg) {
 }
 
 func (w *Worker) respond(raw *client.Msg, m message) {
-	_ = raw.Respond(w.encode(m)) // who does not hear it asks again, or gives up
+	_ = raw.Respond(w.encode(m)) // a coordinator that does not get it asks again, or gives up
 }
+
+func (w *Worker) busy() bool { return w.job != nil || w.leaving > 0 }
 
 // join says that the worker is there.
 func (w *Worker) join(run string) {
-	_ = w.conn.Publish(w.Subject+".from."+run, w.encode(message{Run: run, Kind: toJoin, ID: w.id, Name: w.Name, Busy: w.job != nil}))
+	_ = w.conn.Publish(w.Subject+".from."+run, w.encode(message{Run: run, Kind: toJoin, ID: w.id, Name: w.Name, Busy: w.busy()}))
 }
 
 // prepare reads the plan, on a goroutine of its own.
@@ -305,7 +306,7 @@ func (w *Worker) read(ctx context.Context, j *outcome, b blob) error {
 	if err != nil {
 		return err
 	}
-	o := t.options()
+	o := t.Options
 	o.Part, o.OnLog = j.part, j.log
 	if t.Described {
 		if o.Descriptor, err = j.files.ReadFile("descriptor", descriptorFile, load.MaxBodyFile); err != nil {
@@ -381,6 +382,7 @@ func (w *Worker) begin(j *job, m *message) (failed string) {
 func (w *Worker) finished(o outcome) {
 	j := o.job
 	if w.job != j {
+		w.leaving--
 		return
 	}
 	if o.err != nil {

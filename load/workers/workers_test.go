@@ -31,6 +31,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // serveNATS starts a NATS server.
 func serveNATS(t *testing.T) string {
 	t.Helper()
+	return startNATS(t).ClientURL()
+}
+
+func startNATS(t *testing.T) *server.Server {
+	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +45,7 @@ func serveNATS(t *testing.T) string {
 	if !s.ReadyForConnections(10 * time.Second) {
 		t.Fatal("the NATS server does not start")
 	}
-	return s.ClientURL()
+	return s
 }
 
 func linkTo(url string) Link {
@@ -381,7 +386,7 @@ func TestParcel(t *testing.T) {
 	if _, err := w.Read(); err != nil {
 		t.Fatal(err)
 	}
-	b, err := p.pack(assignment{Seed: 1<<52 + 1, Workload: w})
+	b, err := p.pack(assignment{Options: load.Options{Seed: 1<<52 + 1}, Workload: w})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +394,7 @@ func TestParcel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.order.Seed != 1<<52+1 || u.order.Workload.Plan != w.Plan || !reflect.DeepEqual(u.env, map[string]string{"WORKERS_TEST": "e", "WORKERS_LATE": "v"}) {
+	if u.order.Options.Seed != 1<<52+1 || u.order.Workload.Plan != w.Plan || !reflect.DeepEqual(u.env, map[string]string{"WORKERS_TEST": "e", "WORKERS_LATE": "v"}) {
 		t.Errorf("order %+v, environment %v", u.order, u.env)
 	}
 	var names []string
@@ -445,5 +450,34 @@ func TestFailedScriptsOfAllWorkersAreOneCount(t *testing.T) {
 	}
 	if len(r.Ensure) != 2 || r.Ensure[0].Passed || !r.Ensure[1].Passed {
 		t.Errorf("%+v", r.Ensure)
+	}
+}
+
+// TestAConnectionThatWasLostBeforeTheRunVoidsNothing: what counts is what is sent from the
+// start on.
+func TestAConnectionThatWasLostBeforeTheRunVoidsNothing(t *testing.T) {
+	s := startNATS(t)
+	link := linkTo(s.ClientURL())
+	target, _ := counting(t)
+	c := Coordinator{Link: link, Expect: 1, Wait: time.Minute, Say: func(text string) {
+		if !strings.HasPrefix(text, "waits for") {
+			return
+		}
+		all, err := s.Connz(nil)
+		if err != nil || len(all.Conns) != 1 {
+			t.Errorf("%+v, %v", all, err)
+			return
+		}
+		if err := s.DisconnectClientByID(all.Conns[0].Cid); err != nil {
+			t.Error(err)
+		}
+		serveWorkers(t, link, 1)
+	}}
+	r, err := c.Run(t.Context(), quick(target), patientOptions(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Void != "" || r.Completed == 0 {
+		t.Errorf("void %q, %d responses", r.Void, r.Completed)
 	}
 }
