@@ -194,10 +194,9 @@ func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 	return &r
 }
 
-// Close runs the plan's flow after the run, unless the last block's context has
-// ended, closes the connections that the blocks shared, and ends what the plan's scripts
-// go on with by themselves. A failure of the flow
-// is returned as a warning. A second Close does nothing.
+// Close runs the plan's flow after the run, unless the last block's context has ended, and
+// returns its failure as a warning. It closes the connections that the blocks shared, and
+// stops the timers of the plan's scripts. A second Close does nothing.
 func (b *Blocks) Close() (warning string) {
 	if b.after != nil {
 		warning = b.after()

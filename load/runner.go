@@ -173,7 +173,7 @@ func proxyNotes(p *plan.Plan, n *wire.Network) (notes []string) {
 	return notes
 }
 
-// rest ends what the plan's scripts go on with by themselves.
+// rest stops the timers of the plan's scripts.
 func (r *Runner) rest() {
 	if f := r.plan.Rest; f != nil {
 		f()

@@ -10,7 +10,7 @@ import (
 	"whittle/load/report"
 )
 
-// The following is the view that a plan's actions and functions have of a user.
+// The following methods are those of plan.User.
 
 var _ plan.User = (*user)(nil)
 

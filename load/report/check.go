@@ -76,11 +76,10 @@ func (c Check) failIf() string {
 // rounded keeps four digits behind the point.
 func rounded(f float64) float64 { return math.Round(f*1e4) / 1e4 }
 
-// Err reports whether the run counts as a success: nil, or an error with
-// the code whittle.FallsShort (exit status 1) where not one request succeeded or a
-// bound of the plan's ensure is exceeded or a condition to fail holds, and whittle.Unavailable (exit status
-// 3) where the run is void. Where nothing succeeded, that is said however punctual the
-// generator was.
+// Err is nil where the run counts as a success. The error has the code whittle.FallsShort
+// (exit status 1) where no request succeeded, a bound of the plan's ensure is exceeded or a
+// condition to fail holds, and whittle.Unavailable (exit status 3) where the run is void.
+// That no request succeeded is said even of a void run.
 func (r *Report) Err() error {
 	nothing := r.NoSuccess()
 	if r.Void != "" && (nothing == "" || r.Requests == 0) {
