@@ -142,7 +142,7 @@ func New(o Options) (*Gateway, error) {
 	g.Limit(o.Clients)
 	g.copies = bodycopy.Budget{Limit: o.Limits.CopyBytes, Used: &g.copiesHeld}
 	g.records.budget = bodycopy.Budget{Limit: recordMemory, Used: &g.records.held, Whole: &g.copies}
-	t, err := g.newTable(o.Monolith, o.Routes, nil)
+	t, err := g.newTable(o.Monolith, o.Routes, &table{})
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +307,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	defer g.cut()
 	defer g.forwarder.Close()
 	defer context.AfterFunc(ctx, g.cut)() // before the others have had their grace
-	err := g.table.Load().retire(ctx, nil)
+	err := g.table.Load().retire(ctx, &table{})
 	g.retiring.Wait()
 	return err
 }

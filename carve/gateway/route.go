@@ -223,11 +223,11 @@ func (s *routeState) close(ctx context.Context) error {
 		return nil
 	}
 	s.breaker.Stop()
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), stuckWait)
-	if deadline, ok := ctx.Deadline(); ok {
-		cancel()
-		after, cancel = context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(stuckWait))
+	end, bounded := ctx.Deadline()
+	if !bounded {
+		end = time.Now()
 	}
+	after, cancel := context.WithDeadline(context.WithoutCancel(ctx), end.Add(stuckWait))
 	defer cancel()
 	if err := s.mirrorQueue.Close(ctx, after); err != nil {
 		return whittle.Errorf(whittle.DeadlineExceeded, "close route %q: a comparison does not end: %w", s.name, err)

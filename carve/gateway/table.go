@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -48,7 +49,8 @@ type entry struct {
 	rate *rate
 }
 
-// newTable compiles the routes. It reuses the parts of old that stay the same.
+// newTable compiles the routes. It reuses the parts of old, which may be the zero table, that
+// stay the same.
 func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old *table) (_ *table, err error) {
 	t := &table{routes: map[string]*route{}, candidates: map[string]*breaker.Shared{}}
 	defer func() {
@@ -74,13 +76,11 @@ func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old
 	return t, nil
 }
 
-// entry finds the rule of a name; nil: t, or the rule, does not exist.
+// entry finds the rule of a name; nil: there is none.
 func (t *table) entry(name string) *entry {
-	if t != nil {
-		for _, e := range t.entries {
-			if e.name == name {
-				return e
-			}
+	for _, e := range t.entries {
+		if e.name == name {
+			return e
 		}
 	}
 	return nil
@@ -90,10 +90,8 @@ func (t *table) entry(name string) *entry {
 // A candidate of old that serves none any more trips none.
 func (t *table) boundExposure(old *table) {
 	most, breakers := map[*breaker.Shared]int{}, map[*breaker.Shared][]*breaker.Breaker{}
-	if old != nil {
-		for _, s := range old.candidates {
-			most[s] = 0
-		}
+	for _, s := range old.candidates {
+		most[s] = 0
 	}
 	for _, rt := range t.routes {
 		s := rt.bounds.Shared
@@ -107,10 +105,7 @@ func (t *table) boundExposure(old *table) {
 
 // shared is what bounds the exposure to the candidate behind an upstream.
 func (t *table) shared(g *Gateway, u *upstream.Upstream, old *table) *breaker.Shared {
-	s := t.candidates[u.Server()]
-	if s == nil && old != nil {
-		s = old.candidates[u.Server()]
-	}
+	s := cmp.Or(t.candidates[u.Server()], old.candidates[u.Server()])
 	if s == nil {
 		if s = breaker.NewShared(); g.opts.Leased {
 			s.Permit(0, time.Time{})
@@ -164,15 +159,12 @@ func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, er
 		return nil, inField(err, "candidate")
 	}
 	env := routeEnv{g: g, monolith: e.monolith, candidate: u, shared: t.shared(g, u, old)}
-	var adopt *route
-	if old != nil {
-		adopt = old.routes[spec.Name]
-	}
-	if a := adopt; a != nil && a.env.monolith.Same(env.monolith) && a.env.candidate.Same(u) && reflect.DeepEqual(a.spec, spec) {
+	a := old.routes[spec.Name]
+	if a != nil && a.env.monolith.Same(env.monolith) && a.env.candidate.Same(u) && reflect.DeepEqual(a.spec, spec) {
 		e.route = a
 		return e, nil
 	}
-	if e.route, err = newRoute(spec, env, adopt); err != nil {
+	if e.route, err = newRoute(spec, env, a); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -181,29 +173,21 @@ func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, er
 // upstream finds or makes the upstream; two routes to the same server share its
 // connections.
 func (t *table) upstream(g *Gateway, spec whittle.Upstream, http2 bool, old *table) (*upstream.Upstream, error) {
-	pools := [][]*upstream.Upstream{t.upstreams}
-	if old != nil {
-		pools = append(pools, old.upstreams)
+	is := func(u *upstream.Upstream) bool { return u.Is(spec, http2) }
+	if at := slices.IndexFunc(t.upstreams, is); at >= 0 {
+		return t.upstreams[at], nil
 	}
-	for i, pool := range pools {
-		for _, u := range pool {
-			if u.Is(spec, http2) {
-				if i > 0 {
-					t.upstreams = append(t.upstreams, u)
-				}
-				return u, nil
-			}
+	var u *upstream.Upstream
+	if at := slices.IndexFunc(old.upstreams, is); at >= 0 {
+		u = old.upstreams[at]
+	} else {
+		var err error
+		if u, err = upstream.New(spec, http2, g.log, old.upstreams...); err != nil {
+			return nil, err
 		}
 	}
-	var earlier []*upstream.Upstream
-	if old != nil {
-		earlier = old.upstreams
-	}
-	u, err := upstream.New(spec, http2, g.log, earlier...)
-	if err == nil {
-		t.upstreams = append(t.upstreams, u)
-	}
-	return u, err
+	t.upstreams = append(t.upstreams, u)
+	return u, nil
 }
 
 func (t *table) add(e *entry) {
@@ -290,12 +274,12 @@ func (e *entry) admits(r *http.Request) bool {
 func (t *table) retire(ctx context.Context, next *table) error {
 	var errs []error
 	for _, rt := range t.routes {
-		if next == nil || next.routes[rt.spec.Name] != rt {
+		if next.routes[rt.spec.Name] != rt {
 			errs = append(errs, rt.close(ctx))
 		}
 	}
 	for _, u := range t.upstreams {
-		if next == nil || !slices.Contains(next.upstreams, u) {
+		if !slices.Contains(next.upstreams, u) {
 			u.Close()
 		}
 	}
