@@ -53,7 +53,7 @@ func (p *Forwarder) Forward(w http.ResponseWriter, q inbound.Request, u *upstrea
 	if q.Upgrade != "" {
 		f.upgrade()
 	} else {
-		f.plain()
+		f.pass(f.send(false))
 	}
 	return f.res
 }
@@ -90,10 +90,6 @@ type forwarding struct {
 func (f *forwarding) stop() {
 	now := time.Now()
 	f.res.Latency = now.Sub(f.started) - f.away - f.wait.Total(now)
-}
-
-func (f *forwarding) plain() {
-	f.pass(f.send(false))
 }
 
 // pass passes a response on, or says what went wrong.
@@ -149,16 +145,11 @@ func isGRPC(h http.Header) bool {
 	return strings.HasPrefix(h.Get("Content-Type"), "application/grpc")
 }
 
-// inform passes an informational response on.
+// inform passes an informational response on. It leaves the header as it is: what it has is
+// the final response's, as that the connection ends with it.
 func (f *forwarding) inform(status int, reason string, fields map[string][]string) {
 	SetReason(f.w, reason)
-	writeInformational(f.w, status, fields)
-}
-
-// writeInformational leaves the header as it is: what it has is the final response's, as
-// that the connection ends with it.
-func writeInformational(w http.ResponseWriter, code int, fields map[string][]string) {
-	h := w.Header()
+	h := f.w.Header()
 	final := maps.Clone(h)
 	clear(h)
 	for name, values := range fields {
@@ -166,7 +157,7 @@ func writeInformational(w http.ResponseWriter, code int, fields map[string][]str
 			h[name] = values
 		}
 	}
-	w.WriteHeader(code)
+	f.w.WriteHeader(status)
 	clear(h) // they belong to this head only
 	maps.Copy(h, final)
 }

@@ -95,12 +95,16 @@ func (s *spill) fromUpstream() ([]byte, error) {
 	s.mu.Unlock()
 	p, err := s.a.Next()
 	s.mu.Lock()
+	s.ended(err)
+	return p, err
+}
+
+// ended takes note of the response's end, unless err is nil. The caller holds mu.
+func (s *spill) ended(err error) {
 	if err != nil {
 		s.f.stop()
-		s.atEnd, s.err = true, err
-		s.trailer = s.a.Trailer()
+		s.atEnd, s.err, s.trailer = true, err, s.a.Trailer()
 	}
-	return p, err
 }
 
 // took takes back the memory of the last piece. The caller holds mu.
@@ -155,11 +159,7 @@ func (s *spill) readOn() {
 		p, err := s.a.Next()
 		s.put(p)
 		s.mu.Lock()
-		if err != nil {
-			s.atEnd, s.err = true, err
-			s.trailer = s.a.Trailer()
-			s.f.stop()
-		}
+		s.ended(err)
 		s.mu.Unlock()
 	}
 }
