@@ -43,6 +43,9 @@ type fastConn struct {
 	l    *fastPath
 	net  net.Conn
 	idle *socket.Idle // waits for a request without a buffer; nil where bytes are encrypted
+	// first gets the first bytes of a request that is encrypted, so that neither does an idle
+	// connection hold a buffer there.
+	first *[64]byte
 	// numbered is what the requests' contexts give.
 	numbered numbered
 	remote   string
@@ -79,6 +82,8 @@ func newFastConn(l *fastPath, c net.Conn, state *tls.ConnectionState) *fastConn 
 		n.watch = l.hangups.watch(raw, n)
 		if n.tls == nil {
 			n.idle = socket.NewIdle(raw, n.take, n.release)
+		} else {
+			n.first = new([64]byte)
 		}
 	}
 	return n
@@ -289,16 +294,18 @@ func (c *fastConn) awaitRequest() bool {
 		timeout = c.l.s.c.HeaderTimeout
 	}
 	c.reads.until(time.Now(), timeout, timeout/8)
+	c.release()
 	if c.idle != nil {
-		c.release()
 		c.reads.begin()
 		n, err := c.idle.Read()
 		c.to = n
 		return err == nil
 	}
-	c.take()
-	c.from, c.to = 0, 0
-	return c.readMore() == nil
+	n, _ := c.reads.read(c.first[:]) // a read that gives nothing is the last
+	if n > 0 {
+		c.to = copy(c.take(), c.first[:n])
+	}
+	return n > 0
 }
 
 // readMore reads more into the buffer, which must not be full.
