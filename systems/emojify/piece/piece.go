@@ -1,5 +1,5 @@
 // Package piece is the codec of pictures that go in pieces between emojify's API and its
-// cache: the bytes of a piece are not copied but once, and their buffers serve again.
+// cache: the bytes of a piece are copied once on either side, and their buffers serve again.
 package piece
 
 import (
