@@ -23,29 +23,33 @@ type walk struct {
 	scan
 	end  int64  // of the segment's last batch, or of its file
 	stop uint64 // the offset behind its last record
-	seg  *segment
 }
 
-// openWalk begins at the segment's label, which it checks.
-func openWalk(d disk, seg *segment) (*walk, checked, file, error) {
+// walkSegment checks every bit between a segment's label and its last batch, piece by
+// piece. each gets what a piece had, and ends the walk by false; corrupt is as with step.
+func walkSegment(d disk, seg *segment, corrupt func(*stream.CorruptError), each func(checked) bool) error {
 	f, err := d.Open(segmentName(seg.number), false)
 	if err != nil {
-		return nil, checked{}, nil, codedf(err, "open segment")
+		return codedf(err, "open segment")
 	}
-	w := &walk{seg: seg, end: seg.end, stop: seg.next}
+	defer f.Close()
+	w := &walk{end: seg.end, stop: seg.next}
 	w.scan = scan{window: window{file: f, chunk: 256 << 10, forgive: true}, segment: seg.id, at: sector, next: seg.base}
-	var c checked
 	label, err := w.slice(0, sector, seg.end)
 	if err != nil {
-		f.Close()
-		return nil, c, nil, codedf(err, "read segment")
+		return codedf(err, "read segment")
 	}
+	c := checked{bytes: sector}
 	id, ok := parseLabel(label, seg.number)
 	if _, whole := labelLog(label); !ok || id != seg.id || !whole || !allZero(label[labelLen:]) {
 		c.damaged++
 	}
-	c.bytes = sector
-	return w, c, f, nil
+	for more := true; each(c) && more; {
+		if c, more, err = w.step(corrupt); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // step checks the next batch. corrupt is called for each corrupt record, in
@@ -173,30 +177,21 @@ func verify(ctx context.Context, d disk) (Report, error) {
 }
 
 func (r *Report) segment(ctx context.Context, d disk, seg *segment) error {
-	w, c, f, err := openWalk(d, seg)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // dropped meanwhile
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for more := true; ; {
+	err := walkSegment(d, seg, r.note, func(c checked) bool {
 		r.Batches += c.batches
 		r.Records += c.records
 		r.Bytes += c.bytes
 		r.Corrupt += c.corrupt
 		r.Damaged += c.damaged
-		if !more {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return stream.Ended(ctx, "verify log")
-		}
-		if c, more, err = w.step(r.note); err != nil {
-			return err
-		}
+		return ctx.Err() == nil
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // dropped meanwhile
+	case err == nil && ctx.Err() != nil:
+		return stream.Ended(ctx, "verify log")
 	}
+	return err
 }
 
 func (r *Report) note(e *stream.CorruptError) {

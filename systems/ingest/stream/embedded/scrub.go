@@ -47,28 +47,18 @@ func (l *Log) scrubAll() bool {
 	return true
 }
 
-func (l *Log) scrubOne(seg *segment) bool {
-	w, c, f, err := openWalk(l.disk, seg)
-	if err != nil {
-		if l.holds(seg.number) {
-			l.o.Log.Error("scrubbing a segment failed", "segment", segmentName(seg.number), "err", err)
-		}
-		return true
-	}
-	defer f.Close()
-	for more := true; ; {
+// scrubOne reads a segment once. It returns false when the log closes before.
+func (l *Log) scrubOne(seg *segment) (open bool) {
+	open = true
+	err := walkSegment(l.disk, seg, l.o.OnCorrupt, func(c checked) bool {
 		l.counts.scrubbed(c)
-		if !more {
-			return true
-		}
-		if !l.pause(time.Duration(float64(c.bytes) / float64(l.o.ScrubRate) * float64(time.Second))) {
-			return false
-		}
-		if c, more, err = w.step(l.o.OnCorrupt); err != nil {
-			l.o.Log.Error("scrubbing a segment failed", "segment", segmentName(seg.number), "err", err)
-			return true
-		}
+		open = l.pause(time.Duration(float64(c.bytes) / float64(l.o.ScrubRate) * float64(time.Second)))
+		return open
+	})
+	if err != nil && l.holds(seg.number) {
+		l.o.Log.Error("scrubbing a segment failed", "segment", segmentName(seg.number), "err", err)
 	}
+	return open
 }
 
 // holds reports whether a segment is still part of the log.
