@@ -22,13 +22,22 @@ type Buffer struct {
 	shut     atomic.Bool
 
 	mu       sync.Mutex // guards the following
-	lost     chan struct{}
+	lost     <-chan struct{}
+	lose     func()    // closes lost, and may be called again
 	downFrom time.Time // zero: it is not down
 }
 
 // NewBuffer makes a buffer that takes capacity bytes.
 func NewBuffer(capacity int64) *Buffer {
-	return &Buffer{capacity: capacity, begun: time.Now(), lost: make(chan struct{})}
+	b := &Buffer{capacity: capacity, begun: time.Now()}
+	b.renew()
+	return b
+}
+
+// renew begins a time in which the sink is not lost.
+func (b *Buffer) renew() {
+	ctx, lose := context.WithCancel(context.Background())
+	b.lost, b.lose = ctx.Done(), lose
 }
 
 // lostAfter is for how long a sink may not respond before calls stop waiting for
@@ -52,20 +61,12 @@ func (b *Buffer) responds(err *whittle.Error, now time.Time) {
 	switch {
 	case err == nil && !b.downFrom.IsZero():
 		b.downFrom = time.Time{}
-		select {
-		case <-b.lost:
-			b.lost = make(chan struct{})
-		default:
-		}
+		b.renew()
 	case err == nil:
 	case b.downFrom.IsZero():
 		b.downFrom = now
 	case now.Sub(b.downFrom) >= lostAfter:
-		select {
-		case <-b.lost:
-		default:
-			close(b.lost)
-		}
+		b.lose()
 	}
 }
 

@@ -107,7 +107,7 @@ type checkpointStore struct {
 // openCheckpoints opens or creates the pair in dir and locks it against other
 // processes. When both files are damaged it is an error: going on would drain
 // the whole log again.
-func openCheckpoints(dir string) (*checkpointStore, error) {
+func openCheckpoints(dir string) (_ *checkpointStore, err error) {
 	if dir == "" {
 		return nil, whittle.Errorf(whittle.Invalid, "open position: no folder is given")
 	}
@@ -115,24 +115,26 @@ func openCheckpoints(dir string) (*checkpointStore, error) {
 		return nil, whittle.Errorf(whittle.Unavailable, "open position: %w", err)
 	}
 	p := &checkpointStore{}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
 	written := 0
 	for i, name := range []string{"position.0", "position.1"} {
 		f, err := openPosition(filepath.Join(dir, name))
 		if err != nil {
-			p.close()
 			return nil, whittle.Errorf(openCode(err), "open position: %w", err)
 		}
 		p.files[i] = f
 		if i == 0 {
 			if err := filelock.Hold(f); err != nil {
-				p.close()
 				return nil, whittle.Errorf(whittle.Unavailable, "lock position: %w", err).
 					WithHint("another process drains into a sink from this folder; there can be one")
 			}
 		}
 		b, err := io.ReadAll(io.LimitReader(f, maxCheckpoint+block))
 		if err != nil {
-			p.close()
 			return nil, whittle.Errorf(whittle.Unavailable, "read position: %w", err)
 		}
 		if len(b) > 0 {
@@ -143,12 +145,10 @@ func openCheckpoints(dir string) (*checkpointStore, error) {
 		}
 	}
 	if p.body == nil && written == 2 {
-		p.close()
 		return nil, whittle.Errorf(whittle.FailedPrecondition, "neither position file in %s is what was written", dir).
 			WithHint("move both away to drain the log from its first record again; the sink then gets doubles")
 	}
 	if err := durable.Sync(dir); err != nil {
-		p.close()
 		return nil, whittle.Errorf(whittle.Unavailable, "open position: %w", err)
 	}
 	return p, nil
