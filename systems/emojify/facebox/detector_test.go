@@ -34,7 +34,7 @@ func portrait(t testing.TB) image.Image {
 func asPNG(t testing.TB, m image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, m); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
