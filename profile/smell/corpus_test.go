@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	rpprof "runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"whittle/bench/cputime"
 	"whittle/internal/needs"
 	"whittle/profile"
 	"whittle/profile/collect"
@@ -59,7 +57,6 @@ func serveService(name string) error {
 	runtime.SetMutexProfileFraction(5)
 	mux := http.NewServeMux()
 	mux.Handle("/debug/", http.DefaultServeMux)
-	mux.HandleFunc("/cpu", profileCPU)
 	mux.Handle("/", start())
 	fmt.Println(l.Addr())
 	go func() {
@@ -68,28 +65,6 @@ func serveService(name string) error {
 	}()
 	http.Serve(l, mux)
 	return nil
-}
-
-// profileCPU gives a profile of so much of the service's own CPU time as "ms" says, however
-// long a busy machine takes for it, twenty seconds at most.
-func profileCPU(w http.ResponseWriter, r *http.Request) {
-	ms, err := strconv.Atoi(r.FormValue("ms"))
-	if err == nil {
-		err = rpprof.StartCPUProfile(w)
-	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	defer rpprof.StopCPUProfile()
-	before, _ := cputime.Of(os.Getpid())
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); <-look.C {
-		if now, err := cputime.Of(os.Getpid()); err != nil || now-before >= time.Duration(ms)*time.Millisecond {
-			return
-		}
-	}
 }
 
 // process starts a service, reads its address from its first line, and ends it
@@ -212,12 +187,6 @@ func nodeProfilesOf(t *testing.T, base string, ms int) []*profile.Profile {
 // of it, and a profile that is too short to name it is followed by another.
 const faultMS = 300
 
-// goCPU takes the CPU's profile alone, by which most faults are named.
-func goCPU(t *testing.T, base string) []*profile.Profile {
-	t.Helper()
-	return []*profile.Profile{read(t, fmt.Sprintf("%s/cpu?ms=%d", base, faultMS), profile.CPU)}
-}
-
 // within is in how many profiles a fault may stay unnamed, and a clean service have too few
 // samples to be judged.
 const within = 30
@@ -317,12 +286,9 @@ func TestFaultsOfGoAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, _, _ := strings.Cut(name, "_")
-			takes := goCPU
-			switch want {
-			case "gc-pressure": // whose line the allocations name
+			takes := goProfiles
+			if name == "gc-pressure" {
 				takes = goProfilesLong
-			case "lock-contention":
-				takes = goProfiles
 			}
 			named(t, goService(t, name), want, "faults_test.go", takes)
 		})
