@@ -178,13 +178,9 @@ func reachable(addresses []Address) []Address {
 	return some
 }
 
-// Found is called with what a lookup found. On an error, what was found before holds
-// on.
-type Found func(addresses []Address, err error)
-
-// Follow looks a name up again and again until ctx ends, each time when what was
-// found holds no longer, and calls found after each lookup.
-func (n Name) Follow(ctx context.Context, found Found) {
+// Follow looks a name up again and again until ctx ends, each time when what was found holds
+// no longer, and calls found after each lookup. On an error, what was found before holds on.
+func (n Name) Follow(ctx context.Context, found func(addresses []Address, err error)) {
 	wait := firstWait
 	for {
 		addresses, ttl, err := n.Lookup(ctx)
