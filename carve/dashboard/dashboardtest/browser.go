@@ -215,7 +215,8 @@ func (b *Tab) Until(condition string) {
 	b.t.Helper()
 	look := fmt.Sprintf(`new Promise(found => {
 		const end = Date.now() + %d;
-		const look = () => { let ok = false; try { ok = %s; } catch {} ok ? found('') : Date.now() > end ? found('!' + document.body.innerText) : setTimeout(look, 20); };
+		let pause = 10; // ms, longer each time: looking costs what is looked at
+		const look = () => { let ok = false; try { ok = %s; } catch {} ok ? found('') : Date.now() > end ? found('!' + document.body.innerText) : setTimeout(look, pause = Math.min(1.5 * pause, 100)); };
 		look();
 	})`, Patience.Milliseconds(), condition)
 	got, err := b.eval(look)
