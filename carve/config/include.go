@@ -208,7 +208,11 @@ func isPattern(s string) bool { return strings.ContainsAny(s, `*?[`) }
 // matchFiles gives, sorted, the files that a pattern matches, the files of a folder that end in
 // .yaml or .yml, or the one file that is named. Hidden files are left out, and so is what
 // Kubernetes puts next to a volume's files (..data).
-func matchFiles(pattern string) ([]string, error) {
+func matchFiles(pattern string) ([]string, error) { return matchUpTo(pattern, maxListed) }
+
+// matchUpTo refuses folders with more than so many names: those that are not read might be
+// routes.
+func matchUpTo(pattern string, most int) ([]string, error) {
 	if isPattern(pattern) {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
@@ -232,8 +236,11 @@ func matchFiles(pattern string) ([]string, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	names, err := dir.Readdirnames(maxListed)
-	if err != nil && len(names) > 0 {
+	names, err := dir.Readdirnames(most + 1)
+	switch {
+	case len(names) > most:
+		return nil, fmt.Errorf("%s has more than %d files; write a folder for routes alone, or a pattern", pattern, most)
+	case err != nil && len(names) > 0:
 		return nil, err
 	}
 	var found []string
