@@ -19,7 +19,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"whittle"
@@ -91,22 +90,17 @@ func servicesOf(set []byte) (map[string]protoreflect.MethodDescriptor, error) {
 		return nil, err
 	}
 	out := map[string]protoreflect.MethodDescriptor{}
-	eachMethod(files, func(m protoreflect.MethodDescriptor) {
-		out[string(m.Parent().FullName())+"/"+string(m.Name())] = m
-	})
-	return out, nil
-}
-
-func eachMethod(files *protoregistry.Files, yield func(protoreflect.MethodDescriptor)) {
 	files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
 		for i := range f.Services().Len() {
-			methods := f.Services().Get(i).Methods()
-			for j := range methods.Len() {
-				yield(methods.Get(j))
+			service := f.Services().Get(i)
+			for j := range service.Methods().Len() {
+				m := service.Methods().Get(j)
+				out[string(service.FullName())+"/"+string(m.Name())] = m
 			}
 		}
 		return true
 	})
+	return out, nil
 }
 
 // checkTemplate renders the template once from a response in which every field

@@ -213,7 +213,7 @@ func (r *reader) peers(c *object, fl *Fleet) {
 		if _, bad := parseFleetName(name); bad != nil {
 			r.failField(at, "%v", bad)
 		}
-		if err != nil || host == "" || !isPort(port) || strings.ContainsAny(e.Peers[name], " /@?#") || isUnspecified(host) || hostFault(host) != "" {
+		if err != nil || host == "" || !isPort(port) || strings.ContainsAny(e.Peers[name], " /@?#") || addressOf(host).IsUnspecified() || hostFault(host) != "" {
 			r.failField(at, "%s is no address that others can reach: write HOST:PORT, such as 10.0.0.1:6222", quote(e.Peers[name]))
 		} else if other := seen[e.Peers[name]]; other != "" {
 			r.failField(at, "%s has the same address", other)
@@ -241,9 +241,4 @@ func (r *reader) peers(c *object, fl *Fleet) {
 	if fl.Replicas == 0 {
 		fl.Replicas = min(3, len(e.Peers))
 	}
-}
-
-func isUnspecified(host string) bool {
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsUnspecified()
 }

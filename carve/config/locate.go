@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 
 	"whittle"
@@ -19,26 +20,10 @@ func nearest(where map[string]position, field string) position {
 	return top
 }
 
+var index = regexp.MustCompile(`\[[^\]]*\]`)
+
 // withoutIndices is "routes[].guard" for "routes[3].guard".
-func withoutIndices(path string) string {
-	var b strings.Builder
-	inside := false
-	for i := range len(path) {
-		switch path[i] {
-		case '[':
-			inside = true
-			b.WriteByte('[')
-		case ']':
-			inside = false
-			b.WriteByte(']')
-		default:
-			if !inside {
-				b.WriteByte(path[i])
-			}
-		}
-	}
-	return b.String()
-}
+func withoutIndices(path string) string { return index.ReplaceAllString(path, "[]") }
 
 // Locate says where in the file an error that was found later belongs: an
 // error that carries a Field counted from the file, such as

@@ -103,7 +103,7 @@ func (r *reader) object(n *node, path, want string) (o *object, ok bool) {
 		return nil, false
 	}
 	o = &object{r: r, path: path, n: n}
-	r.survey.mapping(path)
+	r.note(path, func(s *survey, at string) { s.mappings[at] = true })
 	seen := map[string]position{}
 	for _, e := range n.entries {
 		if first, twice := seen[e.key]; twice {
@@ -156,7 +156,7 @@ const fewKeys = 6
 
 // done reports the fields that nothing asked for.
 func (o *object) done() {
-	o.r.survey.close(o.path)
+	o.r.note(o.path, func(s *survey, at string) { s.closed[at] = true })
 	for _, e := range o.n.entries {
 		if slices.Contains(o.known, e.key) {
 			continue
@@ -197,7 +197,7 @@ func isKey(s string) bool { return s != "" && strings.Trim(s, "abcdefghijklmnopq
 // get finds a field's value, and notes that the field exists.
 func (o *object) get(key string) (*node, bool) {
 	o.known = append(o.known, key)
-	o.r.survey.key(o.path, key)
+	o.r.note(o.path, func(s *survey, at string) { s.keys[at] = append(s.keys[at], key) })
 	for _, e := range o.n.entries {
 		if e.key != key {
 			continue
@@ -226,7 +226,7 @@ func (r *reader) scalar(n *node, path, want string) (string, bool) {
 		r.fail(n.at, path, "this is %s; write %s", n.kind, want)
 		return "", false
 	}
-	r.survey.text(path, func(string) error { return nil })
+	r.note(path, func(s *survey, at string) { s.texts[at] = func(string) error { return nil } })
 	s, err := expand(n.text, r.env)
 	if err != nil {
 		r.fail(n.at, path, "%v", err)
@@ -250,9 +250,8 @@ func readNode[T any](r *reader, n *node, path, want string, dst *T, parse func(s
 	if !ok {
 		return false
 	}
-	r.survey.text(path, func(s string) error {
-		_, err := parse(s)
-		return err
+	r.note(path, func(s *survey, at string) {
+		s.texts[at] = func(text string) error { _, err := parse(text); return err }
 	})
 	v, err := parse(s)
 	if err != nil {
@@ -444,7 +443,7 @@ func (o *object) list(key, want string, most int, item func(n *node, path string
 		o.r.fail(n.at, o.sub(key), "this is %s; write a list: %s", n.kind, want)
 		return false
 	}
-	o.r.survey.list(o.sub(key), most)
+	o.r.note(o.sub(key), func(s *survey, at string) { s.lists[at] = most })
 	if len(n.items) > most {
 		o.r.fail(n.items[most].at, o.sub(key), "has %d entries, and at most %d are read", len(n.items), most)
 		return false

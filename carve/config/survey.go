@@ -59,34 +59,10 @@ type survey struct {
 	mappings, closed map[string]bool
 }
 
-func (s *survey) key(mapping, key string) {
-	if s != nil {
-		mapping = withoutIndices(mapping)
-		s.keys[mapping] = append(s.keys[mapping], key)
-	}
-}
-
-func (s *survey) text(field string, taken func(string) error) {
-	if s != nil {
-		s.texts[withoutIndices(field)] = taken
-	}
-}
-
-func (s *survey) list(field string, most int) {
-	if s != nil {
-		s.lists[withoutIndices(field)] = most
-	}
-}
-
-func (s *survey) mapping(field string) {
-	if s != nil {
-		s.mappings[withoutIndices(field)] = true
-	}
-}
-
-func (s *survey) close(mapping string) {
-	if s != nil {
-		s.closed[withoutIndices(mapping)] = true
+// note takes down something about a field, where the reading is surveyed.
+func (r *reader) note(field string, down func(s *survey, at string)) {
+	if r.survey != nil {
+		down(r.survey, withoutIndices(field))
 	}
 }
 

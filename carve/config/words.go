@@ -346,7 +346,7 @@ func expand(s string, env func(string) (string, bool)) (string, error) {
 		if strings.Contains(fallback, "${") {
 			return "", errors.New("a default has no variable in it; write one, as in ${NAME:-default}")
 		}
-		if !isVariable(name) {
+		if !variable.MatchString(name) {
 			return "", fmt.Errorf("%s is not the name of an environment variable; write ${NAME} or ${NAME:-default}, or $${ for the signs themselves", quote(name))
 		}
 		v, _ := env(name)
@@ -361,13 +361,4 @@ func expand(s string, env func(string) (string, bool)) (string, error) {
 	}
 }
 
-func isVariable(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || i > 0 && c >= '0' && c <= '9' {
-			continue
-		}
-		return false
-	}
-	return s != ""
-}
+var variable = regexp.MustCompile(`^[A-Za-z_]\w*$`)

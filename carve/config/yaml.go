@@ -171,17 +171,11 @@ func asUTF8(src []byte) ([]byte, error) {
 	if utf8.Valid(src) {
 		return src, nil
 	}
-	line := 1
-	for rest := src; len(rest) > 0; {
-		r, size := utf8.DecodeRune(rest)
-		if r == utf8.RuneError && size == 1 {
-			break
-		}
-		if r == '\n' {
-			line++
-		}
-		rest = rest[size:]
+	good := 0
+	for r, size := utf8.DecodeRune(src); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRune(src[good:]) {
+		good += size
 	}
+	line := 1 + bytes.Count(src[:good], []byte("\n"))
 	return nil, &syntaxError{position{line: line, column: 1}, "this line is not UTF-8; save the file as UTF-8"}
 }
 
