@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -238,7 +239,7 @@ func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
 	if words {
 		failed = append(failed, r.WriteSummary(s.Out))
 	}
-	return cmp.Or(failed...)
+	return errors.Join(failed...)
 }
 
 // longNames are the flags of the load verb, which may be written with one dash as wrk's and

@@ -340,3 +340,17 @@ scenarios:
 		}
 	}
 }
+
+// Of several outputs that cannot be written each is said, not the first alone.
+func TestEachOutputThatFailsIsSaid(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer srv.Close()
+	full := filepath.Join(t.TempDir(), "full.json")
+	if err := os.Symlink("/dev/full", full); err != nil {
+		t.Fatal(err)
+	}
+	status, _, errs := whittleOnce(t, "load", srv.URL, "-n", "1", "--max-late", "1m", "--csv", "/dev/full", "--json-artillery", full)
+	if status != 3 || !strings.Contains(errs, "write /dev/full: ") || !strings.Contains(errs, "write "+full+": ") {
+		t.Errorf("status %d\n%s", status, errs)
+	}
+}

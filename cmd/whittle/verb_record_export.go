@@ -104,8 +104,8 @@ func writePrivate(path string, write func(io.Writer) error) error {
 		return whittle.Errorf(whittle.Unavailable, "write HAR: %w", err)
 	}
 	err = write(f)
-	if failed := f.Close(); failed != nil && err == nil {
-		err = whittle.Errorf(whittle.Unavailable, "write HAR: %w", failed)
+	if failed := f.Close(); failed != nil {
+		err = errors.Join(err, whittle.Errorf(whittle.Unavailable, "write HAR: %w", failed))
 	}
 	return err
 }

@@ -90,14 +90,10 @@ func (v *recordImport) Run(ctx context.Context, s cmdline.Streams) error {
 			screen.Progress("%d exchanges, %s", im.Exchanges, units.Size(done))
 		}
 	})
-	if failed := w.Close(); failed != nil && err == nil {
-		err = failed
-	}
+	err = errors.Join(err, w.Close())
 	screen.Clear()
 	im.say(screen, v.Dir)
-	if failed := cmdline.WriteJSON(s, v.JSON, im); failed != nil && err == nil {
-		err = failed
-	}
+	err = errors.Join(err, cmdline.WriteJSON(s, v.JSON, im))
 	if err == nil && im.Exchanges == 0 {
 		err = whittle.Errorf(whittle.FallsShort, "record import: %s has nothing that can be imported", v.HAR)
 	}
