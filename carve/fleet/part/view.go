@@ -151,33 +151,32 @@ func (p *Part) update(s *whittle.RouteStatus) {
 // Past shows how one came to where it is.
 func (p *Part) Past(name string) (whittle.Past, error) { return p.shown().Past(name) }
 
-// Gates lists the questions to gates that are due, while this gateway leads.
-func (p *Part) Gates() []whittle.GateAsk {
+// leading calls f with the controller, while this gateway leads.
+func (p *Part) leading(f func(*control.Controller)) {
 	if c := p.own.Load(); c != nil {
-		return c.Gates()
+		f(c)
 	}
-	return nil
+}
+
+// Gates lists the questions to gates that are due, while this gateway leads.
+func (p *Part) Gates() (asks []whittle.GateAsk) {
+	p.leading(func(c *control.Controller) { asks = c.Gates() })
+	return asks
 }
 
 // Gated takes what a gate has responded.
 func (p *Part) Gated(ask *whittle.GateAsk, open bool, said string) {
-	if c := p.own.Load(); c != nil {
-		c.Gated(ask, open, said)
-	}
+	p.leading(func(c *control.Controller) { c.Gated(ask, open, said) })
 }
 
 // CPU takes what the processes of a route's two sides have used.
 func (p *Part) CPU(route string, reading whittle.CPUReading) {
-	if c := p.own.Load(); c != nil {
-		c.CPU(route, reading)
-	}
+	p.leading(func(c *control.Controller) { c.CPU(route, reading) })
 }
 
 // Query takes what came of a route's query.
 func (p *Part) Query(route, name string, reading whittle.QueryReading) {
-	if c := p.own.Load(); c != nil {
-		c.Query(route, name, reading)
-	}
+	p.leading(func(c *control.Controller) { c.Query(route, name, reading) })
 }
 
 // Describe implements prometheus.Collector.
