@@ -55,7 +55,7 @@ func (d *draws) holds() bool {
 
 // same takes values that both sides say.
 func (d *draws) same(values []value) {
-	now := drawHashes(nil, values)
+	now := drawHashes(values)
 	d.see(now)
 	d.last = [2][]uint64{now, now}
 }
@@ -85,21 +85,23 @@ func (d *draws) see(now []uint64) {
 // of either side, if both have one; ready says that there is something to settle.
 func (d *draws) take(e *formExchange, may bool, of func(side int, values []value, e *formExchange) drawn) (pair [2]drawn, held, ready bool) {
 	held = d.holds() && may
+	sides := [2][]value{e.monolith, e.candidate}
+	now := [2][]uint64{drawHashes(e.monolith), drawHashes(e.candidate)}
 	if isWhole(e.n) {
-		d.see(drawHashes(nil, e.monolith))
+		d.see(now[Monolith])
 	}
 	if !held {
 		d.waiting = [2][]drawn{}
 	}
-	for side, values := range [2][]value{e.monolith, e.candidate} {
-		if fresh, ok := d.fresh(side, values); ok && held {
+	for side, values := range sides {
+		if fresh, ok := d.fresh(side, values, now[side]); ok && held {
 			d.waiting[side] = append(d.waiting[side], of(side, fresh, e))
 		}
 	}
 	if !held {
 		return pair, false, true
 	}
-	for side, values := range [2][]value{e.monolith, e.candidate} {
+	for side, values := range sides {
 		switch {
 		case len(d.waiting[side]) > 0:
 			pair[side] = d.waiting[side][0]
@@ -115,11 +117,10 @@ func (d *draws) take(e *formExchange, may bool, of func(side int, values []value
 	return pair, true, true
 }
 
-// fresh are those of a side's values that it did not say the time before. ok is false where
-// there are none, and it has not stopped saying one.
-func (d *draws) fresh(side int, values []value) (fresh []value, ok bool) {
+// fresh are those of a side's values, with their hashes, that it did not say the time before. ok
+// is false where there are none, and it has not stopped saying one.
+func (d *draws) fresh(side int, values []value, now []uint64) (fresh []value, ok bool) {
 	last := d.last[side]
-	now := drawHashes(nil, values)
 	d.last[side] = now
 	for i := range values {
 		if !slices.Contains(last, now[i]) {
@@ -132,16 +133,16 @@ func (d *draws) fresh(side int, values []value) (fresh []value, ok bool) {
 // noDraw stands for that there is no value.
 const noDraw = 1
 
-func drawHashes(list []uint64, values []value) []uint64 {
-	for i := range values {
-		h := values[i].hash
-		if h == 0 {
-			h = digest.FNV(values[i].raw)
-		}
-		list = append(list, h)
+// drawHashes are the hashes of values; noDraw of none.
+func drawHashes(values []value) []uint64 {
+	if len(values) == 0 {
+		return []uint64{noDraw}
 	}
-	if len(list) == 0 {
-		list = append(list, noDraw)
+	list := make([]uint64, len(values))
+	for i := range values {
+		if list[i] = values[i].hash; list[i] == 0 {
+			list[i] = digest.FNV(values[i].raw)
+		}
 	}
 	return list
 }
