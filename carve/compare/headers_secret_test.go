@@ -55,3 +55,19 @@ func TestHeadersAreRedactedByTheirNames(t *testing.T) {
 		}
 	}
 }
+
+// TestCookiesInTrailersAreNoSecretOut: the value of a cookie is a secret in a trailer, too, whatever
+// else is redacted.
+func TestCookiesInTrailersAreNoSecretOut(t *testing.T) {
+	t.Parallel()
+	j := headerJudge(t)
+	for range 5 {
+		x := headed(nil, nil)
+		x.Monolith.Trailer, x.Candidate.Trailer = whittle.Header{"Set-Cookie": {"sid=abcd-monolith; Path=/"}}, whittle.Header{"Set-Cookie": {"sid=efgh-candidate"}}
+		j.Observe(x)
+	}
+	v := j.Verdict()
+	if s := fmt.Sprintf("%+v", v); strings.Contains(s, "-monolith") || strings.Contains(s, "-candidate") || len(findingsOf(&v, whittle.FoundHeader)) == 0 {
+		t.Errorf("%s", s)
+	}
+}

@@ -273,7 +273,7 @@ func headerLines(d *display.View, names []string, h, other whittle.Header) strin
 // headerLine is one line of a header, redacted. The value of a cookie is a secret whatever
 // else is.
 func headerLine(d *display.View, name, value string) string {
-	if name == SetCookie && !d.Redacts() {
+	if configured(name) == SetCookie && !d.Redacts() {
 		value = masked(value)
 	}
 	return name + ": " + d.HeaderValue(configured(name), value)

@@ -99,6 +99,9 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 		}
 	default:
 		for _, v := range values {
+			if configured(name) == SetCookie { // in a trailer, where no client takes it
+				v = masked(v)
+			}
 			out = append(out, strings.TrimSpace(v))
 		}
 	}
