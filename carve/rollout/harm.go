@@ -116,7 +116,7 @@ func Watch(p whittle.Rollout, s State, served whittle.Served, needed Needed, flo
 	case served.Compared < enough, s.Phase == whittle.PhaseShift && served.Differing > 0:
 		return whittle.All
 	}
-	part := float64(whittle.All) * float64(enough) / float64(served.Compared)
+	part := float64(whittle.All) * float64(enough) / float64(max(1, served.Compared))
 	return max(floor, min(whittle.All, whittle.Share(part)))
 }
 
