@@ -28,16 +28,11 @@ const boundNoise = "noise"
 // interval of the place that is outside its margin is wrong, so alpha is not
 // split over the places (an intersection–union test, Berger 1982).
 func (m *match) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
-	var worst noise.Changed
-	for _, c := range m.changedByNoise() {
-		c.Bound(alpha)
-		if !ok || c.Excess > worst.Excess {
-			worst, ok = c, true
-		}
-	}
-	if !ok {
+	list := m.changedByNoise()
+	if len(list) == 0 {
 		return b, 0, false
 	}
+	worst := noise.Worst(list, alpha)
 	return worst.AsBound(boundNoise, alphaOf(m.c)), worst.Left(alpha), true
 }
 

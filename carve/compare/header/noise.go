@@ -123,7 +123,7 @@ func (h *Headers) learn(p *Pair) (learned bool) {
 // false where nothing was learned; more is how many exchanges it still takes, -1
 // where it cannot be said.
 func (h *Headers) NoiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
-	var worst noise.Changed
+	var list []noise.Changed
 	for i := range h.Names {
 		if w := &h.Names[i].Ways[headerThere]; w.Noisy && w.oneSided() {
 			return oneSidedBound(h.Names[i].Name, w.Leant), -1, true
@@ -132,18 +132,15 @@ func (h *Headers) NoiseBound(alpha float64) (b whittle.Bound, more int, ok bool)
 			return b, -1, true
 		}
 		for way := range h.Names[i].Ways {
-			if w := &h.Names[i].Ways[way]; w.Noisy {
-				c := h.changed(i, headerHow(way))
-				c.Bound(alpha)
-				if !ok || c.Excess > worst.Excess {
-					worst, ok = c, true
-				}
+			if h.Names[i].Ways[way].Noisy {
+				list = append(list, h.changed(i, headerHow(way)))
 			}
 		}
 	}
-	if !ok {
+	if len(list) == 0 {
 		return b, 0, false
 	}
+	worst := noise.Worst(list, alpha)
 	b, more = worst.AsBound(BoundHeaderNoise, alpha), worst.Left(alpha)
 	for i := range h.Names {
 		if p := h.alone(i); p != nil && more >= 0 {

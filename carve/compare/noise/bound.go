@@ -1,8 +1,10 @@
 package noise
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"whittle"
@@ -29,6 +31,14 @@ type Changed struct {
 	Candidate, N      int
 	Monolith, Repeats int
 	estimate, Excess  float64
+}
+
+// Worst is that of a list, which is not empty, whose excess is the largest at alpha.
+func Worst(list []Changed, alpha float64) Changed {
+	for i := range list {
+		list[i].Bound(alpha)
+	}
+	return slices.MaxFunc(list, func(a, b Changed) int { return cmp.Compare(a.Excess, b.Excess) })
 }
 
 // AsBound is the excess as it is shown, at a confidence of 1 − alpha.
