@@ -324,7 +324,7 @@ func (s *successor) gone(err error) bool {
 		if s.onLost != nil {
 			s.onLost()
 		}
-		s.log.Error("the process that took over is gone: what is still under way here is not compared, and the share stays", "error", err)
+		s.log.Error("the process that took over is gone: what is still under way here is not compared, and the share stays", "err", err)
 	})
 	return true
 }
