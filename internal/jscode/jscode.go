@@ -19,18 +19,35 @@ func End(lines []string, line, column int) int {
 	if line < 1 || line > len(lines) || column < 1 || column > len(lines[line-1])+1 {
 		return 0
 	}
-	s := &scanner{text: strings.Join(lines[line-1:], "\n"), at: column - 1}
-	if !s.head() {
-		return 0
+	for some := fewLines; ; some *= 4 {
+		upTo := min(line-1+some, len(lines))
+		s := &scanner{text: strings.Join(lines[line-1:upTo], "\n"), at: column - 1}
+		found := s.head()
+		switch {
+		case upTo < len(lines) && strings.TrimSpace(s.text[s.at:]) == "": // what follows may matter
+		case !found || s.tooDeep:
+			return 0
+		default:
+			return line + strings.Count(s.text[:s.at], "\n")
+		}
 	}
-	return line + strings.Count(s.text[:s.at], "\n")
 }
+
+const (
+	// fewLines is how many lines are looked at first: a file has many functions.
+	fewLines = 64
+	// maxDepth is how many templates may lie within each other.
+	maxDepth = 1000
+)
 
 // scanner reads code from left to right.
 type scanner struct {
 	text string
 	at   int
 	last byte // the last character that is neither space nor comment
+
+	depth   int  // of templates
+	tooDeep bool // there were more than is allowed, and nothing was read behind them
 }
 
 // head goes from a function's beginning to its end.
@@ -252,7 +269,11 @@ func (s *scanner) quoted(end byte) {
 			return
 		case end == '`' && strings.HasPrefix(s.text[s.at:], "${"):
 			s.at++
-			if !s.balanced() {
+			if s.depth++; s.depth > maxDepth {
+				s.at, s.tooDeep = len(s.text), true
+			}
+			closed := s.balanced()
+			if s.depth--; !closed {
 				return
 			}
 			continue

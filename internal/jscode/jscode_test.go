@@ -1,6 +1,7 @@
 package jscode
 
 import (
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -50,6 +51,46 @@ func TestWhereAFunctionEnds(t *testing.T) {
 	for _, at := range [][2]int{{0, 1}, {1, 0}, {2, 1}, {1, 99}} {
 		if got := End([]string{"f() {}"}, at[0], at[1]); got != 0 {
 			t.Errorf("%v: %d", at, got)
+		}
+	}
+}
+
+// Of a long function as much is looked at as it takes, also what goes on behind many
+// empty lines.
+func TestWhereALongFunctionEnds(t *testing.T) {
+	for n := range 300 {
+		text := "const f = a =>\n" + strings.Repeat("  b +\n", n) + "  c\n" + strings.Repeat("\n", 70) + "  .d\n" + strings.Repeat("\n", 70) + "const g = 1"
+		if got, want := End(strings.Split(text, "\n"), 1, 11), n+73; got != want {
+			t.Fatalf("%d lines: ends at line %d, want %d", n, got, want)
+		}
+		text = "f() {\n" + strings.Repeat("  a();\n", n) + "}\ng()"
+		if got, want := End(strings.Split(text, "\n"), 1, 1), n+2; got != want {
+			t.Fatalf("%d lines: ends at line %d, want %d", n, got, want)
+		}
+	}
+}
+
+// A source map may hold any text. Each template within another one took some of the
+// stack, of which no program may have more than 1 GiB.
+func TestTemplatesWithinEachOther(t *testing.T) {
+	defer debug.SetMaxStack(debug.SetMaxStack(64 << 20))
+	for _, end := range []string{"", strings.Repeat("}`", 1<<20)} {
+		if got := End([]string{"f() {" + strings.Repeat("`${", 1<<20) + end + "}"}, 1, 1); got != 0 {
+			t.Errorf("ends at line %d, want that it is not known", got)
+		}
+	}
+	if got := End([]string{"f() {" + strings.Repeat("`${", 999) + strings.Repeat("}`", 999) + "}"}, 1, 1); got != 1 {
+		t.Errorf("ends at line %d, want 1", got)
+	}
+}
+
+// BenchmarkEnd looks where one of a file's many functions ends.
+func BenchmarkEnd(b *testing.B) {
+	lines := strings.Split(strings.Repeat("function f(a) {\n  return a;\n}\n", 3000), "\n")
+	b.ReportAllocs()
+	for b.Loop() {
+		if End(lines, 1, 11) != 3 {
+			b.Fatal("it ends elsewhere")
 		}
 	}
 }
