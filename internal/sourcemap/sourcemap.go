@@ -3,6 +3,7 @@
 package sourcemap
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ type file struct {
 
 // Parse reads a map, also one of sections, as bundlers of bundles write it.
 func Parse(b []byte) (*Map, error) {
-	b = []byte(strings.TrimPrefix(string(b), ")]}'"))
+	b = bytes.TrimPrefix(b, []byte(")]}'"))
 	var in file
 	if err := json.Unmarshal(b, &in); err != nil {
 		return nil, fmt.Errorf("read source map: %w", err)
