@@ -25,9 +25,17 @@ const firstFile = 3
 func Requests(c chan<- os.Signal) { signal.Notify(c, unix.SIGUSR2) }
 
 // pair makes two connections to a command that is not started yet: one over which it is
-// called, and one over which it calls.
+// called, and one over which it calls. The command's ends are among its files, also on an
+// error.
 func pair(cmd *exec.Cmd) (calls, orders io.ReadWriteCloser, err error) {
 	var own []io.ReadWriteCloser
+	defer func() {
+		if err != nil {
+			for _, c := range own {
+				_ = c.Close() // nothing was sent
+			}
+		}
+	}()
 	var numbers []string
 	for range 2 {
 		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -37,13 +45,13 @@ func pair(cmd *exec.Cmd) (calls, orders io.ReadWriteCloser, err error) {
 		for _, fd := range fds {
 			unix.CloseOnExec(fd)
 		}
+		numbers = append(numbers, strconv.Itoa(firstFile+len(cmd.ExtraFiles)))
+		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(fds[1]), "successor"))
 		conn, err := connOf(fds[0])
 		if err != nil {
 			return nil, nil, err
 		}
 		own = append(own, conn)
-		numbers = append(numbers, strconv.Itoa(firstFile+len(cmd.ExtraFiles)))
-		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(fds[1]), "successor"))
 	}
 	cmd.Env = append(cmd.Env, filesEnv+"="+strings.Join(numbers, " "))
 	return own[0], own[1], nil

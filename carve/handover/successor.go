@@ -64,17 +64,18 @@ type successor struct {
 // may have more in them.
 func (r *Relay) Replace(cmd *exec.Cmd, h Hooks) error {
 	calls, orders, err := pair(cmd)
+	if err == nil {
+		if err = cmd.Start(); err != nil {
+			err = errors.Join(fmt.Errorf("start the new process: %w", err), calls.Close(), orders.Close())
+		}
+	}
+	for _, f := range cmd.ExtraFiles {
+		_ = f.Close() // the process has its own, if there is one
+	}
 	if err != nil {
 		return err
 	}
 	p := &replaced{relay: r, hooks: h, calls: rpc.NewClient(calls), done: make(chan struct{})}
-	err = cmd.Start()
-	for _, f := range cmd.ExtraFiles {
-		_ = f.Close() // the process has its own
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("start the new process: %w", err), p.calls.Close(), orders.Close())
-	}
 	ended := make(chan struct{})
 	var status error
 	go func() { // it outlives this process, which does not wait for it

@@ -1,0 +1,60 @@
+//go:build unix
+
+package handover
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// TestNoFilesAreLeft: an attempt to replace the process that fails for want of descriptors
+// leaves none open, so that the next one may succeed.
+func TestNoFilesAreLeft(t *testing.T) {
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	few := before
+	few.Cur = min(before.Cur, 128)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	var open []*os.File
+	more := func() (n int) {
+		for {
+			f, err := os.Open(os.DevNull)
+			if err != nil {
+				return n
+			}
+			open, n = append(open, f), n+1
+		}
+	}
+	drop := func(n int) {
+		for _, f := range open[len(open)-n:] {
+			_ = f.Close()
+		}
+		open = open[:len(open)-n]
+	}
+	defer func() {
+		drop(len(open))
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+			t.Error(err)
+		}
+	}()
+	more()
+	drop(1)
+	socket, err := os.Open(os.DevNull) // as of a listener that is handed on
+	if err != nil {
+		t.Fatal(err)
+	}
+	const free = 3 // enough for the first connection, and not for the second
+	drop(free)
+	if err := NewRelay().Replace(&exec.Cmd{Path: "/none", ExtraFiles: []*os.File{socket}}, Hooks{}); err == nil {
+		t.Fatal("replaced")
+	}
+	if n := more(); n != free+1 {
+		t.Errorf("%d descriptors are free, not %d", n, free+1)
+	}
+}
