@@ -225,50 +225,26 @@ func compileModule(file, src string) (*Program, error) {
 		src = "//" + src
 	}
 	p, err := Compile(file, head+src+foot)
-	if err != nil && strings.Contains(err.Error(), "not supported in script") { // import or export
-		var rewritten string
-		if rewritten, err = commonJS(file, src); err == nil {
-			p, err = Compile(file, head+rewritten+foot)
-		}
+	if err == nil || !strings.Contains(err.Error(), "SyntaxError: ") {
+		return p, err
 	}
-	if err != nil && strings.Contains(err.Error(), "SyntaxError: ") { // it may be newer than the engine
-		if lowered, lowerErr := compileTypeScript(file, src, head, foot); lowerErr == nil {
-			return lowered, nil
-		}
+	// It may have import and export, or be newer than the engine.
+	lowered, why := compileTypeScript(file, src, head, foot)
+	if why != nil && !strings.Contains(err.Error(), "not supported in script") {
+		return nil, err
 	}
-	return p, err
+	return lowered, why
 }
 
 // requirer is the require of the modules in a folder.
 func (r *Runtime) requirer(vm *VM, folder string) Value {
-	require := func(c sobek.FunctionCall) Value {
-		name := c.Argument(0).String()
-		v, err := r.requireFrom(vm, folder, strings.TrimPrefix(name, "node:"))
+	return vm.ToValue(func(c sobek.FunctionCall) Value {
+		v, err := r.requireFrom(vm, folder, strings.TrimPrefix(c.Argument(0).String(), "node:"))
 		if err != nil {
 			panic(vm.NewGoError(err))
 		}
 		return v
-	}
-	f := vm.ToValue(require).(*Object)
-	_ = f.Set("module", func(c sobek.FunctionCall) Value { return imported(vm, require(c)) })
-	return f
-}
-
-// imported is what an import sees of a module: a CommonJS one's exports, and all of them
-// as the default.
-func imported(vm *VM, exports Value) Value {
-	o, ok := exports.(*Object)
-	if ok && o.Get("__esModule") != nil {
-		return o
-	}
-	out := vm.NewObject()
-	if ok {
-		for _, name := range o.Keys() {
-			_ = out.Set(name, o.Get(name))
-		}
-	}
-	_ = out.Set("default", exports)
-	return out
+	})
 }
 
 // readFile reads a file of the plan's folder.

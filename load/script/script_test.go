@@ -101,6 +101,11 @@ export async function f() {
 	if got, err := call(t, r); err != nil || got != "2,32,a/b,5,m,8,done,m,more,2" {
 		t.Errorf("%v, %v", got, err)
 	}
+	r = newRuntime(t, Options{Files: files("p.js", "import {n, count} from './lib.mjs';\nexport const f = () => { count(); count(); return 'n' + n; }",
+		"lib.mjs", "export let n = 0; export const count = () => { n++ }")})
+	if got, err := call(t, r); err != nil || got != "n2" {
+		t.Errorf("a binding that changes: %q, %v", got, err)
+	}
 	r = newRuntime(t, Options{Files: files("p.js", "export default {\n  f: () => 'of an object',\n}")})
 	if got, err := call(t, r); err != nil || got != "of an object" {
 		t.Errorf("%v, %v", got, err)
@@ -143,7 +148,7 @@ export const fails = (): never => {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Function("g").Call(t.Context()); err == nil || !strings.Contains(err.Error(), "index.ts:15:") || !strings.Contains(err.Error(), "TypeError: typed") {
+	if _, err := m.Function("g").Call(t.Context()); err == nil || !strings.Contains(err.Error(), "index.ts:15:9: ") || !strings.Contains(err.Error(), "TypeError: typed") {
 		t.Errorf("%v", err)
 	}
 	for _, c := range []struct{ src, want string }{
@@ -183,6 +188,7 @@ func TestMistakesNameTheirPlace(t *testing.T) {
 		{"an ES module's import", "import x from 'y'; export const f = 1", "npm install y"},
 		{"an ES module's syntax", "import x from './y';\nexport const f = ;", "p.js:2:"},
 		{"await of a module", "export const f = 1; await 1", "await outside of a function is not supported"},
+		{"where a module is", "export const f = () => import.meta.url", "1:24: import.meta is not supported"},
 		{"brackets", strings.Repeat("[", 3<<20), "nested deeper than 10000"},
 		{"brackets of a module", "export const f = " + strings.Repeat("[", 3<<20), "nested deeper than 10000"},
 		{"deep", "const g = n => g(n + 1) + 1; exports.f = () => g(0)", "nested deeper than"},
