@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"whittle"
+	"whittle/carve/gateway/accesslog"
 	"whittle/internal/units"
 )
 
@@ -168,7 +169,7 @@ func isSafe(route whittle.Route) bool {
 	return route.Safe || slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, route.Match.Method)
 }
 
-// checkUnderscores refuses conditions on fields that would never arrive.
+// checkUnderscores refuses what asks for fields that would never arrive.
 func (r *reader) checkUnderscores(f *File) {
 	if f.Underscores {
 		return
@@ -179,6 +180,13 @@ func (r *reader) checkUnderscores(f *File) {
 		}
 	}
 	check("clients.by", headerOf(f.Clients.By))
+	if f.Access != nil {
+		for i, field := range f.Access.Fields {
+			if name, ok := strings.CutPrefix(field, accesslog.RequestHeader); ok {
+				check(fmt.Sprintf("access.fields[%d]", i), name)
+			}
+		}
+	}
 	for i, route := range f.Routes {
 		check(fmt.Sprintf("routes[%d].header", i), route.Match.HeaderName)
 		check(fmt.Sprintf("routes[%d].rollout.sticky_by", i), headerOf(route.Rollout.Sticky))
