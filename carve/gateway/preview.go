@@ -45,7 +45,8 @@ func (rt *route) previews() bool {
 // Nothing of it is evidence, exposure or a copy; the ledger counts it apart. False:
 // nothing has been written, and the request goes on as if it had no token.
 func (rt *route) byPreview(v *userRequest, u *user) (forward.Result, bool) {
-	w := &forward.Observer{ResponseWriter: u.w, Head: func(int) { preview.Mark(u.w.Header()) }}
+	under := u.w // the closure holds no u, which would put every request's on the heap
+	w := &forward.Observer{ResponseWriter: under, Head: func(int) { preview.Mark(under.Header()) }}
 	var res forward.Result
 	if rt.rpc == nil {
 		res = rt.env.g.forwarder.Forward(w, u.r, rt.env.candidate, forward.Options{})
