@@ -1,8 +1,8 @@
 // Gateway compares what passing a request on costs: through whittle and through
 // the proxies that are installed, in turn, for several rounds, in plain text, over TLS
-// and over HTTP/2; what a user waits for
-// 100 % shadowing with comparison, and for recording of everything; and how the cost
-// grows with connections, bodies, fields and routes, next to nginx's.
+// and over HTTP/2; how much longer a user waits where all of the traffic is shadowed and
+// compared, and where all of it is recorded; and how the cost grows with connections,
+// bodies, fields and routes, next to nginx's.
 package main
 
 import (
