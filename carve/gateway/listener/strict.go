@@ -209,11 +209,13 @@ func (g *Conn) Close() error {
 type connKey struct{}
 
 // BodyCame reports whether the body of a request that came by net/http, or a part of
-// it, is here already: its client has not waited for a 100. It is asked by the request's own goroutine, before the body is read.
+// it, is here already: its client has not waited for a 100. It is so, too, where nothing is
+// known of the body since the protocol may change. It is asked by the request's own
+// goroutine, before the body is read.
 func BodyCame(r *http.Request) bool {
 	c, _, _ := ConnOf(r)
 	g, ok := c.(*Conn)
-	return ok && (g.requests.Body.Done() || g.begun)
+	return ok && (g.free || g.requests.Body.Done() || g.begun)
 }
 
 // Client is a client's connection of HTTP/1.1.

@@ -38,13 +38,15 @@ func TestABodyThatComesIsNotHeldBack(t *testing.T) {
 		first     int
 		says      string // by the upstream, when it has the head
 		chunked   bool
-		continues bool // the client gets a 100 before it sends the rest
+		fields    string // of the client's request, in addition; its body is what comes with the head
+		continues bool   // the client gets a 100 before it sends the rest
 		status    int
 		got       string
 	}{
 		{name: "nothing is said", status: 200, got: body},
 		{name: "nothing is said, chunked", chunked: true, status: 200, got: body},
 		{name: "a part is there", first: 100, status: 200, got: body},
+		{name: "all is there, and an upgrade is asked for", first: 1_000, fields: "Connection: upgrade\r\nUpgrade: x\r\n", status: 200, got: body[:1_000]},
 		{name: "100 is said", says: "HTTP/1.1 100 Continue\r\n\r\n", continues: true, status: 200, got: body},
 		{name: "103 is said", says: "HTTP/1.1 103 Early Hints\r\n\r\n", status: 200, got: body},
 		{name: "it is refused", says: "HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno", status: 417, got: "no"},
@@ -94,11 +96,15 @@ func TestABodyThatComesIsNotHeldBack(t *testing.T) {
 						_, _ = w.Write(p)
 					}
 				})
+				body := body
+				if tt.fields != "" {
+					body = body[:tt.first]
+				}
 				sent, framing := body, fmt.Sprintf("Content-Length: %d", len(body))
 				if tt.chunked {
 					sent, framing = fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body), "Transfer-Encoding: chunked"
 				}
-				_, _ = fmt.Fprintf(c, "PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n%s\r\n\r\n%s", framing, sent[:tt.first])
+				_, _ = fmt.Fprintf(c, "PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n%s%s\r\n\r\n%s", tt.fields, framing, sent[:tt.first])
 				from := bufio.NewReader(c)
 				if tt.first == 0 {
 					<-headed
