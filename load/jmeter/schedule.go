@@ -162,7 +162,7 @@ func (p *scheduleParser) time() time.Duration {
 func (p *scheduleParser) number() float64 {
 	w := p.next()
 	n, err := strconv.ParseFloat(w, 64)
-	if err != nil {
+	if err != nil || !(n >= 0) || math.IsInf(n, 0) { // Go reads nan and inf, too
 		scheduleFails("a number is wanted, not %q", w)
 	}
 	return n

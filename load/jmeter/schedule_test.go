@@ -43,6 +43,7 @@ func TestSchedulesAreReadAsJMeterDoes(t *testing.T) {
 		"rate(x/sec)": "a number is wanted", "burst(5)": "not known", "rate(5/sec": `")" is wanted`,
 		"even_arrivals(1 fortnight)": "not a unit", "even_arrivals(1)": "not a unit", "rate(9e9/sec)": "", "/* x": "/* without */",
 		"rate(99999999/sec) even_arrivals(1 s)": "more than", "even_arrivals(99999 days)": "longer than", "rate(5/sec) %": "not understood",
+		"rate(nan/sec) even_arrivals(1 s)": "a number is wanted", "rate(5/sec) even_arrivals(nan s)": "a number is wanted", "even_arrivals(infinity s)": "a number is wanted",
 	} {
 		if _, err := parseSchedule(src); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", src, err, says)
