@@ -250,16 +250,18 @@ func (p *program) compile(text string) (c compiled) {
 // textKey is where the text is that a user's first run had.
 type textKey struct{ of *program }
 
-// byText keeps what texts come to, of the first maxTexts that are no longer than maxText.
-// Nobody waits while another user's text is compiled.
+// byText keeps what texts come to, of the first maxTexts that have no more than maxKept bytes
+// together. Nobody waits while another user's text is compiled.
 type byText[T any] struct {
-	mu    sync.Mutex
-	known map[string]T // guarded by mu
+	mu sync.Mutex
+	// The following is guarded by mu.
+	known map[string]T
+	bytes int // of the texts
 }
 
 const (
 	maxTexts = 1000
-	maxText  = 64 << 10
+	maxKept  = 64 << 20
 )
 
 // of gives what a text comes to.
@@ -276,8 +278,9 @@ func (b *byText[T]) of(text string, compile func(string) T) T {
 	if b.known == nil {
 		b.known = map[string]T{}
 	}
-	if len(b.known) < maxTexts && len(text) <= maxText {
+	if _, ok = b.known[text]; !ok && len(b.known) < maxTexts && b.bytes+len(text) <= maxKept {
 		b.known[text] = v
+		b.bytes += len(text)
 	}
 	return v
 }

@@ -26,6 +26,23 @@ func scripted(t *testing.T, language, text string) (j *reader, p *program, err e
 	return j, p, nil
 }
 
+// A script is compiled once, however long it is: a run of it calls for the compiled one.
+func TestALongScriptIsCompiledOnce(t *testing.T) {
+	t.Parallel()
+	_, p, err := scripted(t, "groovy", "vars.put('out', '"+strings.Repeat("x", 80<<10)+"')")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &expr.Scope{RNG: rand.New(rand.NewPCG(1, 1)), Values: make([]expr.Value, 8), User: &onlyUser{}}
+	a, err := p.of(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := p.of(s); a != b || err != nil {
+		t.Errorf("compiled again: %v", err)
+	}
+}
+
 // What the everyday scripts of plans do.
 func TestEverydayScriptsRun(t *testing.T) {
 	t.Parallel()
