@@ -61,6 +61,14 @@ type function struct {
 // anyNumber is no bound on the number of arguments.
 const anyNumber = math.MaxInt
 
+// takes says how many arguments a call has.
+func (f *function) takes() string {
+	if f.most == anyNumber {
+		return fmt.Sprintf("%d at least", f.least)
+	}
+	return fmt.Sprintf("%d to %d", f.least, f.most)
+}
+
 // functions are those that run, by their names.
 var functions map[string]function
 
@@ -166,7 +174,7 @@ func (j *reader) function(n plan.Position, inner string, depth int) expr.Express
 	case !ok:
 		panic(n.Errorf(whittle.Unsupported, "the function __%s is not supported: docs/load-jmeter.md lists those that are", c.name))
 	case len(c.args) < f.least || len(c.args) > f.most:
-		panic(c.at.Invalid("${__%s}: it has %d arguments, and JMeter starts no test with such a call: __%s takes %d to %d", c.raw, len(c.args), c.name, f.least, f.most))
+		panic(c.at.Invalid("${__%s}: it has %d arguments, and JMeter starts no test with such a call: __%s takes %s", c.raw, len(c.args), c.name, f.takes()))
 	case ofPlugins[c.name]:
 		j.note(fmt.Sprintf("line %d: __%s is of a plugin: JMeter without it leaves ${__%s} as it is written", c.at.Line, c.name, c.raw))
 	}

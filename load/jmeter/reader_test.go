@@ -51,6 +51,20 @@ func TestDigestsAreJavas(t *testing.T) {
 	t.Errorf("MD2 gives %q", evaluated(t, "${__digest(MD2,abc)}"))
 }
 
+// A call with too few arguments is refused with the number that it takes.
+func TestACallSaysHowManyArgumentsItTakes(t *testing.T) {
+	for text, want := range map[string]string{"${__substring(abc,1)}": "__substring takes 3 at least", "${__Random(1)}": "__Random takes 2 to 3"} {
+		func() {
+			defer func() {
+				if e, ok := recover().(error); !ok || !strings.HasSuffix(e.Error(), want) {
+					t.Errorf("%s: %v", text, e)
+				}
+			}()
+			t.Errorf("%s gives %q", text, evaluated(t, text))
+		}()
+	}
+}
+
 // A date is read and written in one zone: the machine's, as by Java, or UTC where the
 // script asks for that.
 func TestScriptsHaveTheMachinesTimeZone(t *testing.T) {
