@@ -199,13 +199,22 @@ func (p *conditionParser) binary(level, depth int) Condition {
 	if level == len(conditionLevels) {
 		return p.unary(depth)
 	}
-	left := p.binary(level+1, depth)
+	return p.further(level, p.binary(level+1, depth), depth)
+}
+
+// further reads what follows a left operand at a level.
+func (p *conditionParser) further(level int, left Condition, depth int) Condition {
 	for {
 		op, ok := p.accept(conditionLevels[level]...)
 		if !ok {
 			return left
 		}
 		left = p.operate(op, left, level, depth)
+		if op == "in" || op == "not" { // their list is closed: what is tighter may follow, too
+			for l := len(conditionLevels) - 1; l > level; l-- {
+				left = p.further(l, left, depth)
+			}
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func TestConditions(t *testing.T) {
 		"true": true, "false": false, "3 - 2 - 1 == 0": true,
 		// A text is the number that JavaScript makes of it.
 		"empty == 0": true, "\" 5 \" == 5": true, "\"0x10\" == 16": true, "\"inf\" > 1": false, "\"1_0\" == 10": false, "\"Infinity\" > 1": true,
-		"true == n > 1": true, "7 == n < 8": false,
+		"true == n > 1": true, "7 == n < 8": false, "n in (7, 8) >= 1": true, "n not in (7) < 1 == true": true,
 	} {
 		c, err := CompileCondition(src, resolveForTest)
 		if err != nil {
