@@ -159,6 +159,11 @@ func (d *deployment) reload(why string) {
 	}
 	defer d.reloading.Unlock()
 	d.missed.Store(false)
+	d.readAnew(why)
+}
+
+// readAnew is reload for who holds the lock.
+func (d *deployment) readAnew(why string) {
 	next, err := readConfig(d.config().Path)
 	if err == nil {
 		err = next.Locate(d.put(next))

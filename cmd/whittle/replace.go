@@ -195,10 +195,14 @@ func (d *deployment) replaceOnRequest(ctx context.Context) error {
 }
 
 // afterFailure reads the config if it was to be read while another process was about to take
-// over, which has not.
+// over, which has not; and once more if it was to be read while this reads it.
 func (d *deployment) afterFailure() {
-	if d.missed.Load() {
-		d.reload("it changed while another process was about to take over")
+	for d.missed.Load() {
+		d.reloading.Lock()
+		if d.missed.Swap(false) { // no reload has read it while this waited for the lock
+			d.readAnew("it changed while another process was about to take over")
+		}
+		d.reloading.Unlock()
 	}
 }
 

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"whittle"
@@ -50,5 +52,41 @@ func TestConfigThatWasMissed(t *testing.T) {
 	d.afterFailure()
 	if got := lines.String(); strings.Count(got, "config refused") != 1 {
 		t.Errorf("read twice: %s", got)
+	}
+}
+
+// during calls a function once, within the first line that has a text.
+type during struct {
+	slog.Handler
+	text string
+	once *sync.Once
+	do   func()
+}
+
+func (h during) Handle(ctx context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, h.text) {
+		h.once.Do(h.do)
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// A config that changes while the one that was missed is read is read as well: nobody else
+// looks at it until the next change.
+func TestConfigThatChangesWhileTheMissedOneIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "whittle.yaml")
+	if err := os.WriteFile(path, []byte("monolith: [\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var lines bytes.Buffer
+	d := &deployment{replacement: newReplacement(inherited{sockets: &listening.Set{}})}
+	d.log = slog.New(during{
+		Handler: slog.NewTextHandler(&lines, nil), text: "config refused", once: new(sync.Once), do: func() { d.reload("SIGHUP") },
+	})
+	d.file.Store(&config.File{Path: path})
+
+	d.missed.Store(true)
+	d.afterFailure()
+	if got := lines.String(); strings.Count(got, "config refused") != 2 || d.missed.Load() {
+		t.Errorf("missed %t: %s", d.missed.Load(), got)
 	}
 }
