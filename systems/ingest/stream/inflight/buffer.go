@@ -34,7 +34,8 @@ func NewBuffer(capacity int64) *Buffer {
 	return b
 }
 
-// renew begins a time in which the sink is not lost.
+// renew begins a time in which the sink is not lost. It must not be called while calls
+// wait for lost to be closed.
 func (b *Buffer) renew() {
 	ctx, lose := context.WithCancel(context.Background())
 	b.lost, b.lose = ctx.Done(), lose
@@ -61,7 +62,11 @@ func (b *Buffer) responds(err *whittle.Error, now time.Time) {
 	switch {
 	case err == nil && !b.downFrom.IsZero():
 		b.downFrom = time.Time{}
-		b.renew()
+		select {
+		case <-b.lost:
+			b.renew()
+		default: // who waits on it waits for the next outage too
+		}
 	case err == nil:
 	case b.downFrom.IsZero():
 		b.downFrom = now

@@ -197,3 +197,31 @@ func TestALostSinkHoldsNobody(t *testing.T) {
 		s.work.Wait()
 	})
 }
+
+// TestALostSinkHoldsNobodyFromBefore: a call waits no longer where the sink had been away for
+// a moment since it began, and had come back.
+func TestALostSinkHoldsNobodyFromBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSink("kafka", 1<<20)
+		s.GivesUp = true
+		c := NewCall([]stream.Record{{Key: "a"}})
+		waited := make(chan []stream.Result, 1)
+		began := time.Now()
+		go func() { waited <- c.Wait(t.Context(), s, time.Hour) }()
+		synctest.Wait()
+		gone := whittle.Errorf(whittle.Unavailable, "nobody is there")
+		s.Buffer.responds(gone, time.Now())
+		time.Sleep(time.Second)
+		s.Buffer.responds(nil, time.Now())
+		s.Buffer.responds(gone, time.Now())
+		time.Sleep(lostAfter)
+		s.Buffer.responds(gone, time.Now())
+		results := <-waited
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("it waited for %v", took)
+		}
+		if whittle.CodeOf(results[0].Err) != whittle.Unavailable {
+			t.Errorf("%+v", results)
+		}
+	})
+}
