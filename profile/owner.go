@@ -36,11 +36,12 @@ func PackageOf(name string) string {
 }
 
 // WithoutTypes drops the type arguments of a Go function's name: "main.(*Cache).Get" of
-// "main.(*Cache[...]).Get".
+// "main.(*Cache[...]).Get". What begins with a bracket is no such name, and stays: JavaScript's
+// "[Symbol.iterator]", and "[unknown]" where a tool knew none.
 func WithoutTypes(name string) string {
-	before, rest, open := strings.Cut(name, "[")
+	before, rest, _ := strings.Cut(name, "[")
 	end := strings.LastIndexByte(rest, ']')
-	if !open || end < 0 {
+	if before == "" || end < 0 {
 		return name
 	}
 	return before + rest[end+1:]

@@ -14,6 +14,8 @@ func TestShortNames(t *testing.T) {
 		"handler of GET /a/b":                             "handler of GET /a/b",
 		"draw":                                            "draw",
 		"[unknown":                                        "[unknown",
+		"[unknown]":                                       "[unknown]",
+		"[Symbol.iterator]":                               "[Symbol.iterator]",
 	} {
 		if got := ShortName(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
