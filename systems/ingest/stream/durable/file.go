@@ -7,8 +7,9 @@ import (
 )
 
 // WriteFile puts a file into the place of the one at a path, for the owner alone, and
-// returns when it is on the disk under that name. After an error the old one is there.
-// A folder that may not be read is left to the system.
+// returns when it is on the disk under that name. After an error the old one is there,
+// whole, or the new one where only its name may not be on the disk. A folder that may not be
+// read is left to the system.
 func WriteFile(path string, text []byte) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, filepath.Base(path)+"-*")
