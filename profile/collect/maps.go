@@ -104,6 +104,7 @@ func (s *sources) mapBack(p *profile.Profile) bool {
 		return false
 	}
 	of := make([]*mapped, len(p.Functions))
+	texts := map[*sourcemap.Map]map[string][]string{} // of the sources, by lines: a bundle has many functions of each
 	for n := range p.Functions {
 		f := &p.Functions[n]
 		m := s.maps[f.File]
@@ -126,7 +127,13 @@ func (s *sources) mapBack(p *profile.Profile) bool {
 		}
 		lines := s.r.lines(file)
 		if text, has := m.Contents[at.Source]; has {
-			lines = strings.Split(text, "\n")
+			if lines = texts[m][at.Source]; lines == nil {
+				if texts[m] == nil {
+					texts[m] = map[string][]string{}
+				}
+				lines = strings.Split(text, "\n")
+				texts[m][at.Source] = lines
+			}
 		}
 		f.Ends = jscode.End(lines, f.Line, f.Column)
 		of[n].lines = lines

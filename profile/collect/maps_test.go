@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -165,5 +166,34 @@ func TestALineThatHoldsAFunction(t *testing.T) {
 		if f := p.Functions[0]; f.File != filepath.Join(folder, "src/price.ts") || p.Samples[0].Stack[0].Line != c.line || f.Ends == 0 {
 			t.Errorf("%s: %s:%d to %d, line %d, want %d", name, f.File, f.Line, f.Ends, p.Samples[0].Stack[0].Line, c.line)
 		}
+	}
+}
+
+// TestLinesOfASourceOnce: the text of a source that a map holds is split into its lines once, however
+// many functions are of it.
+func TestLinesOfASourceOnce(t *testing.T) {
+	const functions, lines = 200, 20_000
+	script := filepath.Join(t.TempDir(), "app.js")
+	m := mapOf("price.ts")
+	m["sourcesContent"] = []string{"\nfunction price(items) {\n  return items.length;\n}\n" + strings.Repeat("1;\n", lines)}
+	write(t, script, generated+"//# sourceMappingURL=app.js.map\n")
+	write(t, script+".map", m)
+	read := func(n int) uint64 {
+		p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node}
+		for range n {
+			p.Functions = append(p.Functions, profile.Function{Name: "price", File: script, Line: 4, Column: 15})
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		ReadLines(p)
+		runtime.ReadMemStats(&after)
+		if f := p.Functions[n-1]; filepath.Base(f.File) != "price.ts" || f.Line != 2 || f.Ends != 4 {
+			t.Fatalf("%+v", f)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	const all = 16 * lines // a text has a pointer and a length
+	if one, many := read(1), read(functions); many > one+10*all {
+		t.Errorf("%d functions of one source took %d bytes, and one took %d", functions, many, one)
 	}
 }
