@@ -366,3 +366,18 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestParseWithoutFiles: a config that is parsed with no way to read files names the fields that
+// need one.
+func TestParseWithoutFiles(t *testing.T) {
+	for field, text := range map[string]string{
+		"routes[0].candidate.rpc.descriptor": "routes: [{name: a, match: POST /a, candidate: {url: http://c, rpc: {protocol: twirp, descriptor: d.binpb, method: p.S/M}}}]",
+		"admin.token_file":                   "admin: {token_file: t}",
+		"fleet.credentials":                  "fleet: {nats: nats://n, name: shop, credentials: c}",
+	} {
+		_, err := Parse("w.yaml", []byte("monolith: http://h\n"+text+"\n"), nil)
+		if err == nil || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), "without files") {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}

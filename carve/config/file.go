@@ -129,12 +129,16 @@ func Load(path string) (*File, error) {
 
 // Parse reads src as the config called name. Files that it names (descriptors,
 // the admin token) are read with read, by a path that is relative to name's
-// folder already resolved. Environment variables are the process's own. It includes
-// nothing: include: is a fault.
+// folder already resolved; with nil they cannot be read, which is a fault of whatever names
+// one. Environment variables are the process's own. It includes nothing: include: is a
+// fault.
 //
 // The error joins up to 20 *whittle.Error, one for each fault, in the order of
 // the file.
 func Parse(name string, src []byte, read func(path string) ([]byte, error)) (*File, error) {
+	if read == nil {
+		read = func(string) ([]byte, error) { return nil, errors.New("this config is read without files") }
+	}
 	return newReader(name).parsed(src, read)
 }
 
