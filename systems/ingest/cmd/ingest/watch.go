@@ -8,6 +8,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"whittle/internal/pemfile"
 )
 
 // pollInterval is how often the files are looked at. Asking the file system by
@@ -18,7 +20,7 @@ const pollInterval = time.Second
 type watched struct {
 	what  string // in the log
 	paths []string
-	last  []stamp // from before they were read
+	last  []pemfile.Stamp // from before they were read
 	// reload reads them. After an error what was read before stays in force.
 	reload func() error
 }
@@ -68,15 +70,10 @@ func (w *watcher) watch(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// stamp distinguishes one state of a file from another.
-type stamp struct{ at, size int64 } // of its last change, in nanoseconds since 1970
-
-func stampsOf(paths []string) []stamp {
-	all := make([]stamp, len(paths))
+func stampsOf(paths []string) []pemfile.Stamp {
+	all := make([]pemfile.Stamp, len(paths))
 	for i, path := range paths {
-		if s, err := os.Stat(path); err == nil {
-			all[i] = stamp{s.ModTime().UnixNano(), s.Size()}
-		}
+		all[i] = pemfile.StampOf(path)
 	}
 	return all
 }
