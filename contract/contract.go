@@ -256,9 +256,6 @@ type Guess struct {
 	Evidence string
 }
 
-// IsSafe reports whether a method of HTTP changes nothing, by its definition.
-func IsSafe(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
-
 // Redirects reports whether a status sends the client elsewhere. It is a success
 // where an operation has no other, such as a login by form.
 func Redirects(status int) bool {

@@ -23,6 +23,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/accesslog"
+	"whittle/internal/httpfield"
 	"whittle/internal/units"
 )
 
@@ -166,7 +167,7 @@ func (r *reader) checkCPU(o *object, route *whittle.Route, monolith *whittle.Ups
 // isSafe reports whether a route's requests may be repeated without a header that makes
 // them dry runs.
 func isSafe(route whittle.Route) bool {
-	return route.Safe || slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, route.Match.Method)
+	return route.Safe || httpfield.IsSafe(route.Match.Method)
 }
 
 // checkUnderscores refuses what asks for fields that would never arrive.

@@ -49,7 +49,7 @@ func (t *codec) candidateRequest(q *whittle.Request) (*whittle.Request, error) {
 			return nil, err
 		}
 	}
-	if t.dryRunHeader != "" && !safeMethod(method) {
+	if t.dryRunHeader != "" && !httpfield.IsSafe(method) {
 		if out.Header == nil {
 			out.Header = whittle.Header{}
 		}
@@ -102,7 +102,7 @@ func NewCaller(spec whittle.Route) (*Caller, error) {
 func (c *Caller) Allows(method string) bool { return c.Harmless(method) || c.codec.dryRunHeader != "" }
 
 // Harmless reports whether a request changes nothing, wherever it is sent.
-func (c *Caller) Harmless(method string) bool { return c.safe || safeMethod(method) }
+func (c *Caller) Harmless(method string) bool { return c.safe || httpfield.IsSafe(method) }
 
 // Streams reports whether a request asks for an upgrade or an event stream,
 // to which no response is ever whole.

@@ -14,6 +14,7 @@ import (
 	"whittle/carve/gateway/mirror"
 	"whittle/carve/gateway/preview"
 	"whittle/carve/gateway/upstream"
+	"whittle/internal/httpfield"
 )
 
 // route is a route with a candidate, at run time.
@@ -247,11 +248,7 @@ func (rt *route) candidateName() string {
 
 // safe reports whether a request may be mirrored as it is: its method is safe (RFC
 // 9110, section 9.2.1), or the config says that the route is.
-func (rt *route) safe(method string) bool { return rt.spec.Safe || safeMethod(method) }
-
-func safeMethod(method string) bool {
-	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
-}
+func (rt *route) safe(method string) bool { return rt.spec.Safe || httpfield.IsSafe(method) }
 
 // mirrorable adds to safe requests the writes that carry the dry-run header.
 func (rt *route) mirrorable(method string) bool { return rt.safe(method) || rt.dryRunHeader != "" }

@@ -7,6 +7,7 @@ import (
 	"whittle/contract/infer/document"
 	"whittle/contract/infer/pattern"
 	"whittle/contract/infer/shape"
+	"whittle/internal/httpfield"
 )
 
 // method is an endpoint on its way to a contract's method.
@@ -71,7 +72,7 @@ func newMethod(e *endpoint, before *earlier, taken map[string]bool) *method {
 		taken[n] = true
 	}
 	m.m.Name = name
-	m.m.Safe = contract.IsSafe(e.method)
+	m.m.Safe = httpfield.IsSafe(e.method)
 	m.m.Seen = e.successes()
 	m.m.Novelty = e.unseen.share()
 	m.request = e.newBody(&e.body, false, m.m.Input, before.body(m.was, false))

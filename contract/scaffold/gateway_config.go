@@ -12,6 +12,7 @@ import (
 	"whittle/carve/config"
 	"whittle/carve/transcode"
 	"whittle/contract"
+	"whittle/internal/httpfield"
 )
 
 // gatewayConfig is the project's whittle.yaml, safe to run unchanged.
@@ -76,7 +77,7 @@ func (v *view) routeRequest(b *strings.Builder, m *method) {
 		lines := ""
 		for _, p := range names.of {
 			// A named parameter is read with a body too, and no body says it.
-			if p.Name != p.Field || names.key == "query" && (m.HTTP.Body.Form != contract.NoBody || !contract.IsSafe(m.HTTP.Method)) {
+			if p.Name != p.Field || names.key == "query" && (m.HTTP.Body.Form != contract.NoBody || !httpfield.IsSafe(m.HTTP.Method)) {
 				lines += fmt.Sprintf("          %s: %s\n", quoted(p.Name), quoted(p.Field))
 			}
 		}
@@ -129,7 +130,7 @@ func writeUnset(b *strings.Builder, u *contract.Unset) {
 // promises are what the gateway may mirror and how it compares.
 func (v *view) promises(b *strings.Builder, m *method) {
 	switch {
-	case contract.IsSafe(m.HTTP.Method):
+	case httpfield.IsSafe(m.HTTP.Method):
 	case m.Safe:
 		b.WriteString("    safe: true                        # it changes nothing, so it may be mirrored\n")
 	default:

@@ -1,5 +1,5 @@
-// Package httpfield says which fields of a net/http header are hop by hop, and parses
-// lists of tokens and media types. The syntax of HTTP/1.1 is in http1.
+// Package httpfield says which fields of a net/http header are hop by hop and which methods are
+// safe, and parses lists of tokens and media types. The syntax of HTTP/1.1 is in http1.
 package httpfield
 
 import (
@@ -42,6 +42,13 @@ func Names(lists ...string) (names []string) {
 		}
 	}
 	return names
+}
+
+// IsSafe reports whether a request of a method changes nothing by its definition, so that it may
+// be copied and repeated: GET, HEAD and OPTIONS (RFC 9110, section 9.2.1). TRACE is left out, since
+// a server repeats in its response what a proxy has added to the request.
+func IsSafe(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
 // AllowsBody reports whether a response of a status may have a body.
