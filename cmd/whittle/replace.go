@@ -154,6 +154,9 @@ func (d *deployment) commit() {
 	if d.before == nil {
 		return
 	}
+	if err := d.sockets.SetModes(); err != nil {
+		d.log.Error("set the mode of a Unix socket that was taken over", "err", err)
+	}
 	if err := d.relay.Commit(d.before); err != nil {
 		d.log.Error("the process that was to be replaced is gone", "err", err)
 	}

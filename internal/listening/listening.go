@@ -27,7 +27,8 @@ type Address struct {
 	TCP string
 	// Unix is the path of a Unix socket; TCP is empty then.
 	Unix string
-	// Mode is that of the Unix socket's file. 0: as the process's umask has it.
+	// Mode is that of the Unix socket's file. On Linux whoever it keeps out could not connect
+	// before either. 0: as the process's umask has it, or as the process has it that binds it.
 	Mode fs.FileMode
 }
 
@@ -45,6 +46,8 @@ type Set struct {
 	// passed are sockets that were passed to this process and not asked for yet.
 	passed []socket
 	open   []socket
+	// modes are those that the files of sockets are to get that were taken over, by path.
+	modes map[string]fs.FileMode
 }
 
 // socket is a listening socket with the address that was configured for it; empty: not
@@ -130,6 +133,12 @@ func (s *Set) Listen(ctx context.Context, at Address) (net.Listener, error) {
 	var l net.Listener
 	if i >= 0 {
 		l = s.passed[i].l
+		if at.Unix != "" && at.Mode != 0 && s.passed[i].name != "" {
+			if s.modes == nil {
+				s.modes = map[string]fs.FileMode{}
+			}
+			s.modes[at.Unix] = at.Mode
+		}
 		s.passed = slices.Delete(s.passed, i, i+1)
 	} else {
 		var err error
@@ -139,6 +148,30 @@ func (s *Set) Listen(ctx context.Context, at Address) (net.Listener, error) {
 	}
 	s.open = append(s.open, socket{at.String(), l})
 	return l, nil
+}
+
+// SetModes gives the files of the Unix sockets that were taken over from another process the
+// modes that were asked for. It is for who has taken over, or is about to: until then that
+// process's config holds. The file of a socket that systemd binds has the mode that systemd
+// gives it.
+func (s *Set) SetModes() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for path, mode := range s.modes {
+		info, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // nobody can connect to what has no name
+		case err != nil:
+			errs = append(errs, err)
+		case info.Mode().Type() != fs.ModeSocket:
+			errs = append(errs, fmt.Errorf("%s is no socket any more", path))
+		default:
+			errs = append(errs, os.Chmod(path, mode))
+		}
+	}
+	s.modes = nil
+	return errors.Join(errs...)
 }
 
 // Unused gives the sockets that were passed to this process and that nobody has asked
@@ -236,7 +269,7 @@ func bind(ctx context.Context, at Address) (net.Listener, error) {
 	if err := removeStale(ctx, at.Unix); err != nil {
 		return nil, err
 	}
-	l, err := lc.Listen(ctx, "unix", at.Unix)
+	l, err := listenUnix(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -249,6 +282,18 @@ func bind(ctx context.Context, at Address) (net.Listener, error) {
 		}
 	}
 	return l, nil
+}
+
+// listenUnix binds a Unix socket whose file has no bit that Mode has not, from its first moment on.
+// The umask may keep it from some that Mode has.
+func listenUnix(ctx context.Context, at Address) (net.Listener, error) {
+	var lc net.ListenConfig
+	if at.Mode != 0 {
+		lc.Control = func(_, _ string, c syscall.RawConn) error {
+			return c.Control(func(fd uintptr) { restrict(fd, at.Mode) })
+		}
+	}
+	return lc.Listen(ctx, "unix", at.Unix)
 }
 
 // removeStale removes the file of a Unix socket on which nobody listens any more.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -239,6 +240,58 @@ func TestUnixSocket(t *testing.T) {
 	}
 	if _, err := (&Set{}).Listen(t.Context(), Address{Unix: filepath.Join(dir, "none", "s")}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// TestModeFromTheBeginning: a Unix socket's file never has a bit that its mode has not, whatever the
+// umask: who may not connect cannot before the mode is set either.
+func TestModeFromTheBeginning(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		needs.Missing(t, "Linux", "none: sockets have no mode of their own elsewhere")
+	}
+	before := unix.Umask(0)
+	defer unix.Umask(before)
+	at := Address{Unix: filepath.Join(t.TempDir(), "s"), Mode: 0o620}
+	l, err := listenUnix(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if info, err := os.Stat(at.Unix); err != nil || info.Mode().Perm() != at.Mode {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// TestModeOfATakenOverSocket: it is that of the successor's config once the successor asks for it,
+// and the predecessor's until then; and what has come in the place of the socket keeps its own.
+func TestModeOfATakenOverSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l := listen(t, &Set{}, Address{Unix: path, Mode: 0o666})
+	s := &Set{passed: []socket{{"unix:" + path, l}}}
+	listen(t, s, Address{Unix: path, Mode: 0o600})
+	mode := func() fs.FileMode {
+		info, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode().Perm()
+	}
+	if m := mode(); m != 0o666 {
+		t.Errorf("%o before the successor has taken over", m)
+	}
+	if err := s.SetModes(); err != nil || mode() != 0o600 {
+		t.Errorf("%o, %v", mode(), err)
+	}
+	s.passed, s.open = s.open, nil
+	listen(t, s, Address{Unix: path, Mode: 0o666})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetModes(); err == nil || mode() != 0o400 {
+		t.Errorf("a file got %o, %v", mode(), err)
 	}
 }
 

@@ -4,6 +4,7 @@ package listening
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 )
 
@@ -11,3 +12,5 @@ import (
 func refused(error) bool { return false }
 
 func duplicate(uintptr) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+func restrict(uintptr, fs.FileMode) {}

@@ -4,6 +4,7 @@ package listening
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 
@@ -21,3 +22,8 @@ func duplicate(fd uintptr) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(n), "listening socket"), nil
 }
+
+// restrict has the file that a socket is bound to made with no bit that a mode has not. Linux
+// makes it with the socket's own mode, without the umask's bits; elsewhere a socket has none, and
+// the file is the umask's until its mode is set.
+func restrict(fd uintptr, mode fs.FileMode) { _ = unix.Fchmod(int(fd), uint32(mode.Perm())) }
