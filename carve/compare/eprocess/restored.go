@@ -17,7 +17,7 @@ func UpTo(k, n int) bool { return k >= 0 && k <= n }
 func Ratio(k, n int) float64 { return float64(k) / float64(max(1, n)) }
 
 // OfAttempts is the part of an error rate that the i-th attempt at a rollout may spend, from 1:
-// four fifths for the first, and 1/(5i(i−1)) for the i-th after it, which make 1 in all.
+// four fifths for the first and 1/(5i(i−1)) for each i from 2, which make 1 in all.
 func OfAttempts(i int) float64 {
 	if i == 1 {
 		return 0.8

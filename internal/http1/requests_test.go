@@ -1,0 +1,146 @@
+package http1
+
+import (
+	"strings"
+	"testing"
+)
+
+// several is what a client sends on one connection: requests of each framing, the last
+// one's head cut off.
+const several = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n" +
+	"POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello" +
+	"POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n" +
+	"POST /d HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" +
+	"GET /e HTTP/1.1\r\nHo"
+
+// followed gives the targets of the heads that Requests sees in text, which comes in pieces,
+// each with how many bytes were taken until its head was whole, and how many bytes were
+// taken in all.
+func followed(t *testing.T, r *Requests, pieces ...string) (targets []string, ends []int, taken int, err error) {
+	t.Helper()
+	for _, in := range pieces {
+		for in != "" {
+			begun := !r.Body.Done()
+			n, head, err := r.Next([]byte(in))
+			if n < 0 || n > len(in) || n == 0 && err == nil {
+				t.Fatalf("%d bytes of %q were taken, %v", n, in, err)
+			}
+			taken += n
+			if head {
+				if begun {
+					t.Errorf("a head within a body, at %d", taken)
+				}
+				targets, ends = append(targets, string(r.Head.Target())), append(ends, taken)
+				r.Forget(8)
+			}
+			if err != nil {
+				return targets, ends, taken, err
+			}
+			in = in[n:]
+		}
+	}
+	return targets, ends, taken, nil
+}
+
+// TestRequestsInPieces: wherever what a client sends is cut, in one place, in two, or at
+// each byte, the heads are the same and end where they end, and nothing is taken twice.
+func TestRequestsInPieces(t *testing.T) {
+	var want []int
+	for at, rest := 0, several; ; {
+		i := strings.Index(rest, "HTTP/1.1\r\n")
+		if i < 0 || !strings.Contains(rest[i:], "\r\n\r\n") {
+			break
+		}
+		end := i + strings.Index(rest[i:], "\r\n\r\n") + 4
+		at, rest = at+end, rest[end:]
+		want = append(want, at)
+	}
+	look := func(pieces ...string) {
+		t.Helper()
+		r := &Requests{}
+		targets, ends, taken, err := followed(t, r, pieces...)
+		if got := strings.Join(targets, " "); got != "/a /b /c /d" || err != nil || taken != len(several) {
+			t.Fatalf("%q: targets %q, %d of %d bytes taken, %v", pieces, got, taken, len(several), err)
+		}
+		for i, end := range ends {
+			if end != want[i] {
+				t.Fatalf("%q: head %d ends at %d, want %d", pieces, i, end, want[i])
+			}
+		}
+		if got := string(r.Part()); got != "GET /e HTTP/1.1\r\nHo" || !r.Body.Done() {
+			t.Fatalf("%q: the part is %q", pieces, got)
+		}
+	}
+	look(strings.Split(several, "")...)
+	for a := range len(several) {
+		look(several[:a], several[a:])
+		for b := a; b < len(several); b += 7 {
+			look(several[:a], several[a:b], several[b:])
+		}
+	}
+}
+
+// TestRequestsKeepNothingOfABody: of a body in work no byte is kept, of a trailer section
+// that is cut off its own are, and a body's trailer is gone with it.
+func TestRequestsKeepNothingOfABody(t *testing.T) {
+	r := &Requests{}
+	const head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+	if _, _, taken, err := followed(t, r, head+"5\r\nab", "cde\r\n"); err != nil || taken != len(head)+10 || len(r.Part()) != 0 || r.Body.Done() {
+		t.Errorf("%d bytes taken, %v; part %q", taken, err, r.Part())
+	}
+	if _, _, _, err := followed(t, r, "0\r\nX-Sum: 1\r\nX-"); err != nil || r.Body.Done() || !strings.HasSuffix(string(r.Part()), "X-") {
+		t.Errorf("%v; part %q", err, r.Part())
+	}
+	if _, _, _, err := followed(t, r, "More: 2\r\n\r\n"); err != nil || !r.Body.Done() || len(r.Part()) != 0 || r.Body.Trailer().Len() != 0 {
+		t.Errorf("%v; part %q, %d fields of a trailer", err, r.Part(), r.Body.Trailer().Len())
+	}
+}
+
+// TestRequestsRefuse: what comes before a refused line or byte is taken, whatever of it came
+// before, and no head is whole then.
+func TestRequestsRefuse(t *testing.T) {
+	const ok, chunked = "GET /a HTTP/1.1\r\nHost: h\r\n", "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+	for _, c := range []struct {
+		name, text string
+		good       int
+		heads      int
+	}{
+		{"a field", ok + "no colon\r\n\r\n", len(ok), 0},
+		{"a request line", "GET\r\n\r\n", 0, 0},
+		{"a chunk's size", chunked + "2\r\nab\r\nx\r\n", len(chunked) + 7, 1},
+		{"a second head", ok + "\r\n" + "GET\r\n\r\n", len(ok) + 2, 1},
+	} {
+		for cut := range len(c.text) {
+			r, want := &Requests{}, c.good
+			targets, _, taken, err := followed(t, r, c.text[:cut])
+			if err == nil { // nothing was wrong yet, so all of it was taken
+				var more []string
+				var rest int
+				more, _, rest, err = followed(t, r, c.text[cut:])
+				targets, taken, want = append(targets, more...), taken+rest, max(want, cut)
+			}
+			if err == nil || len(targets) != c.heads || taken != want {
+				t.Errorf("%s, cut at %d: %d taken, %d heads, %v; want %d and %d", c.name, cut, taken, len(targets), err, want, c.heads)
+			}
+		}
+	}
+}
+
+// TestForgetKeepsFewFields: the memory of more fields than most is given back, that of as
+// many is kept; the limits stay.
+func TestForgetKeepsFewFields(t *testing.T) {
+	for _, c := range []struct {
+		most int
+		kept bool
+	}{{1, false}, {2, true}, {3, true}} {
+		r := &Requests{}
+		r.Head.Limits.Fields = 5
+		if _, head, err := r.Next([]byte("GET / HTTP/1.1\r\nHost: h\r\nA: 1\r\n\r\n")); !head || err != nil {
+			t.Fatal(head, err)
+		}
+		r.Forget(c.most)
+		if kept := cap(r.Head.spans) > 0; kept != c.kept || r.Head.Limits.Fields != 5 || r.Head.Len() != 0 {
+			t.Errorf("most %d: kept %v, %d fields, limits %+v", c.most, kept, r.Head.Len(), r.Head.Limits)
+		}
+	}
+}
