@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -167,5 +168,48 @@ func TestPagesBeyondTheFile(t *testing.T) {
 		if _, err := Open(name); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", bucket, err)
 		}
+	}
+}
+
+// TestPagesThatLeadBack: a page that leads to itself is damage that Open names, and is not followed
+// for ever with all memory for it.
+func TestPagesThatLeadBack(t *testing.T) {
+	path := tempPath(t)
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 60 {
+		if err := s.Save(strconv.Itoa(i), generation(699)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(path) // which is as it should be
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	size, branches := os.Getpagesize(), 0
+	for at := 0; at+size <= len(whole); at += size {
+		page := whole[at:]
+		if id := binary.NativeEndian.Uint64(page); int(id)*size == at && binary.NativeEndian.Uint16(page[8:]) == branchPage {
+			binary.NativeEndian.PutUint64(page[pageHead+8:], id)
+			branches++
+		}
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); !errors.Is(err, ErrCorrupt) || branches == 0 {
+		t.Errorf("%d pages lead back: %v", branches, err)
 	}
 }

@@ -134,6 +134,15 @@ func (s *Store) intact(tx *bbolt.Tx) error {
 	if info.Size() < tx.Size() {
 		return fmt.Errorf("%w: the file has %d bytes and should have %d", ErrCorrupt, info.Size(), tx.Size())
 	}
+	file, err := os.Open(s.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	all := pages{file: file, size: int64(s.db.Info().PageSize), seen: map[uint64]bool{}}
+	if err := all.visit(uint64(tx.Cursor().Bucket().Root())); err != nil {
+		return err
+	}
 	if err := tx.ForEach(func(_ []byte, b *bbolt.Bucket) error { return walk(b) }); err != nil {
 		return err
 	}
