@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -339,5 +340,32 @@ func TestWhatBecameOfItIsUnknown(t *testing.T) {
 				t.Errorf("over: %+v, want %v", l, c.reasons)
 			}
 		})
+	}
+}
+
+// A judged exchange of a run without a report is counted once after a takeover: as what its run
+// says of it when it ends, and not by what the process before had noted as well.
+func TestATakeoverCountsNoStrangerTwice(t *testing.T) {
+	before := Account{Since: noon}
+	before.Take(Local, whittle.Counts{Run: 8, Seq: 1, Ledger: whittle.Ledger{Pending: 1}})
+	before.Judged(Replaced(7), 7, whittle.FateCompared, "")
+	kept := before.Kept(noon)
+	for _, alive := range [][]uint64{{7}, {8}, {7, 8}} {
+		after := TakenOver(&kept, alive)
+		for _, run := range []uint64{7, 8} {
+			last := whittle.Counts{Run: run, Seq: 2, Sent: 1, Ledger: whittle.Ledger{Pending: 1}}
+			if !slices.Contains(alive, run) {
+				continue
+			}
+			after.Take(Replaced(run), last)
+			after.End(Replaced(run))
+		}
+		want := int64(1) // of run 8, which has ended with the takeover or after it
+		if slices.Contains(alive, 7) {
+			want++
+		}
+		if got := after.Total(); got.Total != want || got.Total != got.Sum() || got.Pending != 0 {
+			t.Errorf("alive %d: %+v, want %d in all", alive, got, want)
+		}
 	}
 }
