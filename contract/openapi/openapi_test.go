@@ -179,6 +179,41 @@ func TestAnArrayOfItself(t *testing.T) {
 	}
 }
 
+// TestMembersThatNoFieldCanBeCalled are no reason to refuse a document: such a body is a
+// value as a whole, and a form has a field of another name.
+func TestMembersThatNoFieldCanBeCalled(t *testing.T) {
+	of := func(media string) string {
+		const odd = `{"type": "object", "properties": {"[x]": {"type": "string"}, "y": {"type": "string"}}}`
+		return `{"openapi": "3.0.0", "paths": {"/odd": {"post": {"requestBody": {"content": {"` + media + `": {"schema": ` + odd + `}}},
+			"responses": {"200": {"content": {"application/json": {"schema": ` + odd + `}}}}}}}}`
+	}
+	for media, want := range map[string][2]string{
+		"application/json":                  {"whole", "[{body google.protobuf.Value}]"},
+		"application/x-www-form-urlencoded": {"form", "[{x string} {y string}]"},
+	} {
+		c, err := Read("api.json", []byte(of(media)), nil)
+		if err != nil {
+			t.Errorf("%s: %v", media, err)
+			continue
+		}
+		m := &c.Methods[0]
+		type field struct {
+			JSON string
+			Type contract.Type
+		}
+		var fields []field
+		for _, f := range c.Message(m.Input).Fields {
+			fields = append(fields, field{f.JSON, f.Type})
+		}
+		if got := [2]string{string(m.HTTP.Body.Form), fmt.Sprint(fields)}; got != want || m.HTTP.Response.Form != contract.Whole {
+			t.Errorf("%s: %q, want %q; the response is %s", media, got, want, m.HTTP.Response.Form)
+		}
+		if media != "application/json" && m.HTTP.Body.Pairs[0].Name != "[x]" {
+			t.Errorf("the form's parts are %+v", m.HTTP.Body.Pairs)
+		}
+	}
+}
+
 func TestReadSaysWhatIsWrong(t *testing.T) {
 	const head = "openapi: 3.0.3\npaths:\n  /a:\n    get:\n      responses:\n        '200':\n          content:\n            application/json:\n              schema: "
 	for _, tc := range []struct {

@@ -141,7 +141,10 @@ func (r *reader) input(m *contract.Method, path string, item, op *node) (fields 
 		case contract.Whole, contract.Text:
 			m.HTTP.Body.Field = f.Name
 		case contract.Form:
-			m.HTTP.Body.Pairs = append(m.HTTP.Body.Pairs, contract.Parameter{Name: body[i].JSON, Field: f.Name})
+			m.HTTP.Body.Pairs = append(m.HTTP.Body.Pairs, contract.Parameter{Name: f.JSON, Field: f.Name})
+			if contract.OddKey(f.JSON) { // which no field can be called in JSON
+				body[i].JSON = contract.DefaultJSON(f.Name)
+			}
 		}
 	}
 	return number(append(fields, body...)), ""
@@ -275,7 +278,7 @@ func (r *reader) body(m *contract.Method, op *node) (fields []contract.Field, wh
 	case contract.Text:
 		b.Field, fields = "body", []contract.Field{{JSON: "body", Type: contract.String, Optional: !n.is("required")}}
 	default:
-		fields, b.Form = r.whole(media.get("schema"), m.Input, "body")
+		fields, b.Form = r.whole(media.get("schema"), form, m.Input, "body")
 		if form == contract.Form && slices.ContainsFunc(fields, func(f contract.Field) bool {
 			return f.Type == contract.MessageType || f.Type == contract.Value || f.Map
 		}) {
@@ -347,7 +350,7 @@ func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, 
 		if mediaType == "*/*" {
 			a.ContentType = "application/json"
 		}
-		fields, a.Form = r.whole(media.get("schema"), m.Output, "value")
+		fields, a.Form = r.whole(media.get("schema"), form, m.Output, "value")
 	case contract.Text:
 		fields = []contract.Field{{JSON: "text", Type: contract.String, Doc: "The whole body as text."}}
 	default:

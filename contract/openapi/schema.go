@@ -25,11 +25,14 @@ type object struct {
 }
 
 // whole reads the schema of a whole body: the members of an object as the
-// method's own fields, or anything else, and what others share, as one field.
-func (r *reader) whole(s *node, message, name string) ([]contract.Field, contract.BodyForm) {
+// method's own fields, or anything else, and what others share, as one field. Of a form
+// each member is a field, whatever it is called.
+func (r *reader) whole(s *node, form contract.BodyForm, message, name string) ([]contract.Field, contract.BodyForm) {
 	n, ref := r.follow(s)
 	if n != nil && ref == "" && r.kind(n) == "object" && len(n.get("properties").members()) > 0 && !nullable(n) && n.get("additionalProperties").absent() {
-		return r.fields(r.object(n, 0), message, 0), contract.Object
+		if o := r.object(n, 0); form == contract.Form || !slices.ContainsFunc(o.keys, contract.OddKey) {
+			return r.fields(o, message, 0), contract.Object
+		}
 	}
 	hint := name
 	if ref != "" {
