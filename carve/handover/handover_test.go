@@ -135,7 +135,7 @@ func attempted(t *testing.T, r *Relay, h Hooks) (*replaced, *Predecessor) {
 		t.Fatal(err)
 	}
 	h.Routes, h.Log = []string{"a"}, slog.New(slog.DiscardHandler)
-	p := &replaced{relay: r, hooks: h, calls: rpc.NewClient(calls), done: make(chan struct{})}
+	p := &replaced{relay: r, hooks: h, calls: rpc.NewClient(calls), within: callTime, done: make(chan struct{})}
 	s := rpc.NewServer()
 	if err := s.RegisterName(predecessorName, p); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func attempted(t *testing.T, r *Relay, h Hooks) (*replaced, *Predecessor) {
 		}
 		ends[i] = c
 	}
-	return p, &Predecessor{client: rpc.NewClient(ends[1]), calls: ends[0], gone: make(chan struct{}), wake: notify.New(), reports: map[string][]whittle.Counts{}}
+	return p, &Predecessor{client: rpc.NewClient(ends[1]), within: callTime, calls: ends[0], gone: make(chan struct{}), wake: notify.New(), reports: map[string][]whittle.Counts{}}
 }
 
 func hooks(said *[]string) Hooks {
@@ -358,4 +358,69 @@ func TestPermits(t *testing.T) {
 	}
 	old.Observe(&whittle.Exchange{Route: "a"})
 	<-lost
+}
+
+// TestHungSuccessor: a successor that is there and responds no more holds neither its predecessor's
+// requests nor its end.
+func TestHungSuccessor(t *testing.T) {
+	old, _ := relayOf(1)
+	var said []string
+	h := hooks(&said)
+	lost := make(chan struct{})
+	h.Lost = func() { close(lost) }
+	attempt, p := attempted(t, old, h)
+	attempt.within = time.Millisecond
+	if _, err := p.Take(); err != nil {
+		t.Fatal(err)
+	}
+	var b Batch
+	if err := p.client.Call(predecessorName+".Commit", struct{}{}, &b); err != nil { // and it reads no call
+		t.Fatal(err)
+	}
+	if o := old.Observe(&whittle.Exchange{Route: "a", Request: whittle.Request{Body: make([]byte, 1<<20)}}); o.Skip != whittle.SkipInterrupted {
+		t.Errorf("%+v", o)
+	}
+	if d, more := old.Recheck(&whittle.Recheck{Exchange: &whittle.Exchange{Route: "a"}}); d != 0 || more {
+		t.Error(d, more)
+	}
+	<-lost
+	old.Outcome(whittle.Outcome{Route: "a", Status: 1})
+	old.Finish()
+	p.Abandon()
+}
+
+// TestHungPredecessor: a predecessor that does not respond holds neither the takeover nor, once this
+// process serves, its end.
+func TestHungPredecessor(t *testing.T) {
+	old, _ := relayOf(1)
+	release, leave := make(chan struct{}), make(chan struct{})
+	h := hooks(new([]string))
+	h.Release = func() error { <-release; return nil }
+	h.Leave = func() { <-leave }
+	attempt, p := attempted(t, old, h)
+	p.within = time.Millisecond
+	if _, err := p.Take(); err == nil {
+		t.Error("a predecessor that hung has released")
+	}
+	close(release)
+	new(world).soon(t, "it has released", func() bool {
+		attempt.mu.Lock()
+		defer attempt.mu.Unlock()
+		return attempt.state == released
+	})
+	next, _ := relayOf(2)
+	if err := next.Commit(p); err == nil {
+		t.Error("a predecessor that hung has left")
+	}
+	next.AwaitPredecessors(t.Context(), time.Minute)
+	new(world).soon(t, "it is forgotten", func() bool { return len(next.all()) == 0 })
+	close(leave)
+	if !attempt.abort() { // it was asked to leave before the connection was closed
+		if o := old.Observe(&whittle.Exchange{Route: "a"}); o.Skip != whittle.SkipInterrupted {
+			t.Errorf("%+v", o)
+		}
+	} else if o := old.Observe(&whittle.Exchange{Route: "a"}); !o.Counted {
+		t.Errorf("%+v", o)
+	}
+	old.Finish()
 }

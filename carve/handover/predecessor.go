@@ -25,6 +25,7 @@ const perProcess = 1 << 40
 // Predecessor is the process that this one is to replace.
 type Predecessor struct {
 	client *rpc.Client
+	within time.Duration // bounds the calls that a takeover is made of
 	calls  io.ReadWriteCloser
 	gone   chan struct{} // closed when it has ended
 	wake   notify.Signal
@@ -48,27 +49,40 @@ func Join() (*Predecessor, error) {
 	if calls == nil || err != nil {
 		return nil, err
 	}
-	return &Predecessor{client: rpc.NewClient(orders), calls: calls, gone: make(chan struct{}), wake: notify.New(), reports: map[string][]whittle.Counts{}}, nil
+	return &Predecessor{client: rpc.NewClient(orders), within: callTime, calls: calls, gone: make(chan struct{}), wake: notify.New(), reports: map[string][]whittle.Counts{}}, nil
 }
 
 // Take waits until the predecessor has let go of its state, and gives the runs of the
-// gateways that go on, by route. On an error the predecessor goes on.
-func (p *Predecessor) Take() (alive map[string][]uint64, err error) {
-	err = p.client.Call(predecessorName+".Release", struct{}{}, &alive)
-	if err == nil && alive == nil {
+// gateways that go on, by route. On an error the predecessor goes on, also where it has not
+// responded in time: it takes back what it has let go of when this process ends.
+func (p *Predecessor) Take() (map[string][]uint64, error) {
+	var alive map[string][]uint64
+	if err := p.call("Release", &alive); err != nil {
+		return nil, err
+	}
+	if alive == nil {
 		alive = map[string][]uint64{}
 	}
-	return alive, err
+	return alive, nil
+}
+
+// call makes a step of the takeover.
+func (p *Predecessor) call(method string, out any) error {
+	return called(p.client, predecessorName+"."+method, struct{}{}, out, p.within, nil)
 }
 
 // Handed is the predecessor's place in a fleet, once Take has succeeded. Empty: it is in
 // none, or of a version that hands over none.
-func (p *Predecessor) Handed() (b []byte, err error) {
-	err = p.client.Call(predecessorName+".Handed", struct{}{}, &b)
+func (p *Predecessor) Handed() ([]byte, error) {
+	var b []byte
+	err := p.call("Handed", &b)
 	if _, refused := errors.AsType[rpc.ServerError](err); refused {
 		return nil, nil
 	}
-	return b, err
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // Abandon lets go of a predecessor that goes on.
@@ -91,7 +105,10 @@ func (r *Relay) Commit(p *Predecessor) error {
 		r.forget(p)
 	}()
 	var b Batch
-	if err := p.client.Call(predecessorName+".Commit", struct{}{}, &b); err != nil {
+	if err := p.call("Commit", &b); err != nil {
+		if errors.Is(err, errHung) {
+			p.Abandon() // or who waits for its end would wait for as long as it hangs
+		}
 		return err
 	}
 	p.take(b.Reports)
@@ -105,7 +122,8 @@ func (r *Relay) Commit(p *Predecessor) error {
 	return nil
 }
 
-// order puts positions and watches in force in the predecessor until it ends.
+// order puts positions and watches in force in the predecessor until it ends. There is no bound on
+// time: one that hangs and goes on later is to have the last share, and only order waits for it.
 func (p *Predecessor) order() {
 	defer func() { _ = p.client.Close() }() // it has ended
 	for {

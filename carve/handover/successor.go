@@ -20,7 +20,13 @@ const (
 	startTime = time.Minute
 	// reportEvery is how often a process that was replaced reports its counts.
 	reportEvery = 100 * time.Millisecond
+	// callTime is how long a call of the other process may take: such as wait for control while
+	// it is handed over, which takes startTime at most, and then are done at once.
+	callTime = 2 * startTime
 )
+
+// errHung is of a process that is there and does not respond.
+var errHung = errors.New("it does not respond")
 
 // Hooks are what the process that is replaced does. No two are called at a time.
 type Hooks struct {
@@ -49,6 +55,9 @@ type Hooks struct {
 // successor is the process that takes over, as the one that is replaced sees it.
 type successor struct {
 	client *rpc.Client
+	within time.Duration // bounds a call
+	hung   chan struct{} // closed once a call has taken longer
+	once   sync.Once     // closes hung
 	log    *slog.Logger
 	lost   sync.Once
 	onLost func()                // nil: nothing is to be done then
@@ -75,7 +84,7 @@ func (r *Relay) Replace(cmd *exec.Cmd, h Hooks) error {
 	if err != nil {
 		return err
 	}
-	p := &replaced{relay: r, hooks: h, calls: rpc.NewClient(calls), done: make(chan struct{})}
+	p := &replaced{relay: r, hooks: h, calls: rpc.NewClient(calls), within: callTime, done: make(chan struct{})}
 	ended := make(chan struct{})
 	var status error
 	go func() { // it outlives this process, which does not wait for it
@@ -110,7 +119,9 @@ type replaced struct {
 	relay *Relay
 	hooks Hooks
 	calls *rpc.Client
-	done  chan struct{} // closed once the successor has taken over
+	// within bounds the calls of the successor once it has taken over.
+	within time.Duration
+	done   chan struct{} // closed once the successor has taken over
 
 	mu    sync.Mutex // guards the following; held while a step is made
 	state attempt
@@ -192,7 +203,7 @@ func (p *replaced) Commit(_ struct{}, b *Batch) error {
 	p.state = takenOver
 	r := p.relay
 	ctx, stop := context.WithCancel(context.Background())
-	up := &successor{client: p.calls, log: p.hooks.Log, routes: p.hooks.Routes, stop: stop, onLost: p.hooks.Lost, keep: p.hooks.Keep}
+	up := &successor{client: p.calls, within: p.within, hung: make(chan struct{}), log: p.hooks.Log, routes: p.hooks.Routes, stop: stop, onLost: p.hooks.Lost, keep: p.hooks.Keep}
 	permits := up.permits()
 	p.hooks.Leave()
 	*b = r.box.take()
@@ -298,11 +309,12 @@ func (s *successor) permits() map[string]int {
 
 func (s *successor) tell(b Batch, reports map[string][]whittle.Counts) {
 	b.Reports, b.Permits = reports, s.permits()
-	s.gone(s.client.Call(successorName+".Tell", b, &struct{}{}))
+	s.gone(s.call("Tell", b, &struct{}{}))
 }
 
-func (s *successor) observe(run uint64, x *whittle.Exchange, reports []whittle.Counts) (o whittle.Observation) {
-	if s.gone(s.client.Call(successorName+".Observe", Observed{run, x, reports}, &o)) {
+func (s *successor) observe(run uint64, x *whittle.Exchange, reports []whittle.Counts) whittle.Observation {
+	var o whittle.Observation
+	if s.gone(s.call("Observe", Observed{run, x, reports}, &o)) {
 		return whittle.Observation{Skip: whittle.SkipInterrupted}
 	}
 	return o
@@ -310,10 +322,42 @@ func (s *successor) observe(run uint64, x *whittle.Exchange, reports []whittle.C
 
 func (s *successor) recheck(again *whittle.Recheck) (after time.Duration, more bool) {
 	var next NextRound
-	if s.gone(s.client.Call(successorName+".Recheck", again, &next)) {
+	if s.gone(s.call("Recheck", again, &next)) {
 		return 0, false
 	}
 	return next.After, next.More
+}
+
+// call calls the successor. Once it has not responded in time it is called no more, so that nothing
+// waits for it; its orders are followed as before, if it goes on after all.
+func (s *successor) call(method string, in, out any) error {
+	select {
+	case <-s.hung:
+		return errHung
+	default:
+	}
+	err := called(s.client, successorName+"."+method, in, out, s.within, s.hung)
+	if errors.Is(err, errHung) {
+		s.once.Do(func() { close(s.hung) })
+	}
+	return err
+}
+
+// called calls the other process, and gives errHung where it does not respond within a time, or once
+// given is closed. Only where it gives nil may out be read. What waits for the process then ends with
+// the connection: it may have to wait to write already.
+func called(c *rpc.Client, method string, in, out any, within time.Duration, given <-chan struct{}) error {
+	done := make(chan error, 1)
+	go func() { done <- c.Call(method, in, out) }()
+	late := time.NewTimer(within)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-late.C:
+	case <-given:
+	}
+	return errHung
 }
 
 // gone reports whether a call failed, and says once that the successor is gone.
@@ -325,7 +369,7 @@ func (s *successor) gone(err error) bool {
 		if s.onLost != nil {
 			s.onLost()
 		}
-		s.log.Error("the process that took over is gone: what is still under way here is not compared, and the share stays", "err", err)
+		s.log.Error("the process that took over is gone or hangs: what is still under way here is not compared, and the share stays", "err", err)
 	})
 	return true
 }
