@@ -29,21 +29,21 @@ const (
 )
 
 // content redacts a body by what its header says of it. left says why it was
-// left out instead; decoded that the body's coding has been undone.
-func (w *work) content(h whittle.Header, b []byte) (out []byte, changed, decoded bool, left string) {
+// left out instead; plain is the body without its coding, nil where that cannot be undone.
+func (w *work) content(h whittle.Header, b []byte) (out, plain []byte, changed bool, left string) {
 	if !coding.Plain(h) {
 		b, err := coding.Decode(h, b, MaxBody)
 		switch {
 		case err == nil:
 			out, _, left = w.plain(h.Get("Content-Type"), b, 0)
-			return out, true, true, left
+			return out, b, true, left
 		case errors.Is(err, coding.ErrTooLong):
-			return nil, true, false, leftLarge
+			return nil, nil, true, leftLarge
 		}
-		return nil, true, false, leftEncoding
+		return nil, nil, true, leftEncoding
 	}
 	out, changed, left = w.plain(h.Get("Content-Type"), b, 0)
-	return out, changed || left != "", false, left
+	return out, b, changed || left != "", left
 }
 
 // plain redacts a body without content coding. depth is in how many bodies of

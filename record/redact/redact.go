@@ -7,6 +7,7 @@
 package redact
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -21,6 +22,7 @@ import (
 	"sync"
 
 	"whittle"
+	"whittle/internal/coding"
 	"whittle/internal/jsonpath"
 )
 
@@ -290,7 +292,16 @@ func (w *work) body(h whittle.Header, b []byte, truncated bool, trailer whittle.
 		forget(h, trailer)
 		return nil, true, leftCut
 	}
-	out, changed, decoded, left := w.content(h, b)
+	out, plain, changed, left := w.content(h, b)
+	if left != "" || !bytes.Equal(out, plain) {
+		for _, of := range []whittle.Header{h, trailer} {
+			if tags := of["Etag"]; tags != nil {
+				if of["Etag"] = forgetTags(tags, b, plain); len(of["Etag"]) == 0 {
+					delete(of, "Etag")
+				}
+			}
+		}
+	}
 	switch {
 	case left != "":
 		forget(h, trailer)
@@ -298,7 +309,7 @@ func (w *work) body(h whittle.Header, b []byte, truncated bool, trailer whittle.
 	case !changed:
 		return out, false, ""
 	}
-	if decoded {
+	if !coding.Plain(h) {
 		delete(h, "Content-Encoding")
 	}
 	forget(h, trailer)
