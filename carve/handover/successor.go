@@ -111,7 +111,8 @@ func (r *Relay) Replace(cmd *exec.Cmd, h Hooks) error {
 	if !p.abort() {
 		return nil // it had taken over just before
 	}
-	return errors.Join(err, p.calls.Close(), orders.Close())
+	_ = orders.Close() // ServeConn has, where the process ended by itself
+	return errors.Join(err, p.calls.Close())
 }
 
 // replaced is one attempt to replace this process.
