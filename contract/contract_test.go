@@ -123,3 +123,37 @@ func TestPathStep(t *testing.T) {
 		}
 	}
 }
+
+// TestTypesAreFoundFromTheRoot where the message or the package has something else of their
+// name: the entry of a map field, or a part that is called google.
+func TestTypesAreFoundFromTheRoot(t *testing.T) {
+	for _, pkg := range []string{"shop.v1", "a.google", "google.v1", ""} {
+		c := &Contract{
+			Package: pkg, Service: "ShopService",
+			Messages: []Message{
+				{Name: "In", Fields: []Field{
+					{Name: "by_id", Number: 1, Type: String, Map: true},
+					{Name: "entry", Number: 2, Type: MessageType, Ref: "ByIdEntry"},
+					{Name: "kinds", Number: 3, Type: EnumType, Ref: "ByIdEntryEntry", Map: true},
+					{Name: "any", Number: 4, Type: Value},
+					{Name: "by_id_entry", Number: 5, Type: EnumType, Ref: "ByIdEntryEntry", Map: true},
+				}},
+				{Name: "ByIdEntry", Fields: []Field{{Name: "key", Number: 1, Type: MessageType, Ref: "ByIdEntry"}}},
+			},
+			Enums:   []Enum{{Name: "ByIdEntryEntry", Values: []EnumValue{{Name: "UNSPECIFIED"}}}},
+			Methods: []Method{{Name: "M", Input: "In", Output: "ByIdEntry"}},
+		}
+		set, err := c.Descriptor()
+		if err != nil {
+			t.Errorf("package %q: %v", pkg, err)
+			continue
+		}
+		root := strings.TrimSuffix("."+pkg, ".")
+		in := set.File[len(set.File)-1].MessageType[0]
+		for i, want := range map[int]string{1: root + ".ByIdEntry", 3: ".google.protobuf.Value"} {
+			if got := in.Field[i].GetTypeName(); got != want {
+				t.Errorf("package %q: field %s is a %s, want %s", pkg, in.Field[i].GetName(), got, want)
+			}
+		}
+	}
+}

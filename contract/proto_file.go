@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -118,14 +119,14 @@ func (w *protoWriter) message(m *Message) {
 		w.line(1, "reserved ", strings.Join(numbers, ", "), ";")
 	}
 	for i := range m.Fields {
-		w.field(&m.Fields[i])
+		w.field(m, &m.Fields[i])
 	}
 	w.line(0, "}")
 }
 
-func (w *protoWriter) field(f *Field) {
+func (w *protoWriter) field(m *Message, f *Field) {
 	w.comment(1, f.Doc)
-	kind := f.protoType()
+	kind := w.typeOf(m, f)
 	switch {
 	case f.Map:
 		kind = "map<string, " + kind + ">"
@@ -154,12 +155,29 @@ func (w *protoWriter) enum(e *Enum) {
 	w.line(0, "}")
 }
 
-// protoType is the type's name in the .proto file.
-func (f *Field) protoType() string {
-	if f.Type == MessageType || f.Type == EnumType {
-		return f.Ref
+// typeOf is the name of a field's type in the .proto file: the whole one, from the root on,
+// where the short one would be looked up in the package or the message first, and something
+// else be found there.
+func (w *protoWriter) typeOf(m *Message, f *Field) string {
+	switch {
+	case f.Type != MessageType && f.Type != EnumType:
+		if f.Type.wellKnown() && strings.Contains(w.c.Package+".", ".google.") {
+			return "." + string(f.Type)
+		}
+		return string(f.Type)
+	case slices.ContainsFunc(m.Fields, func(of Field) bool { return of.Map && entryName(of.Name) == f.Ref }):
+		return strings.TrimSuffix("."+w.c.Package, ".") + "." + f.Ref
 	}
-	return string(f.Type)
+	return f.Ref
+}
+
+// entryName is the message that a map field makes within its own: "ByIdEntry" of "by_id".
+func entryName(field string) string {
+	name := DefaultJSON(field)
+	if isLower(name[0]) {
+		name = string(name[0]-'a'+'A') + name[1:]
+	}
+	return name + "Entry"
 }
 
 // explicit says that the field needs the word "optional": messages distinguish unset
