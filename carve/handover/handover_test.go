@@ -3,6 +3,7 @@
 package handover
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/rpc"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"whittle"
 	"whittle/internal/notify"
@@ -140,20 +143,34 @@ func attempted(t *testing.T, r *Relay, h Hooks) (*replaced, *Predecessor) {
 	if err := s.RegisterName(predecessorName, p); err != nil {
 		t.Fatal(err)
 	}
-	go s.ServeConn(orders)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		s.ServeConn(orders)
+	}()
 	var ends [2]interface {
 		Read([]byte) (int, error)
 		Write([]byte) (int, error)
 		Close() error
 	}
 	for i, f := range cmd.ExtraFiles {
-		c, err := connOf(int(f.Fd()))
+		fd, err := unix.Dup(int(f.Fd())) // connOf closes it, and f closes its own
 		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := connOf(fd)
+		if err := errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}
 		ends[i] = c
 	}
-	return p, &Predecessor{client: rpc.NewClient(ends[1]), within: callTime, calls: ends[0], gone: make(chan struct{}), wake: notify.New(), reports: map[string][]whittle.Counts{}}
+	before := &Predecessor{client: rpc.NewClient(ends[1]), within: callTime, calls: ends[0], gone: make(chan struct{}), wake: notify.New(), reports: map[string][]whittle.Counts{}}
+	t.Cleanup(func() {
+		before.Abandon()
+		_ = p.calls.Close() // it may be closed already
+		<-served
+	})
+	return p, before
 }
 
 func hooks(said *[]string) Hooks {
