@@ -326,7 +326,7 @@ func gone(pid int) bool {
 // TestReplaceChangesListeners has another config take effect: a listener that stays is
 // never closed, one that is new is bound, and one that is not in it any more is closed.
 func TestReplaceChangesListeners(t *testing.T) {
-	r := openReplaceable(t, setting{Monolith: echoUpstream(t), Listen: "[\"127.0.0.1:0\", \"unix:a\"]", Top: "limits: {grace: 100ms}\n"})
+	r := openReplaceable(t, setting{Monolith: echoUpstream(t), Listen: "[\"127.0.0.1:0\", \"unix:a\", {address: \"unix:kept\", mode: \"0666\"}]", Top: "limits: {grace: 100ms}\n"})
 	path := func(name string) string { return filepath.Join(r.setting.Work, name) }
 	r.Public, _, _ = strings.Cut(r.Public, ",")
 	ask := func(network, address string) string {
@@ -345,13 +345,16 @@ func TestReplaceChangesListeners(t *testing.T) {
 		t.Fatal(got)
 	}
 	s := r.setting
-	s.Listen = "[\"127.0.0.1:0\", {address: \"unix:b\", mode: \"0600\"}]"
+	s.Listen = "[\"127.0.0.1:0\", {address: \"unix:b\", mode: \"0600\"}, {address: \"unix:kept\", mode: \"0600\"}]"
 	r.write(t, s)
 	r.replace(t)
 	until(t, "the old socket to be closed", func() (bool, string) {
 		got := ask("unix", path("a"))
 		return strings.Contains(got, "refused"), got
 	})
+	if info, err := os.Stat(path("kept")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode of the socket that was taken over: %v, %v", info, err)
+	}
 	for network, address := range map[string]string{"tcp": r.Public, "unix": path("b")} {
 		if got := ask(network, address); !served(got) {
 			t.Errorf("%s: %s", address, got)
