@@ -114,7 +114,7 @@ race: deps $(CASCADE) ## the rooms where goroutines meet, under the race detecto
 # Scripts that only start other verbs in processes of their own are left to make
 # test, and so is what one goroutine or another process computes for seconds: searches
 # for faces, bits flipped one by one, long bodies, a browser's page, a judge's walk.
-RACE_SKIP := 'Scripts/(about|check|find|help|load|new|profile|record|replay|usage)|TargetsOfEveryKind/a_body_of_100_MB|WhatACredentialDecides|TestsAreOfDistinctInputs|NodeThatHasBeenHot|WhyAProcessCannotBeAttached|Face(sAreFound|sAreCovered|IsEnlarged)|APictureOnItsSide|AnAddressBecomesAPicture|ADroppedPicture|EveryFlippedBit|SeriesStaysBounded|GiantBodies|AHundredThousandExchanges|SplicingIsMerging|PixelsAreCounted'
+RACE_SKIP := 'DamagedLogs|Scripts/(about|check|find|help|load|new|profile|record|replay|usage)|TargetsOfEveryKind/a_body_of_100_MB|WhatACredentialDecides|TestsAreOfDistinctInputs|NodeThatHasBeenHot|WhyAProcessCannotBeAttached|Face(sAreFound|sAreCovered|IsEnlarged)|APictureOnItsSide|AnAddressBecomesAPicture|ADroppedPicture|EveryFlippedBit|SeriesStaysBounded|GiantBodies|AHundredThousandExchanges|SplicingIsMerging|PixelsAreCounted'
 
 # The hostile matrix and the walk are left to make test: their gateways are other
 # processes, and the detector makes them too slow for the times they hold.
