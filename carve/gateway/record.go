@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -127,7 +128,7 @@ func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = &forward.Observed{ReadCloser: r.Body, See: func(p []byte, err error) {
 			rec.request.Add(p)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				rec.ended.Store(true)
 			}
 		}}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -67,7 +68,7 @@ func newUserRequest(rt *route, r *inbound.Request) *userRequest {
 func (v *userRequest) watchEnd(r *http.Request) {
 	if v.length < 0 {
 		r.Body = &forward.Observed{ReadCloser: r.Body, See: func(_ []byte, err error) {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				v.ended.Store(true)
 			}
 		}}

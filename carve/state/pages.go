@@ -46,7 +46,7 @@ func (p *pages) visit(id uint64) error {
 	}
 	for i := range count {
 		e := elements[i*pageElement:]
-		next := uint64(0)
+		var next uint64
 		switch {
 		case flags == branchPage:
 			next = binary.NativeEndian.Uint64(e[8:])

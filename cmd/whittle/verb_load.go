@@ -213,7 +213,7 @@ func given[T int | int64 | float64](flag *T) (n T) {
 
 // aboveZero refuses a number that was given and means nothing: 0 is not "none".
 func aboveZero[T int | int64 | float64](name string, flag *T) error {
-	if flag != nil && !(*flag > 0) { // nor NaN
+	if flag != nil && !(*flag > 0) { //nolint:staticcheck // NaN is refused, too
 		return whittle.Errorf(whittle.Invalid, "%s %v is not above 0", name, *flag)
 	}
 	return nil

@@ -26,7 +26,7 @@ func (r *Requests) Next(in []byte) (n int, head bool, err error) {
 		b = r.part
 	}
 	before := len(b) - len(in)
-	whole := false
+	var whole bool
 	if r.Body.Done() {
 		n, err = r.Head.Parse(b)
 		if head = n > 0; head {

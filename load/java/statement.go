@@ -503,7 +503,7 @@ func (p *parser) choice(t token) statement {
 }
 
 func (p *parser) caseBody() string {
-	first, body := "", ""
+	var first, body string
 	if p.dialect == BeanShell { // its cases are no blocks
 		body = join(p.statements(false), false)
 	} else {

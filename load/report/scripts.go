@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"whittle/internal/units"
-	"whittle/load/script"
+	"whittle/load/script" //nolint:depguard // of a lower rank
 )
 
 // ScriptFailure says that a script of the plan failed at one place, and how often.

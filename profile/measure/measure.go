@@ -396,8 +396,10 @@ func (m *Settings) during(ended context.Context, source collect.Source, under *p
 	if slices.Contains(kinds, profile.CPU) {
 		g.Go(func() error {
 			for _, d := range windowsOf(under, whole) {
-				if ended.Err() != nil {
-					break
+				select {
+				case <-ended.Done():
+					return nil
+				default:
 				}
 				t, err := source.Take(ctx, profile.CPU, d)
 				if err != nil {

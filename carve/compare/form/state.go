@@ -283,7 +283,7 @@ func (p *formPath) take(s *moreState, n int) bool {
 	if len(s.Members) > 8*membersMost || len(s.Partners) > len(p.partners) || p.paired < 0 || p.paired > n {
 		return false
 	}
-	ok := true
+	var ok bool
 	if len(s.Chars) > 0 {
 		if p.chars, ok = unpackChars(s.Chars); !ok {
 			return false

@@ -109,7 +109,7 @@ func (h *Headers) others(a, b whittle.Header) []string {
 func differing(a, b whittle.Header, counts func(name string) bool) (names []string) {
 	for i, header := range [2]whittle.Header{a, b} {
 		for name := range header {
-			if _, both := a[name]; !(both && i == 1) && !slices.Equal(a[name], b[name]) && counts(name) {
+			if _, both := a[name]; (!both || i != 1) && !slices.Equal(a[name], b[name]) && counts(name) {
 				names = append(names, name)
 			}
 		}
